@@ -1,0 +1,19 @@
+//! The one place that asks which Kubernetes version the types are of.
+
+k8s_openapi::k8s_if_ge_1_37! {
+    pub(crate) use k8s_openapi::api::resource::v1::DeviceAttribute;
+}
+
+k8s_openapi::k8s_if_le_1_36! {
+    compile_error!(
+        "dra-attrs needs the Kubernetes 1.37 types (list-typed device attributes): enable the feature `v1_37` or \
+         `latest` of k8s-openapi in the binary that uses it"
+    );
+
+    /// Stands in, so that the sentence above is the only error.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub enum DeviceAttribute {
+        #[default]
+        Unavailable,
+    }
+}

@@ -1,0 +1,383 @@
+//! `matchAttribute` and `distinctAttribute` over the devices of a claim, as state that a backtracking search can push
+//! to and pop from.
+//!
+//! With list types a value is a set: a scalar is a set of one, a list the set of its elements. `matchAttribute` wants
+//! the intersection over *all* devices not to be empty (overlap of every pair is not enough); `distinctAttribute` wants
+//! the sets to be pairwise disjoint. Values of different types have nothing in common. Both are monotone: once violated,
+//! further devices never help.
+//!
+//! Source of the rules: KEP-6072 (matchAttribute), KEP-5491, and the constraint handling of kube-scheduler 1.37.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::slice;
+
+use serde::{Deserialize, Serialize};
+
+use crate::k8s::DeviceAttribute;
+use crate::profile::Profile;
+use crate::value::Scalar;
+
+/// How a constraint treats list-typed values: the feature gate `DRAListTypeAttributes` of the scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum ListTypes {
+    /// The gate is on: values are sets.
+    Enabled,
+    /// The gate is off in Kubernetes 1.37: the value of the first device is not looked at; a list fails against any
+    /// device before it.
+    Disabled,
+    /// The gate is off by the text of KEP-6072: a list is an unknown value type and fails the constraint, also on the
+    /// first device.
+    Refused,
+}
+
+impl ListTypes {
+    /// What the gate switched off means in a profile.
+    ///
+    /// ```
+    /// use dra_attrs::matching::ListTypes;
+    /// use dra_attrs::profile::Profile;
+    /// assert_eq!(ListTypes::off(Profile::Kep), ListTypes::Refused);
+    /// assert_eq!(ListTypes::off(Profile::V1_37), ListTypes::Disabled);
+    /// ```
+    #[must_use]
+    pub const fn off(profile: Profile) -> Self {
+        match profile {
+            Profile::Kep => Self::Refused,
+            Profile::V1_37 => Self::Disabled,
+        }
+    }
+}
+
+/// Why a device can't be added to a constraint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, thiserror::Error)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Violation {
+    /// The device does not have the attribute. Absent means unknown, never a default value.
+    #[error("the device does not have the attribute")]
+    Missing,
+    /// The attribute is there and has no value (no field set, or an empty list).
+    #[error("the attribute has no value")]
+    NoValue,
+    /// The attribute is a list, and list types are off.
+    #[error("the attribute is a list, and list-typed attributes are disabled")]
+    ListTypesOff,
+    /// No value is common to this device and all before it.
+    #[error("no value in common with the devices before")]
+    NothingInCommon,
+    /// A value was already used by the device at this position.
+    #[error("shares a value with device {with}")]
+    Repeated {
+        /// Position of the earlier device, counted from 0 in the order of the pushes.
+        with: usize,
+    },
+}
+
+/// The value of one device as a constraint sees it. Made once per device, pushed as often as the search likes.
+///
+/// ```
+/// use dra_attrs::matching::{ListTypes, ValueSet};
+/// use dra_attrs::value::Scalar;
+/// use k8s_openapi::api::resource::v1::DeviceAttribute;
+///
+/// let list = DeviceAttribute { ints: Some(vec![6, 4, 4]), ..Default::default() };
+/// let set = ValueSet::of(Some(&list), ListTypes::Enabled);
+/// assert_eq!(set.values(), [Scalar::Int(4), Scalar::Int(6)]);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueSet<'a>(Kind<'a>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind<'a> {
+    /// No value, and why; `first_unseen` when 1.37 accepts it as the first device without a look.
+    Unusable {
+        violation: Violation,
+        first_unseen: bool,
+    },
+    One(Scalar<'a>),
+    Many(Vec<Scalar<'a>>),
+}
+
+impl<'a> ValueSet<'a> {
+    /// Reads an attribute (`None`: the device does not have it).
+    ///
+    /// An object with several fields set is invalid but not refused here; the order in which fields are looked at is
+    /// kube-scheduler's: `ints`, `bools`, `strings`, `versions`, then the scalars.
+    #[must_use]
+    pub fn of(attribute: Option<&'a DeviceAttribute>, lists: ListTypes) -> Self {
+        let Some(attribute) = attribute else {
+            return Self::unusable(Violation::Missing, lists);
+        };
+        let list = match lists {
+            ListTypes::Enabled => list_of(attribute),
+            ListTypes::Disabled | ListTypes::Refused => None,
+        };
+        match (list, scalar_of(attribute)) {
+            (Some(list), _) => Self::many(list),
+            (None, Some(scalar)) => Self(Kind::One(scalar)),
+            (None, None) if has_list(attribute) && lists != ListTypes::Enabled => {
+                Self::unusable(Violation::ListTypesOff, lists)
+            }
+            (None, None) => Self::unusable(Violation::NoValue, lists),
+        }
+    }
+
+    fn unusable(violation: Violation, lists: ListTypes) -> Self {
+        let first_unseen = violation != Violation::Missing && lists == ListTypes::Disabled;
+        Self(Kind::Unusable { violation, first_unseen })
+    }
+
+    fn many(mut values: Vec<Scalar<'a>>) -> Self {
+        values.sort_unstable();
+        values.dedup();
+        match values.as_slice() {
+            [one] => Self(Kind::One(*one)),
+            _ => Self(Kind::Many(values)),
+        }
+    }
+
+    /// The values, sorted, without duplicates; empty when the device can't take part.
+    #[must_use]
+    pub fn values(&self) -> &[Scalar<'a>] {
+        match &self.0 {
+            Kind::Unusable { .. } => &[],
+            Kind::One(value) => slice::from_ref(value),
+            Kind::Many(values) => values,
+        }
+    }
+
+    /// The values that count for a device at `position`, or why it can't stand there.
+    fn values_at(&self, position: usize) -> Result<&[Scalar<'a>], Violation> {
+        match self.0 {
+            Kind::Unusable { violation, first_unseen } if !first_unseen || position > 0 => Err(violation),
+            _ => Ok(self.values()),
+        }
+    }
+}
+
+fn list_of(attribute: &DeviceAttribute) -> Option<Vec<Scalar<'_>>> {
+    let DeviceAttribute { ints, bools, strings, versions, .. } = attribute;
+    let ints = ints.iter().map(|list| list.iter().map(|value| Scalar::Int(*value)).collect());
+    let bools = bools.iter().map(|list| list.iter().map(|value| Scalar::Bool(*value)).collect());
+    let strings = strings.iter().map(|list| list.iter().map(|value| Scalar::String(value)).collect());
+    let versions = versions.iter().map(|list| list.iter().map(|value| Scalar::Version(value)).collect());
+    ints.chain(bools).chain(strings).chain(versions).find(|list: &Vec<_>| !list.is_empty())
+}
+
+fn has_list(attribute: &DeviceAttribute) -> bool {
+    let DeviceAttribute { ints, bools, strings, versions, .. } = attribute;
+    ints.is_some() || bools.is_some() || strings.is_some() || versions.is_some()
+}
+
+fn scalar_of(attribute: &DeviceAttribute) -> Option<Scalar<'_>> {
+    let DeviceAttribute { int, bool, string, version, .. } = attribute;
+    (int.map(Scalar::Int))
+        .or_else(|| bool.map(Scalar::Bool))
+        .or_else(|| string.as_deref().map(Scalar::String))
+        .or_else(|| version.as_deref().map(Scalar::Version))
+}
+
+/// State of a `matchAttribute` constraint: the values common to all devices pushed so far.
+///
+/// Intersections of all depths lie one after the other in one buffer, so a push allocates nothing once the buffer has
+/// grown, and a pop is a truncation.
+///
+/// ```
+/// use dra_attrs::matching::{ListTypes, MatchState, ValueSet, Violation};
+/// use k8s_openapi::api::resource::v1::DeviceAttribute;
+///
+/// let attribute = |ints: &[i64]| DeviceAttribute { ints: Some(ints.to_vec()), ..Default::default() };
+/// let (a, b, c) = (attribute(&[1, 2]), attribute(&[2, 3]), attribute(&[1, 3]));
+/// let set = |attribute| ValueSet::of(Some(attribute), ListTypes::Enabled);
+///
+/// let mut state = MatchState::new();
+/// state.push(&set(&a))?;
+/// state.push(&set(&b))?;
+/// // Every pair overlaps, but nothing is common to all three.
+/// assert_eq!(state.push(&set(&c)), Err(Violation::NothingInCommon));
+/// state.pop();
+/// state.push(&set(&c))?;
+/// assert_eq!(state.common()[0].to_string(), "1");
+/// # Ok::<(), Violation>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct MatchState<'a> {
+    levels: Vec<Level>,
+    values: Vec<Scalar<'a>>,
+    scratch: Vec<Scalar<'a>>,
+}
+
+/// The intersection after one push: `values[start..end]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Level {
+    start: usize,
+    end: usize,
+}
+
+impl<'a> MatchState<'a> {
+    /// A constraint without devices.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { levels: Vec::new(), values: Vec::new(), scratch: Vec::new() }
+    }
+
+    /// Adds a device. On a violation the state is as before.
+    ///
+    /// # Errors
+    /// Why the device can't be added.
+    ///
+    /// # Complexity
+    /// Linear in the sizes of the device's set and of the intersection before it.
+    pub fn push(&mut self, device: &ValueSet<'a>) -> Result<(), Violation> {
+        let offered = device.values_at(self.levels.len())?;
+        let level = match self.levels.last() {
+            None => self.append_level(offered),
+            Some(&before) => self.intersect(before, offered)?,
+        };
+        self.levels.push(level);
+        Ok(())
+    }
+
+    /// Takes back the last push; without one, does nothing.
+    pub fn pop(&mut self) {
+        self.levels.pop();
+        self.values.truncate(self.levels.last().map_or(0, |level| level.end));
+    }
+
+    /// Number of devices.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// Whether no device was added.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.levels.is_empty()
+    }
+
+    /// The values common to all devices, sorted by type and value; empty without devices, and when 1.37 took the first
+    /// device's list unseen.
+    #[must_use]
+    pub fn common(&self) -> &[Scalar<'a>] {
+        self.levels.last().and_then(|level| self.values.get(level.start..level.end)).unwrap_or_default()
+    }
+
+    fn append_level(&mut self, values: &[Scalar<'a>]) -> Level {
+        let start = self.values.len();
+        self.values.extend_from_slice(values);
+        Level { start, end: self.values.len() }
+    }
+
+    fn intersect(&mut self, before: Level, offered: &[Scalar<'a>]) -> Result<Level, Violation> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        intersect_sorted(self.common(), offered, &mut scratch);
+        let level = match scratch.len() {
+            0 => Err(Violation::NothingInCommon),
+            len if len == before.end - before.start => Ok(before),
+            _ => Ok(self.append_level(&scratch)),
+        };
+        self.scratch = scratch;
+        level
+    }
+}
+
+/// Appends what two sorted lists without duplicates have in common.
+fn intersect_sorted<'a>(left: &[Scalar<'a>], right: &[Scalar<'a>], out: &mut Vec<Scalar<'a>>) {
+    let mut right = right.iter().peekable();
+    for value in left {
+        while right.next_if(|other| *other < value).is_some() {}
+        if right.peek() == Some(&value) {
+            out.push(*value);
+        }
+    }
+}
+
+/// State of a `distinctAttribute` constraint: which values are taken, and by which device.
+///
+/// ```
+/// use dra_attrs::matching::{DistinctState, ListTypes, ValueSet, Violation};
+/// use k8s_openapi::api::resource::v1::DeviceAttribute;
+///
+/// let a = DeviceAttribute { string: Some("eth0".into()), ..Default::default() };
+/// let set = ValueSet::of(Some(&a), ListTypes::Enabled);
+/// let mut state = DistinctState::new();
+/// state.push(&set)?;
+/// assert_eq!(state.push(&set), Err(Violation::Repeated { with: 0 }));
+/// # Ok::<(), Violation>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct DistinctState<'a> {
+    taken: BTreeMap<Scalar<'a>, usize>,
+    /// Values in the order in which they were taken, and how many there were after each push.
+    log: Vec<Scalar<'a>>,
+    levels: Vec<usize>,
+}
+
+impl<'a> DistinctState<'a> {
+    /// A constraint without devices.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { taken: BTreeMap::new(), log: Vec::new(), levels: Vec::new() }
+    }
+
+    /// Adds a device. On a violation the state is as before.
+    ///
+    /// # Errors
+    /// Why the device can't be added.
+    ///
+    /// # Complexity
+    /// `O(k log n)` for `k` values of the device and `n` values taken.
+    pub fn push(&mut self, device: &ValueSet<'a>) -> Result<(), Violation> {
+        let position = self.levels.len();
+        let values = device.values_at(position)?;
+        if let Some(&with) = values.iter().find_map(|value| self.taken.get(value)) {
+            return Err(Violation::Repeated { with });
+        }
+        self.taken.extend(values.iter().map(|value| (*value, position)));
+        self.log.extend_from_slice(values);
+        self.levels.push(self.log.len());
+        Ok(())
+    }
+
+    /// Takes back the last push; without one, does nothing.
+    pub fn pop(&mut self) {
+        self.levels.pop();
+        let keep = self.levels.last().copied().unwrap_or(0);
+        for value in self.log.drain(keep..) {
+            self.taken.remove(&value);
+        }
+    }
+
+    /// Number of devices.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// Whether no device was added.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.levels.is_empty()
+    }
+}
+
+impl fmt::Display for ValueSet<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Unusable { violation, .. } => violation.fmt(f),
+            Kind::One(value) => value.fmt(f),
+            Kind::Many(values) => {
+                for (index, value) in values.iter().enumerate() {
+                    write!(f, "{}{value}", if index == 0 { "" } else { "," })?;
+                }
+                Ok(())
+            }
+        }
+    }
+}

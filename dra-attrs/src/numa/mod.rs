@@ -1,0 +1,17 @@
+//! NUMA topology, and the attribute `resource.kubernetes.io/numaNode` (KEP-6072).
+//!
+//! [`NumaTopology`] is what the kernel says about a machine's nodes; [`NumaTopology::local_nodes`] is the list algorithm
+//! of the KEP; [`numa_node_attribute`] is what a driver calls.
+
+mod attribute;
+mod cpu_set;
+mod local_nodes;
+mod topology;
+
+pub use attribute::{
+    NotANumaNode, NumaError, NumaForm, NumaNodeAttribute, NumaNodeValue, NumaPlace, numa_node_attribute, physical_node,
+    publish,
+};
+pub use cpu_set::{CpuSet, CpuSetError, MAX_CPUS};
+pub use local_nodes::{Diagnostic, LocalNodes, UnknownSockets};
+pub use topology::{Distances, MAX_NODES, NumaNode, NumaTopology, SlitFinding, Socket, SocketUnknown, TopologyError};

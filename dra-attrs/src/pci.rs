@@ -1,0 +1,244 @@
+//! PCI addresses, and the PCI Express root that a device hangs from.
+//!
+//! Source of the rules: KEP-4381's `pcieRoot` and `pciBusID`, and the `deviceattribute` helpers of
+//! `k8s.io/dynamic-resource-allocation`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::standard::{PCI_BUS_ID, PCIE_ROOT, StandardAttribute};
+use crate::sysfs::{Sysfs, SysfsError};
+
+/// Where sysfs lists the PCI functions, below `/sys`.
+pub(crate) const PCI_DEVICES: &str = "bus/pci/devices";
+
+/// Why a text is not a PCI address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PciAddressError {
+    /// The text is empty.
+    #[error("PCI bus id cannot be empty")]
+    Empty,
+    /// The text is not of the form.
+    #[error("invalid PCI bus id {text:?}: {expected}")]
+    Format {
+        /// The text.
+        text: String,
+        /// The form that was expected.
+        expected: &'static str,
+    },
+}
+
+/// The address of a PCI function: domain, bus, device, function.
+///
+/// ```
+/// use dra_attrs::pci::PciAddress;
+/// let gpu = PciAddress::parse("0000:c1:00.0")?;
+/// assert_eq!(gpu.to_string(), "0000:c1:00.0");
+/// // Intel VMD puts NVMe drives into domains of their own, wider than upstream's helper accepts.
+/// assert!(PciAddress::parse("10000:00:04.0").is_err());
+/// assert_eq!(PciAddress::parse_extended("10000:00:04.0")?.domain(), 0x10000);
+/// # Ok::<(), dra_attrs::pci::PciAddressError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema), schemars(with = "String"))]
+pub struct PciAddress {
+    domain: u32,
+    bus: u8,
+    device: u8,
+    function: u8,
+}
+
+impl PciAddress {
+    /// Parses what upstream's helper accepts: exactly `hhhh:hh:hh.h` in lower case.
+    ///
+    /// # Errors
+    /// The text is empty or of another form.
+    pub fn parse(text: &str) -> Result<Self, PciAddressError> {
+        let expected = "expected hhhh:hh:hh.h, lowercase hexadecimal";
+        let is_lower = !text.bytes().any(|c| c.is_ascii_uppercase());
+        Self::split(text, 4..=4).filter(|_| is_lower).ok_or_else(|| Self::error(text, expected))
+    }
+
+    /// Parses what the kernel can print: a domain of 4 to 8 digits, device up to `1f`, function up to `7`. Upper case
+    /// is folded. An extension: upstream's helper refuses such addresses.
+    ///
+    /// # Errors
+    /// The text is empty or of another form.
+    pub fn parse_extended(text: &str) -> Result<Self, PciAddressError> {
+        let expected = "expected a domain of 4 to 8 hexadecimal digits, bus, device up to 1f and function up to 7";
+        let in_range = |address: &Self| address.device <= 0x1f && address.function <= 7;
+        Self::split(text, 4..=8).filter(in_range).ok_or_else(|| Self::error(text, expected))
+    }
+
+    fn error(text: &str, expected: &'static str) -> PciAddressError {
+        if text.is_empty() {
+            return PciAddressError::Empty;
+        }
+        PciAddressError::Format { text: text.to_owned(), expected }
+    }
+
+    fn split(text: &str, domain_digits: std::ops::RangeInclusive<usize>) -> Option<Self> {
+        let (domain, rest) = text.split_once(':')?;
+        let (bus, rest) = rest.split_once(':')?;
+        let (device, function) = rest.split_once('.')?;
+        Some(Self {
+            domain: hex(domain, domain_digits)?,
+            bus: u8::try_from(hex(bus, 2..=2)?).ok()?,
+            device: u8::try_from(hex(device, 2..=2)?).ok()?,
+            function: u8::try_from(hex(function, 1..=1)?).ok()?,
+        })
+    }
+
+    /// The domain (segment).
+    #[must_use]
+    pub const fn domain(self) -> u32 {
+        self.domain
+    }
+
+    /// The bus.
+    #[must_use]
+    pub const fn bus(self) -> u8 {
+        self.bus
+    }
+
+    /// The device (slot).
+    #[must_use]
+    pub const fn device(self) -> u8 {
+        self.device
+    }
+
+    /// The function.
+    #[must_use]
+    pub const fn function(self) -> u8 {
+        self.function
+    }
+
+    /// The attribute `resource.kubernetes.io/pciBusID`.
+    #[must_use]
+    pub fn attribute(self) -> StandardAttribute {
+        StandardAttribute::string(PCI_BUS_ID, self.to_string())
+    }
+
+    /// A file of the function, below `/sys`.
+    pub(crate) fn sysfs_file(self, file: &str) -> String {
+        format!("{PCI_DEVICES}/{self}/{file}")
+    }
+}
+
+fn hex(text: &str, digits: std::ops::RangeInclusive<usize>) -> Option<u32> {
+    let well_formed = digits.contains(&text.len()) && text.bytes().all(|c| c.is_ascii_hexdigit());
+    if well_formed { u32::from_str_radix(text, 16).ok() } else { None }
+}
+
+impl fmt::Display for PciAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:04x}:{:02x}:{:02x}.{:x}", self.domain, self.bus, self.device, self.function)
+    }
+}
+
+impl FromStr for PciAddress {
+    type Err = PciAddressError;
+
+    /// As [`PciAddress::parse`].
+    fn from_str(text: &str) -> Result<Self, PciAddressError> {
+        Self::parse(text)
+    }
+}
+
+impl TryFrom<String> for PciAddress {
+    type Error = PciAddressError;
+
+    /// As [`PciAddress::parse_extended`], so that every address that was written can be read.
+    fn try_from(text: String) -> Result<Self, PciAddressError> {
+        Self::parse(&text).or_else(|_| Self::parse_extended(&text))
+    }
+}
+
+impl From<PciAddress> for String {
+    fn from(address: PciAddress) -> Self {
+        address.to_string()
+    }
+}
+
+/// Why the PCI Express root of a device is not known.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PcieRootError {
+    /// The device's link can't be read.
+    #[error(transparent)]
+    Sysfs(#[from] SysfsError),
+    /// The link does not lead to a device below a PCI root.
+    #[error("link of {address} to {target:?}: {reason}")]
+    Link {
+        /// The device.
+        address: PciAddress,
+        /// Where the link points.
+        target: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+}
+
+/// The PCI Express root (`pci0000:00`) of a device, from the text of its link in `/sys/bus/pci/devices`.
+///
+/// # Errors
+/// The target, joined to the folder of the link, does not lead below `devices/pci…` or ends in another device. Absolute
+/// targets are refused, as upstream's helper does.
+///
+/// ```
+/// use dra_attrs::pci::{PciAddress, pcie_root};
+/// let nic = PciAddress::parse("0000:41:00.0")?;
+/// assert_eq!(pcie_root(nic, "../../../devices/pci0000:40/0000:40:01.1/0000:41:00.0")?, "pci0000:40");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn pcie_root(address: PciAddress, target: &str) -> Result<String, PcieRootError> {
+    let error = |reason| PcieRootError::Link { address, target: target.to_owned(), reason };
+    let path = resolve(PCI_DEVICES, target).ok_or_else(|| error("not a relative path below /sys"))?;
+    let (Some(&"devices"), Some(root)) = (path.first(), path.get(1)) else {
+        return Err(error("does not lead below devices/pci"));
+    };
+    if !is_pci_root(root) {
+        return Err(error("does not start at a PCI root (pciDDDD:BB)"));
+    }
+    if path.last().is_none_or(|name| *name != address.to_string()) {
+        return Err(error("ends in another device"));
+    }
+    Ok((*root).to_owned())
+}
+
+/// The attribute `resource.kubernetes.io/pcieRoot` of a device, through its link in sysfs.
+///
+/// # Errors
+/// The link can't be read or is none of a PCI device.
+pub fn pcie_root_attribute(sysfs: &impl Sysfs, address: PciAddress) -> Result<StandardAttribute, PcieRootError> {
+    let target = sysfs.link(&format!("{PCI_DEVICES}/{address}"))?;
+    Ok(StandardAttribute::string(PCIE_ROOT, pcie_root(address, &target)?))
+}
+
+/// The components of `target` joined to `folder` and cleaned of `.`, `..` and empty parts; `None` when it is absolute or
+/// leaves the tree.
+fn resolve<'a>(folder: &'a str, target: &'a str) -> Option<Vec<&'a str>> {
+    if target.starts_with('/') {
+        return None;
+    }
+    let mut path = Vec::new();
+    for part in folder.split('/').chain(target.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => {
+                path.pop()?;
+            }
+            _ => path.push(part),
+        }
+    }
+    Some(path)
+}
+
+fn is_pci_root(component: &str) -> bool {
+    let numbers = component.strip_prefix("pci").and_then(|rest| rest.split_once(':'));
+    numbers.is_some_and(|(domain, bus)| hex(domain, 4..=8).is_some() && hex(bus, 2..=2).is_some())
+}

@@ -1,0 +1,359 @@
+//! Kubernetes' `resource.Quantity`: parsing, canonical form, exact comparison and arithmetic.
+//!
+//! Rules of apimachinery's `ParseQuantity` and `CanonicalizeBytes` (1.37): values that are not zero are rounded away
+//! from zero to nano-units; only a binary suffix (`Ki` to `Ei`) caps at 2⁶³ − 1; a binary quantity below 1 becomes a
+//! decimal one. No floating point is involved.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::str::FromStr;
+
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
+use serde::{Deserialize, Serialize};
+
+const NANOS_PER_UNIT: i128 = 1_000_000_000;
+const BINARY_CAP_NANOS: i128 = (i64::MAX as i128) * NANOS_PER_UNIT;
+
+/// The family of suffixes that a quantity was written with and is printed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[expect(clippy::exhaustive_enums, reason = "apimachinery has exactly these three formats")]
+pub enum QuantityFormat {
+    /// `n`, `u`, `m`, none, `k`, `M`, `G`, `T`, `P`, `E`
+    #[serde(rename = "DecimalSI")]
+    DecimalSi,
+    /// `Ki`, `Mi`, `Gi`, `Ti`, `Pi`, `Ei`
+    #[serde(rename = "BinarySI")]
+    BinarySi,
+    /// `e3`, `E-6`
+    DecimalExponent,
+}
+
+/// Suffixes with their power, of ten for the decimal ones and of two for the binary ones.
+const DECIMAL_SUFFIXES: [(&str, i32); 10] =
+    [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
+const BINARY_SUFFIXES: [(&str, u32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
+
+/// Why a text is not a quantity.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum QuantityError {
+    /// The text is not of the form sign, digits, suffix.
+    #[error("quantity {text:?}: not a number with an optional suffix")]
+    Format {
+        /// The text.
+        text: String,
+    },
+    /// The number is followed by something that is no suffix.
+    #[error("quantity {text:?}: unknown suffix {suffix:?}")]
+    Suffix {
+        /// The text.
+        text: String,
+        /// What follows the number.
+        suffix: String,
+    },
+    /// The value does not fit in 128 bits of nano-units (about 1.7e29 units).
+    #[error("quantity {text:?}: out of range")]
+    OutOfRange {
+        /// The text.
+        text: String,
+    },
+}
+
+/// An amount of something, exact to a billionth of a unit.
+///
+/// Equality, order and hash are those of the value: `1` equals `1000m`. [`fmt::Display`] gives the canonical form.
+///
+/// ```
+/// use dra_attrs::quantity::{Quantity, QuantityFormat};
+/// let memory: Quantity = "1.5Gi".parse()?;
+/// assert_eq!(memory.to_string(), "1536Mi");
+/// assert_eq!(memory.format(), QuantityFormat::BinarySi);
+/// assert_eq!("1".parse::<Quantity>()?, "1000m".parse()?);
+/// assert_eq!(memory.checked_add("512Mi".parse()?).map(|sum| sum.to_string()), Some("2Gi".to_owned()));
+/// assert!("1i".parse::<Quantity>().is_err());
+/// # Ok::<(), dra_attrs::quantity::QuantityError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema), schemars(with = "String"))]
+pub struct Quantity {
+    nanos: i128,
+    format: QuantityFormat,
+}
+
+impl Quantity {
+    /// Zero, in decimal format.
+    pub const ZERO: Self = Self::from_nanos(0, QuantityFormat::DecimalSi);
+
+    /// A number of nano-units.
+    #[must_use]
+    pub const fn from_nanos(nanos: i128, format: QuantityFormat) -> Self {
+        Self { nanos, format }
+    }
+
+    /// A whole number of units.
+    #[must_use]
+    pub const fn from_units(units: i64, format: QuantityFormat) -> Self {
+        Self { nanos: (units as i128) * NANOS_PER_UNIT, format }
+    }
+
+    /// The value in nano-units.
+    #[must_use]
+    pub const fn nanos(self) -> i128 {
+        self.nanos
+    }
+
+    /// The format in which the quantity prints itself.
+    #[must_use]
+    pub const fn format(self) -> QuantityFormat {
+        self.format
+    }
+
+    /// Whether the value is zero.
+    #[must_use]
+    pub const fn is_zero(self) -> bool {
+        self.nanos == 0
+    }
+
+    /// The sum, or `None` where it does not fit. A zero takes the format of the other side, as upstream.
+    #[must_use]
+    pub fn checked_add(self, other: Self) -> Option<Self> {
+        Some(Self { nanos: self.nanos.checked_add(other.nanos)?, format: self.format_with(other) })
+    }
+
+    /// The difference, or `None` where it does not fit. A zero takes the format of the other side, as upstream.
+    #[must_use]
+    pub fn checked_sub(self, other: Self) -> Option<Self> {
+        Some(Self { nanos: self.nanos.checked_sub(other.nanos)?, format: self.format_with(other) })
+    }
+
+    /// The product with a whole number, or `None` where it does not fit.
+    #[must_use]
+    pub fn checked_mul(self, factor: i64) -> Option<Self> {
+        Some(Self { nanos: self.nanos.checked_mul(i128::from(factor))?, ..self })
+    }
+
+    const fn format_with(self, other: Self) -> QuantityFormat {
+        if self.is_zero() { other.format } else { self.format }
+    }
+
+    /// Reads a quantity as the API server reads it from an object: white space around the text is ignored.
+    ///
+    /// # Errors
+    /// As [`Quantity::from_str`].
+    ///
+    /// ```
+    /// use dra_attrs::quantity::Quantity;
+    /// use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
+    /// let quantity = Quantity::from_kube(&KubeQuantity(" 40Gi ".to_owned()))?;
+    /// assert_eq!(quantity.to_kube(), KubeQuantity("40Gi".to_owned()));
+    /// # Ok::<(), dra_attrs::quantity::QuantityError>(())
+    /// ```
+    pub fn from_kube(quantity: &KubeQuantity) -> Result<Self, QuantityError> {
+        quantity.0.trim().parse()
+    }
+
+    /// The canonical form as an API value.
+    #[must_use]
+    pub fn to_kube(self) -> KubeQuantity {
+        KubeQuantity(self.to_string())
+    }
+}
+
+impl FromStr for Quantity {
+    type Err = QuantityError;
+
+    /// Parses sign, digits with an optional fraction, and suffix.
+    ///
+    /// What upstream tolerates is tolerated: `+5`, `1.`, `.5`, and a sign, a dot or a suffix without digits as zero.
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        let literal = Literal::split(text).ok_or_else(|| QuantityError::Format { text: text.to_owned() })?;
+        let scale = Scale::of(literal.suffix)
+            .ok_or_else(|| QuantityError::Suffix { text: text.to_owned(), suffix: literal.suffix.to_owned() })?;
+        literal.value(scale).ok_or_else(|| QuantityError::OutOfRange { text: text.to_owned() })
+    }
+}
+
+/// What a suffix means.
+#[derive(Clone, Copy)]
+enum Scale {
+    Ten { power: i64, format: QuantityFormat },
+    Two { power: u32 },
+}
+
+impl Scale {
+    fn of(suffix: &str) -> Option<Self> {
+        if let Some((_, power)) = DECIMAL_SUFFIXES.iter().find(|(name, _)| *name == suffix) {
+            return Some(Self::Ten { power: i64::from(*power), format: QuantityFormat::DecimalSi });
+        }
+        if let Some((_, power)) = BINARY_SUFFIXES.iter().find(|(name, _)| *name == suffix) {
+            return Some(Self::Two { power: *power });
+        }
+        let exponent = suffix.strip_prefix(['e', 'E'])?;
+        let power = exponent.parse().ok()?;
+        Some(Self::Ten { power, format: QuantityFormat::DecimalExponent })
+    }
+}
+
+/// A quantity's text in parts.
+struct Literal<'a> {
+    negative: bool,
+    whole: &'a str,
+    fraction: &'a str,
+    suffix: &'a str,
+}
+
+impl<'a> Literal<'a> {
+    fn split(text: &'a str) -> Option<Self> {
+        if text.is_empty() {
+            return None;
+        }
+        let negative = text.starts_with('-');
+        let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+        let (whole, rest) = split_digits(unsigned);
+        let (fraction, suffix) = rest.strip_prefix('.').map_or(("", rest), split_digits);
+        let letters = suffix.trim_start_matches(|c| "eEinumkKMGTP".contains(c));
+        let digits = letters.strip_prefix(['-', '+']).unwrap_or(letters);
+        digits.bytes().all(|c| c.is_ascii_digit()).then_some(Self { negative, whole, fraction, suffix })
+    }
+
+    fn value(&self, scale: Scale) -> Option<Quantity> {
+        let (magnitude, format) = match scale {
+            Scale::Ten { power, format } => (self.scaled(power, NANOS_PER_UNIT)?, format),
+            Scale::Two { power } => {
+                let nanos = self.scaled(0, NANOS_PER_UNIT << power).unwrap_or(BINARY_CAP_NANOS).min(BINARY_CAP_NANOS);
+                let below_one = nanos > 0 && nanos < NANOS_PER_UNIT;
+                (nanos, if below_one { QuantityFormat::DecimalSi } else { QuantityFormat::BinarySi })
+            }
+        };
+        Some(Quantity { nanos: if self.negative { -magnitude } else { magnitude }, format })
+    }
+
+    /// `digits × 10^power × unit`, rounded up; `None` where it does not fit.
+    fn scaled(&self, power: i64, unit: i128) -> Option<i128> {
+        let digits = || self.whole.bytes().chain(self.fraction.bytes()).map(|c| i128::from(c - b'0'));
+        if digits().all(|digit| digit == 0) {
+            return Some(0);
+        }
+        let point = i64::try_from(self.whole.len()).ok()?.checked_add(power)?;
+        let len = self.whole.len() + self.fraction.len();
+        let split = usize::try_from(point).unwrap_or(0);
+        let mut whole: i128 = 0;
+        for digit in digits().take(split) {
+            whole = whole.checked_mul(10)?.checked_add(digit)?;
+        }
+        for _ in len..split {
+            whole = whole.checked_mul(10)?;
+        }
+        let leading_zeros = usize::try_from(point.min(0).unsigned_abs()).ok()?;
+        let rest = fraction_of(digits().skip(split).collect(), leading_zeros, unit);
+        whole.checked_mul(unit)?.checked_add(rest)
+    }
+}
+
+/// `0.00…digits × unit`, rounded up, by Horner's rule from the last digit: exact, since dividing a rounded-down quotient
+/// again loses only what the `inexact` flag remembers.
+fn fraction_of(digits: Vec<i128>, leading_zeros: usize, unit: i128) -> i128 {
+    let mut quotient = 0;
+    let mut inexact = false;
+    // After 64 zeros the quotient is 0 in any case: unit is below 2^90.
+    let zeros = std::iter::repeat_n(0, leading_zeros.min(64));
+    for digit in digits.into_iter().rev().chain(zeros) {
+        let dividend = quotient + digit * unit;
+        quotient = dividend / 10;
+        inexact |= dividend % 10 != 0;
+    }
+    quotient + i128::from(inexact)
+}
+
+fn split_digits(text: &str) -> (&str, &str) {
+    let end = text.bytes().take_while(u8::is_ascii_digit).count();
+    text.split_at_checked(end).unwrap_or((text, ""))
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_zero() {
+            return f.write_str("0");
+        }
+        match self.format {
+            QuantityFormat::BinarySi if self.prints_binary() => {
+                let (amount, power) = strip_factors(self.nanos / NANOS_PER_UNIT, 1024, BINARY_SUFFIXES.len());
+                let suffix = power.checked_sub(1).and_then(|index| BINARY_SUFFIXES.get(index)).map_or("", |(s, _)| s);
+                write!(f, "{amount}{suffix}")
+            }
+            format => self.fmt_decimal(f, format),
+        }
+    }
+}
+
+impl Quantity {
+    /// Whether a binary format shows the value without loss and without a fraction.
+    const fn prints_binary(self) -> bool {
+        self.nanos % NANOS_PER_UNIT == 0 && self.nanos.unsigned_abs() >= 1024 * NANOS_PER_UNIT.unsigned_abs()
+    }
+
+    /// Mantissa without factors of ten, exponent a multiple of three; an exponent without a suffix is written as `e21`.
+    fn fmt_decimal(self, f: &mut fmt::Formatter<'_>, format: QuantityFormat) -> fmt::Result {
+        let (thousands, groups) = strip_factors(self.nanos, 1000, usize::MAX);
+        let exponent = i64::try_from(groups).unwrap_or(i64::MAX).saturating_mul(3).saturating_sub(9);
+        let suffix = DECIMAL_SUFFIXES.iter().find(|(_, power)| i64::from(*power) == exponent);
+        match (format, suffix) {
+            (_, _) if exponent == 0 => write!(f, "{thousands}"),
+            (QuantityFormat::DecimalExponent, _) | (_, None) => write!(f, "{thousands}e{exponent}"),
+            (_, Some((suffix, _))) => write!(f, "{thousands}{suffix}"),
+        }
+    }
+}
+
+/// Divides by `factor` as long as nothing remains, at most `most` times.
+fn strip_factors(mut value: i128, factor: i128, most: usize) -> (i128, usize) {
+    let mut times = 0;
+    while times < most && value != 0 && value % factor == 0 {
+        value /= factor;
+        times += 1;
+    }
+    (value, times)
+}
+
+impl TryFrom<String> for Quantity {
+    type Error = QuantityError;
+
+    fn try_from(text: String) -> Result<Self, QuantityError> {
+        text.trim().parse()
+    }
+}
+
+impl From<Quantity> for String {
+    fn from(quantity: Quantity) -> Self {
+        quantity.to_string()
+    }
+}
+
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Self) -> bool {
+        self.nanos == other.nanos
+    }
+}
+
+impl Eq for Quantity {}
+
+impl Hash for Quantity {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.nanos.hash(state);
+    }
+}
+
+impl PartialOrd for Quantity {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Quantity {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.nanos.cmp(&other.nanos)
+    }
+}

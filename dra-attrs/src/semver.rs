@@ -1,0 +1,109 @@
+//! Semantic versions of attribute values (semver 2.0.0).
+//!
+//! Two orders exist and must not be mixed up. An attribute constraint compares versions *as text*: build metadata
+//! counts. A selector compares them *by precedence*: `1.2.3+a` equals `1.2.3+b`.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Why a text is not a semantic version.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("version {text:?}: {reason}")]
+#[non_exhaustive]
+pub struct VersionError {
+    /// The text.
+    pub text: String,
+    /// What is wrong with it, and where.
+    pub reason: String,
+}
+
+/// A semantic version, compared by precedence (build metadata does not count).
+///
+/// Each number must fit in 64 bits; kube-scheduler's own parser has the same limit.
+///
+/// ```
+/// use dra_attrs::semver::Version;
+/// let version: Version = "1.10.0-rc.1+build5".parse()?;
+/// assert!(version < "1.10.0".parse()?);
+/// assert!(version > "1.9.7".parse()?);
+/// assert_eq!(version, "1.10.0-rc.1".parse()?);
+/// assert!("v1.2.3".parse::<Version>().is_err());
+/// assert!("01.2.3".parse::<Version>().is_err());
+/// # Ok::<(), dra_attrs::semver::VersionError>(())
+/// ```
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema), schemars(with = "String"))]
+pub struct Version(semver::Version);
+
+impl Version {
+    /// The first number.
+    #[must_use]
+    pub const fn major(&self) -> u64 {
+        self.0.major
+    }
+
+    /// The second number.
+    #[must_use]
+    pub const fn minor(&self) -> u64 {
+        self.0.minor
+    }
+
+    /// The third number.
+    #[must_use]
+    pub const fn patch(&self) -> u64 {
+        self.0.patch
+    }
+}
+
+impl FromStr for Version {
+    type Err = VersionError;
+
+    fn from_str(text: &str) -> Result<Self, VersionError> {
+        let parsed = semver::Version::parse(text);
+        parsed.map(Self).map_err(|error| VersionError { text: text.to_owned(), reason: error.to_string() })
+    }
+}
+
+impl TryFrom<String> for Version {
+    type Error = VersionError;
+
+    fn try_from(text: String) -> Result<Self, VersionError> {
+        text.parse()
+    }
+}
+
+impl From<Version> for String {
+    fn from(version: Version) -> Self {
+        version.to_string()
+    }
+}
+
+impl PartialEq for Version {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Version {}
+
+impl PartialOrd for Version {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Version {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.cmp_precedence(&other.0)
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

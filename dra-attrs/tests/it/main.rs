@@ -1,0 +1,31 @@
+//! Behaviour of the public API, one module per concept.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod laws;
+mod matching;
+mod names;
+mod numa;
+mod numa_sysfs;
+mod pci;
+mod quantity;
+mod traits;
+mod values;
+mod vendor;
+
+use k8s_openapi::api::resource::v1::DeviceAttribute;
+
+fn int(value: i64) -> DeviceAttribute {
+    DeviceAttribute { int: Some(value), ..DeviceAttribute::default() }
+}
+
+fn ints(values: &[i64]) -> DeviceAttribute {
+    DeviceAttribute { ints: Some(values.to_vec()), ..DeviceAttribute::default() }
+}
+
+fn string(value: &str) -> DeviceAttribute {
+    DeviceAttribute { string: Some(value.to_owned()), ..DeviceAttribute::default() }
+}
+
+fn version(value: &str) -> DeviceAttribute {
+    DeviceAttribute { version: Some(value.to_owned()), ..DeviceAttribute::default() }
+}
