@@ -135,12 +135,9 @@ fn story_1_co_places_on_node_0() {
 #[test]
 fn story_3_matches_across_quadrants_by_list_only() {
     // req: 6072-MATCH-5, 6072-MATCH-11
-    let common = common(&[ints(&[5, 4, 6, 7]), ints(&[6, 4, 5, 7])].map(|list| list.clone()));
-    assert_eq!(common, [4, 5, 6, 7].map(Scalar::Int));
-    assert_eq!(
-        matches(&[Some(int(5)), Some(int(6))], ListTypes::Enabled),
-        Err((1, Violation::NothingInCommon))
-    );
+    let lists = [ints(&[5, 4, 6, 7]), ints(&[6, 4, 5, 7])];
+    assert_eq!(common(&lists), [4, 5, 6, 7].map(Scalar::Int));
+    assert_eq!(matches(&[Some(int(5)), Some(int(6))], ListTypes::Enabled), Err((1, Violation::NothingInCommon)));
 }
 
 #[test]

@@ -11,8 +11,10 @@ fn strict_addresses() {
         assert_eq!(PciAddress::parse(text).unwrap().to_string(), text);
     }
     assert_eq!(PciAddress::parse(""), Err(PciAddressError::Empty));
-    let bad = ["0000:C1:00.0", "10000:00:04.0", "c1:00.0", "0000:c1:00", "0000:c1:0.0", "0000:c1:00.00", " 0000:c1:00.0"];
-    for text in bad.into_iter().chain(["0000:c1:00.g", "0000-c1-00.0", "+000:c1:00.0", "0000:c1:00:0", "ß000:c1:00.0"]) {
+    let bad =
+        ["0000:C1:00.0", "10000:00:04.0", "c1:00.0", "0000:c1:00", "0000:c1:0.0", "0000:c1:00.00", " 0000:c1:00.0"];
+    for text in bad.into_iter().chain(["0000:c1:00.g", "0000-c1-00.0", "+000:c1:00.0", "0000:c1:00:0", "ß000:c1:00.0"])
+    {
         assert!(matches!(PciAddress::parse(text), Err(PciAddressError::Format { .. })), "{text}");
     }
 }

@@ -90,8 +90,14 @@ fn a_numa_node_is_int_or_ints() {
 
 #[test]
 fn scalars_are_ordered_by_type_then_value() {
-    let ordered =
-        [Scalar::Bool(false), Scalar::Bool(true), Scalar::Int(-1), Scalar::Int(2), Scalar::String("a"), Scalar::Version("0.1.0")];
+    let ordered = [
+        Scalar::Bool(false),
+        Scalar::Bool(true),
+        Scalar::Int(-1),
+        Scalar::Int(2),
+        Scalar::String("a"),
+        Scalar::Version("0.1.0"),
+    ];
     assert!(ordered.is_sorted());
     assert_ne!(Scalar::String("1.0.0"), Scalar::Version("1.0.0"));
 }

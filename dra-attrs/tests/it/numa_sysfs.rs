@@ -1,0 +1,143 @@
+//! The helpers a driver calls, on a machine held in memory.
+
+use std::cell::RefCell;
+
+use dra_attrs::numa::{
+    Diagnostic, NumaError, NumaForm, NumaNodeAttribute, NumaPlace, NumaTopology, Socket, SocketUnknown, TopologyError,
+    numa_node_attribute,
+};
+use dra_attrs::pci::PciAddress;
+use dra_attrs::sysfs::{Sysfs, SysfsError, SysfsMap};
+
+use super::{int, ints};
+
+/// Two sockets with two nodes of one CPU each; a NIC on node 2, a GPU without affinity.
+fn machine() -> SysfsMap {
+    let rows = ["10 12 20 20", "12 10 20 20", "20 20 10 12", "20 20 12 10"];
+    let mut machine = SysfsMap::default()
+        .with_file("devices/system/node/online", "0-3\n")
+        .with_file("bus/pci/devices/0000:41:00.0/numa_node", "2\n")
+        .with_file("bus/pci/devices/0000:42:00.0/numa_node", "-1\n");
+    for (id, row) in rows.into_iter().enumerate() {
+        machine = machine
+            .with_file(format!("devices/system/node/node{id}/distance"), format!("{row}\n"))
+            .with_file(format!("devices/system/node/node{id}/cpulist"), format!("{id}\n"))
+            .with_file(format!("devices/system/cpu/cpu{id}/topology/physical_package_id"), format!("{}\n", id / 2));
+    }
+    machine
+}
+
+/// Remembers which files were read.
+struct Recorded {
+    machine: SysfsMap,
+    reads: RefCell<Vec<String>>,
+}
+
+impl Sysfs for Recorded {
+    fn read(&self, path: &str) -> Result<String, SysfsError> {
+        self.reads.borrow_mut().push(path.to_owned());
+        self.machine.read(path)
+    }
+
+    fn link(&self, path: &str) -> Result<String, SysfsError> {
+        self.machine.link(path)
+    }
+}
+
+fn recorded(place: NumaPlace, form: NumaForm) -> (NumaNodeAttribute, Vec<String>) {
+    let recorded = Recorded { machine: machine(), reads: RefCell::default() };
+    let attribute = numa_node_attribute(&recorded, place, form).unwrap();
+    (attribute, recorded.reads.into_inner())
+}
+
+fn pci(text: &str) -> NumaPlace {
+    NumaPlace::Pci(PciAddress::parse(text).unwrap())
+}
+
+#[test]
+fn by_pci_address() {
+    // req: 6072-FORM-2, 6072-FORM-5, 6072-FORM-7, 6072-LIST-13
+    let (scalar, reads) = recorded(pci("0000:41:00.0"), NumaForm::Scalar);
+    assert_eq!(scalar.value, int(2));
+    assert_eq!(reads, ["bus/pci/devices/0000:41:00.0/numa_node"]);
+
+    let (list, reads) = recorded(pci("0000:41:00.0"), NumaForm::LocalNodes);
+    assert_eq!((list.value, list.diagnostics), (ints(&[2, 3]), Vec::new()));
+    assert_eq!(reads[0], "bus/pci/devices/0000:41:00.0/numa_node");
+    let allowed = |path: &String| {
+        ["/online", "/distance", "/cpulist", "/physical_package_id"].iter().any(|end| path.ends_with(end))
+    };
+    assert!(reads[1..].iter().all(allowed), "{reads:?}");
+
+    let none = numa_node_attribute(&machine(), pci("0000:42:00.0"), NumaForm::Scalar);
+    assert_eq!(none, Err(NumaError::NoAffinity { node: -1 }));
+    let absent = numa_node_attribute(&machine(), pci("0000:43:00.0"), NumaForm::Scalar).unwrap_err();
+    assert!(matches!(absent, NumaError::Sysfs(_)));
+    let garbage = machine().with_file("bus/pci/devices/0000:44:00.0/numa_node", "two\n");
+    let error = numa_node_attribute(&garbage, pci("0000:44:00.0"), NumaForm::Scalar).unwrap_err();
+    assert_eq!(error.to_string(), "/sys/bus/pci/devices/0000:44:00.0/numa_node: \"two\" is not a NUMA node");
+}
+
+#[test]
+fn by_known_node() {
+    // req: 6072-FORM-3
+    let at = |node, form| numa_node_attribute(&machine(), NumaPlace::Node(node), form);
+    assert_eq!(at(1, NumaForm::Scalar).unwrap().value, int(1));
+    assert_eq!(at(1, NumaForm::LocalNodes).unwrap().value, ints(&[1, 0]));
+    assert_eq!(at(-1, NumaForm::LocalNodes), Err(NumaError::NoAffinity { node: -1 }));
+    assert_eq!(at(9, NumaForm::Scalar).unwrap().value, int(9));
+    let alone = at(9, NumaForm::LocalNodes).unwrap();
+    assert_eq!((alone.value, alone.diagnostics), (ints(&[9]), vec![Diagnostic::NotOnline { node: 9 }]));
+}
+
+#[test]
+fn by_cpu() {
+    // req: 6072-FORM-4
+    let at = |cpu, form| numa_node_attribute(&machine(), NumaPlace::Cpu(cpu), form);
+    assert_eq!(at(3, NumaForm::Scalar).unwrap().value, int(3));
+    assert_eq!(at(3, NumaForm::LocalNodes).unwrap().value, ints(&[3, 2]));
+    assert_eq!(at(4, NumaForm::Scalar), Err(NumaError::UnknownCpu { cpu: 4 }));
+    let nothing = numa_node_attribute(&SysfsMap::default(), NumaPlace::Cpu(0), NumaForm::Scalar);
+    assert!(matches!(nothing, Err(NumaError::Topology(TopologyError::Online { .. }))));
+}
+
+#[test]
+fn an_unreadable_topology_is_no_failure() {
+    // req: 6072-LIST-7
+    let bare = SysfsMap::default().with_file("bus/pci/devices/0000:41:00.0/numa_node", "2\n");
+    for online in [None, Some("x"), Some("0-2000")] {
+        let machine = match online {
+            None => bare.clone(),
+            Some(text) => bare.clone().with_file("devices/system/node/online", text),
+        };
+        let list = numa_node_attribute(&machine, pci("0000:41:00.0"), NumaForm::LocalNodes).unwrap();
+        assert_eq!(list.value, ints(&[2]));
+        assert!(matches!(list.diagnostics.as_slice(), [Diagnostic::NoTopology { .. }]));
+    }
+}
+
+#[test]
+fn sockets_as_the_kernel_tells_them() {
+    let package =
+        |cpu: u32, id: &str| (format!("devices/system/cpu/cpu{cpu}/topology/physical_package_id"), id.to_owned());
+    let socket = |cpulist: Option<&str>, packages: &[(String, String)]| {
+        let mut machine = SysfsMap::default()
+            .with_file("devices/system/node/online", "0")
+            .with_file("devices/system/node/node0/distance", "10");
+        machine.files.extend(packages.iter().cloned());
+        if let Some(list) = cpulist {
+            machine = machine.with_file("devices/system/node/node0/cpulist", list);
+        }
+        NumaTopology::from_sysfs(&machine).unwrap().nodes()[0].socket().clone()
+    };
+    assert_eq!(socket(Some("0-1"), &[package(0, "36\n"), package(1, "36\n")]), Socket::Id(36));
+    assert_eq!(socket(Some("\n"), &[]), Socket::Unknown(SocketUnknown::NoCpus));
+    assert_eq!(socket(Some("0"), &[package(0, "-1\n")]), Socket::Unknown(SocketUnknown::Negative(-1)));
+    let spans = socket(Some("0-1"), &[package(0, "4"), package(1, "2")]);
+    assert_eq!(spans, Socket::Unknown(SocketUnknown::Spans(vec![2, 4])));
+    for unreadable in
+        [socket(None, &[]), socket(Some("0"), &[]), socket(Some("x"), &[]), socket(Some("0"), &[package(0, "?")])]
+    {
+        assert!(matches!(unreadable, Socket::Unknown(SocketUnknown::Unreadable(_))), "{unreadable:?}");
+    }
+}
