@@ -1,1 +1,2 @@
 //! Shared parts of the example programs.
+pub mod replay;

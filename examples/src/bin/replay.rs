@@ -1,0 +1,29 @@
+//! Answers JSON documents, one a line: `replay < in.jsonl > out.jsonl`.
+//!
+//! A line that can't be answered gives an error line, and the run goes on. Blank lines are passed over.
+
+use std::io::{self, BufRead, BufWriter, Write};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match replay(io::stdin().lock(), BufWriter::new(io::stdout().lock())) {
+        Ok(()) => ExitCode::SUCCESS,
+        // The reader of the answers has gone; there is nobody to tell.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            anstream::eprintln!("replay: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn replay(mut input: impl BufRead, mut output: impl Write) -> io::Result<()> {
+    let mut line = Vec::new();
+    while input.read_until(b'\n', &mut line)? > 0 {
+        if !line.trim_ascii().is_empty() {
+            writeln!(output, "{}", examples::replay::answer(&line))?;
+        }
+        line.clear();
+    }
+    output.flush()
+}

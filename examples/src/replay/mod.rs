@@ -1,0 +1,88 @@
+//! The replay door: one JSON document a line in, one a line out. `docs/replay.md` describes it.
+
+mod attrs;
+mod refusal;
+mod stopwatch;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use refusal::Refusal;
+pub use stopwatch::{Stopwatch, Timing};
+
+/// A parsed operation: computes the answer, as often as it is called, and says to the stopwatch what is index and what
+/// is run.
+pub type Operation = Box<dyn Fn(&mut Stopwatch) -> Result<Value, Refusal>>;
+
+/// Reads the input of an operation.
+type Reader = fn(Value) -> Result<Operation, Refusal>;
+
+/// Every operation by its name.
+const OPERATIONS: &[(&str, Reader)] = &[
+    ("attrs.numa_node", attrs::numa_node),
+    ("attrs.numa_node_sysfs", attrs::numa_node_sysfs),
+    ("attrs.pcie_root", attrs::pcie_root),
+    ("attrs.match", attrs::matching),
+    ("attrs.quantity", attrs::quantity),
+];
+
+#[derive(Deserialize)]
+struct Request {
+    op: Option<String>,
+    input: Option<Value>,
+    repeat: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    id: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ok: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timing: Option<Timing>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Refusal>,
+}
+
+/// The answer to one line, without a line feed.
+#[must_use]
+pub fn answer(line: &[u8]) -> String {
+    let (id, outcome) = match serde_json::from_slice::<Value>(line) {
+        Ok(mut document) => {
+            drop_nulls(&mut document);
+            (document.get("id").cloned().unwrap_or_default(), run(document))
+        }
+        Err(error) => (Value::Null, Err(Refusal::new("BadJson", error.to_string()))),
+    };
+    let answer = match outcome {
+        Ok((ok, timing)) => Answer { id, ok: Some(ok), timing, error: None },
+        Err(error) => Answer { id, ok: None, timing: None, error: Some(error) },
+    };
+    serde_json::to_string(&answer).unwrap_or_default()
+}
+
+fn run(document: Value) -> Result<(Value, Option<Timing>), Refusal> {
+    let request: Request = refusal::read(document)?;
+    let op = request.op.ok_or_else(|| Refusal::field("op", "an operation must be named"))?;
+    let reader = OPERATIONS.iter().find(|(name, _)| *name == op).map(|(_, reader)| reader);
+    let reader = reader.ok_or_else(|| Refusal::new("UnknownOp", format!("no operation {op:?}")))?;
+    let operation = reader(request.input.unwrap_or_else(|| Value::Object(serde_json::Map::new())))?;
+    let mut stopwatch = Stopwatch::default();
+    let mut ok = operation(&mut stopwatch)?;
+    for _ in 1..request.repeat.unwrap_or(1) {
+        ok = operation(&mut stopwatch)?;
+    }
+    Ok((ok, request.repeat.map(|_| stopwatch.minima())))
+}
+
+/// `null` means absent, at every depth of an object.
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
+    }
+}

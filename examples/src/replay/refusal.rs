@@ -1,0 +1,56 @@
+//! Error lines, and reading input so that they name the field.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// Why an operation gives no answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Refusal {
+    /// The name of the error variant.
+    pub kind: String,
+    /// The reason.
+    pub message: String,
+    /// Path of the field that is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+}
+
+impl Refusal {
+    /// A refusal of one kind.
+    #[must_use]
+    pub fn new(kind: &str, message: impl Into<String>) -> Self {
+        Self { kind: kind.to_owned(), message: message.into(), field: None }
+    }
+
+    /// Input of a wrong type or form.
+    #[must_use]
+    pub fn field(field: &str, message: impl Into<String>) -> Self {
+        Self::new("InvalidInput", message).at(field)
+    }
+
+    /// Names the field.
+    #[must_use]
+    pub fn at(self, field: &str) -> Self {
+        Self { field: Some(field.to_owned()), ..self }
+    }
+}
+
+/// Reads a value; an error names the path of what could not be read.
+///
+/// # Errors
+/// `InvalidInput` for a wrong type or a missing field.
+pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Refusal> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        let message = error.into_inner().to_string();
+        let missing = message.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
+        let field = match (path.as_str(), missing) {
+            (".", Some(name)) => name.to_owned(),
+            (path, Some(name)) => format!("{path}.{name}"),
+            (path, None) => path.to_owned(),
+        };
+        Refusal::field(&field, message)
+    })
+}

@@ -1,0 +1,185 @@
+//! The replay door: frames, errors, and the operations on cases of our own; the shared machines when they are there.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+fn answer(request: &Value) -> Value {
+    serde_json::from_str(&examples::replay::answer(request.to_string().as_bytes())).unwrap()
+}
+
+fn ok(op: &str, input: &Value) -> Value {
+    let answer = answer(&json!({"id": 1, "op": op, "input": input}));
+    assert_eq!(answer["error"], Value::Null, "{op} {input}");
+    answer["ok"].clone()
+}
+
+fn error(op: &str, input: &Value) -> (String, Option<String>) {
+    let error = answer(&json!({"id": 1, "op": op, "input": input}))["error"].clone();
+    assert!(!error["message"].as_str().unwrap().is_empty());
+    (error["kind"].as_str().unwrap().to_owned(), error["field"].as_str().map(str::to_owned))
+}
+
+fn refused(op: &str, input: &Value, kind: &str, field: Option<&str>) {
+    assert_eq!(error(op, input), (kind.to_owned(), field.map(str::to_owned)), "{op} {input}");
+}
+
+fn two_nodes() -> Value {
+    json!({"nodes": [
+        {"id": 0, "socket": 0, "distances": [10, 12], "cpus": "0-3"},
+        {"id": 8, "socket": 0, "distances": [12, 10], "cpus": "4-7"},
+    ]})
+}
+
+#[test]
+fn numa_node() {
+    let local = ok("attrs.numa_node", &json!({"topology": two_nodes(), "node": 8, "list": true}));
+    assert_eq!(local, json!({"attribute": {"ints": [8, 0]}, "diagnostics": []}));
+    let by_cpu = ok("attrs.numa_node", &json!({"topology": two_nodes(), "cpu": 5, "node": null}));
+    assert_eq!(by_cpu["attribute"], json!({"int": 8}));
+
+    let ragged = json!({"nodes": [{"id": 0, "distances": [10]}, {"id": 1, "distances": [20, 10]}]});
+    let alone = ok("attrs.numa_node", &json!({"topology": ragged, "node": 0, "list": true}));
+    assert_eq!(alone["attribute"], json!({"ints": [0]}));
+    assert_eq!(alone["diagnostics"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn numa_node_refusals() {
+    let input = |node: Value, cpu: Value| json!({"topology": two_nodes(), "node": node, "cpu": cpu});
+    let op = "attrs.numa_node";
+    refused(op, &input(json!(-1), Value::Null), "NoAffinity", None);
+    refused(op, &input(json!(1024), Value::Null), "OutOfRange", None);
+    refused(op, &input(Value::Null, json!(8)), "UnknownCpu", None);
+    refused(op, &input(Value::Null, json!(-3)), "UnknownCpu", None);
+    refused(op, &input(json!(0), json!(0)), "InvalidInput", Some("node"));
+    refused(op, &input(Value::Null, Value::Null), "InvalidInput", Some("node"));
+    refused(op, &input(json!("0"), Value::Null), "InvalidInput", Some("node"));
+    refused(op, &json!({"node": 0}), "InvalidInput", Some("topology"));
+    let with = |node: Value| json!({"node": 0, "topology": {"nodes": [node]}});
+    refused(
+        op,
+        &with(json!({"id": 0, "distances": [10, "x"]})),
+        "InvalidInput",
+        Some("topology.nodes[0].distances[1]"),
+    );
+    refused(op, &with(json!({"id": 0, "cpus": "3-1"})), "InvalidInput", Some("topology.nodes[0].cpus"));
+    refused(op, &with(json!({"socket": 0})), "InvalidInput", Some("topology.nodes[0].id"));
+    refused(op, &with(json!({"id": 4096})), "NodeOutOfRange", Some("topology.nodes"));
+    let twice = json!({"node": 0, "topology": {"nodes": [{"id": 0}, {"id": 0}]}});
+    refused(op, &twice, "DuplicateNode", Some("topology.nodes"));
+}
+
+#[test]
+fn sysfs_and_roots() {
+    let files = json!({
+        "devices/system/node/online": "0-1",
+        "devices/system/node/node0/distance": "10 11",
+        "devices/system/node/node1/distance": "11 10",
+        "bus/pci/devices/0000:41:00.0/numa_node": "1\n",
+    });
+    let input = json!({"files": files, "pci_bus_id": "0000:41:00.0", "list": true});
+    assert_eq!(ok("attrs.numa_node_sysfs", &input)["attribute"], json!({"ints": [1, 0]}));
+    refused("attrs.numa_node_sysfs", &json!({"files": {}, "pci_bus_id": "0000:41:00.0"}), "Sysfs", None);
+    refused(
+        "attrs.numa_node_sysfs",
+        &json!({"files": {}, "pci_bus_id": "41:00.0"}),
+        "InvalidBusId",
+        Some("pci_bus_id"),
+    );
+
+    let root = |target: &str| json!({"links": {"bus/pci/devices/0000:41:00.0": target}, "pci_bus_id": "0000:41:00.0"});
+    let good = root("../../../devices/pci0000:40/0000:40:01.1/0000:41:00.0");
+    assert_eq!(ok("attrs.pcie_root", &good), json!({"attribute": {"string": "pci0000:40"}}));
+    refused("attrs.pcie_root", &root("/sys/devices/pci0000:40/0000:41:00.0"), "InvalidLink", Some("links"));
+    refused("attrs.pcie_root", &json!({"links": {}, "pci_bus_id": ""}), "InvalidBusId", Some("pci_bus_id"));
+}
+
+#[test]
+fn matching() {
+    let name = "resource.kubernetes.io/numaNode";
+    let device = |attribute: Value| json!({"driver": "a.example", "attributes": {name: attribute}});
+    let input = |kind: &str, lists: bool, devices: Vec<Value>| json!({"attribute": name, "kind": kind, "list_types": lists, "devices": devices});
+    let (four, list) = (device(json!({"int": 4})), device(json!({"ints": [6, 5, 4]})));
+    let yes = ok("attrs.match", &input("match", true, vec![four.clone(), list.clone()]));
+    assert_eq!(yes, json!({"satisfied": true, "failed_at": null, "common": [{"int": 4}]}));
+    let no = ok("attrs.match", &input("match", false, vec![four.clone(), list.clone()]));
+    assert_eq!(no, json!({"satisfied": false, "failed_at": 1, "common": []}));
+    let distinct = ok("attrs.match", &input("distinct", true, vec![four.clone(), list]));
+    assert_eq!(distinct["failed_at"], json!(1));
+    let absent = ok("attrs.match", &input("match", true, vec![four, json!({"driver": "b.example", "attributes": {}})]));
+    assert_eq!(absent["failed_at"], json!(1));
+    refused(
+        "attrs.match",
+        &json!({"attribute": "numa", "kind": "match", "devices": []}),
+        "InvalidName",
+        Some("attribute"),
+    );
+    refused("attrs.match", &json!({"attribute": name, "kind": "same", "devices": []}), "InvalidInput", Some("kind"));
+}
+
+#[test]
+fn quantity() {
+    assert_eq!(ok("attrs.quantity", &json!({"text": "1.5Gi"})), json!({"canonical": "1536Mi", "format": "BinarySI"}));
+    refused("attrs.quantity", &json!({"text": "1i"}), "InvalidQuantity", Some("text"));
+    refused("attrs.quantity", &json!({"text": "1e40"}), "OutOfRange", Some("text"));
+    refused("attrs.quantity", &json!({"text": 5}), "InvalidInput", Some("text"));
+}
+
+#[test]
+fn frames() {
+    let timed = answer(&json!({"id": "a", "op": "attrs.quantity", "input": {"text": "1"}, "repeat": 3}));
+    assert!(timed["timing"]["index_ns"].is_u64() && timed["timing"]["run_ns"].is_u64());
+    assert_eq!(timed["id"], json!("a"));
+    let unknown = answer(&json!({"id": {"n": 1}, "op": "attrs.nothing", "input": {}}));
+    assert_eq!((&unknown["id"], &unknown["error"]["kind"]), (&json!({"n": 1}), &json!("UnknownOp")));
+    let no_op = answer(&json!({"id": 2}));
+    assert_eq!((&no_op["error"]["kind"], &no_op["error"]["field"]), (&json!("InvalidInput"), &json!("op")));
+    for bad in [b"{".as_slice(), b"\xff", b"nonsense"] {
+        let bad: Value = serde_json::from_str(&examples::replay::answer(bad)).unwrap();
+        assert_eq!(bad["error"]["kind"], json!("BadJson"));
+    }
+    let not_an_object: Value = serde_json::from_str(&examples::replay::answer(b"[]")).unwrap();
+    assert_eq!(not_an_object["error"]["kind"], json!("InvalidInput"));
+}
+
+#[test]
+fn the_program_answers_line_by_line() {
+    let mut child =
+        Command::new(env!("CARGO_BIN_EXE_replay")).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = "{\"id\":1,\"op\":\"attrs.quantity\",\"input\":{\"text\":\"1k\"}}\n\noops\n{\"id\":3,\"op\":\"x.y\"}";
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let answers: Vec<Value> = output
+        .stdout
+        .split(|c| *c == b'\n')
+        .filter(|line| !line.is_empty())
+        .map(|line| serde_json::from_slice(line).unwrap())
+        .collect();
+    assert_eq!(answers.len(), 3);
+    assert_eq!(answers[0], json!({"id": 1, "ok": {"canonical": "1k", "format": "DecimalSI"}}));
+    assert_eq!((&answers[1]["error"]["kind"], &answers[2]["error"]["kind"]), (&json!("BadJson"), &json!("UnknownOp")));
+}
+
+#[test]
+fn shared_machines() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpus/topologies");
+    let Ok(entries) = fs::read_dir(&folder) else {
+        println!("skipped: no shared corpus beside the project");
+        return;
+    };
+    for entry in entries {
+        let machine: Value = serde_json::from_slice(&fs::read(entry.unwrap().path()).unwrap()).unwrap();
+        for (node, expected) in machine["expected"].as_object().unwrap() {
+            let node: i64 = node.parse().unwrap();
+            let input = json!({"topology": {"nodes": machine["nodes"]}, "node": node, "list": true});
+            let answer = ok("attrs.numa_node", &input);
+            assert_eq!(answer["attribute"]["ints"], expected["numaNode"], "{} node {node}", machine["name"]);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Every statement of the KEPs is traced: `docs/requirements.tsv` lists it with a status, and a statement that is done
+//! is cited by a test as `// req: ID`.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const STATUSES: [&str; 4] = ["open", "done", "partial", "not-testable"];
+const HEADER: &str = "id\tsection\trequirement\tstatus\treason";
+
+struct Requirement {
+    status: String,
+    reason: String,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn requirements() -> BTreeMap<String, Requirement> {
+    let text = fs::read_to_string(root().join("docs/requirements.tsv")).unwrap();
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some(HEADER));
+    let mut all = BTreeMap::new();
+    for line in lines {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let [id, _section, _requirement, status, reason] = columns.as_slice() else {
+            panic!("not five columns: {line}")
+        };
+        let requirement = Requirement { status: (*status).to_owned(), reason: (*reason).to_owned() };
+        assert!(all.insert((*id).to_owned(), requirement).is_none(), "{id} is listed twice");
+    }
+    all
+}
+
+/// The Rust files of a folder, build output left out.
+fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() && name != "target" && !name.starts_with('.') {
+            rust_files(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+/// Ids in comments of the form `// req: A-1, A-2`, with the files that cite them.
+fn citations() -> BTreeMap<String, BTreeSet<PathBuf>> {
+    let mut files = Vec::new();
+    rust_files(&root(), &mut files);
+    let mut cited: BTreeMap<String, BTreeSet<PathBuf>> = BTreeMap::new();
+    for file in files {
+        for line in fs::read_to_string(&file).unwrap().lines() {
+            let Some(ids) = line.trim_start().strip_prefix("// req:") else { continue };
+            for id in ids.split(',') {
+                cited.entry(id.trim().to_owned()).or_default().insert(file.clone());
+            }
+        }
+    }
+    cited
+}
+
+#[test]
+fn every_citation_names_a_listed_statement() {
+    let listed = requirements();
+    let unknown: Vec<_> = citations().into_iter().filter(|(id, _)| !listed.contains_key(id)).collect();
+    assert!(unknown.is_empty(), "unknown ids: {unknown:?}");
+}
+
+#[test]
+fn what_is_done_is_cited() {
+    let cited = citations();
+    let done = requirements().into_iter().filter(|(_, requirement)| requirement.status == "done");
+    let without: Vec<_> = done.map(|(id, _)| id).filter(|id| !cited.contains_key(id)).collect();
+    assert!(without.is_empty(), "done without a citing test: {without:?}");
+}
+
+#[test]
+fn what_is_cited_is_not_open() {
+    let listed = requirements();
+    let open = |id: &String| listed.get(id).is_some_and(|requirement| requirement.status == "open");
+    let stale: Vec<_> = citations().into_keys().filter(open).collect();
+    assert!(stale.is_empty(), "cited but still open in the list: {stale:?}");
+}
+
+#[test]
+fn each_status_is_known_and_has_its_reason() {
+    for (id, Requirement { status, reason }) in requirements() {
+        assert!(STATUSES.contains(&status.as_str()), "{id}: unknown status {status:?}");
+        let needs_reason = matches!(status.as_str(), "partial" | "not-testable");
+        assert!(!needs_reason || !reason.is_empty(), "{id}: {status} needs a reason");
+    }
+}
+
+#[test]
+fn all_312_statements_are_listed() {
+    assert_eq!(requirements().len(), 312);
+}
