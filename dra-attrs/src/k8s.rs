@@ -11,9 +11,15 @@ k8s_openapi::k8s_if_le_1_36! {
     );
 
     /// Stands in, so that the sentence above is the only error.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum DeviceAttribute {
-        #[default]
-        Unavailable,
+    #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+    pub struct DeviceAttribute {
+        pub bool: Option<bool>,
+        pub bools: Option<Vec<bool>>,
+        pub int: Option<i64>,
+        pub ints: Option<Vec<i64>>,
+        pub string: Option<String>,
+        pub strings: Option<Vec<String>>,
+        pub version: Option<String>,
+        pub versions: Option<Vec<String>>,
     }
 }
