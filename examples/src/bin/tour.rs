@@ -12,7 +12,8 @@ use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use dra_attrs::matching::{ListTypes, MatchState, ValueSet, Violation};
 use dra_attrs::numa::{
-    Distances, NumaError, NumaForm, NumaNode, NumaNodeAttribute, NumaPlace, NumaTopology, Socket, numa_node_attribute,
+    Diagnostic, Distances, NumaError, NumaForm, NumaNode, NumaNodeAttribute, NumaPlace, NumaTopology, Socket,
+    numa_node_attribute,
 };
 use dra_attrs::pci::PciAddress;
 use dra_attrs::sysfs::SysfsMap;
@@ -34,29 +35,33 @@ struct Stop {
 const STOPS: [Stop; 4] = [
     Stop {
         capture: "epyc-9825-nps4",
-        lesson: "Story 3 of the KEP: GPU and NIC sit on different quadrants of one socket. As scalars (5 and 6) they \
-                 do not match; as lists they do, and a CPU matches both. Across the sockets nothing matches.",
+        lesson: "\
+Story 3 of the KEP: GPU and NIC sit on different quadrants of one socket. As scalars
+(5 and 6) they do not match; as lists they do, and a CPU of that socket matches both.",
         cpus: &[0, 144],
         memory_nodes: &[],
     },
     Stop {
         capture: "xeon-snc3",
-        lesson: "Distances inside a socket differ (15 and 17), so lists differ too, and matching is not transitive: the \
-                 NIC on node 0 and the GPU on node 2 meet at node 1, where a CPU matches both.",
+        lesson: "\
+Distances inside a socket differ (15 and 17), so lists differ too: NIC (node 0) and
+GPU (node 2) have only node 1 in common, so only a CPU of node 1 matches both.",
         cpus: &[24],
         memory_nodes: &[],
     },
     Stop {
         capture: "power9-ac922",
-        lesson: "Node ids have holes (0, 8, 250-255) and the nodes of the GPUs' own memory have no CPUs. The nearest \
-                 node of 0 is 8, on the other socket: every list is the physical node alone.",
+        lesson: "\
+Node ids have holes (0, 8, 250-255), and the nodes of the GPUs' own memory have no CPUs.
+The node nearest to 0 is 8, on the other socket: every list is the physical node alone.",
         cpus: &[0, 88],
         memory_nodes: &[250],
     },
     Stop {
         capture: "xeon-cxl",
-        lesson: "A CXL memory node has no CPUs; it belongs to the socket it is nearest to. Devices of that socket list \
-                 it, and match memory on it.",
+        lesson: "\
+A CXL memory node has no CPUs and belongs to the socket it is nearest to. Devices of
+that socket list it, and match memory on it.",
         cpus: &[0, 56],
         memory_nodes: &[2],
     },
@@ -83,7 +88,11 @@ fn visit(stop: &Stop) -> Result<(), MachineError> {
         Err(error) => println!("{error}\n"),
     }
     let devices = devices(stop, &machine, &sysfs);
-    println!("{}\n", device_table(&devices));
+    println!("{}", device_table(&devices));
+    for (device, diagnostic) in devices.iter().flat_map(Published::diagnostics) {
+        println!("noticed: {device}: {diagnostic}");
+    }
+    println!();
     println!("{}\n", pair_table(&devices));
     Ok(())
 }
@@ -101,6 +110,10 @@ impl Published {
         // CPUs and memory are on one node by nature: their list is their own node.
         let list = if matches!(place, NumaPlace::Pci(_)) { NumaForm::LocalNodes } else { NumaForm::OwnNode };
         Self { name, scalar: publish(NumaForm::Scalar), list: publish(list) }
+    }
+
+    fn diagnostics(&self) -> impl Iterator<Item = (&str, &Diagnostic)> {
+        self.list.iter().flat_map(|list| &list.diagnostics).map(|diagnostic| (self.name.as_str(), diagnostic))
     }
 }
 
@@ -147,11 +160,9 @@ fn join(values: &[impl ToString]) -> String {
 }
 
 fn device_table(devices: &[Published]) -> Table {
-    let mut table = table(["device", "scalar", "list", "noticed"]);
+    let mut table = table(["device", "scalar", "list"]);
     for device in devices {
-        let noticed = device.list.iter().flat_map(|list| &list.diagnostics).map(ToString::to_string);
-        let noticed = noticed.collect::<Vec<_>>().join("; ");
-        table.add_row([device.name.clone(), value(&device.scalar), value(&device.list), noticed]);
+        table.add_row([device.name.clone(), value(&device.scalar), value(&device.list)]);
     }
     table
 }
@@ -164,7 +175,14 @@ fn value(outcome: &Result<NumaNodeAttribute, NumaError>) -> String {
     }
 }
 
+/// Every pair of devices that differ in kind or value; twins would only repeat a row.
 fn pair_table(devices: &[Published]) -> Table {
+    let kind = |device: &Published| device.name.split(' ').next().map(str::to_owned);
+    let twins = |a: &Published, b: &Published| kind(a) == kind(b) && a.scalar == b.scalar && a.list == b.list;
+    let is_first =
+        |&(index, device): &(usize, &Published)| !devices.iter().take(index).any(|other| twins(other, device));
+    let devices: Vec<_> = devices.iter().enumerate().filter(is_first).map(|(_, device)| device).collect();
+
     let mut table = table(["pair", "as scalars", "as lists"]);
     for (index, left) in devices.iter().enumerate() {
         for right in devices.iter().skip(index + 1) {

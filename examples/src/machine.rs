@@ -1,0 +1,208 @@
+//! Captured machines: what sysfs says about their NUMA nodes and PCI devices, as short YAML files.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{fmt, fs};
+
+use dra_attrs::numa::CpuSet;
+use dra_attrs::sysfs::SysfsMap;
+use serde::{Deserialize, Serialize};
+
+const NODES: &str = "devices/system/node";
+const CPUS: &str = "devices/system/cpu";
+const PCI_DEVICES: &str = "bus/pci/devices";
+
+/// A captured machine.
+///
+/// ```
+/// use dra_attrs::sysfs::Sysfs;
+/// use examples::machine::Machine;
+/// let epyc = Machine::load("epyc-9825-nps4")?;
+/// assert_eq!(epyc.sysfs().read("devices/system/node/online")?, "0-7\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Machine {
+    /// The capture's name, which is also its file's.
+    pub name: String,
+    /// The machine in a few words.
+    pub title: String,
+    /// Where the data is from, and what in it is illustrative.
+    pub source: String,
+    /// The online NUMA nodes.
+    pub nodes: Vec<Node>,
+    /// The PCI functions, not necessarily all.
+    pub devices: Vec<Device>,
+}
+
+/// A NUMA node of a capture.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Node {
+    /// The kernel's id.
+    pub id: u32,
+    /// The text of the `distance` file.
+    pub distances: String,
+    /// The node's CPUs as id lists, by package id.
+    pub packages: BTreeMap<String, String>,
+}
+
+/// A PCI function of a capture.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Device {
+    /// The function's name in `bus/pci/devices`.
+    pub address: String,
+    /// The text of the `class` file.
+    pub class: String,
+    /// The text of the `numa_node` file; a kernel without NUMA has none.
+    pub numa_node: Option<i64>,
+    /// What the device is.
+    pub label: String,
+    /// Where its link leads, below `devices`.
+    pub path: String,
+}
+
+/// Why there is no machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MachineError {
+    /// No capture has the name.
+    Unknown {
+        /// The name.
+        name: String,
+        /// The names of the captures that exist, sorted.
+        known: Vec<String>,
+    },
+    /// A file or folder can't be read.
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the machine said.
+        reason: String,
+    },
+    /// A file is no capture.
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, on one line.
+        reason: String,
+    },
+}
+
+impl fmt::Display for MachineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown { name, known } => write!(f, "no capture {name:?}; known: {}", known.join(", ")),
+            Self::Io { path, reason } => write!(f, "{}: {reason}", path.display()),
+            Self::Format { path, reason } => write!(f, "{}: not a capture: {reason}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for MachineError {}
+
+impl Machine {
+    /// The capture of a name.
+    ///
+    /// # Errors
+    /// There is none, or it can't be read.
+    pub fn load(name: &str) -> Result<Self, MachineError> {
+        let known = names()?;
+        if known.iter().any(|known| known == name) {
+            read(name)
+        } else {
+            Err(MachineError::Unknown { name: name.to_owned(), known })
+        }
+    }
+
+    /// All captures, sorted by name.
+    ///
+    /// # Errors
+    /// One of them can't be read.
+    pub fn all() -> Result<Vec<Self>, MachineError> {
+        names()?.iter().map(|name| read(name)).collect()
+    }
+
+    /// The machine's files and links below `/sys`.
+    #[must_use]
+    pub fn sysfs(&self) -> SysfsMap {
+        let online = self.nodes.iter().map(|node| node.id).collect::<CpuSet>();
+        let sysfs = SysfsMap::default().with_file(format!("{NODES}/online"), format!("{online}\n"));
+        let sysfs = self.nodes.iter().fold(sysfs, with_node);
+        self.devices.iter().fold(sysfs, with_device)
+    }
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("data/machines")
+}
+
+/// The names of all captures, sorted.
+fn names() -> Result<Vec<String>, MachineError> {
+    let folder = folder();
+    let io_error = |error: std::io::Error| MachineError::Io { path: folder.clone(), reason: error.to_string() };
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&folder).map_err(io_error)? {
+        let file = entry.map_err(io_error)?.file_name();
+        names.extend(file.to_str().and_then(|file| file.strip_suffix(".yaml")).map(str::to_owned));
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+fn read(name: &str) -> Result<Machine, MachineError> {
+    let path = folder().join(format!("{name}.yaml"));
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) => return Err(MachineError::Io { path, reason: error.to_string() }),
+    };
+    match parse(&text) {
+        Ok(machine) if machine.name == name => Ok(machine),
+        Ok(machine) => Err(MachineError::Format { path, reason: format!("its name is {:?}", machine.name) }),
+        Err(reason) => Err(MachineError::Format { path, reason }),
+    }
+}
+
+fn parse(text: &str) -> Result<Machine, String> {
+    let options = serde_saphyr::options! { with_snippet: false };
+    let machine = serde_saphyr::from_str_with_options(text, options);
+    machine.map_err(|error| error.to_string().lines().collect::<Vec<_>>().join(" "))
+}
+
+fn with_node(sysfs: SysfsMap, node: &Node) -> SysfsMap {
+    let folder = format!("{NODES}/node{}", node.id);
+    let sysfs = sysfs
+        .with_file(format!("{folder}/distance"), format!("{}\n", node.distances))
+        .with_file(format!("{folder}/cpulist"), format!("{}\n", cpulist(node)));
+    node.packages.iter().fold(sysfs, |sysfs, (package, cpus)| with_package(sysfs, package, cpus))
+}
+
+/// The union of the packages' CPUs; a list that is none stays as it is, for its reader to complain about.
+fn cpulist(node: &Node) -> String {
+    let lists: Vec<&str> = node.packages.values().map(String::as_str).filter(|list| !list.is_empty()).collect();
+    let list = lists.join(",");
+    list.parse::<CpuSet>().map(|cpus| cpus.to_string()).unwrap_or(list)
+}
+
+fn with_package(sysfs: SysfsMap, package: &str, cpus: &str) -> SysfsMap {
+    let cpus = cpus.parse::<CpuSet>().unwrap_or_default();
+    cpus.iter().fold(sysfs, |sysfs, cpu| {
+        sysfs.with_file(format!("{CPUS}/cpu{cpu}/topology/physical_package_id"), format!("{package}\n"))
+    })
+}
+
+fn with_device(sysfs: SysfsMap, device: &Device) -> SysfsMap {
+    let folder = format!("{PCI_DEVICES}/{}", device.address);
+    let sysfs = sysfs
+        .with_link(folder.clone(), format!("../../../devices/{}", device.path))
+        .with_file(format!("{folder}/class"), format!("{}\n", device.class));
+    match device.numa_node {
+        Some(node) => sysfs.with_file(format!("{folder}/numa_node"), format!("{node}\n")),
+        None => sysfs,
+    }
+}

@@ -1,0 +1,94 @@
+//! Real directories as sysfs, and the list of PCI functions.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+
+use dra_attrs::sysfs::{Sysfs, SysfsError, SysfsMap};
+
+/// The most bytes of a file that are read; the kernel's own files are far smaller.
+pub const MAX_FILE_LEN: u64 = 64 * 1024;
+
+const PCI_DEVICES: &str = "bus/pci/devices";
+
+/// A machine whose PCI functions can be listed.
+pub trait PciBus {
+    /// The names of all functions in `bus/pci/devices`, sorted, as they are there.
+    ///
+    /// # Errors
+    /// The folder is missing or can't be read.
+    fn pci_addresses(&self) -> Result<Vec<String>, SysfsError>;
+}
+
+/// A directory laid out like `/sys`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a directory is all there is to it")]
+pub struct SysfsDir {
+    /// The directory that stands for `/sys`.
+    pub root: PathBuf,
+}
+
+impl Default for SysfsDir {
+    fn default() -> Self {
+        Self { root: PathBuf::from("/sys") }
+    }
+}
+
+impl SysfsDir {
+    /// A path below the root; one that leads out of it is refused.
+    fn join(&self, path: &str) -> io::Result<PathBuf> {
+        let is_below = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+        is_below.then(|| self.root.join(path)).ok_or_else(|| io::Error::other("not a plain relative path"))
+    }
+
+    fn read_bytes(&self, path: &str) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        File::open(self.join(path)?)?.take(MAX_FILE_LEN.saturating_add(1)).read_to_end(&mut bytes)?;
+        // A shortened CPU list would still be one, of fewer CPUs.
+        if u64::try_from(bytes.len()).is_ok_and(|len| len <= MAX_FILE_LEN) {
+            Ok(bytes)
+        } else {
+            Err(io::Error::other(format!("more than {MAX_FILE_LEN} bytes")))
+        }
+    }
+
+    fn entries(&self, path: &str) -> io::Result<BTreeSet<String>> {
+        let name = |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
+        fs::read_dir(self.join(path)?)?.map(name).collect()
+    }
+}
+
+impl Sysfs for SysfsDir {
+    fn read(&self, path: &str) -> Result<String, SysfsError> {
+        let bytes = self.read_bytes(path).map_err(|error| SysfsError::new(path, &error.to_string()))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn link(&self, path: &str) -> Result<String, SysfsError> {
+        let target = self.join(path).and_then(fs::read_link);
+        let target = target.map_err(|error| SysfsError::new(path, &error.to_string()))?;
+        Ok(target.to_string_lossy().into_owned())
+    }
+}
+
+impl PciBus for SysfsDir {
+    fn pci_addresses(&self) -> Result<Vec<String>, SysfsError> {
+        let entries = self.entries(PCI_DEVICES).map_err(|error| SysfsError::new(PCI_DEVICES, &error.to_string()))?;
+        Ok(entries.into_iter().collect())
+    }
+}
+
+impl PciBus for SysfsMap {
+    fn pci_addresses(&self) -> Result<Vec<String>, SysfsError> {
+        let paths = self.files.keys().chain(self.links.keys());
+        let addresses: BTreeSet<&str> = paths.filter_map(|path| pci_address(path)).collect();
+        Ok(addresses.into_iter().map(str::to_owned).collect())
+    }
+}
+
+/// The function that a path below `/sys` belongs to.
+fn pci_address(path: &str) -> Option<&str> {
+    let below = path.strip_prefix(PCI_DEVICES)?.strip_prefix('/')?;
+    below.split('/').next().filter(|name| !name.is_empty())
+}

@@ -1,0 +1,54 @@
+//! The seeds of the fuzz targets, replayed through the same parsers.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+
+use dra_attrs::name::QualifiedName;
+use dra_attrs::numa::CpuSet;
+use dra_attrs::pci::PciAddress;
+use dra_attrs::quantity::Quantity;
+use dra_attrs::semver::Version;
+
+/// Parses a text; what was read must print a text that reads back as the same.
+type Check = fn(&str);
+
+const TARGETS: [(&str, Check); 5] = [
+    ("attrs_names", |text| {
+        if let Ok(name) = QualifiedName::parse(text) {
+            assert_eq!(name.to_string(), text);
+        }
+    }),
+    ("attrs_quantity", |text| {
+        if let Ok(quantity) = text.parse::<Quantity>() {
+            assert_eq!(quantity.to_string().parse(), Ok(quantity));
+        }
+    }),
+    ("attrs_pci", |text| {
+        if let Ok(address) = PciAddress::parse_extended(text) {
+            assert_eq!(PciAddress::parse_extended(&address.to_string()), Ok(address));
+        }
+    }),
+    ("attrs_cpu_set", |text| {
+        if let Ok(set) = text.parse::<CpuSet>() {
+            assert_eq!(set.to_string().parse(), Ok(set));
+        }
+    }),
+    ("attrs_semver", |text| {
+        if let Ok(version) = text.parse::<Version>() {
+            assert_eq!(version.to_string(), text);
+        }
+    }),
+];
+
+#[test]
+fn seeds_of_the_parsers() {
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/seeds");
+    for (target, check) in TARGETS {
+        let folder = seeds.join(target);
+        let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        let texts = entries.map(|entry| fs::read(entry.unwrap().path()).unwrap());
+        let count = texts.map(|bytes| check(&String::from_utf8_lossy(&bytes))).count();
+        assert!(count > 0, "{target} has no seeds");
+    }
+}
