@@ -63,7 +63,7 @@ impl PciAddress {
         Self::split(text, 4..=4).filter(|_| is_lower).ok_or_else(|| Self::error(text, expected))
     }
 
-    /// Parses what the kernel can print: a domain of 4 to 8 digits, device up to `1f`, function up to `7`. Upper case
+    /// Parses what the kernel can print: a domain of 4 to 8 digits (padded to 4), device up to `1f`, function up to `7`. Upper case
     /// is folded. An extension: upstream's helper refuses such addresses.
     ///
     /// # Errors
@@ -71,7 +71,11 @@ impl PciAddress {
     pub fn parse_extended(text: &str) -> Result<Self, PciAddressError> {
         let expected = "expected a domain of 4 to 8 hexadecimal digits, bus, device up to 1f and function up to 7";
         let in_range = |address: &Self| address.device <= 0x1f && address.function <= 7;
-        Self::split(text, 4..=8).filter(in_range).ok_or_else(|| Self::error(text, expected))
+        // The kernel pads to four digits only; another spelling would name another file.
+        let padded = text.split(':').next().is_some_and(|domain| domain.len() > 4 && domain.starts_with('0'));
+        Self::split(text, 4..=8)
+            .filter(|address| in_range(address) && !padded)
+            .ok_or_else(|| Self::error(text, expected))
     }
 
     fn error(text: &str, expected: &'static str) -> PciAddressError {

@@ -162,8 +162,8 @@ impl NumaTopology {
 /// The attribute of a device, read from a machine: what a driver calls.
 ///
 /// The scalar reads nothing but the device's own place; the list also reads the distance rows and socket ids. Nothing is
-/// cached: the value follows the machine as it is at the call. A driver with many devices reads the topology once and
-/// uses [`NumaTopology::attribute`].
+/// cached: the value follows the machine as it is at the call. A driver with many devices reads the topology once, and
+/// for each device [`numa_node`] and [`NumaTopology::attribute`].
 ///
 /// # Errors
 /// The device has no affinity, its node is out of range or can't be read, or the list is too long. A distance table that
@@ -188,17 +188,36 @@ pub fn numa_node_attribute(
     place: NumaPlace,
     form: NumaForm,
 ) -> Result<NumaNodeAttribute, NumaError> {
-    let node = match place {
-        NumaPlace::Node(node) => node,
-        NumaPlace::Cpu(cpu) => node_of_cpu(sysfs, cpu)?,
-        NumaPlace::Pci(address) => node_of_pci(sysfs, address)?,
-    };
-    attribute_on(node, form, |node| match NumaTopology::from_sysfs(sysfs) {
+    attribute_on(numa_node(sysfs, place)?, form, |node| match NumaTopology::from_sysfs(sysfs) {
         Ok(topology) => topology.local_nodes(node),
         Err(error) => {
             LocalNodes { nodes: vec![node], diagnostics: vec![Diagnostic::NoTopology { reason: error.to_string() }] }
         }
     })
+}
+
+/// The NUMA node of a device, read from a machine.
+///
+/// # Errors
+/// The device has no affinity, or its node is out of range or can't be read.
+///
+/// ```
+/// use dra_attrs::numa::{NumaPlace, numa_node};
+/// use dra_attrs::pci::PciAddress;
+/// use dra_attrs::sysfs::SysfsMap;
+///
+/// let machine = SysfsMap::default().with_file("bus/pci/devices/0000:c1:00.0/numa_node", "6\n");
+/// assert_eq!(numa_node(&machine, NumaPlace::Pci(PciAddress::parse("0000:c1:00.0")?))?, 6);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn numa_node(sysfs: &impl Sysfs, place: NumaPlace) -> Result<i64, NumaError> {
+    let node = match place {
+        NumaPlace::Node(node) => node,
+        NumaPlace::Cpu(cpu) => node_of_cpu(sysfs, cpu)?,
+        NumaPlace::Pci(address) => node_of_pci(sysfs, address)?,
+    };
+    check_node(node)?;
+    Ok(node)
 }
 
 fn attribute_on(
@@ -214,7 +233,7 @@ fn attribute_on(
     }
 }
 
-pub(crate) fn check_node(node: i64) -> Result<(), NumaError> {
+fn check_node(node: i64) -> Result<(), NumaError> {
     match node {
         i64::MIN..0 => Err(NumaError::NoAffinity { node }),
         MAX_NODES.. => Err(NumaError::OutOfRange { node }),

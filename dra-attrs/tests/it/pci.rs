@@ -25,7 +25,7 @@ fn extended_addresses() {
         assert_eq!(PciAddress::parse_extended(text).unwrap().to_string(), text);
     }
     assert_eq!(PciAddress::parse_extended("000A:0B:0C.1").unwrap().to_string(), "000a:0b:0c.1");
-    for text in ["0000:00:20.0", "0000:00:00.8", "000:00:00.0", "100000000:00:00.0", ""] {
+    for text in ["0000:00:20.0", "0000:00:00.8", "000:00:00.0", "100000000:00:00.0", "00001:00:00.0", ""] {
         assert!(PciAddress::parse_extended(text).is_err(), "{text}");
     }
 }

@@ -1,0 +1,305 @@
+//! What a DRA driver for PCI devices would publish: one `ResourceSlice` of this machine, a directory laid out like
+//! `/sys`, or a captured machine.
+//!
+//! The document goes to stdout. What was left out of it, and why, goes to stderr, one line each.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+use dra_attrs::name::FullyQualifiedName;
+use dra_attrs::numa::{NumaForm, NumaPlace, numa_node_attribute, publish};
+use dra_attrs::pci::{PciAddress, PciAddressError, pcie_root_attribute};
+use dra_attrs::standard::NUMA_NODE;
+use dra_attrs::sysfs::Sysfs;
+use dra_attrs::value::{Scalar, check_device_attributes};
+use examples::machine::{Machine, MachineError};
+use examples::sysfs::{PciBus, SysfsDir};
+use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, ResourcePool, ResourceSlice, ResourceSliceSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+const KIND: &str = "kind";
+const MAX_NAME_LEN: usize = 253;
+
+/// Prints what a DRA driver for the PCI devices of a machine would publish
+#[derive(Debug, Parser)]
+#[command(name = "driver")]
+struct Args {
+    /// The directory to read as /sys
+    #[arg(long, value_name = "DIR", default_value = "/sys")]
+    sysfs: PathBuf,
+    /// A captured machine instead
+    #[arg(long, value_name = "NAME", conflicts_with = "sysfs")]
+    capture: Option<String>,
+    /// Publish numaNode as the list of local nodes
+    #[arg(long)]
+    list: bool,
+    /// The format of the document
+    #[arg(short, long, value_enum, default_value_t = Output::Yaml)]
+    output: Output,
+    /// The node, whose name the pool has too
+    #[arg(long, value_name = "NAME", default_value = "node-1", value_parser = node_name)]
+    node_name: String,
+    /// The driver
+    #[arg(long, value_name = "NAME", default_value = "pci.example.com", value_parser = driver_name)]
+    driver: String,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Output {
+    Yaml,
+    Json,
+}
+
+/// A kind of device that the driver publishes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Gpu,
+    Accelerator,
+    Nic,
+    Nvme,
+}
+
+/// What was found on a machine, and what there is to say about it.
+#[derive(Debug, Default)]
+struct Survey {
+    devices: Vec<Device>,
+    others: usize,
+    notes: Vec<String>,
+}
+
+#[derive(Debug)]
+enum DriverError {
+    Machine(MachineError),
+    SliceName(String),
+    Yaml(serde_saphyr::SerializeError),
+    Json(serde_json::Error),
+    Write(io::Error),
+}
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        // The reader of the document has gone; there is nobody to tell.
+        Err(DriverError::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<(), DriverError> {
+    let name = slice_name(&args.node_name, &args.driver)?;
+    let survey = match &args.capture {
+        Some(capture) => Survey::of(&Machine::load(capture)?.sysfs(), args.form()),
+        None => Survey::of(&SysfsDir { root: args.sysfs.clone() }, args.form()),
+    };
+    survey.notes().for_each(|note| say(&note));
+    print(&args.slice(name, survey.devices), args.output)
+}
+
+/// Writes a line to stderr. A failure is passed over: there is no other place to report it.
+fn say(line: &impl fmt::Display) {
+    let _ = writeln!(anstream::stderr(), "driver: {line}");
+}
+
+fn print(slice: &ResourceSlice, output: Output) -> Result<(), DriverError> {
+    let mut text = match output {
+        Output::Yaml => serde_saphyr::to_string(slice)?,
+        Output::Json => serde_json::to_string_pretty(slice)?,
+    };
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    Ok(stdout.flush()?)
+}
+
+fn slice_name(node: &str, driver: &str) -> Result<String, DriverError> {
+    let name = format!("{node}-{driver}");
+    if name.len() > MAX_NAME_LEN { Err(DriverError::SliceName(name)) } else { Ok(name) }
+}
+
+fn node_name(text: &str) -> Result<String, String> {
+    let is_inner = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
+    let is_label = |label: &str| !label.is_empty() && !label.starts_with('-') && !label.ends_with('-');
+    if text.bytes().all(|c| is_inner(c) || c == b'.') && text.split('.').all(is_label) {
+        Ok(text.to_owned())
+    } else {
+        Err("must be a lowercase DNS subdomain (RFC 1123)".to_owned())
+    }
+}
+
+/// A driver's name is the domain of its attributes.
+fn driver_name(text: &str) -> Result<String, String> {
+    let attribute = format!("{text}/{KIND}");
+    FullyQualifiedName::parse(&attribute).map(|name| name.domain().to_owned()).map_err(|error| error.to_string())
+}
+
+impl Args {
+    const fn form(&self) -> NumaForm {
+        if self.list { NumaForm::LocalNodes } else { NumaForm::Scalar }
+    }
+
+    fn slice(&self, name: String, devices: Vec<Device>) -> ResourceSlice {
+        let pool = ResourcePool { name: self.node_name.clone(), generation: 1, resource_slice_count: 1 };
+        ResourceSlice {
+            metadata: ObjectMeta { name: Some(name), ..ObjectMeta::default() },
+            spec: ResourceSliceSpec {
+                driver: self.driver.clone(),
+                node_name: Some(self.node_name.clone()),
+                pool,
+                devices: Some(devices),
+                ..ResourceSliceSpec::default()
+            },
+        }
+    }
+}
+
+impl Kind {
+    /// The kind by base class and, for storage, subclass.
+    const fn of_class(class: u32) -> Option<Self> {
+        match (class >> 16, (class >> 8) & 0xff) {
+            (0x01, 0x08) => Some(Self::Nvme),
+            (0x02, _) => Some(Self::Nic),
+            (0x03, _) => Some(Self::Gpu),
+            (0x12, _) => Some(Self::Accelerator),
+            _ => None,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Gpu => "gpu",
+            Self::Accelerator => "accel",
+            Self::Nic => "nic",
+            Self::Nvme => "nvme",
+        }
+    }
+}
+
+impl Survey {
+    fn of(machine: &(impl Sysfs + PciBus), form: NumaForm) -> Self {
+        let mut survey = Self::default();
+        match machine.pci_addresses() {
+            Ok(names) => names.iter().for_each(|name| survey.visit(machine, name, form)),
+            Err(error) => survey.notes.push(format!("no PCI bus: {error}")),
+        }
+        survey
+    }
+
+    /// The notes, then what concerns the survey as a whole.
+    fn notes(&self) -> impl Iterator<Item = String> {
+        let others = (self.others > 0).then(|| format!("PCI functions of other classes: {}", self.others));
+        let empty = self.devices.is_empty().then(|| "no device to publish: the slice is empty".to_owned());
+        self.notes.iter().cloned().chain(others).chain(empty)
+    }
+
+    fn visit(&mut self, machine: &impl Sysfs, name: &str, form: NumaForm) {
+        let kind = address(name).and_then(|address| Ok((address, kind(machine, address)?)));
+        match kind {
+            Err(reason) => self.notes.push(format!("{name:?} left out: {reason}")),
+            Ok((_, None)) => self.others = self.others.saturating_add(1),
+            Ok((address, Some(_))) if self.devices.len() >= most_devices(form) => {
+                self.notes.push(format!("{address} left out: a slice has at most {} devices", most_devices(form)));
+            }
+            Ok((address, Some(kind))) => {
+                let attributes = self.attributes(machine, address, kind, form);
+                let name = device_name(kind, address);
+                self.devices.push(Device { name, attributes: Some(attributes), ..Device::default() });
+            }
+        }
+    }
+
+    fn attributes(
+        &mut self,
+        machine: &impl Sysfs,
+        address: PciAddress,
+        kind: Kind,
+        form: NumaForm,
+    ) -> BTreeMap<String, DeviceAttribute> {
+        let mut attributes = BTreeMap::from([(KIND.to_owned(), Scalar::String(kind.name()).to_attribute())]);
+        address.attribute().insert_into(&mut attributes);
+        match pcie_root_attribute(machine, address) {
+            Ok(root) => root.insert_into(&mut attributes),
+            Err(error) => self.notes.push(format!("{address}: no pcieRoot: {error}")),
+        }
+        match publish(&mut attributes, numa_node_attribute(machine, NumaPlace::Pci(address), form)) {
+            Ok(diagnostics) => self.notes.extend(diagnostics.iter().map(|found| format!("{address}: {found}"))),
+            Err(error) => self.notes.push(format!("{address}: no numaNode: {error}")),
+        }
+        self.fit(address, &mut attributes);
+        attributes
+    }
+
+    /// A list that is valid on its own may be too long beside the other attributes.
+    fn fit(&mut self, address: PciAddress, attributes: &mut BTreeMap<String, DeviceAttribute>) {
+        let Err(errors) = check_device_attributes(attributes, 0) else { return };
+        attributes.remove(NUMA_NODE);
+        self.notes.extend(errors.iter().map(|error| format!("{address}: no numaNode: {error}")));
+    }
+}
+
+/// The address that the kernel prints like this. Another spelling would lead to other files.
+fn address(name: &str) -> Result<PciAddress, String> {
+    let parsed = PciAddress::parse(name).or_else(|_| PciAddress::parse_extended(name));
+    let address = parsed.map_err(|error: PciAddressError| error.to_string())?;
+    if address.to_string() == name { Ok(address) } else { Err(format!("the address is spelt {address}")) }
+}
+
+fn kind(machine: &impl Sysfs, address: PciAddress) -> Result<Option<Kind>, String> {
+    let text = machine.read(&format!("bus/pci/devices/{address}/class")).map_err(|error| error.to_string())?;
+    let digits = text.trim().strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    digits.map(Kind::of_class).ok_or_else(|| format!("{:?} is not a PCI class", text.trim()))
+}
+
+/// Lists halve what the API server accepts in one slice.
+fn most_devices(form: NumaForm) -> usize {
+    if form == NumaForm::Scalar { 128 } else { 64 }
+}
+
+/// A DNS label: `gpu-0000-c1-00-0`.
+fn device_name(kind: Kind, address: PciAddress) -> String {
+    format!("{}-{}", kind.name(), address.to_string().replace([':', '.'], "-"))
+}
+
+impl fmt::Display for DriverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Machine(error) => error.fmt(f),
+            Self::SliceName(name) => write!(f, "slice name {name:?}: more than {MAX_NAME_LEN} bytes"),
+            Self::Yaml(error) => error.fmt(f),
+            Self::Json(error) => error.fmt(f),
+            Self::Write(error) => write!(f, "stdout: {error}"),
+        }
+    }
+}
+
+impl From<MachineError> for DriverError {
+    fn from(error: MachineError) -> Self {
+        Self::Machine(error)
+    }
+}
+
+impl From<serde_saphyr::SerializeError> for DriverError {
+    fn from(error: serde_saphyr::SerializeError) -> Self {
+        Self::Yaml(error)
+    }
+}
+
+impl From<serde_json::Error> for DriverError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Json(error)
+    }
+}
+
+impl From<io::Error> for DriverError {
+    fn from(error: io::Error) -> Self {
+        Self::Write(error)
+    }
+}
