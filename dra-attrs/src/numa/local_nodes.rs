@@ -156,9 +156,6 @@ impl NumaTopology {
     /// Positions of the nodes at the smallest distance; `Err` when only the physical node can be listed.
     fn nearest(&self, physical: i64) -> Result<Vec<usize>, Option<Diagnostic>> {
         let position = self.position(physical).ok_or(Some(Diagnostic::NotOnline { node: physical }))?;
-        if self.nodes.len() == 1 {
-            return Err(None);
-        }
         let row = self.nodes.get(position).and_then(|node| self.row(node));
         let row = row.ok_or_else(|| Some(self.no_distances(position, physical)))?;
         let others = || row.iter().enumerate().filter(|(index, _)| *index != position);

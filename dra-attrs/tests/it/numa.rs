@@ -133,6 +133,9 @@ fn a_node_without_a_usable_row_stands_alone() {
         assert_eq!(local.nodes, [0], "{text}");
         assert!(matches!(local.diagnostics.as_slice(), [Diagnostic::NoDistances { node: 0, .. }]), "{text}");
     }
+    // Also on a machine with one node, whose table was captured when it had two.
+    let one = NumaTopology::new(vec![NumaNode::new(1, [21, 10]).on_socket(1)]).unwrap().local_nodes(1);
+    assert_eq!((one.nodes, one.diagnostics.len()), (vec![1], 1));
     let usable = with_row(Distances::parse("  10\t12 \0"));
     assert_eq!(usable.local_nodes(0).nodes, [0, 1]);
     let offline = usable.local_nodes(7);

@@ -1,0 +1,29 @@
+//! Values: any combination of the eight fields is read without a panic, and by every reader in the same way.
+#![no_main]
+
+use dra_attrs::numa::{NumaNodeValue, physical_node};
+use dra_attrs::value::{AttributeValue, check_device_attributes};
+use k8s_openapi::api::resource::v1::DeviceAttribute;
+use libfuzzer_sys::fuzz_target;
+
+type Scalars = (Option<bool>, Option<i64>, Option<String>, Option<String>);
+type Lists = (Option<Vec<bool>>, Option<Vec<i64>>, Option<Vec<String>>, Option<Vec<String>>);
+
+fuzz_target!(|input: (Vec<(String, Scalars, Lists)>, usize)| {
+    let (attributes, capacities) = input;
+    let attribute = |(name, (bool, int, string, version), (bools, ints, strings, versions))| {
+        (name, DeviceAttribute { bool, bools, int, ints, string, strings, version, versions })
+    };
+    let attributes = attributes.into_iter().map(attribute).collect();
+    let accepted = check_device_attributes(&attributes, capacities).is_ok();
+    for attribute in attributes.values() {
+        let value = AttributeValue::parse(attribute);
+        assert!(value.is_ok() || !accepted);
+        assert!(value.as_ref().map_or(true, |value| value.elements().count() == value.len()));
+        match NumaNodeValue::parse(attribute) {
+            Ok(NumaNodeValue::Scalar(node)) => assert_eq!(physical_node(attribute), Some(node)),
+            Ok(NumaNodeValue::List(nodes)) => assert_eq!(physical_node(attribute), nodes.first().copied()),
+            Err(_) => assert!(value.is_err() || physical_node(attribute).is_none()),
+        }
+    }
+});
