@@ -128,6 +128,7 @@ fn quantity() {
     refused("attrs.quantity", &json!({"text": "1i"}), "InvalidQuantity", Some("text"));
     refused("attrs.quantity", &json!({"text": "1e40"}), "OutOfRange", Some("text"));
     refused("attrs.quantity", &json!({"text": 5}), "InvalidInput", Some("text"));
+    refused("attrs.quantity", &json!(7), "InvalidInput", Some("input"));
 }
 
 #[test]

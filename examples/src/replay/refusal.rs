@@ -48,6 +48,7 @@ pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Refusal> {
         let missing = message.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
         let field = match (path.as_str(), missing) {
             (".", Some(name)) => name.to_owned(),
+            (".", None) => "input".to_owned(),
             (path, Some(name)) => format!("{path}.{name}"),
             (path, None) => path.to_owned(),
         };
