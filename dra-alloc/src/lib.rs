@@ -1,4 +1,18 @@
 //! What Kubernetes decides about devices: which devices a claim gets, what a driver may publish, and which node
 //! operations the kubelet performs or skips (KEP-5945, and the allocation side of KEP-6072).
 //!
-//! The crate has no public items yet; `docs/requirements.tsv` says which statements of the KEPs are open.
+//! Built so far: the declaration of skipped node operations, in both forms that exist on the wire ([`skip`]).
+//! `docs/requirements.tsv` says which statements of the KEPs are open.
+//!
+//! ```
+//! use dra_alloc::skip::{SkipDeclaration, WireForm};
+//! use dra_attrs::profile::Profile;
+//!
+//! // What 1.37 ships, read from a slice, and the same as the KEP writes it.
+//! let shipped = SkipDeclaration::List(vec!["*".to_owned()]);
+//! assert!(shipped.set().prepare && shipped.set().unprepare);
+//! assert_eq!(shipped.written_as(WireForm::of(Profile::Kep))?, SkipDeclaration::Bool(true));
+//! # Ok::<(), dra_alloc::skip::NotExpressible>(())
+//! ```
+
+pub mod skip;

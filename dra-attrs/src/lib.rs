@@ -62,8 +62,3 @@ pub mod value;
 pub mod vendor;
 
 mod k8s;
-
-/// The README's examples, so that they are tested.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-pub struct Readme;

@@ -2,3 +2,8 @@
 pub mod machine;
 pub mod replay;
 pub mod sysfs;
+
+/// The README's examples, so that they are tested.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;

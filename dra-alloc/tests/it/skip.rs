@@ -1,0 +1,126 @@
+//! Both wire forms of skipNodeOperations, and the one model behind them.
+
+use dra_alloc::skip::{ALL, NotExpressible, PREPARE, SkipDeclaration, SkipSet, UNPREPARE, WireForm};
+use dra_attrs::profile::Profile;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+const FORMS: [WireForm; 2] = [WireForm::Bool, WireForm::List];
+
+fn read(value: Value) -> SkipDeclaration {
+    serde_json::from_value(value).unwrap()
+}
+
+fn set(prepare: bool, unprepare: bool, future: bool) -> SkipSet {
+    SkipSet { prepare, unprepare, future }
+}
+
+#[test]
+fn the_draft_form_round_trips() {
+    // req: 5945-API-1
+    let rows = [(json!(null), SkipSet::NONE), (json!(false), SkipSet::NONE), (json!(true), SkipSet::EVERYTHING)];
+    for (wire, skipped) in rows {
+        let declaration = read(wire.clone());
+        assert_eq!(declaration.set(), skipped);
+        assert_eq!(serde_json::to_value(&declaration).unwrap(), wire);
+        assert_eq!(declaration.written_as(WireForm::of(Profile::Kep)), Ok(declaration));
+    }
+    assert_eq!(SkipDeclaration::default(), SkipDeclaration::Absent);
+}
+
+#[test]
+fn the_shipped_form_is_read_and_written() {
+    // req: 5945-API-3
+    let rows = [
+        (json!([]), SkipSet::NONE, 0),
+        (json!([PREPARE]), set(true, false, false), 0),
+        (json!([UNPREPARE]), set(false, true, false), 0),
+        (json!([UNPREPARE, PREPARE]), set(true, true, false), 0),
+        (json!([ALL]), SkipSet::EVERYTHING, 0),
+        (json!([PREPARE, "NodeReset", "", PREPARE]), set(true, false, false), 2),
+        (json!(["nodeprepareresources"]), SkipSet::NONE, 1),
+        (json!(["NodeReset", ALL]), SkipSet::EVERYTHING, 1),
+    ];
+    for (wire, skipped, unknown) in rows {
+        let declaration = read(wire.clone());
+        assert_eq!((declaration.set(), declaration.unknown_names().count()), (skipped, unknown), "{wire}");
+        assert_eq!(serde_json::to_value(&declaration).unwrap(), wire, "order and unknown names are kept");
+        assert_eq!(declaration.written_as(WireForm::of(Profile::V1_37)), Ok(declaration.clone()));
+        assert_eq!(SkipDeclaration::from_kube(declaration.to_kube().as_deref()), declaration);
+    }
+}
+
+#[test]
+fn from_one_form_to_the_other() {
+    // req: 5945-API-3
+    let rows = [
+        (json!(null), WireForm::List, Ok(json!(null))),
+        (json!(false), WireForm::List, Ok(json!([]))),
+        (json!(true), WireForm::List, Ok(json!([ALL]))),
+        (json!([]), WireForm::Bool, Ok(json!(false))),
+        (json!(["NodeReset"]), WireForm::Bool, Ok(json!(false))),
+        (json!([ALL]), WireForm::Bool, Ok(json!(true))),
+        (json!([UNPREPARE, PREPARE]), WireForm::Bool, Ok(json!(true))),
+        (json!([PREPARE]), WireForm::Bool, Err(PREPARE)),
+        (json!([UNPREPARE, "NodeReset"]), WireForm::Bool, Err(UNPREPARE)),
+    ];
+    for (wire, form, expected) in rows {
+        let written = read(wire.clone()).written_as(form);
+        let written = written.map(|declaration| serde_json::to_value(declaration).unwrap());
+        let written = written.map_err(|NotExpressible { operation, .. }| operation);
+        assert_eq!(written, expected, "{wire}");
+    }
+}
+
+#[test]
+fn other_types_are_refused() {
+    for wire in [json!(1), json!("*"), json!({}), json!([1]), json!([null])] {
+        assert!(serde_json::from_value::<SkipDeclaration>(wire.clone()).is_err(), "{wire}");
+    }
+}
+
+#[test]
+fn a_k8s_openapi_field_keeps_absent_apart() {
+    assert_eq!(SkipDeclaration::from_kube(None), SkipDeclaration::Absent);
+    assert_eq!(SkipDeclaration::Absent.to_kube(), None);
+    assert_eq!(SkipDeclaration::Bool(false).to_kube(), Some(Vec::new()));
+    assert_eq!(SkipDeclaration::Bool(true).to_kube(), Some(vec![ALL.to_owned()]));
+}
+
+fn declaration() -> impl Strategy<Value = SkipDeclaration> {
+    let name = prop::sample::select(vec![PREPARE, UNPREPARE, ALL, "NodeReset", ""]).prop_map(str::to_owned);
+    prop_oneof![
+        Just(SkipDeclaration::Absent),
+        any::<bool>().prop_map(SkipDeclaration::Bool),
+        prop::collection::vec(name, 0..4).prop_map(SkipDeclaration::List),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn another_form_decides_alike(declaration in declaration()) {
+        for form in FORMS {
+            for written in [declaration.written_as(form), declaration.set().declaration(form)] {
+                let Ok(written) = written else { continue };
+                let (before, after) = (declaration.set(), written.set());
+                prop_assert_eq!((before.prepare, before.unprepare), (after.prepare, after.unprepare));
+            }
+        }
+    }
+
+    #[test]
+    fn the_list_form_says_everything(declaration in declaration()) {
+        prop_assert!(declaration.written_as(WireForm::List).is_ok());
+    }
+
+    #[test]
+    fn intersection_is_a_semilattice(a in declaration(), b in declaration(), c in declaration()) {
+        let (a, b, c) = (a.set(), b.set(), c.set());
+        prop_assert_eq!(a.intersection(b), b.intersection(a));
+        prop_assert_eq!(a.intersection(b).intersection(c), a.intersection(b.intersection(c)));
+        prop_assert_eq!(a.intersection(a), a);
+        prop_assert_eq!(a.intersection(SkipSet::EVERYTHING), a);
+    }
+}
