@@ -1,7 +1,8 @@
 //! What Kubernetes decides about devices: which devices a claim gets, what a driver may publish, and which node
 //! operations the kubelet performs or skips (KEP-5945, and the allocation side of KEP-6072).
 //!
-//! Built so far: the declaration of skipped node operations, in both forms that exist on the wire ([`skip`]).
+//! Built so far: the declaration of skipped node operations, in both forms that exist on the wire ([`skip`]), and taints
+//! with their tolerations and rules ([`taint`]).
 //! `docs/requirements.tsv` says which statements of the KEPs are open.
 //!
 //! ```
@@ -16,3 +17,4 @@
 //! ```
 
 pub mod skip;
+pub mod taint;

@@ -1,4 +1,5 @@
 //! Behaviour of the public API, one module per concept.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod skip;
+mod taint;
