@@ -1,8 +1,8 @@
 //! Captured machines: what sysfs says about their NUMA nodes and PCI devices, as short YAML files.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{fmt, fs};
 
 use dra_attrs::numa::CpuSet;
 use dra_attrs::sysfs::SysfsMap;
@@ -68,10 +68,11 @@ pub struct Device {
 }
 
 /// Why there is no machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MachineError {
     /// No capture has the name.
+    #[error("no capture {name:?}; known: {}", known.join(", "))]
     Unknown {
         /// The name.
         name: String,
@@ -79,6 +80,7 @@ pub enum MachineError {
         known: Vec<String>,
     },
     /// A file or folder can't be read.
+    #[error("{}: {reason}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
@@ -86,6 +88,7 @@ pub enum MachineError {
         reason: String,
     },
     /// A file is no capture.
+    #[error("{}: not a capture: {reason}", path.display())]
     Format {
         /// The file.
         path: PathBuf,
@@ -93,18 +96,6 @@ pub enum MachineError {
         reason: String,
     },
 }
-
-impl fmt::Display for MachineError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown { name, known } => write!(f, "no capture {name:?}; known: {}", known.join(", ")),
-            Self::Io { path, reason } => write!(f, "{}: {reason}", path.display()),
-            Self::Format { path, reason } => write!(f, "{}: not a capture: {reason}", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for MachineError {}
 
 impl Machine {
     /// The capture of a name.

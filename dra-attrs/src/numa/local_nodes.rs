@@ -147,70 +147,77 @@ impl NumaTopology {
     /// Linear in the number of nodes.
     #[must_use]
     pub fn local_nodes_with(&self, physical: i64, unknown: UnknownSockets) -> LocalNodes {
-        match self.nearest(physical) {
-            Ok(nearest) => self.same_socket(physical, &nearest, unknown),
-            Err(diagnostic) => LocalNodes { nodes: vec![physical], diagnostics: Vec::from_iter(diagnostic) },
+        let alone = |diagnostic| LocalNodes { nodes: vec![physical], diagnostics: Vec::from_iter(diagnostic) };
+        let Some(own) = self.placed().find(|placed| placed.node.id() == physical) else {
+            return alone(Some(Diagnostic::NotOnline { node: physical }));
+        };
+        match self.nearest(own.node) {
+            Ok(nearest) => self.same_socket(own, &nearest, unknown),
+            Err(diagnostic) => alone(diagnostic),
         }
     }
 
-    /// Positions of the nodes at the smallest distance; `Err` when only the physical node can be listed.
-    fn nearest(&self, physical: i64) -> Result<Vec<usize>, Option<Diagnostic>> {
-        let position = self.position(physical).ok_or(Some(Diagnostic::NotOnline { node: physical }))?;
-        let row = self.nodes.get(position).and_then(|node| self.row(node));
-        let row = row.ok_or_else(|| Some(self.no_distances(position, physical)))?;
-        let others = || row.iter().enumerate().filter(|(index, _)| *index != position);
-        let distance = others().map(|(_, distance)| *distance).min().ok_or(None)?;
-        if distance >= UNREACHABLE {
-            return Err(Some(Diagnostic::Unreachable { node: physical, distance }));
-        }
-        Ok(others().filter(|(_, other)| **other == distance).map(|(index, _)| index).collect())
+    fn placed(&self) -> impl Iterator<Item = Placed<'_>> {
+        self.nodes.iter().zip(&self.sockets).map(|(node, socket)| Placed { node, socket: *socket })
     }
 
-    fn no_distances(&self, position: usize, node: i64) -> Diagnostic {
-        let reason = match self.nodes.get(position).map(NumaNode::distances) {
-            Some(Distances::Unreadable(reason)) => reason.clone(),
-            Some(Distances::Row(row)) => {
+    /// The other nodes at the smallest distance; `Err` when only the physical node can be listed.
+    fn nearest(&self, own: &NumaNode) -> Result<Vec<Placed<'_>>, Option<Diagnostic>> {
+        let row = self.row(own).ok_or_else(|| Some(self.no_distances(own)))?;
+        let others = || self.placed().zip(row).filter(|(other, _)| other.node.id() != own.id());
+        let nearest = others().map(|(_, distance)| *distance).min().ok_or(None)?;
+        if nearest >= UNREACHABLE {
+            return Err(Some(Diagnostic::Unreachable { node: own.id(), distance: nearest }));
+        }
+        Ok(others().filter(|(_, distance)| **distance == nearest).map(|(other, _)| other).collect())
+    }
+
+    fn no_distances(&self, node: &NumaNode) -> Diagnostic {
+        let reason = match node.distances() {
+            Distances::Unreadable(reason) => reason.clone(),
+            Distances::Row(row) => {
                 format!("the distance row has {} columns for {} online nodes", row.len(), self.nodes.len())
             }
-            None => String::new(),
         };
-        Diagnostic::NoDistances { node, reason }
+        Diagnostic::NoDistances { node: node.id(), reason }
     }
 
-    fn same_socket(&self, physical: i64, nearest: &[usize], unknown: UnknownSockets) -> LocalNodes {
-        let mut list = LocalNodes { nodes: vec![physical], diagnostics: Vec::new() };
+    fn same_socket(&self, own: Placed<'_>, nearest: &[Placed<'_>], unknown: UnknownSockets) -> LocalNodes {
+        let mut list = LocalNodes { nodes: vec![own.node.id()], diagnostics: Vec::new() };
         let sockets_known = self.nodes.iter().any(|node| matches!(node.socket(), Socket::Id(_)));
-        let own = self.position(physical).and_then(|position| self.sockets.get(position).copied().flatten());
-        if sockets_known && own.is_none() {
-            let reason = self.why_unknown(self.position(physical).unwrap_or_default());
-            list.diagnostics.push(Diagnostic::SocketUnknown { node: physical, reason });
+        if sockets_known && own.socket.is_none() {
+            list.diagnostics.push(Diagnostic::SocketUnknown { node: own.node.id(), reason: own.why_unknown() });
             return list;
         }
-        for &position in nearest {
-            let Some(node) = self.nodes.get(position).map(NumaNode::id) else { continue };
-            let socket = self.sockets.get(position).copied().flatten();
-            match (socket, unknown) {
-                (Some(_), _) if socket == own => list.nodes.push(node),
+        for other in nearest {
+            let (node, reason) = (other.node.id(), other.why_unknown());
+            match (other.socket, unknown) {
+                (Some(_), _) if other.socket == own.socket => list.nodes.push(node),
                 (Some(_), _) => {}
+                (None, UnknownSockets::Exclude) => list.diagnostics.push(Diagnostic::LeftOutUnknown { node, reason }),
                 (None, UnknownSockets::Include) => {
                     list.nodes.push(node);
                     // Without any known socket the filter is off: nothing is uncertain about one node in particular.
-                    if sockets_known {
-                        list.diagnostics.push(Diagnostic::KeptUnknown { node, reason: self.why_unknown(position) });
-                    }
-                }
-                (None, UnknownSockets::Exclude) => {
-                    list.diagnostics.push(Diagnostic::LeftOutUnknown { node, reason: self.why_unknown(position) });
+                    list.diagnostics.extend(sockets_known.then_some(Diagnostic::KeptUnknown { node, reason }));
                 }
             }
         }
         list
     }
+}
 
-    fn why_unknown(&self, position: usize) -> SocketUnknown {
-        match self.nodes.get(position).map(NumaNode::socket) {
-            Some(Socket::Unknown(reason)) => reason.clone(),
-            _ => SocketUnknown::Unstated,
+/// A node with the socket that it is taken to be on.
+#[derive(Clone, Copy)]
+struct Placed<'t> {
+    node: &'t NumaNode,
+    socket: Option<i64>,
+}
+
+impl Placed<'_> {
+    fn why_unknown(self) -> SocketUnknown {
+        match self.node.socket() {
+            Socket::Unknown(reason) => reason.clone(),
+            Socket::Id(_) => SocketUnknown::Unstated,
         }
     }
 }

@@ -286,10 +286,6 @@ impl NumaTopology {
         &self.nodes
     }
 
-    pub(super) fn position(&self, id: i64) -> Option<usize> {
-        self.nodes.binary_search_by_key(&id, |node| node.id).ok()
-    }
-
     /// The row of a node if it has one column per online node.
     pub(super) fn row<'n>(&self, node: &'n NumaNode) -> Option<&'n [u32]> {
         match &node.distances {

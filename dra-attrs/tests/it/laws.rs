@@ -175,13 +175,9 @@ proptest! {
         let format = if binary { QuantityFormat::BinarySi } else { QuantityFormat::DecimalSi };
         let quantity = Quantity::from_nanos(i128::from(nanos) << shift, format);
         let text = quantity.to_string();
-        if let Ok(read) = text.parse::<Quantity>() {
-            let capped = read.nanos().abs() == i128::from(i64::MAX) * 1_000_000_000;
-            prop_assert!(read == quantity || (binary && capped), "{} as {}", quantity.nanos(), text);
-            if read == quantity {
-                prop_assert_eq!(read.to_string(), text);
-            }
-        }
+        let read: Quantity = text.parse().unwrap();
+        let capped = binary && read.nanos().abs() == i128::from(i64::MAX) * 1_000_000_000;
+        prop_assert!(read == quantity || capped, "{} as {}", quantity.nanos(), text);
     }
 
     #[test]

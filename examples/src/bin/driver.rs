@@ -71,13 +71,18 @@ struct Survey {
     notes: Vec<String>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 enum DriverError {
-    Machine(MachineError),
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    #[error("slice name {0:?}: more than {MAX_NAME_LEN} bytes")]
     SliceName(String),
-    Yaml(serde_saphyr::SerializeError),
-    Json(serde_json::Error),
-    Write(io::Error),
+    #[error(transparent)]
+    Yaml(#[from] serde_saphyr::SerializeError),
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    #[error("stdout: {0}")]
+    Write(#[from] io::Error),
 }
 
 fn main() -> ExitCode {
@@ -266,40 +271,4 @@ fn most_devices(form: NumaForm) -> usize {
 /// A DNS label: `gpu-0000-c1-00-0`.
 fn device_name(kind: Kind, address: PciAddress) -> String {
     format!("{}-{}", kind.name(), address.to_string().replace([':', '.'], "-"))
-}
-
-impl fmt::Display for DriverError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Machine(error) => error.fmt(f),
-            Self::SliceName(name) => write!(f, "slice name {name:?}: more than {MAX_NAME_LEN} bytes"),
-            Self::Yaml(error) => error.fmt(f),
-            Self::Json(error) => error.fmt(f),
-            Self::Write(error) => write!(f, "stdout: {error}"),
-        }
-    }
-}
-
-impl From<MachineError> for DriverError {
-    fn from(error: MachineError) -> Self {
-        Self::Machine(error)
-    }
-}
-
-impl From<serde_saphyr::SerializeError> for DriverError {
-    fn from(error: serde_saphyr::SerializeError) -> Self {
-        Self::Yaml(error)
-    }
-}
-
-impl From<serde_json::Error> for DriverError {
-    fn from(error: serde_json::Error) -> Self {
-        Self::Json(error)
-    }
-}
-
-impl From<io::Error> for DriverError {
-    fn from(error: io::Error) -> Self {
-        Self::Write(error)
-    }
 }

@@ -3,7 +3,6 @@
 //! For now: the NUMA story of KEP-6072. What each device publishes as `resource.kubernetes.io/numaNode`, as a scalar and
 //! as a list, and which pairs of devices a `matchAttribute` constraint accepts.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anstream::{eprintln, println};
@@ -210,7 +209,7 @@ fn verdict(left: &Result<NumaNodeAttribute, NumaError>, right: &Result<NumaNodeA
 /// The machine that the tour runs on, whatever it is.
 fn this_machine() {
     println!("{HEADING}This machine{HEADING:#}");
-    match NumaTopology::from_sysfs(&SysfsDir { root: PathBuf::from("/sys") }) {
+    match NumaTopology::from_sysfs(&SysfsDir::default()) {
         Ok(topology) => {
             println!("{}", topology_table(&topology));
             for finding in topology.check_slit() {

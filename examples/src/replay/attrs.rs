@@ -178,13 +178,14 @@ pub(super) fn matching(input: Value) -> Result<Operation, Refusal> {
     // The gate's "off" is the shipped one: the KEP's stricter reading needs a whole claim and is the allocator's.
     let lists = if input.list_types { ListTypes::Enabled } else { ListTypes::Disabled };
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
-        let value = |device: &'_ MatchDevice| lookup(&device.attributes, &input.attribute, &device.driver).cloned();
-        let values: Vec<Option<DeviceAttribute>> = input.devices.iter().map(value).collect();
-        let sets =
-            stopwatch.index(|| values.iter().map(|value| ValueSet::of(value.as_ref(), lists)).collect::<Vec<_>>());
+        let sets: Vec<ValueSet<'_>> = stopwatch.index(|| {
+            let values =
+                input.devices.iter().map(|device| lookup(&device.attributes, &input.attribute, &device.driver));
+            values.map(|value| ValueSet::of(value, lists)).collect()
+        });
         let (mut same, mut distinct) = (MatchState::new(), DistinctState::new());
         let failed_at = stopwatch.run(|| {
-            sets.iter().position(|set: &ValueSet<'_>| -> bool {
+            sets.iter().position(|set| {
                 let pushed: Result<(), Violation> = match input.kind {
                     ConstraintKind::Match => same.push(set),
                     ConstraintKind::Distinct => distinct.push(set),
