@@ -16,5 +16,7 @@
 //! # Ok::<(), dra_alloc::skip::NotExpressible>(())
 //! ```
 
+pub mod features;
+pub mod selector;
 pub mod skip;
 pub mod taint;
