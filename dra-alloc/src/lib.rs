@@ -16,7 +16,22 @@
 //! # Ok::<(), dra_alloc::skip::NotExpressible>(())
 //! ```
 
+pub mod allocator;
+pub mod budget;
+pub mod capacity;
+pub mod device_id;
+pub mod error;
 pub mod features;
+pub mod inventory;
+pub mod node;
+pub mod outcome;
+pub mod result;
 pub mod selector;
 pub mod skip;
+pub mod state;
 pub mod taint;
+
+mod counters;
+mod profile;
+mod request;
+mod search;

@@ -1,0 +1,292 @@
+//! Consumable capacity: what a share of a device takes from each of the device's capacities (KEP-5075).
+//!
+//! A request names amounts; the device's request policy rounds them. Every capacity of the device is consumed, also those
+//! that the request does not name:
+//!
+//! | request | policy | consumed |
+//! |---|---|---|
+//! | none | with a default | the default |
+//! | none | without | the whole capacity |
+//! | an amount | none | the amount |
+//! | an amount | range | at least `min`, rounded up to the next step from there |
+//! | an amount | values | the smallest listed value that suffices, else the amount |
+//!
+//! What comes out must then satisfy the policy, unless it is the default, and fit beside what is consumed already.
+//!
+//! Steps are computed in whole units, rounded up, with a binary format as their result; with the feature
+//! `FractionalCapacityRange` in thousandths, where all numbers of the range are such.
+//!
+//! Source: `consumable_capacity.go` of kube-scheduler 1.37.
+
+use dra_attrs::quantity::{Quantity, QuantityFormat};
+use k8s_openapi::api::resource::v1::{CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
+
+use dra_attrs::quantity::QuantityError;
+
+const NANOS_PER_UNIT: i128 = 1_000_000_000;
+const NANOS_PER_MILLI: i128 = 1_000_000;
+
+/// How steps of a range are computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Rounding {
+    /// In whole units.
+    Whole,
+    /// In thousandths where the range is made of such.
+    Fractional,
+}
+
+/// Why an amount can't be computed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CapacityError {
+    /// The request is larger than the arithmetic of the range.
+    #[error(
+        "capacity request cannot be represented in the device's range arithmetic: request {request} exceeds MaxInt64"
+    )]
+    RequestTooLarge {
+        /// The amount asked for.
+        request: Quantity,
+    },
+    /// The next step is larger than the arithmetic of the range.
+    #[error(
+        "capacity request cannot be represented in the device's range arithmetic: rounding request {request} up to the \
+         next step passes MaxInt64"
+    )]
+    StepTooLarge {
+        /// The amount asked for.
+        request: Quantity,
+    },
+    /// The amount is below zero.
+    #[error("capacity value is negative")]
+    Negative,
+}
+
+/// An amount, with the text that it was taken from unless it was computed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Amount<'a> {
+    pub(crate) quantity: Quantity,
+    text: Option<&'a KubeQuantity>,
+}
+
+impl<'a> Amount<'a> {
+    pub(crate) fn read(text: &'a KubeQuantity) -> Result<Self, QuantityError> {
+        Ok(Self { quantity: Quantity::from_kube(text)?, text: Some(text) })
+    }
+
+    const fn computed(quantity: Quantity) -> Self {
+        Self { quantity, text: None }
+    }
+
+    /// The amount as an API value: as it was written, or canonical.
+    pub(crate) fn to_kube(self) -> KubeQuantity {
+        self.text.cloned().unwrap_or_else(|| self.quantity.to_kube())
+    }
+}
+
+/// One capacity of a device.
+#[derive(Clone, Debug)]
+pub(crate) struct Capacity<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) value: Amount<'a>,
+    policy: Policy<'a>,
+}
+
+#[derive(Clone, Debug)]
+struct Policy<'a> {
+    default: Option<Amount<'a>>,
+    valid: Valid<'a>,
+}
+
+#[derive(Clone, Debug)]
+enum Valid<'a> {
+    Anything,
+    Range { min: Amount<'a>, max: Option<Quantity>, step: Option<Quantity> },
+    Values(Vec<Amount<'a>>),
+}
+
+/// A field of a capacity that is not a quantity.
+pub(crate) struct InvalidCapacity {
+    pub(crate) field: String,
+    pub(crate) error: QuantityError,
+}
+
+impl<'a> Capacity<'a> {
+    pub(crate) fn read(name: &'a str, capacity: &'a DeviceCapacity) -> Result<Self, InvalidCapacity> {
+        let value = amount_at("value", &capacity.value)?;
+        let policy = capacity.request_policy.as_ref();
+        let default = policy.and_then(|policy| policy.default.as_ref());
+        let default = default.map(|default| amount_at("requestPolicy.default", default)).transpose()?;
+        let valid = policy.map_or(Ok(Valid::Anything), Valid::read)?;
+        Ok(Self { name, value, policy: Policy { default, valid } })
+    }
+
+    /// What a request consumes.
+    pub(crate) fn consumed(
+        &self,
+        request: Option<Amount<'a>>,
+        rounding: Rounding,
+    ) -> Result<Amount<'a>, CapacityError> {
+        let amount = match request {
+            None => self.policy.default.unwrap_or(self.value),
+            Some(request) => self.policy.valid.round(request, rounding)?,
+        };
+        if amount.quantity < Quantity::ZERO { Err(CapacityError::Negative) } else { Ok(amount) }
+    }
+
+    /// Whether the policy lets a request consume an amount.
+    pub(crate) fn permits(&self, amount: Quantity, rounding: Rounding) -> bool {
+        let is_default = self.policy.default.is_some_and(|default| default.quantity == amount);
+        is_default || self.policy.valid.permits(amount, rounding)
+    }
+}
+
+impl<'a> Valid<'a> {
+    fn read(policy: &'a CapacityRequestPolicy) -> Result<Self, InvalidCapacity> {
+        if let Some(CapacityRequestPolicyRange { min, max, step }) = &policy.valid_range {
+            let bound = |field, bound: &'a Option<KubeQuantity>| {
+                bound.as_ref().map(|bound| amount_at(field, bound).map(|amount| amount.quantity)).transpose()
+            };
+            return Ok(Self::Range {
+                min: amount_at("requestPolicy.validRange.min", min)?,
+                max: bound("requestPolicy.validRange.max", max)?,
+                // A step of nothing leads nowhere; the API server refuses it.
+                step: bound("requestPolicy.validRange.step", step)?.filter(|step| *step > Quantity::ZERO),
+            });
+        }
+        match policy.valid_values.as_deref() {
+            None | Some([]) => Ok(Self::Anything),
+            Some(values) => {
+                let values = values.iter().map(|value| amount_at("requestPolicy.validValues", value));
+                values.collect::<Result<_, _>>().map(Self::Values)
+            }
+        }
+    }
+
+    fn round(&self, request: Amount<'a>, rounding: Rounding) -> Result<Amount<'a>, CapacityError> {
+        match self {
+            Self::Range { min, .. } if request.quantity < min.quantity => Ok(*min),
+            Self::Range { min, max, step: Some(step) } => {
+                let steps = Steps::new(min.quantity, *max, *step, rounding);
+                steps.round_up(request.quantity).map(Amount::computed)
+            }
+            Self::Values(values) => {
+                let sufficient = values.iter().filter(|value| value.quantity >= request.quantity);
+                Ok(sufficient.min_by_key(|value| value.quantity).copied().unwrap_or(request))
+            }
+            Self::Anything | Self::Range { step: None, .. } => Ok(request),
+        }
+    }
+
+    fn permits(&self, amount: Quantity, rounding: Rounding) -> bool {
+        match self {
+            Self::Anything => true,
+            Self::Values(values) => values.iter().any(|value| value.quantity == amount),
+            Self::Range { min, max, step } => {
+                let on_step = step.is_none_or(|step| Steps::new(min.quantity, *max, step, rounding).reach(amount));
+                on_step && max.is_none_or(|max| amount <= max)
+            }
+        }
+    }
+}
+
+/// The arithmetic of a range with steps, in `unit` nano-units.
+struct Steps {
+    min: i128,
+    step: i128,
+    unit: i128,
+    format: QuantityFormat,
+}
+
+impl Steps {
+    fn new(min: Quantity, max: Option<Quantity>, step: Quantity, rounding: Rounding) -> Self {
+        let is_milli = |quantity: Quantity| quantity.nanos() % NANOS_PER_MILLI == 0;
+        let fractional = rounding == Rounding::Fractional && [min, step, max.unwrap_or(step)].into_iter().all(is_milli);
+        let (unit, format) =
+            if fractional { (NANOS_PER_MILLI, step.format()) } else { (NANOS_PER_UNIT, QuantityFormat::BinarySi) };
+        Self { min: round_up(min.nanos(), unit), step: round_up(step.nanos(), unit).max(1), unit, format }
+    }
+
+    fn round_up(&self, request: Quantity) -> Result<Quantity, CapacityError> {
+        let wanted = round_up(request.nanos(), self.unit);
+        if wanted > i128::from(i64::MAX) {
+            return Err(CapacityError::RequestTooLarge { request });
+        }
+        let steps = round_up(wanted.saturating_sub(self.min), self.step);
+        let rounded = steps.checked_mul(self.step).and_then(|above| above.checked_add(self.min));
+        let rounded = rounded.filter(|rounded| *rounded <= i128::from(i64::MAX));
+        let rounded = rounded.and_then(|rounded| rounded.checked_mul(self.unit));
+        rounded.map(|nanos| Quantity::from_nanos(nanos, self.format)).ok_or(CapacityError::StepTooLarge { request })
+    }
+
+    fn reach(&self, amount: Quantity) -> bool {
+        round_up(amount.nanos(), self.unit).saturating_sub(self.min) % self.step == 0
+    }
+}
+
+/// `value / unit`, rounded towards positive infinity.
+const fn round_up(value: i128, unit: i128) -> i128 {
+    value.div_euclid(unit) + if value.rem_euclid(unit) == 0 { 0 } else { 1 }
+}
+
+fn amount_at<'a>(field: &str, text: &'a KubeQuantity) -> Result<Amount<'a>, InvalidCapacity> {
+    Amount::read(text).map_err(|error| InvalidCapacity { field: field.to_owned(), error })
+}
+
+/// What a request for `request` of a capacity consumes of it.
+///
+/// # Errors
+/// An amount that is negative or too large, or a field that is not a quantity.
+///
+/// ```
+/// use dra_alloc::capacity::{Rounding, consumed};
+/// use dra_attrs::quantity::Quantity;
+/// use k8s_openapi::api::resource::v1::{CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity};
+/// use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
+///
+/// let quantity = |text: &str| KubeQuantity(text.to_owned());
+/// let range = CapacityRequestPolicyRange { min: quantity("1Gi"), step: Some(quantity("1Gi")), max: None };
+/// let policy = CapacityRequestPolicy { valid_range: Some(range), ..Default::default() };
+/// let memory = DeviceCapacity { value: quantity("80Gi"), request_policy: Some(policy) };
+/// assert_eq!(consumed(Some(&quantity("2500Mi")), &memory, Rounding::Whole)?.to_string(), "3Gi");
+/// assert_eq!(consumed(None, &memory, Rounding::Whole)?.to_string(), "80Gi");
+/// # Ok::<(), dra_alloc::capacity::ConsumedError>(())
+/// ```
+pub fn consumed(
+    request: Option<&KubeQuantity>,
+    capacity: &DeviceCapacity,
+    rounding: Rounding,
+) -> Result<Quantity, ConsumedError> {
+    let invalid = |invalid: InvalidCapacity| ConsumedError::Quantity { field: invalid.field, error: invalid.error };
+    let request = request.map(|request| amount_at("request", request)).transpose().map_err(invalid)?;
+    let capacity = Capacity::read("", capacity).map_err(invalid)?;
+    Ok(capacity.consumed(request, rounding)?.quantity)
+}
+
+/// Whether the policy of a capacity lets a request consume an amount of it, apart from what is left.
+///
+/// # Errors
+/// A field that is not a quantity.
+pub fn permits(amount: &KubeQuantity, capacity: &DeviceCapacity, rounding: Rounding) -> Result<bool, ConsumedError> {
+    let invalid = |invalid: InvalidCapacity| ConsumedError::Quantity { field: invalid.field, error: invalid.error };
+    let amount = amount_at("amount", amount).map_err(invalid)?;
+    Ok(Capacity::read("", capacity).map_err(invalid)?.permits(amount.quantity, rounding))
+}
+
+/// Why there is no answer about a capacity.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConsumedError {
+    /// The amount can't be computed.
+    #[error(transparent)]
+    Capacity(#[from] CapacityError),
+    /// A field is not a quantity.
+    #[error("{field}: {error}")]
+    Quantity {
+        /// The field.
+        field: String,
+        /// What is wrong.
+        error: QuantityError,
+    },
+}

@@ -1,0 +1,265 @@
+//! What a pool is worth on one node: which of its slices are the newest, whether all of them have been seen, and whether
+//! they fit together.
+//!
+//! A pool is a driver's set of devices that is published and replaced as a whole, in slices with one generation number.
+//!
+//! - Only the slices of the highest generation seen on the node count.
+//! - The pool is *complete* when their number is the count that the first of them states. If it is not, slices for other
+//!   nodes are looked at too; if there is one of a higher generation, the node's slices are obsolete and the pool is not
+//!   there at all.
+//! - The pool is *invalid* when its parts contradict each other ([`PoolProblem`]).
+//!
+//! Pools come sorted by driver and name, those with binding conditions last. A pool's slices come sorted by name.
+//!
+//! Source: `GatherPools` of kube-scheduler 1.37.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
+
+use super::{Inventory, PoolEntry, PoolIndex, SliceIndex};
+use crate::features::{Feature, Features};
+use crate::node::{NodeSelectorError, Scope};
+
+/// Why no device of a pool can be allocated although all its slices are there.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+#[non_exhaustive]
+pub enum PoolProblem {
+    /// Two devices have the same name.
+    #[error("duplicate device name {device}")]
+    DuplicateDevice {
+        /// The name.
+        device: String,
+    },
+    /// Two counter sets have the same name.
+    #[error("duplicate counter set name {counter_set}")]
+    DuplicateCounterSet {
+        /// The name.
+        counter_set: String,
+    },
+    /// A device consumes a counter set that the pool does not have.
+    #[error("device {device}: counter set {counter_set} not found")]
+    UnknownCounterSet {
+        /// The device.
+        device: String,
+        /// Name of the counter set.
+        counter_set: String,
+    },
+    /// A device consumes a counter that its counter set does not have.
+    #[error("device {device}: counter {counter} not found in counter set {counter_set}")]
+    UnknownCounter {
+        /// The device.
+        device: String,
+        /// Name of the counter set.
+        counter_set: String,
+        /// Name of the counter.
+        counter: String,
+    },
+}
+
+/// Whether a pool can be allocated from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum PoolState {
+    Complete,
+    /// The driver is in the middle of an update.
+    Incomplete,
+    Invalid(PoolProblem),
+}
+
+/// A pool as one node sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Pool<'i> {
+    pub(crate) driver: &'i str,
+    pub(crate) name: &'i str,
+    pub(crate) state: PoolState,
+    /// Slices whose devices the node can use, by name. None unless the pool is complete.
+    pub(crate) slices: Vec<&'i ResourceSlice>,
+    /// Other slices with devices: they consume counters too.
+    pub(crate) elsewhere: Vec<&'i ResourceSlice>,
+    /// Slices with counter sets.
+    pub(crate) counters: Vec<&'i ResourceSlice>,
+}
+
+impl<'i> Pool<'i> {
+    fn new(entry: &'i PoolEntry, state: PoolState) -> Self {
+        let (slices, elsewhere, counters) = (Vec::new(), Vec::new(), Vec::new());
+        Self { driver: &entry.driver, name: &entry.name, state, slices, elsewhere, counters }
+    }
+
+    fn has_binding_conditions(&self) -> bool {
+        self.slices.iter().flat_map(|slice| devices_of(slice)).any(|device| device.binding_conditions.is_some())
+    }
+
+    /// Whether the parts of the pool fit together.
+    fn problem(&self, features: Features) -> Option<PoolProblem> {
+        duplicate_device(&self.slices)
+            .or_else(|| if features.has(Feature::PartitionableDevices) { self.counter_problem() } else { None })
+    }
+
+    fn counter_problem(&self) -> Option<PoolProblem> {
+        let mut sets = BTreeMap::new();
+        for set in self.counters.iter().flat_map(|slice| slice.spec.shared_counters.iter().flatten()) {
+            if sets.insert(set.name.as_str(), set).is_some() {
+                return Some(PoolProblem::DuplicateCounterSet { counter_set: set.name.clone() });
+            }
+        }
+        let devices = self.slices.iter().chain(&self.elsewhere).flat_map(|slice| devices_of(slice));
+        for device in devices {
+            for consumption in device.consumes_counters.iter().flatten() {
+                let (device, counter_set) = (device.name.clone(), consumption.counter_set.clone());
+                let Some(set) = sets.get(counter_set.as_str()) else {
+                    return Some(PoolProblem::UnknownCounterSet { device, counter_set });
+                };
+                if let Some(counter) = consumption.counters.keys().find(|name| !set.counters.contains_key(*name)) {
+                    return Some(PoolProblem::UnknownCounter { device, counter_set, counter: counter.clone() });
+                }
+            }
+        }
+        None
+    }
+}
+
+fn duplicate_device(slices: &[&ResourceSlice]) -> Option<PoolProblem> {
+    let mut seen = BTreeSet::new();
+    let mut names = slices.iter().flat_map(|slice| devices_of(slice)).map(|device| device.name.as_str());
+    names.find(|name| !seen.insert(*name)).map(|name| PoolProblem::DuplicateDevice { device: name.to_owned() })
+}
+
+/// The devices of a slice.
+pub(crate) fn devices_of(slice: &ResourceSlice) -> &[Device] {
+    slice.spec.devices.as_deref().unwrap_or_default()
+}
+
+/// The name of a slice.
+pub(crate) fn name_of(slice: &ResourceSlice) -> &str {
+    slice.metadata.name.as_deref().unwrap_or_default()
+}
+
+fn has_counters(slice: &ResourceSlice) -> bool {
+    slice.spec.shared_counters.as_ref().is_some_and(|sets| !sets.is_empty())
+}
+
+/// A slice whose node selector, or that of a device, can't be used.
+#[derive(Clone, Debug)]
+pub(crate) struct SliceError<'i> {
+    pub(crate) slice: &'i ResourceSlice,
+    pub(crate) device: Option<&'i Device>,
+    pub(crate) error: NodeSelectorError,
+}
+
+impl Inventory {
+    /// The pools that a node sees, in the order in which their devices are tried.
+    pub(crate) fn pools_on(&self, node: &Node, features: Features) -> Result<Vec<Pool<'_>>, Box<SliceError<'_>>> {
+        let mut pools = Vec::new();
+        for (index, newest) in self.newest_on(node, features)? {
+            let Some(entry) = self.pools.get(index) else { continue };
+            if let Some(pool) = self.pool(entry, &newest, features) {
+                pools.push((pool.has_binding_conditions(), pool));
+            }
+        }
+        pools.sort_by(|left, right| order(left).cmp(&order(right)));
+        Ok(pools.into_iter().map(|(_, pool)| pool).collect())
+    }
+
+    fn object(&self, index: SliceIndex) -> Option<(&ResourceSlice, PoolIndex)> {
+        self.slices.get(index)?.as_ref().map(|entry| (&*entry.object, entry.pool))
+    }
+
+    /// The slices of the highest generation that target a node, by pool, in input order.
+    fn newest_on(
+        &self,
+        node: &Node,
+        features: Features,
+    ) -> Result<BTreeMap<PoolIndex, Vec<SliceIndex>>, Box<SliceError<'_>>> {
+        let name = node.metadata.name.as_deref().unwrap_or_default();
+        let own = self.on_node.get(name).into_iter().flatten();
+        let mut newest: BTreeMap<PoolIndex, (i64, Vec<SliceIndex>)> = BTreeMap::new();
+        for &index in own.chain(&self.shared) {
+            let Some((slice, pool)) = self.object(index) else { continue };
+            if !is_relevant(slice, node, features)? {
+                continue;
+            }
+            let generation = slice.spec.pool.generation;
+            let (highest, slices) = newest.entry(pool).or_insert_with(|| (generation, Vec::new()));
+            if generation > *highest {
+                *highest = generation;
+                slices.clear();
+            }
+            if generation == *highest {
+                slices.push(index);
+            }
+        }
+        Ok(newest.into_iter().map(|(pool, (_, slices))| (pool, slices)).collect())
+    }
+
+    /// The pool made of the newest slices that target a node; none if they are obsolete.
+    fn pool<'i>(&'i self, entry: &'i PoolEntry, newest: &[SliceIndex], features: Features) -> Option<Pool<'i>> {
+        let first = newest.first().and_then(|index| self.object(*index))?.0;
+        let (count, generation) = (first.spec.pool.resource_slice_count, first.spec.pool.generation);
+        let is_all = |number: usize| i64::try_from(number) == Ok(count);
+        let others = if is_all(newest.len()) {
+            Vec::new()
+        } else {
+            let all = entry.slices.iter().filter_map(|index| Some((*index, self.object(*index)?.0)));
+            let all: Vec<_> = all.filter(|(_, slice)| slice.spec.pool.generation >= generation).collect();
+            if all.iter().any(|(_, slice)| slice.spec.pool.generation > generation) {
+                return None;
+            }
+            if !is_all(all.len()) {
+                return Some(Pool::new(entry, PoolState::Incomplete));
+            }
+            let newest: BTreeSet<_> = newest.iter().collect();
+            all.into_iter().filter(|(index, _)| !newest.contains(index)).map(|(_, slice)| slice).collect()
+        };
+        let slices = newest.iter().filter_map(|index| Some(self.object(*index)?.0));
+        Some(complete(entry, slices, others, features))
+    }
+}
+
+fn order<'p>((binding, pool): &'p (bool, Pool<'_>)) -> (bool, &'p str, &'p str) {
+    (*binding, pool.driver, pool.name)
+}
+
+/// A complete pool of the slices that target the node and the others.
+fn complete<'i>(
+    entry: &'i PoolEntry,
+    slices: impl Iterator<Item = &'i ResourceSlice>,
+    others: Vec<&'i ResourceSlice>,
+    features: Features,
+) -> Pool<'i> {
+    let mut pool = Pool::new(entry, PoolState::Complete);
+    let is_counters = |slice: &ResourceSlice| features.has(Feature::PartitionableDevices) && has_counters(slice);
+    for slice in slices {
+        if is_counters(slice) { pool.counters.push(slice) } else { pool.slices.push(slice) }
+    }
+    for slice in others {
+        if is_counters(slice) { pool.counters.push(slice) } else { pool.elsewhere.push(slice) }
+    }
+    pool.slices.sort_by_key(|slice| name_of(slice));
+    match pool.problem(features) {
+        Some(problem) => Pool::new(entry, PoolState::Invalid(problem)),
+        None => pool,
+    }
+}
+
+/// Whether a node needs to know a slice.
+fn is_relevant<'i>(slice: &'i ResourceSlice, node: &Node, features: Features) -> Result<bool, Box<SliceError<'i>>> {
+    let spec = &slice.spec;
+    if !features.has(Feature::PartitionableDevices) && (spec.per_device_node_selection.is_some() || has_counters(slice))
+    {
+        return Ok(false);
+    }
+    let failed = |device, error| Box::new(SliceError { slice, device, error });
+    match Scope::of_slice(spec) {
+        Scope::Unknown if spec.per_device_node_selection == Some(true) => {
+            for device in devices_of(slice) {
+                if Scope::of_device(device).matches(node).map_err(|error| failed(Some(device), error))? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        }
+        scope => scope.matches(node).map_err(|error| failed(None, error)),
+    }
+}

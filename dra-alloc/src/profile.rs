@@ -1,0 +1,42 @@
+//! What the profiles decide in this crate.
+
+use dra_attrs::matching::ListTypes;
+use dra_attrs::profile::Profile;
+
+/// What happens to a device whose slice skips node operations while the gate is off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SkipGateOff {
+    /// It may be chosen, and fails the claim that it was chosen for.
+    FailClaim,
+    /// It is passed over.
+    PassOver,
+}
+
+/// Where the text of the KEPs and Kubernetes 1.37 differ.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Decisions {
+    /// A list-typed attribute under a constraint while the gate for lists is off.
+    pub(crate) lists_off: ListTypes,
+    pub(crate) skip_gate_off: SkipGateOff,
+    /// The feature that a node must declare before a device that skips node operations is used on it.
+    pub(crate) skip_needs: Option<&'static str>,
+}
+
+const KEP: Decisions =
+    Decisions { lists_off: ListTypes::off(Profile::Kep), skip_gate_off: SkipGateOff::FailClaim, skip_needs: None };
+
+const V1_37: Decisions = Decisions {
+    lists_off: ListTypes::off(Profile::V1_37),
+    skip_gate_off: SkipGateOff::PassOver,
+    skip_needs: Some("DRAOptionalNodeOperations"),
+};
+
+impl Decisions {
+    pub(crate) const fn of(profile: Profile) -> Self {
+        match profile {
+            Profile::V1_37 => V1_37,
+            // Profiles other than the shipped release follow the KEPs.
+            _ => KEP,
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! What claims ask for, read and checked once and then used for any number of nodes.
+//!
+//! A request asks for devices itself (`exactly`), or lists subrequests of which the first possible one is taken
+//! (`firstAvailable`). Either way it becomes a list of [`Alternative`]s.
+//!
+//! Checks happen in the order of kube-scheduler: request by request, then the claim's size, then its constraints. Since
+//! `allocationMode: All` can fail on a node before a later request is looked at, a failure is kept with its place and
+//! raised when the search on a node gets there.
+//!
+//! Source: `validateDeviceRequest` of kube-scheduler's allocator, 1.37.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use k8s_openapi::api::resource::v1::{
+    CapacityRequirements, DeviceClaim, DeviceClass, DeviceConstraint, DeviceDerivedAttribute, DeviceRequest,
+    DeviceSelector, DeviceSubRequest, DeviceToleration, ExactDeviceRequest, ResourceClaim,
+};
+
+use crate::capacity::Amount;
+use crate::error::{AllocateError, RequestError};
+use crate::features::{Feature, Features};
+use crate::selector::{CompileError, Selector};
+
+/// The classes of a cluster by name.
+pub(crate) type Classes<'a> = BTreeMap<&'a str, &'a DeviceClass>;
+
+/// Everything that claims ask for.
+#[derive(Debug, Default)]
+pub(crate) struct Plan<'p> {
+    pub(crate) claims: Vec<Claim<'p>>,
+    /// The alternatives of all requests of all claims.
+    pub(crate) alternatives: Vec<Alternative<'p>>,
+    /// What constraints compare.
+    pub(crate) columns: Vec<Column<'p>>,
+}
+
+/// One claim.
+#[derive(Debug)]
+pub(crate) struct Claim<'p> {
+    pub(crate) object: &'p ResourceClaim,
+    /// Namespace and name.
+    pub(crate) name: String,
+    pub(crate) requests: Vec<Request<'p>>,
+    pub(crate) constraints: Vec<Constraint<'p>>,
+    /// What is wrong with the request after the last one that was read.
+    pub(crate) request_error: Option<AllocateError>,
+    pub(crate) constraint_error: Option<AllocateError>,
+}
+
+/// One request of a claim.
+#[derive(Clone, Debug)]
+pub(crate) struct Request<'p> {
+    pub(crate) name: &'p str,
+    /// Its alternatives in [`Plan::alternatives`].
+    pub(crate) alternatives: Range<usize>,
+    /// Whether it is a list of subrequests.
+    pub(crate) is_list: bool,
+}
+
+/// What a request, or one of its subrequests, asks for.
+#[derive(Debug)]
+pub(crate) struct Alternative<'p> {
+    /// Position of the claim.
+    pub(crate) claim: usize,
+    /// `request`, or `request/subrequest`.
+    pub(crate) name: String,
+    pub(crate) class: &'p DeviceClass,
+    /// Those of the class, then those of the request.
+    pub(crate) selectors: Vec<Expression<'p>>,
+    pub(crate) mode: Mode,
+    pub(crate) admin_access: bool,
+    pub(crate) tolerations: Option<&'p [DeviceToleration]>,
+    pub(crate) capacity: BTreeMap<&'p str, Amount<'p>>,
+    /// The constraints that apply: position in the claim, and what they compare.
+    pub(crate) constraints: Vec<(usize, usize)>,
+}
+
+/// How many devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Exactly(u64),
+    All,
+}
+
+/// An expression, compiled when a device first needs it.
+#[derive(Debug)]
+pub(crate) struct Expression<'p> {
+    pub(crate) text: Option<&'p str>,
+    pub(crate) owner: Owner<'p>,
+    /// Position among the selectors of its owner.
+    pub(crate) index: usize,
+    pub(crate) compiled: OnceCell<Result<Arc<Selector>, CompileError>>,
+}
+
+/// Whose selector it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Owner<'p> {
+    Class(&'p str),
+    Claim,
+}
+
+/// A constraint of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Constraint<'p> {
+    pub(crate) kind: ConstraintKind,
+    pub(crate) attribute: &'p str,
+    requests: Option<&'p [String]>,
+}
+
+/// What a constraint wants of an attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ConstraintKind {
+    Match,
+    Distinct,
+}
+
+/// The values that a constraint compares: an attribute of the devices, or an expression over them.
+#[derive(Debug)]
+pub(crate) struct Column<'p> {
+    pub(crate) attribute: &'p str,
+    pub(crate) derived: Option<Expression<'p>>,
+}
+
+impl<'p> Constraint<'p> {
+    fn read(constraint: &'p DeviceConstraint) -> Option<Self> {
+        let matched = constraint.match_attribute.as_deref().map(|attribute| (ConstraintKind::Match, attribute));
+        let distinct = constraint.distinct_attribute.as_deref().map(|attribute| (ConstraintKind::Distinct, attribute));
+        let (kind, attribute) = matched.or(distinct)?;
+        Some(Self { kind, attribute, requests: constraint.requests.as_deref() })
+    }
+
+    fn applies_to(&self, request: &str, alternative: &str) -> bool {
+        let names = self.requests.unwrap_or_default();
+        names.is_empty() || names.iter().any(|name| name == request || name == alternative)
+    }
+}
+
+impl<'p> Claim<'p> {
+    /// The devices part of the claim's spec.
+    pub(crate) fn devices(&self) -> Option<&'p DeviceClaim> {
+        devices(self.object)
+    }
+}
+
+impl<'p> Column<'p> {
+    fn is(&self, attribute: &str, expression: Option<&str>) -> bool {
+        self.attribute == attribute && self.derived.as_ref().map(|derived| derived.text) == expression.map(Some)
+    }
+}
+
+impl<'p> Plan<'p> {
+    /// Reads claims up to the first failure.
+    pub(crate) fn new(claims: &'p [ResourceClaim], classes: &Classes<'p>, features: Features) -> Self {
+        let mut plan = Self::default();
+        for claim in claims {
+            plan.add_claim(claim, classes, features);
+            let last = plan.claims.last();
+            if last.is_some_and(|claim| claim.request_error.is_some() || claim.constraint_error.is_some()) {
+                break;
+            }
+        }
+        plan
+    }
+
+    fn add_claim(&mut self, object: &'p ResourceClaim, classes: &Classes<'p>, features: Features) {
+        let (constraints, constraint_error) = constraints(object);
+        let name = claim_name(object);
+        let mut claim =
+            Claim { object, name, requests: Vec::new(), constraints, request_error: None, constraint_error };
+        for request in devices(object).and_then(|devices| devices.requests.as_deref()).unwrap_or_default() {
+            if let Err((request, error)) = self.add_request(request, &mut claim, classes, features) {
+                claim.request_error = Some(AllocateError::Request { claim: claim.name.clone(), request, error });
+                break;
+            }
+        }
+        self.claims.push(claim);
+    }
+
+    /// Reads a request; an error comes with the name of the request or subrequest.
+    fn add_request(
+        &mut self,
+        request: &'p DeviceRequest,
+        claim: &mut Claim<'p>,
+        classes: &Classes<'p>,
+        features: Features,
+    ) -> Result<(), (String, RequestError)> {
+        let asked = asked_for(request);
+        let is_list = request.first_available.as_ref().is_some_and(|list| !list.is_empty());
+        if is_list && !features.has(Feature::PrioritizedList) {
+            return Err((request.name.clone(), RequestError::PrioritizedListOff));
+        }
+        if !features.has(Feature::ConsumableCapacity)
+            && let Some(asked) = asked.iter().find(|asked| asked.capacity.is_some())
+        {
+            return Err((asked.full_name(request), RequestError::ConsumableCapacityOff));
+        }
+        let first = self.alternatives.len();
+        claim.requests.push(Request { name: &request.name, alternatives: first..first, is_list });
+        for asked in asked {
+            let name = asked.full_name(request);
+            let alternative = self.alternative(request, &asked, claim, classes, features);
+            self.alternatives.push(alternative.map_err(|error| (name, error))?);
+            if let Some(request) = claim.requests.last_mut() {
+                request.alternatives.end = self.alternatives.len();
+            }
+        }
+        Ok(())
+    }
+
+    fn alternative(
+        &mut self,
+        request: &'p DeviceRequest,
+        asked: &Asked<'p>,
+        claim: &Claim<'p>,
+        classes: &Classes<'p>,
+        features: Features,
+    ) -> Result<Alternative<'p>, RequestError> {
+        if !asked.derived.is_empty() && !features.has(Feature::DerivedAttributes) {
+            return Err(RequestError::DerivedAttributesOff);
+        }
+        let own = expressions(asked.selectors, Owner::Claim);
+        if let Some(index) = own.iter().position(|selector| selector.text.is_none()) {
+            return Err(RequestError::SelectorEmpty { index });
+        }
+        if asked.admin_access.is_some() && !features.has(Feature::AdminAccess) {
+            return Err(RequestError::AdminAccessOff);
+        }
+        if asked.class.is_empty() {
+            return Err(RequestError::NoClass);
+        }
+        let not_found = || RequestError::ClassNotFound { class: asked.class.to_owned() };
+        let class = *classes.get(asked.class).ok_or_else(not_found)?;
+        let name = asked.full_name(request);
+        let mut selectors =
+            expressions(class.spec.as_ref().and_then(|spec| spec.selectors.as_deref()), Owner::Class(asked.class));
+        selectors.extend(own);
+        Ok(Alternative {
+            claim: self.claims.len(),
+            class,
+            selectors,
+            mode: asked.mode()?,
+            admin_access: asked.admin_access == Some(true),
+            tolerations: asked.tolerations,
+            capacity: asked.amounts()?,
+            constraints: self.constraints_on(claim, request, &name, asked),
+            name,
+        })
+    }
+
+    /// The constraints that apply to an alternative, with the column that each compares.
+    fn constraints_on(
+        &mut self,
+        claim: &Claim<'p>,
+        request: &DeviceRequest,
+        name: &str,
+        asked: &Asked<'p>,
+    ) -> Vec<(usize, usize)> {
+        let mut applying = Vec::new();
+        for (index, constraint) in claim.constraints.iter().enumerate() {
+            if constraint.applies_to(&request.name, name) {
+                // The last of several definitions of one name counts.
+                let derived = asked.derived.iter().rev().find(|derived| derived.name == constraint.attribute);
+                let expression = derived.map(|derived| derived.expression.as_str());
+                applying.push((index, self.column(constraint.attribute, expression)));
+            }
+        }
+        applying
+    }
+
+    fn column(&mut self, attribute: &'p str, expression: Option<&'p str>) -> usize {
+        if let Some(known) = self.columns.iter().position(|column| column.is(attribute, expression)) {
+            return known;
+        }
+        let derived = expression.map(|text| Expression::new(Some(text), Owner::Claim, 0));
+        self.columns.push(Column { attribute, derived });
+        self.columns.len() - 1
+    }
+}
+
+impl<'p> Expression<'p> {
+    const fn new(text: Option<&'p str>, owner: Owner<'p>, index: usize) -> Self {
+        Self { text, owner, index, compiled: OnceCell::new() }
+    }
+}
+
+/// A request or subrequest, without the differences of their types.
+struct Asked<'p> {
+    subrequest: Option<&'p str>,
+    class: &'p str,
+    selectors: Option<&'p [DeviceSelector]>,
+    allocation_mode: Option<&'p str>,
+    count: Option<i64>,
+    admin_access: Option<bool>,
+    tolerations: Option<&'p [DeviceToleration]>,
+    capacity: Option<&'p CapacityRequirements>,
+    derived: &'p [DeviceDerivedAttribute],
+}
+
+fn asked_for(request: &DeviceRequest) -> Vec<Asked<'_>> {
+    match request.first_available.as_deref() {
+        Some(list) if !list.is_empty() => list.iter().map(Asked::by_subrequest).collect(),
+        _ => vec![request.exactly.as_ref().map_or_else(Asked::nothing, Asked::exactly)],
+    }
+}
+
+impl<'p> Asked<'p> {
+    const fn nothing() -> Self {
+        Self {
+            subrequest: None,
+            class: "",
+            selectors: None,
+            allocation_mode: None,
+            count: None,
+            admin_access: None,
+            tolerations: None,
+            capacity: None,
+            derived: &[],
+        }
+    }
+
+    fn exactly(request: &'p ExactDeviceRequest) -> Self {
+        Self {
+            subrequest: None,
+            class: &request.device_class_name,
+            selectors: request.selectors.as_deref(),
+            allocation_mode: request.allocation_mode.as_deref(),
+            count: request.count,
+            admin_access: request.admin_access,
+            tolerations: request.tolerations.as_deref(),
+            capacity: request.capacity.as_ref(),
+            derived: request.derived_attributes.as_deref().unwrap_or_default(),
+        }
+    }
+
+    fn by_subrequest(request: &'p DeviceSubRequest) -> Self {
+        Self {
+            subrequest: Some(&request.name),
+            class: &request.device_class_name,
+            selectors: request.selectors.as_deref(),
+            allocation_mode: request.allocation_mode.as_deref(),
+            count: request.count,
+            admin_access: None,
+            tolerations: request.tolerations.as_deref(),
+            capacity: request.capacity.as_ref(),
+            derived: request.derived_attributes.as_deref().unwrap_or_default(),
+        }
+    }
+
+    fn full_name(&self, request: &DeviceRequest) -> String {
+        self.subrequest.map_or_else(|| request.name.clone(), |name| format!("{}/{name}", request.name))
+    }
+
+    /// A mode or count that is left out is what the API server would have filled in.
+    fn mode(&self) -> Result<Mode, RequestError> {
+        match self.allocation_mode.unwrap_or("ExactCount") {
+            "ExactCount" => Ok(Mode::Exactly(u64::try_from(self.count.unwrap_or(1)).unwrap_or(0))),
+            "All" => Ok(Mode::All),
+            mode => Err(RequestError::AllocationMode { mode: mode.to_owned() }),
+        }
+    }
+
+    fn amounts(&self) -> Result<BTreeMap<&'p str, Amount<'p>>, RequestError> {
+        let requests = self.capacity.and_then(|capacity| capacity.requests.as_ref()).into_iter().flatten();
+        let amounts = requests.map(|(name, amount)| match Amount::read(amount) {
+            Ok(amount) => Ok((name.as_str(), amount)),
+            Err(error) => Err(RequestError::Quantity { capacity: name.clone(), error }),
+        });
+        amounts.collect()
+    }
+}
+
+fn expressions<'p>(selectors: Option<&'p [DeviceSelector]>, owner: Owner<'p>) -> Vec<Expression<'p>> {
+    let texts = selectors.unwrap_or_default().iter().map(|selector| selector.cel.as_ref());
+    let texts = texts.map(|cel| cel.map(|cel| cel.expression.as_str()));
+    texts.enumerate().map(|(index, text)| Expression::new(text, owner, index)).collect()
+}
+
+/// The constraints of a claim up to the first one that says nothing.
+fn constraints(claim: &ResourceClaim) -> (Vec<Constraint<'_>>, Option<AllocateError>) {
+    let listed = devices(claim).and_then(|devices| devices.constraints.as_deref()).unwrap_or_default();
+    let constraints: Vec<_> = listed.iter().map_while(Constraint::read).collect();
+    let index = constraints.len();
+    let is_cut = index < listed.len();
+    (constraints, is_cut.then(|| AllocateError::EmptyConstraint { claim: claim_name(claim), index }))
+}
+
+/// The devices part of a claim's spec.
+fn devices(claim: &ResourceClaim) -> Option<&DeviceClaim> {
+    claim.spec.as_ref()?.devices.as_ref()
+}
+
+fn claim_name(claim: &ResourceClaim) -> String {
+    let name = claim.metadata.name.as_deref().unwrap_or_default();
+    match claim.metadata.namespace.as_deref() {
+        Some(namespace) if !namespace.is_empty() => format!("{namespace}/{name}"),
+        _ => name.to_owned(),
+    }
+}

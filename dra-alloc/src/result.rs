@@ -1,0 +1,222 @@
+//! The allocation that is written into a claim's status: devices, configuration, and the nodes where they can be used.
+//!
+//! Source: the result handling of kube-scheduler's allocator, 1.37.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::core::v1::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
+use k8s_openapi::api::resource::v1::{
+    AllocationResult, DeviceAllocationConfiguration, DeviceAllocationResult, DeviceRequestAllocationResult,
+    ResourceClaim,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+
+use std::collections::BTreeMap;
+
+use crate::error::AllocateError;
+use crate::features::Feature;
+use crate::request::{Alternative, Claim};
+use crate::search::{Chosen, Fit, Solution, Table};
+
+/// A share of a device that is about to be allocated and needs an id.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Share<'a> {
+    /// The claim that gets the share.
+    pub claim: &'a ResourceClaim,
+    /// Counts the shares of one answer, from 1.
+    pub number: u64,
+}
+
+impl Share<'_> {
+    /// The share's number in the form of a UUID.
+    ///
+    /// Good for simulations, which compare answers. In a cluster, share ids must be unique: make them with a UUID library.
+    #[must_use]
+    pub fn numbered(self) -> String {
+        format!("00000000-0000-0000-0000-{:012x}", self.number)
+    }
+}
+
+/// The results of a solution, one for each claim.
+pub(crate) fn results(table: &Table<'_>, solution: &Solution) -> Result<Vec<AllocationResult>, AllocateError> {
+    let mut shares = 0;
+    let claims = table.plan.claims.iter().zip(&solution.selected).enumerate();
+    let results = claims.map(|(index, (claim, selected))| {
+        let is_own = |chosen: &&Chosen| table.alternative(chosen.alternative).claim == index;
+        let chosen: Vec<_> = solution.chosen.iter().filter(is_own).copied().collect();
+        let devices = chosen.iter().map(|chosen| device_result(table, claim, *chosen, &mut shares));
+        let devices = DeviceAllocationResult {
+            results: some_if_any(devices.collect::<Result<_, _>>()?),
+            config: some_if_any(config(table, claim, selected)),
+        };
+        let node_selector = node_selector(table, claim, &chosen)?;
+        Ok(AllocationResult { devices: Some(devices), node_selector, allocation_timestamp: None })
+    });
+    results.collect()
+}
+
+fn some_if_any<T>(list: Vec<T>) -> Option<Vec<T>> {
+    if list.is_empty() { None } else { Some(list) }
+}
+
+fn device_result(
+    table: &Table<'_>,
+    claim: &Claim<'_>,
+    chosen: Chosen,
+    shares: &mut u64,
+) -> Result<DeviceRequestAllocationResult, AllocateError> {
+    let (asked, candidate) = (table.alternative(chosen.alternative), table.candidate(chosen.device));
+    let (spec, device) = (&candidate.slice.spec, candidate.device);
+    let share_id = table.is_shareable(chosen.device).then(|| {
+        *shares += 1;
+        (table.allocator.share_ids)(Share { claim: claim.object, number: *shares })
+    });
+    let has_binding = table.has(Feature::BindingConditions);
+    let conditions = |conditions: &Option<Vec<String>>| conditions.clone().filter(|_| has_binding);
+    Ok(DeviceRequestAllocationResult {
+        request: asked.name.clone(),
+        driver: spec.driver.clone(),
+        pool: spec.pool.name.clone(),
+        device: device.name.clone(),
+        admin_access: asked.admin_access.then_some(true),
+        tolerations: asked.tolerations.map(<[_]>::to_vec),
+        consumed_capacity: share_id.as_ref().map(|_| consumed(table, chosen)).transpose()?.flatten(),
+        share_id,
+        binding_conditions: conditions(&device.binding_conditions),
+        binding_failure_conditions: conditions(&device.binding_failure_conditions),
+        skip_node_operations: spec.skip_node_operations.clone(),
+    })
+}
+
+/// What a share takes of every capacity of its device.
+fn consumed(table: &Table<'_>, chosen: Chosen) -> Result<Option<BTreeMap<String, Quantity>>, AllocateError> {
+    let Fit::Takes(amounts) = table.fit(chosen.alternative, chosen.device)? else { return Ok(None) };
+    let capacities = table.capacities(chosen.device)?.iter().zip(amounts);
+    let consumed: BTreeMap<_, _> =
+        capacities.map(|(capacity, amount)| (capacity.name.to_owned(), amount.to_kube())).collect();
+    Ok(if consumed.is_empty() { None } else { Some(consumed) })
+}
+
+/// The configuration of the classes, in the order in which requests name them, then the claim's own.
+fn config(table: &Table<'_>, claim: &Claim<'_>, selected: &[usize]) -> Vec<DeviceAllocationConfiguration> {
+    let chosen: Vec<&Alternative<'_>> = selected.iter().map(|alternative| table.alternative(*alternative)).collect();
+    let mut config = class_config(&chosen);
+    config.extend(claim_config(claim, &chosen));
+    for entry in &mut config {
+        if entry.requests.as_ref().is_some_and(|names| covers_all(names, claim, &chosen)) {
+            entry.requests = None;
+        }
+    }
+    config
+}
+
+fn class_config(chosen: &[&Alternative<'_>]) -> Vec<DeviceAllocationConfiguration> {
+    let mut config: Vec<DeviceAllocationConfiguration> = Vec::new();
+    let mut classes: Vec<(&str, std::ops::Range<usize>)> = Vec::new();
+    for asked in chosen {
+        let class = asked.class.metadata.name.as_deref().unwrap_or_default();
+        if let Some((_, entries)) = classes.iter().find(|(known, _)| *known == class) {
+            let names =
+                config.get_mut(entries.clone()).into_iter().flatten().filter_map(|entry| entry.requests.as_mut());
+            names.for_each(|names| names.push(asked.name.clone()));
+            continue;
+        }
+        let start = config.len();
+        let own = asked.class.spec.iter().filter_map(|spec| spec.config.as_ref());
+        config.extend(own.flatten().map(|own| DeviceAllocationConfiguration {
+            source: "FromClass".to_owned(),
+            requests: Some(vec![asked.name.clone()]),
+            opaque: own.opaque.clone(),
+        }));
+        classes.push((class, start..config.len()));
+    }
+    config
+}
+
+/// The claim's entries that concern a request, or the subrequest that was chosen.
+fn claim_config<'a>(
+    claim: &'a Claim<'_>,
+    chosen: &'a [&Alternative<'_>],
+) -> impl Iterator<Item = DeviceAllocationConfiguration> + 'a {
+    let entries = claim.devices().and_then(|devices| devices.config.as_ref()).into_iter().flatten();
+    let concerns = move |names: &[String]| {
+        let is_named = |name: &str| names.iter().any(|other| other == name);
+        names.is_empty()
+            || claim.requests.iter().zip(chosen).any(|(request, asked)| is_named(request.name) || is_named(&asked.name))
+    };
+    let concerning = entries.filter(move |entry| concerns(entry.requests.as_deref().unwrap_or_default()));
+    concerning.map(|entry| DeviceAllocationConfiguration {
+        source: "FromClaim".to_owned(),
+        requests: entry.requests.clone().filter(|names| !names.is_empty()),
+        opaque: entry.opaque.clone(),
+    })
+}
+
+fn covers_all(names: &[String], claim: &Claim<'_>, chosen: &[&Alternative<'_>]) -> bool {
+    let is_named = |name: &str| names.iter().any(|other| other == name);
+    claim.requests.iter().zip(chosen).all(|(request, asked)| is_named(request.name) || is_named(&asked.name))
+}
+
+/// The nodes where all devices of a claim can be used; none for every node.
+///
+/// A device of one node, or one that binds to the chosen node, settles it. Otherwise the node selectors of all devices
+/// hold together, each requirement once.
+fn node_selector(
+    table: &Table<'_>,
+    claim: &Claim<'_>,
+    chosen: &[Chosen],
+) -> Result<Option<NodeSelector>, AllocateError> {
+    let mut term = NodeSelectorTerm::default();
+    for chosen in chosen {
+        let (slice, device) = (table.candidate(chosen.device).slice, table.candidate(chosen.device).device);
+        let (node_name, selector) = if slice.spec.per_device_node_selection == Some(true) {
+            (&device.node_name, &device.node_selector)
+        } else {
+            (&slice.spec.node_name, &slice.spec.node_selector)
+        };
+        if node_name.is_some() || device.binds_to_node == Some(true) {
+            return Ok(Some(only_node(table.node_name())));
+        }
+        match selector.as_ref().map_or(&[][..], |selector| &selector.node_selector_terms) {
+            [] => {}
+            [other] => {
+                merge(&mut term.match_fields, other.match_fields.as_deref());
+                merge(&mut term.match_expressions, other.match_expressions.as_deref());
+            }
+            terms => {
+                let (claim, terms) = (claim.name.clone(), terms.len());
+                return Err(AllocateError::NodeSelectorTerms { claim, terms });
+            }
+        }
+    }
+    let is_empty = term == NodeSelectorTerm::default();
+    Ok(if is_empty { None } else { Some(NodeSelector { node_selector_terms: vec![term] }) })
+}
+
+fn only_node(name: &str) -> NodeSelector {
+    let requirement = NodeSelectorRequirement {
+        key: "metadata.name".to_owned(),
+        operator: "In".to_owned(),
+        values: Some(vec![name.to_owned()]),
+    };
+    let term = NodeSelectorTerm { match_fields: Some(vec![requirement]), match_expressions: None };
+    NodeSelector { node_selector_terms: vec![term] }
+}
+
+/// Adds requirements that are not there yet; the order of values does not matter.
+fn merge(into: &mut Option<Vec<NodeSelectorRequirement>>, other: Option<&[NodeSelectorRequirement]>) {
+    for requirement in other.unwrap_or_default() {
+        let all = into.get_or_insert_default();
+        if !all.iter().any(|known| is_same(known, requirement)) {
+            all.push(requirement.clone());
+        }
+    }
+}
+
+fn is_same(left: &NodeSelectorRequirement, right: &NodeSelectorRequirement) -> bool {
+    let values = |requirement: &'_ NodeSelectorRequirement| -> BTreeSet<String> {
+        requirement.values.iter().flatten().cloned().collect()
+    };
+    left.key == right.key && left.operator == right.operator && values(left) == values(right)
+}

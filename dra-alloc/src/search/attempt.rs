@@ -1,0 +1,299 @@
+//! The choices made so far in a search: which devices are taken, what is left of counters and capacities, and what
+//! constraints have seen.
+//!
+//! A device is placed or rejected as a whole. What a placement changed is undone in reverse order by
+//! [`Attempt::take_back`]; a rejection changes nothing.
+
+use dra_attrs::matching::{DistinctState, MatchState, ValueSet, Violation};
+use dra_attrs::quantity::Quantity;
+
+use super::table::{Candidate, Fit, Table};
+use crate::counters::{Ledger, Reserved, Shortage};
+use crate::error::AllocateError;
+use crate::features::Feature;
+use crate::request::{Claim, ConstraintKind};
+
+/// A device given to an alternative.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chosen {
+    pub(crate) alternative: usize,
+    pub(crate) device: usize,
+}
+
+/// Why a device is not given to an alternative.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rejection {
+    /// The slice skips node operations, which the node or the gate does not allow.
+    SkipsOperations,
+    /// The device consumes counters and the gate for partitionable devices is off.
+    CountersOff,
+    /// The device, or one in use on its counter sets, has compatibility groups and their gate is off.
+    GroupsOff,
+    Shortage(Shortage),
+    Tainted,
+    Constraint {
+        index: usize,
+        violation: Violation,
+    },
+    NoCapacity,
+}
+
+/// What must be undone when a device is taken back.
+#[derive(Debug)]
+pub(crate) struct Placed<'s> {
+    chosen: Chosen,
+    reserved: Option<Reserved<'s>>,
+}
+
+/// Shares of one device that this attempt made.
+#[derive(Clone, Debug, Default)]
+struct Shares {
+    count: usize,
+    /// By position of the capacity.
+    consumed: Vec<Quantity>,
+}
+
+#[derive(Debug)]
+enum ConstraintState<'s> {
+    Match(MatchState<'s>),
+    Distinct(DistinctState<'s>),
+}
+
+impl<'s> ConstraintState<'s> {
+    const fn new(kind: ConstraintKind) -> Self {
+        match kind {
+            ConstraintKind::Match => Self::Match(MatchState::new()),
+            ConstraintKind::Distinct => Self::Distinct(DistinctState::new()),
+        }
+    }
+
+    fn push(&mut self, device: &ValueSet<'s>) -> Result<(), Violation> {
+        match self {
+            Self::Match(state) => state.push(device),
+            Self::Distinct(state) => state.push(device),
+        }
+    }
+
+    fn pop(&mut self) {
+        match self {
+            Self::Match(state) => state.pop(),
+            Self::Distinct(state) => state.pop(),
+        }
+    }
+}
+
+/// The choices made so far.
+pub(crate) struct Attempt<'t, 's> {
+    table: &'t Table<'s>,
+    pub(crate) chosen: Vec<Chosen>,
+    /// Devices chosen for each claim.
+    per_claim: Vec<usize>,
+    /// The claims that have each device, unless they share it.
+    holders: Vec<Vec<usize>>,
+    shares: Vec<Shares>,
+    /// By pool, from the first consumer on.
+    ledgers: Vec<Option<Ledger<'s>>>,
+    /// By claim.
+    constraints: Vec<Vec<ConstraintState<'s>>>,
+}
+
+#[expect(
+    clippy::indexing_slicing,
+    reason = "claims, pools, devices and constraints are positions in the table's lists"
+)]
+impl<'t, 's> Attempt<'t, 's> {
+    pub(crate) fn new(table: &'t Table<'s>) -> Self {
+        let states = |claim: &Claim<'_>| {
+            let kinds = claim.constraints.iter().map(|constraint| constraint.kind);
+            kinds.map(ConstraintState::new).collect()
+        };
+        let devices = table.candidates.len();
+        Self {
+            table,
+            chosen: Vec::new(),
+            per_claim: vec![0; table.plan.claims.len()],
+            holders: vec![Vec::new(); devices],
+            shares: vec![Shares::default(); if table.has(Feature::ConsumableCapacity) { devices } else { 0 }],
+            ledgers: table.pools.iter().map(|_| None).collect(),
+            constraints: table.plan.claims.iter().map(states).collect(),
+        }
+    }
+
+    /// How many devices a claim has.
+    pub(crate) fn devices_of(&self, claim: usize) -> usize {
+        self.per_claim[claim]
+    }
+
+    /// Whether a device is taken: by any claim, or, for admin access, by the same claim.
+    pub(crate) fn is_taken(&self, alternative: usize, device: usize) -> bool {
+        let asked = self.table.alternative(alternative);
+        if asked.admin_access {
+            return self.holders[device].contains(&asked.claim);
+        }
+        !self.holders[device].is_empty() || self.table.in_use(device).is_some_and(|in_use| in_use.is_exclusive())
+    }
+
+    /// Whether what is left of a device's capacities suffices.
+    pub(crate) fn has_room(&self, alternative: usize, device: usize) -> Result<bool, AllocateError> {
+        if !self.table.has(Feature::ConsumableCapacity) {
+            return Ok(true);
+        }
+        let Fit::Takes(amounts) = self.table.fit(alternative, device)? else { return Ok(false) };
+        let capacities = self.table.capacities(device)?.iter().zip(amounts);
+        let mut fits = capacities.enumerate().map(|(index, (capacity, amount))| {
+            let before = self.table.consumed(device, capacity.name);
+            let shared = self.shares[device].consumed.get(index).copied().unwrap_or(Quantity::ZERO);
+            let sum = before.checked_add(shared).and_then(|sum| sum.checked_add(amount.quantity));
+            sum.is_some_and(|sum| sum <= capacity.value.quantity)
+        });
+        Ok(fits.all(|fits| fits))
+    }
+
+    /// Gives a device that is not taken to an alternative, unless something forbids it.
+    pub(crate) fn place(&mut self, alternative: usize, device: usize) -> Result<Placed<'s>, Refusal> {
+        if !self.table.may_skip(device) {
+            return Err(Rejection::SkipsOperations.into());
+        }
+        let reserved = self.reserve(device)?;
+        if let Err(refusal) = self.admit(alternative, device) {
+            self.release(device, reserved);
+            return Err(refusal);
+        }
+        self.enter(alternative, device)?;
+        Ok(Placed { chosen: Chosen { alternative, device }, reserved })
+    }
+
+    /// Takes back the device that was placed last.
+    pub(crate) fn take_back(&mut self, placed: Placed<'s>) -> Result<(), AllocateError> {
+        let Chosen { alternative, device } = placed.chosen;
+        let asked = self.table.alternative(alternative);
+        self.chosen.pop();
+        self.per_claim[asked.claim] -= 1;
+        if self.table.is_shareable(device) {
+            self.unshare(alternative, device)?;
+        } else {
+            self.holders[device].pop();
+        }
+        for (constraint, _) in asked.constraints.iter().rev() {
+            self.constraints[asked.claim][*constraint].pop();
+        }
+        self.release(device, placed.reserved);
+        Ok(())
+    }
+
+    /// Takes what the device consumes of its pool's counters. A shared device did so with its first share.
+    fn reserve(&mut self, device: usize) -> Result<Option<Reserved<'s>>, Refusal> {
+        let Candidate { pool, device: object, .. } = self.table.candidate(device);
+        if object.consumes_counters.as_ref().is_none_or(Vec::is_empty) {
+            return Ok(None);
+        }
+        if !self.table.has(Feature::PartitionableDevices) {
+            return Err(Rejection::CountersOff.into());
+        }
+        if self.is_shared(device) {
+            return Ok(None);
+        }
+        let (consumption, counters) = (self.table.consumption(device)?, self.table.counters(*pool)?);
+        if !self.table.has(Feature::CompatibilityGroups) && counters.needs_groups(consumption) {
+            return Err(Rejection::GroupsOff.into());
+        }
+        let ledger = self.ledgers[*pool].get_or_insert_with(|| Ledger::new(counters));
+        ledger.reserve(consumption).map(Some).map_err(|shortage| Rejection::Shortage(shortage).into())
+    }
+
+    fn release(&mut self, device: usize, reserved: Option<Reserved<'s>>) {
+        let ledger = self.ledgers[self.table.candidate(device).pool].as_mut();
+        if let (Some(reserved), Some(ledger), Ok(consumption)) = (reserved, ledger, self.table.consumption(device)) {
+            ledger.release(consumption, reserved);
+        }
+    }
+
+    /// Whether a shareable device has a share already, of this attempt or of another claim.
+    fn is_shared(&self, device: usize) -> bool {
+        let in_use = || self.table.in_use(device).is_some_and(|in_use| in_use.is_shared());
+        self.table.is_shareable(device) && (self.shares[device].count > 0 || in_use())
+    }
+
+    /// Checks taints, constraints and capacities, and lets the constraints count the device.
+    fn admit(&mut self, alternative: usize, device: usize) -> Result<(), Refusal> {
+        if !self.table.is_tolerated(alternative, device) {
+            return Err(Rejection::Tainted.into());
+        }
+        self.constrain(alternative, device)?;
+        if !self.has_room(alternative, device)? {
+            let asked = self.table.alternative(alternative);
+            for (constraint, _) in &asked.constraints {
+                self.constraints[asked.claim][*constraint].pop();
+            }
+            return Err(Rejection::NoCapacity.into());
+        }
+        Ok(())
+    }
+
+    fn constrain(&mut self, alternative: usize, device: usize) -> Result<(), Refusal> {
+        let asked = self.table.alternative(alternative);
+        let states = &mut self.constraints[asked.claim];
+        for (pushed, &(constraint, column)) in asked.constraints.iter().enumerate() {
+            let values = self.table.values(column, device)?;
+            if let Err(violation) = states[constraint].push(values) {
+                for (earlier, _) in asked.constraints.iter().take(pushed) {
+                    states[*earlier].pop();
+                }
+                return Err(Rejection::Constraint { index: constraint, violation }.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks a device as taken, or takes a share of it.
+    fn enter(&mut self, alternative: usize, device: usize) -> Result<(), AllocateError> {
+        let claim = self.table.alternative(alternative).claim;
+        self.chosen.push(Chosen { alternative, device });
+        self.per_claim[claim] += 1;
+        if !self.table.is_shareable(device) {
+            self.holders[device].push(claim);
+            return Ok(());
+        }
+        let shares = &mut self.shares[device];
+        shares.count += 1;
+        if let Fit::Takes(amounts) = self.table.fit(alternative, device)? {
+            shares.consumed.resize(amounts.len(), Quantity::ZERO);
+            for (consumed, amount) in shares.consumed.iter_mut().zip(amounts) {
+                // The sum was below the capacity's value a moment ago.
+                *consumed = consumed.checked_add(amount.quantity).unwrap_or(*consumed);
+            }
+        }
+        Ok(())
+    }
+
+    fn unshare(&mut self, alternative: usize, device: usize) -> Result<(), AllocateError> {
+        let shares = &mut self.shares[device];
+        shares.count -= 1;
+        if let Fit::Takes(amounts) = self.table.fit(alternative, device)? {
+            for (consumed, amount) in shares.consumed.iter_mut().zip(amounts) {
+                *consumed = consumed.checked_sub(amount.quantity).unwrap_or(*consumed);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a device was not placed.
+pub(crate) enum Refusal {
+    /// It can't be chosen here.
+    Rejected(Rejection),
+    /// The input is bad, whatever is chosen.
+    Failed(AllocateError),
+}
+
+impl From<Rejection> for Refusal {
+    fn from(rejection: Rejection) -> Self {
+        Self::Rejected(rejection)
+    }
+}
+
+impl From<AllocateError> for Refusal {
+    fn from(error: AllocateError) -> Self {
+        Self::Failed(error)
+    }
+}

@@ -1,0 +1,42 @@
+//! Facts by column and device, each computed when it is first needed.
+
+use std::cell::OnceCell;
+
+/// Cells for `columns × rows` facts. Nothing is allocated before the first fact is stored.
+#[derive(Debug)]
+pub(crate) struct Grid<T> {
+    columns: usize,
+    rows: usize,
+    cells: OnceCell<Box<[OnceCell<T>]>>,
+}
+
+impl<T> Grid<T> {
+    pub(crate) const fn new(columns: usize, rows: usize) -> Self {
+        Self { columns, rows, cells: OnceCell::new() }
+    }
+
+    /// The fact of a cell, computed if it is not there. An error is not kept.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "columns and rows are positions in the lists that the grid was made for"
+    )]
+    pub(crate) fn get_or_try<E>(
+        &self,
+        column: usize,
+        row: usize,
+        compute: impl FnOnce() -> Result<T, E>,
+    ) -> Result<&T, E> {
+        let cells = self.cells.get_or_init(|| {
+            let count = self.columns.saturating_mul(self.rows);
+            std::iter::repeat_with(OnceCell::new).take(count).collect()
+        });
+        let cell = &cells[column * self.rows + row];
+        match cell.get() {
+            Some(known) => Ok(known),
+            None => {
+                let computed = compute()?;
+                Ok(cell.get_or_init(|| computed))
+            }
+        }
+    }
+}

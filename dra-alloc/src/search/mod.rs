@@ -1,0 +1,164 @@
+//! Allocation on one node: pools, then the devices of requests for all, then the search, then the result.
+//!
+//! - [`table`] what is known of the node's devices before any is chosen
+//! - [`attempt`] the choices made so far
+//! - [`walk`] the order in which choices are made
+
+mod attempt;
+mod grid;
+mod table;
+mod walk;
+
+pub(crate) use attempt::Chosen;
+pub(crate) use table::{Fit, Table};
+pub(crate) use walk::Solution;
+
+use k8s_openapi::api::core::v1::Node;
+
+use crate::allocator::{Allocator, MAX_DEVICES_PER_CLAIM};
+use crate::budget::{Budget, Halt, Meter};
+use crate::error::AllocateError;
+use crate::features::Feature;
+use crate::inventory::pool::{Pool, PoolState, name_of};
+use crate::outcome::{NodeFailure, Outcome, Verdict};
+use crate::profile::SkipGateOff;
+use crate::request::{Alternative, Claim, Mode, Plan};
+use crate::result::results;
+use grid::Grid;
+use table::{candidates, skips_operations};
+use walk::Walk;
+
+/// Allocates what a plan asks for on one node.
+pub(crate) fn allocate_on(
+    allocator: &Allocator<'_>,
+    plan: &Plan<'_>,
+    node: &Node,
+    budget: Budget<'_>,
+) -> Result<Verdict, AllocateError> {
+    let mut meter = Meter::new(budget);
+    let outcome = match search(allocator, plan, node, &mut meter) {
+        Ok(outcome) => outcome,
+        Err(Halt::Stopped) => Outcome::Stopped,
+        Err(Halt::OnNode(failure)) => Outcome::FailedOnNode(failure),
+        Err(Halt::Failed(error)) => return Err(error),
+    };
+    Ok(Verdict { outcome, steps: meter.used() })
+}
+
+fn search(allocator: &Allocator<'_>, plan: &Plan<'_>, node: &Node, meter: &mut Meter<'_>) -> Result<Outcome, Halt> {
+    let pools =
+        allocator.inventory.pools_on(node, allocator.features).map_err(|failed| AllocateError::from(*failed))?;
+    let candidates = candidates(&pools);
+    let derived = Grid::new(plan.columns.len(), candidates.len());
+    let table = Table::new(allocator, plan, node, &pools, &candidates, &derived);
+    let all = devices_of_all(&table, meter)?;
+    match Walk::new(&table, &all, meter).run()? {
+        Some(solution) => {
+            check_skips(&table, &solution).map_err(Halt::OnNode)?;
+            Ok(Outcome::Allocated(results(&table, &solution)?))
+        }
+        None => no_solution(&pools),
+    }
+}
+
+/// With a pool that contradicts itself, a node without a solution may have one later.
+fn no_solution(pools: &[Pool<'_>]) -> Result<Outcome, Halt> {
+    let invalid = pools.iter().filter_map(|pool| match &pool.state {
+        PoolState::Invalid(problem) => Some((pool_name(pool), problem.clone())),
+        PoolState::Complete | PoolState::Incomplete => None,
+    });
+    let pools: Vec<_> = invalid.collect();
+    if pools.is_empty() { Ok(Outcome::Unsatisfied) } else { Err(Halt::OnNode(NodeFailure::InvalidPools { pools })) }
+}
+
+fn pool_name(pool: &Pool<'_>) -> String {
+    format!("{}/{}", pool.driver, pool.name)
+}
+
+/// The devices of each alternative that wants all, and the checks that come between: the order is kube-scheduler's.
+fn devices_of_all(table: &Table<'_>, meter: &mut Meter<'_>) -> Result<Vec<Vec<usize>>, Halt> {
+    let mut all = vec![Vec::new(); table.plan.alternatives.len()];
+    for claim in &table.plan.claims {
+        for request in &claim.requests {
+            for alternative in request.alternatives.clone() {
+                if let (Mode::All, Some(devices)) = (table.alternative(alternative).mode, all.get_mut(alternative)) {
+                    *devices = all_devices(table, alternative, meter)?;
+                }
+            }
+        }
+        if let Some(error) = &claim.request_error {
+            return Err(Halt::Failed(error.clone()));
+        }
+        check_size(table, claim, &all)?;
+        if let Some(error) = &claim.constraint_error {
+            return Err(Halt::Failed(error.clone()));
+        }
+    }
+    Ok(all)
+}
+
+/// The devices that a request for all devices wants. Those in use are among them, and will make the request fail.
+fn all_devices(table: &Table<'_>, alternative: usize, meter: &mut Meter<'_>) -> Result<Vec<usize>, Halt> {
+    let asked = table.alternative(alternative);
+    check_pools(table, asked).map_err(Halt::OnNode)?;
+    let mut devices = Vec::new();
+    for device in 0..table.candidates.len() {
+        meter.step()?;
+        if table.is_selectable(alternative, device)? && could_serve(table, alternative, device)? {
+            devices.push(device);
+        }
+    }
+    Ok(devices)
+}
+
+/// Whether an unused device has the capacities that an alternative wants.
+fn could_serve(table: &Table<'_>, alternative: usize, device: usize) -> Result<bool, AllocateError> {
+    Ok(!table.has(Feature::ConsumableCapacity) || matches!(table.fit(alternative, device)?, Fit::Takes(_)))
+}
+
+/// All devices are known only if all pools are.
+fn check_pools(table: &Table<'_>, asked: &Alternative<'_>) -> Result<(), NodeFailure> {
+    let (claim, request) = (|| table.claim_name(asked).to_owned(), || asked.name.clone());
+    let failure = table.pools.iter().find_map(|pool| match &pool.state {
+        PoolState::Complete => None,
+        PoolState::Incomplete => {
+            Some(NodeFailure::PoolIncomplete { claim: claim(), request: request(), pool: pool_name(pool) })
+        }
+        PoolState::Invalid(problem) => {
+            let (pool, problem) = (pool_name(pool), problem.clone());
+            Some(NodeFailure::PoolInvalid { claim: claim(), request: request(), pool, problem })
+        }
+    });
+    failure.map_or(Ok(()), Err)
+}
+
+/// A claim that needs too many devices at the least is an error on any node.
+fn check_size(table: &Table<'_>, claim: &Claim<'_>, all: &[Vec<usize>]) -> Result<(), AllocateError> {
+    let number = |alternative: usize| match table.alternative(alternative).mode {
+        Mode::Exactly(count) => count,
+        Mode::All => all.get(alternative).map_or(0, |devices| u64::try_from(devices.len()).unwrap_or(u64::MAX)),
+    };
+    let fewest = claim.requests.iter().map(|request| request.alternatives.clone().map(number).min().unwrap_or(0));
+    let devices = fewest.fold(0, u64::saturating_add);
+    if devices <= u64::try_from(MAX_DEVICES_PER_CLAIM).unwrap_or(u64::MAX) {
+        return Ok(());
+    }
+    Err(AllocateError::TooManyDevices { claim: claim.name.clone(), devices, limit: MAX_DEVICES_PER_CLAIM })
+}
+
+/// By the text of KEP-5945, a chosen device that skips node operations fails its claim while the gate is off.
+fn check_skips(table: &Table<'_>, solution: &Solution) -> Result<(), NodeFailure> {
+    let is_off = !table.has(Feature::OptionalNodeOperations);
+    if table.decisions.skip_gate_off != SkipGateOff::FailClaim || !is_off {
+        return Ok(());
+    }
+    let skipping = |chosen: &&Chosen| skips_operations(table.candidate(chosen.device).slice);
+    let Some(chosen) = solution.chosen.iter().find(skipping) else { return Ok(()) };
+    let gates = Feature::OptionalNodeOperations.gates(table.allocator.profile);
+    Err(NodeFailure::SkipNodeOperationsOff {
+        claim: table.claim_name(table.alternative(chosen.alternative)).to_owned(),
+        device: table.id(chosen.device).to_string(),
+        slice: name_of(table.candidate(chosen.device).slice).to_owned(),
+        gate: gates.first().copied().unwrap_or_default(),
+    })
+}

@@ -1,0 +1,332 @@
+//! What is known about the devices of one node before any is chosen: facts that no choice changes.
+//!
+//! A fact is found when it is first asked for and kept for the rest of the call. Rows are devices in the order in which
+//! they are tried; columns are the alternatives and constraints of the plan.
+
+use dra_attrs::matching::{ListTypes, ValueSet};
+use dra_attrs::name::lookup;
+use dra_attrs::quantity::Quantity;
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, ResourceSlice};
+
+use crate::allocator::Allocator;
+use crate::capacity::{Amount, Capacity, Rounding};
+use crate::counters::{Consumption, CounterSets, InvalidCounter};
+use crate::device_id::DeviceId;
+use crate::error::AllocateError;
+use crate::features::Feature;
+use crate::inventory::pool::{Pool, PoolState, SliceError, devices_of, name_of};
+use crate::node::Scope;
+use crate::profile::{Decisions, SkipGateOff};
+use crate::request::{Alternative, Column, Expression, Owner, Plan};
+use crate::search::grid::Grid;
+use crate::selector::SelectorInput;
+use crate::state::{DeviceUse, PoolUse};
+use crate::taint::untolerated;
+
+/// A device that a request may get.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate<'s> {
+    /// Position of its pool.
+    pub(crate) pool: usize,
+    pub(crate) slice: &'s ResourceSlice,
+    pub(crate) device: &'s Device,
+}
+
+/// What an alternative would take from a device's capacities, in the order of their names.
+#[derive(Debug)]
+pub(crate) enum Fit<'s> {
+    /// The device can't serve the request, even when nothing else uses it.
+    Never,
+    Takes(Vec<Amount<'s>>),
+}
+
+/// Attributes that expressions compute, kept where value sets can borrow from them.
+pub(crate) type DerivedValues = Grid<DeviceAttribute>;
+
+/// The devices of a node and what is known of them.
+pub(crate) struct Table<'s> {
+    pub(crate) allocator: &'s Allocator<'s>,
+    pub(crate) plan: &'s Plan<'s>,
+    pub(crate) decisions: Decisions,
+    pub(crate) pools: &'s [Pool<'s>],
+    pub(crate) candidates: &'s [Candidate<'s>],
+    node: &'s Node,
+    derived: &'s DerivedValues,
+    in_use: Vec<Option<&'s PoolUse>>,
+    counters: Grid<CounterSets<'s>>,
+    consumption: Grid<Vec<Consumption<'s>>>,
+    capacities: Grid<Vec<Capacity<'s>>>,
+    selectable: Grid<bool>,
+    fits: Grid<Fit<'s>>,
+    values: Grid<ValueSet<'s>>,
+    skips_allowed: bool,
+    lists: ListTypes,
+    rounding: Rounding,
+}
+
+impl<'s> Table<'s> {
+    pub(crate) fn new(
+        allocator: &'s Allocator<'s>,
+        plan: &'s Plan<'s>,
+        node: &'s Node,
+        pools: &'s [Pool<'s>],
+        candidates: &'s [Candidate<'s>],
+        derived: &'s DerivedValues,
+    ) -> Self {
+        let (devices, alternatives) = (candidates.len(), plan.alternatives.len());
+        let decisions = Decisions::of(allocator.profile);
+        let has = |feature| allocator.features.has(feature);
+        Self {
+            in_use: pools.iter().map(|pool| allocator.state.pool(pool.driver, pool.name)).collect(),
+            counters: Grid::new(1, pools.len()),
+            consumption: Grid::new(1, devices),
+            capacities: Grid::new(1, devices),
+            selectable: Grid::new(alternatives, devices),
+            fits: Grid::new(alternatives, devices),
+            values: Grid::new(plan.columns.len(), devices),
+            skips_allowed: skips_allowed(allocator, decisions, node),
+            lists: if has(Feature::ListTypeAttributes) { ListTypes::Enabled } else { decisions.lists_off },
+            rounding: if has(Feature::FractionalCapacityRange) { Rounding::Fractional } else { Rounding::Whole },
+            allocator,
+            plan,
+            decisions,
+            pools,
+            candidates,
+            node,
+            derived,
+        }
+    }
+
+    pub(crate) fn has(&self, feature: Feature) -> bool {
+        self.allocator.features.has(feature)
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "devices are positions in the list of candidates")]
+    pub(crate) fn candidate(&self, device: usize) -> &'s Candidate<'s> {
+        &self.candidates[device]
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "alternatives are positions in the plan's list")]
+    pub(crate) fn alternative(&self, alternative: usize) -> &'s Alternative<'s> {
+        &self.plan.alternatives[alternative]
+    }
+
+    pub(crate) fn id(&self, device: usize) -> DeviceId {
+        let Candidate { slice, device, .. } = self.candidate(device);
+        DeviceId::new(&slice.spec.driver, &slice.spec.pool.name, &device.name)
+    }
+
+    pub(crate) fn node_name(&self) -> &str {
+        self.node.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    pub(crate) fn claim_name(&self, asked: &Alternative<'_>) -> &'s str {
+        self.plan.claims.get(asked.claim).map_or("", |claim| &claim.name)
+    }
+
+    /// How claims outside of this call use a device.
+    pub(crate) fn in_use(&self, device: usize) -> Option<&'s DeviceUse> {
+        let candidate = self.candidate(device);
+        self.in_use.get(candidate.pool).copied().flatten()?.get(&candidate.device.name)
+    }
+
+    /// What shares outside of this call consume of a capacity.
+    pub(crate) fn consumed(&self, device: usize, capacity: &str) -> Quantity {
+        let consumed = self.in_use(device).and_then(|in_use| in_use.consumed.get(capacity));
+        consumed.copied().unwrap_or(Quantity::ZERO)
+    }
+
+    /// Whether several allocations may share a device.
+    pub(crate) fn is_shareable(&self, device: usize) -> bool {
+        self.has(Feature::ConsumableCapacity) && self.candidate(device).device.allow_multiple_allocations == Some(true)
+    }
+
+    /// Whether the node may use a device, as far as skipped node operations matter.
+    pub(crate) fn may_skip(&self, device: usize) -> bool {
+        self.skips_allowed || !skips_operations(self.candidate(device).slice)
+    }
+
+    /// Whether the taints of a device are tolerated.
+    pub(crate) fn is_tolerated(&self, alternative: usize, device: usize) -> bool {
+        let Candidate { slice, device, .. } = self.candidate(device);
+        let taints = || self.allocator.inventory.taints(&slice.spec.driver, &slice.spec.pool.name, device);
+        let tolerations = self.alternative(alternative).tolerations.unwrap_or_default();
+        !self.has(Feature::DeviceTaints) || untolerated(taints(), tolerations).is_none()
+    }
+
+    /// Whether binding conditions, class, selectors and the device's own node selection admit a device.
+    pub(crate) fn is_selectable(&self, alternative: usize, device: usize) -> Result<bool, AllocateError> {
+        self.selectable.get_or_try(alternative, device, || self.select(alternative, device)).copied()
+    }
+
+    fn select(&self, alternative: usize, device: usize) -> Result<bool, AllocateError> {
+        let candidate = self.candidate(device);
+        let conditions = candidate.device.binding_conditions.as_ref();
+        if !self.has(Feature::BindingConditions) && conditions.is_some_and(|conditions| !conditions.is_empty()) {
+            return Ok(false);
+        }
+        for selector in &self.alternative(alternative).selectors {
+            if !self.holds(alternative, selector, device)? {
+                return Ok(false);
+            }
+        }
+        if candidate.slice.spec.per_device_node_selection != Some(true) {
+            return Ok(true);
+        }
+        let matches = Scope::of_device(candidate.device).matches(self.node);
+        matches.map_err(|error| SliceError { slice: candidate.slice, device: Some(candidate.device), error }.into())
+    }
+
+    fn holds(&self, alternative: usize, selector: &Expression<'_>, device: usize) -> Result<bool, AllocateError> {
+        let (index, candidate) = (selector.index, self.candidate(device));
+        let owner = || match selector.owner {
+            Owner::Class(class) => format!("class {class}"),
+            Owner::Claim => format!("claim {}", self.claim_name(self.alternative(alternative))),
+        };
+        let Some(text) = selector.text else {
+            return Err(AllocateError::SelectorEmpty { owner: owner(), index });
+        };
+        let compiled = selector.compiled.get_or_init(|| self.allocator.selectors.compile(text)).as_ref();
+        let compiled =
+            compiled.map_err(|error| AllocateError::SelectorCompile { owner: owner(), index, error: error.clone() })?;
+        let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
+        compiled.matches(input).map_err(|error| {
+            let device = self.id(device);
+            AllocateError::SelectorEvaluation { owner: owner(), index, device, error }
+        })
+    }
+
+    /// The capacities of a device, by name.
+    pub(crate) fn capacities(&self, device: usize) -> Result<&[Capacity<'s>], AllocateError> {
+        let Candidate { slice, device: object, .. } = self.candidate(device);
+        let read = || {
+            let capacities = object.capacity.iter().flatten().map(|(name, capacity)| {
+                Capacity::read(name, capacity).map_err(|invalid| AllocateError::SliceQuantity {
+                    slice: name_of(slice).to_owned(),
+                    field: format!("spec.devices[{}].capacity[{name}].{}", object.name, invalid.field),
+                    error: invalid.error,
+                })
+            });
+            capacities.collect::<Result<Vec<_>, _>>()
+        };
+        self.capacities.get_or_try(0, device, read).map(Vec::as_slice)
+    }
+
+    /// What an alternative takes from a device's capacities.
+    pub(crate) fn fit(&self, alternative: usize, device: usize) -> Result<&Fit<'s>, AllocateError> {
+        self.fits.get_or_try(alternative, device, || self.compute_fit(alternative, device))
+    }
+
+    fn compute_fit(&self, alternative: usize, device: usize) -> Result<Fit<'s>, AllocateError> {
+        let (asked, capacities) = (self.alternative(alternative), self.capacities(device)?);
+        let is_there = |name: &&str| capacities.iter().any(|capacity| capacity.name == *name);
+        if !asked.capacity.keys().all(|name| is_there(name)) {
+            return Ok(Fit::Never);
+        }
+        // All amounts are computed before any is judged, so that an error does not depend on the order of the names.
+        let mut amounts = Vec::with_capacity(capacities.len());
+        for capacity in capacities {
+            let amount = capacity.consumed(asked.capacity.get(capacity.name).copied(), self.rounding);
+            amounts.push(amount.map_err(|error| AllocateError::Capacity {
+                claim: self.claim_name(asked).to_owned(),
+                request: asked.name.clone(),
+                device: self.id(device),
+                capacity: capacity.name.to_owned(),
+                error,
+            })?);
+        }
+        let is_possible = capacities.iter().zip(&amounts).all(|(capacity, amount)| {
+            capacity.permits(amount.quantity, self.rounding) && amount.quantity <= capacity.value.quantity
+        });
+        Ok(if is_possible { Fit::Takes(amounts) } else { Fit::Never })
+    }
+
+    /// What a constraint sees of a device.
+    pub(crate) fn values(&self, column: usize, device: usize) -> Result<&ValueSet<'s>, AllocateError> {
+        self.values.get_or_try(column, device, || {
+            let attribute = self.attribute(column, device)?;
+            Ok(ValueSet::of(attribute, self.lists))
+        })
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "columns are positions in the plan's list")]
+    fn attribute(&self, column: usize, device: usize) -> Result<Option<&'s DeviceAttribute>, AllocateError> {
+        let (Column { attribute, derived }, candidate) = (&self.plan.columns[column], self.candidate(device));
+        let Some(expression) = derived else {
+            let attributes = candidate.device.attributes.as_ref();
+            return Ok(attributes.and_then(|all| lookup(all, attribute, &candidate.slice.spec.driver)));
+        };
+        let derive = || self.derive(attribute, expression, device);
+        self.derived.get_or_try(column, device, derive).map(Some)
+    }
+
+    fn derive(&self, name: &str, expression: &Expression<'_>, device: usize) -> Result<DeviceAttribute, AllocateError> {
+        let (attribute, candidate) = (|| name.to_owned(), self.candidate(device));
+        let compile = || self.allocator.selectors.compile(expression.text.unwrap_or_default());
+        let compiled = expression.compiled.get_or_init(compile).as_ref();
+        let compiled =
+            compiled.map_err(|error| AllocateError::DerivedCompile { attribute: attribute(), error: error.clone() })?;
+        let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
+        compiled.derive(input).map_err(|error| {
+            let device = self.id(device);
+            AllocateError::DerivedEvaluation { attribute: attribute(), device, error }
+        })
+    }
+
+    /// The counters of a pool, with what devices in use leave of them.
+    #[expect(clippy::indexing_slicing, reason = "pools are positions in the list of pools")]
+    pub(crate) fn counters(&self, pool: usize) -> Result<&CounterSets<'s>, AllocateError> {
+        let read = || CounterSets::new(&self.pools[pool], self.in_use[pool]);
+        Ok(self.counters.get_or_try(0, pool, read)?)
+    }
+
+    /// What a device consumes of its pool's counters.
+    pub(crate) fn consumption(&self, device: usize) -> Result<&[Consumption<'s>], AllocateError> {
+        let Candidate { pool, slice, device: object } = self.candidate(device);
+        let counters = self.counters(*pool)?;
+        let read = || counters.consumption(slice, object);
+        Ok(self.consumption.get_or_try(0, device, read)?)
+    }
+}
+
+/// The devices of the pools that can be allocated from, in the order in which they are tried.
+pub(crate) fn candidates<'s>(pools: &[Pool<'s>]) -> Vec<Candidate<'s>> {
+    let complete = pools.iter().enumerate().filter(|(_, pool)| pool.state == PoolState::Complete);
+    let slices = complete.flat_map(|(index, pool)| pool.slices.iter().map(move |slice| (index, *slice)));
+    let devices =
+        slices.flat_map(|(pool, slice)| devices_of(slice).iter().map(move |device| Candidate { pool, slice, device }));
+    devices.collect()
+}
+
+/// Whether a slice asks that calls to its driver be skipped.
+pub(crate) fn skips_operations(slice: &ResourceSlice) -> bool {
+    slice.spec.skip_node_operations.as_ref().is_some_and(|operations| !operations.is_empty())
+}
+
+/// Whether devices that skip node operations may be chosen on a node.
+fn skips_allowed(allocator: &Allocator<'_>, decisions: Decisions, node: &Node) -> bool {
+    let declared = node.status.as_ref().and_then(|status| status.declared_features.as_deref()).unwrap_or_default();
+    let is_ready = decisions.skip_needs.is_none_or(|needed| declared.iter().any(|feature| feature == needed));
+    match decisions.skip_gate_off {
+        SkipGateOff::PassOver => is_ready && allocator.features.has(Feature::OptionalNodeOperations),
+        SkipGateOff::FailClaim => is_ready,
+    }
+}
+
+impl From<SliceError<'_>> for AllocateError {
+    fn from(failed: SliceError<'_>) -> Self {
+        let field = match failed.device {
+            Some(device) => format!("spec.devices[{}].nodeSelector", device.name),
+            None => "spec.nodeSelector".to_owned(),
+        };
+        Self::NodeSelector { slice: name_of(failed.slice).to_owned(), field, error: failed.error }
+    }
+}
+
+impl From<InvalidCounter<'_>> for AllocateError {
+    fn from(invalid: InvalidCounter<'_>) -> Self {
+        let slice = name_of(invalid.slice).to_owned();
+        Self::SliceQuantity { slice, field: invalid.field, error: invalid.error }
+    }
+}

@@ -1,0 +1,237 @@
+//! The search: depth first, requests in their order, devices in theirs, and the first solution counts.
+//!
+//! Within a request devices are tried as combinations, each after the one before it; a further request starts over. A
+//! claim that would get more than [`MAX_DEVICES_PER_CLAIM`] devices is not tried further: that answer passes through the
+//! requests of the claim, and makes a list of subrequests go on to the next.
+//!
+//! The walk keeps its own stack, so that its depth is no concern of the caller's thread.
+//!
+//! Source: `allocateOne` of kube-scheduler's allocator, 1.37.
+
+use super::attempt::{Attempt, Placed, Refusal, Rejection};
+use super::table::Table;
+use crate::allocator::MAX_DEVICES_PER_CLAIM;
+use crate::budget::{Halt, Meter};
+use crate::error::AllocateError;
+use crate::request::{Mode, Request};
+
+/// What to allocate next.
+#[derive(Clone, Copy, Debug)]
+struct Position {
+    claim: usize,
+    request: usize,
+    /// The alternative of the request that is being tried.
+    alternative: Option<usize>,
+    /// Devices that the request has.
+    taken: usize,
+    /// The first device that may be tried.
+    from: usize,
+}
+
+impl Position {
+    const fn claim(claim: usize) -> Self {
+        Self { claim, request: 0, alternative: None, taken: 0, from: 0 }
+    }
+
+    const fn next_request(self) -> Self {
+        Self { request: self.request + 1, alternative: None, taken: 0, from: 0, ..self }
+    }
+
+    const fn alternative(self, alternative: usize) -> Self {
+        Self { alternative: Some(alternative), ..self }
+    }
+
+    const fn after(self, device: usize) -> Self {
+        Self { taken: self.taken + 1, from: device + 1, ..self }
+    }
+}
+
+/// The answer for everything from a position on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Found,
+    No,
+    /// The claim would get too many devices.
+    TooMany,
+}
+
+enum State {
+    At(Position),
+    Back(Answer),
+}
+
+/// A choice that is waiting for the answer to what follows from it.
+enum Frame<'s> {
+    /// The claims before are complete.
+    Claim,
+    /// An alternative was chosen.
+    Alternative {
+        position: Position,
+        alternative: usize,
+        /// Whether all alternatives so far would have had too many devices.
+        all_too_many: bool,
+    },
+    /// A device was placed.
+    Device { position: Position, alternative: usize, device: usize, placed: Placed<'s> },
+}
+
+/// A search over one table.
+pub(crate) struct Walk<'t, 's, 'm, 'b> {
+    table: &'t Table<'s>,
+    /// The devices of each alternative that wants all.
+    all: &'t [Vec<usize>],
+    meter: &'m mut Meter<'b>,
+    attempt: Attempt<'t, 's>,
+    frames: Vec<Frame<'s>>,
+    /// The alternative that each request of each claim was tried with last.
+    selected: Vec<Vec<usize>>,
+}
+
+/// A solution: the devices in the order of their choice, and the alternative of each request of each claim.
+pub(crate) struct Solution {
+    pub(crate) chosen: Vec<super::attempt::Chosen>,
+    pub(crate) selected: Vec<Vec<usize>>,
+}
+
+#[expect(clippy::indexing_slicing, reason = "claims, requests and alternatives are positions in the plan's lists")]
+impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
+    pub(crate) fn new(table: &'t Table<'s>, all: &'t [Vec<usize>], meter: &'m mut Meter<'b>) -> Self {
+        let firsts = |requests: &[Request<'_>]| requests.iter().map(|request| request.alternatives.start).collect();
+        let selected = table.plan.claims.iter().map(|claim| firsts(&claim.requests)).collect();
+        Self { table, all, meter, attempt: Attempt::new(table), frames: Vec::new(), selected }
+    }
+
+    /// The first solution, if there is one.
+    pub(crate) fn run(mut self) -> Result<Option<Solution>, Halt> {
+        let mut state = State::At(Position::claim(0));
+        loop {
+            state = match state {
+                State::At(position) => self.enter(position)?,
+                State::Back(Answer::Found) => {
+                    return Ok(Some(Solution { chosen: self.attempt.chosen, selected: self.selected }));
+                }
+                State::Back(answer) => match self.frames.pop() {
+                    Some(frame) => self.resume(frame, answer)?,
+                    None => return Ok(None),
+                },
+            };
+        }
+    }
+
+    fn enter(&mut self, position: Position) -> Result<State, Halt> {
+        self.meter.step()?;
+        let Some(claim) = self.table.plan.claims.get(position.claim) else {
+            return Ok(State::Back(Answer::Found));
+        };
+        let Some(request) = claim.requests.get(position.request) else {
+            self.frames.push(Frame::Claim);
+            return Ok(State::At(Position::claim(position.claim + 1)));
+        };
+        match position.alternative {
+            Some(alternative) => self.allocate(position, alternative),
+            None if request.is_list => Ok(self.choose(position, request.alternatives.start, true)),
+            None => self.allocate(position, request.alternatives.start),
+        }
+    }
+
+    fn choose(&mut self, position: Position, alternative: usize, all_too_many: bool) -> State {
+        self.selected[position.claim][position.request] = alternative;
+        self.frames.push(Frame::Alternative { position, alternative, all_too_many });
+        State::At(position.alternative(alternative))
+    }
+
+    fn allocate(&mut self, position: Position, alternative: usize) -> Result<State, Halt> {
+        let position = position.alternative(alternative);
+        let (wanted, mode) = (self.wanted(alternative), self.table.alternative(alternative).mode);
+        if mode == Mode::All && wanted == 0 {
+            return Ok(State::Back(Answer::No));
+        }
+        if position.taken >= wanted {
+            return Ok(State::At(position.next_request()));
+        }
+        let missing = wanted - position.taken;
+        if self.attempt.devices_of(position.claim).saturating_add(missing) > MAX_DEVICES_PER_CLAIM {
+            return Ok(State::Back(Answer::TooMany));
+        }
+        match mode {
+            Mode::All => self.next_of_all(position, alternative),
+            Mode::Exactly(_) => self.next_of_any(position, alternative),
+        }
+    }
+
+    fn wanted(&self, alternative: usize) -> usize {
+        match self.table.alternative(alternative).mode {
+            Mode::All => self.all[alternative].len(),
+            Mode::Exactly(count) => usize::try_from(count).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// The next device of a request for all devices: that one, or none.
+    fn next_of_all(&mut self, position: Position, alternative: usize) -> Result<State, Halt> {
+        let device = self.all[alternative][position.taken];
+        self.meter.step()?;
+        if self.attempt.is_taken(alternative, device) {
+            return Ok(State::Back(Answer::No));
+        }
+        match self.attempt.place(alternative, device) {
+            Ok(placed) => Ok(self.descend(position, alternative, device, placed)),
+            Err(Refusal::Rejected(Rejection::Constraint { .. })) => Err(self.constraint_on_all(alternative, device)),
+            Err(Refusal::Rejected(_)) => Ok(State::Back(Answer::No)),
+            Err(Refusal::Failed(error)) => Err(error.into()),
+        }
+    }
+
+    /// The next device that can be placed.
+    fn next_of_any(&mut self, position: Position, alternative: usize) -> Result<State, Halt> {
+        for device in position.from..self.table.candidates.len() {
+            self.meter.step()?;
+            if self.attempt.is_taken(alternative, device)
+                || !self.table.is_selectable(alternative, device)?
+                || !self.attempt.has_room(alternative, device)?
+            {
+                continue;
+            }
+            match self.attempt.place(alternative, device) {
+                Ok(placed) => return Ok(self.descend(position, alternative, device, placed)),
+                Err(Refusal::Rejected(_)) => {}
+                Err(Refusal::Failed(error)) => return Err(error.into()),
+            }
+        }
+        Ok(State::Back(Answer::No))
+    }
+
+    fn descend(&mut self, position: Position, alternative: usize, device: usize, placed: Placed<'s>) -> State {
+        self.frames.push(Frame::Device { position, alternative, device, placed });
+        State::At(position.after(device))
+    }
+
+    /// Goes on after what follows from a choice has failed.
+    fn resume(&mut self, frame: Frame<'s>, answer: Answer) -> Result<State, Halt> {
+        match frame {
+            // The limit is the claim's own; to the claims before, it is an ordinary no.
+            Frame::Claim => Ok(State::Back(Answer::No)),
+            Frame::Alternative { position, alternative, all_too_many } => {
+                let all_too_many = all_too_many && answer == Answer::TooMany;
+                let request = &self.table.plan.claims[position.claim].requests[position.request];
+                if alternative + 1 < request.alternatives.end {
+                    return Ok(self.choose(position, alternative + 1, all_too_many));
+                }
+                Ok(State::Back(if all_too_many { Answer::TooMany } else { Answer::No }))
+            }
+            Frame::Device { position, alternative, device, placed } => {
+                self.attempt.take_back(placed)?;
+                let is_all = self.table.alternative(alternative).mode == Mode::All;
+                if is_all || answer == Answer::TooMany {
+                    return Ok(State::Back(answer));
+                }
+                self.next_of_any(Position { from: device + 1, ..position }, alternative)
+            }
+        }
+    }
+
+    fn constraint_on_all(&self, alternative: usize, device: usize) -> Halt {
+        let asked = self.table.alternative(alternative);
+        let (claim, request) = (self.table.claim_name(asked).to_owned(), asked.name.clone());
+        Halt::Failed(AllocateError::ConstraintOnAll { claim, request, device: self.table.id(device) })
+    }
+}
