@@ -35,7 +35,7 @@ pub const MAX_DEVICES_PER_CLAIM: usize = 32;
 /// use dra_alloc::budget::Budget;
 /// use dra_alloc::inventory::Inventory;
 /// use dra_alloc::outcome::Outcome;
-/// use dra_alloc::result::Share;
+/// use dra_alloc::result::numbered;
 /// use dra_alloc::selector::SelectorCache;
 /// use dra_alloc::state::AllocatedState;
 /// use k8s_openapi::api::core::v1::Node;
@@ -68,7 +68,7 @@ pub const MAX_DEVICES_PER_CLAIM: usize = 32;
 ///
 /// let inventory = Inventory::new([slice], []);
 /// let (state, selectors) = (AllocatedState::default(), SelectorCache::default());
-/// let allocator = Allocator::new(&inventory, [&class], &state, &selectors, &Share::numbered);
+/// let allocator = Allocator::new(&inventory, [&class], &state, &selectors, &numbered);
 /// let verdict = allocator.allocate(&node, &[claim], Budget::default())?;
 /// let Outcome::Allocated(results) = verdict.outcome else { panic!("not allocated") };
 /// let devices = results[0].devices.as_ref().and_then(|devices| devices.results.as_ref()).unwrap();

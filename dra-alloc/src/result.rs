@@ -28,14 +28,12 @@ pub struct Share<'a> {
     pub number: u64,
 }
 
-impl Share<'_> {
-    /// The share's number in the form of a UUID.
-    ///
-    /// Good for simulations, which compare answers. In a cluster, share ids must be unique: make them with a UUID library.
-    #[must_use]
-    pub fn numbered(self) -> String {
-        format!("00000000-0000-0000-0000-{:012x}", self.number)
-    }
+/// The number of a share in the form of a UUID.
+///
+/// Good for simulations, which compare answers. In a cluster, share ids must be unique: make them with a UUID library.
+#[must_use]
+pub fn numbered(share: Share<'_>) -> String {
+    format!("00000000-0000-0000-0000-{:012x}", share.number)
 }
 
 /// The results of a solution, one for each claim.

@@ -1,5 +1,6 @@
 //! The replay door: one JSON document a line in, one a line out. `docs/replay.md` describes it.
 
+mod alloc;
 mod attrs;
 mod refusal;
 mod stopwatch;
@@ -24,6 +25,7 @@ const OPERATIONS: &[(&str, Reader)] = &[
     ("attrs.pcie_root", attrs::pcie_root),
     ("attrs.match", attrs::matching),
     ("attrs.quantity", attrs::quantity),
+    ("alloc.allocate", alloc::allocate),
 ];
 
 #[derive(Deserialize)]

@@ -14,6 +14,8 @@
 //!
 //! Only the spec of a `ResourceSlice` and a device of an allocation result carry the field.
 
+pub mod wire;
+
 use dra_attrs::profile::Profile;
 use serde::{Deserialize, Serialize};
 

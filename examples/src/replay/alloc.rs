@@ -1,0 +1,145 @@
+//! The operation `alloc.allocate`.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use dra_alloc::allocator::Allocator;
+use dra_alloc::budget::Budget;
+use dra_alloc::device_id::DeviceId;
+use dra_alloc::error::AllocateError;
+use dra_alloc::features::Features;
+use dra_alloc::inventory::Inventory;
+use dra_alloc::outcome::{Outcome, Verdict};
+use dra_alloc::result::numbered;
+use dra_alloc::selector::SelectorCache;
+use dra_alloc::skip::WireForm;
+use dra_alloc::skip::wire::{EitherForm, WriteError, write};
+use dra_alloc::state::AllocatedState;
+use dra_attrs::profile::Profile;
+use dra_attrs::quantity::Quantity;
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::refusal::{Refusal, read};
+use super::{Operation, Stopwatch};
+
+/// Two gates that belong together, under one name.
+const BINDING_GATES: &str = "DRADeviceBindingConditions+DRAResourceClaimDeviceStatus";
+
+#[derive(Deserialize)]
+struct AllocateInput {
+    #[serde(default)]
+    profile: Profile,
+    #[serde(default)]
+    features: BTreeMap<String, bool>,
+    node: Option<Node>,
+    nodes: Option<Vec<Node>>,
+    #[serde(default)]
+    claims: Vec<EitherForm<ResourceClaim>>,
+    #[serde(default)]
+    classes: Vec<DeviceClass>,
+    #[serde(default)]
+    slices: Vec<EitherForm<ResourceSlice>>,
+    #[serde(default)]
+    taint_rules: Vec<DeviceTaintRule>,
+    #[serde(default)]
+    allocated: Allocated,
+    #[serde(default)]
+    allocated_claims: Vec<EitherForm<ResourceClaim>>,
+    steps: Option<u64>,
+}
+
+#[derive(Default, Deserialize)]
+struct Allocated {
+    #[serde(default)]
+    devices: Vec<DeviceId>,
+    #[serde(default)]
+    shared: Vec<String>,
+    #[serde(default)]
+    capacity: BTreeMap<DeviceId, BTreeMap<String, Quantity>>,
+}
+
+impl AllocateInput {
+    fn features(&self) -> Features {
+        let is_on = |gate: &str| self.features.get(gate).copied().unwrap_or(false);
+        Features::from_gates(self.profile, |gate| {
+            is_on(gate) || BINDING_GATES.split('+').any(|both| both == gate) && is_on(BINDING_GATES)
+        })
+    }
+
+    fn state(&self) -> Result<AllocatedState, Refusal> {
+        let claims = self.allocated_claims.iter().map(|claim| &claim.0);
+        let state = AllocatedState::from_claims(claims);
+        let mut state = state.map_err(|error| Refusal::field("allocated_claims", error.to_string()))?;
+        self.allocated.devices.iter().for_each(|device| state.hold(device));
+        for share in &self.allocated.shared {
+            let invalid = || Refusal::field("allocated.shared", format!("{share:?} is not driver/pool/device/share"));
+            let (device, id) = share.rsplit_once('/').ok_or_else(invalid)?;
+            state.share(&device.parse().map_err(|_| invalid())?, id);
+        }
+        for (device, amounts) in &self.allocated.capacity {
+            amounts.iter().for_each(|(capacity, amount)| state.consume(device, capacity, *amount));
+        }
+        Ok(state)
+    }
+}
+
+pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
+    let mut input: AllocateInput = read(input)?;
+    if input.node.is_some() == input.nodes.is_some() {
+        return Err(Refusal::field("node", "exactly one of node and nodes must be given"));
+    }
+    let slices: Vec<Arc<ResourceSlice>> = input.slices.drain(..).map(|slice| Arc::new(slice.0)).collect();
+    let rules: Vec<Arc<DeviceTaintRule>> = input.taint_rules.drain(..).map(Arc::new).collect();
+    let claims: Vec<ResourceClaim> = input.claims.drain(..).map(|claim| claim.0).collect();
+    let budget = input.steps.map_or_else(Budget::default, Budget::steps);
+    let (features, form) = (input.features(), WireForm::of(input.profile));
+    let selectors = SelectorCache::default();
+    Ok(Box::new(move |stopwatch: &mut Stopwatch| {
+        let (inventory, state) =
+            stopwatch.index(|| (Inventory::new(slices.iter().cloned(), rules.iter().cloned()), input.state()));
+        let state = state?;
+        let allocator = Allocator::new(&inventory, &input.classes, &state, &selectors, &numbered)
+            .with_features(features)
+            .with_profile(input.profile);
+        if let Some(node) = &input.node {
+            let verdict = stopwatch.run(|| allocator.allocate(node, &claims, budget));
+            return answer(&verdict.map_err(|error| refusal(&error))?, form);
+        }
+        let verdicts = stopwatch.run(|| allocator.allocate_each(input.nodes.iter().flatten(), &claims, budget));
+        let verdicts = verdicts.map_err(|error| refusal(&error))?;
+        let answers = verdicts.iter().map(|verdict| answer(verdict, form));
+        Ok(json!({"nodes": answers.collect::<Result<Vec<_>, _>>()?}))
+    }))
+}
+
+fn answer(verdict: &Verdict, form: WireForm) -> Result<Value, Refusal> {
+    let (outcome, results, reason) = match &verdict.outcome {
+        Outcome::Allocated(results) => ("allocated", Some(written(results, form)?), None),
+        Outcome::FailedOnNode(failure) => ("failed_on_node", None, Some(failure.to_string())),
+        Outcome::Stopped => ("stopped", None, None),
+        _ => ("unsatisfied", None, None),
+    };
+    Ok(json!({"outcome": outcome, "results": results, "reason": reason, "steps": verdict.steps}))
+}
+
+fn written(results: &[AllocationResult], form: WireForm) -> Result<Vec<Value>, Refusal> {
+    let written = results.iter().map(|result| write(result, form));
+    written.collect::<Result<_, _>>().map_err(|error: WriteError| Refusal::new(&variant(&error), error.to_string()))
+}
+
+fn refusal(error: &AllocateError) -> Refusal {
+    let kind = match error {
+        AllocateError::Request { error, .. } => variant(error),
+        error => variant(error),
+    };
+    Refusal::new(&kind, error.to_string())
+}
+
+/// The name of an error's variant.
+fn variant(error: &impl Debug) -> String {
+    format!("{error:?}").chars().take_while(|c| c.is_ascii_alphanumeric()).collect()
+}
