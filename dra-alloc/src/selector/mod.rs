@@ -1,11 +1,73 @@
-//! Selectors: CEL expressions over one device.
+//! Selectors: CEL expressions over one device, in the environment that Kubernetes has for them.
+//!
+//! An expression reads the variable `device`: `device.driver`, `device.allowMultipleAllocations`,
+//! `device.attributes[domain][id]` and `device.capacity[domain][id]`. A name in the device without a domain belongs to
+//! the domain of the driver. An unknown domain is an empty map; an unknown id is an error, unless the expression asks
+//! with `has()`, `in`, `.?` or `[?]`.
+//!
+//! Besides CEL's own there are `cel.bind`, optional values, quantities, versions, `includes`, regular expressions, and
+//! the string, list and set libraries. Loops over maps go over the sorted keys.
+//!
+//! # Bounds
+//! Expressions are not trusted. Their length, their nesting and the length of their chains (`a.b().c()`, `a + b + c`; not
+//! `&&`, `||` and commas) are limited, and an evaluation has a budget for rounds of loops and for the size of values. An
+//! exhausted budget is an error whatever the result is, also where `||` or `&&` would have absorbed it.
+//!
+//! # What Kubernetes refuses and this does not
+//! There is no complete type checker: what is not inferred is found when the expression is evaluated.
+//!
+//! Source of the rules: `dynamic-resource-allocation/cel` of Kubernetes 1.37 with the environment for stored expressions.
 
-use std::sync::Arc;
+mod attribute;
+mod cache;
+mod check;
+mod device;
+mod environment;
+mod error;
+mod fuel;
+mod functions;
+mod lexical;
+mod macros;
+mod meter;
+mod names;
+mod types;
 
+use cel::Value;
+use cel::common::ast::{EntryExpr, Expr, IdedExpr};
+use cel::common::value::Val;
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute};
 
+pub use cache::SelectorCache;
+pub use error::{CompileError, EvaluationError};
+
+use environment::{Variables, environment};
+use fuel::Fuel;
+use functions::regex::PatternValue;
+use types::{Plain, Ty};
+
+/// The longest expression in bytes.
+const EXPRESSION_LIMIT: usize = 10 * 1024;
+
+/// How deep brackets may be nested. The parser of the `cel` crate needs about 170 KiB of stack for each level in a build
+/// without optimization, so that this many fit in the 2 MiB of a thread.
+const NESTING_LIMIT: u16 = 10;
+
+/// How deep an expression may be when it is evaluated: about 40 KiB of stack each in a build without optimization.
+const DEPTH_LIMIT: usize = 40;
+
 /// What a selector is evaluated on.
+///
+/// ```
+/// use dra_alloc::selector::{Selector, SelectorInput};
+/// use k8s_openapi::api::resource::v1::Device;
+///
+/// let device = Device { name: "gpu-0".to_owned(), ..Default::default() };
+/// let input = SelectorInput { driver: "gpu.example", device: &device };
+/// assert_eq!(Selector::compile("device.driver == 'gpu.example'")?.matches(input), Ok(true));
+/// # Ok::<(), dra_alloc::selector::CompileError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "made by the caller; these are all that an expression can read")]
 pub struct SelectorInput<'a> {
     /// The driver of the device's slice.
     pub driver: &'a str,
@@ -13,56 +75,196 @@ pub struct SelectorInput<'a> {
     pub device: &'a Device,
 }
 
-/// Why an expression is refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CompileError {}
-
-/// Why an evaluation gave no answer.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum EvaluationError {}
-
 /// A compiled expression.
+///
+/// ```
+/// use dra_alloc::selector::{Selector, SelectorInput};
+/// use k8s_openapi::api::resource::v1::{Device, DeviceAttribute};
+///
+/// let near = Selector::compile("device.attributes['resource.kubernetes.io'].numaNode.includes(4)")?;
+/// let numa = |attribute| Device {
+///     attributes: Some([("resource.kubernetes.io/numaNode".to_owned(), attribute)].into()),
+///     ..Default::default()
+/// };
+/// let list = numa(DeviceAttribute { ints: Some(vec![6, 4, 5, 7]), ..Default::default() });
+/// let scalar = numa(DeviceAttribute { int: Some(6), ..Default::default() });
+/// assert_eq!(near.matches(SelectorInput { driver: "gpu.example", device: &list }), Ok(true));
+/// assert_eq!(near.matches(SelectorInput { driver: "gpu.example", device: &scalar }), Ok(false));
+/// # Ok::<(), dra_alloc::selector::CompileError>(())
+/// ```
 #[derive(Debug)]
-pub struct Selector(());
+pub struct Selector {
+    expression: String,
+    program: IdedExpr,
+    patterns: Vec<PatternValue>,
+    only_driver: bool,
+}
 
 impl Selector {
-    /// Compiles an expression.
+    /// Compiles a selector: an expression that is true or false.
     ///
     /// # Errors
     /// What is wrong with the expression.
-    pub fn compile(_expression: &str) -> Result<Self, CompileError> {
-        Ok(Self(()))
+    ///
+    /// ```
+    /// # use dra_alloc::selector::Selector;
+    /// assert!(Selector::compile("device.attributes['gpu.example'].healthy").is_ok());
+    /// assert!(Selector::compile("device.driver").is_err());
+    /// ```
+    pub fn compile(expression: &str) -> Result<Self, CompileError> {
+        let (selector, result) = Self::compile_any(expression)?;
+        if result == Ty::BOOL || result.is_open() {
+            return Ok(selector);
+        }
+        Err(CompileError::NotBool { actual: result.to_string() })
+    }
+
+    /// Compiles the expression of a derived attribute: its value is that of an attribute.
+    ///
+    /// # Errors
+    /// What is wrong with the expression.
+    ///
+    /// ```
+    /// # use dra_alloc::selector::Selector;
+    /// assert!(Selector::compile_derived("device.driver").is_ok());
+    /// assert!(Selector::compile_derived("1.5").is_err());
+    /// ```
+    pub fn compile_derived(expression: &str) -> Result<Self, CompileError> {
+        let (selector, result) = Self::compile_any(expression)?;
+        let scalar = |plain| matches!(plain, Plain::Unknown | Plain::Dyn | Plain::Bool | Plain::Int | Plain::String | Plain::Semver);
+        match result {
+            Ty::One(plain) | Ty::ListOf(plain) if scalar(plain) => Ok(selector),
+            _ => Err(CompileError::NotAttribute { actual: result.to_string() }),
+        }
+    }
+
+    fn compile_any(expression: &str) -> Result<(Self, Ty), CompileError> {
+        if expression.trim().is_empty() {
+            return Err(CompileError::Empty);
+        }
+        if expression.len() > EXPRESSION_LIMIT {
+            return Err(CompileError::TooLong { length: expression.len() });
+        }
+        lexical::check_chains(expression)?;
+        let mut program = parse(expression)?;
+        check_depth(&program)?;
+        let findings = check::check(&program)?;
+        let patterns = meter::rewrite(&mut program)?;
+        check_depth(&program)?;
+        let expression = expression.to_owned();
+        Ok((Self { expression, program, patterns, only_driver: findings.only_driver }, findings.result))
+    }
+
+    /// The text of the expression.
+    ///
+    /// ```
+    /// # use dra_alloc::selector::Selector;
+    /// assert_eq!(Selector::compile("true")?.expression(), "true");
+    /// # Ok::<(), dra_alloc::selector::CompileError>(())
+    /// ```
+    #[must_use]
+    pub fn expression(&self) -> &str {
+        &self.expression
+    }
+
+    /// Whether the expression reads nothing of the device but `device.driver`, so that for devices without an invalid
+    /// attribute one evaluation serves all devices of a driver.
+    ///
+    /// ```
+    /// # use dra_alloc::selector::Selector;
+    /// assert!(Selector::compile("device.driver == 'gpu.example'")?.depends_only_on_driver());
+    /// assert!(!Selector::compile("device.allowMultipleAllocations")?.depends_only_on_driver());
+    /// # Ok::<(), dra_alloc::selector::CompileError>(())
+    /// ```
+    #[must_use]
+    pub fn depends_only_on_driver(&self) -> bool {
+        self.only_driver
     }
 
     /// Whether the expression holds for a device.
     ///
     /// # Errors
-    /// Why there is no answer.
-    pub fn matches(&self, _input: SelectorInput<'_>) -> Result<bool, EvaluationError> {
-        Ok(true)
+    /// Why there is no answer. A device with an invalid attribute has none, be it read or not.
+    ///
+    /// ```
+    /// # use dra_alloc::selector::{Selector, SelectorInput};
+    /// # use k8s_openapi::api::resource::v1::Device;
+    /// let input = SelectorInput { driver: "gpu.example", device: &Device::default() };
+    /// assert_eq!(Selector::compile("has(device.attributes['gpu.example'].model)")?.matches(input), Ok(false));
+    /// # Ok::<(), dra_alloc::selector::CompileError>(())
+    /// ```
+    pub fn matches(&self, input: SelectorInput<'_>) -> Result<bool, EvaluationError> {
+        let not_bool = |value: &dyn Val| EvaluationError::NotBool { actual: value.get_type().name().to_owned() };
+        self.evaluate(input, |value| attribute::bool(value).ok_or_else(|| not_bool(value)))
     }
 
     /// The value of the expression, as an attribute.
     ///
     /// # Errors
-    /// Why there is no value.
-    pub fn derive(&self, _input: SelectorInput<'_>) -> Result<DeviceAttribute, EvaluationError> {
-        Ok(DeviceAttribute::default())
+    /// Why there is no value. A device with an invalid attribute has none, be it read or not.
+    ///
+    /// ```
+    /// # use dra_alloc::selector::{Selector, SelectorInput};
+    /// # use k8s_openapi::api::resource::v1::Device;
+    /// let input = SelectorInput { driver: "gpu.example", device: &Device::default() };
+    /// let vendor = Selector::compile_derived("device.driver.split('.')[0]")?.derive(input).unwrap();
+    /// assert_eq!(vendor.string.as_deref(), Some("gpu"));
+    /// # Ok::<(), dra_alloc::selector::CompileError>(())
+    /// ```
+    pub fn derive(&self, input: SelectorInput<'_>) -> Result<DeviceAttribute, EvaluationError> {
+        self.evaluate(input, attribute::from_value)
+    }
+
+    fn evaluate<T>(
+        &self,
+        input: SelectorInput<'_>,
+        read: impl FnOnce(&dyn Val) -> Result<T, EvaluationError>,
+    ) -> Result<T, EvaluationError> {
+        device::check(input.device)?;
+        let fuel = Fuel::new();
+        let variables = Variables::new(input, &fuel, &self.patterns);
+        let mut scope = environment().root.new_inner_scope();
+        scope.set_variable_resolver(&variables);
+        let result = Value::resolve_val(&self.program, &scope);
+        if fuel.is_exhausted() {
+            return Err(EvaluationError::CostExceeded);
+        }
+        result.map_err(EvaluationError::from_execution).and_then(|value| read(value.as_ref()))
     }
 }
 
-/// Compiled expressions, kept by the caller across calls.
-#[derive(Debug, Default)]
-pub struct SelectorCache(());
+fn parse(expression: &str) -> Result<IdedExpr, CompileError> {
+    let parser = environment().env.parser().max_recursion_depth(NESTING_LIMIT);
+    parser.parse(expression).map_err(|errors| {
+        let message = errors.to_string();
+        if message.to_ascii_lowercase().contains("recursion limit") {
+            return CompileError::TooComplex;
+        }
+        let message = if message.contains("Syntax error") { message } else { format!("Syntax error: {message}") };
+        CompileError::Syntax { message }
+    })
+}
 
-impl SelectorCache {
-    /// The compiled form of an expression.
-    ///
-    /// # Errors
-    /// What is wrong with the expression.
-    pub fn compile(&self, expression: &str) -> Result<Arc<Selector>, CompileError> {
-        Selector::compile(expression).map(Arc::new)
-    }
+fn check_depth(expression: &IdedExpr) -> Result<(), CompileError> {
+    if depth(expression) > DEPTH_LIMIT { Err(CompileError::TooComplex) } else { Ok(()) }
+}
+
+/// The number of levels of an expression. The chains of the text bound this recursion.
+fn depth(expression: &IdedExpr) -> usize {
+    let deepest = |expressions: &[&IdedExpr]| expressions.iter().map(|inner| depth(inner)).max().unwrap_or(0);
+    let inner = match &expression.expr {
+        Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).map(depth).max().unwrap_or(0),
+        Expr::Select(select) => depth(&select.operand),
+        Expr::List(list) => list.elements.iter().map(depth).max().unwrap_or(0),
+        Expr::Map(map) => {
+            let entry = |entry: &EntryExpr| match entry {
+                EntryExpr::MapEntry(entry) => depth(&entry.key).max(depth(&entry.value)),
+                EntryExpr::StructField(field) => depth(&field.value),
+            };
+            map.entries.iter().map(|inner| entry(&inner.expr)).max().unwrap_or(0)
+        }
+        Expr::Comprehension(c) => deepest(&[&c.iter_range, &c.accu_init, &c.loop_cond, &c.loop_step, &c.result]),
+        Expr::Struct(_) | Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => 0,
+    };
+    inner + 1
 }

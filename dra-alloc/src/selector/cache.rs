@@ -1,0 +1,118 @@
+//! Compiled expressions, kept across calls.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::{CompileError, Selector};
+
+/// Entries of a cache that was made without a number.
+const DEFAULT_CAPACITY: usize = 1000;
+
+/// Compiled expressions, kept by the caller across calls: at most a number of them, the least recently used are dropped.
+///
+/// Only successful compilations are kept. It can be shared among threads.
+///
+/// ```
+/// use std::sync::Arc;
+/// use dra_alloc::selector::SelectorCache;
+///
+/// let cache = SelectorCache::with_capacity(100);
+/// let first = cache.compile("device.driver == 'gpu.example'")?;
+/// assert!(Arc::ptr_eq(&first, &cache.compile("device.driver == 'gpu.example'")?));
+/// # Ok::<(), dra_alloc::selector::CompileError>(())
+/// ```
+#[derive(Debug)]
+pub struct SelectorCache {
+    capacity: usize,
+    /// Counts uses; an entry's stamp is the count at its last use.
+    clock: AtomicU64,
+    entries: RwLock<BTreeMap<String, Entry>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    selector: Arc<Selector>,
+    used: AtomicU64,
+}
+
+impl Default for SelectorCache {
+    /// A cache of 1000 entries.
+    ///
+    /// ```
+    /// # use dra_alloc::selector::SelectorCache;
+    /// assert!(SelectorCache::default().compile("true").is_ok());
+    /// ```
+    fn default() -> Self {
+        Self::with_capacity(DEFAULT_CAPACITY)
+    }
+}
+
+impl SelectorCache {
+    /// A cache of at most this many entries. With 0, nothing is kept.
+    ///
+    /// ```
+    /// # use dra_alloc::selector::SelectorCache;
+    /// assert!(SelectorCache::with_capacity(0).compile("true").is_ok());
+    /// ```
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self { capacity, clock: AtomicU64::new(0), entries: RwLock::default() }
+    }
+
+    /// The compiled form of a selector.
+    ///
+    /// # Errors
+    /// As [`Selector::compile`].
+    ///
+    /// ```
+    /// # use dra_alloc::selector::SelectorCache;
+    /// assert!(SelectorCache::default().compile("device.driver").is_err());
+    /// ```
+    pub fn compile(&self, expression: &str) -> Result<Arc<Selector>, CompileError> {
+        self.compiled(&format!("selector:{expression}"), || Selector::compile(expression))
+    }
+
+    /// The compiled form of the expression of a derived attribute.
+    ///
+    /// # Errors
+    /// As [`Selector::compile_derived`].
+    ///
+    /// ```
+    /// # use dra_alloc::selector::SelectorCache;
+    /// assert!(SelectorCache::default().compile_derived("device.driver").is_ok());
+    /// ```
+    pub fn compile_derived(&self, expression: &str) -> Result<Arc<Selector>, CompileError> {
+        self.compiled(&format!("derived:{expression}"), || Selector::compile_derived(expression))
+    }
+
+    fn compiled(
+        &self,
+        key: &str,
+        compile: impl FnOnce() -> Result<Selector, CompileError>,
+    ) -> Result<Arc<Selector>, CompileError> {
+        let now = self.clock.fetch_add(1, Ordering::Relaxed);
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = entries.get(key) {
+            entry.used.store(now, Ordering::Relaxed);
+            return Ok(Arc::clone(&entry.selector));
+        }
+        drop(entries);
+        let selector = Arc::new(compile()?);
+        if self.capacity > 0 {
+            self.keep(key, &selector, now);
+        }
+        Ok(selector)
+    }
+
+    fn keep(&self, key: &str, selector: &Arc<Selector>, now: u64) {
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        if entries.len() >= self.capacity && !entries.contains_key(key) {
+            let oldest = entries.iter().min_by_key(|(_, entry)| entry.used.load(Ordering::Relaxed));
+            if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
+                entries.remove(&oldest);
+            }
+        }
+        entries.insert(key.to_owned(), Entry { selector: Arc::clone(selector), used: AtomicU64::new(now) });
+    }
+}

@@ -1,0 +1,107 @@
+//! The budget of one evaluation, and what a value costs.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cel::ExecutionError;
+use cel::common::types::{CelBytes, CelList, CelMap, CelOptional, CelString, Type};
+use cel::common::value::{StaticVal, Val};
+
+/// What an evaluation may spend: the limit that Kubernetes has, in units of about the same size.
+const BUDGET: u64 = 1_000_000;
+
+/// Bytes of text that are walked or copied for one unit.
+const BYTES_PER_UNIT: usize = 16;
+
+static FUEL: Type = Type::new_unspecified_type("@fuel");
+
+/// The budget, as a value that metered functions get as their last argument.
+///
+/// Zero means exhausted: what would bring it to zero or below does so and fails, and so does everything after it.
+#[derive(Clone, Debug)]
+pub(super) struct Fuel(Arc<AtomicU64>);
+
+impl Fuel {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(AtomicU64::new(BUDGET + 1)))
+    }
+
+    /// Takes a number of units.
+    pub(super) fn spend(&self, units: u64) -> Result<(), ExecutionError> {
+        let rest = self.0.load(Ordering::Relaxed).saturating_sub(units);
+        self.0.store(rest, Ordering::Relaxed);
+        if rest == 0 { Err(exhausted()) } else { Ok(()) }
+    }
+
+    /// Takes what walking a text, or building one of this many bytes, costs.
+    pub(super) fn spend_bytes(&self, bytes: usize) -> Result<(), ExecutionError> {
+        self.spend(cost_of_bytes(bytes))
+    }
+
+    /// Takes what walking or copying a value costs. The walk itself stops where the budget ends.
+    pub(super) fn spend_value(&self, value: &dyn Val) -> Result<(), ExecutionError> {
+        self.spend(cost(value, self.0.load(Ordering::Relaxed)))
+    }
+
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+}
+
+fn exhausted() -> ExecutionError {
+    ExecutionError::function_error("@fuel", "actual cost limit exceeded")
+}
+
+fn cost_of_bytes(bytes: usize) -> u64 {
+    u64::try_from(bytes / BYTES_PER_UNIT).unwrap_or(u64::MAX).saturating_add(1)
+}
+
+/// The number of scalars in a value, long texts counting more; at most a little over `most`.
+fn cost(value: &dyn Val, most: u64) -> u64 {
+    let mut sum = 1_u64;
+    if let Some(text) = value.downcast_ref::<CelString<'_>>() {
+        sum = cost_of_bytes(text.inner().len());
+    } else if let Some(bytes) = value.downcast_ref::<CelBytes<'_>>() {
+        sum = cost_of_bytes(bytes.inner().len());
+    } else if let Some(list) = value.downcast_ref::<CelList<'_>>() {
+        for element in list.inner() {
+            sum = sum.saturating_add(cost(element.as_ref(), most));
+            if sum > most {
+                break;
+            }
+        }
+    } else if let Some(map) = value.downcast_ref::<CelMap<'_>>() {
+        // A sum does not depend on the order.
+        let entry = |(key, value): (&cel::common::types::CelMapKey<'_>, &Box<dyn Val + '_>)| {
+            cost(key.inner(), most).saturating_add(cost(value.as_ref(), most))
+        };
+        sum = map.inner().iter().map(entry).fold(1, u64::saturating_add);
+    } else if let Some(optional) = value.downcast_ref::<CelOptional<'_>>() {
+        sum = optional.option().map_or(1, |value| cost(value, most));
+    }
+    sum
+}
+
+impl Val for Fuel {
+    fn get_type(&self) -> &Type {
+        &FUEL
+    }
+
+    fn cel_type() -> &'static Type {
+        &FUEL
+    }
+
+    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v>
+    where
+        Self: 'v,
+    {
+        Box::new(self.clone())
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}
+
+impl StaticVal for Fuel {}

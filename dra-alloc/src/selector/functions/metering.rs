@@ -1,0 +1,90 @@
+//! Functions that only the rewriting of an expression calls: their names can't be written in one.
+
+use cel::common::types::{CelList, CelMap};
+use cel::common::value::{CowVal, Val};
+use cel::{Env, ExecutionError};
+
+use super::{failed, fuel, mismatch};
+use crate::selector::fuel::Fuel;
+
+/// One round of a loop.
+pub(in crate::selector) const TICK: &str = "@tick";
+/// A value, after its size was charged.
+pub(in crate::selector) const USE: &str = "@use";
+/// What a loop goes over, as a list.
+pub(in crate::selector) const RANGE: &str = "@range";
+/// A sum that is an operand of another sum.
+pub(in crate::selector) const ADD: &str = "@add";
+
+const COST_OF_ROUND: u64 = 5;
+
+pub(in crate::selector) fn declare(env: &mut Env) -> Result<(), cel::DeclarationError> {
+    let any = || cel::common::types::DYN_TYPE;
+    let budget = || Fuel::cel_type().to_owned();
+    env.add_overload(TICK, TICK, vec![budget()], |args| tick(&args))?;
+    env.add_overload(USE, USE, vec![budget(), any()], |args| charged(args))?;
+    env.add_overload(RANGE, RANGE, vec![budget(), any()], |args| range(args))?;
+    env.add_overload(ADD, ADD, vec![budget(), any(), any()], |args| add(&args))
+}
+
+fn tick<'b, 'v>(args: &[CowVal<'_, '_>]) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let [budget] = args else { return Err(mismatch()) };
+    fuel(budget)?.spend(COST_OF_ROUND)?;
+    Ok(CowVal::owned(cel::common::types::CelBool::from(true)))
+}
+
+fn charged<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let [budget, value] = <[_; 2]>::try_from(args).map_err(|_| mismatch())?;
+    fuel(&budget)?.spend_value(value.as_ref())?;
+    Ok(value)
+}
+
+/// A list as it is, and the keys of a map: sorted, since the maps of the `cel` crate have no order.
+fn range<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let [budget, value] = <[_; 2]>::try_from(args).map_err(|_| mismatch())?;
+    fuel(&budget)?.spend_value(value.as_ref())?;
+    if value.downcast_ref::<CelList<'_>>().is_some() {
+        return Ok(value);
+    }
+    if let Some(map) = value.downcast_ref::<CelMap<'_>>() {
+        let mut keys: Vec<_> = map.inner().keys().collect();
+        keys.sort_unstable();
+        let keys: Vec<Box<dyn Val + 'v>> = keys.into_iter().map(|key| key.inner().clone_as_boxed()).collect();
+        return Ok(CowVal::owned(CelList::from(keys)));
+    }
+    let Some(iterable) = value.as_iterable() else {
+        return Err(failed(format!("got '{}', expected iterable type", go_type(value.as_ref()))));
+    };
+    let mut keys: Vec<Box<dyn Val + 'v>> = Vec::new();
+    let mut names = iterable.iter();
+    while let Some(name) = names.next() {
+        fuel(&budget)?.spend_value(name)?;
+        keys.push(name.clone_as_boxed());
+    }
+    Ok(CowVal::owned(CelList::from(keys)))
+}
+
+fn add<'b, 'v>(args: &[CowVal<'b, 'v>]) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let [budget, left, right] = args else { return Err(mismatch()) };
+    fuel(budget)?.spend_value(left.as_ref())?;
+    fuel(budget)?.spend_value(right.as_ref())?;
+    let adder = left.as_adder().ok_or_else(mismatch)?;
+    Ok(CowVal::Owned(adder.add(right.as_ref())?.into_owned()))
+}
+
+/// The name of a type in cel-go, which its messages show.
+fn go_type(value: &dyn Val) -> String {
+    match value.get_type().name() {
+        "int" => "types.Int".to_owned(),
+        "uint" => "types.Uint".to_owned(),
+        "double" => "types.Double".to_owned(),
+        "bool" => "types.Bool".to_owned(),
+        "string" => "types.String".to_owned(),
+        "bytes" => "types.Bytes".to_owned(),
+        "null_type" => "types.Null".to_owned(),
+        "optional_type" => "*types.Optional".to_owned(),
+        "kubernetes.Semver" => "cel.Semver".to_owned(),
+        "kubernetes.Quantity" => "cel.Quantity".to_owned(),
+        other => other.to_owned(),
+    }
+}

@@ -1,0 +1,142 @@
+//! The functions that Kubernetes adds to CEL, and those of CEL's extension libraries.
+//!
+//! Each takes the budget as its last argument; the rewriting of an expression appends it.
+
+pub(super) mod includes;
+pub(super) mod lists;
+pub(super) mod metering;
+pub(super) mod quantity;
+pub(super) mod regex;
+pub(super) mod semver;
+pub(super) mod sets;
+pub(super) mod strings;
+
+use cel::ExecutionError;
+use cel::common::functions::Function as Operation;
+use cel::common::types::{self, CelBool, CelInt, CelList, CelString, Type};
+use cel::common::value::{CowVal, StaticVal, Val};
+
+use super::fuel::Fuel;
+use super::types::Ty;
+use quantity::QuantityValue;
+use regex::PatternValue;
+use semver::VersionValue;
+
+/// An overload of a function.
+pub(super) struct Function {
+    /// The name, of global functions with the namespace.
+    pub(super) name: &'static str,
+    /// Whether it is called on a receiver, which is then the first parameter.
+    pub(super) member: bool,
+    /// The types of the parameters, without the budget.
+    pub(super) parameters: &'static [Parameter],
+    /// The type of the result.
+    pub(super) result: Ty,
+    /// The implementation.
+    pub(super) operation: Operation,
+}
+
+/// The type of a parameter.
+#[derive(Clone, Copy)]
+pub(super) enum Parameter {
+    Any,
+    Bool,
+    Int,
+    String,
+    List,
+    Quantity,
+    Version,
+    Pattern,
+}
+
+impl Parameter {
+    pub(super) fn to_type(self) -> Type {
+        match self {
+            Self::Any => types::DYN_TYPE,
+            Self::Bool => types::BOOL_TYPE,
+            Self::Int => types::INT_TYPE,
+            Self::String => types::STRING_TYPE,
+            Self::List => types::LIST_TYPE,
+            Self::Quantity => QuantityValue::cel_type().to_owned(),
+            Self::Version => VersionValue::cel_type().to_owned(),
+            Self::Pattern => PatternValue::cel_type().to_owned(),
+        }
+    }
+}
+
+/// Every function of this module.
+pub(super) fn all() -> impl Iterator<Item = &'static Function> {
+    [
+        includes::FUNCTIONS,
+        lists::FUNCTIONS,
+        quantity::FUNCTIONS,
+        regex::FUNCTIONS,
+        semver::FUNCTIONS,
+        sets::FUNCTIONS,
+        strings::FUNCTIONS,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+const fn member(
+    name: &'static str,
+    parameters: &'static [Parameter],
+    result: Ty,
+    operation: Operation,
+) -> Function {
+    Function { name, member: true, parameters, result, operation }
+}
+
+const fn global(
+    name: &'static str,
+    parameters: &'static [Parameter],
+    result: Ty,
+    operation: Operation,
+) -> Function {
+    Function { name, member: false, parameters, result, operation }
+}
+
+/// An error with a text of its own.
+fn failed(message: impl ToString) -> ExecutionError {
+    ExecutionError::function_error("", message)
+}
+
+/// What a wrong number or type of arguments gives, which the choice of the overload excludes.
+fn mismatch() -> ExecutionError {
+    failed("no such overload")
+}
+
+fn text<'a>(value: &'a CowVal<'_, '_>) -> Result<&'a str, ExecutionError> {
+    value.downcast_ref::<CelString<'_>>().map(CelString::inner).ok_or_else(mismatch)
+}
+
+fn int(value: &CowVal<'_, '_>) -> Result<i64, ExecutionError> {
+    value.downcast_ref::<CelInt>().map(|value| *value.inner()).ok_or_else(mismatch)
+}
+
+fn boolean(value: &CowVal<'_, '_>) -> Result<bool, ExecutionError> {
+    value.downcast_ref::<CelBool>().map(|value| *value.inner()).ok_or_else(mismatch)
+}
+
+fn elements<'a, 'v>(value: &'a CowVal<'_, 'v>) -> Result<&'a [Box<dyn Val + 'v>], ExecutionError> {
+    value.downcast_ref::<CelList<'v>>().map(CelList::inner).ok_or_else(mismatch)
+}
+
+fn own<'a, T: StaticVal>(value: &'a CowVal<'_, '_>) -> Result<&'a T, ExecutionError> {
+    value.downcast_ref::<T>().ok_or_else(mismatch)
+}
+
+fn fuel<'a>(value: &'a CowVal<'_, '_>) -> Result<&'a Fuel, ExecutionError> {
+    own(value)
+}
+
+/// A number of things, as CEL counts them.
+fn count(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A number of things, as the budget counts them.
+fn units(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}

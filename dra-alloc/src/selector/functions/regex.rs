@@ -1,0 +1,209 @@
+//! Regular expressions: `matches`, `find` and `findAll`, with the syntax of Go.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use ::regex::{Regex, RegexBuilder};
+use cel::ExecutionError;
+use cel::common::types::{CelBool, CelList, CelString, Type};
+use cel::common::value::{CowVal, StaticVal, Val};
+
+use super::Parameter::{Int, Pattern, String as Text};
+use super::{Function, failed, fuel, global, int, member, mismatch, text, units};
+use crate::selector::fuel::Fuel;
+use crate::selector::types::{Plain, Ty};
+
+static PATTERN: Type = Type::new_unspecified_type("@pattern");
+
+/// Memory of a compiled pattern, and of what it keeps while it matches.
+const LARGEST_PATTERN: usize = 1 << 18;
+
+/// What compiling a pattern costs that is not a literal.
+const COST_OF_COMPILING: u64 = 2_000;
+
+/// The functions whose second argument, or first after the receiver, is a pattern.
+pub(in crate::selector) const WITH_PATTERN: [&str; 3] = ["matches", "find", "findAll"];
+
+const TEXTS: Ty = Ty::ListOf(Plain::String);
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    member("matches", &[Text, Text], Ty::BOOL, |args| matches(&args).map(CowVal::owned)),
+    member("matches", &[Text, Pattern], Ty::BOOL, |args| matches(&args).map(CowVal::owned)),
+    global("matches", &[Text, Text], Ty::BOOL, |args| matches(&args).map(CowVal::owned)),
+    global("matches", &[Text, Pattern], Ty::BOOL, |args| matches(&args).map(CowVal::owned)),
+    member("find", &[Text, Text], Ty::STRING, |args| find(&args).map(CowVal::owned)),
+    member("find", &[Text, Pattern], Ty::STRING, |args| find(&args).map(CowVal::owned)),
+    member("findAll", &[Text, Text], TEXTS, |args| find_all(&args).map(CowVal::owned)),
+    member("findAll", &[Text, Pattern], TEXTS, |args| find_all(&args).map(CowVal::owned)),
+    member("findAll", &[Text, Text, Int], TEXTS, |args| find_all(&args).map(CowVal::owned)),
+    member("findAll", &[Text, Pattern, Int], TEXTS, |args| find_all(&args).map(CowVal::owned)),
+];
+
+/// A pattern that was compiled with the expression.
+#[derive(Clone, Debug)]
+pub(in crate::selector) struct PatternValue(Arc<Regex>);
+
+impl PatternValue {
+    /// Compiles a pattern, or says what is wrong with it.
+    pub(in crate::selector) fn compile(pattern: &str) -> Result<Self, String> {
+        compile(pattern).map(Arc::new).map(Self)
+    }
+}
+
+impl Val for PatternValue {
+    fn get_type(&self) -> &Type {
+        &PATTERN
+    }
+
+    fn cel_type() -> &'static Type {
+        &PATTERN
+    }
+
+    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v>
+    where
+        Self: 'v,
+    {
+        Box::new(self.clone())
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}
+
+impl StaticVal for PatternValue {}
+
+fn compile(pattern: &str) -> Result<Regex, String> {
+    let built = RegexBuilder::new(&as_in_go(pattern)).size_limit(LARGEST_PATTERN).dfa_size_limit(LARGEST_PATTERN).build();
+    built.map_err(|error| error.to_string())
+}
+
+/// Go's classes are those of ASCII, and its brackets know neither nesting nor set operations.
+fn as_in_go(pattern: &str) -> String {
+    let mut translated = String::with_capacity(pattern.len());
+    let mut rest = pattern.chars().peekable();
+    let mut in_class = false;
+    // Where the class began, since a bracket right there is a literal.
+    let mut class_start = 0;
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' => match (rest.next(), in_class) {
+                (Some('d'), false) => translated.push_str("[0-9]"),
+                (Some('D'), _) => translated.push_str("[^0-9]"),
+                (Some('w'), false) => translated.push_str("[0-9A-Za-z_]"),
+                (Some('W'), _) => translated.push_str("[^0-9A-Za-z_]"),
+                (Some('s'), false) => translated.push_str("[\\t\\n\\f\\r ]"),
+                (Some('S'), _) => translated.push_str("[^\\t\\n\\f\\r ]"),
+                (Some('d'), true) => translated.push_str("0-9"),
+                (Some('w'), true) => translated.push_str("0-9A-Za-z_"),
+                (Some('s'), true) => translated.push_str("\\t\\n\\f\\r "),
+                (Some('b'), false) => translated.push_str("(?-u:\\b)"),
+                (Some(other), _) => translated.extend(['\\', other]),
+                (None, _) => translated.push('\\'),
+            },
+            '[' if !in_class => {
+                in_class = true;
+                translated.push('[');
+                if rest.next_if_eq(&'^').is_some() {
+                    translated.push('^');
+                }
+                class_start = translated.len();
+                if rest.next_if_eq(&']').is_some() {
+                    translated.push_str("\\]");
+                }
+            }
+            '[' if rest.peek() == Some(&':') => {
+                translated.push('[');
+                for c in rest.by_ref() {
+                    translated.push(c);
+                    if c == ']' {
+                        break;
+                    }
+                }
+            }
+            '[' | '&' | '~' if in_class => translated.extend(['\\', c]),
+            '-' if in_class && translated.len() > class_start && rest.peek() == Some(&'-') => translated.push_str("\\-"),
+            ']' if in_class => {
+                in_class = false;
+                translated.push(']');
+            }
+            _ => translated.push(c),
+        }
+    }
+    translated
+}
+
+/// Text, pattern, what follows them, and the budget.
+struct Arguments<'a, 'b, 'v> {
+    text: &'a str,
+    pattern: Arc<Regex>,
+    rest: &'a [CowVal<'b, 'v>],
+    budget: &'a Fuel,
+}
+
+/// The arguments, after the search was paid for: by the product of the lengths, as in Kubernetes.
+fn arguments<'a, 'b, 'v>(args: &'a [CowVal<'b, 'v>]) -> Result<Arguments<'a, 'b, 'v>, ExecutionError> {
+    let [source, pattern, rest @ .., budget] = args else { return Err(mismatch()) };
+    let budget = fuel(budget)?;
+    let source = text(source)?;
+    let compiled = pattern.downcast_ref::<PatternValue>().map(|pattern| Arc::clone(&pattern.0));
+    let pattern = match compiled {
+        Some(pattern) => pattern,
+        None => {
+            let pattern = text(pattern)?;
+            budget.spend(COST_OF_COMPILING.saturating_add(units(pattern.len())))?;
+            Arc::new(compile(pattern).map_err(failed)?)
+        }
+    };
+    let steps = units(source.len() / 10 + 1).saturating_mul(units(pattern.as_str().len() / 4 + 1));
+    budget.spend(steps)?;
+    Ok(Arguments { text: source, pattern, rest, budget })
+}
+
+fn matches(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
+    let Arguments { text, pattern, .. } = arguments(args)?;
+    Ok(pattern.is_match(text).into())
+}
+
+fn find(args: &[CowVal<'_, '_>]) -> Result<CelString<'static>, ExecutionError> {
+    let Arguments { text, pattern, .. } = arguments(args)?;
+    let found = pattern.find(text).map_or("", |found| found.as_str());
+    Ok(CelString::from(found.to_owned()))
+}
+
+fn find_all<'v>(args: &[CowVal<'_, '_>]) -> Result<CelList<'v>, ExecutionError> {
+    let Arguments { text, pattern, rest, budget } = arguments(args)?;
+    let limit = rest.first().map(int).transpose()?.unwrap_or(-1);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut all: Vec<Box<dyn Val + 'v>> = Vec::new();
+    for found in pattern.find_iter(text).take(limit) {
+        budget.spend_bytes(found.len())?;
+        all.push(Box::new(CelString::from(found.as_str().to_owned())));
+    }
+    Ok(CelList::from(all))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{as_in_go, compile};
+
+    #[test]
+    fn the_classes_of_go() {
+        let rows = [
+            (r"\d+", "[0-9]+"),
+            (r"[\w.-]", "[0-9A-Za-z_.-]"),
+            (r"[^\D]", "[^[^0-9]]"),
+            (r"[]a]", r"[\]a]"),
+            (r"[[a]", r"[\[a]"),
+            (r"[[:alpha:]&&]", r"[[:alpha:]\&\&]"),
+            (r"\bx", r"(?-u:\b)x"),
+            (r"a\", r"a\"),
+        ];
+        for (go, ours) in rows {
+            assert_eq!(as_in_go(go), ours);
+        }
+        assert!(!compile(r"^\d$").unwrap().is_match("٣"));
+        assert!(compile(r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$").unwrap().is_match("gpu-0"));
+        assert!(compile(r"(a{1000}){1000}").is_err());
+    }
+}

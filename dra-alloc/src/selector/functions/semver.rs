@@ -1,0 +1,131 @@
+//! Kubernetes' semver library. Versions are compared by precedence: build metadata does not count.
+
+use std::any::Any;
+use std::cmp::Ordering;
+
+use cel::ExecutionError;
+use cel::common::types::{CelBool, CelInt, Type};
+use cel::common::value::{CowVal, StaticVal, Val};
+use dra_attrs::semver::Version;
+
+use super::Parameter::{Bool, String as Text, Version as Semver};
+use super::{Function, boolean, failed, fuel, global, member, mismatch, own, text};
+use crate::selector::types::{Plain, Ty};
+
+static SEMVER: Type = Type::new_unspecified_type("kubernetes.Semver");
+
+const RESULT: Ty = Ty::One(Plain::Semver);
+
+/// A version in an expression.
+#[derive(Clone, Debug)]
+pub(in crate::selector) struct VersionValue(Version);
+
+impl VersionValue {
+    pub(in crate::selector) fn boxed<'v>(version: Version) -> Box<dyn Val + 'v> {
+        Box::new(Self(version))
+    }
+
+    pub(in crate::selector) const fn version(&self) -> &Version {
+        &self.0
+    }
+}
+
+impl Val for VersionValue {
+    fn get_type(&self) -> &Type {
+        &SEMVER
+    }
+
+    fn cel_type() -> &'static Type {
+        &SEMVER
+    }
+
+    fn equals(&self, other: &dyn Val) -> bool {
+        other.downcast_ref::<Self>().is_some_and(|other| self.0 == other.0)
+    }
+
+    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v>
+    where
+        Self: 'v,
+    {
+        Box::new(self.clone())
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}
+
+impl StaticVal for VersionValue {}
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    global("semver", &[Text], RESULT, |args| parse(&args).map(CowVal::owned)),
+    global("semver", &[Text, Bool], RESULT, |args| parse(&args).map(CowVal::owned)),
+    global("isSemver", &[Text], Ty::BOOL, |args| is_semver(&args).map(CowVal::owned)),
+    global("isSemver", &[Text, Bool], Ty::BOOL, |args| is_semver(&args).map(CowVal::owned)),
+    member("major", &[Semver], Ty::INT, |args| number(&args, Version::major).map(CowVal::owned)),
+    member("minor", &[Semver], Ty::INT, |args| number(&args, Version::minor).map(CowVal::owned)),
+    member("patch", &[Semver], Ty::INT, |args| number(&args, Version::patch).map(CowVal::owned)),
+    member("compareTo", &[Semver, Semver], Ty::INT, |args| {
+        compare(&args).map(|order| CowVal::owned(CelInt::from(order as i64)))
+    }),
+    member("isGreaterThan", &[Semver, Semver], Ty::BOOL, |args| {
+        compare(&args).map(|order| CowVal::owned(CelBool::from(order.is_gt())))
+    }),
+    member("isLessThan", &[Semver, Semver], Ty::BOOL, |args| {
+        compare(&args).map(|order| CowVal::owned(CelBool::from(order.is_lt())))
+    }),
+];
+
+/// The version in a text; with `true` after the text, also in a text that is only nearly one.
+fn read(args: &[CowVal<'_, '_>]) -> Result<Result<Version, String>, ExecutionError> {
+    let [source, normalize @ .., budget] = args else { return Err(mismatch()) };
+    let source = text(source)?;
+    fuel(budget)?.spend_bytes(source.len())?;
+    let normalize = normalize.first().map_or(Ok(false), boolean)?;
+    let normalized = if normalize { normalized(source) } else { Ok(source.to_owned()) };
+    Ok(normalized.and_then(|version| version.parse().map_err(|error: dra_attrs::semver::VersionError| error.to_string())))
+}
+
+/// Without a leading `v` and leading zeros, and with the missing numbers, as Kubernetes does it.
+fn normalized(version: &str) -> Result<String, String> {
+    let version = version.strip_prefix('v').unwrap_or(version);
+    let mut parts: Vec<String> = version.splitn(3, '.').map(without_leading_zeros).collect();
+    if parts.len() < 3 && parts.last().is_some_and(|last| last.contains(['+', '-'])) {
+        return Err(format!("version {version:?}: short version cannot contain PreRelease/Build meta data"));
+    }
+    parts.resize(3, "0".to_owned());
+    Ok(parts.join("."))
+}
+
+fn without_leading_zeros(part: &str) -> String {
+    if part.len() < 2 {
+        return part.to_owned();
+    }
+    let digits = part.trim_start_matches('0');
+    if digits.starts_with(|c: char| c.is_ascii_digit()) { digits.to_owned() } else { format!("0{digits}") }
+}
+
+fn parse(args: &[CowVal<'_, '_>]) -> Result<VersionValue, ExecutionError> {
+    read(args)?.map(VersionValue).map_err(failed)
+}
+
+fn is_semver(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
+    Ok(read(args)?.is_ok().into())
+}
+
+/// The receiver, after the budget was charged.
+fn receiver<'a>(args: &'a [CowVal<'_, '_>]) -> Result<&'a Version, ExecutionError> {
+    let [target, .., budget] = args else { return Err(mismatch()) };
+    fuel(budget)?.spend(1)?;
+    own::<VersionValue>(target).map(VersionValue::version)
+}
+
+fn number(args: &[CowVal<'_, '_>], part: impl Fn(&Version) -> u64) -> Result<CelInt, ExecutionError> {
+    let number = i64::try_from(part(receiver(args)?));
+    number.map(CelInt::from).map_err(|_| failed("version number out of range"))
+}
+
+fn compare(args: &[CowVal<'_, '_>]) -> Result<Ordering, ExecutionError> {
+    let [_, other, _] = args else { return Err(mismatch()) };
+    Ok(receiver(args)?.cmp(own::<VersionValue>(other)?.version()))
+}

@@ -1,0 +1,218 @@
+//! The rewriting of an expression by which its evaluation pays for what it does.
+//!
+//! Every value is charged by its size where it comes into being or is read from a variable, and every round of a loop is
+//! charged. Work on values is linear in their size; functions that do more charge more. So the budget bounds an
+//! evaluation. The forms that the `cel` crate evaluates without copying, `map` and `filter`, are kept.
+
+use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
+
+use super::environment::{FUEL_VARIABLE, PATTERN_VARIABLE};
+use super::error::{CompileError, shortened};
+use super::functions::metering::{ADD, RANGE, TICK, USE};
+use super::functions::regex::{PatternValue, WITH_PATTERN};
+use super::names;
+
+/// Literals up to this size are not charged when a loop reads them again.
+const SMALL_LITERAL: usize = 64;
+
+/// Rewrites an expression that was checked; gives the patterns that are literals in it, compiled.
+pub(super) fn rewrite(expression: &mut IdedExpr) -> Result<Vec<PatternValue>, CompileError> {
+    let mut rewriting = Rewriting { variables: Vec::new(), loops: 0, patterns: Vec::new() };
+    rewriting.rewrite(expression)?;
+    Ok(rewriting.patterns)
+}
+
+struct Rewriting {
+    /// The variables of loops and of `cel.bind` in scope.
+    variables: Vec<String>,
+    loops: usize,
+    patterns: Vec<PatternValue>,
+}
+
+impl Rewriting {
+    fn rewrite(&mut self, expression: &mut IdedExpr) -> Result<(), CompileError> {
+        let charge = match &mut expression.expr {
+            Expr::Ident(name) => self.variables.contains(name),
+            Expr::Literal(literal) => self.loops > 0 && !is_small(literal),
+            Expr::Select(select) => {
+                self.rewrite(&mut select.operand)?;
+                false
+            }
+            Expr::Call(call) => {
+                self.rewrite_call(call)?;
+                false
+            }
+            Expr::List(list) => {
+                let constant = list.elements.iter().all(is_literal);
+                list.elements.iter_mut().try_for_each(|element| self.rewrite(element))?;
+                !list.elements.is_empty() && (self.loops > 0 || !constant)
+            }
+            Expr::Map(map) => {
+                for entry in &mut map.entries {
+                    let EntryExpr::MapEntry(entry) = &mut entry.expr else { return Err(unsupported()) };
+                    self.rewrite(&mut entry.key)?;
+                    self.rewrite(&mut entry.value)?;
+                }
+                !map.entries.is_empty()
+            }
+            Expr::Comprehension(comprehension) => {
+                self.rewrite_comprehension(comprehension)?;
+                false
+            }
+            Expr::Struct(_) | Expr::Unspecified => return Err(unsupported()),
+        };
+        if charge {
+            wrap(expression, USE);
+        }
+        Ok(())
+    }
+
+    fn rewrite_call(&mut self, call: &mut CallExpr) -> Result<(), CompileError> {
+        let qualified = names::qualified(call, &self.variables);
+        if let Some(target) = call.target.as_deref_mut().filter(|_| qualified.is_none()) {
+            self.rewrite(target)?;
+        }
+        let is_sum = is_sum(&call.func_name);
+        for argument in &mut call.args {
+            let nested = is_sum && matches!(&argument.expr, Expr::Call(inner) if self::is_sum(&inner.func_name));
+            self.rewrite(argument)?;
+            if let Expr::Call(inner) = &mut argument.expr
+                && nested
+            {
+                ADD.clone_into(&mut inner.func_name);
+                inner.args.insert(0, fuel());
+            }
+        }
+        let member = call.target.is_some() && qualified.is_none();
+        let name = qualified.as_deref().unwrap_or(&call.func_name);
+        if names::is_own(name, member) {
+            if WITH_PATTERN.contains(&name) {
+                self.compile_pattern(call, usize::from(!member))?;
+            }
+            call.args.push(fuel());
+        }
+        Ok(())
+    }
+
+    /// Puts a compiled pattern in the place of a literal one.
+    fn compile_pattern(&mut self, call: &mut CallExpr, position: usize) -> Result<(), CompileError> {
+        let Some(argument) = call.args.get_mut(position) else { return Ok(()) };
+        let literal = match &argument.expr {
+            Expr::Call(charged) if charged.func_name == USE => charged.args.get(1).map(|literal| &literal.expr),
+            other => Some(other),
+        };
+        let Some(Expr::Literal(LiteralValue::String(pattern))) = literal else { return Ok(()) };
+        let pattern = pattern.inner();
+        let compiled = PatternValue::compile(pattern)
+            .map_err(|reason| CompileError::InvalidPattern { pattern: shortened(pattern), reason })?;
+        argument.expr = Expr::Ident(format!("{PATTERN_VARIABLE}{}", self.patterns.len()));
+        self.patterns.push(compiled);
+        Ok(())
+    }
+
+    fn rewrite_comprehension(&mut self, comprehension: &mut ComprehensionExpr) -> Result<(), CompileError> {
+        let known = self.variables.len();
+        self.rewrite(&mut comprehension.accu_init)?;
+        if names::is_binding(comprehension) {
+            if !is_literal(&comprehension.accu_init) && !is_charged(&comprehension.accu_init) {
+                wrap(&mut comprehension.accu_init, USE);
+            }
+            self.variables.push(comprehension.accu_var.clone());
+            self.rewrite(&mut comprehension.result)?;
+        } else {
+            self.rewrite(&mut comprehension.iter_range)?;
+            wrap(&mut comprehension.iter_range, RANGE);
+            self.variables.push(comprehension.iter_var.clone());
+            self.loops += 1;
+            // The accumulator is not in scope: only what the macro wrote reads it.
+            if matches!(comprehension.loop_cond.expr, Expr::Literal(_)) {
+                self.rewrite_appending(comprehension)?;
+            } else {
+                self.rewrite(&mut comprehension.loop_step)?;
+                tick_before(&mut comprehension.loop_cond, literal_false());
+            }
+            self.loops -= 1;
+        }
+        self.variables.truncate(known);
+        Ok(())
+    }
+
+    /// `map`, `filter` and `exists_one`: `accu + [element]` or `accu + 1`, with or without a condition around it.
+    fn rewrite_appending(&mut self, comprehension: &mut ComprehensionExpr) -> Result<(), CompileError> {
+        let step = &mut comprehension.loop_step;
+        match &mut step.expr {
+            Expr::Call(call) if call.func_name == operators::CONDITIONAL => {
+                let [condition, appending, _] = call.args.as_mut_slice() else { return Err(unsupported()) };
+                self.rewrite(condition)?;
+                tick_before(condition, literal_false());
+                self.rewrite_appended(appending)
+            }
+            _ => {
+                self.rewrite_appended(step)?;
+                tick_before(step, node(Expr::Ident(comprehension.accu_var.clone())));
+                Ok(())
+            }
+        }
+    }
+
+    fn rewrite_appended(&mut self, sum: &mut IdedExpr) -> Result<(), CompileError> {
+        let Expr::Call(CallExpr { args, .. }) = &mut sum.expr else { return Err(unsupported()) };
+        match args.get_mut(1).map(|appended| &mut appended.expr) {
+            Some(Expr::List(list)) => list.elements.iter_mut().try_for_each(|element| self.rewrite(element)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The parser makes no such expression.
+fn unsupported() -> CompileError {
+    CompileError::Syntax { message: "Syntax error: unsupported expression".to_owned() }
+}
+
+fn is_sum(function: &str) -> bool {
+    function == operators::ADD
+}
+
+fn is_literal(expression: &IdedExpr) -> bool {
+    matches!(expression.expr, Expr::Literal(_))
+}
+
+fn is_small(literal: &LiteralValue) -> bool {
+    match literal {
+        LiteralValue::String(text) => text.inner().len() <= SMALL_LITERAL,
+        LiteralValue::Bytes(bytes) => bytes.inner().len() <= SMALL_LITERAL,
+        _ => true,
+    }
+}
+
+fn is_charged(expression: &IdedExpr) -> bool {
+    matches!(&expression.expr, Expr::Call(call) if call.func_name == USE)
+}
+
+fn node(expr: Expr) -> IdedExpr {
+    IdedExpr { id: 0, expr }
+}
+
+fn fuel() -> IdedExpr {
+    node(Expr::Ident(FUEL_VARIABLE.to_owned()))
+}
+
+fn literal_false() -> IdedExpr {
+    node(Expr::Literal(LiteralValue::Boolean(false.into())))
+}
+
+fn call(function: &str, args: Vec<IdedExpr>) -> IdedExpr {
+    node(Expr::Call(CallExpr { func_name: function.to_owned(), target: None, args }))
+}
+
+/// `function(@fuel, expression)`
+fn wrap(expression: &mut IdedExpr, function: &str) {
+    let inner = std::mem::take(expression);
+    *expression = call(function, vec![fuel(), inner]);
+}
+
+/// `@tick(@fuel) ? expression : otherwise`; the tick never gives false, but an error that ends the loop.
+fn tick_before(expression: &mut IdedExpr, otherwise: IdedExpr) {
+    let inner = std::mem::take(expression);
+    *expression = call(operators::CONDITIONAL, vec![call(TICK, vec![fuel()]), inner, otherwise]);
+}

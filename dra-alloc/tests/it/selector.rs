@@ -1,0 +1,609 @@
+//! Selectors: what they can say, what is refused, and that they are bounded.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dra_alloc::selector::{CompileError, EvaluationError, Selector, SelectorCache, SelectorInput};
+use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceCapacity};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use proptest::prelude::*;
+
+const DRIVER: &str = "gpu.example";
+
+fn int(value: i64) -> DeviceAttribute {
+    DeviceAttribute { int: Some(value), ..Default::default() }
+}
+
+fn ints(values: &[i64]) -> DeviceAttribute {
+    DeviceAttribute { ints: Some(values.to_vec()), ..Default::default() }
+}
+
+fn text(value: &str) -> DeviceAttribute {
+    DeviceAttribute { string: Some(value.to_owned()), ..Default::default() }
+}
+
+fn texts(values: &[&str]) -> DeviceAttribute {
+    DeviceAttribute { strings: Some(values.iter().map(ToString::to_string).collect()), ..Default::default() }
+}
+
+fn version(value: &str) -> DeviceAttribute {
+    DeviceAttribute { version: Some(value.to_owned()), ..Default::default() }
+}
+
+fn truth(value: bool) -> DeviceAttribute {
+    DeviceAttribute { bool: Some(value), ..Default::default() }
+}
+
+fn device<const N: usize>(attributes: [(&str, DeviceAttribute); N]) -> Device {
+    let attributes = attributes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    Device { name: "gpu-0".to_owned(), attributes: Some(attributes), ..Default::default() }
+}
+
+fn gpu() -> Device {
+    let mut gpu = device([
+        ("model", text("a100")),
+        ("index", int(3)),
+        ("healthy", truth(true)),
+        ("version", version("1.2.3-rc.1+build")),
+        ("ids", ints(&[1, 2, 3])),
+        ("names", texts(&["fish", "bird"])),
+        ("resource.kubernetes.io/numaNode", int(4)),
+        ("zone.example/rack/row", text("slash")),
+    ]);
+    let memory = DeviceCapacity { value: Quantity("40Gi".to_owned()), ..Default::default() };
+    gpu.capacity = Some([("memory".to_owned(), memory)].into());
+    gpu
+}
+
+fn evaluate(expression: &str, device: &Device) -> Result<bool, String> {
+    let selector = Selector::compile(expression).map_err(|error| format!("compile: {error}"))?;
+    selector.matches(SelectorInput { driver: DRIVER, device }).map_err(|error| error.to_string())
+}
+
+#[test]
+fn true_for_the_gpu() {
+    let expressions = [
+        // The device.
+        "device.driver == 'gpu.example'",
+        "!device.allowMultipleAllocations",
+        "device.attributes['gpu.example'].model == 'a100'",
+        "device.attributes['gpu.example']['model'] == 'a100'",
+        "device.attributes['zone.example']['rack/row'] == 'slash'",
+        "!('zone.example/rack' in device.attributes)",
+        "!('row' in device.attributes['zone.example/rack'])",
+        "device.attributes['gpu.example'].healthy",
+        "'gpu.example' in device.attributes && !('nope' in device.attributes)",
+        "'model' in device.attributes['gpu.example'] && !('nope' in device.attributes['gpu.example'])",
+        "!('x' in device.attributes['nope'])",
+        "size(device.attributes) == 3 && device.attributes.size() == 3",
+        "device.attributes['nope'].size() == 0",
+        "device.attributes.map(d, d) == ['gpu.example', 'resource.kubernetes.io', 'zone.example']",
+        "device.attributes['gpu.example'].map(k, k) == ['healthy', 'ids', 'index', 'model', 'names', 'version']",
+        "device.attributes.all(d, d in device.attributes)",
+        "device.attributes['gpu.example'].exists_one(k, k == 'model')",
+        "device.attributes['nope'] == {} && {} == device.attributes['nope']",
+        "device.attributes['zone.example'] == {'rack/row': 'slash'}",
+        "device.attributes == device.attributes && device.capacity != device.attributes",
+        "device.capacity['gpu.example'].memory == quantity('40Gi')",
+        // Presence.
+        "has(device.attributes['gpu.example'].model) && !has(device.attributes['gpu.example'].nope)",
+        "!has(device.attributes['nope'].model) && !has(device.capacity['gpu.example'].nope)",
+        "device.attributes['gpu.example'].?model.orValue('') == 'a100'",
+        "device.attributes['gpu.example'].?nope.orValue('none') == 'none'",
+        "device.attributes['gpu.example'][?'nope'].orValue(7) == 7",
+        "device.attributes['gpu.example'].?model.hasValue() && !device.attributes['nope'].?model.hasValue()",
+        "device.attributes['gpu.example'].?model.optMap(m, m == 'a100').orValue(false)",
+        "optional.of(1).value() == 1 && !optional.none().hasValue()",
+        // Lists.
+        "device.attributes['gpu.example'].ids == [1, 2, 3] && [1, 2, 3] == device.attributes['gpu.example'].ids",
+        "2 in device.attributes['gpu.example'].ids",
+        "device.attributes['gpu.example'].ids[0] == 1",
+        "device.attributes['gpu.example'].ids.filter(i, i > 1).map(i, i * i) == [4, 9]",
+        "device.attributes['gpu.example'].ids + [4] == [1, 2, 3, 4]",
+        "[1, 2].isSorted() && ![2, 1].isSorted() && [].isSorted()",
+        "[1, 2, 3].sum() == 6 && [].sum() == 0 && [1.5, 2.5].sum() == 4.0",
+        "[3, 1, 2].min() == 1 && [3, 1, 2].max() == 3 && ['b', 'a'].min() == 'a'",
+        "[1, 2, 1].indexOf(1) == 0 && [1, 2, 1].lastIndexOf(1) == 2 && [1].indexOf(5) == -1",
+        "[1, 2, 3, 4].slice(1, 3) == [2, 3]",
+        "[[1], [2, [3]]].flatten() == [1, 2, [3]] && [[1], [2, [3]]].flatten(2) == [1, 2, 3]",
+        "[1, 2, 1].distinct() == [1, 2] && [3, 1, 2].sort() == [1, 2, 3] && [1, 2].reverse() == [2, 1]",
+        "['ccc', 'a', 'bb'].sortBy(s, s.size()) == ['a', 'bb', 'ccc']",
+        "[[2, 1], [1]].sortBy(l, l.sortBy(x, x)[0] + l.size()) == [[1], [2, 1]]",
+        "lists.range(3) == [0, 1, 2] && lists.range(0) == []",
+        "sets.contains([1, 2], [2]) && !sets.contains([1], [2]) && sets.equivalent([1, 2, 2], [2, 1])",
+        "sets.intersects([1, 2], [2, 3]) && !sets.intersects([1], [2])",
+        // Texts.
+        "'aBc'.lowerAscii() == 'abc' && 'aBc'.upperAscii() == 'ABC'",
+        "'a,b,c'.split(',') == ['a', 'b', 'c'] && 'a,b,c'.split(',', 2) == ['a', 'b,c'] && 'ab'.split('') == ['a', 'b']",
+        "'a'.split(',', 0) == [] && ''.split(',') == [''] && ''.split('').size() == 0",
+        "['a', 'b'].join() == 'ab' && ['a', 'b'].join('-') == 'a-b' && [].join('x') == ''",
+        "'hello'.replace('l', 'L') == 'heLLo' && 'hello'.replace('l', 'L', 1) == 'heLlo'",
+        "'täst'.substring(1) == 'äst' && 'täst'.substring(1, 2) == 'ä' && 'täst'.charAt(1) == 'ä' && 'a'.charAt(1) == ''",
+        "'banana'.indexOf('an') == 1 && 'banana'.indexOf('an', 2) == 3 && 'banana'.indexOf('x') == -1",
+        "'banana'.lastIndexOf('an') == 3 && 'banana'.lastIndexOf('an', 2) == 1 && 'äa'.lastIndexOf('a') == 1",
+        "'  x '.trim() == 'x' && 'abc'.reverse() == 'cba'",
+        "'gpu-0'.matches('^[a-z]+-[0-9]$') && matches('gpu', 'p') && !'gpu'.matches('^p')",
+        "'a1b22'.find('[0-9]+') == '1' && 'a1b22'.findAll('[0-9]+') == ['1', '22'] && 'a1b2'.findAll('[0-9]', 1) == ['1']",
+        "'a1'.matches('a' + '1') && 'x'.find('y') == ''",
+        "'x'.startsWith('x') && 'xy'.endsWith('y') && 'xyz'.contains('y') && size('ä') == 1",
+        // Quantities.
+        "quantity('1Ki').isGreaterThan(quantity('1k')) && quantity('1').isLessThan(quantity('2'))",
+        "quantity('1').compareTo(quantity('1000m')) == 0 && quantity('1') == quantity('1000m')",
+        "isQuantity('1Gi') && !isQuantity('1i')",
+        "quantity('1').add(quantity('1')) == quantity('2') && quantity('1').add(1).sub(2).sign() == 0",
+        "quantity('50k').asInteger() == 50000 && quantity('50k').isInteger() && !quantity('50m').isInteger()",
+        "quantity('500m').asApproximateFloat() == 0.5 && quantity('-1').sign() == -1",
+        // Versions.
+        "device.attributes['gpu.example'].version.isGreaterThan(semver('1.2.2'))",
+        "device.attributes['gpu.example'].version == semver('1.2.3-rc.1')",
+        "semver('1.10.0').compareTo(semver('1.9.0')) == 1 && semver('1.0.0').isLessThan(semver('1.0.1'))",
+        "semver('v1.2', true) == semver('1.2.0') && semver('01.02.03', true).minor() == 2",
+        "isSemver('1.2.3') && !isSemver('v1.2.3') && isSemver('v1.2.3', true) && !isSemver('1.2-a', true)",
+        "semver('1.2.3').major() == 1 && semver('1.2.3').patch() == 3",
+        "type(semver('1.2.3')) != type(1) && type(1) == int",
+        // CEL.
+        "cel.bind(g, device.attributes['gpu.example'], g.model == 'a100' && g.index == 3)",
+        "cel.bind(x, 1, cel.bind(y, x + 1, cel.bind(x, 10, x + y == 12)))",
+        "[1, 2].all(x, cel.bind(y, x * 2, y > x))",
+        "{'b': 1, 'a': 2}.map(k, k) == ['a', 'b'] && {2: 0, 1: 0}.map(k, k) == [1, 2]",
+        "cel.bind(m, {'b': 1, 'a': 2}, m.filter(k, m[k] > 1) == ['a'])",
+        "1 == 1.0 || true",
+        "dyn(1) == dyn(1.0) && 1 < 2.5",
+        "int('3') == 3 && string(3) == '3' && double(1) == 1.0 && uint(1) == 1u && bytes('a') == b'a'",
+        "'a' + 'b' + 'c' == 'abc' && 1 + 2 + 3 == 6 && [1] + [2] + [3] == [1, 2, 3]",
+        "[1, 2, 3].exists(x, x == 2) && [1, 2].existsOne(x, x == 2) && [[1], [2]].all(l, l.exists(x, x > 0))",
+        "(1 / 0 == 1 || true) && !(1 / 0 == 1 && false)",
+        "[device.driver, 'x'].map(d, d + '!') == ['gpu.example!', 'x!']",
+    ];
+    for expression in expressions {
+        assert_eq!(evaluate(expression, &gpu()), Ok(true), "{expression}");
+    }
+}
+
+#[test]
+fn includes() {
+    let list_or_scalar = "device.attributes['resource.kubernetes.io'].numaNode.includes(4)";
+    // req: 6072-READ-3
+    let scalar_only = "device.attributes['resource.kubernetes.io'].numaNode == 4";
+    let numa = |attribute| device([("resource.kubernetes.io/numaNode", attribute)]);
+    let rows = [
+        (int(4), true, true),
+        (ints(&[6, 4, 5, 7]), true, false),
+        (ints(&[4]), true, false),
+        (int(6), false, false),
+        (ints(&[5]), false, false),
+        (ints(&[]), false, false),
+    ];
+    for (attribute, included, equal) in rows {
+        let device = numa(attribute);
+        assert_eq!(evaluate(list_or_scalar, &device), Ok(included), "{device:?}");
+        assert_eq!(evaluate(scalar_only, &device), Ok(equal), "{device:?}");
+    }
+}
+
+#[test]
+fn a_selector_for_node_4_that_reads_both_forms() {
+    // req: 6072-READ-5
+    let selector = "cel.bind(std, device.attributes['resource.kubernetes.io'],
+        has(std.numaNode) && std.numaNode.includes(4))";
+    let numa = |attribute| device([("resource.kubernetes.io/numaNode", attribute)]);
+    assert_eq!(evaluate(selector, &numa(int(4))), Ok(true));
+    assert_eq!(evaluate(selector, &numa(ints(&[6, 4, 5, 7]))), Ok(true));
+    assert_eq!(evaluate(selector, &numa(int(6))), Ok(false));
+    assert_eq!(evaluate(selector, &device([])), Ok(false));
+}
+
+#[test]
+fn errors_when_evaluated() {
+    let rows = [
+        ("device.attributes['gpu.example'].nope == 1", "no such key: nope; where a device may lack it, read it as `.?nope`"),
+        ("device.attributes['nope'].nope", "no such key: nope"),
+        ("device.capacity['gpu.example']['nope'].sign() == 0", "no such key: nope"),
+        ("device.attributes['gpu.example'].ids", "CEL result of type list could not be converted to bool"),
+        ("device.attributes['gpu.example'].model", "CEL result of type string could not be converted to bool"),
+        ("device.attributes['gpu.example'].index.exists(x, x > 0)", "got 'types.Int', expected iterable type"),
+        ("device.attributes['gpu.example'].version.exists(x, true)", "got 'cel.Semver', expected iterable type"),
+        ("device.attributes['gpu.example'].index + 'a' == 'a'", "no such overload"),
+        ("device.attributes['gpu.example'].index < 'a'", "no such overload"),
+        ("device.attributes['gpu.example'].index.isGreaterThan(quantity('1'))", "no such overload: isGreaterThan(int, kubernetes.Quantity)"),
+        ("1 / 0 == 1", "division by zero"),
+        ("1 % 0 == 1", "modulus by zero"),
+        ("9223372036854775807 + 1 > 0", "integer overflow"),
+        ("[1][5] == 1", "index out of bounds"),
+        ("quantity('1i').sign() == 0", "quantity \"1i\""),
+        ("semver('v1').major() == 1", "version \"v1\""),
+        ("quantity('50m').asInteger() == 0", "cannot convert value to integer"),
+        ("'a'.substring(2) == ''", "index out of range: 2"),
+        ("'abc'.substring(2, 1) == ''", "the end is before the start"),
+        ("'a'.charAt(-1) == ''", "index out of range: -1"),
+        ("[1].slice(0, 2) == []", "cannot slice(0, 2), list is length 1"),
+        ("[].min() == 1", "min called on empty list"),
+        ("[1, 2].join(',') == ''", "no such overload"),
+        ("'a'.matches(device.driver + '(')", "regex parse error"),
+        ("lists.range(49).includes(1)", "'includes' function cannot be applied to lists longer than 48 values"),
+        ("optional.none().value() == 1", ""),
+        ("true ? 1 / 0 == 1 : true", "division by zero"),
+    ];
+    for (expression, message) in rows {
+        let error = evaluate(expression, &gpu()).unwrap_err();
+        assert!(error.contains(message) && !error.starts_with("compile"), "{expression}: {error}");
+    }
+    assert_eq!(evaluate("lists.range(48).includes(47)", &gpu()), Ok(true));
+}
+
+#[test]
+fn refused_when_compiled() {
+    let rows = [
+        ("", "expression is empty"),
+        (" \n", "expression is empty"),
+        ("?!", "Syntax error"),
+        ("device.", "Syntax error"),
+        ("'abc", "Syntax error"),
+        ("[1].all(1, true)", "Syntax error"),
+        ("nope", "undeclared reference to 'nope' (in container '')"),
+        ("nope.driver == 'x'", "undeclared reference to 'nope'"),
+        ("[1].all(x, y)", "undeclared reference to 'y'"),
+        ("cel.bind(x, 1, true) && x", "undeclared reference to 'x'"),
+        ("device.driver.nope()", "undeclared reference to 'nope'"),
+        ("nope(1)", "undeclared reference to 'nope'"),
+        ("timestamp('x') == timestamp('x')", "undeclared reference to 'timestamp'"),
+        ("Foo{a: 1}", "undeclared reference to 'Foo'"),
+        ("[1].all(k, v, true)", "undeclared reference to"),
+        ("device.nope", "undefined field 'nope'"),
+        ("has(device.nope)", "undefined field 'nope'"),
+        ("device.?nope.hasValue()", "undefined field 'nope'"),
+        ("device['driver'] == 'x'", "found no matching overload for '_[_]' applied to '(kubernetes.DRADevice, string)'"),
+        ("device.attributes[1].x", "found no matching overload for '_[_]'"),
+        ("1", "must evaluate to bool or the unknown type, not int"),
+        ("device.driver", "not string"),
+        ("device", "not kubernetes.DRADevice"),
+        ("[true]", "not list(bool)"),
+        ("[1].map(x, x)", "not list(int)"),
+        ("device.attributes", "not map(string, map(string, dyn))"),
+        ("quantity('1')", "not kubernetes.Quantity"),
+        ("device.driver == 1", "found no matching overload for '_==_' applied to '(string, int)'"),
+        ("device.driver && true", "found no matching overload for '_&&_' applied to '(string, bool)'"),
+        ("device.driver.isLessThan(quantity('1'))", "found no matching overload for 'isLessThan'"),
+        ("'a'.matches('(')", "invalid matches argument \"(\""),
+        ("'a' + 1 == 'a'", "found no matching overload for '_+_'"),
+        ("[1, 'a'].size() == 2", "expected type 'int' but found 'string'"),
+        ("[device.attributes['a'].b, 3].size() == 2", "expected type 'dyn' but found 'int'"),
+        ("1.exists(x, true)", "Syntax error"),
+        ("'a'.exists(x, true)", "expression of type 'string' cannot be range of a comprehension"),
+    ];
+    for (expression, message) in rows {
+        let error = Selector::compile(expression).unwrap_err().to_string();
+        assert!(error.contains(message), "{expression}: {error}");
+    }
+    assert!(Selector::compile("[int(device.attributes['a'].b), 3].size() == 2").is_ok());
+    let long = |length: usize| format!("'{}' == ''", "x".repeat(length - 8));
+    assert!(Selector::compile(&long(10_240)).is_ok());
+    assert_eq!(Selector::compile(&long(10_241)).unwrap_err(), CompileError::TooLong { length: 10_241 });
+}
+
+#[test]
+fn every_attribute_must_be_valid_also_where_it_is_not_read() {
+    let unset = DeviceAttribute::default();
+    let rows = [
+        (device([("a", unset.clone()), ("b", int(1))]), "attribute a: unsupported attribute value"),
+        (device([("b", unset), ("a", version("1.2"))]), "attribute a: parse semantic version: "),
+        (device([("a", DeviceAttribute { versions: Some(vec!["x".into()]), ..Default::default() })]), "attribute a: parse"),
+    ];
+    for (device, message) in rows {
+        let error = evaluate("true", &device).unwrap_err();
+        assert!(error.starts_with(message), "{error}");
+    }
+    let mut device = device([]);
+    let memory = DeviceCapacity { value: Quantity("1i".to_owned()), ..Default::default() };
+    device.capacity = Some([("memory".to_owned(), memory)].into());
+    let error = Selector::compile("true").unwrap().matches(SelectorInput { driver: DRIVER, device: &device });
+    assert!(matches!(error, Err(EvaluationError::Attribute { name, .. }) if name == "memory"));
+}
+
+#[test]
+fn the_first_of_several_values_counts() {
+    let mut attribute = DeviceAttribute {
+        int: Some(1),
+        bool: Some(true),
+        string: Some("s".into()),
+        version: Some("1.0.0".into()),
+        ints: Some(vec![1, 2]),
+        bools: Some(vec![false]),
+        strings: Some(vec!["t".into()]),
+        versions: Some(vec!["2.0.0".into()]),
+    };
+    let check = |attribute: &DeviceAttribute, expected: &str| {
+        let expression = format!("device.attributes['gpu.example'].a == {expected}");
+        assert_eq!(evaluate(&expression, &device([("a", attribute.clone())])), Ok(true), "{expected}");
+    };
+    check(&attribute, "1");
+    attribute.int = None;
+    check(&attribute, "true");
+    attribute.bool = None;
+    check(&attribute, "'s'");
+    attribute.string = None;
+    check(&attribute, "semver('1.0.0')");
+    attribute.version = None;
+    check(&attribute, "[1, 2]");
+    attribute.ints = None;
+    check(&attribute, "[false]");
+    attribute.bools = None;
+    check(&attribute, "['t']");
+    attribute.strings = None;
+    check(&attribute, "[semver('2.0.0')]");
+}
+
+#[test]
+fn derived_attributes() {
+    let derive = |expression: &str| {
+        let selector = Selector::compile_derived(expression).map_err(|error| error.to_string())?;
+        let device = gpu();
+        selector.derive(SelectorInput { driver: DRIVER, device: &device }).map_err(|error| error.to_string())
+    };
+    let rows = [
+        ("device.driver", text(DRIVER)),
+        ("device.attributes['gpu.example'].index + 1", int(4)),
+        ("device.attributes['gpu.example'].ids", ints(&[1, 2, 3])),
+        ("device.attributes['gpu.example'].version", version("1.2.3-rc.1+build")),
+        ("true", truth(true)),
+        ("[1, 2].map(x, x * 2)", ints(&[2, 4])),
+        ("['a']", texts(&["a"])),
+        ("[1].filter(x, x > 1)", texts(&[])),
+        ("[true]", DeviceAttribute { bools: Some(vec![true]), ..Default::default() }),
+        ("[semver('1.0.0')]", DeviceAttribute { versions: Some(vec!["1.0.0".into()]), ..Default::default() }),
+    ];
+    for (expression, attribute) in rows {
+        assert_eq!(derive(expression), Ok(attribute), "{expression}");
+    }
+    let words = "must evaluate to a primitive scalar (string, integer, boolean, semver) or a list of these scalars, not";
+    let refused = [
+        ("1.5", "double"),
+        ("1u", "uint"),
+        ("{}", "map"),
+        ("null", "null"),
+        ("quantity('1')", "kubernetes.Quantity"),
+        ("[1.5]", "list(double)"),
+        ("[[1]]", "list(list)"),
+        ("dyn(1.5)", "double"),
+        ("dyn([1.5])", "list(double)"),
+        ("dyn([dyn(1), dyn('a')])", "a list of values of different types"),
+    ];
+    for (expression, actual) in refused {
+        assert_eq!(derive(expression), Err(format!("{words} {actual}")), "{expression}");
+    }
+}
+
+#[test]
+fn what_reads_only_the_driver() {
+    let rows = [
+        ("device.driver == 'x'", true),
+        ("device.driver.startsWith('x') || [device.driver].exists(d, d == 'y')", true),
+        ("true", true),
+        ("[{'attributes': 1}].all(device, device.attributes == 1)", true),
+        ("device.driver == 'x' && device.allowMultipleAllocations", false),
+        ("'x' in device.attributes", false),
+        ("cel.bind(d, device, d.driver == 'x')", false),
+        ("device == device", false),
+    ];
+    for (expression, only_driver) in rows {
+        assert_eq!(Selector::compile(expression).unwrap().depends_only_on_driver(), only_driver, "{expression}");
+    }
+}
+
+#[test]
+fn the_cache_keeps_what_was_used_last() {
+    let cache = SelectorCache::with_capacity(2);
+    let first = cache.compile("true").unwrap();
+    cache.compile("false").unwrap();
+    assert!(Arc::ptr_eq(&first, &cache.compile("true").unwrap()));
+    cache.compile("!true").unwrap();
+    assert!(Arc::ptr_eq(&first, &cache.compile("true").unwrap()), "the other one was dropped");
+    assert!(!Arc::ptr_eq(&first, &cache.compile_derived("true").unwrap()), "selectors and derived are apart");
+    assert!(cache.compile("1").is_err());
+    assert!(cache.compile_derived("1").is_ok());
+
+    fn assert_shared<T: Send + Sync>(_: &T) {}
+    assert_shared(&cache);
+    assert_shared(&first);
+}
+
+/// Expressions that never end, or build what does not fit in memory, if nothing stops them.
+fn endless() -> Vec<String> {
+    let range = "lists.range(200)";
+    let nested = |body: &str| format!("{range}.all(a, {range}.all(b, {range}.all(c, {range}.all(d, {body}))))");
+    let doubling = |step: &str| {
+        let binds: String = (0..8).map(|_| format!("cel.bind(s, {step}, ")).collect();
+        format!("cel.bind(s, 'aaaaaaaaaa', {binds}s.size() > 0{}", ")".repeat(9))
+    };
+    let long = "x".repeat(5_000);
+    vec![
+        nested("true"),
+        nested("a + b + c + d >= 0"),
+        nested("1 / 0 == 1"),
+        format!("{range}.map(a, {range}.map(b, {range}.map(c, {range}))).size() == 0"),
+        format!("{range}.filter(a, {range}.filter(b, {range}.filter(c, true).size() > 0).size() > 0).size() == 0"),
+        format!("{range}.exists_one(a, {range}.exists_one(b, {range}.exists_one(c, true)))"),
+        nested(&format!("'{long}'.contains('xy')")),
+        nested(&format!("'{long}'.matches('(x+x+)+y')")),
+        nested(&format!("a in [{}]", "1,".repeat(1_000).trim_end_matches(','))),
+        nested("{'a': 1, 'b': 2}.size() == 2"),
+        doubling("s + s + s + s + s + s + s + s + s + s"),
+        doubling("s.replace('a', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa')"),
+        doubling("[s, s, s, s, s, s, s, s, s, s].join(s)"),
+        "lists.range(9223372036854775807).size() > 0".to_owned(),
+        "lists.range(100000).map(a, lists.range(100000)).size() > 0".to_owned(),
+        format!("{range}.all(a, 'x'.matches(string(a) + '{}'))", "[a-z]{9}".repeat(500)),
+        "cel.bind(l, lists.range(2000), l.map(x, l).flatten().distinct().size() > 0)".to_owned(),
+        "cel.bind(l, lists.range(2000), sets.equivalent(l, l.reverse()) && sets.equivalent(l, l))".to_owned(),
+        "cel.bind(l, lists.range(900000), l.sort().size() > 0)".to_owned(),
+    ]
+}
+
+#[test]
+fn exhaustion_is_an_error_whatever_the_result_and_comes_soon() {
+    let gpu = gpu();
+    for expression in endless() {
+        for expression in [expression.clone(), format!("({expression}) || true"), format!("!(({expression}) && false)")] {
+            let selector = Selector::compile(&expression).unwrap_or_else(|error| panic!("{error}: {expression}"));
+            let start = Instant::now();
+            let result = selector.matches(SelectorInput { driver: DRIVER, device: &gpu });
+            assert_eq!(result, Err(EvaluationError::CostExceeded), "{expression}");
+            assert!(start.elapsed() < Duration::from_secs(20), "{:?}: {expression}", start.elapsed());
+        }
+    }
+}
+
+#[test]
+fn long_and_deep_expressions_do_not_exhaust_the_stack() {
+    // The stack of a thread that nobody sized, and a build without optimization.
+    let room = 10_240;
+    let nested = |open: &str, inner: &str, close: &str| {
+        let times = (room - inner.len()) / (open.len() + close.len());
+        format!("{}{inner}{}", open.repeat(times), close.repeat(times))
+    };
+    let chain = |first: &str, link: &str| format!("{first}{}", link.repeat((room - first.len()) / link.len()));
+    let refused = [
+        nested("(", "true", ")"),
+        nested("!(", "true", ")"),
+        nested("[", "1", "]"),
+        nested("{1:", "1", "}"),
+        nested("size(", "'a'", ")"),
+        nested("[1].all(x,", "true", ")"),
+        nested("[1].map(x,", "true", ")"),
+        nested("cel.bind(x,1,", "true", ")"),
+        nested("has(", "a.b", ")"),
+        chain("device.attributes", ".b"),
+        chain("device.attributes", ".?b"),
+        chain("device.attributes", "['b']"),
+        chain("'a'", ".trim()"),
+        chain("1", "+1"),
+        chain("1", "-1"),
+        chain("1", "==1"),
+        chain("1", " in 1"),
+        chain("'a'", "+'||'"),
+        chain("'a'", "+r'\\'"),
+        chain("'a'", "+\"&&\""),
+        chain("true", "?true:true"),
+        chain("", "("),
+        chain("", "["),
+        chain("", "\u{1F600}"),
+        chain("", ")("),
+    ];
+    let fine = [chain("true", "||true"), chain("true", "&&true"), vec!["device.driver == 'gpu.example'"; 300].join("||")];
+    let run = move || {
+        let device = gpu();
+        for expression in refused {
+            let refusal = Selector::compile(&expression).map(|_| "compiled");
+            assert!(refusal.is_err(), "{}", &expression[..40]);
+        }
+        for expression in fine {
+            assert_eq!(evaluate(&expression, &device), Ok(true), "{}", &expression[..40]);
+        }
+        for sign in ["!", "-"] {
+            let _ = Selector::compile(&chain("", sign));
+            let _ = Selector::compile(&format!("{}true", sign.repeat(10_000)));
+        }
+        // As deep as may be compiled, each must also be evaluated.
+        for (open, inner, close) in [
+            ("(", "true", ")"),
+            ("!(", "true", ")"),
+            ("[1].all(x,", "true", ")"),
+            ("[1].exists_one(x,", "true", ")"),
+            ("[1].map(x,", "1", ")"),
+            ("[1].filter(x, x > 0 && ", "1", ".size() > 0)"),
+            ("cel.bind(x, 1, ", "true", ")"),
+            ("size([", "1", "])"),
+        ] {
+            let deepest = (1..12).rev().find_map(|times| {
+                let expression = format!("{}{inner}{}", open.repeat(times), close.repeat(times));
+                Selector::compile_derived(&format!("dyn({expression})")).ok()
+            });
+            let _ = deepest.map(|selector| selector.derive(SelectorInput { driver: DRIVER, device: &device }));
+        }
+        for (first, link) in [("1", "+1"), ("'a'", ".trim()"), ("dyn([1])", "[0]"), ("dyn({})", ".?a"), ("1", "-1")] {
+            let deepest = (1..60).rev().find_map(|times| {
+                Selector::compile_derived(&format!("dyn({first}{})", link.repeat(times))).ok()
+            });
+            let _ = deepest.unwrap().derive(SelectorInput { driver: DRIVER, device: &device });
+        }
+    };
+    thread::Builder::new().stack_size(2 << 20).spawn(run).unwrap().join().unwrap();
+}
+
+#[test]
+fn the_same_answer_every_time() {
+    let device = gpu();
+    let selector = Selector::compile_derived("{'c': 1, 'a': 2, 'b': 3, 'd': 4}.map(k, k + k).join()").unwrap();
+    for _ in 0..20 {
+        let derived = selector.derive(SelectorInput { driver: DRIVER, device: &device });
+        assert_eq!(derived, Ok(text("aabbccdd")));
+    }
+}
+
+/// Expressions that are nearly right.
+fn expression() -> impl Strategy<Value = String> {
+    let leaf = prop::sample::select(vec![
+        "true", "0", "-1", "9223372036854775807", "1.5", "1u", "''", "'ä,b'", "b'a'", "null", "x", "y", "int", "[]", "{}",
+        "[1, 2]", "{'a': 1}", "device", "device.driver", "device.attributes", "device.attributes['gpu.example']",
+        "device.attributes['gpu.example'].ids", "device.attributes['gpu.example'].?model",
+        "device.capacity['gpu.example'].memory", "quantity('1Ki')", "semver('1.2.3')", "optional.none()",
+    ]);
+    let leaf = leaf.prop_map(str::to_owned);
+    leaf.prop_recursive(4, 24, 3, |inner| {
+        let binary = prop::sample::select(vec!["&&", "||", "==", "!=", "<", ">=", "+", "-", "*", "/", "%", "in"]);
+        let unary = prop::sample::select(vec!["!", "-", "has", "size", "dyn", "string", "int", "type", "optional.of", "lists.range", "quantity"]);
+        let methods = vec![
+            "includes", "contains", "matches", "find", "findAll", "split", "join", "replace", "substring", "charAt", "indexOf",
+            "lastIndexOf", "trim", "reverse", "sum", "min", "max", "isSorted", "slice", "flatten", "distinct", "sort",
+            "compareTo", "isGreaterThan", "add", "sub", "sign", "asInteger", "asApproximateFloat", "major", "orValue", "or",
+            "value", "hasValue", "size", "a", "startsWith", "lowerAscii",
+        ];
+        let macros = prop::sample::select(vec!["all", "exists", "exists_one", "map", "filter", "sortBy", "optMap"]);
+        prop_oneof![
+            (inner.clone(), binary, inner.clone()).prop_map(|(a, op, b)| format!("({a} {op} {b})")),
+            (unary, inner.clone()).prop_map(|(op, a)| format!("{op}({a})")),
+            (inner.clone(), prop::sample::select(methods), prop::collection::vec(inner.clone(), 0..3))
+                .prop_map(|(a, method, b)| format!("{a}.{method}({})", b.join(", "))),
+            (inner.clone(), macros, inner.clone()).prop_map(|(a, name, b)| format!("{a}.{name}(x, {b})")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("cel.bind(y, {a}, {b})")),
+            (inner.clone(), inner.clone(), inner.clone()).prop_map(|(a, b, c)| format!("({a} ? {b} : {c})")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a}[{b}]")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a}[?{b}]")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("[{a}, {b}]")),
+            (inner.clone(), inner).prop_map(|(a, b)| format!("{{{a}: {b}}}")),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn generated_expressions_never_panic_and_answer_the_same_twice(expression in expression()) {
+        // In scope of both variables, or of none.
+        for expression in [format!("cel.bind(x, 'a', cel.bind(y, [1], dyn({expression})))"), expression] {
+            let device = gpu();
+            let input = SelectorInput { driver: DRIVER, device: &device };
+            if let Ok(selector) = Selector::compile(&expression) {
+                prop_assert_eq!(selector.matches(input), selector.matches(input));
+            }
+            if let Ok(selector) = Selector::compile_derived(&expression) {
+                prop_assert_eq!(selector.derive(input), selector.derive(input));
+            }
+        }
+    }
+
+    #[test]
+    fn arbitrary_text_never_panics(text in "\\PC{0,60}", tokens in prop::collection::vec(
+        prop::sample::select(vec!["(", ")", "[", "]", "{", "}", ".", "?", ":", "'", "\"", "'''", "\\", "r'", "//", "\n", "a",
+            "device", "in", "&&", "||", "+", "-", "!", "1", ",", "all", "cel.bind", "@fuel", "`"]), 0..40)) {
+        let device = gpu();
+        let input = SelectorInput { driver: DRIVER, device: &device };
+        for text in [text, tokens.concat(), tokens.join(" ")] {
+            if let Ok(selector) = Selector::compile(&text) {
+                let _ = selector.matches(input);
+            }
+        }
+    }
+}
