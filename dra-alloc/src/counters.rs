@@ -8,7 +8,7 @@
 //!
 //! Source: the allocator of kube-scheduler 1.37.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dra_attrs::quantity::{Quantity, QuantityError};
 use k8s_openapi::api::resource::v1::{Counter, Device, DeviceCounterConsumption, ResourceSlice};
@@ -17,12 +17,14 @@ use crate::inventory::pool::{Pool, devices_of};
 use crate::state::PoolUse;
 
 /// The counters of a pool with what is left of them before an allocation starts.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct CounterSets<'i> {
     sets: BTreeMap<&'i str, usize>,
     counters: BTreeMap<(&'i str, &'i str), usize>,
     left: Vec<i128>,
     groups: Vec<Groups<'i>>,
+    /// The sets that a device with groups consumes already.
+    grouped: BTreeSet<usize>,
 }
 
 /// The groups of the devices that consume a counter set.
@@ -30,9 +32,7 @@ pub(crate) struct CounterSets<'i> {
 pub(crate) enum Groups<'i> {
     /// No device.
     Unused,
-    /// Devices without groups.
-    Without,
-    /// The groups that all have in common.
+    /// The groups that all have in common. Devices without groups go with a set that has nothing in common.
     Common(Vec<&'i str>),
 }
 
@@ -56,7 +56,7 @@ impl<'i> Groups<'i> {
     fn admits(&self, groups: &[String]) -> bool {
         match self {
             Self::Unused => true,
-            Self::Without => groups.is_empty(),
+            Self::Common(common) if groups.is_empty() => common.is_empty(),
             Self::Common(common) => common.iter().any(|group| groups.iter().any(|other| other == group)),
         }
     }
@@ -64,9 +64,7 @@ impl<'i> Groups<'i> {
     fn joined_by(&self, groups: &'i [String]) -> Self {
         let is_joining = |group: &&str| groups.iter().any(|other| other == group);
         match self {
-            Self::Unused | Self::Without if groups.is_empty() => Self::Without,
             Self::Unused => Self::Common(groups.iter().map(String::as_str).collect()),
-            Self::Without => Self::Common(Vec::new()),
             Self::Common(common) => Self::Common(common.iter().copied().filter(is_joining).collect()),
         }
     }
@@ -75,7 +73,7 @@ impl<'i> Groups<'i> {
 impl<'i> CounterSets<'i> {
     /// Reads the counters of a pool, and takes off what devices in use consume.
     pub(crate) fn new(pool: &Pool<'i>, in_use: Option<&PoolUse>) -> Result<Self, InvalidCounter<'i>> {
-        let mut sets = Self { sets: BTreeMap::new(), counters: BTreeMap::new(), left: Vec::new(), groups: Vec::new() };
+        let mut sets = Self::default();
         for slice in &pool.counters {
             for (index, set) in slice.spec.shared_counters.iter().flatten().enumerate() {
                 sets.sets.insert(&set.name, sets.groups.len());
@@ -106,6 +104,9 @@ impl<'i> CounterSets<'i> {
             }
             if let Some(groups) = self.groups.get_mut(consumption.set) {
                 *groups = groups.joined_by(consumption.groups);
+            }
+            if !consumption.groups.is_empty() {
+                self.grouped.insert(consumption.set);
             }
         }
         Ok(())
@@ -146,9 +147,7 @@ impl<'i> CounterSets<'i> {
     /// Whether a device may not be used while groups are not understood: it has groups, or a device in use on one of its
     /// counter sets has.
     pub(crate) fn needs_groups(&self, consumption: &[Consumption<'_>]) -> bool {
-        consumption.iter().any(|consumed| {
-            !consumed.groups.is_empty() || matches!(self.groups.get(consumed.set), Some(Groups::Common(_)))
-        })
+        consumption.iter().any(|consumed| !consumed.groups.is_empty() || self.grouped.contains(&consumed.set))
     }
 }
 

@@ -263,7 +263,7 @@ impl<'s> Table<'s> {
 
     fn derive(&self, name: &str, expression: &Expression<'_>, device: usize) -> Result<DeviceAttribute, AllocateError> {
         let (attribute, candidate) = (|| name.to_owned(), self.candidate(device));
-        let compile = || self.allocator.selectors.compile(expression.text.unwrap_or_default());
+        let compile = || self.allocator.selectors.compile_derived(expression.text.unwrap_or_default());
         let compiled = expression.compiled.get_or_init(compile).as_ref();
         let compiled =
             compiled.map_err(|error| AllocateError::DerivedCompile { attribute: attribute(), error: error.clone() })?;

@@ -131,7 +131,9 @@ impl Selector {
     /// ```
     pub fn compile_derived(expression: &str) -> Result<Self, CompileError> {
         let (selector, result) = Self::compile_any(expression)?;
-        let scalar = |plain| matches!(plain, Plain::Unknown | Plain::Dyn | Plain::Bool | Plain::Int | Plain::String | Plain::Semver);
+        let scalar = |plain| {
+            matches!(plain, Plain::Unknown | Plain::Dyn | Plain::Bool | Plain::Int | Plain::String | Plain::Semver)
+        };
         match result {
             Ty::One(plain) | Ty::ListOf(plain) if scalar(plain) => Ok(selector),
             _ => Err(CompileError::NotAttribute { actual: result.to_string() }),

@@ -197,7 +197,10 @@ fn a_selector_for_node_4_that_reads_both_forms() {
 #[test]
 fn errors_when_evaluated() {
     let rows = [
-        ("device.attributes['gpu.example'].nope == 1", "no such key: nope; where a device may lack it, read it as `.?nope`"),
+        (
+            "device.attributes['gpu.example'].nope == 1",
+            "no such key: nope; where a device may lack it, read it as `.?nope`",
+        ),
         ("device.attributes['nope'].nope", "no such key: nope"),
         ("device.capacity['gpu.example']['nope'].sign() == 0", "no such key: nope"),
         ("device.attributes['gpu.example'].ids", "CEL result of type list could not be converted to bool"),
@@ -206,7 +209,10 @@ fn errors_when_evaluated() {
         ("device.attributes['gpu.example'].version.exists(x, true)", "got 'cel.Semver', expected iterable type"),
         ("device.attributes['gpu.example'].index + 'a' == 'a'", "no such overload"),
         ("device.attributes['gpu.example'].index < 'a'", "no such overload"),
-        ("device.attributes['gpu.example'].index.isGreaterThan(quantity('1'))", "no such overload: isGreaterThan(int, kubernetes.Quantity)"),
+        (
+            "device.attributes['gpu.example'].index.isGreaterThan(quantity('1'))",
+            "no such overload: isGreaterThan(int, kubernetes.Quantity)",
+        ),
         ("1 / 0 == 1", "division by zero"),
         ("1 % 0 == 1", "modulus by zero"),
         ("9223372036854775807 + 1 > 0", "integer overflow"),
@@ -253,7 +259,10 @@ fn refused_when_compiled() {
         ("device.nope", "undefined field 'nope'"),
         ("has(device.nope)", "undefined field 'nope'"),
         ("device.?nope.hasValue()", "undefined field 'nope'"),
-        ("device['driver'] == 'x'", "found no matching overload for '_[_]' applied to '(kubernetes.DRADevice, string)'"),
+        (
+            "device['driver'] == 'x'",
+            "found no matching overload for '_[_]' applied to '(kubernetes.DRADevice, string)'",
+        ),
         ("device.attributes[1].x", "found no matching overload for '_[_]'"),
         ("1", "must evaluate to bool or the unknown type, not int"),
         ("device.driver", "not string"),
@@ -288,7 +297,10 @@ fn every_attribute_must_be_valid_also_where_it_is_not_read() {
     let rows = [
         (device([("a", unset.clone()), ("b", int(1))]), "attribute a: unsupported attribute value"),
         (device([("b", unset), ("a", version("1.2"))]), "attribute a: parse semantic version: "),
-        (device([("a", DeviceAttribute { versions: Some(vec!["x".into()]), ..Default::default() })]), "attribute a: parse"),
+        (
+            device([("a", DeviceAttribute { versions: Some(vec!["x".into()]), ..Default::default() })]),
+            "attribute a: parse",
+        ),
     ];
     for (device, message) in rows {
         let error = evaluate("true", &device).unwrap_err();
@@ -356,7 +368,8 @@ fn derived_attributes() {
     for (expression, attribute) in rows {
         assert_eq!(derive(expression), Ok(attribute), "{expression}");
     }
-    let words = "must evaluate to a primitive scalar (string, integer, boolean, semver) or a list of these scalars, not";
+    let words =
+        "must evaluate to a primitive scalar (string, integer, boolean, semver) or a list of these scalars, not";
     let refused = [
         ("1.5", "double"),
         ("1u", "uint"),
@@ -444,7 +457,8 @@ fn endless() -> Vec<String> {
 fn exhaustion_is_an_error_whatever_the_result_and_comes_soon() {
     let gpu = gpu();
     for expression in endless() {
-        for expression in [expression.clone(), format!("({expression}) || true"), format!("!(({expression}) && false)")] {
+        for expression in [expression.clone(), format!("({expression}) || true"), format!("!(({expression}) && false)")]
+        {
             let selector = Selector::compile(&expression).unwrap_or_else(|error| panic!("{error}: {expression}"));
             let start = Instant::now();
             let result = selector.matches(SelectorInput { driver: DRIVER, device: &gpu });
@@ -490,7 +504,8 @@ fn long_and_deep_expressions_do_not_exhaust_the_stack() {
         chain("", "\u{1F600}"),
         chain("", ")("),
     ];
-    let fine = [chain("true", "||true"), chain("true", "&&true"), vec!["device.driver == 'gpu.example'"; 300].join("||")];
+    let fine =
+        [chain("true", "||true"), chain("true", "&&true"), vec!["device.driver == 'gpu.example'"; 300].join("||")];
     let run = move || {
         let device = gpu();
         for expression in refused {
@@ -522,9 +537,9 @@ fn long_and_deep_expressions_do_not_exhaust_the_stack() {
             let _ = deepest.map(|selector| selector.derive(SelectorInput { driver: DRIVER, device: &device }));
         }
         for (first, link) in [("1", "+1"), ("'a'", ".trim()"), ("dyn([1])", "[0]"), ("dyn({})", ".?a"), ("1", "-1")] {
-            let deepest = (1..60).rev().find_map(|times| {
-                Selector::compile_derived(&format!("dyn({first}{})", link.repeat(times))).ok()
-            });
+            let deepest = (1..60)
+                .rev()
+                .find_map(|times| Selector::compile_derived(&format!("dyn({first}{})", link.repeat(times))).ok());
             let _ = deepest.unwrap().derive(SelectorInput { driver: DRIVER, device: &device });
         }
     };
@@ -544,20 +559,89 @@ fn the_same_answer_every_time() {
 /// Expressions that are nearly right.
 fn expression() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec![
-        "true", "0", "-1", "9223372036854775807", "1.5", "1u", "''", "'ä,b'", "b'a'", "null", "x", "y", "int", "[]", "{}",
-        "[1, 2]", "{'a': 1}", "device", "device.driver", "device.attributes", "device.attributes['gpu.example']",
-        "device.attributes['gpu.example'].ids", "device.attributes['gpu.example'].?model",
-        "device.capacity['gpu.example'].memory", "quantity('1Ki')", "semver('1.2.3')", "optional.none()",
+        "true",
+        "0",
+        "-1",
+        "9223372036854775807",
+        "1.5",
+        "1u",
+        "''",
+        "'ä,b'",
+        "b'a'",
+        "null",
+        "x",
+        "y",
+        "int",
+        "[]",
+        "{}",
+        "[1, 2]",
+        "{'a': 1}",
+        "device",
+        "device.driver",
+        "device.attributes",
+        "device.attributes['gpu.example']",
+        "device.attributes['gpu.example'].ids",
+        "device.attributes['gpu.example'].?model",
+        "device.capacity['gpu.example'].memory",
+        "quantity('1Ki')",
+        "semver('1.2.3')",
+        "optional.none()",
     ]);
     let leaf = leaf.prop_map(str::to_owned);
     leaf.prop_recursive(4, 24, 3, |inner| {
         let binary = prop::sample::select(vec!["&&", "||", "==", "!=", "<", ">=", "+", "-", "*", "/", "%", "in"]);
-        let unary = prop::sample::select(vec!["!", "-", "has", "size", "dyn", "string", "int", "type", "optional.of", "lists.range", "quantity"]);
+        let unary = prop::sample::select(vec![
+            "!",
+            "-",
+            "has",
+            "size",
+            "dyn",
+            "string",
+            "int",
+            "type",
+            "optional.of",
+            "lists.range",
+            "quantity",
+        ]);
         let methods = vec![
-            "includes", "contains", "matches", "find", "findAll", "split", "join", "replace", "substring", "charAt", "indexOf",
-            "lastIndexOf", "trim", "reverse", "sum", "min", "max", "isSorted", "slice", "flatten", "distinct", "sort",
-            "compareTo", "isGreaterThan", "add", "sub", "sign", "asInteger", "asApproximateFloat", "major", "orValue", "or",
-            "value", "hasValue", "size", "a", "startsWith", "lowerAscii",
+            "includes",
+            "contains",
+            "matches",
+            "find",
+            "findAll",
+            "split",
+            "join",
+            "replace",
+            "substring",
+            "charAt",
+            "indexOf",
+            "lastIndexOf",
+            "trim",
+            "reverse",
+            "sum",
+            "min",
+            "max",
+            "isSorted",
+            "slice",
+            "flatten",
+            "distinct",
+            "sort",
+            "compareTo",
+            "isGreaterThan",
+            "add",
+            "sub",
+            "sign",
+            "asInteger",
+            "asApproximateFloat",
+            "major",
+            "orValue",
+            "or",
+            "value",
+            "hasValue",
+            "size",
+            "a",
+            "startsWith",
+            "lowerAscii",
         ];
         let macros = prop::sample::select(vec!["all", "exists", "exists_one", "map", "filter", "sortBy", "optMap"]);
         prop_oneof![
