@@ -30,6 +30,7 @@ pub mod selector;
 pub mod skip;
 pub mod state;
 pub mod taint;
+pub mod usage;
 
 mod counters;
 mod profile;

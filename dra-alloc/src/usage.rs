@@ -1,0 +1,102 @@
+//! Whether an attribute is in use, and whether it does what it is for (KEP-6072, Monitoring).
+
+use dra_attrs::matching::{ListTypes, MatchState, ValueSet};
+use dra_attrs::name::lookup;
+use dra_attrs::value::Scalar;
+use k8s_openapi::api::resource::v1::{
+    Device, DeviceConstraint, DeviceRequestAllocationResult, ResourceClaim, ResourceSlice,
+};
+
+use crate::inventory::pool::devices_of;
+
+/// How much an attribute is used in a cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AttributeUsage {
+    /// Devices that have the attribute.
+    pub devices: usize,
+    /// Claims with a `matchAttribute` constraint on it.
+    pub claims: usize,
+}
+
+impl AttributeUsage {
+    /// Whether both sides are there: devices that have the attribute, and claims that match on it.
+    #[must_use]
+    pub const fn is_in_use(self) -> bool {
+        self.devices > 0 && self.claims > 0
+    }
+}
+
+/// Counts the devices that have an attribute, and the claims that match on it.
+///
+/// ```
+/// use dra_alloc::usage::attribute_usage;
+/// use dra_attrs::standard::NUMA_NODE;
+/// use k8s_openapi::api::resource::v1::ResourceSlice;
+/// use serde_json::{from_value, json};
+///
+/// let slice: ResourceSlice = from_value(json!({"spec": {"driver": "nic.example.com", "devices": [
+///     {"name": "nic-0", "attributes": {NUMA_NODE: {"int": 1}}}, {"name": "nic-1"},
+/// ]}}))?;
+/// let usage = attribute_usage([&slice], [], NUMA_NODE);
+/// assert_eq!((usage.devices, usage.claims, usage.is_in_use()), (1, 0, false));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+pub fn attribute_usage<'a>(
+    slices: impl IntoIterator<Item = &'a ResourceSlice>,
+    claims: impl IntoIterator<Item = &'a ResourceClaim>,
+    attribute: &str,
+) -> AttributeUsage {
+    let has = |slice: &ResourceSlice, device: &Device| {
+        device.attributes.as_ref().is_some_and(|all| lookup(all, attribute, &slice.spec.driver).is_some())
+    };
+    let devices = slices.into_iter().map(|slice| devices_of(slice).iter().filter(|device| has(slice, device)).count());
+    let matches = |claim: &&ResourceClaim| constraints(claim).any(|name| name == attribute);
+    AttributeUsage { devices: devices.sum(), claims: claims.into_iter().filter(matches).count() }
+}
+
+/// The values of an attribute that all devices of an allocated claim have in common: for `numaNode`, the nodes that
+/// they share. Empty when there are none, when a device is unknown, or when nothing is allocated.
+///
+/// Devices are looked up in the slices given, the last one of a name if there are several.
+///
+/// ```
+/// use dra_alloc::usage::common_values;
+/// use k8s_openapi::api::resource::v1::ResourceClaim;
+/// assert!(common_values(&ResourceClaim::default(), &[], "resource.kubernetes.io/numaNode").is_empty());
+/// ```
+#[must_use]
+pub fn common_values<'a>(claim: &ResourceClaim, slices: &'a [ResourceSlice], attribute: &str) -> Vec<Scalar<'a>> {
+    let mut common = MatchState::new();
+    for allocated in allocated(claim) {
+        let attribute = find(slices, allocated)
+            .and_then(|(slice, device)| lookup(device.attributes.as_ref()?, attribute, &slice.spec.driver));
+        if common.push(&ValueSet::of(attribute, ListTypes::Enabled)).is_err() {
+            return Vec::new();
+        }
+    }
+    common.common().to_vec()
+}
+
+fn constraints(claim: &ResourceClaim) -> impl Iterator<Item = &str> {
+    let devices = claim.spec.iter().filter_map(|spec| spec.devices.as_ref());
+    let constraints = devices.flat_map(|devices| devices.constraints.iter().flatten());
+    constraints.filter_map(|constraint: &DeviceConstraint| constraint.match_attribute.as_deref())
+}
+
+fn allocated(claim: &ResourceClaim) -> impl Iterator<Item = &DeviceRequestAllocationResult> {
+    let allocation = claim.status.iter().filter_map(|status| status.allocation.as_ref()?.devices.as_ref());
+    allocation.flat_map(|devices| devices.results.iter().flatten())
+}
+
+fn find<'a>(
+    slices: &'a [ResourceSlice],
+    allocated: &DeviceRequestAllocationResult,
+) -> Option<(&'a ResourceSlice, &'a Device)> {
+    let pool = slices
+        .iter()
+        .rev()
+        .filter(|slice| slice.spec.driver == allocated.driver && slice.spec.pool.name == allocated.pool);
+    let mut devices = pool.flat_map(|slice| devices_of(slice).iter().map(move |device| (slice, device)));
+    devices.find(|(_, device)| device.name == allocated.device)
+}

@@ -1,0 +1,147 @@
+//! Small clusters for tests, written as JSON.
+
+use std::sync::Arc;
+
+use dra_alloc::allocator::Allocator;
+use dra_alloc::budget::Budget;
+use dra_alloc::error::AllocateError;
+use dra_alloc::features::Features;
+use dra_alloc::inventory::Inventory;
+use dra_alloc::outcome::{Outcome, Verdict};
+use dra_alloc::result::numbered;
+use dra_alloc::selector::SelectorCache;
+use dra_alloc::skip::wire;
+use dra_alloc::state::AllocatedState;
+use dra_attrs::profile::Profile;
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
+use serde_json::{Value, from_value, json};
+
+/// What is needed to allocate, with everything on that 1.37 knows.
+#[derive(Clone)]
+pub(crate) struct Cluster {
+    pub(crate) slices: Vec<Arc<ResourceSlice>>,
+    pub(crate) rules: Vec<Arc<DeviceTaintRule>>,
+    pub(crate) classes: Vec<DeviceClass>,
+    pub(crate) state: AllocatedState,
+    pub(crate) features: Features,
+    pub(crate) profile: Profile,
+}
+
+impl Cluster {
+    /// A cluster with a class for each driver, of the driver's name up to the first dot.
+    pub(crate) fn new(slices: impl IntoIterator<Item = Value>) -> Self {
+        let slices: Vec<Arc<ResourceSlice>> =
+            slices.into_iter().map(|slice| Arc::new(wire::read(slice).unwrap())).collect();
+        let mut drivers: Vec<&str> = slices.iter().map(|slice| slice.spec.driver.as_str()).collect();
+        drivers.sort_unstable();
+        drivers.dedup();
+        let classes = drivers.iter().map(|driver| class(driver)).collect();
+        let (state, features) = (AllocatedState::default(), Features::all());
+        Self { slices, rules: Vec::new(), classes, state, features, profile: Profile::V1_37 }
+    }
+
+    pub(crate) fn inventory(&self) -> Inventory {
+        Inventory::new(self.slices.iter().cloned(), self.rules.iter().cloned())
+    }
+
+    pub(crate) fn try_allocate(&self, node: &Node, claims: &[ResourceClaim]) -> Result<Verdict, AllocateError> {
+        let (inventory, selectors) = (self.inventory(), SelectorCache::default());
+        Allocator::new(&inventory, &self.classes, &self.state, &selectors, &numbered)
+            .with_features(self.features)
+            .with_profile(self.profile)
+            .allocate(node, claims, Budget::default())
+    }
+
+    pub(crate) fn allocate(&self, node_name: &str, claims: &[ResourceClaim]) -> Outcome {
+        self.try_allocate(&node(node_name), claims).unwrap().outcome
+    }
+
+    /// The devices of an allocation, as `request device`.
+    pub(crate) fn devices(&self, node_name: &str, claims: &[ResourceClaim]) -> Option<Vec<String>> {
+        match self.allocate(node_name, claims) {
+            Outcome::Allocated(results) => Some(devices(&results)),
+            _ => None,
+        }
+    }
+
+    /// Allocates one claim after the other; those without a solution stay out.
+    pub(crate) fn allocate_in_turn(&mut self, node_name: &str, claims: &[ResourceClaim]) -> Vec<Option<Vec<String>>> {
+        let mut answers = Vec::new();
+        for claim in claims {
+            let outcome = self.allocate(node_name, std::slice::from_ref(claim));
+            if let Outcome::Allocated(results) = &outcome {
+                self.state.assume(results).unwrap();
+            }
+            answers.push(match outcome {
+                Outcome::Allocated(results) => Some(devices(&results)),
+                _ => None,
+            });
+        }
+        answers
+    }
+}
+
+pub(crate) fn devices(results: &[AllocationResult]) -> Vec<String> {
+    let all = results.iter().flat_map(|result| result.devices.as_ref().unwrap().results.iter().flatten());
+    all.map(|device| format!("{} {}", device.request, device.device)).collect()
+}
+
+pub(crate) fn class(driver: &str) -> DeviceClass {
+    let name = driver.split('.').next().unwrap();
+    let selectors = json!([{"cel": {"expression": format!("device.driver == '{driver}'")}}]);
+    from_value(json!({"metadata": {"name": name}, "spec": {"selectors": selectors}})).unwrap()
+}
+
+pub(crate) fn node(name: &str) -> Node {
+    let features = json!({"declaredFeatures": ["DRAOptionalNodeOperations"]});
+    from_value(json!({"metadata": {"name": name, "labels": {"name": name}}, "status": features})).unwrap()
+}
+
+/// A pool of one slice on the node of the pool's name.
+pub(crate) fn pool(driver: &str, node: &str, devices: Value) -> Value {
+    json!({
+        "metadata": {"name": format!("{node}-{driver}")},
+        "spec": {
+            "driver": driver, "nodeName": node, "devices": devices,
+            "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
+        },
+    })
+}
+
+/// The object with another value at `spec`'s field.
+pub(crate) fn with(mut object: Value, field: &str, value: Value) -> Value {
+    object["spec"][field] = value;
+    object
+}
+
+/// A device with one attribute.
+pub(crate) fn device(name: &str, attribute: &str, value: Value) -> Value {
+    json!({"name": name, "attributes": {attribute: value}})
+}
+
+/// A request for one device of a class, with further fields.
+pub(crate) fn request(name: &str, class: &str, fields: Value) -> Value {
+    let mut exactly = json!({"deviceClassName": class});
+    exactly.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    json!({"name": name, "exactly": exactly})
+}
+
+pub(crate) fn claim(name: &str, requests: Value, constraints: Value) -> ResourceClaim {
+    let devices = json!({"requests": requests, "constraints": constraints});
+    from_value(json!({"metadata": {"name": name, "namespace": "default"}, "spec": {"devices": devices}})).unwrap()
+}
+
+pub(crate) const NUMA: &str = "resource.kubernetes.io/numaNode";
+pub(crate) const ROOT: &str = "resource.kubernetes.io/pcieRoot";
+
+/// A device with a scalar or list of NUMA nodes.
+pub(crate) fn on_numa(name: &str, nodes: &[i64]) -> Value {
+    device(name, NUMA, if let [node] = nodes { json!({"int": node}) } else { json!({"ints": nodes}) })
+}
+
+/// A claim for one device of each class, which must have an attribute in common.
+pub(crate) fn together(name: &str, classes: &[&str], attribute: &str) -> ResourceClaim {
+    let requests: Vec<Value> = classes.iter().map(|class| request(class, class, json!({}))).collect();
+    claim(name, json!(requests), json!([{"matchAttribute": attribute}]))
+}

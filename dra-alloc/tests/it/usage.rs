@@ -1,0 +1,54 @@
+//! Whether an attribute is in use, and works.
+
+use dra_alloc::outcome::Outcome;
+use dra_alloc::usage::{attribute_usage, common_values};
+use dra_attrs::value::Scalar;
+use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
+use serde_json::json;
+
+use crate::cluster::{Cluster, NUMA, ROOT, on_numa, pool, together};
+
+fn cluster() -> Cluster {
+    Cluster::new([
+        pool("cpu.example.com", "node-1", json!([on_numa("cpu-0", &[0]), on_numa("cpu-4", &[4])])),
+        pool("nic.example.com", "node-1", json!([on_numa("nic", &[4, 5]), {"name": "plain"}])),
+    ])
+}
+
+#[test]
+fn in_use_needs_devices_and_claims() {
+    // req: 6072-OBS-1
+    let cluster = cluster();
+    let slices = || cluster.slices.iter().map(|slice| &**slice);
+    let claims = [together("pair", &["cpu", "nic"], NUMA), together("other", &["cpu", "nic"], ROOT)];
+    let usage = attribute_usage(slices(), &claims, NUMA);
+    assert_eq!((usage.devices, usage.claims), (3, 1));
+    assert!(usage.is_in_use());
+    assert!(!attribute_usage(slices(), &claims[1..], NUMA).is_in_use());
+    assert!(!attribute_usage([], &claims, NUMA).is_in_use());
+    assert!(!attribute_usage(slices(), &claims, ROOT).is_in_use());
+}
+
+#[test]
+fn it_works_when_the_devices_of_a_claim_share_a_node() {
+    // req: 6072-OBS-1
+    let cluster = cluster();
+    let slices: Vec<ResourceSlice> = cluster.slices.iter().map(|slice| (**slice).clone()).collect();
+    let mut pair = together("pair", &["cpu", "nic"], NUMA);
+    assert_eq!(common_values(&pair, &slices, NUMA), []);
+    let allocated = |claim: &ResourceClaim| {
+        let Outcome::Allocated(mut results) = cluster.allocate("node-1", std::slice::from_ref(claim)) else {
+            panic!("not allocated");
+        };
+        Some(k8s_openapi::api::resource::v1::ResourceClaimStatus { allocation: results.pop(), ..Default::default() })
+    };
+    pair.status = allocated(&pair);
+    assert_eq!(common_values(&pair, &slices, NUMA), [Scalar::Int(4)]);
+
+    // Without the constraint the first devices are taken, which have no node in common.
+    let mut free = pair.clone();
+    free.spec.as_mut().unwrap().devices.as_mut().unwrap().constraints = None;
+    free.status = allocated(&free);
+    assert_eq!(common_values(&free, &slices, NUMA), []);
+    assert_eq!(common_values(&pair, &[], NUMA), [], "unknown devices have nothing in common");
+}
