@@ -3,7 +3,9 @@
 //! Kubernetes has a type checker. Here types are inferred as far as it is simple; what is not inferred is left to the
 //! evaluation.
 
-use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, ListExpr, LiteralValue, MapExpr, SelectExpr, operators};
+use cel::common::ast::{
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, ListExpr, LiteralValue, MapExpr, SelectExpr, operators,
+};
 
 use super::environment::DEVICE_VARIABLE;
 use super::error::CompileError;
@@ -262,7 +264,11 @@ fn operator_result(call: &CallExpr, types: &[Ty]) -> Result<Ty, CompileError> {
         }
         (operators::LOGICAL_AND | operators::LOGICAL_OR, [_, _])
         | (operators::LOGICAL_NOT | operators::NOT_STRICTLY_FALSE, [_]) => {
-            if all(|plain| plain == Plain::Bool) { Ok(Ty::BOOL) } else { Err(refused()) }
+            if all(|plain| plain == Plain::Bool) {
+                Ok(Ty::BOOL)
+            } else {
+                Err(refused())
+            }
         }
         (operators::EQUALS | operators::NOT_EQUALS, [left, right]) => {
             let numbers = is_number(left.plain()) && is_number(right.plain());
@@ -288,7 +294,11 @@ fn operator_result(call: &CallExpr, types: &[Ty]) -> Result<Ty, CompileError> {
             Ok(if left.is_open() { *right } else { *left })
         }
         (operators::NEGATE, [operand]) => {
-            if all(|plain| matches!(plain, Plain::Int | Plain::Double)) { Ok(*operand) } else { Err(refused()) }
+            if all(|plain| matches!(plain, Plain::Int | Plain::Double)) {
+                Ok(*operand)
+            } else {
+                Err(refused())
+            }
         }
         (operators::INDEX | operators::OPT_INDEX, [container, index]) => {
             let element = match container {

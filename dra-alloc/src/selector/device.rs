@@ -55,7 +55,8 @@ impl<'a> DeviceValue<'a> {
     fn names(self, part: Part) -> impl Iterator<Item = (&'a str, &'a str)> {
         let device = self.input.device;
         let attributes = matches!(part, Part::Attributes).then(|| self.attributes().map(|(name, _)| name));
-        let capacity = matches!(part, Part::Capacity).then(|| device.capacity.iter().flatten().map(|(name, _)| name.as_str()));
+        let capacity =
+            matches!(part, Part::Capacity).then(|| device.capacity.iter().flatten().map(|(name, _)| name.as_str()));
         let names = attributes.into_iter().flatten().chain(capacity.into_iter().flatten());
         names.map(move |name| name.split_once('/').unwrap_or((self.input.driver, name)))
     }
@@ -308,5 +309,8 @@ impl<'b, 'v, 'a: 'v> ValueIterator<'b, 'v> for Names<'b, 'a> {
 
 fn name_of<'k>(key: &'k (dyn Val + '_)) -> Result<&'k str, ExecutionError> {
     let name = key.downcast_ref::<CelString<'_>>().map(CelString::inner);
-    name.ok_or_else(|| ExecutionError::UnexpectedType { got: key.get_type().name().to_owned(), want: "string".to_owned() })
+    name.ok_or_else(|| ExecutionError::UnexpectedType {
+        got: key.get_type().name().to_owned(),
+        want: "string".to_owned(),
+    })
 }

@@ -166,7 +166,9 @@ impl EvaluationError {
             }
             ExecutionError::UnexpectedType { got, want } => format!("no such overload: got '{got}', expected {want}"),
             ExecutionError::UnsupportedBinaryOperator(operator, ..) => format!("no such overload: {operator}"),
-            ExecutionError::ValuesNotComparable(..) => "no such overload: values of these types have no order".to_owned(),
+            ExecutionError::ValuesNotComparable(..) => {
+                "no such overload: values of these types have no order".to_owned()
+            }
             ExecutionError::UnsupportedKeyType(_) => "unsupported key type".to_owned(),
             ExecutionError::UnsupportedIndex(..) => "no such overload: unsupported index".to_owned(),
             ExecutionError::IndexOutOfBounds(_) => "index out of bounds".to_owned(),

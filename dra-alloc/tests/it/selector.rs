@@ -106,7 +106,8 @@ fn true_for_the_gpu() {
         "[3, 1, 2].min() == 1 && [3, 1, 2].max() == 3 && ['b', 'a'].min() == 'a'",
         "[1, 2, 1].indexOf(1) == 0 && [1, 2, 1].lastIndexOf(1) == 2 && [1].indexOf(5) == -1",
         "[1, 2, 3, 4].slice(1, 3) == [2, 3]",
-        "[[1], [2, [3]]].flatten() == [1, 2, [3]] && [[1], [2, [3]]].flatten(2) == [1, 2, 3]",
+        "[[1], [2]].flatten() == [1, 2] && [[[1]], [[2]]].flatten() == [[1], [2]]",
+        "[[dyn(1)], [dyn(2), dyn([3])]].flatten(2) == [1, 2, 3] && [[1]].flatten(0) == [[1]]",
         "[1, 2, 1].distinct() == [1, 2] && [3, 1, 2].sort() == [1, 2, 3] && [1, 2].reverse() == [2, 1]",
         "['ccc', 'a', 'bb'].sortBy(s, s.size()) == ['a', 'bb', 'ccc']",
         "[[2, 1], [1]].sortBy(l, l.sortBy(x, x)[0] + l.size()) == [[1], [2, 1]]",
@@ -197,7 +198,10 @@ fn a_selector_for_node_4_that_reads_both_forms() {
 #[test]
 fn errors_when_evaluated() {
     let rows = [
-        ("device.attributes['gpu.example'].nope == 1", "no such key: nope; where a device may lack it, read it as `.?nope`"),
+        (
+            "device.attributes['gpu.example'].nope == 1",
+            "no such key: nope; where a device may lack it, read it as `.?nope`",
+        ),
         ("device.attributes['nope'].nope", "no such key: nope"),
         ("device.capacity['gpu.example']['nope'].sign() == 0", "no such key: nope"),
         ("device.attributes['gpu.example'].ids", "CEL result of type list could not be converted to bool"),
@@ -206,7 +210,10 @@ fn errors_when_evaluated() {
         ("device.attributes['gpu.example'].version.exists(x, true)", "got 'cel.Semver', expected iterable type"),
         ("device.attributes['gpu.example'].index + 'a' == 'a'", "no such overload"),
         ("device.attributes['gpu.example'].index < 'a'", "no such overload"),
-        ("device.attributes['gpu.example'].index.isGreaterThan(quantity('1'))", "no such overload: isGreaterThan(int, kubernetes.Quantity)"),
+        (
+            "device.attributes['gpu.example'].index.isGreaterThan(quantity('1'))",
+            "no such overload: isGreaterThan(int, kubernetes.Quantity)",
+        ),
         ("1 / 0 == 1", "division by zero"),
         ("1 % 0 == 1", "modulus by zero"),
         ("9223372036854775807 + 1 > 0", "integer overflow"),
@@ -253,7 +260,10 @@ fn refused_when_compiled() {
         ("device.nope", "undefined field 'nope'"),
         ("has(device.nope)", "undefined field 'nope'"),
         ("device.?nope.hasValue()", "undefined field 'nope'"),
-        ("device['driver'] == 'x'", "found no matching overload for '_[_]' applied to '(kubernetes.DRADevice, string)'"),
+        (
+            "device['driver'] == 'x'",
+            "found no matching overload for '_[_]' applied to '(kubernetes.DRADevice, string)'",
+        ),
         ("device.attributes[1].x", "found no matching overload for '_[_]'"),
         ("1", "must evaluate to bool or the unknown type, not int"),
         ("device.driver", "not string"),
@@ -269,7 +279,7 @@ fn refused_when_compiled() {
         ("'a' + 1 == 'a'", "found no matching overload for '_+_'"),
         ("[1, 'a'].size() == 2", "expected type 'int' but found 'string'"),
         ("[device.attributes['a'].b, 3].size() == 2", "expected type 'dyn' but found 'int'"),
-        ("1.exists(x, true)", "Syntax error"),
+        ("1.exists(x, true)", "expression of type 'int' cannot be range of a comprehension"),
         ("'a'.exists(x, true)", "expression of type 'string' cannot be range of a comprehension"),
     ];
     for (expression, message) in rows {
@@ -288,7 +298,10 @@ fn every_attribute_must_be_valid_also_where_it_is_not_read() {
     let rows = [
         (device([("a", unset.clone()), ("b", int(1))]), "attribute a: unsupported attribute value"),
         (device([("b", unset), ("a", version("1.2"))]), "attribute a: parse semantic version: "),
-        (device([("a", DeviceAttribute { versions: Some(vec!["x".into()]), ..Default::default() })]), "attribute a: parse"),
+        (
+            device([("a", DeviceAttribute { versions: Some(vec!["x".into()]), ..Default::default() })]),
+            "attribute a: parse",
+        ),
     ];
     for (device, message) in rows {
         let error = evaluate("true", &device).unwrap_err();
@@ -356,7 +369,8 @@ fn derived_attributes() {
     for (expression, attribute) in rows {
         assert_eq!(derive(expression), Ok(attribute), "{expression}");
     }
-    let words = "must evaluate to a primitive scalar (string, integer, boolean, semver) or a list of these scalars, not";
+    let words =
+        "must evaluate to a primitive scalar (string, integer, boolean, semver) or a list of these scalars, not";
     let refused = [
         ("1.5", "double"),
         ("1u", "uint"),
@@ -413,8 +427,8 @@ fn endless() -> Vec<String> {
     let range = "lists.range(200)";
     let nested = |body: &str| format!("{range}.all(a, {range}.all(b, {range}.all(c, {range}.all(d, {body}))))");
     let doubling = |step: &str| {
-        let binds: String = (0..8).map(|_| format!("cel.bind(s, {step}, ")).collect();
-        format!("cel.bind(s, 'aaaaaaaaaa', {binds}s.size() > 0{}", ")".repeat(9))
+        let binds: String = (0..6).map(|_| format!("cel.bind(s, {step}, ")).collect();
+        format!("cel.bind(s, 'aaaaaaaaaa', {binds}s.size() > 0{}", ")".repeat(7))
     };
     let long = "x".repeat(5_000);
     vec![
@@ -424,10 +438,12 @@ fn endless() -> Vec<String> {
         format!("{range}.map(a, {range}.map(b, {range}.map(c, {range}))).size() == 0"),
         format!("{range}.filter(a, {range}.filter(b, {range}.filter(c, true).size() > 0).size() > 0).size() == 0"),
         format!("{range}.exists_one(a, {range}.exists_one(b, {range}.exists_one(c, true)))"),
-        nested(&format!("'{long}'.contains('xy')")),
-        nested(&format!("'{long}'.matches('(x+x+)+y')")),
-        nested(&format!("a in [{}]", "1,".repeat(1_000).trim_end_matches(','))),
+        nested(&format!("!'{long}'.contains('xy')")),
+        nested(&format!("!'{long}'.matches('(x+x+)+y')")),
+        nested(&format!("!(a + 2 in [{}])", "1,".repeat(1_000).trim_end_matches(','))),
         nested("{'a': 1, 'b': 2}.size() == 2"),
+        nested(&["1 + 1 == 2"; 700].join("&&")),
+        nested(&["device.driver != 'x'"; 400].join("&&")),
         doubling("s + s + s + s + s + s + s + s + s + s"),
         doubling("s.replace('a', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa')"),
         doubling("[s, s, s, s, s, s, s, s, s, s].join(s)"),
@@ -444,11 +460,15 @@ fn endless() -> Vec<String> {
 fn exhaustion_is_an_error_whatever_the_result_and_comes_soon() {
     let gpu = gpu();
     for expression in endless() {
-        for expression in [expression.clone(), format!("({expression}) || true"), format!("!(({expression}) && false)")] {
+        for expression in [expression.clone(), format!("({expression}) || true"), format!("!(({expression}) && false)")]
+        {
             let selector = Selector::compile(&expression).unwrap_or_else(|error| panic!("{error}: {expression}"));
             let start = Instant::now();
             let result = selector.matches(SelectorInput { driver: DRIVER, device: &gpu });
             assert_eq!(result, Err(EvaluationError::CostExceeded), "{expression}");
+            if std::env::var("SHOW").is_ok() {
+                println!("{:?} {}", start.elapsed(), expression.chars().take(60).collect::<String>());
+            }
             assert!(start.elapsed() < Duration::from_secs(20), "{:?}: {expression}", start.elapsed());
         }
     }
@@ -462,7 +482,7 @@ fn long_and_deep_expressions_do_not_exhaust_the_stack() {
         let times = (room - inner.len()) / (open.len() + close.len());
         format!("{}{inner}{}", open.repeat(times), close.repeat(times))
     };
-    let chain = |first: &str, link: &str| format!("{first}{}", link.repeat((room - first.len()) / link.len()));
+    let chain = move |first: &str, link: &str| format!("{first}{}", link.repeat((room - first.len()) / link.len()));
     let refused = [
         nested("(", "true", ")"),
         nested("!(", "true", ")"),
@@ -490,7 +510,8 @@ fn long_and_deep_expressions_do_not_exhaust_the_stack() {
         chain("", "\u{1F600}"),
         chain("", ")("),
     ];
-    let fine = [chain("true", "||true"), chain("true", "&&true"), vec!["device.driver == 'gpu.example'"; 300].join("||")];
+    let fine =
+        [chain("true", "||true"), chain("true", "&&true"), vec!["device.driver == 'gpu.example'"; 300].join("||")];
     let run = move || {
         let device = gpu();
         for expression in refused {
@@ -522,9 +543,9 @@ fn long_and_deep_expressions_do_not_exhaust_the_stack() {
             let _ = deepest.map(|selector| selector.derive(SelectorInput { driver: DRIVER, device: &device }));
         }
         for (first, link) in [("1", "+1"), ("'a'", ".trim()"), ("dyn([1])", "[0]"), ("dyn({})", ".?a"), ("1", "-1")] {
-            let deepest = (1..60).rev().find_map(|times| {
-                Selector::compile_derived(&format!("dyn({first}{})", link.repeat(times))).ok()
-            });
+            let deepest = (1..60)
+                .rev()
+                .find_map(|times| Selector::compile_derived(&format!("dyn({first}{})", link.repeat(times))).ok());
             let _ = deepest.unwrap().derive(SelectorInput { driver: DRIVER, device: &device });
         }
     };
@@ -544,20 +565,89 @@ fn the_same_answer_every_time() {
 /// Expressions that are nearly right.
 fn expression() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec![
-        "true", "0", "-1", "9223372036854775807", "1.5", "1u", "''", "'ä,b'", "b'a'", "null", "x", "y", "int", "[]", "{}",
-        "[1, 2]", "{'a': 1}", "device", "device.driver", "device.attributes", "device.attributes['gpu.example']",
-        "device.attributes['gpu.example'].ids", "device.attributes['gpu.example'].?model",
-        "device.capacity['gpu.example'].memory", "quantity('1Ki')", "semver('1.2.3')", "optional.none()",
+        "true",
+        "0",
+        "-1",
+        "9223372036854775807",
+        "1.5",
+        "1u",
+        "''",
+        "'ä,b'",
+        "b'a'",
+        "null",
+        "x",
+        "y",
+        "int",
+        "[]",
+        "{}",
+        "[1, 2]",
+        "{'a': 1}",
+        "device",
+        "device.driver",
+        "device.attributes",
+        "device.attributes['gpu.example']",
+        "device.attributes['gpu.example'].ids",
+        "device.attributes['gpu.example'].?model",
+        "device.capacity['gpu.example'].memory",
+        "quantity('1Ki')",
+        "semver('1.2.3')",
+        "optional.none()",
     ]);
     let leaf = leaf.prop_map(str::to_owned);
     leaf.prop_recursive(4, 24, 3, |inner| {
         let binary = prop::sample::select(vec!["&&", "||", "==", "!=", "<", ">=", "+", "-", "*", "/", "%", "in"]);
-        let unary = prop::sample::select(vec!["!", "-", "has", "size", "dyn", "string", "int", "type", "optional.of", "lists.range", "quantity"]);
+        let unary = prop::sample::select(vec![
+            "!",
+            "-",
+            "has",
+            "size",
+            "dyn",
+            "string",
+            "int",
+            "type",
+            "optional.of",
+            "lists.range",
+            "quantity",
+        ]);
         let methods = vec![
-            "includes", "contains", "matches", "find", "findAll", "split", "join", "replace", "substring", "charAt", "indexOf",
-            "lastIndexOf", "trim", "reverse", "sum", "min", "max", "isSorted", "slice", "flatten", "distinct", "sort",
-            "compareTo", "isGreaterThan", "add", "sub", "sign", "asInteger", "asApproximateFloat", "major", "orValue", "or",
-            "value", "hasValue", "size", "a", "startsWith", "lowerAscii",
+            "includes",
+            "contains",
+            "matches",
+            "find",
+            "findAll",
+            "split",
+            "join",
+            "replace",
+            "substring",
+            "charAt",
+            "indexOf",
+            "lastIndexOf",
+            "trim",
+            "reverse",
+            "sum",
+            "min",
+            "max",
+            "isSorted",
+            "slice",
+            "flatten",
+            "distinct",
+            "sort",
+            "compareTo",
+            "isGreaterThan",
+            "add",
+            "sub",
+            "sign",
+            "asInteger",
+            "asApproximateFloat",
+            "major",
+            "orValue",
+            "or",
+            "value",
+            "hasValue",
+            "size",
+            "a",
+            "startsWith",
+            "lowerAscii",
         ];
         let macros = prop::sample::select(vec!["all", "exists", "exists_one", "map", "filter", "sortBy", "optMap"]);
         prop_oneof![

@@ -79,21 +79,11 @@ pub(super) fn all() -> impl Iterator<Item = &'static Function> {
     .flatten()
 }
 
-const fn member(
-    name: &'static str,
-    parameters: &'static [Parameter],
-    result: Ty,
-    operation: Operation,
-) -> Function {
+const fn member(name: &'static str, parameters: &'static [Parameter], result: Ty, operation: Operation) -> Function {
     Function { name, member: true, parameters, result, operation }
 }
 
-const fn global(
-    name: &'static str,
-    parameters: &'static [Parameter],
-    result: Ty,
-    operation: Operation,
-) -> Function {
+const fn global(name: &'static str, parameters: &'static [Parameter], result: Ty, operation: Operation) -> Function {
     Function { name, member: false, parameters, result, operation }
 }
 

@@ -74,7 +74,8 @@ impl Val for PatternValue {
 impl StaticVal for PatternValue {}
 
 fn compile(pattern: &str) -> Result<Regex, String> {
-    let built = RegexBuilder::new(&as_in_go(pattern)).size_limit(LARGEST_PATTERN).dfa_size_limit(LARGEST_PATTERN).build();
+    let built =
+        RegexBuilder::new(&as_in_go(pattern)).size_limit(LARGEST_PATTERN).dfa_size_limit(LARGEST_PATTERN).build();
     built.map_err(|error| error.to_string())
 }
 
@@ -122,7 +123,9 @@ fn as_in_go(pattern: &str) -> String {
                 }
             }
             '[' | '&' | '~' if in_class => translated.extend(['\\', c]),
-            '-' if in_class && translated.len() > class_start && rest.peek() == Some(&'-') => translated.push_str("\\-"),
+            '-' if in_class && translated.len() > class_start && rest.peek() == Some(&'-') => {
+                translated.push_str("\\-")
+            }
             ']' if in_class => {
                 in_class = false;
                 translated.push(']');

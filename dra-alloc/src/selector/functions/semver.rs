@@ -83,7 +83,8 @@ fn read(args: &[CowVal<'_, '_>]) -> Result<Result<Version, String>, ExecutionErr
     fuel(budget)?.spend_bytes(source.len())?;
     let normalize = normalize.first().map_or(Ok(false), boolean)?;
     let normalized = if normalize { normalized(source) } else { Ok(source.to_owned()) };
-    Ok(normalized.and_then(|version| version.parse().map_err(|error: dra_attrs::semver::VersionError| error.to_string())))
+    Ok(normalized
+        .and_then(|version| version.parse().map_err(|error: dra_attrs::semver::VersionError| error.to_string())))
 }
 
 /// Without a leading `v` and leading zeros, and with the missing numbers, as Kubernetes does it.

@@ -38,7 +38,8 @@ fn contains(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
 
 fn equivalent(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
     let (left, right) = pair(args)?;
-    let both = right.iter().all(|value| has(left, value.as_ref())) && left.iter().all(|value| has(right, value.as_ref()));
+    let both =
+        right.iter().all(|value| has(left, value.as_ref())) && left.iter().all(|value| has(right, value.as_ref()));
     Ok(both.into())
 }
 

@@ -15,7 +15,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     member("lowerAscii", &[Text], Ty::STRING, |args| changed(&args, str::to_ascii_lowercase).map(CowVal::owned)),
     member("upperAscii", &[Text], Ty::STRING, |args| changed(&args, str::to_ascii_uppercase).map(CowVal::owned)),
     member("trim", &[Text], Ty::STRING, |args| changed(&args, |text| text.trim().to_owned()).map(CowVal::owned)),
-    member("reverse", &[Text], Ty::STRING, |args| changed(&args, |text| text.chars().rev().collect()).map(CowVal::owned)),
+    member("reverse", &[Text], Ty::STRING, |args| {
+        changed(&args, |text| text.chars().rev().collect()).map(CowVal::owned)
+    }),
     member("charAt", &[Text, Int], Ty::STRING, |args| char_at(&args).map(CowVal::owned)),
     member("indexOf", &[Text, Text], Ty::INT, |args| index_of(&args).map(CowVal::owned)),
     member("indexOf", &[Text, Text, Int], Ty::INT, |args| index_of(&args).map(CowVal::owned)),
@@ -32,9 +34,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 /// The receiver, the arguments and the budget, after the walk over the receiver was paid for.
-fn parts<'a, 'b, 'v>(
-    args: &'a [CowVal<'b, 'v>],
-) -> Result<(&'a str, &'a [CowVal<'b, 'v>], &'a Fuel), ExecutionError> {
+fn parts<'a, 'b, 'v>(args: &'a [CowVal<'b, 'v>]) -> Result<(&'a str, &'a [CowVal<'b, 'v>], &'a Fuel), ExecutionError> {
     let [target, arguments @ .., budget] = args else { return Err(mismatch()) };
     let (target, budget) = (text(target)?, fuel(budget)?);
     budget.spend_bytes(target.len())?;
@@ -56,10 +56,7 @@ fn index_at(text: &str, byte: usize) -> CelInt {
     CelInt::from(count(text.get(..byte).unwrap_or(text).chars().count()))
 }
 
-fn changed(
-    args: &[CowVal<'_, '_>],
-    change: impl FnOnce(&str) -> String,
-) -> Result<CelString<'static>, ExecutionError> {
+fn changed(args: &[CowVal<'_, '_>], change: impl FnOnce(&str) -> String) -> Result<CelString<'static>, ExecutionError> {
     let (target, _, _) = parts(args)?;
     Ok(CelString::from(change(target)))
 }
