@@ -19,7 +19,7 @@ pub(super) fn check_chains(expression: &str) -> Result<(), CompileError> {
         }
         if first == '"' || first == '\'' {
             let seen = expression.strip_suffix(rest).unwrap_or_default();
-            rest = after_literal(rest, is_raw(seen)).ok_or(CompileError::Syntax {
+            rest = after_literal(rest, is_raw(seen)).ok_or_else(|| CompileError::Syntax {
                 message: "Syntax error: a string literal is not terminated or has an invalid escape".to_owned(),
             })?;
             continue;
