@@ -23,7 +23,7 @@ enum Content<'a> {
 
 impl<'a> Content<'a> {
     fn of(attribute: &'a DeviceAttribute) -> Option<Self> {
-        let scalar = attribute.int.map(Self::Int).or(attribute.bool.map(Self::Bool));
+        let scalar = attribute.int.map(Self::Int).or_else(|| attribute.bool.map(Self::Bool));
         let scalar = scalar.or_else(|| attribute.string.as_deref().map(Self::String));
         let scalar = scalar.or_else(|| attribute.version.as_deref().map(Self::Version));
         let list = || attribute.ints.as_deref().map(Self::Ints).or_else(|| attribute.bools.as_deref().map(Self::Bools));

@@ -115,6 +115,7 @@ impl<'a> DomainsValue<'a> {
         self.keys.get_or_init(|| sorted(self.device.names(self.part).map(|(domain, _)| domain)))
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "as the other values that are indexed by a name")]
     fn find(&self, domain: &str) -> Option<Result<Box<dyn Val + 'a>, ExecutionError>> {
         let domain = domain.to_owned();
         Some(Ok(Box::new(DomainValue { device: self.device, part: self.part, domain, keys: OnceLock::new() })))

@@ -19,13 +19,14 @@ pub(super) fn check_chains(expression: &str) -> Result<(), CompileError> {
         }
         if first == '"' || first == '\'' {
             let seen = expression.strip_suffix(rest).unwrap_or_default();
-            rest = after_literal(rest, is_raw(seen)).ok_or(CompileError::Syntax {
+            rest = after_literal(rest, is_raw(seen)).ok_or_else(|| CompileError::Syntax {
                 message: "Syntax error: a string literal is not terminated or has an invalid escape".to_owned(),
             })?;
             continue;
         }
-        let separator = ["&&", "||"].into_iter().find(|separator| rest.starts_with(separator));
-        rest = rest.get(separator.map_or(first.len_utf8(), str::len)..).unwrap_or_default();
+        let separates = rest.starts_with("&&") || rest.starts_with("||");
+        let two = separates || rest.starts_with(".?");
+        rest = rest.get(if two { 2 } else { first.len_utf8() }..).unwrap_or_default();
         match first {
             '(' | '[' | '{' => {
                 chain += 1;
@@ -37,7 +38,7 @@ pub(super) fn check_chains(expression: &str) -> Result<(), CompileError> {
                 outer = outer.saturating_sub(chain);
             }
             ',' | '?' | ':' => chain = 0,
-            _ if separator.is_some() => chain = 0,
+            _ if separates => chain = 0,
             '.' | '+' | '-' | '*' | '/' | '%' | '<' | '>' | '=' | '!' | 'i' => chain += 1,
             _ => {}
         }

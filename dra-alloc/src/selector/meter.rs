@@ -1,7 +1,7 @@
 //! The rewriting of an expression by which its evaluation pays for what it does.
 //!
-//! Every value is charged by its size where it comes into being or is read from a variable, and every round of a loop is
-//! charged. Work on values is linear in their size; functions that do more charge more. So the budget bounds an
+//! Every value is charged by its size where it comes into being or is read from a variable, and every round of a loop by
+//! the number of operations in it. Work on values is linear in their size; functions that do more charge more. So the budget bounds an
 //! evaluation. The forms that the `cel` crate evaluates without copying, `map` and `filter`, are kept.
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
@@ -11,9 +11,13 @@ use super::error::{CompileError, shortened};
 use super::functions::metering::{ADD, RANGE, TICK, USE};
 use super::functions::regex::{PatternValue, WITH_PATTERN};
 use super::names;
+use super::tree;
 
 /// Literals up to this size are not charged when a loop reads them again.
 const SMALL_LITERAL: usize = 64;
+
+/// What a round of a loop costs besides the operations in it.
+const COST_OF_ROUND: i64 = 5;
 
 /// Rewrites an expression that was checked; gives the patterns that are literals in it, compiled.
 pub(super) fn rewrite(expression: &mut IdedExpr) -> Result<Vec<PatternValue>, CompileError> {
@@ -72,6 +76,11 @@ impl Rewriting {
         if let Some(target) = call.target.as_deref_mut().filter(|_| qualified.is_none()) {
             self.rewrite(target)?;
         }
+        // The `cel` crate's maps compare with themselves only, a device's with any: those go to the left.
+        let compares = matches!(call.func_name.as_str(), operators::EQUALS | operators::NOT_EQUALS);
+        if compares && matches!(call.args.first().map(|left| &left.expr), Some(Expr::Map(_))) {
+            call.args.reverse();
+        }
         let is_sum = is_sum(&call.func_name);
         for argument in &mut call.args {
             let nested = is_sum && matches!(&argument.expr, Expr::Call(inner) if self::is_sum(&inner.func_name));
@@ -124,12 +133,13 @@ impl Rewriting {
             wrap(&mut comprehension.iter_range, RANGE);
             self.variables.push(comprehension.iter_var.clone());
             self.loops += 1;
+            let cost = tree::operations(&comprehension.loop_step).saturating_add(COST_OF_ROUND);
             // The accumulator is not in scope: only what the macro wrote reads it.
             if matches!(comprehension.loop_cond.expr, Expr::Literal(_)) {
-                self.rewrite_appending(comprehension)?;
+                self.rewrite_appending(comprehension, cost)?;
             } else {
                 self.rewrite(&mut comprehension.loop_step)?;
-                tick_before(&mut comprehension.loop_cond, literal_false());
+                tick_before(&mut comprehension.loop_cond, cost, literal_false());
             }
             self.loops -= 1;
         }
@@ -138,18 +148,18 @@ impl Rewriting {
     }
 
     /// `map`, `filter` and `exists_one`: `accu + [element]` or `accu + 1`, with or without a condition around it.
-    fn rewrite_appending(&mut self, comprehension: &mut ComprehensionExpr) -> Result<(), CompileError> {
+    fn rewrite_appending(&mut self, comprehension: &mut ComprehensionExpr, cost: i64) -> Result<(), CompileError> {
         let step = &mut comprehension.loop_step;
         match &mut step.expr {
             Expr::Call(call) if call.func_name == operators::CONDITIONAL => {
                 let [condition, appending, _] = call.args.as_mut_slice() else { return Err(unsupported()) };
                 self.rewrite(condition)?;
-                tick_before(condition, literal_false());
+                tick_before(condition, cost, literal_false());
                 self.rewrite_appended(appending)
             }
             _ => {
                 self.rewrite_appended(step)?;
-                tick_before(step, node(Expr::Ident(comprehension.accu_var.clone())));
+                tick_before(step, cost, node(Expr::Ident(comprehension.accu_var.clone())));
                 Ok(())
             }
         }
@@ -211,8 +221,9 @@ fn wrap(expression: &mut IdedExpr, function: &str) {
     *expression = call(function, vec![fuel(), inner]);
 }
 
-/// `@tick(@fuel) ? expression : otherwise`; the tick never gives false, but an error that ends the loop.
-fn tick_before(expression: &mut IdedExpr, otherwise: IdedExpr) {
+/// `@tick(@fuel, cost) ? expression : otherwise`; the tick never gives false, but an error that ends the loop.
+fn tick_before(expression: &mut IdedExpr, cost: i64, otherwise: IdedExpr) {
     let inner = std::mem::take(expression);
-    *expression = call(operators::CONDITIONAL, vec![call(TICK, vec![fuel()]), inner, otherwise]);
+    let cost = node(Expr::Literal(LiteralValue::Int(cost.into())));
+    *expression = call(operators::CONDITIONAL, vec![call(TICK, vec![fuel(), cost]), inner, otherwise]);
 }

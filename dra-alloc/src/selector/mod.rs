@@ -30,10 +30,11 @@ mod lexical;
 mod macros;
 mod meter;
 mod names;
+mod tree;
 mod types;
 
 use cel::Value;
-use cel::common::ast::{EntryExpr, Expr, IdedExpr};
+use cel::common::ast::IdedExpr;
 use cel::common::value::Val;
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute};
 
@@ -243,30 +244,10 @@ fn parse(expression: &str) -> Result<IdedExpr, CompileError> {
             return CompileError::TooComplex;
         }
         let message = if message.contains("Syntax error") { message } else { format!("Syntax error: {message}") };
-        CompileError::Syntax { message }
+        CompileError::Syntax { message: error::shortened(&message) }
     })
 }
 
 fn check_depth(expression: &IdedExpr) -> Result<(), CompileError> {
-    if depth(expression) > DEPTH_LIMIT { Err(CompileError::TooComplex) } else { Ok(()) }
-}
-
-/// The number of levels of an expression. The chains of the text bound this recursion.
-fn depth(expression: &IdedExpr) -> usize {
-    let deepest = |expressions: &[&IdedExpr]| expressions.iter().map(|inner| depth(inner)).max().unwrap_or(0);
-    let inner = match &expression.expr {
-        Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).map(depth).max().unwrap_or(0),
-        Expr::Select(select) => depth(&select.operand),
-        Expr::List(list) => list.elements.iter().map(depth).max().unwrap_or(0),
-        Expr::Map(map) => {
-            let entry = |entry: &EntryExpr| match entry {
-                EntryExpr::MapEntry(entry) => depth(&entry.key).max(depth(&entry.value)),
-                EntryExpr::StructField(field) => depth(&field.value),
-            };
-            map.entries.iter().map(|inner| entry(&inner.expr)).max().unwrap_or(0)
-        }
-        Expr::Comprehension(c) => deepest(&[&c.iter_range, &c.accu_init, &c.loop_cond, &c.loop_step, &c.result]),
-        Expr::Struct(_) | Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => 0,
-    };
-    inner + 1
+    if tree::depth(expression) > DEPTH_LIMIT { Err(CompileError::TooComplex) } else { Ok(()) }
 }

@@ -4,7 +4,7 @@ use cel::common::types::{CelList, CelMap};
 use cel::common::value::{CowVal, Val};
 use cel::{Env, ExecutionError};
 
-use super::{failed, fuel, mismatch};
+use super::{failed, fuel, int, mismatch};
 use crate::selector::fuel::Fuel;
 
 /// One round of a loop.
@@ -16,20 +16,18 @@ pub(in crate::selector) const RANGE: &str = "@range";
 /// A sum that is an operand of another sum.
 pub(in crate::selector) const ADD: &str = "@add";
 
-const COST_OF_ROUND: u64 = 5;
-
 pub(in crate::selector) fn declare(env: &mut Env) -> Result<(), cel::DeclarationError> {
     let any = || cel::common::types::DYN_TYPE;
     let budget = || Fuel::cel_type().to_owned();
-    env.add_overload(TICK, TICK, vec![budget()], |args| tick(&args))?;
-    env.add_overload(USE, USE, vec![budget(), any()], |args| charged(args))?;
-    env.add_overload(RANGE, RANGE, vec![budget(), any()], |args| range(args))?;
+    env.add_overload(TICK, TICK, vec![budget(), cel::common::types::INT_TYPE], |args| tick(&args))?;
+    env.add_overload(USE, USE, vec![budget(), any()], charged)?;
+    env.add_overload(RANGE, RANGE, vec![budget(), any()], range)?;
     env.add_overload(ADD, ADD, vec![budget(), any(), any()], |args| add(&args))
 }
 
 fn tick<'b, 'v>(args: &[CowVal<'_, '_>]) -> Result<CowVal<'b, 'v>, ExecutionError> {
-    let [budget] = args else { return Err(mismatch()) };
-    fuel(budget)?.spend(COST_OF_ROUND)?;
+    let [budget, cost] = args else { return Err(mismatch()) };
+    fuel(budget)?.spend(int(cost)?.unsigned_abs())?;
     Ok(CowVal::owned(cel::common::types::CelBool::from(true)))
 }
 

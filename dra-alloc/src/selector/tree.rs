@@ -1,0 +1,39 @@
+//! The shape of an expression.
+
+use cel::common::ast::{ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr};
+
+/// The number of levels of an expression. The length of chains in the text, which was checked, bounds this recursion.
+pub(super) fn depth(expression: &IdedExpr) -> usize {
+    1 + children(expression).into_iter().map(depth).max().unwrap_or(0)
+}
+
+/// The number of operations in an expression, without those in the rounds of loops in it.
+pub(super) fn operations(expression: &IdedExpr) -> i64 {
+    let children: Vec<&IdedExpr> = match &expression.expr {
+        Expr::Comprehension(inner) => vec![&inner.iter_range, &inner.accu_init, &inner.result],
+        _ => children(expression),
+    };
+    children.into_iter().map(operations).fold(1, i64::saturating_add)
+}
+
+fn children(expression: &IdedExpr) -> Vec<&IdedExpr> {
+    match &expression.expr {
+        Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
+        Expr::Select(select) => vec![&select.operand],
+        Expr::List(list) => list.elements.iter().collect(),
+        Expr::Map(map) => map.entries.iter().flat_map(parts).collect(),
+        Expr::Struct(literal) => literal.entries.iter().flat_map(parts).collect(),
+        Expr::Comprehension(inner) => {
+            let ComprehensionExpr { iter_range, accu_init, loop_cond, loop_step, result, .. } = inner.as_ref();
+            vec![iter_range, accu_init, loop_cond, loop_step, result]
+        }
+        Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => Vec::new(),
+    }
+}
+
+fn parts(entry: &IdedEntryExpr) -> Vec<&IdedExpr> {
+    match &entry.expr {
+        EntryExpr::MapEntry(entry) => vec![&entry.key, &entry.value],
+        EntryExpr::StructField(field) => vec![&field.value],
+    }
+}
