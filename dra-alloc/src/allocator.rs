@@ -81,13 +81,13 @@ pub struct Allocator<'a> {
     pub(crate) classes: Classes<'a>,
     pub(crate) state: &'a AllocatedState,
     pub(crate) selectors: &'a SelectorCache,
-    pub(crate) share_ids: &'a ShareIds,
+    pub(crate) share_ids: &'a ShareIds<'a>,
     pub(crate) features: Features,
     pub(crate) profile: Profile,
 }
 
 /// Makes the id of a share.
-pub type ShareIds = dyn Fn(Share<'_>) -> String + Sync;
+pub type ShareIds<'a> = dyn Fn(Share<'_>) -> String + Sync + 'a;
 
 impl<'a> Allocator<'a> {
     /// An allocator with the features that Kubernetes 1.37 has on, and the profile `Kep`.
@@ -99,7 +99,7 @@ impl<'a> Allocator<'a> {
         classes: impl IntoIterator<Item = &'a DeviceClass>,
         state: &'a AllocatedState,
         selectors: &'a SelectorCache,
-        share_ids: &'a ShareIds,
+        share_ids: &'a ShareIds<'a>,
     ) -> Self {
         let classes = classes.into_iter().map(|class| (class.metadata.name.as_deref().unwrap_or_default(), class));
         let (features, profile) = (Features::default(), Profile::default());

@@ -2,7 +2,8 @@
 //!
 //! Source: the result handling of kube-scheduler's allocator, 1.37.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use k8s_openapi::api::core::v1::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
 use k8s_openapi::api::resource::v1::{
@@ -10,8 +11,6 @@ use k8s_openapi::api::resource::v1::{
     ResourceClaim,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-
-use std::collections::BTreeMap;
 
 use crate::error::AllocateError;
 use crate::features::Feature;
@@ -28,12 +27,37 @@ pub struct Share<'a> {
     pub number: u64,
 }
 
-/// The number of a share in the form of a UUID.
+/// The number of a share in the form of a UUID: the same ids in every answer, which makes answers comparable.
 ///
-/// Good for simulations, which compare answers. In a cluster, share ids must be unique: make them with a UUID library.
+/// Ids must be unique among the shares of a device. Where answers are counted as allocated, take [`ShareCounter`]; in a
+/// cluster, a UUID library.
 #[must_use]
 pub fn numbered(share: Share<'_>) -> String {
-    format!("00000000-0000-0000-0000-{:012x}", share.number)
+    id(share.number)
+}
+
+/// Numbers shares from 1 on, over all calls: for simulations that go on from what they allocated.
+///
+/// ```
+/// use dra_alloc::result::ShareCounter;
+/// let counter = ShareCounter::default();
+/// assert_eq!(counter.next_id(), "00000000-0000-0000-0000-000000000001");
+/// assert_eq!(counter.next_id(), "00000000-0000-0000-0000-000000000002");
+/// let share_ids = |_share: dra_alloc::result::Share<'_>| counter.next_id();
+/// # let _: &dra_alloc::allocator::ShareIds<'_> = &share_ids;
+/// ```
+#[derive(Debug, Default)]
+pub struct ShareCounter(AtomicU64);
+
+impl ShareCounter {
+    /// The next id.
+    pub fn next_id(&self) -> String {
+        id(self.0.fetch_add(1, Ordering::Relaxed).wrapping_add(1))
+    }
+}
+
+fn id(number: u64) -> String {
+    format!("00000000-0000-0000-0000-{number:012x}")
 }
 
 /// The results of a solution, one for each claim.

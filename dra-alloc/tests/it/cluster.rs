@@ -8,7 +8,7 @@ use dra_alloc::error::AllocateError;
 use dra_alloc::features::Features;
 use dra_alloc::inventory::Inventory;
 use dra_alloc::outcome::{Outcome, Verdict};
-use dra_alloc::result::numbered;
+use dra_alloc::result::{Share, ShareCounter};
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::skip::wire;
 use dra_alloc::state::AllocatedState;
@@ -26,6 +26,7 @@ pub(crate) struct Cluster {
     pub(crate) state: AllocatedState,
     pub(crate) features: Features,
     pub(crate) profile: Profile,
+    pub(crate) shares: Arc<ShareCounter>,
 }
 
 impl Cluster {
@@ -37,8 +38,8 @@ impl Cluster {
         drivers.sort_unstable();
         drivers.dedup();
         let classes = drivers.iter().map(|driver| class(driver)).collect();
-        let (state, features) = (AllocatedState::default(), Features::all());
-        Self { slices, rules: Vec::new(), classes, state, features, profile: Profile::V1_37 }
+        let (state, features, shares) = (AllocatedState::default(), Features::all(), Arc::default());
+        Self { slices, rules: Vec::new(), classes, state, features, profile: Profile::V1_37, shares }
     }
 
     pub(crate) fn inventory(&self) -> Inventory {
@@ -47,7 +48,8 @@ impl Cluster {
 
     pub(crate) fn try_allocate(&self, node: &Node, claims: &[ResourceClaim]) -> Result<Verdict, AllocateError> {
         let (inventory, selectors) = (self.inventory(), SelectorCache::default());
-        Allocator::new(&inventory, &self.classes, &self.state, &selectors, &numbered)
+        let share_ids = |_: Share<'_>| self.shares.next_id();
+        Allocator::new(&inventory, &self.classes, &self.state, &selectors, &share_ids)
             .with_features(self.features)
             .with_profile(self.profile)
             .allocate(node, claims, Budget::default())
