@@ -1,0 +1,56 @@
+//! The shared table of consumable capacity, when it is there.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+
+use dra_alloc::capacity::{Rounding, consumed, permits};
+use dra_attrs::quantity::Quantity;
+use k8s_openapi::api::resource::v1::DeviceCapacity;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
+use serde_json::{Value, from_value, json};
+
+fn quantity(value: &Value) -> Option<KubeQuantity> {
+    value.as_str().map(|text| KubeQuantity(text.to_owned()))
+}
+
+fn same(computed: &Quantity, expected: &Value) -> bool {
+    Some(*computed) == expected.as_str().map(|text| text.parse().unwrap())
+}
+
+fn check(row: &Value) {
+    match row["function"].as_str().unwrap() {
+        "calculateConsumedCapacity" => {
+            let capacity: DeviceCapacity = from_value(row["deviceCapacity"].clone()).unwrap();
+            let amount = consumed(quantity(&row["requestedVal"]).as_ref(), &capacity, Rounding::Whole).unwrap();
+            assert!(same(&amount, &row["actual"]), "{amount}: {row}");
+        }
+        "violatesPolicy" => {
+            let capacity = json!({"value": "1", "requestPolicy": row["requestPolicy"]});
+            let capacity: DeviceCapacity = from_value(capacity).unwrap();
+            let permitted = permits(&quantity(&row["requestedVal"]).unwrap(), &capacity, Rounding::Whole).unwrap();
+            assert_eq!(json!(!permitted), row["actual"], "{row}");
+        }
+        "GetConsumedCapacityFromRequest" => {
+            let requests = &row["requestedCapacity"]["requests"];
+            for (name, capacity) in row["consumableCapacity"].as_object().unwrap() {
+                let capacity: DeviceCapacity = from_value(capacity.clone()).unwrap();
+                let amount = consumed(quantity(&requests[name]).as_ref(), &capacity, Rounding::Whole).unwrap();
+                assert!(same(&amount, &row["actual"][name]), "{name} {amount}: {row}");
+            }
+        }
+        function => panic!("no check for {function}"),
+    }
+}
+
+#[test]
+fn shared_table() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpus/consumable_capacity.json");
+    let Ok(text) = fs::read(file) else {
+        println!("skipped: no shared corpus beside the project");
+        return;
+    };
+    let rows: Vec<Value> = serde_json::from_slice(&text).unwrap();
+    assert!(!rows.is_empty());
+    rows.iter().for_each(check);
+}
