@@ -4,16 +4,18 @@
 use std::fs;
 use std::path::Path;
 
+use dra_alloc::selector::{Selector, SelectorInput};
 use dra_attrs::name::QualifiedName;
 use dra_attrs::numa::CpuSet;
 use dra_attrs::pci::PciAddress;
 use dra_attrs::quantity::Quantity;
 use dra_attrs::semver::Version;
+use k8s_openapi::api::resource::v1::Device;
 
 /// Parses a text; what was read must print a text that reads back as the same.
 type Check = fn(&str);
 
-const TARGETS: [(&str, Check); 5] = [
+const TARGETS: [(&str, Check); 6] = [
     ("attrs_names", |text| {
         if let Ok(name) = QualifiedName::parse(text) {
             assert_eq!(name.to_string(), text);
@@ -32,6 +34,13 @@ const TARGETS: [(&str, Check); 5] = [
     ("attrs_cpu_set", |text| {
         if let Ok(set) = text.parse::<CpuSet>() {
             assert_eq!(set.to_string().parse(), Ok(set));
+        }
+    }),
+    ("alloc_selector", |text| {
+        let device = Device::default();
+        let input = SelectorInput { driver: "d.example", device: &device };
+        if let Ok(selector) = Selector::compile(text) {
+            assert_eq!(selector.matches(input), selector.matches(input));
         }
     }),
     ("attrs_semver", |text| {

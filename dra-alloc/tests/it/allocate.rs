@@ -1,0 +1,303 @@
+//! The allocator's answers: what is chosen, what is written, and what is an error.
+
+use std::cell::Cell;
+
+use dra_alloc::allocator::Allocator;
+use dra_alloc::budget::Budget;
+use dra_alloc::error::AllocateError;
+use dra_alloc::features::Feature;
+use dra_alloc::outcome::{NodeFailure, Outcome};
+use dra_alloc::result::numbered;
+use dra_alloc::selector::SelectorCache;
+use k8s_openapi::api::resource::v1::ResourceClaim;
+use serde_json::{Value, from_value, json, to_value};
+
+use crate::cluster::{Cluster, claim, class, node, pool, request, with};
+
+const GPU: &str = "gpu.example.com";
+
+fn gpus(count: usize) -> Cluster {
+    let devices: Vec<Value> = (0..count).map(|index| json!({"name": format!("gpu-{index}")})).collect();
+    Cluster::new([pool(GPU, "node-1", json!(devices))])
+}
+
+fn some(count: u64) -> Vec<ResourceClaim> {
+    vec![claim("claim", json!([request("r", "gpu", json!({"count": count}))]), json!([]))]
+}
+
+fn error(cluster: &Cluster, claims: &[ResourceClaim]) -> String {
+    cluster.try_allocate(&node("node-1"), claims).unwrap_err().to_string()
+}
+
+/// The only result of an allocation, as JSON.
+fn result(cluster: &Cluster, claims: &[ResourceClaim]) -> Value {
+    let Outcome::Allocated(results) = cluster.allocate("node-1", claims) else { panic!("not allocated") };
+    assert_eq!(results.len(), claims.len());
+    to_value(&results[0]).unwrap()
+}
+
+#[test]
+fn a_budget_ends_a_search() {
+    let (cluster, claims) = (gpus(20), some(21));
+    let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
+    let allocator = Allocator::new(&inventory, &cluster.classes, &cluster.state, &selectors, &numbered);
+    let verdict = |budget| allocator.allocate(&node("node-1"), &claims, budget).unwrap();
+    let stopped = verdict(Budget::steps(5));
+    assert_eq!((stopped.outcome, stopped.steps), (Outcome::Stopped, 5));
+    assert_eq!(verdict(Budget::steps(0)).outcome, Outcome::Stopped);
+
+    let questions = Cell::new(0);
+    let stop = || {
+        questions.set(questions.get() + 1);
+        true
+    };
+    let stopped = verdict(Budget::default().stopped_by(&stop));
+    assert_eq!((stopped.outcome, stopped.steps, questions.get()), (Outcome::Stopped, 0, 1));
+    assert_eq!(verdict(Budget::default().stopped_by(&|| false)).outcome, Outcome::Unsatisfied);
+}
+
+#[test]
+fn no_claims_are_allocated_at_once() {
+    assert_eq!(gpus(1).allocate("node-1", &[]), Outcome::Allocated(vec![]));
+    let without_requests = from_value(json!({"metadata": {"name": "empty"}})).unwrap();
+    let Outcome::Allocated(results) = gpus(1).allocate("node-1", &[without_requests]) else { panic!() };
+    assert_eq!(to_value(&results).unwrap(), json!([{"devices": {}}]));
+}
+
+#[test]
+fn a_mode_or_count_left_out_is_one_device() {
+    assert_eq!(
+        gpus(3).devices("node-1", &[claim("c", json!([request("r", "gpu", json!({}))]), json!([]))]).unwrap(),
+        ["r gpu-0"]
+    );
+    let exact = request("r", "gpu", json!({"allocationMode": "ExactCount"}));
+    assert_eq!(gpus(3).devices("node-1", &[claim("c", json!([exact]), json!([]))]).unwrap(), ["r gpu-0"]);
+}
+
+#[test]
+fn a_claim_has_at_most_32_devices() {
+    assert_eq!(gpus(40).devices("node-1", &some(32)).unwrap().len(), 32);
+    assert_eq!(
+        error(&gpus(40), &some(33)),
+        "claim default/claim: number of requested devices 33 exceeds the claim limit of 32"
+    );
+    let all = claim("claim", json!([request("r", "gpu", json!({"allocationMode": "All"}))]), json!([]));
+    assert!(error(&gpus(33), &[all]).contains("33 exceeds"));
+    // The shorter alternative is within the limit, and is what comes out.
+    let list = json!([{"name": "r", "firstAvailable": [
+        {"name": "many", "deviceClassName": "gpu", "count": 33}, {"name": "few", "deviceClassName": "gpu"},
+    ]}]);
+    assert_eq!(gpus(40).devices("node-1", &[claim("c", list, json!([]))]).unwrap(), ["r/few gpu-0"]);
+}
+
+#[test]
+fn requests_that_can_not_be_used() {
+    let rows = [
+        (json!({"name": "r"}), "missing device class name (unsupported request type?)"),
+        (request("r", "none", json!({})), "could not retrieve device class none: not found"),
+        (request("r", "gpu", json!({"allocationMode": "Some"})), "unsupported count mode Some"),
+        (
+            request("r", "gpu", json!({"selectors": [{}]})),
+            "selector #0: CEL expression empty (unsupported selector type?)",
+        ),
+        (
+            request("r", "gpu", json!({"capacity": {"requests": {"memory": "much"}}})),
+            r#"capacity.requests[memory]: quantity "much": not a number with an optional suffix"#,
+        ),
+    ];
+    for (request, reason) in rows {
+        let text = error(&gpus(1), &[claim("claim", json!([request]), json!([]))]);
+        assert_eq!(text, format!("claim default/claim, request r: {reason}"));
+    }
+    let empty = claim("claim", json!([request("r", "gpu", json!({}))]), json!([{"requests": ["r"]}]));
+    assert_eq!(
+        error(&gpus(1), &[empty]),
+        "claim default/claim, constraint #0: empty constraint (unsupported constraint type?)"
+    );
+}
+
+#[test]
+fn gates_that_are_off_refuse_requests() {
+    let list = json!({"name": "r", "firstAvailable": [{"name": "a", "deviceClassName": "gpu"}]});
+    let derived = json!([{"name": "d/a", "expression": "1"}]);
+    let rows = [
+        (Feature::PrioritizedList, list, "DRAPrioritizedList"),
+        (Feature::ConsumableCapacity, request("r", "gpu", json!({"capacity": {}})), "DRAConsumableCapacity"),
+        (Feature::AdminAccess, request("r", "gpu", json!({"adminAccess": false})), "admin access"),
+        (Feature::DerivedAttributes, request("r", "gpu", json!({"derivedAttributes": derived})), "derived attributes"),
+    ];
+    for (feature, request, text) in rows {
+        let mut cluster = gpus(1);
+        let claims = [claim("claim", json!([request]), json!([]))];
+        assert!(cluster.devices("node-1", &claims).is_some(), "{feature:?}");
+        cluster.features = cluster.features.without(feature);
+        assert!(error(&cluster, &claims).contains(text), "{feature:?}");
+    }
+}
+
+#[test]
+fn fields_of_slices_that_can_not_be_used_are_named() {
+    let capacity = json!([{"name": "gpu-0", "capacity": {"memory": {"value": "80Gx"}}}]);
+    let counters = json!([{"name": "card", "counters": {"memory": {"value": "?"}}}]);
+    let consumer =
+        json!([{"name": "part", "consumesCounters": [{"counterSet": "card", "counters": {"memory": {"value": "1"}}}]}]);
+    let mut sets = with(pool(GPU, "node-1", json!([])), "sharedCounters", counters);
+    sets["metadata"]["name"] = json!("sets");
+    let mut parts = pool(GPU, "node-1", consumer);
+    for slice in [&mut sets, &mut parts] {
+        slice["spec"]["pool"]["resourceSliceCount"] = json!(2);
+    }
+    let term = json!({"matchExpressions": [{"key": "zone", "operator": "Near"}]});
+    let mut odd = with(pool(GPU, "node-1", json!([])), "nodeSelector", json!({"nodeSelectorTerms": [term]}));
+    odd["spec"].as_object_mut().unwrap().remove("nodeName");
+    let rows = [
+        (vec![pool(GPU, "node-1", capacity)], "node-1-gpu.example.com: spec.devices[gpu-0].capacity[memory].value: "),
+        (vec![sets, parts], "sets: spec.sharedCounters[0].counters[memory].value: "),
+        (
+            vec![odd],
+            "node-1-gpu.example.com: spec.nodeSelector: nodeSelector.nodeSelectorTerms[0].matchExpressions[0]: ",
+        ),
+    ];
+    for (slices, text) in rows {
+        let text = format!("ResourceSlice {text}");
+        let mut cluster = Cluster::new(slices);
+        // A selector would find the first of them before.
+        cluster.classes = vec![from_value(json!({"metadata": {"name": "gpu"}, "spec": {}})).unwrap()];
+        let error = error(&cluster, &some(1));
+        assert!(error.starts_with(&text), "{text}\n{error}");
+    }
+}
+
+#[test]
+fn all_devices_need_all_pools() {
+    let all = [claim("claim", json!([request("r", "gpu", json!({"allocationMode": "All"}))]), json!([]))];
+    let mut unrelated = pool("nic.example.com", "node-1", json!([]));
+    unrelated["spec"]["pool"]["resourceSliceCount"] = json!(2);
+    let mut slices = vec![pool(GPU, "node-1", json!([{"name": "gpu-0"}])), unrelated];
+    let outcome = Cluster::new(slices.clone()).allocate("node-1", &all);
+    let Outcome::FailedOnNode(failure) = outcome else { panic!("{outcome:?}") };
+    assert!(failure.to_string().ends_with("resource pool nic.example.com/node-1 is currently being updated"));
+
+    slices[1] = pool("nic.example.com", "node-1", json!([{"name": "nic"}, {"name": "nic"}]));
+    let cluster = Cluster::new(slices);
+    let outcome = cluster.allocate("node-1", &all);
+    assert!(matches!(outcome, Outcome::FailedOnNode(NodeFailure::PoolInvalid { .. })), "{outcome:?}");
+    assert!(cluster.devices("node-1", &some(1)).is_some(), "other requests do without the pool");
+    let outcome = cluster.allocate("node-1", &some(2));
+    let Outcome::FailedOnNode(failure) = outcome else { panic!("{outcome:?}") };
+    let text = "invalid resource pools were encountered: nic.example.com/node-1: duplicate device name nic";
+    assert_eq!(failure.to_string(), text);
+}
+
+#[test]
+fn a_constraint_that_refuses_one_of_all_devices_is_an_error() {
+    let devices = json!([
+        {"name": "a", "attributes": {"model": {"string": "x"}}}, {"name": "b", "attributes": {"model": {"string": "y"}}},
+    ]);
+    let cluster = Cluster::new([pool(GPU, "node-1", devices)]);
+    let all = request("r", "gpu", json!({"allocationMode": "All"}));
+    let claims = [claim("claim", json!([all]), json!([{"matchAttribute": "gpu.example.com/model"}]))];
+    let error = cluster.try_allocate(&node("node-1"), &claims).unwrap_err();
+    assert!(matches!(error, AllocateError::ConstraintOnAll { .. }), "{error}");
+}
+
+#[test]
+fn configuration_of_classes_comes_first_and_names_its_requests() {
+    let opaque = |text: &str| json!({"driver": GPU, "parameters": {"from": text}});
+    let mut cluster = gpus(4);
+    let mut own = to_value(class(GPU)).unwrap();
+    own["spec"]["config"] = json!([{"opaque": opaque("class")}]);
+    cluster.classes = vec![from_value(own).unwrap()];
+    let requests = json!([request("a", "gpu", json!({})), {"name": "b", "firstAvailable": [
+        {"name": "two", "deviceClassName": "gpu", "count": 9}, {"name": "one", "deviceClassName": "gpu"},
+    ]}, request("c", "gpu", json!({}))]);
+    let configs = [
+        (json!(["a"]), json!(["a"])),
+        (json!(["b/one"]), json!(["b/one"])),
+        (json!(["b/two"]), Value::Null),
+        (json!(["a", "b", "c"]), json!([])),
+        (json!([]), json!([])),
+    ];
+    let mut with_config = to_value(claim("claim", requests, json!([]))).unwrap();
+    let entries = configs.iter().map(|(names, _)| json!({"requests": names, "opaque": opaque("claim")}));
+    with_config["spec"]["devices"]["config"] = entries.collect();
+    let result = result(&cluster, &[from_value(with_config).unwrap()]);
+    let config = result["devices"]["config"].as_array().unwrap();
+    // All requests have the class: its entry applies to all and names none.
+    assert_eq!(config[0], json!({"source": "FromClass", "opaque": opaque("class")}));
+    let kept: Vec<_> = configs.iter().map(|(_, kept)| kept).filter(|kept| !kept.is_null()).collect();
+    assert_eq!(config.len(), 1 + kept.len());
+    for (entry, names) in config[1..].iter().zip(kept) {
+        let expected = if names == &json!([]) { Value::Null } else { names.clone() };
+        assert_eq!((&entry["source"], &entry["requests"]), (&json!("FromClaim"), &expected));
+    }
+}
+
+#[test]
+fn node_selectors_of_all_devices_hold_together() {
+    let near = |key: &str, values: Value| json!({"key": key, "operator": "In", "values": values});
+    let network = |driver: &str, requirements: Value| {
+        let mut slice = pool(driver, "network", json!([{"name": "fabric"}]));
+        slice["spec"].as_object_mut().unwrap().remove("nodeName");
+        with(slice, "nodeSelector", json!({"nodeSelectorTerms": [{"matchExpressions": requirements}]}))
+    };
+    let (name, twice) = (near("name", json!(["node-1", "node-9"])), near("name", json!(["node-9", "node-1"])));
+    let other = json!({"key": "name", "operator": "Exists"});
+    let slices = [network("a.example.com", json!([name])), network("b.example.com", json!([twice, other]))];
+    let cluster = Cluster::new(slices.clone());
+    let both = claim("c", json!([request("a", "a", json!({})), request("b", "b", json!({}))]), json!([]));
+    let term = json!({"matchExpressions": [name, other]});
+    assert_eq!(result(&cluster, &[both])["nodeSelector"], json!({"nodeSelectorTerms": [term]}));
+
+    // A device of the node settles it.
+    let local = Cluster::new(slices.into_iter().chain([pool(GPU, "node-1", json!([{"name": "gpu"}]))]));
+    let all = ["a", "b", "gpu"].map(|class| request(class, class, json!({})));
+    let field = json!({"key": "metadata.name", "operator": "In", "values": ["node-1"]});
+    let expected = json!({"nodeSelectorTerms": [{"matchFields": [field]}]});
+    assert_eq!(result(&local, &[claim("c", json!(all), json!([]))])["nodeSelector"], expected);
+
+    // Devices for all nodes say nothing.
+    let mut anywhere = pool(GPU, "network", json!([{"name": "gpu"}]));
+    anywhere["spec"].as_object_mut().unwrap().remove("nodeName");
+    let anywhere = Cluster::new([with(anywhere, "allNodes", json!(true))]);
+    assert_eq!(result(&anywhere, &some(1))["nodeSelector"], Value::Null);
+}
+
+#[test]
+fn several_terms_can_not_be_merged() {
+    let term = |name: &str| json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]});
+    let terms = json!({"nodeSelectorTerms": [term("node-1"), term("node-2")]});
+    let mut slice = with(pool(GPU, "network", json!([{"name": "gpu"}])), "nodeSelector", terms);
+    slice["spec"].as_object_mut().unwrap().remove("nodeName");
+    let text = error(&Cluster::new([slice]), &some(1));
+    assert!(text.ends_with("unsupported ResourceSlice.NodeSelector with 2 terms"), "{text}");
+}
+
+#[test]
+fn admin_access_shares_devices_with_everybody_but_the_same_claim() {
+    let admin = request("r", "gpu", json!({"adminAccess": true}));
+    let mut cluster = gpus(1);
+    let held = cluster.allocate_in_turn("node-1", &some(1));
+    assert!(held[0].is_some());
+    let one = claim("admin", json!([admin]), json!([]));
+    let result = result(&cluster, std::slice::from_ref(&one));
+    assert_eq!(result["devices"]["results"][0]["adminAccess"], json!(true));
+    let twice = request("r", "gpu", json!({"adminAccess": true, "count": 2}));
+    assert_eq!(cluster.devices("node-1", &[claim("admin", json!([twice]), json!([]))]), None);
+    assert_eq!(cluster.devices("node-1", &[one.clone(), one]).unwrap(), ["r gpu-0", "r gpu-0"]);
+}
+
+#[test]
+fn a_selector_error_names_selector_and_device() {
+    let wrong =
+        json!({"selectors": [{"cel": {"expression": "true"}}, {"cel": {"expression": "device.attributes['x'].y"}}]});
+    let text = error(&gpus(1), &[claim("claim", json!([request("r", "gpu", wrong)]), json!([]))]);
+    let place = "claim default/claim: selector #1 on device gpu.example.com/node-1/gpu-0: CEL runtime error: ";
+    assert!(text.starts_with(place), "{text}");
+    assert!(text.contains("no such key: y"), "{text}");
+    let broken = json!({"selectors": [{"cel": {"expression": "device."}}]});
+    let claims = [claim("claim", json!([request("r", "gpu", broken)]), json!([]))];
+    assert!(error(&gpus(1), &claims).starts_with("claim default/claim: selector #0: CEL compile error: "));
+    // Nobody looks at a selector that no device comes to.
+    assert_eq!(gpus(0).allocate("node-1", &claims), Outcome::Unsatisfied);
+}

@@ -1,0 +1,183 @@
+//! The index over slices and rules: built at once or by changes, asked from one thread or two.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread;
+
+use dra_alloc::allocator::Allocator;
+use dra_alloc::budget::Budget;
+use dra_alloc::inventory::{Change, ChangeError, Inventory};
+use dra_alloc::outcome::{Outcome, Verdict};
+use dra_alloc::result::numbered;
+use dra_alloc::selector::SelectorCache;
+use dra_alloc::skip::wire;
+use dra_alloc::state::AllocatedState;
+use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
+use proptest::prelude::*;
+use serde_json::{Value, from_value, json};
+
+use crate::cluster::{Cluster, claim, node, pool, request};
+
+fn slice(name: u8, pool: u8, place: u8, generation: i64, count: i64, devices: &[u8]) -> Arc<ResourceSlice> {
+    let devices: Vec<Value> = devices.iter().map(|device| json!({"name": format!("dev-{device}")})).collect();
+    let mut spec = json!({
+        "driver": "d.example.com", "devices": devices,
+        "pool": {"name": format!("pool-{pool}"), "generation": generation, "resourceSliceCount": count},
+    });
+    match place {
+        0 => spec["allNodes"] = json!(true),
+        1 => {
+            let term = json!({"matchExpressions": [{"key": "name", "operator": "In", "values": ["node-2"]}]});
+            spec["nodeSelector"] = json!({"nodeSelectorTerms": [term]});
+        }
+        node => spec["nodeName"] = json!(format!("node-{node}")),
+    }
+    Arc::new(wire::read(json!({"metadata": {"name": format!("slice-{name}")}, "spec": spec})).unwrap())
+}
+
+fn rule(name: u8, device: u8) -> Arc<DeviceTaintRule> {
+    let taint = json!({"key": "health", "effect": "NoSchedule"});
+    let spec = json!({"deviceSelector": {"device": format!("dev-{device}")}, "taint": taint});
+    Arc::new(from_value(json!({"metadata": {"name": format!("rule-{name}")}, "spec": spec})).unwrap())
+}
+
+fn any_class() -> DeviceClass {
+    from_value(json!({"metadata": {"name": "any"}, "spec": {}})).unwrap()
+}
+
+fn claims() -> [Vec<ResourceClaim>; 2] {
+    let two = request("two", "any", json!({"count": 2}));
+    let all = request("all", "any", json!({"allocationMode": "All"}));
+    [two, all].map(|request| vec![claim("claim", json!([request]), json!([]))])
+}
+
+/// What every node answers.
+fn answers(inventory: &Inventory) -> Vec<Verdict> {
+    let (classes, state, selectors) = ([any_class()], AllocatedState::default(), SelectorCache::default());
+    let allocator = Allocator::new(inventory, &classes, &state, &selectors, &numbered);
+    let nodes = ["node-2", "node-3", "node-4"].map(node);
+    let verdicts =
+        claims().into_iter().map(|claims| allocator.allocate_each(&nodes, &claims, Budget::default()).unwrap());
+    verdicts.flatten().collect()
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let devices = prop::collection::vec(0..4u8, 0..3);
+    let slice = (0..5u8, 0..2u8, 0..4u8, 1..3i64, 1..3i64, devices).prop_map(
+        |(name, pool, place, generation, count, devices)| {
+            Change::Slice(slice(name, pool, place, generation, count, &devices))
+        },
+    );
+    prop_oneof![
+        6 => slice,
+        2 => (0..5u8).prop_map(|name| Change::SliceDeleted(format!("slice-{name}"))),
+        1 => (0..2u8, 0..4u8).prop_map(|(name, device)| Change::TaintRule(rule(name, device))),
+        1 => (0..2u8).prop_map(|name| Change::TaintRuleDeleted(format!("rule-{name}"))),
+    ]
+}
+
+/// The objects of a cluster as a list, changed in the plainest way.
+#[derive(Default)]
+struct Objects {
+    slices: Vec<Arc<ResourceSlice>>,
+    rules: BTreeMap<String, Arc<DeviceTaintRule>>,
+}
+
+impl Objects {
+    /// Whether the change concerned an object that is there.
+    fn apply(&mut self, change: Change) -> bool {
+        match change {
+            Change::Slice(slice) => {
+                match self.slices.iter_mut().find(|other| other.metadata.name == slice.metadata.name) {
+                    Some(known) => *known = slice,
+                    None => self.slices.push(slice),
+                }
+                true
+            }
+            Change::SliceDeleted(name) => {
+                let before = self.slices.len();
+                self.slices.retain(|slice| slice.metadata.name.as_deref() != Some(name.as_str()));
+                self.slices.len() < before
+            }
+            Change::TaintRule(rule) => {
+                self.rules.insert(rule.metadata.name.clone().unwrap(), rule);
+                true
+            }
+            Change::TaintRuleDeleted(name) => self.rules.remove(&name).is_some(),
+            _ => panic!("no other change is made here"),
+        }
+    }
+
+    fn inventory(&self) -> Inventory {
+        Inventory::new(self.slices.iter().cloned(), self.rules.values().cloned())
+    }
+}
+
+proptest! {
+    #[test]
+    fn changes_end_where_a_rebuild_does(changes in prop::collection::vec(change(), 0..40)) {
+        let (mut inventory, mut objects) = (Inventory::default(), Objects::default());
+        for change in changes {
+            let is_known = objects.apply(change.clone());
+            prop_assert_eq!(inventory.apply(change).is_ok(), is_known);
+            let rebuilt = objects.inventory();
+            prop_assert!(inventory.slices().eq(rebuilt.slices()));
+            prop_assert!(inventory.taint_rules().eq(rebuilt.taint_rules()));
+            prop_assert_eq!(answers(&inventory), answers(&rebuilt));
+        }
+    }
+}
+
+#[test]
+fn a_deleted_slice_leaves_no_room_behind() {
+    let mut inventory = Inventory::default();
+    for round in 0..1000u32 {
+        let slice = slice((round % 250) as u8, 0, 2, 1, 1, &[0]);
+        let name = slice.metadata.name.clone().unwrap();
+        inventory.apply(Change::Slice(slice)).unwrap();
+        inventory.apply(Change::SliceDeleted(name)).unwrap();
+    }
+    assert!(format!("{inventory:?}").len() < 1000, "gaps and pools of deleted slices are given up");
+}
+
+#[test]
+fn changes_name_their_object() {
+    let mut inventory = Inventory::default();
+    let unknown = inventory.apply(Change::SliceDeleted("gone".to_owned())).unwrap_err();
+    assert_eq!(unknown, ChangeError::NotFound { kind: "ResourceSlice", name: "gone".to_owned() });
+    assert_eq!(unknown.to_string(), r#"ResourceSlice "gone": not found"#);
+    let nameless = inventory.apply(Change::Slice(Arc::default())).unwrap_err();
+    assert_eq!(nameless.to_string(), "ResourceSlice metadata.name: must not be empty");
+    assert!(inventory.apply(Change::TaintRule(Arc::default())).is_err());
+    assert!(inventory.apply(Change::TaintRuleDeleted("gone".to_owned())).is_err());
+}
+
+#[test]
+fn several_slices_of_one_name_are_changed_together() {
+    let mut inventory = Inventory::new([slice(0, 0, 2, 1, 1, &[0]), slice(0, 1, 2, 1, 1, &[1])], []);
+    assert_eq!(inventory.slices().count(), 2);
+    inventory.apply(Change::Slice(slice(0, 0, 3, 1, 1, &[2]))).unwrap();
+    assert_eq!(inventory.slices().count(), 1);
+    inventory.apply(Change::SliceDeleted("slice-0".to_owned())).unwrap();
+    assert_eq!(inventory.slices().count(), 0);
+}
+
+#[test]
+fn two_threads_read_one_index() {
+    let devices: Vec<Value> = (0..8).map(|index| json!({"name": format!("gpu-{index}")})).collect();
+    let pools = (0..50).map(|index| pool("gpu.example.com", &format!("node-{index}"), json!(devices)));
+    let cluster = Cluster::new(pools);
+    let (inventory, selectors, state) = (cluster.inventory(), SelectorCache::default(), AllocatedState::default());
+    let allocator = Allocator::new(&inventory, &cluster.classes, &state, &selectors, &numbered);
+    let claims = [claim("claim", json!([request("r", "gpu", json!({"count": 3}))]), json!([]))];
+    let names = |range: std::ops::Range<usize>| range.map(|index| node(&format!("node-{index}"))).collect::<Vec<_>>();
+    let ask = |nodes: &[_]| allocator.allocate_each(nodes, &claims, Budget::default()).unwrap();
+    let (first, second) = thread::scope(|scope| {
+        let first = scope.spawn(|| ask(&names(0..25)));
+        let second = scope.spawn(|| ask(&names(25..50)));
+        (first.join().unwrap(), second.join().unwrap())
+    });
+    let alone = ask(&names(0..50));
+    assert!(alone.iter().all(|verdict| matches!(verdict.outcome, Outcome::Allocated(_))));
+    assert_eq!([first, second].concat(), alone);
+}

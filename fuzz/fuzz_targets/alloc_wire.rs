@@ -1,0 +1,24 @@
+//! skipNodeOperations on the wire: whatever is read is written and read again as the same.
+#![no_main]
+
+use dra_alloc::skip::WireForm;
+use dra_alloc::skip::wire::{Carrier, read, write};
+use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim, ResourceSlice};
+use libfuzzer_sys::fuzz_target;
+use serde_json::Value;
+
+fn check<T: Carrier + PartialEq + std::fmt::Debug>(json: &Value) {
+    let Ok(object) = read::<T>(json.clone()) else { return };
+    for form in [WireForm::Bool, WireForm::List] {
+        let Ok(written) = write(&object, form) else { continue };
+        let again = read::<T>(written.clone()).expect("what was written can be read");
+        assert_eq!(write(&again, form).ok(), Some(written));
+    }
+}
+
+fuzz_target!(|text: &[u8]| {
+    let Ok(json) = serde_json::from_slice::<Value>(text) else { return };
+    check::<ResourceSlice>(&json);
+    check::<AllocationResult>(&json);
+    check::<ResourceClaim>(&json);
+});
