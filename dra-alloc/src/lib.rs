@@ -1,20 +1,28 @@
 //! What Kubernetes decides about devices: which devices a claim gets, what a driver may publish, and which node
 //! operations the kubelet performs or skips (KEP-5945, and the allocation side of KEP-6072).
 //!
-//! Built so far: the declaration of skipped node operations, in both forms that exist on the wire ([`skip`]), and taints
-//! with their tolerations and rules ([`taint`]).
+//! - [`allocator`] finds the devices that kube-scheduler would: an [`inventory`] of slices, the [`state`] of the cluster,
+//!   [`features`] and a [`budget`] go in, an [`outcome`] comes out, with the [`result`] that belongs into the claim's
+//!   status.
+//! - [`selector`] evaluates CEL expressions over devices, [`capacity`] the request policies of capacities, [`taint`]
+//!   tolerations, [`node`] node selectors.
+//! - [`skip`] is `skipNodeOperations` in both forms that exist on the wire.
+//! - [`usage`] tells whether an attribute is in use and does its work.
+//!
 //! `docs/requirements.tsv` says which statements of the KEPs are open.
 //!
-//! ```
-//! use dra_alloc::skip::{SkipDeclaration, WireForm};
-//! use dra_attrs::profile::Profile;
+//! # What a caller must know
 //!
-//! // What 1.37 ships, read from a slice, and the same as the KEP writes it.
-//! let shipped = SkipDeclaration::List(vec!["*".to_owned()]);
-//! assert!(shipped.set().prepare && shipped.set().unprepare);
-//! assert_eq!(shipped.written_as(WireForm::of(Profile::Kep))?, SkipDeclaration::Bool(true));
-//! # Ok::<(), dra_alloc::skip::NotExpressible>(())
-//! ```
+//! - **Parsing is not validating.** Objects are read as they are; what the allocator relies on is checked when the search
+//!   comes to it, and an error names the field.
+//! - **A "no" is an answer.** `Err` is for input that no node can make good ([`error::AllocateError`]).
+//! - **Bounded.** Each step of a search counts against the caller's budget, and each evaluation of a selector has a cost
+//!   limit of its own.
+//! - **Deterministic.** The same input gives the same output, byte for byte; ids of shares are the caller's.
+//!
+//! # Features
+//!
+//! `schemars` adds `JsonSchema` to the crate's own types. The crate needs the Kubernetes types of 1.37.
 
 pub mod allocator;
 pub mod budget;
