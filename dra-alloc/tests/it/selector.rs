@@ -240,6 +240,43 @@ fn errors_when_evaluated() {
 }
 
 #[test]
+fn the_limits_of_numbers_and_texts_are_errors_not_panics() {
+    let expressions = [
+        "-9223372036854775808 % -1 == 1",
+        "-9223372036854775808 / -1 == 0",
+        "-(-9223372036854775808) == 0",
+        "-9223372036854775808 - 1 == 0",
+        "9223372036854775807 * 2 == 0",
+        "1u - 2u == 0u",
+        "18446744073709551615u + 1u == 0u",
+        "1u % 0u == 0u",
+        "uint(-1) == 0u",
+        "int(1e30) == 0",
+        "int(0.0 / 0.0) == 0",
+        "int('x') == 0",
+        "double('x') == 0.0",
+        "bool('x')",
+        "string(b'\\xff') == ''",
+        "[1.0, 0.0 / 0.0].sort() == []",
+        "[0.0 / 0.0].max() < 1.0",
+        "{1: 1, 1: 2}.size() == 2",
+        "{[1]: 1}.size() == 1",
+        "[9223372036854775807, 1].sum() == 0",
+        "'a'.charAt(9223372036854775807) == ''",
+        "lists.range(3)[-1] == 0",
+        "dyn(1).value()",
+        "dyn(1).orValue(true)",
+        "quantity('1e27').add(quantity('170e27')).sign() == 1",
+        "semver('18446744073709551615.0.0').major() == 1",
+    ];
+    for expression in expressions {
+        let selector = Selector::compile(expression).unwrap_or_else(|error| panic!("{expression}: {error}"));
+        let result = selector.matches(SelectorInput { driver: DRIVER, device: &gpu() });
+        assert!(result != Ok(true), "{expression}: {result:?}");
+    }
+}
+
+#[test]
 fn refused_when_compiled() {
     let rows = [
         ("", "expression is empty"),
