@@ -6,11 +6,14 @@ use super::error::CompileError;
 /// them, summed over the brackets that are open. (What the evaluation bears is less and is checked afterwards.)
 const LONGEST_CHAIN: usize = 200;
 
+/// How deep map literals may be nested: the parser needs more of the stack for them than for other brackets.
+const DEEPEST_MAP: usize = 5;
+
 /// Refuses unterminated literals, and chains that are too long to be parsed.
 pub(super) fn check_chains(expression: &str) -> Result<(), CompileError> {
     let mut rest = expression;
-    // Chain length before each open bracket, and in the innermost one.
-    let mut open: Vec<usize> = Vec::new();
+    // Each open bracket with the chain length before it; and the chain length in the innermost one.
+    let mut open: Vec<(char, usize)> = Vec::new();
     let (mut outer, mut chain) = (0_usize, 0_usize);
     while let Some(first) = rest.chars().next() {
         if let Some(comment) = rest.strip_prefix("//") {
@@ -33,10 +36,10 @@ pub(super) fn check_chains(expression: &str) -> Result<(), CompileError> {
             '(' | '[' | '{' => {
                 chain += 1;
                 outer += chain;
-                open.push(std::mem::take(&mut chain));
+                open.push((first, std::mem::take(&mut chain)));
             }
             ')' | ']' | '}' => {
-                chain = open.pop().unwrap_or(0);
+                chain = open.pop().map_or(0, |(_, chain)| chain);
                 outer = outer.saturating_sub(chain);
             }
             ',' | '?' | ':' => chain = 0,
@@ -46,7 +49,8 @@ pub(super) fn check_chains(expression: &str) -> Result<(), CompileError> {
             'i' if rest.starts_with('n') => chain += 1,
             _ => {}
         }
-        if outer + chain > LONGEST_CHAIN {
+        let maps = open.iter().filter(|(bracket, _)| *bracket == '{').count();
+        if outer + chain > LONGEST_CHAIN || maps > DEEPEST_MAP {
             return Err(CompileError::TooComplex);
         }
     }

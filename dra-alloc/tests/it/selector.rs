@@ -367,14 +367,6 @@ fn the_first_of_several_values_counts() {
         let expression = format!("device.attributes['gpu.example'].a == {expected}");
         assert_eq!(evaluate(&expression, &device([("a", attribute.clone())])), Ok(true), "{expected}");
     };
-    check(&attribute, "1");
-    attribute.int = None;
-    check(&attribute, "true");
-    attribute.bool = None;
-    check(&attribute, "'s'");
-    attribute.string = None;
-    check(&attribute, "semver('1.0.0')");
-    attribute.version = None;
     check(&attribute, "[1, 2]");
     attribute.ints = None;
     check(&attribute, "[false]");
@@ -382,6 +374,14 @@ fn the_first_of_several_values_counts() {
     check(&attribute, "['t']");
     attribute.strings = None;
     check(&attribute, "[semver('2.0.0')]");
+    attribute.versions = None;
+    check(&attribute, "1");
+    attribute.int = None;
+    check(&attribute, "true");
+    attribute.bool = None;
+    check(&attribute, "'s'");
+    attribute.string = None;
+    check(&attribute, "semver('1.0.0')");
 }
 
 #[test]
