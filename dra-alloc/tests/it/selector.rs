@@ -228,7 +228,7 @@ fn errors_when_evaluated() {
         ("[].min() == 1", "min called on empty list"),
         ("[1, 2].join(',') == ''", "no such overload"),
         ("'a'.matches(device.driver + '(')", "regex parse error"),
-        ("lists.range(49).includes(1)", "'includes' function cannot be applied to lists longer than 48 values"),
+        ("lists.range(49).includes(48)", "'includes' function cannot be applied to lists longer than 48 values"),
         ("optional.none().value() == 1", ""),
         ("true ? 1 / 0 == 1 : true", "division by zero"),
     ];
@@ -236,7 +236,8 @@ fn errors_when_evaluated() {
         let error = evaluate(expression, &gpu()).unwrap_err();
         assert!(error.contains(message) && !error.starts_with("compile"), "{expression}: {error}");
     }
-    assert_eq!(evaluate("lists.range(48).includes(47)", &gpu()), Ok(true));
+    assert_eq!(evaluate("lists.range(48).includes(47) && lists.range(49).includes(47)", &gpu()), Ok(true));
+    assert_eq!(evaluate("!lists.range(48).includes(48)", &gpu()), Ok(true));
 }
 
 #[test]
@@ -467,8 +468,8 @@ fn endless() -> Vec<String> {
     let range = "lists.range(200)";
     let nested = |body: &str| format!("{range}.all(a, {range}.all(b, {range}.all(c, {range}.all(d, {body}))))");
     let doubling = |step: &str| {
-        let binds = format!("cel.bind(s, {step}, ").repeat(6);
-        format!("cel.bind(s, 'aaaaaaaaaa', {binds}s.size() > 0{}", ")".repeat(7))
+        let binds = format!("cel.bind(s, {step}, ").repeat(5);
+        format!("cel.bind(s, '{}', {binds}s.size() > 0{}", "a".repeat(100), ")".repeat(6))
     };
     let long = "x".repeat(5_000);
     vec![
@@ -509,6 +510,28 @@ fn exhaustion_is_an_error_whatever_the_result_and_comes_soon() {
             assert_eq!(result, Err(EvaluationError::CostExceeded), "{expression}");
             assert!(start.elapsed() < Duration::from_secs(20), "{:?}: {expression}", start.elapsed());
         }
+    }
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the time that it takes is what the test is about")]
+fn a_device_larger_than_the_api_allows_is_not_walked_for_ever() {
+    let names = (0..100_000).map(|number| (format!("name-{number}"), int(1)));
+    let list = [("list".to_owned(), ints(&vec![1; 100_000]))];
+    let large = Device { attributes: Some(names.chain(list).collect()), ..Default::default() };
+    let range = "lists.range(1000)";
+    for body in [
+        "!('zone.example' in device.attributes)",
+        "device.attributes.size() > 0",
+        "device.attributes['gpu.example'].size() > 0",
+        "device.attributes['gpu.example'].all(k, true)",
+        "device.attributes['gpu.example'].list.size() > 0",
+        "device.attributes == device.attributes",
+    ] {
+        let start = Instant::now();
+        let expression = format!("{range}.all(a, {range}.all(b, {body}))");
+        assert_eq!(evaluate(&expression, &large), Err(EvaluationError::CostExceeded.to_string()), "{body}");
+        assert!(start.elapsed() < Duration::from_secs(20), "{:?}: {body}", start.elapsed());
     }
 }
 
