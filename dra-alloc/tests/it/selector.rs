@@ -501,9 +501,11 @@ fn endless() -> Vec<String> {
 #[expect(clippy::disallowed_methods, reason = "the time that it takes is what the test is about")]
 fn exhaustion_is_an_error_whatever_the_result_and_comes_soon() {
     let gpu = gpu();
-    for expression in endless() {
-        for expression in [expression.clone(), format!("({expression}) || true"), format!("!(({expression}) && false)")]
-        {
+    for (number, expression) in endless().into_iter().enumerate() {
+        let absorbed = [format!("({expression}) || true"), format!("!(({expression}) && false)")];
+        // Absorption is the same for all: the first few show it.
+        let variants = absorbed.into_iter().take(if number < 3 { 2 } else { 0 });
+        for expression in variants.chain([expression]) {
             let selector = Selector::compile(&expression).unwrap_or_else(|error| panic!("{error}: {expression}"));
             let start = Instant::now();
             let result = selector.matches(SelectorInput { driver: DRIVER, device: &gpu });
@@ -654,8 +656,9 @@ fn expression() -> impl Strategy<Value = String> {
         "semver('1.2.3')",
         "optional.none()",
     ]);
-    let leaf = leaf.prop_map(str::to_owned);
-    leaf.prop_recursive(4, 24, 3, |inner| {
+    // Most are hidden from the static checks, so that the evaluation sees them.
+    let leaf = (leaf, 0..4).prop_map(|(leaf, shown)| if shown == 0 { leaf.to_owned() } else { format!("dyn({leaf})") });
+    leaf.prop_recursive(3, 16, 3, |inner| {
         let binary = prop::sample::select(vec!["&&", "||", "==", "!=", "<", ">=", "+", "-", "*", "/", "%", "in"]);
         let unary = prop::sample::select(vec![
             "!",
