@@ -59,7 +59,7 @@ pub enum AllocateError {
         /// Position of the selector.
         index: usize,
         /// The device.
-        device: DeviceId,
+        device: Box<DeviceId>,
         /// What is wrong.
         error: EvaluationError,
     },
@@ -85,7 +85,7 @@ pub enum AllocateError {
         /// Name of the attribute.
         attribute: String,
         /// The device.
-        device: DeviceId,
+        device: Box<DeviceId>,
         /// What is wrong.
         error: EvaluationError,
     },
@@ -99,7 +99,7 @@ pub enum AllocateError {
         /// The request, or `request/subrequest`.
         request: String,
         /// The device.
-        device: DeviceId,
+        device: Box<DeviceId>,
     },
     /// The capacity that a request asks of a device can't be computed.
     #[error("claim {claim}, request {request}: checking capacity for device {device}: capacity {capacity:?}: {error}")]
@@ -109,11 +109,11 @@ pub enum AllocateError {
         /// The request, or `request/subrequest`.
         request: String,
         /// The device.
-        device: DeviceId,
+        device: Box<DeviceId>,
         /// Name of the capacity.
         capacity: String,
         /// What is wrong.
-        error: CapacityError,
+        error: Box<CapacityError>,
     },
     /// The node selector of a slice, or of a device in it, can't be used.
     #[error("ResourceSlice {slice}: {field}: {error}")]

@@ -56,7 +56,7 @@ pub enum NodeFailure {
         /// `driver/pool`.
         pool: String,
         /// What is wrong with the pool.
-        problem: PoolProblem,
+        problem: Box<PoolProblem>,
     },
     /// No devices were found, and there are pools that contradict themselves.
     #[error("invalid resource pools were encountered: {}", listed(pools))]

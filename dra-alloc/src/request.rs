@@ -145,7 +145,7 @@ impl<'p> Claim<'p> {
     }
 }
 
-impl<'p> Column<'p> {
+impl Column<'_> {
     fn is(&self, attribute: &str, expression: Option<&str>) -> bool {
         self.attribute == attribute && self.derived.as_ref().map(|derived| derived.text) == expression.map(Some)
     }

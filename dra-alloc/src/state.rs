@@ -129,7 +129,9 @@ impl Holding {
             Self::Exclusive => device.holders = device.holders.saturating_add(1),
             Self::Share { id, consumed } => {
                 if device.shares.insert(id) {
-                    consumed.iter().for_each(|(capacity, amount)| device.consume(capacity, *amount));
+                    for (capacity, amount) in consumed {
+                        device.consume(&capacity, amount);
+                    }
                 }
             }
         }
@@ -141,7 +143,9 @@ impl Holding {
             Self::Exclusive => device.holders = device.holders.saturating_sub(1),
             Self::Share { id, consumed } => {
                 if device.shares.remove(&id) {
-                    consumed.iter().for_each(|(capacity, amount)| device.release(capacity, *amount));
+                    for (capacity, amount) in consumed {
+                        device.release(&capacity, amount);
+                    }
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! The index over the ResourceSlices and DeviceTaintRules of a cluster: built once, asked often.
+//! The index over the `ResourceSlice`s and `DeviceTaintRule`s of a cluster: built once, asked often.
 //!
 //! Building only groups: slices by node, and by pool. What a pool is worth on a node ([`pool`]) is found when the node is
 //! first visited, and what a device offers when a request first looks at it.
@@ -164,15 +164,13 @@ impl Inventory {
 
     fn set_slice(&mut self, slice: Arc<ResourceSlice>) -> Result<(), ChangeError> {
         let name = name_of("ResourceSlice", slice.metadata.name.as_deref())?;
-        let Some(&[first, ref repeated @ ..]) = self.names.get(&name).map(Vec::as_slice) else {
+        let Some(&first) = self.names.get(&name).and_then(|known| known.first()) else {
             self.append(slice);
             return Ok(());
         };
-        for index in repeated.to_vec() {
+        for index in self.names.insert(name, vec![first]).unwrap_or_default() {
             self.unlink(index);
         }
-        self.unlink(first);
-        self.names.insert(name, vec![first]);
         self.link(first, slice);
         Ok(())
     }

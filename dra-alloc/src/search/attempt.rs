@@ -12,6 +12,7 @@ use crate::counters::{Ledger, Reserved, Shortage};
 use crate::error::AllocateError;
 use crate::features::Feature;
 use crate::request::{Claim, ConstraintKind};
+use crate::state::DeviceUse;
 
 /// A device given to an alternative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +131,7 @@ impl<'t, 's> Attempt<'t, 's> {
         if asked.admin_access {
             return self.holders[device].contains(&asked.claim);
         }
-        !self.holders[device].is_empty() || self.table.in_use(device).is_some_and(|in_use| in_use.is_exclusive())
+        !self.holders[device].is_empty() || self.table.in_use(device).is_some_and(DeviceUse::is_exclusive)
     }
 
     /// Whether what is left of a device's capacities suffices.
@@ -210,7 +211,7 @@ impl<'t, 's> Attempt<'t, 's> {
 
     /// Whether a shareable device has a share already, of this attempt or of another claim.
     fn is_shared(&self, device: usize) -> bool {
-        let in_use = || self.table.in_use(device).is_some_and(|in_use| in_use.is_shared());
+        let in_use = || self.table.in_use(device).is_some_and(DeviceUse::is_shared);
         self.table.is_shareable(device) && (self.shares[device].count > 0 || in_use())
     }
 

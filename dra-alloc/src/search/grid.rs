@@ -31,12 +31,10 @@ impl<T> Grid<T> {
             std::iter::repeat_with(OnceCell::new).take(count).collect()
         });
         let cell = &cells[column * self.rows + row];
-        match cell.get() {
-            Some(known) => Ok(known),
-            None => {
-                let computed = compute()?;
-                Ok(cell.get_or_init(|| computed))
-            }
+        if let Some(known) = cell.get() {
+            return Ok(known);
         }
+        let computed = compute()?;
+        Ok(cell.get_or_init(|| computed))
     }
 }

@@ -125,7 +125,7 @@ fn check_pools(table: &Table<'_>, asked: &Alternative<'_>) -> Result<(), NodeFai
             Some(NodeFailure::PoolIncomplete { claim: claim(), request: request(), pool: pool_name(pool) })
         }
         PoolState::Invalid(problem) => {
-            let (pool, problem) = (pool_name(pool), problem.clone());
+            let (pool, problem) = (pool_name(pool), Box::new(problem.clone()));
             Some(NodeFailure::PoolInvalid { claim: claim(), request: request(), pool, problem })
         }
     });

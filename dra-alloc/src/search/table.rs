@@ -192,7 +192,7 @@ impl<'s> Table<'s> {
             compiled.map_err(|error| AllocateError::SelectorCompile { owner: owner(), index, error: error.clone() })?;
         let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
         compiled.matches(input).map_err(|error| {
-            let device = self.id(device);
+            let device = Box::new(self.id(device));
             AllocateError::SelectorEvaluation { owner: owner(), index, device, error }
         })
     }
@@ -221,7 +221,7 @@ impl<'s> Table<'s> {
     fn compute_fit(&self, alternative: usize, device: usize) -> Result<Fit<'s>, AllocateError> {
         let (asked, capacities) = (self.alternative(alternative), self.capacities(device)?);
         let is_there = |name: &&str| capacities.iter().any(|capacity| capacity.name == *name);
-        if !asked.capacity.keys().all(|name| is_there(name)) {
+        if !asked.capacity.keys().all(is_there) {
             return Ok(Fit::Never);
         }
         // All amounts are computed before any is judged, so that an error does not depend on the order of the names.
@@ -231,9 +231,9 @@ impl<'s> Table<'s> {
             amounts.push(amount.map_err(|error| AllocateError::Capacity {
                 claim: self.claim_name(asked).to_owned(),
                 request: asked.name.clone(),
-                device: self.id(device),
+                device: Box::new(self.id(device)),
                 capacity: capacity.name.to_owned(),
-                error,
+                error: Box::new(error),
             })?);
         }
         let is_possible = capacities.iter().zip(&amounts).all(|(capacity, amount)| {
@@ -269,7 +269,7 @@ impl<'s> Table<'s> {
             compiled.map_err(|error| AllocateError::DerivedCompile { attribute: attribute(), error: error.clone() })?;
         let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
         compiled.derive(input).map_err(|error| {
-            let device = self.id(device);
+            let device = Box::new(self.id(device));
             AllocateError::DerivedEvaluation { attribute: attribute(), device, error }
         })
     }

@@ -232,6 +232,6 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
     fn constraint_on_all(&self, alternative: usize, device: usize) -> Halt {
         let asked = self.table.alternative(alternative);
         let (claim, request) = (self.table.claim_name(asked).to_owned(), asked.name.clone());
-        Halt::Failed(AllocateError::ConstraintOnAll { claim, request, device: self.table.id(device) })
+        Halt::Failed(AllocateError::ConstraintOnAll { claim, request, device: Box::new(self.table.id(device)) })
     }
 }

@@ -134,7 +134,9 @@ fn for_each_carrier(json: &mut Value, path: &[&str], visit: &mut impl FnMut(&mut
     match (path, json) {
         ([], Value::Object(object)) => visit(object),
         (["*", rest @ ..], Value::Array(elements)) => {
-            elements.iter_mut().for_each(|element| for_each_carrier(element, rest, visit));
+            for element in elements {
+                for_each_carrier(element, rest, visit);
+            }
         }
         ([key, rest @ ..], Value::Object(object)) => {
             if let Some(inner) = object.get_mut(*key) {

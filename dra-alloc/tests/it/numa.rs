@@ -135,12 +135,12 @@ fn a_pcie_root_leaves_cpus_and_memory_out() {
     }
 }
 
-/// GPUs and NICs of a board: PCIe root, and NUMA nodes.
+/// GPUs and NICs of a board: root port and NUMA nodes.
 struct Board {
     name: &'static str,
     gpus: &'static [(&'static str, &'static [i64])],
     nics: &'static [(&'static str, &'static [i64])],
-    /// GPUs that can be placed with a NIC by PCIe root, and by NUMA node.
+    /// GPUs that can be placed with a NIC by root port, and by NUMA node.
     by_root: usize,
     by_numa: usize,
 }

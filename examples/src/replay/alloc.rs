@@ -81,7 +81,9 @@ impl AllocateInput {
             state.share(&device.parse().map_err(|_| invalid())?, id);
         }
         for (device, amounts) in &self.allocated.capacity {
-            amounts.iter().for_each(|(capacity, amount)| state.consume(device, capacity, *amount));
+            for (capacity, amount) in amounts {
+                state.consume(device, capacity, *amount);
+            }
         }
         Ok(state)
     }
@@ -141,5 +143,5 @@ fn refusal(error: &AllocateError) -> Refusal {
 
 /// The name of an error's variant.
 fn variant(error: &impl Debug) -> String {
-    format!("{error:?}").chars().take_while(|c| c.is_ascii_alphanumeric()).collect()
+    format!("{error:?}").chars().take_while(char::is_ascii_alphanumeric).collect()
 }
