@@ -1,6 +1,6 @@
 //! Objects that carry `skipNodeOperations`, as JSON in either wire form.
 //!
-//! The types of k8s-openapi know the list only. [`read`] accepts the bool too, and [`write`] writes the form that a
+//! The types of k8s-openapi know the list only. [`read`] accepts the bool too, and [`write()`] writes the form that a
 //! reader expects. The key counts in two places, the spec of a `ResourceSlice` and the device results of an allocation;
 //! anywhere else it is an unknown field without meaning.
 
