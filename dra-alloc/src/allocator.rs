@@ -14,6 +14,7 @@ use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim};
 
 use crate::budget::Budget;
 use crate::error::AllocateError;
+use crate::explain::Detail;
 use crate::features::Features;
 use crate::inventory::Inventory;
 use crate::outcome::Verdict;
@@ -84,6 +85,7 @@ pub struct Allocator<'a> {
     pub(crate) share_ids: &'a ShareIds<'a>,
     pub(crate) features: Features,
     pub(crate) profile: Profile,
+    pub(crate) detail: Detail,
 }
 
 /// Makes the id of a share.
@@ -103,7 +105,8 @@ impl<'a> Allocator<'a> {
     ) -> Self {
         let classes = classes.into_iter().map(|class| (class.metadata.name.as_deref().unwrap_or_default(), class));
         let (features, profile) = (Features::default(), Profile::default());
-        Self { inventory, classes: classes.collect(), state, selectors, share_ids, features, profile }
+        let detail = Detail::default();
+        Self { inventory, classes: classes.collect(), state, selectors, share_ids, features, profile, detail }
     }
 
     /// The same allocator with other features.
@@ -117,6 +120,14 @@ impl<'a> Allocator<'a> {
     #[must_use]
     pub const fn with_profile(mut self, profile: Profile) -> Self {
         self.profile = profile;
+        self
+    }
+
+    /// The same allocator, which explains every "no" in some detail. Explaining is done after the search and costs the
+    /// search nothing.
+    #[must_use]
+    pub const fn explaining(mut self, detail: Detail) -> Self {
+        self.detail = detail;
         self
     }
 

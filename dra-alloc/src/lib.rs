@@ -29,6 +29,7 @@ pub mod budget;
 pub mod capacity;
 pub mod device_id;
 pub mod error;
+pub mod explain;
 pub mod features;
 pub mod inventory;
 pub mod node;

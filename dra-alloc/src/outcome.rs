@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::resource::v1::AllocationResult;
 
+use crate::explain::Explanation;
 use crate::inventory::pool::PoolProblem;
 
 /// The answer for one node, and the work that it took.
@@ -12,6 +13,8 @@ pub struct Verdict {
     pub outcome: Outcome,
     /// Steps of the budget that were used.
     pub steps: u64,
+    /// Why it is a "no", if the allocator was told to explain.
+    pub explanation: Option<Explanation>,
 }
 
 /// Whether claims can be allocated on a node.

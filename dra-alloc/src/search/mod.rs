@@ -42,7 +42,7 @@ pub(crate) fn allocate_on(
         Err(Halt::OnNode(failure)) => Outcome::FailedOnNode(failure),
         Err(Halt::Failed(error)) => return Err(error),
     };
-    Ok(Verdict { outcome, steps: meter.used() })
+    Ok(Verdict { outcome, steps: meter.used(), explanation: None })
 }
 
 fn search(allocator: &Allocator<'_>, plan: &Plan<'_>, node: &Node, meter: &mut Meter<'_>) -> Result<Outcome, Halt> {
