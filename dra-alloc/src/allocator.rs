@@ -14,7 +14,7 @@ use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim};
 
 use crate::budget::Budget;
 use crate::error::AllocateError;
-use crate::explain::Detail;
+use crate::explain::{Detail, explain};
 use crate::features::Features;
 use crate::inventory::Inventory;
 use crate::outcome::Verdict;
@@ -145,7 +145,7 @@ impl<'a> Allocator<'a> {
         claims: &[ResourceClaim],
         budget: Budget<'_>,
     ) -> Result<Verdict, AllocateError> {
-        allocate_on(self, &Plan::new(claims, &self.classes, self.features), node, budget)
+        self.allocate_plan(&Plan::new(claims, &self.classes, self.features), claims, node, budget)
     }
 
     /// Allocates all claims together on each of several nodes: what [`Allocator::allocate`] says for each, in one pass.
@@ -160,7 +160,19 @@ impl<'a> Allocator<'a> {
         budget: Budget<'_>,
     ) -> Result<Vec<Verdict>, AllocateError> {
         let plan = Plan::new(claims, &self.classes, self.features);
-        nodes.into_iter().map(|node| allocate_on(self, &plan, node, budget)).collect()
+        nodes.into_iter().map(|node| self.allocate_plan(&plan, claims, node, budget)).collect()
+    }
+
+    fn allocate_plan(
+        &self,
+        plan: &Plan<'_>,
+        claims: &[ResourceClaim],
+        node: &Node,
+        budget: Budget<'_>,
+    ) -> Result<Verdict, AllocateError> {
+        let (outcome, steps) = allocate_on(self, plan, node, budget)?;
+        let explanation = if self.detail == Detail::Off { None } else { explain(self, claims, node, &outcome, steps) };
+        Ok(Verdict { outcome, steps, explanation })
     }
 }
 

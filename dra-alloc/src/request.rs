@@ -392,7 +392,8 @@ fn devices(claim: &ResourceClaim) -> Option<&DeviceClaim> {
     claim.spec.as_ref()?.devices.as_ref()
 }
 
-fn claim_name(claim: &ResourceClaim) -> String {
+/// Namespace and name of a claim.
+pub(crate) fn claim_name(claim: &ResourceClaim) -> String {
     let name = claim.metadata.name.as_deref().unwrap_or_default();
     match claim.metadata.namespace.as_deref() {
         Some(namespace) if !namespace.is_empty() => format!("{namespace}/{name}"),

@@ -1,11 +1,62 @@
-//! Why claims are not allocated on a node.
+//! Why claims are not allocated on a node: a tree of reasons, as data and as text.
+//!
+//! An explanation is made after the search, by asking again: it finds a smallest set of requests and constraints that
+//! cannot hold together, says for each of these requests what becomes of the node's devices, and for constraints what
+//! the requests have to offer. A change that would help is only suggested if the allocation then succeeds.
+//!
+//! The search itself records nothing, so that not explaining costs nothing. All questions together are bounded.
+//!
+//! ```
+//! use dra_alloc::allocator::Allocator;
+//! use dra_alloc::budget::Budget;
+//! use dra_alloc::explain::Detail;
+//! use dra_alloc::inventory::Inventory;
+//! use dra_alloc::result::numbered;
+//! use dra_alloc::selector::SelectorCache;
+//! use dra_alloc::state::AllocatedState;
+//! use serde_json::{from_value, json};
+//!
+//! let slice: k8s_openapi::api::resource::v1::ResourceSlice = from_value(json!({
+//!     "metadata": {"name": "node-1-gpus"},
+//!     "spec": {
+//!         "driver": "gpu.example.com", "nodeName": "node-1",
+//!         "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1},
+//!         "devices": [{"name": "gpu-0", "taints": [{"key": "health", "effect": "NoSchedule"}]}],
+//!     },
+//! }))?;
+//! let class = from_value(json!({"metadata": {"name": "gpu"}, "spec": {}}))?;
+//! let claim = from_value(json!({"metadata": {"name": "training"}, "spec": {"devices": {
+//!     "requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}],
+//! }}}))?;
+//! let node = from_value(json!({"metadata": {"name": "node-1"}}))?;
+//! let inventory = Inventory::new([slice], []);
+//! let (state, selectors) = (AllocatedState::default(), SelectorCache::default());
+//! let allocator = Allocator::new(&inventory, [&class], &state, &selectors, &numbered).explaining(Detail::Full);
+//! let verdict = allocator.allocate(&node, &[claim], Budget::default())?;
+//! let explanation = verdict.explanation.unwrap();
+//! assert_eq!(
+//!     explanation.to_string(),
+//!     "claim training, request gpu: none of 1 device of class gpu can be used: 1 has the taint health:NoSchedule; \
+//!      possible if request gpu tolerated health:NoSchedule",
+//! );
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
-use std::fmt;
+mod cluster;
+mod conflict;
+mod devices;
+mod render;
+mod suggest;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use crate::device_id::DeviceId;
+
+pub use cluster::cluster_summary;
+pub(crate) use conflict::explain;
 
 /// How much is said about a "no".
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Detail {
@@ -20,21 +71,239 @@ pub enum Detail {
 
 /// The reasons of a "no".
 ///
-/// [`fmt::Display`] gives one line, like a scheduler's event; [`Explanation::tree`] everything.
+/// `Display` gives one line, like a scheduler's event; [`Explanation::tree`] everything.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Explanation {}
-
-impl Explanation {
-    /// All reasons, one a line, indented below what they are a reason for.
-    #[must_use]
-    pub fn tree(&self) -> String {
-        String::new()
-    }
+pub struct Explanation {
+    /// Each of them alone makes the allocation impossible.
+    pub reasons: Vec<Reason>,
+    /// Changes with which the allocation succeeds.
+    pub suggestions: Vec<Suggestion>,
 }
 
-impl fmt::Display for Explanation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no reason was recorded")
+/// A reason, and what it follows from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Reason {
+    /// The reason itself.
+    #[serde(flatten)]
+    pub cause: Cause,
+    /// What it follows from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub because: Vec<Reason>,
+}
+
+/// What is the matter, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum Cause {
+    /// The node can't be judged now.
+    Node {
+        /// The failure.
+        reason: String,
+    },
+    /// The search was stopped.
+    Stopped {
+        /// Steps that it had made.
+        steps: u64,
+    },
+    /// The drivers have published no devices for this node.
+    NoDevices,
+    /// A pool can't be used now.
+    Pool {
+        /// `driver/pool`.
+        pool: String,
+        /// What is wrong with it; nothing if it is being updated.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        problem: Option<String>,
+    },
+    /// A request does not find enough devices.
+    Request {
+        /// Where.
+        at: RequestName,
+        /// The class of the devices.
+        class: String,
+        /// How many are wanted; nothing for all.
+        wanted: Option<u64>,
+        /// Devices that could be used if nothing else were asked for.
+        usable: usize,
+        /// Devices of the class.
+        of_class: usize,
+    },
+    /// Devices that a request can't use, all for the same reason.
+    Devices {
+        /// How many.
+        count: usize,
+        /// Which ones, as far as they are listed.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        devices: Vec<DeviceId>,
+        /// Why.
+        rejection: DeviceRejection,
+    },
+    /// No alternative of a request is possible.
+    NoAlternative {
+        /// The request.
+        at: RequestName,
+    },
+    /// Requests and constraints that cannot hold together, although each one could without the others.
+    Together {
+        /// The requests.
+        requests: Vec<RequestName>,
+        /// The constraints.
+        constraints: Vec<ConstraintName>,
+    },
+    /// What a request offers to a constraint.
+    Offer {
+        /// The request.
+        at: RequestName,
+        /// The attribute that the constraint compares.
+        attribute: String,
+        /// Values of the devices that the request could use, sorted; the first ones if there are many.
+        values: Vec<String>,
+        /// Values that are not listed.
+        left_out: usize,
+    },
+    /// A claim would have more devices than an allocation may have.
+    TooManyDevices {
+        /// The claim.
+        claim: String,
+        /// The most devices.
+        limit: usize,
+    },
+}
+
+/// A request of a claim.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[non_exhaustive]
+pub struct RequestName {
+    /// Namespace and name of the claim.
+    pub claim: String,
+    /// The request, or `request/subrequest`.
+    pub request: String,
+}
+
+/// A constraint of a claim.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[non_exhaustive]
+pub struct ConstraintName {
+    /// Namespace and name of the claim.
+    pub claim: String,
+    /// Position in the claim.
+    pub index: usize,
+    /// `matchAttribute` or `distinctAttribute`.
+    pub field: &'static str,
+    /// The attribute.
+    pub attribute: String,
+}
+
+/// Why a request can't use a device.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(tag = "why", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum DeviceRejection {
+    /// A selector of the class is false.
+    Class {
+        /// Position of the selector in the class.
+        selector: usize,
+    },
+    /// A selector of the request is false.
+    Selector {
+        /// Position of the selector in the request.
+        selector: usize,
+    },
+    /// The device is for other nodes.
+    OtherNode,
+    /// Another claim holds the device.
+    Held,
+    /// A gate that the device needs is off.
+    GateOff {
+        /// The gate.
+        gate: &'static str,
+    },
+    /// The slice skips node operations, and the node does not declare that it can.
+    NodeDoesNotDeclare {
+        /// The feature.
+        feature: &'static str,
+    },
+    /// The device does not have a capacity that is asked for.
+    NoCapacity {
+        /// The capacity.
+        capacity: String,
+    },
+    /// The request policy of a capacity does not permit the amount.
+    CapacityPolicy {
+        /// The capacity.
+        capacity: String,
+    },
+    /// A capacity is smaller than the amount.
+    CapacityTooSmall {
+        /// The capacity.
+        capacity: String,
+    },
+    /// Shares have used up a capacity.
+    CapacityUsedUp {
+        /// The capacity.
+        capacity: String,
+    },
+    /// Other devices of the pool have used up a counter, or the counter is overcommitted.
+    CountersUsedUp,
+    /// The compatibility groups do not go with those of the devices in use on a counter set.
+    Groups,
+    /// The device has a taint that is not tolerated.
+    Tainted {
+        /// `key[=value]:effect`.
+        taint: String,
+    },
+    /// The request can't be evaluated on the device. kube-scheduler does not come to it.
+    Error {
+        /// What is wrong.
+        error: String,
+    },
+    /// The device alone breaks a constraint.
+    Constraint {
+        /// The attribute.
+        attribute: String,
+        /// How.
+        violation: String,
+    },
+}
+
+/// A change with which the allocation succeeds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum Suggestion {
+    /// A gate is switched on.
+    Gate {
+        /// The gate.
+        gate: &'static str,
+    },
+    /// A request tolerates a taint.
+    Tolerate {
+        /// The request.
+        at: RequestName,
+        /// `key[=value]:effect`.
+        taint: String,
+    },
+    /// A request asks for fewer devices.
+    Fewer {
+        /// The request.
+        at: RequestName,
+        /// How many.
+        count: usize,
+    },
+    /// A constraint is left out.
+    WithoutConstraint {
+        /// The constraint.
+        at: ConstraintName,
+    },
+    /// Other claims give back what they hold.
+    Release,
+}
+
+impl Reason {
+    pub(crate) const fn leaf(cause: Cause) -> Self {
+        Self { cause, because: Vec::new() }
     }
 }

@@ -7,7 +7,7 @@
 use dra_attrs::matching::{DistinctState, MatchState, ValueSet, Violation};
 use dra_attrs::quantity::Quantity;
 
-use super::table::{Candidate, Fit, Table};
+use super::table::{Candidate, Fit, Misfit, Table};
 use crate::counters::{Ledger, Reserved, Shortage};
 use crate::error::AllocateError;
 use crate::features::Feature;
@@ -37,6 +37,15 @@ pub(crate) enum Rejection {
         violation: Violation,
     },
     NoCapacity,
+}
+
+/// A capacity of which a device has not enough for an alternative.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Short<'s> {
+    /// Even when nothing else uses the device.
+    Never(Misfit<'s>),
+    /// As things are.
+    Now(&'s str),
 }
 
 /// What must be undone when a device is taken back.
@@ -134,20 +143,23 @@ impl<'t, 's> Attempt<'t, 's> {
         !self.holders[device].is_empty() || self.table.in_use(device).is_some_and(DeviceUse::is_exclusive)
     }
 
-    /// Whether what is left of a device's capacities suffices.
-    pub(crate) fn has_room(&self, alternative: usize, device: usize) -> Result<bool, AllocateError> {
+    /// The capacity of a device of which not enough is left, if there is one.
+    pub(crate) fn short_capacity(&self, alternative: usize, device: usize) -> Result<Option<Short<'s>>, AllocateError> {
         if !self.table.has(Feature::ConsumableCapacity) {
-            return Ok(true);
+            return Ok(None);
         }
-        let Fit::Takes(amounts) = self.table.fit(alternative, device)? else { return Ok(false) };
-        let capacities = self.table.capacities(device)?.iter().zip(amounts);
-        let mut fits = capacities.enumerate().map(|(index, (capacity, amount))| {
+        let amounts = match self.table.fit(alternative, device)? {
+            Fit::Takes(amounts) => amounts,
+            Fit::Never(misfit) => return Ok(Some(Short::Never(*misfit))),
+        };
+        let mut capacities = self.table.capacities(device)?.iter().zip(amounts).enumerate();
+        let short = capacities.find(|(index, (capacity, amount))| {
             let before = self.table.consumed(device, capacity.name);
-            let shared = self.shares[device].consumed.get(index).copied().unwrap_or(Quantity::ZERO);
+            let shared = self.shares[device].consumed.get(*index).copied().unwrap_or(Quantity::ZERO);
             let sum = before.checked_add(shared).and_then(|sum| sum.checked_add(amount.quantity));
-            sum.is_some_and(|sum| sum <= capacity.value.quantity)
+            sum.is_none_or(|sum| sum > capacity.value.quantity)
         });
-        Ok(fits.all(|fits| fits))
+        Ok(short.map(|(_, (capacity, _))| Short::Now(capacity.name)))
     }
 
     /// Gives a device that is not taken to an alternative, unless something forbids it.
@@ -217,11 +229,11 @@ impl<'t, 's> Attempt<'t, 's> {
 
     /// Checks taints, constraints and capacities, and lets the constraints count the device.
     fn admit(&mut self, alternative: usize, device: usize) -> Result<(), Refusal> {
-        if !self.table.is_tolerated(alternative, device) {
+        if self.table.taint(alternative, device).is_some() {
             return Err(Rejection::Tainted.into());
         }
         self.constrain(alternative, device)?;
-        if !self.has_room(alternative, device)? {
+        if self.short_capacity(alternative, device)?.is_some() {
             let asked = self.table.alternative(alternative);
             for (constraint, _) in &asked.constraints {
                 self.constraints[asked.claim][*constraint].pop();

@@ -9,18 +9,19 @@ mod grid;
 mod table;
 mod walk;
 
-pub(crate) use attempt::Chosen;
-pub(crate) use table::{Fit, Table};
+pub(crate) use attempt::{Attempt, Chosen, Refusal, Rejection, Short};
+pub(crate) use table::{Fit, Misfit, Selection, Table};
 pub(crate) use walk::Solution;
 
 use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use crate::allocator::{Allocator, MAX_DEVICES_PER_CLAIM};
 use crate::budget::{Budget, Halt, Meter};
 use crate::error::AllocateError;
 use crate::features::Feature;
 use crate::inventory::pool::{Pool, PoolState, name_of};
-use crate::outcome::{NodeFailure, Outcome, Verdict};
+use crate::outcome::{NodeFailure, Outcome};
 use crate::profile::SkipGateOff;
 use crate::request::{Alternative, Claim, Mode, Plan};
 use crate::result::results;
@@ -34,7 +35,7 @@ pub(crate) fn allocate_on(
     plan: &Plan<'_>,
     node: &Node,
     budget: Budget<'_>,
-) -> Result<Verdict, AllocateError> {
+) -> Result<(Outcome, u64), AllocateError> {
     let mut meter = Meter::new(budget);
     let outcome = match search(allocator, plan, node, &mut meter) {
         Ok(outcome) => outcome,
@@ -42,7 +43,33 @@ pub(crate) fn allocate_on(
         Err(Halt::OnNode(failure)) => Outcome::FailedOnNode(failure),
         Err(Halt::Failed(error)) => return Err(error),
     };
-    Ok(Verdict { outcome, steps: meter.used(), explanation: None })
+    Ok((outcome, meter.used()))
+}
+
+/// What becomes of claims on a node.
+pub(crate) fn outcome_on(
+    allocator: &Allocator<'_>,
+    claims: &[ResourceClaim],
+    node: &Node,
+    budget: Budget<'_>,
+) -> Result<Outcome, AllocateError> {
+    let plan = Plan::new(claims, &allocator.classes, allocator.features);
+    allocate_on(allocator, &plan, node, budget).map(|(outcome, _)| outcome)
+}
+
+/// Looks at the devices of a node as claims see them, without choosing any.
+pub(crate) fn with_table<T>(
+    allocator: &Allocator<'_>,
+    claims: &[ResourceClaim],
+    node: &Node,
+    look: impl FnOnce(&Table<'_>) -> T,
+) -> Result<T, AllocateError> {
+    let plan = Plan::new(claims, &allocator.classes, allocator.features);
+    let pools =
+        allocator.inventory.pools_on(node, allocator.features).map_err(|failed| AllocateError::from(*failed))?;
+    let candidates = candidates(&pools);
+    let derived = Grid::new(plan.columns.len(), candidates.len());
+    Ok(look(&Table::new(allocator, &plan, node, &pools, &candidates, &derived)))
 }
 
 fn search(allocator: &Allocator<'_>, plan: &Plan<'_>, node: &Node, meter: &mut Meter<'_>) -> Result<Outcome, Halt> {

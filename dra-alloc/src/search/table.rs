@@ -7,7 +7,7 @@ use dra_attrs::matching::{ListTypes, ValueSet};
 use dra_attrs::name::lookup;
 use dra_attrs::quantity::Quantity;
 use k8s_openapi::api::core::v1::Node;
-use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, ResourceSlice};
+use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceTaint, ResourceSlice};
 
 use crate::allocator::Allocator;
 use crate::capacity::{Amount, Capacity, Rounding};
@@ -37,8 +37,31 @@ pub(crate) struct Candidate<'s> {
 #[derive(Debug)]
 pub(crate) enum Fit<'s> {
     /// The device can't serve the request, even when nothing else uses it.
-    Never,
+    Never(Misfit<'s>),
     Takes(Vec<Amount<'s>>),
+}
+
+/// Why a device can never give the capacities that a request wants.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Misfit<'s> {
+    /// The device does not have a capacity of the name.
+    Missing(&'s str),
+    /// The policy of the capacity does not permit the amount.
+    Policy(&'s str),
+    /// The capacity is smaller than the amount.
+    TooSmall(&'s str),
+}
+
+/// Whether class and selectors admit a device, and what does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Selection {
+    Admitted,
+    /// The device has binding conditions, and their gate is off.
+    BindingConditionsOff,
+    /// The selector at this position of [`Alternative::selectors`] is false.
+    Selector(usize),
+    /// The device is for other nodes.
+    OtherNode,
 }
 
 /// Attributes that expressions compute, kept where value sets can borrow from them.
@@ -57,7 +80,7 @@ pub(crate) struct Table<'s> {
     counters: Grid<CounterSets<'s>>,
     consumption: Grid<Vec<Consumption<'s>>>,
     capacities: Grid<Vec<Capacity<'s>>>,
-    selectable: Grid<bool>,
+    selection: Grid<Selection>,
     fits: Grid<Fit<'s>>,
     values: Grid<ValueSet<'s>>,
     skips_allowed: bool,
@@ -82,7 +105,7 @@ impl<'s> Table<'s> {
             counters: Grid::new(1, pools.len()),
             consumption: Grid::new(1, devices),
             capacities: Grid::new(1, devices),
-            selectable: Grid::new(alternatives, devices),
+            selection: Grid::new(alternatives, devices),
             fits: Grid::new(alternatives, devices),
             values: Grid::new(plan.columns.len(), devices),
             skips_allowed: skips_allowed(allocator, decisions, node),
@@ -147,35 +170,44 @@ impl<'s> Table<'s> {
         self.skips_allowed || !skips_operations(self.candidate(device).slice)
     }
 
-    /// Whether the taints of a device are tolerated.
-    pub(crate) fn is_tolerated(&self, alternative: usize, device: usize) -> bool {
+    /// The first taint of a device that is not tolerated.
+    pub(crate) fn taint(&self, alternative: usize, device: usize) -> Option<&'s DeviceTaint> {
+        if !self.has(Feature::DeviceTaints) {
+            return None;
+        }
         let Candidate { slice, device, .. } = self.candidate(device);
-        let taints = || self.allocator.inventory.taints(&slice.spec.driver, &slice.spec.pool.name, device);
-        let tolerations = self.alternative(alternative).tolerations.unwrap_or_default();
-        !self.has(Feature::DeviceTaints) || untolerated(taints(), tolerations).is_none()
+        let taints = self.allocator.inventory.taints(&slice.spec.driver, &slice.spec.pool.name, device);
+        untolerated(taints, self.alternative(alternative).tolerations.unwrap_or_default())
     }
 
     /// Whether binding conditions, class, selectors and the device's own node selection admit a device.
-    pub(crate) fn is_selectable(&self, alternative: usize, device: usize) -> Result<bool, AllocateError> {
-        self.selectable.get_or_try(alternative, device, || self.select(alternative, device)).copied()
+    pub(crate) fn selection(&self, alternative: usize, device: usize) -> Result<Selection, AllocateError> {
+        self.selection.get_or_try(alternative, device, || self.select(alternative, device)).copied()
     }
 
-    fn select(&self, alternative: usize, device: usize) -> Result<bool, AllocateError> {
+    pub(crate) fn is_selectable(&self, alternative: usize, device: usize) -> Result<bool, AllocateError> {
+        Ok(self.selection(alternative, device)? == Selection::Admitted)
+    }
+
+    fn select(&self, alternative: usize, device: usize) -> Result<Selection, AllocateError> {
         let candidate = self.candidate(device);
         let conditions = candidate.device.binding_conditions.as_ref();
         if !self.has(Feature::BindingConditions) && conditions.is_some_and(|conditions| !conditions.is_empty()) {
-            return Ok(false);
+            return Ok(Selection::BindingConditionsOff);
         }
-        for selector in &self.alternative(alternative).selectors {
+        for (index, selector) in self.alternative(alternative).selectors.iter().enumerate() {
             if !self.holds(alternative, selector, device)? {
-                return Ok(false);
+                return Ok(Selection::Selector(index));
             }
         }
         if candidate.slice.spec.per_device_node_selection != Some(true) {
-            return Ok(true);
+            return Ok(Selection::Admitted);
         }
-        let matches = Scope::of_device(candidate.device).matches(self.node);
-        matches.map_err(|error| SliceError { slice: candidate.slice, device: Some(candidate.device), error }.into())
+        match Scope::of_device(candidate.device).matches(self.node) {
+            Ok(true) => Ok(Selection::Admitted),
+            Ok(false) => Ok(Selection::OtherNode),
+            Err(error) => Err(SliceError { slice: candidate.slice, device: Some(candidate.device), error }.into()),
+        }
     }
 
     fn holds(&self, alternative: usize, selector: &Expression<'_>, device: usize) -> Result<bool, AllocateError> {
@@ -220,9 +252,9 @@ impl<'s> Table<'s> {
 
     fn compute_fit(&self, alternative: usize, device: usize) -> Result<Fit<'s>, AllocateError> {
         let (asked, capacities) = (self.alternative(alternative), self.capacities(device)?);
-        let is_there = |name: &&str| capacities.iter().any(|capacity| capacity.name == *name);
-        if !asked.capacity.keys().all(is_there) {
-            return Ok(Fit::Never);
+        let is_there = |name: &&&str| capacities.iter().any(|capacity| capacity.name == **name);
+        if let Some(missing) = asked.capacity.keys().find(|name| !is_there(name)) {
+            return Ok(Fit::Never(Misfit::Missing(missing)));
         }
         // All amounts are computed before any is judged, so that an error does not depend on the order of the names.
         let mut amounts = Vec::with_capacity(capacities.len());
@@ -236,10 +268,13 @@ impl<'s> Table<'s> {
                 error: Box::new(error),
             })?);
         }
-        let is_possible = capacities.iter().zip(&amounts).all(|(capacity, amount)| {
-            capacity.permits(amount.quantity, self.rounding) && amount.quantity <= capacity.value.quantity
+        let misfit = capacities.iter().zip(&amounts).find_map(|(capacity, amount)| {
+            if !capacity.permits(amount.quantity, self.rounding) {
+                return Some(Misfit::Policy(capacity.name));
+            }
+            (amount.quantity > capacity.value.quantity).then_some(Misfit::TooSmall(capacity.name))
         });
-        Ok(if is_possible { Fit::Takes(amounts) } else { Fit::Never })
+        Ok(misfit.map_or(Fit::Takes(amounts), Fit::Never))
     }
 
     /// What a constraint sees of a device.

@@ -187,7 +187,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
             self.meter.step()?;
             if self.attempt.is_taken(alternative, device)
                 || !self.table.is_selectable(alternative, device)?
-                || !self.attempt.has_room(alternative, device)?
+                || self.attempt.short_capacity(alternative, device)?.is_some()
             {
                 continue;
             }

@@ -4,6 +4,7 @@
 
 mod allocate;
 mod cluster;
+mod explain;
 mod inventory;
 mod node_selector;
 mod numa;

@@ -8,6 +8,7 @@ use dra_alloc::allocator::Allocator;
 use dra_alloc::budget::Budget;
 use dra_alloc::device_id::DeviceId;
 use dra_alloc::error::AllocateError;
+use dra_alloc::explain::Detail;
 use dra_alloc::features::Features;
 use dra_alloc::inventory::Inventory;
 use dra_alloc::outcome::{Outcome, Verdict};
@@ -50,6 +51,8 @@ struct AllocateInput {
     #[serde(default)]
     allocated_claims: Vec<EitherForm<ResourceClaim>>,
     steps: Option<u64>,
+    #[serde(default)]
+    explain: Detail,
 }
 
 #[derive(Default, Deserialize)]
@@ -106,7 +109,8 @@ pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
         let state = state?;
         let allocator = Allocator::new(&inventory, &input.classes, &state, &selectors, &numbered)
             .with_features(features)
-            .with_profile(input.profile);
+            .with_profile(input.profile)
+            .explaining(input.explain);
         if let Some(node) = &input.node {
             let verdict = stopwatch.run(|| allocator.allocate(node, &claims, budget));
             return answer(&verdict.map_err(|error| refusal(&error))?, form);
@@ -125,7 +129,11 @@ fn answer(verdict: &Verdict, form: WireForm) -> Result<Value, Refusal> {
         Outcome::Stopped => ("stopped", None, None),
         _ => ("unsatisfied", None, None),
     };
-    Ok(json!({"outcome": outcome, "results": results, "reason": reason, "steps": verdict.steps}))
+    let mut answer = json!({"outcome": outcome, "results": results, "reason": reason, "steps": verdict.steps});
+    if let Some(explanation) = &verdict.explanation {
+        answer["explanation"] = json!({"summary": explanation.to_string(), "tree": explanation});
+    }
+    Ok(answer)
 }
 
 fn written(results: &[AllocationResult], form: WireForm) -> Result<Vec<Value>, Refusal> {

@@ -1,0 +1,182 @@
+//! What becomes of the devices of a node when a request asks for them.
+
+use std::collections::BTreeMap;
+
+use dra_attrs::matching::ValueSet;
+
+use super::{Cause, Detail, DeviceRejection, Reason, RequestName};
+use crate::counters::Shortage;
+use crate::error::AllocateError;
+use crate::features::Feature;
+use crate::request::{Alternative, Claim, Mode, Owner};
+use crate::search::{Attempt, Misfit, Refusal, Rejection, Selection, Short, Table};
+
+/// Devices that are named for one reason, and values that are listed for one request.
+const MOST_LISTED: usize = 32;
+const MOST_VALUES: usize = 8;
+
+/// The devices of a node as one alternative of a request sees them.
+pub(super) struct View {
+    pub(super) usable: Vec<usize>,
+    rejected: BTreeMap<DeviceRejection, Vec<usize>>,
+    of_class: usize,
+}
+
+impl View {
+    /// Looks at every device for one alternative, as if it were the first to be served.
+    pub(super) fn new(table: &Table<'_>, alternative: usize) -> Self {
+        let mut view = Self { usable: Vec::new(), rejected: BTreeMap::new(), of_class: 0 };
+        let mut attempt = Attempt::new(table);
+        for device in 0..table.candidates.len() {
+            // The search may never have come to a device on which the request can't be evaluated.
+            let rejection = rejection(table, &mut attempt, alternative, device)
+                .unwrap_or_else(|error| Some(DeviceRejection::Error { error: error.to_string() }));
+            if !matches!(rejection, Some(DeviceRejection::Class { .. })) {
+                view.of_class += 1;
+            }
+            match rejection {
+                Some(rejection) => view.rejected.entry(rejection).or_default().push(device),
+                None => view.usable.push(device),
+            }
+        }
+        view
+    }
+
+    /// Whether the alternative finds the devices that it wants.
+    pub(super) fn is_enough(&self, asked: &Alternative<'_>) -> bool {
+        match asked.mode {
+            Mode::Exactly(count) => u64::try_from(self.usable.len()).is_ok_and(|usable| usable >= count),
+            Mode::All => !self.usable.is_empty() && self.rejected.keys().all(is_outside_of_all),
+        }
+    }
+
+    /// The request with its devices: most frequent reason first. Devices of other classes only matter if there are no
+    /// others.
+    pub(super) fn reason(&self, table: &Table<'_>, alternative: usize, detail: Detail) -> Reason {
+        let asked = table.alternative(alternative);
+        let wanted = match asked.mode {
+            Mode::Exactly(count) => Some(count),
+            Mode::All => None,
+        };
+        let cause = Cause::Request {
+            at: request_name(table, asked),
+            class: asked.class.metadata.name.clone().unwrap_or_default(),
+            wanted,
+            usable: self.usable.len(),
+            of_class: self.of_class,
+        };
+        let matters =
+            |rejection: &DeviceRejection| self.of_class == 0 || !matches!(rejection, DeviceRejection::Class { .. });
+        let mut groups: Vec<_> = self.rejected.iter().filter(|(rejection, _)| matters(rejection)).collect();
+        groups.sort_by_key(|(_, devices)| std::cmp::Reverse(devices.len()));
+        let because = groups.into_iter().map(|(rejection, devices)| {
+            let listed = if detail == Detail::Full { MOST_LISTED } else { 0 };
+            let named = devices.iter().take(listed).map(|device| table.id(*device)).collect();
+            Reason::leaf(Cause::Devices { count: devices.len(), devices: named, rejection: rejection.clone() })
+        });
+        Reason { cause, because: because.collect() }
+    }
+}
+
+/// Whether a request for all devices leaves devices out for this reason, instead of failing.
+const fn is_outside_of_all(rejection: &DeviceRejection) -> bool {
+    matches!(
+        rejection,
+        DeviceRejection::Class { .. }
+            | DeviceRejection::Selector { .. }
+            | DeviceRejection::OtherNode
+            | DeviceRejection::NoCapacity { .. }
+            | DeviceRejection::CapacityPolicy { .. }
+            | DeviceRejection::CapacityTooSmall { .. }
+    )
+}
+
+pub(super) fn request_name(table: &Table<'_>, asked: &Alternative<'_>) -> RequestName {
+    RequestName { claim: table.claim_name(asked).to_owned(), request: asked.name.clone() }
+}
+
+/// Why a device can't be the first one for an alternative.
+fn rejection<'s>(
+    table: &Table<'s>,
+    attempt: &mut Attempt<'_, 's>,
+    alternative: usize,
+    device: usize,
+) -> Result<Option<DeviceRejection>, AllocateError> {
+    let asked = table.alternative(alternative);
+    match table.selection(alternative, device)? {
+        Selection::Admitted => {}
+        Selection::BindingConditionsOff => return Ok(Some(gate_off(table, Feature::BindingConditions))),
+        Selection::OtherNode => return Ok(Some(DeviceRejection::OtherNode)),
+        Selection::Selector(position) => {
+            return Ok(asked.selectors.get(position).map(|selector| match selector.owner {
+                Owner::Class(_) => DeviceRejection::Class { selector: selector.index },
+                Owner::Claim => DeviceRejection::Selector { selector: selector.index },
+            }));
+        }
+    }
+    if attempt.is_taken(alternative, device) {
+        return Ok(Some(DeviceRejection::Held));
+    }
+    if let Some(short) = attempt.short_capacity(alternative, device)? {
+        return Ok(Some(short_of(short)));
+    }
+    match attempt.place(alternative, device) {
+        Ok(placed) => attempt.take_back(placed).map(|()| None),
+        Err(Refusal::Failed(error)) => Err(error),
+        Err(Refusal::Rejected(rejected)) => Ok(Some(refused(table, alternative, device, rejected))),
+    }
+}
+
+fn gate_off(table: &Table<'_>, feature: Feature) -> DeviceRejection {
+    let gates = feature.gates(table.allocator.profile);
+    DeviceRejection::GateOff { gate: gates.first().copied().unwrap_or_default() }
+}
+
+fn short_of(short: Short<'_>) -> DeviceRejection {
+    match short {
+        Short::Never(Misfit::Missing(name)) => DeviceRejection::NoCapacity { capacity: name.to_owned() },
+        Short::Never(Misfit::Policy(name)) => DeviceRejection::CapacityPolicy { capacity: name.to_owned() },
+        Short::Never(Misfit::TooSmall(name)) => DeviceRejection::CapacityTooSmall { capacity: name.to_owned() },
+        Short::Now(name) => DeviceRejection::CapacityUsedUp { capacity: name.to_owned() },
+    }
+}
+
+fn refused(table: &Table<'_>, alternative: usize, device: usize, rejection: Rejection) -> DeviceRejection {
+    match rejection {
+        Rejection::SkipsOperations => match table.decisions.skip_needs {
+            Some(feature) if table.has(Feature::OptionalNodeOperations) => {
+                DeviceRejection::NodeDoesNotDeclare { feature }
+            }
+            _ => gate_off(table, Feature::OptionalNodeOperations),
+        },
+        Rejection::CountersOff => gate_off(table, Feature::PartitionableDevices),
+        Rejection::GroupsOff => gate_off(table, Feature::CompatibilityGroups),
+        Rejection::Shortage(Shortage::Groups) => DeviceRejection::Groups,
+        Rejection::Shortage(Shortage::Counters) | Rejection::NoCapacity => DeviceRejection::CountersUsedUp,
+        Rejection::Tainted => {
+            let taint = table.taint(alternative, device);
+            DeviceRejection::Tainted { taint: taint.map(super::suggest::taint_text).unwrap_or_default() }
+        }
+        Rejection::Constraint { index, violation } => {
+            let claim: Option<&Claim<'_>> = table.plan.claims.get(table.alternative(alternative).claim);
+            let constraint = claim.and_then(|claim| claim.constraints.get(index));
+            let attribute = constraint.map(|constraint| constraint.attribute.to_owned()).unwrap_or_default();
+            DeviceRejection::Constraint { attribute, violation: violation.to_string() }
+        }
+    }
+}
+
+/// What an alternative offers to a constraint: the values of the devices that it could use.
+pub(super) fn offer(table: &Table<'_>, alternative: usize, column: usize, attribute: &str, usable: &[usize]) -> Reason {
+    let sets = usable.iter().filter_map(|device| table.values(column, *device).ok());
+    let mut values: Vec<_> = sets.flat_map(ValueSet::values).copied().collect();
+    values.sort_unstable();
+    values.dedup();
+    let listed = values.iter().take(MOST_VALUES).map(ToString::to_string).collect();
+    Reason::leaf(Cause::Offer {
+        at: request_name(table, table.alternative(alternative)),
+        attribute: attribute.to_owned(),
+        values: listed,
+        left_out: values.len().saturating_sub(MOST_VALUES),
+    })
+}

@@ -1,0 +1,187 @@
+//! Explanations as text: one line, or a tree.
+
+use std::fmt;
+
+use super::{Cause, ConstraintName, DeviceRejection, Explanation, Reason, RequestName, Suggestion};
+
+impl fmt::Display for RequestName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "claim {}, request {}", self.claim, self.request)
+    }
+}
+
+impl fmt::Display for ConstraintName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.field, self.attribute)
+    }
+}
+
+/// `1 device`, `2 devices`
+fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+/// `a`, `a and b`, `a, b and c`
+fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Node { reason } => f.write_str(reason),
+            Self::Stopped { steps } => write!(f, "stopped after {steps} steps, before there was an answer"),
+            Self::NoDevices => f.write_str("no device can be used on this node: no complete pool has any for it"),
+            Self::Pool { pool, problem: None } => {
+                write!(f, "pool {pool} is being updated: not all of its slices are there")
+            }
+            Self::Pool { pool, problem: Some(problem) } => write!(f, "pool {pool} is invalid: {problem}"),
+            Self::Request { at, class, wanted, usable, of_class } => {
+                write!(f, "{at}: ")?;
+                let devices = format!("{} of class {class}", counted(*of_class, "device"));
+                match (of_class, usable, wanted) {
+                    (0, ..) => write!(f, "no device is of class {class}"),
+                    (_, _, None) => write!(f, "all {devices} are wanted, {usable} can be used"),
+                    (_, 0, _) => write!(f, "none of {devices} can be used"),
+                    (_, _, Some(wanted)) => write!(f, "{usable} of {devices} can be used, {wanted} are wanted"),
+                }
+            }
+            Self::Devices { count, rejection, .. } => write!(f, "{}", Rejected { count: *count, rejection }),
+            Self::NoAlternative { at } => write!(f, "{at}: no alternative is possible"),
+            Self::Together { requests, constraints } => {
+                let names: Vec<String> = requests.iter().map(|at| at.request.clone()).collect();
+                let claim = requests.first().map_or("", |at| &at.claim);
+                let noun = if names.len() == 1 { "request" } else { "requests" };
+                write!(f, "claim {claim}, {noun} {}: ", listed(&names))?;
+                match constraints.as_slice() {
+                    [] => f.write_str("not enough devices for all of them together"),
+                    constraints => {
+                        let texts: Vec<String> = constraints.iter().map(ToString::to_string).collect();
+                        write!(f, "no devices satisfy {}", listed(&texts))
+                    }
+                }
+            }
+            Self::Offer { at, attribute, values, left_out } => {
+                write!(f, "{} offers ", at.request)?;
+                let more = if *left_out == 0 { String::new() } else { format!(" and {left_out} more") };
+                match values.as_slice() {
+                    [] => write!(f, "no value of {attribute}"),
+                    values => write!(f, "{}{more}", values.join(", ")),
+                }
+            }
+            Self::TooManyDevices { claim, limit } => {
+                write!(f, "claim {claim}: the alternatives that are possible have more than {limit} devices together")
+            }
+        }
+    }
+}
+
+/// A number of devices and why they are rejected.
+struct Rejected<'a> {
+    count: usize,
+    rejection: &'a DeviceRejection,
+}
+
+impl fmt::Display for Rejected<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (count, one) = (self.count, self.count == 1);
+        let (is, has, needs) = if one { ("is", "has", "needs") } else { ("are", "have", "need") };
+        let fails = if one { "fails" } else { "fail" };
+        match self.rejection {
+            DeviceRejection::Class { selector } => write!(f, "{count} {fails} selector {selector} of the class"),
+            DeviceRejection::Selector { selector } => write!(f, "{count} {fails} selector {selector} of the request"),
+            DeviceRejection::OtherNode => write!(f, "{count} {is} for other nodes"),
+            DeviceRejection::Held => write!(f, "{count} {is} held by other claims"),
+            DeviceRejection::GateOff { gate } => write!(f, "{count} {needs} the feature gate {gate}, which is off"),
+            DeviceRejection::NodeDoesNotDeclare { feature } => {
+                write!(f, "{count} {needs} a node that declares the feature {feature}")
+            }
+            DeviceRejection::NoCapacity { capacity } => write!(f, "{count} {has} no capacity {capacity}"),
+            DeviceRejection::CapacityPolicy { capacity } => {
+                write!(f, "{count} {has} a request policy for {capacity} that does not permit the amount")
+            }
+            DeviceRejection::CapacityTooSmall { capacity } => write!(f, "{count} {has} less {capacity} than is wanted"),
+            DeviceRejection::CapacityUsedUp { capacity } => write!(f, "{count} {has} too little {capacity} left"),
+            DeviceRejection::CountersUsedUp => {
+                write!(f, "{count} {needs} more of a shared counter than other devices leave")
+            }
+            DeviceRejection::Groups => write!(f, "{count} {is} not compatible with a device in use"),
+            DeviceRejection::Tainted { taint } => write!(f, "{count} {has} the taint {taint}"),
+            DeviceRejection::Error { error } => write!(f, "{count} can't be judged: {error}"),
+            DeviceRejection::Constraint { attribute, violation } => {
+                write!(f, "{count} can't meet the constraint on {attribute}: {violation}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Suggestion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gate { gate } => write!(f, "the feature gate {gate} were on"),
+            Self::Tolerate { at, taint } => write!(f, "request {} tolerated {taint}", at.request),
+            Self::Fewer { at, count } => write!(f, "request {} asked for {}", at.request, counted(*count, "device")),
+            Self::WithoutConstraint { at } => write!(f, "there were no {at}"),
+            Self::Release => f.write_str("other claims gave back what they hold"),
+        }
+    }
+}
+
+impl Reason {
+    fn write_line(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.cause)?;
+        for (index, reason) in self.because.iter().enumerate() {
+            f.write_str(if index == 0 { ": " } else { ", " })?;
+            reason.write_line(f)?;
+        }
+        Ok(())
+    }
+
+    fn write_tree(&self, depth: usize, out: &mut String) {
+        let devices = match &self.cause {
+            Cause::Devices { devices, count, .. } if !devices.is_empty() => {
+                let names: Vec<String> = devices.iter().map(ToString::to_string).collect();
+                let more = count.saturating_sub(names.len());
+                let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+                format!(": {}{more}", names.join(", "))
+            }
+            _ => String::new(),
+        };
+        out.push_str(&format!("{:1$}{2}{3}\n", "", depth * 2, self.cause, devices));
+        for reason in &self.because {
+            reason.write_tree(depth + 1, out);
+        }
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, reason) in self.reasons.iter().enumerate() {
+            f.write_str(if index == 0 { "" } else { "; " })?;
+            reason.write_line(f)?;
+        }
+        for (index, suggestion) in self.suggestions.iter().enumerate() {
+            write!(f, "{}{suggestion}", if index == 0 { "; possible if " } else { ", or if " })?;
+        }
+        Ok(())
+    }
+}
+
+impl Explanation {
+    /// All reasons, one a line, indented below what they are a reason for; then the suggestions.
+    #[must_use]
+    pub fn tree(&self) -> String {
+        let mut out = String::new();
+        for reason in &self.reasons {
+            reason.write_tree(0, &mut out);
+        }
+        for suggestion in &self.suggestions {
+            out.push_str(&format!("possible if {suggestion}\n"));
+        }
+        out
+    }
+}

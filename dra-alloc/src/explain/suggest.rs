@@ -1,0 +1,158 @@
+//! Changes that would make an allocation possible. Each one is tried before it is suggested.
+
+use k8s_openapi::api::resource::v1::{DeviceTaint, DeviceToleration, ResourceClaim};
+
+use super::conflict::Questions;
+use super::{Cause, ConstraintName, DeviceRejection, Reason, RequestName, Suggestion};
+use crate::features::Feature;
+use crate::state::AllocatedState;
+
+/// `key[=value]:effect`, as taints are written.
+pub(super) fn taint_text(taint: &DeviceTaint) -> String {
+    match taint.value.as_deref() {
+        Some(value) if !value.is_empty() => format!("{}={value}:{}", taint.key, taint.effect),
+        _ => format!("{}:{}", taint.key, taint.effect),
+    }
+}
+
+/// The changes that help, the smallest first.
+pub(super) fn suggestions(
+    questions: &mut Questions<'_>,
+    claims: &[ResourceClaim],
+    reasons: &[Reason],
+) -> Vec<Suggestion> {
+    let allocator = questions.allocator;
+    let mut found = Vec::new();
+    for suggestion in candidates(reasons) {
+        if found.contains(&suggestion) {
+            continue;
+        }
+        let mut changed = claims.to_vec();
+        apply(&suggestion, &mut changed);
+        if questions.is_possible(allocator, &changed) == Some(true) {
+            found.push(suggestion);
+        }
+    }
+    for feature in Feature::all().filter(|feature| !allocator.features.has(*feature)) {
+        let with = allocator.clone().with_features(allocator.features.with(feature));
+        if questions.is_possible(&with, claims) == Some(true) {
+            let gates = feature.gates(allocator.profile);
+            found.extend(gates.iter().map(|gate| Suggestion::Gate { gate }));
+        }
+    }
+    if found.is_empty() && leaves(reasons).any(|cause| is_used_up(cause)) {
+        let nothing = AllocatedState::default();
+        let mut free = allocator.clone();
+        free.state = &nothing;
+        if questions.is_possible(&free, claims) == Some(true) {
+            found.push(Suggestion::Release);
+        }
+    }
+    found
+}
+
+fn is_used_up(cause: &Cause) -> bool {
+    let Cause::Devices { rejection, .. } = cause else { return true };
+    matches!(
+        rejection,
+        DeviceRejection::Held
+            | DeviceRejection::CapacityUsedUp { .. }
+            | DeviceRejection::CountersUsedUp
+            | DeviceRejection::Groups
+    )
+}
+
+fn leaves<'r>(reasons: &'r [Reason]) -> Box<dyn Iterator<Item = &'r Cause> + 'r> {
+    Box::new(reasons.iter().flat_map(|reason| std::iter::once(&reason.cause).chain(leaves(&reason.because))))
+}
+
+/// Changes of the claims that the reasons make one think of.
+fn candidates(reasons: &[Reason]) -> Vec<Suggestion> {
+    let mut found = Vec::new();
+    let mut requests = Vec::new();
+    collect_requests(reasons, &mut requests);
+    for (at, reason) in requests {
+        let Cause::Request { wanted, usable, .. } = &reason.cause else { continue };
+        for cause in leaves(&reason.because) {
+            if let Cause::Devices { rejection: DeviceRejection::Tainted { taint }, .. } = cause {
+                found.push(Suggestion::Tolerate { at: at.clone(), taint: taint.clone() });
+            }
+        }
+        if *usable > 0 && wanted.is_some_and(|wanted| u64::try_from(*usable).is_ok_and(|usable| usable < wanted)) {
+            found.push(Suggestion::Fewer { at: at.clone(), count: *usable });
+        }
+    }
+    for cause in leaves(reasons) {
+        if let Cause::Together { constraints, .. } = cause {
+            found.extend(constraints.iter().map(|at| Suggestion::WithoutConstraint { at: at.clone() }));
+        }
+    }
+    found
+}
+
+fn collect_requests<'r>(reasons: &'r [Reason], found: &mut Vec<(&'r RequestName, &'r Reason)>) {
+    for reason in reasons {
+        if let Cause::Request { at, .. } = &reason.cause {
+            found.push((at, reason));
+        }
+        collect_requests(&reason.because, found);
+    }
+}
+
+fn apply(suggestion: &Suggestion, claims: &mut [ResourceClaim]) {
+    match suggestion {
+        Suggestion::Tolerate { at, taint } => {
+            let (pair, effect) = taint.rsplit_once(':').unwrap_or((taint, ""));
+            let key = pair.split_once('=').map_or(pair, |(key, _)| key);
+            let toleration = DeviceToleration {
+                key: Some(key.to_owned()),
+                operator: Some("Exists".to_owned()),
+                effect: Some(effect.to_owned()),
+                ..DeviceToleration::default()
+            };
+            change(claims, at, |asked| asked.tolerations.get_or_insert_default().push(toleration.clone()));
+        }
+        Suggestion::Fewer { at, count } => {
+            change(claims, at, |asked| *asked.count = i64::try_from(*count).ok());
+        }
+        Suggestion::WithoutConstraint { at } => remove_constraint(claims, at),
+        Suggestion::Gate { .. } | Suggestion::Release => {}
+    }
+}
+
+/// The fields of a request or subrequest that a suggestion changes.
+struct Asked<'a> {
+    tolerations: &'a mut Option<Vec<DeviceToleration>>,
+    count: &'a mut Option<i64>,
+}
+
+fn change(claims: &mut [ResourceClaim], at: &RequestName, change: impl Fn(Asked<'_>)) {
+    let claims = claims.iter_mut().filter(|claim| crate::request::claim_name(claim) == at.claim);
+    let devices = claims.filter_map(|claim| claim.spec.as_mut()?.devices.as_mut()?.requests.as_mut());
+    for request in devices.flatten() {
+        if let Some(exactly) = request.exactly.as_mut().filter(|_| request.name == at.request) {
+            change(Asked { tolerations: &mut exactly.tolerations, count: &mut exactly.count });
+        }
+        for sub in request.first_available.iter_mut().flatten() {
+            if format!("{}/{}", request.name, sub.name) == at.request {
+                change(Asked { tolerations: &mut sub.tolerations, count: &mut sub.count });
+            }
+        }
+    }
+}
+
+fn remove_constraint(claims: &mut [ResourceClaim], at: &ConstraintName) {
+    let claims = claims.iter_mut().filter(|claim| crate::request::claim_name(claim) == at.claim);
+    for constraints in claims.filter_map(|claim| claim.spec.as_mut()?.devices.as_mut()?.constraints.as_mut()) {
+        let position = constraints.iter().position(|constraint| {
+            let attribute = match at.field {
+                "matchAttribute" => &constraint.match_attribute,
+                _ => &constraint.distinct_attribute,
+            };
+            attribute.as_deref() == Some(at.attribute.as_str())
+        });
+        if let Some(position) = position {
+            constraints.remove(position);
+        }
+    }
+}

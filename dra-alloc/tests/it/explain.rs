@@ -1,0 +1,365 @@
+//! Explanations of a user's failures, as golden texts: `golden/explain.txt`.
+//!
+//! `UPDATE_GOLDEN=1 cargo test -p dra-alloc golden` writes the file anew; read the difference before committing it.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use dra_alloc::allocator::Allocator;
+use dra_alloc::budget::Budget;
+use dra_alloc::explain::{Detail, cluster_summary};
+use dra_alloc::features::Feature;
+use dra_alloc::outcome::Verdict;
+use dra_alloc::result::numbered;
+use dra_alloc::selector::SelectorCache;
+use dra_attrs::profile::Profile;
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::resource::v1::ResourceClaim;
+use serde_json::{Value, json};
+
+use crate::cluster::{Cluster, NUMA, ROOT, claim, device, node, on_numa, pool, request, together, with};
+
+const GPU: &str = "gpu.example.com";
+const NIC: &str = "nic.example.com";
+const CPU: &str = "cpu.example.com";
+
+/// A cluster, claims, and the name of what happens.
+struct Case {
+    name: &'static str,
+    cluster: Cluster,
+    claims: Vec<ResourceClaim>,
+    node: Node,
+    budget: u64,
+}
+
+fn case(name: &'static str, cluster: Cluster, claims: impl Into<Vec<ResourceClaim>>) -> Case {
+    Case { name, cluster, claims: claims.into(), node: node("node-1"), budget: 1_000_000 }
+}
+
+fn gpus(count: usize, fields: Value) -> Cluster {
+    Cluster::new([pool(GPU, "node-1", gpu_devices(count, fields))])
+}
+
+fn gpu_devices(count: usize, fields: Value) -> Value {
+    let devices = (0..count).map(|index| {
+        let mut device = json!({"name": format!("gpu-{index}"), "attributes": {"model": {"string": "l4"}}});
+        device.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        device
+    });
+    devices.collect()
+}
+
+fn ask(fields: Value) -> [ResourceClaim; 1] {
+    [claim("training", json!([request("gpu", "gpu", fields)]), json!([]))]
+}
+
+fn selector(expression: &str) -> Value {
+    json!({"selectors": [{"cel": {"expression": expression}}]})
+}
+
+fn held(mut cluster: Cluster, count: u64) -> Cluster {
+    let claims = [claim("other", json!([request("gpu", "gpu", json!({"count": count}))]), json!([]))];
+    assert!(cluster.allocate_in_turn("node-1", &claims)[0].is_some());
+    cluster
+}
+
+fn without(mut cluster: Cluster, feature: Feature) -> Cluster {
+    cluster.features = cluster.features.without(feature);
+    cluster
+}
+
+fn pair(gpu: &[i64], nic: &[i64]) -> Cluster {
+    Cluster::new([
+        pool(GPU, "node-1", json!([on_numa("gpu-0", gpu)])),
+        pool(NIC, "node-1", json!([on_numa("nic-0", nic)])),
+    ])
+}
+
+fn shared_cpu(cores: &str, policy: Value) -> Cluster {
+    let capacity = json!({"cores": {"value": cores, "requestPolicy": policy}});
+    Cluster::new([pool(
+        CPU,
+        "node-1",
+        json!([{"name": "cpu-0", "allowMultipleAllocations": true, "capacity": capacity}]),
+    )])
+}
+
+fn cores(amount: &str) -> [ResourceClaim; 1] {
+    let fields = json!({"capacity": {"requests": {"cores": amount}}});
+    [claim("pod", json!([request("cpu", "cpu", fields)]), json!([]))]
+}
+
+fn partitions(groups: [Value; 2]) -> Cluster {
+    let part = |(index, groups): (usize, Value)| {
+        let consumed =
+            json!([{"counterSet": "card", "counters": {"memory": {"value": "40Gi"}}, "compatibilityGroups": groups}]);
+        json!({"name": format!("half-{index}"), "consumesCounters": consumed})
+    };
+    let parts: Vec<Value> = groups.into_iter().enumerate().map(part).collect();
+    let mut devices = pool(GPU, "node-1", json!(parts));
+    let counters = json!([{"name": "card", "counters": {"memory": {"value": "60Gi"}}}]);
+    let mut sets = with(pool(GPU, "node-1", json!([])), "sharedCounters", counters);
+    sets["metadata"]["name"] = json!("counters");
+    for slice in [&mut devices, &mut sets] {
+        slice["spec"]["pool"]["resourceSliceCount"] = json!(2);
+    }
+    Cluster::new([devices, sets])
+}
+
+fn list(alternatives: Value) -> Vec<ResourceClaim> {
+    vec![claim("training", json!([{"name": "gpu", "firstAvailable": alternatives}]), json!([]))]
+}
+
+fn incomplete() -> Cluster {
+    let mut slice = pool(GPU, "node-1", json!([{"name": "gpu-0"}]));
+    slice["spec"]["pool"]["resourceSliceCount"] = json!(2);
+    Cluster::new([slice])
+}
+
+fn skipping() -> Cluster {
+    Cluster::new([with(pool(CPU, "node-1", json!([{"name": "cpu-0"}])), "skipNodeOperations", json!(["*"]))])
+}
+
+fn one_cpu() -> Vec<ResourceClaim> {
+    vec![claim("pod", json!([request("cpu", "cpu", json!({}))]), json!([]))]
+}
+
+fn devices_and_classes() -> Vec<Case> {
+    let all = json!({"allocationMode": "All"});
+    let mut other_node = gpus(1, json!({}));
+    other_node.slices = Cluster::new([pool(GPU, "node-2", json!([{"name": "gpu-0"}]))]).slices;
+    let mut wrong_class = gpus(2, json!({}));
+    wrong_class.classes.extend(Cluster::new([pool(NIC, "node-1", json!([]))]).classes);
+    let nic = [claim("training", json!([request("nic", "nic", json!({}))]), json!([]))];
+    let mut per_device = gpus(1, json!({"nodeName": "node-2"}));
+    let mut spread = serde_json::to_value(&*per_device.slices[0]).unwrap();
+    spread["spec"].as_object_mut().unwrap().remove("nodeName");
+    spread["spec"]["perDeviceNodeSelection"] = json!(true);
+    spread["spec"]["devices"] =
+        json!([{"name": "here", "nodeName": "node-1"}, {"name": "there", "nodeName": "node-2"}]);
+    per_device.slices = Cluster::new([spread]).slices;
+    vec![
+        case(
+            "no class of that name",
+            gpus(1, json!({})),
+            [claim("c", json!([request("r", "tpu", json!({}))]), json!([]))],
+        ),
+        case("no device of the class", wrong_class, nic),
+        case("no slices for the node", other_node, ask(json!({}))),
+        case("too few devices", gpus(2, json!({})), ask(json!({"count": 3}))),
+        case("all are held", held(gpus(2, json!({})), 2), ask(json!({}))),
+        case("some are held", held(gpus(4, json!({})), 3), ask(json!({"count": 2}))),
+        case("all devices wanted, one in use", held(gpus(3, json!({})), 1), ask(all.clone())),
+        case("all devices wanted, there are none", gpus(0, json!({})), ask(all)),
+        case("devices of other nodes in the same slice", per_device, ask(json!({"count": 2}))),
+        case(
+            "two requests compete",
+            gpus(3, json!({})),
+            [claim(
+                "training",
+                json!([request("a", "gpu", json!({"count": 2})), request("b", "gpu", json!({"count": 2}))]),
+                json!([]),
+            )],
+        ),
+    ]
+}
+
+fn selectors() -> Vec<Case> {
+    let missing = "device.attributes['gpu.example.com'].memory > 4";
+    vec![
+        case(
+            "selector false",
+            gpus(2, json!({})),
+            ask(selector("device.attributes['gpu.example.com'].model == 'h100'")),
+        ),
+        case("selector error with a hint", gpus(1, json!({})), ask(selector(missing))),
+        case("selector that does not compile", gpus(1, json!({})), ask(selector("device.modell == 'l4'"))),
+    ]
+}
+
+fn taints_and_pools() -> Vec<Case> {
+    let taints = json!({"taints": [{"key": "health", "value": "bad", "effect": "NoSchedule"}]});
+    let mut invalid = gpus(1, json!({}));
+    invalid.slices = Cluster::new([pool(GPU, "node-1", json!([{"name": "gpu-0"}, {"name": "gpu-0"}]))]).slices;
+    let all = json!({"allocationMode": "All"});
+    vec![
+        case("tainted", gpus(2, taints), ask(json!({}))),
+        case("pool incomplete", incomplete(), ask(json!({}))),
+        case("pool incomplete, all devices wanted", incomplete(), ask(all)),
+        case("pool invalid", invalid, ask(json!({}))),
+    ]
+}
+
+fn constraints() -> Vec<Case> {
+    let distinct = json!([{"distinctAttribute": "gpu.example.com/model"}]);
+    let two = claim("training", json!([request("gpu", "gpu", json!({"count": 2}))]), distinct);
+    let cpus = [0, 4].map(|numa| on_numa(&format!("cpu-{numa}"), &[numa]));
+    let three = Cluster::new([
+        pool(GPU, "node-1", json!([on_numa("gpu-0", &[0, 1])])),
+        pool(NIC, "node-1", json!([on_numa("nic-0", &[1, 2])])),
+        pool(CPU, "node-1", json!(cpus)),
+    ]);
+    let root = Cluster::new([
+        pool(GPU, "node-1", json!([device("gpu-0", ROOT, json!({"string": "pci0000:00"}))])),
+        pool(CPU, "node-1", json!([on_numa("cpu-0", &[0])])),
+    ]);
+    let mut kep = without(pair(&[0, 1], &[0]), Feature::ListTypeAttributes);
+    kep.profile = Profile::Kep;
+    vec![
+        case("scalars do not match", pair(&[0], &[4]), [together("training", &["gpu", "nic"], NUMA)]),
+        case("lists do not match", pair(&[0, 1], &[4, 5]), [together("training", &["gpu", "nic"], NUMA)]),
+        case("three drivers have nothing in common", three, [together("training", &["gpu", "nic", "cpu"], NUMA)]),
+        case("distinct over equal values", gpus(3, json!({})), [two]),
+        case("a device without the attribute", root, [together("training", &["gpu", "cpu"], ROOT)]),
+        case(
+            "gate for lists off",
+            without(pair(&[0, 1], &[0]), Feature::ListTypeAttributes),
+            [together("training", &["gpu", "nic"], NUMA)],
+        ),
+        case("gate for lists off, by the KEP", kep, [together("training", &["gpu", "nic"], NUMA)]),
+    ]
+}
+
+fn capacities_and_counters() -> Vec<Case> {
+    let range = json!({"validRange": {"min": "1", "max": "4"}});
+    let mut used = shared_cpu("8", json!(null));
+    assert!(used.allocate_in_turn("node-1", &cores("6"))[0].is_some());
+    let part = request("gpu", "gpu", json!({}));
+    let mut half_used = partitions([json!([]), json!([])]);
+    assert!(half_used.allocate_in_turn("node-1", &[claim("other", json!([part.clone()]), json!([]))])[0].is_some());
+    let mut grouped = partitions([json!(["mig"]), json!(["vgpu"])]);
+    grouped.slices = grouped.slices.clone();
+    assert!(grouped.allocate_in_turn("node-1", &[claim("other", json!([part]), json!([]))])[0].is_some());
+    let bandwidth = json!({"capacity": {"requests": {"bandwidth": "1"}}});
+    vec![
+        case("capacity used up", used, cores("3")),
+        case("capacity too small", shared_cpu("8", json!(null)), cores("9")),
+        case("capacity policy", shared_cpu("8", range), cores("5")),
+        case(
+            "no such capacity",
+            shared_cpu("8", json!(null)),
+            [claim("pod", json!([request("cpu", "cpu", bandwidth)]), json!([]))],
+        ),
+        case("counters used up by a partition", half_used, ask(json!({}))),
+        case("groups of partitions", grouped, ask(json!({}))),
+        case(
+            "gate for partitions off",
+            without(partitions([json!([]), json!([])]), Feature::PartitionableDevices),
+            ask(json!({})),
+        ),
+    ]
+}
+
+fn gates_and_limits() -> Vec<Case> {
+    let mut kep = without(skipping(), Feature::OptionalNodeOperations);
+    kep.profile = Profile::Kep;
+    let silent = Case {
+        node: serde_json::from_value(json!({"metadata": {"name": "node-1"}})).unwrap(),
+        ..case("skipNodeOperations, the node does not declare it", skipping(), one_cpu())
+    };
+    let alternatives = json!([
+        {"name": "big", "deviceClassName": "gpu", "count": 4},
+        {"name": "h100", "deviceClassName": "gpu", "selectors": selector("device.attributes['gpu.example.com'].model == 'h100'")["selectors"]},
+    ]);
+    let wide = json!([{"name": "a", "deviceClassName": "gpu", "count": 20}, {"name": "b", "deviceClassName": "none-left", "count": 1}]);
+    let mut limit = gpus(40, json!({}));
+    limit
+        .classes
+        .push(serde_json::from_value(json!({"metadata": {"name": "none-left"}, "spec": selector("false")})).unwrap());
+    let twice = json!([{"name": "first", "firstAvailable": wide}, {"name": "second", "firstAvailable": wide}]);
+    let conditions = json!({"bindingConditions": ["ready"]});
+    vec![
+        case("firstAvailable exhausted", gpus(2, json!({})), list(alternatives)),
+        case(
+            "firstAvailable off",
+            without(gpus(1, json!({})), Feature::PrioritizedList),
+            list(json!([{"name": "a", "deviceClassName": "gpu"}])),
+        ),
+        case("admin access off", without(gpus(1, json!({})), Feature::AdminAccess), ask(json!({"adminAccess": true}))),
+        case("binding conditions off", without(gpus(1, conditions), Feature::BindingConditions), ask(json!({}))),
+        case("skipNodeOperations off, as shipped", without(skipping(), Feature::OptionalNodeOperations), one_cpu()),
+        case("skipNodeOperations off, by the KEP", kep, one_cpu()),
+        silent,
+        case("limit of 32 devices", gpus(40, json!({})), ask(json!({"count": 33}))),
+        case("limit of 32 devices over alternatives", limit, [claim("training", twice, json!([]))]),
+        Case { budget: 4, ..case("budget exhausted", gpus(8, json!({})), ask(json!({"count": 9}))) },
+    ]
+}
+
+impl Case {
+    fn text(&self) -> String {
+        let (inventory, selectors) = (self.cluster.inventory(), SelectorCache::default());
+        let allocator = Allocator::new(&inventory, &self.cluster.classes, &self.cluster.state, &selectors, &numbered)
+            .with_features(self.cluster.features)
+            .with_profile(self.cluster.profile)
+            .explaining(Detail::Full);
+        let mut text = format!("## {}\n", self.name);
+        match allocator.allocate(&self.node, &self.claims, Budget::steps(self.budget)) {
+            Err(error) => writeln!(text, "error: {error}\n").unwrap(),
+            Ok(verdict) => {
+                let explanation = verdict.explanation.as_ref().unwrap_or_else(|| panic!("{} is allocated", self.name));
+                writeln!(text, "{explanation}\n\n{}", explanation.tree()).unwrap();
+                writeln!(text, "{}\n", cluster_summary(std::slice::from_ref(&verdict))).unwrap();
+            }
+        }
+        text
+    }
+}
+
+#[test]
+fn golden_texts() {
+    let cases = [
+        devices_and_classes(),
+        selectors(),
+        taints_and_pools(),
+        constraints(),
+        capacities_and_counters(),
+        gates_and_limits(),
+    ]
+    .concat_cases();
+    assert!(cases.len() >= 30, "{}", cases.len());
+    let text: String = cases.iter().map(Case::text).collect();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/golden/explain.txt");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, &text).unwrap();
+    }
+    let golden = fs::read_to_string(&file).unwrap_or_default();
+    for (expected, actual) in golden.split("## ").zip(text.split("## ")) {
+        assert_eq!(expected, actual);
+    }
+    assert_eq!(golden.len(), text.len());
+}
+
+trait ConcatCases {
+    fn concat_cases(self) -> Vec<Case>;
+}
+
+impl<const N: usize> ConcatCases for [Vec<Case>; N] {
+    fn concat_cases(self) -> Vec<Case> {
+        self.into_iter().flatten().collect()
+    }
+}
+
+#[test]
+fn a_summary_of_many_nodes() {
+    let pools = (0..5).flat_map(|index| {
+        let (node, gpu, nic) = (format!("node-{index}"), [0_i64], [if index < 2 { 4 } else { 0 }]);
+        [pool(GPU, &node, json!([on_numa("gpu-0", &gpu)])), pool(NIC, &node, json!([on_numa("nic-0", &nic)]))]
+    });
+    let mut cluster = Cluster::new(pools);
+    let gpu = [claim("other", json!([request("gpu", "gpu", json!({}))]), json!([]))];
+    for node in ["node-2", "node-3", "node-4"] {
+        assert!(cluster.allocate_in_turn(node, &gpu)[0].is_some());
+    }
+    let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
+    let allocator = Allocator::new(&inventory, &cluster.classes, &cluster.state, &selectors, &numbered)
+        .with_features(cluster.features)
+        .explaining(Detail::Summary);
+    let nodes: Vec<Node> = (0..5).map(|index| node(&format!("node-{index}"))).collect();
+    let claims = [together("training", &["gpu", "nic"], NUMA)];
+    let verdicts: Vec<Verdict> = allocator.allocate_each(&nodes, &claims, Budget::default()).unwrap();
+    let summary = "0/5 nodes can serve the claims: 3 no free device of class gpu, 2 numaNode mismatch";
+    assert_eq!(cluster_summary(&verdicts), summary);
+}
