@@ -144,6 +144,18 @@ impl<'i> CounterSets<'i> {
         amounts.collect()
     }
 
+    /// The first counter of which less is left than a device consumes: set, counter, what is left and what is wanted.
+    pub(crate) fn shortage(&self, device: &[Consumption<'_>]) -> Option<(&'i str, &'i str, i128, i128)> {
+        let wanted = |counter: usize| {
+            let amounts = device.iter().flat_map(|consumed| &consumed.amounts);
+            amounts.filter(|(other, _)| *other == counter).fold(0_i128, |sum, (_, amount)| sum.saturating_add(*amount))
+        };
+        self.counters.iter().find_map(|((set, name), counter)| {
+            let (left, wanted) = (*self.left.get(*counter)?, wanted(*counter));
+            (wanted > left).then_some((*set, *name, left, wanted))
+        })
+    }
+
     /// Whether a device may not be used while groups are not understood: it has groups, or a device in use on one of its
     /// counter sets has.
     pub(crate) fn needs_groups(&self, consumption: &[Consumption<'_>]) -> bool {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Cause, DeviceRejection, Explanation, Reason};
-use crate::outcome::{Outcome, Verdict};
+use crate::outcome::{NodeFailure, Outcome, Verdict};
 
 /// One line for the verdicts of all nodes, like the event of a pod that can't be scheduled: how many nodes can serve the
 /// claims, and what the others lack, the most frequent first.
@@ -22,14 +22,11 @@ pub fn cluster_summary(verdicts: &[Verdict]) -> String {
             None => serving += 1,
         }
     }
-    let mut summary = format!("{serving}/{} nodes can serve the claims", verdicts.len());
     let mut lacks: Vec<_> = lacks.into_iter().collect();
     lacks.sort_by_key(|(_, nodes)| std::cmp::Reverse(*nodes));
-    for (index, (lack, nodes)) in lacks.iter().enumerate() {
-        summary.push_str(if index == 0 { ": " } else { ", " });
-        summary.push_str(&format!("{nodes} {lack}"));
-    }
-    summary
+    let lacks: Vec<String> = lacks.iter().map(|(lack, nodes)| format!("{nodes} {lack}")).collect();
+    let colon = if lacks.is_empty() { "" } else { ": " };
+    format!("{serving}/{} nodes can serve the claims{colon}{}", verdicts.len(), lacks.join(", "))
 }
 
 /// What a node lacks, in the same words for every node that lacks the same.
@@ -38,8 +35,16 @@ fn headline(verdict: &Verdict) -> Option<String> {
     match &verdict.outcome {
         Outcome::Allocated(_) => None,
         Outcome::Stopped => Some("stopped by the budget".to_owned()),
-        Outcome::FailedOnNode(_) => Some(told.unwrap_or_else(|| "can't be judged now".to_owned())),
+        Outcome::FailedOnNode(failure) => Some(failure_headline(failure)),
         Outcome::Unsatisfied => Some(told.unwrap_or_else(|| "without suitable devices".to_owned())),
+    }
+}
+
+fn failure_headline(failure: &NodeFailure) -> String {
+    match failure {
+        NodeFailure::PoolIncomplete { .. } => "resource pool being updated".to_owned(),
+        NodeFailure::PoolInvalid { .. } | NodeFailure::InvalidPools { .. } => "invalid resource pool".to_owned(),
+        NodeFailure::SkipNodeOperationsOff { gate, .. } => format!("feature gate {gate} off"),
     }
 }
 
@@ -67,7 +72,7 @@ impl Reason {
                 None => "not enough devices for all requests".to_owned(),
             },
             Cause::TooManyDevices { limit, .. } => format!("more than {limit} devices"),
-            Cause::Devices { .. } | Cause::Offer { .. } => self.cause.to_string(),
+            Cause::Devices { .. } | Cause::Offer { .. } | Cause::Wants { .. } => self.cause.to_string(),
         }
     }
 
@@ -88,11 +93,11 @@ impl Reason {
             Some(DeviceRejection::GateOff { gate }) => format!("feature gate {gate} off"),
             Some(
                 DeviceRejection::NoCapacity { capacity }
-                | DeviceRejection::CapacityPolicy { capacity }
-                | DeviceRejection::CapacityTooSmall { capacity }
-                | DeviceRejection::CapacityUsedUp { capacity },
+                | DeviceRejection::CapacityPolicy { capacity, .. }
+                | DeviceRejection::CapacityTooSmall { capacity, .. }
+                | DeviceRejection::CapacityUsedUp { capacity, .. },
             ) => format!("not enough {capacity} on devices of class {class}"),
-            Some(DeviceRejection::CountersUsedUp) => format!("counters used up for devices of class {class}"),
+            Some(DeviceRejection::CounterUsedUp { .. }) => format!("counters used up for devices of class {class}"),
             Some(DeviceRejection::Groups) => format!("no compatible device of class {class}"),
             Some(DeviceRejection::Constraint { attribute, .. }) => format!("{} mismatch", short_name(attribute)),
             Some(DeviceRejection::OtherNode | DeviceRejection::NodeDoesNotDeclare { .. }) => {

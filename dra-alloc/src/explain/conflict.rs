@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use super::devices::{View, offer};
-use super::suggest::suggestions;
+use super::suggest::{gates, suggestions};
 use super::{Cause, ConstraintName, Detail, Explanation, Reason, RequestName};
 use crate::allocator::{Allocator, MAX_DEVICES_PER_CLAIM};
 use crate::budget::Budget;
@@ -58,18 +58,26 @@ pub(crate) fn explain(
     steps: u64,
 ) -> Option<Explanation> {
     let alone = |cause| Some(Explanation { reasons: vec![Reason::leaf(cause)], suggestions: Vec::new() });
+    let questions = || Questions { allocator, node, left: QUESTIONS };
     match outcome {
         Outcome::Allocated(_) => None,
         Outcome::Stopped => alone(Cause::Stopped { steps }),
         Outcome::FailedOnNode(NodeFailure::InvalidPools { .. }) | Outcome::Unsatisfied => {
-            let mut questions = Questions { allocator, node, left: QUESTIONS };
+            let mut questions = questions();
             let parts = conflict(&mut questions, claims);
             let kept = only(claims, &parts);
             let reasons = with_table(allocator, &kept, node, |table| reasons(table, allocator.detail)).ok()?;
             let suggestions = suggestions(&mut questions, claims, &reasons);
             Some(Explanation { reasons, suggestions })
         }
-        Outcome::FailedOnNode(failure) => alone(Cause::Node { reason: failure.to_string() }),
+        Outcome::FailedOnNode(failure) => {
+            let reasons = vec![Reason::leaf(Cause::Node { reason: failure.to_string() })];
+            let suggestions = match failure {
+                NodeFailure::SkipNodeOperationsOff { .. } => gates(&mut questions(), claims),
+                _ => Vec::new(),
+            };
+            Some(Explanation { reasons, suggestions })
+        }
     }
 }
 
@@ -123,12 +131,12 @@ fn keep<T>(list: &mut Option<Vec<T>>, is_kept: impl Fn(usize) -> bool) {
 /// The reasons of claims that are a conflict.
 fn reasons(table: &Table<'_>, detail: Detail) -> Vec<Reason> {
     let mut reasons = Vec::new();
-    if table.candidates.is_empty() {
+    if table.pools.iter().all(|pool| pool.state == PoolState::Complete) && table.candidates.is_empty() {
         reasons.push(Reason::leaf(Cause::NoDevices));
-    } else {
+    } else if !table.candidates.is_empty() {
         reasons.extend(lacking(table, detail));
         if reasons.is_empty() {
-            reasons.push(together(table, detail));
+            reasons.push(together(table));
         }
     }
     reasons.extend(table.pools.iter().filter_map(|pool| {
@@ -171,7 +179,7 @@ fn lacking(table: &Table<'_>, detail: Detail) -> Vec<Reason> {
 }
 
 /// Requests and constraints that are possible one by one.
-fn together(table: &Table<'_>, detail: Detail) -> Reason {
+fn together(table: &Table<'_>) -> Reason {
     if let Some(claim) = table.plan.claims.iter().find(|claim| is_too_large(table, claim)) {
         return Reason::leaf(Cause::TooManyDevices { claim: claim.name.clone(), limit: MAX_DEVICES_PER_CLAIM });
     }
@@ -184,7 +192,7 @@ fn together(table: &Table<'_>, detail: Detail) -> Reason {
                 because.push(offer(table, alternative, column, attribute, &view.usable));
             }
             if asked.constraints.is_empty() {
-                because.push(view.reason(table, alternative, detail));
+                because.push(view.wants(table, alternative));
             }
         }
     }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use dra_attrs::matching::ValueSet;
+use dra_attrs::quantity::{Quantity, QuantityFormat};
 
 use super::{Cause, Detail, DeviceRejection, Reason, RequestName};
 use crate::counters::Shortage;
 use crate::error::AllocateError;
 use crate::features::Feature;
-use crate::request::{Alternative, Claim, Mode, Owner};
+use crate::request::{Alternative, Claim, Expression, Mode, Owner};
 use crate::search::{Attempt, Misfit, Refusal, Rejection, Selection, Short, Table};
 
 /// Devices that are named for one reason, and values that are listed for one request.
@@ -50,18 +51,25 @@ impl View {
         }
     }
 
+    /// What the alternative takes from others.
+    pub(super) fn wants(&self, table: &Table<'_>, alternative: usize) -> Reason {
+        let asked = table.alternative(alternative);
+        Reason::leaf(Cause::Wants {
+            at: request_name(table, asked),
+            class: class_name(asked),
+            wanted: wanted(asked),
+            usable: self.usable.len(),
+        })
+    }
+
     /// The request with its devices: most frequent reason first. Devices of other classes only matter if there are no
     /// others.
     pub(super) fn reason(&self, table: &Table<'_>, alternative: usize, detail: Detail) -> Reason {
         let asked = table.alternative(alternative);
-        let wanted = match asked.mode {
-            Mode::Exactly(count) => Some(count),
-            Mode::All => None,
-        };
         let cause = Cause::Request {
             at: request_name(table, asked),
-            class: asked.class.metadata.name.clone().unwrap_or_default(),
-            wanted,
+            class: class_name(asked),
+            wanted: wanted(asked),
             usable: self.usable.len(),
             of_class: self.of_class,
         };
@@ -91,7 +99,18 @@ const fn is_outside_of_all(rejection: &DeviceRejection) -> bool {
     )
 }
 
-pub(super) fn request_name(table: &Table<'_>, asked: &Alternative<'_>) -> RequestName {
+fn class_name(asked: &Alternative<'_>) -> String {
+    asked.class.metadata.name.clone().unwrap_or_default()
+}
+
+const fn wanted(asked: &Alternative<'_>) -> Option<u64> {
+    match asked.mode {
+        Mode::Exactly(count) => Some(count),
+        Mode::All => None,
+    }
+}
+
+fn request_name(table: &Table<'_>, asked: &Alternative<'_>) -> RequestName {
     RequestName { claim: table.claim_name(asked).to_owned(), request: asked.name.clone() }
 }
 
@@ -107,12 +126,7 @@ fn rejection<'s>(
         Selection::Admitted => {}
         Selection::BindingConditionsOff => return Ok(Some(gate_off(table, Feature::BindingConditions))),
         Selection::OtherNode => return Ok(Some(DeviceRejection::OtherNode)),
-        Selection::Selector(position) => {
-            return Ok(asked.selectors.get(position).map(|selector| match selector.owner {
-                Owner::Class(_) => DeviceRejection::Class { selector: selector.index },
-                Owner::Claim => DeviceRejection::Selector { selector: selector.index },
-            }));
-        }
+        Selection::Selector(position) => return Ok(asked.selectors.get(position).map(selector_false)),
     }
     if attempt.is_taken(alternative, device) {
         return Ok(Some(DeviceRejection::Held));
@@ -127,6 +141,14 @@ fn rejection<'s>(
     }
 }
 
+fn selector_false(selector: &Expression<'_>) -> DeviceRejection {
+    let (expression, index) = (selector.text.unwrap_or_default().to_owned(), selector.index);
+    match selector.owner {
+        Owner::Class(_) => DeviceRejection::Class { selector: index, expression },
+        Owner::Claim => DeviceRejection::Selector { selector: index, expression },
+    }
+}
+
 fn gate_off(table: &Table<'_>, feature: Feature) -> DeviceRejection {
     let gates = feature.gates(table.allocator.profile);
     DeviceRejection::GateOff { gate: gates.first().copied().unwrap_or_default() }
@@ -135,10 +157,29 @@ fn gate_off(table: &Table<'_>, feature: Feature) -> DeviceRejection {
 fn short_of(short: Short<'_>) -> DeviceRejection {
     match short {
         Short::Never(Misfit::Missing(name)) => DeviceRejection::NoCapacity { capacity: name.to_owned() },
-        Short::Never(Misfit::Policy(name)) => DeviceRejection::CapacityPolicy { capacity: name.to_owned() },
-        Short::Never(Misfit::TooSmall(name)) => DeviceRejection::CapacityTooSmall { capacity: name.to_owned() },
-        Short::Now(name) => DeviceRejection::CapacityUsedUp { capacity: name.to_owned() },
+        Short::Never(Misfit::Policy { name, wanted }) => {
+            DeviceRejection::CapacityPolicy { capacity: name.to_owned(), wanted: wanted.to_string() }
+        }
+        Short::Never(Misfit::TooSmall { name, value, wanted }) => DeviceRejection::CapacityTooSmall {
+            capacity: name.to_owned(),
+            value: value.to_string(),
+            wanted: wanted.to_string(),
+        },
+        Short::Now { name, left, wanted } => DeviceRejection::CapacityUsedUp {
+            capacity: name.to_owned(),
+            left: left.to_string(),
+            wanted: wanted.to_string(),
+        },
     }
+}
+
+/// The counter that keeps a device from being used: one that it consumes itself, or one of its pool.
+fn counter_used_up(table: &Table<'_>, device: usize) -> Option<DeviceRejection> {
+    let counters = table.counters(table.candidate(device).pool).ok()?;
+    let (set, counter, left, wanted) = counters.shortage(table.consumption(device).ok()?)?;
+    let text = |nanos| Quantity::from_nanos(nanos, QuantityFormat::BinarySi).to_string();
+    let counter = format!("{set}/{counter}");
+    Some(DeviceRejection::CounterUsedUp { counter, left: text(left), wanted: text(wanted) })
 }
 
 fn refused(table: &Table<'_>, alternative: usize, device: usize, rejection: Rejection) -> DeviceRejection {
@@ -152,7 +193,9 @@ fn refused(table: &Table<'_>, alternative: usize, device: usize, rejection: Reje
         Rejection::CountersOff => gate_off(table, Feature::PartitionableDevices),
         Rejection::GroupsOff => gate_off(table, Feature::CompatibilityGroups),
         Rejection::Shortage(Shortage::Groups) => DeviceRejection::Groups,
-        Rejection::Shortage(Shortage::Counters) | Rejection::NoCapacity => DeviceRejection::CountersUsedUp,
+        Rejection::Shortage(Shortage::Counters) | Rejection::NoCapacity => {
+            counter_used_up(table, device).unwrap_or(DeviceRejection::Groups)
+        }
         Rejection::Tainted => {
             let taint = table.taint(alternative, device);
             DeviceRejection::Tainted { taint: taint.map(super::suggest::taint_text).unwrap_or_default() }
@@ -178,5 +221,6 @@ pub(super) fn offer(table: &Table<'_>, alternative: usize, column: usize, attrib
         attribute: attribute.to_owned(),
         values: listed,
         left_out: values.len().saturating_sub(MOST_VALUES),
+        usable: usable.len(),
     })
 }

@@ -90,7 +90,7 @@ pub struct Reason {
     pub cause: Cause,
     /// What it follows from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub because: Vec<Reason>,
+    pub because: Vec<Self>,
 }
 
 /// What is the matter, and where.
@@ -153,6 +153,17 @@ pub enum Cause {
         /// The constraints.
         constraints: Vec<ConstraintName>,
     },
+    /// What a request takes from others that want the same devices.
+    Wants {
+        /// The request.
+        at: RequestName,
+        /// The class of the devices.
+        class: String,
+        /// How many are wanted; nothing for all.
+        wanted: Option<u64>,
+        /// Devices that could be used if nothing else were asked for.
+        usable: usize,
+    },
     /// What a request offers to a constraint.
     Offer {
         /// The request.
@@ -163,6 +174,8 @@ pub enum Cause {
         values: Vec<String>,
         /// Values that are not listed.
         left_out: usize,
+        /// Devices that the request could use.
+        usable: usize,
     },
     /// A claim would have more devices than an allocation may have.
     TooManyDevices {
@@ -206,11 +219,15 @@ pub enum DeviceRejection {
     Class {
         /// Position of the selector in the class.
         selector: usize,
+        /// The expression.
+        expression: String,
     },
     /// A selector of the request is false.
     Selector {
         /// Position of the selector in the request.
         selector: usize,
+        /// The expression.
+        expression: String,
     },
     /// The device is for other nodes.
     OtherNode,
@@ -235,19 +252,36 @@ pub enum DeviceRejection {
     CapacityPolicy {
         /// The capacity.
         capacity: String,
+        /// The amount.
+        wanted: String,
     },
     /// A capacity is smaller than the amount.
     CapacityTooSmall {
         /// The capacity.
         capacity: String,
+        /// What the device has.
+        value: String,
+        /// The amount.
+        wanted: String,
     },
     /// Shares have used up a capacity.
     CapacityUsedUp {
         /// The capacity.
         capacity: String,
+        /// What is left of it.
+        left: String,
+        /// The amount.
+        wanted: String,
     },
     /// Other devices of the pool have used up a counter, or the counter is overcommitted.
-    CountersUsedUp,
+    CounterUsedUp {
+        /// `counter set/counter`
+        counter: String,
+        /// What is left of it.
+        left: String,
+        /// What the device consumes.
+        wanted: String,
+    },
     /// The compatibility groups do not go with those of the devices in use on a counter set.
     Groups,
     /// The device has a taint that is not tolerated.
@@ -274,10 +308,10 @@ pub enum DeviceRejection {
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum Suggestion {
-    /// A gate is switched on.
-    Gate {
-        /// The gate.
-        gate: &'static str,
+    /// Gates are switched on.
+    Gates {
+        /// The gates.
+        gates: &'static [&'static str],
     },
     /// A request tolerates a taint.
     Tolerate {

@@ -16,6 +16,9 @@ impl fmt::Display for ConstraintName {
     }
 }
 
+/// Characters of an expression that are shown.
+const MOST_CHARACTERS: usize = 100;
+
 /// `1 device`, `2 devices`
 fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
@@ -65,12 +68,18 @@ impl fmt::Display for Cause {
                     }
                 }
             }
-            Self::Offer { at, attribute, values, left_out } => {
+            Self::Wants { at, class, wanted: Some(wanted), usable } => {
+                write!(f, "{} wants {wanted} of {} of class {class}", at.request, counted(*usable, "device"))
+            }
+            Self::Wants { at, class, wanted: None, usable } => {
+                write!(f, "{} wants all {} of class {class}", at.request, counted(*usable, "device"))
+            }
+            Self::Offer { at, attribute, values, left_out, usable } => {
                 write!(f, "{} offers ", at.request)?;
                 let more = if *left_out == 0 { String::new() } else { format!(" and {left_out} more") };
                 match values.as_slice() {
                     [] => write!(f, "no value of {attribute}"),
-                    values => write!(f, "{}{more}", values.join(", ")),
+                    values => write!(f, "{}{more} on {}", values.join(", "), counted(*usable, "device")),
                 }
             }
             Self::TooManyDevices { claim, limit } => {
@@ -92,8 +101,12 @@ impl fmt::Display for Rejected<'_> {
         let (is, has, needs) = if one { ("is", "has", "needs") } else { ("are", "have", "need") };
         let fails = if one { "fails" } else { "fail" };
         match self.rejection {
-            DeviceRejection::Class { selector } => write!(f, "{count} {fails} selector {selector} of the class"),
-            DeviceRejection::Selector { selector } => write!(f, "{count} {fails} selector {selector} of the request"),
+            DeviceRejection::Class { selector, expression } => {
+                write!(f, "{count} {fails} selector {selector} of the class ({})", shortened(expression))
+            }
+            DeviceRejection::Selector { selector, expression } => {
+                write!(f, "{count} {fails} selector {selector} of the request ({})", shortened(expression))
+            }
             DeviceRejection::OtherNode => write!(f, "{count} {is} for other nodes"),
             DeviceRejection::Held => write!(f, "{count} {is} held by other claims"),
             DeviceRejection::GateOff { gate } => write!(f, "{count} {needs} the feature gate {gate}, which is off"),
@@ -101,13 +114,17 @@ impl fmt::Display for Rejected<'_> {
                 write!(f, "{count} {needs} a node that declares the feature {feature}")
             }
             DeviceRejection::NoCapacity { capacity } => write!(f, "{count} {has} no capacity {capacity}"),
-            DeviceRejection::CapacityPolicy { capacity } => {
-                write!(f, "{count} {has} a request policy for {capacity} that does not permit the amount")
+            DeviceRejection::CapacityPolicy { capacity, wanted } => {
+                write!(f, "{count} {has} a request policy for {capacity} that does not permit {wanted}")
             }
-            DeviceRejection::CapacityTooSmall { capacity } => write!(f, "{count} {has} less {capacity} than is wanted"),
-            DeviceRejection::CapacityUsedUp { capacity } => write!(f, "{count} {has} too little {capacity} left"),
-            DeviceRejection::CountersUsedUp => {
-                write!(f, "{count} {needs} more of a shared counter than other devices leave")
+            DeviceRejection::CapacityTooSmall { capacity, value, wanted } => {
+                write!(f, "{count} {has} {value} {capacity}, {wanted} wanted")
+            }
+            DeviceRejection::CapacityUsedUp { capacity, left, wanted } => {
+                write!(f, "{count} {has} {left} {capacity} left, {wanted} wanted")
+            }
+            DeviceRejection::CounterUsedUp { counter, left, wanted } => {
+                write!(f, "{count} {needs} {wanted} of counter {counter}, {left} left")
             }
             DeviceRejection::Groups => write!(f, "{count} {is} not compatible with a device in use"),
             DeviceRejection::Tainted { taint } => write!(f, "{count} {has} the taint {taint}"),
@@ -119,14 +136,27 @@ impl fmt::Display for Rejected<'_> {
     }
 }
 
+/// An expression on one line, cut if it is long.
+fn shortened(expression: &str) -> String {
+    let words: Vec<&str> = expression.split_whitespace().collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(MOST_CHARACTERS) {
+        None => line,
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+    }
+}
+
 impl fmt::Display for Suggestion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Gate { gate } => write!(f, "the feature gate {gate} were on"),
-            Self::Tolerate { at, taint } => write!(f, "request {} tolerated {taint}", at.request),
-            Self::Fewer { at, count } => write!(f, "request {} asked for {}", at.request, counted(*count, "device")),
-            Self::WithoutConstraint { at } => write!(f, "there were no {at}"),
-            Self::Release => f.write_str("other claims gave back what they hold"),
+            Self::Gates { gates } => {
+                let names: Vec<String> = gates.iter().map(|gate| (*gate).to_owned()).collect();
+                write!(f, "with the feature {} {} on", if names.len() == 1 { "gate" } else { "gates" }, listed(&names))
+            }
+            Self::Tolerate { at, taint } => write!(f, "if request {} tolerated {taint}", at.request),
+            Self::Fewer { at, count } => write!(f, "if request {} asked for {}", at.request, counted(*count, "device")),
+            Self::WithoutConstraint { at } => write!(f, "without {at}"),
+            Self::Release => f.write_str("once other claims give back what they hold"),
         }
     }
 }
@@ -134,14 +164,16 @@ impl fmt::Display for Suggestion {
 impl Reason {
     fn write_line(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.cause)?;
+        let separator = if matches!(self.cause, Cause::NoAlternative { .. }) { "; " } else { ", " };
         for (index, reason) in self.because.iter().enumerate() {
-            f.write_str(if index == 0 { ": " } else { ", " })?;
+            f.write_str(if index == 0 { ": " } else { separator })?;
             reason.write_line(f)?;
         }
         Ok(())
     }
 
-    fn write_tree(&self, depth: usize, out: &mut String) {
+    /// The lines of the tree below a depth.
+    fn lines(&self, depth: usize, out: &mut Vec<String>) {
         let devices = match &self.cause {
             Cause::Devices { devices, count, .. } if !devices.is_empty() => {
                 let names: Vec<String> = devices.iter().map(ToString::to_string).collect();
@@ -151,9 +183,9 @@ impl Reason {
             }
             _ => String::new(),
         };
-        out.push_str(&format!("{:1$}{2}{3}\n", "", depth * 2, self.cause, devices));
+        out.push(format!("{}{}{devices}", "  ".repeat(depth), self.cause));
         for reason in &self.because {
-            reason.write_tree(depth + 1, out);
+            reason.lines(depth + 1, out);
         }
     }
 }
@@ -165,7 +197,7 @@ impl fmt::Display for Explanation {
             reason.write_line(f)?;
         }
         for (index, suggestion) in self.suggestions.iter().enumerate() {
-            write!(f, "{}{suggestion}", if index == 0 { "; possible if " } else { ", or if " })?;
+            write!(f, "{}{suggestion}", if index == 0 { "; possible " } else { " or " })?;
         }
         Ok(())
     }
@@ -175,13 +207,11 @@ impl Explanation {
     /// All reasons, one a line, indented below what they are a reason for; then the suggestions.
     #[must_use]
     pub fn tree(&self) -> String {
-        let mut out = String::new();
+        let mut lines = Vec::new();
         for reason in &self.reasons {
-            reason.write_tree(0, &mut out);
+            reason.lines(0, &mut lines);
         }
-        for suggestion in &self.suggestions {
-            out.push_str(&format!("possible if {suggestion}\n"));
-        }
-        out
+        lines.extend(self.suggestions.iter().map(|suggestion| format!("possible {suggestion}")));
+        lines.iter().map(|line| format!("{line}\n")).collect()
     }
 }

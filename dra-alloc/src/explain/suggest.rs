@@ -33,14 +33,8 @@ pub(super) fn suggestions(
             found.push(suggestion);
         }
     }
-    for feature in Feature::all().filter(|feature| !allocator.features.has(*feature)) {
-        let with = allocator.clone().with_features(allocator.features.with(feature));
-        if questions.is_possible(&with, claims) == Some(true) {
-            let gates = feature.gates(allocator.profile);
-            found.extend(gates.iter().map(|gate| Suggestion::Gate { gate }));
-        }
-    }
-    if found.is_empty() && leaves(reasons).any(|cause| is_used_up(cause)) {
+    found.extend(gates(questions, claims));
+    if found.is_empty() && leaves(reasons).any(is_used_up) {
         let nothing = AllocatedState::default();
         let mut free = allocator.clone();
         free.state = &nothing;
@@ -51,13 +45,24 @@ pub(super) fn suggestions(
     found
 }
 
+/// The gates that help.
+pub(super) fn gates(questions: &mut Questions<'_>, claims: &[ResourceClaim]) -> Vec<Suggestion> {
+    let allocator = questions.allocator;
+    let off = Feature::all().filter(|feature| !allocator.features.has(*feature));
+    let helps = off.filter(|feature| {
+        let with = allocator.clone().with_features(allocator.features.with(*feature));
+        questions.is_possible(&with, claims) == Some(true)
+    });
+    helps.map(|feature| Suggestion::Gates { gates: feature.gates(allocator.profile) }).collect()
+}
+
 fn is_used_up(cause: &Cause) -> bool {
     let Cause::Devices { rejection, .. } = cause else { return true };
     matches!(
         rejection,
         DeviceRejection::Held
             | DeviceRejection::CapacityUsedUp { .. }
-            | DeviceRejection::CountersUsedUp
+            | DeviceRejection::CounterUsedUp { .. }
             | DeviceRejection::Groups
     )
 }
@@ -116,7 +121,7 @@ fn apply(suggestion: &Suggestion, claims: &mut [ResourceClaim]) {
             change(claims, at, |asked| *asked.count = i64::try_from(*count).ok());
         }
         Suggestion::WithoutConstraint { at } => remove_constraint(claims, at),
-        Suggestion::Gate { .. } | Suggestion::Release => {}
+        Suggestion::Gates { .. } | Suggestion::Release => {}
     }
 }
 

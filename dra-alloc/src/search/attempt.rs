@@ -45,7 +45,7 @@ pub(crate) enum Short<'s> {
     /// Even when nothing else uses the device.
     Never(Misfit<'s>),
     /// As things are.
-    Now(&'s str),
+    Now { name: &'s str, left: Quantity, wanted: Quantity },
 }
 
 /// What must be undone when a device is taken back.
@@ -152,14 +152,15 @@ impl<'t, 's> Attempt<'t, 's> {
             Fit::Takes(amounts) => amounts,
             Fit::Never(misfit) => return Ok(Some(Short::Never(*misfit))),
         };
-        let mut capacities = self.table.capacities(device)?.iter().zip(amounts).enumerate();
-        let short = capacities.find(|(index, (capacity, amount))| {
+        let capacities = self.table.capacities(device)?.iter().zip(amounts).enumerate();
+        let mut short = capacities.filter_map(|(index, (capacity, amount))| {
             let before = self.table.consumed(device, capacity.name);
-            let shared = self.shares[device].consumed.get(*index).copied().unwrap_or(Quantity::ZERO);
-            let sum = before.checked_add(shared).and_then(|sum| sum.checked_add(amount.quantity));
-            sum.is_none_or(|sum| sum > capacity.value.quantity)
+            let shared = self.shares[device].consumed.get(index).copied().unwrap_or(Quantity::ZERO);
+            let left = capacity.value.quantity.checked_sub(before).and_then(|left| left.checked_sub(shared));
+            let (left, wanted) = (left.unwrap_or(Quantity::ZERO), amount.quantity);
+            (wanted > left).then_some(Short::Now { name: capacity.name, left, wanted })
         });
-        Ok(short.map(|(_, (capacity, _))| Short::Now(capacity.name)))
+        Ok(short.next())
     }
 
     /// Gives a device that is not taken to an alternative, unless something forbids it.

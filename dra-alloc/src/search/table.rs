@@ -47,9 +47,9 @@ pub(crate) enum Misfit<'s> {
     /// The device does not have a capacity of the name.
     Missing(&'s str),
     /// The policy of the capacity does not permit the amount.
-    Policy(&'s str),
+    Policy { name: &'s str, wanted: Quantity },
     /// The capacity is smaller than the amount.
-    TooSmall(&'s str),
+    TooSmall { name: &'s str, value: Quantity, wanted: Quantity },
 }
 
 /// Whether class and selectors admit a device, and what does not.
@@ -269,10 +269,11 @@ impl<'s> Table<'s> {
             })?);
         }
         let misfit = capacities.iter().zip(&amounts).find_map(|(capacity, amount)| {
-            if !capacity.permits(amount.quantity, self.rounding) {
-                return Some(Misfit::Policy(capacity.name));
+            let (name, wanted, value) = (capacity.name, amount.quantity, capacity.value.quantity);
+            if !capacity.permits(wanted, self.rounding) {
+                return Some(Misfit::Policy { name, wanted });
             }
-            (amount.quantity > capacity.value.quantity).then_some(Misfit::TooSmall(capacity.name))
+            (wanted > value).then_some(Misfit::TooSmall { name, value, wanted })
         });
         Ok(misfit.map_or(Fit::Takes(amounts), Fit::Never))
     }

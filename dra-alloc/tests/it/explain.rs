@@ -8,14 +8,17 @@ use std::path::Path;
 
 use dra_alloc::allocator::Allocator;
 use dra_alloc::budget::Budget;
-use dra_alloc::explain::{Detail, cluster_summary};
+use dra_alloc::device_id::DeviceId;
+use dra_alloc::explain::{Cause, Detail, DeviceRejection, Explanation, Reason, Suggestion, cluster_summary};
 use dra_alloc::features::Feature;
 use dra_alloc::outcome::Verdict;
 use dra_alloc::result::numbered;
 use dra_alloc::selector::SelectorCache;
+use dra_alloc::state::AllocatedState;
 use dra_attrs::profile::Profile;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceClaim;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, NUMA, ROOT, claim, device, node, on_numa, pool, request, together, with};
@@ -194,7 +197,7 @@ fn taints_and_pools() -> Vec<Case> {
 fn constraints() -> Vec<Case> {
     let distinct = json!([{"distinctAttribute": "gpu.example.com/model"}]);
     let two = claim("training", json!([request("gpu", "gpu", json!({"count": 2}))]), distinct);
-    let cpus = [0, 4].map(|numa| on_numa(&format!("cpu-{numa}"), &[numa]));
+    let cpus = [0, 2].map(|numa| on_numa(&format!("cpu-{numa}"), &[numa]));
     let three = Cluster::new([
         pool(GPU, "node-1", json!([on_numa("gpu-0", &[0, 1])])),
         pool(NIC, "node-1", json!([on_numa("nic-0", &[1, 2])])),
@@ -317,7 +320,9 @@ fn golden_texts() {
         capacities_and_counters(),
         gates_and_limits(),
     ]
-    .concat_cases();
+    .into_iter()
+    .flatten()
+    .collect::<Vec<_>>();
     assert!(cases.len() >= 30, "{}", cases.len());
     let text: String = cases.iter().map(Case::text).collect();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/golden/explain.txt");
@@ -330,16 +335,6 @@ fn golden_texts() {
         assert_eq!(expected, actual);
     }
     assert_eq!(golden.len(), text.len());
-}
-
-trait ConcatCases {
-    fn concat_cases(self) -> Vec<Case>;
-}
-
-impl<const N: usize> ConcatCases for [Vec<Case>; N] {
-    fn concat_cases(self) -> Vec<Case> {
-        self.into_iter().flatten().collect()
-    }
 }
 
 #[test]
@@ -362,4 +357,122 @@ fn a_summary_of_many_nodes() {
     let verdicts: Vec<Verdict> = allocator.allocate_each(&nodes, &claims, Budget::default()).unwrap();
     let summary = "0/5 nodes can serve the claims: 3 no free device of class gpu, 2 numaNode mismatch";
     assert_eq!(cluster_summary(&verdicts), summary);
+}
+
+/// A GPU of the law: what may keep a request from it.
+#[derive(Clone, Debug)]
+struct Gpu {
+    held: bool,
+    tainted: bool,
+    model: &'static str,
+    numa: Option<i64>,
+    binding: bool,
+}
+
+fn gpu() -> impl Strategy<Value = Gpu> {
+    let often = |rarely| prop::bool::weighted(rarely);
+    (often(0.3), often(0.3), prop::sample::select(vec!["l4", "h100"]), prop::option::of(0..2_i64), often(0.2))
+        .prop_map(|(held, tainted, model, numa, binding)| Gpu { held, tainted, model, numa, binding })
+}
+
+fn cluster_of(gpus: &[Gpu]) -> Cluster {
+    let devices = gpus.iter().enumerate().map(|(index, gpu)| {
+        let mut device = device(&format!("gpu-{index}"), "model", json!({"string": gpu.model}));
+        if let Some(numa) = gpu.numa {
+            device["attributes"][NUMA] = json!({"int": numa});
+        }
+        if gpu.tainted {
+            device["taints"] = json!([{"key": "health", "effect": "NoSchedule"}]);
+        }
+        if gpu.binding {
+            device["bindingConditions"] = json!(["ready"]);
+        }
+        device
+    });
+    let mut cluster = Cluster::new([pool(GPU, "node-1", devices.collect())]);
+    for (index, _) in gpus.iter().enumerate().filter(|(_, gpu)| gpu.held) {
+        cluster.state.hold(&DeviceId::new(GPU, "node-1", &format!("gpu-{index}")));
+    }
+    without(cluster, Feature::BindingConditions)
+}
+
+fn explained(cluster: &Cluster, claims: &[ResourceClaim]) -> Option<Explanation> {
+    let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
+    Allocator::new(&inventory, &cluster.classes, &cluster.state, &selectors, &numbered)
+        .with_features(cluster.features)
+        .explaining(Detail::Full)
+        .allocate(&node("node-1"), claims, Budget::default())
+        .unwrap()
+        .explanation
+}
+
+/// The leaves of an explanation: a device and why it is rejected.
+fn leaves(reasons: &[Reason]) -> Vec<(String, DeviceRejection)> {
+    let mut found = Vec::new();
+    for reason in reasons {
+        if let Cause::Devices { devices, rejection, .. } = &reason.cause {
+            found.extend(devices.iter().map(|device| (device.device.clone(), rejection.clone())));
+        }
+        found.extend(leaves(&reason.because));
+    }
+    found
+}
+
+/// Takes away what a leaf names, from the device that it names.
+fn remove(gpus: &mut [Gpu], device: &str, rejection: &DeviceRejection) {
+    let gpu = &mut gpus[device.strip_prefix("gpu-").unwrap().parse::<usize>().unwrap()];
+    match rejection {
+        DeviceRejection::Held => gpu.held = false,
+        DeviceRejection::Tainted { .. } => gpu.tainted = false,
+        DeviceRejection::Selector { .. } => gpu.model = "h100",
+        DeviceRejection::GateOff { .. } => gpu.binding = false,
+        DeviceRejection::Constraint { .. } => gpu.numa = Some(0),
+        other => panic!("nothing in this cluster explains {other:?}"),
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_leaf_is_true(gpus in prop::collection::vec(gpu(), 1..5), count in 1..4_u64, constrained in any::<bool>()) {
+        let mut fields = selector("device.attributes['gpu.example.com'].model == 'h100'");
+        fields["count"] = json!(count);
+        let constraints = if constrained { json!([{"matchAttribute": NUMA}]) } else { json!([]) };
+        let claims = [claim("training", json!([request("gpu", "gpu", fields)]), constraints)];
+        let Some(explanation) = explained(&cluster_of(&gpus), &claims) else { return Ok(()) };
+        prop_assert!(!explanation.reasons.is_empty());
+        for (device, rejection) in leaves(&explanation.reasons) {
+            let mut changed = gpus.clone();
+            remove(&mut changed, &device, &rejection);
+            let again = explained(&cluster_of(&changed), &claims).map(|again| leaves(&again.reasons)).unwrap_or_default();
+            prop_assert!(!again.contains(&(device, rejection)));
+        }
+    }
+
+    #[test]
+    fn every_suggestion_helps(gpus in prop::collection::vec(gpu(), 1..5), count in 1..4_u64) {
+        let cluster = cluster_of(&gpus);
+        let claims = ask(json!({"count": count}));
+        let Some(explanation) = explained(&cluster, &claims) else { return Ok(()) };
+        for suggestion in explanation.suggestions {
+            let (mut cluster, mut fields) = (cluster.clone(), json!({"count": count}));
+            match suggestion {
+                Suggestion::Gates { .. } => cluster.features = cluster.features.with(Feature::BindingConditions),
+                Suggestion::Tolerate { .. } => fields["tolerations"] = json!([{"key": "health", "operator": "Exists"}]),
+                Suggestion::Fewer { count, .. } => fields["count"] = json!(count),
+                Suggestion::Release => cluster.state = AllocatedState::default(),
+                other => panic!("nothing in this cluster suggests {other:?}"),
+            }
+            prop_assert!(cluster.devices("node-1", &ask(fields)).is_some());
+        }
+    }
+}
+
+#[test]
+fn explanations_are_data() {
+    let explanation = explained(&gpus(2, json!({})), &ask(json!({"count": 3}))).unwrap();
+    let tree = serde_json::to_value(&explanation).unwrap();
+    assert_eq!(tree["reasons"][0]["kind"], "request");
+    assert_eq!(tree["reasons"][0]["at"], json!({"claim": "default/training", "request": "gpu"}));
+    assert_eq!((&tree["reasons"][0]["usable"], &tree["reasons"][0]["wanted"]), (&json!(2), &json!(3)));
+    assert_eq!(tree["suggestions"][0]["kind"], "fewer");
 }

@@ -130,8 +130,9 @@ fn answer(verdict: &Verdict, form: WireForm) -> Result<Value, Refusal> {
         _ => ("unsatisfied", None, None),
     };
     let mut answer = json!({"outcome": outcome, "results": results, "reason": reason, "steps": verdict.steps});
-    if let Some(explanation) = &verdict.explanation {
-        answer["explanation"] = json!({"summary": explanation.to_string(), "tree": explanation});
+    if let (Some(explanation), Some(fields)) = (&verdict.explanation, answer.as_object_mut()) {
+        let explanation = json!({"summary": explanation.to_string(), "tree": explanation});
+        fields.insert("explanation".to_owned(), explanation);
     }
     Ok(answer)
 }
