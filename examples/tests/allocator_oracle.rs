@@ -142,8 +142,7 @@ fn random_clusters_of_1_37() {
 #[test]
 fn rounding_of_capacity() {
     let Some(corpus) = corpus() else { return };
-    let rows: Vec<Value> =
-        serde_json::from_slice(&fs::read(corpus.join("consumable_capacity.json")).unwrap()).unwrap();
+    let rows: Vec<Value> = serde_json::from_slice(&fs::read(corpus.join("consumable_capacity.json")).unwrap()).unwrap();
     let wrong: Vec<_> = rows.iter().filter_map(capacity_difference).collect();
     println!("{} of {} rows agree", rows.len() - wrong.len(), rows.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

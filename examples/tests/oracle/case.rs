@@ -88,9 +88,7 @@ impl Case {
         let profile = field::<Option<Profile>>(&value, "profile").unwrap_or(Profile::V1_37);
         let gates: BTreeMap<String, bool> = field(&value, "features");
         let both = gates.get(&BINDING_GATES.join("+")).copied().unwrap_or(false);
-        let is_on = |gate: &str| {
-            gates.get(gate).copied().unwrap_or(false) || both && BINDING_GATES.contains(&gate)
-        };
+        let is_on = |gate: &str| gates.get(gate).copied().unwrap_or(false) || both && BINDING_GATES.contains(&gate);
         let allocated = &value["allocated"];
         let devices: Vec<String> = field(allocated, "devices");
         let shared: Vec<String> = field(allocated, "shared");

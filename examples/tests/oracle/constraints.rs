@@ -77,7 +77,9 @@ fn all_share_one(sets: &[Vec<One>]) -> bool {
 
 fn pairwise_disjoint(sets: &[Vec<One>]) -> bool {
     let disjoint = |left: &Vec<One>, right: &Vec<One>| !left.iter().any(|value| right.contains(value));
-    sets.iter().enumerate().all(|(index, set)| !set.is_empty() && sets[..index].iter().all(|before| disjoint(before, set)))
+    sets.iter()
+        .enumerate()
+        .all(|(index, set)| !set.is_empty() && sets[..index].iter().all(|before| disjoint(before, set)))
 }
 
 /// Without list types: a single value is not looked at, several must all be there and be equal.

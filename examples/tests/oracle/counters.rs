@@ -54,15 +54,13 @@ pub fn compatible(candidate: &Device, consumers: &[&Device]) -> bool {
     consumptions(candidate).iter().all(|consumption| admits(&members(consumers, &consumption.counter_set), consumption))
 }
 
+/// What the members have in common decides. Allocated members may have nothing in common although some have groups; then
+/// a device without groups goes with them.
 fn admits(members: &[BTreeSet<&str>], candidate: &DeviceCounterConsumption) -> bool {
     let wanted = groups(candidate);
-    if members.is_empty() {
-        return true;
-    }
-    if wanted.is_empty() {
-        return members.iter().all(BTreeSet::is_empty);
-    }
-    wanted.iter().any(|group| members.iter().all(|member| member.contains(group)))
+    let Some((first, others)) = members.split_first() else { return true };
+    let common: BTreeSet<_> = first.iter().filter(|group| others.iter().all(|other| other.contains(*group))).collect();
+    if wanted.is_empty() { common.is_empty() } else { wanted.iter().any(|group| common.contains(group)) }
 }
 
 /// The gate is off: whether the candidate has to do with groups, its own or those of an allocated consumer.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use dra_alloc::features::Feature;
 use k8s_openapi::api::resource::v1::{
-    CapacityRequirements, DeviceClaimConfiguration, DeviceClassConfiguration, DeviceConstraint, DeviceDerivedAttribute, DeviceRequest, DeviceSelector, DeviceToleration,
-    ResourceClaim,
+    CapacityRequirements, DeviceClaimConfiguration, DeviceClassConfiguration, DeviceConstraint, DeviceDerivedAttribute,
+    DeviceRequest, DeviceSelector, DeviceToleration, ResourceClaim,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 

@@ -325,13 +325,7 @@ impl<'a> Search<'a> {
     }
 
     /// Adds a device to the decisions, if nothing speaks against it.
-    fn try_device(
-        &self,
-        decisions: &Decisions,
-        place: Place,
-        number: usize,
-        index: usize,
-    ) -> Result<Attempt, Failure> {
+    fn try_device(&self, decisions: &Decisions, place: Place, number: usize, index: usize) -> Result<Attempt, Failure> {
         let ask = self.ask(place.claim, place.request, number);
         let candidate = &self.candidates[index];
         if self.is_taken(decisions, place.claim, ask, candidate)
