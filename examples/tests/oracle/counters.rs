@@ -54,13 +54,16 @@ pub fn compatible(candidate: &Device, consumers: &[&Device]) -> bool {
     consumptions(candidate).iter().all(|consumption| admits(&members(consumers, &consumption.counter_set), consumption))
 }
 
-/// What the members have in common decides. Allocated members may have nothing in common although some have groups; then
-/// a device without groups goes with them.
+/// The first member decides whether a counter set is one with groups. Members of the other kind, which only slices that
+/// changed after an allocation can bring, count for nothing.
 fn admits(members: &[BTreeSet<&str>], candidate: &DeviceCounterConsumption) -> bool {
     let wanted = groups(candidate);
-    let Some((first, others)) = members.split_first() else { return true };
-    let common: BTreeSet<_> = first.iter().filter(|group| others.iter().all(|other| other.contains(*group))).collect();
-    if wanted.is_empty() { common.is_empty() } else { wanted.iter().any(|group| common.contains(group)) }
+    let Some(first) = members.first() else { return true };
+    if first.is_empty() || wanted.is_empty() {
+        return first.is_empty() && wanted.is_empty();
+    }
+    let with_groups = members.iter().filter(|member| !member.is_empty());
+    wanted.iter().any(|group| with_groups.clone().all(|member| member.contains(group)))
 }
 
 /// The gate is off: whether the candidate has to do with groups, its own or those of an allocated consumer.
