@@ -3,22 +3,20 @@
 
 mod oracle;
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use dra_attrs::quantity::Quantity;
 use flate2::read::GzDecoder;
-use k8s_openapi::api::resource::v1::{CapacityRequestPolicy, DeviceCapacity};
+use k8s_openapi::api::resource::v1::{AllocationResult, CapacityRequestPolicy, DeviceCapacity, ResourceClaim};
 use oracle::capacity::{self, Fractions};
 use oracle::{Answer, Case, allocate_counting};
 use serde_json::{Map, Value, json};
 
 /// More than any case of the corpus needs.
 const STEPS: u64 = 1_000_000;
-
-/// An empty list of this case was lost on the way to JSON.
-const ONLY_CLASS: &str = "list-attributes-distinct-constaint-with-empty-or-unknown-type";
 
 /// The folder of shared cases, if there is one beside the project.
 fn corpus() -> Option<PathBuf> {
@@ -162,4 +160,48 @@ fn capacity_difference(row: &Value) -> Option<String> {
         _ => return None,
     };
     (actual != row["actual"]).then(|| format!("{row}\n  got {actual}"))
+}
+
+/// Clusters of the generator are worth searching: all kinds of answers occur, and reading back what was written gives the
+/// same.
+#[test]
+fn random_cases_have_all_answers() {
+    let mut kinds: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut turned_back = 0;
+    for seed in 0..2000 {
+        let case = oracle::random::case(seed);
+        let (answer, steps) = allocate_counting(&case, 20_000);
+        assert_eq!(
+            (&answer, steps),
+            (&allocate_counting(&Case::from_json(case.to_json()), 20_000).0, steps),
+            "seed {seed}"
+        );
+        let kind = match &answer {
+            Answer::Allocated(results) => {
+                let count =
+                    |result: &AllocationResult| result.devices.iter().flat_map(|d| &d.results).flatten().count();
+                let requests = case.claims.iter().map(least_steps).sum::<u64>();
+                let devices = u64::try_from(results.iter().map(count).sum::<usize>()).unwrap();
+                turned_back += u32::from(steps > 1 + requests + devices);
+                "allocated"
+            }
+            Answer::Unsatisfied => "unsatisfied",
+            Answer::FailedOnNode(_) => "failed on node",
+            Answer::Failed(_) => "failed",
+            Answer::Stopped => "stopped",
+        };
+        *kinds.entry(kind).or_default() += 1;
+    }
+    println!("{kinds:?}, after turning back: {turned_back}");
+    for (kind, least) in [("allocated", 500), ("unsatisfied", 500), ("failed on node", 50), ("failed", 100)] {
+        assert!(kinds.get(kind).is_some_and(|count| *count >= least), "{kind}: {kinds:?}");
+    }
+    assert!(turned_back >= 100);
+}
+
+/// The steps that a claim takes beside those for its devices, if there is no turning back.
+fn least_steps(claim: &ResourceClaim) -> u64 {
+    let devices = claim.spec.as_ref().and_then(|spec| spec.devices.as_ref());
+    let requests = devices.and_then(|devices| devices.requests.as_ref()).into_iter().flatten();
+    1 + requests.map(|request| if request.exactly.is_some() { 1 } else { 2 }).sum::<u64>()
 }

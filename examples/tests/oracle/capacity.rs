@@ -122,8 +122,11 @@ fn grain(range: &CapacityRequestPolicyRange, fractions: Fractions) -> Result<i12
     Ok(if exact { MILLI } else { UNIT })
 }
 
-/// The number of grains, rounded up.
+/// The number of grains: whole units are rounded up, milli-units must be exact.
 fn in_grains(quantity: Quantity, grain: i128) -> Result<i128, String> {
+    if grain == MILLI && quantity.nanos() % MILLI != 0 {
+        return Err(unrepresentable());
+    }
     let grains = div_ceil(quantity.nanos(), grain);
     i64::try_from(grains).map(i128::from).map_err(|_| unrepresentable())
 }
@@ -154,7 +157,9 @@ pub fn violates(
         }
         let Some(step) = &range.step else { return Ok(false) };
         let grain = grain(range, fractions)?;
-        let beyond_min = in_grains(amount, grain)? - in_grains(parse(&range.min)?, grain)?;
+        // An amount between the grains is on no step.
+        let Ok(amount) = in_grains(amount, grain) else { return Ok(true) };
+        let beyond_min = amount - in_grains(parse(&range.min)?, grain)?;
         let remainder = beyond_min.checked_rem(in_grains(parse(step)?, grain)?);
         return remainder.map(|remainder| remainder != 0).ok_or_else(|| "the step is zero".to_owned());
     }
