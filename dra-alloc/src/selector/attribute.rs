@@ -11,25 +11,25 @@ use super::functions::semver::VersionValue;
 
 /// The one value of an attribute. Where several fields are set, the first of this order counts, as in Kubernetes.
 enum Content<'a> {
-    Int(i64),
-    Bool(bool),
-    String(&'a str),
-    Version(&'a str),
     Ints(&'a [i64]),
     Bools(&'a [bool]),
     Strings(&'a [String]),
     Versions(&'a [String]),
+    Int(i64),
+    Bool(bool),
+    String(&'a str),
+    Version(&'a str),
 }
 
 impl<'a> Content<'a> {
     fn of(attribute: &'a DeviceAttribute) -> Option<Self> {
-        let scalar = attribute.int.map(Self::Int).or(attribute.bool.map(Self::Bool));
+        let ints = attribute.ints.as_deref().map(Self::Ints);
+        let list = ints.or_else(|| attribute.bools.as_deref().map(Self::Bools));
+        let list = list.or_else(|| attribute.strings.as_deref().map(Self::Strings));
+        let list = list.or_else(|| attribute.versions.as_deref().map(Self::Versions));
+        let scalar = list.or_else(|| attribute.int.map(Self::Int)).or_else(|| attribute.bool.map(Self::Bool));
         let scalar = scalar.or_else(|| attribute.string.as_deref().map(Self::String));
-        let scalar = scalar.or_else(|| attribute.version.as_deref().map(Self::Version));
-        let list = || attribute.ints.as_deref().map(Self::Ints).or_else(|| attribute.bools.as_deref().map(Self::Bools));
-        let texts = || attribute.strings.as_deref().map(Self::Strings);
-        let versions = || attribute.versions.as_deref().map(Self::Versions);
-        scalar.or_else(list).or_else(texts).or_else(versions)
+        scalar.or_else(|| attribute.version.as_deref().map(Self::Version))
     }
 }
 

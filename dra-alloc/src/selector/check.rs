@@ -138,7 +138,7 @@ impl Checker {
         }
         let standard = if member { names::standard_member(name) } else { names::standard_global(name) };
         match standard {
-            Some(result) => standard_result(name, member, &types, result),
+            Some(result) => standard_result(name, &types, result),
             None if member => Err(undeclared(name)),
             None => operator_result(call, &types),
         }
@@ -223,7 +223,7 @@ fn own_result(name: &str, member: bool, types: &[Ty]) -> Result<Ty, CompileError
     Ok(if results.all(|result| result == first) { first } else { Ty::UNKNOWN })
 }
 
-fn standard_result(name: &str, member: bool, types: &[Ty], result: Ty) -> Result<Ty, CompileError> {
+fn standard_result(name: &str, types: &[Ty], result: Ty) -> Result<Ty, CompileError> {
     let arguments = match name {
         "optional.none" => 0,
         "contains" | "startsWith" | "endsWith" | "or" | "orValue" => 2,
@@ -236,10 +236,7 @@ fn standard_result(name: &str, member: bool, types: &[Ty], result: Ty) -> Result
         "size" => types.iter().all(sized) && !types.contains(&Ty::Device),
         _ => true,
     };
-    if types.len() == arguments && fits { Ok(result) } else { Err(no_overload(name, types)) }.map(|result| {
-        debug_assert!(member || !types.is_empty() || name == "optional.none", "a global function has arguments");
-        result
-    })
+    if types.len() == arguments && fits { Ok(result) } else { Err(no_overload(name, types)) }
 }
 
 fn is_number(plain: Plain) -> bool {

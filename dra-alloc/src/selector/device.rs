@@ -51,14 +51,16 @@ impl<'a> DeviceValue<'a> {
         self.input.device.attributes.iter().flatten().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// The names of a part in their order, split in domain and id.
+    /// The names of a part in their order, split in domain and id. The names end where the budget does; since it stays
+    /// exhausted, nothing comes of that.
     fn names(self, part: Part) -> impl Iterator<Item = (&'a str, &'a str)> {
         let device = self.input.device;
         let attributes = matches!(part, Part::Attributes).then(|| self.attributes().map(|(name, _)| name));
         let capacity =
             matches!(part, Part::Capacity).then(|| device.capacity.iter().flatten().map(|(name, _)| name.as_str()));
         let names = attributes.into_iter().flatten().chain(capacity.into_iter().flatten());
-        names.map(move |name| name.split_once('/').unwrap_or((self.input.driver, name)))
+        let paid = names.take_while(move |_| self.fuel.spend(1).is_ok());
+        paid.map(move |name| name.split_once('/').unwrap_or((self.input.driver, name)))
     }
 
     /// The name in the device of an id in a domain, where it may be there.
@@ -115,6 +117,7 @@ impl<'a> DomainsValue<'a> {
         self.keys.get_or_init(|| sorted(self.device.names(self.part).map(|(domain, _)| domain)))
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "as the other values that are indexed by a name")]
     fn find(&self, domain: &str) -> Option<Result<Box<dyn Val + 'a>, ExecutionError>> {
         let domain = domain.to_owned();
         Some(Ok(Box::new(DomainValue { device: self.device, part: self.part, domain, keys: OnceLock::new() })))

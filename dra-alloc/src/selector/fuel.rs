@@ -73,10 +73,9 @@ fn cost(value: &dyn Val, most: u64) -> u64 {
         }
     } else if let Some(map) = value.downcast_ref::<CelMap<'_>>() {
         // A sum does not depend on the order.
-        let entry = |(key, value): (&cel::common::types::CelMapKey<'_>, &Box<dyn Val + '_>)| {
-            cost(key.inner(), most).saturating_add(cost(value.as_ref(), most))
-        };
-        sum = map.inner().iter().map(entry).fold(1, u64::saturating_add);
+        let keys = map.inner().keys().map(|key| cost(key.inner(), most));
+        let values = map.inner().values().map(|value| cost(value.as_ref(), most));
+        sum = keys.chain(values).fold(1, u64::saturating_add);
     } else if let Some(optional) = value.downcast_ref::<CelOptional<'_>>() {
         sum = optional.option().map_or(1, |value| cost(value, most));
     }

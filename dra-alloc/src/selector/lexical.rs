@@ -6,21 +6,26 @@ use super::error::CompileError;
 /// them, summed over the brackets that are open. (What the evaluation bears is less and is checked afterwards.)
 const LONGEST_CHAIN: usize = 200;
 
+/// How deep map literals may be nested: the parser needs more of the stack for them than for other brackets.
+const DEEPEST_MAP: usize = 5;
+
 /// Refuses unterminated literals, and chains that are too long to be parsed.
 pub(super) fn check_chains(expression: &str) -> Result<(), CompileError> {
     let mut rest = expression;
-    // Chain length before each open bracket, and in the innermost one.
-    let mut open: Vec<usize> = Vec::new();
+    // Each open bracket with the chain length before it; and the chain length in the innermost one.
+    let mut open: Vec<(char, usize)> = Vec::new();
     let (mut outer, mut chain) = (0_usize, 0_usize);
     while let Some(first) = rest.chars().next() {
-        if let Some(after) = rest.strip_prefix("//") {
-            rest = after.find(['\n', '\r']).and_then(|end| after.get(end..)).unwrap_or("");
+        if let Some(comment) = rest.strip_prefix("//") {
+            rest = comment.find('\n').and_then(|end| comment.get(end..)).unwrap_or("");
             continue;
         }
         if first == '"' || first == '\'' {
-            let seen = expression.strip_suffix(rest).unwrap_or_default();
-            rest = after_literal(rest, is_raw(seen)).ok_or(CompileError::Syntax {
-                message: "Syntax error: a string literal is not terminated or has an invalid escape".to_owned(),
+            let before = expression.get(..expression.len() - rest.len()).unwrap_or_default();
+            let after = is_raw(before).and_then(|raw| after_literal(rest, raw));
+            rest = after.ok_or_else(|| CompileError::Syntax {
+                message: "Syntax error: a string literal is not terminated, or has an invalid prefix or escape"
+                    .to_owned(),
             })?;
             continue;
         }
@@ -31,33 +36,36 @@ pub(super) fn check_chains(expression: &str) -> Result<(), CompileError> {
             '(' | '[' | '{' => {
                 chain += 1;
                 outer += chain;
-                open.push(std::mem::take(&mut chain));
+                open.push((first, std::mem::take(&mut chain)));
             }
             ')' | ']' | '}' => {
-                chain = open.pop().unwrap_or(0);
+                chain = open.pop().map_or(0, |(_, chain)| chain);
                 outer = outer.saturating_sub(chain);
             }
             ',' | '?' | ':' => chain = 0,
             _ if separates => chain = 0,
-            '.' | '+' | '-' | '*' | '/' | '%' | '<' | '>' | '=' | '!' | 'i' => chain += 1,
+            '.' | '+' | '-' | '*' | '/' | '%' | '<' | '>' | '=' | '!' => chain += 1,
+            // Maybe the operator `in`.
+            'i' if rest.starts_with('n') => chain += 1,
             _ => {}
         }
-        // An `i` may begin the operator `in`; only that is counted.
-        if first == 'i' && !rest.starts_with('n') {
-            chain = chain.saturating_sub(1);
-        }
-        if outer + chain > LONGEST_CHAIN {
+        let maps = open.iter().filter(|(bracket, _)| *bracket == '{').count();
+        if outer + chain > LONGEST_CHAIN || maps > DEEPEST_MAP {
             return Err(CompileError::TooComplex);
         }
     }
     Ok(())
 }
 
-/// Whether the letters before a quote make the literal a raw one.
-fn is_raw(before: &str) -> bool {
-    let prefix = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
-    let letters = before.strip_prefix(prefix).unwrap_or_default();
-    letters.eq_ignore_ascii_case("r") || letters.eq_ignore_ascii_case("br") || letters.eq_ignore_ascii_case("rb")
+/// Whether what stands before a quote makes the literal a raw one; `None` where it is no prefix of a literal.
+fn is_raw(before: &str) -> Option<bool> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let start = before.trim_end_matches(is_word).len();
+    match before.get(start..)? {
+        "" | "b" | "B" | "in" => Some(false),
+        "r" | "R" | "br" | "bR" | "Br" | "BR" => Some(true),
+        _ => None,
+    }
 }
 
 /// What follows the string literal at the beginning of a text.
@@ -81,14 +89,52 @@ fn after_literal(text: &str, raw: bool) -> Option<&str> {
 
 /// What follows an escape, given what follows its backslash.
 fn after_escape(text: &str) -> Option<&str> {
-    let digits = match text.chars().next()? {
+    let (digits, radix) = match text.chars().next()? {
         'a' | 'b' | 'f' | 'n' | 'r' | 't' | 'v' | '"' | '\'' | '\\' | '?' | '`' => return text.get(1..),
-        'x' | 'X' => text.get(1..3),
-        'u' => text.get(1..5),
-        'U' => text.get(1..9),
-        '0'..='3' => text.get(..3),
-        _ => None,
-    }?;
-    digits.bytes().all(|c| c.is_ascii_hexdigit()).then_some(())?;
-    text.split_once(digits).map(|(_, rest)| rest)
+        'x' | 'X' => (1..3, 16),
+        'u' => (1..5, 16),
+        'U' => (1..9, 16),
+        '0'..='3' => (0..3, 8),
+        _ => return None,
+    };
+    let end = digits.end;
+    let valid = text.get(digits)?.chars().all(|c| c.is_digit(radix));
+    text.get(end..).filter(|_| valid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_chains;
+
+    #[test]
+    fn literals_and_comments_hide_nothing() {
+        let links = "+1".repeat(300);
+        let hidden = [
+            format!("\"{links}\""),
+            format!(r"'\'{links}'"),
+            format!("'''\n'{links}\\'''{links}'''"),
+            format!("r'{links}\\'"),
+            format!("br\"\"\"{links}\"\\\"\"\""),
+            format!("1 // {links}"),
+        ];
+        for text in hidden {
+            assert_eq!(check_chains(&text), Ok(()), "{text}");
+        }
+        let shown = [
+            format!("''{links}''"),
+            format!(r"r'\'{links}"),
+            format!("'''a'''{links}"),
+            format!("1 // \r '''\n{links} '''"),
+            format!("'||'{}", "+'||'".repeat(300)),
+            format!("f(','{})", "+','".repeat(300)),
+            format!("a{}", ".?b".repeat(300)),
+            format!("1{}", " in 1".repeat(300)),
+        ];
+        for text in shown {
+            assert!(check_chains(&text).is_err(), "{text}");
+        }
+        for text in [r"1r'\'", "rb''", r"'\q'", r"'\x0'", r"'\08a'", "'", "'''", "'\n'", r"'\u00'", "a''"] {
+            assert!(check_chains(text).is_err(), "{text}");
+        }
+    }
 }

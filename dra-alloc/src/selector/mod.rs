@@ -50,8 +50,8 @@ use types::{Plain, Ty};
 const EXPRESSION_LIMIT: usize = 10 * 1024;
 
 /// How deep brackets may be nested. The parser of the `cel` crate needs about 170 KiB of stack for each level in a build
-/// without optimization, so that this many fit in the 2 MiB of a thread.
-const NESTING_LIMIT: u16 = 10;
+/// without optimization, so that this many fit in the 2 MiB of a thread with room to spare.
+const NESTING_LIMIT: u16 = 9;
 
 /// How deep an expression may be when it is evaluated: about 40 KiB of stack each in a build without optimization.
 const DEPTH_LIMIT: usize = 40;

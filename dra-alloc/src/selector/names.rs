@@ -6,7 +6,7 @@ use super::functions::{self, Function};
 use super::types::{Plain, Ty};
 
 /// The overloads of a function that is not the `cel` crate's own.
-pub(super) fn overloads<'n>(name: &'n str, member: bool) -> impl Iterator<Item = &'static Function> + 'n {
+pub(super) fn overloads(name: &str, member: bool) -> impl Iterator<Item = &'static Function> {
     functions::all().filter(move |function| function.member == member && function.name == name)
 }
 

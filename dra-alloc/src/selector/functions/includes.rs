@@ -8,7 +8,7 @@ use super::Parameter::Any;
 use super::{Function, failed, fuel, member, mismatch};
 use crate::selector::types::Ty;
 
-/// The most values that the attributes of a device can have together.
+/// The most values that the attributes of a device can have together. Elements beyond are not looked at.
 const LONGEST_LIST: usize = 48;
 
 pub(super) const FUNCTIONS: &[Function] =
@@ -20,12 +20,13 @@ fn includes(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
         fuel(budget)?.spend(1)?;
         return Ok(target.equals(value.as_ref()).into());
     };
-    let elements = list.inner();
-    if elements.len() > LONGEST_LIST {
+    fuel(budget)?.spend_value(target.as_ref())?;
+    let (elements, rest) = list.inner().split_at(list.inner().len().min(LONGEST_LIST));
+    let found = elements.iter().any(|element| element.equals(value.as_ref()));
+    if !found && !rest.is_empty() {
         return Err(failed(format!(
             "'includes' function cannot be applied to lists longer than {LONGEST_LIST} values"
         )));
     }
-    fuel(budget)?.spend_value(target.as_ref())?;
-    Ok(elements.iter().any(|element| element.equals(value.as_ref())).into())
+    Ok(found.into())
 }

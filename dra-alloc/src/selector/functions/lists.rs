@@ -32,13 +32,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
     global("lists.range", &[Int], Ty::ListOf(Plain::Int), |args| range(&args).map(CowVal::owned)),
 ];
 
-/// The elements of the receiver and the other arguments, after a walk over the receiver was paid for.
-fn parts<'a, 'b, 'v>(
-    args: &'a [CowVal<'b, 'v>],
-) -> Result<(&'a [Box<dyn Val + 'v>], &'a [CowVal<'b, 'v>]), ExecutionError> {
-    let [target, arguments @ .., budget] = args else { return Err(mismatch()) };
+/// The elements of the receiver, after a walk over it was paid for.
+fn values<'a, 'v>(args: &'a [CowVal<'_, 'v>]) -> Result<&'a [Box<dyn Val + 'v>], ExecutionError> {
+    let [target, .., budget] = args else { return Err(mismatch()) };
     fuel(budget)?.spend_value(target.as_ref())?;
-    Ok((elements(target)?, arguments))
+    elements(target)
 }
 
 /// The budget pays `times` walks over the receiver.
@@ -59,7 +57,7 @@ fn compare(left: &dyn Val, right: &dyn Val) -> Result<Ordering, ExecutionError> 
 }
 
 fn is_sorted(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
-    let (values, _) = parts(args)?;
+    let values = values(args)?;
     for (left, right) in values.iter().zip(values.iter().skip(1)) {
         if compare(left.as_ref(), right.as_ref())?.is_gt() {
             return Ok(false.into());
@@ -69,7 +67,7 @@ fn is_sorted(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
 }
 
 fn sum<'v>(args: &[CowVal<'_, 'v>]) -> Result<Box<dyn Val + 'v>, ExecutionError> {
-    let (values, _) = parts(args)?;
+    let values = values(args)?;
     let Some((first, rest)) = values.split_first() else { return Ok(Box::new(CelInt::from(0))) };
     let mut sum = first.clone_as_boxed();
     for value in rest {
@@ -81,7 +79,7 @@ fn sum<'v>(args: &[CowVal<'_, 'v>]) -> Result<Box<dyn Val + 'v>, ExecutionError>
 }
 
 fn extreme<'v>(args: &[CowVal<'_, 'v>], name: &str, wanted: Ordering) -> Result<Box<dyn Val + 'v>, ExecutionError> {
-    let (values, _) = parts(args)?;
+    let values = values(args)?;
     let (first, rest) = values.split_first().ok_or_else(|| failed(format!("{name} called on empty list")))?;
     let mut extreme = first;
     for value in rest {
@@ -93,14 +91,16 @@ fn extreme<'v>(args: &[CowVal<'_, 'v>], name: &str, wanted: Ordering) -> Result<
 }
 
 fn position(args: &[CowVal<'_, '_>], last: bool) -> Result<CelInt, ExecutionError> {
-    let (values, [wanted]) = parts(args)? else { return Err(mismatch()) };
-    let is_it = |value: &Box<dyn Val + '_>| value.equals(wanted.as_ref());
-    let found = if last { values.iter().rposition(is_it) } else { values.iter().position(is_it) };
+    let [_, wanted, _] = args else { return Err(mismatch()) };
+    let values = values(args)?;
+    let mut equal = values.iter().map(|value| value.equals(wanted.as_ref()));
+    let found = if last { equal.rposition(|equal| equal) } else { equal.position(|equal| equal) };
     Ok(CelInt::from(found.map_or(-1, count)))
 }
 
 fn slice<'v>(args: &[CowVal<'_, 'v>]) -> Result<CelList<'v>, ExecutionError> {
-    let (values, [start, end]) = parts(args)? else { return Err(mismatch()) };
+    let [_, start, end, _] = args else { return Err(mismatch()) };
+    let values = values(args)?;
     let (start, end) = (int(start)?, int(end)?);
     let invalid = || failed(format!("cannot slice({start}, {end}), list is length {}", values.len()));
     let bounds = usize::try_from(start).ok().zip(usize::try_from(end).ok());
@@ -109,7 +109,8 @@ fn slice<'v>(args: &[CowVal<'_, 'v>]) -> Result<CelList<'v>, ExecutionError> {
 }
 
 fn flatten<'v>(args: &[CowVal<'_, 'v>]) -> Result<CelList<'v>, ExecutionError> {
-    let (values, depth) = parts(args)?;
+    let [_, depth @ .., _] = args else { return Err(mismatch()) };
+    let values = values(args)?;
     let depth = depth.first().map_or(Ok(1), int)?;
     let mut flat = Vec::new();
     flatten_into(&mut flat, values, u64::try_from(depth).map_err(|_| failed("level must be non-negative"))?);
@@ -126,7 +127,7 @@ fn flatten_into<'v>(flat: &mut Vec<Box<dyn Val + 'v>>, values: &[Box<dyn Val + '
 }
 
 fn distinct<'v>(args: &[CowVal<'_, 'v>]) -> Result<CelList<'v>, ExecutionError> {
-    let (values, _) = parts(args)?;
+    let values = values(args)?;
     let mut distinct: Vec<&Box<dyn Val + 'v>> = Vec::new();
     for value in values {
         pay(args, 1)?;
@@ -138,18 +139,18 @@ fn distinct<'v>(args: &[CowVal<'_, 'v>]) -> Result<CelList<'v>, ExecutionError> 
 }
 
 fn reverse<'v>(args: &[CowVal<'_, 'v>]) -> Result<CelList<'v>, ExecutionError> {
-    let (values, _) = parts(args)?;
+    let values = values(args)?;
     Ok(list(values.iter().rev().cloned()))
 }
 
 fn sort<'v>(args: &[CowVal<'_, 'v>]) -> Result<CelList<'v>, ExecutionError> {
-    let (values, _) = parts(args)?;
+    let values = values(args)?;
     sorted(args, values, values)
 }
 
 fn sort_by_keys<'v>(args: &[CowVal<'_, 'v>]) -> Result<CelList<'v>, ExecutionError> {
-    let (values, [keys]) = parts(args)? else { return Err(mismatch()) };
-    sorted(args, values, elements(keys)?)
+    let [_, keys, _] = args else { return Err(mismatch()) };
+    sorted(args, values(args)?, elements(keys)?)
 }
 
 /// The values in the order of their keys; equal keys keep their order.

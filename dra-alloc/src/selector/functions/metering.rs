@@ -20,8 +20,8 @@ pub(in crate::selector) fn declare(env: &mut Env) -> Result<(), cel::Declaration
     let any = || cel::common::types::DYN_TYPE;
     let budget = || Fuel::cel_type().to_owned();
     env.add_overload(TICK, TICK, vec![budget(), cel::common::types::INT_TYPE], |args| tick(&args))?;
-    env.add_overload(USE, USE, vec![budget(), any()], |args| charged(args))?;
-    env.add_overload(RANGE, RANGE, vec![budget(), any()], |args| range(args))?;
+    env.add_overload(USE, USE, vec![budget(), any()], charged)?;
+    env.add_overload(RANGE, RANGE, vec![budget(), any()], range)?;
     env.add_overload(ADD, ADD, vec![budget(), any(), any()], |args| add(&args))
 }
 

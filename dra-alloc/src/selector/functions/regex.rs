@@ -124,7 +124,7 @@ fn as_in_go(pattern: &str) -> String {
             }
             '[' | '&' | '~' if in_class => translated.extend(['\\', c]),
             '-' if in_class && translated.len() > class_start && rest.peek() == Some(&'-') => {
-                translated.push_str("\\-")
+                translated.push_str("\\-");
             }
             ']' if in_class => {
                 in_class = false;
@@ -149,14 +149,12 @@ fn arguments<'a, 'b, 'v>(args: &'a [CowVal<'b, 'v>]) -> Result<Arguments<'a, 'b,
     let [source, pattern, rest @ .., budget] = args else { return Err(mismatch()) };
     let budget = fuel(budget)?;
     let source = text(source)?;
-    let compiled = pattern.downcast_ref::<PatternValue>().map(|pattern| Arc::clone(&pattern.0));
-    let pattern = match compiled {
-        Some(pattern) => pattern,
-        None => {
-            let pattern = text(pattern)?;
-            budget.spend(COST_OF_COMPILING.saturating_add(units(pattern.len())))?;
-            Arc::new(compile(pattern).map_err(failed)?)
-        }
+    let pattern = if let Some(pattern) = pattern.downcast_ref::<PatternValue>() {
+        Arc::clone(&pattern.0)
+    } else {
+        let pattern = text(pattern)?;
+        budget.spend(COST_OF_COMPILING.saturating_add(units(pattern.len())))?;
+        Arc::new(compile(pattern).map_err(failed)?)
     };
     let steps = units(source.len() / 10 + 1).saturating_mul(units(pattern.as_str().len() / 4 + 1));
     budget.spend(steps)?;

@@ -15,16 +15,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 /// The two lists, after comparing each with each was paid for.
-fn pair<'a, 'v>(
-    args: &'a [CowVal<'_, 'v>],
-) -> Result<(&'a [Box<dyn Val + 'v>], &'a [Box<dyn Val + 'v>]), ExecutionError> {
+fn pair<'a, 'v>(args: &'a [CowVal<'_, 'v>]) -> Result<[&'a [Box<dyn Val + 'v>]; 2], ExecutionError> {
     let [left, right, budget] = args else { return Err(mismatch()) };
     let (first, second) = (elements(left)?, elements(right)?);
     let budget = fuel(budget)?;
     budget.spend(units(first.len()).saturating_mul(units(second.len())))?;
     budget.spend_value(left.as_ref())?;
     budget.spend_value(right.as_ref())?;
-    Ok((first, second))
+    Ok([first, second])
 }
 
 fn has(list: &[Box<dyn Val + '_>], wanted: &dyn Val) -> bool {
@@ -32,18 +30,18 @@ fn has(list: &[Box<dyn Val + '_>], wanted: &dyn Val) -> bool {
 }
 
 fn contains(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
-    let (list, wanted) = pair(args)?;
+    let [list, wanted] = pair(args)?;
     Ok(wanted.iter().all(|wanted| has(list, wanted.as_ref())).into())
 }
 
 fn equivalent(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
-    let (left, right) = pair(args)?;
+    let [left, right] = pair(args)?;
     let both =
         right.iter().all(|value| has(left, value.as_ref())) && left.iter().all(|value| has(right, value.as_ref()));
     Ok(both.into())
 }
 
 fn intersects(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
-    let (left, right) = pair(args)?;
+    let [left, right] = pair(args)?;
     Ok(right.iter().any(|value| has(left, value.as_ref())).into())
 }

@@ -73,7 +73,7 @@ fn index_of(args: &[CowVal<'_, '_>]) -> Result<CelInt, ExecutionError> {
     budget.spend_bytes(wanted.len())?;
     let from = from.first().map_or(Ok(0), |from| byte_of(target, int(from)?))?;
     let found = target.get(from..).and_then(|rest| rest.find(wanted));
-    Ok(found.map_or(CelInt::from(-1), |byte| index_at(target, from + byte)))
+    Ok(found.map_or_else(|| CelInt::from(-1), |byte| index_at(target, from + byte)))
 }
 
 fn last_index_of(args: &[CowVal<'_, '_>]) -> Result<CelInt, ExecutionError> {
@@ -85,7 +85,7 @@ fn last_index_of(args: &[CowVal<'_, '_>]) -> Result<CelInt, ExecutionError> {
     let end = last.saturating_add(wanted.len()).min(target.len());
     let end = (end..=target.len()).find(|end| target.is_char_boundary(*end)).unwrap_or(target.len());
     let found = target.get(..end).and_then(|start| start.rfind(wanted));
-    Ok(found.filter(|byte| *byte <= last).map_or(CelInt::from(-1), |byte| index_at(target, byte)))
+    Ok(found.filter(|byte| *byte <= last).map_or_else(|| CelInt::from(-1), |byte| index_at(target, byte)))
 }
 
 fn substring(args: &[CowVal<'_, '_>]) -> Result<CelString<'static>, ExecutionError> {
