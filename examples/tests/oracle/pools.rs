@@ -130,7 +130,7 @@ fn complete<'a>(
     let has_devices = |slice: &&ResourceSlice| !partitions || counter_sets(slice).is_empty();
     let slices: Vec<_> = kept.iter().copied().filter(has_devices).collect();
     let elsewhere: Vec<_> = others.iter().copied().filter(has_devices).collect();
-    let sets: Vec<_> = kept.into_iter().chain(others).flat_map(|slice| counter_sets(slice)).collect();
+    let sets: Vec<_> = kept.into_iter().chain(others).flat_map(counter_sets).collect();
     let pool = Pool { driver, name, status: Status::Ready, slices, elsewhere, counter_sets: sets };
     match first_defect(&pool, partitions) {
         Some(reason) => without_devices(driver, name, Status::Invalid(reason)),

@@ -189,7 +189,8 @@ fn allocated(random: &mut Random, plan: &Plan, slices: &[Value]) -> Value {
             let key = format!("{pool}/{}", device["name"].as_str().unwrap());
             // A few devices changed from or to sharing after they were allocated.
             let is_shared = (device["allowMultipleAllocations"] == true) != random.percent(3);
-            if !(is_shared && random.percent(usual)) && !plan.is_spoilt(random, usual) {
+            let is_used = is_shared && random.percent(usual) || plan.is_spoilt(random, usual);
+            if !is_used {
                 continue;
             }
             if !is_shared {

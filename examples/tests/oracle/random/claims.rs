@@ -154,9 +154,9 @@ fn amounts(random: &mut Random) -> Map<String, Value> {
     all
 }
 
-fn tolerations(random: &mut Random) -> Vec<Value> {
+fn tolerations(random: &mut Random) -> Option<Vec<Value>> {
     if random.percent(60) {
-        return Vec::new();
+        return None;
     }
     let one = |random: &mut Random| {
         json!({
@@ -166,5 +166,5 @@ fn tolerations(random: &mut Random) -> Vec<Value> {
             "effect": random.percent(40).then(|| random.pick(&EFFECTS)),
         })
     };
-    (0..random.between(1, 2)).map(|_| one(random)).collect()
+    Some((0..random.between(1, 2)).map(|_| one(random)).collect())
 }

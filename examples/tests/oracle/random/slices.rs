@@ -28,8 +28,8 @@ enum Scope {
 pub fn slices(random: &mut Random, plan: &Plan) -> Vec<Value> {
     let mut all = Vec::new();
     for driver in &plan.drivers {
-        let mut names = random.some(&POOLS[1..], if plan.drivers.len() == 1 { 30 } else { 15 });
-        if names.is_empty() || plan.crowded || random.percent(80) {
+        let mut names = random.some(&POOLS[1..], if plan.drivers.len() == 1 { 35 } else { 20 });
+        if names.is_empty() || plan.crowded || random.percent(60) {
             names.push(POOLS[0]);
         }
         for name in names {
@@ -47,9 +47,9 @@ fn pool(random: &mut Random, plan: &Plan, driver: &str, name: &str) -> Vec<Value
     let per_device = if plan.has("DRAPartitionableDevices") { 12 } else { 3 };
     let scope = match random.below(100) {
         _ if name == POOLS[0] => Scope::Here,
-        0..40 => Scope::Here,
-        40..50 => Scope::Elsewhere,
-        50..80 => Scope::PerSlice,
+        0..25 => Scope::Here,
+        25..35 => Scope::Elsewhere,
+        35..80 => Scope::PerSlice,
         _ if random.percent(per_device * 5) => Scope::PerDevice,
         _ => Scope::Here,
     };
