@@ -1,0 +1,223 @@
+//! The second allocator against the answers that Kubernetes gave.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod oracle;
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use dra_attrs::quantity::Quantity;
+use flate2::read::GzDecoder;
+use k8s_openapi::api::resource::v1::{CapacityRequestPolicy, DeviceCapacity, ResourceClaim};
+use oracle::capacity::{self, Fractions};
+use oracle::{Answer, Case, allocate_counting};
+use serde_json::{Map, Value, json};
+
+/// More than any case of the corpus needs.
+const STEPS: u64 = 1_000_000;
+
+/// Enough for nearly all random cases.
+const FEW_STEPS: u64 = 5_000;
+
+/// The folder of shared cases, if there is one beside the project.
+fn corpus() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpus");
+    if !folder.is_dir() {
+        println!("skipped: no shared corpus beside the project");
+        return None;
+    }
+    Some(folder)
+}
+
+/// Cases of a folder, one a file.
+fn files(folder: &Path) -> Vec<Value> {
+    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    paths.iter().map(|path| serde_json::from_slice(&fs::read(path).unwrap()).unwrap()).collect()
+}
+
+/// Cases of a compressed file, one a line.
+fn lines(file: &Path) -> Vec<Value> {
+    let mut text = String::new();
+    GzDecoder::new(File::open(file).unwrap()).read_to_string(&mut text).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Drops what is null or empty, and makes all share ids one.
+fn plain(value: &Value) -> Value {
+    let is_empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    };
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.iter().map(|(name, value)| match name.as_str() {
+                "shareID" => (name.clone(), json!("share")),
+                _ => (name.clone(), plain(value)),
+            });
+            Value::Object(kept.filter(|(_, value)| !is_empty(value)).collect::<Map<_, _>>())
+        }
+        Value::Array(items) => items.iter().map(plain).collect(),
+        other => other.clone(),
+    }
+}
+
+/// An answer as class and results.
+fn shown(answer: &Answer) -> Value {
+    match answer {
+        Answer::Allocated(results) => json!({"allocated": plain(&json!(results))}),
+        other => json!(kind(other)),
+    }
+}
+
+fn expected(case: &Value) -> Value {
+    let expect = &case["expect"];
+    if let Some(error) = expect["error"].as_str() {
+        let on_node = expect["failedOnNode"] == true || error.contains("asks for all devices");
+        return json!(if on_node { "failed on node" } else { "failed" });
+    }
+    let results = expect["results"].as_array().cloned().unwrap_or_default();
+    if results.is_empty() && !case["claims"].as_array().unwrap().is_empty() {
+        return json!("unsatisfied");
+    }
+    json!({"allocated": plain(&Value::Array(results))})
+}
+
+/// What is wrong with the answer to a case.
+fn difference(case: &Value) -> Option<String> {
+    let (answer, steps) = allocate_counting(&Case::from_json(case.clone()), STEPS);
+    let (actual, wanted) = (shown(&answer), expected(case));
+    let reason = match &answer {
+        Answer::Failed(reason) | Answer::FailedOnNode(reason) => reason,
+        _ => "",
+    };
+    if actual != wanted {
+        let name = &case["name"];
+        return Some(format!("{name}\n  wanted {wanted} {}\n  got    {actual} {reason}", case["expect"]["error"]));
+    }
+    if case["expect"]["steps"].as_u64().is_some_and(|wanted| wanted != steps) {
+        return Some(format!("{}: steps {} {steps}", case["name"], case["expect"]["steps"]));
+    }
+    None
+}
+
+fn check(cases: &[Value]) {
+    assert!(!cases.is_empty());
+    let wrong: Vec<_> = cases.iter().filter_map(difference).collect();
+    println!("{} of {} cases agree", cases.len() - wrong.len(), cases.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn upstream_tables() {
+    let Some(corpus) = corpus() else { return };
+    check(&files(&corpus.join("allocator")));
+}
+
+#[test]
+fn what_upstream_got_wrong() {
+    let Some(corpus) = corpus() else { return };
+    check(&files(&corpus.join("quirks")));
+}
+
+#[test]
+fn random_clusters() {
+    let Some(corpus) = corpus() else { return };
+    check(&lines(&corpus.join("allocator-random/cases.jsonl.gz")));
+}
+
+#[test]
+fn random_clusters_of_1_37() {
+    let Some(corpus) = corpus() else { return };
+    check(&lines(&corpus.join("allocator-random/cases-1.37.jsonl.gz")));
+}
+
+#[test]
+fn rounding_of_capacity() {
+    let Some(corpus) = corpus() else { return };
+    let rows: Vec<Value> = serde_json::from_slice(&fs::read(corpus.join("consumable_capacity.json")).unwrap()).unwrap();
+    let wrong: Vec<_> = rows.iter().filter_map(capacity_difference).collect();
+    println!("{} of {} rows agree", rows.len() - wrong.len(), rows.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn capacity_difference(row: &Value) -> Option<String> {
+    let requested = row["requestedVal"].as_str().map(|text| text.parse::<Quantity>().unwrap());
+    let actual = match row["function"].as_str()? {
+        "calculateConsumedCapacity" => {
+            let capacity: DeviceCapacity = serde_json::from_value(row["deviceCapacity"].clone()).unwrap();
+            json!(capacity::consumed(&capacity, requested, Fractions::RoundedUp).ok())
+        }
+        "violatesPolicy" => {
+            let policy: Option<CapacityRequestPolicy> = serde_json::from_value(row["requestPolicy"].clone()).unwrap();
+            json!(capacity::violates(requested?, policy.as_ref(), Fractions::RoundedUp).ok())
+        }
+        _ => return None,
+    };
+    (actual != row["actual"]).then(|| format!("{row}\n  got {actual}"))
+}
+
+/// What results of random cases must have now and then.
+const SEEN: [&str; 10] = [
+    "adminAccess",
+    "bindingConditions",
+    "consumedCapacity",
+    "FromClaim",
+    "FromClass",
+    "matchExpressions",
+    "shareID",
+    "skipNodeOperations",
+    "/sub-1",
+    "tolerations",
+];
+
+/// Clusters of the generator are worth searching: all kinds of answers occur, and a case that was written is read as the
+/// same.
+#[test]
+fn random_cases_have_all_answers() {
+    let mut kinds: BTreeMap<&str, u32> = BTreeMap::new();
+    for seed in 0..1000 {
+        let case = oracle::random::case(seed);
+        let (answer, steps) = allocate_counting(&case, FEW_STEPS);
+        let again = allocate_counting(&Case::from_json(case.to_json()), FEW_STEPS);
+        assert_eq!((&answer, steps), (&again.0, again.1), "seed {seed}");
+        *kinds.entry(kind(&answer)).or_default() += 1;
+        if let Answer::Allocated(results) = &answer {
+            let text = json!(results).to_string();
+            for seen in SEEN.into_iter().filter(|seen| text.contains(seen)) {
+                *kinds.entry(seen).or_default() += 1;
+            }
+            let devices = results.iter().flat_map(|result| &result.devices).flat_map(|devices| &devices.results);
+            let least = case.claims.iter().map(least_steps).sum::<usize>() + devices.flatten().count() + 1;
+            *kinds.entry("turned back").or_default() += u32::from(steps > u64::try_from(least).unwrap());
+        }
+    }
+    println!("{kinds:?}");
+    let wanted =
+        [("allocated", 250), ("turned back", 50), ("unsatisfied", 250), ("failed on node", 25), ("failed", 50)];
+    for (kind, least) in wanted.into_iter().chain(SEEN.map(|seen| (seen, 10))) {
+        assert!(kinds.get(kind).is_some_and(|count| *count >= least), "{kind}: {kinds:?}");
+    }
+}
+
+const fn kind(answer: &Answer) -> &'static str {
+    match answer {
+        Answer::Allocated(_) => "allocated",
+        Answer::Unsatisfied => "unsatisfied",
+        Answer::FailedOnNode(_) => "failed on node",
+        Answer::Failed(_) => "failed",
+        Answer::Stopped => "stopped",
+    }
+}
+
+/// The steps that a claim takes beside those for its devices, if there is no turning back.
+fn least_steps(claim: &ResourceClaim) -> usize {
+    let devices = claim.spec.as_ref().and_then(|spec| spec.devices.as_ref());
+    let requests = devices.and_then(|devices| devices.requests.as_ref()).into_iter().flatten();
+    1 + requests.map(|request| if request.exactly.is_some() { 1 } else { 2 }).sum::<usize>()
+}

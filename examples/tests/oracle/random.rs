@@ -1,0 +1,224 @@
+//! Random cases: small clusters in which a request is just about possible, or just about not.
+
+mod claims;
+mod expressions;
+mod slices;
+
+use dra_attrs::quantity::Quantity;
+use serde_json::{Map, Value, json};
+
+use super::Case;
+
+/// The reserved domain, and the drivers.
+pub const STANDARD: &str = "resource.kubernetes.io";
+pub const DRIVERS: [&str; 3] = ["cpu.example.com", "gpu.example.com", "nic.example.com"];
+pub const TAINT_KEYS: [&str; 2] = ["unhealthy", "maintenance"];
+pub const EFFECTS: [&str; 4] = ["NoSchedule", "NoExecute", "None", "Future"];
+
+/// Gates, and how likely each is on, in percent.
+const GATES: [(&str, u32); 11] = [
+    ("DRAAdminAccess", 90),
+    ("DRAPrioritizedList", 95),
+    ("DRADeviceTaints", 85),
+    ("DRAPartitionableDevices", 90),
+    ("DRAConsumableCapacity", 85),
+    ("DRADeviceBindingConditions+DRAResourceClaimDeviceStatus", 85),
+    ("DRAListTypeAttributes", 80),
+    ("DRAOptionalNodeOperations", 80),
+    ("DRADerivedAttributes", 85),
+    ("DRADeviceCompatibilityGroups", 75),
+    ("DRAFractionalCapacityRange", 50),
+];
+
+/// A generator of numbers: splitmix64.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    const fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `end`.
+    pub fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() % u64::try_from(end).unwrap()).unwrap()
+    }
+
+    /// A number from `first` to `last`.
+    pub fn between(&mut self, first: usize, last: usize) -> usize {
+        first + self.below(last - first + 1)
+    }
+
+    /// True in so many of a hundred times.
+    pub fn percent(&mut self, percent: u32) -> bool {
+        self.next() % 100 < u64::from(percent)
+    }
+
+    pub fn pick<T: Clone>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())].clone()
+    }
+
+    /// Each with a probability, in their order.
+    pub fn some<T: Clone>(&mut self, from: &[T], percent: u32) -> Vec<T> {
+        from.iter().filter(|_| self.percent(percent)).cloned().collect()
+    }
+
+    fn shuffle<T>(&mut self, items: &mut [T]) {
+        for end in (1..items.len()).rev() {
+            items.swap(end, self.below(end + 1));
+        }
+    }
+}
+
+/// What the parts of a case must agree on.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub drivers: Vec<&'static str>,
+    pub nodes: usize,
+    gates: Map<String, Value>,
+    /// Many plain devices, to get near the limits.
+    pub crowded: bool,
+    /// How much of what keeps devices from being allocated there is, in percent of the most.
+    noise: u32,
+}
+
+impl Plan {
+    pub fn has(&self, gate: &str) -> bool {
+        self.gates.get(gate).is_some()
+    }
+
+    /// Whether to use what a gate switches: often if it is on, and seldom if it is off, because that is an error.
+    pub fn uses(&self, random: &mut Random, gate: &str, percent: u32) -> bool {
+        random.percent(if self.has(gate) { percent } else { 1 })
+    }
+
+    /// Whether something comes up that keeps a device from being allocated, whatever else is asked for.
+    pub fn is_spoilt(&self, random: &mut Random, percent: u32) -> bool {
+        random.next() % 10_000 < u64::from(percent * self.noise)
+    }
+}
+
+/// A random selector.
+pub fn expression(random: &mut Random) -> String {
+    expressions::selector(random)
+}
+
+/// The case of a seed.
+pub fn case(seed: u64) -> Case {
+    Case::from_json(json(seed))
+}
+
+/// The case of a seed, in the layout of the corpus.
+pub fn json(seed: u64) -> Value {
+    let random = &mut Random::new(seed);
+    let plan = plan(random);
+    let mut slices = slices::slices(random, &plan);
+    let allocated = allocated(random, &plan, &slices);
+    random.shuffle(&mut slices);
+    let profile = if random.percent(90) { "v1.37" } else { "kep" };
+    let features: Map<String, Value> = match profile {
+        "kep" => {
+            plan.gates.clone().into_iter().map(|(gate, on)| (gate.replace("Operations", "Preparation"), on)).collect()
+        }
+        _ => plan.gates.clone(),
+    };
+    json!({
+        "name": format!("seed {seed}"),
+        "profile": profile,
+        "features": features,
+        "node": node(random),
+        "classes": claims::classes(random, &plan),
+        "claims": claims::claims(random, &plan),
+        "slices": slices,
+        "taint_rules": taint_rules(random, &plan),
+        "allocated": allocated,
+    })
+}
+
+fn plan(random: &mut Random) -> Plan {
+    let all_on = random.percent(40);
+    let gates = GATES.iter().filter(|(_, percent)| all_on || random.percent(*percent));
+    let gates: Map<String, Value> = gates.map(|(gate, _)| ((*gate).to_owned(), json!(true))).collect();
+    let mut drivers = DRIVERS.to_vec();
+    random.shuffle(&mut drivers);
+    drivers.truncate(random.between(1, 3));
+    Plan { drivers, nodes: random.between(1, 3), gates, crowded: random.percent(3), noise: random.pick(&[10, 30, 100]) }
+}
+
+fn node(random: &mut Random) -> Value {
+    let declared = if random.percent(80) { json!(["DRAOptionalNodeOperations", "Other"]) } else { json!(["Other"]) };
+    let mut labels = json!({"region": random.pick(&["west", "east"]), "cores": random.pick(&["8", "16", "many"])});
+    if random.percent(50) {
+        labels["fast"] = json!("");
+    }
+    json!({"metadata": {"name": "node-0", "labels": labels}, "status": {"declaredFeatures": declared}})
+}
+
+fn taint_rules(random: &mut Random, plan: &Plan) -> Value {
+    let count = if plan.is_spoilt(random, 30) { random.between(1, 2) } else { 0 };
+    let rules = (0..count).map(|index| {
+        let selector = json!({
+            "driver": random.percent(60).then(|| random.pick(&plan.drivers)),
+            "pool": random.percent(40).then(|| random.pick(&slices::POOLS)),
+            "device": random.percent(60).then(|| format!("dev-{}", random.below(4))),
+        });
+        json!({
+            "metadata": {"name": format!("rule-{index}")},
+            "spec": {"deviceSelector": random.percent(95).then_some(selector), "taint": slices::taint(random)},
+        })
+    });
+    rules.collect()
+}
+
+/// Some devices are taken, and some have shares already.
+fn allocated(random: &mut Random, plan: &Plan, slices: &[Value]) -> Value {
+    let (mut devices, mut shared, mut capacity) = (Vec::new(), Vec::new(), Map::new());
+    let usual = random.pick(&[0, 20, 40]);
+    for slice in slices {
+        let spec = &slice["spec"];
+        let pool = format!("{}/{}", spec["driver"].as_str().unwrap(), spec["pool"]["name"].as_str().unwrap());
+        for device in spec["devices"].as_array().into_iter().flatten() {
+            let key = format!("{pool}/{}", device["name"].as_str().unwrap());
+            // A few devices changed from or to sharing after they were allocated.
+            let is_shared = (device["allowMultipleAllocations"] == true) != random.percent(3);
+            let is_used = is_shared && random.percent(usual) || plan.is_spoilt(random, usual);
+            if !is_used {
+                continue;
+            }
+            if !is_shared {
+                devices.push(key);
+                continue;
+            }
+            shared.push(format!("{key}/share-{}", random.below(100)));
+            let mut amounts = Map::new();
+            for (name, capacity) in device["capacity"].as_object().into_iter().flatten() {
+                if random.percent(90) {
+                    amounts.insert(name.clone(), json!(part(random, capacity["value"].as_str().unwrap())));
+                }
+            }
+            if !amounts.is_empty() && random.percent(90) {
+                capacity.insert(key, Value::Object(amounts));
+            }
+        }
+    }
+    if random.percent(3) {
+        devices.push(format!("{}/gone/dev-0", random.pick(&DRIVERS)));
+    }
+    json!({"devices": devices, "shared": shared, "capacity": capacity})
+}
+
+/// A part of a quantity, in quarters; seldom more than the whole.
+fn part(random: &mut Random, whole: &str) -> String {
+    let whole: Quantity = whole.parse().unwrap();
+    let end = if random.percent(5) { 6 } else { 5 };
+    let quarters = i128::try_from(random.below(end)).unwrap();
+    Quantity::from_nanos(whole.nanos() / 4 * quarters, whole.format()).to_string()
+}

@@ -1,0 +1,457 @@
+//! The search: depth first, devices in the order of the pools, the first solution wins.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use dra_alloc::features::Feature;
+use dra_alloc::taint::{taint_by_rule, untolerated};
+use dra_attrs::matching::ListTypes;
+use dra_attrs::name::lookup;
+use dra_attrs::profile::Profile;
+use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceConstraint, ResourceSlice};
+
+use super::capacity::{self, Amounts, Fractions};
+use super::constraints::{self, Constraint};
+use super::pools::{self, Pool, Status};
+use super::requests::{self, AllDevices, Ask, ClaimPlan, MAX_DEVICES, Wanted};
+use super::{Answer, Case, DeviceId, Failure, counters, expressions, fatal, result};
+
+/// What a node declares if its kubelet can do without node operations.
+const NODE_FEATURE: &str = "DRAOptionalNodeOperations";
+
+/// A device that a node could get.
+#[derive(Clone, Debug)]
+pub struct Candidate<'a> {
+    pub id: DeviceId,
+    pub pool: usize,
+    pub slice: &'a ResourceSlice,
+    pub device: &'a Device,
+}
+
+/// A device that was chosen for a request.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    pub claim: usize,
+    pub request: usize,
+    pub ask: usize,
+    pub candidate: usize,
+    /// What is consumed of a device that can be shared. None for other devices.
+    pub consumed: Option<Amounts>,
+}
+
+/// The alternative that was chosen for a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Pick {
+    pub claim: usize,
+    pub request: usize,
+    pub ask: usize,
+}
+
+/// What has been decided so far.
+#[derive(Clone, Debug, Default)]
+pub struct Decisions {
+    pub devices: Vec<Chosen>,
+    pub picks: Vec<Pick>,
+}
+
+/// Where the search is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    claim: usize,
+    request: usize,
+    /// The alternative, once one is being tried.
+    ask: Option<usize>,
+    /// Devices that the request has already.
+    number: i64,
+    /// The first candidate to look at.
+    start: usize,
+}
+
+enum Found {
+    Solution(Decisions),
+    Nothing,
+    /// The claim would get too many devices.
+    TooMany,
+}
+
+/// What became of one candidate.
+enum Attempt {
+    Taken(Decisions),
+    Refused,
+}
+
+pub struct Search<'a> {
+    pub case: &'a Case,
+    pub pools: Vec<Pool<'a>>,
+    pub candidates: Vec<Candidate<'a>>,
+    pub claims: Vec<ClaimPlan<'a>>,
+    limit: u64,
+    steps: Cell<u64>,
+    /// Answers of selectors that were evaluated already, by claim, request, alternative and candidate.
+    selectable: RefCell<BTreeMap<[usize; 4], bool>>,
+}
+
+/// Searches an allocation, for at most this many steps.
+pub fn allocate(case: &Case, steps: u64) -> Answer {
+    allocate_counting(case, steps).0
+}
+
+/// The answer, with the number of steps that it took.
+pub fn allocate_counting(case: &Case, limit: u64) -> (Answer, u64) {
+    let steps = Cell::new(0);
+    let answer = run(case, limit, &steps).unwrap_or_else(Answer::from);
+    (answer, steps.get())
+}
+
+fn run(case: &Case, limit: u64, steps: &Cell<u64>) -> Result<Answer, Failure> {
+    let pools = pools::gather(case)?;
+    let candidates = candidates(&pools);
+    let mut search = Search {
+        case,
+        pools,
+        candidates,
+        claims: Vec::new(),
+        limit,
+        steps: Cell::new(0),
+        selectable: RefCell::default(),
+    };
+    search.claims = requests::read(case, &search)?;
+    let found = search.step(&Decisions::default(), Place::default());
+    steps.set(search.steps.get());
+    match found? {
+        Found::Solution(decisions) => result::results(&search, &decisions).map(Answer::Allocated),
+        Found::Nothing | Found::TooMany if search.pools.iter().any(is_invalid) => {
+            Err(Failure::OnNode("invalid resource pools were encountered".to_owned()))
+        }
+        Found::Nothing | Found::TooMany => Ok(Answer::Unsatisfied),
+    }
+}
+
+const fn is_invalid(pool: &Pool<'_>) -> bool {
+    matches!(pool.status, Status::Invalid(_))
+}
+
+/// All devices for the node, in the order of pools, slices and devices.
+fn candidates<'a>(pools: &[Pool<'a>]) -> Vec<Candidate<'a>> {
+    let mut all = Vec::new();
+    for (index, pool) in pools.iter().enumerate() {
+        for slice in &pool.slices {
+            all.extend(pools::devices(slice).iter().map(|device| Candidate {
+                id: DeviceId::new(pool.driver, pool.name, &device.name),
+                pool: index,
+                slice,
+                device,
+            }));
+        }
+    }
+    all
+}
+
+impl AllDevices for Search<'_> {
+    fn all(&self, ask: &Ask<'_>) -> Result<Vec<usize>, Failure> {
+        let mut all = Vec::new();
+        for (index, pool) in self.pools.iter().enumerate() {
+            let refuse = |state: &str| {
+                let reason = format!("request {}: asks for all devices, but {}", ask.request, pool.name);
+                Err(Failure::OnNode(format!("{reason} is currently {state}")))
+            };
+            match pool.status {
+                Status::Ready => {}
+                Status::Incomplete => return refuse("being updated"),
+                Status::Invalid(_) => return refuse("invalid"),
+            }
+            for (number, candidate) in self.candidates.iter().enumerate().filter(|(_, c)| c.pool == index) {
+                if self.selected(ask, candidate)? && self.amounts(ask, candidate, &[])?.is_some() {
+                    all.push(number);
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+impl<'a> Search<'a> {
+    pub fn has(&self, feature: Feature) -> bool {
+        self.case.has(feature)
+    }
+
+    pub fn ask(&self, claim: usize, request: usize, ask: usize) -> &Ask<'a> {
+        &self.claims[claim].requests[request].asks[ask]
+    }
+
+    /// Decides everything from a place on.
+    fn step(&self, decisions: &Decisions, place: Place) -> Result<Found, Failure> {
+        self.steps.set(self.steps.get() + 1);
+        if self.steps.get() > self.limit {
+            return Err(Failure::Stopped);
+        }
+        let Some(claim) = self.claims.get(place.claim) else { return Ok(Found::Solution(decisions.clone())) };
+        let Some(request) = claim.requests.get(place.request) else {
+            let next = self.step(decisions, Place { claim: place.claim + 1, ..Place::default() })?;
+            // The limit is one of a single claim.
+            return Ok(if matches!(next, Found::TooMany) { Found::Nothing } else { next });
+        };
+        let Some(number) = place.ask.or(if request.is_list { None } else { Some(0) }) else {
+            return self.try_alternatives(decisions, place, request.asks.len());
+        };
+        let ask = &request.asks[number];
+        if matches!(&ask.wanted, Wanted::All(all) if all.is_empty()) {
+            return Ok(Found::Nothing);
+        }
+        if place.number >= ask.wanted.number() {
+            let mut decisions = decisions.clone();
+            decisions.picks.push(Pick { claim: place.claim, request: place.request, ask: number });
+            let next = Place { claim: place.claim, request: place.request + 1, ..Place::default() };
+            return self.step(&decisions, next);
+        }
+        let has = decisions.devices.iter().filter(|chosen| chosen.claim == place.claim).count();
+        let missing = ask.wanted.number().saturating_sub(place.number);
+        if i64::try_from(has).unwrap_or(i64::MAX).saturating_add(missing) > MAX_DEVICES {
+            return Ok(Found::TooMany);
+        }
+        match &ask.wanted {
+            Wanted::All(all) => {
+                let next = all[usize::try_from(place.number).unwrap_or_default()];
+                match self.try_device(decisions, place, number, next)? {
+                    Attempt::Refused => Ok(Found::Nothing),
+                    Attempt::Taken(more) => self.step(&more, Place { number: place.number + 1, ..place }),
+                }
+            }
+            Wanted::Count(_) => self.try_candidates(decisions, place, number),
+        }
+    }
+
+    fn try_alternatives(&self, decisions: &Decisions, place: Place, count: usize) -> Result<Found, Failure> {
+        let mut all_too_many = true;
+        for ask in 0..count {
+            match self.step(decisions, Place { ask: Some(ask), ..place })? {
+                Found::Solution(found) => return Ok(Found::Solution(found)),
+                Found::Nothing => all_too_many = false,
+                Found::TooMany => {}
+            }
+        }
+        Ok(if all_too_many { Found::TooMany } else { Found::Nothing })
+    }
+
+    /// One candidate after the other for the next device of a request. Devices of one request are chosen in ascending
+    /// order.
+    fn try_candidates(&self, decisions: &Decisions, place: Place, number: usize) -> Result<Found, Failure> {
+        let ask = self.ask(place.claim, place.request, number);
+        for (index, candidate) in self.candidates.iter().enumerate().skip(place.start) {
+            if self.is_taken(decisions, place.claim, ask, candidate)
+                || !self.is_selectable(place, number, index)?
+                || self.amounts(ask, candidate, &self.in_use(decisions, candidate))?.is_none()
+            {
+                continue;
+            }
+            let Attempt::Taken(more) = self.try_device(decisions, place, number, index)? else { continue };
+            match self.step(&more, Place { number: place.number + 1, start: index + 1, ..place })? {
+                Found::Nothing => {}
+                end => return Ok(end),
+            }
+        }
+        Ok(Found::Nothing)
+    }
+
+    fn is_selectable(&self, place: Place, number: usize, candidate: usize) -> Result<bool, Failure> {
+        let key = [place.claim, place.request, number, candidate];
+        if let Some(known) = self.selectable.borrow().get(&key) {
+            return Ok(*known);
+        }
+        let ask = self.ask(place.claim, place.request, number);
+        let answer = self.selected(ask, &self.candidates[candidate])?;
+        self.selectable.borrow_mut().insert(key, answer);
+        Ok(answer)
+    }
+
+    /// Whether the class, the request and the node are content with a device, whatever else is allocated.
+    fn selected(&self, ask: &Ask<'_>, candidate: &Candidate<'_>) -> Result<bool, Failure> {
+        let Candidate { slice, device, id, .. } = candidate;
+        if !self.has(Feature::BindingConditions) && device.binding_conditions.as_ref().is_some_and(|c| !c.is_empty()) {
+            return Ok(false);
+        }
+        if !expressions::all_hold(ask.class_selectors, &id.driver, device)?
+            || !expressions::all_hold(ask.selectors, &id.driver, device)?
+        {
+            return Ok(false);
+        }
+        if slice.spec.per_device_node_selection == Some(true) {
+            return pools::device_matches_node(self.case, device).map_err(Failure::Fatal);
+        }
+        Ok(true)
+    }
+
+    /// Whether the device can be given to several requests.
+    pub fn is_sharable(&self, candidate: &Candidate<'_>) -> bool {
+        self.has(Feature::ConsumableCapacity) && candidate.device.allow_multiple_allocations == Some(true)
+    }
+
+    /// Whether a device is gone. Admin access only cares for devices of its own claim.
+    fn is_taken(&self, decisions: &Decisions, claim: usize, ask: &Ask<'_>, candidate: &Candidate<'_>) -> bool {
+        let chosen = decisions.devices.iter().filter(|chosen| chosen.consumed.is_none());
+        let mut chosen = chosen.filter(|chosen| self.candidates[chosen.candidate].id == candidate.id);
+        if ask.admin {
+            return chosen.any(|chosen| chosen.claim == claim);
+        }
+        self.case.allocated.devices.contains(&candidate.id) || chosen.next().is_some()
+    }
+
+    const fn fractions(&self) -> Fractions {
+        if self.case.features.has(Feature::FractionalCapacityRange) { Fractions::Allowed } else { Fractions::RoundedUp }
+    }
+
+    /// What the shares of a device take: those that exist, and those of this attempt.
+    fn in_use<'d>(&'d self, decisions: &'d Decisions, candidate: &Candidate<'_>) -> Vec<&'d Amounts> {
+        let same = decisions.devices.iter().filter(|chosen| self.candidates[chosen.candidate].id == candidate.id);
+        let shares = same.filter_map(|chosen| chosen.consumed.as_ref());
+        self.case.allocated.capacity.get(&candidate.id).into_iter().chain(shares).collect()
+    }
+
+    /// What the request would take of a device. None if that can't be had.
+    fn amounts(
+        &self,
+        ask: &Ask<'_>,
+        candidate: &Candidate<'_>,
+        in_use: &[&Amounts],
+    ) -> Result<Option<Amounts>, Failure> {
+        if !self.has(Feature::ConsumableCapacity) {
+            return Ok(Some(Amounts::new()));
+        }
+        let failed = |reason| Failure::Fatal(format!("checking capacity for device {}: {reason}", candidate.id));
+        let resolved = capacity::resolve(candidate.device, ask.capacity, self.fractions()).map_err(failed)?;
+        let Some(amounts) = resolved else { return Ok(None) };
+        let fits = capacity::fits(candidate.device, &amounts, in_use, self.fractions()).map_err(failed)?;
+        Ok(fits.then_some(amounts))
+    }
+
+    /// Adds a device to the decisions, if nothing speaks against it.
+    fn try_device(&self, decisions: &Decisions, place: Place, number: usize, index: usize) -> Result<Attempt, Failure> {
+        let ask = self.ask(place.claim, place.request, number);
+        let candidate = &self.candidates[index];
+        if self.is_taken(decisions, place.claim, ask, candidate)
+            || self.skips_what_the_node_needs(candidate)
+            || !self.counters_allow(decisions, candidate)?
+            || self.is_tainted(ask, candidate)
+        {
+            return Ok(Attempt::Refused);
+        }
+        let mut more = decisions.clone();
+        more.devices.push(Chosen {
+            claim: place.claim,
+            request: place.request,
+            ask: number,
+            candidate: index,
+            consumed: None,
+        });
+        if !self.constraints_hold(&more, place.claim)? {
+            return match ask.wanted {
+                Wanted::All(_) => fatal(format!("cannot add device {}: a claim constraint", candidate.id)),
+                Wanted::Count(_) => Ok(Attempt::Refused),
+            };
+        }
+        let Some(amounts) = self.amounts(ask, candidate, &self.in_use(decisions, candidate))? else {
+            return Ok(Attempt::Refused);
+        };
+        if self.is_sharable(candidate) {
+            more.devices.last_mut().unwrap().consumed = Some(amounts);
+        }
+        Ok(Attempt::Taken(more))
+    }
+
+    /// 1.37 passes over devices whose driver wants no node operations where they can't be left out. The KEP has no such
+    /// check here: see `result::results`.
+    fn skips_what_the_node_needs(&self, candidate: &Candidate<'_>) -> bool {
+        let declared = self.case.node.status.as_ref().and_then(|status| status.declared_features.as_ref());
+        let node_can = declared.is_some_and(|names| names.iter().any(|name| name == NODE_FEATURE));
+        self.case.profile == Profile::V1_37
+            && result::skips_operations(candidate.slice)
+            && !(self.has(Feature::OptionalNodeOperations) && node_can)
+    }
+
+    fn is_tainted(&self, ask: &Ask<'_>, candidate: &Candidate<'_>) -> bool {
+        let DeviceId { driver, pool, device } = &candidate.id;
+        let by_rules = self.case.taint_rules.iter().filter_map(|rule| taint_by_rule(rule, driver, pool, device));
+        let taints = candidate.device.taints.iter().flatten().chain(by_rules);
+        let tolerations = ask.tolerations.map(Vec::as_slice).unwrap_or_default();
+        self.has(Feature::DeviceTaints) && untolerated(taints, tolerations).is_some()
+    }
+
+    /// Counters and compatibility groups. A device pays with its first share.
+    fn counters_allow(&self, decisions: &Decisions, candidate: &Candidate<'_>) -> Result<bool, Failure> {
+        if counters::consumptions(candidate.device).is_empty() {
+            return Ok(true);
+        }
+        if !self.has(Feature::PartitionableDevices) {
+            return Ok(false);
+        }
+        if self.is_paid(&decisions.devices, candidate) {
+            return Ok(true);
+        }
+        let pool = &self.pools[candidate.pool];
+        let allocated = self.allocated_devices(pool);
+        let chosen = decisions.devices.iter().enumerate().filter(|(index, chosen)| {
+            let other = &self.candidates[chosen.candidate];
+            other.pool == candidate.pool && !self.is_paid(&decisions.devices[..*index], other)
+        });
+        let mut consumers = allocated.clone();
+        consumers.extend(chosen.map(|(_, chosen)| self.candidates[chosen.candidate].device));
+        let compatible = if self.has(Feature::CompatibilityGroups) {
+            counters::compatible(candidate.device, &consumers)
+        } else {
+            !counters::touches_groups(candidate.device, &allocated)
+        };
+        consumers.push(candidate.device);
+        Ok(compatible && counters::suffice(pool, &consumers)?)
+    }
+
+    /// Whether a device has a share already, which has paid its counters.
+    fn is_paid(&self, before: &[Chosen], candidate: &Candidate<'_>) -> bool {
+        let chosen = || before.iter().any(|chosen| self.candidates[chosen.candidate].id == candidate.id);
+        self.is_sharable(candidate) && (self.case.allocated.is_shared(&candidate.id) || chosen())
+    }
+
+    /// Devices of the pool that were allocated before, for this node or another.
+    fn allocated_devices(&self, pool: &Pool<'a>) -> Vec<&'a Device> {
+        let all = pool.slices.iter().chain(&pool.elsewhere).flat_map(|slice| pools::devices(slice));
+        let id = |device: &Device| DeviceId::new(pool.driver, pool.name, &device.name);
+        all.filter(|device| self.case.allocated.is_allocated(&id(device))).collect()
+    }
+
+    /// Whether all constraints of a claim hold for the devices chosen for it. Only the last one is new, and constraints
+    /// that don't apply to it are not asked.
+    fn constraints_hold(&self, decisions: &Decisions, claim: usize) -> Result<bool, Failure> {
+        let devices: Vec<_> = decisions.devices.iter().filter(|chosen| chosen.claim == claim).collect();
+        for constraint in self.claims[claim].constraints {
+            let Some(kind) = Constraint::of(constraint) else { continue };
+            if devices.last().is_some_and(|new| !self.applies(constraint, new)) {
+                continue;
+            }
+            let concerned = devices.iter().filter(|chosen| self.applies(constraint, chosen));
+            let values: Result<Vec<_>, _> = concerned.map(|chosen| self.value(chosen, kind.attribute())).collect();
+            if !constraints::holds(&kind, &values?, self.list_types()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn applies(&self, constraint: &DeviceConstraint, chosen: &Chosen) -> bool {
+        let ask = self.ask(chosen.claim, chosen.request, chosen.ask);
+        constraints::applies(constraint, ask.request, ask.alternative)
+    }
+
+    fn list_types(&self) -> ListTypes {
+        if self.has(Feature::ListTypeAttributes) { ListTypes::Enabled } else { ListTypes::off(self.case.profile) }
+    }
+
+    /// An attribute of a device: a derived one of the request comes first.
+    fn value(&self, chosen: &Chosen, name: &str) -> Result<Option<DeviceAttribute>, Failure> {
+        let candidate = &self.candidates[chosen.candidate];
+        let driver = &candidate.id.driver;
+        if let Some(expression) = self.ask(chosen.claim, chosen.request, chosen.ask).derived.get(name) {
+            return expressions::derive(expression, driver, candidate.device).map(Some);
+        }
+        let attributes = candidate.device.attributes.as_ref();
+        Ok(attributes.and_then(|attributes| lookup(attributes, name, driver)).cloned())
+    }
+}
