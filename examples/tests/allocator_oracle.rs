@@ -12,8 +12,9 @@ use dra_attrs::quantity::Quantity;
 use flate2::read::GzDecoder;
 use k8s_openapi::api::resource::v1::{CapacityRequestPolicy, DeviceCapacity, ResourceClaim};
 use oracle::capacity::{self, Fractions};
+use oracle::plain::plain;
 use oracle::{Answer, Case, allocate_counting};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// More than any case of the corpus needs.
 const STEPS: u64 = 1_000_000;
@@ -44,27 +45,6 @@ fn lines(file: &Path) -> Vec<Value> {
     let mut text = String::new();
     GzDecoder::new(File::open(file).unwrap()).read_to_string(&mut text).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-/// Drops what is null or empty, and makes all share ids one.
-fn plain(value: &Value) -> Value {
-    let is_empty = |value: &Value| match value {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        _ => false,
-    };
-    match value {
-        Value::Object(fields) => {
-            let kept = fields.iter().map(|(name, value)| match name.as_str() {
-                "shareID" => (name.clone(), json!("share")),
-                _ => (name.clone(), plain(value)),
-            });
-            Value::Object(kept.filter(|(_, value)| !is_empty(value)).collect::<Map<_, _>>())
-        }
-        Value::Array(items) => items.iter().map(plain).collect(),
-        other => other.clone(),
-    }
 }
 
 /// An answer as class and results.

@@ -212,6 +212,7 @@ impl Explanation {
             reason.lines(0, &mut lines);
         }
         lines.extend(self.suggestions.iter().map(|suggestion| format!("possible {suggestion}")));
-        lines.iter().map(|line| format!("{line}\n")).collect()
+        lines.push(String::new());
+        lines.join("\n")
     }
 }

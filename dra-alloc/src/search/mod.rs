@@ -125,17 +125,24 @@ fn devices_of_all(table: &Table<'_>, meter: &mut Meter<'_>) -> Result<Vec<Vec<us
 }
 
 /// The devices that a request for all devices wants. Those in use are among them, and will make the request fail.
+///
+/// All devices are known only if all pools are; a pool before the first unknown one is looked into.
 fn all_devices(table: &Table<'_>, alternative: usize, meter: &mut Meter<'_>) -> Result<Vec<usize>, Halt> {
-    let asked = table.alternative(alternative);
-    check_pools(table, asked).map_err(Halt::OnNode)?;
+    let unknown = table.pools.iter().position(|pool| pool.state != PoolState::Complete);
     let mut devices = Vec::new();
-    for device in 0..table.candidates.len() {
+    for (device, candidate) in table.candidates.iter().enumerate() {
+        if unknown.is_some_and(|unknown| candidate.pool > unknown) {
+            break;
+        }
         meter.step()?;
         if table.is_selectable(alternative, device)? && could_serve(table, alternative, device)? {
             devices.push(device);
         }
     }
-    Ok(devices)
+    match unknown.and_then(|unknown| table.pools.get(unknown)) {
+        Some(pool) => Err(Halt::OnNode(unknown_pool(table, table.alternative(alternative), pool))),
+        None => Ok(devices),
+    }
 }
 
 /// Whether an unused device has the capacities that an alternative wants.
@@ -143,20 +150,17 @@ fn could_serve(table: &Table<'_>, alternative: usize, device: usize) -> Result<b
     Ok(!table.has(Feature::ConsumableCapacity) || matches!(table.fit(alternative, device)?, Fit::Takes(_)))
 }
 
-/// All devices are known only if all pools are.
-fn check_pools(table: &Table<'_>, asked: &Alternative<'_>) -> Result<(), NodeFailure> {
-    let (claim, request) = (|| table.claim_name(asked).to_owned(), || asked.name.clone());
-    let failure = table.pools.iter().find_map(|pool| match &pool.state {
-        PoolState::Complete => None,
-        PoolState::Incomplete => {
-            Some(NodeFailure::PoolIncomplete { claim: claim(), request: request(), pool: pool_name(pool) })
-        }
+fn unknown_pool(table: &Table<'_>, asked: &Alternative<'_>, pool: &Pool<'_>) -> NodeFailure {
+    let (claim, request) = (table.claim_name(asked).to_owned(), asked.name.clone());
+    match &pool.state {
         PoolState::Invalid(problem) => {
             let (pool, problem) = (pool_name(pool), Box::new(problem.clone()));
-            Some(NodeFailure::PoolInvalid { claim: claim(), request: request(), pool, problem })
+            NodeFailure::PoolInvalid { claim, request, pool, problem }
         }
-    });
-    failure.map_or(Ok(()), Err)
+        PoolState::Incomplete | PoolState::Complete => {
+            NodeFailure::PoolIncomplete { claim, request, pool: pool_name(pool) }
+        }
+    }
 }
 
 /// A claim that needs too many devices at the least is an error on any node.

@@ -230,9 +230,8 @@ fn capacities_and_counters() -> Vec<Case> {
     assert!(used.allocate_in_turn("node-1", &cores("6"))[0].is_some());
     let part = request("gpu", "gpu", json!({}));
     let mut half_used = partitions([json!([]), json!([])]);
-    assert!(half_used.allocate_in_turn("node-1", &[claim("other", json!([part.clone()]), json!([]))])[0].is_some());
+    assert!(half_used.allocate_in_turn("node-1", &[claim("other", json!([part]), json!([]))])[0].is_some());
     let mut grouped = partitions([json!(["mig"]), json!(["vgpu"])]);
-    grouped.slices = grouped.slices.clone();
     assert!(grouped.allocate_in_turn("node-1", &[claim("other", json!([part]), json!([]))])[0].is_some());
     let bandwidth = json!({"capacity": {"requests": {"bandwidth": "1"}}});
     vec![
@@ -311,6 +310,7 @@ impl Case {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a golden text is a file")]
 fn golden_texts() {
     let cases = [
         devices_and_classes(),

@@ -12,6 +12,7 @@ pub mod constraints;
 pub mod counters;
 pub mod expressions;
 pub mod nodes;
+pub mod plain;
 pub mod pools;
 pub mod random;
 pub mod requests;

@@ -22,7 +22,7 @@ pub fn results(search: &Search<'_>, decisions: &Decisions) -> Result<Vec<Allocat
     let refuses = search.case.profile == Profile::Kep && !search.has(Feature::OptionalNodeOperations);
     let mut slices = decisions.devices.iter().map(|chosen| search.candidates[chosen.candidate].slice);
     if refuses && slices.any(skips_operations) {
-        return fatal("a chosen device skips node operations, but the feature is disabled");
+        return Err(Failure::OnNode("a chosen device skips node operations, but the feature is disabled".to_owned()));
     }
     (0..search.claims.len()).map(|claim| result(search, decisions, claim)).collect()
 }

@@ -1,0 +1,160 @@
+//! The allocator against the oracle on random clusters, and laws that need no oracle.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+
+mod oracle;
+
+use std::sync::Arc;
+
+use dra_alloc::allocator::Allocator;
+use dra_alloc::budget::Budget;
+use dra_alloc::error::AllocateError;
+use dra_alloc::inventory::{Change, Inventory};
+use dra_alloc::outcome::{Outcome, Verdict};
+use dra_alloc::result::numbered;
+use dra_alloc::selector::SelectorCache;
+use dra_alloc::state::AllocatedState;
+use dra_attrs::profile::Profile;
+use k8s_openapi::api::resource::v1::ResourceSlice;
+use oracle::plain::plain;
+use oracle::{Answer, Case, allocate_counting};
+use serde_json::{Value, json};
+
+/// Random clusters; fewer of them without optimisation.
+const SEEDS: u64 = if cfg!(debug_assertions) { 800 } else { 8000 };
+
+/// Steps of the oracle; a case that needs more is not compared.
+const FEW_STEPS: u64 = 5_000;
+
+fn device_id(id: &oracle::DeviceId) -> dra_alloc::device_id::DeviceId {
+    dra_alloc::device_id::DeviceId::new(&id.driver, &id.pool, &id.device)
+}
+
+fn state(case: &Case) -> AllocatedState {
+    let mut state = AllocatedState::default();
+    case.allocated.devices.iter().for_each(|id| state.hold(&device_id(id)));
+    case.allocated.shared.iter().for_each(|(id, share)| state.share(&device_id(id), share));
+    for (id, amounts) in &case.allocated.capacity {
+        for (name, amount) in amounts {
+            state.consume(&device_id(id), name, *amount);
+        }
+    }
+    state
+}
+
+fn inventory(case: &Case) -> Inventory {
+    let rules = case.taint_rules.iter().cloned().map(Arc::new);
+    Inventory::new(case.slices.iter().cloned(), rules)
+}
+
+fn allocate_from(case: &Case, inventory: &Inventory) -> Result<Verdict, AllocateError> {
+    let (state, selectors) = (state(case), SelectorCache::default());
+    Allocator::new(inventory, &case.classes, &state, &selectors, &numbered)
+        .with_features(case.features)
+        .with_profile(case.profile)
+        .allocate(&case.node, &case.claims, Budget::default())
+}
+
+/// The answer in the oracle's terms. The words of a reason may differ.
+fn answer(verdict: Result<Verdict, AllocateError>) -> (&'static str, Value) {
+    match verdict.map(|verdict| verdict.outcome) {
+        Err(_) => ("failed", Value::Null),
+        Ok(Outcome::Allocated(results)) => ("allocated", json!(results)),
+        Ok(Outcome::FailedOnNode(_)) => ("failed on node", Value::Null),
+        Ok(Outcome::Stopped) => ("stopped", Value::Null),
+        Ok(_) => ("unsatisfied", Value::Null),
+    }
+}
+
+fn expected(answer: Answer) -> (&'static str, Value) {
+    match answer {
+        Answer::Allocated(results) => ("allocated", json!(results)),
+        Answer::Unsatisfied => ("unsatisfied", Value::Null),
+        Answer::FailedOnNode(_) => ("failed on node", Value::Null),
+        Answer::Failed(_) => ("failed", Value::Null),
+        Answer::Stopped => ("stopped", Value::Null),
+    }
+}
+
+#[test]
+fn the_oracle_agrees() {
+    let mut compared = 0;
+    for seed in 0..SEEDS {
+        let mut case = oracle::random::case(seed);
+        for profile in [Profile::Kep, Profile::V1_37] {
+            case.profile = profile;
+            let (wanted, _) = allocate_counting(&case, FEW_STEPS);
+            if wanted == Answer::Stopped {
+                continue;
+            }
+            compared += 1;
+            let (wanted, actual) = (expected(wanted), answer(allocate_from(&case, &inventory(&case))));
+            let (actual, wanted) = ((actual.0, plain(&actual.1)), (wanted.0, plain(&wanted.1)));
+            assert_eq!(actual, wanted, "seed {seed}, {profile}: {}", case.to_json());
+        }
+    }
+    assert!(compared > SEEDS * 7 / 4, "{compared}");
+}
+
+#[test]
+fn changes_in_any_order_give_the_same_index() {
+    for seed in 0..SEEDS / 4 {
+        let case = oracle::random::case(seed);
+        let mut changed = Inventory::default();
+        let stale = |slice: &ResourceSlice| {
+            let mut stale = slice.clone();
+            stale.spec.pool.generation = stale.spec.pool.generation.saturating_add(7);
+            Arc::new(stale)
+        };
+        // Every slice is first seen in another state, and some other slice comes and goes.
+        for slice in &case.slices {
+            changed.apply(Change::Slice(stale(slice))).unwrap();
+        }
+        let mut other = case.slices.first().cloned().unwrap_or_default();
+        other.metadata.name = Some("passing".to_owned());
+        changed.apply(Change::Slice(Arc::new(other))).unwrap();
+        for slice in case.slices.iter().rev() {
+            changed.apply(Change::Slice(Arc::new(slice.clone()))).unwrap();
+        }
+        changed.apply(Change::SliceDeleted("passing".to_owned())).unwrap();
+        for rule in &case.taint_rules {
+            changed.apply(Change::TaintRule(Arc::new(rule.clone()))).unwrap();
+        }
+        let built = allocate_from(&case, &inventory(&case));
+        assert_eq!(allocate_from(&case, &changed), built, "seed {seed}");
+    }
+}
+
+#[test]
+fn unrelated_input_and_its_order_change_nothing() {
+    for seed in 0..SEEDS / 4 {
+        let mut case = oracle::random::case(seed);
+        let before = answer(allocate_from(&case, &inventory(&case)));
+        let elsewhere = case.slices.iter().map(|slice| {
+            let mut other = slice.clone();
+            other.metadata.name = Some(format!("{}-elsewhere", slice.metadata.name.as_deref().unwrap_or_default()));
+            other.spec.pool.name = format!("{}-elsewhere", slice.spec.pool.name);
+            (other.spec.all_nodes, other.spec.node_selector, other.spec.per_device_node_selection) = (None, None, None);
+            other.spec.node_name = Some("another-node".to_owned());
+            other
+        });
+        let elsewhere: Vec<_> = elsewhere.collect();
+        for (index, slice) in elsewhere.into_iter().enumerate() {
+            case.slices.insert((index * 2).min(case.slices.len()), slice);
+        }
+        case.classes.reverse();
+        let after = allocate_from(&case, &inventory(&case));
+        assert_eq!(answer(after), before, "seed {seed}");
+    }
+}
+
+#[test]
+fn answers_change_no_input() {
+    for seed in 0..SEEDS / 8 {
+        let case = oracle::random::case(seed);
+        let (inventory, before) = (inventory(&case), case.to_json());
+        let first = allocate_from(&case, &inventory);
+        assert_eq!(first, allocate_from(&case, &inventory), "seed {seed}");
+        assert_eq!(case.to_json(), before);
+        assert!(inventory.slices().eq(case.slices.iter()));
+    }
+}
