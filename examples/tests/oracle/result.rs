@@ -58,7 +58,7 @@ fn device(search: &Search<'_>, chosen: &Chosen, share: usize) -> DeviceRequestAl
         device: id.device.clone(),
         admin_access: ask.admin.then_some(true),
         tolerations: ask.tolerations.cloned(),
-        share_id: chosen.consumed.as_ref().map(|_| format!("00000000-0000-0000-0000-{share:012}")),
+        share_id: chosen.consumed.as_ref().map(|_| format!("00000000-0000-0000-0000-{share:012x}")),
         consumed_capacity: consumed
             .map(|amounts| amounts.iter().map(|(name, amount)| (name.clone(), amount.to_kube())).collect()),
         binding_conditions: device.binding_conditions.clone().filter(|_| with_conditions),
