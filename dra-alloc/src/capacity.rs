@@ -58,6 +58,14 @@ pub enum CapacityError {
         /// The amount asked for.
         request: Quantity,
     },
+    /// The request is finer than the thousandths in which the range is computed.
+    #[error(
+        "capacity request cannot be represented in the device's range arithmetic: request {request} has less than thousandths"
+    )]
+    RequestTooFine {
+        /// The amount asked for.
+        request: Quantity,
+    },
     /// The amount is below zero.
     #[error("capacity value is negative")]
     Negative,
@@ -208,7 +216,15 @@ impl Steps {
         Self { min: round_up(min.nanos(), unit), step: round_up(step.nanos(), unit).max(1), unit, format }
     }
 
+    /// Whether the arithmetic has the amount: whole units are rounded to, thousandths must be there.
+    const fn has(&self, amount: Quantity) -> bool {
+        self.unit == NANOS_PER_UNIT || amount.nanos() % self.unit == 0
+    }
+
     fn round_up(&self, request: Quantity) -> Result<Quantity, CapacityError> {
+        if !self.has(request) {
+            return Err(CapacityError::RequestTooFine { request });
+        }
         let wanted = round_up(request.nanos(), self.unit);
         if wanted > i128::from(i64::MAX) {
             return Err(CapacityError::RequestTooLarge { request });
@@ -221,7 +237,7 @@ impl Steps {
     }
 
     fn reach(&self, amount: Quantity) -> bool {
-        round_up(amount.nanos(), self.unit).saturating_sub(self.min) % self.step == 0
+        self.has(amount) && round_up(amount.nanos(), self.unit).saturating_sub(self.min) % self.step == 0
     }
 }
 

@@ -27,12 +27,14 @@ pub(crate) struct CounterSets<'i> {
     grouped: BTreeSet<usize>,
 }
 
-/// The groups of the devices that consume a counter set.
+/// The groups of the devices that consume a counter set. The first device decides whether groups matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Groups<'i> {
     /// No device.
     Unused,
-    /// The groups that all have in common. Devices without groups go with a set that has nothing in common.
+    /// The first device has no groups.
+    Without,
+    /// The groups that all devices with groups have in common.
     Common(Vec<&'i str>),
 }
 
@@ -56,16 +58,22 @@ impl<'i> Groups<'i> {
     fn admits(&self, groups: &[String]) -> bool {
         match self {
             Self::Unused => true,
-            Self::Common(common) if groups.is_empty() => common.is_empty(),
+            Self::Without => groups.is_empty(),
             Self::Common(common) => common.iter().any(|group| groups.iter().any(|other| other == group)),
         }
     }
 
+    /// Devices in use may contradict each other, since their slices may have changed. One of the other kind than the
+    /// first counts for nothing.
     fn joined_by(&self, groups: &'i [String]) -> Self {
         let is_joining = |group: &&str| groups.iter().any(|other| other == group);
         match self {
+            Self::Unused if groups.is_empty() => Self::Without,
             Self::Unused => Self::Common(groups.iter().map(String::as_str).collect()),
-            Self::Common(common) => Self::Common(common.iter().copied().filter(is_joining).collect()),
+            Self::Common(common) if !groups.is_empty() => {
+                Self::Common(common.iter().copied().filter(is_joining).collect())
+            }
+            Self::Without | Self::Common(_) => self.clone(),
         }
     }
 }
