@@ -21,6 +21,8 @@ use crate::outcome::Verdict;
 use crate::request::{Classes, Plan};
 use crate::result::Share;
 use crate::search::allocate_on;
+#[doc(hidden)]
+pub use crate::search::{Technique, Techniques};
 use crate::selector::SelectorCache;
 use crate::state::AllocatedState;
 
@@ -86,6 +88,7 @@ pub struct Allocator<'a> {
     pub(crate) features: Features,
     pub(crate) profile: Profile,
     pub(crate) detail: Detail,
+    pub(crate) techniques: Techniques,
 }
 
 /// Makes the id of a share.
@@ -105,8 +108,9 @@ impl<'a> Allocator<'a> {
     ) -> Self {
         let classes = classes.into_iter().map(|class| (class.metadata.name.as_deref().unwrap_or_default(), class));
         let (features, profile) = (Features::default(), Profile::default());
-        let detail = Detail::default();
-        Self { inventory, classes: classes.collect(), state, selectors, share_ids, features, profile, detail }
+        let (detail, techniques) = (Detail::default(), Techniques::default());
+        let classes = classes.collect();
+        Self { inventory, classes, state, selectors, share_ids, features, profile, detail, techniques }
     }
 
     /// The same allocator with other features.
@@ -128,6 +132,14 @@ impl<'a> Allocator<'a> {
     #[must_use]
     pub const fn explaining(mut self, detail: Detail) -> Self {
         self.detail = detail;
+        self
+    }
+
+    /// The same allocator with other techniques of leaving out branches: for the project's own tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn with_techniques(mut self, techniques: Techniques) -> Self {
+        self.techniques = techniques;
         self
     }
 

@@ -164,6 +164,28 @@ impl<'i> CounterSets<'i> {
         })
     }
 
+    /// Whether `missing` further devices, each one of those given, need more of the counters of one name than is left in
+    /// all sets together.
+    pub(crate) fn run_out(&self, ledger: Option<&Ledger<'_>>, missing: usize, devices: &[&[Consumption<'_>]]) -> bool {
+        let left = ledger.map_or(&self.left, |ledger| &ledger.left);
+        let missing = i128::try_from(missing).unwrap_or(i128::MAX);
+        let mut names: BTreeMap<&str, (BTreeSet<usize>, i128)> = BTreeMap::new();
+        for ((_, name), counter) in &self.counters {
+            let (counters, sum) = names.entry(name).or_default();
+            counters.insert(*counter);
+            *sum = sum.saturating_add(left.get(*counter).copied().unwrap_or(0).max(0));
+        }
+        names.values().any(|(counters, sum)| {
+            let taken = |device: &&[Consumption<'_>]| {
+                let amounts = device.iter().flat_map(|consumed| &consumed.amounts);
+                let own = amounts.filter(|(counter, _)| counters.contains(counter));
+                own.fold(0_i128, |sum, (_, amount)| sum.saturating_add(*amount))
+            };
+            let least = devices.iter().map(taken).min().unwrap_or(0).max(0);
+            least.saturating_mul(missing) > *sum
+        })
+    }
+
     /// Whether a device may not be used while groups are not understood: it has groups, or a device in use on one of its
     /// counter sets has.
     pub(crate) fn needs_groups(&self, consumption: &[Consumption<'_>]) -> bool {

@@ -309,6 +309,7 @@ fn intersect_sorted<'a>(left: &[Scalar<'a>], right: &[Scalar<'a>], out: &mut Vec
 /// let mut state = DistinctState::new();
 /// state.push(&set)?;
 /// assert_eq!(state.push(&set), Err(Violation::Repeated { with: 0 }));
+/// assert_eq!(state.taken().next().unwrap().to_string(), "\"eth0\"");
 /// # Ok::<(), Violation>(())
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -343,6 +344,11 @@ impl<'a> DistinctState<'a> {
         self.log.extend_from_slice(values);
         self.levels.push(self.log.len());
         Ok(())
+    }
+
+    /// The values that are taken, sorted.
+    pub fn taken(&self) -> impl Iterator<Item = &Scalar<'a>> {
+        self.taken.keys()
     }
 
     /// Takes back the last push; without one, does nothing.

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
 #[path = "oracle/plain.rs"]
+#[expect(unreachable_pub, reason = "a module of the oracle")]
 mod plain;
 
 use std::fs;

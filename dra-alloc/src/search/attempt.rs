@@ -6,7 +6,9 @@
 
 use dra_attrs::matching::{DistinctState, MatchState, ValueSet, Violation};
 use dra_attrs::quantity::Quantity;
+use dra_attrs::value::Scalar;
 
+use super::bits::Bits;
 use super::table::{Candidate, Fit, Misfit, Table};
 use crate::counters::{Ledger, Reserved, Shortage};
 use crate::error::AllocateError;
@@ -132,6 +134,38 @@ impl<'t, 's> Attempt<'t, 's> {
     /// How many devices a claim has.
     pub(crate) fn devices_of(&self, claim: usize) -> usize {
         self.per_claim[claim]
+    }
+
+    /// The devices that some claim has.
+    pub(crate) fn taken(&self) -> Bits {
+        let mut taken = Bits::new(self.holders.len());
+        let held = self.holders.iter().enumerate().filter(|(_, holders)| !holders.is_empty());
+        held.for_each(|(device, _)| taken.insert(device));
+        taken
+    }
+
+    /// What the devices under a match constraint have in common; nothing before the first one.
+    pub(crate) fn common(&self, claim: usize, constraint: usize) -> Option<&[Scalar<'s>]> {
+        match &self.constraints[claim][constraint] {
+            ConstraintState::Match(state) if !state.is_empty() => Some(state.common()),
+            _ => None,
+        }
+    }
+
+    /// The values that the devices under a distinct constraint have.
+    pub(crate) fn distinct(&self, claim: usize, constraint: usize) -> Vec<Scalar<'s>> {
+        match &self.constraints[claim][constraint] {
+            ConstraintState::Distinct(state) => state.taken().copied().collect(),
+            ConstraintState::Match(_) => Vec::new(),
+        }
+    }
+
+    /// Whether so many further devices of a set need more of the counters of one name than a pool has left.
+    pub(crate) fn counters_run_out(&self, pool: usize, missing: usize, devices: &Bits) -> bool {
+        let Ok(counters) = self.table.counters(pool) else { return false };
+        let consumption: Result<Vec<_>, _> = devices.iter().map(|device| self.table.consumption(device)).collect();
+        let Ok(consumption) = consumption else { return false };
+        counters.run_out(self.ledgers[pool].as_ref(), missing, &consumption)
     }
 
     /// Whether a device is taken: by any claim, or, for admin access, by the same claim.

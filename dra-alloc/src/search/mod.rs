@@ -5,11 +5,15 @@
 //! - [`walk`] the order in which choices are made
 
 mod attempt;
+mod bits;
 mod grid;
+mod prune;
 mod table;
 mod walk;
 
 pub(crate) use attempt::{Attempt, Chosen, Refusal, Rejection, Short};
+#[doc(hidden)]
+pub use prune::{Technique, Techniques};
 pub(crate) use table::{Fit, Misfit, Selection, Table};
 pub(crate) use walk::Solution;
 

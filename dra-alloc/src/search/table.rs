@@ -121,6 +121,10 @@ impl<'s> Table<'s> {
         }
     }
 
+    pub(crate) const fn lists(&self) -> ListTypes {
+        self.lists
+    }
+
     pub(crate) fn has(&self, feature: Feature) -> bool {
         self.allocator.features.has(feature)
     }

@@ -9,6 +9,7 @@
 //! Source: `allocateOne` of kube-scheduler's allocator, 1.37.
 
 use super::attempt::{Attempt, Placed, Refusal, Rejection};
+use super::prune::{Prune, Want, Wants};
 use super::table::Table;
 use crate::allocator::MAX_DEVICES_PER_CLAIM;
 use crate::budget::{Halt, Meter};
@@ -72,8 +73,26 @@ enum Frame<'s> {
         all_too_many: bool,
     },
     /// A device was placed.
-    Device { position: Position, alternative: usize, device: usize, placed: Placed<'s> },
+    Device {
+        position: Position,
+        alternative: usize,
+        device: usize,
+        placed: Placed<'s>,
+        /// The devices that were tried in vain at this place.
+        tried: Vec<usize>,
+    },
 }
+
+/// Whether branches are left out.
+enum Pruning<'s> {
+    /// Not before the search has turned back so often.
+    After(usize),
+    On(Prune<'s>),
+    Never,
+}
+
+/// How often a search turns back before it looks for branches to leave out.
+const PATIENCE: usize = 3;
 
 /// A search over one table.
 pub(crate) struct Walk<'t, 's, 'm, 'b> {
@@ -83,6 +102,7 @@ pub(crate) struct Walk<'t, 's, 'm, 'b> {
     meter: &'m mut Meter<'b>,
     attempt: Attempt<'t, 's>,
     frames: Vec<Frame<'s>>,
+    pruning: Pruning<'s>,
     /// The alternative that each request of each claim was tried with last.
     selected: Vec<Vec<usize>>,
 }
@@ -98,7 +118,8 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
     pub(crate) fn new(table: &'t Table<'s>, all: &'t [Vec<usize>], meter: &'m mut Meter<'b>) -> Self {
         let firsts = |requests: &[Request<'_>]| requests.iter().map(|request| request.alternatives.start).collect();
         let selected = table.plan.claims.iter().map(|claim| firsts(&claim.requests)).collect();
-        Self { table, all, meter, attempt: Attempt::new(table), frames: Vec::new(), selected }
+        let (attempt, pruning) = (Attempt::new(table), Pruning::After(PATIENCE));
+        Self { table, all, meter, attempt, frames: Vec::new(), pruning, selected }
     }
 
     /// The first solution, if there is one.
@@ -111,11 +132,46 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
                     return Ok(Some(Solution { chosen: self.attempt.chosen, selected: self.selected }));
                 }
                 State::Back(answer) => match self.frames.pop() {
-                    Some(frame) => self.resume(frame, answer)?,
-                    None => return Ok(None),
+                    Some(frame) if !self.is_over() => self.resume(frame, answer)?,
+                    _ => return Ok(None),
                 },
             };
         }
+    }
+
+    /// Notes that the search turns back, and whether it need not go on at all.
+    fn is_over(&mut self) -> bool {
+        let Pruning::After(turns) = &mut self.pruning else { return false };
+        if let Some(left) = turns.checked_sub(1) {
+            *turns = left;
+            return false;
+        }
+        let Some(prune) = Prune::new(self.table, self.table.allocator.techniques) else {
+            self.pruning = Pruning::Never;
+            return false;
+        };
+        let is_over = prune.is_hopeless(self.table, &Attempt::new(self.table), &self.wanted_from(0, 0));
+        self.pruning = Pruning::On(prune);
+        is_over
+    }
+
+    /// What the requests from a place on want.
+    fn wanted_from(&self, claim: usize, request: usize) -> Vec<Wants> {
+        let claims = self.table.plan.claims.iter().enumerate().skip(claim);
+        let requests =
+            claims.flat_map(|(index, object)| object.requests.iter().skip(if index == claim { request } else { 0 }));
+        let want = |alternative| Want { alternative, missing: self.wanted(alternative), from: 0 };
+        requests.map(|request| request.alternatives.clone().map(want).collect()).collect()
+    }
+
+    /// Whether the rest can't be served from a position on.
+    fn is_hopeless(&mut self, position: Position, alternative: usize) -> Result<bool, Halt> {
+        let Pruning::On(prune) = &self.pruning else { return Ok(false) };
+        self.meter.step()?;
+        let missing = self.wanted(alternative).saturating_sub(position.taken);
+        let mut wanted = vec![vec![Want { alternative, missing, from: position.from }]];
+        wanted.extend(self.wanted_from(position.claim, position.request + 1));
+        Ok(prune.is_hopeless(self.table, &self.attempt, &wanted))
     }
 
     fn enter(&mut self, position: Position) -> Result<State, Halt> {
@@ -155,7 +211,17 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         }
         match mode {
             Mode::All => self.next_of_all(position, alternative),
-            Mode::Exactly(_) => self.next_of_any(position, alternative),
+            Mode::Exactly(_) => self.next_of_any(self.begin(position, alternative), alternative, Vec::new()),
+        }
+    }
+
+    /// A request for the same as an earlier one does not begin before it.
+    fn begin(&self, position: Position, alternative: usize) -> Position {
+        match &self.pruning {
+            Pruning::On(prune) if position.taken == 0 => {
+                Position { from: prune.begin(&self.attempt, alternative), ..position }
+            }
+            _ => position,
         }
     }
 
@@ -174,7 +240,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
             return Ok(State::Back(Answer::No));
         }
         match self.attempt.place(alternative, device) {
-            Ok(placed) => Ok(self.descend(position, alternative, device, placed)),
+            Ok(placed) => Ok(self.descend(position, alternative, device, placed, Vec::new())),
             Err(Refusal::Rejected(Rejection::Constraint { .. })) => Err(self.constraint_on_all(alternative, device)),
             Err(Refusal::Rejected(_)) => Ok(State::Back(Answer::No)),
             Err(Refusal::Failed(error)) => Err(error.into()),
@@ -182,9 +248,15 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
     }
 
     /// The next device that can be placed.
-    fn next_of_any(&mut self, position: Position, alternative: usize) -> Result<State, Halt> {
+    fn next_of_any(&mut self, position: Position, alternative: usize, tried: Vec<usize>) -> Result<State, Halt> {
+        if self.is_hopeless(position, alternative)? {
+            return Ok(State::Back(Answer::No));
+        }
         for device in position.from..self.table.candidates.len() {
             self.meter.step()?;
+            if matches!(&self.pruning, Pruning::On(prune) if prune.is_tried(&tried, device)) {
+                continue;
+            }
             if self.attempt.is_taken(alternative, device)
                 || !self.table.is_selectable(alternative, device)?
                 || self.attempt.short_capacity(alternative, device)?.is_some()
@@ -192,7 +264,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
                 continue;
             }
             match self.attempt.place(alternative, device) {
-                Ok(placed) => return Ok(self.descend(position, alternative, device, placed)),
+                Ok(placed) => return Ok(self.descend(position, alternative, device, placed, tried)),
                 Err(Refusal::Rejected(_)) => {}
                 Err(Refusal::Failed(error)) => return Err(error.into()),
             }
@@ -200,8 +272,15 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         Ok(State::Back(Answer::No))
     }
 
-    fn descend(&mut self, position: Position, alternative: usize, device: usize, placed: Placed<'s>) -> State {
-        self.frames.push(Frame::Device { position, alternative, device, placed });
+    fn descend(
+        &mut self,
+        position: Position,
+        alternative: usize,
+        device: usize,
+        placed: Placed<'s>,
+        tried: Vec<usize>,
+    ) -> State {
+        self.frames.push(Frame::Device { position, alternative, device, placed, tried });
         State::At(position.after(device))
     }
 
@@ -218,13 +297,14 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
                 }
                 Ok(State::Back(if all_too_many { Answer::TooMany } else { Answer::No }))
             }
-            Frame::Device { position, alternative, device, placed } => {
+            Frame::Device { position, alternative, device, placed, mut tried } => {
                 self.attempt.take_back(placed)?;
                 let is_all = self.table.alternative(alternative).mode == Mode::All;
                 if is_all || answer == Answer::TooMany {
                     return Ok(State::Back(answer));
                 }
-                self.next_of_any(Position { from: device + 1, ..position }, alternative)
+                tried.push(device);
+                self.next_of_any(Position { from: device + 1, ..position }, alternative, tried)
             }
         }
     }
