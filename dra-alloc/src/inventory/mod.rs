@@ -6,14 +6,16 @@
 //! An inventory holds its objects by [`Arc`] and never changes or copies them. It is `Send + Sync`; any number of
 //! allocators in any number of threads may read it.
 
+mod lists;
 pub mod pool;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use k8s_openapi::api::resource::v1::{Device, DeviceTaint, DeviceTaintRule, ResourceSlice};
 
 use crate::taint::taint_by_rule;
+use lists::{Key, Lists, insert_sorted};
 
 /// A change of a cluster's objects, as a watch reports it.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,24 +54,6 @@ pub enum ChangeError {
 /// Position of a slice. Positions keep the order in which slices were given; a changed slice keeps its own.
 pub(crate) type SliceIndex = usize;
 
-/// Position of a pool in [`Inventory::pools`].
-pub(crate) type PoolIndex = usize;
-
-/// All slices of one driver and pool name, of whatever generation.
-#[derive(Clone, Debug)]
-pub(crate) struct PoolEntry {
-    pub(crate) driver: Arc<str>,
-    pub(crate) name: Arc<str>,
-    /// In ascending order. Empty when the last slice of a pool was deleted.
-    slices: Vec<SliceIndex>,
-}
-
-#[derive(Clone, Debug)]
-struct SliceEntry {
-    object: Arc<ResourceSlice>,
-    pool: PoolIndex,
-}
-
 /// An index over slices and taint rules.
 ///
 /// ```
@@ -90,30 +74,47 @@ struct SliceEntry {
 /// assert_eq!(inventory.slices().count(), 0);
 /// # Ok::<(), dra_alloc::inventory::ChangeError>(())
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Inventory {
     /// A deleted slice leaves a gap, so that positions stay what they are.
-    slices: Vec<Option<SliceEntry>>,
-    /// Positions by name. The API server has no two slices of one name; a hand-made list may.
-    names: BTreeMap<String, Vec<SliceIndex>>,
-    pools: Vec<PoolEntry>,
-    pool_names: BTreeMap<Arc<str>, BTreeMap<Arc<str>, PoolIndex>>,
-    on_node: BTreeMap<String, Vec<SliceIndex>>,
+    slices: Vec<Option<Arc<ResourceSlice>>>,
+    on_node: Lists,
+    /// Slices that are not for one node.
     shared: Vec<SliceIndex>,
+    /// By pool, from the first pool on that is not complete on a node.
+    pools: OnceLock<Lists>,
+    /// By name, from the first change on. The API server has no two slices of one name; a hand-made list may.
+    names: Option<Lists>,
     rules: BTreeMap<String, Arc<DeviceTaintRule>>,
+}
+
+impl Default for Inventory {
+    fn default() -> Self {
+        Self {
+            slices: Vec::new(),
+            on_node: Lists::new(Key::Node),
+            shared: Vec::new(),
+            pools: OnceLock::new(),
+            names: None,
+            rules: BTreeMap::new(),
+        }
+    }
 }
 
 impl Inventory {
     /// Builds the index. The order of the slices is kept; rules apply in the order of their names.
     ///
     /// # Complexity
-    /// `O(n log n)` for `n` slices, whatever the number of their devices. Nothing is copied but names.
+    /// Linear in the number of slices, whatever the number of their devices. Nothing is copied.
     pub fn new(
         slices: impl IntoIterator<Item = impl Into<Arc<ResourceSlice>>>,
         rules: impl IntoIterator<Item = Arc<DeviceTaintRule>>,
     ) -> Self {
-        let mut inventory = Self::default();
-        slices.into_iter().for_each(|slice| inventory.append(slice.into()));
+        let mut inventory =
+            Self { slices: slices.into_iter().map(|slice| Some(slice.into())).collect(), ..Self::default() };
+        for index in 0..inventory.slices.len() {
+            inventory.place(index);
+        }
         inventory.rules =
             rules.into_iter().map(|rule| (rule.metadata.name.clone().unwrap_or_default(), rule)).collect();
         inventory
@@ -125,7 +126,7 @@ impl Inventory {
     /// A name that is missing or unknown.
     ///
     /// # Complexity
-    /// Logarithmic in the number of slices, linear in the number of slices on the same node or for all nodes.
+    /// Linear in the number of slices of the same node or pool; the first change is linear in the number of all.
     pub fn apply(&mut self, change: Change) -> Result<(), ChangeError> {
         match change {
             Change::Slice(slice) => self.set_slice(slice),
@@ -143,7 +144,7 @@ impl Inventory {
 
     /// The slices, in their order.
     pub fn slices(&self) -> impl Iterator<Item = &ResourceSlice> {
-        self.slices.iter().flatten().map(|entry| &*entry.object)
+        self.slices.iter().flatten().map(|slice| &**slice)
     }
 
     /// The taint rules, by name.
@@ -164,99 +165,94 @@ impl Inventory {
 
     fn set_slice(&mut self, slice: Arc<ResourceSlice>) -> Result<(), ChangeError> {
         let name = name_of("ResourceSlice", slice.metadata.name.as_deref())?;
-        let Some(&first) = self.names.get(&name).and_then(|known| known.first()) else {
-            self.append(slice);
-            return Ok(());
-        };
-        for index in self.names.insert(name, vec![first]).unwrap_or_default() {
-            self.unlink(index);
+        let known = self.named(&name);
+        for index in &known {
+            self.remove(*index);
         }
-        self.link(first, slice);
+        let index = known.first().copied().unwrap_or(self.slices.len());
+        if index == self.slices.len() {
+            self.slices.push(None);
+        }
+        if let Some(entry) = self.slices.get_mut(index) {
+            *entry = Some(slice);
+        }
+        self.place(index);
         Ok(())
     }
 
     fn delete_slice(&mut self, name: &str) -> Result<(), ChangeError> {
-        let not_found = || ChangeError::NotFound { kind: "ResourceSlice", name: name.to_owned() };
-        for index in self.names.remove(name).ok_or_else(not_found)? {
-            self.unlink(index);
+        let known = self.named(name);
+        if known.is_empty() {
+            return Err(ChangeError::NotFound { kind: "ResourceSlice", name: name.to_owned() });
+        }
+        for index in known {
+            self.remove(index);
         }
         self.close_gaps();
         Ok(())
     }
 
-    fn append(&mut self, slice: Arc<ResourceSlice>) {
-        let index = self.slices.len();
-        self.slices.push(None);
-        self.names.entry(slice.metadata.name.clone().unwrap_or_default()).or_default().push(index);
-        self.link(index, slice);
+    /// The slices of a name.
+    fn named(&mut self, name: &str) -> Vec<SliceIndex> {
+        let names = self.names.get_or_insert_with(|| Lists::of(Key::Name, &self.slices));
+        names.get(&self.slices, [name, ""]).to_vec()
     }
 
-    /// Enters a slice at a free position into the lists of its pool and its node.
-    fn link(&mut self, index: SliceIndex, object: Arc<ResourceSlice>) {
-        let pool = self.pool_index(&object.spec.driver, &object.spec.pool.name);
-        if let Some(entry) = self.pools.get_mut(pool) {
-            insert_sorted(&mut entry.slices, index);
+    /// The slices of a pool, on whatever node.
+    pub(crate) fn pool_slices(&self, driver: &str, pool: &str) -> impl Iterator<Item = &ResourceSlice> {
+        let pools = self.pools.get_or_init(|| Lists::of(Key::Pool, &self.slices));
+        let indices = pools.get(&self.slices, [driver, pool]).iter();
+        indices.filter_map(|index| self.slices.get(*index)?.as_deref())
+    }
+
+    /// The slices that a node may see: its own, then those that are not for one node.
+    pub(crate) fn slices_for(&self, node: &str) -> impl Iterator<Item = &ResourceSlice> {
+        let own = self.on_node.get(&self.slices, [node, ""]).iter();
+        own.chain(&self.shared).filter_map(|index| self.slices.get(*index)?.as_deref())
+    }
+
+    /// Enters the slice at a position into the lists.
+    fn place(&mut self, index: SliceIndex) {
+        let Some(slice) = self.slices.get(index).and_then(Option::as_ref) else { return };
+        if is_for_one_node(slice) {
+            self.on_node.insert(&self.slices, index);
+        } else {
+            insert_sorted(&mut self.shared, index);
         }
-        insert_sorted(self.list_of(&object), index);
+        for lists in self.pools.get_mut().into_iter().chain(&mut self.names) {
+            lists.insert(&self.slices, index);
+        }
+    }
+
+    fn remove(&mut self, index: SliceIndex) {
+        let Some(slice) = self.slices.get(index).and_then(Option::as_ref) else { return };
+        if is_for_one_node(slice) {
+            self.on_node.remove(&self.slices, index);
+        } else if let Ok(position) = self.shared.binary_search(&index) {
+            self.shared.remove(position);
+        }
+        for lists in self.pools.get_mut().into_iter().chain(&mut self.names) {
+            lists.remove(&self.slices, index);
+        }
         if let Some(entry) = self.slices.get_mut(index) {
-            *entry = Some(SliceEntry { object, pool });
+            *entry = None;
         }
-    }
-
-    fn unlink(&mut self, index: SliceIndex) {
-        let Some(entry) = self.slices.get_mut(index).and_then(Option::take) else { return };
-        if let Some(pool) = self.pools.get_mut(entry.pool) {
-            remove_sorted(&mut pool.slices, index);
-        }
-        remove_sorted(self.list_of(&entry.object), index);
-    }
-
-    /// The list in which a node finds a slice.
-    fn list_of(&mut self, slice: &ResourceSlice) -> &mut Vec<SliceIndex> {
-        match slice.spec.node_name.as_deref() {
-            Some(node) if !node.is_empty() => {
-                if !self.on_node.contains_key(node) {
-                    self.on_node.insert(node.to_owned(), Vec::new());
-                }
-                self.on_node.get_mut(node).unwrap_or(&mut self.shared)
-            }
-            _ => &mut self.shared,
-        }
-    }
-
-    fn pool_index(&mut self, driver: &str, name: &str) -> PoolIndex {
-        if let Some(&index) = self.pool_names.get(driver).and_then(|pools| pools.get(name)) {
-            return index;
-        }
-        let known = self.pool_names.get_key_value(driver).map(|(driver, _)| Arc::clone(driver));
-        let (driver, name): (Arc<str>, Arc<str>) = (known.unwrap_or_else(|| driver.into()), name.into());
-        let index = self.pools.len();
-        self.pools.push(PoolEntry { driver: Arc::clone(&driver), name: Arc::clone(&name), slices: Vec::new() });
-        self.pool_names.entry(driver).or_default().insert(name, index);
-        index
     }
 
     /// Builds anew once more than half of the positions are gaps, so that memory follows the number of slices.
     fn close_gaps(&mut self) {
         let live = self.slices.iter().flatten().count();
         if self.slices.len() > 2 * live + 16 {
-            let objects: Vec<_> = self.slices.drain(..).flatten().map(|entry| entry.object).collect();
+            let objects: Vec<_> = self.slices.drain(..).flatten().collect();
             *self = Self { rules: std::mem::take(&mut self.rules), ..Self::new(objects, []) };
         }
     }
 }
 
+fn is_for_one_node(slice: &ResourceSlice) -> bool {
+    slice.spec.node_name.as_ref().is_some_and(|node| !node.is_empty())
+}
+
 fn name_of(kind: &'static str, name: Option<&str>) -> Result<String, ChangeError> {
     name.filter(|name| !name.is_empty()).map(str::to_owned).ok_or(ChangeError::NoName { kind })
-}
-
-fn insert_sorted(list: &mut Vec<SliceIndex>, index: SliceIndex) {
-    let position = list.partition_point(|other| *other < index);
-    list.insert(position, index);
-}
-
-fn remove_sorted(list: &mut Vec<SliceIndex>, index: SliceIndex) {
-    if let Ok(position) = list.binary_search(&index) {
-        list.remove(position);
-    }
 }

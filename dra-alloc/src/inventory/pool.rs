@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 
-use super::{Inventory, PoolEntry, PoolIndex, SliceIndex};
+use super::Inventory;
 use crate::features::{Feature, Features};
 use crate::node::{NodeSelectorError, Scope};
 
@@ -82,9 +82,10 @@ pub(crate) struct Pool<'i> {
 }
 
 impl<'i> Pool<'i> {
-    fn new(entry: &'i PoolEntry, state: PoolState) -> Self {
+    /// The pool of a slice, without slices.
+    fn of(slice: &'i ResourceSlice, state: PoolState) -> Self {
         let (slices, elsewhere, counters) = (Vec::new(), Vec::new(), Vec::new());
-        Self { driver: &entry.driver, name: &entry.name, state, slices, elsewhere, counters }
+        Self { driver: &slice.spec.driver, name: &slice.spec.pool.name, state, slices, elsewhere, counters }
     }
 
     fn has_binding_conditions(&self) -> bool {
@@ -121,9 +122,13 @@ impl<'i> Pool<'i> {
 }
 
 fn duplicate_device(slices: &[&ResourceSlice]) -> Option<PoolProblem> {
+    let names = || slices.iter().flat_map(|slice| devices_of(slice)).map(|device| device.name.as_str());
+    // Drivers mostly list their devices by name; then there is nothing to remember.
+    if names().is_sorted_by(|left, right| left < right) {
+        return None;
+    }
     let mut seen = BTreeSet::new();
-    let mut names = slices.iter().flat_map(|slice| devices_of(slice)).map(|device| device.name.as_str());
-    names.find(|name| !seen.insert(*name)).map(|name| PoolProblem::DuplicateDevice { device: name.to_owned() })
+    names().find(|name| !seen.insert(*name)).map(|name| PoolProblem::DuplicateDevice { device: name.to_owned() })
 }
 
 /// The devices of a slice.
@@ -151,84 +156,55 @@ pub(crate) struct SliceError<'i> {
 impl Inventory {
     /// The pools that a node sees, in the order in which their devices are tried.
     pub(crate) fn pools_on(&self, node: &Node, features: Features) -> Result<Vec<Pool<'_>>, Box<SliceError<'_>>> {
-        let mut pools = Vec::new();
-        for (index, newest) in self.newest_on(node, features)? {
-            let Some(entry) = self.pools.get(index) else { continue };
-            if let Some(pool) = self.pool(entry, &newest, features) {
-                pools.push((pool.has_binding_conditions(), pool));
+        let mut relevant: Vec<&ResourceSlice> = Vec::new();
+        for slice in self.slices_for(node.metadata.name.as_deref().unwrap_or_default()) {
+            if is_relevant(slice, node, features)? {
+                relevant.push(slice);
             }
         }
-        pools.sort_by(|left, right| order(left).cmp(&order(right)));
-        Ok(pools.into_iter().map(|(_, pool)| pool).collect())
+        // Stable: the slices of a pool stay in their order.
+        relevant.sort_by(|left, right| pool_of(left).cmp(&pool_of(right)));
+        let groups = relevant.chunk_by(|left, right| pool_of(left) == pool_of(right));
+        let mut pools: Vec<_> = groups.filter_map(|slices| self.pool(slices, features)).collect();
+        pools.sort_by_key(Pool::has_binding_conditions);
+        Ok(pools)
     }
 
-    fn object(&self, index: SliceIndex) -> Option<(&ResourceSlice, PoolIndex)> {
-        self.slices.get(index)?.as_ref().map(|entry| (&*entry.object, entry.pool))
-    }
-
-    /// The slices of the highest generation that target a node, by pool, in input order.
-    fn newest_on(
-        &self,
-        node: &Node,
-        features: Features,
-    ) -> Result<BTreeMap<PoolIndex, Vec<SliceIndex>>, Box<SliceError<'_>>> {
-        let name = node.metadata.name.as_deref().unwrap_or_default();
-        let own = self.on_node.get(name).into_iter().flatten();
-        let mut newest: BTreeMap<PoolIndex, (i64, Vec<SliceIndex>)> = BTreeMap::new();
-        for &index in own.chain(&self.shared) {
-            let Some((slice, pool)) = self.object(index) else { continue };
-            if !is_relevant(slice, node, features)? {
-                continue;
-            }
-            let generation = slice.spec.pool.generation;
-            let (highest, slices) = newest.entry(pool).or_insert_with(|| (generation, Vec::new()));
-            if generation > *highest {
-                *highest = generation;
-                slices.clear();
-            }
-            if generation == *highest {
-                slices.push(index);
-            }
+    /// The pool made of the slices that target a node; none if they are obsolete.
+    fn pool<'i>(&'i self, seen: &[&'i ResourceSlice], features: Features) -> Option<Pool<'i>> {
+        let generation = seen.iter().map(|slice| slice.spec.pool.generation).max()?;
+        let newest = || seen.iter().copied().filter(|slice| slice.spec.pool.generation == generation);
+        let first = newest().next()?;
+        let is_all = |number: usize| i64::try_from(number) == Ok(first.spec.pool.resource_slice_count);
+        if is_all(newest().count()) {
+            return Some(complete(first, newest(), [], features));
         }
-        Ok(newest.into_iter().map(|(pool, (_, slices))| (pool, slices)).collect())
-    }
-
-    /// The pool made of the newest slices that target a node; none if they are obsolete.
-    fn pool<'i>(&'i self, entry: &'i PoolEntry, newest: &[SliceIndex], features: Features) -> Option<Pool<'i>> {
-        let first = newest.first().and_then(|index| self.object(*index))?.0;
-        let (count, generation) = (first.spec.pool.resource_slice_count, first.spec.pool.generation);
-        let is_all = |number: usize| i64::try_from(number) == Ok(count);
-        let others = if is_all(newest.len()) {
-            Vec::new()
-        } else {
-            let all = entry.slices.iter().filter_map(|index| Some((*index, self.object(*index)?.0)));
-            let all: Vec<_> = all.filter(|(_, slice)| slice.spec.pool.generation >= generation).collect();
-            if all.iter().any(|(_, slice)| slice.spec.pool.generation > generation) {
-                return None;
-            }
-            if !is_all(all.len()) {
-                return Some(Pool::new(entry, PoolState::Incomplete));
-            }
-            let newest: BTreeSet<_> = newest.iter().collect();
-            all.into_iter().filter(|(index, _)| !newest.contains(index)).map(|(_, slice)| slice).collect()
-        };
-        let slices = newest.iter().filter_map(|index| Some(self.object(*index)?.0));
-        Some(complete(entry, slices, others, features))
+        let all = || self.pool_slices(&first.spec.driver, &first.spec.pool.name);
+        if all().any(|slice| slice.spec.pool.generation > generation) {
+            return None;
+        }
+        let current = || all().filter(|slice| slice.spec.pool.generation == generation);
+        if !is_all(current().count()) {
+            return Some(Pool::of(first, PoolState::Incomplete));
+        }
+        let targeting: BTreeSet<_> = newest().map(std::ptr::from_ref).collect();
+        let others = current().filter(|slice| !targeting.contains(&std::ptr::from_ref(*slice)));
+        Some(complete(first, newest(), others, features))
     }
 }
 
-fn order<'p>((binding, pool): &'p (bool, Pool<'_>)) -> (bool, &'p str, &'p str) {
-    (*binding, pool.driver, pool.name)
+fn pool_of(slice: &ResourceSlice) -> (&str, &str) {
+    (&slice.spec.driver, &slice.spec.pool.name)
 }
 
 /// A complete pool of the slices that target the node and the others.
 fn complete<'i>(
-    entry: &'i PoolEntry,
+    first: &'i ResourceSlice,
     slices: impl Iterator<Item = &'i ResourceSlice>,
-    others: Vec<&'i ResourceSlice>,
+    others: impl IntoIterator<Item = &'i ResourceSlice>,
     features: Features,
 ) -> Pool<'i> {
-    let mut pool = Pool::new(entry, PoolState::Complete);
+    let mut pool = Pool::of(first, PoolState::Complete);
     let is_counters = |slice: &ResourceSlice| features.has(Feature::PartitionableDevices) && has_counters(slice);
     for slice in slices {
         if is_counters(slice) { pool.counters.push(slice) } else { pool.slices.push(slice) }
@@ -238,7 +214,7 @@ fn complete<'i>(
     }
     pool.slices.sort_by_key(|slice| name_of(slice));
     match pool.problem(features) {
-        Some(problem) => Pool::new(entry, PoolState::Invalid(problem)),
+        Some(problem) => Pool::of(first, PoolState::Invalid(problem)),
         None => pool,
     }
 }
