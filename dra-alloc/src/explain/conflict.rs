@@ -131,22 +131,24 @@ fn keep<T>(list: &mut Option<Vec<T>>, is_kept: impl Fn(usize) -> bool) {
 /// The reasons of claims that are a conflict.
 fn reasons(table: &Table<'_>, detail: Detail) -> Vec<Reason> {
     let mut reasons = Vec::new();
-    if table.pools.iter().all(|pool| pool.state == PoolState::Complete) && table.candidates.is_empty() {
-        reasons.push(Reason::leaf(Cause::NoDevices));
-    } else if !table.candidates.is_empty() {
+    if table.candidates.all() > 0 {
         reasons.extend(lacking(table, detail));
         if reasons.is_empty() {
             reasons.push(together(table));
         }
     }
-    reasons.extend(table.pools.iter().filter_map(|pool| {
-        let problem = match &pool.state {
+    reasons.extend(table.candidates.order().into_iter().filter_map(|(index, _)| {
+        let problem = match table.candidates.state(index) {
             PoolState::Complete => return None,
             PoolState::Incomplete => None,
             PoolState::Invalid(problem) => Some(problem.to_string()),
         };
+        let pool = table.candidates.pools().get(index)?;
         Some(Reason::leaf(Cause::Pool { pool: format!("{}/{}", pool.driver, pool.name), problem }))
     }));
+    if reasons.is_empty() {
+        reasons.push(Reason::leaf(Cause::NoDevices));
+    }
     reasons
 }
 

@@ -28,7 +28,7 @@ impl View {
     pub(super) fn new(table: &Table<'_>, alternative: usize) -> Self {
         let mut view = Self { usable: Vec::new(), rejected: BTreeMap::new(), of_class: 0 };
         let mut attempt = Attempt::new(table);
-        for device in 0..table.candidates.len() {
+        for device in 0..table.candidates.all() {
             // The search may never have come to a device on which the request can't be evaluated.
             let rejection = rejection(table, &mut attempt, alternative, device)
                 .unwrap_or_else(|error| Some(DeviceRejection::Error { error: error.to_string() }));

@@ -67,12 +67,12 @@ pub(crate) enum PoolState {
     Invalid(PoolProblem),
 }
 
-/// A pool as one node sees it.
+/// A pool as one node sees it. Whether its parts fit together is found by [`Pool::checked_state`].
 #[derive(Clone, Debug)]
 pub(crate) struct Pool<'i> {
     pub(crate) driver: &'i str,
     pub(crate) name: &'i str,
-    pub(crate) state: PoolState,
+    state: PoolState,
     /// Slices whose devices the node can use, by name. None unless the pool is complete.
     pub(crate) slices: Vec<&'i ResourceSlice>,
     /// Other slices with devices: they consume counters too.
@@ -88,7 +88,12 @@ impl<'i> Pool<'i> {
         Self { driver: &slice.spec.driver, name: &slice.spec.pool.name, state, slices, elsewhere, counters }
     }
 
-    fn has_binding_conditions(&self) -> bool {
+    /// Whether the pool can be allocated from; looks at every device.
+    pub(crate) fn checked_state(&self, features: Features) -> PoolState {
+        self.problem(features).map_or_else(|| self.state.clone(), PoolState::Invalid)
+    }
+
+    pub(crate) fn has_binding_conditions(&self) -> bool {
         self.slices.iter().flat_map(|slice| devices_of(slice)).any(|device| device.binding_conditions.is_some())
     }
 
@@ -154,7 +159,7 @@ pub(crate) struct SliceError<'i> {
 }
 
 impl Inventory {
-    /// The pools that a node sees, in the order in which their devices are tried.
+    /// The pools that a node sees, by driver and name. They are not looked into.
     pub(crate) fn pools_on(&self, node: &Node, features: Features) -> Result<Vec<Pool<'_>>, Box<SliceError<'_>>> {
         let mut relevant: Vec<&ResourceSlice> = Vec::new();
         for slice in self.slices_for(node.metadata.name.as_deref().unwrap_or_default()) {
@@ -165,9 +170,7 @@ impl Inventory {
         // Stable: the slices of a pool stay in their order.
         relevant.sort_by(|left, right| pool_of(left).cmp(&pool_of(right)));
         let groups = relevant.chunk_by(|left, right| pool_of(left) == pool_of(right));
-        let mut pools: Vec<_> = groups.filter_map(|slices| self.pool(slices, features)).collect();
-        pools.sort_by_key(Pool::has_binding_conditions);
-        Ok(pools)
+        Ok(groups.filter_map(|slices| self.pool(slices, features)).collect())
     }
 
     /// The pool made of the slices that target a node; none if they are obsolete.
@@ -213,10 +216,7 @@ fn complete<'i>(
         if is_counters(slice) { pool.counters.push(slice) } else { pool.elsewhere.push(slice) }
     }
     pool.slices.sort_by_key(|slice| name_of(slice));
-    match pool.problem(features) {
-        Some(problem) => Pool::of(first, PoolState::Invalid(problem)),
-        None => pool,
-    }
+    pool
 }
 
 /// Whether a node needs to know a slice.

@@ -9,7 +9,8 @@ use dra_attrs::quantity::Quantity;
 use dra_attrs::value::Scalar;
 
 use super::bits::Bits;
-use super::table::{Candidate, Fit, Misfit, Table};
+use super::candidates::Candidate;
+use super::table::{Fit, Misfit, Table};
 use crate::counters::{Ledger, Reserved, Shortage};
 use crate::error::AllocateError;
 use crate::features::Feature;
@@ -119,14 +120,14 @@ impl<'t, 's> Attempt<'t, 's> {
             let kinds = claim.constraints.iter().map(|constraint| constraint.kind);
             kinds.map(ConstraintState::new).collect()
         };
-        let devices = table.candidates.len();
+        let devices = table.candidates.capacity();
         Self {
             table,
             chosen: Vec::new(),
             per_claim: vec![0; table.plan.claims.len()],
             holders: vec![Vec::new(); devices],
             shares: vec![Shares::default(); if table.has(Feature::ConsumableCapacity) { devices } else { 0 }],
-            ledgers: table.pools.iter().map(|_| None).collect(),
+            ledgers: table.candidates.pools().iter().map(|_| None).collect(),
             constraints: table.plan.claims.iter().map(states).collect(),
         }
     }
@@ -241,11 +242,11 @@ impl<'t, 's> Attempt<'t, 's> {
         if self.is_shared(device) {
             return Ok(None);
         }
-        let (consumption, counters) = (self.table.consumption(device)?, self.table.counters(*pool)?);
+        let (consumption, counters) = (self.table.consumption(device)?, self.table.counters(pool)?);
         if !self.table.has(Feature::CompatibilityGroups) && counters.needs_groups(consumption) {
             return Err(Rejection::GroupsOff.into());
         }
-        let ledger = self.ledgers[*pool].get_or_insert_with(|| Ledger::new(counters));
+        let ledger = self.ledgers[pool].get_or_insert_with(|| Ledger::new(counters));
         ledger.reserve(consumption).map(Some).map_err(|shortage| Rejection::Shortage(shortage).into())
     }
 

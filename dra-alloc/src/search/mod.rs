@@ -6,6 +6,7 @@
 
 mod attempt;
 mod bits;
+mod candidates;
 mod grid;
 mod prune;
 mod table;
@@ -27,10 +28,11 @@ use crate::features::Feature;
 use crate::inventory::pool::{Pool, PoolState, name_of};
 use crate::outcome::{NodeFailure, Outcome};
 use crate::profile::SkipGateOff;
-use crate::request::{Alternative, Claim, Mode, Plan};
+use crate::request::{Claim, Mode, Plan};
 use crate::result::results;
+use candidates::Candidates;
 use grid::Grid;
-use table::{candidates, skips_operations};
+use table::skips_operations;
 use walk::Walk;
 
 /// Allocates what a plan asks for on one node.
@@ -71,31 +73,31 @@ pub(crate) fn with_table<T>(
     let plan = Plan::new(claims, &allocator.classes, allocator.features);
     let pools =
         allocator.inventory.pools_on(node, allocator.features).map_err(|failed| AllocateError::from(*failed))?;
-    let candidates = candidates(&pools);
-    let derived = Grid::new(plan.columns.len(), candidates.len());
-    Ok(look(&Table::new(allocator, &plan, node, &pools, &candidates, &derived)))
+    let candidates = Candidates::new(&pools, allocator.features);
+    let derived = Grid::new(plan.columns.len(), candidates.capacity());
+    Ok(look(&Table::new(allocator, &plan, node, &candidates, &derived)))
 }
 
 fn search(allocator: &Allocator<'_>, plan: &Plan<'_>, node: &Node, meter: &mut Meter<'_>) -> Result<Outcome, Halt> {
     let pools =
         allocator.inventory.pools_on(node, allocator.features).map_err(|failed| AllocateError::from(*failed))?;
-    let candidates = candidates(&pools);
-    let derived = Grid::new(plan.columns.len(), candidates.len());
-    let table = Table::new(allocator, plan, node, &pools, &candidates, &derived);
+    let candidates = Candidates::new(&pools, allocator.features);
+    let derived = Grid::new(plan.columns.len(), candidates.capacity());
+    let table = Table::new(allocator, plan, node, &candidates, &derived);
     let all = devices_of_all(&table, meter)?;
     match Walk::new(&table, &all, meter).run()? {
         Some(solution) => {
             check_skips(&table, &solution).map_err(Halt::OnNode)?;
             Ok(Outcome::Allocated(results(&table, &solution)?))
         }
-        None => no_solution(&pools),
+        None => no_solution(&candidates),
     }
 }
 
 /// With a pool that contradicts itself, a node without a solution may have one later.
-fn no_solution(pools: &[Pool<'_>]) -> Result<Outcome, Halt> {
-    let invalid = pools.iter().filter_map(|pool| match &pool.state {
-        PoolState::Invalid(problem) => Some((pool_name(pool), problem.clone())),
+fn no_solution(candidates: &Candidates<'_>) -> Result<Outcome, Halt> {
+    let invalid = candidates.order().into_iter().filter_map(|(pool, _)| match candidates.state(pool) {
+        PoolState::Invalid(problem) => Some((pool_name(candidates.pools().get(pool)?), problem.clone())),
         PoolState::Complete | PoolState::Incomplete => None,
     });
     let pools: Vec<_> = invalid.collect();
@@ -132,21 +134,19 @@ fn devices_of_all(table: &Table<'_>, meter: &mut Meter<'_>) -> Result<Vec<Vec<us
 ///
 /// All devices are known only if all pools are; a pool before the first unknown one is looked into.
 fn all_devices(table: &Table<'_>, alternative: usize, meter: &mut Meter<'_>) -> Result<Vec<usize>, Halt> {
-    let unknown = table.pools.iter().position(|pool| pool.state != PoolState::Complete);
-    let mut devices = Vec::new();
-    for (device, candidate) in table.candidates.iter().enumerate() {
-        if unknown.is_some_and(|unknown| candidate.pool > unknown) {
-            break;
+    let mut all = Vec::new();
+    for (pool, devices) in table.candidates.order() {
+        if let Some(failure) = unknown_pool(table, alternative, pool) {
+            return Err(Halt::OnNode(failure));
         }
-        meter.step()?;
-        if table.is_selectable(alternative, device)? && could_serve(table, alternative, device)? {
-            devices.push(device);
+        for device in devices {
+            meter.step()?;
+            if table.is_selectable(alternative, device)? && could_serve(table, alternative, device)? {
+                all.push(device);
+            }
         }
     }
-    match unknown.and_then(|unknown| table.pools.get(unknown)) {
-        Some(pool) => Err(Halt::OnNode(unknown_pool(table, table.alternative(alternative), pool))),
-        None => Ok(devices),
-    }
+    Ok(all)
 }
 
 /// Whether an unused device has the capacities that an alternative wants.
@@ -154,15 +154,16 @@ fn could_serve(table: &Table<'_>, alternative: usize, device: usize) -> Result<b
     Ok(!table.has(Feature::ConsumableCapacity) || matches!(table.fit(alternative, device)?, Fit::Takes(_)))
 }
 
-fn unknown_pool(table: &Table<'_>, asked: &Alternative<'_>, pool: &Pool<'_>) -> NodeFailure {
-    let (claim, request) = (table.claim_name(asked).to_owned(), asked.name.clone());
-    match &pool.state {
+fn unknown_pool(table: &Table<'_>, alternative: usize, pool: usize) -> Option<NodeFailure> {
+    let asked = table.alternative(alternative);
+    let (claim, request) = (|| table.claim_name(asked).to_owned(), || asked.name.clone());
+    let name = || table.candidates.pools().get(pool).map(pool_name).unwrap_or_default();
+    match table.candidates.state(pool) {
+        PoolState::Complete => None,
+        PoolState::Incomplete => Some(NodeFailure::PoolIncomplete { claim: claim(), request: request(), pool: name() }),
         PoolState::Invalid(problem) => {
-            let (pool, problem) = (pool_name(pool), Box::new(problem.clone()));
-            NodeFailure::PoolInvalid { claim, request, pool, problem }
-        }
-        PoolState::Incomplete | PoolState::Complete => {
-            NodeFailure::PoolIncomplete { claim, request, pool: pool_name(pool) }
+            let problem = Box::new(problem.clone());
+            Some(NodeFailure::PoolInvalid { claim: claim(), request: request(), pool: name(), problem })
         }
     }
 }

@@ -107,7 +107,7 @@ impl<'s> Prune<'s> {
         if alternatives.iter().any(|asked| asked.mode == Mode::All && !asked.constraints.is_empty()) {
             return None;
         }
-        let devices = table.candidates.len();
+        let devices = table.candidates.all();
         let mut shareable = Bits::new(devices);
         (0..devices).filter(|device| table.is_shareable(*device)).for_each(|device| shareable.insert(device));
         let holders = (0..table.plan.columns.len()).map(|column| holders(table, column));
@@ -246,7 +246,7 @@ impl<'s> Prune<'s> {
         let wants: Vec<Wants> = sets.iter().map(|wants| wants.iter().map(|(want, ..)| *want).collect()).collect();
         let narrowed = |want: &Want| {
             let entry = sets.iter().flatten().find(|(other, ..)| other.alternative == want.alternative);
-            entry.and_then(with_value).unwrap_or_else(|| Bits::new(table.candidates.len()))
+            entry.and_then(with_value).unwrap_or_else(|| Bits::new(table.candidates.all()))
         };
         enough && !(self.techniques.has(Technique::Compete) && self.compete(table, &wants, &narrowed))
     }
@@ -330,9 +330,9 @@ fn column(table: &Table<'_>, want: &Want, constraint: usize) -> usize {
 
 fn holders<'s>(table: &Table<'s>, column: usize) -> Result<BTreeMap<Scalar<'s>, Bits>, AllocateError> {
     let mut holders: BTreeMap<Scalar<'s>, Bits> = BTreeMap::new();
-    for device in 0..table.candidates.len() {
+    for device in 0..table.candidates.all() {
         for value in table.values(column, device)?.values() {
-            holders.entry(*value).or_insert_with(|| Bits::new(table.candidates.len())).insert(device);
+            holders.entry(*value).or_insert_with(|| Bits::new(table.candidates.all())).insert(device);
         }
     }
     Ok(holders)
@@ -340,9 +340,9 @@ fn holders<'s>(table: &Table<'s>, column: usize) -> Result<BTreeMap<Scalar<'s>, 
 
 /// The devices that an alternative could be given, as far as that does not depend on others.
 fn usable(table: &Table<'_>, alternative: usize) -> Result<Bits, AllocateError> {
-    let mut usable = Bits::new(table.candidates.len());
+    let mut usable = Bits::new(table.candidates.all());
     let admin = table.alternative(alternative).admin_access;
-    for device in 0..table.candidates.len() {
+    for device in 0..table.candidates.all() {
         let is_held = !admin && table.in_use(device).is_some_and(|in_use| in_use.is_exclusive());
         let is_selected = table.selection(alternative, device)? == Selection::Admitted;
         let fits = !table.has(Feature::ConsumableCapacity) || matches!(table.fit(alternative, device)?, Fit::Takes(_));
@@ -371,8 +371,8 @@ struct Kind<'s> {
 
 fn kinds<'s>(table: &Table<'s>, usable: &[Bits]) -> Result<Vec<usize>, AllocateError> {
     let mut known: BTreeMap<Kind<'s>, usize> = BTreeMap::new();
-    let mut kinds = Vec::with_capacity(table.candidates.len());
-    for device in 0..table.candidates.len() {
+    let mut kinds = Vec::with_capacity(table.candidates.all());
+    for device in 0..table.candidates.all() {
         let (mut values, mut lacks) = (Vec::new(), Vec::new());
         for column in 0..table.plan.columns.len() {
             let set = table.values(column, device)?;

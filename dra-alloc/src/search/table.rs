@@ -7,7 +7,7 @@ use dra_attrs::matching::{ListTypes, ValueSet};
 use dra_attrs::name::lookup;
 use dra_attrs::quantity::Quantity;
 use k8s_openapi::api::core::v1::Node;
-use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceTaint, ResourceSlice};
+use k8s_openapi::api::resource::v1::{DeviceAttribute, DeviceTaint, ResourceSlice};
 
 use crate::allocator::Allocator;
 use crate::capacity::{Amount, Capacity, Rounding};
@@ -15,23 +15,15 @@ use crate::counters::{Consumption, CounterSets, InvalidCounter};
 use crate::device_id::DeviceId;
 use crate::error::AllocateError;
 use crate::features::Feature;
-use crate::inventory::pool::{Pool, PoolState, SliceError, devices_of, name_of};
+use crate::inventory::pool::{SliceError, name_of};
 use crate::node::Scope;
 use crate::profile::{Decisions, SkipGateOff};
 use crate::request::{Alternative, Column, Expression, Owner, Plan};
+use crate::search::candidates::{Candidate, Candidates};
 use crate::search::grid::Grid;
 use crate::selector::SelectorInput;
 use crate::state::{DeviceUse, PoolUse};
 use crate::taint::untolerated;
-
-/// A device that a request may get.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Candidate<'s> {
-    /// Position of its pool.
-    pub(crate) pool: usize,
-    pub(crate) slice: &'s ResourceSlice,
-    pub(crate) device: &'s Device,
-}
 
 /// What an alternative would take from a device's capacities, in the order of their names.
 #[derive(Debug)]
@@ -72,8 +64,7 @@ pub(crate) struct Table<'s> {
     pub(crate) allocator: &'s Allocator<'s>,
     pub(crate) plan: &'s Plan<'s>,
     pub(crate) decisions: Decisions,
-    pub(crate) pools: &'s [Pool<'s>],
-    pub(crate) candidates: &'s [Candidate<'s>],
+    pub(crate) candidates: &'s Candidates<'s>,
     node: &'s Node,
     derived: &'s DerivedValues,
     in_use: Vec<Option<&'s PoolUse>>,
@@ -93,11 +84,10 @@ impl<'s> Table<'s> {
         allocator: &'s Allocator<'s>,
         plan: &'s Plan<'s>,
         node: &'s Node,
-        pools: &'s [Pool<'s>],
-        candidates: &'s [Candidate<'s>],
+        candidates: &'s Candidates<'s>,
         derived: &'s DerivedValues,
     ) -> Self {
-        let (devices, alternatives) = (candidates.len(), plan.alternatives.len());
+        let (pools, devices, alternatives) = (candidates.pools(), candidates.capacity(), plan.alternatives.len());
         let decisions = Decisions::of(allocator.profile);
         let has = |feature| allocator.features.has(feature);
         Self {
@@ -114,7 +104,6 @@ impl<'s> Table<'s> {
             allocator,
             plan,
             decisions,
-            pools,
             candidates,
             node,
             derived,
@@ -129,9 +118,8 @@ impl<'s> Table<'s> {
         self.allocator.features.has(feature)
     }
 
-    #[expect(clippy::indexing_slicing, reason = "devices are positions in the list of candidates")]
-    pub(crate) fn candidate(&self, device: usize) -> &'s Candidate<'s> {
-        &self.candidates[device]
+    pub(crate) fn candidate(&self, device: usize) -> Candidate<'s> {
+        self.candidates.known(device)
     }
 
     #[expect(clippy::indexing_slicing, reason = "alternatives are positions in the plan's list")]
@@ -317,26 +305,17 @@ impl<'s> Table<'s> {
     /// The counters of a pool, with what devices in use leave of them.
     #[expect(clippy::indexing_slicing, reason = "pools are positions in the list of pools")]
     pub(crate) fn counters(&self, pool: usize) -> Result<&CounterSets<'s>, AllocateError> {
-        let read = || CounterSets::new(&self.pools[pool], self.in_use[pool]);
+        let read = || CounterSets::new(&self.candidates.pools()[pool], self.in_use[pool]);
         Ok(self.counters.get_or_try(0, pool, read)?)
     }
 
     /// What a device consumes of its pool's counters.
     pub(crate) fn consumption(&self, device: usize) -> Result<&[Consumption<'s>], AllocateError> {
         let Candidate { pool, slice, device: object } = self.candidate(device);
-        let counters = self.counters(*pool)?;
+        let counters = self.counters(pool)?;
         let read = || counters.consumption(slice, object);
         Ok(self.consumption.get_or_try(0, device, read)?)
     }
-}
-
-/// The devices of the pools that can be allocated from, in the order in which they are tried.
-pub(crate) fn candidates<'s>(pools: &[Pool<'s>]) -> Vec<Candidate<'s>> {
-    let complete = pools.iter().enumerate().filter(|(_, pool)| pool.state == PoolState::Complete);
-    let slices = complete.flat_map(|(index, pool)| pool.slices.iter().map(move |slice| (index, *slice)));
-    let devices =
-        slices.flat_map(|(pool, slice)| devices_of(slice).iter().map(move |device| Candidate { pool, slice, device }));
-    devices.collect()
 }
 
 /// Whether a slice asks that calls to its driver be skipped.

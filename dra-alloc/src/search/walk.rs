@@ -252,7 +252,10 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         if self.is_hopeless(position, alternative)? {
             return Ok(State::Back(Answer::No));
         }
-        for device in position.from..self.table.candidates.len() {
+        for device in position.from.. {
+            if !self.table.candidates.reach(device) {
+                break;
+            }
             self.meter.step()?;
             if matches!(&self.pruning, Pruning::On(prune) if prune.is_tried(&tried, device)) {
                 continue;
