@@ -7,10 +7,11 @@ use dra_attrs::semver::{Version, VersionError};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 
 use super::EvaluationError;
+use super::direct::plain;
 use super::functions::semver::VersionValue;
 
 /// The one value of an attribute. Where several fields are set, the first of this order counts, as in Kubernetes.
-enum Content<'a> {
+pub(super) enum Content<'a> {
     Ints(&'a [i64]),
     Bools(&'a [bool]),
     Strings(&'a [String]),
@@ -22,7 +23,7 @@ enum Content<'a> {
 }
 
 impl<'a> Content<'a> {
-    fn of(attribute: &'a DeviceAttribute) -> Option<Self> {
+    pub(super) fn of(attribute: &'a DeviceAttribute) -> Option<Self> {
         let ints = attribute.ints.as_deref().map(Self::Ints);
         let list = ints.or_else(|| attribute.bools.as_deref().map(Self::Bools));
         let list = list.or_else(|| attribute.strings.as_deref().map(Self::Strings));
@@ -35,7 +36,10 @@ impl<'a> Content<'a> {
 
 /// Whether an attribute has a valid value; otherwise what is wrong with it.
 pub(super) fn check(attribute: &DeviceAttribute) -> Result<(), String> {
-    let valid = |text: &str| text.parse::<Version>().map(|_| ()).map_err(|error| describe(&error));
+    let valid = |text: &str| match plain::version(text) {
+        Some(_) => Ok(()),
+        None => text.parse::<Version>().map(|_| ()).map_err(|error| describe(&error)),
+    };
     match Content::of(attribute).ok_or("unsupported attribute value")? {
         Content::Version(version) => valid(version),
         Content::Versions(versions) => versions.iter().try_for_each(|version| valid(version)),

@@ -10,6 +10,7 @@ use cel::common::value::{CowVal, Val};
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute};
 
 use super::attribute;
+use super::direct::plain;
 use super::fuel::Fuel;
 use super::functions::quantity::QuantityValue;
 use super::types::Part;
@@ -26,9 +27,16 @@ pub(super) fn check(device: &Device) -> Result<(), EvaluationError> {
         attribute::check(value).map_err(|reason| invalid(name, reason))?;
     }
     for (name, capacity) in device.capacity.iter().flatten() {
-        Quantity::from_kube(&capacity.value).map_err(|error| invalid(name, error.to_string()))?;
+        if plain::units(&capacity.value.0).is_none() {
+            Quantity::from_kube(&capacity.value).map_err(|error| invalid(name, error.to_string()))?;
+        }
     }
     Ok(())
+}
+
+/// Domain and id of a name.
+pub(super) fn split<'n>(name: &'n str, driver: &'n str) -> (&'n str, &'n str) {
+    name.split_once('/').unwrap_or((driver, name))
 }
 
 /// The variable `device`.
@@ -60,7 +68,7 @@ impl<'a> DeviceValue<'a> {
             matches!(part, Part::Capacity).then(|| device.capacity.iter().flatten().map(|(name, _)| name.as_str()));
         let names = attributes.into_iter().flatten().chain(capacity.into_iter().flatten());
         let paid = names.take_while(move |_| self.fuel.spend(1).is_ok());
-        paid.map(move |name| name.split_once('/').unwrap_or((self.input.driver, name)))
+        paid.map(move |name| split(name, self.input.driver))
     }
 
     /// The name in the device of an id in a domain, where it may be there.

@@ -22,6 +22,7 @@ mod attribute;
 mod cache;
 mod check;
 mod device;
+mod direct;
 mod environment;
 mod error;
 mod fuel;
@@ -41,6 +42,7 @@ use k8s_openapi::api::resource::v1::{Device, DeviceAttribute};
 pub use cache::SelectorCache;
 pub use error::{CompileError, EvaluationError};
 
+use direct::Direct;
 use environment::{Variables, environment};
 use fuel::Fuel;
 use functions::regex::PatternValue;
@@ -99,6 +101,8 @@ pub struct Selector {
     program: IdedExpr,
     patterns: Vec<PatternValue>,
     only_driver: bool,
+    /// What answers instead of the program where it has an answer.
+    direct: Option<Direct>,
 }
 
 impl Selector {
@@ -152,10 +156,11 @@ impl Selector {
         let mut program = parse(expression)?;
         check_depth(&program)?;
         let findings = check::check(&program)?;
+        let direct = direct::recognize(&program);
         let patterns = meter::rewrite(&mut program)?;
         check_depth(&program)?;
         let expression = expression.to_owned();
-        Ok((Self { expression, program, patterns, only_driver: findings.only_driver }, findings.result))
+        Ok((Self { expression, program, patterns, only_driver: findings.only_driver, direct }, findings.result))
     }
 
     /// The text of the expression.
@@ -197,8 +202,25 @@ impl Selector {
     /// # Ok::<(), dra_alloc::selector::CompileError>(())
     /// ```
     pub fn matches(&self, input: SelectorInput<'_>) -> Result<bool, EvaluationError> {
-        let not_bool = |value: &dyn Val| EvaluationError::NotBool { actual: value.get_type().name().to_owned() };
-        self.evaluate(input, |value| attribute::bool(value).ok_or_else(|| not_bool(value)))
+        device::check(input.device)?;
+        let answer = self.direct.as_ref().and_then(|direct| direct.evaluate(input));
+        answer.map_or_else(|| self.interpret(input, truth), Ok)
+    }
+
+    /// [`Selector::matches`] without the direct form.
+    ///
+    /// Not for users: it is here since the tests that compare the two are outside of this crate.
+    #[doc(hidden)]
+    pub fn matches_interpreted(&self, input: SelectorInput<'_>) -> Result<bool, EvaluationError> {
+        device::check(input.device)?;
+        self.interpret(input, truth)
+    }
+
+    /// Whether the expression has a direct form. Not for users: the tests would say nothing if few had one.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn is_direct(&self) -> bool {
+        self.direct.is_some()
     }
 
     /// The value of the expression, as an attribute.
@@ -215,15 +237,16 @@ impl Selector {
     /// # Ok::<(), dra_alloc::selector::CompileError>(())
     /// ```
     pub fn derive(&self, input: SelectorInput<'_>) -> Result<DeviceAttribute, EvaluationError> {
-        self.evaluate(input, attribute::from_value)
+        device::check(input.device)?;
+        self.interpret(input, attribute::from_value)
     }
 
-    fn evaluate<T>(
+    /// The result of the program for a device that was checked.
+    fn interpret<T>(
         &self,
         input: SelectorInput<'_>,
         read: impl FnOnce(&dyn Val) -> Result<T, EvaluationError>,
     ) -> Result<T, EvaluationError> {
-        device::check(input.device)?;
         let fuel = Fuel::new();
         let variables = Variables::new(input, &fuel, &self.patterns);
         let mut scope = environment().root.new_inner_scope();
@@ -234,6 +257,10 @@ impl Selector {
         }
         result.map_err(EvaluationError::from_execution).and_then(|value| read(value.as_ref()))
     }
+}
+
+fn truth(value: &dyn Val) -> Result<bool, EvaluationError> {
+    attribute::bool(value).ok_or_else(|| EvaluationError::NotBool { actual: value.get_type().name().to_owned() })
 }
 
 fn parse(expression: &str) -> Result<IdedExpr, CompileError> {

@@ -9,6 +9,7 @@ mod inventory;
 mod node_selector;
 mod numa;
 mod selector;
+mod selector_direct;
 mod skip;
 mod skip_allocation;
 mod state;

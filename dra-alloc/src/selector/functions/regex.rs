@@ -48,6 +48,15 @@ impl PatternValue {
     pub(in crate::selector) fn compile(pattern: &str) -> Result<Self, String> {
         compile(pattern).map(Arc::new).map(Self)
     }
+
+    pub(in crate::selector) fn is_match(&self, text: &str) -> bool {
+        self.0.is_match(text)
+    }
+
+    /// What a search in a text costs: the product of the lengths, as in Kubernetes.
+    pub(in crate::selector) fn cost(&self, text: &str) -> u64 {
+        units(text.len() / 10 + 1).saturating_mul(units(self.0.as_str().len() / 4 + 1))
+    }
 }
 
 impl Val for PatternValue {
@@ -139,25 +148,24 @@ fn as_in_go(pattern: &str) -> String {
 /// Text, pattern, what follows them, and the budget.
 struct Arguments<'a, 'b, 'v> {
     text: &'a str,
-    pattern: Arc<Regex>,
+    pattern: PatternValue,
     rest: &'a [CowVal<'b, 'v>],
     budget: &'a Fuel,
 }
 
-/// The arguments, after the search was paid for: by the product of the lengths, as in Kubernetes.
+/// The arguments, after the search was paid for.
 fn arguments<'a, 'b, 'v>(args: &'a [CowVal<'b, 'v>]) -> Result<Arguments<'a, 'b, 'v>, ExecutionError> {
     let [source, pattern, rest @ .., budget] = args else { return Err(mismatch()) };
     let budget = fuel(budget)?;
     let source = text(source)?;
     let pattern = if let Some(pattern) = pattern.downcast_ref::<PatternValue>() {
-        Arc::clone(&pattern.0)
+        pattern.clone()
     } else {
         let pattern = text(pattern)?;
         budget.spend(COST_OF_COMPILING.saturating_add(units(pattern.len())))?;
-        Arc::new(compile(pattern).map_err(failed)?)
+        PatternValue::compile(pattern).map_err(failed)?
     };
-    let steps = units(source.len() / 10 + 1).saturating_mul(units(pattern.as_str().len() / 4 + 1));
-    budget.spend(steps)?;
+    budget.spend(pattern.cost(source))?;
     Ok(Arguments { text: source, pattern, rest, budget })
 }
 
@@ -168,7 +176,7 @@ fn matches(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
 
 fn find(args: &[CowVal<'_, '_>]) -> Result<CelString<'static>, ExecutionError> {
     let Arguments { text, pattern, .. } = arguments(args)?;
-    let found = pattern.find(text).map_or("", |found| found.as_str());
+    let found = pattern.0.find(text).map_or("", |found| found.as_str());
     Ok(CelString::from(found.to_owned()))
 }
 
@@ -177,7 +185,7 @@ fn find_all<'v>(args: &[CowVal<'_, '_>]) -> Result<CelList<'v>, ExecutionError> 
     let limit = rest.first().map(int).transpose()?.unwrap_or(-1);
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut all: Vec<Box<dyn Val + 'v>> = Vec::new();
-    for found in pattern.find_iter(text).take(limit) {
+    for found in pattern.0.find_iter(text).take(limit) {
         budget.spend_bytes(found.len())?;
         all.push(Box::new(CelString::from(found.as_str().to_owned())));
     }
