@@ -114,6 +114,14 @@ enum Valid<'a> {
     Values(Vec<Amount<'a>>),
 }
 
+/// Whether a capacity has no policy, and a value that is good and not negative at a glance: digits with a usual suffix.
+pub(crate) fn is_plain(capacity: &DeviceCapacity) -> bool {
+    let text = capacity.value.0.as_str();
+    let number = ["Ki", "Mi", "Gi", "Ti"].into_iter().find_map(|suffix| text.strip_suffix(suffix)).unwrap_or(text);
+    let is_number = (1..=15).contains(&number.len()) && number.bytes().all(|digit| digit.is_ascii_digit());
+    capacity.request_policy.is_none() && is_number
+}
+
 /// A field of a capacity that is not a quantity.
 pub(crate) struct InvalidCapacity {
     pub(crate) field: String,

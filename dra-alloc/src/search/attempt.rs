@@ -4,6 +4,8 @@
 //! A device is placed or rejected as a whole. What a placement changed is undone in reverse order by
 //! [`Attempt::take_back`]; a rejection changes nothing.
 
+use std::collections::BTreeMap;
+
 use dra_attrs::matching::{DistinctState, MatchState, ValueSet, Violation};
 use dra_attrs::quantity::Quantity;
 use dra_attrs::value::Scalar;
@@ -99,15 +101,26 @@ impl<'s> ConstraintState<'s> {
 pub(crate) struct Attempt<'t, 's> {
     table: &'t Table<'s>,
     pub(crate) chosen: Vec<Chosen>,
-    /// Devices chosen for each claim.
-    per_claim: Vec<usize>,
-    /// The claims that have each device, unless they share it.
-    holders: Vec<Vec<usize>>,
-    shares: Vec<Shares>,
+    claims: Vec<ClaimState<'s>>,
+    /// Devices that some claim has, unless they are shared.
+    taken: Bits,
+    /// By device.
+    shares: BTreeMap<usize, Shares>,
     /// By pool, from the first consumer on.
-    ledgers: Vec<Option<Ledger<'s>>>,
-    /// By claim.
-    constraints: Vec<Vec<ConstraintState<'s>>>,
+    ledgers: BTreeMap<usize, Ledger<'s>>,
+}
+
+/// What was chosen for one claim.
+struct ClaimState<'s> {
+    devices: usize,
+    constraints: Vec<ConstraintState<'s>>,
+}
+
+impl ClaimState<'_> {
+    fn new(claim: &Claim<'_>) -> Self {
+        let constraints = claim.constraints.iter().map(|constraint| ConstraintState::new(constraint.kind));
+        Self { devices: 0, constraints: constraints.collect() }
+    }
 }
 
 #[expect(
@@ -116,38 +129,29 @@ pub(crate) struct Attempt<'t, 's> {
 )]
 impl<'t, 's> Attempt<'t, 's> {
     pub(crate) fn new(table: &'t Table<'s>) -> Self {
-        let states = |claim: &Claim<'_>| {
-            let kinds = claim.constraints.iter().map(|constraint| constraint.kind);
-            kinds.map(ConstraintState::new).collect()
-        };
-        let devices = table.candidates.capacity();
         Self {
             table,
             chosen: Vec::new(),
-            per_claim: vec![0; table.plan.claims.len()],
-            holders: vec![Vec::new(); devices],
-            shares: vec![Shares::default(); if table.has(Feature::ConsumableCapacity) { devices } else { 0 }],
-            ledgers: table.candidates.pools().iter().map(|_| None).collect(),
-            constraints: table.plan.claims.iter().map(states).collect(),
+            claims: table.plan.claims.iter().map(ClaimState::new).collect(),
+            taken: Bits::new(table.candidates.capacity()),
+            shares: BTreeMap::new(),
+            ledgers: BTreeMap::new(),
         }
     }
 
     /// How many devices a claim has.
     pub(crate) fn devices_of(&self, claim: usize) -> usize {
-        self.per_claim[claim]
+        self.claims[claim].devices
     }
 
     /// The devices that some claim has.
-    pub(crate) fn taken(&self) -> Bits {
-        let mut taken = Bits::new(self.holders.len());
-        let held = self.holders.iter().enumerate().filter(|(_, holders)| !holders.is_empty());
-        held.for_each(|(device, _)| taken.insert(device));
-        taken
+    pub(crate) const fn taken(&self) -> &Bits {
+        &self.taken
     }
 
     /// What the devices under a match constraint have in common; nothing before the first one.
     pub(crate) fn common(&self, claim: usize, constraint: usize) -> Option<&[Scalar<'s>]> {
-        match &self.constraints[claim][constraint] {
+        match &self.claims[claim].constraints[constraint] {
             ConstraintState::Match(state) if !state.is_empty() => Some(state.common()),
             _ => None,
         }
@@ -155,7 +159,7 @@ impl<'t, 's> Attempt<'t, 's> {
 
     /// The values that the devices under a distinct constraint have.
     pub(crate) fn distinct(&self, claim: usize, constraint: usize) -> Vec<Scalar<'s>> {
-        match &self.constraints[claim][constraint] {
+        match &self.claims[claim].constraints[constraint] {
             ConstraintState::Distinct(state) => state.taken().copied().collect(),
             ConstraintState::Match(_) => Vec::new(),
         }
@@ -166,21 +170,23 @@ impl<'t, 's> Attempt<'t, 's> {
         let Ok(counters) = self.table.counters(pool) else { return false };
         let consumption: Result<Vec<_>, _> = devices.iter().map(|device| self.table.consumption(device)).collect();
         let Ok(consumption) = consumption else { return false };
-        counters.run_out(self.ledgers[pool].as_ref(), missing, &consumption)
+        counters.run_out(self.ledgers.get(&pool), missing, &consumption)
     }
 
     /// Whether a device is taken: by any claim, or, for admin access, by the same claim.
     pub(crate) fn is_taken(&self, alternative: usize, device: usize) -> bool {
         let asked = self.table.alternative(alternative);
         if asked.admin_access {
-            return self.holders[device].contains(&asked.claim);
+            let is_own = |chosen: &Chosen| self.table.alternative(chosen.alternative).claim == asked.claim;
+            return self.taken.contains(device)
+                && self.chosen.iter().any(|chosen| chosen.device == device && is_own(chosen));
         }
-        !self.holders[device].is_empty() || self.table.in_use(device).is_some_and(DeviceUse::is_exclusive)
+        self.taken.contains(device) || self.table.in_use(device).is_some_and(DeviceUse::is_exclusive)
     }
 
     /// The capacity of a device of which not enough is left, if there is one.
     pub(crate) fn short_capacity(&self, alternative: usize, device: usize) -> Result<Option<Short<'s>>, AllocateError> {
-        if !self.table.has(Feature::ConsumableCapacity) {
+        if !self.table.has(Feature::ConsumableCapacity) || self.table.has_room_for_one(alternative, device) {
             return Ok(None);
         }
         let amounts = match self.table.fit(alternative, device)? {
@@ -190,7 +196,8 @@ impl<'t, 's> Attempt<'t, 's> {
         let capacities = self.table.capacities(device)?.iter().zip(amounts).enumerate();
         let mut short = capacities.filter_map(|(index, (capacity, amount))| {
             let before = self.table.consumed(device, capacity.name);
-            let shared = self.shares[device].consumed.get(index).copied().unwrap_or(Quantity::ZERO);
+            let shared = self.shares.get(&device).and_then(|shares| shares.consumed.get(index)).copied();
+            let shared = shared.unwrap_or(Quantity::ZERO);
             let left = capacity.value.quantity.checked_sub(before).and_then(|left| left.checked_sub(shared));
             let (left, wanted) = (left.unwrap_or(Quantity::ZERO), amount.quantity);
             (wanted > left).then_some(Short::Now { name: capacity.name, left, wanted })
@@ -217,14 +224,14 @@ impl<'t, 's> Attempt<'t, 's> {
         let Chosen { alternative, device } = placed.chosen;
         let asked = self.table.alternative(alternative);
         self.chosen.pop();
-        self.per_claim[asked.claim] -= 1;
+        self.claims[asked.claim].devices -= 1;
         if self.table.is_shareable(device) {
             self.unshare(alternative, device)?;
-        } else {
-            self.holders[device].pop();
+        } else if !self.chosen.iter().any(|chosen| chosen.device == device) {
+            self.taken.remove(device);
         }
         for (constraint, _) in asked.constraints.iter().rev() {
-            self.constraints[asked.claim][*constraint].pop();
+            self.claims[asked.claim].constraints[*constraint].pop();
         }
         self.release(device, placed.reserved);
         Ok(())
@@ -246,12 +253,12 @@ impl<'t, 's> Attempt<'t, 's> {
         if !self.table.has(Feature::CompatibilityGroups) && counters.needs_groups(consumption) {
             return Err(Rejection::GroupsOff.into());
         }
-        let ledger = self.ledgers[pool].get_or_insert_with(|| Ledger::new(counters));
+        let ledger = self.ledgers.entry(pool).or_insert_with(|| Ledger::new(counters));
         ledger.reserve(consumption).map(Some).map_err(|shortage| Rejection::Shortage(shortage).into())
     }
 
     fn release(&mut self, device: usize, reserved: Option<Reserved<'s>>) {
-        let ledger = self.ledgers[self.table.candidate(device).pool].as_mut();
+        let ledger = self.ledgers.get_mut(&self.table.candidate(device).pool);
         if let (Some(reserved), Some(ledger), Ok(consumption)) = (reserved, ledger, self.table.consumption(device)) {
             ledger.release(consumption, reserved);
         }
@@ -260,7 +267,7 @@ impl<'t, 's> Attempt<'t, 's> {
     /// Whether a shareable device has a share already, of this attempt or of another claim.
     fn is_shared(&self, device: usize) -> bool {
         let in_use = || self.table.in_use(device).is_some_and(DeviceUse::is_shared);
-        self.table.is_shareable(device) && (self.shares[device].count > 0 || in_use())
+        self.table.is_shareable(device) && (self.shares.get(&device).is_some_and(|shares| shares.count > 0) || in_use())
     }
 
     /// Checks taints, constraints and capacities, and lets the constraints count the device.
@@ -272,7 +279,7 @@ impl<'t, 's> Attempt<'t, 's> {
         if self.short_capacity(alternative, device)?.is_some() {
             let asked = self.table.alternative(alternative);
             for (constraint, _) in &asked.constraints {
-                self.constraints[asked.claim][*constraint].pop();
+                self.claims[asked.claim].constraints[*constraint].pop();
             }
             return Err(Rejection::NoCapacity.into());
         }
@@ -281,7 +288,7 @@ impl<'t, 's> Attempt<'t, 's> {
 
     fn constrain(&mut self, alternative: usize, device: usize) -> Result<(), Refusal> {
         let asked = self.table.alternative(alternative);
-        let states = &mut self.constraints[asked.claim];
+        let states = &mut self.claims[asked.claim].constraints;
         for (pushed, &(constraint, column)) in asked.constraints.iter().enumerate() {
             let values = self.table.values(column, device)?;
             if let Err(violation) = states[constraint].push(values) {
@@ -298,12 +305,12 @@ impl<'t, 's> Attempt<'t, 's> {
     fn enter(&mut self, alternative: usize, device: usize) -> Result<(), AllocateError> {
         let claim = self.table.alternative(alternative).claim;
         self.chosen.push(Chosen { alternative, device });
-        self.per_claim[claim] += 1;
+        self.claims[claim].devices += 1;
         if !self.table.is_shareable(device) {
-            self.holders[device].push(claim);
+            self.taken.insert(device);
             return Ok(());
         }
-        let shares = &mut self.shares[device];
+        let shares = self.shares.entry(device).or_default();
         shares.count += 1;
         if let Fit::Takes(amounts) = self.table.fit(alternative, device)? {
             shares.consumed.resize(amounts.len(), Quantity::ZERO);
@@ -316,7 +323,7 @@ impl<'t, 's> Attempt<'t, 's> {
     }
 
     fn unshare(&mut self, alternative: usize, device: usize) -> Result<(), AllocateError> {
-        let shares = &mut self.shares[device];
+        let Some(shares) = self.shares.get_mut(&device) else { return Ok(()) };
         shares.count -= 1;
         if let Fit::Takes(amounts) = self.table.fit(alternative, device)? {
             for (consumed, amount) in shares.consumed.iter_mut().zip(amounts) {

@@ -14,6 +14,10 @@ impl Bits {
         self.0[number / 64] |= 1 << (number % 64);
     }
 
+    pub(crate) fn remove(&mut self, number: usize) {
+        self.0[number / 64] &= !(1 << (number % 64));
+    }
+
     pub(crate) fn contains(&self, number: usize) -> bool {
         self.0[number / 64] & (1 << (number % 64)) != 0
     }

@@ -110,7 +110,10 @@ fn pool_name(pool: &Pool<'_>) -> String {
 
 /// The devices of each alternative that wants all, and the checks that come between: the order is kube-scheduler's.
 fn devices_of_all(table: &Table<'_>, meter: &mut Meter<'_>) -> Result<Vec<Vec<usize>>, Halt> {
-    let mut all = vec![Vec::new(); table.plan.alternatives.len()];
+    let mut all = Vec::new();
+    if table.plan.alternatives.iter().any(|asked| asked.mode == Mode::All) {
+        all.resize(table.plan.alternatives.len(), Vec::new());
+    }
     for claim in &table.plan.claims {
         for request in &claim.requests {
             for alternative in request.alternatives.clone() {

@@ -138,7 +138,7 @@ impl<'s> Prune<'s> {
     pub(crate) fn is_hopeless(&self, table: &Table<'s>, attempt: &Attempt<'_, 's>, wanted: &[Wants]) -> bool {
         let has = |technique| self.techniques.has(technique);
         let taken = attempt.taken();
-        let free = |want: &Want| self.free(table, &taken, *want);
+        let free = |want: &Want| self.free(table, taken, *want);
         (has(Technique::Count) && !wanted.iter().all(|wants| wants.iter().any(|want| free(want).len() >= want.missing)))
             || (has(Technique::Compete) && self.compete(table, wanted, &free))
             || (has(Technique::Counters) && self.counters_run_out(table, attempt, wanted, &free))

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{DeviceAttribute, DeviceTaint, ResourceSlice};
 
 use crate::allocator::Allocator;
-use crate::capacity::{Amount, Capacity, Rounding};
+use crate::capacity::{Amount, Capacity, Rounding, is_plain};
 use crate::counters::{Consumption, CounterSets, InvalidCounter};
 use crate::device_id::DeviceId;
 use crate::error::AllocateError;
@@ -219,6 +219,15 @@ impl<'s> Table<'s> {
             let device = Box::new(self.id(device));
             AllocateError::SelectorEvaluation { owner: owner(), index, device, error }
         })
+    }
+
+    /// Whether it is plain to see that a device has room: it goes to one request as a whole, which names no amounts.
+    pub(crate) fn has_room_for_one(&self, alternative: usize, device: usize) -> bool {
+        let capacities = self.candidate(device).device.capacity.as_ref();
+        self.alternative(alternative).capacity.is_empty()
+            && !self.is_shareable(device)
+            && self.in_use(device).is_none()
+            && capacities.is_none_or(|all| all.values().all(is_plain))
     }
 
     /// The capacities of a device, by name.

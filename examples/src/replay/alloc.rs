@@ -113,9 +113,15 @@ pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
             .explaining(input.explain);
         if let Some(node) = &input.node {
             let verdict = stopwatch.run(|| allocator.allocate(node, &claims, budget));
+            if !stopwatch.is_asked() {
+                return Ok(Value::Null);
+            }
             return answer(&verdict.map_err(|error| refusal(&error))?, form);
         }
         let verdicts = stopwatch.run(|| allocator.allocate_each(input.nodes.iter().flatten(), &claims, budget));
+        if !stopwatch.is_asked() {
+            return Ok(Value::Null);
+        }
         let verdicts = verdicts.map_err(|error| refusal(&error))?;
         let answers = verdicts.iter().map(|verdict| answer(verdict, form));
         Ok(json!({"nodes": answers.collect::<Result<Vec<_>, _>>()?}))

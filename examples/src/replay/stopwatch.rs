@@ -19,9 +19,21 @@ pub struct Timing {
 pub struct Stopwatch {
     index: Option<Duration>,
     run: Option<Duration>,
+    is_asked: bool,
 }
 
 impl Stopwatch {
+    /// The next answer is the one that counts.
+    pub(super) const fn ask(&mut self) {
+        self.is_asked = true;
+    }
+
+    /// Whether the answer is wanted, or only the time that it takes.
+    #[must_use]
+    pub const fn is_asked(&self) -> bool {
+        self.is_asked
+    }
+
     /// Measures the building of what can be reused.
     pub fn index<T>(&mut self, work: impl FnOnce() -> T) -> T {
         measure(&mut self.index, work)
