@@ -5,6 +5,10 @@
 use std::io::{self, BufRead, BufWriter, Write};
 use std::process::ExitCode;
 
+/// Answers are many small objects; this allocator hands them out faster than that of most systems.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     match replay(io::stdin().lock(), BufWriter::new(io::stdout().lock())) {
         Ok(()) => ExitCode::SUCCESS,
