@@ -22,6 +22,9 @@ pub(crate) struct CounterSets<'i> {
     sets: BTreeMap<&'i str, usize>,
     counters: BTreeMap<(&'i str, &'i str), usize>,
     left: Vec<i128>,
+    /// Counters of one name in different sets have one number, below `names`.
+    name_of: Vec<usize>,
+    names: usize,
     groups: Vec<Groups<'i>>,
     /// The sets that a device with groups consumes already.
     grouped: BTreeSet<usize>,
@@ -41,9 +44,10 @@ pub(crate) enum Groups<'i> {
 /// What a device takes from one counter set.
 #[derive(Debug)]
 pub(crate) struct Consumption<'i> {
-    set: usize,
-    groups: &'i [String],
-    amounts: Vec<(usize, i128)>,
+    pub(crate) set: usize,
+    pub(crate) groups: &'i [String],
+    /// Counters of the pool, and how much of them.
+    pub(crate) amounts: Vec<(usize, i128)>,
 }
 
 /// A quantity in a slice that is none.
@@ -94,6 +98,7 @@ impl<'i> CounterSets<'i> {
                 }
             }
         }
+        sets.number_names();
         let Some(in_use) = in_use else { return Ok(sets) };
         for slice in pool.slices.iter().chain(&pool.elsewhere) {
             for device in devices_of(slice).iter().filter(|device| in_use.contains_key(&device.name)) {
@@ -101,6 +106,18 @@ impl<'i> CounterSets<'i> {
             }
         }
         Ok(sets)
+    }
+
+    fn number_names(&mut self) {
+        let mut names = BTreeMap::new();
+        self.name_of = vec![0; self.left.len()];
+        for ((_, name), counter) in &self.counters {
+            let next = names.len();
+            if let Some(number) = self.name_of.get_mut(*counter) {
+                *number = *names.entry(*name).or_insert(next);
+            }
+        }
+        self.names = names.len();
     }
 
     fn take_off(&mut self, slice: &'i ResourceSlice, device: &'i Device) -> Result<(), InvalidCounter<'i>> {
@@ -164,26 +181,28 @@ impl<'i> CounterSets<'i> {
         })
     }
 
-    /// Whether `missing` further devices, each one of those given, need more of the counters of one name than is left in
-    /// all sets together.
-    pub(crate) fn run_out(&self, ledger: Option<&Ledger<'_>>, missing: usize, devices: &[&[Consumption<'_>]]) -> bool {
+    /// What is left of the counters of each name, in all sets together.
+    pub(crate) fn left_by_name(&self, ledger: Option<&Ledger<'_>>) -> Vec<i128> {
         let left = ledger.map_or(&self.left, |ledger| &ledger.left);
-        let missing = i128::try_from(missing).unwrap_or(i128::MAX);
-        let mut names: BTreeMap<&str, (BTreeSet<usize>, i128)> = BTreeMap::new();
-        for ((_, name), counter) in &self.counters {
-            let (counters, sum) = names.entry(name).or_default();
-            counters.insert(*counter);
-            *sum = sum.saturating_add(left.get(*counter).copied().unwrap_or(0).max(0));
+        let mut sums = vec![0_i128; self.names];
+        for (name, left) in self.name_of.iter().zip(left) {
+            if let Some(sum) = sums.get_mut(*name) {
+                *sum = sum.saturating_add((*left).max(0));
+            }
         }
-        names.values().any(|(counters, sum)| {
-            let taken = |device: &&[Consumption<'_>]| {
-                let amounts = device.iter().flat_map(|consumed| &consumed.amounts);
-                let own = amounts.filter(|(counter, _)| counters.contains(counter));
-                own.fold(0_i128, |sum, (_, amount)| sum.saturating_add(*amount))
-            };
-            let least = devices.iter().map(taken).min().unwrap_or(0).max(0);
-            least.saturating_mul(missing) > *sum
-        })
+        sums
+    }
+
+    /// What a device takes of the counters of each name.
+    pub(crate) fn by_name(&self, device: &[Consumption<'_>]) -> Vec<i128> {
+        let mut sums = vec![0_i128; self.names];
+        for (counter, amount) in device.iter().flat_map(|consumed| &consumed.amounts) {
+            let name = self.name_of.get(*counter).copied().unwrap_or(self.names);
+            if let Some(sum) = sums.get_mut(name) {
+                *sum = sum.saturating_add((*amount).max(0));
+            }
+        }
+        sums
     }
 
     /// Whether a device may not be used while groups are not understood: it has groups, or a device in use on one of its

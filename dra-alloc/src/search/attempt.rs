@@ -165,12 +165,9 @@ impl<'t, 's> Attempt<'t, 's> {
         }
     }
 
-    /// Whether so many further devices of a set need more of the counters of one name than a pool has left.
-    pub(crate) fn counters_run_out(&self, pool: usize, missing: usize, devices: &Bits) -> bool {
-        let Ok(counters) = self.table.counters(pool) else { return false };
-        let consumption: Result<Vec<_>, _> = devices.iter().map(|device| self.table.consumption(device)).collect();
-        let Ok(consumption) = consumption else { return false };
-        counters.run_out(self.ledgers.get(&pool), missing, &consumption)
+    /// What is left of the counters of a pool, by name.
+    pub(crate) fn counters_left(&self, pool: usize) -> Vec<i128> {
+        self.table.counters(pool).map(|counters| counters.left_by_name(self.ledgers.get(&pool))).unwrap_or_default()
     }
 
     /// Whether a device is taken: by any claim, or, for admin access, by the same claim.

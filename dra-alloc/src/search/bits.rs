@@ -48,6 +48,10 @@ impl Bits {
         self
     }
 
+    pub(crate) fn intersects(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).any(|(word, other)| word & other != 0)
+    }
+
     pub(crate) fn is_subset(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).all(|(word, other)| word & !other == 0)
     }

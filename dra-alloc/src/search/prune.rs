@@ -19,7 +19,7 @@
 //! in the branch left out would give one in a branch before it, by exchanging the two devices or the devices of the two
 //! requests, and that branch was searched in vain.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dra_attrs::matching::ListTypes;
 use dra_attrs::value::Scalar;
@@ -78,6 +78,8 @@ pub(crate) struct Prune<'s> {
     techniques: Techniques,
     /// By alternative: the devices that it could be given as the first one.
     usable: Vec<Bits>,
+    /// By alternative: what each of its devices takes at the least of the counters of its pool, by name.
+    appetites: Vec<Option<Appetite>>,
     /// By column: the devices that have a value.
     holders: Vec<BTreeMap<Scalar<'s>, Bits>>,
     shareable: Bits,
@@ -85,24 +87,45 @@ pub(crate) struct Prune<'s> {
     kinds: Vec<usize>,
     /// By alternative: an earlier one in the same claim that asks for the same.
     twins: Vec<Option<usize>>,
+    /// What is wanted from each request of each claim on.
+    demands: Vec<Vec<Vec<Demand>>>,
 }
 
-/// What a request still wants.
-#[derive(Clone, Copy)]
-pub(crate) struct Want {
-    pub(crate) alternative: usize,
-    pub(crate) missing: usize,
+/// What devices take of counters at the least, if they are all of one pool.
+struct Appetite {
+    pool: usize,
+    least: Vec<i128>,
+}
+
+/// What one of several alternatives still wants.
+#[derive(Clone, Copy, Debug)]
+struct Want {
+    alternative: usize,
+    missing: usize,
     /// The first device that it may be given.
-    pub(crate) from: usize,
+    from: usize,
 }
 
-/// What one request still wants: one of several alternatives.
-pub(crate) type Wants = Vec<Want>;
+/// What one request still wants, or several that want the same.
+#[derive(Clone, Debug)]
+struct Demand {
+    claim: usize,
+    /// What each of the requests wants, by alternative.
+    options: Vec<Want>,
+    /// The fewest devices that they want together.
+    total: usize,
+}
+
+/// A demand, and the devices that are free for it, by alternative.
+struct Market<'d> {
+    demand: &'d Demand,
+    free: Vec<Bits>,
+}
 
 #[expect(clippy::indexing_slicing, reason = "alternatives, columns and devices are positions in the table's lists")]
 impl<'s> Prune<'s> {
     /// Looks at everything; nothing comes back if something is an error, or could become one.
-    pub(crate) fn new(table: &Table<'s>, techniques: Techniques) -> Option<Self> {
+    pub(crate) fn new(table: &Table<'s>, all: &[Vec<usize>], techniques: Techniques) -> Option<Self> {
         let alternatives = &table.plan.alternatives;
         if alternatives.iter().any(|asked| asked.mode == Mode::All && !asked.constraints.is_empty()) {
             return None;
@@ -114,9 +137,11 @@ impl<'s> Prune<'s> {
         let holders = holders.collect::<Result<Vec<_>, _>>().ok()?;
         let usable = (0..alternatives.len()).map(|alternative| usable(table, alternative));
         let usable = usable.collect::<Result<Vec<_>, _>>().ok()?;
+        let appetites = usable.iter().map(|usable| appetite(table, usable)).collect::<Result<_, _>>().ok()?;
         let kinds = kinds(table, &usable).ok()?;
         let twins = (0..alternatives.len()).map(|alternative| twin(table, alternative)).collect();
-        Some(Self { techniques, usable, holders, shareable, kinds, twins })
+        let demands = demands(table, all, &usable);
+        Some(Self { techniques, usable, appetites, holders, shareable, kinds, twins, demands })
     }
 
     /// Whether a device is of a kind that was tried in vain at the same place.
@@ -130,19 +155,46 @@ impl<'s> Prune<'s> {
             return 0;
         }
         let twin = self.twins[alternative];
-        twin.and_then(|twin| attempt.chosen.iter().find(|chosen| chosen.alternative == twin))
-            .map_or(0, |chosen| chosen.device)
+        let first = twin.and_then(|twin| attempt.chosen.iter().find(|chosen| chosen.alternative == twin));
+        first.map_or(0, |chosen| chosen.device)
     }
 
-    /// Whether what is still wanted can't be had. The first list is that of the claim that is being served.
-    pub(crate) fn is_hopeless(&self, table: &Table<'s>, attempt: &Attempt<'_, 's>, wanted: &[Wants]) -> bool {
+    /// Whether all claims can't be served, before anything is chosen.
+    pub(crate) fn is_hopeless(&self, table: &Table<'s>) -> bool {
+        let first = self.demands.first().and_then(|requests| requests.first());
+        first.is_some_and(|demands| self.fails(table, &Attempt::new(table), demands.iter()))
+    }
+
+    /// Whether the rest can't be served when a request still wants `missing` devices of `from` or later.
+    pub(crate) fn is_hopeless_from(
+        &self,
+        table: &Table<'s>,
+        attempt: &Attempt<'_, 's>,
+        (claim, request): (usize, usize),
+        (alternative, missing, from): (usize, usize, usize),
+    ) -> bool {
+        let current = Demand { claim, options: vec![Want { alternative, missing, from }], total: missing };
+        self.fails(table, attempt, std::iter::once(&current).chain(&self.demands[claim][request + 1]))
+    }
+
+    fn fails<'d>(
+        &self,
+        table: &Table<'s>,
+        attempt: &Attempt<'_, 's>,
+        demands: impl Iterator<Item = &'d Demand>,
+    ) -> bool {
         let has = |technique| self.techniques.has(technique);
         let taken = attempt.taken();
-        let free = |want: &Want| self.free(table, taken, *want);
-        (has(Technique::Count) && !wanted.iter().all(|wants| wants.iter().any(|want| free(want).len() >= want.missing)))
-            || (has(Technique::Compete) && self.compete(table, wanted, &free))
-            || (has(Technique::Counters) && self.counters_run_out(table, attempt, wanted, &free))
-            || self.breaks_constraint(table, attempt, wanted, &free)
+        let markets: Vec<Market<'_>> = demands
+            .map(|demand| {
+                let free = demand.options.iter().map(|want| self.free(table, taken, *want)).collect();
+                Market { demand, free }
+            })
+            .collect();
+        (has(Technique::Count) && !markets.iter().all(Market::can_serve_one))
+            || (has(Technique::Compete) && self.compete(table, &markets))
+            || (has(Technique::Counters) && self.counters_run_out(table, attempt, &markets))
+            || self.breaks_constraint(table, attempt, &markets)
     }
 
     /// The devices that a request could still be given.
@@ -153,63 +205,42 @@ impl<'s> Prune<'s> {
         free.starting_at(want.from)
     }
 
-    /// Whether requests want more devices together than there are. Devices that can be shared or are taken for admin
-    /// access could serve several requests.
-    fn compete(&self, table: &Table<'_>, wanted: &[Wants], free: &dyn Fn(&Want) -> Bits) -> bool {
-        let sets: Vec<(usize, Bits)> = wanted.iter().filter_map(|wants| self.together(table, wants, free)).collect();
-        sets.iter().any(|(_, set)| {
-            let inside = sets.iter().filter(|(_, other)| other.is_subset(set));
-            inside.map(|(missing, _)| *missing).fold(0, usize::saturating_add) > set.len()
+    /// Whether no device can serve several of the requests. Devices that can be shared could, and those for admin access.
+    fn is_exclusive(&self, table: &Table<'_>, demand: &Demand) -> bool {
+        demand.options.iter().all(|want| {
+            !table.alternative(want.alternative).admin_access
+                && !self.usable[want.alternative].intersects(&self.shareable)
         })
     }
 
-    /// The fewest devices that a request wants, and where they can come from.
-    fn together(&self, table: &Table<'_>, wants: &Wants, free: &dyn Fn(&Want) -> Bits) -> Option<(usize, Bits)> {
-        let is_shared = |want: &Want| {
-            table.alternative(want.alternative).admin_access
-                || self.usable[want.alternative].and(&self.shareable).len() > 0
-        };
-        if wants.iter().any(is_shared) {
-            return None;
-        }
-        let mut sets = wants.iter().map(free);
-        let mut union = sets.next()?;
-        sets.for_each(|set| union.union(&set));
-        Some((wants.iter().map(|want| want.missing).min()?, union))
+    /// Whether requests want more devices together than there are.
+    fn compete(&self, table: &Table<'_>, markets: &[Market<'_>]) -> bool {
+        let exclusive = markets.iter().filter(|market| self.is_exclusive(table, market.demand));
+        let sets: Vec<(usize, Bits)> = exclusive.map(|market| (market.demand.total, market.union())).collect();
+        sets.iter().any(|(_, set)| total_inside(&sets, set) > set.len())
     }
 
     /// Whether a constraint of a claim can't hold with the devices that are left.
-    fn breaks_constraint(
-        &self,
-        table: &Table<'s>,
-        attempt: &Attempt<'_, 's>,
-        wanted: &[Wants],
-        free: &dyn Fn(&Want) -> Bits,
-    ) -> bool {
-        let claim_of = |wants: &Wants| wants.first().map(|want| table.alternative(want.alternative).claim);
-        let mut rest = wanted;
-        while let Some(claim) = rest.first().and_then(claim_of) {
-            let end = rest.iter().position(|wants| claim_of(wants) != Some(claim)).unwrap_or(rest.len());
-            let (own, others) = rest.split_at(end);
-            rest = others;
-            for (index, constraint) in table.plan.claims[claim].constraints.iter().enumerate() {
-                let bound: Vec<_> = own.iter().filter(|wants| is_bound(table, wants, index)).collect();
-                let breaks = match constraint.kind {
+    fn breaks_constraint(&self, table: &Table<'s>, attempt: &Attempt<'_, 's>, markets: &[Market<'_>]) -> bool {
+        // Without a value of the first device there is nothing to count on.
+        if table.lists() == ListTypes::Disabled {
+            return false;
+        }
+        markets.chunk_by(|left, right| left.demand.claim == right.demand.claim).any(|own| {
+            let claim = own.first().map_or(0, |market| market.demand.claim);
+            table.plan.claims[claim].constraints.iter().enumerate().any(|(index, constraint)| {
+                let bound: Vec<_> = own.iter().filter(|market| is_bound(table, market.demand, index)).collect();
+                let at = (claim, index);
+                match constraint.kind {
                     ConstraintKind::Match => {
-                        self.techniques.has(Technique::Match)
-                            && !self.can_match(table, attempt, (claim, index), &bound, free)
+                        self.techniques.has(Technique::Match) && !self.can_match(table, attempt, at, &bound)
                     }
                     ConstraintKind::Distinct => {
-                        self.techniques.has(Technique::Distinct)
-                            && self.too_few_values(table, attempt, (claim, index), &bound, free)
+                        self.techniques.has(Technique::Distinct) && self.too_few_values(table, attempt, at, &bound)
                     }
-                };
-                if breaks {
-                    return true;
                 }
-            }
-        }
-        false
+            })
+        })
     }
 
     fn can_match(
@@ -217,38 +248,34 @@ impl<'s> Prune<'s> {
         table: &Table<'s>,
         attempt: &Attempt<'_, 's>,
         (claim, constraint): (usize, usize),
-        bound: &[&Wants],
-        free: &dyn Fn(&Want) -> Bits,
+        bound: &[&Market<'_>],
     ) -> bool {
-        // Without a value of the first device there is nothing to count on.
-        if table.lists() == ListTypes::Disabled {
-            return true;
-        }
-        let sets: Vec<Vec<(Want, usize, Bits)>> = bound
-            .iter()
-            .map(|wants| wants.iter().map(|want| (*want, column(table, want, constraint), free(want))).collect())
-            .collect();
-        let Some(first) = sets.first() else { return true };
-        let suffices = |value: &Scalar<'s>| self.suffices(table, value, &sets);
+        let Some(first) = bound.first() else { return true };
+        let suffices = |value: &Scalar<'s>| self.suffices(table, value, constraint, bound);
         match attempt.common(claim, constraint) {
             Some(common) => common.iter().any(suffices),
-            None => first.iter().any(|(_, column, _)| self.holders[*column].keys().any(suffices)),
+            None => first
+                .demand
+                .options
+                .iter()
+                .any(|want| self.holders[column(table, want, constraint)].keys().any(suffices)),
         }
     }
 
     /// Whether the devices that have a value are enough for every request that a constraint binds.
-    fn suffices(&self, table: &Table<'_>, value: &Scalar<'s>, sets: &[Vec<(Want, usize, Bits)>]) -> bool {
-        let with_value =
-            |(_, column, free): &(Want, usize, Bits)| self.holders[*column].get(value).map(|holders| holders.and(free));
-        let enough = sets.iter().all(|wants| {
-            wants.iter().any(|entry| with_value(entry).is_some_and(|devices| devices.len() >= entry.0.missing))
-        });
-        let wants: Vec<Wants> = sets.iter().map(|wants| wants.iter().map(|(want, ..)| *want).collect()).collect();
-        let narrowed = |want: &Want| {
-            let entry = sets.iter().flatten().find(|(other, ..)| other.alternative == want.alternative);
-            entry.and_then(with_value).unwrap_or_else(|| Bits::new(table.candidates.all()))
-        };
-        enough && !(self.techniques.has(Technique::Compete) && self.compete(table, &wants, &narrowed))
+    fn suffices(&self, table: &Table<'_>, value: &Scalar<'_>, constraint: usize, bound: &[&Market<'_>]) -> bool {
+        let narrowed: Vec<Market<'_>> = bound
+            .iter()
+            .map(|market| {
+                let free = market.demand.options.iter().zip(&market.free).map(|(want, free)| {
+                    let holders = self.holders[column(table, want, constraint)].get(value);
+                    holders.map_or_else(|| free.without(free), |holders| holders.and(free))
+                });
+                Market { demand: market.demand, free: free.collect() }
+            })
+            .collect();
+        narrowed.iter().all(Market::can_serve_one)
+            && !(self.techniques.has(Technique::Compete) && self.compete(table, &narrowed))
     }
 
     /// Whether fewer values are free than devices are wanted, or too few devices have only free values.
@@ -257,67 +284,119 @@ impl<'s> Prune<'s> {
         table: &Table<'s>,
         attempt: &Attempt<'_, 's>,
         (claim, constraint): (usize, usize),
-        bound: &[&Wants],
-        free: &dyn Fn(&Want) -> Bits,
+        bound: &[&Market<'_>],
     ) -> bool {
-        if table.lists() == ListTypes::Disabled {
-            return false;
-        }
         let taken = attempt.distinct(claim, constraint);
-        let mut values = BTreeMap::new();
-        let mut missing: usize = 0;
-        for wants in bound {
-            missing = missing.saturating_add(wants.iter().map(|want| want.missing).min().unwrap_or(0));
+        let mut values = BTreeSet::new();
+        for market in bound {
             let mut is_possible = false;
-            for want in *wants {
+            for (want, free) in market.demand.options.iter().zip(&market.free) {
                 let holders = &self.holders[column(table, want, constraint)];
-                let mut devices = free(want);
+                let mut devices = free.clone();
                 for holders in taken.iter().filter_map(|value| holders.get(value)) {
                     devices = devices.without(holders);
                 }
                 is_possible |= devices.len() >= want.missing;
                 values.extend(
-                    holders.iter().filter(|(_, holders)| holders.and(&devices).len() > 0).map(|(v, _)| (*v, ())),
+                    holders.iter().filter(|(_, holders)| holders.intersects(&devices)).map(|(value, _)| *value),
                 );
             }
             if !is_possible {
                 return true;
             }
         }
-        values.len() < missing
+        let wanted = bound.iter().map(|market| market.demand.total).fold(0, usize::saturating_add);
+        values.len() < wanted
     }
 
     /// Whether the counters of one name run out: each device takes some of it, from whichever set.
-    fn counters_run_out(
-        &self,
-        table: &Table<'s>,
-        attempt: &Attempt<'_, 's>,
-        wanted: &[Wants],
-        free: &dyn Fn(&Want) -> Bits,
-    ) -> bool {
+    fn counters_run_out(&self, table: &Table<'s>, attempt: &Attempt<'_, 's>, markets: &[Market<'_>]) -> bool {
         if !table.has(Feature::PartitionableDevices) {
             return false;
         }
-        let sets: Vec<(usize, Bits)> = wanted.iter().filter_map(|wants| self.together(table, wants, free)).collect();
-        sets.iter().any(|(_, set)| {
-            let inside = sets.iter().filter(|(_, other)| other.is_subset(set));
-            let missing = inside.map(|(missing, _)| *missing).fold(0, usize::saturating_add);
-            let Some(pool) = only_pool(table, set) else { return false };
-            attempt.counters_run_out(pool, missing, set)
+        let exclusive = markets.iter().filter(|market| self.is_exclusive(table, market.demand));
+        let markets: Vec<_> = exclusive.filter_map(|market| Some((market, self.appetite(market.demand)?))).collect();
+        let sets: Vec<(usize, Bits)> =
+            markets.iter().map(|(market, _)| (market.demand.total, market.union())).collect();
+        markets.iter().zip(&sets).any(|((_, appetite), (_, set))| {
+            let wanted = i128::try_from(total_inside(&sets, set)).unwrap_or(i128::MAX);
+            let left = attempt.counters_left(appetite.pool);
+            appetite.least.iter().zip(left).any(|(least, left)| least.saturating_mul(wanted) > left)
         })
+    }
+
+    /// What each device of a demand takes at the least, if it is the same pool whichever alternative is taken.
+    fn appetite(&self, demand: &Demand) -> Option<Appetite> {
+        let mut options = demand.options.iter().map(|want| self.appetites[want.alternative].as_ref());
+        let first = options.next()??;
+        let mut least = first.least.clone();
+        for other in options {
+            let other = other.filter(|other| other.pool == first.pool)?;
+            least.iter_mut().zip(&other.least).for_each(|(least, other)| *least = (*least).min(*other));
+        }
+        Some(Appetite { pool: first.pool, least })
     }
 }
 
-/// The pool of all devices of a set, if it is one.
-fn only_pool(table: &Table<'_>, devices: &Bits) -> Option<usize> {
-    let mut pools = devices.iter().map(|device| table.candidate(device).pool);
-    let first = pools.next()?;
-    pools.all(|pool| pool == first).then_some(first)
+impl Market<'_> {
+    /// Whether some alternative finds as many devices as one request wants.
+    fn can_serve_one(&self) -> bool {
+        self.demand.options.iter().zip(&self.free).any(|(want, free)| free.len() >= want.missing)
+    }
+
+    /// The devices of all alternatives.
+    fn union(&self) -> Bits {
+        let mut sets = self.free.iter();
+        let mut union = sets.next().cloned().unwrap_or_else(|| Bits::new(0));
+        sets.for_each(|set| union.union(set));
+        union
+    }
+}
+
+/// What the demands want together that can only take devices of a set.
+fn total_inside(sets: &[(usize, Bits)], set: &Bits) -> usize {
+    let inside = sets.iter().filter(|(_, other)| other.is_subset(set));
+    inside.map(|(total, _)| *total).fold(0, usize::saturating_add)
+}
+
+/// What is wanted from each request of each claim on. Requests that want the same from the same devices are one demand.
+fn demands(table: &Table<'_>, all: &[Vec<usize>], usable: &[Bits]) -> Vec<Vec<Vec<Demand>>> {
+    let mut rest: Vec<Demand> = Vec::new();
+    let mut demands = Vec::new();
+    for (claim, object) in table.plan.claims.iter().enumerate().rev() {
+        let mut own = vec![rest.clone()];
+        for request in object.requests.iter().rev() {
+            let want = |alternative| Want { alternative, missing: table.wanted(all, alternative), from: 0 };
+            let options: Vec<Want> = request.alternatives.clone().map(want).collect();
+            let total = options.iter().map(|want| want.missing).min().unwrap_or(0);
+            let same =
+                rest.iter_mut().find(|other| other.claim == claim && is_alike(table, usable, &other.options, &options));
+            match same {
+                Some(other) => other.total = other.total.saturating_add(total),
+                None => rest.insert(0, Demand { claim, options, total }),
+            }
+            own.insert(0, rest.clone());
+        }
+        demands.insert(0, own);
+    }
+    demands
+}
+
+/// Whether two requests want as many of the same devices under the same constraints.
+fn is_alike(table: &Table<'_>, usable: &[Bits], left: &[Want], right: &[Want]) -> bool {
+    left.len() == right.len()
+        && left.iter().zip(right).all(|(left, right)| {
+            let (one, other) = (table.alternative(left.alternative), table.alternative(right.alternative));
+            left.missing == right.missing
+                && one.constraints == other.constraints
+                && one.admin_access == other.admin_access
+                && usable.get(left.alternative) == usable.get(right.alternative)
+        })
 }
 
 /// Whether a constraint applies to whatever a request takes.
-fn is_bound(table: &Table<'_>, wants: &Wants, constraint: usize) -> bool {
-    wants.iter().all(|want| {
+fn is_bound(table: &Table<'_>, demand: &Demand, constraint: usize) -> bool {
+    demand.options.iter().all(|want| {
         let constraints = &table.alternative(want.alternative).constraints;
         constraints.iter().any(|(index, _)| *index == constraint)
     })
@@ -366,8 +445,11 @@ struct Kind<'s> {
     lacks: Vec<String>,
     /// Different for devices that can be shared: what others left of them differs.
     shareable: Option<usize>,
-    consumption: Option<(usize, String)>,
+    consumption: Option<(usize, Vec<Taken<'s>>)>,
 }
+
+/// What a device takes of one counter set: its groups, and amounts by counter.
+type Taken<'s> = (usize, &'s [String], Vec<(usize, i128)>);
 
 fn kinds<'s>(table: &Table<'s>, usable: &[Bits]) -> Result<Vec<usize>, AllocateError> {
     let mut known: BTreeMap<Kind<'s>, usize> = BTreeMap::new();
@@ -387,7 +469,7 @@ fn kinds<'s>(table: &Table<'s>, usable: &[Bits]) -> Result<Vec<usize>, AllocateE
             values,
             lacks,
             shareable: table.is_shareable(device).then_some(device),
-            consumption: if consumption { Some((candidate.pool, described(table.consumption(device)?))) } else { None },
+            consumption: if consumption { Some((candidate.pool, taken(table.consumption(device)?))) } else { None },
         };
         let next = known.len();
         kinds.push(*known.entry(kind).or_insert(next));
@@ -395,8 +477,27 @@ fn kinds<'s>(table: &Table<'s>, usable: &[Bits]) -> Result<Vec<usize>, AllocateE
     Ok(kinds)
 }
 
-fn described(consumption: &[Consumption<'_>]) -> String {
-    format!("{consumption:?}")
+fn taken<'s>(consumption: &[Consumption<'s>]) -> Vec<Taken<'s>> {
+    consumption.iter().map(|consumed| (consumed.set, consumed.groups, consumed.amounts.clone())).collect()
+}
+
+/// What the devices of a set take at the least of each name of counters, if they are all of one pool.
+fn appetite(table: &Table<'_>, devices: &Bits) -> Result<Option<Appetite>, AllocateError> {
+    let pools = || devices.iter().map(|device| table.candidate(device).pool);
+    let Some(pool) = pools().next().filter(|first| pools().all(|pool| pool == *first)) else { return Ok(None) };
+    if !table.has(Feature::PartitionableDevices) {
+        return Ok(None);
+    }
+    let counters = table.counters(pool)?;
+    let mut least: Option<Vec<i128>> = None;
+    for device in devices.iter() {
+        let amounts = counters.by_name(table.consumption(device)?);
+        least = Some(match least {
+            None => amounts,
+            Some(least) => least.into_iter().zip(amounts).map(|(left, right)| left.min(right)).collect(),
+        });
+    }
+    Ok(least.map(|least| Appetite { pool, least }))
 }
 
 /// The nearest earlier request of the claim that asks for the same devices under the same constraints.

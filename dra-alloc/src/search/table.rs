@@ -18,7 +18,7 @@ use crate::features::Feature;
 use crate::inventory::pool::{SliceError, name_of};
 use crate::node::Scope;
 use crate::profile::{Decisions, SkipGateOff};
-use crate::request::{Alternative, Column, Expression, Owner, Plan};
+use crate::request::{Alternative, Column, Expression, Mode, Owner, Plan};
 use crate::search::candidates::{Candidate, Candidates};
 use crate::search::grid::Grid;
 use crate::selector::SelectorInput;
@@ -130,6 +130,14 @@ impl<'s> Table<'s> {
     pub(crate) fn id(&self, device: usize) -> DeviceId {
         let Candidate { slice, device, .. } = self.candidate(device);
         DeviceId::new(&slice.spec.driver, &slice.spec.pool.name, &device.name)
+    }
+
+    /// How many devices an alternative wants; `all` are the devices of those that want all.
+    pub(crate) fn wanted(&self, all: &[Vec<usize>], alternative: usize) -> usize {
+        match self.alternative(alternative).mode {
+            Mode::All => all.get(alternative).map_or(0, Vec::len),
+            Mode::Exactly(count) => usize::try_from(count).unwrap_or(usize::MAX),
+        }
     }
 
     pub(crate) fn node_name(&self) -> &str {

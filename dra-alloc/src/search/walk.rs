@@ -9,7 +9,7 @@
 //! Source: `allocateOne` of kube-scheduler's allocator, 1.37.
 
 use super::attempt::{Attempt, Placed, Refusal, Rejection};
-use super::prune::{Prune, Want, Wants};
+use super::prune::Prune;
 use super::table::Table;
 use crate::allocator::MAX_DEVICES_PER_CLAIM;
 use crate::budget::{Halt, Meter};
@@ -146,22 +146,13 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
             *turns = left;
             return false;
         }
-        let Some(prune) = Prune::new(self.table, self.table.allocator.techniques) else {
+        let Some(prune) = Prune::new(self.table, self.all, self.table.allocator.techniques) else {
             self.pruning = Pruning::Never;
             return false;
         };
-        let is_over = prune.is_hopeless(self.table, &Attempt::new(self.table), &self.wanted_from(0, 0));
+        let is_over = prune.is_hopeless(self.table);
         self.pruning = Pruning::On(prune);
         is_over
-    }
-
-    /// What the requests from a place on want.
-    fn wanted_from(&self, claim: usize, request: usize) -> Vec<Wants> {
-        let claims = self.table.plan.claims.iter().enumerate().skip(claim);
-        let requests =
-            claims.flat_map(|(index, object)| object.requests.iter().skip(if index == claim { request } else { 0 }));
-        let want = |alternative| Want { alternative, missing: self.wanted(alternative), from: 0 };
-        requests.map(|request| request.alternatives.clone().map(want).collect()).collect()
     }
 
     /// Whether the rest can't be served from a position on.
@@ -169,9 +160,8 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         let Pruning::On(prune) = &self.pruning else { return Ok(false) };
         self.meter.step()?;
         let missing = self.wanted(alternative).saturating_sub(position.taken);
-        let mut wanted = vec![vec![Want { alternative, missing, from: position.from }]];
-        wanted.extend(self.wanted_from(position.claim, position.request + 1));
-        Ok(prune.is_hopeless(self.table, &self.attempt, &wanted))
+        let (place, want) = ((position.claim, position.request), (alternative, missing, position.from));
+        Ok(prune.is_hopeless_from(self.table, &self.attempt, place, want))
     }
 
     fn enter(&mut self, position: Position) -> Result<State, Halt> {
@@ -226,10 +216,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
     }
 
     fn wanted(&self, alternative: usize) -> usize {
-        match self.table.alternative(alternative).mode {
-            Mode::All => self.all[alternative].len(),
-            Mode::Exactly(count) => usize::try_from(count).unwrap_or(usize::MAX),
-        }
+        self.table.wanted(self.all, alternative)
     }
 
     /// The next device of a request for all devices: that one, or none.
