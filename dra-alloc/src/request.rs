@@ -396,7 +396,7 @@ fn devices(claim: &ResourceClaim) -> Option<&DeviceClaim> {
 pub(crate) fn claim_name(claim: &ResourceClaim) -> String {
     let name = claim.metadata.name.as_deref().unwrap_or_default();
     match claim.metadata.namespace.as_deref() {
-        Some(namespace) if !namespace.is_empty() => format!("{namespace}/{name}"),
+        Some(namespace) if !namespace.is_empty() => [namespace, "/", name].concat(),
         _ => name.to_owned(),
     }
 }

@@ -5,7 +5,7 @@ mod oracle;
 
 use std::sync::Arc;
 
-use dra_alloc::allocator::Allocator;
+use dra_alloc::allocator::{Allocator, Techniques};
 use dra_alloc::budget::Budget;
 use dra_alloc::error::AllocateError;
 use dra_alloc::inventory::{Change, Inventory};
@@ -47,10 +47,15 @@ fn inventory(case: &Case) -> Inventory {
 }
 
 fn allocate_from(case: &Case, inventory: &Inventory) -> Result<Verdict, AllocateError> {
+    allocate_with(case, inventory, Techniques::default())
+}
+
+fn allocate_with(case: &Case, inventory: &Inventory, techniques: Techniques) -> Result<Verdict, AllocateError> {
     let (state, selectors) = (state(case), SelectorCache::default());
     Allocator::new(inventory, &case.classes, &state, &selectors, &numbered)
         .with_features(case.features)
         .with_profile(case.profile)
+        .with_techniques(techniques)
         .allocate(&case.node, &case.claims, Budget::default())
 }
 
@@ -93,6 +98,28 @@ fn the_oracle_agrees() {
         }
     }
     assert!(compared > SEEDS * 7 / 4, "{compared}");
+}
+
+#[test]
+fn leaving_out_branches_changes_no_answer() {
+    let all = (1 << Techniques::COUNT) - 1;
+    let mut turned_back = 0;
+    for seed in 0..SEEDS / 2 {
+        let (case, combination) = (oracle::random::case(seed), u8::try_from(seed % (all + 1)).unwrap());
+        let inventory = inventory(&case);
+        let plain = allocate_with(&case, &inventory, Techniques::impatient(0)).map(|verdict| verdict.outcome);
+        if plain == Ok(Outcome::Stopped) {
+            continue;
+        }
+        for bits in [u8::try_from(all).unwrap(), combination] {
+            let pruned = allocate_with(&case, &inventory, Techniques::impatient(bits));
+            assert_eq!(pruned.map(|verdict| verdict.outcome), plain, "seed {seed}, techniques {bits:07b}");
+        }
+        let steps = |techniques| allocate_with(&case, &inventory, techniques).map_or(0, |verdict| verdict.steps);
+        let all = u8::try_from(all).unwrap();
+        turned_back += u64::from(steps(Techniques::impatient(all)) < steps(Techniques::impatient(0)));
+    }
+    assert!(turned_back > SEEDS / 40, "branches were left out in {turned_back} of {} clusters", SEEDS / 2);
 }
 
 #[test]

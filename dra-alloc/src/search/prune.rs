@@ -46,6 +46,10 @@ pub enum Technique {
     Requests,
 }
 
+/// How often a search turns back before it looks for branches to leave out: nearly all that find something do not turn
+/// back that often.
+const PATIENCE: usize = 3;
+
 /// A set of techniques.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(hidden)]
@@ -56,10 +60,15 @@ impl Techniques {
     /// How many techniques there are.
     pub const COUNT: u8 = 7;
 
-    /// The set with the techniques whose bits are set.
+    /// The set with the techniques whose bits are set. They are used from the first time on that a search turns back.
     #[must_use]
-    pub const fn from_bits(bits: u8) -> Self {
-        Self(bits)
+    pub const fn impatient(bits: u8) -> Self {
+        Self(bits | 1 << Self::COUNT)
+    }
+
+    /// How often a search turns back before it looks for branches to leave out.
+    pub(crate) const fn patience(self) -> usize {
+        if self.0 >> Self::COUNT == 0 { PATIENCE } else { 0 }
     }
 
     const fn has(self, technique: Technique) -> bool {

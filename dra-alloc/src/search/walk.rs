@@ -91,9 +91,6 @@ enum Pruning<'s> {
     Never,
 }
 
-/// How often a search turns back before it looks for branches to leave out.
-const PATIENCE: usize = 3;
-
 /// A search over one table.
 pub(crate) struct Walk<'t, 's, 'm, 'b> {
     table: &'t Table<'s>,
@@ -118,7 +115,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
     pub(crate) fn new(table: &'t Table<'s>, all: &'t [Vec<usize>], meter: &'m mut Meter<'b>) -> Self {
         let firsts = |requests: &[Request<'_>]| requests.iter().map(|request| request.alternatives.start).collect();
         let selected = table.plan.claims.iter().map(|claim| firsts(&claim.requests)).collect();
-        let (attempt, pruning) = (Attempt::new(table), Pruning::After(PATIENCE));
+        let (attempt, pruning) = (Attempt::new(table), Pruning::After(table.allocator.techniques.patience()));
         Self { table, all, meter, attempt, frames: Vec::new(), pruning, selected }
     }
 

@@ -27,7 +27,52 @@ pub struct SelectorCache {
     capacity: usize,
     /// Counts uses; an entry's stamp is the count at its last use.
     clock: AtomicU64,
-    entries: RwLock<BTreeMap<String, Entry>>,
+    entries: RwLock<Entries>,
+}
+
+/// Compiled expressions by their text; selectors and derived attributes are checked for different types.
+#[derive(Debug, Default)]
+struct Entries {
+    selectors: BTreeMap<String, Entry>,
+    derived: BTreeMap<String, Entry>,
+}
+
+impl Entries {
+    const fn of(&self, purpose: Purpose) -> &BTreeMap<String, Entry> {
+        match purpose {
+            Purpose::Selector => &self.selectors,
+            Purpose::Derived => &self.derived,
+        }
+    }
+
+    const fn of_mut(&mut self, purpose: Purpose) -> &mut BTreeMap<String, Entry> {
+        match purpose {
+            Purpose::Selector => &mut self.selectors,
+            Purpose::Derived => &mut self.derived,
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.selectors.len() + self.derived.len()
+    }
+
+    /// Drops the entry that was used least recently.
+    fn drop_oldest(&mut self) {
+        let oldest = [Purpose::Selector, Purpose::Derived].into_iter().flat_map(|purpose| {
+            self.of(purpose).iter().map(move |(text, entry)| (entry.used.load(Ordering::Relaxed), purpose, text))
+        });
+        let oldest = oldest.min_by_key(|(used, ..)| *used).map(|(_, purpose, text)| (purpose, text.clone()));
+        if let Some((purpose, text)) = oldest {
+            self.of_mut(purpose).remove(&text);
+        }
+    }
+}
+
+/// What an expression is for.
+#[derive(Clone, Copy, Debug)]
+enum Purpose {
+    Selector,
+    Derived,
 }
 
 #[derive(Debug)]
@@ -70,7 +115,7 @@ impl SelectorCache {
     /// assert!(SelectorCache::default().compile("device.driver").is_err());
     /// ```
     pub fn compile(&self, expression: &str) -> Result<Arc<Selector>, CompileError> {
-        self.compiled(&format!("selector:{expression}"), || Selector::compile(expression))
+        self.compiled(Purpose::Selector, expression, || Selector::compile(expression))
     }
 
     /// The compiled form of the expression of a derived attribute.
@@ -83,36 +128,35 @@ impl SelectorCache {
     /// assert!(SelectorCache::default().compile_derived("device.driver").is_ok());
     /// ```
     pub fn compile_derived(&self, expression: &str) -> Result<Arc<Selector>, CompileError> {
-        self.compiled(&format!("derived:{expression}"), || Selector::compile_derived(expression))
+        self.compiled(Purpose::Derived, expression, || Selector::compile_derived(expression))
     }
 
     fn compiled(
         &self,
-        key: &str,
+        purpose: Purpose,
+        text: &str,
         compile: impl FnOnce() -> Result<Selector, CompileError>,
     ) -> Result<Arc<Selector>, CompileError> {
         let now = self.clock.fetch_add(1, Ordering::Relaxed);
         let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(entry) = entries.get(key) {
+        if let Some(entry) = entries.of(purpose).get(text) {
             entry.used.store(now, Ordering::Relaxed);
             return Ok(Arc::clone(&entry.selector));
         }
         drop(entries);
         let selector = Arc::new(compile()?);
         if self.capacity > 0 {
-            self.keep(key, &selector, now);
+            self.keep(purpose, text, &selector, now);
         }
         Ok(selector)
     }
 
-    fn keep(&self, key: &str, selector: &Arc<Selector>, now: u64) {
+    fn keep(&self, purpose: Purpose, text: &str, selector: &Arc<Selector>, now: u64) {
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
-        if entries.len() >= self.capacity && !entries.contains_key(key) {
-            let oldest = entries.iter().min_by_key(|(_, entry)| entry.used.load(Ordering::Relaxed));
-            if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
-                entries.remove(&oldest);
-            }
+        if entries.len() >= self.capacity && !entries.of(purpose).contains_key(text) {
+            entries.drop_oldest();
         }
-        entries.insert(key.to_owned(), Entry { selector: Arc::clone(selector), used: AtomicU64::new(now) });
+        let entry = Entry { selector: Arc::clone(selector), used: AtomicU64::new(now) };
+        entries.of_mut(purpose).insert(text.to_owned(), entry);
     }
 }
