@@ -31,6 +31,7 @@ use crate::counters::Consumption;
 use crate::error::AllocateError;
 use crate::features::Feature;
 use crate::request::{Alternative, ConstraintKind, Mode};
+use crate::state::DeviceUse;
 
 /// A way of leaving out branches. All are on; tests switch them off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -431,7 +432,7 @@ fn usable(table: &Table<'_>, alternative: usize) -> Result<Bits, AllocateError> 
     let mut usable = Bits::new(table.candidates.all());
     let admin = table.alternative(alternative).admin_access;
     for device in 0..table.candidates.all() {
-        let is_held = !admin && table.in_use(device).is_some_and(|in_use| in_use.is_exclusive());
+        let is_held = !admin && table.in_use(device).is_some_and(DeviceUse::is_exclusive);
         let is_selected = table.selection(alternative, device)? == Selection::Admitted;
         let fits = !table.has(Feature::ConsumableCapacity) || matches!(table.fit(alternative, device)?, Fit::Takes(_));
         if table.has(Feature::PartitionableDevices) {

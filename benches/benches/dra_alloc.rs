@@ -1,0 +1,150 @@
+//! How the cost of dra-alloc grows: the index and a whole cluster with the number of nodes, searches that find nothing
+//! with the number of devices, selectors.
+#![allow(missing_docs, reason = "criterion's macros make public items")]
+#![expect(clippy::expect_used, reason = "a benchmark stops where its input is wrong")]
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use dra_alloc::allocator::Allocator;
+use dra_alloc::budget::Budget;
+use dra_alloc::explain::Detail;
+use dra_alloc::features::Features;
+use dra_alloc::inventory::Inventory;
+use dra_alloc::result::numbered;
+use dra_alloc::selector::{Selector, SelectorCache, SelectorInput};
+use dra_alloc::state::AllocatedState;
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::resource::v1::{Device, DeviceClass, ResourceClaim, ResourceSlice};
+use serde_json::{Value, from_value, json};
+
+const DRIVER: &str = "gpu.example.com";
+const NODES: [usize; 4] = [10, 100, 1_000, 10_000];
+const DEVICES: [usize; 4] = [8, 16, 31, 128];
+
+fn slice(node: &str, devices: &[Value]) -> Arc<ResourceSlice> {
+    let slice = json!({
+        "metadata": {"name": format!("{node}-gpus")},
+        "spec": {
+            "driver": DRIVER, "nodeName": node, "devices": devices,
+            "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
+        },
+    });
+    Arc::new(from_value(slice).expect("a slice"))
+}
+
+/// A device with a NUMA node and a switch.
+fn device(index: usize) -> Value {
+    let attributes =
+        json!({"numa": {"int": index / 4}, "switch": {"int": index % 7}, "id": {"string": index.to_string()}});
+    json!({"name": format!("gpu-{index:03}"), "attributes": attributes, "capacity": {"memory": {"value": "80Gi"}}})
+}
+
+fn devices(count: usize) -> Vec<Value> {
+    (0..count).map(device).collect()
+}
+
+fn class() -> DeviceClass {
+    let selectors = json!([{"cel": {"expression": format!("device.driver == '{DRIVER}'")}}]);
+    from_value(json!({"metadata": {"name": "gpu"}, "spec": {"selectors": selectors}})).expect("a class")
+}
+
+fn claim(requests: &[(&str, usize)], constraints: &Value) -> [ResourceClaim; 1] {
+    let requests: Vec<Value> = requests
+        .iter()
+        .map(|(name, count)| json!({"name": name, "exactly": {"deviceClassName": "gpu", "count": count}}))
+        .collect();
+    let devices = json!({"requests": requests, "constraints": constraints});
+    [from_value(json!({"metadata": {"name": "claim"}, "spec": {"devices": devices}})).expect("a claim")]
+}
+
+fn node(name: &str) -> Node {
+    from_value(json!({"metadata": {"name": name}})).expect("a node")
+}
+
+fn cluster(criterion: &mut Criterion) {
+    for nodes in NODES {
+        let names: Vec<String> = (0..nodes).map(|index| format!("node-{index:05}")).collect();
+        let gpus = devices(8);
+        let slices: Vec<_> = names.iter().map(|name| slice(name, &gpus)).collect();
+        let index = || Inventory::new(slices.iter().cloned(), []);
+        let mut group = criterion.benchmark_group("cluster/index");
+        group.throughput(Throughput::Elements(u64::try_from(nodes).unwrap_or(u64::MAX)));
+        group.bench_function(BenchmarkId::from_parameter(nodes), |bencher| bencher.iter(index));
+        group.finish();
+
+        let (inventory, classes, state, selectors) =
+            (index(), [class()], AllocatedState::default(), SelectorCache::default());
+        let allocator = Allocator::new(&inventory, &classes, &state, &selectors, &numbered);
+        let nodes: Vec<Node> = names.iter().map(|name| node(name)).collect();
+        let one = claim(&[("gpu", 1)], &json!([]));
+        let mut group = criterion.benchmark_group("cluster/one_gpu_on_every_node");
+        group.throughput(Throughput::Elements(u64::try_from(nodes.len()).unwrap_or(u64::MAX)));
+        group.bench_function(BenchmarkId::from_parameter(nodes.len()), |bencher| {
+            bencher.iter(|| allocator.allocate_each(&nodes, &one, Budget::default()).expect("verdicts").len());
+        });
+        group.finish();
+    }
+}
+
+/// A search without a solution, over devices of one node.
+fn bench_search(criterion: &mut Criterion, name: &str, sizes: &[usize], claim: impl Fn(usize) -> [ResourceClaim; 1]) {
+    let mut group = criterion.benchmark_group(format!("search/{name}"));
+    for &size in sizes {
+        let inventory = Inventory::new([slice("node", &devices(size))], []);
+        let (classes, state, selectors) = ([class()], AllocatedState::default(), SelectorCache::default());
+        let allocator =
+            Allocator::new(&inventory, &classes, &state, &selectors, &numbered).with_features(Features::all());
+        let (node, claim) = (node("node"), claim(size));
+        group.bench_function(BenchmarkId::from_parameter(size), |bencher| {
+            bencher.iter(|| allocator.allocate(black_box(&node), &claim, Budget::default()).expect("a verdict").steps);
+        });
+    }
+    group.finish();
+}
+
+fn searches(criterion: &mut Criterion) {
+    let matched = json!([{"matchAttribute": format!("{DRIVER}/numa")}]);
+    let distinct = json!([{"distinctAttribute": format!("{DRIVER}/switch")}]);
+    bench_search(criterion, "one_more_than_there_are", &DEVICES[..3], |size| claim(&[("r", size + 1)], &json!([])));
+    bench_search(criterion, "no_common_value", &DEVICES, |_| claim(&[("a", 3), ("b", 2)], &matched));
+    bench_search(criterion, "eight_over_seven_values", &DEVICES, |_| claim(&[("a", 8)], &distinct));
+}
+
+fn explanations(criterion: &mut Criterion) {
+    let inventory = Inventory::new([slice("node", &devices(16))], []);
+    let (classes, state, selectors) = ([class()], AllocatedState::default(), SelectorCache::default());
+    let allocator = Allocator::new(&inventory, &classes, &state, &selectors, &numbered);
+    let (node, claim) = (node("node"), claim(&[("r", 17)], &json!([])));
+    let mut group = criterion.benchmark_group("explain");
+    for detail in [Detail::Off, Detail::Summary, Detail::Full] {
+        let allocator = allocator.clone().explaining(detail);
+        group.bench_function(format!("{detail:?}"), |bencher| {
+            bencher.iter(|| allocator.allocate(&node, &claim, Budget::default()).expect("a verdict").steps);
+        });
+    }
+    group.finish();
+}
+
+fn selectors(criterion: &mut Criterion) {
+    let device: Device = from_value(device(5)).expect("a device");
+    let input = SelectorInput { driver: DRIVER, device: &device };
+    let rows = [
+        ("driver", format!("device.driver == '{DRIVER}'")),
+        ("capacity", format!("device.capacity['{DRIVER}'].memory.compareTo(quantity('40Gi')) >= 0")),
+        ("interpreted", format!("device.attributes['{DRIVER}'].id.size() + 1 > 1")),
+    ];
+    let mut group = criterion.benchmark_group("selector");
+    for (name, expression) in rows {
+        let selector = Selector::compile(&expression).expect("a selector");
+        group.bench_function(name, |bencher| bencher.iter(|| selector.matches(black_box(input)) == Ok(true)));
+    }
+    group.bench_function("compile", |bencher| {
+        bencher.iter(|| Selector::compile(black_box("device.driver == 'x'")).is_ok());
+    });
+    group.finish();
+}
+
+criterion_group!(benches, cluster, searches, explanations, selectors);
+criterion_main!(benches);
