@@ -1,6 +1,7 @@
 //! Selectors in their direct form: the answers are those of the interpreter.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 
 use dra_alloc::selector::{Selector, SelectorInput};
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceCapacity};
@@ -74,10 +75,12 @@ fn what_is_large_is_left_to_the_interpreter_and_its_budget() {
     let list_of_texts = DeviceAttribute { strings: Some(vec!["x".repeat(1_000); 1_000]), ..Default::default() };
     let list = DeviceAttribute { ints: Some(vec![1; 20_000]), ..Default::default() };
     let many = (0..20_000).map(|number| (format!("zone.example/{number}"), text.clone()));
-    let attributes = [("text", text.clone()), ("texts", list_of_texts), ("list", list)];
+    let short = DeviceAttribute { string: Some("x".repeat(2_000)), ..Default::default() };
+    let attributes = [("text", text.clone()), ("short", short), ("texts", list_of_texts), ("list", list)];
     let attributes = attributes.into_iter().map(|(name, value)| (name.to_owned(), value));
     let few = Device { attributes: Some(attributes.clone().collect()), ..Default::default() };
     let many = Device { attributes: Some(attributes.chain(many).collect()), ..Default::default() };
+    let long_pattern = format!(r"d.short.matches(r'{}')", r"\s".repeat(200));
     let rows = [
         ("d.text=='y'", &few),
         ("d.text.contains('y')", &few),
@@ -88,7 +91,7 @@ fn what_is_large_is_left_to_the_interpreter_and_its_budget() {
         ("!has(d.list)", &few),
         ("('a' in d)", &many),
         ("('a' in device.attributes)", &many),
-        (r"d.text.matches('(y[a-z]+){3}[0-9]')", &few),
+        (long_pattern.as_str(), &few),
     ];
     for (test, device) in rows {
         let all = vec![test; 10_000 / (test.len() + 2)].join("||");
@@ -122,19 +125,60 @@ fn as_many_tests_as_fit_do_not_exhaust_the_budget_where_there_is_a_direct_answer
     }
 }
 
+#[test]
+fn every_order_of_versions_and_quantities() {
+    let versions = ["1.2.3", "1.2.3-rc.1", "1.2.3-rc.2+b", "1.2.3+b", "1.2.4", "1.10.0", "0.9.9", "2.0.0"];
+    let quantities = ["1", "1000m", "1Ki", "1024", "1.5Gi", "1536Mi", "40Gi", "9E", "8Ei", "9223372036854775807", "1u"];
+    let forms = ["compareTo({}) >= 0", "compareTo({}) < 1", "isLessThan({})", "isGreaterThan({})"];
+    let forms = forms.map(|form| format!(".{form}")).into_iter().chain([" == {}".to_owned(), " != {}".to_owned()]);
+    let forms: Vec<_> = forms.collect();
+    let check = |expression: String, device: &Device| {
+        let selector = Selector::compile(&expression).unwrap();
+        let input = SelectorInput { driver: DRIVER, device };
+        assert!(selector.is_direct(), "{expression}");
+        assert!(selector.matches(input).is_ok(), "{expression} {device:?}");
+        assert_eq!(selector.matches(input), selector.matches_interpreted(input), "{expression} {device:?}");
+    };
+    for (form, own) in forms.iter().flat_map(|form| versions.map(|own| (form, own))) {
+        let attribute = DeviceAttribute { version: Some(own.to_owned()), ..Default::default() };
+        let device = Device { attributes: Some([("v".to_owned(), attribute)].into()), ..Default::default() };
+        for bound in versions {
+            let call = form.replace("{}", &format!("semver('{bound}')"));
+            check(format!("device.attributes['{DRIVER}'].v{call}"), &device);
+        }
+    }
+    for (form, own) in forms.iter().flat_map(|form| quantities.map(|own| (form, own))) {
+        let amount = DeviceCapacity { value: Quantity(own.to_owned()), ..Default::default() };
+        let device = Device { capacity: Some([("m".to_owned(), amount)].into()), ..Default::default() };
+        for bound in quantities {
+            let call = form.replace("{}", &format!("quantity('{bound}')"));
+            check(format!("device.capacity['{DRIVER}'].m{call}"), &device);
+        }
+    }
+}
+
 /// A literal that an attribute may be compared with, or is nearly one.
 fn literal() -> impl Strategy<Value = String> {
     let odd = select(vec!["1.0", "1u", "null", "[1]", "device.driver"]);
-    let usual = select(vec!["1", "-2", "0", "'a'", "'ab'", "'b1'", "''", "'1.2.3'", "true", "false"]);
+    let usual = select(vec!["1", "-2", "0", "7", "'a'", "'ab'", "'b1'", "''", "'1.2.3'", "true", "false"]);
     prop_oneof![20 => usual, 1 => odd].prop_map(str::to_owned)
 }
 
 fn domain() -> impl Strategy<Value = &'static str> {
-    select(vec!["gpu.example", "gpu.example", "zone.example", "zone.example/rack", "nope", "int"])
+    select(vec![
+        "gpu.example",
+        "gpu.example",
+        "gpu.example",
+        "gpu.example",
+        "zone.example",
+        "zone.example/rack",
+        "nope",
+        "int",
+    ])
 }
 
 fn id() -> impl Strategy<Value = &'static str> {
-    select(vec!["a", "b", "c", "d", "rack/a", "nope"])
+    select(vec!["a", "b", "c", "d", "l", "m", "a", "b", "c", "l", "m", "rack/a", "nope"])
 }
 
 /// A domain of attributes, or its name from `cel.bind`.
@@ -167,14 +211,18 @@ fn scalar() -> impl Strategy<Value = String> {
 }
 
 fn ordered() -> impl Strategy<Value = String> {
-    let semver = select(vec!["1.2.3", "1.2.3-rc.1", "1.2.3+b", "1.10.0", "1.2", "99999999999999999999.0.0"]);
-    let quantity = select(vec!["1", "1000m", "1Ki", "1.5Gi", "40Gi", "9E", "8Ei", " 1", "1i"]);
-    let bound = prop_oneof![
-        semver.prop_map(|text| format!("semver('{text}')")),
-        quantity.prop_map(|text| format!("quantity('{text}')")),
+    let versions = vec!["1.2.3", "1.2.3", "1.2.3-rc.1", "1.2.3+b", "1.10.0", "1.2", "99999999999999999999.0.0"];
+    let version = select(versions).prop_map(|text| format!("semver('{text}')"));
+    let amounts = vec!["1", "1000m", "1Ki", "1.5Gi", "40Gi", "9E", "8Ei", " 1", "1i"];
+    let amount = select(amounts).prop_map(|text| format!("quantity('{text}')"));
+    let bound = prop_oneof![version.clone(), amount.clone()];
+    let usual = prop_oneof![
+        (container("attributes"), version).prop_map(|(container, bound)| (format!("{container}.d"), bound)),
+        (container("capacity"), amount).prop_map(|(container, bound)| (format!("{container}.a"), bound)),
     ];
-    (prop_oneof![value("attributes"), value("capacity")], bound, 0..8, comparison(), -1..3).prop_map(
-        |(value, bound, form, operator, number)| match form {
+    let odd = (scalar(), bound);
+    (prop_oneof![9 => usual, 1 => odd], 0..8, comparison(), -1..3).prop_map(
+        |((value, bound), form, operator, number)| match form {
             0 => format!("{value}.isGreaterThan({bound})"),
             1 => format!("{value}.isLessThan({bound})"),
             2 => format!("{value} {operator} {bound}"),
@@ -182,6 +230,23 @@ fn ordered() -> impl Strategy<Value = String> {
             _ => format!("{value}.compareTo({bound}) {operator} {number}"),
         },
     )
+}
+
+/// What is said of an attribute of the usual type.
+fn typed() -> impl Strategy<Value = String> {
+    let text = || select(vec!["'a'", "'ab'", "'b1'", "''"]);
+    let number = || select(vec!["-1", "0", "7"]);
+    let attribute = || container("attributes");
+    prop_oneof![
+        (attribute(), comparison(), text()).prop_map(|(x, op, text)| format!("{x}.a {op} {text}")),
+        (attribute(), comparison(), number()).prop_map(|(x, op, number)| format!("{number} {op} {x}.b")),
+        attribute().prop_map(|x| format!("{x}.c")),
+        (attribute(), number()).prop_map(|(x, number)| format!("{x}.l.includes({number})")),
+        (attribute(), number()).prop_map(|(x, number)| format!("{number} in {x}.l")),
+        (attribute(), text()).prop_map(|(x, text)| format!("{text} in {x}.m")),
+        (attribute(), text(), text()).prop_map(|(x, first, second)| format!("{x}.a in [{first}, {second}]")),
+        (attribute(), text()).prop_map(|(x, text)| format!("{x}.?a.orValue({text}) == {text}")),
+    ]
 }
 
 fn comparison() -> impl Strategy<Value = &'static str> {
@@ -208,7 +273,8 @@ fn test() -> impl Strategy<Value = String> {
         1 => (presence_of_domain(), domain()).prop_map(|(part, domain)| format!("'{domain}' in device.{part}")),
         2 => prop_oneof![container("attributes"), container("capacity")]
             .prop_map(|container| format!("has({container}.a)")),
-        5 => ordered(),
+        9 => ordered(),
+        16 => typed(),
     ]
 }
 
@@ -238,7 +304,7 @@ fn in_scope(expression: &str) -> String {
 fn version() -> impl Strategy<Value = String> {
     let usual = select(vec!["1.2.3", "1.2.3-rc.1", "1.2.3+build.5", "1.2.3-rc.1+build", "0.0.0", "1.10.0", "2.0.0"]);
     let odd = select(vec!["18446744073709551615.0.0", "999999999999999999.1.1", "1.2", "1.2.03", "v1.2.3", ""]);
-    prop_oneof![30 => usual, 1 => odd].prop_map(str::to_owned)
+    prop_oneof![60 => usual, 1 => odd].prop_map(str::to_owned)
 }
 
 fn attribute() -> impl Strategy<Value = DeviceAttribute> {
@@ -270,30 +336,39 @@ fn attribute() -> impl Strategy<Value = DeviceAttribute> {
     prop_oneof![40 => one, 3 => several, 1 => Just(of())]
 }
 
-fn device() -> impl Strategy<Value = Device> {
-    let names = || {
-        select(vec![
-            "a",
-            "b",
-            "c",
-            "d",
-            "gpu.example/a",
-            "gpu.example/b",
-            "zone.example/a",
-            "zone.example/b",
-            "zone.example/rack/a",
-            "int/a",
-            "gpu.example/rack/a",
-        ])
-        .prop_map(str::to_owned)
+/// An attribute of the type that its id usually has.
+fn attribute_of(name: &str) -> BoxedStrategy<DeviceAttribute> {
+    let of = DeviceAttribute::default;
+    let words = select(vec!["", "a", "ab", "b1", "1.2.3"]).prop_map(str::to_owned);
+    let usual = match name.as_bytes().last() {
+        Some(b'a') => words.prop_map(move |word| DeviceAttribute { string: Some(word), ..of() }).boxed(),
+        Some(b'b') => (-2..3_i64).prop_map(move |number| DeviceAttribute { int: Some(number), ..of() }).boxed(),
+        Some(b'c') => any::<bool>().prop_map(move |value| DeviceAttribute { bool: Some(value), ..of() }).boxed(),
+        Some(b'd') => version().prop_map(move |version| DeviceAttribute { version: Some(version), ..of() }).boxed(),
+        Some(b'l') => (prop_oneof![0..4_usize, 46..52_usize])
+            .prop_map(move |length| DeviceAttribute { ints: Some(vec![7; length]), ..of() })
+            .boxed(),
+        _ => prop::collection::vec(words, 0..4)
+            .prop_map(move |list| DeviceAttribute { strings: Some(list), ..of() })
+            .boxed(),
     };
+    prop_oneof![4 => usual, 1 => attribute()].boxed()
+}
+
+fn device() -> impl Strategy<Value = Device> {
+    let driver = vec!["a", "b", "c", "d", "l", "m", "gpu.example/a", "gpu.example/c", "gpu.example/d", "gpu.example/l"];
+    let other =
+        vec!["zone.example/a", "zone.example/b", "zone.example/rack/a", "int/a", "rack/a", "gpu.example/rack/a"];
+    let names = prop_oneof![3 => select(driver), 1 => select(other)];
+    let attributes = names.clone().prop_flat_map(|name| (Just(name.to_owned()), attribute_of(name)));
+    let attributes = prop::collection::vec(attributes, 3..12).prop_map(BTreeMap::from_iter);
     let usual = select(vec!["1", "1000m", "1Ki", "1024", "1.5Gi", "40Gi", "9E", "8Ei", "80Gi", "0", " 1Ki "]);
     let odd = select(vec!["1i", "", "-1", "1e3", "007", "99999999999E", "9999999999999999999999999999E", "9Ei"]);
-    let quantity = prop_oneof![20 => usual, 1 => odd]
+    let quantity = prop_oneof![60 => usual, 1 => odd]
         .prop_map(|text| DeviceCapacity { value: Quantity(text.to_owned()), ..Default::default() });
     (
-        prop::option::weighted(0.9, prop::collection::btree_map(names(), attribute(), 0..8)),
-        prop::option::weighted(0.9, prop::collection::btree_map(names(), quantity, 0..5)),
+        prop::option::weighted(0.95, attributes),
+        prop::option::weighted(0.95, prop::collection::btree_map(names.prop_map(str::to_owned), quantity, 0..6)),
         any::<Option<bool>>(),
     )
         .prop_map(|(attributes, capacity, allow_multiple_allocations)| Device {
