@@ -1,27 +1,48 @@
 //! A walk through the family on machines of real shape. Plain in a pipe, coloured on a terminal.
 //!
 //! For now: the NUMA story of KEP-6072. What each device publishes as `resource.kubernetes.io/numaNode`, as a scalar and
-//! as a list, and which pairs of devices a `matchAttribute` constraint accepts.
+//! as a list, which pairs of devices a `matchAttribute` constraint accepts, and what pods get that want devices of several kinds
+//! on one NUMA node.
 
 use std::process::ExitCode;
 
 use anstream::{eprintln, println};
 use anstyle::{AnsiColor, Style};
-use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::{ContentArrangement, Table};
+use dra_alloc::allocator::Allocator;
+use dra_alloc::budget::Budget;
+use dra_alloc::explain::Detail;
+use dra_alloc::features::{Feature, Features};
+use dra_alloc::inventory::Inventory;
+use dra_alloc::outcome::{Outcome, Verdict};
+use dra_alloc::result::{Share, ShareCounter};
+use dra_alloc::selector::SelectorCache;
+use dra_alloc::state::AllocatedState;
 use dra_attrs::matching::{ListTypes, MatchState, ValueSet, Violation};
 use dra_attrs::numa::{
     Diagnostic, Distances, NumaError, NumaForm, NumaNode, NumaNodeAttribute, NumaPlace, NumaTopology, Socket,
     numa_node_attribute,
 };
 use dra_attrs::pci::PciAddress;
+use dra_attrs::standard::NUMA_NODE;
 use dra_attrs::sysfs::SysfsMap;
 use examples::machine::{Machine, MachineError};
 use examples::sysfs::SysfsDir;
-use k8s_openapi::api::resource::v1::DeviceAttribute;
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::resource::v1::{
+    CELDeviceSelector, Device, DeviceAttribute, DeviceClaim, DeviceClass, DeviceClassSpec, DeviceConstraint,
+    DeviceRequest, DeviceSelector, ExactDeviceRequest, ResourceClaim, ResourceClaimSpec, ResourcePool, ResourceSlice,
+    ResourceSliceSpec,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 const HEADING: Style = AnsiColor::Cyan.on_default().bold();
 const QUIET: Style = Style::new().dimmed();
+/// Devices that a pod wants together.
+const KINDS: [&str; 4] = ["gpu", "nvidia", "nic", "cpu"];
+/// The name of the node that the machine is in its cluster.
+const NODE: &str = "node-1";
 
 /// A machine of the tour, what to look at, and the CPU and memory devices beside its PCI devices.
 struct Stop {
@@ -93,6 +114,7 @@ fn visit(stop: &Stop) -> Result<(), MachineError> {
     }
     println!();
     println!("{}\n", pair_table(&devices));
+    println!("{}\n", pod_table(&devices));
     Ok(())
 }
 
@@ -204,6 +226,112 @@ fn verdict(left: &Result<NumaNodeAttribute, NumaError>, right: &Result<NumaNodeA
         Err(Violation::NothingInCommon) => "-".to_owned(),
         Err(violation) => violation.to_string(),
     }
+}
+
+/// One of the two forms of a device's attribute.
+type Form = fn(&Published) -> &Result<NumaNodeAttribute, NumaError>;
+
+/// Pods in turn, each of which wants an accelerator, a NIC and CPUs on one NUMA node: what they get, and why the first that
+/// gets nothing does not.
+fn pod_table(devices: &[Published]) -> Table {
+    let mut table = table(["published as", "pod", "gets"]);
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(100);
+    let forms: [(&str, Form); 2] = [("scalars", |device| &device.scalar), ("lists", |device| &device.list)];
+    for (form, attribute) in forms {
+        let slices = kinds(devices).map(|kind| slice(&kind, devices, attribute));
+        let inventory = Inventory::new(slices, []);
+        for (pod, gets) in pods(&inventory, &kinds(devices).collect::<Vec<_>>()).into_iter().enumerate() {
+            table.add_row([form.to_owned(), pod.to_string(), gets]);
+        }
+    }
+    table
+}
+
+/// The kinds of devices that a pod wants, each once.
+fn kinds(devices: &[Published]) -> impl Iterator<Item = String> {
+    let kind = |device: &Published| device.name.split(' ').next().unwrap_or_default().to_lowercase();
+    devices.iter().enumerate().filter_map(move |(index, device)| {
+        let is_first = !devices.iter().take(index).any(|other| kind(other) == kind(device));
+        (is_first && KINDS.contains(&kind(device).as_str())).then(|| kind(device))
+    })
+}
+
+/// What a driver of one kind of devices would publish.
+fn slice(kind: &str, devices: &[Published], attribute: Form) -> ResourceSlice {
+    let own = devices.iter().filter(|device| device.name.to_lowercase().starts_with(&format!("{kind} ")));
+    let devices = own.map(|device| Device {
+        name: device.name.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-"),
+        attributes: attribute(device).as_ref().ok().map(|numa| [(NUMA_NODE.to_owned(), numa.value.clone())].into()),
+        ..Device::default()
+    });
+    let spec = ResourceSliceSpec {
+        driver: format!("{kind}.example.com"),
+        node_name: Some(NODE.to_owned()),
+        pool: ResourcePool { name: NODE.to_owned(), generation: 1, resource_slice_count: 1 },
+        devices: Some(devices.collect()),
+        ..ResourceSliceSpec::default()
+    };
+    ResourceSlice { metadata: named(kind), spec }
+}
+
+fn named(name: &str) -> ObjectMeta {
+    ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() }
+}
+
+/// What pods get in turn, up to the first that gets nothing, three at the most.
+fn pods(inventory: &Inventory, kinds: &[String]) -> Vec<String> {
+    let classes: Vec<DeviceClass> = kinds.iter().map(|kind| class(kind)).collect();
+    let (selectors, shares, node) = (SelectorCache::default(), ShareCounter::default(), node());
+    let share_ids = |_: Share<'_>| shares.next_id();
+    let mut state = AllocatedState::default();
+    let mut answers = Vec::new();
+    while answers.len() < 3 {
+        let allocator = Allocator::new(inventory, &classes, &state, &selectors, &share_ids)
+            .with_features(Features::default().with(Feature::ListTypeAttributes))
+            .explaining(Detail::Summary);
+        let verdict = allocator.allocate(&node, &[claim(kinds)], Budget::default());
+        let results = match verdict {
+            Ok(Verdict { outcome: Outcome::Allocated(results), .. }) => results,
+            Ok(verdict) => {
+                answers.push(verdict.explanation.map(|explanation| explanation.to_string()).unwrap_or_default());
+                break;
+            }
+            Err(error) => {
+                answers.push(error.to_string());
+                break;
+            }
+        };
+        let devices =
+            results.iter().flat_map(|result| &result.devices).flat_map(|devices| devices.results.iter().flatten());
+        answers.push(join(&devices.map(|device| device.device.as_str()).collect::<Vec<_>>()));
+        if state.assume(&results).is_err() {
+            break;
+        }
+    }
+    answers
+}
+
+fn node() -> Node {
+    Node { metadata: named(NODE), ..Node::default() }
+}
+
+fn class(kind: &str) -> DeviceClass {
+    let cel = CELDeviceSelector { expression: format!("device.driver == '{kind}.example.com'") };
+    let spec = DeviceClassSpec { selectors: Some(vec![DeviceSelector { cel: Some(cel) }]), ..Default::default() };
+    DeviceClass { metadata: named(kind), spec: Some(spec) }
+}
+
+/// One device of each kind, all on one NUMA node.
+fn claim(kinds: &[String]) -> ResourceClaim {
+    let requests = kinds.iter().map(|kind| DeviceRequest {
+        name: kind.clone(),
+        exactly: Some(ExactDeviceRequest { device_class_name: kind.clone(), ..Default::default() }),
+        ..DeviceRequest::default()
+    });
+    let constraint = DeviceConstraint { match_attribute: Some(NUMA_NODE.to_owned()), ..DeviceConstraint::default() };
+    let devices =
+        DeviceClaim { requests: Some(requests.collect()), constraints: Some(vec![constraint]), ..Default::default() };
+    ResourceClaim { metadata: named("pod"), spec: Some(ResourceClaimSpec { devices: Some(devices) }), status: None }
 }
 
 /// The machine that the tour runs on, whatever it is.
