@@ -7,22 +7,25 @@ mod tree;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use dra_alloc::skip::SkipDeclaration;
 use dra_alloc::skip::wire::{self, Carrier};
 use dra_alloc::state::{AllocatedState, StateError};
-use k8s_openapi::Metadata;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::{Metadata, Resource};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_path_to_error::Segment;
 
 use tree::{Step, Tree, path_text};
+
+const SKIP: &str = "skipNodeOperations";
 
 /// The objects of a cluster, in the order in which they were read.
 ///
@@ -177,10 +180,19 @@ impl Manifests {
         }
     }
 
+    /// Reads all that a source has.
+    pub fn read_from(&mut self, file: &str, mut source: impl Read) {
+        let mut text = String::new();
+        match source.read_to_string(&mut text) {
+            Ok(_) => self.read(file, &text),
+            Err(error) => self.problems.push(Problem::new(file, None, "", &[], error.to_string())),
+        }
+    }
+
     fn read_file(&mut self, path: &Path) {
         let file = path.display().to_string();
-        match fs::read_to_string(path) {
-            Ok(text) => self.read(&file, &text),
+        match File::open(path) {
+            Ok(source) => self.read_from(&file, source),
             Err(error) => self.problems.push(Problem::new(&file, None, "", &[], error.to_string())),
         }
     }
@@ -264,7 +276,9 @@ impl Manifests {
 
     fn note_unknown_fields<T: Kind>(&mut self, file: &str, tree: &Tree, given: &Value, object: &T) {
         let read = serde_json::to_value(object).unwrap_or_default();
-        for path in tree::only_in(given, &read) {
+        // The status of a node grows with every release, and little of it matters to an allocation.
+        let matters = |path: &Vec<Step>| T::KIND != Node::KIND || path.first() != Some(&"status".into());
+        for path in tree::only_in(given, &read).into_iter().filter(matters) {
             let reason = "unknown field, ignored".to_owned();
             self.notes.push(Problem::new(file, tree.line_at(&path), &tree.described(T::KIND), &path, reason));
         }
@@ -347,10 +361,28 @@ fn traced<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Re
 
 /// Reads an object with either form of `skipNodeOperations`.
 fn carrier<T: Carrier>(json: Value) -> Result<T, Fault> {
-    match wire::read::<Traced<T>>(json) {
-        Ok(Traced(read)) => read,
-        Err(error) => Err(Fault { path: Vec::new(), reason: error.to_string() }),
+    let broken = broken_declaration(&json, T::PATH);
+    match (wire::read::<Traced<T>>(json), broken) {
+        (Ok(Traced(read)), _) => read,
+        (Err(_), Some(path)) => Err(Fault { path, reason: "neither a bool nor a list of operation names".to_owned() }),
+        (Err(error), None) => Err(Fault { path: Vec::new(), reason: error.to_string() }),
     }
+}
+
+/// The path of a `skipNodeOperations` that is none, which [`wire::read`] does not tell.
+fn broken_declaration(json: &Value, carriers: &[&str]) -> Option<Vec<Step>> {
+    let (step, path) = match carriers {
+        [] => {
+            let declaration = json.get(SKIP)?.clone();
+            return serde_json::from_value::<SkipDeclaration>(declaration).err().map(|_| vec![SKIP.into()]);
+        }
+        ["*", rest @ ..] => {
+            let mut elements = json.as_array()?.iter().enumerate();
+            elements.find_map(|(index, json)| Some((Step::Index(index), broken_declaration(json, rest)?)))?
+        }
+        [key, rest @ ..] => ((*key).into(), broken_declaration(json.get(*key)?, rest)?),
+    };
+    Some([vec![step], path].concat())
 }
 
 /// An object, or the place where reading it failed: [`wire::read`] alone does not tell.

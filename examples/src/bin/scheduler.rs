@@ -4,7 +4,7 @@
 //! to stderr. What can't be read goes to stderr too.
 
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -29,8 +29,6 @@ enum SchedulerError {
     Yaml(#[from] serde_saphyr::SerializeError),
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    #[error("stdin: {0}")]
-    Read(io::Error),
     #[error("stdout: {0}")]
     Write(io::Error),
 }
@@ -53,14 +51,14 @@ fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
     settings.features = features(args.profile, &args.feature_gates)?;
     settings.profile = args.profile;
     settings.detail = args.explain.into();
-    let manifests = read(args)?;
+    let manifests = read(args);
     report(&manifests, settings.features);
     let answers = schedule(&manifests, &settings)?;
     print(&answers, &manifests.slices, args)?;
     Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn read(args: &Args) -> Result<Manifests, SchedulerError> {
+fn read(args: &Args) -> Manifests {
     let mut manifests = Manifests::default();
     if args.files.is_empty() {
         let (name, text) = args.cluster.manifest();
@@ -68,20 +66,18 @@ fn read(args: &Args) -> Result<Manifests, SchedulerError> {
     }
     for file in &args.files {
         if file == "-" {
-            let mut text = String::new();
-            io::stdin().read_to_string(&mut text).map_err(SchedulerError::Read)?;
-            manifests.read("stdin", &text);
+            manifests.read_from("stdin", io::stdin().lock());
         } else {
             manifests.read_path(Path::new(file));
         }
     }
-    Ok(manifests)
+    manifests
 }
 
 /// Says what was not read, or not as it may have been meant.
 fn report(manifests: &Manifests, features: Features) {
-    manifests.problems.iter().for_each(|problem| say(problem));
-    manifests.notes.iter().for_each(|note| say(note));
+    manifests.problems.iter().for_each(say);
+    manifests.notes.iter().for_each(say);
     for (kind, count) in &manifests.ignored {
         say(&format_args!("scheduler: ignored: {kind} ({count})"));
     }
@@ -103,7 +99,7 @@ fn has_lists(slice: &ResourceSlice) -> bool {
 }
 
 fn print(answers: &[Answer], slices: &[ResourceSlice], args: &Args) -> Result<(), SchedulerError> {
-    let refusals = refusals(answers);
+    let refusals = refusals(answers, args.explain.into());
     if args.output == Output::Table {
         return put(&format!("{}\n{refusals}", table(answers, slices)));
     }

@@ -224,6 +224,8 @@ fn reason(error: &serde_saphyr::Error) -> String {
     let text = error.to_string();
     let place = error.location().map(|location| format!(" at line {}, column {}", location.line(), location.column()));
     let text = place.map_or_else(|| text.clone(), |place| text.replacen(&place, "", 1));
+    // What a programmer might do about it is of no use here.
+    let text = text.split(", set DuplicateKeyPolicy").next().unwrap_or(&text);
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -59,19 +59,14 @@ pub enum Fate {
         node: String,
     },
     /// Each node said "no".
-    Nowhere(Vec<No>),
+    Nowhere {
+        /// The nodes that were tried.
+        nodes: Vec<String>,
+        /// The answer of each.
+        verdicts: Vec<Verdict>,
+    },
     /// It can't be allocated, whatever the node.
     Failed(Box<AllocateError>),
-}
-
-/// The "no" of a node.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct No {
-    /// The node's name.
-    pub node: String,
-    /// Its answer.
-    pub verdict: Verdict,
 }
 
 /// Why nothing can be scheduled.
@@ -148,7 +143,10 @@ impl<'a> Simulation<'a> {
         let mut claim = claim.clone();
         let fate = match self.place(&claim) {
             Err(error) => Fate::Failed(Box::new(error)),
-            Ok(Placement::Nowhere(nos)) => Fate::Nowhere(nos),
+            Ok(Placement::Nowhere(verdicts)) => {
+                let nodes = self.nodes.iter().map(|node| name_of(&node.metadata));
+                Fate::Nowhere { nodes: nodes.collect(), verdicts }
+            }
             Ok(Placement::On(node, results)) => {
                 self.state.assume(&results)?;
                 claim.status.get_or_insert_default().allocation = results.into_iter().next();
@@ -166,16 +164,15 @@ impl<'a> Simulation<'a> {
                 .with_features(self.settings.features)
                 .with_profile(self.settings.profile)
                 .explaining(self.settings.detail);
-        let mut nos = Vec::new();
+        let mut verdicts = Vec::new();
         for node in &self.nodes {
-            let name = name_of(&node.metadata);
             let verdict = allocator.allocate(node, std::slice::from_ref(claim), Budget::default())?;
             match verdict.outcome {
-                Outcome::Allocated(results) => return Ok(Placement::On(name, results)),
-                _ => nos.push(No { node: name, verdict }),
+                Outcome::Allocated(results) => return Ok(Placement::On(name_of(&node.metadata), results)),
+                _ => verdicts.push(verdict),
             }
         }
-        Ok(Placement::Nowhere(nos))
+        Ok(Placement::Nowhere(verdicts))
     }
 
     /// An id that no share has: two shares of one id would count as one.
@@ -191,7 +188,7 @@ impl<'a> Simulation<'a> {
 
 enum Placement {
     On(String, Vec<AllocationResult>),
-    Nowhere(Vec<No>),
+    Nowhere(Vec<Verdict>),
 }
 
 fn chosen_nodes<'a>(nodes: &'a [Node], names: &[String]) -> Result<Vec<&'a Node>, ScheduleError> {

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use dra_alloc::device_id::DeviceId;
-use dra_alloc::explain::Explanation;
+use dra_alloc::explain::{Detail, Explanation};
 use dra_alloc::outcome::{Outcome, Verdict};
 use dra_alloc::skip::wire::{WriteError, write};
 use dra_alloc::skip::{SkipDeclaration, WireForm};
@@ -16,7 +16,7 @@ use k8s_openapi::api::resource::v1::{
 };
 use serde_json::{Value, json};
 
-use super::{Answer, Fate, No, allocation};
+use super::{Answer, Fate, allocation};
 use crate::manifest::name_of;
 
 /// Nothing to say in a cell.
@@ -58,16 +58,17 @@ pub fn table(answers: &[Answer], slices: &[ResourceSlice]) -> String {
     table.to_string()
 }
 
-/// Why claims are not allocated: for each claim a line, and a line or more for each node.
+/// Why claims are not allocated: for each claim a line, then one for each node, and below it with full detail
+/// the tree of its reasons.
 #[must_use]
-pub fn refusals(answers: &[Answer]) -> String {
+pub fn refusals(answers: &[Answer], detail: Detail) -> String {
     let mut text = String::new();
     for answer in answers {
         let claim = name_of(&answer.claim.metadata);
         let lines = match &answer.fate {
-            Fate::Nowhere(nos) => {
-                let nodes = nos.iter().flat_map(node_lines);
-                [format!("{claim}: {}", cluster_summary(nos))].into_iter().chain(nodes).collect()
+            Fate::Nowhere { nodes, verdicts } => {
+                let nodes = nodes.iter().zip(verdicts).flat_map(|(node, verdict)| node_lines(node, verdict, detail));
+                [format!("{claim}: {}", cluster_summary(verdicts))].into_iter().chain(nodes).collect()
             }
             Fate::Failed(error) => vec![format!("{claim}: {error}")],
             Fate::Before | Fate::Allocated { .. } => continue,
@@ -107,15 +108,17 @@ pub fn list(claims: &[Value]) -> Value {
     json!({"apiVersion": "v1", "kind": "List", "items": claims})
 }
 
-fn cluster_summary(nos: &[No]) -> String {
-    format!("0/{} nodes can serve the claim", nos.len())
+fn cluster_summary(verdicts: &[Verdict]) -> String {
+    format!("0/{} nodes can serve the claim", verdicts.len())
 }
 
 /// What a node says: its reason, and all reasons below it where they were asked for.
-fn node_lines(no: &No) -> Vec<String> {
-    let tree = no.verdict.explanation.as_ref().map(Explanation::tree).unwrap_or_default();
-    let mut lines = vec![format!("  {}: {}", no.node, reason(&no.verdict))];
-    lines.extend(tree.lines().map(|line| format!("    {line}")));
+fn node_lines(node: &str, verdict: &Verdict, detail: Detail) -> Vec<String> {
+    let mut lines = vec![format!("  {node}: {}", reason(verdict))];
+    if detail == Detail::Full {
+        let tree = verdict.explanation.as_ref().map(Explanation::tree).unwrap_or_default();
+        lines.extend(tree.lines().map(|line| format!("    {line}")));
+    }
     lines
 }
 
@@ -133,7 +136,9 @@ fn rows(answer: &Answer, devices: &BTreeMap<DeviceId, &Device>) -> Vec<[String; 
     let (node, remark) = match &answer.fate {
         Fate::Allocated { node } => (node.clone(), ""),
         Fate::Before => (only_node(&answer.claim).unwrap_or(NOTHING).to_owned(), "allocated before"),
-        Fate::Nowhere(nos) => return vec![row(&claim, NOTHING, [NOTHING, NOTHING, &cluster_summary(nos)])],
+        Fate::Nowhere { verdicts, .. } => {
+            return vec![row(&claim, NOTHING, [NOTHING, NOTHING, &cluster_summary(verdicts)])];
+        }
         Fate::Failed(_) => return vec![row(&claim, NOTHING, [NOTHING, NOTHING, "error"])],
     };
     let results = results(&answer.claim);
