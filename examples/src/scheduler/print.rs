@@ -112,14 +112,17 @@ fn cluster_summary(verdicts: &[Verdict]) -> String {
     format!("0/{} nodes can serve the claim", verdicts.len())
 }
 
-/// What a node says: its reason, and all reasons below it where they were asked for.
+/// What a node says: its reason, or all of them below its name where they were asked for.
 fn node_lines(node: &str, verdict: &Verdict, detail: Detail) -> Vec<String> {
-    let mut lines = vec![format!("  {node}: {}", reason(verdict))];
-    if detail == Detail::Full {
-        let tree = verdict.explanation.as_ref().map(Explanation::tree).unwrap_or_default();
-        lines.extend(tree.lines().map(|line| format!("    {line}")));
-    }
-    lines
+    let explanation = verdict.explanation.as_ref().filter(|_| detail == Detail::Full);
+    let tree = explanation.map(Explanation::tree).unwrap_or_default();
+    let head = if verdict.outcome == Outcome::Unsatisfied && !tree.is_empty() {
+        format!("  {node}:")
+    } else {
+        format!("  {node}: {}", reason(verdict))
+    };
+    let tree = tree.lines().map(|line| format!("    {line}"));
+    [head].into_iter().chain(tree).collect()
 }
 
 fn reason(verdict: &Verdict) -> String {
@@ -136,9 +139,7 @@ fn rows(answer: &Answer, devices: &BTreeMap<DeviceId, &Device>) -> Vec<[String; 
     let (node, remark) = match &answer.fate {
         Fate::Allocated { node } => (node.clone(), ""),
         Fate::Before => (only_node(&answer.claim).unwrap_or(NOTHING).to_owned(), "allocated before"),
-        Fate::Nowhere { verdicts, .. } => {
-            return vec![row(&claim, NOTHING, [NOTHING, NOTHING, &cluster_summary(verdicts)])];
-        }
+        Fate::Nowhere { .. } => return vec![row(&claim, NOTHING, [NOTHING, NOTHING, "not allocated"])],
         Fate::Failed(_) => return vec![row(&claim, NOTHING, [NOTHING, NOTHING, "error"])],
     };
     let results = results(&answer.claim);
