@@ -1,6 +1,8 @@
 //! Shared parts of the example programs.
 pub mod machine;
+pub mod manifest;
 pub mod replay;
+pub mod scheduler;
 pub mod sysfs;
 
 /// The README's examples, so that they are tested.

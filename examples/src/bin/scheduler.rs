@@ -1,0 +1,134 @@
+//! Allocates the pending claims of a cluster, given as manifests, and explains what can't be allocated.
+//!
+//! Allocations go to stdout, and so do the reasons of claims that have none; with `-o json` or `-o yaml` the reasons go
+//! to stderr. What can't be read goes to stderr too.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser;
+use dra_alloc::features::{Feature, Features};
+use dra_alloc::skip::WireForm;
+use examples::manifest::Manifests;
+use examples::scheduler::args::{Args, GateError, Output, features};
+use examples::scheduler::print::{UnwritableClaim, claims, list, refusals, table};
+use examples::scheduler::{Answer, ScheduleError, Settings, schedule};
+use k8s_openapi::api::resource::v1::ResourceSlice;
+
+#[derive(Debug, thiserror::Error)]
+enum SchedulerError {
+    #[error(transparent)]
+    Gates(#[from] GateError),
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+    #[error(transparent)]
+    Claim(#[from] UnwritableClaim),
+    #[error(transparent)]
+    Yaml(#[from] serde_saphyr::SerializeError),
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    #[error("stdout: {0}")]
+    Write(io::Error),
+}
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(code) => code,
+        // The reader of the answers has gone; there is nobody to tell.
+        Err(SchedulerError::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format_args!("scheduler: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
+    let mut settings = Settings::default();
+    settings.nodes.clone_from(&args.nodes);
+    settings.features = features(args.profile, &args.feature_gates)?;
+    settings.profile = args.profile;
+    settings.detail = args.explain.into();
+    let manifests = read(args);
+    report(&manifests, settings.features);
+    let answers = schedule(&manifests, &settings)?;
+    print(&answers, &manifests.slices, args)?;
+    Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn read(args: &Args) -> Manifests {
+    let mut manifests = Manifests::default();
+    if args.files.is_empty() {
+        let (name, text) = args.cluster.manifest();
+        manifests.read(name, text);
+    }
+    for file in &args.files {
+        if file == "-" {
+            manifests.read_from("stdin", io::stdin().lock());
+        } else {
+            manifests.read_path(Path::new(file));
+        }
+    }
+    manifests
+}
+
+/// Says what was not read, or not as it may have been meant.
+fn report(manifests: &Manifests, features: Features) {
+    manifests.problems.iter().for_each(say);
+    manifests.notes.iter().for_each(say);
+    for (kind, count) in &manifests.ignored {
+        say(&format_args!("scheduler: ignored: {kind} ({count})"));
+    }
+    if manifests.nodes.is_empty() {
+        say(&"scheduler: no Node among the manifests: nothing can be allocated");
+    }
+    if !features.has(Feature::ListTypeAttributes) && manifests.slices.iter().any(has_lists) {
+        say(&"scheduler: there are lists of attribute values; constraints match them with \
+             --feature-gates DRAListTypeAttributes=true only");
+    }
+}
+
+fn has_lists(slice: &ResourceSlice) -> bool {
+    let attributes = slice.spec.devices.iter().flatten().flat_map(|device| device.attributes.iter().flatten());
+    let mut values = attributes.map(|(_, value)| value);
+    values.any(|value| {
+        value.ints.is_some() || value.strings.is_some() || value.bools.is_some() || value.versions.is_some()
+    })
+}
+
+fn print(answers: &[Answer], slices: &[ResourceSlice], args: &Args) -> Result<(), SchedulerError> {
+    let refusals = refusals(answers, args.explain.into());
+    if args.output == Output::Table {
+        return put(&format!("{}\n{refusals}", table(answers, slices)));
+    }
+    let written = claims(answers, WireForm::of(args.profile))?;
+    written.notes.iter().map(String::as_str).chain(refusals.lines()).for_each(|line| say(&line));
+    if args.output == Output::Json {
+        return put(&format!("{}\n", serde_json::to_string_pretty(&list(&written.claims))?));
+    }
+    put(&yaml(&written.claims)?)
+}
+
+fn put(text: &str) -> Result<(), SchedulerError> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(SchedulerError::Write)
+}
+
+fn yaml(claims: &[serde_json::Value]) -> Result<String, serde_saphyr::SerializeError> {
+    let mut text = String::new();
+    for claim in claims {
+        text.push_str("---\n");
+        text.push_str(&serde_saphyr::to_string(claim)?);
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+    }
+    Ok(text)
+}
+
+/// Writes a line to stderr. A failure is passed over: there is no other place to report it.
+fn say(line: &impl fmt::Display) {
+    let _ = writeln!(anstream::stderr(), "{line}");
+}

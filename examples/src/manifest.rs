@@ -1,0 +1,412 @@
+//! Manifests: Kubernetes objects as people write them and `kubectl get` prints them.
+//!
+//! YAML and JSON, several documents in a file, and lists of objects. What can't be read becomes a [`Problem`] with file,
+//! line and field; everything else is read all the same.
+
+mod tree;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use dra_alloc::skip::SkipDeclaration;
+use dra_alloc::skip::wire::{self, Carrier};
+use dra_alloc::state::{AllocatedState, StateError};
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::{Metadata, Resource};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+use serde_path_to_error::Segment;
+
+use tree::{Step, Tree, path_text};
+
+const SKIP: &str = "skipNodeOperations";
+
+/// The objects of a cluster, in the order in which they were read.
+///
+/// An object that is read a second time replaces the first, as it would in a cluster.
+///
+/// ```
+/// use examples::manifest::Manifests;
+/// let mut manifests = Manifests::default();
+/// manifests.read("two.yaml", "kind: Node\nmetadata: {name: node-1}\n---\nkind: Node\nmetadata: {name: [1]}\n");
+/// assert_eq!(manifests.nodes.len(), 1);
+/// let problem = manifests.problems[0].to_string();
+/// assert_eq!(problem, "two.yaml:5: Node: metadata.name: invalid type: sequence, expected a string");
+/// ```
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Manifests {
+    /// The nodes.
+    pub nodes: Vec<Node>,
+    /// The slices.
+    pub slices: Vec<ResourceSlice>,
+    /// The classes.
+    pub classes: Vec<DeviceClass>,
+    /// The claims, allocated or not.
+    pub claims: Vec<ResourceClaim>,
+    /// The taint rules.
+    pub taint_rules: Vec<DeviceTaintRule>,
+    /// How many objects of other kinds there were.
+    pub ignored: BTreeMap<String, usize>,
+    /// What could not be read.
+    pub problems: Vec<Problem>,
+    /// What was read, but perhaps not as it was meant.
+    pub notes: Vec<Problem>,
+    /// Where the objects are in their lists, by kind and name.
+    known: BTreeMap<(&'static str, String), Known>,
+}
+
+/// A place in a manifest, and what is wrong there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Problem {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: Option<u64>,
+    /// Kind and name of the object as far as known.
+    pub object: String,
+    /// Path of the field; empty for the object as a whole.
+    pub field: String,
+    /// What is wrong.
+    pub reason: String,
+}
+
+#[derive(Debug)]
+struct Known {
+    index: usize,
+    place: String,
+}
+
+/// Why an object can't be read: a place in it, and a reason.
+#[derive(Serialize)]
+struct Fault {
+    path: Vec<Step>,
+    reason: String,
+}
+
+/// A kind of object that is read.
+trait Kind: Metadata<Ty = ObjectMeta> + DeserializeOwned + Serialize {
+    /// The versions in which it has the shape of the type.
+    const VERSIONS: &'static [&'static str] = &["v1", "v1beta2"];
+
+    fn list(manifests: &mut Manifests) -> &mut Vec<Self>;
+
+    fn from_json(json: Value) -> Result<Self, Fault> {
+        traced(json)
+    }
+
+    /// Finds what a reader accepts and an allocator must not see.
+    fn check(&self) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+impl Kind for Node {
+    const VERSIONS: &'static [&'static str] = &["v1"];
+
+    fn list(manifests: &mut Manifests) -> &mut Vec<Self> {
+        &mut manifests.nodes
+    }
+}
+
+impl Kind for DeviceClass {
+    fn list(manifests: &mut Manifests) -> &mut Vec<Self> {
+        &mut manifests.classes
+    }
+}
+
+impl Kind for DeviceTaintRule {
+    const VERSIONS: &'static [&'static str] = &["v1", "v1beta2", "v1alpha3"];
+
+    fn list(manifests: &mut Manifests) -> &mut Vec<Self> {
+        &mut manifests.taint_rules
+    }
+}
+
+impl Kind for ResourceSlice {
+    fn list(manifests: &mut Manifests) -> &mut Vec<Self> {
+        &mut manifests.slices
+    }
+
+    fn from_json(json: Value) -> Result<Self, Fault> {
+        carrier(json)
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        required(&["spec", "driver"], &self.spec.driver)?;
+        required(&["spec", "pool", "name"], &self.spec.pool.name)
+    }
+}
+
+impl Kind for ResourceClaim {
+    fn list(manifests: &mut Manifests) -> &mut Vec<Self> {
+        &mut manifests.claims
+    }
+
+    fn from_json(json: Value) -> Result<Self, Fault> {
+        carrier(json)
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        AllocatedState::from_claims([self]).map(|_| ()).map_err(|error| allocation_fault(&error))
+    }
+}
+
+impl Manifests {
+    /// Reads the documents of a text. `file` is what problems call it.
+    pub fn read(&mut self, file: &str, text: &str) {
+        for (line, document) in tree::documents(text) {
+            match Tree::parse(document, line) {
+                Ok(tree) => self.visit(file, &tree, None),
+                Err((line, reason)) => self.problems.push(Problem::new(file, line, "", &[], reason)),
+            }
+        }
+    }
+
+    /// Reads a file, or the `.yaml`, `.yml` and `.json` files in a directory and those below it, sorted by path.
+    pub fn read_path(&mut self, path: &Path) {
+        let file = path.display().to_string();
+        let files = if path.is_dir() { manifest_files(path) } else { Ok(vec![path.to_owned()]) };
+        match files {
+            Ok(files) => files.iter().for_each(|path| self.read_file(path)),
+            Err(error) => self.problems.push(Problem::new(&file, None, "", &[], error.to_string())),
+        }
+    }
+
+    /// Reads all that a source has.
+    pub fn read_from(&mut self, file: &str, mut source: impl Read) {
+        let mut text = String::new();
+        match source.read_to_string(&mut text) {
+            Ok(_) => self.read(file, &text),
+            Err(error) => self.problems.push(Problem::new(file, None, "", &[], error.to_string())),
+        }
+    }
+
+    fn read_file(&mut self, path: &Path) {
+        let file = path.display().to_string();
+        match File::open(path) {
+            Ok(source) => self.read_from(&file, source),
+            Err(error) => self.problems.push(Problem::new(&file, None, "", &[], error.to_string())),
+        }
+    }
+
+    /// Reads an object or a list of objects. Items of a typed list need not repeat the kind.
+    fn visit(&mut self, file: &str, tree: &Tree, implied: Option<&str>) {
+        if tree.is_null() {
+            return;
+        }
+        let Some(kind) = tree.text(&["kind"]).or(implied) else {
+            let fault = Fault { path: vec!["kind".into()], reason: "must be set".to_owned() };
+            return self.refuse(file, tree, "", fault);
+        };
+        match (kind.strip_suffix("List"), tree.get("items")) {
+            (Some(of), Some(items)) => {
+                let implied = Some(of).filter(|of| !of.is_empty());
+                items.elements().for_each(|item| self.visit(file, item, implied));
+            }
+            _ => self.visit_object(file, tree, kind),
+        }
+    }
+
+    fn visit_object(&mut self, file: &str, tree: &Tree, kind: &str) {
+        match kind {
+            "Node" => self.enter::<Node>(file, tree),
+            "ResourceSlice" => self.enter::<ResourceSlice>(file, tree),
+            "DeviceClass" => self.enter::<DeviceClass>(file, tree),
+            "ResourceClaim" => self.enter::<ResourceClaim>(file, tree),
+            "DeviceTaintRule" => self.enter::<DeviceTaintRule>(file, tree),
+            _ => self.ignore(kind),
+        }
+    }
+
+    fn ignore(&mut self, kind: &str) {
+        let count = self.ignored.entry(kind.to_owned()).or_default();
+        *count = count.saturating_add(1);
+    }
+
+    fn enter<T: Kind>(&mut self, file: &str, tree: &Tree) {
+        let api = tree.text(&["apiVersion"]).map(|api| api.rsplit_once('/').unwrap_or(("", api)));
+        match api {
+            Some((group, _)) if group != T::GROUP => return self.ignore(&format!("{} of group {group}", T::KIND)),
+            Some((_, version)) if !T::VERSIONS.contains(&version) => {
+                let reason = format!("version {version} can't be read, only {}", T::VERSIONS.join(" and "));
+                return self.refuse(file, tree, T::KIND, Fault { path: vec!["apiVersion".into()], reason });
+            }
+            _ => {}
+        }
+        let json = tree.object_json();
+        match read_object::<T>(json.clone()) {
+            Ok(object) => {
+                self.note_unknown_fields(file, tree, &json, &object);
+                self.keep(file, tree, object);
+            }
+            Err(fault) => self.refuse(file, tree, T::KIND, fault),
+        }
+    }
+
+    fn keep<T: Kind>(&mut self, file: &str, tree: &Tree, object: T) {
+        let name = name_of(object.metadata());
+        let place = Problem::new(file, tree.line(), "", &[], String::new()).place();
+        let index = T::list(self).len();
+        if let Some(known) = self.known.get_mut(&(T::KIND, name.clone())) {
+            let reason = format!("replaces the one of {}", known.place);
+            self.notes.push(Problem::new(file, tree.line(), &format!("{} {name}", T::KIND), &[], reason));
+            known.place = place;
+            let index = known.index;
+            if let Some(old) = T::list(self).get_mut(index) {
+                *old = object;
+            }
+        } else {
+            self.known.insert((T::KIND, name), Known { index, place });
+            T::list(self).push(object);
+        }
+    }
+
+    fn refuse(&mut self, file: &str, tree: &Tree, kind: &str, fault: Fault) {
+        let (line, object) = (tree.line_at(&fault.path), tree.described(kind));
+        self.problems.push(Problem::new(file, line, &object, &fault.path, fault.reason));
+    }
+
+    fn note_unknown_fields<T: Kind>(&mut self, file: &str, tree: &Tree, given: &Value, object: &T) {
+        let read = serde_json::to_value(object).unwrap_or_default();
+        // The status of a node grows with every release, and little of it matters to an allocation.
+        let matters = |path: &Vec<Step>| T::KIND != Node::KIND || path.first() != Some(&"status".into());
+        for path in tree::only_in(given, &read).into_iter().filter(matters) {
+            let reason = "unknown field, ignored".to_owned();
+            self.notes.push(Problem::new(file, tree.line_at(&path), &tree.described(T::KIND), &path, reason));
+        }
+    }
+}
+
+impl Problem {
+    fn new(file: &str, line: Option<u64>, object: &str, path: &[Step], reason: String) -> Self {
+        Self { file: file.to_owned(), line, object: object.to_owned(), field: path_text(path), reason }
+    }
+
+    /// File and line.
+    fn place(&self) -> String {
+        self.line.map_or_else(|| self.file.clone(), |line| format!("{}:{line}", self.file))
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [&self.place(), &self.object, &self.field, &self.reason];
+        let parts: Vec<&str> = parts.into_iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+        f.write_str(&parts.join(": "))
+    }
+}
+
+/// `namespace/name`, or the name alone where there is no namespace.
+#[must_use]
+pub fn name_of(metadata: &ObjectMeta) -> String {
+    let name = metadata.name.as_deref().unwrap_or_default();
+    match metadata.namespace.as_deref() {
+        Some(namespace) if !namespace.is_empty() => format!("{namespace}/{name}"),
+        _ => name.to_owned(),
+    }
+}
+
+/// The manifests in a directory and below it, sorted by path.
+fn manifest_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                folders.push(entry.path());
+            } else if is_manifest(&entry.path()) {
+                files.push(entry.path());
+            }
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
+fn is_manifest(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml" || ending == "json")
+}
+
+fn read_object<T: Kind>(json: Value) -> Result<T, Fault> {
+    let object = T::from_json(json)?;
+    required(&["metadata", "name"], object.metadata().name.as_deref().unwrap_or_default())?;
+    object.check()?;
+    Ok(object)
+}
+
+fn required(path: &[&str], value: &str) -> Result<(), Fault> {
+    let fault = || Fault { path: path.iter().map(|key| (*key).into()).collect(), reason: "must be set".to_owned() };
+    if value.is_empty() { Err(fault()) } else { Ok(()) }
+}
+
+fn traced<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, Fault> {
+    serde_path_to_error::deserialize(deserializer).map_err(|error| {
+        let path = error.path().iter().filter_map(|segment| match segment {
+            Segment::Seq { index } => Some(Step::Index(*index)),
+            Segment::Map { key } => Some(Step::Key(key.clone())),
+            _ => None,
+        });
+        Fault { path: path.collect(), reason: error.inner().to_string() }
+    })
+}
+
+/// Reads an object with either form of `skipNodeOperations`.
+fn carrier<T: Carrier>(json: Value) -> Result<T, Fault> {
+    let broken = broken_declaration(&json, T::PATH);
+    match (wire::read::<Traced<T>>(json), broken) {
+        (Ok(Traced(read)), _) => read,
+        (Err(_), Some(path)) => Err(Fault { path, reason: "neither a bool nor a list of operation names".to_owned() }),
+        (Err(error), None) => Err(Fault { path: Vec::new(), reason: error.to_string() }),
+    }
+}
+
+/// The path of a `skipNodeOperations` that is none, which [`wire::read`] does not tell.
+fn broken_declaration(json: &Value, carriers: &[&str]) -> Option<Vec<Step>> {
+    let (step, path) = match carriers {
+        [] => {
+            let declaration = json.get(SKIP)?.clone();
+            return serde_json::from_value::<SkipDeclaration>(declaration).err().map(|_| vec![SKIP.into()]);
+        }
+        ["*", rest @ ..] => {
+            let mut elements = json.as_array()?.iter().enumerate();
+            elements.find_map(|(index, json)| Some((Step::Index(index), broken_declaration(json, rest)?)))?
+        }
+        [key, rest @ ..] => ((*key).into(), broken_declaration(json.get(*key)?, rest)?),
+    };
+    Some([vec![step], path].concat())
+}
+
+/// An object, or the place where reading it failed: [`wire::read`] alone does not tell.
+#[derive(Serialize)]
+struct Traced<T>(Result<T, Fault>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Traced<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(traced(deserializer)))
+    }
+}
+
+impl<T: Carrier> Carrier for Traced<T> {
+    const PATH: &'static [&'static str] = T::PATH;
+}
+
+fn allocation_fault(error: &StateError) -> Fault {
+    let mut path: Vec<Step> = vec!["status".into(), "allocation".into()];
+    match error {
+        StateError::ConsumedCapacity { index, capacity, error } => {
+            path.extend(["devices".into(), "results".into(), Step::Index(*index)]);
+            path.extend(["consumedCapacity".into(), capacity.as_str().into()]);
+            Fault { path, reason: error.to_string() }
+        }
+        _ => Fault { path, reason: error.to_string() },
+    }
+}

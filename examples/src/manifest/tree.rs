@@ -1,0 +1,305 @@
+//! Documents as trees whose parts know their lines.
+
+use std::fmt;
+
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Number, Value};
+use serde_saphyr::Spanned;
+
+/// One step of a path into an object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) enum Step {
+    Key(String),
+    Index(usize),
+}
+
+impl From<&str> for Step {
+    fn from(key: &str) -> Self {
+        Self::Key(key.to_owned())
+    }
+}
+
+/// A path as the API server writes it: `spec.devices[0].attributes[example.com/model]`.
+pub(super) fn path_text(path: &[Step]) -> String {
+    let mut text = String::new();
+    for step in path {
+        let part = match step {
+            Step::Index(index) => format!("[{index}]"),
+            Step::Key(key) if key.contains(['.', '/']) => format!("[{key}]"),
+            Step::Key(key) if text.is_empty() => key.clone(),
+            Step::Key(key) => format!(".{key}"),
+        };
+        text.push_str(&part);
+    }
+    text
+}
+
+/// The documents of a text that are not empty, each with the line on which it starts, from 0.
+///
+/// A line that starts with `---` or `...` is a boundary wherever it stands, so that a document that can't be parsed
+/// leaves the others alone.
+pub(super) fn documents(text: &str) -> Vec<(u64, &str)> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let (mut documents, mut start, mut start_line, mut offset) = (Vec::new(), 0, 0, 0);
+    for (number, line) in (0..).zip(text.split_inclusive('\n')) {
+        if is_boundary(line) {
+            documents.push((start_line, text.get(start..offset).unwrap_or_default()));
+            (start, start_line) = (offset.saturating_add(3), number);
+        }
+        offset = offset.saturating_add(line.len());
+    }
+    documents.push((start_line, text.get(start..).unwrap_or_default()));
+    documents.retain(|(_, document)| !is_empty(document));
+    documents
+}
+
+fn is_boundary(line: &str) -> bool {
+    let rest = line.strip_prefix("---").or_else(|| line.strip_prefix("..."));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
+}
+
+/// Whether there is nothing but comments and directives.
+fn is_empty(document: &str) -> bool {
+    document.lines().all(|line| line.starts_with('%') || matches!(line.trim_start().chars().next(), None | Some('#')))
+}
+
+/// The fields that one value has and another has not, unless they are empty. Elements of lists are compared in pairs.
+pub(super) fn only_in(given: &Value, other: &Value) -> Vec<Vec<Step>> {
+    let mut found = Vec::new();
+    collect_only_in(given, other, &mut Vec::new(), &mut found);
+    found
+}
+
+fn collect_only_in(given: &Value, other: &Value, path: &mut Vec<Step>, found: &mut Vec<Vec<Step>>) {
+    match (given, other) {
+        (Value::Object(given), Value::Object(other)) => {
+            for (key, value) in given.iter().filter(|(_, value)| !is_blank(value)) {
+                path.push(Step::Key(key.clone()));
+                match other.get(key) {
+                    Some(other) => collect_only_in(value, other, path, found),
+                    None => found.push(path.clone()),
+                }
+                path.pop();
+            }
+        }
+        (Value::Array(given), Value::Array(other)) => {
+            for (index, (given, other)) in given.iter().zip(other).enumerate() {
+                path.push(Step::Index(index));
+                collect_only_in(given, other, path, found);
+                path.pop();
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_blank(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(list) => list.is_empty(),
+        Value::Object(object) => object.is_empty(),
+        _ => false,
+    }
+}
+
+/// A document, or a part of one.
+#[derive(Debug)]
+pub(super) struct Tree {
+    /// From 1; 0 where it is not known.
+    line: u64,
+    part: Part,
+}
+
+#[derive(Debug)]
+enum Part {
+    Scalar(Value),
+    List(Vec<Tree>),
+    Map(Vec<(String, Tree)>),
+}
+
+impl Tree {
+    /// Parses one document, which starts after some lines.
+    ///
+    /// # Errors
+    /// The line, if there is one, and what is wrong with it.
+    pub(super) fn parse(document: &str, lines_before: u64) -> Result<Self, (Option<u64>, String)> {
+        let budget = serde_saphyr::budget! {
+            max_events: 100_000_000, max_nodes: 100_000_000, max_total_scalar_bytes: usize::MAX,
+        };
+        let options = serde_saphyr::options! { with_snippet: false, budget: budget };
+        let tree = serde_saphyr::from_str_with_options(document, options).map_err(|error| {
+            let line = error.location().map(|location| location.line().saturating_add(lines_before));
+            (line, reason(&error))
+        });
+        tree.map(|mut tree: Self| {
+            tree.move_down(lines_before);
+            tree
+        })
+    }
+
+    fn move_down(&mut self, lines: u64) {
+        self.line = self.line.saturating_add(lines);
+        match &mut self.part {
+            Part::Scalar(_) => {}
+            Part::List(elements) => elements.iter_mut().for_each(|element| element.move_down(lines)),
+            Part::Map(fields) => fields.iter_mut().for_each(|(_, value)| value.move_down(lines)),
+        }
+    }
+
+    /// The line on which it starts.
+    pub(super) fn line(&self) -> Option<u64> {
+        Some(self.line).filter(|line| *line > 0)
+    }
+
+    pub(super) fn is_null(&self) -> bool {
+        matches!(self.part, Part::Scalar(Value::Null))
+    }
+
+    /// The value of a field.
+    pub(super) fn get(&self, key: &str) -> Option<&Self> {
+        let Part::Map(fields) = &self.part else { return None };
+        fields.iter().find(|(other, _)| other == key).map(|(_, value)| value)
+    }
+
+    /// The text at the end of a path.
+    pub(super) fn text(&self, path: &[&str]) -> Option<&str> {
+        match path.iter().try_fold(self, |tree, key| tree.get(key)).map(|tree| &tree.part) {
+            Some(Part::Scalar(Value::String(text))) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The elements, if it is a list.
+    pub(super) fn elements(&self) -> impl Iterator<Item = &Self> {
+        let elements: &[Self] = if let Part::List(elements) = &self.part { elements } else { &[] };
+        elements.iter()
+    }
+
+    /// The line of what a path leads to, or of the last thing on the way that is there.
+    pub(super) fn line_at(&self, path: &[Step]) -> Option<u64> {
+        let (mut tree, mut line) = (self, self.line);
+        for step in path {
+            let next = match (step, &tree.part) {
+                (Step::Key(key), _) => tree.get(key),
+                (Step::Index(index), Part::List(elements)) => elements.get(*index),
+                _ => None,
+            };
+            let Some(next) = next else { break };
+            (tree, line) = (next, next.line);
+        }
+        Some(line).filter(|line| *line > 0)
+    }
+
+    /// Kind and name as far as the document tells them.
+    pub(super) fn described(&self, kind: &str) -> String {
+        let name = self.text(&["metadata", "name"]).unwrap_or_default();
+        let namespace = self.text(&["metadata", "namespace"]).filter(|namespace| !namespace.is_empty());
+        let name = namespace.map_or_else(|| name.to_owned(), |namespace| format!("{namespace}/{name}"));
+        let parts: Vec<&str> = [kind, &name].into_iter().filter(|part| !part.is_empty()).collect();
+        parts.join(" ")
+    }
+
+    /// The value without the fields that say what it is, since a version may be read as another.
+    pub(super) fn object_json(&self) -> Value {
+        let mut json = self.json();
+        if let Value::Object(fields) = &mut json {
+            fields.remove("apiVersion");
+            fields.remove("kind");
+        }
+        json
+    }
+
+    fn json(&self) -> Value {
+        match &self.part {
+            Part::Scalar(value) => value.clone(),
+            Part::List(elements) => elements.iter().map(Self::json).collect(),
+            Part::Map(fields) => fields.iter().map(|(key, value)| (key.clone(), value.json())).collect(),
+        }
+    }
+}
+
+/// The reason alone, on one line: the line number goes before it, and is another where documents precede.
+fn reason(error: &serde_saphyr::Error) -> String {
+    let text = error.to_string();
+    let place = error.location().map(|location| format!(" at line {}, column {}", location.line(), location.column()));
+    let text = place.map_or_else(|| text.clone(), |place| text.replacen(&place, "", 1));
+    // What a programmer might do about it is of no use here.
+    let text = text.split(", set DuplicateKeyPolicy").next().unwrap_or(&text);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+impl<'de> Deserialize<'de> for Tree {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let part = Spanned::<Part>::deserialize(deserializer)?;
+        Ok(Self { line: part.referenced.line(), part: part.value })
+    }
+}
+
+impl<'de> Deserialize<'de> for Part {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PartVisitor)
+    }
+}
+
+struct PartVisitor;
+
+impl<'de> Visitor<'de> for PartVisitor {
+    type Value = Part;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Part, E> {
+        Ok(Part::Scalar(value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Part, E> {
+        Ok(Part::Scalar(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Part, E> {
+        Ok(Part::Scalar(value.into()))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Part, E> {
+        let number = Number::from_f64(value).ok_or_else(|| E::custom("a number must be finite"));
+        number.map(|number| Part::Scalar(number.into()))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Part, E> {
+        Ok(Part::Scalar(value.into()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Part, E> {
+        Ok(Part::Scalar(value.into()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Part, E> {
+        Ok(Part::Scalar(Value::Null))
+    }
+
+    fn visit_none<E>(self) -> Result<Part, E> {
+        Ok(Part::Scalar(Value::Null))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Part, A::Error> {
+        let mut elements = Vec::new();
+        while let Some(element) = sequence.next_element()? {
+            elements.push(element);
+        }
+        Ok(Part::List(elements))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Part, A::Error> {
+        let mut fields = Vec::new();
+        while let Some(key) = map.next_key::<Spanned<String>>()? {
+            let mut value: Tree = map.next_value()?;
+            // The line of a field is that of its key; a mapping below it may start later.
+            value.line = key.referenced.line();
+            fields.push((key.value, value));
+        }
+        Ok(Part::Map(fields))
+    }
+}
