@@ -36,7 +36,8 @@ pub fn numbered(share: Share<'_>) -> String {
     id(share.number)
 }
 
-/// Numbers shares from 1 on, over all calls: for simulations that go on from what they allocated.
+/// Numbers shares from 1 on, over all calls: for simulations that go on from what they allocated, and start with nothing
+/// that has such ids. A share whose id is taken already would not be counted.
 ///
 /// ```
 /// use dra_alloc::result::ShareCounter;

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use dra_alloc::device_id::DeviceId;
-use dra_alloc::explain::{Detail, Explanation};
+use dra_alloc::explain::{Detail, Explanation, cluster_summary};
 use dra_alloc::outcome::{Outcome, Verdict};
 use dra_alloc::skip::wire::{WriteError, write};
 use dra_alloc::skip::{SkipDeclaration, WireForm};
@@ -106,10 +106,6 @@ pub fn claims(answers: &[Answer], form: WireForm) -> Result<Written, UnwritableC
 #[must_use]
 pub fn list(claims: &[Value]) -> Value {
     json!({"apiVersion": "v1", "kind": "List", "items": claims})
-}
-
-fn cluster_summary(verdicts: &[Verdict]) -> String {
-    format!("0/{} nodes can serve the claim", verdicts.len())
 }
 
 /// What a node says: its reason, or all of them below its name where they were asked for.
