@@ -9,7 +9,7 @@
 //!
 //! Source: `validateDeviceRequest` of kube-scheduler's allocator, 1.37.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -93,6 +93,8 @@ pub(crate) struct Expression<'p> {
     /// Position among the selectors of its owner.
     pub(crate) index: usize,
     pub(crate) compiled: OnceCell<Result<Arc<Selector>, CompileError>>,
+    /// Answers for devices that several nodes see, by the device's address: the objects stay in place during a call.
+    pub(crate) known: RefCell<BTreeMap<usize, bool>>,
 }
 
 /// Whose selector it is.
@@ -282,7 +284,7 @@ impl<'p> Plan<'p> {
 
 impl<'p> Expression<'p> {
     const fn new(text: Option<&'p str>, owner: Owner<'p>, index: usize) -> Self {
-        Self { text, owner, index, compiled: OnceCell::new() }
+        Self { text, owner, index, compiled: OnceCell::new(), known: RefCell::new(BTreeMap::new()) }
     }
 }
 

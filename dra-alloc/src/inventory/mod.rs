@@ -1,7 +1,7 @@
 //! The index over the `ResourceSlice`s and `DeviceTaintRule`s of a cluster: built once, asked often.
 //!
-//! Building only groups: slices by node, and by pool. What a pool is worth on a node ([`pool`]) is found when the node is
-//! first visited, and what a device offers when a request first looks at it.
+//! Building only lists the slices of each node. What a pool is worth on a node ([`pool`]) is found when a search comes to it,
+//! and what a device offers when a request first looks at it.
 //!
 //! An inventory holds its objects by [`Arc`] and never changes or copies them. It is `Send + Sync`; any number of
 //! allocators in any number of threads may read it.
@@ -249,7 +249,8 @@ impl Inventory {
     }
 }
 
-fn is_for_one_node(slice: &ResourceSlice) -> bool {
+/// Whether only one node sees a slice.
+pub(crate) fn is_for_one_node(slice: &ResourceSlice) -> bool {
     slice.spec.node_name.as_ref().is_some_and(|node| !node.is_empty())
 }
 

@@ -15,6 +15,7 @@ use crate::counters::{Consumption, CounterSets, InvalidCounter};
 use crate::device_id::DeviceId;
 use crate::error::AllocateError;
 use crate::features::Feature;
+use crate::inventory::is_for_one_node;
 use crate::inventory::pool::{SliceError, name_of};
 use crate::node::Scope;
 use crate::profile::{Decisions, SkipGateOff};
@@ -222,11 +223,19 @@ impl<'s> Table<'s> {
         let compiled = selector.compiled.get_or_init(|| self.allocator.selectors.compile(text)).as_ref();
         let compiled =
             compiled.map_err(|error| AllocateError::SelectorCompile { owner: owner(), index, error: error.clone() })?;
+        let address = std::ptr::from_ref(candidate.device).addr();
+        if let Some(known) = selector.known.borrow().get(&address) {
+            return Ok(*known);
+        }
         let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
-        compiled.matches(input).map_err(|error| {
+        let holds = compiled.matches(input).map_err(|error| {
             let device = Box::new(self.id(device));
             AllocateError::SelectorEvaluation { owner: owner(), index, device, error }
-        })
+        })?;
+        if !compiled.is_direct() && !is_for_one_node(candidate.slice) {
+            selector.known.borrow_mut().insert(address, holds);
+        }
+        Ok(holds)
     }
 
     /// Whether it is plain to see that a device has room: it goes to one request as a whole, which names no amounts.

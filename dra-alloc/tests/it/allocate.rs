@@ -301,3 +301,29 @@ fn a_selector_error_names_selector_and_device() {
     // Nobody looks at a selector that no device comes to.
     assert_eq!(gpus(0).allocate("node-1", &claims), Outcome::Unsatisfied);
 }
+
+#[test]
+fn each_node_gets_the_answer_that_it_gets_alone() {
+    // The devices are seen by all nodes, and the selector needs the interpreter.
+    let fabric = |index: usize| {
+        let mut device = json!({"name": format!("port-{index}"), "attributes": {"speed": {"int": 100 * index}}});
+        device[if index % 2 == 0 { "allNodes" } else { "nodeName" }] =
+            if index % 2 == 0 { json!(true) } else { json!(format!("node-{index}")) };
+        device
+    };
+    let mut slice = pool(GPU, "fabric", (0..6).map(fabric).collect());
+    slice["spec"].as_object_mut().unwrap().remove("nodeName");
+    let cluster = Cluster::new([with(slice, "perDeviceNodeSelection", json!(true))]);
+    let selector =
+        json!({"selectors": [{"cel": {"expression": "device.attributes['gpu.example.com'].speed / 100 > 0"}}]});
+    let claims = [claim("claim", json!([request("r", "gpu", selector)]), json!([]))];
+    let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
+    let allocator = Allocator::new(&inventory, &cluster.classes, &cluster.state, &selectors, &numbered)
+        .with_features(cluster.features);
+    let nodes: Vec<_> = (0..6).map(|index| node(&format!("node-{index}"))).collect();
+    let together = allocator.allocate_each(&nodes, &claims, Budget::default()).unwrap();
+    let alone = nodes.iter().map(|node| allocator.allocate(node, &claims, Budget::default()).unwrap());
+    assert_eq!(together, alone.collect::<Vec<_>>());
+    assert_eq!(cluster.devices("node-1", &claims).unwrap(), ["r port-1"]);
+    assert_eq!(cluster.devices("node-2", &claims).unwrap(), ["r port-2"]);
+}

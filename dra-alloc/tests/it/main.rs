@@ -10,6 +10,7 @@ mod node_selector;
 mod numa;
 mod selector;
 mod selector_direct;
+mod selector_generated;
 mod skip;
 mod skip_allocation;
 mod state;
