@@ -46,20 +46,45 @@ impl Carrier for ResourceClaim {
 /// assert_eq!(slice.spec.skip_node_operations, Some(vec!["*".to_owned()]));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-pub fn read<T: Carrier>(mut json: Value) -> Result<T, serde_json::Error> {
+pub fn read<T: Carrier>(json: Value) -> Result<T, serde_json::Error> {
+    T::deserialize(listed::<T>(json).map_err(serde_json::Error::custom)?)
+}
+
+/// The JSON of an object with its `skipNodeOperations` as lists, for a caller that reads the object in its own way.
+///
+/// # Errors
+/// A declaration that is neither bool nor list.
+///
+/// ```
+/// use dra_alloc::skip::wire::listed;
+/// use k8s_openapi::api::resource::v1::ResourceSlice;
+/// use serde_json::json;
+///
+/// let slice = listed::<ResourceSlice>(json!({"spec": {"skipNodeOperations": false}}))?;
+/// assert_eq!(slice, json!({"spec": {"skipNodeOperations": []}}));
+/// let refused = listed::<ResourceSlice>(json!({"spec": {"skipNodeOperations": 7}})).unwrap_err();
+/// assert_eq!(refused.field, "spec.skipNodeOperations");
+/// # Ok::<(), dra_alloc::skip::wire::NotADeclaration>(())
+/// ```
+pub fn listed<T: Carrier>(mut json: Value) -> Result<Value, NotADeclaration> {
     let mut problem = None;
-    for_each_carrier(&mut json, T::PATH, &mut |object| {
-        if let Some(declaration) = object.get_mut(KEY) {
-            match serde_json::from_value::<SkipDeclaration>(declaration.take()) {
-                Ok(read) => *declaration = read.to_kube().into(),
-                Err(_) => problem = Some("skipNodeOperations: neither a bool nor a list of operation names"),
-            }
+    for_each_carrier(&mut json, T::PATH, "", &mut |object, place| {
+        let Some(declaration) = object.get_mut(KEY) else { return };
+        match serde_json::from_value::<SkipDeclaration>(declaration.take()) {
+            Ok(read) => *declaration = read.to_kube().into(),
+            Err(_) => problem = Some(NotADeclaration { field: format!("{place}.{KEY}") }),
         }
     });
-    match problem {
-        Some(problem) => Err(serde_json::Error::custom(problem)),
-        None => T::deserialize(json),
-    }
+    problem.map_or(Ok(json), Err)
+}
+
+/// A value that is no declaration.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: neither a bool nor a list of operation names")]
+#[non_exhaustive]
+pub struct NotADeclaration {
+    /// Path of the field.
+    pub field: String,
 }
 
 /// Writes an object with its `skipNodeOperations` in one form. An absent declaration stays absent, and an empty list is
@@ -81,7 +106,7 @@ pub fn read<T: Carrier>(mut json: Value) -> Result<T, serde_json::Error> {
 pub fn write<T: Carrier>(object: &T, form: WireForm) -> Result<Value, WriteError> {
     let mut json = serde_json::to_value(object).map_err(|error| WriteError::Json { reason: error.to_string() })?;
     let mut problem = None;
-    for_each_carrier(&mut json, T::PATH, &mut |object| {
+    for_each_carrier(&mut json, T::PATH, "", &mut |object, _| {
         let Some(declaration) = object.remove(KEY) else { return };
         let declaration = serde_json::from_value::<SkipDeclaration>(declaration).unwrap_or_default();
         match declaration.written_as(form) {
@@ -130,17 +155,24 @@ impl<'de, T: Carrier> Deserialize<'de> for EitherForm<T> {
     }
 }
 
-fn for_each_carrier(json: &mut Value, path: &[&str], visit: &mut impl FnMut(&mut Map<String, Value>)) {
+/// Visits the carrying objects below `place`, with the path of each.
+fn for_each_carrier(
+    json: &mut Value,
+    path: &[&str],
+    place: &str,
+    visit: &mut impl FnMut(&mut Map<String, Value>, &str),
+) {
     match (path, json) {
-        ([], Value::Object(object)) => visit(object),
+        ([], Value::Object(object)) => visit(object, place),
         (["*", rest @ ..], Value::Array(elements)) => {
-            for element in elements {
-                for_each_carrier(element, rest, visit);
+            for (index, element) in elements.iter_mut().enumerate() {
+                for_each_carrier(element, rest, &format!("{place}[{index}]"), visit);
             }
         }
         ([key, rest @ ..], Value::Object(object)) => {
             if let Some(inner) = object.get_mut(*key) {
-                for_each_carrier(inner, rest, visit);
+                let place = if place.is_empty() { (*key).to_owned() } else { format!("{place}.{key}") };
+                for_each_carrier(inner, rest, &place, visit);
             }
         }
         _ => {}

@@ -307,8 +307,12 @@ fn each_node_gets_the_answer_that_it_gets_alone() {
     // The devices are seen by all nodes, and the selector needs the interpreter.
     let fabric = |index: usize| {
         let mut device = json!({"name": format!("port-{index}"), "attributes": {"speed": {"int": 100 * index}}});
-        device[if index % 2 == 0 { "allNodes" } else { "nodeName" }] =
-            if index % 2 == 0 { json!(true) } else { json!(format!("node-{index}")) };
+        let (field, value) = if index.is_multiple_of(2) {
+            ("allNodes", json!(true))
+        } else {
+            ("nodeName", json!(format!("node-{index}")))
+        };
+        device[field] = value;
         device
     };
     let mut slice = pool(GPU, "fabric", (0..6).map(fabric).collect());

@@ -15,7 +15,7 @@ use dra_alloc::outcome::{Outcome, Verdict};
 use dra_alloc::result::numbered;
 use dra_alloc::selector::SelectorCache;
 use dra_alloc::skip::WireForm;
-use dra_alloc::skip::wire::{EitherForm, WriteError, write};
+use dra_alloc::skip::wire::{Carrier, WriteError, listed, write};
 use dra_alloc::state::AllocatedState;
 use dra_attrs::profile::Profile;
 use dra_attrs::quantity::Quantity;
@@ -39,17 +39,17 @@ struct AllocateInput {
     node: Option<Node>,
     nodes: Option<Vec<Node>>,
     #[serde(default)]
-    claims: Vec<EitherForm<ResourceClaim>>,
+    claims: Vec<Value>,
     #[serde(default)]
     classes: Vec<DeviceClass>,
     #[serde(default)]
-    slices: Vec<EitherForm<ResourceSlice>>,
+    slices: Vec<Value>,
     #[serde(default)]
     taint_rules: Vec<DeviceTaintRule>,
     #[serde(default)]
     allocated: Allocated,
     #[serde(default)]
-    allocated_claims: Vec<EitherForm<ResourceClaim>>,
+    allocated_claims: Vec<Value>,
     steps: Option<u64>,
     #[serde(default)]
     explain: Detail,
@@ -73,8 +73,7 @@ impl AllocateInput {
         })
     }
 
-    fn state(&self) -> Result<AllocatedState, Refusal> {
-        let claims = self.allocated_claims.iter().map(|claim| &claim.0);
+    fn state(&self, claims: &[ResourceClaim]) -> Result<AllocatedState, Refusal> {
         let state = AllocatedState::from_claims(claims);
         let mut state = state.map_err(|error| Refusal::field("allocated_claims", error.to_string()))?;
         self.allocated.devices.iter().for_each(|device| state.hold(device));
@@ -97,15 +96,17 @@ pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
     if input.node.is_some() == input.nodes.is_some() {
         return Err(Refusal::field("node", "exactly one of node and nodes must be given"));
     }
-    let slices: Vec<Arc<ResourceSlice>> = input.slices.drain(..).map(|slice| Arc::new(slice.0)).collect();
+    let slices: Vec<ResourceSlice> = carriers("slices", input.slices.drain(..))?;
+    let slices: Vec<Arc<ResourceSlice>> = slices.into_iter().map(Arc::new).collect();
+    let allocated: Vec<ResourceClaim> = carriers("allocated_claims", input.allocated_claims.drain(..))?;
     let rules: Vec<Arc<DeviceTaintRule>> = input.taint_rules.drain(..).map(Arc::new).collect();
-    let claims: Vec<ResourceClaim> = input.claims.drain(..).map(|claim| claim.0).collect();
+    let claims: Vec<ResourceClaim> = carriers("claims", input.claims.drain(..))?;
     let budget = input.steps.map_or_else(Budget::default, Budget::steps);
     let (features, form) = (input.features(), WireForm::of(input.profile));
     let selectors = SelectorCache::default();
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
-        let (inventory, state) =
-            stopwatch.index(|| (Inventory::new(slices.iter().cloned(), rules.iter().cloned()), input.state()));
+        let (inventory, state) = stopwatch
+            .index(|| (Inventory::new(slices.iter().cloned(), rules.iter().cloned()), input.state(&allocated)));
         let state = state?;
         let allocator = Allocator::new(&inventory, &input.classes, &state, &selectors, &numbered)
             .with_features(features)
@@ -126,6 +127,17 @@ pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
         let answers = verdicts.iter().map(|verdict| answer(verdict, form));
         Ok(json!({"nodes": answers.collect::<Result<Vec<_>, _>>()?}))
     }))
+}
+
+/// Reads the objects of a field, which carry `skipNodeOperations` in either form.
+fn carriers<T: Carrier>(field: &str, objects: impl Iterator<Item = Value>) -> Result<Vec<T>, Refusal> {
+    let read_at = |(index, object): (usize, Value)| {
+        let place = format!("{field}[{index}]");
+        let object = listed::<T>(object)
+            .map_err(|error| Refusal::field(&format!("{place}.{}", error.field), error.to_string()))?;
+        read(object).map_err(|refusal| refusal.below(&place))
+    };
+    objects.enumerate().map(read_at).collect()
 }
 
 fn answer(verdict: &Verdict, form: WireForm) -> Result<Value, Refusal> {

@@ -4,6 +4,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+/// The field of input that is wrong as a whole.
+const ROOT: &str = "input";
+
 /// Why an operation gives no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -30,6 +33,14 @@ impl Refusal {
         Self::new("InvalidInput", message).at(field)
     }
 
+    /// The same refusal, of an object at a place.
+    #[must_use]
+    pub(super) fn below(self, place: &str) -> Self {
+        let field = self.field.filter(|field| field != ROOT);
+        let field = field.map_or_else(|| place.to_owned(), |field| format!("{place}.{field}"));
+        Self { field: Some(field), ..self }
+    }
+
     /// Names the field.
     #[must_use]
     pub fn at(self, field: &str) -> Self {
@@ -48,7 +59,7 @@ pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Refusal> {
         let missing = message.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
         let field = match (path.as_str(), missing) {
             (".", Some(name)) => name.to_owned(),
-            (".", None) => "input".to_owned(),
+            (".", None) => ROOT.to_owned(),
             (path, Some(name)) => format!("{path}.{name}"),
             (path, None) => path.to_owned(),
         };
