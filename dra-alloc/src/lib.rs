@@ -6,7 +6,8 @@
 //!   status.
 //! - [`selector`] evaluates CEL expressions over devices, [`capacity`] the request policies of capacities, [`taint`]
 //!   tolerations, [`node`] node selectors.
-//! - [`skip`] is `skipNodeOperations` in both forms that exist on the wire.
+//! - [`skip`] is `skipNodeOperations` in both forms that exist on the wire; [`kubelet`] is what the kubelet makes of it,
+//!   [`declared_features`] keeps pods off nodes that can't skip, and [`diagnosis`] names the likely cause of trouble.
 //! - [`usage`] tells whether an attribute is in use and does its work.
 //!
 //! `docs/requirements.tsv` says which statements of the KEPs are open.
@@ -27,11 +28,15 @@
 pub mod allocator;
 pub mod budget;
 pub mod capacity;
+pub mod declared_features;
 pub mod device_id;
+pub mod diagnosis;
 pub mod error;
 pub mod explain;
 pub mod features;
+pub mod graduation;
 pub mod inventory;
+pub mod kubelet;
 pub mod node;
 pub mod outcome;
 pub mod result;

@@ -12,6 +12,15 @@ pub(crate) enum SkipGateOff {
     PassOver,
 }
 
+/// What tells that a pod needs a node that can skip node operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Inference {
+    /// The allocations of its claims.
+    FromClaims,
+    /// Nothing: allocations are not known early enough.
+    Never,
+}
+
 /// Where the text of the KEPs and Kubernetes 1.37 differ.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Decisions {
@@ -20,15 +29,27 @@ pub(crate) struct Decisions {
     pub(crate) skip_gate_off: SkipGateOff,
     /// The feature that a node must declare before a device that skips node operations is used on it.
     pub(crate) skip_needs: Option<&'static str>,
+    /// The name under which a node declares that its kubelet can skip node operations.
+    pub(crate) declared_feature: &'static str,
+    pub(crate) inference: Inference,
 }
 
-const KEP: Decisions =
-    Decisions { lists_off: ListTypes::off(Profile::Kep), skip_gate_off: SkipGateOff::FailClaim, skip_needs: None };
+const KEP: Decisions = Decisions {
+    lists_off: ListTypes::off(Profile::Kep),
+    skip_gate_off: SkipGateOff::FailClaim,
+    skip_needs: None,
+    declared_feature: "DraOptionalNodePreparation",
+    inference: Inference::FromClaims,
+};
+
+const SHIPPED_FEATURE: &str = "DRAOptionalNodeOperations";
 
 const V1_37: Decisions = Decisions {
     lists_off: ListTypes::off(Profile::V1_37),
     skip_gate_off: SkipGateOff::PassOver,
-    skip_needs: Some("DRAOptionalNodeOperations"),
+    skip_needs: Some(SHIPPED_FEATURE),
+    declared_feature: SHIPPED_FEATURE,
+    inference: Inference::Never,
 };
 
 impl Decisions {

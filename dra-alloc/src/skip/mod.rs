@@ -14,6 +14,7 @@
 //!
 //! Only the spec of a `ResourceSlice` and a device of an allocation result carry the field.
 
+pub mod aggregate;
 pub mod wire;
 
 use dra_attrs::profile::Profile;
@@ -115,6 +116,11 @@ impl SkipSet {
         self == Self::NONE
     }
 
+    /// What a list of names skips.
+    pub(crate) fn listed(names: &[String]) -> Self {
+        names.iter().map(|name| operation(name)).fold(Self::NONE, Self::union)
+    }
+
     /// The operations skipped in both sets: what several devices of one driver do without together.
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
@@ -192,7 +198,7 @@ impl SkipDeclaration {
         match self {
             Self::Absent | Self::Bool(false) => SkipSet::NONE,
             Self::Bool(true) => SkipSet::EVERYTHING,
-            Self::List(names) => names.iter().map(|name| operation(name)).fold(SkipSet::NONE, SkipSet::union),
+            Self::List(names) => SkipSet::listed(names),
         }
     }
 

@@ -4,14 +4,18 @@
 
 mod allocate;
 mod cluster;
+mod declared_features;
+mod diagnosis;
 mod explain;
 mod inventory;
+mod kubelet;
 mod node_selector;
 mod numa;
 mod selector;
 mod selector_direct;
 mod selector_generated;
 mod skip;
+mod skip_aggregate;
 mod skip_allocation;
 mod state;
 mod taint;

@@ -130,14 +130,15 @@ pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
 }
 
 /// Reads the objects of a field, which carry `skipNodeOperations` in either form.
-fn carriers<T: Carrier>(field: &str, objects: impl Iterator<Item = Value>) -> Result<Vec<T>, Refusal> {
-    let read_at = |(index, object): (usize, Value)| {
-        let place = format!("{field}[{index}]");
-        let object = listed::<T>(object)
-            .map_err(|error| Refusal::field(&format!("{place}.{}", error.field), error.to_string()))?;
-        read(object).map_err(|refusal| refusal.below(&place))
-    };
-    objects.enumerate().map(read_at).collect()
+pub(super) fn carriers<T: Carrier>(field: &str, objects: impl Iterator<Item = Value>) -> Result<Vec<T>, Refusal> {
+    objects.enumerate().map(|(index, object)| carrier(&format!("{field}[{index}]"), object)).collect()
+}
+
+/// Reads the object of a field, which carries `skipNodeOperations` in either form.
+pub(super) fn carrier<T: Carrier>(field: &str, object: Value) -> Result<T, Refusal> {
+    let object =
+        listed::<T>(object).map_err(|error| Refusal::field(&format!("{field}.{}", error.field), error.to_string()))?;
+    read(object).map_err(|refusal| refusal.below(field))
 }
 
 fn answer(verdict: &Verdict, form: WireForm) -> Result<Value, Refusal> {

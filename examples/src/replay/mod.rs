@@ -2,6 +2,7 @@
 
 mod alloc;
 mod attrs;
+mod kubelet;
 mod refusal;
 mod stopwatch;
 
@@ -26,6 +27,10 @@ const OPERATIONS: &[(&str, Reader)] = &[
     ("attrs.match", attrs::matching),
     ("attrs.quantity", attrs::quantity),
     ("alloc.allocate", alloc::allocate),
+    ("alloc.aggregate_skip", kubelet::aggregate_skip),
+    ("alloc.required_features", kubelet::required_features),
+    ("alloc.match_features", kubelet::match_features),
+    ("alloc.kubelet", kubelet::kubelet),
 ];
 
 #[derive(Deserialize)]

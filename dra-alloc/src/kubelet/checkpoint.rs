@@ -1,0 +1,370 @@
+//! The file `dra_manager_state` in which a kubelet keeps its claims over a restart (KEP-5945, Kubelet Changes 2).
+//!
+//! ```json
+//! {"Data": "{\"kind\":\"DRACheckpoint\",\"apiVersion\":\"checkpoint.dra.kubelet.k8s.io/v1\",\"ClaimInfoStateList\":[…]}",
+//!  "Checksum": 2361995144}
+//! ```
+//!
+//! The checksum is CRC-32 of the text in `Data`. A kubelet that does not know `SkipNodeOperations` reads the file all the
+//! same, and drops the field when it writes the file the next time; a file without it skips nothing. What has been prepared
+//! is not stored: after a restart drivers are called again.
+//!
+//! Reading tolerates unknown keys and keys in another case, as Go does. It accepts `SkipNodeOperations` as bool and as
+//! list; [`ClaimCache::to_checkpoint`] writes the form of the profile.
+//!
+//! Source of the rules: `pkg/kubelet/cm/dra/state` of Kubernetes 1.37.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dra_attrs::profile::Profile;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::claim_info::{ClaimCache, ClaimInfo, ClaimKey, DriverState, PreparedDevice};
+use crate::skip::{SkipDeclaration, SkipSet, WireForm};
+
+const KIND: &str = "DRACheckpoint";
+const API_VERSION: &str = "checkpoint.dra.kubelet.k8s.io/v1";
+
+/// Why a checkpoint can't be used. The node has to be drained and the file removed; a kubelet never starts with an empty
+/// state instead.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckpointError {
+    /// The file is not JSON: cut off, or never a checkpoint.
+    #[error("checkpoint is corrupted: {part} is not JSON: {reason}")]
+    NotJson {
+        /// `file` or `Data`.
+        part: &'static str,
+        /// What the parser says.
+        reason: String,
+    },
+    /// The file has the format of kubelets before 1.32, whose checksum is over a dump of Go structs.
+    #[error("checkpoint is corrupted: it has the format of kubelets before 1.32 (keys version and entries)")]
+    LegacyFormat,
+    /// The text does not have the checksum that the file says.
+    #[error("checkpoint is corrupted: the checksum of Data is {actual}, the file says {expected}")]
+    Checksum {
+        /// The checksum in the file.
+        expected: u32,
+        /// That of the text.
+        actual: u32,
+    },
+    /// A value has the wrong type.
+    #[error("checkpoint is corrupted: {field}: {actual} instead of {expected}")]
+    WrongType {
+        /// Path of the value.
+        field: String,
+        /// What is wanted.
+        expected: &'static str,
+        /// What is there.
+        actual: &'static str,
+    },
+    /// Two entries are of one claim.
+    #[error("checkpoint is corrupted: {field}: claim {claim} is there twice")]
+    Duplicate {
+        /// Path of the second entry.
+        field: String,
+        /// Namespace and name of the claim.
+        claim: String,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct File {
+    data: String,
+    checksum: u32,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Data<'a> {
+    kind: &'static str,
+    api_version: &'static str,
+    #[serde(rename = "ClaimInfoStateList")]
+    claims: Vec<Claim<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Claim<'a> {
+    #[serde(rename = "ClaimUID")]
+    uid: &'a str,
+    #[serde(rename = "ClaimName")]
+    name: &'a str,
+    namespace: &'a str,
+    #[serde(rename = "PodUIDs")]
+    pod_uids: BTreeMap<&'a str, Map<String, Value>>,
+    driver_state: BTreeMap<&'a str, Driver<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Driver<'a> {
+    devices: Option<Vec<Device<'a>>>,
+    #[serde(skip_serializing_if = "is_absent")]
+    skip_node_operations: SkipDeclaration,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Device<'a> {
+    #[serde(rename = "PoolName")]
+    pool: &'a str,
+    #[serde(rename = "DeviceName")]
+    name: &'a str,
+    #[serde(rename = "ShareID")]
+    share_id: Option<&'a str>,
+    request_names: Option<&'a [String]>,
+    #[serde(rename = "CDIDeviceIDs")]
+    cdi_device_ids: Option<&'a [String]>,
+}
+
+fn is_absent(declaration: &SkipDeclaration) -> bool {
+    *declaration == SkipDeclaration::Absent
+}
+
+impl ClaimCache {
+    /// The checkpoint, if it must be written before the caller goes on. A kubelet that finds no file at its start writes
+    /// [`ClaimCache::to_checkpoint`] of the empty cache.
+    ///
+    /// ```
+    /// use dra_alloc::kubelet::ClaimCache;
+    /// use dra_attrs::profile::Profile;
+    /// let mut cache = ClaimCache::default();
+    /// assert_eq!(cache.take_checkpoint(Profile::V1_37), None);
+    /// assert!(cache.to_checkpoint(Profile::V1_37).contains("2361995144"));
+    /// ```
+    pub fn take_checkpoint(&mut self, profile: Profile) -> Option<String> {
+        let due = std::mem::take(&mut self.write_due);
+        due.then(|| self.to_checkpoint(profile))
+    }
+
+    /// The text of the checkpoint: claims by namespace and name, everything else as Go writes it.
+    #[must_use]
+    pub fn to_checkpoint(&self, profile: Profile) -> String {
+        let form = WireForm::of(profile);
+        let claims = self.claims.iter().map(|(key, info)| Claim::new(key, info, form)).collect();
+        let data = go_json(&Data { kind: KIND, api_version: API_VERSION, claims });
+        let checksum = crc32fast::hash(data.as_bytes());
+        go_json(&File { data, checksum })
+    }
+
+    /// Reads a checkpoint. Nothing in it counts as prepared.
+    ///
+    /// ```
+    /// use dra_alloc::kubelet::ClaimCache;
+    /// use dra_alloc::kubelet::checkpoint::CheckpointError;
+    /// use dra_attrs::profile::Profile;
+    /// let file = ClaimCache::default().to_checkpoint(Profile::Kep);
+    /// assert!(ClaimCache::from_checkpoint(file.as_bytes())?.claims().is_empty());
+    /// let cut = ClaimCache::from_checkpoint(&file.as_bytes()[..20]).unwrap_err();
+    /// assert!(matches!(cut, CheckpointError::NotJson { part: "file", .. }));
+    /// # Ok::<(), CheckpointError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Why the file can't be used. A damaged file is never an empty state.
+    pub fn from_checkpoint(file: &[u8]) -> Result<Self, CheckpointError> {
+        let file: Value = parse(file, "file")?;
+        let file = Reader::new(&file, "");
+        if file.is_legacy() {
+            return Err(CheckpointError::LegacyFormat);
+        }
+        let data = file.field("Data").required_text()?;
+        let expected = file.field("Checksum").checksum()?;
+        let actual = crc32fast::hash(data.as_bytes());
+        if expected != actual {
+            return Err(CheckpointError::Checksum { expected, actual });
+        }
+        let data: Value = parse(data.as_bytes(), "Data")?;
+        let mut cache = Self::default();
+        for entry in Reader::new(&data, "").field("ClaimInfoStateList").elements()? {
+            let (key, info) = entry.claim()?;
+            let claim = key.to_string();
+            if cache.claims.insert(key, info).is_some() {
+                return Err(CheckpointError::Duplicate { field: entry.path, claim });
+            }
+        }
+        Ok(cache)
+    }
+}
+
+impl<'a> Claim<'a> {
+    fn new(key: &'a ClaimKey, info: &'a ClaimInfo, form: WireForm) -> Self {
+        Self {
+            uid: &info.uid,
+            name: &key.name,
+            namespace: &key.namespace,
+            pod_uids: info.pods.iter().map(|pod| (pod.as_str(), Map::new())).collect(),
+            driver_state: info.drivers.iter().map(|(name, state)| (name.as_str(), Driver::new(state, form))).collect(),
+        }
+    }
+}
+
+impl<'a> Driver<'a> {
+    fn new(state: &'a DriverState, form: WireForm) -> Self {
+        let devices: Vec<_> = state.devices.iter().map(Device::new).collect();
+        Self {
+            devices: some(devices),
+            // What the bool can't say is written as absent: calling a driver without need is safe.
+            skip_node_operations: state.skips.declaration(form).unwrap_or_default(),
+        }
+    }
+}
+
+impl<'a> Device<'a> {
+    fn new(device: &'a PreparedDevice) -> Self {
+        Self {
+            pool: &device.pool,
+            name: &device.device,
+            share_id: device.share_id.as_deref(),
+            request_names: Some(device.requests.as_slice()).filter(|names| !names.is_empty()),
+            cdi_device_ids: Some(device.cdi_ids.as_slice()).filter(|ids| !ids.is_empty()),
+        }
+    }
+}
+
+fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
+    Some(list).filter(|list| !list.is_empty())
+}
+
+/// JSON as Go writes it. What Go escapes beyond JSON's need occurs in strings only.
+fn go_json(value: &impl Serialize) -> String {
+    // Serialisation of these types into memory has nothing that could fail.
+    let json = serde_json::to_string(value).unwrap_or_default();
+    let mut escaped = String::with_capacity(json.len());
+    for character in json.chars() {
+        match character {
+            '<' => escaped.push_str("\\u003c"),
+            '>' => escaped.push_str("\\u003e"),
+            '&' => escaped.push_str("\\u0026"),
+            '\u{2028}' => escaped.push_str("\\u2028"),
+            '\u{2029}' => escaped.push_str("\\u2029"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+fn parse(text: &[u8], part: &'static str) -> Result<Value, CheckpointError> {
+    serde_json::from_slice(text).map_err(|error| CheckpointError::NotJson { part, reason: error.to_string() })
+}
+
+/// A value of the file and its place.
+struct Reader<'a> {
+    value: Option<&'a Value>,
+    path: String,
+}
+
+impl<'a> Reader<'a> {
+    fn new(value: &'a Value, path: &str) -> Self {
+        Self { value: Some(value), path: path.to_owned() }
+    }
+
+    /// A field by its name, in another case if need be; `null` is absent.
+    fn field(&self, name: &str) -> Self {
+        let path = if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) };
+        let object = self.value.and_then(Value::as_object);
+        let value = object.and_then(|object| {
+            let folded = || object.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value);
+            object.get(name).or_else(folded)
+        });
+        Self { value: value.filter(|value| !value.is_null()), path }
+    }
+
+    /// Whether this is the file of an old kubelet: the same outer key for the checksum, but no data.
+    fn is_legacy(&self) -> bool {
+        self.field("Data").value.is_none()
+            && self.field("entries").value.is_some()
+            && self.field("version").value.is_some()
+    }
+
+    fn wrong(&self, expected: &'static str) -> CheckpointError {
+        CheckpointError::WrongType { field: self.path.clone(), expected, actual: kind_of(self.value) }
+    }
+
+    fn required_text(&self) -> Result<&'a str, CheckpointError> {
+        self.value.and_then(Value::as_str).ok_or_else(|| self.wrong("a string"))
+    }
+
+    fn checksum(&self) -> Result<u32, CheckpointError> {
+        let number = self.value.and_then(Value::as_u64).and_then(|number| u32::try_from(number).ok());
+        number.ok_or_else(|| self.wrong("a number of 32 bits"))
+    }
+
+    fn optional_text(&self) -> Result<Option<&'a str>, CheckpointError> {
+        self.value.map(|_| self.required_text()).transpose()
+    }
+
+    fn text(&self) -> Result<String, CheckpointError> {
+        Ok(self.optional_text()?.unwrap_or_default().to_owned())
+    }
+
+    fn elements(&self) -> Result<Vec<Self>, CheckpointError> {
+        let Some(value) = self.value else { return Ok(Vec::new()) };
+        let elements = value.as_array().ok_or_else(|| self.wrong("a list"))?;
+        let element = |(index, value)| Self {
+            value: Some(value).filter(|value: &&Value| !value.is_null()),
+            path: format!("{}[{index}]", self.path),
+        };
+        Ok(elements.iter().enumerate().map(element).collect())
+    }
+
+    fn entries(&self) -> Result<Vec<(&'a str, Self)>, CheckpointError> {
+        let Some(value) = self.value else { return Ok(Vec::new()) };
+        let entries = value.as_object().ok_or_else(|| self.wrong("an object"))?;
+        let entry = |(key, value): (&'a String, _)| {
+            (key.as_str(), Self { value: Some(value), path: format!("{}[{key:?}]", self.path) })
+        };
+        Ok(entries.iter().map(entry).collect())
+    }
+
+    fn texts(&self) -> Result<Vec<String>, CheckpointError> {
+        self.elements()?.iter().map(Self::text).collect()
+    }
+
+    fn claim(&self) -> Result<(ClaimKey, ClaimInfo), CheckpointError> {
+        if self.value.is_none_or(|value| !value.is_object()) {
+            return Err(self.wrong("an object"));
+        }
+        let key = ClaimKey { namespace: self.field("Namespace").text()?, name: self.field("ClaimName").text()? };
+        let pods: BTreeSet<_> = self.field("PodUIDs").entries()?.into_iter().map(|(uid, _)| uid.to_owned()).collect();
+        let drivers = self.field("DriverState").entries()?.into_iter();
+        let drivers = drivers.map(|(name, state)| Ok((name.to_owned(), state.driver()?))).collect::<Result<_, _>>()?;
+        Ok((key, ClaimInfo { uid: self.field("ClaimUID").text()?, pods, drivers, prepared: false }))
+    }
+
+    fn driver(&self) -> Result<DriverState, CheckpointError> {
+        let devices = self.field("Devices").elements()?.iter().map(Self::device).collect::<Result<_, _>>()?;
+        Ok(DriverState { skips: self.field("SkipNodeOperations").skips()?, devices })
+    }
+
+    fn skips(&self) -> Result<SkipSet, CheckpointError> {
+        let Some(value) = self.value else { return Ok(SkipSet::NONE) };
+        let declaration: Result<SkipDeclaration, _> = serde_json::from_value(value.clone());
+        declaration.map(|declaration| declaration.set()).map_err(|_| self.wrong("a bool or a list of operation names"))
+    }
+
+    fn device(&self) -> Result<PreparedDevice, CheckpointError> {
+        Ok(PreparedDevice {
+            pool: self.field("PoolName").text()?,
+            device: self.field("DeviceName").text()?,
+            share_id: self.field("ShareID").optional_text()?.map(str::to_owned),
+            requests: self.field("RequestNames").texts()?,
+            cdi_ids: self.field("CDIDeviceIDs").texts()?,
+        })
+    }
+}
+
+const fn kind_of(value: Option<&Value>) -> &'static str {
+    match value {
+        None | Some(Value::Null) => "nothing",
+        Some(Value::Bool(_)) => "a bool",
+        Some(Value::Number(_)) => "a number",
+        Some(Value::String(_)) => "a string",
+        Some(Value::Array(_)) => "a list",
+        Some(Value::Object(_)) => "an object",
+    }
+}

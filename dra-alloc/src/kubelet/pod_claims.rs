@@ -1,0 +1,121 @@
+//! The claims of a pod: their names, and whether the pod may use them.
+//!
+//! Source of the rules: `dynamic-resource-allocation/resourceclaim`, functions `Name`, `IsForPod`, `IsReservedForPod`.
+
+use k8s_openapi::api::core::v1::{Pod, PodResourceClaim};
+use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimConsumerReference};
+
+use super::claim_info::ClaimKey;
+use super::gate::{Gate, Settings};
+
+/// Why the name of a pod's claim is not known.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PodClaimError {
+    /// The claim is to be made from a template, and has not been made.
+    #[error("pod {pod:?}: ResourceClaim not created yet")]
+    NotCreated {
+        /// Namespace and name of the pod.
+        pod: String,
+    },
+    /// The entry names neither a claim nor a template.
+    #[error("pod {pod:?}, spec.resourceClaim {entry:?}: none of the supported fields are set")]
+    NoSource {
+        /// Namespace and name of the pod.
+        pod: String,
+        /// Name of the entry.
+        entry: String,
+    },
+}
+
+/// A claim that a pod uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PodClaim {
+    /// The claim.
+    pub claim: ClaimKey,
+    /// Where the claim comes from.
+    pub origin: Origin,
+}
+
+/// Where a claim of a pod comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Origin {
+    /// Named by the pod, or made for its extended resources.
+    Named,
+    /// Made from a template: it must belong to the pod.
+    Template,
+}
+
+/// Namespace and name of a pod, for messages.
+pub(super) fn pod_name(pod: &Pod) -> String {
+    format!("{}/{}", namespace(pod), pod.metadata.name.as_deref().unwrap_or_default())
+}
+
+pub(super) fn namespace(pod: &Pod) -> &str {
+    pod.metadata.namespace.as_deref().unwrap_or_default()
+}
+
+pub(super) fn uid(pod: &Pod) -> &str {
+    pod.metadata.uid.as_deref().unwrap_or_default()
+}
+
+/// The claims of a pod in the order of its spec, then the one for its extended resources. Entries of templates that need
+/// no claim are left out.
+pub fn of_pod(pod: &Pod, settings: Settings) -> impl Iterator<Item = Result<PodClaim, PodClaimError>> {
+    let entries = pod.spec.as_ref().and_then(|spec| spec.resource_claims.as_deref()).unwrap_or_default();
+    let named = entries.iter().filter_map(|entry| of_entry(pod, entry).transpose());
+    let extended = pod.status.as_ref().and_then(|status| status.extended_resource_claim_status.as_ref());
+    let extended = extended.filter(|_| settings.has(Gate::ExtendedResource)).map(|status| PodClaim {
+        claim: ClaimKey::new(namespace(pod), &status.resource_claim_name),
+        origin: Origin::Named,
+    });
+    named.chain(extended.map(Ok))
+}
+
+/// The claim of one entry of a pod's spec; none if its template needs no claim.
+pub(super) fn of_entry(pod: &Pod, entry: &PodResourceClaim) -> Result<Option<PodClaim>, PodClaimError> {
+    let found = |name: &str, origin| PodClaim { claim: ClaimKey::new(namespace(pod), name), origin };
+    if let Some(name) = &entry.resource_claim_name {
+        return Ok(Some(found(name, Origin::Named)));
+    }
+    if entry.resource_claim_template_name.is_none() {
+        return Err(PodClaimError::NoSource { pod: pod_name(pod), entry: entry.name.clone() });
+    }
+    let statuses = pod.status.as_ref().and_then(|status| status.resource_claim_statuses.as_deref()).unwrap_or_default();
+    match statuses.iter().find(|status| status.name == entry.name) {
+        Some(status) => Ok(status.resource_claim_name.as_deref().map(|name| found(name, Origin::Template))),
+        None => Err(PodClaimError::NotCreated { pod: pod_name(pod) }),
+    }
+}
+
+/// Whether a claim was made for the pod, or for its group if the gate is on.
+pub(super) fn is_for_pod(pod: &Pod, claim: &ResourceClaim, settings: Settings) -> bool {
+    let owners = claim.metadata.owner_references.as_deref().unwrap_or_default();
+    let controller = owners.iter().find(|owner| owner.controller == Some(true));
+    claim.metadata.namespace == pod.metadata.namespace
+        && controller.is_some_and(|owner| {
+            let by_group = settings.has(Gate::WorkloadResourceClaims)
+                && owner.kind == "PodGroup"
+                && owner.api_version.starts_with("scheduling.k8s.io/")
+                && group_name(pod) == Some(&owner.name);
+            owner.uid == uid(pod) || by_group
+        })
+}
+
+/// Whether a claim is reserved for the pod, or for its group if the gate is on.
+pub(super) fn is_reserved_for(pod: &Pod, claim: &ResourceClaim, settings: Settings) -> bool {
+    let consumers = claim.status.as_ref().and_then(|status| status.reserved_for.as_deref()).unwrap_or_default();
+    let is_group = |consumer: &ResourceClaimConsumerReference| {
+        settings.has(Gate::WorkloadResourceClaims)
+            && consumer.api_group.as_deref() == Some("scheduling.k8s.io")
+            && consumer.resource == "podgroups"
+            && group_name(pod) == Some(&consumer.name)
+    };
+    consumers.iter().any(|consumer| consumer.uid == uid(pod) || is_group(consumer))
+}
+
+fn group_name(pod: &Pod) -> Option<&str> {
+    pod.spec.as_ref()?.scheduling_group.as_ref()?.pod_group_name.as_deref()
+}

@@ -1,0 +1,171 @@
+//! Features that nodes declare and pods require.
+
+use dra_alloc::declared_features::{Candidates, DeclaredFeature, FAILED_SCHEDULING, admit, constrains, missing};
+use dra_alloc::graduation::Stage;
+use dra_alloc::kubelet::Settings;
+use dra_alloc::kubelet::gate::Gate;
+use dra_alloc::skip::wire::read;
+use dra_attrs::profile::Profile;
+use dra_attrs::semver::Version;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::resource::v1::ResourceClaim;
+use serde_json::{Value, from_value, json};
+
+const NAME: &str = "DraOptionalNodePreparation";
+const GATE: &str = "DRAOptionalNodePreparation";
+
+fn version(text: &str) -> Version {
+    text.parse().unwrap()
+}
+
+fn pod(claims: &[&str]) -> Pod {
+    let entries: Vec<Value> = claims.iter().map(|name| json!({"name": name, "resourceClaimName": name})).collect();
+    from_value(
+        json!({"metadata": {"namespace": "ns", "name": "p"}, "spec": {"containers": [], "resourceClaims": entries}}),
+    )
+    .unwrap()
+}
+
+fn claim(name: &str, devices: &[Value]) -> ResourceClaim {
+    let results: Vec<Value> = devices
+        .iter()
+        .map(|skip| json!({"request": "r", "driver": "d", "pool": "p", "device": "x", "skipNodeOperations": skip}))
+        .collect();
+    read(json!({"metadata": {"namespace": "ns", "name": name}, "spec": {},
+        "status": {"allocation": {"devices": {"results": results}}}}))
+    .unwrap()
+}
+
+fn node(name: &str, declared: &[&str]) -> Node {
+    from_value(json!({"metadata": {"name": name}, "status": {"declaredFeatures": declared}})).unwrap()
+}
+
+fn required(profile: Profile, pod: &Pod, claims: &[ResourceClaim]) -> Vec<&'static str> {
+    DeclaredFeature::new(profile).required_by(pod, claims, &version("1.37.0")).into_iter().collect()
+}
+
+#[test]
+fn a_node_declares_the_feature_if_and_only_if_its_gate_is_on() {
+    // req: 5945-NDF-1, 5945-NDF-5
+    for (profile, name) in [(Profile::Kep, NAME), (Profile::V1_37, "DRAOptionalNodeOperations")] {
+        let (off, feature) = (Settings::new(profile), DeclaredFeature::new(profile));
+        assert_eq!(feature.declared_by(off.with(Gate::OptionalNodeOperations), &version("1.37.0")), Some(name));
+        assert_eq!(feature.declared_by(off, &version("1.37.0")), None);
+    }
+    assert_eq!(Gate::OptionalNodeOperations.name(Profile::Kep), GATE);
+    assert_eq!(missing(&[NAME], &[GATE.to_owned()]), [NAME], "the gate's spelling is another name");
+}
+
+#[test]
+fn what_a_pod_requires() {
+    // req: 5945-NDF-2, 5945-NDF-7
+    let (yes, no): (&[&str], &[&str]) = (&[NAME], &[]);
+    let unallocated: ResourceClaim =
+        from_value(json!({"metadata": {"namespace": "ns", "name": "a"}, "spec": {}})).unwrap();
+    let elsewhere = read(json!({"metadata": {"namespace": "other", "name": "a"}, "spec": {}, "status": {"allocation":
+        {"devices": {"results": [{"request": "r", "driver": "d", "pool": "p", "device": "x", "skipNodeOperations": true}]}}}}));
+    let rows = vec![
+        (pod(&["a"]), vec![claim("a", &[json!(true)])], yes),
+        (pod(&["a"]), vec![claim("a", &[json!(false)])], no),
+        (pod(&["a"]), vec![claim("a", &[json!(null)])], no),
+        (pod(&["a"]), vec![claim("a", &[json!(null), json!(true)])], yes),
+        (pod(&["b", "a"]), vec![claim("b", &[json!(null)]), claim("a", &[json!(false), json!(true)])], yes),
+        (pod(&["a"]), vec![unallocated], no),
+        (pod(&["a"]), vec![], no),
+        (pod(&["a"]), vec![claim("b", &[json!(true)])], no),
+        (pod(&["a"]), vec![elsewhere.unwrap()], no),
+        (pod(&[]), vec![claim("a", &[json!(true)])], no),
+    ];
+    for (pod, claims, expected) in rows {
+        assert_eq!(required(Profile::Kep, &pod, &claims), expected);
+        assert_eq!(required(Profile::V1_37, &pod, &claims), no, "nothing is inferred");
+    }
+}
+
+#[test]
+fn nodes_that_do_not_declare_it_are_out() {
+    // req: 5945-NDF-3, 5945-SKEW-1, 5945-NDF-5
+    let (old, gate, new) = (node("old", &[]), node("gate", &[GATE]), node("new", &["Another", NAME]));
+    let required = required(Profile::Kep, &pod(&["a"]), &[claim("a", &[json!(true)])]);
+    let among = Candidates::among([&old, &gate, &new], &required);
+    assert_eq!(among.fitting, ["new"]);
+    let none = Candidates::among([&old, &gate], &required);
+    assert_eq!(
+        none.message(),
+        "0/2 nodes are available: 2 node(s) didn't match Pod's required features (DraOptionalNodePreparation)."
+    );
+    assert_eq!(FAILED_SCHEDULING, "FailedScheduling");
+    // The pod is scheduled when a kubelet has been upgraded.
+    assert_eq!(Candidates::among([&node("old", &[NAME]), &gate], &required).fitting, ["old"]);
+    assert_eq!(Candidates::among([&old, &gate], &[]).fitting, ["old", "gate"]);
+}
+
+#[test]
+fn scheduler_and_kubelet_ask_the_same_function() {
+    // req: 5945-NDF-6, 5945-KUBELET-9, 5945-KUBELET-18
+    let (pod, claims) = (pod(&["a"]), [claim("a", &[json!(true)])]);
+    let required = required(Profile::Kep, &pod, &claims);
+    let refused = admit(&required, &[]).unwrap_err();
+    assert_eq!(refused.reason(), "PodFeatureUnsupported");
+    assert_eq!(refused.to_string(), "Pod requires node features that are not available: DraOptionalNodePreparation");
+    assert_eq!(admit(&required, &[NAME.to_owned()]), Ok(()));
+    let shipped = DeclaredFeature::new(Profile::V1_37).required_by(&pod, &claims, &version("1.37.0"));
+    assert_eq!(admit(shipped.as_slice(), &[]), Ok(()), "the shipped kubelet admits it");
+    // Without node declared features nobody asks; prepare still refuses: kubelet::prepare.
+}
+
+#[test]
+fn the_allocation_of_this_very_cycle_counts_before_binding() {
+    // req: 5945-NDF-8
+    let pod = pod(&["a"]);
+    let before: ResourceClaim = from_value(json!({"metadata": {"namespace": "ns", "name": "a"}, "spec": {}})).unwrap();
+    let (old, new) = (node("old", &[]), node("new", &[NAME]));
+    let first = required(Profile::Kep, &pod, std::slice::from_ref(&before));
+    assert_eq!(Candidates::among([&old, &new], &first).fitting, ["old", "new"]);
+    let allocated = ResourceClaim { status: claim("a", &[json!(true)]).status, ..before };
+    let again = required(Profile::Kep, &pod, &[allocated]);
+    assert_eq!(Candidates::among([&old, &new], &again).fitting, ["new"]);
+}
+
+#[test]
+fn the_last_version_with_the_constraint() {
+    // req: 5945-NDF-4
+    let since = version("1.37.0");
+    assert!(constrains(Stage::Beta, &version("1.39.0"), &since), "not stable yet");
+    assert!(constrains(Stage::Stable, &version("1.36.5"), &since), "old kubelets are allowed");
+    assert!(!constrains(Stage::Stable, &since, &since));
+
+    let (pod, claims) = (pod(&["a"]), [claim("a", &[json!(true)])]);
+    let feature = DeclaredFeature::new(Profile::Kep).until(version("1.38.0"));
+    let on = Settings::new(Profile::Kep).with(Gate::OptionalNodeOperations);
+    for (text, counts) in
+        [("1.38.0", true), ("1.38.0-rc.1", true), ("1.38.1", false), ("1.39.0-alpha.2", false), ("0.0.0-alpha", true)]
+    {
+        assert_eq!(feature.required_by(&pod, &claims, &version(text)).is_some(), counts, "{text}");
+        assert_eq!(feature.declared_by(on, &version(text)).is_some(), counts, "{text}");
+    }
+}
+
+#[test]
+fn lists_in_any_order_and_with_repetitions() {
+    // A merge of two lists loses names as soon as one is not sorted.
+    let declared = ["c", "a", "a"].map(str::to_owned);
+    assert_eq!(missing(&["a", "c"], &declared), [""; 0]);
+    assert_eq!(missing(&["d", "b", "d", "a"], &declared), ["b", "d"]);
+    assert_eq!(missing(&[], &[]), [""; 0]);
+}
+
+#[test]
+fn the_gate_by_stage() {
+    // req: 5945-GATE-1
+    assert_eq!(Stage::Alpha.is_on(None), Ok(false));
+    assert_eq!(Stage::Beta.is_on(None), Ok(true));
+    for stage in [Stage::Alpha, Stage::Beta] {
+        assert_eq!((stage.is_on(Some(true)), stage.is_on(Some(false))), (Ok(true), Ok(false)));
+    }
+    assert_eq!((Stage::Stable.is_on(None), Stage::Stable.is_on(Some(true))), (Ok(true), Ok(true)));
+    assert_eq!(
+        Stage::Stable.is_on(Some(false)).unwrap_err().to_string(),
+        "the gate is locked to true: the feature is stable"
+    );
+}

@@ -1,0 +1,90 @@
+//! From what is seen to the likely cause.
+
+use dra_alloc::device_id::DeviceId;
+use dra_alloc::diagnosis::{Cause, Evidence, Symptom, diagnose};
+use dra_alloc::skip::wire::read;
+use dra_attrs::profile::Profile;
+use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
+use serde_json::{Value, json};
+
+fn slice(generation: i64, skips: Value) -> ResourceSlice {
+    read(json!({"metadata": {"name": format!("slice-{generation}")}, "spec": {"driver": "d.example.com",
+        "pool": {"name": "p", "generation": generation, "resourceSliceCount": 1}, "devices": [{"name": "x"}],
+        "skipNodeOperations": skips}}))
+    .unwrap()
+}
+
+fn claim(skips: Value) -> ResourceClaim {
+    read(json!({"spec": {}, "status": {"allocation": {"devices": {"results": [
+        {"request": "r", "driver": "d.example.com", "pool": "p", "device": "x", "skipNodeOperations": skips}]}}}}))
+    .unwrap()
+}
+
+#[test]
+fn symptoms_and_their_causes() {
+    // req: 5945-OBS-4
+    let device = DeviceId::new("d.example.com", "p", "x");
+    let slice_name = "slice-1".to_owned();
+    let gate = "DRAOptionalNodePreparation";
+    let rows = [
+        (
+            json!(true),
+            json!(null),
+            Symptom::None,
+            vec![Cause::NotCopied { device: device.clone(), slice: slice_name.clone() }],
+        ),
+        (json!(true), json!(true), Symptom::None, vec![]),
+        (json!(null), json!(null), Symptom::None, vec![]),
+        (
+            json!(false),
+            json!(true),
+            Symptom::None,
+            vec![Cause::SliceChanged { device: device.clone(), slice: slice_name.clone() }],
+        ),
+        (
+            json!(true),
+            json!(true),
+            Symptom::AllocationFailed("… but the DRAOptionalNodePreparation feature gate is disabled"),
+            vec![Cause::SchedulerGateOff { gate }],
+        ),
+        (json!(true), json!(true), Symptom::AllocationFailed("cannot allocate all claims"), vec![]),
+        (
+            json!(true),
+            json!(true),
+            Symptom::PrepareFailed("prepare dynamic resources: ResourceClaim c: DRAOptionalNodePreparationDisabled: …"),
+            vec![Cause::KubeletGateOff { gate }],
+        ),
+        (
+            json!(true),
+            json!(null),
+            Symptom::PrepareFailed("prepare dynamic resources: DRA driver d.example.com is not registered"),
+            vec![
+                Cause::DriverMissing { driver: "d.example.com".to_owned() },
+                Cause::NotCopied { device: device.clone(), slice: slice_name.clone() },
+            ],
+        ),
+        (json!(true), json!(true), Symptom::UnprepareSkipped, vec![Cause::SkipRecorded { device: device.clone() }]),
+        (
+            json!(true),
+            json!(true),
+            Symptom::HardwareMissing,
+            vec![Cause::SliceMisconfigured { device, slice: slice_name }],
+        ),
+        (json!(null), json!(null), Symptom::HardwareMissing, vec![]),
+    ];
+    for (published, recorded, symptom, expected) in rows {
+        let (slices, claim) = ([slice(1, published)], claim(recorded));
+        let causes = diagnose(Evidence { profile: Profile::Kep, slices: &slices, claim: &claim, symptom });
+        assert_eq!(causes, expected, "{symptom:?}");
+    }
+}
+
+#[test]
+fn the_newest_slice_counts_and_texts_say_what_to_do() {
+    let (slices, claim) = ([slice(2, json!(null)), slice(1, json!(true))], claim(json!(null)));
+    let evidence = Evidence { profile: Profile::V1_37, slices: &slices, claim: &claim, symptom: Symptom::None };
+    assert_eq!(diagnose(evidence), []);
+    let message = "ResourceClaim c: DRAOptionalNodeOperations feature gate is disabled on kubelet";
+    let causes = diagnose(Evidence { symptom: Symptom::PrepareFailed(message), ..evidence });
+    assert_eq!(causes[0].to_string(), "enable the feature gate DRAOptionalNodeOperations on the kubelet of the node");
+}

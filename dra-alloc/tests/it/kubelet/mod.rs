@@ -1,0 +1,10 @@
+//! The kubelet's side of KEP-5945.
+
+mod checkpoint;
+mod container;
+mod invariants;
+mod prepare;
+mod rollback;
+mod tables;
+mod unprepare;
+mod world;

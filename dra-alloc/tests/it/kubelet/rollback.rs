@@ -1,0 +1,139 @@
+//! Versions and gates that change while claims live.
+
+use dra_alloc::kubelet::Operation;
+use dra_alloc::skip::wire::read;
+use dra_attrs::profile::Profile;
+use k8s_openapi::api::resource::v1::ResourceSlice;
+use serde_json::json;
+
+use super::world::{BOTH, GPU, World, changed, claim, forget_skips, pod};
+
+#[test]
+fn what_the_slice_says_later_does_not_matter() {
+    // req: 5945-RISK-1, 5945-RISK-2, 5945-KUBELET-16
+    // Plans have no argument for a slice: the claim is all that there is. The slice is here for its story.
+    let slice =
+        |skips| -> ResourceSlice { read(json!({"spec": {"driver": GPU, "skipNodeOperations": skips}})).unwrap() };
+    for profile in BOTH {
+        let skipping = claim("c", &[(GPU, json!(true))]);
+        assert_ne!(slice(false).spec.skip_node_operations, skipping_of(&skipping));
+        let mut world = World::new(profile, &[]);
+        world.prepare(&pod("p", &["c"]), &[skipping]).unwrap();
+        world.unprepare(&pod("p", &["c"])).unwrap();
+        assert!(world.calls.is_empty());
+
+        let calling = claim("c", &[(GPU, json!(false))]);
+        assert_ne!(slice(true).spec.skip_node_operations, skipping_of(&calling));
+        let error = world.prepare(&pod("p", &["c"]), std::slice::from_ref(&calling)).unwrap_err();
+        assert!(error.to_string().ends_with("DRA driver gpu.example.com is not registered"));
+        world.registered.insert(GPU.to_owned());
+        world.prepare(&pod("p", &["c"]), &[calling]).unwrap();
+        world.registered.clear();
+        let error = world.unprepare(&pod("p", &["c"])).unwrap_err();
+        assert!(error.to_string().ends_with("DRA driver gpu.example.com is not registered"));
+    }
+}
+
+fn skipping_of(claim: &k8s_openapi::api::resource::v1::ResourceClaim) -> Option<Vec<String>> {
+    let devices = claim.status.as_ref()?.allocation.as_ref()?.devices.as_ref()?;
+    devices.results.as_ref()?.first()?.skip_node_operations.clone()
+}
+
+#[test]
+fn a_result_without_the_field_needs_a_driver_that_may_do_nothing() {
+    // req: 5945-RISK-3, 5945-SKEW-2
+    let object = claim("c", &[(GPU, json!(null))]);
+    let mut world = World::new(Profile::Kep, &[]);
+    assert!(world.prepare(&pod("p", &["c"]), std::slice::from_ref(&object)).is_err());
+    world.registered.insert(GPU.to_owned());
+    world.prepare(&pod("p", &["c"]), &[object]).unwrap();
+    world.unprepare(&pod("p", &["c"])).unwrap();
+    assert_eq!(world.calls.len(), 2);
+}
+
+#[test]
+fn older_release_in_between_then_new_again() {
+    // The file lost the skips, the claim still has them. A kubelet that looks up drivers by the claim, and batches by the
+    // file, sends a call to a driver that it never looked up.
+    let object = claim("c", &[(GPU, json!(["*"]))]);
+    let mut world = World::new(Profile::V1_37, &[]);
+    world.prepare(&pod("p", &["c"]), std::slice::from_ref(&object)).unwrap();
+    world = world.restart_in_older_release().restart();
+    world.prepare(&pod("p", &["c"]), std::slice::from_ref(&object)).unwrap();
+    assert!(world.calls.is_empty());
+    assert!(world.file.contains("SkipNodeOperations"), "the file is healed");
+    world = world.restart();
+    world.unprepare(&pod("p", &["c"])).unwrap();
+    assert!(world.calls.is_empty() && world.cache.claims().is_empty());
+}
+
+#[test]
+fn upgrade_downgrade_upgrade() {
+    // req: 5945-SKEW-4, 5945-SKEW-5
+    for profile in BOTH {
+        // N: no driver, and the pods start.
+        let skipping = |name| claim(name, &[(GPU, json!(true))]);
+        let mut world = World::new(profile, &[]);
+        world.prepare(&pod("p", &["c1"]), &[skipping("c1")]).unwrap();
+        world.prepare(&pod("q", &["c2"]), &[skipping("c2")]).unwrap();
+
+        // N with the gate off: nothing new starts, what runs ends without a call.
+        world = world.restart().gate_off();
+        assert!(
+            world.prepare(&pod("r", &["c1"]), &[changed(&skipping("c1"), "/status/reservedFor", for_r())]).is_err()
+        );
+        world.unprepare(&pod("p", &["c1"])).unwrap();
+
+        // N-1: the driver has to be there for the other pod.
+        world.file = forget_skips(&world.file);
+        world = world.restart();
+        assert!(world.unprepare(&pod("q", &["c2"])).is_err());
+        world.registered.insert(GPU.to_owned());
+        world.unprepare(&pod("q", &["c2"])).unwrap();
+        assert_eq!(world.called(Operation::Unprepare)[GPU], [["c2-claim"]]);
+
+        // A claim that was allocated meanwhile says nothing, and goes on being prepared by the driver.
+        let plain = claim("c3", &[(GPU, json!(null))]);
+        world.prepare(&pod("p", &["c3"]), std::slice::from_ref(&plain)).unwrap();
+
+        // N again: a new claim from the surviving slice needs no driver.
+        world = world.restart().gate_on();
+        world.calls.clear();
+        world.prepare(&pod("p", &["c3"]), &[plain]).unwrap();
+        assert_eq!(world.called(Operation::Prepare)[GPU], [["c3-claim"]]);
+        world.registered.clear();
+        world.calls.clear();
+        world.prepare(&pod("q", &["c4"]), &[skipping("c4")]).unwrap();
+        world.unprepare(&pod("q", &["c4"])).unwrap();
+        assert!(world.calls.is_empty());
+    }
+}
+
+fn for_r() -> serde_json::Value {
+    json!([{"resource": "pods", "name": "r", "uid": "r-uid"}])
+}
+
+#[test]
+fn a_control_plane_that_goes_back_does_not_disturb_a_prepared_claim() {
+    // req: 5945-SKEW-7, 5945-KUBELET-16
+    // Unprepare has no argument for the claim: the API server may be older, gated off, or away.
+    for profile in BOTH {
+        let mut world = World::new(profile, &[]);
+        world.prepare(&pod("p", &["c"]), &[claim("c", &[(GPU, json!(true))])]).unwrap();
+        let untouched = world.cache.claims().clone();
+        world.unprepare(&pod("p", &["c"])).unwrap();
+        assert!(untouched.values().all(|info| info.prepared) && world.calls.is_empty());
+    }
+}
+
+#[test]
+fn an_older_kubelet_expects_the_driver_and_a_gated_one_refuses() {
+    // req: 5945-SKEW-6
+    // N-1 does not see the field: for it, the claim says nothing.
+    let mut older = World::new(Profile::Kep, &[]).gate_off();
+    let seen_by_older = claim("c", &[(GPU, json!(null))]);
+    let error = older.prepare(&pod("p", &["c"]), &[seen_by_older]).unwrap_err();
+    assert!(error.to_string().ends_with("is not registered"));
+    let error = older.prepare(&pod("p", &["c"]), &[claim("c", &[(GPU, json!(true))])]).unwrap_err();
+    assert!(error.to_string().contains("DRAOptionalNodePreparationDisabled"));
+}
