@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use dra_alloc::skip::SkipDeclaration;
 use dra_alloc::skip::wire::{self, Carrier};
 use dra_alloc::state::{AllocatedState, StateError};
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::{Metadata, Resource};
@@ -44,6 +44,8 @@ const SKIP: &str = "skipNodeOperations";
 pub struct Manifests {
     /// The nodes.
     pub nodes: Vec<Node>,
+    /// The pods.
+    pub pods: Vec<Pod>,
     /// The slices.
     pub slices: Vec<ResourceSlice>,
     /// The classes.
@@ -113,6 +115,14 @@ impl Kind for Node {
 
     fn list(manifests: &mut Manifests) -> &mut Vec<Self> {
         &mut manifests.nodes
+    }
+}
+
+impl Kind for Pod {
+    const VERSIONS: &'static [&'static str] = &["v1"];
+
+    fn list(manifests: &mut Manifests) -> &mut Vec<Self> {
+        &mut manifests.pods
     }
 }
 
@@ -218,6 +228,7 @@ impl Manifests {
     fn visit_object(&mut self, file: &str, tree: &Tree, kind: &str) {
         match kind {
             "Node" => self.enter::<Node>(file, tree),
+            "Pod" => self.enter::<Pod>(file, tree),
             "ResourceSlice" => self.enter::<ResourceSlice>(file, tree),
             "DeviceClass" => self.enter::<DeviceClass>(file, tree),
             "ResourceClaim" => self.enter::<ResourceClaim>(file, tree),
@@ -276,8 +287,9 @@ impl Manifests {
 
     fn note_unknown_fields<T: Kind>(&mut self, file: &str, tree: &Tree, given: &Value, object: &T) {
         let read = serde_json::to_value(object).unwrap_or_default();
-        // The status of a node grows with every release, and little of it matters to an allocation.
-        let matters = |path: &Vec<Step>| T::KIND != Node::KIND || path.first() != Some(&"status".into());
+        // The status of nodes and pods grows with every release, and little of it matters here.
+        let grows = [Node::KIND, Pod::KIND].contains(&T::KIND);
+        let matters = |path: &Vec<Step>| !grows || path.first() != Some(&"status".into());
         for path in tree::only_in(given, &read).into_iter().filter(matters) {
             let reason = "unknown field, ignored".to_owned();
             self.notes.push(Problem::new(file, tree.line_at(&path), &tree.described(T::KIND), &path, reason));

@@ -392,10 +392,12 @@ spec:
     constraint: [{matchAttribute: a.example.com/b}]
 ---
 kind: Pod
+metadata: {name: a}
 ---
 kind: ResourceClaimTemplate
 ---
 kind: Pod
+metadata: {name: b}
 ---
 apiVersion: example.com/v1
 kind: Node

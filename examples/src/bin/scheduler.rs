@@ -11,8 +11,9 @@ use std::process::ExitCode;
 use clap::Parser;
 use dra_alloc::features::{Feature, Features};
 use dra_alloc::skip::WireForm;
+use examples::gates::GateError;
 use examples::manifest::Manifests;
-use examples::scheduler::args::{Args, GateError, Output, features};
+use examples::scheduler::args::{Args, Output, features};
 use examples::scheduler::print::{UnwritableClaim, claims, list, refusals, table};
 use examples::scheduler::{Answer, ScheduleError, Settings, schedule};
 use k8s_openapi::api::resource::v1::ResourceSlice;
@@ -78,7 +79,11 @@ fn read(args: &Args) -> Manifests {
 fn report(manifests: &Manifests, features: Features) {
     manifests.problems.iter().for_each(say);
     manifests.notes.iter().for_each(say);
-    for (kind, count) in &manifests.ignored {
+    let mut ignored = manifests.ignored.clone();
+    if !manifests.pods.is_empty() {
+        ignored.insert("Pod".to_owned(), manifests.pods.len());
+    }
+    for (kind, count) in &ignored {
         say(&format_args!("scheduler: ignored: {kind} ({count})"));
     }
     if manifests.nodes.is_empty() {

@@ -1,11 +1,11 @@
 //! The command line of `scheduler`.
 
-use std::collections::BTreeMap;
-
 use clap::{Parser, ValueEnum};
 use dra_alloc::explain::Detail;
 use dra_alloc::features::{Feature, Features};
 use dra_attrs::profile::Profile;
+
+use crate::gates::{GateError, changed, profile};
 
 /// Allocates the pending resource claims of a cluster on its nodes
 ///
@@ -75,28 +75,6 @@ pub enum Output {
     Yaml,
 }
 
-/// Why a list of feature gates can't be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum GateError {
-    /// No gate of the profile has the name.
-    #[error("--feature-gates: no gate {name:?} in profile {profile}; known: {}", known.join(", "))]
-    Unknown {
-        /// The name.
-        name: String,
-        /// The profile.
-        profile: Profile,
-        /// The gates that there are.
-        known: Vec<&'static str>,
-    },
-    /// A part is not `NAME=true` or `NAME=false`.
-    #[error("--feature-gates: {part:?} is not NAME=true or NAME=false")]
-    Part {
-        /// The part.
-        part: String,
-    },
-}
-
 impl Cluster {
     /// The file's name and text.
     #[must_use]
@@ -132,24 +110,8 @@ impl From<Explain> for Detail {
 /// assert_eq!(features(Profile::Kep, "DRAListTypeAttributes=true"), Ok(expected));
 /// ```
 pub fn features(profile: Profile, gates: &str) -> Result<Features, GateError> {
-    let mut on: BTreeMap<&str, bool> = BTreeMap::new();
-    for feature in Feature::all() {
-        on.extend(feature.gates(profile).iter().map(|gate| (*gate, Features::default().has(feature))));
-    }
-    for part in gates.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-        let value = part.split_once('=').and_then(|(name, value)| Some((name, value.parse().ok()?)));
-        let (name, value) = value.ok_or_else(|| GateError::Part { part: part.to_owned() })?;
-        let Some(gate) = on.get_mut(name) else {
-            let known = Feature::all().flat_map(|feature| feature.gates(profile)).copied().collect();
-            return Err(GateError::Unknown { name: name.to_owned(), profile, known });
-        };
-        *gate = value;
-    }
+    let of =
+        |feature: Feature| feature.gates(profile).iter().map(move |gate| (*gate, Features::default().has(feature)));
+    let on = changed(profile, Feature::all().flat_map(of), gates)?;
     Ok(Features::from_gates(profile, |gate| on.get(gate).copied().unwrap_or(false)))
-}
-
-fn profile(text: &str) -> Result<Profile, String> {
-    let known = [Profile::Kep, Profile::V1_37];
-    let found = known.into_iter().find(|profile| profile.name() == text);
-    found.ok_or_else(|| format!("known: {}", known.map(Profile::name).join(", ")))
 }

@@ -1,0 +1,70 @@
+//! Calls to a driver on its unix socket.
+
+use std::path::Path;
+use std::time::Duration;
+
+use dra_alloc::kubelet::{CallOutcome, ClaimRef, PreparedDevice};
+use tonic::transport::{Channel, Endpoint};
+
+use super::api::dra_plugin_client::DraPluginClient;
+use super::api::{Claim, Device, NodePrepareResourcesRequest, NodeUnprepareResourcesRequest};
+
+/// How long a kubelet waits for a driver.
+const TIMEOUT: Duration = Duration::from_secs(45);
+
+/// Has a driver prepare claims.
+///
+/// # Errors
+/// Why there is no response, with the text that kubelet would log.
+pub async fn prepare(socket: &Path, claims: &[ClaimRef]) -> CallOutcome<Vec<PreparedDevice>> {
+    let request = NodePrepareResourcesRequest { claims: claims.iter().map(Claim::from).collect() };
+    let mut client = connect(socket).await?;
+    let response = client.node_prepare_resources(request).await.map_err(|status| failure(&status))?;
+    let claims = response.into_inner().claims.into_iter();
+    Ok(claims.map(|(uid, claim)| (uid, result(&claim.error).map(|()| prepared(claim.devices)))).collect())
+}
+
+/// Has a driver clean up after claims.
+///
+/// # Errors
+/// Why there is no response.
+pub async fn unprepare(socket: &Path, claims: &[ClaimRef]) -> CallOutcome<()> {
+    let request = NodeUnprepareResourcesRequest { claims: claims.iter().map(Claim::from).collect() };
+    let mut client = connect(socket).await?;
+    let response = client.node_unprepare_resources(request).await.map_err(|status| failure(&status))?;
+    let claims = response.into_inner().claims.into_iter();
+    Ok(claims.map(|(uid, claim)| (uid, result(&claim.error))).collect())
+}
+
+async fn connect(socket: &Path) -> Result<DraPluginClient<Channel>, String> {
+    let unavailable = |reason: String| format!("rpc error: code = Unavailable desc = {}: {reason}", socket.display());
+    let endpoint =
+        Endpoint::from_shared(format!("unix:{}", socket.display())).map_err(|error| unavailable(error.to_string()))?;
+    let channel = endpoint.connect_timeout(TIMEOUT).timeout(TIMEOUT).connect().await;
+    channel.map(DraPluginClient::new).map_err(|error| unavailable(error.to_string()))
+}
+
+fn failure(status: &tonic::Status) -> String {
+    format!("rpc error: code = {:?} desc = {}", status.code(), status.message())
+}
+
+fn result(error: &str) -> Result<(), String> {
+    if error.is_empty() { Ok(()) } else { Err(error.to_owned()) }
+}
+
+fn prepared(devices: Vec<Device>) -> Vec<PreparedDevice> {
+    let device = |device: Device| PreparedDevice {
+        pool: device.pool_name,
+        device: device.device_name,
+        share_id: device.share_id,
+        requests: device.request_names,
+        cdi_ids: device.cdi_device_ids,
+    };
+    devices.into_iter().map(device).collect()
+}
+
+impl From<&ClaimRef> for Claim {
+    fn from(claim: &ClaimRef) -> Self {
+        Self { namespace: claim.key.namespace.clone(), uid: claim.uid.clone(), name: claim.key.name.clone() }
+    }
+}
