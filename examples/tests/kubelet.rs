@@ -1,5 +1,5 @@
 //! The program `kubelet`: its story, and its commands with a driver in another process, over a real socket.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixStream;

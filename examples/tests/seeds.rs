@@ -1,21 +1,27 @@
 //! The seeds of the fuzz targets, replayed through the same parsers.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use dra_alloc::kubelet::gate::Gate;
+use dra_alloc::kubelet::{ClaimCache, Settings};
 use dra_alloc::selector::{Selector, SelectorInput};
 use dra_attrs::name::QualifiedName;
 use dra_attrs::numa::CpuSet;
 use dra_attrs::pci::PciAddress;
+use dra_attrs::profile::Profile;
 use dra_attrs::quantity::Quantity;
 use dra_attrs::semver::Version;
-use k8s_openapi::api::resource::v1::Device;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::resource::v1::{Device, ResourceClaim};
+use serde_json::json;
 
 /// Parses a text; what was read must print a text that reads back as the same.
 type Check = fn(&str);
 
-const TARGETS: [(&str, Check); 6] = [
+const TARGETS: [(&str, Check); 8] = [
     ("attrs_names", |text| {
         if let Ok(name) = QualifiedName::parse(text) {
             assert_eq!(name.to_string(), text);
@@ -42,6 +48,21 @@ const TARGETS: [(&str, Check); 6] = [
         if let Ok(selector) = Selector::compile(text) {
             assert_eq!(selector.matches(input), selector.matches(input));
         }
+    }),
+    ("alloc_checkpoint", |text| {
+        let file = json!({"Data": text, "Checksum": crc32fast::hash(text.as_bytes())}).to_string();
+        let caches = [text, &file].map(|file| ClaimCache::from_checkpoint(file.as_bytes()));
+        for cache in caches.into_iter().flatten() {
+            let written = cache.to_checkpoint(Profile::V1_37);
+            let again = ClaimCache::from_checkpoint(written.as_bytes()).unwrap();
+            assert_eq!(again.claims(), cache.claims());
+        }
+    }),
+    ("alloc_kubelet", |text| {
+        type Steps = Vec<(u8, BTreeMap<String, Result<(), String>>)>;
+        let (pod, claims, _): (Pod, Vec<ResourceClaim>, Steps) = serde_json::from_str(text).unwrap();
+        let settings = Settings::new(Profile::V1_37).with(Gate::OptionalNodeOperations);
+        assert!(ClaimCache::default().plan_prepare(&pod, &claims, |_| true, settings).is_ok());
     }),
     ("attrs_semver", |text| {
         if let Ok(version) = text.parse::<Version>() {
