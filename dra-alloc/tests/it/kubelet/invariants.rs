@@ -1,8 +1,9 @@
 //! What holds after any sequence of steps.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use dra_alloc::kubelet::Operation;
+use dra_alloc::kubelet::{DriverState, Operation};
+use dra_alloc::skip::SkipSet;
 use dra_alloc::skip::aggregate::by_driver;
 use dra_attrs::profile::Profile;
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -90,6 +91,18 @@ fn run(world: &mut World, step: &Step, objects: &[ResourceClaim]) -> bool {
     true
 }
 
+fn by_driver_of(claim: &ResourceClaim) -> BTreeMap<&str, SkipSet> {
+    by_driver(claim.status.as_ref().unwrap().allocation.as_ref().unwrap())
+}
+
+fn allocated<'a>(objects: &'a [ResourceClaim], uid: &str) -> BTreeMap<&'a str, SkipSet> {
+    by_driver_of(objects.iter().find(|claim| claim.metadata.uid.as_deref() == Some(uid)).unwrap())
+}
+
+fn remembered<'a>(world: &'a World, uid: &str) -> &'a BTreeMap<String, DriverState> {
+    &world.cache.claims().values().find(|info| info.uid == uid).unwrap().drivers
+}
+
 fn references(world: &World, pod: &str) -> BTreeSet<String> {
     let claims = world.cache.claims().values();
     claims.filter(|info| info.pods.contains(pod)).map(|info| info.uid.clone()).collect()
@@ -104,15 +117,31 @@ proptest! {
         for step in &steps {
             let before = world.clone();
             world.calls.clear();
+            world.asked.clear();
             let succeeded = run(&mut world, step, &objects);
-            // A claim is in no call of a driver whose operation its allocation skips. (For unprepare, the file of an
-            // older release may have forgotten that.)
+            // A claim is in no call of a driver whose operation it skips: at prepare by its allocation, at unprepare by
+            // what is remembered. Only such drivers are looked up.
             for (operation, driver, uids) in &world.calls {
                 prop_assert!(before.registered.contains(driver), "a driver that is not there was called");
-                for object in objects.iter().filter(|object| uids.contains(object.metadata.uid.as_ref().unwrap())) {
-                    let allocation = object.status.as_ref().unwrap().allocation.as_ref().unwrap();
-                    prop_assert!(*operation == Operation::Unprepare || !by_driver(allocation)[driver.as_str()].prepare);
+                for uid in uids {
+                    let skips = match operation {
+                        Operation::Prepare => allocated(&objects, uid)[driver.as_str()].prepare,
+                        Operation::Unprepare => remembered(&before, uid)[driver].skips.unprepare,
+                    };
+                    prop_assert!(!skips, "{driver} is called for {uid}");
                 }
+            }
+            for driver in &world.asked {
+                let asks_allocation = |claim: &ResourceClaim| {
+                    by_driver_of(claim).get(driver.as_str()).is_some_and(|skips| !skips.prepare)
+                };
+                let is_needed = match step {
+                    Step::Prepare { claims, .. } => claims.iter().any(|claim| asks_allocation(&objects[*claim])),
+                    _ => before.cache.claims().values().any(|info| {
+                        info.drivers.get(driver).is_some_and(|state| !state.skips.unprepare)
+                    }),
+                };
+                prop_assert!(is_needed, "{driver} is looked up for nothing");
             }
             match step {
                 Step::Unprepare { pod } => {

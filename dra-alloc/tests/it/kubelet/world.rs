@@ -1,5 +1,6 @@
 //! A node with one kubelet, whose drivers answer what a test wants.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dra_alloc::kubelet::gate::Gate;
@@ -67,6 +68,8 @@ pub(super) struct World {
     /// Every call: method, driver, UIDs.
     pub(super) calls: Vec<(Operation, String, Vec<String>)>,
     pub(super) counts: SkipCounts,
+    /// Drivers that were looked up since the last clearing.
+    pub(super) asked: BTreeSet<String>,
     /// The file on disk.
     pub(super) file: String,
 }
@@ -83,6 +86,7 @@ impl World {
             failing: BTreeSet::new(),
             calls: Vec::new(),
             counts: SkipCounts::default(),
+            asked: BTreeSet::new(),
             file,
         }
     }
@@ -128,8 +132,13 @@ impl World {
     }
 
     pub(super) fn prepare(&mut self, pod: &Pod, claims: &[ResourceClaim]) -> Result<(), PrepareError> {
-        let registered = self.registered.clone();
-        let plan = self.cache.plan_prepare(pod, claims, |driver| registered.contains(driver), self.settings);
+        let (registered, asked) = (self.registered.clone(), RefCell::new(BTreeSet::new()));
+        let look_up = |driver: &str| {
+            asked.borrow_mut().insert(driver.to_owned());
+            registered.contains(driver)
+        };
+        let plan = self.cache.plan_prepare(pod, claims, look_up, self.settings);
+        self.asked.extend(asked.into_inner());
         self.save();
         let mut plan = plan?;
         self.counts.add(plan.skipped());
@@ -144,8 +153,14 @@ impl World {
     }
 
     pub(super) fn unprepare(&mut self, pod: &Pod) -> Result<(), UnprepareError> {
-        let registered = self.registered.clone();
-        let mut plan = self.cache.plan_unprepare(pod, |driver| registered.contains(driver), self.settings)?;
+        let (registered, asked) = (self.registered.clone(), RefCell::new(BTreeSet::new()));
+        let look_up = |driver: &str| {
+            asked.borrow_mut().insert(driver.to_owned());
+            registered.contains(driver)
+        };
+        let plan = self.cache.plan_unprepare(pod, look_up, self.settings);
+        self.asked.extend(asked.into_inner());
+        let mut plan = plan?;
         self.counts.add(plan.skipped());
         for (driver, claims) in plan.calls().clone() {
             let outcome = self.outcome(&driver, &claims, |_| ());
