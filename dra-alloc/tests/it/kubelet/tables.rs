@@ -176,7 +176,13 @@ fn one_value_and_both_operations() {
 #[test]
 fn the_bool_is_both_operations_or_none() {
     // req: 5945-KUBELET-12
-    for (declared, done) in [(json!(null), Done::Called), (json!(false), Done::Called), (json!(true), Done::Skipped)] {
+    let rows = [
+        (json!(null), Done::Called),
+        (json!(false), Done::Called),
+        (json!(true), Done::Skipped),
+        (json!(["NodeUnprepareResources"]), Done::Called),
+    ];
+    for (declared, done) in rows {
         let mut world = World::new(Profile::Kep, &[GPU]);
         assert_eq!(prepare_once(&mut world, "p", &[(GPU, declared.clone())]), done);
         assert_eq!(unprepare_once(&mut world, "p"), done);
