@@ -9,6 +9,7 @@
 //!
 //! Source: `validateDeviceRequest` of kube-scheduler's allocator, 1.37.
 
+use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -41,8 +42,6 @@ pub(crate) struct Plan<'p> {
 #[derive(Debug)]
 pub(crate) struct Claim<'p> {
     pub(crate) object: &'p ResourceClaim,
-    /// Namespace and name.
-    pub(crate) name: String,
     pub(crate) requests: Vec<Request<'p>>,
     pub(crate) constraints: Vec<Constraint<'p>>,
     /// What is wrong with the request after the last one that was read.
@@ -66,7 +65,7 @@ pub(crate) struct Alternative<'p> {
     /// Position of the claim.
     pub(crate) claim: usize,
     /// `request`, or `request/subrequest`.
-    pub(crate) name: String,
+    pub(crate) name: Cow<'p, str>,
     pub(crate) class: &'p DeviceClass,
     /// Those of the class, then those of the request.
     pub(crate) selectors: Vec<Expression<'p>>,
@@ -141,6 +140,11 @@ impl<'p> Constraint<'p> {
 }
 
 impl<'p> Claim<'p> {
+    /// Namespace and name.
+    pub(crate) fn name(&self) -> String {
+        claim_name(self.object)
+    }
+
     /// The devices part of the claim's spec.
     pub(crate) fn devices(&self) -> Option<&'p DeviceClaim> {
         devices(self.object)
@@ -156,7 +160,12 @@ impl Column<'_> {
 impl<'p> Plan<'p> {
     /// Reads claims up to the first failure.
     pub(crate) fn new(claims: &'p [ResourceClaim], classes: &Classes<'p>, features: Features) -> Self {
-        let mut plan = Self::default();
+        let requests = claims.iter().filter_map(devices).flat_map(|devices| &devices.requests).map(Vec::len);
+        let mut plan = Self {
+            claims: Vec::with_capacity(claims.len()),
+            alternatives: Vec::with_capacity(requests.sum()),
+            columns: Vec::new(),
+        };
         for claim in claims {
             plan.add_claim(claim, classes, features);
             let last = plan.claims.last();
@@ -169,12 +178,12 @@ impl<'p> Plan<'p> {
 
     fn add_claim(&mut self, object: &'p ResourceClaim, classes: &Classes<'p>, features: Features) {
         let (constraints, constraint_error) = constraints(object);
-        let name = claim_name(object);
-        let mut claim =
-            Claim { object, name, requests: Vec::new(), constraints, request_error: None, constraint_error };
-        for request in devices(object).and_then(|devices| devices.requests.as_deref()).unwrap_or_default() {
+        let listed = devices(object).and_then(|devices| devices.requests.as_deref()).unwrap_or_default();
+        let requests = Vec::with_capacity(listed.len());
+        let mut claim = Claim { object, requests, constraints, request_error: None, constraint_error };
+        for request in listed {
             if let Err((request, error)) = self.add_request(request, &mut claim, classes, features) {
-                claim.request_error = Some(AllocateError::Request { claim: claim.name.clone(), request, error });
+                claim.request_error = Some(AllocateError::Request { claim: claim.name(), request, error });
                 break;
             }
         }
@@ -195,16 +204,15 @@ impl<'p> Plan<'p> {
             return Err((request.name.clone(), RequestError::PrioritizedListOff));
         }
         if !features.has(Feature::ConsumableCapacity)
-            && let Some(asked) = asked.iter().find(|asked| asked.capacity.is_some())
+            && let Some(asked) = asked.clone().find(|asked| asked.capacity.is_some())
         {
-            return Err((asked.full_name(request), RequestError::ConsumableCapacityOff));
+            return Err((asked.full_name(request).into_owned(), RequestError::ConsumableCapacityOff));
         }
         let first = self.alternatives.len();
         claim.requests.push(Request { name: &request.name, alternatives: first..first, is_list });
         for asked in asked {
-            let name = asked.full_name(request);
             let alternative = self.alternative(request, &asked, claim, classes, features);
-            self.alternatives.push(alternative.map_err(|error| (name, error))?);
+            self.alternatives.push(alternative.map_err(|error| (asked.full_name(request).into_owned(), error))?);
             if let Some(request) = claim.requests.last_mut() {
                 request.alternatives.end = self.alternatives.len();
             }
@@ -223,8 +231,8 @@ impl<'p> Plan<'p> {
         if !asked.derived.is_empty() && !features.has(Feature::DerivedAttributes) {
             return Err(RequestError::DerivedAttributesOff);
         }
-        let own = expressions(asked.selectors, Owner::Claim);
-        if let Some(index) = own.iter().position(|selector| selector.text.is_none()) {
+        let own = asked.selectors.unwrap_or_default();
+        if let Some(index) = own.iter().position(|selector| selector.cel.is_none()) {
             return Err(RequestError::SelectorEmpty { index });
         }
         if asked.admin_access.is_some() && !features.has(Feature::AdminAccess) {
@@ -236,13 +244,12 @@ impl<'p> Plan<'p> {
         let not_found = || RequestError::ClassNotFound { class: asked.class.to_owned() };
         let class = *classes.get(asked.class).ok_or_else(not_found)?;
         let name = asked.full_name(request);
-        let mut selectors =
-            expressions(class.spec.as_ref().and_then(|spec| spec.selectors.as_deref()), Owner::Class(asked.class));
-        selectors.extend(own);
+        let of_class = class.spec.as_ref().and_then(|spec| spec.selectors.as_deref()).unwrap_or_default();
+        let of_class = expressions(of_class, Owner::Class(asked.class));
         Ok(Alternative {
             claim: self.claims.len(),
             class,
-            selectors,
+            selectors: of_class.chain(expressions(own, Owner::Claim)).collect(),
             mode: asked.mode()?,
             admin_access: asked.admin_access == Some(true),
             tolerations: asked.tolerations,
@@ -289,6 +296,7 @@ impl<'p> Expression<'p> {
 }
 
 /// A request or subrequest, without the differences of their types.
+#[derive(Clone)]
 struct Asked<'p> {
     subrequest: Option<&'p str>,
     class: &'p str,
@@ -301,11 +309,11 @@ struct Asked<'p> {
     derived: &'p [DeviceDerivedAttribute],
 }
 
-fn asked_for(request: &DeviceRequest) -> Vec<Asked<'_>> {
-    match request.first_available.as_deref() {
-        Some(list) if !list.is_empty() => list.iter().map(Asked::by_subrequest).collect(),
-        _ => vec![request.exactly.as_ref().map_or_else(Asked::nothing, Asked::exactly)],
-    }
+/// The subrequests, or else the request itself.
+fn asked_for(request: &DeviceRequest) -> impl Iterator<Item = Asked<'_>> + Clone {
+    let list = request.first_available.as_deref().unwrap_or_default();
+    let itself = list.is_empty().then(|| request.exactly.as_ref().map_or_else(Asked::nothing, Asked::exactly));
+    list.iter().map(Asked::by_subrequest).chain(itself)
 }
 
 impl<'p> Asked<'p> {
@@ -351,8 +359,9 @@ impl<'p> Asked<'p> {
         }
     }
 
-    fn full_name(&self, request: &DeviceRequest) -> String {
-        self.subrequest.map_or_else(|| request.name.clone(), |name| format!("{}/{name}", request.name))
+    fn full_name(&self, request: &'p DeviceRequest) -> Cow<'p, str> {
+        let itself = Cow::Borrowed(request.name.as_str());
+        self.subrequest.map_or(itself, |name| Cow::Owned(format!("{}/{name}", request.name)))
     }
 
     /// A mode or count that is left out is what the API server would have filled in.
@@ -374,10 +383,9 @@ impl<'p> Asked<'p> {
     }
 }
 
-fn expressions<'p>(selectors: Option<&'p [DeviceSelector]>, owner: Owner<'p>) -> Vec<Expression<'p>> {
-    let texts = selectors.unwrap_or_default().iter().map(|selector| selector.cel.as_ref());
-    let texts = texts.map(|cel| cel.map(|cel| cel.expression.as_str()));
-    texts.enumerate().map(|(index, text)| Expression::new(text, owner, index)).collect()
+fn expressions<'p>(selectors: &'p [DeviceSelector], owner: Owner<'p>) -> impl Iterator<Item = Expression<'p>> {
+    let texts = selectors.iter().map(|selector| selector.cel.as_ref().map(|cel| cel.expression.as_str()));
+    texts.enumerate().map(move |(index, text)| Expression::new(text, owner, index))
 }
 
 /// The constraints of a claim up to the first one that says nothing.

@@ -11,6 +11,7 @@ use k8s_openapi::api::resource::v1::{
     ResourceClaim,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use smallvec::SmallVec;
 
 use crate::error::AllocateError;
 use crate::features::Feature;
@@ -64,15 +65,16 @@ fn id(number: u64) -> String {
 /// The results of a solution, one for each claim.
 pub(crate) fn results(table: &Table<'_>, solution: &Solution) -> Result<Vec<AllocationResult>, AllocateError> {
     let mut shares = 0;
-    let claims = table.plan.claims.iter().zip(&solution.selected).enumerate();
+    let claims = solution.selected.by_claim(&table.plan.claims).enumerate();
     let results = claims.map(|(index, (claim, selected))| {
         let is_own = |chosen: &&Chosen| table.alternative(chosen.alternative).claim == index;
-        let chosen: Vec<_> = solution.chosen.iter().filter(is_own).copied().collect();
-        let devices = chosen.iter().map(|chosen| device_result(table, claim, *chosen, &mut shares));
-        let devices = DeviceAllocationResult {
-            results: some_if_any(devices.collect::<Result<_, _>>()?),
-            config: some_if_any(config(table, claim, selected)),
-        };
+        let chosen: SmallVec<[Chosen; 8]> = solution.chosen.iter().filter(is_own).copied().collect();
+        let mut devices = Vec::with_capacity(chosen.len());
+        for chosen in &chosen {
+            devices.push(device_result(table, claim, *chosen, &mut shares)?);
+        }
+        let config = some_if_any(config(table, claim, selected));
+        let devices = DeviceAllocationResult { results: some_if_any(devices), config };
         let node_selector = node_selector(table, claim, &chosen)?;
         Ok(AllocationResult { devices: Some(devices), node_selector, allocation_timestamp: None })
     });
@@ -98,7 +100,7 @@ fn device_result(
     let has_binding = table.has(Feature::BindingConditions);
     let conditions = |conditions: &Option<Vec<String>>| conditions.clone().filter(|_| has_binding);
     Ok(DeviceRequestAllocationResult {
-        request: asked.name.clone(),
+        request: asked.name.to_string(),
         driver: spec.driver.clone(),
         pool: spec.pool.name.clone(),
         device: device.name.clone(),
@@ -123,7 +125,8 @@ fn consumed(table: &Table<'_>, chosen: Chosen) -> Result<Option<BTreeMap<String,
 
 /// The configuration of the classes, in the order in which requests name them, then the claim's own.
 fn config(table: &Table<'_>, claim: &Claim<'_>, selected: &[usize]) -> Vec<DeviceAllocationConfiguration> {
-    let chosen: Vec<&Alternative<'_>> = selected.iter().map(|alternative| table.alternative(*alternative)).collect();
+    let chosen = selected.iter().map(|alternative| table.alternative(*alternative));
+    let chosen: SmallVec<[&Alternative<'_>; 8]> = chosen.collect();
     let mut config = class_config(&chosen);
     config.extend(claim_config(claim, &chosen));
     for entry in &mut config {
@@ -138,18 +141,21 @@ fn class_config(chosen: &[&Alternative<'_>]) -> Vec<DeviceAllocationConfiguratio
     let mut config: Vec<DeviceAllocationConfiguration> = Vec::new();
     let mut classes: Vec<(&str, std::ops::Range<usize>)> = Vec::new();
     for asked in chosen {
+        let own = asked.class.spec.as_ref().and_then(|spec| spec.config.as_deref()).unwrap_or_default();
+        if own.is_empty() {
+            continue;
+        }
         let class = asked.class.metadata.name.as_deref().unwrap_or_default();
         if let Some((_, entries)) = classes.iter().find(|(known, _)| *known == class) {
             let names =
                 config.get_mut(entries.clone()).into_iter().flatten().filter_map(|entry| entry.requests.as_mut());
-            names.for_each(|names| names.push(asked.name.clone()));
+            names.for_each(|names| names.push(asked.name.to_string()));
             continue;
         }
         let start = config.len();
-        let own = asked.class.spec.iter().filter_map(|spec| spec.config.as_ref());
-        config.extend(own.flatten().map(|own| DeviceAllocationConfiguration {
+        config.extend(own.iter().map(|own| DeviceAllocationConfiguration {
             source: "FromClass".to_owned(),
-            requests: Some(vec![asked.name.clone()]),
+            requests: Some(vec![asked.name.to_string()]),
             opaque: own.opaque.clone(),
         }));
         classes.push((class, start..config.len()));
@@ -208,7 +214,7 @@ fn node_selector(
                 merge(&mut term.match_expressions, other.match_expressions.as_deref());
             }
             terms => {
-                let (claim, terms) = (claim.name.clone(), terms.len());
+                let (claim, terms) = (claim.name(), terms.len());
                 return Err(AllocateError::NodeSelectorTerms { claim, terms });
             }
         }

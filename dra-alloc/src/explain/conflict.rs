@@ -171,7 +171,7 @@ fn lacking(table: &Table<'_>, detail: Detail) -> Vec<Reason> {
             continue;
         }
         if request.is_list {
-            let at = RequestName { claim: claim.name.clone(), request: request.name.to_owned() };
+            let at = RequestName { claim: claim.name(), request: request.name.to_owned() };
             reasons.push(Reason { cause: Cause::NoAlternative { at }, because: alternatives });
         } else {
             reasons.extend(alternatives);
@@ -183,7 +183,7 @@ fn lacking(table: &Table<'_>, detail: Detail) -> Vec<Reason> {
 /// Requests and constraints that are possible one by one.
 fn together(table: &Table<'_>) -> Reason {
     if let Some(claim) = table.plan.claims.iter().find(|claim| is_too_large(table, claim)) {
-        return Reason::leaf(Cause::TooManyDevices { claim: claim.name.clone(), limit: MAX_DEVICES_PER_CLAIM });
+        return Reason::leaf(Cause::TooManyDevices { claim: claim.name(), limit: MAX_DEVICES_PER_CLAIM });
     }
     let mut because = Vec::new();
     for (claim, request) in requests(table) {
@@ -198,8 +198,8 @@ fn together(table: &Table<'_>) -> Reason {
             }
         }
     }
-    let requests = requests(table)
-        .map(|(claim, request)| RequestName { claim: claim.name.clone(), request: request.name.to_owned() });
+    let requests =
+        requests(table).map(|(claim, request)| RequestName { claim: claim.name(), request: request.name.to_owned() });
     let cause = Cause::Together { requests: requests.collect(), constraints: constraints(table.plan) };
     Reason { cause, because }
 }
@@ -218,7 +218,7 @@ fn is_too_large(table: &Table<'_>, claim: &Claim<'_>) -> bool {
 fn constraints(plan: &Plan<'_>) -> Vec<ConstraintName> {
     let all = plan.claims.iter().flat_map(|claim| claim.constraints.iter().enumerate().map(move |at| (claim, at)));
     let named = all.map(|(claim, (index, constraint))| ConstraintName {
-        claim: claim.name.clone(),
+        claim: claim.name(),
         index,
         field: match constraint.kind {
             ConstraintKind::Match => "matchAttribute",

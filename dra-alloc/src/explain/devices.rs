@@ -111,7 +111,7 @@ const fn wanted(asked: &Alternative<'_>) -> Option<u64> {
 }
 
 fn request_name(table: &Table<'_>, asked: &Alternative<'_>) -> RequestName {
-    RequestName { claim: table.claim_name(asked).to_owned(), request: asked.name.clone() }
+    RequestName { claim: table.claim_name(asked), request: asked.name.to_string() }
 }
 
 /// Why a device can't be the first one for an alternative.

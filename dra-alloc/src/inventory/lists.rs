@@ -1,8 +1,9 @@
 //! Lists of slices by a name that the slices themselves have, so that no name is stored twice.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
+use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use smallvec::SmallVec;
@@ -94,9 +95,7 @@ fn slice_at(slices: &Slices, index: SliceIndex) -> Option<&ResourceSlice> {
 
 /// With fixed keys: the same input takes the same time.
 fn hash(name: [&str; 2]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    name.hash(&mut hasher);
-    hasher.finish()
+    FixedState::default().hash_one(name)
 }
 
 /// A list of positions that grows in ascending order.

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use dra_attrs::matching::{DistinctState, MatchState, ValueSet, Violation};
 use dra_attrs::quantity::Quantity;
 use dra_attrs::value::Scalar;
+use smallvec::SmallVec;
 
 use super::bits::Bits;
 use super::candidates::Candidate;
@@ -100,7 +101,7 @@ impl<'s> ConstraintState<'s> {
 /// The choices made so far.
 pub(crate) struct Attempt<'t, 's> {
     table: &'t Table<'s>,
-    pub(crate) chosen: Vec<Chosen>,
+    pub(crate) chosen: SmallVec<[Chosen; 4]>,
     claims: Vec<ClaimState<'s>>,
     /// Devices that some claim has, unless they are shared.
     taken: Bits,
@@ -131,7 +132,7 @@ impl<'t, 's> Attempt<'t, 's> {
     pub(crate) fn new(table: &'t Table<'s>) -> Self {
         Self {
             table,
-            chosen: Vec::new(),
+            chosen: SmallVec::new(),
             claims: table.plan.claims.iter().map(ClaimState::new).collect(),
             taken: Bits::new(table.candidates.capacity()),
             shares: BTreeMap::new(),

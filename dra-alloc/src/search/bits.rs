@@ -1,13 +1,15 @@
 //! Sets of devices.
 
+use smallvec::{SmallVec, smallvec};
+
 /// A set of small numbers, of a fixed size.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Bits(Vec<u64>);
+pub(crate) struct Bits(SmallVec<[u64; 2]>);
 
 #[expect(clippy::indexing_slicing, reason = "numbers are below the size that the set was made for")]
 impl Bits {
     pub(crate) fn new(size: usize) -> Self {
-        Self(vec![0; size.div_ceil(64)])
+        Self(smallvec![0; size.div_ceil(64)])
     }
 
     pub(crate) fn insert(&mut self, number: usize) {

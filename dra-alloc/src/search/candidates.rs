@@ -7,6 +7,7 @@ use std::cell::{OnceCell, RefCell};
 use std::ops::Range;
 
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
+use smallvec::SmallVec;
 
 use crate::features::Features;
 use crate::inventory::pool::{Pool, PoolState, devices_of};
@@ -33,7 +34,7 @@ pub(crate) struct Candidates<'s> {
 struct Seen<'s> {
     devices: Vec<Candidate<'s>>,
     /// Pools in their order, with the positions of their devices.
-    order: Vec<(usize, Range<usize>)>,
+    order: SmallVec<[(usize, Range<usize>); 2]>,
     /// The next pool by driver and name.
     next: usize,
     /// Pools with binding conditions, kept for the end, and how many of them have been looked into.
@@ -86,7 +87,7 @@ impl<'s> Candidates<'s> {
     /// All pools in their order, with the positions of their devices.
     pub(crate) fn order(&self) -> Vec<(usize, Range<usize>)> {
         self.all();
-        self.seen.borrow().order.clone()
+        self.seen.borrow().order.to_vec()
     }
 
     /// Looks into the next pool.
@@ -113,6 +114,8 @@ impl<'s> Candidates<'s> {
     fn enter(&self, seen: &mut Seen<'s>, pool: usize) {
         let first = seen.devices.len();
         if *self.state(pool) == PoolState::Complete {
+            let devices = self.pools[pool].slices.iter().map(|slice| devices_of(slice).len());
+            seen.devices.reserve(devices.sum());
             for slice in self.pools[pool].slices.iter().copied() {
                 seen.devices.extend(devices_of(slice).iter().map(|device| Candidate { pool, slice, device }));
             }

@@ -159,7 +159,7 @@ fn could_serve(table: &Table<'_>, alternative: usize, device: usize) -> Result<b
 
 fn unknown_pool(table: &Table<'_>, alternative: usize, pool: usize) -> Option<NodeFailure> {
     let asked = table.alternative(alternative);
-    let (claim, request) = (|| table.claim_name(asked).to_owned(), || asked.name.clone());
+    let (claim, request) = (|| table.claim_name(asked), || asked.name.to_string());
     let name = || table.candidates.pools().get(pool).map(pool_name).unwrap_or_default();
     match table.candidates.state(pool) {
         PoolState::Complete => None,
@@ -182,7 +182,7 @@ fn check_size(table: &Table<'_>, claim: &Claim<'_>, all: &[Vec<usize>]) -> Resul
     if devices <= u64::try_from(MAX_DEVICES_PER_CLAIM).unwrap_or(u64::MAX) {
         return Ok(());
     }
-    Err(AllocateError::TooManyDevices { claim: claim.name.clone(), devices, limit: MAX_DEVICES_PER_CLAIM })
+    Err(AllocateError::TooManyDevices { claim: claim.name(), devices, limit: MAX_DEVICES_PER_CLAIM })
 }
 
 /// By the text of KEP-5945, a chosen device that skips node operations fails its claim while the gate is off.
@@ -195,7 +195,7 @@ fn check_skips(table: &Table<'_>, solution: &Solution) -> Result<(), NodeFailure
     let Some(chosen) = solution.chosen.iter().find(skipping) else { return Ok(()) };
     let gates = Feature::OptionalNodeOperations.gates(table.allocator.profile);
     Err(NodeFailure::SkipNodeOperationsOff {
-        claim: table.claim_name(table.alternative(chosen.alternative)).to_owned(),
+        claim: table.claim_name(table.alternative(chosen.alternative)),
         device: table.id(chosen.device).to_string(),
         slice: name_of(table.candidate(chosen.device).slice).to_owned(),
         gate: gates.first().copied().unwrap_or_default(),

@@ -19,7 +19,7 @@ use crate::inventory::is_for_one_node;
 use crate::inventory::pool::{SliceError, name_of};
 use crate::node::Scope;
 use crate::profile::{Decisions, SkipGateOff};
-use crate::request::{Alternative, Column, Expression, Mode, Owner, Plan};
+use crate::request::{Alternative, Claim, Column, Expression, Mode, Owner, Plan};
 use crate::search::candidates::{Candidate, Candidates};
 use crate::search::grid::Grid;
 use crate::selector::SelectorInput;
@@ -145,8 +145,8 @@ impl<'s> Table<'s> {
         self.node.metadata.name.as_deref().unwrap_or_default()
     }
 
-    pub(crate) fn claim_name(&self, asked: &Alternative<'_>) -> &'s str {
-        self.plan.claims.get(asked.claim).map_or("", |claim| &claim.name)
+    pub(crate) fn claim_name(&self, asked: &Alternative<'_>) -> String {
+        self.plan.claims.get(asked.claim).map(Claim::name).unwrap_or_default()
     }
 
     /// How claims outside of this call use a device.
@@ -279,8 +279,8 @@ impl<'s> Table<'s> {
         for capacity in capacities {
             let amount = capacity.consumed(asked.capacity.get(capacity.name).copied(), self.rounding);
             amounts.push(amount.map_err(|error| AllocateError::Capacity {
-                claim: self.claim_name(asked).to_owned(),
-                request: asked.name.clone(),
+                claim: self.claim_name(asked),
+                request: asked.name.to_string(),
                 device: Box::new(self.id(device)),
                 capacity: capacity.name.to_owned(),
                 error: Box::new(error),

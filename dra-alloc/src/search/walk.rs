@@ -8,13 +8,15 @@
 //!
 //! Source: `allocateOne` of kube-scheduler's allocator, 1.37.
 
-use super::attempt::{Attempt, Placed, Refusal, Rejection};
+use smallvec::SmallVec;
+
+use super::attempt::{Attempt, Chosen, Placed, Refusal, Rejection};
 use super::prune::Prune;
 use super::table::Table;
 use crate::allocator::MAX_DEVICES_PER_CLAIM;
 use crate::budget::{Halt, Meter};
 use crate::error::AllocateError;
-use crate::request::{Mode, Request};
+use crate::request::{Claim, Mode};
 
 /// What to allocate next.
 #[derive(Clone, Copy, Debug)]
@@ -100,21 +102,46 @@ pub(crate) struct Walk<'t, 's, 'm, 'b> {
     attempt: Attempt<'t, 's>,
     frames: Vec<Frame<'s>>,
     pruning: Pruning<'s>,
-    /// The alternative that each request of each claim was tried with last.
-    selected: Vec<Vec<usize>>,
+    selected: Selected,
+}
+
+/// The alternative that each request was tried with last: all claims one after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Selected(SmallVec<[usize; 8]>);
+
+impl Selected {
+    fn firsts(claims: &[Claim<'_>]) -> Self {
+        Self(claims.iter().flat_map(|claim| &claim.requests).map(|request| request.alternatives.start).collect())
+    }
+
+    fn set(&mut self, claims: &[Claim<'_>], position: Position, alternative: usize) {
+        let before: usize = claims.iter().take(position.claim).map(|claim| claim.requests.len()).sum();
+        if let Some(selected) = self.0.get_mut(before + position.request) {
+            *selected = alternative;
+        }
+    }
+
+    /// Those of each claim.
+    pub(crate) fn by_claim<'p>(&self, claims: &'p [Claim<'p>]) -> impl Iterator<Item = (&'p Claim<'p>, &[usize])> {
+        let mut rest = self.0.as_slice();
+        claims.iter().map(move |claim| {
+            let (own, others) = rest.split_at_checked(claim.requests.len()).unwrap_or((rest, &[]));
+            rest = others;
+            (claim, own)
+        })
+    }
 }
 
 /// A solution: the devices in the order of their choice, and the alternative of each request of each claim.
 pub(crate) struct Solution {
-    pub(crate) chosen: Vec<super::attempt::Chosen>,
-    pub(crate) selected: Vec<Vec<usize>>,
+    pub(crate) chosen: SmallVec<[Chosen; 4]>,
+    pub(crate) selected: Selected,
 }
 
 #[expect(clippy::indexing_slicing, reason = "claims, requests and alternatives are positions in the plan's lists")]
 impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
     pub(crate) fn new(table: &'t Table<'s>, all: &'t [Vec<usize>], meter: &'m mut Meter<'b>) -> Self {
-        let firsts = |requests: &[Request<'_>]| requests.iter().map(|request| request.alternatives.start).collect();
-        let selected = table.plan.claims.iter().map(|claim| firsts(&claim.requests)).collect();
+        let selected = Selected::firsts(&table.plan.claims);
         let (attempt, pruning) = (Attempt::new(table), Pruning::After(table.allocator.techniques.patience()));
         Self { table, all, meter, attempt, frames: Vec::new(), pruning, selected }
     }
@@ -178,7 +205,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
     }
 
     fn choose(&mut self, position: Position, alternative: usize, all_too_many: bool) -> State {
-        self.selected[position.claim][position.request] = alternative;
+        self.selected.set(&self.table.plan.claims, position, alternative);
         self.frames.push(Frame::Alternative { position, alternative, all_too_many });
         State::At(position.alternative(alternative))
     }
@@ -298,7 +325,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
 
     fn constraint_on_all(&self, alternative: usize, device: usize) -> Halt {
         let asked = self.table.alternative(alternative);
-        let (claim, request) = (self.table.claim_name(asked).to_owned(), asked.name.clone());
+        let (claim, request) = (self.table.claim_name(asked), asked.name.to_string());
         Halt::Failed(AllocateError::ConstraintOnAll { claim, request, device: Box::new(self.table.id(device)) })
     }
 }
