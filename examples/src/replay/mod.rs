@@ -3,6 +3,7 @@
 mod alloc;
 mod attrs;
 mod kubelet;
+mod readiness;
 mod refusal;
 mod stopwatch;
 
@@ -31,6 +32,9 @@ const OPERATIONS: &[(&str, Reader)] = &[
     ("alloc.required_features", kubelet::required_features),
     ("alloc.match_features", kubelet::match_features),
     ("alloc.kubelet", kubelet::kubelet),
+    ("readiness.filter", readiness::filter_node),
+    ("readiness.step", readiness::steps),
+    ("readiness.validate", readiness::validate_gates),
 ];
 
 #[derive(Deserialize)]
