@@ -6,6 +6,7 @@ pub mod manifest;
 pub mod replay;
 pub mod scheduler;
 pub mod sysfs;
+pub mod tour;
 
 /// The README's examples, so that they are tested.
 #[cfg(doctest)]
