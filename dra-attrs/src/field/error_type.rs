@@ -1,0 +1,102 @@
+//! What kind of problem a field has.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What kind of problem a field has.
+///
+/// On the wire it is the API server's name (`FieldValueRequired`), in a message its words (`Required value`).
+///
+/// ```
+/// use dra_attrs::field::ErrorType;
+/// assert_eq!(ErrorType::NotSupported.name(), "FieldValueNotSupported");
+/// assert_eq!(ErrorType::NotSupported.to_string(), "Unsupported value");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub enum ErrorType {
+    /// A value that is referred to does not exist.
+    #[serde(rename = "FieldValueNotFound")]
+    NotFound,
+    /// A value is missing: empty text, empty list, null.
+    #[serde(rename = "FieldValueRequired")]
+    Required,
+    /// A value that must be unique is there twice.
+    #[serde(rename = "FieldValueDuplicate")]
+    Duplicate,
+    /// A value is malformed or out of bounds.
+    #[serde(rename = "FieldValueInvalid")]
+    Invalid,
+    /// A value is none of the known ones.
+    #[serde(rename = "FieldValueNotSupported")]
+    NotSupported,
+    /// A well-formed value is not permitted here.
+    #[serde(rename = "FieldValueForbidden")]
+    Forbidden,
+    /// A text has too many bytes.
+    #[serde(rename = "FieldValueTooLong")]
+    TooLong,
+    /// A text has too few characters.
+    #[serde(rename = "FieldValueTooShort")]
+    TooShort,
+    /// A list or map has too many entries.
+    #[serde(rename = "FieldValueTooMany")]
+    TooMany,
+    /// A list or map has too few entries.
+    #[serde(rename = "FieldValueTooFew")]
+    TooFew,
+    /// The value is of another type than the field.
+    #[serde(rename = "FieldValueTypeInvalid")]
+    TypeInvalid,
+    /// The check itself failed.
+    #[serde(rename = "InternalError")]
+    Internal,
+}
+
+impl ErrorType {
+    /// The API server's name for it, as in the causes of a `Status`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NotFound => "FieldValueNotFound",
+            Self::Required => "FieldValueRequired",
+            Self::Duplicate => "FieldValueDuplicate",
+            Self::Invalid => "FieldValueInvalid",
+            Self::NotSupported => "FieldValueNotSupported",
+            Self::Forbidden => "FieldValueForbidden",
+            Self::TooLong => "FieldValueTooLong",
+            Self::TooShort => "FieldValueTooShort",
+            Self::TooMany => "FieldValueTooMany",
+            Self::TooFew => "FieldValueTooFew",
+            Self::TypeInvalid => "FieldValueTypeInvalid",
+            Self::Internal => "InternalError",
+        }
+    }
+
+    /// Whether a message of this kind shows the value. The API server leaves it out where it is missing, too long or
+    /// not the point.
+    #[must_use]
+    pub const fn shows_value(self) -> bool {
+        !matches!(self, Self::Required | Self::Forbidden | Self::TooLong | Self::TooShort | Self::Internal)
+    }
+}
+
+impl fmt::Display for ErrorType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotFound => "Not found",
+            Self::Required => "Required value",
+            Self::Duplicate => "Duplicate value",
+            Self::Invalid | Self::TypeInvalid => "Invalid value",
+            Self::NotSupported => "Unsupported value",
+            Self::Forbidden => "Forbidden",
+            Self::TooLong => "Too long",
+            Self::TooShort => "Too short",
+            Self::TooMany => "Too many",
+            Self::TooFew => "Too few",
+            Self::Internal => "Internal error",
+        })
+    }
+}

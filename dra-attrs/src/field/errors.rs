@@ -1,0 +1,121 @@
+//! All problems of an object.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::Serialize;
+
+use super::FieldError;
+
+/// All problems of an object, in the order in which they were found.
+///
+/// Its text is the API server's: one problem as it is, several in brackets, each text once.
+///
+/// ```
+/// use dra_attrs::field::{FieldError, FieldErrors, FieldPath};
+/// let spec = FieldPath::new("spec");
+/// let mut errors = FieldErrors::new();
+/// errors.push(FieldError::required(&spec.child("driver"), ""));
+/// errors.push(FieldError::too_many(&spec.child("devices"), 129, 128));
+/// assert_eq!(
+///     errors.to_string(),
+///     "[spec.driver: Required value, spec.devices: Too many: 129: must have at most 128 items]"
+/// );
+/// assert!(FieldErrors::new().into_result().is_ok());
+/// assert!(errors.into_result().is_err());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct FieldErrors {
+    errors: Vec<FieldError>,
+}
+
+impl FieldErrors {
+    /// No problem.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { errors: Vec::new() }
+    }
+
+    /// Adds a problem.
+    pub fn push(&mut self, error: FieldError) {
+        self.errors.push(error);
+    }
+
+    /// Whether there is no problem.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.errors.is_empty()
+    }
+
+    /// How many problems there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.errors.len()
+    }
+
+    /// The problems, in the order in which they were found.
+    pub fn iter(&self) -> std::slice::Iter<'_, FieldError> {
+        self.errors.iter()
+    }
+
+    /// The problems, in the order in which they were found.
+    #[must_use]
+    pub fn as_slice(&self) -> &[FieldError] {
+        &self.errors
+    }
+
+    /// `Ok` where there is no problem.
+    ///
+    /// # Errors
+    /// The problems.
+    pub fn into_result(self) -> Result<(), Self> {
+        if self.is_empty() { Ok(()) } else { Err(self) }
+    }
+}
+
+impl fmt::Display for FieldErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut seen = BTreeSet::new();
+        let texts: Vec<String> =
+            self.errors.iter().map(ToString::to_string).filter(|text| seen.insert(text.clone())).collect();
+        match texts.as_slice() {
+            [] => Ok(()),
+            [text] => f.write_str(text),
+            several => write!(f, "[{}]", several.join(", ")),
+        }
+    }
+}
+
+impl std::error::Error for FieldErrors {}
+
+impl Extend<FieldError> for FieldErrors {
+    fn extend<T: IntoIterator<Item = FieldError>>(&mut self, errors: T) {
+        self.errors.extend(errors);
+    }
+}
+
+impl FromIterator<FieldError> for FieldErrors {
+    fn from_iter<T: IntoIterator<Item = FieldError>>(errors: T) -> Self {
+        Self { errors: errors.into_iter().collect() }
+    }
+}
+
+impl IntoIterator for FieldErrors {
+    type Item = FieldError;
+    type IntoIter = std::vec::IntoIter<FieldError>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.errors.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a FieldErrors {
+    type Item = &'a FieldError;
+    type IntoIter = std::slice::Iter<'a, FieldError>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}

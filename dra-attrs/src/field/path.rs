@@ -1,0 +1,80 @@
+//! Where in an object a problem is.
+
+use std::fmt;
+
+/// The path of a field: `spec.devices[3].attributes[numaNode].int`.
+///
+/// A path is a chain of borrowed steps on the stack: descending costs nothing, and only a problem that is found makes
+/// a text of it. Equality, order and hash are deliberately missing; compare the rendered text.
+///
+/// ```
+/// use dra_attrs::field::FieldPath;
+/// let spec = FieldPath::new("spec");
+/// let devices = spec.child("devices");
+/// assert_eq!(devices.index(3).child("attributes").key("numaNode").to_string(), "spec.devices[3].attributes[numaNode]");
+/// assert_eq!(FieldPath::root().child("kind").to_string(), "kind");
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct FieldPath<'a> {
+    parent: Option<&'a Self>,
+    step: Step<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step<'a> {
+    Root,
+    Field(&'a str),
+    Index(usize),
+    Key(&'a str),
+}
+
+impl<'a> FieldPath<'a> {
+    /// The object itself; renders as nothing.
+    #[must_use]
+    pub const fn root() -> Self {
+        Self { parent: None, step: Step::Root }
+    }
+
+    /// The path of a field of the object.
+    #[must_use]
+    pub const fn new(name: &'a str) -> Self {
+        Self { parent: None, step: Step::Field(name) }
+    }
+
+    /// The field `name` below this one: `.name`.
+    #[must_use]
+    pub const fn child<'b>(&'b self, name: &'b str) -> FieldPath<'b> {
+        FieldPath { parent: Some(self), step: Step::Field(name) }
+    }
+
+    /// The item at `index` of this list: `[3]`.
+    #[must_use]
+    pub const fn index(&self, index: usize) -> FieldPath<'_> {
+        FieldPath { parent: Some(self), step: Step::Index(index) }
+    }
+
+    /// The entry of this map under `key`: `[key]`.
+    #[must_use]
+    pub const fn key<'b>(&'b self, key: &'b str) -> FieldPath<'b> {
+        FieldPath { parent: Some(self), step: Step::Key(key) }
+    }
+
+    fn is_root(&self) -> bool {
+        matches!(self.step, Step::Root)
+    }
+}
+
+impl fmt::Display for FieldPath<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parent) = self.parent {
+            parent.fmt(f)?;
+        }
+        match self.step {
+            Step::Root => Ok(()),
+            Step::Field(name) if self.parent.is_none_or(FieldPath::is_root) => f.write_str(name),
+            Step::Field(name) => write!(f, ".{name}"),
+            Step::Index(index) => write!(f, "[{index}]"),
+            Step::Key(key) => write!(f, "[{key}]"),
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Texts in quotes, as Go's `%q` writes them.
+
+use std::fmt;
+
+/// A text in double quotes with Go's escapes (`%q`), which is how the API server shows texts in its messages.
+///
+/// Characters that Go does not print are escaped; of Unicode's that means control characters, blanks other than the
+/// plain space, invisible format characters and private use.
+///
+/// ```
+/// use dra_attrs::field::Quoted;
+/// assert_eq!(Quoted("tab\there \u{7f} \u{200b} é").to_string(), r#""tab\there \x7f \u200b é""#);
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "a wrapper for Display")]
+pub struct Quoted<'a>(
+    /// The text.
+    pub &'a str,
+);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("\"")?;
+        self.0.chars().try_for_each(|c| write_escaped(f, c))?;
+        f.write_str("\"")
+    }
+}
+
+fn write_escaped(f: &mut fmt::Formatter<'_>, c: char) -> fmt::Result {
+    match c {
+        '"' => f.write_str("\\\""),
+        '\\' => f.write_str("\\\\"),
+        '\x07' => f.write_str("\\a"),
+        '\x08' => f.write_str("\\b"),
+        '\x0c' => f.write_str("\\f"),
+        '\n' => f.write_str("\\n"),
+        '\r' => f.write_str("\\r"),
+        '\t' => f.write_str("\\t"),
+        '\x0b' => f.write_str("\\v"),
+        c if c.is_ascii_control() => write!(f, "\\x{:02x}", u32::from(c)),
+        c if is_printable(c) => write!(f, "{c}"),
+        c if u32::from(c) < 0x1_0000 => write!(f, "\\u{:04x}", u32::from(c)),
+        c => write!(f, "\\U{:08x}", u32::from(c)),
+    }
+}
+
+fn is_printable(c: char) -> bool {
+    let format = matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fffe}'..='\u{ffff}');
+    let private = matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{e0000}'..='\u{e0fff}' | '\u{f0000}'..='\u{10ffff}');
+    c == ' ' || !(c.is_control() || c.is_whitespace() || format || private)
+}
