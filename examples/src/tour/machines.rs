@@ -4,6 +4,8 @@
 
 use std::process::ExitCode;
 
+use crate::machine::{Machine, MachineError};
+use crate::sysfs::SysfsDir;
 use anstream::{eprintln, println};
 use anstyle::{AnsiColor, Style};
 use comfy_table::presets::UTF8_FULL_CONDENSED;
@@ -25,8 +27,6 @@ use dra_attrs::numa::{
 use dra_attrs::pci::PciAddress;
 use dra_attrs::standard::NUMA_NODE;
 use dra_attrs::sysfs::SysfsMap;
-use crate::machine::{Machine, MachineError};
-use crate::sysfs::SysfsDir;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{
     CELDeviceSelector, Device, DeviceAttribute, DeviceClaim, DeviceClass, DeviceClassSpec, DeviceConstraint,

@@ -5,7 +5,9 @@
 
 mod allocate;
 mod cluster;
+mod hold_back;
 pub mod machines;
+mod nominate;
 mod page;
 mod prepare;
 mod publish;
@@ -17,6 +19,8 @@ use dra_alloc::state::StateError;
 use dra_attrs::field::FieldErrors;
 use dra_attrs::numa::NumaError;
 use dra_attrs::pci::PciAddressError;
+use nnn::pod::PodError;
+use nnn::state::IllegalTransition;
 
 use crate::machine::MachineError;
 use cluster::Cluster;
@@ -47,6 +51,12 @@ pub enum TourError {
     /// What is allocated does not fit together.
     #[error(transparent)]
     State(#[from] StateError),
+    /// The pod can't be read.
+    #[error(transparent)]
+    Pod(#[from] PodError),
+    /// The scheduler does what it must not do.
+    #[error(transparent)]
+    Transition(#[from] IllegalTransition),
     /// The pod can't start.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
@@ -65,6 +75,8 @@ pub fn story() -> Result<String, TourError> {
     publish::publish(&mut cluster, &mut page)?;
     validate::validate(&cluster, &mut page)?;
     allocate::allocate(&mut cluster, &mut page)?;
+    nominate::nominate(&cluster, &mut page)?;
     prepare::prepare(&cluster, &mut page)?;
+    hold_back::hold_back(&mut page)?;
     Ok(page.into_text())
 }

@@ -22,7 +22,8 @@ impl Page {
     pub(super) fn step(&mut self, title: &str) {
         self.steps += 1;
         let gap = if self.steps == 1 { "" } else { "\n" };
-        self.put(format_args!("{gap}{HEADING}{}. {title}{HEADING:#}\n", self.steps));
+        let number = self.steps;
+        self.put(format_args!("{gap}{HEADING}{number}. {title}{HEADING:#}\n"));
     }
 
     /// What is given.

@@ -16,7 +16,11 @@ pub(super) fn prepare(cluster: &Cluster, page: &mut Page) -> Result<(), TourErro
     page.step("The kubelet prepares the pod's devices");
     let settings = Settings::new(PROFILE).with(Gate::OptionalNodeOperations);
     let is_running = |driver: &str| RUNNING.contains(&driver);
-    page.input(format!("pod {} with its claim; drivers on the node: {}", name(&cluster.pod.metadata), RUNNING.join(", ")));
+    page.input(format!(
+        "pod {} with its claim; drivers on the node: {}",
+        name(&cluster.pod.metadata),
+        RUNNING.join(", ")
+    ));
     let mut cache = ClaimCache::default();
     let mut plan = cache.plan_prepare(&cluster.pod, &cluster.claims, is_running, settings)?;
     page.decision(format!("call {}; skip {}", callees(plan.calls()), drivers(plan.skipped())));

@@ -46,9 +46,9 @@ pub(super) fn publish(cluster: &mut Cluster, page: &mut Page) -> Result<(), Tour
     }
     page.decision(table);
     page.reason(
-        "A device lists its own NUMA node and those of its socket that are no farther than any other: on epyc, GPU and \
-         network\ncard sit on different nodes (5 and 6) and have all four in common. CPUs are on one node by nature. \
-         Giving CPUs to a pod\nneeds no call to their driver, which says so.",
+        "A device lists its own NUMA node and those of its socket that are no farther than any other. On epyc, GPU and \
+         network\ncard sit on different nodes (5 and 6) and have all four in common. CPUs are on one node by nature; \
+         giving them to a pod\nneeds no call to their driver, which says so.",
     );
     Ok(())
 }
