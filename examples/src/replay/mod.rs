@@ -6,6 +6,7 @@ mod kubelet;
 mod nnn;
 mod refusal;
 mod stopwatch;
+mod validate;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -28,6 +29,12 @@ const OPERATIONS: &[(&str, Reader)] = &[
     ("attrs.match", attrs::matching),
     ("attrs.quantity", attrs::quantity),
     ("alloc.allocate", alloc::allocate),
+    ("alloc.validate_slice", validate::slice),
+    ("alloc.validate_claim", validate::claim),
+    ("alloc.validate_claim_status", validate::claim_status),
+    ("alloc.validate_claim_template", validate::claim_template),
+    ("alloc.validate_class", validate::class),
+    ("alloc.validate_taint_rule", validate::taint_rule),
     ("alloc.aggregate_skip", kubelet::aggregate_skip),
     ("alloc.required_features", kubelet::required_features),
     ("alloc.match_features", kubelet::match_features),
