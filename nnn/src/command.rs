@@ -9,6 +9,7 @@ use crate::pod::{PodKey, ScheduledCondition};
 
 /// Something to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "type")]
 #[non_exhaustive]
 pub enum Command {
     /// PATCH `status.nominatedNodeName`, with the UID as precondition.
