@@ -45,6 +45,7 @@ pub mod skip;
 pub mod state;
 pub mod taint;
 pub mod usage;
+pub mod validate;
 
 mod counters;
 mod profile;
