@@ -117,6 +117,7 @@ pub fn may_write(writer: &Writer, owner: &Owner, write: &Write, read: Option<u64
 
 /// Which nominations of unschedulable pods are cleared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Clearing {
     /// All that the cycle clears, as since Kubernetes 1.35.

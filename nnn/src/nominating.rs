@@ -12,7 +12,7 @@ use crate::pod::node_name;
 /// assert_eq!(NominatingInfo::clear().target(Some("old")), None);
 /// assert_eq!(NominatingInfo::Noop.target(Some("old")), Some("old"));
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "the framework has these two modes")]
 pub enum NominatingInfo {
     /// The status stays; memory follows it.
@@ -42,5 +42,16 @@ impl NominatingInfo {
             Self::Noop => status,
             Self::Override(node) => node.as_deref(),
         }
+    }
+}
+
+/// Mode and node, as the framework has them: `[0, ""]` says nothing, `[1, node]` overrides, `[1, ""]` clears.
+impl Serialize for NominatingInfo {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Noop => (0, ""),
+            Self::Override(node) => (1, node.as_deref().unwrap_or_default()),
+        }
+        .serialize(serializer)
     }
 }

@@ -5,14 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::amount::Resources;
 use crate::nominating::NominatingInfo;
 use crate::pod::{PodKey, PodView};
 
 /// What makes a pod that a look-up by name finds the same pod.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Identity {
     /// Its UID.
@@ -23,7 +24,8 @@ pub enum Identity {
 }
 
 /// What a status is worth that is older than a PATCH of our own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum PendingWrites {
     /// Nothing: memory stays until the PATCH has been seen.

@@ -1,5 +1,7 @@
 //! How a scheduler decides: the profile, the gates, and where to be safer than kube-scheduler.
 
+use serde::Deserialize;
+
 use crate::binding::failure::OnBindingFailure;
 use crate::external::Clearing;
 use crate::gates::Gates;
@@ -10,7 +12,8 @@ use crate::scheduling::preemption::Eviction;
 use crate::scheduling::wake::WakeBy;
 
 /// What is taken for a pod's present status when a write is considered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Known {
     /// What was written or observed last: a write whose echo is still on its way counts.

@@ -3,6 +3,8 @@
 mod alloc;
 mod attrs;
 mod kubelet;
+mod nnn;
+mod readiness;
 mod refusal;
 mod stopwatch;
 mod validate;
@@ -38,6 +40,15 @@ const OPERATIONS: &[(&str, Reader)] = &[
     ("alloc.required_features", kubelet::required_features),
     ("alloc.match_features", kubelet::match_features),
     ("alloc.kubelet", kubelet::kubelet),
+    ("nnn.run", nnn::run),
+    ("nnn.nominator_update", nnn::table::nominator_update),
+    ("nnn.binding_start", nnn::table::binding_start),
+    ("nnn.cycle_result", nnn::table::cycle_result),
+    ("nnn.prebind_groups", nnn::table::prebind_groups),
+    ("nnn.needs_patch", nnn::table::needs_patch),
+    ("readiness.filter", readiness::filter_node),
+    ("readiness.step", readiness::steps),
+    ("readiness.validate", readiness::validate_gates),
 ];
 
 #[derive(Deserialize)]

@@ -6,6 +6,7 @@ use crate::nominating::NominatingInfo;
 
 /// What to do with the nomination of a pod whose binding cycle failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum OnBindingFailure {
     /// Clear it, as Kubernetes 1.35 and later.

@@ -147,6 +147,7 @@ pub enum Input {
 
 /// Something that a caller may want to tell, and need not act on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "type")]
 #[non_exhaustive]
 pub enum Finding {
     /// Somebody else wrote the nomination of a pod. It is taken as a hint.

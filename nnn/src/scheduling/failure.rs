@@ -1,12 +1,15 @@
 //! What a failed cycle writes and where the pod goes (DT-5).
 
+use serde::Deserialize;
+
 use crate::command::NoPatch;
 use crate::nominating::NominatingInfo;
 use crate::patch::{Change, needs_patch};
 use crate::pod::PodView;
 
 /// Whether the status of a pod that is gone or bound is still written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LatePatch {
     /// No: a late "not scheduled" on a bound pod misleads.

@@ -1,5 +1,7 @@
 //! Whether a pod may look for victims (DT-3b), and whom it clears once it has found them (DT-6).
 
+use serde::Deserialize;
+
 use crate::command::Command;
 use crate::nominator::Nominator;
 use crate::pod::{PodView, PreemptionPolicy};
@@ -49,7 +51,8 @@ pub fn may_preempt(pod: &PodView, nominated: NominatedNode, on_node: &[PodView])
 }
 
 /// How victims are evicted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Eviction {
     /// Within the cycle.

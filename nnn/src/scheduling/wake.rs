@@ -1,10 +1,13 @@
 //! Which events of pods wake others (DT-7): room that was promised is free, so those may fit who did not.
 
+use serde::Deserialize;
+
 use crate::command::Command;
 use crate::pod::PodView;
 
 /// Which nomination counts when a pod loses its own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum WakeBy {
     /// The one in memory, which is what others did not fit beside.
