@@ -1,4 +1,4 @@
-//! Feature gates that change what the allocator does.
+//! Feature gates that change what the allocator does and what the API server stores.
 //!
 //! Source: `kube_features.go` and the DRA plugin of kube-scheduler 1.37; KEP-5945 for the name of its gate.
 
@@ -7,7 +7,8 @@ use std::fmt;
 use dra_attrs::profile::Profile;
 use serde::Serialize;
 
-/// A part of the allocator that a feature gate switches.
+/// A part of DRA that a feature gate switches. What it says about "off" is the allocator's side; for the API server see
+/// [`crate::validate::GatePolicy`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -36,10 +37,16 @@ pub enum Feature {
     CompatibilityGroups,
     /// Request policies of capacities may have fractions. Off: amounts are whole numbers, rounded up.
     FractionalCapacityRange,
+    /// Drivers may report on allocated devices in the status of claims (KEP-4817). The allocator does not look.
+    DeviceStatus,
+    /// Devices may stand for resources of their node (KEP-5517). The allocator does not look.
+    NodeAllocatableResources,
+    /// Slices may name the attribute that tells partitions apart (KEP-5677). The allocator does not look.
+    PartitionTypes,
 }
 
 /// Feature, its gates in 1.37, its gates in the KEPs, and whether it is on by default in 1.37.
-const GATES: [(Feature, &[&str], &[&str], bool); 11] = [
+const GATES: [(Feature, &[&str], &[&str], bool); 14] = [
     (Feature::AdminAccess, &["DRAAdminAccess"], &["DRAAdminAccess"], true),
     (Feature::PrioritizedList, &["DRAPrioritizedList"], &["DRAPrioritizedList"], true),
     (Feature::DeviceTaints, &["DRADeviceTaints"], &["DRADeviceTaints"], true),
@@ -51,7 +58,14 @@ const GATES: [(Feature, &[&str], &[&str], bool); 11] = [
     (Feature::DerivedAttributes, &["DRADerivedAttributes"], &["DRADerivedAttributes"], false),
     (Feature::CompatibilityGroups, &["DRADeviceCompatibilityGroups"], &["DRADeviceCompatibilityGroups"], false),
     (Feature::FractionalCapacityRange, &["DRAFractionalCapacityRange"], &["DRAFractionalCapacityRange"], false),
+    (Feature::DeviceStatus, DEVICE_STATUS_GATE, DEVICE_STATUS_GATE, true),
+    (Feature::NodeAllocatableResources, NODE_ALLOCATABLE_GATE, NODE_ALLOCATABLE_GATE, false),
+    (Feature::PartitionTypes, &["DRAPartitionableDevicesType"], &["DRAPartitionableDevicesType"], false),
 ];
+
+const DEVICE_STATUS_GATE: &[&str] = &["DRAResourceClaimDeviceStatus"];
+
+const NODE_ALLOCATABLE_GATE: &[&str] = &["DRANodeAllocatableResources"];
 
 const BINDING_GATES: &[&str] = &["DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"];
 

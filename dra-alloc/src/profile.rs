@@ -3,6 +3,8 @@
 use dra_attrs::matching::ListTypes;
 use dra_attrs::profile::Profile;
 
+use crate::validate::GatePolicy;
+
 /// What happens to a device whose slice skips node operations while the gate is off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SkipGateOff {
@@ -21,6 +23,15 @@ pub(crate) enum Inference {
     Never,
 }
 
+/// The form of `skipNodeOperations` that is validated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SkipForm {
+    /// A bool, which is always valid.
+    Bool,
+    /// A set of operation names.
+    Operations,
+}
+
 /// Where the text of the KEPs and Kubernetes 1.37 differ.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Decisions {
@@ -32,6 +43,9 @@ pub(crate) struct Decisions {
     /// The name under which a node declares that its kubelet can skip node operations.
     pub(crate) declared_feature: &'static str,
     pub(crate) inference: Inference,
+    pub(crate) skip_form: SkipForm,
+    /// What the API server does with `skipNodeOperations` while the gate is off.
+    pub(crate) skip_api_gate_off: GatePolicy,
 }
 
 const KEP: Decisions = Decisions {
@@ -40,6 +54,8 @@ const KEP: Decisions = Decisions {
     skip_needs: None,
     declared_feature: "DraOptionalNodePreparation",
     inference: Inference::FromClaims,
+    skip_form: SkipForm::Bool,
+    skip_api_gate_off: GatePolicy::Reject,
 };
 
 const SHIPPED_FEATURE: &str = "DRAOptionalNodeOperations";
@@ -50,6 +66,8 @@ const V1_37: Decisions = Decisions {
     skip_needs: Some(SHIPPED_FEATURE),
     declared_feature: SHIPPED_FEATURE,
     inference: Inference::Never,
+    skip_form: SkipForm::Operations,
+    skip_api_gate_off: GatePolicy::Drop,
 };
 
 impl Decisions {

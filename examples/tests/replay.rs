@@ -184,3 +184,68 @@ fn shared_machines() {
         }
     }
 }
+
+fn slice_with(skip: Value) -> Value {
+    json!({
+        "metadata": {"name": "s"},
+        "spec": {"driver": "d.example.com", "nodeName": "n", "skipNodeOperations": skip,
+            "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1}}
+    })
+}
+
+#[test]
+fn validation_answers_with_problems_or_with_what_is_stored() {
+    let op = "alloc.validate_slice";
+    // The KEP rejects, Kubernetes 1.37 drops.
+    let rejected = ok(op, &json!({"new": slice_with(json!(true))}));
+    let gate = "DRAOptionalNodePreparation";
+    let detail = format!("must not be set while the feature gate {gate} is disabled");
+    let field = "spec.skipNodeOperations";
+    let errors = json!([{"field": field, "type": "FieldValueForbidden", "detail": detail}]);
+    assert_eq!(rejected, json!({"errors": errors, "object": null}));
+    let dropped = ok(op, &json!({"profile": "v1.37", "new": slice_with(json!(true))}));
+    assert_eq!((&dropped["errors"], dropped["object"]["spec"].get("skipNodeOperations")), (&json!([]), None));
+    // With the gate on, each profile writes its own form.
+    let on = ok(op, &json!({"features": {gate: true}, "new": slice_with(json!(["*"]))}));
+    assert_eq!(on["object"]["spec"]["skipNodeOperations"], true);
+    let on = json!({"profile": "v1.37", "gates": {"DRAOptionalNodeOperations": true}, "new": slice_with(json!(true))});
+    assert_eq!(ok(op, &on)["object"]["spec"]["skipNodeOperations"], json!(["*"]));
+    // What is stored stays.
+    let kept = ok(op, &json!({"old": slice_with(json!(true)), "new": slice_with(json!(true))}));
+    assert_eq!(kept["object"]["spec"]["skipNodeOperations"], true);
+    let only_unprepare = slice_with(json!(["NodeUnprepareResources"]));
+    refused(op, &json!({"features": {gate: true}, "new": only_unprepare}), "NotExpressible", None);
+    refused(op, &json!({}), "InvalidInput", Some("new"));
+    refused(op, &json!({"new": {"spec": {"devices": 3}}}), "InvalidInput", Some("new.spec.devices"));
+    refused(op, &json!({"new": slice_with(json!(3))}), "InvalidInput", Some("new.spec.skipNodeOperations"));
+}
+
+#[test]
+fn every_kind_of_object_is_validated() {
+    let fields = |op: &str, input: &Value| -> Vec<String> {
+        let answer = ok(op, input);
+        assert_eq!(answer["object"].is_null(), answer["errors"] != json!([]), "{op}");
+        let errors = answer["errors"].as_array().unwrap();
+        errors.iter().map(|error| error["field"].as_str().unwrap().to_owned()).collect()
+    };
+    let claim = json!({"metadata": {"name": "c"}, "spec": {"devices": {"requests": [
+        {"name": "r", "exactly": {"deviceClassName": "c", "adminAccess": true}}],
+        "config": [{"opaque": {"driver": "d", "parameters": null}}]}}});
+    let parameters = "spec.devices.config[0].opaque.parameters";
+    assert_eq!(fields("alloc.validate_claim", &json!({"new": claim})), [parameters]);
+    let template = json!({"metadata": {"name": "t"}, "spec": {"spec": claim["spec"]}});
+    assert_eq!(fields("alloc.validate_claim_template", &json!({"new": template})), [format!("spec.{parameters}")]);
+    let admin = json!({"new": {"spec": {"devices": {"requests": claim["spec"]["devices"]["requests"]}}},
+        "features": {"DRAAdminAccess": true}, "namespace": {"metadata": {"name": "n"}}});
+    assert_eq!(fields("alloc.validate_claim", &admin), ["spec.devices.requests[0].exactly.adminAccess"]);
+    let mut status = claim.clone();
+    status["status"] = json!({"reservedFor": [{"resource": "pods", "name": "p", "uid": "u"}]});
+    let update = json!({"old": claim, "new": status});
+    assert_eq!(fields("alloc.validate_claim_status", &update), ["status.reservedFor"]);
+    let class = json!({"new": {"metadata": {"name": "C"}}});
+    assert_eq!(fields("alloc.validate_class", &class), ["metadata.name"]);
+    let rule = json!({"new": {"spec": {"taint": {"key": "k", "effect": "E"}}}});
+    assert_eq!(fields("alloc.validate_taint_rule", &rule), ["spec.taint.effect"]);
+    let fine = json!({"new": {"spec": {"taint": {"key": "k", "effect": "None"}}}});
+    assert_eq!(fields("alloc.validate_taint_rule", &fine), [""; 0]);
+}

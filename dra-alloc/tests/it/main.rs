@@ -20,3 +20,4 @@ mod skip_allocation;
 mod state;
 mod taint;
 mod usage;
+mod validate;

@@ -34,7 +34,7 @@ const BINDING_GATES: &str = "DRADeviceBindingConditions+DRAResourceClaimDeviceSt
 struct AllocateInput {
     #[serde(default)]
     profile: Profile,
-    #[serde(default)]
+    #[serde(default, alias = "gates")]
     features: BTreeMap<String, bool>,
     node: Option<Node>,
     nodes: Option<Vec<Node>>,
@@ -66,13 +66,6 @@ struct Allocated {
 }
 
 impl AllocateInput {
-    fn features(&self) -> Features {
-        let is_on = |gate: &str| self.features.get(gate).copied().unwrap_or(false);
-        Features::from_gates(self.profile, |gate| {
-            is_on(gate) || BINDING_GATES.split('+').any(|both| both == gate) && is_on(BINDING_GATES)
-        })
-    }
-
     fn state(&self, claims: &[ResourceClaim]) -> Result<AllocatedState, Refusal> {
         let state = AllocatedState::from_claims(claims);
         let mut state = state.map_err(|error| Refusal::field("allocated_claims", error.to_string()))?;
@@ -91,6 +84,14 @@ impl AllocateInput {
     }
 }
 
+/// The features whose gates are on; gates that are not named are off.
+pub(super) fn features(profile: Profile, gates: &BTreeMap<String, bool>) -> Features {
+    let is_on = |gate: &str| gates.get(gate).copied().unwrap_or(false);
+    Features::from_gates(profile, |gate| {
+        is_on(gate) || BINDING_GATES.split('+').any(|both| both == gate) && is_on(BINDING_GATES)
+    })
+}
+
 pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
     let mut input: AllocateInput = read(input)?;
     if input.node.is_some() == input.nodes.is_some() {
@@ -102,7 +103,7 @@ pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
     let rules: Vec<Arc<DeviceTaintRule>> = input.taint_rules.drain(..).map(Arc::new).collect();
     let claims: Vec<ResourceClaim> = carriers("claims", input.claims.drain(..))?;
     let budget = input.steps.map_or_else(Budget::default, Budget::steps);
-    let (features, form) = (input.features(), WireForm::of(input.profile));
+    let (features, form) = (features(input.profile, &input.features), WireForm::of(input.profile));
     let selectors = SelectorCache::default();
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
         let (inventory, state) = stopwatch

@@ -3,8 +3,11 @@
 mod alloc;
 mod attrs;
 mod kubelet;
+mod nnn;
+mod readiness;
 mod refusal;
 mod stopwatch;
+mod validate;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -27,10 +30,25 @@ const OPERATIONS: &[(&str, Reader)] = &[
     ("attrs.match", attrs::matching),
     ("attrs.quantity", attrs::quantity),
     ("alloc.allocate", alloc::allocate),
+    ("alloc.validate_slice", validate::slice),
+    ("alloc.validate_claim", validate::claim),
+    ("alloc.validate_claim_status", validate::claim_status),
+    ("alloc.validate_claim_template", validate::claim_template),
+    ("alloc.validate_class", validate::class),
+    ("alloc.validate_taint_rule", validate::taint_rule),
     ("alloc.aggregate_skip", kubelet::aggregate_skip),
     ("alloc.required_features", kubelet::required_features),
     ("alloc.match_features", kubelet::match_features),
     ("alloc.kubelet", kubelet::kubelet),
+    ("nnn.run", nnn::run),
+    ("nnn.nominator_update", nnn::table::nominator_update),
+    ("nnn.binding_start", nnn::table::binding_start),
+    ("nnn.cycle_result", nnn::table::cycle_result),
+    ("nnn.prebind_groups", nnn::table::prebind_groups),
+    ("nnn.needs_patch", nnn::table::needs_patch),
+    ("readiness.filter", readiness::filter_node),
+    ("readiness.step", readiness::steps),
+    ("readiness.validate", readiness::validate_gates),
 ];
 
 #[derive(Deserialize)]

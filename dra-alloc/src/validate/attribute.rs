@@ -1,0 +1,104 @@
+//! An attribute of a device: a strict union over four scalars and four lists (KEP-5491).
+
+use dra_attrs::field::{BadValue, FieldError, FieldPath};
+use k8s_openapi::api::resource::v1::DeviceAttribute;
+use serde::Serialize;
+
+use super::findings::{Findings, json};
+use super::limits;
+
+/// Checks that there is exactly one value, and its form.
+pub(super) fn check(attribute: &DeviceAttribute, at: &FieldPath<'_>, findings: &mut Findings) {
+    check_forms(attribute, at, findings);
+    let members = [
+        attribute.bool.is_some(),
+        attribute.int.is_some(),
+        attribute.string.is_some(),
+        attribute.version.is_some(),
+        attribute.bools.is_some(),
+        attribute.ints.is_some(),
+        attribute.strings.is_some(),
+        attribute.versions.is_some(),
+    ];
+    let value = match members.iter().filter(|is_set| **is_set).count() {
+        1 => return,
+        0 => BadValue::from(""),
+        _ => json(attribute),
+    };
+    let error = FieldError::invalid(at, value, "exactly one value must be specified");
+    findings.declared(|findings| findings.push(error));
+}
+
+/// Whether a list member is set.
+pub(super) const fn is_list(attribute: &DeviceAttribute) -> bool {
+    attribute.bools.is_some() || attribute.ints.is_some() || attribute.strings.is_some() || attribute.versions.is_some()
+}
+
+/// How many values the attribute counts for: a list its items, anything else one.
+pub(super) fn values(attribute: &DeviceAttribute) -> usize {
+    let lists = [
+        len(attribute.bools.as_deref()),
+        len(attribute.ints.as_deref()),
+        len(attribute.strings.as_deref()),
+        len(attribute.versions.as_deref()),
+    ];
+    lists.iter().sum::<usize>().max(1)
+}
+
+fn check_forms(attribute: &DeviceAttribute, at: &FieldPath<'_>, findings: &mut Findings) {
+    if let Some(text) = &attribute.string {
+        check_string(text, &at.child("string"), findings);
+    }
+    if let Some(version) = &attribute.version {
+        check_version(version, &at.child("version"), findings);
+    }
+    check_not_empty(attribute.bools.as_ref(), &at.child("bools"), findings);
+    check_not_empty(attribute.ints.as_ref(), &at.child("ints"), findings);
+    check_not_empty(attribute.strings.as_ref(), &at.child("strings"), findings);
+    for (index, text) in attribute.strings.iter().flatten().enumerate() {
+        let at = at.child("strings");
+        findings.declared(|findings| check_string(text, &at.index(index), findings));
+    }
+    check_not_empty(attribute.versions.as_ref(), &at.child("versions"), findings);
+    for (index, version) in attribute.versions.iter().flatten().enumerate() {
+        check_version(version, &at.child("versions").index(index), findings);
+    }
+}
+
+fn check_not_empty<T: Serialize>(list: Option<&Vec<T>>, at: &FieldPath<'_>, findings: &mut Findings) {
+    if let Some(list) = list.filter(|list| list.is_empty()) {
+        findings.push(FieldError::invalid(at, json(list), "must not be empty if specified"));
+    }
+}
+
+fn check_string(text: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+    if text.len() > limits::ATTRIBUTE_VALUE_LEN {
+        findings.push(FieldError::too_long(at, limits::ATTRIBUTE_VALUE_LEN));
+    }
+}
+
+fn check_version(version: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+    if !is_semver(version) {
+        let detail = "must be a string compatible with semver.org spec 2.0.0";
+        findings.push(FieldError::invalid(at, version, detail));
+    }
+    check_string(version, at, findings);
+}
+
+/// Whether a text has the form of semver 2.0.0. Its numbers may have any length, unlike those of
+/// [`dra_attrs::semver::Version`].
+fn is_semver(text: &str) -> bool {
+    let is_word = |word: &str| !word.is_empty() && word.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-');
+    let is_digits = |word: &str| word.bytes().all(|c| c.is_ascii_digit());
+    let is_number = |word: &str| !word.is_empty() && is_digits(word) && (word == "0" || !word.starts_with('0'));
+    let (text, build) = text.split_once('+').map_or((text, None), |(text, build)| (text, Some(build)));
+    let (core, pre) = text.split_once('-').map_or((text, None), |(core, pre)| (core, Some(pre)));
+    core.split('.').count() == 3
+        && core.split('.').all(is_number)
+        && pre.is_none_or(|pre| pre.split('.').all(|word| is_word(word) && (!is_digits(word) || is_number(word))))
+        && build.is_none_or(|build| build.split('.').all(is_word))
+}
+
+fn len<T>(list: Option<&[T]>) -> usize {
+    list.map_or(0, <[T]>::len)
+}

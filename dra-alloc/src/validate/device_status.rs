@@ -1,0 +1,97 @@
+//! What drivers say about the devices of a claim (KEP-4817).
+
+use std::collections::BTreeSet;
+
+use dra_attrs::field::{FieldError, FieldPath};
+use k8s_openapi::api::resource::v1::{AllocatedDeviceStatus, NetworkDeviceData, ResourceClaimStatus};
+
+use super::equality::same;
+use super::findings::Findings;
+use super::list::{List, Origin};
+use super::{condition, config, limits, names, network};
+
+/// Driver, pool, device and share.
+pub(super) type Key<'a> = (&'a str, &'a str, &'a str, Option<&'a str>);
+
+/// The devices of an allocation.
+pub(super) fn allocated(status: &ResourceClaimStatus) -> BTreeSet<Key<'_>> {
+    let devices = status.allocation.as_ref().and_then(|allocation| allocation.devices.as_ref());
+    let results = devices.into_iter().flat_map(|devices| devices.results.iter().flatten());
+    results
+        .map(|result| {
+            (result.driver.as_str(), result.pool.as_str(), result.device.as_str(), result.share_id.as_deref())
+        })
+        .collect()
+}
+
+/// The device that a status is about.
+pub(super) fn key(device: &AllocatedDeviceStatus) -> Key<'_> {
+    (&device.driver, &device.pool, &device.device, device.share_id.as_deref())
+}
+
+/// Checks what is said about each device.
+pub(super) fn check_list(
+    new: &ResourceClaimStatus,
+    old: &ResourceClaimStatus,
+    at: &FieldPath<'_>,
+    findings: &mut Findings,
+) {
+    let allocated = allocated(new);
+    findings.settled_if(same(&new.devices, &old.devices), |findings| {
+        List::new(new.devices.as_ref()).at_most(usize::MAX, Origin::Declared).each_unique(
+            at,
+            findings,
+            shown,
+            |device, at, findings| {
+                let stored = old.devices.iter().flatten().find(|old| key(old) == key(device));
+                findings.settled_if(stored.is_some_and(|old| same(device, old)), |findings| {
+                    check(device, &allocated, at, findings);
+                });
+            },
+        );
+    });
+}
+
+fn check(device: &AllocatedDeviceStatus, allocated: &BTreeSet<Key<'_>>, at: &FieldPath<'_>, findings: &mut Findings) {
+    names::driver(&device.driver, &at.child("driver"), findings);
+    names::pool(&device.pool, &at.child("pool"), findings);
+    names::label(&device.device, &at.child("device"), findings);
+    if let Some(share) = &device.share_id {
+        findings.declared(|findings| names::uuid(share, &at.child("shareID"), findings));
+    }
+    if !allocated.contains(&key(device)) {
+        findings.push(FieldError::invalid(at, shown(device), "must be an allocated device in the claim"));
+    }
+    condition::check_list(device.conditions.as_ref(), &at.child("conditions"), findings);
+    if let Some(data) = &device.data {
+        config::check_object(data, limits::DEVICE_DATA, &at.child("data"), findings);
+    }
+    if let Some(data) = &device.network_data {
+        check_network(data, &at.child("networkData"), findings);
+    }
+}
+
+fn check_network(data: &NetworkDeviceData, at: &FieldPath<'_>, findings: &mut Findings) {
+    let lengths = [
+        ("interfaceName", &data.interface_name, limits::INTERFACE_NAME),
+        ("hardwareAddress", &data.hardware_address, limits::HARDWARE_ADDRESS),
+    ];
+    for (field, text, max) in lengths {
+        if text.as_ref().is_some_and(|text| text.len() > max) {
+            findings.declared(|findings| findings.push(FieldError::too_long(&at.child(field), max)));
+        }
+    }
+    List::new(data.ips.as_ref()).at_most(limits::IPS, Origin::Declared).each_unique(
+        &at.child("ips"),
+        findings,
+        String::as_str,
+        |address, at, findings| network::check_interface_address(address, at, findings),
+    );
+}
+
+/// A device as Kubernetes writes it: with slashes between the parts.
+fn shown(device: &AllocatedDeviceStatus) -> String {
+    let share = device.share_id.iter().map(|share| format!("/{share}"));
+    let device = format!("{}/{}/{}", device.driver, device.pool, device.device);
+    std::iter::once(device).chain(share).collect()
+}

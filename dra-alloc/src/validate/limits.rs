@@ -1,0 +1,46 @@
+//! The limits of the API, as its types state them.
+
+pub(super) const DRIVER_NAME: usize = 63;
+pub(super) const POOL_NAME: usize = 253;
+pub(super) const ID: usize = 32;
+/// Domain, slash and id.
+pub(super) const QUALIFIED_NAME: usize = DRIVER_NAME + 1 + ID;
+pub(super) const DNS_LABEL: usize = 63;
+pub(super) const DNS_SUBDOMAIN: usize = 253;
+pub(super) const LABEL_NAME: usize = 63;
+pub(super) const LABEL_VALUE: usize = 63;
+
+pub(super) const DEVICES: usize = 128;
+pub(super) const DEVICES_WITH_ADVANCED_FEATURES: usize = 64;
+pub(super) const COUNTER_SETS: usize = 8;
+pub(super) const COUNTERS_PER_SET: usize = 32;
+pub(super) const CONSUMPTIONS: usize = 2;
+pub(super) const COUNTERS_PER_CONSUMPTION: usize = 32;
+pub(super) const COMPATIBILITY_GROUPS: usize = 2;
+pub(super) const ATTRIBUTES_AND_CAPACITIES: usize = 32;
+pub(super) const ATTRIBUTE_VALUES: usize = 48;
+pub(super) const ATTRIBUTE_VALUE_LEN: usize = 64;
+pub(super) const TAINTS: usize = 16;
+pub(super) const BINDING_CONDITIONS: usize = 4;
+pub(super) const VALID_VALUES: usize = 10;
+
+pub(super) const REQUESTS: usize = 32;
+pub(super) const SUBREQUESTS: usize = 8;
+pub(super) const SELECTORS: usize = 32;
+pub(super) const CONSTRAINTS: usize = 32;
+pub(super) const CONFIG: usize = 32;
+pub(super) const DERIVED_ATTRIBUTES: usize = 32;
+pub(super) const CEL_EXPRESSION: usize = 10 * 1024;
+pub(super) const OPAQUE_PARAMETERS: usize = 10 * 1024;
+
+pub(super) const RESULTS: usize = 32;
+/// That of the class and that of the claim.
+pub(super) const ALLOCATION_CONFIG: usize = 2 * CONFIG;
+pub(super) const RESERVED_FOR: usize = 256;
+pub(super) const DEVICE_DATA: usize = 10 * 1024;
+pub(super) const CONDITIONS: usize = 8;
+pub(super) const IPS: usize = 16;
+pub(super) const INTERFACE_NAME: usize = 256;
+pub(super) const HARDWARE_ADDRESS: usize = 128;
+pub(super) const CONDITION_REASON: usize = 1024;
+pub(super) const CONDITION_MESSAGE: usize = 32 * 1024;

@@ -1,0 +1,98 @@
+//! What the API server accepts, and what it makes of it: `ResourceSlice`, `ResourceClaim` and its status,
+//! `ResourceClaimTemplate`, `DeviceClass`, `DeviceTaintRule`.
+//!
+//! Every problem is reported, each with the path of its field, the kind of the problem and the API server's words
+//! ([`FieldErrors`]). A driver's author asks with one line:
+//!
+//! ```
+//! use dra_alloc::validate::validate_slice;
+//! # let slice = k8s_openapi::api::resource::v1::ResourceSlice::default();
+//! if let Err(errors) = validate_slice(&slice) {
+//!     eprintln!("not published: {errors}");
+//! }
+//! ```
+//!
+//! [`ApiServer`] is the whole: feature gates, profiles, and updates against the object in storage.
+//!
+//! # Updates
+//! What is immutable must be the same. What stands like this in storage is tolerated where Kubernetes tolerates it: fields
+//! of features that are off, unchanged taints and capacities, CEL expressions, the size of configuration, and the rules
+//! that the types declare. Other rules hold for every write.
+//!
+//! # What is not checked
+//! Metadata apart from the name, the cost of CEL expressions, what admission plugins and authorizers add, and everything
+//! that takes more than one object.
+//!
+//! Source of the rules: `pkg/apis/resource/validation` and `pkg/registry/resource` of Kubernetes 1.37, the declarations in
+//! its types, and KEP-5945.
+
+mod admin_access;
+mod admission;
+mod allocation;
+mod api_server;
+mod attribute;
+mod binding;
+mod capacity;
+mod claim;
+mod claim_status;
+mod class;
+mod condition;
+mod config;
+mod constraint;
+mod counters;
+mod derived;
+mod device;
+mod device_status;
+mod equality;
+mod findings;
+mod gates;
+mod immutable;
+mod limits;
+mod list;
+mod metadata;
+mod names;
+mod network;
+mod node_allocatable;
+mod node_selection;
+mod node_selector;
+mod partition_type;
+mod publish;
+mod quantity;
+mod ratchet;
+mod request;
+mod request_names;
+mod request_policy;
+mod selector;
+mod skip_operations;
+mod slice;
+mod taint;
+mod taint_rule;
+mod template;
+
+use dra_attrs::field::FieldErrors;
+use dra_attrs::profile::Profile;
+use k8s_openapi::api::resource::v1::ResourceSlice;
+
+use crate::features::Features;
+
+pub use admin_access::{ADMIN_ACCESS_LABEL, NamespaceAccess};
+pub use admission::{Admission, Admitted};
+pub use api_server::ApiServer;
+pub use gates::GatePolicy;
+pub use publish::PublishError;
+
+/// Checks a slice that is about to be published, as Kubernetes 1.37 would with every feature on.
+///
+/// # Errors
+/// All problems of the slice.
+///
+/// ```
+/// use dra_alloc::validate::validate_slice;
+/// use k8s_openapi::api::resource::v1::ResourceSlice;
+///
+/// let errors = validate_slice(&ResourceSlice::default()).unwrap_err();
+/// assert_eq!(errors.as_slice()[0].to_string(), "spec.driver: Required value");
+/// ```
+pub fn validate_slice(slice: &ResourceSlice) -> Result<(), FieldErrors> {
+    ApiServer::new(Profile::V1_37, Features::all()).slice(Admission::create(slice)).map(drop)
+}

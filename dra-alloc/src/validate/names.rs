@@ -1,0 +1,214 @@
+//! The forms of names, keys and ids.
+
+use dra_attrs::field::{FieldError, FieldPath};
+
+use super::findings::Findings;
+use super::limits;
+
+const DNS_LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must \
+                         start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for \
+                         validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+const DNS_SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or \
+                             '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used \
+                             for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const C_IDENTIFIER: &str = "a valid C identifier must start with alphabetic character or '_', followed by a string of \
+                            alphanumeric characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for \
+                            validation is '[A-Za-z_][A-Za-z0-9_]*')";
+const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', \
+                           and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or \
+                           '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+const LABEL_NAME: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
+                          alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation \
+                          is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+const SEVERAL_SLASHES: &str = "must not contain more than one slash";
+const NOT_FULLY_QUALIFIED: &str = "a fully qualified name must be a domain and a name separated by a slash";
+
+/// The name of a driver. Capitals are allowed, though not welcome.
+pub(super) fn driver(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+    if name.is_empty() {
+        return findings.push(FieldError::required(at, ""));
+    }
+    if name.len() > limits::DRIVER_NAME {
+        findings.push(FieldError::too_long(at, limits::DRIVER_NAME));
+    }
+    invalid(name, subdomain_problems(&name.to_lowercase()), at, findings);
+}
+
+/// The name of a pool: DNS subdomains, with slashes between them.
+pub(super) fn pool(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+    if name.is_empty() {
+        return findings.push(FieldError::required(at, ""));
+    }
+    if name.len() > limits::POOL_NAME {
+        findings.push(FieldError::too_long(at, limits::POOL_NAME));
+    }
+    name.split('/').for_each(|part| subdomain(part, at, findings));
+}
+
+/// The name of a device, a request, a counter or a counter set.
+pub(super) fn label(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+    let long = too_long(name, limits::DNS_LABEL);
+    let malformed = (!is_label(name)).then(|| DNS_LABEL.to_owned());
+    invalid(name, long.into_iter().chain(malformed), at, findings);
+}
+
+/// The name of an object or a node.
+pub(super) fn subdomain(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+    invalid(name, subdomain_problems(name), at, findings);
+}
+
+/// The name of an attribute or a capacity: an id, with or without its domain.
+pub(super) fn qualified(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+    match name.split_once('/') {
+        None => identifier(name, at, findings),
+        Some((_, id)) if id.contains('/') => findings.push(FieldError::invalid(at, name, SEVERAL_SLASHES)),
+        Some((domain, id)) => {
+            if domain.is_empty() {
+                findings.push(FieldError::invalid(at, "", "the domain must not be empty"));
+            } else {
+                driver(domain, at, findings);
+            }
+            if id.is_empty() {
+                findings.push(FieldError::invalid(at, "", "the name must not be empty"));
+            } else {
+                identifier(id, at, findings);
+            }
+        }
+    }
+}
+
+/// The name of an attribute in a constraint: an id with its domain.
+pub(super) fn fully_qualified(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+    qualified(name, at, findings);
+    if !name.contains('/') {
+        findings.push(FieldError::invalid(at, name, NOT_FULLY_QUALIFIED));
+    }
+}
+
+/// The key of a label, a taint or a condition.
+pub(super) fn label_key(key: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+    invalid(key, label_key_problems(key), at, findings);
+}
+
+/// The value of a label or a taint.
+pub(super) fn label_value(value: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+    let long = too_long(value, limits::LABEL_VALUE);
+    let malformed = !value.is_empty() && !is_label_text(value);
+    invalid(value, long.into_iter().chain(malformed.then(|| LABEL_VALUE.to_owned())), at, findings);
+}
+
+/// The id of a share: a UUID in lower case.
+pub(super) fn uuid(id: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+    const FORM: &str = "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase \
+                        hexadecimal characters";
+    if is_uuid(id) {
+        return;
+    }
+    let detail = match id.len() {
+        36 if is_uuid(&id.to_lowercase()) => FORM.to_owned(),
+        // These lengths belong to other forms of a UUID.
+        32 | 36 | 38 | 45 => "error validating uid: invalid UUID format".to_owned(),
+        length => format!("error validating uid: invalid UUID length: {length}"),
+    };
+    findings.push(FieldError::invalid(at, id, detail));
+}
+
+/// The name of an extended resource, which needs a domain that is not Kubernetes' own.
+pub(super) fn is_extended_resource(name: &str) -> bool {
+    const QUOTA: &str = "requests.";
+    let native = !name.contains('/') || name.contains("kubernetes.io/");
+    !native && !name.starts_with(QUOTA) && label_key_problems(&format!("{QUOTA}{name}")).is_empty()
+}
+
+/// A resource that nodes have without extensions.
+pub(super) fn is_node_allocatable(name: &str) -> bool {
+    matches!(name, "cpu" | "memory" | "ephemeral-storage") || name.starts_with("hugepages-")
+}
+
+pub(super) fn is_fully_qualified(name: &str) -> bool {
+    let is_domain = |domain: &str| {
+        let lower = domain.to_lowercase();
+        domain.len() <= limits::DRIVER_NAME && subdomain_problems(&lower).is_empty()
+    };
+    match name.split_once('/') {
+        Some((domain, id)) => is_domain(domain) && id.len() <= limits::ID && is_identifier(id),
+        None => false,
+    }
+}
+
+fn identifier(id: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+    if id.len() > limits::ID {
+        findings.push(FieldError::too_long(at, limits::ID));
+    }
+    if !is_identifier(id) {
+        findings.push(FieldError::invalid(at, id, C_IDENTIFIER));
+    }
+}
+
+fn invalid(value: &str, problems: impl IntoIterator<Item = String>, at: &FieldPath<'_>, findings: &mut Findings) {
+    for problem in problems {
+        findings.push(FieldError::invalid(at, value, problem));
+    }
+}
+
+fn too_long(text: &str, max: usize) -> Option<String> {
+    (text.len() > max).then(|| format!("must be no more than {max} bytes"))
+}
+
+fn subdomain_problems(name: &str) -> Vec<String> {
+    let long = too_long(name, limits::DNS_SUBDOMAIN);
+    let malformed = (!name.split('.').all(is_label)).then(|| DNS_SUBDOMAIN.to_owned());
+    long.into_iter().chain(malformed).collect()
+}
+
+fn label_key_problems(key: &str) -> Vec<String> {
+    let (prefix, name) = match key.split_once('/') {
+        None => (None, key),
+        Some((_, name)) if name.contains('/') => {
+            let (rule, example) = LABEL_NAME.rsplit_once(" (").unwrap_or((LABEL_NAME, ""));
+            return vec![format!(
+                "a qualified name {rule} ({example} with an optional DNS subdomain prefix and '/' (e.g. \
+                 'example.com/MyName')"
+            )];
+        }
+        Some((prefix, name)) => (Some(prefix), name),
+    };
+    let mut problems = Vec::new();
+    match prefix {
+        Some("") => problems.push("prefix part must be non-empty".to_owned()),
+        Some(prefix) => {
+            problems.extend(subdomain_problems(prefix).into_iter().map(|problem| format!("prefix part {problem}")));
+        }
+        None => {}
+    }
+    if name.is_empty() {
+        problems.push("name part must be non-empty".to_owned());
+    }
+    problems.extend(too_long(name, limits::LABEL_NAME).map(|problem| format!("name part {problem}")));
+    if !is_label_text(name) {
+        problems.push(format!("name part {LABEL_NAME}"));
+    }
+    problems
+}
+
+fn is_label(text: &str) -> bool {
+    let inner = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
+    !text.is_empty() && text.bytes().all(inner) && !text.starts_with('-') && !text.ends_with('-')
+}
+
+fn is_label_text(text: &str) -> bool {
+    let inner = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.');
+    let outer = |c: Option<u8>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    outer(text.bytes().next()) && outer(text.bytes().last()) && text.bytes().all(inner)
+}
+
+fn is_identifier(id: &str) -> bool {
+    let starts = id.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    starts && id.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_')
+}
+
+fn is_uuid(id: &str) -> bool {
+    const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
+    let is_hex = |group: &str| group.bytes().all(|c| c.is_ascii_digit() || matches!(c, b'a'..=b'f'));
+    id.split('-').map(str::len).eq(GROUPS) && id.split('-').all(is_hex)
+}

@@ -1,0 +1,53 @@
+//! A gate that rejects: what is stored may stay, what is new may not (KEP-5945).
+
+use std::collections::BTreeMap;
+
+use dra_attrs::field::{FieldError, FieldPath};
+use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, ResourceClaim, ResourceSlice};
+
+use super::findings::Findings;
+use super::skip_operations::FIELD;
+use crate::skip::SkipSet;
+
+/// Checks that a slice does not newly skip node operations.
+pub(super) fn check_slice(new: &ResourceSlice, old: Option<&ResourceSlice>, gate: &str, findings: &mut Findings) {
+    let old = old.and_then(|old| old.spec.skip_node_operations.as_deref());
+    let spec = FieldPath::new("spec");
+    check(new.spec.skip_node_operations.as_deref(), old, gate, &spec.child(FIELD), findings);
+}
+
+/// Checks that no result of an allocation newly skips node operations. Results are the same if they are for the same
+/// request, device and share, wherever they stand.
+pub(super) fn check_claim(new: &ResourceClaim, old: &ResourceClaim, gate: &str, findings: &mut Findings) {
+    let stored: BTreeMap<_, _> =
+        results(old).iter().map(|result| (identity(result), result.skip_node_operations.as_deref())).collect();
+    let (status, mut index) = (FieldPath::new("status"), 0);
+    let allocation = status.child("allocation");
+    let devices = allocation.child("devices");
+    let at_results = devices.child("results");
+    for result in results(new) {
+        let old = stored.get(&identity(result)).copied().flatten();
+        let at = at_results.index(index);
+        check(result.skip_node_operations.as_deref(), old, gate, &at.child(FIELD), findings);
+        index += 1;
+    }
+}
+
+fn check(new: Option<&[String]>, old: Option<&[String]>, gate: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+    let set = |names: Option<&[String]>| names.map_or(SkipSet::NONE, SkipSet::listed);
+    let wanted = set(new);
+    if !wanted.is_empty() && wanted != set(old) {
+        let detail = format!("must not be set while the feature gate {gate} is disabled");
+        findings.push(FieldError::forbidden(at, detail));
+    }
+}
+
+fn results(claim: &ResourceClaim) -> &[DeviceRequestAllocationResult] {
+    let allocation = claim.status.as_ref().and_then(|status| status.allocation.as_ref());
+    let devices = allocation.and_then(|allocation| allocation.devices.as_ref());
+    devices.and_then(|devices| devices.results.as_deref()).unwrap_or_default()
+}
+
+fn identity(result: &DeviceRequestAllocationResult) -> (&str, &str, &str, &str, Option<&str>) {
+    (&result.request, &result.driver, &result.pool, &result.device, result.share_id.as_deref())
+}

@@ -1,0 +1,105 @@
+//! A request of a claim: exactly so, or the first of several alternatives that is available.
+
+use dra_attrs::field::{BadValue, FieldError, FieldPath};
+use k8s_openapi::api::resource::v1::{
+    DeviceConstraint, DeviceDerivedAttribute, DeviceRequest, DeviceSelector, DeviceToleration,
+};
+
+use super::findings::Findings;
+use super::list::{List, Origin};
+use super::{derived, limits, names, selector, taint};
+
+const MODES: [&str; 2] = ["All", "ExactCount"];
+const ONE_OF: &str = "exactly one of `exactly` or `firstAvailable` is required";
+
+/// What a request and a subrequest have in common.
+struct Wanted<'a> {
+    /// The request, or request and subrequest, as constraints name it.
+    reference: String,
+    class: &'a str,
+    selectors: Option<&'a Vec<DeviceSelector>>,
+    derived: Option<&'a Vec<DeviceDerivedAttribute>>,
+    mode: Option<&'a str>,
+    count: Option<i64>,
+    tolerations: Option<&'a Vec<DeviceToleration>>,
+}
+
+/// Checks a request.
+pub(super) fn check(
+    request: &DeviceRequest,
+    constraints: &[DeviceConstraint],
+    at: &FieldPath<'_>,
+    findings: &mut Findings,
+) {
+    names::label(&request.name, &at.child("name"), findings);
+    let alternatives = request.first_available.as_ref().filter(|alternatives| !alternatives.is_empty());
+    match (&request.exactly, alternatives) {
+        (None, None) => findings.push(FieldError::required(at, ONE_OF)),
+        (Some(_), Some(_)) => {
+            let detail = format!("{ONE_OF}, but multiple fields are set");
+            findings.push(FieldError::invalid(at, BadValue::literal("null"), detail));
+        }
+        (Some(exactly), None) => {
+            let wanted = Wanted {
+                reference: request.name.clone(),
+                class: &exactly.device_class_name,
+                selectors: exactly.selectors.as_ref(),
+                derived: exactly.derived_attributes.as_ref(),
+                mode: exactly.allocation_mode.as_deref(),
+                count: exactly.count,
+                tolerations: exactly.tolerations.as_ref(),
+            };
+            check_wanted(&wanted, constraints, &at.child("exactly"), findings);
+        }
+        (None, Some(alternatives)) => {
+            List::new(Some(alternatives)).at_most(limits::SUBREQUESTS, Origin::Declared).each_unique(
+                &at.child("firstAvailable"),
+                findings,
+                |sub| sub.name.as_str(),
+                |sub, at, findings| {
+                    names::label(&sub.name, &at.child("name"), findings);
+                    let wanted = Wanted {
+                        reference: format!("{}/{}", request.name, sub.name),
+                        class: &sub.device_class_name,
+                        selectors: sub.selectors.as_ref(),
+                        derived: sub.derived_attributes.as_ref(),
+                        mode: sub.allocation_mode.as_deref(),
+                        count: sub.count,
+                        tolerations: sub.tolerations.as_ref(),
+                    };
+                    check_wanted(&wanted, constraints, at, findings);
+                },
+            );
+        }
+    }
+}
+
+fn check_wanted(wanted: &Wanted<'_>, constraints: &[DeviceConstraint], at: &FieldPath<'_>, findings: &mut Findings) {
+    let class = at.child("deviceClassName");
+    if wanted.class.is_empty() {
+        findings.push(FieldError::required(&class, ""));
+    } else {
+        names::subdomain(wanted.class, &class, findings);
+    }
+    selector::check_list(wanted.selectors, selector::Stored::No, &at.child("selectors"), findings);
+    let derived_path = at.child("derivedAttributes");
+    derived::check(wanted.derived, &wanted.reference, constraints, &derived_path, findings);
+    check_count(wanted, at, findings);
+    taint::check_tolerations(wanted.tolerations, at, findings);
+}
+
+/// Checks mode and count; absent ones have their defaults, one device.
+fn check_count(wanted: &Wanted<'_>, at: &FieldPath<'_>, findings: &mut Findings) {
+    let at_count = at.child("count");
+    match (wanted.mode, wanted.count) {
+        (Some("All"), Some(count)) if count != 0 => {
+            let detail = "must not be specified when allocationMode is 'All'";
+            findings.push(FieldError::invalid(&at_count, count, detail));
+        }
+        (None | Some("ExactCount"), Some(count)) if count <= 0 => {
+            findings.push(FieldError::invalid(&at_count, count, "must be greater than zero"));
+        }
+        (None | Some("All" | "ExactCount"), _) => {}
+        (Some(other), _) => findings.push(FieldError::not_supported(&at.child("allocationMode"), other, &MODES)),
+    }
+}

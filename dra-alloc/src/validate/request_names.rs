@@ -1,0 +1,56 @@
+//! The names of a claim's requests, and references to them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dra_attrs::field::{FieldError, FieldPath};
+use k8s_openapi::api::resource::v1::DeviceClaim;
+
+use super::findings::Findings;
+use super::list::{List, Origin};
+use super::{limits, names};
+
+const UNKNOWN: &str =
+    "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'";
+
+/// The names of requests, with those of their subrequests.
+#[derive(Debug, Default)]
+pub(super) struct RequestNames<'a>(BTreeMap<&'a str, BTreeSet<&'a str>>);
+
+impl<'a> RequestNames<'a> {
+    pub(super) fn of(devices: &'a DeviceClaim) -> Self {
+        let requests = devices.requests.iter().flatten().map(|request| {
+            let subrequests = request.first_available.iter().flatten().map(|sub| sub.name.as_str());
+            (request.name.as_str(), subrequests.collect())
+        });
+        Self(requests.collect())
+    }
+
+    /// Whether `request` or `request/subrequest` exists. A request with subrequests may be named without them.
+    fn has(&self, reference: &str) -> bool {
+        match reference.split_once('/') {
+            None => self.0.contains_key(reference),
+            Some((request, sub)) => self.0.get(request).is_some_and(|subrequests| subrequests.contains(sub)),
+        }
+    }
+
+    /// Checks a list of references.
+    pub(super) fn check_list(&self, references: Option<&Vec<String>>, at: &FieldPath<'_>, findings: &mut Findings) {
+        List::new(references).at_most(limits::REQUESTS, Origin::Declared).each_unique(
+            at,
+            findings,
+            String::as_str,
+            |reference, at, findings| self.check(reference, at, findings),
+        );
+    }
+
+    /// Checks one reference.
+    pub(super) fn check(&self, reference: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+        let is_path = reference.split('/').count() <= 2;
+        if is_path {
+            reference.split('/').for_each(|segment| names::label(segment, at, findings));
+        }
+        if !is_path || !self.has(reference) {
+            findings.push(FieldError::invalid(at, reference, UNKNOWN));
+        }
+    }
+}

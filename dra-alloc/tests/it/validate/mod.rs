@@ -1,0 +1,13 @@
+//! What the API server accepts.
+#![allow(clippy::items_after_statements, clippy::type_complexity, reason = "a table has its words beside it")]
+
+mod claim_rows;
+mod class_rows;
+mod gates;
+mod lists;
+mod properties;
+mod ratchet;
+mod skip;
+mod slice_rows;
+mod status_rows;
+mod world;

@@ -1,0 +1,16 @@
+//! The binding cycle: whether the chosen node is announced, what runs in which order, what a failure means, and what the
+//! API server does.
+//!
+//! | table | where |
+//! |---|---|
+//! | DT-9, start of the cycle | [`start`] |
+//! | DT-9, groups of `PreBind` plugins | [`prebind`] |
+//! | DT-10, failure | [`failure`] |
+//! | DT-11, the API server | [`api_server`] |
+//! | claims | [`claims`] |
+
+pub mod api_server;
+pub mod claims;
+pub mod failure;
+pub mod prebind;
+pub mod start;

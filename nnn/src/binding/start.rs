@@ -1,0 +1,160 @@
+//! The start of a binding cycle: does it have work to do, and is the node announced (DT-9; KEP-5278, The scheduler puts
+//! `NominatedNodeName`)?
+
+use serde::{Deserialize, Serialize};
+
+use crate::command::NoPatch;
+use crate::gates::{Gate, Gates};
+
+/// What a plugin's `PreBindPreFlight` says about one pod.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+#[non_exhaustive]
+pub enum PreFlight {
+    /// It will work in `PreBind`.
+    Success,
+    /// It has nothing to do: its `PreBind` is not run.
+    Skip,
+    /// It failed.
+    Error,
+    /// A status that no pre-flight may have, which is an error.
+    Unsupported(String),
+}
+
+impl From<String> for PreFlight {
+    fn from(text: String) -> Self {
+        match text.as_str() {
+            "Success" => Self::Success,
+            "Skip" => Self::Skip,
+            "Error" => Self::Error,
+            _ => Self::Unsupported(text),
+        }
+    }
+}
+
+impl From<PreFlight> for String {
+    fn from(status: PreFlight) -> Self {
+        match status {
+            PreFlight::Success => "Success".to_owned(),
+            PreFlight::Skip => "Skip".to_owned(),
+            PreFlight::Error => "Error".to_owned(),
+            PreFlight::Unsupported(text) => text,
+        }
+    }
+}
+
+/// Why pre-flights end the binding cycle.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PreFlightError {
+    /// A plugin failed.
+    #[error("pre-flight of plugin {plugin} failed")]
+    Failed {
+        /// Its position.
+        plugin: usize,
+    },
+    /// A plugin said what it must not say.
+    #[error("pre-flight of plugin {plugin}: unsupported status {status:?}")]
+    Unsupported {
+        /// Its position.
+        plugin: usize,
+        /// What it said.
+        status: String,
+    },
+}
+
+/// Whether the plugins have something to do in `PreBind`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[expect(clippy::exhaustive_enums, reason = "they have or they have not")]
+pub enum PreBindWork {
+    /// At least one has.
+    Some,
+    /// None has, or there is none.
+    None,
+}
+
+/// Whether a `Permit` plugin said that the pod has to wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[expect(clippy::exhaustive_enums, reason = "it waits or it does not")]
+pub enum PermitWait {
+    /// None did.
+    #[default]
+    None,
+    /// At least one did.
+    Waiting,
+}
+
+/// What the pre-flights of all plugins, in their order, say together.
+///
+/// # Errors
+/// The first plugin that failed or said what it must not say. Nothing has been written then.
+///
+/// ```
+/// use nnn::binding::start::{PreBindWork, PreFlight, aggregate};
+/// assert_eq!(aggregate(&[PreFlight::Skip, PreFlight::Success]), Ok(PreBindWork::Some));
+/// assert_eq!(aggregate(&[]), Ok(PreBindWork::None));
+/// assert!(aggregate(&[PreFlight::Success, PreFlight::Unsupported("Wait".to_owned())]).is_err());
+/// ```
+pub fn aggregate(pre_flights: &[PreFlight]) -> Result<PreBindWork, PreFlightError> {
+    let mut work = PreBindWork::None;
+    for (plugin, status) in pre_flights.iter().enumerate() {
+        match status {
+            PreFlight::Success => work = PreBindWork::Some,
+            PreFlight::Skip => {}
+            PreFlight::Error => return Err(PreFlightError::Failed { plugin }),
+            PreFlight::Unsupported(status) => {
+                return Err(PreFlightError::Unsupported { plugin, status: status.clone() });
+            }
+        }
+    }
+    Ok(work)
+}
+
+/// What the start of a binding cycle looks at.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct BindingStart<'a> {
+    /// The scheduler's gates.
+    pub gates: Gates,
+    /// What the plugins' pre-flights say. Not asked if the gate is off.
+    pub pre_flights: &'a [PreFlight],
+    /// Whether the pod waits on permit.
+    pub permit: PermitWait,
+    /// The pod's nomination, as last written or observed.
+    pub nnn: Option<&'a str>,
+    /// The node that was chosen.
+    pub host: &'a str,
+}
+
+impl<'a> BindingStart<'a> {
+    /// The start of a binding cycle with the default gates, for a pod that was not nominated and does not wait.
+    #[must_use]
+    pub fn new(pre_flights: &'a [PreFlight], host: &'a str) -> Self {
+        Self { gates: Gates::default(), pre_flights, permit: PermitWait::None, nnn: None, host }
+    }
+
+    /// Whether the node is written into the status before anything waits or works: then the answer is `Ok(Ok(()))`. The
+    /// cycle goes on even if the write fails. An old nomination to another node is left to the API server if nothing is
+    /// written.
+    ///
+    /// # Errors
+    /// The outer one: the cycle fails in pre-flight. The inner one is the reason why nothing is written.
+    ///
+    /// ```
+    /// use nnn::binding::start::{BindingStart, PreFlight};
+    /// use nnn::command::NoPatch;
+    /// assert_eq!(BindingStart::new(&[PreFlight::Success], "node-1").decide(), Ok(Ok(())));
+    /// assert_eq!(BindingStart::new(&[PreFlight::Skip], "node-1").decide(), Ok(Err(NoPatch::NothingToWaitFor)));
+    /// ```
+    pub fn decide(&self) -> Result<Result<(), NoPatch>, PreFlightError> {
+        if !self.gates.has(Gate::Expectation) {
+            return Ok(Err(NoPatch::GateOff));
+        }
+        let work = aggregate(self.pre_flights)?;
+        Ok(match (work, self.permit) {
+            (PreBindWork::None, PermitWait::None) => Err(NoPatch::NothingToWaitFor),
+            _ if self.nnn == Some(self.host) => Err(NoPatch::AlreadySet),
+            _ => Ok(()),
+        })
+    }
+}

@@ -1,0 +1,233 @@
+//! What cycles come to (DT-3, DT-5, DT-6, DT-9, DT-10).
+
+use super::{Finding, Placed, Reaction, Scheduler};
+use crate::binding::claims::{ClaimState, announce, persist};
+use crate::binding::failure::FailedStage;
+use crate::binding::start::{BindingStart, PermitWait};
+use crate::command::{Command, NoPatch};
+use crate::external::{NodePresence, Owner};
+use crate::nominating::NominatingInfo;
+use crate::patch::Change;
+use crate::pod::{PodKey, PodView, ScheduledCondition};
+use crate::scheduling::cycle::{CycleOutcome, decide_cycle};
+use crate::scheduling::failure::{FailedCycle, Failure, Memory, Queue};
+use crate::scheduling::preemption::clear_lower;
+use crate::state::{Event, IllegalTransition, State};
+
+impl Scheduler {
+    pub(super) fn fail_cycle(
+        &mut self,
+        pod: &PodKey,
+        outcome: &CycleOutcome,
+        condition: &ScheduledCondition,
+    ) -> Result<Reaction, IllegalTransition> {
+        let info = decide_cycle(outcome, self.options.profile);
+        let info = self.by_policy(pod, info);
+        let cleared = match outcome {
+            CycleOutcome::Nominated { node } => self.clear_lower(pod, node),
+            _ => Vec::new(),
+        };
+        self.fail(pod, &info, condition, cleared)
+    }
+
+    pub(super) fn fail_member(
+        &mut self,
+        pod: &PodKey,
+        info: NominatingInfo,
+        condition: &ScheduledCondition,
+    ) -> Result<Reaction, IllegalTransition> {
+        let info = self.by_policy(pod, info);
+        self.fail(pod, &info, condition, Vec::new())
+    }
+
+    pub(super) fn place(&mut self, placed: Placed) -> Result<Reaction, IllegalTransition> {
+        let Placed { pod, node, pre_flights, permit, claims } = placed;
+        let start = BindingStart {
+            gates: self.options.gates,
+            pre_flights: &pre_flights,
+            permit,
+            nnn: self.known_nnn(&pod.uid),
+            host: &node,
+        };
+        let decision = start.decide();
+        let announces = matches!(decision, Ok(Ok(()) | Err(NoPatch::AlreadySet)));
+        let event = if announces {
+            Event::AssumedAndAnnounced { node: node.clone() }
+        } else {
+            Event::AssumedQuietly { node: node.clone() }
+        };
+        let state = self.next_state(&pod.uid, &event)?;
+        let before = self.nominator.remove(&pod.uid).map(|nomination| nomination.node);
+        let mut reaction = Reaction { commands: self.memory_commands(&pod, before.as_deref()), findings: Vec::new() };
+        self.set_state(&pod.uid, state);
+        let Ok(patch) = decision else {
+            let condition = ScheduledCondition::failed("SchedulerError", "pre-flight failed");
+            let failed = self.fail_binding(&pod, FailedStage::PreFlight, &condition)?;
+            reaction.commands.extend(failed.commands);
+            return Ok(reaction);
+        };
+        if let Some(tracked) = self.pods.get_mut(&pod.uid) {
+            tracked.permit = permit;
+            tracked.claims.clone_from(&claims);
+        }
+        let writes = match patch {
+            Ok(()) => announce(&pod, &node, &claims, permit),
+            Err(reason) => {
+                let nothing = Command::None { pod: pod.clone(), reason };
+                std::iter::once(nothing).chain(persist(&pod, &claims, permit)).collect()
+            }
+        };
+        if announces && permit == PermitWait::Waiting && claims.iter().any(|claim| *claim != ClaimState::Allocated) {
+            reaction.findings.push(Finding::PartialReservation { pod: pod.clone() });
+        }
+        for command in &writes {
+            self.note_write(command);
+        }
+        reaction.commands.extend(writes);
+        reaction.commands.push(Command::Bind { pod, node });
+        Ok(reaction)
+    }
+
+    pub(super) fn fail_binding(
+        &mut self,
+        pod: &PodKey,
+        failed_at: FailedStage,
+        condition: &ScheduledCondition,
+    ) -> Result<Reaction, IllegalTransition> {
+        let info = match self.state(&pod.uid) {
+            State::AssumedAnnounced { node } => self.options.on_binding_failure.decide(failed_at, &node),
+            _ => NominatingInfo::clear(),
+        };
+        let info = self.by_policy(pod, info);
+        let keeps = matches!(info, NominatingInfo::Override(Some(_)));
+        let event = if keeps { Event::BindingFailedKept } else { Event::BindingFailed };
+        let state = self.next_state(&pod.uid, &event)?;
+        self.set_state(&pod.uid, state);
+        let mut commands = self.drop_allocations(pod);
+        // A rejected pod must not be woken by the room that it gives back itself, so it is served before the others.
+        if condition.is_unschedulable() {
+            commands.extend(self.finish_failure(pod, &info, condition));
+            commands.push(Command::WakeAll { except: Some(pod.uid.clone()) });
+        } else {
+            commands.push(Command::WakeAll { except: None });
+            commands.extend(self.finish_failure(pod, &info, condition));
+        }
+        Ok(Reaction { commands, findings: Vec::new() })
+    }
+
+    pub(super) fn bind(&mut self, pod: &PodKey) -> Result<Reaction, IllegalTransition> {
+        let state = self.next_state(&pod.uid, &Event::Bound)?;
+        self.nominator.forget(&pod.uid);
+        if let Some(tracked) = self.pods.get_mut(&pod.uid) {
+            tracked.view.node = state.node().map(str::to_owned);
+            tracked.state = state;
+        }
+        Ok(Reaction { commands: vec![Command::Done { pod: pod.clone() }], findings: Vec::new() })
+    }
+
+    fn fail(
+        &mut self,
+        pod: &PodKey,
+        info: &NominatingInfo,
+        condition: &ScheduledCondition,
+        cleared: Vec<Command>,
+    ) -> Result<Reaction, IllegalTransition> {
+        // A pod that is bound or gone by now is no news; one that is assumed can't fail a scheduling cycle.
+        if self.state(&pod.uid).is_assumed() {
+            self.next_state(&pod.uid, &Event::CycleCleared)?;
+        }
+        for command in &cleared {
+            self.note_write(command);
+        }
+        let mut commands = cleared;
+        commands.extend(self.finish_failure(pod, info, condition));
+        Ok(Reaction { commands, findings: Vec::new() })
+    }
+
+    /// The failure handler: memory, then one PATCH, then the queue.
+    fn finish_failure(&mut self, pod: &PodKey, info: &NominatingInfo, condition: &ScheduledCondition) -> Vec<Command> {
+        let Failure { memory, patch, queue } = self.decide_failure(pod, info, condition);
+        let before = self.nominator.node_of(&pod.uid).map(str::to_owned);
+        match (memory, self.pods.get(&pod.uid).map(|tracked| tracked.view.clone())) {
+            (Memory::Renewed, Some(view)) => self.nominator.add(&view, info, Some(&view)),
+            (Memory::Untouched, _) => {}
+            _ => drop(self.nominator.remove(&pod.uid)),
+        }
+        let mut commands = self.memory_commands(pod, before.as_deref());
+        self.follow_memory(pod, info);
+        let write = match patch {
+            Ok(()) => {
+                Command::PatchConditionAndNnn { pod: pod.clone(), condition: condition.clone(), nnn: info.clone() }
+            }
+            Err(reason) => Command::None { pod: pod.clone(), reason },
+        };
+        self.note_write(&write);
+        let queue = match queue {
+            Queue::Requeue => Command::Requeue { pod: pod.clone() },
+            Queue::Done => Command::Done { pod: pod.clone() },
+        };
+        commands.extend([write, queue]);
+        commands
+    }
+
+    fn decide_failure(&self, pod: &PodKey, info: &NominatingInfo, condition: &ScheduledCondition) -> Failure {
+        let popped = PodView { key: pod.clone(), ..PodView::default() };
+        let live = self.live(pod);
+        let known = live.and_then(|live| live.condition.as_ref());
+        let failed = FailedCycle {
+            popped: &popped,
+            live: live.map(|live| &live.view),
+            info,
+            known_nnn: self.known_nnn(&pod.uid),
+            condition: Change::between(&known, &Some(condition)),
+            late_patch: self.options.late_patch,
+        };
+        failed.decide()
+    }
+
+    /// The state of a pod that waits again, as memory has it.
+    fn follow_memory(&mut self, pod: &PodKey, info: &NominatingInfo) {
+        let memory = self.nominator.node_of(&pod.uid).map(str::to_owned);
+        let event = match (info, memory) {
+            (NominatingInfo::Override(Some(_)), Some(node)) => Event::CycleNominated { node },
+            (NominatingInfo::Override(_), _) => Event::CycleCleared,
+            (NominatingInfo::Noop, status) => Event::CycleKept { status },
+        };
+        if let Ok(state) = self.next_state(&pod.uid, &event) {
+            self.set_state(&pod.uid, state);
+        }
+    }
+
+    /// The nominations that a preemption ends, as far as their pods' statuses have them.
+    fn clear_lower(&self, pod: &PodKey, node: &str) -> Vec<Command> {
+        let Some(preemptor) = self.pods.get(&pod.uid) else { return Vec::new() };
+        let mut cleared = clear_lower(&self.nominator, preemptor.view.priority, node, self.options.eviction);
+        cleared.retain(|command| command.written_nnn().is_some_and(|(lower, _)| self.known_nnn(&lower.uid).is_some()));
+        cleared
+    }
+
+    fn by_policy(&self, pod: &PodKey, info: NominatingInfo) -> NominatingInfo {
+        let Some(tracked) = self.pods.get(&pod.uid) else { return info };
+        let node = self.known_nnn(&pod.uid).is_none_or(|node| self.nodes.contains(node));
+        let node = if node { NodePresence::Present } else { NodePresence::Missing };
+        self.options.clearing.apply(info, &self.owner(&tracked.view), node)
+    }
+
+    /// Who wrote the nomination: a state or a write of this scheduler's own says so before the object does.
+    fn owner(&self, pod: &PodView) -> Owner {
+        let own =
+            matches!(self.state(&pod.key.uid), State::NominatedPreempting { .. } | State::AssumedAnnounced { .. });
+        if own || self.nominator.unseen_write(&pod.key.uid).is_some() { Owner::Scheduler } else { Owner::of(pod) }
+    }
+
+    /// Takes back what the binding cycle has chosen, so that nomination and allocation end together.
+    fn drop_allocations(&mut self, pod: &PodKey) -> Vec<Command> {
+        let Some(tracked) = self.pods.get_mut(&pod.uid) else { return Vec::new() };
+        tracked.permit = PermitWait::None;
+        let chosen = std::mem::take(&mut tracked.claims).into_iter().filter_map(|claim| match claim {
+            ClaimState::Allocated => None,
+            ClaimState::Chosen(claim) => Some(Command::DropAllocation { pod: pod.clone(), claim }),
+        });
+        chosen.collect()
+    }
+}

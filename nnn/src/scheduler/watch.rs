@@ -1,0 +1,156 @@
+//! What the watch shows (DT-7).
+
+use super::{Finding, Reaction, Scheduler, Tracked};
+use crate::binding::start::PermitWait;
+use crate::command::Command;
+use crate::external::SCHEDULER_MANAGER;
+use crate::nominating::NominatingInfo;
+use crate::pod::PodView;
+use crate::scheduling::wake::{PodEvent, WakeBy, decide_wake};
+use crate::state::{Event, State};
+
+impl Scheduler {
+    pub(super) fn observe(&mut self, pod: PodView) -> Reaction {
+        let mut reaction = self.replace_recreated(&pod);
+        if let Some(finding) = stale_nomination(&pod) {
+            reaction.findings.push(finding);
+        }
+        let Some(old) = self.pods.get(&pod.key.uid) else {
+            reaction.commands.extend(self.enter(&pod));
+            return reaction;
+        };
+        if matches!(old.state, State::Bound { .. }) {
+            self.set_view(pod);
+            return reaction;
+        }
+        if pod.node.is_some() {
+            reaction.commands.extend(self.observe_binding(pod));
+            return reaction;
+        }
+        if old.view.resource_version.is_some() && old.view.resource_version == pod.resource_version {
+            return reaction;
+        }
+        let is_assumed = old.state.is_assumed();
+        reaction.findings.extend(self.foreign_write(&pod));
+        let commands = if is_assumed { self.update_assumed(pod) } else { self.update_waiting(pod) };
+        reaction.commands.extend(commands);
+        reaction
+    }
+
+    pub(super) fn delete(&mut self, uid: &str) -> Reaction {
+        let Some(tracked) = self.pods.remove(uid) else { return Reaction::default() };
+        let pod = &tracked.view;
+        let name = (pod.key.namespace.clone(), pod.key.name.clone());
+        if self.names.get(&name).is_some_and(|known| known == uid) {
+            self.names.remove(&name);
+        }
+        let before = self.nominator.forget(uid).map(|nomination| nomination.node);
+        let release = before.clone().map(|node| Command::Release { pod: pod.key.clone(), node });
+        let event = match &tracked.state {
+            State::Bound { .. } => None,
+            state if state.is_assumed() => Some(PodEvent::AssumedDeleted),
+            _ => Some(PodEvent::Deleted { pod, before: before.as_deref() }),
+        };
+        let wake = event.and_then(|event| decide_wake(event, self.options.wake_by));
+        Reaction { commands: release.into_iter().chain(wake).collect(), findings: Vec::new() }
+    }
+
+    /// A pod that has the name of another one: that one is gone, even if its deletion was not shown.
+    fn replace_recreated(&mut self, pod: &PodView) -> Reaction {
+        match self.live(&pod.key).map(|live| live.view.key.uid.clone()) {
+            Some(uid) if uid != pod.key.uid => self.delete(&uid),
+            _ => Reaction::default(),
+        }
+    }
+
+    fn enter(&mut self, pod: &PodView) -> Vec<Command> {
+        let key = pod.key.clone();
+        let tracked = Tracked {
+            state: State::of(pod),
+            condition: pod.scheduled.clone(),
+            view: pod.clone(),
+            sent: std::collections::BTreeSet::new(),
+            permit: PermitWait::None,
+            claims: Vec::new(),
+        };
+        self.names.insert((key.namespace.clone(), key.name.clone()), key.uid.clone());
+        self.pods.insert(key.uid.clone(), tracked);
+        if pod.node.is_none() {
+            self.nominator.add(pod, &NominatingInfo::Noop, Some(pod));
+        }
+        self.memory_commands(&key, None)
+    }
+
+    /// Follows the status, for what is not part of a decision.
+    fn set_view(&mut self, pod: PodView) {
+        let uid = pod.key.uid.clone();
+        let Some(tracked) = self.pods.get_mut(&uid) else { return };
+        if tracked.view.scheduled != pod.scheduled {
+            tracked.condition.clone_from(&pod.scheduled);
+        }
+        tracked.view = pod;
+        if self.nominator.unseen_write(&uid).is_none() {
+            tracked.sent.clear();
+        }
+    }
+
+    fn observe_binding(&mut self, pod: PodView) -> Vec<Command> {
+        let (uid, node) = (pod.key.uid.clone(), pod.node.clone().unwrap_or_default());
+        let own = self.pods.get(&uid).is_some_and(|it| it.state.is_assumed() && it.state.node() == Some(&node));
+        let event = if own { Event::Bound } else { Event::BoundByOther { node } };
+        let Ok(state) = self.next_state(&uid, &event) else { return Vec::new() };
+        let before = self.nominator.forget(&uid).map(|nomination| nomination.node);
+        let mut commands = self.memory_commands(&pod.key, before.as_deref());
+        if self.options.wake_by == WakeBy::Memory {
+            let event = PodEvent::Deleted { pod: &pod, before: before.as_deref() };
+            commands.extend(decide_wake(event, WakeBy::Memory));
+        }
+        self.set_state(&uid, state);
+        self.set_view(pod);
+        commands
+    }
+
+    /// An assumed pod: its nomination may say what it likes. Only its deletion counts.
+    fn update_assumed(&mut self, pod: PodView) -> Vec<Command> {
+        let key = pod.key.clone();
+        let Some(tracked) = self.pods.get(&key.uid) else { return Vec::new() };
+        let starts = pod.deleting && !tracked.view.deleting;
+        let rejects = starts && tracked.permit == PermitWait::Waiting;
+        self.nominator.observed(&pod);
+        self.set_view(pod);
+        let reject = rejects.then_some(Command::RejectWaiting { pod: key });
+        let wake = starts.then(|| decide_wake(PodEvent::AssumedDeleted, self.options.wake_by)).flatten();
+        reject.into_iter().chain(wake).collect()
+    }
+
+    fn update_waiting(&mut self, pod: PodView) -> Vec<Command> {
+        let key = pod.key.clone();
+        let Some(old) = self.pods.get(&key.uid).map(|tracked| tracked.view.clone()) else { return Vec::new() };
+        let before = self.nominator.node_of(&key.uid).map(str::to_owned);
+        self.nominator.update(&old, &pod, Some(&pod));
+        let after = self.nominator.node_of(&key.uid).map(str::to_owned);
+        let mut commands = self.memory_commands(&key, before.as_deref());
+        let event = PodEvent::Updated { old: &old, new: &pod, before: before.as_deref(), after: after.as_deref() };
+        commands.extend(decide_wake(event, self.options.wake_by));
+        if let Ok(state) = self.next_state(&key.uid, &Event::StatusUpdated { memory: after }) {
+            self.set_state(&key.uid, state);
+        }
+        self.set_view(pod);
+        commands
+    }
+
+    fn foreign_write(&self, pod: &PodView) -> Option<Finding> {
+        let tracked = self.pods.get(&pod.key.uid)?;
+        let is_own = tracked.sent.contains(&pod.nnn) || pod.nnn_manager.as_deref() == Some(SCHEDULER_MANAGER);
+        (tracked.view.nnn != pod.nnn && !is_own).then(|| Finding::ForeignWrite {
+            pod: pod.key.clone(),
+            writer: pod.nnn_manager.clone(),
+            node: pod.nnn.clone(),
+        })
+    }
+}
+
+fn stale_nomination(pod: &PodView) -> Option<Finding> {
+    let (nominated, node) = (pod.nnn.clone()?, pod.node.clone()?);
+    (nominated != node).then(|| Finding::StaleNomination { pod: pod.key.clone(), nominated, node })
+}

@@ -1,0 +1,75 @@
+//! What the result of a pod group's cycle says about its members' nominations (DT-8; KEP-4671, KEP-5836).
+
+use std::collections::BTreeMap;
+
+use crate::nominating::NominatingInfo;
+use crate::pod::PodView;
+
+/// How one member fared in the group's cycle.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MemberResult {
+    /// It fits on this node.
+    Fits(String),
+    /// It fits once victims are gone, on this node.
+    NeedsPreemption(String),
+    /// It does not fit; what its own `PostFilter` says.
+    Unschedulable(NominatingInfo),
+}
+
+/// How the group fared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GroupResult {
+    /// Something failed.
+    Error,
+    /// The group is placed.
+    Success,
+    /// The group waits for victims. The map has what the group's own `PostFilter` says about members, by UID.
+    WaitingForPreemption(BTreeMap<String, NominatingInfo>),
+    /// The group is not placed.
+    Rejected,
+}
+
+/// What a member's failure handler is told; `None` for a member that goes on to its binding cycle.
+///
+/// ```
+/// use nnn::nominating::NominatingInfo;
+/// use nnn::scheduling::group::{GroupResult, MemberResult, decide_member};
+/// let fits = MemberResult::Fits("node-1".to_owned());
+/// let waiting = GroupResult::WaitingForPreemption(Default::default());
+/// assert_eq!(decide_member("uid", &fits, &waiting), Some(NominatingInfo::to("node-1")));
+/// assert_eq!(decide_member("uid", &fits, &GroupResult::Success), None);
+/// ```
+#[must_use]
+pub fn decide_member(uid: &str, member: &MemberResult, group: &GroupResult) -> Option<NominatingInfo> {
+    match (group, member) {
+        (GroupResult::Error, _) => Some(NominatingInfo::clear()),
+        (GroupResult::Success, MemberResult::Fits(_)) => None,
+        (GroupResult::WaitingForPreemption(_), MemberResult::Fits(node)) => Some(NominatingInfo::to(node)),
+        (GroupResult::WaitingForPreemption(by_uid), MemberResult::NeedsPreemption(node)) => {
+            Some(by_uid.get(uid).cloned().unwrap_or_else(|| NominatingInfo::to(node)))
+        }
+        (GroupResult::WaitingForPreemption(by_uid), MemberResult::Unschedulable(own)) => {
+            Some(by_uid.get(uid).unwrap_or(own).clone())
+        }
+        (_, MemberResult::Unschedulable(own)) => Some(own.clone()),
+        (_, MemberResult::Fits(_) | MemberResult::NeedsPreemption(_)) => Some(NominatingInfo::clear()),
+    }
+}
+
+/// What each member is told while the group still waits for victims: its nomination again. A pod that is bound and waits
+/// for a resize in place never gets one.
+#[must_use]
+pub fn decide_still_waiting(member: &PodView) -> NominatingInfo {
+    if member.node.is_some() && member.resize_deferred {
+        return NominatingInfo::Noop;
+    }
+    NominatingInfo::Override(member.nnn.clone())
+}
+
+/// The nomination that a simulated assumption has to give back when it is undone: that of the status, if it has one.
+#[must_use]
+pub fn restored_after_simulation(member: &PodView) -> Option<&str> {
+    member.nnn.as_deref().filter(|_| member.node.is_none())
+}

@@ -1,0 +1,84 @@
+use k8s_openapi::api::core::v1::{Binding, Pod};
+use k8s_openapi::jiff::Timestamp;
+use nnn::binding::api_server::{BindingConflict, bind};
+use nnn::gates::{Gate, Gates};
+use nnn::pod::{Placement, PodView};
+use serde_json::{Value, from_value, json};
+
+fn pod(change: &Value) -> Pod {
+    let mut pod = json!({
+        "metadata": {"namespace": "ns", "name": "p", "uid": "u", "resourceVersion": "5", "annotations": {"a": "old", "b": "kept"}},
+        "spec": {"containers": []},
+        "status": {"nominatedNodeName": "stale", "conditions": [
+            {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}, {"type": "Other", "status": "True"}]},
+    });
+    for (path, value) in change.as_object().unwrap() {
+        *pod.pointer_mut(path).unwrap() = value.clone();
+    }
+    from_value(pod).unwrap()
+}
+
+fn binding(metadata: Value) -> Binding {
+    from_value(json!({"metadata": metadata, "target": {"name": "n"}})).unwrap()
+}
+
+fn bound(gates: Gates) -> Pod {
+    bind(&pod(&json!({})), &binding(json!({"name": "p", "annotations": {"a": "new"}})), gates, Timestamp::UNIX_EPOCH)
+        .unwrap()
+}
+
+#[test]
+fn a_binding_clears_the_nomination_in_the_same_write() {
+    // req: 5278-CLEAR-2
+    let after = bound(Gates::default());
+    let view = PodView::from_pod(&after).unwrap();
+    assert_eq!((view.node.as_deref(), view.nnn), (Some("n"), None));
+    let conditions = after.status.unwrap().conditions.unwrap();
+    let scheduled: Vec<_> = conditions.iter().filter(|it| it.type_ == "PodScheduled").collect();
+    assert!(matches!(scheduled[..], [only] if only.status == "True"));
+    assert_eq!(conditions.len(), 2);
+    assert_eq!(serde_json::to_value(after.metadata.annotations).unwrap(), json!({"a": "new", "b": "kept"}));
+}
+
+#[test]
+fn with_the_gate_off_it_stays_and_means_nothing() {
+    let view = PodView::from_pod(&bound(Gates::default().without(Gate::Clearing))).unwrap();
+    assert_eq!(view.nnn.as_deref(), Some("stale"));
+    assert_eq!(view.placement(), Placement::Bound("n"));
+}
+
+#[test]
+fn a_nomination_that_is_written_after_the_binding_holds_nothing() {
+    // req: 5278-CLEAR-5
+    let mut after = bound(Gates::default());
+    after.status.as_mut().unwrap().nominated_node_name = Some("late".to_owned());
+    let view = PodView::from_pod(&after).unwrap();
+    assert_eq!(view.placement(), Placement::Bound("n"));
+    let mut nominator = nnn::nominator::Nominator::default();
+    nominator.add(&view, &nnn::nominating::NominatingInfo::Noop, Some(&view));
+    assert!(nominator.is_empty());
+}
+
+#[test]
+fn refused_bindings() {
+    let refuse = |change: Value, metadata: Value| {
+        bind(&pod(&change), &binding(metadata), Gates::default(), Timestamp::UNIX_EPOCH).unwrap_err()
+    };
+    let plain = || json!({"name": "p"});
+    assert!(matches!(refuse(json!({}), json!({"uid": "other"})), BindingConflict::Uid { .. }));
+    assert!(matches!(refuse(json!({}), json!({"resourceVersion": "4"})), BindingConflict::ResourceVersion { .. }));
+    assert_eq!(
+        refuse(json!({"/spec": {"containers": [], "nodeName": "m"}}), plain()),
+        BindingConflict::Bound { node: "m".to_owned() }
+    );
+    let gated = json!({"/spec": {"containers": [], "schedulingGates": [{"name": "g"}]}});
+    assert_eq!(refuse(gated, plain()), BindingConflict::Gated);
+    let deleting = json!({"/metadata": {"name": "p", "uid": "u", "deletionTimestamp": "2026-01-01T00:00:00Z"}});
+    assert_eq!(refuse(deleting, plain()), BindingConflict::Deleting);
+    let nowhere: Binding = from_value(json!({"metadata": {}, "target": {"name": ""}})).unwrap();
+    let refused = bind(&pod(&json!({})), &nowhere, Gates::default(), Timestamp::UNIX_EPOCH);
+    assert_eq!(refused, Err(BindingConflict::NoTarget));
+    // Preconditions that hold.
+    let exact = binding(json!({"uid": "u", "resourceVersion": "5"}));
+    assert!(bind(&pod(&json!({})), &exact, Gates::default(), Timestamp::UNIX_EPOCH).is_ok());
+}

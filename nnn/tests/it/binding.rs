@@ -1,0 +1,231 @@
+use std::time::Duration;
+
+use nnn::binding::claims::{ClaimState, Reservation, announce, gap, persist, visible_reservation};
+use nnn::binding::failure::{FailedStage, OnBindingFailure};
+use nnn::binding::prebind::{Concurrency, Plugin, Step, Work, delay_of, groups, groups_under, steps};
+use nnn::binding::start::{BindingStart, PermitWait, PreBindWork, PreFlight, PreFlightError, aggregate};
+use nnn::command::{Command, NoPatch};
+use nnn::gates::{Gate, Gates};
+use nnn::nominating::NominatingInfo;
+use nnn::options::Options;
+
+use super::common::{handle, patches, placed, pod, scheduler};
+use nnn::scheduler::{Finding, Input};
+
+const VOLUMES: &str = "VolumeBinding";
+const CLAIMS: &str = "DynamicResources";
+
+fn start<'a>(
+    pre_flights: &'a [PreFlight],
+    permit: PermitWait,
+    nnn: Option<&'a str>,
+) -> Result<Result<(), NoPatch>, PreFlightError> {
+    let mut start = BindingStart::new(pre_flights, "host");
+    (start.permit, start.nnn) = (permit, nnn);
+    start.decide()
+}
+
+#[test]
+fn the_node_is_announced_when_permit_waits() {
+    // req: 5278-SET-1
+    assert_eq!(start(&[], PermitWait::Waiting, None), Ok(Ok(())));
+    assert_eq!(start(&[PreFlight::Skip], PermitWait::Waiting, Some("other")), Ok(Ok(())));
+}
+
+#[test]
+fn the_node_is_announced_when_a_plugin_has_work() {
+    // req: 5278-SET-2
+    assert_eq!(start(&[PreFlight::Skip, PreFlight::Success], PermitWait::None, None), Ok(Ok(())));
+    assert_eq!(start(&[PreFlight::Success], PermitWait::None, Some("other")), Ok(Ok(())));
+}
+
+#[test]
+fn nothing_to_wait_for_means_no_call() {
+    // req: 5278-SET-3
+    for pre_flights in [&[][..], &[PreFlight::Skip], &[PreFlight::Skip, PreFlight::Skip]] {
+        for nnn in [None, Some("host"), Some("other")] {
+            assert_eq!(start(pre_flights, PermitWait::None, nnn), Ok(Err(NoPatch::NothingToWaitFor)));
+        }
+    }
+}
+
+#[test]
+fn the_node_that_is_there_already_is_not_written_again() {
+    assert_eq!(start(&[PreFlight::Success], PermitWait::Waiting, Some("host")), Ok(Err(NoPatch::AlreadySet)));
+}
+
+#[test]
+fn a_pre_flight_that_fails_ends_the_cycle_before_anything_is_written() {
+    // req: 5278-SET-4
+    let failing = [PreFlight::Success, PreFlight::Error];
+    assert_eq!(start(&failing, PermitWait::Waiting, None), Err(PreFlightError::Failed { plugin: 1 }));
+    let waiting = pod("p", 0);
+    let mut memory = scheduler(Options::default(), std::slice::from_ref(&waiting));
+    let placed = placed(&waiting, "host").pre_flights(failing.to_vec()).permit(PermitWait::Waiting);
+    let reaction = handle(&mut memory, Input::CycleSucceeded(placed));
+    let binds = |command: &Command| matches!(command, Command::Bind { .. } | Command::PatchNnn { .. });
+    assert!(!reaction.commands.iter().any(binds), "{reaction:?}");
+    assert!(reaction.commands.contains(&Command::Requeue { pod: waiting.key }));
+}
+
+#[test]
+fn a_pre_flight_says_success_skip_or_error_and_nothing_else() {
+    // req: 5278-SET-10
+    assert_eq!(aggregate(&[PreFlight::Skip, PreFlight::Success, PreFlight::Skip]), Ok(PreBindWork::Some));
+    for status in ["Wait", "Unschedulable", "Pending", ""] {
+        let status = PreFlight::from(status.to_owned());
+        assert!(matches!(aggregate(&[PreFlight::Success, status]), Err(PreFlightError::Unsupported { plugin: 1, .. })));
+    }
+    // The first failure is told.
+    let mixed = [PreFlight::Unsupported("Wait".to_owned()), PreFlight::Error];
+    assert!(matches!(aggregate(&mixed), Err(PreFlightError::Unsupported { plugin: 0, .. })));
+}
+
+#[test]
+fn a_plugin_that_said_skip_is_not_run_and_no_plugins_are_all_skip() {
+    // req: 5278-SET-11
+    assert_eq!(aggregate(&[]), Ok(PreBindWork::None));
+    let skipped = Plugin::new(VOLUMES, Work::Skipped, Concurrency::Parallel);
+    assert!(groups(&[skipped]).is_empty());
+    // Without the gate nothing is known, so that it runs.
+    let off = Gates::default().without(Gate::Expectation);
+    assert_eq!(groups_under(off, &[skipped]).len(), 1);
+    assert!(groups_under(Gates::default(), &[skipped]).is_empty());
+}
+
+#[test]
+fn without_the_gate_nothing_is_announced_and_plugins_run_one_by_one() {
+    // req: 5278-SET-6
+    let off = Gates::default().without(Gate::Expectation);
+    let mut start = BindingStart::new(&[PreFlight::Error], "host");
+    (start.gates, start.permit) = (off, PermitWait::Waiting);
+    assert_eq!(start.decide(), Ok(Err(NoPatch::GateOff)));
+    let plugin = |name| Plugin::new(name, Work::Runs, Concurrency::Parallel);
+    let both = [plugin(VOLUMES), plugin(CLAIMS)];
+    assert_eq!((groups_under(off, &both).len(), groups_under(Gates::default(), &both).len()), (2, 1));
+
+    let preemptor = pod("p", 1);
+    let mut memory = scheduler(Options::default().with_gates(off), std::slice::from_ref(&preemptor));
+    let reaction = handle(&mut memory, super::common::fails(&preemptor, super::common::nominated("n")));
+    assert_eq!(super::common::written(&reaction), [("p", Some("n"))], "a preemption nominates as ever");
+}
+
+#[test]
+fn the_order_of_a_binding_cycle() {
+    // req: 5278-SET-9
+    let plugins = [
+        Plugin::new(VOLUMES, Work::Runs, Concurrency::Parallel),
+        Plugin::new(CLAIMS, Work::Runs, Concurrency::Parallel),
+        Plugin::new("Other", Work::Runs, Concurrency::Alone),
+    ];
+    let order = steps(Ok(()), PermitWait::Waiting, &groups(&plugins));
+    let expected = [
+        Step::PatchNnn,
+        Step::WaitOnPermit,
+        Step::PreBind(vec![VOLUMES, CLAIMS]),
+        Step::PreBind(vec!["Other"]),
+        Step::Bind,
+    ];
+    assert_eq!(order, expected);
+    assert_eq!(steps(Err(NoPatch::NothingToWaitFor), PermitWait::None, &[]), [Step::Bind]);
+}
+
+#[test]
+fn how_long_claims_wait_for_other_plugins() {
+    // req: 5278-RES-5
+    let seconds = Duration::from_secs;
+    let volumes = |concurrency| Plugin::new(VOLUMES, Work::Runs, concurrency).taking(seconds(60));
+    let claims = |concurrency| Plugin::new(CLAIMS, Work::Runs, concurrency).taking(seconds(1));
+    use Concurrency::{Alone, Parallel};
+    let delay = |plugins: &[Plugin<'static>]| delay_of(CLAIMS, &groups(plugins));
+    assert_eq!(delay(&[volumes(Alone), claims(Alone)]), Some(seconds(60)));
+    assert_eq!(delay(&[volumes(Parallel), claims(Parallel)]), Some(Duration::ZERO), "in the first parallel group");
+    let fast = Plugin::new("Fast", Work::Runs, Parallel).taking(seconds(2));
+    assert_eq!(delay(&[volumes(Parallel), fast, claims(Alone)]), Some(seconds(60)), "the slowest of a group");
+    assert_eq!(delay(&[volumes(Alone), fast, claims(Alone)]), Some(seconds(62)));
+    assert_eq!(delay(&[volumes(Alone)]), None);
+}
+
+#[test]
+fn nomination_and_allocation_go_out_together() {
+    // req: 5278-RES-4
+    let waiting = pod("p", 0);
+    let claims = [ClaimState::Allocated, ClaimState::Chosen("c1".to_owned()), ClaimState::Chosen("c2".to_owned())];
+    let persisted = |claim: &str| Command::PersistAllocation { pod: waiting.key.clone(), claim: claim.to_owned() };
+    let patch = Command::PatchNnn { pod: waiting.key.clone(), node: "host".to_owned() };
+    let now = announce(&waiting.key, "host", &claims, PermitWait::None);
+    assert_eq!(now, [patch.clone(), persisted("c1"), persisted("c2")]);
+    let later = announce(&waiting.key, "host", &claims, PermitWait::Waiting);
+    assert_eq!(later, [patch, Command::Deferred { pod: waiting.key.clone() }]);
+    assert_eq!(persist(&waiting.key, &[ClaimState::Allocated], PermitWait::Waiting), []);
+    // What the scheduler emits is in that order, before the binding.
+    let mut memory = scheduler(Options::default(), std::slice::from_ref(&waiting));
+    let placed = placed(&waiting, "host").pre_flights(vec![PreFlight::Success]).claims(claims.to_vec());
+    let reaction = handle(&mut memory, Input::CycleSucceeded(placed));
+    assert_eq!(reaction.commands[..3], now[..]);
+    assert!(matches!(reaction.commands[3], Command::Bind { .. }));
+    // The gap is the wait on permit and what runs before the plugin.
+    let volumes = Plugin::new(VOLUMES, Work::Runs, Concurrency::Alone).taking(Duration::from_secs(60));
+    let writer = Plugin::new(CLAIMS, Work::Runs, Concurrency::Alone);
+    assert_eq!(gap(Duration::from_secs(5), CLAIMS, &groups(&[volumes, writer])), Some(Duration::from_secs(65)));
+}
+
+#[test]
+fn a_pod_that_waits_on_permit_is_a_partial_reservation_and_no_error() {
+    // req: 5278-RES-7
+    let waiting = pod("p", 0);
+    let claims = vec![ClaimState::Chosen("c".to_owned())];
+    let mut memory = scheduler(Options::default(), std::slice::from_ref(&waiting));
+    let placed = placed(&waiting, "host").permit(PermitWait::Waiting).claims(claims.clone());
+    let reaction = handle(&mut memory, Input::CycleSucceeded(placed));
+    assert_eq!(reaction.findings, [Finding::PartialReservation { pod: waiting.key }]);
+    assert_eq!(visible_reservation(Some("host"), &claims), Reservation::Partial);
+    assert_eq!(visible_reservation(Some("host"), &[ClaimState::Allocated]), Reservation::Complete);
+    assert_eq!(visible_reservation(None, &claims), Reservation::None);
+    let first = Plugin::new(CLAIMS, Work::Runs, Concurrency::Parallel);
+    assert_eq!(gap(Duration::ZERO, CLAIMS, &groups(&[first])), Some(Duration::ZERO));
+}
+
+#[test]
+fn nomination_and_allocation_end_together() {
+    let waiting = pod("p", 0);
+    let claims = vec![ClaimState::Allocated, ClaimState::Chosen("c".to_owned())];
+    let mut memory = scheduler(Options::default(), std::slice::from_ref(&waiting));
+    let placed = placed(&waiting, "host").pre_flights(vec![PreFlight::Success]).claims(claims);
+    handle(&mut memory, Input::CycleSucceeded(placed));
+    let condition = nnn::pod::ScheduledCondition::failed("SchedulerError", "volume");
+    let failed = Input::BindingFailed { pod: waiting.key.clone(), stage: FailedStage::PreBind, condition };
+    let reaction = handle(&mut memory, failed);
+    let [drop, wake, patch, requeue] = &reaction.commands[..] else { panic!("{reaction:?}") };
+    assert_eq!(*drop, Command::DropAllocation { pod: waiting.key.clone(), claim: "c".to_owned() });
+    assert_eq!(*wake, Command::WakeAll { except: None });
+    assert!(matches!(patch, Command::PatchConditionAndNnn { nnn: NominatingInfo::Override(None), .. }));
+    assert_eq!(*requeue, Command::Requeue { pod: waiting.key });
+    assert_eq!(patches(&reaction).len(), 1);
+}
+
+#[test]
+fn a_rejected_pod_is_served_before_the_others_are_woken() {
+    let waiting = pod("p", 0);
+    let mut memory = scheduler(Options::default(), std::slice::from_ref(&waiting));
+    handle(&mut memory, Input::CycleSucceeded(placed(&waiting, "host").permit(PermitWait::Waiting)));
+    let condition = super::common::unschedulable();
+    let failed = Input::BindingFailed { pod: waiting.key, stage: FailedStage::Permit, condition };
+    let last = handle(&mut memory, failed).commands.pop();
+    assert_eq!(last, Some(Command::WakeAll { except: Some("p".to_owned()) }));
+}
+
+#[test]
+fn what_is_kept_after_a_failed_binding() {
+    use FailedStage::{Bind, Permit, PreBind, PreFlight};
+    for (policy, keeps) in [
+        (OnBindingFailure::Clear, &[][..]),
+        (OnBindingFailure::KeepAfterPreBind, &[Bind]),
+        (OnBindingFailure::Keep, &[PreFlight, Permit, PreBind, Bind]),
+    ] {
+        for stage in [PreFlight, Permit, PreBind, Bind] {
+            let expected = if keeps.contains(&stage) { NominatingInfo::to("h") } else { NominatingInfo::clear() };
+            assert_eq!(policy.decide(stage, "h"), expected, "{policy:?} at {stage:?}");
+        }
+    }
+}

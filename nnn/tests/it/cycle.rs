@@ -1,0 +1,175 @@
+use nnn::command::{Command, NoPatch};
+use nnn::nominating::NominatingInfo;
+use nnn::nominator::{Nomination, Nominator};
+use nnn::patch::Change;
+use nnn::pod::{PodView, PreemptionPolicy};
+use nnn::profile::Profile;
+use nnn::scheduling::cycle::{CycleOutcome, PostFilterStatus, StatusClass, combine_post_filters, decide_cycle};
+use nnn::scheduling::failure::{FailedCycle, LatePatch, Memory, Queue};
+use nnn::scheduling::preemption::{Eviction, NominatedNode, clear_lower, may_preempt};
+use nnn::scheduling::wake::{PodEvent, WakeBy, decide_wake};
+
+use super::common::{nominated, pod, with};
+
+/// Outcome, class, and what the KEP and 1.37 say.
+fn outcomes() -> Vec<(CycleOutcome, StatusClass, NominatingInfo, NominatingInfo)> {
+    use CycleOutcome as O;
+    use StatusClass as C;
+    let (clear, keep, to) = (NominatingInfo::clear, || NominatingInfo::Noop, || NominatingInfo::to("n"));
+    vec![
+        (O::SnapshotFailed, C::Error, clear(), clear()),
+        (O::NoNodes, C::UnschedulableAndUnresolvable, clear(), clear()),
+        (O::Error, C::Error, clear(), clear()),
+        (O::NoFitInPodGroup, C::Unschedulable, keep(), keep()),
+        (O::NoFitNoPostFilter, C::Unschedulable, clear(), clear()),
+        (nominated("n"), C::Unschedulable, to(), to()),
+        (O::NoCandidates, C::Unschedulable, clear(), clear()),
+        (O::PolicyNever, C::Unschedulable, clear(), keep()),
+        (O::VictimsTerminating, C::Unschedulable, keep(), keep()),
+        (O::PostFilterError, C::Unschedulable, clear(), keep()),
+        (O::AssumeFailed, C::Error, clear(), clear()),
+        (O::ReserveFailed, C::Unschedulable, clear(), clear()),
+        (O::PermitFailed, C::Unschedulable, clear(), clear()),
+        (O::Scheduled { node: "n".to_owned() }, C::Success, keep(), keep()),
+    ]
+}
+
+#[test]
+fn what_each_result_says_about_the_nomination_in_both_texts() {
+    // req: 5278-CLEAR-1, 5278-SET-7
+    for (outcome, class, kep, shipped) in outcomes() {
+        assert_eq!(outcome.status_class(), class, "{outcome:?}");
+        assert_eq!(decide_cycle(&outcome, Profile::Kep), kep, "{outcome:?} by the KEP");
+        assert_eq!(decide_cycle(&outcome, Profile::V1_37), shipped, "{outcome:?} in 1.37");
+    }
+}
+
+#[test]
+fn several_post_filters() {
+    use PostFilterStatus as P;
+    let (keep, clear, to) = (NominatingInfo::Noop, NominatingInfo::clear(), NominatingInfo::to("n"));
+    let cases = [
+        (vec![], keep.clone()),
+        (vec![(P::Success, to.clone()), (P::Unschedulable, clear.clone())], to.clone()),
+        (vec![(P::Unschedulable, clear.clone()), (P::UnschedulableAndUnresolvable, keep.clone())], keep.clone()),
+        (vec![(P::Unschedulable, to.clone()), (P::Error, clear.clone())], keep.clone()),
+        (vec![(P::Unschedulable, to), (P::Unschedulable, clear.clone())], clear.clone()),
+        (vec![(P::Unschedulable, clear.clone()), (P::Unschedulable, keep)], clear),
+    ];
+    for (results, expected) in cases {
+        assert_eq!(combine_post_filters(&results), expected, "{results:?}");
+    }
+}
+
+#[test]
+fn who_may_preempt() {
+    let mut never = pod("never", 10).nominated_to("n");
+    never.preemption_policy = PreemptionPolicy::Never;
+    assert_eq!(may_preempt(&never, NominatedNode::Unresolvable, &[]), Err(CycleOutcome::PolicyNever));
+
+    let preemptor = pod("p", 10).nominated_to("n");
+    let victim = |priority: i32, deleting: bool, preempted: bool| {
+        let mut victim = pod("v", priority).bound_to("n");
+        (victim.deleting, victim.preempted) = (deleting, preempted);
+        vec![victim]
+    };
+    let waiting = Err(CycleOutcome::VictimsTerminating);
+    for (nominated, on_node, expected) in [
+        (NominatedNode::Unschedulable, victim(9, true, true), waiting),
+        (NominatedNode::Unschedulable, victim(10, true, true), Ok(())),
+        (NominatedNode::Unschedulable, victim(9, true, false), Ok(())),
+        (NominatedNode::Unschedulable, victim(9, false, true), Ok(())),
+        (NominatedNode::Unresolvable, victim(9, true, true), Ok(())),
+        (NominatedNode::Absent, victim(9, true, true), Ok(())),
+    ] {
+        assert_eq!(may_preempt(&preemptor, nominated, &on_node), expected, "{nominated:?} {on_node:?}");
+    }
+    let unnominated = pod("p", 10);
+    assert_eq!(may_preempt(&unnominated, NominatedNode::Unschedulable, &victim(9, true, true)), Ok(()));
+}
+
+#[test]
+fn a_preemption_clears_strictly_lower_nominations_of_its_node_alone() {
+    let mut nominator = Nominator::default();
+    for (name, priority, node) in [("low", 1, "n"), ("equal", 5, "n"), ("high", 9, "n"), ("elsewhere", 1, "m")] {
+        nominator.insert(Nomination::new(&pod(name, priority), node));
+    }
+    let cleared = clear_lower(&nominator, 5, "n", Eviction::Sync);
+    assert_eq!(cleared, [Command::ClearNnn { pod: pod("low", 1).key }]);
+    assert_eq!(clear_lower(&nominator, 5, "n", Eviction::Async), cleared);
+    assert_eq!(clear_lower(&nominator, 5, "n", Eviction::AsyncAllTerminating), []);
+    assert_eq!(nominator.len(), 4, "memory waits for the update");
+}
+
+#[test]
+fn the_failure_handler() {
+    let popped = pod("p", 0);
+    let recreated = pod("p", 0).with_uid("another");
+    let bound = popped.clone().bound_to("n");
+    let mut deferred = bound.clone();
+    deferred.resize_deferred = true;
+    let deferred_other = with(deferred.clone(), |pod| pod.key = recreated.key.clone());
+    let decide = |live: Option<&PodView>, late_patch| {
+        let info = NominatingInfo::clear();
+        let mut failed = FailedCycle::new(&popped, &info, Change::Changed);
+        (failed.live, failed.late_patch) = (live, late_patch);
+        let failure = failed.decide();
+        (failure.memory, failure.patch, failure.queue)
+    };
+    use LatePatch::{Sent, Suppressed};
+    let rows = [
+        (None, Suppressed, (Memory::Released, Err(NoPatch::PodGone), Queue::Done)),
+        (None, Sent, (Memory::Released, Ok(()), Queue::Done)),
+        (Some(&bound), Suppressed, (Memory::Released, Err(NoPatch::PodBound), Queue::Done)),
+        (Some(&bound), Sent, (Memory::Released, Ok(()), Queue::Done)),
+        (Some(&recreated), Sent, (Memory::Untouched, Err(NoPatch::PodRecreated), Queue::Done)),
+        (Some(&popped), Sent, (Memory::Renewed, Ok(()), Queue::Requeue)),
+        (Some(&deferred), Sent, (Memory::Untouched, Err(NoPatch::DeferredResize), Queue::Requeue)),
+        (Some(&deferred_other), Sent, (Memory::Untouched, Err(NoPatch::DeferredResize), Queue::Done)),
+    ];
+    for (live, late, expected) in rows {
+        assert_eq!(decide(live, late), expected, "{live:?} {late:?}");
+    }
+}
+
+#[test]
+fn a_failure_writes_only_what_is_new() {
+    // req: 5278-SET-5
+    let rows = [
+        (NominatingInfo::Noop, Some("a"), Change::Same, Err(NoPatch::ModeNoop)),
+        (NominatingInfo::Noop, Some("a"), Change::Changed, Ok(())),
+        (NominatingInfo::to("a"), Some("a"), Change::Same, Err(NoPatch::AlreadySet)),
+        (NominatingInfo::to("a"), None, Change::Same, Ok(())),
+        (NominatingInfo::clear(), None, Change::Same, Err(NoPatch::AlreadySet)),
+        (NominatingInfo::clear(), Some("a"), Change::Same, Ok(())),
+    ];
+    let popped = pod("p", 0);
+    for (info, known, condition, expected) in rows {
+        let mut failed = FailedCycle::new(&popped, &info, condition);
+        failed.known_nnn = known;
+        assert_eq!(failed.decide().patch, expected, "{info:?} over {known:?}");
+    }
+}
+
+#[test]
+fn who_is_woken() {
+    let (before, after) = (pod("p", 7).nominated_to("a"), pod("p", 7));
+    let wake = Some(Command::WakeLowerOrEqual { priority: 7, except: "p".to_owned() });
+    let updated = |old, new, before, after| PodEvent::Updated { old, new, before, after };
+    let rows = [
+        // The status says so, and so does memory.
+        (updated(&before, &after, Some("a"), None), wake.clone(), wake.clone()),
+        // The nomination was never written.
+        (updated(&after, &after, Some("a"), None), wake.clone(), None),
+        (updated(&after, &before, None, Some("a")), None, None),
+        (updated(&before, &before, Some("a"), Some("a")), None, None),
+        (PodEvent::Deleted { pod: &before, before: Some("a") }, wake.clone(), wake.clone()),
+        (PodEvent::Deleted { pod: &after, before: Some("a") }, wake, None),
+        (PodEvent::Deleted { pod: &after, before: None }, None, None),
+        (PodEvent::AssumedDeleted, Some(Command::WakeAll { except: None }), Some(Command::WakeAll { except: None })),
+    ];
+    for (event, by_memory, by_status) in rows {
+        assert_eq!(decide_wake(event, WakeBy::Memory), by_memory, "{event:?}");
+        assert_eq!(decide_wake(event, WakeBy::Status), by_status, "{event:?}");
+    }
+}

@@ -1,0 +1,103 @@
+use nnn::nominating::NominatingInfo;
+use nnn::nominator::{Identity, Nomination, Nominator, NominatorOptions};
+
+use super::common::{cpu, pod};
+
+fn on(nominator: &Nominator, node: &str) -> Vec<String> {
+    nominator.on_node(node).map(|nomination| nomination.pod.name.clone()).collect()
+}
+
+#[test]
+fn a_node_that_does_not_exist_is_as_good_a_key_as_any() {
+    // req: 5278-CACHE-1
+    let mut nominator = Nominator::default();
+    let waiting = pod("p", 0).with_requests(cpu(2));
+    nominator.add(&waiting, &NominatingInfo::to("not-there"), Some(&waiting));
+    assert_eq!(on(&nominator, "not-there"), ["p"]);
+    let [nomination] = nominator.on_node("not-there").collect::<Vec<_>>()[..] else { panic!() };
+    assert_eq!((nomination.priority, &nomination.requests), (0, &cpu(2)));
+}
+
+#[test]
+fn a_nomination_ends_with_its_pod() {
+    // req: 5278-CACHE-2
+    let mut nominator = Nominator::default();
+    for name in ["deleted", "bound"] {
+        nominator.insert(Nomination::new(&pod(name, 0), "n"));
+        nominator.write_issued(name, Some("n"));
+    }
+    assert!(nominator.forget("deleted").is_some() && nominator.forget("bound").is_some());
+    assert!(nominator.forget("bound").is_none(), "twice does no harm");
+    assert!(nominator.is_empty() && nominator.nodes().next().is_none());
+    assert_eq!(nominator.unseen_write("bound"), None);
+}
+
+#[test]
+fn an_update_moves_the_only_nomination() {
+    // req: 5278-CACHE-3
+    let mut nominator = Nominator::default();
+    let old = pod("p", 0).nominated_to("a");
+    nominator.add(&old, &NominatingInfo::Noop, Some(&old));
+    nominator.insert(Nomination::new(&pod("other", 0), "b"));
+    let new = pod("p", 3).nominated_to("b");
+    nominator.update(&old, &new, Some(&new));
+    assert_eq!((on(&nominator, "a"), on(&nominator, "b")), (vec![], vec!["other".to_owned(), "p".to_owned()]));
+    assert_eq!(nominator.on_node("b").last().map(|nomination| nomination.priority), Some(3));
+    assert_eq!((nominator.len(), nominator.nodes().count()), (2, 1));
+}
+
+#[test]
+fn a_clear_is_no_node_of_the_empty_name() {
+    let mut nominator = Nominator::default();
+    let waiting = pod("p", 0).nominated_to("a");
+    for info in [NominatingInfo::clear(), NominatingInfo::to("")] {
+        nominator.add(&waiting, &info, Some(&waiting));
+        assert!(nominator.is_empty() && nominator.nodes().next().is_none(), "{info:?}");
+    }
+    nominator.insert(Nomination::new(&waiting, ""));
+    assert!(nominator.is_empty());
+}
+
+#[test]
+fn pods_that_are_not_pending_get_no_nomination() {
+    let waiting = pod("p", 0);
+    let bound = pod("p", 0).bound_to("n");
+    for live in [None, Some(&bound)] {
+        let mut nominator = Nominator::default();
+        nominator.insert(Nomination::new(&waiting, "a"));
+        nominator.add(&waiting, &NominatingInfo::to("b"), live);
+        assert!(nominator.is_empty(), "what it had is gone as well: {live:?}");
+    }
+}
+
+#[test]
+fn an_entry_that_is_renewed_goes_to_the_end() {
+    let mut nominator = Nominator::new(NominatorOptions::default());
+    let first = pod("first", 0).nominated_to("n");
+    for waiting in [&first, &pod("second", 0).nominated_to("n")] {
+        nominator.add(waiting, &NominatingInfo::Noop, Some(waiting));
+    }
+    nominator.update(&first, &first, Some(&first));
+    assert_eq!(on(&nominator, "n"), ["second", "first"]);
+}
+
+#[test]
+fn a_repeated_event_changes_nothing_more() {
+    let mut nominator = Nominator::default();
+    let (old, new) = (pod("p", 0).nominated_to("a"), pod("p", 0).nominated_to("b"));
+    let state = |nominator: &Nominator| nominator.iter().cloned().collect::<Vec<_>>();
+    nominator.add(&old, &NominatingInfo::Noop, Some(&old));
+    let once = state(&nominator);
+    nominator.add(&old, &NominatingInfo::Noop, Some(&old));
+    assert_eq!(state(&nominator), once);
+    nominator.update(&old, &new, Some(&new));
+    let once = state(&nominator);
+    nominator.update(&old, &new, Some(&new));
+    assert_eq!(state(&nominator), once);
+}
+
+#[test]
+fn identity_by_name_is_upstreams() {
+    assert_eq!(NominatorOptions::UPSTREAM.identity, Identity::Name);
+    assert_eq!(NominatorOptions::default().identity, Identity::Uid);
+}

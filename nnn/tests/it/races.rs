@@ -1,0 +1,192 @@
+//! The races that are known upstream: each happens with upstream's options and does not with the safe ones.
+
+use nnn::command::Command;
+use nnn::nominating::NominatingInfo;
+use nnn::nominator::{Nomination, Nominator, NominatorOptions, PendingWrites};
+use nnn::options::Options;
+use nnn::pod::{PodKey, PodView};
+use nnn::reservation::fits_resources;
+use nnn::scheduler::{Input, Placed, Scheduler};
+use nnn::scheduling::cycle::CycleOutcome;
+
+use super::common::{cpu, fails, handle, nominated, patches, pod, scheduler, version, with};
+
+/// Naive and safe.
+fn both<T>(play: impl Fn(Options) -> T) -> (T, T) {
+    (play(Options::upstream()), play(Options::default()))
+}
+
+fn memory(scheduler: &Scheduler) -> Option<String> {
+    scheduler.nominator().node_of("p").map(str::to_owned)
+}
+
+/// The same pod after a change of its labels.
+fn relabelled(pod: &PodView, number: u64) -> Input {
+    Input::PodObserved(version(pod.clone(), number))
+}
+
+#[test]
+fn a_nomination_is_lost_by_an_unrelated_update() {
+    let (naive, safe) = both(|options| {
+        let hinted = version(pod("p", 1).nominated_to("x"), 1);
+        let mut it = scheduler(options, std::slice::from_ref(&hinted));
+        handle(&mut it, fails(&hinted, nominated("z")));
+        assert_eq!(memory(&it).as_deref(), Some("z"));
+        // The PATCH is on its way; a label changes.
+        handle(&mut it, relabelled(&hinted, 2));
+        let meanwhile = memory(&it);
+        // Answer and echo.
+        handle(&mut it, Input::PatchAnswered { uid: "p".to_owned(), version: Some(3) });
+        handle(&mut it, Input::PodObserved(version(pod("p", 1).nominated_to("z"), 3)));
+        assert_eq!(memory(&it).as_deref(), Some("z"));
+        meanwhile
+    });
+    assert_eq!(naive.as_deref(), Some("x"), "z is free for others, x is taken");
+    assert_eq!(safe.as_deref(), Some("z"));
+}
+
+#[test]
+fn a_released_nomination_comes_back() {
+    let (naive, safe) = both(|options| {
+        let hinted = version(pod("p", 1).nominated_to("x"), 1);
+        let mut it = scheduler(options, std::slice::from_ref(&hinted));
+        handle(&mut it, fails(&hinted, CycleOutcome::NoCandidates));
+        assert_eq!(memory(&it), None);
+        handle(&mut it, relabelled(&hinted, 2));
+        let meanwhile = memory(&it);
+        handle(&mut it, Input::PodObserved(version(pod("p", 1), 3)));
+        assert_eq!(memory(&it), None);
+        meanwhile
+    });
+    assert_eq!(naive.as_deref(), Some("x"), "revived");
+    assert_eq!(safe, None);
+}
+
+#[test]
+fn an_old_update_after_the_answer_is_still_old() {
+    let hinted = version(pod("p", 1).nominated_to("x"), 1);
+    let mut it = scheduler(Options::default(), std::slice::from_ref(&hinted));
+    handle(&mut it, fails(&hinted, nominated("z")));
+    handle(&mut it, Input::PatchAnswered { uid: "p".to_owned(), version: Some(9) });
+    handle(&mut it, relabelled(&hinted, 5));
+    assert_eq!(memory(&it).as_deref(), Some("z"), "version 5 is older than the PATCH");
+    handle(&mut it, Input::PodObserved(version(pod("p", 1).nominated_to("w"), 10)));
+    assert_eq!(memory(&it).as_deref(), Some("w"), "version 10 is somebody else's later write");
+}
+
+#[test]
+fn a_write_that_failed_protects_nothing() {
+    let hinted = version(pod("p", 1).nominated_to("x"), 1);
+    let mut it = scheduler(Options::default(), std::slice::from_ref(&hinted));
+    handle(&mut it, fails(&hinted, nominated("z")));
+    handle(&mut it, Input::PatchAnswered { uid: "p".to_owned(), version: None });
+    handle(&mut it, relabelled(&hinted, 2));
+    assert_eq!(memory(&it).as_deref(), Some("x"));
+}
+
+#[test]
+fn two_writes_on_their_way_are_seen_when_the_last_one_is() {
+    let mut nominator = Nominator::default();
+    let at = |node: &str, number| version(pod("p", 0).nominated_to(node), number);
+    nominator.add(&at("x", 1), &NominatingInfo::to("y"), Some(&at("x", 1)));
+    nominator.write_issued("p", Some("y"));
+    nominator.add(&at("x", 1), &NominatingInfo::to("z"), Some(&at("x", 1)));
+    nominator.write_issued("p", Some("z"));
+    nominator.write_answered("p", Some(2));
+    nominator.update(&at("x", 1), &at("y", 2), Some(&at("y", 2)));
+    assert_eq!(nominator.node_of("p"), Some("z"), "the echo of the first PATCH");
+    nominator.write_answered("p", Some(3));
+    nominator.update(&at("y", 2), &at("z", 3), Some(&at("z", 3)));
+    assert_eq!((nominator.node_of("p"), nominator.unseen_write("p")), (Some("z"), None));
+}
+
+#[test]
+fn a_pod_in_no_queue_reserves_nothing() {
+    // While its PATCH is on its way the pod is in no queue. Upstream then reads a stub of priority 0 without requests.
+    let promised = pod("promised", 10).with_requests(cpu(4));
+    let mut nominator = Nominator::default();
+    nominator.insert(Nomination::new(&promised, "n"));
+    let other = pod("other", 10).with_requests(cpu(4));
+    let in_no_queue = |_: &PodKey| None;
+    let naive = nominator.on_node_looked_up("n", in_no_queue);
+    assert!(fits_resources(&other, &cpu(4), &naive), "the reservation has evaporated");
+    assert!(!fits_resources(&other, &cpu(4), nominator.on_node("n")));
+    let in_a_queue = |_: &PodKey| Some(&promised);
+    assert!(!fits_resources(&other, &cpu(4), &nominator.on_node_looked_up("n", in_a_queue)));
+}
+
+#[test]
+fn a_pod_that_was_made_anew_leaves_a_phantom() {
+    let play = |options: NominatorOptions| {
+        let mut nominator = Nominator::new(options);
+        let (old, anew) = (pod("p", 0).with_uid("old"), pod("p", 0).with_uid("new"));
+        nominator.add(&old, &NominatingInfo::to("n"), Some(&old));
+        // Deleted and made again while a cycle still works on the old copy.
+        nominator.forget("old");
+        nominator.add(&anew, &NominatingInfo::Noop, Some(&anew));
+        nominator.add(&old, &NominatingInfo::to("n"), Some(&anew));
+        // Every event of the living pod comes.
+        nominator.forget("new");
+        nominator.len()
+    };
+    assert_eq!(play(NominatorOptions::UPSTREAM), 1, "nobody will ever remove it");
+    assert_eq!(play(NominatorOptions::default()), 0);
+}
+
+#[test]
+fn a_nomination_is_cleared_one_failure_late() {
+    // The watch has not shown our PATCH yet, so that the stale copy says there is nothing to clear.
+    let (naive, safe) = both(|options| {
+        let waiting = version(pod("p", 0), 1);
+        let mut it = scheduler(options, std::slice::from_ref(&waiting));
+        let pre_flights = vec![nnn::binding::start::PreFlight::Success];
+        handle(&mut it, Input::CycleSucceeded(Placed::new(&waiting.key, "n").pre_flights(pre_flights)));
+        let condition = nnn::pod::ScheduledCondition::failed("SchedulerError", "bind");
+        let stage = nnn::binding::failure::FailedStage::Bind;
+        let reaction =
+            handle(&mut it, Input::BindingFailed { pod: waiting.key.clone(), stage, condition: condition.clone() });
+        assert_eq!(patches(&reaction).len(), 1, "the condition is new");
+        // The same failure again: only the nomination could be a reason to write.
+        let mut it = scheduler(options, &[with(waiting.clone(), |pod| pod.scheduled = Some(condition.clone()))]);
+        let pre_flights = vec![nnn::binding::start::PreFlight::Success];
+        handle(&mut it, Input::CycleSucceeded(Placed::new(&waiting.key, "n").pre_flights(pre_flights)));
+        patches(&handle(&mut it, Input::BindingFailed { pod: waiting.key, stage, condition })).len()
+    });
+    assert_eq!((naive, safe), (0, 1));
+}
+
+#[test]
+fn a_late_condition_on_a_bound_pod() {
+    let (naive, safe) = both(|options| {
+        let waiting = version(pod("p", 0), 1);
+        let mut it = scheduler(options, std::slice::from_ref(&waiting));
+        handle(&mut it, Input::PodObserved(version(waiting.clone().bound_to("elsewhere"), 2)));
+        patches(&handle(&mut it, fails(&waiting, CycleOutcome::NoCandidates))).len()
+    });
+    assert_eq!((naive, safe), (1, 0));
+}
+
+#[test]
+fn the_end_of_a_nomination_that_was_never_written_wakes_nobody() {
+    let (naive, safe) = both(|options| {
+        let waiting = pod("p", 3);
+        let mut it = scheduler(options, std::slice::from_ref(&waiting));
+        handle(&mut it, fails(&waiting, nominated("n")));
+        handle(&mut it, Input::PodDeleted { uid: "p".to_owned() }).commands
+    });
+    let release = || Command::Release { pod: pod("p", 0).key, node: "n".to_owned() };
+    assert_eq!(naive, [release()]);
+    assert_eq!(safe, [release(), Command::WakeLowerOrEqual { priority: 3, except: "p".to_owned() }]);
+}
+
+#[test]
+fn only_the_option_makes_the_difference() {
+    // The same history with one option changed, so that no other one hides the race.
+    let mut options = Options::default();
+    options.nominator.pending_writes = PendingWrites::Ignored;
+    let hinted = version(pod("p", 1).nominated_to("x"), 1);
+    let mut it = scheduler(options, std::slice::from_ref(&hinted));
+    handle(&mut it, fails(&hinted, CycleOutcome::NoCandidates));
+    handle(&mut it, relabelled(&hinted, 2));
+    assert_eq!(memory(&it).as_deref(), Some("x"));
+}

@@ -1,0 +1,65 @@
+//! Finding an item of a list by its name; of several with one name, the first counts.
+
+use k8s_openapi::api::core::v1::NodeCondition;
+
+use crate::gate::NodeReadinessGate;
+
+/// Lists up to this length are searched from the front, which is faster than sorting them.
+const SHORT: usize = 32;
+
+pub(crate) trait Named {
+    fn name(&self) -> &str;
+}
+
+impl Named for NodeCondition {
+    fn name(&self) -> &str {
+        &self.type_
+    }
+}
+
+impl Named for NodeReadinessGate {
+    fn name(&self) -> &str {
+        &self.condition_type
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Lookup<'a, T> {
+    items: &'a [T],
+    /// Positions by name, then by position; empty for a short list.
+    order: Vec<usize>,
+}
+
+impl<'a, T: Named> Lookup<'a, T> {
+    pub(crate) fn new(items: &'a [T]) -> Self {
+        let mut order = Vec::new();
+        if items.len() > SHORT {
+            order.extend(0..items.len());
+            order.sort_by_key(|index| items.get(*index).map(Named::name));
+        }
+        Self { items, order }
+    }
+
+    pub(crate) const fn items(&self) -> &'a [T] {
+        self.items
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<&'a T> {
+        self.position(name).and_then(|index| self.items.get(index))
+    }
+
+    /// The items without those whose name an earlier one has.
+    pub(crate) fn distinct(&self) -> impl Iterator<Item = &'a T> + '_ {
+        let is_first = |(index, item): &(usize, &'a T)| self.position(item.name()) == Some(*index);
+        self.items.iter().enumerate().filter(is_first).map(|(_, item)| item)
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
+        if self.order.is_empty() {
+            return self.items.iter().position(|item| item.name() == name);
+        }
+        let name_at = |index: &usize| self.items.get(*index).map(Named::name);
+        let place = self.order.partition_point(|index| name_at(index) < Some(name));
+        self.order.get(place).copied().filter(|index| name_at(index) == Some(name))
+    }
+}

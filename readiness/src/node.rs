@@ -1,0 +1,199 @@
+//! A node with its gates: read from JSON, and as the functions of this crate look at it.
+
+use k8s_openapi::api::core::v1::{Node, NodeCondition, Taint};
+use serde::de::Error as _;
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use crate::condition::{Observation, READY};
+use crate::gate::NodeReadinessGate;
+use crate::lookup::Lookup;
+
+/// A Node and the gates of its spec. k8s-openapi's type does not know the field `readinessGates`, so it stands beside it.
+///
+/// One bullet of the KEP spells the field `nodeReadinessGates`: that is read as well. Both at once are an error. Written is
+/// `readinessGates`, and nothing if there are no gates.
+///
+/// ```
+/// use readiness::node::GatedNode;
+/// let node: GatedNode = serde_json::from_str(r#"{"metadata": {"name": "node-1"}, "spec": {"podCIDR": "10.0.0.0/24",
+///     "readinessGates": [{"conditionType": "datadog.com/AgentReady", "timeoutSeconds": 180}]}}"#)?;
+/// assert_eq!(node.gates.len(), 1);
+/// assert_eq!(node.node.spec.as_ref().and_then(|spec| spec.pod_cidr.as_deref()), Some("10.0.0.0/24"));
+/// assert!(serde_json::to_string(&node)?.contains("readinessGates"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "an object and the one field that its type lacks")]
+pub struct GatedNode {
+    /// The object.
+    pub node: Node,
+    /// `spec.readinessGates`.
+    pub gates: Vec<NodeReadinessGate>,
+}
+
+#[derive(Default, Deserialize)]
+struct Outline {
+    spec: Option<GateList>,
+}
+
+#[derive(Default, Deserialize)]
+struct GateList {
+    #[serde(rename = "readinessGates", alias = "nodeReadinessGates")]
+    gates: Option<Vec<NodeReadinessGate>>,
+}
+
+impl<'de> Deserialize<'de> for GatedNode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let tree = Value::deserialize(deserializer)?;
+        let node = Node::deserialize(&tree).map_err(D::Error::custom)?;
+        let outline = Outline::deserialize(&tree).map_err(D::Error::custom)?;
+        Ok(Self { node, gates: outline.spec.unwrap_or_default().gates.unwrap_or_default() })
+    }
+}
+
+impl Serialize for GatedNode {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut tree = serde_json::to_value(&self.node).map_err(S::Error::custom)?;
+        if let (false, Some(fields)) = (self.gates.is_empty(), tree.as_object_mut()) {
+            let spec = fields.entry("spec").or_insert_with(|| Value::Object(serde_json::Map::new()));
+            if let Some(spec) = spec.as_object_mut() {
+                let gates = serde_json::to_value(&self.gates).map_err(S::Error::custom)?;
+                spec.insert("readinessGates".to_owned(), gates);
+            }
+        }
+        tree.serialize(serializer)
+    }
+}
+
+impl GatedNode {
+    /// What the functions of this crate look at.
+    #[must_use]
+    pub fn view(&self) -> NodeView<'_> {
+        NodeView::new(&self.node, &self.gates)
+    }
+}
+
+/// Whether the caller has seen all objects since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Knowledge {
+    #[default]
+    Synced,
+    Partial,
+}
+
+/// A node, its gates, and what else is known of it at one instant. Of several conditions or gates of one type the first
+/// counts.
+///
+/// # Complexity
+/// Made in constant time for up to 32 gates and conditions, `n log n` beyond.
+#[derive(Clone, Debug)]
+pub struct NodeView<'a> {
+    node: &'a Node,
+    gates: Lookup<'a, NodeReadinessGate>,
+    conditions: Lookup<'a, NodeCondition>,
+    pub(crate) kubelet_instance: Option<&'a str>,
+    pub(crate) knowledge: Knowledge,
+    pub(crate) bootstrap_only: &'a [String],
+}
+
+impl<'a> NodeView<'a> {
+    /// A node with gates.
+    #[must_use]
+    pub fn new(node: &'a Node, gates: &'a [NodeReadinessGate]) -> Self {
+        let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+        Self {
+            node,
+            gates: Lookup::new(gates),
+            conditions: Lookup::new(conditions),
+            kubelet_instance: None,
+            knowledge: Knowledge::default(),
+            bootstrap_only: &[],
+        }
+    }
+
+    /// Names the run of kubelet, for example by its start time: another one than in the step before is a restart. Without
+    /// it restarts can't be seen.
+    #[must_use]
+    pub fn with_kubelet_instance(self, instance: &'a str) -> Self {
+        Self { kubelet_instance: Some(instance), ..self }
+    }
+
+    /// Says that the caller may not have seen all objects yet: nothing is removed.
+    #[must_use]
+    pub fn unsynced(self) -> Self {
+        Self { knowledge: Knowledge::Partial, ..self }
+    }
+
+    /// Names gates that stay satisfied until the next boot once they were (rules of enforcement `bootstrap-only`, see
+    /// [`crate::rule`]).
+    #[must_use]
+    pub fn with_bootstrap_only(self, condition_types: &'a [String]) -> Self {
+        Self { bootstrap_only: condition_types, ..self }
+    }
+
+    /// The node.
+    #[must_use]
+    pub const fn node(&self) -> &'a Node {
+        self.node
+    }
+
+    /// Its gates, as given.
+    #[must_use]
+    pub const fn gates(&self) -> &'a [NodeReadinessGate] {
+        self.gates.items()
+    }
+
+    /// The first gate of a type.
+    #[must_use]
+    pub fn gate(&self, condition_type: &str) -> Option<&'a NodeReadinessGate> {
+        self.gates.find(condition_type)
+    }
+
+    /// The gates without those whose type an earlier one has.
+    pub(crate) fn distinct_gates(&self) -> impl Iterator<Item = &'a NodeReadinessGate> + '_ {
+        self.gates.distinct()
+    }
+
+    /// The first condition of a type.
+    #[must_use]
+    pub fn condition(&self, condition_type: &str) -> Option<&'a NodeCondition> {
+        self.conditions.find(condition_type)
+    }
+
+    /// Whether kubelet's own condition is True. A node without it is not ready.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        Observation::of(self.condition(READY)) == Observation::True
+    }
+
+    /// The taint with a key and an effect: a node has at most one.
+    #[must_use]
+    pub fn taint(&self, key: &str, effect: &str) -> Option<&'a Taint> {
+        self.taints().iter().find(|taint| taint.key == key && taint.effect == effect)
+    }
+
+    /// All taints of the node.
+    #[must_use]
+    pub fn taints(&self) -> &'a [Taint] {
+        self.node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default()
+    }
+
+    pub(crate) fn label(&self, key: &str) -> Option<&'a str> {
+        self.node.metadata.labels.as_ref()?.get(key).map(String::as_str)
+    }
+
+    pub(crate) fn uid(&self) -> &'a str {
+        self.node.metadata.uid.as_deref().unwrap_or_default()
+    }
+
+    pub(crate) fn resource_version(&self) -> Option<&'a str> {
+        self.node.metadata.resource_version.as_deref()
+    }
+
+    pub(crate) fn boot_id(&self) -> &'a str {
+        let info = self.node.status.as_ref().and_then(|status| status.node_info.as_ref());
+        info.map(|info| info.boot_id.as_str()).unwrap_or_default()
+    }
+}

@@ -1,0 +1,112 @@
+//! A pod with its own requirements on the node (KEP-5233, Pod-Level Node-Readiness API), and pods of daemon sets.
+
+use k8s_openapi::api::core::v1::Pod;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+/// A condition of the node that a pod wants to be True.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[expect(clippy::exhaustive_structs, reason = "the fields are those of the API")]
+pub struct NodeReadinessRequirement {
+    /// Type of the condition.
+    #[serde(default)]
+    #[cfg_attr(feature = "schemars", schemars(required))]
+    pub condition_type: String,
+    /// The status that it must have: `True` is the only one that the KEP defines.
+    #[serde(default)]
+    #[cfg_attr(feature = "schemars", schemars(required))]
+    pub status: String,
+}
+
+/// A Pod and `spec.nodeReadinessRequirements`, which k8s-openapi's type does not know. An empty list is an absent one.
+///
+/// ```
+/// use readiness::pod::GatedPod;
+/// let pod: GatedPod = serde_json::from_str(r#"{"metadata": {"name": "gpu-app-1"}, "spec": {"nodeReadinessRequirements":
+///     [{"conditionType": "nvidia.com/GPUDriversReady", "status": "True"}]}}"#)?;
+/// assert_eq!(pod.requirements.len(), 1);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "an object and the one field that its type lacks")]
+pub struct GatedPod {
+    /// The object.
+    pub pod: Pod,
+    /// `spec.nodeReadinessRequirements`.
+    pub requirements: Vec<NodeReadinessRequirement>,
+}
+
+#[derive(Default, Deserialize)]
+struct Outline {
+    spec: Option<RequirementList>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RequirementList {
+    node_readiness_requirements: Option<Vec<NodeReadinessRequirement>>,
+}
+
+impl<'de> Deserialize<'de> for GatedPod {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let tree = Value::deserialize(deserializer)?;
+        let pod = Pod::deserialize(&tree).map_err(D::Error::custom)?;
+        let outline = Outline::deserialize(&tree).map_err(D::Error::custom)?;
+        let requirements = outline.spec.unwrap_or_default().node_readiness_requirements.unwrap_or_default();
+        Ok(Self { pod, requirements })
+    }
+}
+
+impl GatedPod {
+    /// What the filter looks at.
+    #[must_use]
+    pub fn view(&self) -> PodView<'_> {
+        PodView { pod: &self.pod, requirements: &self.requirements }
+    }
+}
+
+/// A pod and its requirements.
+#[derive(Clone, Copy, Debug)]
+pub struct PodView<'a> {
+    pub(crate) pod: &'a Pod,
+    pub(crate) requirements: &'a [NodeReadinessRequirement],
+}
+
+impl<'a> PodView<'a> {
+    /// A pod that requires nothing of its own.
+    #[must_use]
+    pub const fn new(pod: &'a Pod) -> Self {
+        Self { pod, requirements: &[] }
+    }
+
+    /// A pod with requirements; none are the same as an absent list.
+    #[must_use]
+    pub const fn requiring(pod: &'a Pod, requirements: &'a [NodeReadinessRequirement]) -> Self {
+        Self { pod, requirements }
+    }
+}
+
+/// Whether a pod is controlled by a `DaemonSet` of the group `apps`: gates do not hold such pods back (KEP-5233, Non-Goals 4).
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Pod;
+/// use readiness::pod::is_daemon_pod;
+/// let pod = |api_version: &str, controller: bool| -> Pod {
+///     serde_json::from_value(serde_json::json!({"metadata": {"ownerReferences": [{"kind": "DaemonSet",
+///         "apiVersion": api_version, "name": "agent", "uid": "1", "controller": controller}]}})).unwrap()
+/// };
+/// assert!(is_daemon_pod(&pod("apps/v1", true)));
+/// assert!(!is_daemon_pod(&pod("apps/v1", false)));
+/// assert!(!is_daemon_pod(&pod("apps.example.com/v1", true)));
+/// ```
+#[must_use]
+pub fn is_daemon_pod(pod: &Pod) -> bool {
+    let owners = pod.metadata.owner_references.as_deref().unwrap_or_default();
+    owners.iter().any(|owner| {
+        let group = owner.api_version.split_once('/').map(|(group, _)| group);
+        owner.controller == Some(true) && owner.kind == "DaemonSet" && group == Some("apps")
+    })
+}

@@ -1,0 +1,134 @@
+//! Timers and phases (KEP-5233, Node Readiness Timeout, Implementation considerations 1 to 6).
+
+use std::fmt;
+
+use k8s_openapi::api::core::v1::NodeCondition;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+use super::state::{GateState, Phase};
+use crate::condition::Observation;
+use crate::gate::NodeReadinessGate;
+use crate::policy::{Leftover, Policy};
+
+/// A condition as the reconciler takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "the columns of the decision table")]
+pub enum Sighting {
+    /// What is there.
+    Observed(Observation),
+    /// True, but not for long enough.
+    Stabilizing,
+    /// True, but the last sign of life is too old.
+    Stale,
+    /// Unchanged since before the boot.
+    BeforeBoot,
+}
+
+impl fmt::Display for Sighting {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Observed(observation) => observation.fmt(formatter),
+            Self::Stabilizing => formatter.write_str("Stabilizing"),
+            Self::Stale => formatter.write_str("Stale"),
+            Self::BeforeBoot => formatter.write_str("NodeRestarted"),
+        }
+    }
+}
+
+/// The instant a while after another; None if there is no such instant.
+pub(crate) fn after(instant: Timestamp, time: SignedDuration) -> Option<Timestamp> {
+    instant.checked_add(time.max(SignedDuration::ZERO)).ok()
+}
+
+/// When True begins to count; None if it counts already, or if that instant does not exist.
+pub(crate) fn stable_from(policy: &Policy, state: &GateState, now: Timestamp) -> Option<Timestamp> {
+    after(state.true_since?, policy.hold_down?).filter(|instant| *instant > now)
+}
+
+fn is_stable(policy: &Policy, state: &GateState, now: Timestamp) -> bool {
+    let Some(hold_down) = policy.hold_down.filter(SignedDuration::is_positive) else { return true };
+    let from = state.true_since.and_then(|since| after(since, hold_down));
+    from.is_some_and(|instant| now >= instant)
+}
+
+/// When True counts no more unless the owner gives a sign of life.
+pub(crate) fn stale_from(policy: &Policy, condition: &NodeCondition) -> Option<Timestamp> {
+    let heartbeat = condition.last_heartbeat_time.as_ref()?.0;
+    after(heartbeat, policy.max_heartbeat_age?)
+}
+
+/// How a condition is to be taken now. Keeps what the state remembers of it up to date.
+pub(crate) fn look(
+    policy: &Policy,
+    state: &mut GateState,
+    condition: Option<&NodeCondition>,
+    now: Timestamp,
+) -> Sighting {
+    let observation = Observation::of(condition);
+    if let (Some(report), Some(condition)) = (&state.before_boot, condition)
+        && report.is(condition)
+    {
+        return Sighting::BeforeBoot;
+    }
+    state.before_boot = None;
+    let Some(condition) = condition.filter(|_| observation == Observation::True) else {
+        state.true_since = None;
+        let is_leftover = observation == Observation::TimeoutExceeded
+            && policy.leftover == Leftover::Ignored
+            && state.phase == Phase::Waiting
+            && condition.is_some_and(|condition| is_older(condition, state.added_at));
+        return Sighting::Observed(if is_leftover { Observation::Missing } else { observation });
+    };
+    state.true_since.get_or_insert(now);
+    if stale_from(policy, condition).is_some_and(|instant| now >= instant) {
+        return Sighting::Stale;
+    }
+    if is_stable(policy, state, now) { Sighting::Observed(Observation::True) } else { Sighting::Stabilizing }
+}
+
+/// Whether a condition was written before an instant.
+fn is_older(condition: &NodeCondition, instant: Option<Timestamp>) -> bool {
+    let times = [&condition.last_transition_time, &condition.last_heartbeat_time];
+    let written = times.into_iter().flatten().map(|time| time.0).max();
+    matches!((written, instant), (Some(written), Some(instant)) if written < instant)
+}
+
+/// When the failure action comes: for a gate that waits, the beginning of its timer and the timeout, bounded by the longest
+/// wait in one boot; for one that regressed, only if a timer of its own runs.
+pub(crate) fn deadline(policy: &Policy, gate: &NodeReadinessGate, state: &GateState) -> Option<Timestamp> {
+    let timeout = gate.releases_after()?;
+    let own = || after(state.anchor?, timeout);
+    match state.phase {
+        Phase::Waiting => {
+            let bound = policy.max_wait_per_boot.and_then(|time| after(state.first_anchor?, time));
+            let own = own();
+            // Without a timer that runs, the bound does not count either: the node is not ready.
+            own.map(|own| bound.map_or(own, |bound| own.min(bound)))
+        }
+        Phase::Regressed if policy.rearm_on_regression => own(),
+        _ => None,
+    }
+}
+
+/// The decision table: the phase after a sighting. `expired` says that the node is ready and the deadline is reached.
+///
+/// | | True | False, Unknown, Missing | `NodeRestarted` | `TimeoutExceeded` | Stabilizing |
+/// |---|---|---|---|---|---|
+/// | Waiting | Established | - | - | `TimedOut` | - |
+/// | Waiting, expired | Established | `TimedOut` | `TimedOut` | `TimedOut` | - |
+/// | Established | - | Regressed | Waiting | `TimedOut` | - |
+/// | Regressed | Established | - | Waiting | `TimedOut` | - |
+/// | Regressed, expired | Established | `TimedOut` | Waiting | `TimedOut` | - |
+/// | `TimedOut` | Established | - | - | - | - |
+pub(crate) const fn next(phase: Phase, sighting: Sighting, expired: bool) -> Phase {
+    let is_reset = matches!(sighting, Sighting::BeforeBoot | Sighting::Observed(Observation::NodeRestarted));
+    match (phase, sighting) {
+        (_, Sighting::Observed(Observation::True)) => Phase::Established,
+        (_, Sighting::Observed(Observation::TimeoutExceeded)) => Phase::TimedOut,
+        (phase, Sighting::Stabilizing) => phase,
+        (Phase::Established | Phase::Regressed, _) if is_reset => Phase::Waiting,
+        (Phase::Established, _) => Phase::Regressed,
+        (Phase::Waiting | Phase::Regressed, _) if expired => Phase::TimedOut,
+        (phase, _) => phase,
+    }
+}

@@ -1,0 +1,158 @@
+//! The rules for one gate, and those between the gates of a list.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::core::v1::Taint;
+
+use super::error::{ErrorType, FieldError, Warning, WarningKind};
+use super::{LengthPolicy, Limits, Report};
+use crate::gate::{FailureAction, NodeReadinessGate};
+use crate::label::LABEL_PREFIX;
+use crate::name::{MAX_DOMAIN, domain_error, is_below, key_error, name_error, value_error};
+use crate::taint::{NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE};
+
+/// 253 bytes of a domain without the prefix of the label.
+const MAX_TYPE: usize = MAX_DOMAIN - LABEL_PREFIX.len();
+
+/// Keys of taints that the node lifecycle controller adds and removes by itself.
+const MANAGED_KEYS: [&str; 7] = [
+    "node.kubernetes.io/not-ready",
+    "node.kubernetes.io/unreachable",
+    "node.kubernetes.io/unschedulable",
+    "node.kubernetes.io/memory-pressure",
+    "node.kubernetes.io/disk-pressure",
+    "node.kubernetes.io/pid-pressure",
+    "node.kubernetes.io/network-unavailable",
+];
+
+/// Domain of taints that cloud providers manage.
+const CLOUD_DOMAIN: &str = "node.cloudprovider.kubernetes.io";
+
+/// What is the matter with one gate.
+pub(super) struct GateReport {
+    pub(super) report: Report,
+    /// An error that comes of an earlier gate, which has another value for the same taint.
+    pub(super) conflict: Option<(usize, FieldError)>,
+}
+
+/// One report for each gate.
+pub(super) fn reports(gates: &[NodeReadinessGate], limits: &Limits) -> Vec<GateReport> {
+    let mut types = BTreeSet::new();
+    let mut taints: BTreeMap<(&str, &str), (usize, &str)> = BTreeMap::new();
+    let mut reports = Vec::with_capacity(gates.len());
+    for (index, gate) in gates.iter().enumerate() {
+        let path = format!("{}[{index}]", limits.path);
+        let (mut report, mut conflict) = (Report::default(), None);
+        let field = format!("{path}.conditionType");
+        report.errors.extend(type_errors(&gate.condition_type, &field, limits.lengths));
+        if !gate.condition_type.is_empty() && !types.insert(gate.condition_type.as_str()) {
+            report.errors.push(FieldError::text(ErrorType::Duplicate, field, &gate.condition_type, ""));
+        }
+        check_timeout(gate, &path, limits, &mut report);
+        check_action(gate, &path, &mut report);
+        let field = format!("{path}.readinessTaint");
+        check_presence(gate, &field, &mut report);
+        if let Some(taint) = gate.taint() {
+            check_taint(taint, &field, &mut report);
+            let value = taint.value.as_deref().unwrap_or_default();
+            let (first, first_value) = *taints.entry((&taint.key, &taint.effect)).or_insert((index, value));
+            if first_value != value {
+                let quoted = format!("{}={value}:{}", taint.key, taint.effect);
+                let detail = "taints must be unique by key and effect pair";
+                conflict = Some((first, FieldError::text(ErrorType::Duplicate, field, &quoted, detail)));
+            }
+        }
+        reports.push(GateReport { report, conflict });
+    }
+    reports
+}
+
+/// What is wrong with a condition type. Its uniqueness is not looked at.
+pub(super) fn type_errors(condition_type: &str, field: &str, lengths: LengthPolicy) -> Vec<FieldError> {
+    const FORM: &str = "must be a domain, a slash and a name (e.g. 'domainname.com/MyCondition')";
+    if condition_type.is_empty() {
+        return vec![FieldError::required(field, "")];
+    }
+    let too_long = || {
+        let detail = format!("may not be more than {MAX_TYPE} bytes");
+        vec![FieldError::text(ErrorType::TooLong, field, condition_type, &detail)]
+    };
+    if lengths == LengthPolicy::Strict && condition_type.len() > MAX_TYPE {
+        return too_long();
+    }
+    let invalid = |detail: &str| FieldError::text(ErrorType::Invalid, field, condition_type, detail);
+    let Some((domain, name)) = condition_type.split_once('/').filter(|(_, name)| !name.contains('/')) else {
+        return vec![invalid(FORM)];
+    };
+    if domain.len() > MAX_TYPE {
+        return too_long();
+    }
+    [domain_error(domain), name_error(name)].into_iter().flatten().map(invalid).collect()
+}
+
+fn check_timeout(gate: &NodeReadinessGate, path: &str, limits: &Limits, report: &mut Report) {
+    let field = format!("{path}.timeoutSeconds");
+    let advised = limits.status_update_seconds.saturating_mul(2);
+    match gate.timeout_seconds {
+        None => report.errors.push(FieldError::required(field, "")),
+        Some(seconds) if seconds <= 0 => {
+            report.errors.push(FieldError::new(ErrorType::Invalid, field, seconds, "must be greater than 0"));
+        }
+        Some(seconds) if seconds < advised => {
+            report.warnings.push(Warning { field, kind: WarningKind::ShortTimeout { seconds, advised } });
+        }
+        Some(_) => {}
+    }
+}
+
+fn check_action(gate: &NodeReadinessGate, path: &str, report: &mut Report) {
+    let FailureAction::Other(action) = &gate.failure_action else { return };
+    let known: Vec<String> = FailureAction::KNOWN.iter().map(|known| format!("{known:?}")).collect();
+    let hint = if action == "TaintNode" { "; did you mean \"Taint\"?" } else { "" };
+    let detail = format!("supported values: {}{hint}", known.join(", "));
+    report.errors.push(FieldError::text(ErrorType::NotSupported, format!("{path}.failureAction"), action, &detail));
+}
+
+fn check_presence(gate: &NodeReadinessGate, field: &str, report: &mut Report) {
+    let has_taint = gate.readiness_taint.is_some();
+    match gate.failure_action {
+        FailureAction::Taint if !has_taint => {
+            report.errors.push(FieldError::required(field, "must be set if failureAction is Taint"));
+        }
+        FailureAction::BypassWithWarning if has_taint => {
+            report.warnings.push(Warning { field: field.to_owned(), kind: WarningKind::IgnoredTaint });
+        }
+        _ => {}
+    }
+}
+
+fn check_taint(taint: &Taint, path: &str, report: &mut Report) {
+    let field = format!("{path}.key");
+    if taint.key.is_empty() {
+        report.errors.push(FieldError::required(field, ""));
+    } else if let Some(detail) = key_error(&taint.key) {
+        report.errors.push(FieldError::text(ErrorType::Invalid, field, &taint.key, detail));
+    } else if is_managed(&taint.key) {
+        let detail = "taints with this key are added and removed by the node lifecycle controller or a cloud provider";
+        report.errors.push(FieldError::forbidden(field, detail));
+    }
+    let value = taint.value.as_deref().unwrap_or_default();
+    if let Some(detail) = value_error(value) {
+        report.errors.push(FieldError::text(ErrorType::Invalid, format!("{path}.value"), value, detail));
+    }
+    let field = format!("{path}.effect");
+    match taint.effect.as_str() {
+        NO_SCHEDULE => {}
+        NO_EXECUTE => report.warnings.push(Warning { field, kind: WarningKind::Evicting }),
+        PREFER_NO_SCHEDULE => report.warnings.push(Warning { field, kind: WarningKind::NotBlocking }),
+        "" => report.errors.push(FieldError::required(field, "")),
+        other => {
+            let detail = "supported values: \"NoExecute\", \"NoSchedule\", \"PreferNoSchedule\"";
+            report.errors.push(FieldError::text(ErrorType::NotSupported, field, other, detail));
+        }
+    }
+}
+
+fn is_managed(key: &str) -> bool {
+    MANAGED_KEYS.contains(&key) || crate::name::domain(key).is_some_and(|domain| is_below(domain, CLOUD_DOMAIN))
+}
