@@ -1,5 +1,5 @@
 //! A small cluster that is driven step by step: a scheduler with its memory, an API server, a watch that lags behind,
-//! and PATCHes that are on their way. Nothing happens unless an [`Action`] says so.
+//! and `PATCHes` that are on their way. Nothing happens unless an [`Action`] says so.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -26,7 +26,6 @@ pub(crate) enum Action {
     Create(PodSpec),
     Delete(u8),
     /// An update that has nothing to do with nominations.
-    #[allow(dead_code, reason = "random histories use it")]
     Relabel(u8),
     /// Somebody else writes a nomination, or clears it.
     Hint(u8, Option<&'static str>),
@@ -269,7 +268,7 @@ impl Sim {
         let writes_nnn = command.written_nnn().is_some();
         let Some(pod) = self.api.get(&uid) else {
             return if writes_nnn {
-                self.answers.push_back((uid, None))
+                self.answers.push_back((uid, None));
             };
         };
         if pod.node.is_some() && writes_nnn {
@@ -357,12 +356,11 @@ impl Sim {
             Feasible::Nodes(nodes) => nodes.first().map(|node| (*node).to_owned()),
             _ => None,
         };
-        let input = match chosen {
-            Some(node) => Input::CycleSucceeded(self.placed(&pod, &node)),
-            None => {
-                let outcome = self.preempt(&pod, &found.feasible);
-                Input::CycleFailed { pod: pod.key.clone(), outcome, condition: unschedulable() }
-            }
+        let input = if let Some(node) = chosen {
+            Input::CycleSucceeded(self.placed(&pod, &node))
+        } else {
+            let outcome = self.preempt(&pod, &found.feasible);
+            Input::CycleFailed { pod: pod.key.clone(), outcome, condition: unschedulable() }
         };
         self.handle(input);
     }
@@ -372,9 +370,10 @@ impl Sim {
     }
 
     fn placed(&self, pod: &PodView, node: &str) -> Placed {
-        let (pre_flight, permit) = match self.slow.contains(&pod.key.uid) {
-            true => (PreFlight::Success, PermitWait::None),
-            false => (PreFlight::Skip, PermitWait::None),
+        let (pre_flight, permit) = if self.slow.contains(&pod.key.uid) {
+            (PreFlight::Success, PermitWait::None)
+        } else {
+            (PreFlight::Skip, PermitWait::None)
         };
         Placed::new(&pod.key, node).pre_flights(vec![pre_flight]).permit(permit)
     }
