@@ -6,8 +6,14 @@ pub mod manifest;
 pub mod replay;
 pub mod scheduler;
 pub mod sysfs;
+pub mod tour;
 
 /// The README's examples, so that they are tested.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 pub struct Readme;
+
+/// The programs of docs/embedding.md, so that they are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/embedding.md")]
+pub struct Embedding;

@@ -1,5 +1,7 @@
 //! Decisions as values. Whoever embeds the crate carries them out, in the given order.
 
+use std::fmt;
+
 use serde::Serialize;
 
 use crate::nominating::NominatingInfo;
@@ -129,6 +131,46 @@ pub enum NoPatch {
     DeferredResize,
     /// A later write to the same pod made it needless.
     PatchSuperseded,
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PatchNnn { pod, node } => write!(formatter, "nominate {pod} to {node}"),
+            Self::ClearNnn { pod } => write!(formatter, "clear the nomination of {pod}"),
+            Self::PatchConditionAndNnn { pod, condition, .. } => {
+                write!(formatter, "write the condition of {pod}: {} ({})", condition.status, condition.reason)
+            }
+            Self::PersistAllocation { pod, claim } => write!(formatter, "write the allocation of {claim} for {pod}"),
+            Self::DropAllocation { pod, claim } => write!(formatter, "drop the allocation of {claim} for {pod}"),
+            Self::Deferred { pod } => write!(formatter, "write the allocations of {pod} after its permit"),
+            Self::Reserve { pod, node } => write!(formatter, "remember {pod} on {node}"),
+            Self::Release { pod, node } => write!(formatter, "forget {pod} on {node}"),
+            Self::WakeLowerOrEqual { priority, .. } => write!(formatter, "wake pods of priority {priority} and below"),
+            Self::WakeAll { .. } => formatter.write_str("wake all pods"),
+            Self::RejectWaiting { pod } => write!(formatter, "end the wait of {pod} on permit"),
+            Self::Bind { pod, node } => write!(formatter, "bind {pod} to {node}"),
+            Self::Requeue { pod } => write!(formatter, "requeue {pod}"),
+            Self::Done { pod } => write!(formatter, "take {pod} from the queue"),
+            Self::None { pod, reason } => write!(formatter, "write nothing to {pod}: {reason}"),
+        }
+    }
+}
+
+impl fmt::Display for NoPatch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::GateOff => "the gate is off",
+            Self::NothingToWaitFor => "there is nothing to wait for",
+            Self::AlreadySet => "it stands there already",
+            Self::ModeNoop => "nothing has changed",
+            Self::PodGone => "the pod is gone",
+            Self::PodRecreated => "another pod has the name now",
+            Self::PodBound => "the pod is bound",
+            Self::DeferredResize => "the pod is bound and waits for a resize",
+            Self::PatchSuperseded => "a later write made it needless",
+        })
+    }
 }
 
 impl Command {

@@ -11,7 +11,13 @@
 //! - [`reconcile`]: timers, failure actions, reboots and labels, as a state machine.
 //!
 //! Around them: [`gate`], [`node`] and [`pod`] are the types; [`policy`] says what the KEP leaves open, with the presets
-//! [`policy::Policy::kep`] and [`policy::Policy::hardened`].
+//! [`policy::Policy::kep`] and [`policy::Policy::hardened`]; [`name`], [`label`] and [`taint`] are the rules of Kubernetes that
+//! gates touch.
+//!
+//! For those who work with gates: [`registration`] (kubelet's configuration), [`reporter`] (an agent's own condition),
+//! [`preview`] (a change over many nodes before it is made), [`autoscaler`], [`network`] (several gates as one, and kubelet's
+//! admission by it), [`partition`] (what the node lifecycle controller does to a lost node), [`rule`] (rules in the style of
+//! node-readiness-controller as gates).
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::Pod;
@@ -40,16 +46,23 @@
 //!
 //! Feature `schemars`: `JsonSchema` for the crate's own API types. The crate needs the Kubernetes types of 1.37.
 
+pub mod autoscaler;
 pub mod condition;
 pub mod evaluate;
 pub mod gate;
 pub mod label;
 mod lookup;
 pub mod name;
+pub mod network;
 pub mod node;
+pub mod partition;
 pub mod pod;
 pub mod policy;
+pub mod preview;
 pub mod reconcile;
+pub mod registration;
+pub mod reporter;
+pub mod rule;
 pub mod taint;
 pub mod validate;
 

@@ -4,6 +4,7 @@ mod alloc;
 mod attrs;
 mod kubelet;
 mod nnn;
+mod readiness;
 mod refusal;
 mod stopwatch;
 mod validate;
@@ -45,6 +46,9 @@ const OPERATIONS: &[(&str, Reader)] = &[
     ("nnn.cycle_result", nnn::table::cycle_result),
     ("nnn.prebind_groups", nnn::table::prebind_groups),
     ("nnn.needs_patch", nnn::table::needs_patch),
+    ("readiness.filter", readiness::filter_node),
+    ("readiness.step", readiness::steps),
+    ("readiness.validate", readiness::validate_gates),
 ];
 
 #[derive(Deserialize)]

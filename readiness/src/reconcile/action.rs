@@ -17,23 +17,23 @@ pub(crate) fn taints(policy: &Policy, view: &NodeView<'_>, writes: bool, state: 
     for gate in view.distinct_gates() {
         let Some(taint) = gate.taint() else { continue };
         let phase = state.gates.get(&gate.condition_type).map_or(Phase::Waiting, |gate| gate.phase);
-        let is_owned = state.owned_taints.iter().any(|id| id.is_of(taint));
-        let is_wanted = phase == Phase::TimedOut || (is_owned && phase != Phase::Established);
         let is_present = view.taint(&taint.key, &taint.effect).is_some();
-        if is_wanted && !is_present {
-            if writes && !outputs.adds(taint) {
-                add(taint, view, state, outputs);
-            }
-        } else if is_wanted && !is_owned && state.leaving_taints.iter().any(|id| id.is_of(taint)) {
+        let is_leaving = state.leaving_taints.iter().any(|id| id.is_of(taint));
+        if is_leaving && is_present && phase != Phase::Established {
+            // Its removal was asked for and not made, and now it is wanted again.
             let id = TaintId::of(taint);
             state.leaving_taints.remove(&id);
             state.owned_taints.insert(id);
-        } else if policy.adopt && writes && is_present && !is_owned {
-            let is_known = state.leaving_taints.iter().any(|id| id.is_of(taint));
-            if !is_known && matches!(phase, Phase::TimedOut | Phase::Established) {
-                state.owned_taints.insert(TaintId::of(taint));
-                outputs.event(EventType::Normal, "TaintAdopted", format!("taint {} is managed now", in_words(taint)));
-            }
+        }
+        let is_owned = state.owned_taints.iter().any(|id| id.is_of(taint));
+        let is_wanted = phase == Phase::TimedOut || (is_owned && phase != Phase::Established);
+        if is_wanted && !is_present && writes && !outputs.adds(taint) {
+            add(taint, view, state, outputs);
+        }
+        let is_settled = matches!(phase, Phase::TimedOut | Phase::Established);
+        if policy.adopt && writes && is_present && is_settled && !is_owned && !is_leaving {
+            state.owned_taints.insert(TaintId::of(taint));
+            outputs.event(EventType::Normal, "TaintAdopted", format!("taint {} is managed now", in_words(taint)));
         }
     }
     if !state.owned_taints.is_empty() || !state.leaving_taints.is_empty() {

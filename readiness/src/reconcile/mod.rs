@@ -204,7 +204,7 @@ impl Round<'_, '_, '_> {
         }
         restart::arm(state, self.is_ready, self.timers_from);
         self.move_on(gate, state, sighting, counters);
-        let is_written = state.phase == Phase::TimedOut && self.write_timeout(gate, condition, state);
+        let is_written = state.phase == Phase::TimedOut && self.write_timeout(gate, condition, state, sighting);
         self.remember_to_wake(gate, condition, state, sighting);
         self.decide(gate, condition, state, sighting, is_written)
     }
@@ -326,10 +326,11 @@ impl Round<'_, '_, '_> {
         gate: &NodeReadinessGate,
         condition: Option<&NodeCondition>,
         state: &mut GateState,
+        sighting: Sighting,
     ) -> bool {
         let is_due = match Observation::of(condition) {
-            Observation::True | Observation::TimeoutExceeded => false,
-            Observation::Missing => true,
+            _ if sighting == Sighting::Observed(Observation::Missing) => true,
+            Observation::True | Observation::TimeoutExceeded | Observation::Missing => false,
             Observation::False if self.policy.timeout_write == TimeoutWrite::WhenUnreported => {
                 state.timeout_written = true;
                 false
@@ -374,7 +375,7 @@ impl Round<'_, '_, '_> {
     ) {
         let runs = self.role.keeps_time() && self.is_ready;
         let timer = timeout::deadline(self.policy, gate, state).filter(|_| runs);
-        let counts = timeout::stable_from(self.policy, state).filter(|_| sighting == Sighting::Stabilizing);
+        let counts = timeout::stable_from(self.policy, state, self.now).filter(|_| sighting == Sighting::Stabilizing);
         let is_true = Observation::of(condition) == Observation::True;
         let expires = condition.filter(|_| is_true).and_then(|condition| timeout::stale_from(self.policy, condition));
         let next = [timer, counts, expires].into_iter().flatten().filter(|instant| *instant > self.now);

@@ -31,8 +31,8 @@ pub enum Phase {
 pub(crate) struct Report {
     status: String,
     reason: Option<String>,
-    last_transition_time: Option<Time>,
-    last_heartbeat_time: Option<Time>,
+    last_transition_time: Option<Timestamp>,
+    last_heartbeat_time: Option<Timestamp>,
 }
 
 impl Report {
@@ -41,17 +41,22 @@ impl Report {
         has_time.then(|| Self {
             status: condition.status.clone(),
             reason: condition.reason.clone(),
-            last_transition_time: condition.last_transition_time.clone(),
-            last_heartbeat_time: condition.last_heartbeat_time.clone(),
+            last_transition_time: instant(condition.last_transition_time.as_ref()),
+            last_heartbeat_time: instant(condition.last_heartbeat_time.as_ref()),
         })
     }
 
     pub(crate) fn is(&self, condition: &NodeCondition) -> bool {
         self.status == condition.status
             && self.reason == condition.reason
-            && self.last_transition_time == condition.last_transition_time
-            && self.last_heartbeat_time == condition.last_heartbeat_time
+            && self.last_transition_time == instant(condition.last_transition_time.as_ref())
+            && self.last_heartbeat_time == instant(condition.last_heartbeat_time.as_ref())
     }
+}
+
+/// The API's own type is written in whole seconds, so it would not read back as it was.
+fn instant(time: Option<&Time>) -> Option<Timestamp> {
+    time.map(|time| time.0)
 }
 
 /// What is remembered of one gate.

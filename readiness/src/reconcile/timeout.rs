@@ -40,11 +40,15 @@ pub(crate) fn after(instant: Timestamp, time: SignedDuration) -> Option<Timestam
     instant.checked_add(time.max(SignedDuration::ZERO)).ok()
 }
 
-/// When True begins to count.
-pub(crate) fn stable_from(policy: &Policy, state: &GateState) -> Option<Timestamp> {
-    let hold_down = policy.hold_down.filter(SignedDuration::is_positive)?;
-    // An instant that does not exist never comes.
-    state.true_since.map(|since| after(since, hold_down).unwrap_or(Timestamp::MAX))
+/// When True begins to count; None if it counts already, or if that instant does not exist.
+pub(crate) fn stable_from(policy: &Policy, state: &GateState, now: Timestamp) -> Option<Timestamp> {
+    after(state.true_since?, policy.hold_down?).filter(|instant| *instant > now)
+}
+
+fn is_stable(policy: &Policy, state: &GateState, now: Timestamp) -> bool {
+    let Some(hold_down) = policy.hold_down.filter(SignedDuration::is_positive) else { return true };
+    let from = state.true_since.and_then(|since| after(since, hold_down));
+    from.is_some_and(|instant| now >= instant)
 }
 
 /// When True counts no more unless the owner gives a sign of life.
@@ -79,15 +83,14 @@ pub(crate) fn look(
     if stale_from(policy, condition).is_some_and(|instant| now >= instant) {
         return Sighting::Stale;
     }
-    if stable_from(policy, state).is_some_and(|instant| now < instant) {
-        return Sighting::Stabilizing;
-    }
-    Sighting::Observed(Observation::True)
+    if is_stable(policy, state, now) { Sighting::Observed(Observation::True) } else { Sighting::Stabilizing }
 }
 
+/// Whether a condition was written before an instant.
 fn is_older(condition: &NodeCondition, instant: Option<Timestamp>) -> bool {
-    let changed = condition.last_transition_time.as_ref().map(|time| time.0);
-    matches!((changed, instant), (Some(changed), Some(instant)) if changed < instant)
+    let times = [&condition.last_transition_time, &condition.last_heartbeat_time];
+    let written = times.into_iter().flatten().map(|time| time.0).max();
+    matches!((written, instant), (Some(written), Some(instant)) if written < instant)
 }
 
 /// When the failure action comes: for a gate that waits, the beginning of its timer and the timeout, bounded by the longest

@@ -2,5 +2,13 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::needless_pass_by_value, reason = "values made in place read better without a borrow")]
 
+mod actions;
+mod examples;
+mod filter;
+mod laws;
+mod restarts;
 mod scenario;
+mod timers;
+mod trace;
+mod validate;
 mod world;

@@ -1,0 +1,226 @@
+//! The operations `readiness.filter`, `readiness.step` and `readiness.validate`.
+
+use k8s_openapi::jiff::Timestamp;
+use readiness::evaluate::{FilterOptions, Reason, filter};
+use readiness::gate::NodeReadinessGate;
+use readiness::node::GatedNode;
+use readiness::pod::GatedPod;
+use readiness::policy::Policy;
+use readiness::reconcile::{NodeVerdict, Role, State, step};
+use readiness::validate::{Actor, LengthPolicy, Limits, validate, validate_update};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+
+use super::refusal::{Refusal, read};
+use super::{Operation, Stopwatch};
+
+#[derive(Deserialize)]
+struct FilterInput {
+    #[serde(default)]
+    policy: Settings<FilterKnobs>,
+    node: Value,
+    #[serde(default)]
+    pod: Value,
+}
+
+/// A preset by name, or settings one by one.
+#[derive(Default)]
+enum Settings<T> {
+    #[default]
+    Kep,
+    Hardened,
+    Knobs(T),
+}
+
+#[derive(Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[derive(Default)]
+struct FilterKnobs {
+    additive: bool,
+    #[serde(alias = "await_taint")]
+    await_taint: bool,
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Settings<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Form<T> {
+            Preset(String),
+            Knobs(T),
+        }
+        match Form::deserialize(deserializer)? {
+            Form::Preset(name) => match name.as_str() {
+                "kep" => Ok(Self::Kep),
+                "hardened" => Ok(Self::Hardened),
+                _ => Err(serde::de::Error::custom(format!("no policy {name:?}: kep, hardened, or settings by name"))),
+            },
+            Form::Knobs(knobs) => Ok(Self::Knobs(knobs)),
+        }
+    }
+}
+
+impl Settings<FilterKnobs> {
+    const fn options(&self) -> FilterOptions {
+        match self {
+            Self::Kep => FilterOptions::kep(),
+            Self::Hardened => FilterOptions::hardened(),
+            Self::Knobs(knobs) => {
+                let options = if knobs.await_taint { FilterOptions::hardened() } else { FilterOptions::kep() };
+                if knobs.additive { options.additive() } else { options }
+            }
+        }
+    }
+}
+
+pub(super) fn filter_node(input: Value) -> Result<Operation, Refusal> {
+    let input: FilterInput = read(input)?;
+    let node: GatedNode = object("node", input.node)?;
+    let pod: GatedPod = if input.pod.is_null() { GatedPod::default() } else { object("pod", input.pod)? };
+    let options = input.policy.options();
+    Ok(Box::new(move |stopwatch: &mut Stopwatch| {
+        let view = stopwatch.index(|| node.view());
+        let verdict = stopwatch.run(|| filter(options, &view, pod.view()));
+        let reasons: Vec<Value> = verdict.reasons.iter().map(reason).collect();
+        Ok(json!({"allow": verdict.is_allowed(), "reasons": reasons}))
+    }))
+}
+
+fn reason(reason: &Reason<'_>) -> Value {
+    json!({
+        "conditionType": reason.condition_type,
+        "status": reason.condition.map(|condition| &condition.status),
+        "reason": reason.condition.and_then(|condition| condition.reason.as_ref()),
+        "message": reason.to_string(),
+    })
+}
+
+/// Reads an object; an error names its place.
+fn object<T: serde::de::DeserializeOwned>(place: &str, value: Value) -> Result<T, Refusal> {
+    read(value).map_err(|refusal| refusal.below(place))
+}
+
+#[derive(Deserialize)]
+struct StepInput {
+    #[serde(default)]
+    policy: Settings<Policy>,
+    #[serde(default)]
+    role: Role,
+    #[serde(default)]
+    steps: Vec<StepAt>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StepAt {
+    now: Timestamp,
+    node: Value,
+    #[serde(alias = "kubelet_instance")]
+    kubelet_instance: Option<String>,
+    #[serde(default = "yes")]
+    synced: bool,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+pub(super) fn steps(input: Value) -> Result<Operation, Refusal> {
+    let input: StepInput = read(input)?;
+    let policy = match input.policy {
+        Settings::Kep => Policy::kep(),
+        Settings::Hardened => Policy::hardened(),
+        Settings::Knobs(policy) => policy,
+    };
+    let mut steps = Vec::with_capacity(input.steps.len());
+    for (index, at) in input.steps.into_iter().enumerate() {
+        let node: GatedNode = object(&format!("steps[{index}].node"), at.node)?;
+        steps.push((at.now, node, at.kubelet_instance, at.synced));
+    }
+    Ok(Box::new(move |stopwatch: &mut Stopwatch| {
+        let mut state = State::default();
+        let mut shown = Vec::with_capacity(steps.len());
+        for (now, node, instance, synced) in &steps {
+            let view = node.view();
+            let view = instance.iter().fold(view, |view, instance| view.with_kubelet_instance(instance));
+            let view = if *synced { view } else { view.unsynced() };
+            let step = stopwatch.run(|| step(&policy, input.role, &view, *now, std::mem::take(&mut state)));
+            state = step.state;
+            if stopwatch.is_asked() {
+                shown.push(json!({
+                    "outputs": step.outputs.iter().map(output).collect::<Result<Vec<_>, _>>()?,
+                    "verdict": verdict(&step.verdict),
+                    "wake_up": step.wake_up,
+                    "state": written(&state)?,
+                }));
+            }
+        }
+        Ok(json!({"steps": shown}))
+    }))
+}
+
+/// The output as the library writes it, without what only its writer needs.
+fn output(output: &readiness::reconcile::output::Output) -> Result<Value, Refusal> {
+    let mut tree = written(output)?;
+    if let Some(fields) = tree.as_object_mut() {
+        fields.remove("resourceVersion");
+        fields.remove("evicting");
+    }
+    Ok(tree)
+}
+
+fn verdict(verdict: &NodeVerdict<'_>) -> Value {
+    let gates = verdict.gates.iter().map(|gate| {
+        let decision = gate.decision;
+        json!({"conditionType": gate.condition_type, "state": decision.name(), "why": decision.why()})
+    });
+    json!({"schedulable": verdict.schedulable, "gates": gates.collect::<Vec<_>>()})
+}
+
+fn written(value: &impl serde::Serialize) -> Result<Value, Refusal> {
+    serde_json::to_value(value).map_err(|error| Refusal::new("NotExpressible", error.to_string()))
+}
+
+#[derive(Deserialize)]
+struct ValidateInput {
+    gates: Option<Vec<NodeReadinessGate>>,
+    old: Option<Vec<NodeReadinessGate>>,
+    new: Option<Vec<NodeReadinessGate>>,
+    actor: Option<String>,
+    #[serde(default)]
+    lengths: Lengths,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Lengths {
+    #[default]
+    Strict,
+    PrefixOnly,
+}
+
+/// The identities of nodes; everyone else is an administrator.
+const NODES: [&str; 2] = ["node", "kubelet"];
+
+pub(super) fn validate_gates(input: Value) -> Result<Operation, Refusal> {
+    let input: ValidateInput = read(input)?;
+    if input.gates.is_some() == (input.old.is_some() || input.new.is_some()) {
+        return Err(Refusal::field("gates", "either gates, or old and new must be given"));
+    }
+    let limits = Limits::default().with_lengths(match input.lengths {
+        Lengths::Strict => LengthPolicy::Strict,
+        Lengths::PrefixOnly => LengthPolicy::PrefixOnly,
+    });
+    let name = input.actor.unwrap_or_default();
+    let is_node = NODES.contains(&name.as_str()) || name.starts_with("system:node:");
+    let actor = if is_node { Actor::Node } else { Actor::Admin };
+    let (gates, old, new) = (input.gates, input.old.unwrap_or_default(), input.new.unwrap_or_default());
+    Ok(Box::new(move |stopwatch: &mut Stopwatch| {
+        let report = stopwatch.run(|| match &gates {
+            Some(gates) => validate(gates, &limits),
+            None => validate_update(&old, &new, actor, &limits),
+        });
+        let warnings: Vec<String> = report.warnings.iter().map(ToString::to_string).collect();
+        Ok(json!({"errors": written(&report.errors)?, "warnings": warnings}))
+    }))
+}

@@ -1,0 +1,89 @@
+//! The scheduler allocates claims (KEP-6072 for what is near to each other), and says why it can't.
+
+use dra_alloc::allocator::Allocator;
+use dra_alloc::budget::Budget;
+use dra_alloc::explain::{Detail, cluster_summary};
+use dra_alloc::inventory::Inventory;
+use dra_alloc::outcome::{Outcome, Verdict};
+use dra_alloc::result::{Share, ShareCounter};
+use dra_alloc::selector::SelectorCache;
+use dra_alloc::state::AllocatedState;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::resource::v1::{
+    AllocationResult, ResourceClaim, ResourceClaimConsumerReference, ResourceClaimStatus,
+};
+
+use super::TourError;
+use super::cluster::{Cluster, PROFILE, features, name};
+use super::page::Page;
+
+pub(super) fn allocate(cluster: &mut Cluster, page: &mut Page) -> Result<(), TourError> {
+    page.step("The scheduler allocates the claims");
+    let inventory = Inventory::new(cluster.slices.iter().cloned(), []);
+    let (selectors, shares) = (SelectorCache::default(), ShareCounter::default());
+    let share_ids = |_: Share<'_>| shares.next_id();
+    let mut state = AllocatedState::default();
+    for claim in &mut cluster.claims {
+        let allocator = Allocator::new(&inventory, &cluster.classes, &state, &selectors, &share_ids)
+            .with_profile(PROFILE)
+            .with_features(features())
+            .explaining(Detail::Summary);
+        let verdicts = allocator.allocate_each(&cluster.nodes, std::slice::from_ref(claim), Budget::default())?;
+        page.input(asked(claim));
+        match first(&cluster.nodes, &verdicts) {
+            Some((node, result)) => {
+                state.assume([result])?;
+                page.decision(format!("allocated on {node}: {}", devices(result).join(", ")));
+                page.reason(
+                    "The first combination in kube-scheduler's order whose lists of NUMA nodes have one in common.",
+                );
+                claim.status = Some(status(result, &cluster.pod));
+            }
+            None => {
+                page.decision(format!("not allocated: {}", cluster_summary(&verdicts)));
+                page.reason(reasons(&cluster.nodes, &verdicts).join("\n"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The first node that can serve the claim.
+fn first<'v>(nodes: &'v [Node], verdicts: &'v [Verdict]) -> Option<(&'v str, &'v AllocationResult)> {
+    nodes.iter().zip(verdicts).find_map(|(node, verdict)| match &verdict.outcome {
+        Outcome::Allocated(results) => Some((name(&node.metadata), results.first()?)),
+        _ => None,
+    })
+}
+
+fn asked(claim: &ResourceClaim) -> String {
+    let spec = claim.spec.as_ref().and_then(|spec| spec.devices.as_ref());
+    let requests = spec.and_then(|devices| devices.requests.as_deref()).unwrap_or_default();
+    let requests = requests.iter().filter_map(|request| {
+        let exactly = request.exactly.as_ref()?;
+        Some(format!("{} of class {}", exactly.count.unwrap_or(1), exactly.device_class_name))
+    });
+    let requests: Vec<String> = requests.collect();
+    format!("claim {}: {}, on one NUMA node", name(&claim.metadata), requests.join(", "))
+}
+
+fn devices(result: &AllocationResult) -> Vec<&str> {
+    let results = result.devices.iter().flat_map(|devices| devices.results.iter().flatten());
+    results.map(|result| result.device.as_str()).collect()
+}
+
+fn reasons(nodes: &[Node], verdicts: &[Verdict]) -> Vec<String> {
+    let told = nodes.iter().zip(verdicts).filter_map(|(node, verdict)| Some((node, verdict.explanation.as_ref()?)));
+    told.map(|(node, explanation)| format!("{}: {explanation}", name(&node.metadata))).collect()
+}
+
+/// What the scheduler writes: the allocation, and for whom.
+fn status(result: &AllocationResult, pod: &Pod) -> ResourceClaimStatus {
+    let consumer = ResourceClaimConsumerReference {
+        resource: "pods".to_owned(),
+        name: name(&pod.metadata).to_owned(),
+        uid: pod.metadata.uid.clone().unwrap_or_default(),
+        ..ResourceClaimConsumerReference::default()
+    };
+    ResourceClaimStatus { allocation: Some(result.clone()), reserved_for: Some(vec![consumer]), devices: None }
+}

@@ -1,0 +1,97 @@
+//! What the node lifecycle controller does to a node that it does not hear of (KEP-5233, Network partition). It sets Ready and
+//! kubelet's other conditions to Unknown; conditions of gates stay as they are.
+
+use k8s_openapi::api::core::v1::{Taint, Toleration};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+use crate::condition::{READY, UNKNOWN};
+use crate::node::GatedNode;
+use crate::taint::{NO_EXECUTE, NO_SCHEDULE, tolerates};
+
+/// The KEP's `node-monitor-grace-period`, in seconds. Releases of Kubernetes differ: it is an argument.
+pub const GRACE_PERIOD_SECONDS: i64 = 50;
+
+/// `tolerationSeconds` that admission gives every pod for an unreachable node: five minutes.
+pub const DEFAULT_TOLERATION_SECONDS: i64 = 300;
+
+/// Key of the taints of an unreachable node.
+pub const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+
+/// Conditions that the node lifecycle controller sets to Unknown.
+const KUBELETS_OWN: [&str; 4] = [READY, "MemoryPressure", "DiskPressure", "PIDPressure"];
+
+/// Marks a node as unreachable if Ready has had no heartbeat for longer than the grace period. Says whether it did.
+///
+/// ```
+/// use k8s_openapi::jiff::{SignedDuration, Timestamp};
+/// use readiness::{node::GatedNode, partition::lose};
+/// let mut node: GatedNode = serde_json::from_str(r#"{"status": {"conditions": [
+///     {"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-01T00:00:00Z"}]}}"#)?;
+/// let grace = SignedDuration::from_secs(50);
+/// assert!(!lose(&mut node, grace, "2026-01-01T00:00:50Z".parse().unwrap()));
+/// assert!(lose(&mut node, grace, "2026-01-01T00:00:51Z".parse().unwrap()));
+/// assert!(!node.view().is_ready());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+pub fn lose(node: &mut GatedNode, grace: SignedDuration, now: Timestamp) -> bool {
+    let view = node.view();
+    let heartbeat = view.condition(READY).and_then(|ready| ready.last_heartbeat_time.as_ref());
+    let is_lost = heartbeat.is_some_and(|time| now.duration_since(time.0) > grace);
+    if !is_lost || !view.is_ready() {
+        return false;
+    }
+    for condition in node.node.status.iter_mut().filter_map(|status| status.conditions.as_mut()).flatten() {
+        if KUBELETS_OWN.contains(&condition.type_.as_str()) {
+            UNKNOWN.clone_into(&mut condition.status);
+            condition.reason = Some("NodeStatusUnknown".to_owned());
+            condition.message = Some("Kubelet stopped posting node status.".to_owned());
+            condition.last_transition_time = Some(Time(now));
+        }
+    }
+    let taints = node.node.spec.get_or_insert_default().taints.get_or_insert_default();
+    for effect in [NO_SCHEDULE, NO_EXECUTE] {
+        if !taints.iter().any(|taint| taint.key == UNREACHABLE && taint.effect == effect) {
+            let time_added = (effect == NO_EXECUTE).then_some(Time(now));
+            taints.push(Taint { key: UNREACHABLE.to_owned(), effect: effect.to_owned(), time_added, value: None });
+        }
+    }
+    true
+}
+
+/// What becomes of a running pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Eviction {
+    /// It stays.
+    Never,
+    /// It is evicted at an instant, unless the taint goes before.
+    At(Timestamp),
+}
+
+/// When a running pod is evicted by the taints of its node: those with effect `NoExecute`, each as long as the shortest of the
+/// tolerations that cover it. Gates alone never evict; only a `readinessTaint` with that effect does, this way.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::{Taint, Toleration};
+/// use readiness::partition::{Eviction, eviction};
+/// let now = "2026-01-01T00:00:00Z".parse().unwrap();
+/// let taint = Taint { key: "k".into(), effect: "NoExecute".into(), ..Taint::default() };
+/// assert_eq!(eviction(&[taint.clone()], &[], now), Eviction::At(now));
+/// let forever = Toleration { operator: Some("Exists".into()), ..Toleration::default() };
+/// assert_eq!(eviction(&[taint], &[forever], now), Eviction::Never);
+/// ```
+#[must_use]
+pub fn eviction(taints: &[Taint], tolerations: &[Toleration], now: Timestamp) -> Eviction {
+    let evicting = taints.iter().filter(|taint| taint.effect == NO_EXECUTE);
+    let instants = evicting.filter_map(|taint| {
+        let covering: Vec<&Toleration> = tolerations.iter().filter(|one| tolerates(one, taint)).collect();
+        if covering.is_empty() {
+            return Some(now);
+        }
+        let seconds = covering.iter().filter_map(|one| one.toleration_seconds).min()?;
+        let added = taint.time_added.as_ref().map_or(now, |time| time.0);
+        added.checked_add(SignedDuration::from_secs(seconds.max(0))).ok()
+    });
+    instants.min().map_or(Eviction::Never, Eviction::At)
+}

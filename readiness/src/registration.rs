@@ -1,0 +1,85 @@
+//! How gates get from kubelet's configuration into the spec of its node (KEP-5233, Example Walkthrough step 1).
+
+use serde::{Deserialize, Serialize};
+
+use crate::gate::NodeReadinessGate;
+use crate::validate::{Actor, Limits, validate_update};
+
+/// The field that the KEP adds to `KubeletConfiguration` (`kubelet.config.k8s.io/v1beta1`); other fields are passed over.
+/// `readinessGates`, the name in the Node, is read as well; both at once are an error.
+///
+/// ```
+/// use readiness::registration::KubeletConfiguration;
+/// let config: KubeletConfiguration = serde_json::from_str(r#"{"kind": "KubeletConfiguration", "nodeReadinessGates": [
+///     {"conditionType": "datadog.com/AgentReady", "timeoutSeconds": 180, "failureAction": "BypassWithWarning"}]}"#)?;
+/// assert_eq!(config.node_readiness_gates.len(), 1);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[expect(clippy::exhaustive_structs, reason = "the one field of the object that is ours")]
+pub struct KubeletConfiguration {
+    /// The gates of the node.
+    #[serde(default, alias = "readinessGates")]
+    pub node_readiness_gates: Vec<NodeReadinessGate>,
+}
+
+/// What a kubelet does with its gates when its node exists already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Registration {
+    /// Nothing, as with taints: the spec belongs to whoever manages nodes.
+    #[default]
+    CreateOnly,
+    /// Adds gates that are missing and takes over changes that strengthen a gate; nothing is removed or weakened.
+    Sync,
+}
+
+/// The list that a kubelet writes at its registration. It writes and does not evaluate.
+///
+/// `stored` is None when the node does not exist: gates have to be in the object that creates it, or pods could come in
+/// between. Of gates with one type in `configured`, the first counts.
+///
+/// ```
+/// use readiness::gate::NodeReadinessGate;
+/// use readiness::registration::{Registration, merge};
+/// let gate = |seconds| NodeReadinessGate::new("a.example/Ready", seconds).bypassing();
+/// assert_eq!(merge(None, &[gate(10)], Registration::CreateOnly), [gate(10)]);
+/// assert_eq!(merge(Some(&[gate(10)]), &[gate(20)], Registration::CreateOnly), [gate(10)]);
+/// assert_eq!(merge(Some(&[gate(10)]), &[gate(20)], Registration::Sync), [gate(20)]);
+/// assert_eq!(merge(Some(&[gate(20)]), &[gate(10)], Registration::Sync), [gate(20)]);
+/// ```
+#[must_use]
+pub fn merge(
+    stored: Option<&[NodeReadinessGate]>,
+    configured: &[NodeReadinessGate],
+    registration: Registration,
+) -> Vec<NodeReadinessGate> {
+    let Some(stored) = stored else { return configured.to_vec() };
+    let mut merged = stored.to_vec();
+    if registration == Registration::CreateOnly {
+        return merged;
+    }
+    let mut places: std::collections::BTreeMap<&str, usize> = std::collections::BTreeMap::new();
+    for (index, gate) in stored.iter().enumerate() {
+        places.entry(&gate.condition_type).or_insert(index);
+    }
+    for gate in configured {
+        let place = places.get(gate.condition_type.as_str()).copied();
+        match place.and_then(|index| merged.get_mut(index)) {
+            Some(old) if is_at_least_as_strict(gate, old) => old.clone_from(gate),
+            Some(_) => {}
+            None => {
+                places.insert(&gate.condition_type, merged.len());
+                merged.push(gate.clone());
+            }
+        }
+    }
+    merged
+}
+
+fn is_at_least_as_strict(new: &NodeReadinessGate, old: &NodeReadinessGate) -> bool {
+    let (old, new) = (std::slice::from_ref(old), std::slice::from_ref(new));
+    validate_update(old, new, Actor::Node, &Limits::default()).is_valid()
+}

@@ -1,0 +1,287 @@
+//! Taints, labels, roles, and taking everything back.
+
+use readiness::gate::NodeReadinessGate;
+use readiness::label::{LABEL_PREFIX, LABEL_VALUE, label_key};
+use readiness::policy::{LabelPolicy, Mode, Policy};
+use readiness::reconcile::output::{Actor, Change};
+use readiness::reconcile::{Decision, Phase, Role, apply, shutdown};
+
+use super::examples::{CNI, DATADOG};
+use super::world::{A, B, World, at, gate_a, gate_b, taint};
+
+/// A world whose gate A has timed out and put its taint.
+fn tainted(policy: Policy) -> World {
+    let mut world = World::new(policy, &[gate_a()]).ready(0);
+    world.run(0);
+    world.run(3);
+    assert_eq!(world.taints(), ["a:NoSchedule"]);
+    world
+}
+
+#[test]
+fn a_taint_of_ours_leaves_only_for_a_reason() {
+    // req: 5233-28, 5233-32
+    let mut world = tainted(Policy::kep());
+    world.report(A, "False", "Broken", 10);
+    assert!(world.run(10).writes().is_empty());
+    world.instance = "kubelet-2".to_owned();
+    assert!(world.run(11).writes().is_empty(), "not for a restart of kubelet");
+    world.boot("boot-2");
+    assert_eq!(world.run(12).writes(), ["a.example/Ready=NodeRestarted"], "not for a reboot");
+    assert_eq!(world.state.gates[A].phase, Phase::Waiting);
+    assert!(world.run(13).writes().is_empty());
+    world.report("Ready", "Unknown", "NodeStatusUnknown", 14);
+    assert!(world.run(14).writes().is_empty(), "not for a partition");
+    assert_eq!(world.taints(), ["a:NoSchedule"]);
+
+    let mut satisfied = world.clone();
+    satisfied.report(A, "True", "Ok", 20);
+    assert_eq!(satisfied.run(20).writes(), ["-a:NoSchedule"]);
+    let mut removed = world.clone();
+    removed.node.gates.clear();
+    assert_eq!(removed.run(20).writes(), ["-a:NoSchedule"]);
+    let mut bypassing = world.clone();
+    bypassing.node.gates = vec![gate_a().bypassing()];
+    assert_eq!(bypassing.run(20).writes(), ["-a:NoSchedule"]);
+    let mut exchanged = world;
+    exchanged.node.gates = vec![NodeReadinessGate::new(A, 3).tainting(taint("b", "NoSchedule"))];
+    assert_eq!(exchanged.run(20).writes(), ["-a:NoSchedule"]);
+}
+
+#[test]
+fn a_change_of_the_taint_while_it_is_in_force() {
+    let mut world = tainted(Policy::hardened());
+    world.node.gates = vec![NodeReadinessGate::new(A, 3).tainting(taint("b", "NoSchedule"))];
+    let seen = world.run(5);
+    assert_eq!(seen.writes(), ["+b:NoSchedule", "-a:NoSchedule"], "the new one first");
+    assert!(world.run(5).schedulable);
+    world.node.gates = vec![gate_a().bypassing()];
+    let seen = world.run(6);
+    assert_eq!((seen.writes(), seen.decision(A)), (vec!["-b:NoSchedule".to_owned()], Decision::Bypass));
+    // A change of the value only: found by key and effect, it is the same taint.
+    let mut world = tainted(Policy::kep());
+    world.node.gates[0].readiness_taint.as_mut().unwrap().value = Some("other".to_owned());
+    assert!(world.run(5).writes().is_empty());
+}
+
+#[test]
+fn a_taint_that_was_there_before() {
+    for (adopt, removed) in [(false, vec![]), (true, vec!["-a:NoSchedule".to_owned()])] {
+        let mut policy = Policy::kep();
+        policy.adopt = adopt;
+        // It is there while the gate times out.
+        let mut world = World::new(policy.clone(), &[gate_a()]).ready(0);
+        world.put_taint(taint("a", "NoSchedule"));
+        world.run(0);
+        assert_eq!(world.run(3).writes(), ["a.example/Ready=TimeoutExceeded"], "no second one");
+        world.report(A, "True", "Ok", 4);
+        assert_eq!(world.run(4).writes(), removed);
+        // It is there, with another value, when the gate is True at once.
+        let mut world = World::new(policy, &[gate_a()]).ready(0);
+        let mut other = taint("a", "NoSchedule");
+        other.value = Some("by-hand".to_owned());
+        world.put_taint(other);
+        world.put_taint(taint("a", "NoExecute"));
+        world.report(A, "True", "Ok", 0);
+        let seen = world.run(0);
+        assert_eq!(seen.writes(), removed);
+        assert_eq!(seen.events().contains(&"TaintAdopted"), adopt);
+        assert!(world.taints().contains(&"a:NoExecute".to_owned()), "another effect is another taint");
+    }
+}
+
+#[test]
+fn someone_else_removes_the_taint() {
+    // It comes back while it is wanted; its removal, when nobody wants it, is no error.
+    let mut world = tainted(Policy::kep());
+    world.node.node.spec.as_mut().unwrap().taints = None;
+    assert_eq!(world.run(4).writes(), ["+a:NoSchedule"]);
+    world.report(A, "True", "Ok", 5);
+    let seen = world.look(5);
+    world.node.node.spec.as_mut().unwrap().taints = None;
+    assert!(world.write(&seen.outputs, 5).is_empty());
+    assert!(world.run(6).outputs.is_empty());
+}
+
+#[test]
+fn writes_that_are_lost() {
+    let mut world = World::new(Policy::kep(), &[gate_a()]).ready(0);
+    world.run(0);
+    world.look(3);
+    assert_eq!(
+        world.run(3).writes(),
+        ["+a:NoSchedule", "a.example/Ready=TimeoutExceeded"],
+        "missing things are written again"
+    );
+    world.report(A, "True", "Ok", 4);
+    world.look(4);
+    assert_eq!(world.run(5).writes(), ["-a:NoSchedule"]);
+    assert!(world.run(6).outputs.is_empty() && world.state.leaving_taints.is_empty());
+    // A gate that is lost again before the removal was seen: the taint is ours still.
+    let mut world = tainted(Policy::kep());
+    world.report(A, "True", "Ok", 4);
+    world.look(4);
+    world.report(A, "Unknown", "TimeoutExceeded", 5);
+    assert!(world.run(5).writes().is_empty());
+    world.report(A, "True", "Ok", 6);
+    assert_eq!(world.run(6).writes(), ["-a:NoSchedule"]);
+}
+
+#[test]
+fn writes_of_taints_carry_the_version_they_are_about() {
+    let mut world =
+        World::new(Policy::kep(), &[NodeReadinessGate::new(A, 3).tainting(taint("a", "NoExecute"))]).ready(0);
+    world.node.node.metadata.resource_version = Some("7".to_owned());
+    world.run(0);
+    let seen = world.look(3);
+    let Change::AddTaint { resource_version, evicting, .. } = &seen.outputs[0].change else { panic!("{seen:?}") };
+    assert_eq!((resource_version.as_deref(), *evicting), (Some("7"), true));
+    world.node.node.metadata.resource_version = Some("8".to_owned());
+    let refused = apply(&mut world.node.node, &seen.outputs, at(3)).into_iter().cloned().collect::<Vec<_>>();
+    assert_eq!(refused, seen.outputs[..1]);
+    assert!(world.taints().is_empty());
+    // An effect that does not evict is not marked; one that does has its time.
+    assert_eq!(world.run(4).writes(), ["+a:NoExecute"]);
+    assert!(world.node.node.spec.as_ref().unwrap().taints.as_ref().unwrap()[0].time_added.is_some());
+    let mut mild =
+        World::new(Policy::hardened(), &[NodeReadinessGate::new(A, 3).tainting(taint("a", "PreferNoSchedule"))])
+            .ready(0);
+    mild.run(0);
+    let seen = mild.run(3);
+    assert!(matches!(seen.outputs[0].change, Change::AddTaint { evicting: false, .. }));
+    assert!(mild.run(3).schedulable, "it counts as the hand-over");
+}
+
+#[test]
+fn before_everything_is_known_nothing_is_removed() {
+    let mut world = tainted(Policy::kep());
+    world.is_synced = false;
+    world.node.gates.clear();
+    assert!(world.run(4).outputs.is_empty());
+    world.is_synced = true;
+    assert_eq!(world.run(5).writes(), ["-a:NoSchedule"]);
+    assert!(world.labels().is_empty());
+}
+
+#[test]
+fn labels_follow_the_list_of_gates() {
+    // req: 5233-44, 5233-45, 5233-66
+    let mut world = World::new(Policy::kep(), &[gate_a(), NodeReadinessGate::new(DATADOG, 9).bypassing()]);
+    let seen = world.run(0);
+    assert_eq!(
+        seen.by(Actor::Kubelet),
+        ["+readiness-gate.a.example/Ready=true", "+readiness-gate.datadog.com/AgentReady=true"]
+    );
+    assert_eq!(label_key(DATADOG).unwrap(), format!("{LABEL_PREFIX}{DATADOG}"));
+    // They show the configuration, not the state.
+    world.report(A, "False", "Broken", 1);
+    assert!(world.run(1).outputs.is_empty());
+    // A value that is not the text true is put right.
+    world.node.node.metadata.labels.as_mut().unwrap().insert(label_key(A).unwrap(), "True".to_owned());
+    assert_eq!(world.run(2).by(Actor::Kubelet), ["+readiness-gate.a.example/Ready=true"]);
+    assert_eq!(LABEL_VALUE, "true");
+    // Lost writes are made again.
+    world.node.gates.remove(1);
+    world.look(3);
+    assert_eq!(world.run(3).by(Actor::Kubelet), ["-readiness-gate.datadog.com/AgentReady"]);
+    assert_eq!(world.labels(), ["readiness-gate.a.example/Ready=true"]);
+}
+
+#[test]
+fn labels_of_others_stay() {
+    // req: 5233-46
+    for (policy, stays) in [(LabelPolicy::Owned, true), (LabelPolicy::Authoritative, false)] {
+        let mut kep = Policy::kep();
+        kep.label_policy = policy;
+        let mut world = World::new(kep, &[gate_a()]);
+        let labels = [(label_key(A).unwrap(), "true".to_owned()), (label_key(B).unwrap(), "true".to_owned())];
+        world.node.node.metadata.labels =
+            Some(labels.into_iter().chain([("mine".to_owned(), "1".to_owned())]).collect());
+        world.run(0);
+        world.node.gates.clear();
+        world.run(1);
+        let left = world.labels();
+        assert!(left.contains(&"mine=1".to_owned()));
+        assert_eq!(left.contains(&"readiness-gate.b.example/Ready=true".to_owned()), stays, "set to try a gate out");
+        assert_eq!(left.contains(&"readiness-gate.a.example/Ready=true".to_owned()), stays, "there before us");
+    }
+}
+
+#[test]
+fn labels_that_kubelet_may_not_write_have_another_writer() {
+    let gates = [NodeReadinessGate::new(CNI, 9).bypassing(), gate_b()];
+    let seen = World::new(Policy::kep(), &gates).run(0);
+    assert_eq!(seen.by(Actor::Nlc), ["+readiness-gate.network.kubernetes.io/CNIReady=true"]);
+    assert_eq!(seen.by(Actor::Kubelet), ["+readiness-gate.b.example/Ready=true"]);
+    let kubelet = World::new(Policy::kep(), &gates).playing(Role::Kubelet).run(0);
+    assert_eq!((kubelet.outputs.len(), kubelet.by(Actor::Nlc).len()), (1, 0));
+    // What makes no label has none, and nothing else is wrong for it.
+    let odd = [NodeReadinessGate::new("Ready", 9).bypassing()];
+    assert!(World::new(Policy::kep(), &odd).run(0).outputs.is_empty());
+}
+
+#[test]
+fn kubelet_and_the_controller_divide_the_work() {
+    // req: 5233-24, 5233-26, 5233-27, 5233-30
+    let gates = [gate_a(), gate_b()];
+    let mut kubelet = World::new(Policy::kep(), &gates).ready(0).playing(Role::Kubelet);
+    let mut nlc = World::new(Policy::kep(), &gates).ready(0).playing(Role::Nlc);
+    kubelet.run(0);
+    assert_eq!(nlc.run(0).wake_up, None, "it keeps no time");
+    assert!(nlc.run(100).outputs.is_empty());
+
+    let by_kubelet = kubelet.run(3);
+    assert_eq!(by_kubelet.writes(), ["a.example/Ready=TimeoutExceeded", "b.example/Ready=TimeoutExceeded"]);
+    assert!(by_kubelet.events().is_empty());
+    nlc.node = kubelet.node.clone();
+    let by_nlc = nlc.run(3);
+    assert_eq!(by_nlc.writes(), ["+a:NoSchedule"]);
+    let mut events = by_nlc.events();
+    events.sort_unstable();
+    assert_eq!(events, ["GateBypassed", "GateTimedOut", "TaintAdded"]);
+
+    kubelet.node = nlc.node.clone();
+    kubelet.report(A, "True", "Ok", 4);
+    nlc.node = kubelet.node.clone();
+    assert!(kubelet.run(4).outputs.is_empty());
+    assert_eq!(nlc.run(4).writes(), ["-a:NoSchedule"]);
+}
+
+#[test]
+fn taking_everything_back() {
+    let mut world = tainted(Policy::hardened());
+    world.put_taint(taint("b", "NoSchedule"));
+    let outputs = shutdown(&world.state);
+    world.write(&outputs, 9);
+    assert_eq!(world.taints(), ["b:NoSchedule"]);
+    assert!(world.labels().is_empty());
+    assert_eq!(world.condition(A).unwrap().1, "TimeoutExceeded", "conditions are their owners'");
+}
+
+#[test]
+fn switching_off_and_suspending() {
+    // req: 5233-50
+    let mut world = tainted(Policy::kep());
+    world.policy.mode = Mode::Off;
+    let seen = world.run(5);
+    assert_eq!(seen.writes(), ["-a:NoSchedule"]);
+    assert!(seen.schedulable && seen.gates.is_empty() && seen.wake_up.is_none());
+    assert!(world.labels().is_empty());
+    assert!(world.run(6).outputs.is_empty());
+    world.policy.mode = Mode::Active;
+    world.forget(A);
+    assert!(world.run(7).wakes(10), "on again, it begins from the start");
+
+    let mut world = World::new(Policy::kep(), &[gate_a(), gate_b()]).ready(0);
+    world.policy.mode = Mode::Suspended;
+    assert!(world.run(0).wakes(2));
+    let seen = world.run(100);
+    assert!(seen.outputs.is_empty() && !seen.schedulable, "timers run, nothing is written");
+    world.policy.mode = Mode::Active;
+    let seen = world.run(101);
+    assert_eq!(
+        seen.writes(),
+        ["+a:NoSchedule", "a.example/Ready=TimeoutExceeded", "b.example/Ready=TimeoutExceeded"],
+        "what was held back is written"
+    );
+}

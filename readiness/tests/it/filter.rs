@@ -1,0 +1,406 @@
+//! The filter: its decision table, its words, and the examples of the KEP.
+
+use k8s_openapi::api::core::v1::{Pod, Toleration};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use readiness::evaluate::{Cause, FilterOptions, Outcome, Requirements, filter};
+use readiness::label::{LABEL_VALUE, label_key};
+use readiness::node::GatedNode;
+use readiness::pod::GatedPod;
+use readiness::policy::{Handoff, Mode, Policy};
+use readiness::taint::{missing_tolerations, untolerated};
+use serde_json::{Value, from_value, json};
+
+use super::examples::{self, CNI, DATADOG, PATCH};
+use super::world::{A, B, World, gate_a, gate_b, taint};
+
+fn condition(name: &str, status: &str, reason: &str) -> Value {
+    json!({"type": name, "status": status, "reason": reason})
+}
+
+fn node(gates: Value, conditions: &[Value]) -> GatedNode {
+    from_value(json!({"spec": {"readinessGates": gates}, "status": {"conditions": conditions}})).unwrap()
+}
+
+fn gate(name: &str) -> Value {
+    json!({"conditionType": name, "timeoutSeconds": 60, "failureAction": "BypassWithWarning"})
+}
+
+fn plain() -> GatedPod {
+    GatedPod::default()
+}
+
+fn daemon() -> GatedPod {
+    from_value(json!({"metadata": {"ownerReferences": [
+        {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "1", "controller": true}]}}))
+    .unwrap()
+}
+
+fn requiring(names: &[&str]) -> GatedPod {
+    let list: Vec<Value> = names.iter().map(|name| json!({"conditionType": name, "status": "True"})).collect();
+    from_value(json!({"spec": {"containers": [], "nodeReadinessRequirements": list}})).unwrap()
+}
+
+fn ask(node: &GatedNode, pod: &GatedPod) -> (Outcome, Vec<String>) {
+    let view = node.view();
+    let verdict = filter(FilterOptions::kep(), &view, pod.view());
+    let allowed = !matches!(verdict.outcome, Outcome::NodeNotReady | Outcome::Unmet);
+    assert_eq!(verdict.is_allowed(), allowed);
+    (verdict.outcome, verdict.reasons.iter().map(|reason| reason.condition_type.to_owned()).collect())
+}
+
+#[test]
+fn each_row_of_the_decision_table() {
+    // req: 5233-13, 5233-14, 5233-15, 5233-16, 5233-17, 5233-18
+    let ready = condition("Ready", "True", "KubeletReady");
+    let (met, released) = (condition(A, "True", "Ok"), condition(B, "Unknown", "TimeoutExceeded"));
+    let both = || json!([gate(A), gate(B)]);
+    let none: [&str; 0] = [];
+    let rows: Vec<(GatedNode, GatedPod, Outcome, &[&str])> = vec![
+        (node(both(), &[]), daemon(), Outcome::DaemonSetExempt, &none),
+        (node(both(), &[condition("Ready", "False", "")]), daemon(), Outcome::DaemonSetExempt, &none),
+        (node(json!([]), &[]), plain(), Outcome::NodeNotReady, &["Ready"]),
+        (node(json!([]), &[condition("Ready", "False", "x")]), plain(), Outcome::NodeNotReady, &["Ready"]),
+        (node(json!([]), &[condition("Ready", "Unknown", "x")]), plain(), Outcome::NodeNotReady, &["Ready"]),
+        (node(json!([gate(A)]), &[met.clone()]), plain(), Outcome::NodeNotReady, &["Ready"]),
+        (node(json!([gate(A)]), &[]), plain(), Outcome::NodeNotReady, &["Ready", A]),
+        (node(json!([]), &[ready.clone()]), plain(), Outcome::NoGates, &none),
+        (node(json!([gate(A)]), &[ready.clone(), met.clone()]), plain(), Outcome::GatesMet, &none),
+        (node(both(), &[ready.clone(), met.clone(), released.clone()]), plain(), Outcome::GatesMet, &[B]),
+        (node(both(), &[ready.clone(), released.clone()]), plain(), Outcome::Unmet, &[A]),
+        (node(both(), &[ready.clone()]), plain(), Outcome::Unmet, &[A, B]),
+        (node(both(), &[ready.clone(), met.clone()]), requiring(&[A]), Outcome::PodScoped, &none),
+        (node(both(), &[ready.clone(), met.clone()]), requiring(&[B, A]), Outcome::Unmet, &[B]),
+        (node(both(), &[ready.clone(), released.clone()]), requiring(&[B]), Outcome::Unmet, &[B]),
+        (node(json!([]), &[met.clone()]), requiring(&[A]), Outcome::NodeNotReady, &["Ready"]),
+        (node(json!([]), &[]), requiring(&[A]), Outcome::NodeNotReady, &["Ready", A]),
+        (
+            node(both(), &[]),
+            from_value(json!({"spec": {"containers": [], "nodeReadinessRequirements": []}})).unwrap(),
+            Outcome::NodeNotReady,
+            &["Ready", A, B],
+        ),
+    ];
+    for (index, (node, pod, outcome, reasons)) in rows.into_iter().enumerate() {
+        let (found, types) = ask(&node, &pod);
+        assert_eq!(
+            (found, types.iter().map(String::as_str).collect::<Vec<_>>().as_slice()),
+            (outcome, reasons),
+            "row {index}"
+        );
+    }
+}
+
+#[test]
+fn what_satisfies_a_gate() {
+    // req: 5233-15
+    let rows = [
+        ("True", "", true),
+        ("True", "TimeoutExceeded", true),
+        ("Unknown", "TimeoutExceeded", true),
+        ("Unknown", "NodeRestarted", false),
+        ("Unknown", "", false),
+        ("Unknown", "timeoutexceeded", false),
+        ("False", "", false),
+        ("False", "TimeoutExceeded", false),
+        ("true", "", false),
+        ("", "", false),
+        ("unknown", "TimeoutExceeded", false),
+    ];
+    for (status, reason, met) in rows {
+        let node = node(json!([gate(A)]), &[condition("Ready", "True", ""), condition(A, status, reason)]);
+        assert_eq!(ask(&node, &plain()).0 == Outcome::GatesMet, met, "{status:?} {reason:?}");
+    }
+}
+
+#[test]
+fn the_first_of_several_conditions_counts() {
+    let conditions = [condition("Ready", "True", ""), condition(A, "False", ""), condition(A, "True", "")];
+    let mut node = node(json!([gate(A)]), &conditions);
+    assert_eq!(ask(&node, &plain()).0, Outcome::Unmet);
+    node.node.status.as_mut().unwrap().conditions.as_mut().unwrap().swap(1, 2);
+    assert_eq!(ask(&node, &plain()).0, Outcome::GatesMet);
+    let two_ready = [condition("Ready", "False", ""), condition("Ready", "True", "")];
+    assert_eq!(ask(&super::filter::node(json!([]), &two_ready), &plain()).0, Outcome::NodeNotReady);
+}
+
+#[test]
+fn missing_and_unmet_are_told_apart() {
+    let node =
+        node(json!([gate(A), gate(B)]), &[condition("Ready", "True", ""), condition(B, "False", "Initializing")]);
+    let pod = plain();
+    let verdict = filter(FilterOptions::kep(), &node.view(), pod.view()).to_string();
+    assert_eq!(
+        verdict,
+        "readiness gate \"a.example/Ready\": condition does not exist, readiness gate \"b.example/Ready\": condition \
+         status is False (Initializing)"
+    );
+    let pod = requiring(&[A, B]);
+    let verdict = filter(FilterOptions::kep(), &node.view(), pod.view()).to_string();
+    assert_eq!(
+        verdict,
+        "required condition \"a.example/Ready\" does not exist, required condition \"b.example/Ready\" status is False \
+         (Initializing)"
+    );
+}
+
+#[test]
+fn a_released_gate_may_have_to_wait_for_its_taint() {
+    // req: 5233-61, 5233-62
+    let taint_gate =
+        json!({"conditionType": A, "timeoutSeconds": 3, "readinessTaint": {"key": "a", "effect": "NoSchedule"}});
+    let conditions = [condition("Ready", "True", ""), condition(A, "Unknown", "TimeoutExceeded")];
+    let pod = plain();
+    let mut node = node(json!([taint_gate]), &conditions);
+    let verdict = |node: &GatedNode, options| filter(options, &node.view(), pod.view()).is_allowed();
+    assert!(verdict(&node, FilterOptions::kep()));
+    assert!(!verdict(&node, FilterOptions::hardened()));
+    let view = node.view();
+    assert_eq!(filter(FilterOptions::hardened(), &view, pod.view()).reasons[0].cause, Cause::AwaitingTaint);
+
+    // Any value will do, but not another effect.
+    let mut other = taint("a", "NoExecute");
+    node.node.spec.get_or_insert_default().taints = Some(vec![other.clone()]);
+    assert!(!verdict(&node, FilterOptions::hardened()));
+    other.effect = "NoSchedule".to_owned();
+    other.value = Some("anything".to_owned());
+    node.node.spec.get_or_insert_default().taints = Some(vec![other]);
+    assert!(verdict(&node, FilterOptions::hardened()));
+    // Now the taint decides: without the toleration the pod is still repelled.
+    let taints = node.view().taints().to_vec();
+    assert!(untolerated(&taints, &[]).is_some());
+    let toleration =
+        Toleration { key: Some("a".to_owned()), operator: Some("Exists".to_owned()), ..Toleration::default() };
+    assert_eq!(untolerated(&taints, &[toleration]), None);
+
+    // A gate that bypasses has no taint to wait for, and leaves none.
+    let bypass = super::filter::node(json!([gate(A)]), &conditions);
+    assert!(verdict(&bypass, FilterOptions::hardened()) && bypass.view().taints().is_empty());
+    // What has no fallback is never taken over.
+    let cordon = super::filter::node(json!([{"conditionType": A, "failureAction": "Cordon"}]), &conditions);
+    assert!(verdict(&cordon, FilterOptions::kep()) && !verdict(&cordon, FilterOptions::hardened()));
+}
+
+#[test]
+fn the_walkthrough() {
+    // req: 5233-59, 5233-65
+    let mut node: GatedNode = from_value(examples::node()).unwrap();
+    let (ready, all) = (condition("Ready", "True", "KubeletReady"), [DATADOG, PATCH, CNI]);
+    let snapshots: [(Vec<Value>, &[&str]); 5] = [
+        (vec![condition("Ready", "False", "KubeletStarting")], &["Ready", DATADOG, PATCH, CNI]),
+        (vec![ready.clone()], &all),
+        (vec![ready.clone(), condition(CNI, "True", "CNIPluginReady")], &[DATADOG, PATCH]),
+        (vec![ready.clone(), condition(CNI, "True", ""), condition(DATADOG, "True", "AgentHealthy")], &[PATCH]),
+        (all.iter().map(|name| condition(name, "True", "")).chain([ready]).collect(), &[]),
+    ];
+    for (index, (conditions, unmet)) in snapshots.into_iter().enumerate() {
+        node.node.status.get_or_insert_default().conditions = Some(from_value(json!(conditions)).unwrap());
+        let (outcome, reasons) = ask(&node, &plain());
+        assert_eq!(reasons, unmet);
+        assert_eq!(outcome == Outcome::GatesMet, index == 4, "snapshot {index}");
+        assert_eq!(ask(&node, &daemon()).0, Outcome::DaemonSetExempt, "agents come to the node all the time");
+    }
+}
+
+#[test]
+fn daemon_sets_are_exempt_from_gates_and_not_from_taints() {
+    // req: 5233-65
+    let agent: Pod = from_value(json!({"spec": {"containers": [], "tolerations": [
+        {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"},
+        {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute"},
+        {"key": "node.kubernetes.io/disk-pressure", "operator": "Exists", "effect": "NoSchedule"},
+        {"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"}]}}))
+    .unwrap();
+    let gates = [gate_a(), gate_b()];
+    let missing = missing_tolerations(agent.spec.as_ref().unwrap(), &gates);
+    assert_eq!(missing, [&taint("a", "NoSchedule")], "what the DaemonSet controller adds does not cover it");
+    let mut tolerant = agent.spec.unwrap();
+    tolerant
+        .tolerations
+        .as_mut()
+        .unwrap()
+        .push(Toleration { operator: Some("Exists".to_owned()), ..Toleration::default() });
+    assert!(missing_tolerations(&tolerant, &gates).is_empty());
+    // Whose controller is something else is no pod of a daemon set.
+    let owner = |kind: &str, version: &str, controller: Value| {
+        let owner = json!({"apiVersion": version, "kind": kind, "name": "x", "uid": "1", "controller": controller});
+        from_value::<Pod>(json!({"metadata": {"ownerReferences": [owner]}})).unwrap()
+    };
+    let is_daemon = readiness::pod::is_daemon_pod;
+    assert!(is_daemon(&owner("DaemonSet", "apps/v1", json!(true))));
+    assert!(!is_daemon(&owner("ReplicaSet", "apps/v1", json!(true))));
+    assert!(!is_daemon(&owner("DaemonSet", "example.com/v1", json!(true))));
+    assert!(!is_daemon(&owner("DaemonSet", "v1", json!(true))));
+    assert!(!is_daemon(&owner("DaemonSet", "apps/v1", json!(false))));
+    assert!(!is_daemon(&owner("DaemonSet", "apps/v1", Value::Null)));
+}
+
+#[test]
+fn requirements_of_pods() {
+    // req: 5233-57, 5233-73
+    let (proxy, gpu) = ("network.kubernetes.io/NetworkProxyReady", "nvidia.com/GPUDriversReady");
+    let conditions =
+        [condition("Ready", "True", ""), condition(proxy, "True", ""), condition(gpu, "False", "Installing")];
+    let node = node(json!([gate(proxy), gate(gpu)]), &conditions);
+    assert_eq!(ask(&node, &requiring(&[proxy])).0, Outcome::PodScoped, "cpu-app-1");
+    assert_eq!(ask(&node, &requiring(&[proxy, gpu])), (Outcome::Unmet, vec![gpu.to_owned()]), "gpu-app-1");
+    assert_eq!(ask(&node, &plain()), (Outcome::Unmet, vec![gpu.to_owned()]), "legacy-pod");
+    // An infrastructure team may want both.
+    let view = node.view();
+    let (cpu, additive) = (requiring(&[proxy]), FilterOptions::kep().additive());
+    assert_eq!(additive.requirements, Requirements::Additive);
+    assert!(!filter(additive, &view, cpu.view()).is_allowed());
+    // A condition that is no gate of the node can be required; a status other than True can't.
+    assert_eq!(ask(&node, &requiring(&["other.example/Missing"])).0, Outcome::Unmet);
+    let not_gpu: GatedPod = from_value(
+        json!({"spec": {"containers": [], "nodeReadinessRequirements": [{"conditionType": gpu, "status": "False"}]}}),
+    )
+    .unwrap();
+    assert_eq!(filter(FilterOptions::kep(), &view, not_gpu.view()).reasons[0].cause, Cause::UnsupportedStatus);
+}
+
+#[test]
+fn nodes_without_gates_are_as_before() {
+    // req: 5233-48
+    let ready = [condition("Ready", "True", "")];
+    let old: GatedNode = from_value(json!({"metadata": {"name": "old"}, "status": {"conditions": ready}})).unwrap();
+    let new = node(json!([gate(A)]), &ready);
+    assert_eq!(ask(&old, &plain()).0, Outcome::NoGates);
+    assert_eq!(ask(&new, &plain()).0, Outcome::Unmet);
+    assert!(!serde_json::to_string(&old).unwrap().contains("readinessGates"));
+}
+
+#[test]
+fn a_plugin_that_is_off_has_no_effect() {
+    // req: 5233-50
+    let node = node(json!([gate(A)]), &[condition("Ready", "False", ""), condition(A, "False", "Broken")]);
+    let (view, pod) = (node.view(), plain());
+    let mut policy = Policy::kep();
+    policy.mode = Mode::Off;
+    let verdict = filter(FilterOptions::of(&policy), &view, pod.view());
+    assert_eq!((verdict.outcome, verdict.reasons.len()), (Outcome::Disabled, 0));
+    // The field stays, and the condition can still be looked at.
+    assert_eq!(node.gates.len(), 1);
+    assert_eq!(view.condition(A).unwrap().reason.as_deref(), Some("Broken"));
+}
+
+#[test]
+fn gates_come_and_go() {
+    // req: 5233-20, 5233-49, 5233-67, 5233-68
+    let mut world = World::new(Policy::kep(), &[]).ready(0);
+    let open = |world: &World| ask(&world.node, &plain()).0;
+    assert_eq!(open(&world), Outcome::NoGates);
+    world.node.gates.push(gate_a());
+    assert_eq!(open(&world), Outcome::Unmet, "new pods wait");
+    world.report(A, "True", "Ok", 1);
+    assert_eq!(open(&world), Outcome::GatesMet);
+    world.report(A, "False", "Upgrading", 2);
+    assert_eq!(open(&world), Outcome::Unmet, "and again");
+    // Without the gate, Ready and taints decide; a taint that is left over still repels.
+    world.put_taint(taint("a", "NoSchedule"));
+    world.node.gates.clear();
+    assert_eq!(open(&world), Outcome::NoGates);
+    assert!(untolerated(world.view().taints(), &[]).is_some());
+}
+
+#[test]
+fn labels_select_nodes() {
+    // req: 5233-66
+    let node: GatedNode = from_value(examples::node()).unwrap();
+    let labels = node.node.metadata.labels.clone().unwrap();
+    for gate in &node.gates {
+        assert_eq!(labels.get(&label_key(&gate.condition_type).unwrap()).map(String::as_str), Some(LABEL_VALUE));
+    }
+    // nodeSelector {"readiness-gate.datadog.com/AgentReady": "true"}, and Exists on the other.
+    assert_eq!(labels["readiness-gate.datadog.com/AgentReady"], "true");
+    assert!(labels.contains_key("readiness-gate.ai-corp.com/RuntimePatchApplied"));
+}
+
+#[test]
+fn both_spellings_of_the_field() {
+    // req: 5233-1
+    let read = |spec: Value| from_value::<GatedNode>(json!({"spec": spec}));
+    for field in ["readinessGates", "nodeReadinessGates"] {
+        let node = read(json!({field: [gate(A)]})).unwrap();
+        assert_eq!(node.gates.len(), 1);
+        let written = serde_json::to_value(&node).unwrap();
+        assert_eq!(written["spec"]["readinessGates"][0]["conditionType"], A);
+    }
+    let error = read(json!({"readinessGates": [gate(A)], "nodeReadinessGates": []})).unwrap_err();
+    assert!(error.to_string().contains("duplicate field"), "{error}");
+    assert!(read(json!({"readinessGates": null})).unwrap().gates.is_empty());
+    assert!(read(json!({"readinessGates": [{"timeoutSeconds": "soon"}]})).is_err());
+    assert_eq!(readiness::gate::NodeReadinessGate::PATCH_MERGE_KEY, "conditionType");
+    // kubelet's configuration has the other name, and takes this one too.
+    let config = |text: Value| from_value::<readiness::registration::KubeletConfiguration>(text);
+    assert_eq!(
+        config(json!({"readinessGates": [gate(A)]})).unwrap(),
+        config(json!({"nodeReadinessGates": [gate(A)]})).unwrap()
+    );
+    assert!(config(json!({"readinessGates": [], "nodeReadinessGates": []})).is_err());
+}
+
+fn any_condition() -> impl Strategy<Value = Value> {
+    let status = prop_oneof![Just("True"), Just("False"), Just("Unknown"), Just("true")];
+    let reason = prop_oneof![Just("TimeoutExceeded"), Just("NodeRestarted"), Just("Ok")];
+    let name = prop_oneof![3 => Just("Ready"), 2 => Just(A), 2 => Just(B), 1 => Just(CNI)];
+    (name, status, reason).prop_map(|(name, status, reason)| condition(name, status, reason))
+}
+
+fn any_node() -> impl Strategy<Value = GatedNode> {
+    let gates = proptest::sample::subsequence(vec![gate(A), gate(B), gate(CNI)], 0..=3);
+    (gates, vec(any_condition(), 0..6)).prop_map(|(gates, conditions)| {
+        let mut all: Vec<Value> = Vec::new();
+        for condition in conditions {
+            if !all.iter().any(|other| other["type"] == condition["type"]) {
+                all.push(condition);
+            }
+        }
+        node(json!(gates), &all)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    /// P2, P10, P13: Ready is needed; a condition that turns True never blocks, a gate more never opens.
+    #[test]
+    fn the_filter_is_monotone(node in any_node(), which in 0_usize..4) {
+        let allows = |node: &GatedNode| ask(node, &plain()).0;
+        let before = ask(&node, &plain());
+        let is_open = !matches!(before.0, Outcome::NodeNotReady | Outcome::Unmet);
+        prop_assert!(!is_open || node.view().is_ready());
+        prop_assert!(!(node.gates.is_empty() && node.view().is_ready()) || is_open);
+
+        let name = ["Ready", A, B, CNI][which];
+        let mut better = node.clone();
+        let conditions = better.node.status.get_or_insert_default().conditions.get_or_insert_default();
+        conditions.retain(|condition| condition.type_ != name);
+        conditions.push(from_value(condition(name, "True", "Ok")).unwrap());
+        prop_assert!(!is_open || !matches!(allows(&better), Outcome::NodeNotReady | Outcome::Unmet));
+
+        let mut stricter = node.clone();
+        stricter.gates.push(gate_a());
+        prop_assert!(is_open || matches!(allows(&stricter), Outcome::NodeNotReady | Outcome::Unmet));
+    }
+
+    /// P14: order changes nothing but the order of the reasons.
+    #[test]
+    fn order_does_not_matter(node in any_node()) {
+        let mut turned = node.clone();
+        turned.gates.reverse();
+        turned.node.status.get_or_insert_default().conditions.get_or_insert_default().reverse();
+        let ((outcome, mut reasons), (other, mut others)) = (ask(&node, &plain()), ask(&turned, &plain()));
+        reasons.sort();
+        others.sort();
+        prop_assert_eq!((outcome, reasons), (other, others));
+    }
+
+    /// P26: with the feature off, everything is allowed.
+    #[test]
+    fn off_allows(node in any_node()) {
+        let mut options = FilterOptions::hardened();
+        (options.mode, options.handoff) = (Mode::Off, Handoff::AwaitTaint);
+        prop_assert!(filter(options, &node.view(), plain().view()).is_allowed());
+    }
+}

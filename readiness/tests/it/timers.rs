@@ -1,0 +1,518 @@
+//! Timers, phases, and what is written at the end of them.
+
+use k8s_openapi::jiff::SignedDuration;
+use readiness::condition::Observation;
+use readiness::gate::{FailureAction, NodeReadinessGate};
+use readiness::policy::{ColdStart, LateReport, Leftover, Policy, TimeoutWrite};
+use readiness::reconcile::output::{Change, EventType, Expected};
+use readiness::reconcile::{Decision, Phase, Role, Sighting, State, Why};
+use serde_json::from_value;
+
+use super::examples::{self, CNI, DATADOG, PATCH};
+use super::world::{A, B, World, at, gate_a, gate_b};
+
+fn blocked(observation: Observation) -> Decision {
+    Decision::Blocked { why: Why::Condition(Sighting::Observed(observation)), deadline: None }
+}
+
+fn bypassing(name: &str, seconds: i32) -> NodeReadinessGate {
+    NodeReadinessGate::new(name, seconds).bypassing()
+}
+
+/// A world in which gate B is in a phase, at 10 s.
+fn in_phase(phase: Phase, policy: &Policy) -> World {
+    let mut world = World::new(policy.clone(), &[bypassing(B, 2)]);
+    match phase {
+        Phase::Waiting => {
+            world = world.ready(9);
+            world.run(9);
+        }
+        Phase::Established | Phase::Regressed => {
+            world = world.ready(0);
+            world.report(B, "True", "Ok", 0);
+            world.run(0);
+            if phase == Phase::Regressed {
+                world.report(B, "False", "Lost", 9);
+                world.run(9);
+            }
+        }
+        Phase::TimedOut => {
+            world = world.ready(0);
+            world.run(0);
+            world.run(2);
+        }
+    }
+    assert_eq!(world.state.gates[B].phase, phase);
+    world
+}
+
+fn show(world: &mut World, observation: Observation, seconds: i64) {
+    match observation {
+        Observation::Missing => world.forget(B),
+        Observation::True => world.report(B, "True", "Ok", seconds),
+        Observation::False => world.report(B, "False", "Broken", seconds),
+        Observation::Unknown => world.report(B, "Unknown", "Lost", seconds),
+        Observation::TimeoutExceeded => world.report(B, "Unknown", "TimeoutExceeded", seconds),
+        Observation::NodeRestarted => world.report(B, "Unknown", "NodeRestarted", seconds),
+    }
+}
+
+#[test]
+fn each_cell_of_the_phase_table() {
+    use Observation::{False, Missing, NodeRestarted, TimeoutExceeded, True, Unknown};
+    use Phase::{Established, Regressed, TimedOut, Waiting};
+    // Phase, then (True, False, Unknown, Missing, NodeRestarted, TimeoutExceeded); the second Waiting is at its deadline.
+    let columns = [True, False, Unknown, Missing, NodeRestarted, TimeoutExceeded];
+    let rows = [
+        (Waiting, 10, [Established, Waiting, Waiting, Waiting, Waiting, TimedOut]),
+        (Waiting, 11, [Established, TimedOut, TimedOut, TimedOut, TimedOut, TimedOut]),
+        (Established, 10, [Established, Regressed, Regressed, Regressed, Waiting, TimedOut]),
+        (Regressed, 10, [Established, Regressed, Regressed, Regressed, Waiting, TimedOut]),
+        (Regressed, 999, [Established, Regressed, Regressed, Regressed, Waiting, TimedOut]),
+        (TimedOut, 10, [Established, TimedOut, TimedOut, TimedOut, TimedOut, TimedOut]),
+    ];
+    for policy in [Policy::kep(), Policy::hardened()] {
+        for (phase, now, expected) in rows {
+            for (observation, expected) in columns.into_iter().zip(expected) {
+                let mut world = in_phase(phase, &policy);
+                show(&mut world, observation, now);
+                world.run(now);
+                assert_eq!(world.state.gates[B].phase, expected, "{phase:?} and {observation:?} at {now}");
+            }
+        }
+    }
+    // With a timer of its own, a regression ends in a timeout.
+    let mut rearmed = Policy::kep();
+    rearmed.rearm_on_regression = true;
+    for (now, expected) in [(10, Regressed), (11, TimedOut)] {
+        let mut world = in_phase(Regressed, &rearmed);
+        world.run(now);
+        assert_eq!(world.state.gates[B].phase, expected);
+    }
+    let mut unready = in_phase(Regressed, &rearmed);
+    unready.report("Ready", "False", "KubeletStopped", 10);
+    unready.run(99);
+    assert_eq!(unready.state.gates[B].phase, Regressed, "no timer fires while the node is not ready");
+}
+
+#[test]
+fn each_cell_of_the_table_of_timeout_writes() {
+    use Observation::{False, Missing, NodeRestarted, TimeoutExceeded, Unknown};
+    // What is there, whether the timeout was written before; what each setting writes.
+    let rows = [
+        (TimeoutExceeded, true, false, false),
+        (Missing, false, true, true),
+        (Missing, true, true, true),
+        (Unknown, false, true, true),
+        (NodeRestarted, false, true, true),
+        (False, false, true, false),
+        (False, true, false, false),
+        (Unknown, true, false, false),
+        (NodeRestarted, true, false, false),
+    ];
+    for (observation, is_written, always, when_unreported) in rows {
+        for (setting, writes) in [(TimeoutWrite::Always, always), (TimeoutWrite::WhenUnreported, when_unreported)] {
+            let mut policy = Policy::kep();
+            policy.timeout_write = setting;
+            let mut world = in_phase(if is_written { Phase::TimedOut } else { Phase::Waiting }, &policy);
+            show(&mut world, observation, 20);
+            let seen = world.run(20);
+            let expected: &[&str] = if writes { &["b.example/Ready=TimeoutExceeded"] } else { &[] };
+            assert_eq!(seen.writes(), expected, "{observation:?}, {is_written}, {setting:?}");
+            assert!(world.run(21).writes().is_empty(), "once");
+        }
+    }
+}
+
+#[test]
+fn each_cell_of_the_table_of_verdicts() {
+    // req: 5233-13
+    use Observation::{False, Missing, TimeoutExceeded};
+    let late =
+        |observation| Decision::Blocked { why: Why::LateReport(Sighting::Observed(observation)), deadline: None };
+    for (policy, is_sticky) in [(Policy::kep(), false), (Policy::hardened(), true)] {
+        let decide = |phase, observation| {
+            let mut world = in_phase(phase, &policy);
+            show(&mut world, observation, 10);
+            world.look(10).decision(B)
+        };
+        assert_eq!(decide(Phase::Established, Observation::True), Decision::Satisfied);
+        let waits = Decision::Blocked { why: Why::Condition(Sighting::Observed(False)), deadline: Some(at(11)) };
+        assert_eq!(decide(Phase::Waiting, False), waits);
+        assert_eq!(decide(Phase::Regressed, False), blocked(False));
+        assert_eq!(decide(Phase::TimedOut, TimeoutExceeded), Decision::Bypass);
+        assert_eq!(decide(Phase::TimedOut, Missing), Decision::Bypass, "written again in this step");
+        assert_eq!(decide(Phase::TimedOut, False), if is_sticky { Decision::Bypass } else { late(False) });
+    }
+}
+
+#[test]
+fn the_example_configuration_without_any_report() {
+    // req: 5233-21, 5233-60, 5233-26, 5233-27
+    for policy in [Policy::kep(), Policy::hardened()] {
+        let gates = from_value::<readiness::node::GatedNode>(examples::node()).unwrap().gates;
+        let mut world = World::new(policy, &gates).ready(0);
+        assert!(world.run(0).wakes(180));
+        assert!(world.run(179).outputs.is_empty());
+        let seen = world.run(180);
+        assert_eq!(
+            seen.writes(),
+            [
+                "+node.cilium.io/agent-not-ready:NoSchedule".to_owned(),
+                format!("{DATADOG}=TimeoutExceeded"),
+                format!("{CNI}=TimeoutExceeded"),
+            ]
+        );
+        let mut events = seen.events();
+        events.sort_unstable();
+        assert_eq!(events, ["GateBypassed", "GateTimedOut", "TaintAdded"]);
+        assert!(!seen.schedulable && seen.wakes(300), "the node waits for the longest timeout");
+        assert!(world.run(299).outputs.is_empty());
+        let seen = world.run(300);
+        assert_eq!(
+            seen.writes(),
+            ["+ai-corp.com/runtime-patch-not-installed:NoSchedule".to_owned(), format!("{PATCH}=TimeoutExceeded")]
+        );
+        assert!(world.run(300).schedulable);
+        let taints = world.node.node.spec.clone().unwrap().taints.unwrap();
+        assert_eq!(taints[1].value.as_deref(), Some("true"));
+    }
+}
+
+#[test]
+fn what_is_written_at_a_timeout() {
+    // req: 5233-24
+    let mut world = World::new(Policy::kep(), &[gate_b()]).ready(0);
+    world.report(B, "False", "Initializing", 0);
+    world.run(0);
+    let seen = world.look(2);
+    let Change::PatchCondition { condition_type, status, reason, message, expect } = &seen.outputs[0].change else {
+        panic!("{:?}", seen.outputs)
+    };
+    assert_eq!((condition_type.as_str(), status.as_str(), reason.as_str()), (B, "Unknown", "TimeoutExceeded"));
+    assert_eq!(message, "not True within 2 s; before: status is False (Initializing)");
+    // The agent comes first: the write is refused, and the agent's word stays.
+    let expected: &Expected = expect.as_ref().unwrap();
+    assert_eq!((expected.status.as_str(), expected.reason.as_deref()), ("False", Some("Initializing")));
+    world.report(B, "True", "Ok", 2);
+    assert_eq!(world.write(&seen.outputs[..1], 2).len(), 1);
+    assert_eq!(world.condition(B).unwrap().0, "True");
+    assert_eq!(world.run(2).decision(B), Decision::Satisfied);
+
+    let warning = world_with_event(Policy::kep());
+    assert_eq!(warning, (EventType::Warning, "GateBypassed".to_owned()));
+}
+
+fn world_with_event(policy: Policy) -> (EventType, String) {
+    let mut world = World::new(policy, &[gate_b()]).ready(0);
+    world.run(0);
+    let seen = world.run(2);
+    let found = seen.outputs.iter().find_map(|output| match &output.change {
+        Change::Event { event_type, reason, .. } => Some((*event_type, reason.clone())),
+        _ => None,
+    });
+    found.unwrap()
+}
+
+#[test]
+fn timers_begin_with_ready() {
+    // req: 5233-22, 5233-25
+    let mut world = World::new(Policy::kep(), &[gate_b()]);
+    assert_eq!(world.run(0).wake_up, None);
+    world.report("Ready", "False", "KubeletStarting", 50);
+    assert_eq!(world.run(50).wake_up, None);
+    assert!(world.run(100).writes().is_empty(), "no timer without Ready");
+    world.report("Ready", "True", "KubeletReady", 100);
+    assert!(world.run(100).wakes(102));
+    // A flap of Ready just before the end begins it anew.
+    world.report("Ready", "Unknown", "NodeStatusUnknown", 101);
+    assert_eq!(world.run(101).wake_up, None);
+    world.report("Ready", "True", "KubeletReady", 102);
+    assert!(world.run(102).wakes(104));
+    assert_eq!(world.run(104).events(), ["GateBypassed"]);
+}
+
+#[test]
+fn a_gate_added_later_has_its_own_timer() {
+    // req: 5233-29
+    let mut world = World::new(Policy::kep(), &[gate_a()]).ready(0);
+    world.run(0);
+    world.run(3);
+    world.node.gates.push(gate_b());
+    let seen = world.run(50);
+    assert!(seen.wakes(52) && !seen.schedulable);
+    assert_eq!(world.state.gates[B].added_at, Some(at(50)));
+    assert_eq!(world.state.gates[A].phase, Phase::TimedOut);
+    assert_eq!(world.run(52).events(), ["GateBypassed"]);
+}
+
+#[test]
+fn a_restart_of_kubelet_resets_timers_and_nothing_else() {
+    // req: 5233-23, 5233-38
+    let mut world = World::new(Policy::kep(), &[gate_b(), bypassing(A, 1), bypassing(CNI, 9)]).ready(0);
+    world.report(CNI, "True", "Ok", 0);
+    world.run(0);
+    world.run(1);
+    let before = world.node.node.status.clone();
+    world.instance = "kubelet-2".to_owned();
+    let seen = world.run(1);
+    assert!(seen.wakes(3), "the timer of B begins again");
+    assert!(seen.outputs.is_empty());
+    assert_eq!(world.node.node.status, before, "conditions stay");
+    let phases: Vec<Phase> = [A, B, CNI].iter().map(|name| world.state.gates[*name].phase).collect();
+    assert_eq!(phases, [Phase::TimedOut, Phase::Waiting, Phase::Established]);
+    // Again and again: without a bound the timer never ends, with one it does.
+    for (bound, fires) in [(None, None), (Some(5), Some(5))] {
+        let mut policy = Policy::kep();
+        policy.max_wait_per_boot = bound.map(SignedDuration::from_secs);
+        let mut world = World::new(policy, &[gate_b()]).ready(0);
+        let fired = (0..50).find(|second| {
+            world.instance = format!("kubelet-{second}");
+            world.run(*second).events() == ["GateBypassed"]
+        });
+        assert_eq!(fired, fires);
+    }
+}
+
+#[test]
+fn a_gate_that_was_true_is_not_released_by_the_timer() {
+    // req: 5233-20, 5233-51, 5233-63
+    let mut world = World::new(Policy::kep(), &[gate_b()]).ready(0);
+    world.report(B, "True", "Ok", 1);
+    world.run(1);
+    world.report(B, "False", "Upgrading", 5);
+    for second in [5, 7, 100, 100_000] {
+        let seen = world.run(second);
+        assert!(!seen.schedulable && seen.writes().is_empty() && seen.wake_up.is_none(), "at {second}");
+    }
+    // The rollout goes through.
+    world.report(B, "True", "Ok", 100_001);
+    assert!(world.run(100_001).schedulable);
+}
+
+#[test]
+fn a_late_report() {
+    // req: 5233-28, 5233-33
+    let mut world = World::new(Policy::kep(), &[gate_a()]).ready(0);
+    world.run(0);
+    world.run(3);
+    assert_eq!(world.taints(), ["a:NoSchedule"]);
+    // The owner has the last word: what it says is never overwritten again.
+    world.report(A, "False", "Slow", 4);
+    for second in 4..20 {
+        assert!(world.run(second).writes().is_empty());
+    }
+    assert_eq!(world.condition(A).unwrap(), ("False".to_owned(), "Slow".to_owned()));
+    world.report(A, "True", "Ok", 20);
+    assert_eq!(world.run(20).writes(), ["-a:NoSchedule"]);
+    assert!(world.run(20).schedulable);
+}
+
+#[test]
+fn a_condition_that_is_deleted_is_written_again() {
+    for policy in [Policy::kep(), Policy::hardened()] {
+        let mut world = World::new(policy, &[gate_b()]).ready(0);
+        world.run(0);
+        world.run(2);
+        for second in 3..6 {
+            world.forget(B);
+            assert_eq!(world.run(second).writes(), ["b.example/Ready=TimeoutExceeded"]);
+        }
+    }
+}
+
+#[test]
+fn changes_of_a_gate_while_it_waits() {
+    let mut world = World::new(Policy::kep(), &[bypassing(B, 100)]).ready(0);
+    world.run(0);
+    world.node.gates[0].timeout_seconds = Some(200);
+    assert!(world.run(50).wakes(200));
+    world.node.gates[0].timeout_seconds = Some(10);
+    assert_eq!(world.run(60).events(), ["GateBypassed"], "already past");
+    world.node.gates[0].timeout_seconds = Some(1_000);
+    assert_eq!(world.run(61).decision(B), Decision::Bypass, "a longer timeout does not take a release back");
+}
+
+#[test]
+fn gates_that_would_be_invalid_are_never_released() {
+    let other = |action| NodeReadinessGate { failure_action: action, ..NodeReadinessGate::new(B, 2) };
+    let broken = [
+        other(FailureAction::from("Cordon")),
+        other(FailureAction::Taint),
+        bypassing(B, 0),
+        bypassing(B, -5),
+        NodeReadinessGate { timeout_seconds: None, ..bypassing(B, 1) },
+    ];
+    for gate in broken {
+        let mut world = World::new(Policy::hardened(), &[gate]).ready(0);
+        assert_eq!(world.run(0).wake_up, None);
+        let seen = world.run(1_000_000);
+        assert!(!seen.schedulable && seen.writes().is_empty());
+    }
+}
+
+#[test]
+fn a_start_without_a_state() {
+    for (cold_start, wake_up) in [(ColdStart::FromNow, 102), (ColdStart::FromReadyTransition, 101)] {
+        let mut policy = Policy::kep();
+        policy.cold_start = cold_start;
+        let mut world = World::new(policy, &[gate_b()]).ready(99);
+        assert!(world.run(100).wakes(wake_up));
+        // Not so for what is added later.
+        world.node.gates.push(bypassing(A, 50));
+        world.run(101);
+        assert_eq!(world.state.gates[A].anchor, Some(at(101)));
+    }
+    // A transition in the future counts as now.
+    let mut policy = Policy::kep();
+    policy.cold_start = ColdStart::FromReadyTransition;
+    assert!(World::new(policy, &[gate_b()]).ready(500).run(100).wakes(102));
+
+    let phases = [
+        (Observation::True, Phase::Established),
+        (Observation::TimeoutExceeded, Phase::TimedOut),
+        (Observation::NodeRestarted, Phase::Waiting),
+        (Observation::False, Phase::Waiting),
+    ];
+    for (observation, phase) in phases {
+        for policy in [Policy::kep(), Policy::hardened()] {
+            let mut world = World::new(policy, &[gate_b()]).ready(0);
+            show(&mut world, observation, 0);
+            world.run(10);
+            assert_eq!(world.state.gates[B].phase, phase);
+        }
+    }
+}
+
+#[test]
+fn a_timeout_left_over_from_a_removed_gate() {
+    for (leftover, is_open) in [(Leftover::Counts, true), (Leftover::Ignored, false)] {
+        let mut policy = Policy::kep();
+        policy.leftover = leftover;
+        let mut world = World::new(policy, &[gate_b()]).ready(0);
+        world.run(0);
+        world.run(2);
+        world.node.gates.clear();
+        assert!(world.run(5).schedulable);
+        assert_eq!(world.condition(B).unwrap().1, "TimeoutExceeded", "the condition is its owner's");
+        world.node.gates.push(gate_b());
+        let seen = world.run(10);
+        assert_eq!(seen.schedulable, is_open);
+        if !is_open {
+            assert!(seen.wakes(12));
+            assert_eq!(world.run(12).decision(B), Decision::Bypass);
+            assert!(world.run(13).outputs.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_true_that_must_last() {
+    let mut policy = Policy::kep();
+    policy.hold_down = Some(SignedDuration::from_secs(10));
+    let mut world = World::new(policy, &[bypassing(B, 20)]).ready(0);
+    world.run(0);
+    world.report(B, "True", "Ok", 5);
+    let seen = world.run(5);
+    assert!(!seen.schedulable && seen.wakes(15));
+    assert_eq!(
+        seen.decision(B),
+        Decision::Blocked { why: Why::Condition(Sighting::Stabilizing), deadline: Some(at(20)) }
+    );
+    assert!(world.run(15).schedulable);
+    // A dip acts at once, and the count begins again.
+    world.report(B, "False", "Dip", 16);
+    assert!(!world.run(16).schedulable);
+    world.report(B, "True", "Ok", 17);
+    assert!(world.run(17).wakes(27) && !world.run(26).schedulable);
+    assert!(world.run(27).schedulable);
+
+    // The timer does not fire over a True that is still unstable.
+    let mut world = World::new(world.policy, &[bypassing(B, 20)]).ready(0);
+    world.run(0);
+    world.report(B, "True", "Ok", 15);
+    world.run(15);
+    let seen = world.run(20);
+    assert!(seen.writes().is_empty() && seen.wakes(25));
+    assert_eq!(world.run(25).decision(B), Decision::Satisfied);
+}
+
+#[test]
+fn a_true_that_has_become_stale() {
+    let mut policy = Policy::kep();
+    policy.max_heartbeat_age = Some(SignedDuration::from_secs(60));
+    let mut world = World::new(policy, &[bypassing(B, 20)]).ready(0);
+    world.report(B, "True", "Ok", 0);
+    assert!(world.run(0).wakes(60));
+    let seen = world.run(60);
+    assert_eq!(seen.decision(B), Decision::Blocked { why: Why::Condition(Sighting::Stale), deadline: None });
+    assert!(seen.writes().is_empty(), "an observed True is never overwritten");
+    world.report(B, "True", "Ok", 61);
+    assert!(world.run(61).schedulable);
+    // By default the last word counts, however old.
+    let mut literal = World::new(Policy::kep(), &[gate_b()]).ready(0);
+    literal.report(B, "True", "Ok", 0);
+    assert!(literal.run(1_000_000).schedulable);
+    // Nothing is known of a condition without heartbeats.
+    world.report(B, "True", "Ok", 61);
+    world.conditions().iter_mut().for_each(|condition| condition.last_heartbeat_time = None);
+    assert!(world.run(1_000_000).schedulable);
+}
+
+#[test]
+fn a_clock_that_goes_back() {
+    let mut world = World::new(Policy::kep(), &[gate_b()]).ready(0);
+    world.run(100);
+    let seen = world.run(0);
+    assert!(seen.writes().is_empty() && seen.wakes(102), "not earlier for it");
+    assert!(world.run(101).writes().is_empty());
+    assert_eq!(world.run(102).events(), ["GateBypassed"]);
+}
+
+#[test]
+fn flaps_are_counted_and_told() {
+    let mut world = World::new(Policy::kep(), &[bypassing(B, 5)]).ready(0);
+    world.run(0);
+    let mut told = 0;
+    for round in 0..6 {
+        world.report(B, "True", "Ok", round * 10 + 3);
+        world.run(round * 10 + 3);
+        world.report(B, "False", "Lost", round * 10 + 4);
+        told += world.run(round * 10 + 4).events().iter().filter(|reason| **reason == "GateFlapping").count();
+    }
+    assert_eq!(told, 2, "at the third and the sixth");
+    let counters = &world.state.counters;
+    assert_eq!((counters.flaps, counters.transitions, counters.timeouts), (6, 12, 0));
+    assert_eq!((counters.established, counters.seconds_to_established), (1, 3));
+    assert_eq!((counters.released, counters.held), (6, 6));
+}
+
+#[test]
+fn another_uid_is_another_node() {
+    let mut world = World::new(Policy::kep(), &[gate_a()]).ready(0);
+    world.run(0);
+    world.run(3);
+    world.node.node.metadata.uid = Some("u2".to_owned());
+    world.forget(A);
+    let seen = world.run(50);
+    assert!(seen.wakes(53));
+    assert!(world.state.owned_taints.is_empty(), "the taint is not of this node's story");
+}
+
+#[test]
+fn knobs_have_names() {
+    let policy: Policy = from_value(serde_json::json!({"late_report": "Sticky", "timeout_write": "WhenUnreported",
+        "handoff": "AwaitTaint", "adopt": true, "leftover": "Ignored"}))
+    .unwrap();
+    assert_eq!(policy, Policy::hardened());
+    let policy: Policy = from_value(
+        serde_json::json!({"lateReport": "OwnerWins", "rearm": true, "hold_down": 5, "max_wait_per_boot": null}),
+    )
+    .unwrap();
+    assert!(policy.rearm_on_regression && policy.late_report == LateReport::OwnerWins);
+    assert_eq!(policy.hold_down, Some(SignedDuration::from_secs(5)));
+    let written: Policy = serde_json::from_str(&serde_json::to_string(&policy).unwrap()).unwrap();
+    assert_eq!(written, policy);
+    assert_eq!(serde_json::from_str::<Role>("\"nlc\"").unwrap(), Role::Nlc);
+    assert_eq!(serde_json::from_str::<State>("{}").unwrap(), State::default());
+}

@@ -1,0 +1,386 @@
+//! What the API server would refuse, and what it would warn of.
+
+use proptest::prelude::*;
+use readiness::gate::{FailureAction, NodeReadinessGate};
+use readiness::label::{LABEL_PREFIX, is_writable_by_kubelet, label_key};
+use readiness::name::{CNI_READY, NETWORK_PROXY_READY, is_known, is_standard};
+use readiness::pod::NodeReadinessRequirement;
+use readiness::validate::{
+    Actor, ErrorType, LengthPolicy, Limits, Warning, WarningKind, validate, validate_requirements, validate_update,
+};
+use serde_json::{Value, from_value, json};
+
+use super::world::{gate_a, taint};
+
+fn gates(list: Value) -> Vec<NodeReadinessGate> {
+    from_value(list).unwrap()
+}
+
+/// Field below the list, kind, detail.
+fn errors(list: &[NodeReadinessGate]) -> Vec<(String, ErrorType)> {
+    let strip = |field: &str| field.strip_prefix("spec.readinessGates").unwrap().to_owned();
+    validate(list, &Limits::default()).errors.iter().map(|error| (strip(&error.field), error.kind)).collect()
+}
+
+fn only(gate: NodeReadinessGate) -> Vec<(String, ErrorType)> {
+    errors(&[gate]).into_iter().map(|(field, kind)| (field.strip_prefix("[0]").unwrap().to_owned(), kind)).collect()
+}
+
+fn named(name: &str) -> NodeReadinessGate {
+    NodeReadinessGate::new(name, 60).bypassing()
+}
+
+#[test]
+fn the_example_of_the_kep_is_valid() {
+    // req: 5233-2, 5233-12
+    let config: readiness::registration::KubeletConfiguration = from_value(super::examples::configuration()).unwrap();
+    assert_eq!(config.node_readiness_gates.len(), 3);
+    let report = validate(&config.node_readiness_gates, &Limits::default().at("nodeReadinessGates"));
+    assert!(report.is_valid() && report.warnings.is_empty(), "{report:?}");
+    // Whoever writes the list, it is the same list.
+    let node: readiness::node::GatedNode = from_value(super::examples::node()).unwrap();
+    assert_eq!(node.gates, config.node_readiness_gates);
+    let broken = validate(&[NodeReadinessGate::default()], &Limits::default().at("nodeReadinessGates"));
+    assert_eq!(broken.errors[0].to_string(), "nodeReadinessGates[0].conditionType: Required value");
+}
+
+#[test]
+fn condition_types() {
+    // req: 5233-3, 5233-5
+    let field = ".conditionType".to_owned();
+    assert_eq!(only(named("")), [(field.clone(), ErrorType::Required)]);
+    for good in ["domainname.com/MyCondition", "a/b", "1.2/3", "a-b.c/D_e.f-g", "datadog.com/AgentReady"] {
+        assert_eq!(only(named(good)), [], "{good}");
+    }
+    let long_name = format!("a.example/{}", "n".repeat(64));
+    let bad = [
+        "Ready",
+        "MemoryPressure",
+        "device.kubernetes.io/nvidia/GPUReady",
+        "/Ready",
+        "a.example/",
+        "A.example/Ready",
+        "a_b/Ready",
+        "a..b/Ready",
+        "-a/Ready",
+        "a-/Ready",
+        "a.example/-Ready",
+        "a.example/Ready.",
+        "a.example/Re ady",
+        "ä.example/Ready",
+        &long_name,
+    ];
+    for name in bad {
+        assert_eq!(only(named(name)), [(field.clone(), ErrorType::Invalid)], "{name}");
+    }
+    assert_eq!(only(named("A/-")), [(field.clone(), ErrorType::Invalid), (field, ErrorType::Invalid)], "both parts");
+}
+
+#[test]
+fn the_length_of_a_type() {
+    // req: 5233-10
+    let of = |domain: usize, name: usize| {
+        // Domains of parts that are short enough for every reader.
+        let domain: String = "aaaaaaa.".chars().cycle().take(domain).collect::<String>().replace(".a", ".b");
+        let domain = format!("{}z", &domain[..domain.len() - 1]);
+        format!("{domain}/{}", "n".repeat(name))
+    };
+    let kinds = |name: &str, lengths| {
+        let report = validate(&[named(name)], &Limits::default().with_lengths(lengths));
+        report.errors.iter().map(|error| error.kind).collect::<Vec<_>>()
+    };
+    let rows = [
+        (of(174, 63), vec![], vec![]),
+        (of(175, 63), vec![ErrorType::TooLong], vec![]),
+        (of(236, 1), vec![], vec![]),
+        (of(237, 1), vec![ErrorType::TooLong], vec![]),
+        (of(238, 63), vec![ErrorType::TooLong], vec![]),
+        (of(239, 1), vec![ErrorType::TooLong], vec![ErrorType::TooLong]),
+        (of(10, 64), vec![ErrorType::Invalid], vec![ErrorType::Invalid]),
+    ];
+    for (name, strict, prefix_only) in rows {
+        assert_eq!(kinds(&name, LengthPolicy::Strict), strict, "{} bytes", name.len());
+        assert_eq!(kinds(&name, LengthPolicy::PrefixOnly), prefix_only, "{} bytes", name.len());
+    }
+    let report = validate(&[named(&of(300, 1))], &Limits::default());
+    assert_eq!(
+        report.errors[0].to_string(),
+        "spec.readinessGates[0].conditionType: Too long: may not be more than 238 bytes"
+    );
+    assert_eq!(LABEL_PREFIX.len() + 238, 253);
+}
+
+#[test]
+fn a_type_is_there_once() {
+    // req: 5233-4
+    let report = validate(&[named("a.example/Ready"), named("a.example/Ready")], &Limits::default());
+    let texts: Vec<String> = report.errors.iter().map(ToString::to_string).collect();
+    assert_eq!(texts, ["spec.readinessGates[1].conditionType: Duplicate value: \"a.example/Ready\""]);
+    assert_eq!(errors(&[named(""), named("")]).len(), 2, "what is missing is no duplicate");
+}
+
+#[test]
+fn timeouts() {
+    // req: 5233-6, 5233-64
+    let with = |seconds: Value| {
+        gates(json!([{"conditionType": "a.example/Ready", "timeoutSeconds": seconds,
+        "failureAction": "BypassWithWarning"}]))
+    };
+    let field = "[0].timeoutSeconds".to_owned();
+    assert_eq!(errors(&with(Value::Null)), [(field.clone(), ErrorType::Required)]);
+    for seconds in [0, -1, i32::MIN] {
+        assert_eq!(errors(&with(json!(seconds))), [(field.clone(), ErrorType::Invalid)], "{seconds}");
+    }
+    let warnings = |seconds: i32| validate(&with(json!(seconds)), &Limits::default()).warnings;
+    for seconds in [1, 10, 19] {
+        let kind = WarningKind::ShortTimeout { seconds, advised: 20 };
+        let [Warning { field: at, kind: warned, .. }] = &warnings(seconds)[..] else { panic!("no warning") };
+        assert_eq!((at.as_str(), warned), ("spec.readinessGates[0].timeoutSeconds", &kind));
+    }
+    assert!(warnings(20).is_empty() && warnings(i32::MAX).is_empty());
+    assert!(errors(&with(json!(1))).is_empty() && errors(&with(json!(i32::MAX))).is_empty());
+    assert!(from_value::<NodeReadinessGate>(json!({"timeoutSeconds": 2_147_483_648_i64})).is_err());
+}
+
+#[test]
+fn failure_actions() {
+    // req: 5233-7, 5233-71
+    let with = |action: Value| {
+        let readiness_taint = json!({"key": "a", "effect": "NoSchedule"});
+        gates(json!([{"conditionType": "a.example/Ready", "timeoutSeconds": 60, "failureAction": action,
+            "readinessTaint": readiness_taint}]))
+    };
+    for default in [Value::Null, json!(""), json!("Taint")] {
+        let list = with(default);
+        assert_eq!(list[0].failure_action, FailureAction::Taint);
+        assert!(errors(&list).is_empty());
+    }
+    // A later action is read and written as it is, refused today, and never releases by time.
+    let cordon = with(json!("Cordon"));
+    assert_eq!(serde_json::to_value(&cordon[0]).unwrap()["failureAction"], "Cordon");
+    assert_eq!(errors(&cordon), [("[0].failureAction".to_owned(), ErrorType::NotSupported)]);
+    assert_eq!(cordon[0].releases_after(), None);
+    let report = validate(&with(json!("TaintNode")), &Limits::default());
+    assert_eq!(
+        report.errors[0].to_string(),
+        "spec.readinessGates[0].failureAction: Unsupported value: \"TaintNode\": supported values: \
+         \"BypassWithWarning\", \"Taint\"; did you mean \"Taint\"?"
+    );
+    assert_eq!(errors(&with(json!("taint"))).len(), 1, "case counts");
+}
+
+#[test]
+fn the_taint_belongs_to_its_action() {
+    // req: 5233-8, 5233-31
+    let gate =
+        |action: &str| json!({"conditionType": "a.example/Ready", "timeoutSeconds": 60, "failureAction": action});
+    let field = "[0].readinessTaint".to_owned();
+    assert_eq!(errors(&gates(json!([gate("Taint")]))), [(field, ErrorType::Required)]);
+    assert!(errors(&gates(json!([gate("BypassWithWarning")]))).is_empty());
+
+    let mut ignored = gate("BypassWithWarning");
+    ignored["readinessTaint"] = json!({"key": "not a key", "effect": "nonsense"});
+    let report = validate(&gates(json!([ignored])), &Limits::default());
+    assert!(report.is_valid());
+    assert_eq!(
+        report.warnings[0].to_string(),
+        "spec.readinessGates[0].readinessTaint: ignored, since failureAction is not Taint"
+    );
+
+    let warned = |effect: &str| {
+        let report = validate(&[named("a.example/Ready").tainting(taint("a", effect))], &Limits::default());
+        assert!(report.is_valid(), "{effect}");
+        report.warnings.into_iter().map(|warning| warning.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(warned("NoSchedule"), []);
+    assert_eq!(warned("NoExecute"), [WarningKind::Evicting]);
+    assert_eq!(warned("PreferNoSchedule"), [WarningKind::NotBlocking]);
+}
+
+#[test]
+fn taints_of_gates() {
+    let with = |key: &str, value: &str, effect: &str| {
+        let mut taint = taint(key, effect);
+        taint.value = Some(value.to_owned());
+        only(named("a.example/Ready").tainting(taint))
+    };
+    let error = |field: &str, kind| vec![(format!(".readinessTaint.{field}"), kind)];
+    assert_eq!(with("node.cilium.io/agent-not-ready", "", "NoSchedule"), []);
+    assert_eq!(with("", "", "NoSchedule"), error("key", ErrorType::Required));
+    assert_eq!(with("a/b/c", "", "NoSchedule"), error("key", ErrorType::Invalid));
+    assert_eq!(with("a", "no value", "NoSchedule"), error("value", ErrorType::Invalid));
+    assert_eq!(with("a", "", ""), error("effect", ErrorType::Required));
+    assert_eq!(with("a", "", "noschedule"), error("effect", ErrorType::NotSupported));
+    // Those that the node lifecycle controller would remove by itself.
+    let managed = ["not-ready", "unreachable", "unschedulable", "memory-pressure", "disk-pressure", "pid-pressure"];
+    let managed = managed.map(|name| format!("node.kubernetes.io/{name}"));
+    let others = ["node.kubernetes.io/network-unavailable", "node.cloudprovider.kubernetes.io/uninitialized"];
+    for key in managed.iter().map(String::as_str).chain(others) {
+        assert_eq!(with(key, "", "NoSchedule"), error("key", ErrorType::Forbidden), "{key}");
+    }
+    assert_eq!(with("node.kubernetes.io/mine", "", "NoSchedule"), []);
+}
+
+#[test]
+fn two_gates_share_a_taint_only_with_its_value() {
+    let gate = |name: &str, value: &str, effect: &str| {
+        let mut taint = taint("a", effect);
+        taint.value = Some(value.to_owned());
+        named(name).tainting(taint)
+    };
+    let (first, second) = (gate("a.example/A", "x", "NoSchedule"), "a.example/B");
+    assert!(errors(&[first.clone(), gate(second, "x", "NoSchedule")]).is_empty());
+    assert!(errors(&[first.clone(), gate(second, "y", "NoExecute")]).is_empty());
+    let conflict = [first.clone(), gate(second, "y", "NoSchedule")];
+    let report = validate(&conflict, &Limits::default());
+    assert_eq!(
+        report.errors[0].to_string(),
+        "spec.readinessGates[1].readinessTaint: Duplicate value: \"a=y:NoSchedule\": taints must be unique by key and \
+         effect pair"
+    );
+    // An entry that was stored does not excuse the new one that it conflicts with.
+    let stored = [gate(second, "y", "NoSchedule")];
+    assert!(!validate_update(&stored, &conflict, Actor::Admin, &Limits::default()).is_valid());
+    assert!(validate_update(&conflict, &conflict, Actor::Admin, &Limits::default()).is_valid());
+}
+
+#[test]
+fn changes_of_the_list() {
+    // req: 5233-9
+    let (old, new) = ([gate_a()], [named("b.example/Ready")]);
+    for (old, new) in [(&old[..], &new[..]), (&new, &old), (&old, &[]), (&[], &old)] {
+        assert!(validate_update(old, new, Actor::Admin, &Limits::default()).is_valid());
+    }
+    // Ratcheting: what was stored stays, whatever today's rules are; a change of it has to follow them.
+    let broken = named("Ready");
+    let update = |old: &[NodeReadinessGate], new: &[NodeReadinessGate]| {
+        validate_update(old, new, Actor::Admin, &Limits::default()).errors.len()
+    };
+    assert_eq!(update(std::slice::from_ref(&broken), &[broken.clone(), named("a.example/Ready")]), 0);
+    let mut longer = broken.clone();
+    longer.timeout_seconds = Some(61);
+    assert_eq!(update(std::slice::from_ref(&broken), &[longer]), 1);
+    assert_eq!(update(&[], std::slice::from_ref(&broken)), 1);
+    assert_eq!(update(std::slice::from_ref(&broken), &[broken.clone(), broken.clone()]), 3, "twice is new");
+}
+
+#[test]
+fn a_node_may_not_weaken_its_own_gates() {
+    let old = gate_a();
+    let with = |change: &dyn Fn(&mut NodeReadinessGate)| {
+        let mut gate = old.clone();
+        change(&mut gate);
+        vec![gate]
+    };
+    let rows: Vec<(Vec<NodeReadinessGate>, Option<&str>)> = vec![
+        (vec![old.clone()], None),
+        (vec![named("b.example/Ready"), old.clone()], None),
+        (with(&|gate| gate.timeout_seconds = Some(4)), None),
+        (vec![], Some("spec.readinessGates")),
+        (with(&|gate| gate.timeout_seconds = Some(2)), Some("spec.readinessGates[0].timeoutSeconds")),
+        (
+            with(&|gate| gate.failure_action = FailureAction::BypassWithWarning),
+            Some("spec.readinessGates[0].failureAction"),
+        ),
+        (
+            with(&|gate| gate.readiness_taint = Some(taint("a", "PreferNoSchedule"))),
+            Some("spec.readinessGates[0].readinessTaint"),
+        ),
+    ];
+    for (new, forbidden) in rows {
+        let report = validate_update(std::slice::from_ref(&old), &new, Actor::Node, &Limits::default());
+        let fields: Vec<_> = report.errors.iter().map(|error| (error.field.as_str(), error.kind)).collect();
+        assert_eq!(fields, forbidden.map(|field| (field, ErrorType::Forbidden)).as_slice());
+        assert!(validate_update(std::slice::from_ref(&old), &new, Actor::Admin, &Limits::default()).is_valid());
+    }
+    // The other way round is a stronger gate.
+    let strengthened = validate_update(&[old.clone().bypassing()], &[old], Actor::Node, &Limits::default());
+    assert!(strengthened.is_valid());
+}
+
+#[test]
+fn requirements_of_pods() {
+    let with = |list: Value| {
+        let list: Vec<NodeReadinessRequirement> = from_value(list).unwrap();
+        validate_requirements(&list, &Limits::default()).iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let good = json!({"conditionType": "nvidia.com/GPUReady", "status": "True"});
+    assert!(with(json!([good])).is_empty());
+    assert_eq!(
+        with(json!([good, good])),
+        ["spec.nodeReadinessRequirements[1].conditionType: Duplicate value: \"nvidia.com/GPUReady\""]
+    );
+    assert_eq!(
+        with(json!([{"conditionType": "nvidia.com/GPUReady", "status": "False"}])),
+        ["spec.nodeReadinessRequirements[0].status: Unsupported value: \"False\": supported values: \"True\""]
+    );
+    assert_eq!(with(json!([{"conditionType": "nvidia.com/GPUReady"}])).len(), 1);
+    assert_eq!(with(json!([{"conditionType": "Ready", "status": "True"}])).len(), 1);
+}
+
+#[test]
+fn standard_names() {
+    // req: 5233-70
+    for name in [CNI_READY, NETWORK_PROXY_READY] {
+        assert!(is_known(name) && is_standard(name) && only(named(name)).is_empty());
+    }
+    assert!(is_standard("kubernetes.io/Anything") && is_standard("a.b.kubernetes.io/Anything"));
+    assert!(!is_known("network.kubernetes.io/cni-configured"));
+    for other in ["kubernetes.io.example.com/A", "notkubernetes.io/A", "k8s.io/A"] {
+        assert!(!is_standard(other), "{other}");
+    }
+}
+
+#[test]
+fn which_labels_a_kubelet_may_write() {
+    let rows = [
+        ("datadog.com/AgentReady", true),
+        ("network.kubernetes.io/CNIReady", false),
+        ("kubernetes.io/A", false),
+        ("k8s.io/A", false),
+        ("readiness.k8s.io/A", false),
+        ("node.kubernetes.io/A", true),
+        ("x.node.kubernetes.io/A", true),
+        ("kubelet.kubernetes.io/A", true),
+        ("xnode.kubernetes.io/A", false),
+        ("node-restriction.kubernetes.io/A", false),
+        ("mykubernetes.io/A", true),
+    ];
+    for (name, may) in rows {
+        assert_eq!(is_writable_by_kubelet(name), may, "{name}");
+    }
+}
+
+fn name() -> impl Strategy<Value = String> {
+    let part = "[a-z0-9]([-a-z0-9]{0,8}[a-z0-9])?";
+    let domain = proptest::collection::vec(part, 1..40).prop_map(|parts| parts.join("."));
+    (domain, "[A-Za-z0-9]([-A-Za-z0-9_.]{0,70}[A-Za-z0-9])?").prop_map(|(domain, name)| format!("{domain}/{name}"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    /// P20: every type that either policy accepts makes a label key, and the strict one accepts no more than the other.
+    #[test]
+    fn accepted_types_make_label_keys(name in name()) {
+        let accepts = |lengths| validate(&[named(&name)], &Limits::default().with_lengths(lengths)).is_valid();
+        let (strict, prefix_only) = (accepts(LengthPolicy::Strict), accepts(LengthPolicy::PrefixOnly));
+        prop_assert!(!strict || prefix_only);
+        if let Ok(key) = label_key(&name) {
+            let (domain, name) = key.split_once('/').unwrap();
+            prop_assert!(domain.len() <= 253 && name.len() <= 63 && prefix_only);
+        } else {
+            prop_assert!(!prefix_only);
+        }
+    }
+
+    /// Any text at all: an answer, and the same one every time.
+    #[test]
+    fn any_text_gets_an_answer(name in ".{0,400}", key in ".{0,80}", effect in ".{0,12}", seconds: i32) {
+        let gate = NodeReadinessGate::new(name, seconds).tainting(taint(&key, &effect));
+        let report = validate(std::slice::from_ref(&gate), &Limits::default());
+        prop_assert_eq!(&report, &validate(std::slice::from_ref(&gate), &Limits::default()));
+        prop_assert!(report.errors.iter().all(|error| error.field.starts_with("spec.readinessGates[0].")));
+        prop_assert_eq!(report.is_valid(), report.errors.is_empty());
+    }
+}
