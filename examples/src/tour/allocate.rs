@@ -30,19 +30,16 @@ pub(super) fn allocate(cluster: &mut Cluster, page: &mut Page) -> Result<(), Tou
             .explaining(Detail::Summary);
         let verdicts = allocator.allocate_each(&cluster.nodes, std::slice::from_ref(claim), Budget::default())?;
         page.input(asked(claim));
-        match first(&cluster.nodes, &verdicts) {
-            Some((node, result)) => {
-                state.assume([result])?;
-                page.decision(format!("allocated on {node}: {}", devices(result).join(", ")));
-                page.reason(
-                    "The first combination in kube-scheduler's order whose lists of NUMA nodes have one in common.",
-                );
-                claim.status = Some(status(result, &cluster.pod));
-            }
-            None => {
-                page.decision(format!("not allocated: {}", cluster_summary(&verdicts)));
-                page.reason(reasons(&cluster.nodes, &verdicts).join("\n"));
-            }
+        if let Some((node, result)) = first(&cluster.nodes, &verdicts) {
+            state.assume([result])?;
+            page.decision(format!("allocated on {node}: {}", devices(result).join(", ")));
+            page.reason(
+                "The first combination in kube-scheduler's order whose lists of NUMA nodes have one in common.",
+            );
+            claim.status = Some(status(result, &cluster.pod));
+        } else {
+            page.decision(format!("not allocated: {}", cluster_summary(&verdicts)));
+            page.reason(reasons(&cluster.nodes, &verdicts).join("\n"));
         }
     }
     Ok(())
