@@ -1,5 +1,5 @@
 //! The seeds of the fuzz targets, replayed through the same parsers.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,12 +16,16 @@ use dra_attrs::quantity::Quantity;
 use dra_attrs::semver::Version;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{Device, ResourceClaim};
+use nnn::amount::Amount;
+use nnn::options::Options;
+use nnn::pod::PodView;
+use nnn::scheduler::{Input, Scheduler};
 use serde_json::json;
 
 /// Parses a text; what was read must print a text that reads back as the same.
 type Check = fn(&str);
 
-const TARGETS: [(&str, Check); 8] = [
+const TARGETS: [(&str, Check); 10] = [
     ("attrs_names", |text| {
         if let Ok(name) = QualifiedName::parse(text) {
             assert_eq!(name.to_string(), text);
@@ -63,6 +67,24 @@ const TARGETS: [(&str, Check); 8] = [
         let (pod, claims, _): (Pod, Vec<ResourceClaim>, Steps) = serde_json::from_str(text).unwrap();
         let settings = Settings::new(Profile::V1_37).with(Gate::OptionalNodeOperations);
         assert!(ClaimCache::default().plan_prepare(&pod, &claims, |_| true, settings).is_ok());
+    }),
+    ("nnn_amount", |text| {
+        if let Ok(amount) = Amount::parse(text) {
+            assert_eq!(Amount::parse(&amount.to_string()), Ok(amount));
+        }
+    }),
+    ("nnn_run", |text| {
+        let mut scheduler = Scheduler::new(Options::default());
+        for step in text.as_bytes().get(1..).unwrap_or_default().chunks_exact(3) {
+            let pod = PodView::pending("d", &format!("p{}", step[1] % 4)).with_uid(&format!("u{}", step[1] % 8));
+            let input = match step[0] % 3 {
+                0 => Input::PodDeleted { uid: pod.key.uid },
+                1 => Input::PodObserved(pod.nominated_to(&format!("n{}", step[2] % 4))),
+                _ => Input::Bound { pod: pod.key },
+            };
+            let _ = scheduler.handle(input);
+            assert!(scheduler.nominator().len() <= scheduler.pods().count());
+        }
     }),
     ("attrs_semver", |text| {
         if let Ok(version) = text.parse::<Version>() {
