@@ -16,12 +16,16 @@ use dra_attrs::quantity::Quantity;
 use dra_attrs::semver::Version;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{Device, ResourceClaim};
+use k8s_openapi::jiff::Timestamp;
+use readiness::node::GatedNode;
+use readiness::policy::Policy;
+use readiness::reconcile::{Role, State, Step, apply, step};
 use serde_json::json;
 
 /// Parses a text; what was read must print a text that reads back as the same.
 type Check = fn(&str);
 
-const TARGETS: [(&str, Check); 8] = [
+const TARGETS: [(&str, Check); 9] = [
     ("attrs_names", |text| {
         if let Ok(name) = QualifiedName::parse(text) {
             assert_eq!(name.to_string(), text);
@@ -63,6 +67,18 @@ const TARGETS: [(&str, Check); 8] = [
         let (pod, claims, _): (Pod, Vec<ResourceClaim>, Steps) = serde_json::from_str(text).unwrap();
         let settings = Settings::new(Profile::V1_37).with(Gate::OptionalNodeOperations);
         assert!(ClaimCache::default().plan_prepare(&pod, &claims, |_| true, settings).is_ok());
+    }),
+    ("readiness_step", |text| {
+        let (policy, role, nodes): (Policy, Role, Vec<(i64, GatedNode)>) = serde_json::from_str(text).unwrap();
+        let mut state = State::default();
+        for (second, mut node) in nodes {
+            let now = Timestamp::from_second(second).unwrap();
+            let Step { outputs, state: after, .. } = step(&policy, role, &node.view(), now, state);
+            assert!(apply(&mut node.node, &outputs, now).is_empty());
+            let again = step(&policy, role, &node.view(), now, after);
+            assert_eq!(again.outputs, []);
+            state = again.state;
+        }
     }),
     ("attrs_semver", |text| {
         if let Ok(version) = text.parse::<Version>() {

@@ -91,7 +91,11 @@ impl<'de> Deserialize<'de> for FailureAction {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schemars", schemars(extend("required" = ["conditionType", "timeoutSeconds"])))]
+#[cfg_attr(
+    feature = "schemars",
+    schemars(description = "A condition that must be true before a node takes pods."),
+    schemars(extend("required" = ["conditionType", "timeoutSeconds"]))
+)]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::exhaustive_structs, reason = "the fields are those of the API")]
 pub struct NodeReadinessGate {

@@ -8,6 +8,7 @@ use serde_json::Value;
 /// A condition of the node that a pod wants to be True.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schemars", schemars(description = "A condition of the node that a pod wants to be True."))]
 #[cfg_attr(feature = "schemars", schemars(extend("required" = ["conditionType", "status"])))]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::exhaustive_structs, reason = "the fields are those of the API")]
