@@ -84,15 +84,24 @@ pub struct Allocator<'a> {
     pub(crate) classes: Classes<'a>,
     pub(crate) state: &'a AllocatedState,
     pub(crate) selectors: &'a SelectorCache,
-    pub(crate) share_ids: &'a ShareIds<'a>,
+    pub(crate) share_ids: &'a dyn ShareIds,
     pub(crate) features: Features,
     pub(crate) profile: Profile,
     pub(crate) detail: Detail,
     pub(crate) techniques: Techniques,
 }
 
-/// Makes the id of a share.
-pub type ShareIds<'a> = dyn Fn(Share<'_>) -> String + Sync + 'a;
+/// Makes the ids of shares: every function from a share to a text does.
+pub trait ShareIds: Sync {
+    /// The id of a share.
+    fn share_id(&self, share: Share<'_>) -> String;
+}
+
+impl<F: Fn(Share<'_>) -> String + Sync> ShareIds for F {
+    fn share_id(&self, share: Share<'_>) -> String {
+        self(share)
+    }
+}
 
 impl<'a> Allocator<'a> {
     /// An allocator with the features that Kubernetes 1.37 has on, and the profile `Kep`.
@@ -104,7 +113,7 @@ impl<'a> Allocator<'a> {
         classes: impl IntoIterator<Item = &'a DeviceClass>,
         state: &'a AllocatedState,
         selectors: &'a SelectorCache,
-        share_ids: &'a ShareIds<'a>,
+        share_ids: &'a dyn ShareIds,
     ) -> Self {
         let classes = classes.into_iter().map(|class| (class.metadata.name.as_deref().unwrap_or_default(), class));
         let (features, profile) = (Features::default(), Profile::default());

@@ -90,6 +90,11 @@ impl Feature {
         row.map_or(&[], |(_, shipped, kep, _)| if profile == Profile::V1_37 { shipped } else { kep })
     }
 
+    /// Whether the allocator asks for the feature.
+    pub(crate) const fn concerns_allocation(self) -> bool {
+        !matches!(self, Self::DeviceStatus | Self::NodeAllocatableResources | Self::PartitionTypes)
+    }
+
     const fn bit(self) -> u32 {
         1 << self as u32
     }

@@ -8,6 +8,8 @@
 //!   tolerations, [`node`] node selectors.
 //! - [`skip`] is `skipNodeOperations` in both forms that exist on the wire; [`kubelet`] is what the kubelet makes of it,
 //!   [`declared_features`] keeps pods off nodes that can't skip, and [`diagnosis`] names the likely cause of trouble.
+//! - [`validate`] is what the API server accepts and stores of slices, claims, templates, classes and taint rules;
+//!   [`rollout`] is the order in which list attributes come and go.
 //! - [`usage`] tells whether an attribute is in use and does its work.
 //!
 //! `docs/requirements.tsv` says which statements of the KEPs are open.
@@ -15,7 +17,7 @@
 //! # What a caller must know
 //!
 //! - **Parsing is not validating.** Objects are read as they are; what the allocator relies on is checked when the search
-//!   comes to it, and an error names the field.
+//!   comes to it, and an error names the field. [`validate`] checks the rest.
 //! - **A "no" is an answer.** `Err` is for input that no node can make good ([`error::AllocateError`]).
 //! - **Bounded.** Each step of a search counts against the caller's budget, and each evaluation of a selector has a cost
 //!   limit of its own.
@@ -40,6 +42,7 @@ pub mod kubelet;
 pub mod node;
 pub mod outcome;
 pub mod result;
+pub mod rollout;
 pub mod selector;
 pub mod skip;
 pub mod state;

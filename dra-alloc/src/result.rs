@@ -46,7 +46,7 @@ pub fn numbered(share: Share<'_>) -> String {
 /// assert_eq!(counter.next_id(), "00000000-0000-0000-0000-000000000001");
 /// assert_eq!(counter.next_id(), "00000000-0000-0000-0000-000000000002");
 /// let share_ids = |_share: dra_alloc::result::Share<'_>| counter.next_id();
-/// # let _: &dra_alloc::allocator::ShareIds<'_> = &share_ids;
+/// # let _: &dyn dra_alloc::allocator::ShareIds = &share_ids;
 /// ```
 #[derive(Debug, Default)]
 pub struct ShareCounter(AtomicU64);
@@ -95,7 +95,7 @@ fn device_result(
     let (spec, device) = (&candidate.slice.spec, candidate.device);
     let share_id = table.is_shareable(chosen.device).then(|| {
         *shares += 1;
-        (table.allocator.share_ids)(Share { claim: claim.object, number: *shares })
+        table.allocator.share_ids.share_id(Share { claim: claim.object, number: *shares })
     });
     let has_binding = table.has(Feature::BindingConditions);
     let conditions = |conditions: &Option<Vec<String>>| conditions.clone().filter(|_| has_binding);

@@ -88,8 +88,10 @@ impl DeviceUse {
 #[non_exhaustive]
 pub enum StateError {
     /// A consumed capacity is not a quantity.
-    #[error("devices.results[{index}].consumedCapacity[{capacity}]: {error}")]
+    #[error("devices.results[{index}].consumedCapacity[{capacity}] of device {device}: {error}")]
     ConsumedCapacity {
+        /// The device.
+        device: Box<DeviceId>,
         /// Position of the device result.
         index: usize,
         /// Name of the capacity.
@@ -115,6 +117,7 @@ impl Holding {
         let amounts = result.consumed_capacity.iter().flatten().map(|(capacity, amount)| {
             let amount = Quantity::from_kube(amount);
             amount.map(|amount| (capacity.clone(), amount)).map_err(|error| StateError::ConsumedCapacity {
+                device: Box::new(DeviceId::new(&result.driver, &result.pool, &result.device)),
                 index,
                 capacity: capacity.clone(),
                 error,

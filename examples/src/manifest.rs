@@ -414,7 +414,7 @@ impl<T: Carrier> Carrier for Traced<T> {
 fn allocation_fault(error: &StateError) -> Fault {
     let mut path: Vec<Step> = vec!["status".into(), "allocation".into()];
     match error {
-        StateError::ConsumedCapacity { index, capacity, error } => {
+        StateError::ConsumedCapacity { index, capacity, error, .. } => {
             path.extend(["devices".into(), "results".into(), Step::Index(*index)]);
             path.extend(["consumedCapacity".into(), capacity.as_str().into()]);
             Fault { path, reason: error.to_string() }

@@ -11,6 +11,8 @@
 //!
 //! Pools come sorted by driver and name, those with binding conditions last. A pool's slices come sorted by name.
 //!
+//! [`grouped`] and [`Newest`] are the same rules for any set of slices, whatever node they are for.
+//!
 //! Source: `GatherPools` of kube-scheduler 1.37.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,6 +58,117 @@ pub enum PoolProblem {
         /// Name of the counter.
         counter: String,
     },
+}
+
+/// Slices by pool: sorted by driver and pool, those of one pool in the order given.
+///
+/// ```
+/// use dra_alloc::inventory::pool::grouped;
+/// use k8s_openapi::api::resource::v1::ResourceSlice;
+///
+/// let slice = |pool: &str| {
+///     let mut slice = ResourceSlice::default();
+///     slice.spec.pool.name = pool.into();
+///     slice
+/// };
+/// let slices = [slice("b"), slice("a"), slice("b")];
+/// let mut slices: Vec<&ResourceSlice> = slices.iter().collect();
+/// let sizes: Vec<usize> = grouped(&mut slices).map(<[_]>::len).collect();
+/// assert_eq!(sizes, [1, 2]);
+/// ```
+pub fn grouped<'a, 's>(slices: &'a mut [&'s ResourceSlice]) -> impl Iterator<Item = &'a [&'s ResourceSlice]> {
+    // Stable: the slices of a pool stay in their order.
+    slices.sort_by(|left, right| pool_of(left).cmp(&pool_of(right)));
+    slices.chunk_by(|left, right| pool_of(left) == pool_of(right))
+}
+
+/// The slices of one pool that count: those of the newest generation among the slices seen.
+///
+/// A driver that updates a pool publishes slices of the next generation, and deletes the old ones later. A number of
+/// slices other than the announced one means that the driver is not done, or that the rest is not in sight.
+///
+/// ```
+/// use dra_alloc::inventory::pool::Newest;
+/// use k8s_openapi::api::resource::v1::ResourceSlice;
+///
+/// let slice = |generation: i64| {
+///     let mut slice = ResourceSlice::default();
+///     slice.spec.pool.generation = generation;
+///     slice.spec.pool.resource_slice_count = 2;
+///     slice
+/// };
+/// let slices = [slice(1), slice(2), slice(1)];
+/// let seen: Vec<&ResourceSlice> = slices.iter().collect();
+/// let newest = Newest::of(&seen).unwrap();
+/// assert_eq!((newest.generation(), newest.count(), newest.announced()), (2, 1, 2));
+/// assert!(!newest.is_complete());
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Newest<'a, 's> {
+    seen: &'a [&'s ResourceSlice],
+    first: &'s ResourceSlice,
+}
+
+impl<'a, 's> Newest<'a, 's> {
+    /// The newest of the slices of one pool; none of none.
+    #[must_use]
+    pub fn of(seen: &'a [&'s ResourceSlice]) -> Option<Self> {
+        let generation = seen.iter().map(|slice| slice.spec.pool.generation).max()?;
+        let first = seen.iter().copied().find(|slice| slice.spec.pool.generation == generation)?;
+        Some(Self { seen, first })
+    }
+
+    /// The driver of the pool.
+    #[must_use]
+    pub fn driver(self) -> &'s str {
+        &self.first.spec.driver
+    }
+
+    /// The name of the pool.
+    #[must_use]
+    pub fn pool(self) -> &'s str {
+        &self.first.spec.pool.name
+    }
+
+    /// The newest generation.
+    #[must_use]
+    pub const fn generation(self) -> i64 {
+        self.first.spec.pool.generation
+    }
+
+    /// How many slices the pool has, as the first of the newest says. The others may say something else.
+    #[must_use]
+    pub const fn announced(self) -> i64 {
+        self.first.spec.pool.resource_slice_count
+    }
+
+    /// The slices, in their order.
+    pub fn slices(self) -> impl Iterator<Item = &'s ResourceSlice> + Clone + use<'a, 's> {
+        self.seen.iter().copied().filter(move |slice| slice.spec.pool.generation == self.generation())
+    }
+
+    /// How many of the newest slices there are.
+    #[must_use]
+    pub fn count(self) -> usize {
+        self.slices().count()
+    }
+
+    /// Whether that is the announced number. kube-scheduler allocates from no other pool.
+    #[must_use]
+    pub fn is_complete(self) -> bool {
+        self.announces(self.count())
+    }
+
+    /// What is wrong with the counter sets of the pool: the first of its devices that consumes what is not there, or a
+    /// counter set that is there twice.
+    #[must_use]
+    pub fn counter_problem(self) -> Option<PoolProblem> {
+        counter_problem(self.slices(), self.slices())
+    }
+
+    fn announces(self, number: usize) -> bool {
+        i64::try_from(number) == Ok(self.announced())
+    }
 }
 
 /// Whether a pool can be allocated from.
@@ -104,26 +217,35 @@ impl<'i> Pool<'i> {
     }
 
     fn counter_problem(&self) -> Option<PoolProblem> {
-        let mut sets = BTreeMap::new();
-        for set in self.counters.iter().flat_map(|slice| slice.spec.shared_counters.iter().flatten()) {
-            if sets.insert(set.name.as_str(), set).is_some() {
-                return Some(PoolProblem::DuplicateCounterSet { counter_set: set.name.clone() });
-            }
-        }
-        let devices = self.slices.iter().chain(&self.elsewhere).flat_map(|slice| devices_of(slice));
-        for device in devices {
-            for consumption in device.consumes_counters.iter().flatten() {
-                let (device, counter_set) = (device.name.clone(), consumption.counter_set.clone());
-                let Some(set) = sets.get(counter_set.as_str()) else {
-                    return Some(PoolProblem::UnknownCounterSet { device, counter_set });
-                };
-                if let Some(counter) = consumption.counters.keys().find(|name| !set.counters.contains_key(*name)) {
-                    return Some(PoolProblem::UnknownCounter { device, counter_set, counter: counter.clone() });
-                }
-            }
-        }
-        None
+        counter_problem(self.counters.iter().copied(), self.slices.iter().chain(&self.elsewhere).copied())
     }
+}
+
+/// Whether the devices of slices consume counters that other slices have.
+fn counter_problem<'s>(
+    counters: impl Iterator<Item = &'s ResourceSlice>,
+    slices: impl Iterator<Item = &'s ResourceSlice>,
+) -> Option<PoolProblem> {
+    let mut sets = BTreeMap::new();
+    for set in counters.flat_map(|slice| slice.spec.shared_counters.iter().flatten()) {
+        if sets.insert(set.name.as_str(), set).is_some() {
+            return Some(PoolProblem::DuplicateCounterSet { counter_set: set.name.clone() });
+        }
+    }
+    for device in slices.flat_map(devices_of) {
+        for consumption in device.consumes_counters.iter().flatten() {
+            let missing = |counter_set: &str| (device.name.clone(), counter_set.to_owned());
+            let Some(set) = sets.get(consumption.counter_set.as_str()) else {
+                let (device, counter_set) = missing(&consumption.counter_set);
+                return Some(PoolProblem::UnknownCounterSet { device, counter_set });
+            };
+            if let Some(counter) = consumption.counters.keys().find(|name| !set.counters.contains_key(*name)) {
+                let (device, counter_set) = missing(&consumption.counter_set);
+                return Some(PoolProblem::UnknownCounter { device, counter_set, counter: counter.clone() });
+            }
+        }
+    }
+    None
 }
 
 fn duplicate_device(slices: &[&ResourceSlice]) -> Option<PoolProblem> {
@@ -137,7 +259,8 @@ fn duplicate_device(slices: &[&ResourceSlice]) -> Option<PoolProblem> {
 }
 
 /// The devices of a slice.
-pub(crate) fn devices_of(slice: &ResourceSlice) -> &[Device] {
+#[must_use]
+pub fn devices_of(slice: &ResourceSlice) -> &[Device] {
     slice.spec.devices.as_deref().unwrap_or_default()
 }
 
@@ -167,32 +290,27 @@ impl Inventory {
                 relevant.push(slice);
             }
         }
-        // Stable: the slices of a pool stay in their order.
-        relevant.sort_by(|left, right| pool_of(left).cmp(&pool_of(right)));
-        let groups = relevant.chunk_by(|left, right| pool_of(left) == pool_of(right));
-        Ok(groups.filter_map(|slices| self.pool(slices, features)).collect())
+        Ok(grouped(&mut relevant).filter_map(|slices| self.pool(slices, features)).collect())
     }
 
     /// The pool made of the slices that target a node; none if they are obsolete.
     fn pool<'i>(&'i self, seen: &[&'i ResourceSlice], features: Features) -> Option<Pool<'i>> {
-        let generation = seen.iter().map(|slice| slice.spec.pool.generation).max()?;
-        let newest = || seen.iter().copied().filter(|slice| slice.spec.pool.generation == generation);
-        let first = newest().next()?;
-        let is_all = |number: usize| i64::try_from(number) == Ok(first.spec.pool.resource_slice_count);
-        if is_all(newest().count()) {
-            return Some(complete(first, newest(), [], features));
+        let newest = Newest::of(seen)?;
+        let (first, generation) = (newest.first, newest.generation());
+        if newest.is_complete() {
+            return Some(complete(first, newest.slices(), [], features));
         }
         let all = || self.pool_slices(&first.spec.driver, &first.spec.pool.name);
         if all().any(|slice| slice.spec.pool.generation > generation) {
             return None;
         }
         let current = || all().filter(|slice| slice.spec.pool.generation == generation);
-        if !is_all(current().count()) {
+        if !newest.announces(current().count()) {
             return Some(Pool::of(first, PoolState::Incomplete));
         }
-        let targeting: BTreeSet<_> = newest().map(std::ptr::from_ref).collect();
+        let targeting: BTreeSet<_> = newest.slices().map(std::ptr::from_ref).collect();
         let others = current().filter(|slice| !targeting.contains(&std::ptr::from_ref(*slice)));
-        Some(complete(first, newest(), others, features))
+        Some(complete(first, newest.slices(), others, features))
     }
 }
 

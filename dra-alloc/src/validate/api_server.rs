@@ -182,6 +182,10 @@ impl ApiServer {
         admitted(unchanged(object), findings, Vec::new())
     }
 
+    pub(super) const fn has(self, feature: Feature) -> bool {
+        self.features.has(feature)
+    }
+
     const fn findings(self) -> Findings {
         Findings::new(self.features, Decisions::of(self.profile))
     }

@@ -171,37 +171,36 @@ pub(super) fn drop_disabled<T: Clone + Serialize + DeserializeOwned>(
     let mut dropped = Vec::new();
     let Ok(mut json) = serde_json::to_value(&new) else { return Remaining { object: new, dropped } };
     let mut stored = old.and_then(|old| serde_json::to_value(old).ok());
-    let mut cleared = false;
-    for (_, places) in kind.gated().filter(|(feature, _)| is_dropped(*feature)) {
-        if stored.as_mut().is_some_and(|stored| is_in_use(stored, &places)) {
+    for (feature, places) in kind.gated().filter(|(feature, _)| is_dropped(*feature)) {
+        if stored.as_mut().is_some_and(|stored| is_in_use(stored, feature, &places)) {
             continue;
         }
         for place in &places {
             visit(&mut json, place, &FieldPath::root(), &mut |value, at| {
-                cleared = true;
-                if is_set(value) {
+                if is_set(value, feature) {
                     dropped.push(at.to_string());
+                    *value = Value::Null;
                 }
-                *value = Value::Null;
             });
         }
     }
-    let object = if cleared { serde_json::from_value(json).unwrap_or(new) } else { new };
+    let object = if dropped.is_empty() { new } else { serde_json::from_value(json).unwrap_or(new) };
     Remaining { object, dropped }
 }
 
-fn is_in_use(stored: &mut Value, places: &[String]) -> bool {
+fn is_in_use(stored: &mut Value, feature: Feature, places: &[String]) -> bool {
     let mut found = false;
     for place in places {
-        visit(stored, place, &FieldPath::root(), &mut |value, _| found |= is_set(value));
+        visit(stored, place, &FieldPath::root(), &mut |value, _| found |= is_set(value, feature));
     }
     found
 }
 
-fn is_set(value: &Value) -> bool {
+/// Whether a field has a value. An empty list is none, but as the value of an attribute.
+fn is_set(value: &Value, feature: Feature) -> bool {
     match value {
         Value::Null => false,
-        Value::Array(items) => !items.is_empty(),
+        Value::Array(items) => !items.is_empty() || feature == Feature::ListTypeAttributes,
         Value::Object(fields) => !fields.is_empty(),
         _ => true,
     }

@@ -56,6 +56,7 @@ mod node_allocatable;
 mod node_selection;
 mod node_selector;
 mod partition_type;
+mod publish;
 mod quantity;
 mod ratchet;
 mod request;
@@ -78,6 +79,7 @@ pub use admin_access::{ADMIN_ACCESS_LABEL, NamespaceAccess};
 pub use admission::{Admission, Admitted};
 pub use api_server::ApiServer;
 pub use gates::GatePolicy;
+pub use publish::PublishError;
 
 /// Checks a slice that is about to be published, as Kubernetes 1.37 would with every feature on.
 ///

@@ -1,6 +1,7 @@
 //! What is on a node, what is promised there, and whether the node could go.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Serialize;
 
@@ -287,6 +288,9 @@ impl NodeView {
         if mode == Mode::Strict {
             reasons.extend(self.promises());
         }
+        if self.presence != Presence::Present {
+            return Removability { reasons };
+        }
         let permille = self.utilisation_permille();
         if permille >= self.threshold {
             reasons.push(Reason::InUse { permille, threshold: self.threshold });
@@ -311,4 +315,64 @@ fn sum<'a>(pods: impl Iterator<Item = &'a PodUse>) -> Resources {
     let mut sum = Resources::default();
     pods.for_each(|pod| sum.add(&pod.requests));
     sum
+}
+
+impl fmt::Display for Stays {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoController => "no controller would make it anew",
+            Self::NotSafeToEvict => "it is marked as not safe to evict",
+        })
+    }
+}
+
+impl fmt::Display for Presence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Present => "is there",
+            Self::Upcoming => "is being created",
+            Self::Missing => "is not there",
+        })
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotPresent { presence } => write!(f, "the node {presence}"),
+            Self::Nominated { pod } => write!(f, "{pod} is expected here"),
+            Self::Assumed { pod } => write!(f, "{pod} is on its way here"),
+            Self::DraUnknown { pod } => write!(f, "the devices of {pod} are not known yet"),
+            Self::InUse { permille, threshold } => {
+                write!(f, "{} in use, from {} on it stays", Percent(*permille), Percent(*threshold))
+            }
+            Self::NotMovable { pod, why } => write!(f, "{pod} can't be moved: {why}"),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DraUnknown { pod } => write!(f, "the devices of {pod} are not known yet"),
+            Self::Inconsistent { pod, claim } => {
+                write!(f, "claim {claim} of {pod} is allocated for other nodes")
+            }
+            Self::StaleNomination { pod, nominated } => {
+                write!(f, "{pod} is bound here; its nomination to {nominated} means nothing")
+            }
+        }
+    }
+}
+
+/// Thousandths as percent.
+struct Percent(u32);
+
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.0 / 10, self.0 % 10) {
+            (whole, 0) => write!(f, "{whole}%"),
+            (whole, tenth) => write!(f, "{whole}.{tenth}%"),
+        }
+    }
 }

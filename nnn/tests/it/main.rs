@@ -4,8 +4,11 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
+    clippy::items_after_statements,
+    clippy::needless_pass_by_value,
+    clippy::default_trait_access,
     missing_docs,
-    reason = "a test fails by panicking"
+    reason = "a test fails by panicking, and imports what it names where it names it"
 )]
 
 mod common;
@@ -14,16 +17,17 @@ mod amount;
 mod api_server;
 mod binding;
 mod candidate;
-// mod cost;
+mod cost;
 mod cycle;
-// mod external;
-// mod gates;
+mod explore;
+mod external;
 mod group;
+mod invariants;
 mod nominator;
 mod races;
 mod reservation;
-// mod scheduler;
+mod sim;
 mod state;
-// mod upstream;
+mod upstream;
 mod vectors;
-// mod view;
+mod view;

@@ -1,6 +1,7 @@
 //! The kubelet's side of KEP-5945.
 
 mod checkpoint;
+mod components;
 mod container;
 mod invariants;
 mod prepare;

@@ -1,12 +1,16 @@
 //! Versions and gates that change while claims live.
 
+use dra_alloc::features::{Feature, Features};
 use dra_alloc::kubelet::Operation;
+use dra_alloc::outcome::Outcome;
 use dra_alloc::skip::wire::read;
+use dra_alloc::validate::{Admission, ApiServer};
 use dra_attrs::profile::Profile;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use serde_json::json;
 
 use super::world::{BOTH, GPU, World, changed, claim, forget_skips, pod};
+use crate::cluster::{Cluster, pool, request, with};
 
 #[test]
 fn what_the_slice_says_later_does_not_matter() {
@@ -71,6 +75,11 @@ fn older_release_in_between_then_new_again() {
 fn upgrade_downgrade_upgrade() {
     // req: 5945-SKEW-4, 5945-SKEW-5
     for profile in BOTH {
+        let (on, off) = servers(profile);
+        let slice: ResourceSlice =
+            read(with(pool(GPU, "node-1", devices()), "skipNodeOperations", json!(true))).unwrap();
+        let stored = on.slice(Admission::create(&slice)).unwrap().object;
+
         // N: no driver, and the pods start.
         let skipping = |name| claim(name, &[(GPU, json!(true))]);
         let mut world = World::new(profile, &[]);
@@ -79,6 +88,15 @@ fn upgrade_downgrade_upgrade() {
 
         // N with the gate off: nothing new starts, what runs ends without a call.
         world = world.restart().gate_off();
+        let mut republished = stored.clone();
+        republished.spec.pool.generation = 2;
+        let stored = off.slice(Admission::update(&stored, &republished)).unwrap().object;
+        assert_eq!(stored.spec.skip_node_operations, slice.spec.skip_node_operations, "the true is kept");
+        let before = skipping("c2");
+        let mut released = before.clone();
+        released.status.as_mut().unwrap().reserved_for = None;
+        let updated = off.claim_status(Admission::update(&before, &released)).unwrap().object;
+        assert_eq!(skipping_of(&updated), skipping_of(&before), "the true is kept");
         assert!(
             world.prepare(&pod("r", &["c1"]), &[changed(&skipping("c1"), "/status/reservedFor", for_r())]).is_err()
         );
@@ -96,7 +114,13 @@ fn upgrade_downgrade_upgrade() {
         let plain = claim("c3", &[(GPU, json!(null))]);
         world.prepare(&pod("p", &["c3"]), std::slice::from_ref(&plain)).unwrap();
 
-        // N again: a new claim from the surviving slice needs no driver.
+        // N again: the surviving slice still says it, and a new claim from it needs no driver.
+        let mut cluster = Cluster::new([serde_json::to_value(&stored).unwrap()]);
+        cluster.profile = profile;
+        let wanted = crate::cluster::claim("c4", json!([request("r", "gpu", json!({}))]), json!([]));
+        let Outcome::Allocated(results) = cluster.allocate("node-1", &[wanted]) else { panic!("not allocated") };
+        let allocation = results[0].devices.as_ref().unwrap().results.as_ref().unwrap();
+        assert_eq!(allocation[0].skip_node_operations, skipping_of(&skipping("c4")));
         world = world.restart().gate_on();
         world.calls.clear();
         world.prepare(&pod("p", &["c3"]), &[plain]).unwrap();
@@ -107,6 +131,16 @@ fn upgrade_downgrade_upgrade() {
         world.unprepare(&pod("q", &["c4"])).unwrap();
         assert!(world.calls.is_empty());
     }
+}
+
+fn devices() -> serde_json::Value {
+    json!([{"name": "gpu-0"}])
+}
+
+/// API servers with the gate on and off.
+fn servers(profile: Profile) -> (ApiServer, ApiServer) {
+    let off = Features::all().without(Feature::OptionalNodeOperations);
+    (ApiServer::new(profile, Features::all()), ApiServer::new(profile, off))
 }
 
 fn for_r() -> serde_json::Value {

@@ -280,7 +280,7 @@ fn the_spec_of_a_claim_stays_and_is_not_looked_at_again() {
     let bad = changed(&claim(), exact("selectors", json!([{"cel": {"expression": "device.name"}}])));
     let relabelled = changed(&bad, json!({"/metadata/labels": {"a": "b"}}));
     expect("labels", update::<ResourceClaim>(shipped(), bad.clone(), relabelled), &[]);
-    let fixed = update::<ResourceClaim>(shipped(), bad.clone(), claim());
+    let fixed = update::<ResourceClaim>(shipped(), bad, claim());
     expect("spec", fixed, &[("spec", Invalid, "field is immutable")]);
     let amounts = |amount: &str| changed(&claim(), exact("capacity", json!({"requests": {"memory": amount}})));
     expect("amount", update::<ResourceClaim>(shipped(), amounts("1Gi"), amounts("1024Mi")), &[]);

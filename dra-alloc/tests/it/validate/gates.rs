@@ -1,1 +1,250 @@
-//! gates
+//! Fields of features that are off: dropped, kept while in use, and what follows.
+
+use dra_alloc::features::{Feature, Features};
+use dra_alloc::validate::{ApiServer, GatePolicy};
+use dra_attrs::field::ErrorType::*;
+use dra_attrs::profile::Profile;
+use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimTemplate, ResourceSlice};
+use serde_json::{Value, json};
+
+use super::world::{
+    BOTH, Written, allocated, changed, claim, counters, create, expect, slice, template, update, update_status,
+};
+
+fn without(feature: Feature) -> ApiServer {
+    ApiServer::new(Profile::V1_37, Features::all().without(feature))
+}
+
+/// Checks that a field is dropped from a new object, and stays where the stored object has it.
+fn check<T: Written + serde::Serialize>(feature: Feature, with: &Value, field: &str, path: &str) {
+    for profile in BOTH {
+        let server = ApiServer::new(profile, Features::all().without(feature));
+        let on = ApiServer::new(profile, Features::all());
+        let kept = create::<T>(on, with.clone()).unwrap();
+        assert!(kept.dropped.is_empty(), "{field}");
+        let object = serde_json::to_value(&kept.object).unwrap();
+        assert!(object.pointer(path).is_some(), "{field} is kept with the gate on");
+        let dropped = create::<T>(server, with.clone()).unwrap();
+        assert!(dropped.dropped.contains(&field.to_owned()), "{field}: {:?}", dropped.dropped);
+        assert_eq!(serde_json::to_value(&dropped.object).unwrap().pointer(path), None, "{field} is dropped");
+        let stays = update::<T>(server, with.clone(), with.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&stays.object).unwrap().pointer(path), object.pointer(path), "{field} stays");
+        assert!(stays.dropped.is_empty());
+    }
+}
+
+/// A slice whose device has nothing but these fields.
+fn device(fields: Value) -> Value {
+    let mut device = json!({"name": "d"});
+    device.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    changed(&slice(), json!({"/spec/devices": [device], "/spec/skipNodeOperations": null}))
+}
+
+#[test]
+fn fields_of_slices() {
+    let consumes = json!([{"counterSet": "s", "counters": {"c": {"value": "1"}}, "compatibilityGroups": ["g"]}]);
+    let partition = changed(
+        &device(json!({"consumesCounters": consumes, "attributes": {"a.b/c": {"string": "x"}}})),
+        json!({"/spec/partitionTypeAttribute": "a.b/c"}),
+    );
+    let conditions = json!({"bindingConditions": ["a"], "bindingFailureConditions": ["b"], "bindsToNode": true});
+    let policy = json!({"value": "1", "requestPolicy": {"default": "1"}});
+    let shared = json!({"allowMultipleAllocations": true, "capacity": {"m": policy}});
+    let taints = json!({"taints": [{"key": "k", "effect": "None"}]});
+    let resources = json!({"nodeAllocatableResources": {"cpu": {"mapping": {"deviceMultiplier": "1"}}}});
+    for (feature, object, field) in [
+        (Feature::DeviceTaints, device(taints), "taints"),
+        (Feature::PartitionableDevices, device(json!({"consumesCounters": consumes})), "consumesCounters"),
+        (Feature::BindingConditions, device(conditions.clone()), "bindingConditions"),
+        (Feature::BindingConditions, device(conditions.clone()), "bindingFailureConditions"),
+        (Feature::BindingConditions, device(conditions), "bindsToNode"),
+        (Feature::ConsumableCapacity, device(shared), "allowMultipleAllocations"),
+        (Feature::NodeAllocatableResources, device(resources), "nodeAllocatableResources"),
+    ] {
+        let path = format!("/spec/devices/0/{field}");
+        check::<ResourceSlice>(feature, &object, &format!("spec.devices[0].{field}"), &path);
+    }
+    let shared = device(json!({"allowMultipleAllocations": true, "capacity": {"m": policy}}));
+    let path = "/spec/devices/0/capacity/m/requestPolicy";
+    let field = "spec.devices[0].capacity[m].requestPolicy";
+    check::<ResourceSlice>(Feature::ConsumableCapacity, &shared, field, path);
+    let groups = "spec.devices[0].consumesCounters[0].compatibilityGroups";
+    let path = "/spec/devices/0/consumesCounters/0/compatibilityGroups";
+    let with_groups = device(json!({"consumesCounters": consumes}));
+    check::<ResourceSlice>(Feature::CompatibilityGroups, &with_groups, groups, path);
+    let name = "partitionTypeAttribute";
+    check::<ResourceSlice>(Feature::PartitionTypes, &partition, &format!("spec.{name}"), &format!("/spec/{name}"));
+    check::<ResourceSlice>(Feature::PartitionableDevices, &counters(), "spec.sharedCounters", "/spec/sharedCounters");
+}
+
+#[test]
+fn a_device_that_says_where_it_is_has_no_place_without_the_gate() {
+    // What is dropped was one of the fields of which exactly one is needed.
+    let per_device = changed(
+        &device(json!({"nodeName": "n"})),
+        json!({"/spec/nodeName": null, "/spec/perDeviceNodeSelection": true}),
+    );
+    expect::<ResourceSlice>(
+        "off",
+        create(without(Feature::PartitionableDevices), per_device.clone()),
+        &[("spec", Required, "exactly one of `nodeName`")],
+    );
+    expect::<ResourceSlice>(
+        "in use",
+        update(without(Feature::PartitionableDevices), per_device.clone(), per_device),
+        &[],
+    );
+}
+
+#[test]
+fn a_feature_in_use_anywhere_lets_everything_of_it_through() {
+    let taint = json!([{"key": "k", "effect": "None"}]);
+    let old = changed(&slice(), json!({"/spec/devices": [{"name": "a", "taints": taint}, {"name": "b"}]}));
+    let new = changed(&slice(), json!({"/spec/devices": [{"name": "a"}, {"name": "b", "taints": taint}]}));
+    let admitted = update::<ResourceSlice>(without(Feature::DeviceTaints), old, new.clone()).unwrap();
+    assert_eq!(admitted.object.spec, ResourceSlice::parse(new).spec);
+    // An empty list is no use; false is one, where the field is a bool.
+    let empty = changed(&slice(), json!({"/spec/devices": [{"name": "a", "taints": []}]}));
+    let new = changed(&slice(), json!({"/spec/devices": [{"name": "a", "taints": taint}]}));
+    let admitted = update::<ResourceSlice>(without(Feature::DeviceTaints), empty, new).unwrap();
+    assert_eq!(admitted.dropped, ["spec.devices[0].taints"]);
+    let no = device(json!({"allowMultipleAllocations": false}));
+    let yes = device(json!({"allowMultipleAllocations": true}));
+    let admitted = update::<ResourceSlice>(without(Feature::ConsumableCapacity), no, yes).unwrap();
+    assert!(admitted.dropped.is_empty());
+}
+
+#[test]
+fn fields_of_claims_and_templates() {
+    let request = |fields: Value| {
+        let mut exactly = json!({"deviceClassName": "c"});
+        exactly.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        let requests = json!([{"name": "r", "exactly": exactly}, {"name": "s", "exactly": {"deviceClassName": "c"}}]);
+        json!({"requests": requests, "constraints": [{"matchAttribute": "a.b/c"}]})
+    };
+    let derived = json!([{"name": "a.b/c", "expression": "1"}]);
+    for (feature, fields, field) in [
+        (Feature::AdminAccess, json!({"adminAccess": true}), "adminAccess"),
+        (Feature::AdminAccess, json!({"adminAccess": false}), "adminAccess"),
+        (Feature::ConsumableCapacity, json!({"capacity": {"requests": {"m": "1"}}}), "capacity"),
+        (Feature::DeviceTaints, json!({"tolerations": [{"operator": "Exists"}]}), "tolerations"),
+        (Feature::DerivedAttributes, json!({"derivedAttributes": derived}), "derivedAttributes"),
+    ] {
+        let name = format!("spec.devices.requests[0].exactly.{field}");
+        let path = format!("/spec/devices/requests/0/exactly/{field}");
+        let object = changed(&claim(), json!({"/spec/devices": request(fields.clone())}));
+        check::<ResourceClaim>(feature, &object, &name, &path);
+        let object = changed(&template(), json!({"/spec/spec/devices": request(fields)}));
+        check::<ResourceClaimTemplate>(feature, &object, &format!("spec.{name}"), &format!("/spec{path}"));
+    }
+    // Without its alternatives a request asks for nothing.
+    let list = changed(
+        &claim(),
+        json!({"/spec/devices":
+        {"requests": [{"name": "r", "firstAvailable": [{"name": "s", "deviceClassName": "c"}]}]}}),
+    );
+    expect::<ResourceClaim>(
+        "list",
+        create(without(Feature::PrioritizedList), list.clone()),
+        &[("spec.devices.requests[0]", Required, "exactly one of `exactly` or `firstAvailable`")],
+    );
+    expect("in use", update::<ResourceClaim>(without(Feature::PrioritizedList), list.clone(), list), &[]);
+    let distinct = changed(
+        &claim(),
+        json!({"/spec/devices/constraints": [{"distinctAttribute": "a.b/c"}],
+        "/spec/devices/requests/0/exactly/derivedAttributes": null}),
+    );
+    expect::<ResourceClaim>(
+        "distinct",
+        create(without(Feature::ConsumableCapacity), distinct),
+        &[("spec.devices.constraints[0].matchAttribute", Required, "")],
+    );
+}
+
+#[test]
+fn fields_of_a_status() {
+    let result = |field: &str, value: Value| {
+        let pointer = format!("/status/allocation/devices/results/0/{field}");
+        changed(&allocated(), json!({pointer: value, "/status/devices": null}))
+    };
+    let plain = changed(
+        &claim(),
+        json!({
+        "/spec/devices/requests/0/exactly/tolerations": null,
+        "/spec/devices/constraints": [{"matchAttribute": "derived/node"}]}),
+    );
+    let conditions = changed(
+        &result("bindingConditions", json!(["a"])),
+        json!({"/status/allocation/devices/results/0/bindingFailureConditions": ["b"],
+            "/status/allocation/allocationTimestamp": "2026-11-01T00:00:00Z"}),
+    );
+    for (feature, new, place) in [
+        (Feature::AdminAccess, result("adminAccess", json!(true)), "devices/results/0/adminAccess"),
+        (Feature::BindingConditions, conditions.clone(), "devices/results/0/bindingConditions"),
+        (Feature::BindingConditions, conditions.clone(), "devices/results/0/bindingFailureConditions"),
+        (Feature::BindingConditions, conditions, "allocationTimestamp"),
+        (Feature::ConsumableCapacity, result("request", json!("gpu")), "devices/results/0/shareID"),
+        (Feature::ConsumableCapacity, result("request", json!("gpu")), "devices/results/0/consumedCapacity"),
+        (
+            Feature::DeviceTaints,
+            result("tolerations", json!([{"operator": "Exists"}])),
+            "devices/results/0/tolerations",
+        ),
+    ] {
+        let path = format!("/status/allocation/{place}");
+        let new = changed(&new, json!({"/spec": plain["spec"]}));
+        let stored = |old: Value| {
+            let admitted = update_status(without(feature), old, new.clone()).unwrap();
+            serde_json::to_value(admitted.object).unwrap().pointer(&path).cloned()
+        };
+        assert_eq!(stored(plain.clone()), None, "{feature:?} {place}");
+        assert_eq!(stored(new.clone()), new.pointer(&path).cloned(), "{feature:?} {place} stays");
+    }
+    let unreported = changed(&allocated(), json!({"/status/devices": null}));
+    let admitted = update_status(without(Feature::DeviceStatus), unreported, allocated()).unwrap();
+    assert_eq!((admitted.object.status.unwrap().devices, admitted.dropped), (None, vec!["status.devices".to_owned()]));
+    let stays = update_status(without(Feature::DeviceStatus), allocated(), allocated()).unwrap();
+    assert!(stays.object.status.unwrap().devices.is_some());
+    // A feature that the spec uses lets its fields of the status through.
+    let admin = changed(&plain, json!({"/spec/devices/requests/0/exactly/adminAccess": true}));
+    let new = changed(&result("adminAccess", json!(true)), json!({"/spec": admin["spec"]}));
+    let admitted = update_status(without(Feature::AdminAccess), admin, new).unwrap();
+    assert!(admitted.dropped.is_empty());
+}
+
+#[test]
+fn only_the_feature_of_the_kep_rejects() {
+    for feature in Feature::all() {
+        assert_eq!(GatePolicy::of(feature, Profile::V1_37), GatePolicy::Drop);
+        let rejects = GatePolicy::of(feature, Profile::Kep) == GatePolicy::Reject;
+        assert_eq!(rejects, feature == Feature::OptionalNodeOperations, "{feature:?}");
+    }
+}
+
+#[test]
+fn where_nothing_skips_the_gate_changes_nothing() {
+    // req: 5945-GATE-3
+    let feature = Feature::OptionalNodeOperations;
+    let slices = [json!(null), json!(false)].map(|skip| changed(&slice(), json!({"/spec/skipNodeOperations": skip})));
+    let invalid = changed(&slices[0], json!({"/spec/driver": "", "/spec/devices/0/name": ""}));
+    for profile in BOTH {
+        let servers =
+            [Features::all(), Features::all().without(feature)].map(|features| ApiServer::new(profile, features));
+        for new in slices.iter().chain([&invalid]) {
+            let created =
+                servers.map(|server| create::<ResourceSlice>(server, new.clone()).map(|admitted| admitted.object));
+            let [on, off] = created;
+            assert_eq!(on, off);
+            for old in &slices {
+                let [on, off] = servers.map(|server| update::<ResourceSlice>(server, old.clone(), new.clone()));
+                assert_eq!(on.map(|admitted| admitted.object), off.map(|admitted| admitted.object));
+            }
+        }
+        let mut quiet = allocated();
+        quiet["status"]["allocation"]["devices"]["results"][1]["skipNodeOperations"] = json!(false);
+        for old in [claim(), quiet.clone()] {
+            let [on, off] = servers.map(|server| update_status(server, old.clone(), quiet.clone()));
+            assert_eq!(on.map(|admitted| admitted.object), off.map(|admitted| admitted.object));
+        }
+    }
+}

@@ -1,1 +1,103 @@
-//! ratchet
+//! What is stored already, and is tolerated or not.
+
+use dra_attrs::field::ErrorType::*;
+use k8s_openapi::api::resource::v1::ResourceSlice;
+use serde_json::{Value, json};
+
+use super::world::{Expected, allocated, changed, counters, expect, shipped, slice, update, update_status};
+
+/// Checks that an invalid slice is refused when it is new, and what is said of it when it is stored and one field that
+/// has nothing to do with it changes.
+fn check(bad: Value, new: &[Expected<'_>], stored: &[Expected<'_>], elsewhere: Value) {
+    expect::<ResourceSlice>("new", super::world::create(shipped(), bad.clone()), new);
+    expect::<ResourceSlice>("stored", update(shipped(), bad.clone(), changed(&bad, elsewhere)), stored);
+}
+
+fn generation() -> Value {
+    json!({"/spec/pool/generation": 9})
+}
+
+#[test]
+fn unchanged_capacities_and_taints_of_a_device_are_not_looked_at() {
+    let policy = "spec.devices[0].capacity[memory].requestPolicy";
+    let not_shared: &[Expected<'_>] = &[(policy, Forbidden, "allowMultipleAllocations must be true")];
+    // Sharing was turned off afterwards, and the policy stays.
+    let turned = changed(&slice(), json!({"/spec/devices/0/allowMultipleAllocations": false}));
+    check(turned.clone(), not_shared, &[], generation());
+    expect::<ResourceSlice>("turned off", update(shipped(), slice(), turned.clone()), &[]);
+    let rewritten = changed(&turned, json!({"/spec/devices/0/capacity/memory/value": "81920Mi"}));
+    expect::<ResourceSlice>("same amount", update(shipped(), turned.clone(), rewritten), &[]);
+    let larger = changed(&turned, json!({"/spec/devices/0/capacity/memory/value": "81Gi"}));
+    expect::<ResourceSlice>("other amount", update(shipped(), turned, larger), not_shared);
+
+    let effect = "spec.devices[0].taints[0].effect";
+    let bad: &[Expected<'_>] = &[(effect, NotSupported, "")];
+    let tainted = changed(&slice(), json!({"/spec/devices/0/taints/0/effect": "Future"}));
+    check(tainted.clone(), bad, &[], generation());
+    let more = changed(&tainted, json!({"/spec/devices/0/taints/-": {"key": "k", "effect": "None"}}));
+    expect::<ResourceSlice>("another taint", update(shipped(), tainted.clone(), more), bad);
+    // Another name is another device.
+    let renamed = changed(&tainted, json!({"/spec/devices/0/name": "gpu-1"}));
+    expect::<ResourceSlice>("renamed", update(shipped(), tainted, renamed), bad);
+}
+
+#[test]
+fn rules_that_types_declare_are_not_checked_on_what_is_stored() {
+    let union = changed(&slice(), json!({"/spec/devices/0/attributes/model": {}}));
+    let field = "spec.devices[0].attributes[model]";
+    check(union.clone(), &[(field, Invalid, "exactly one value")], &[], generation());
+    // The list of devices is stored as a whole.
+    let elsewhere = json!({"/spec/devices/0/attributes/other": {"int": 1}});
+    check(union, &[(field, Invalid, "")], &[(field, Invalid, "exactly one value")], elsewhere);
+
+    // A counter set is known again by its name.
+    let set = changed(&counters(), json!({"/spec/sharedCounters/0/counters": {"BAD": {"value": "1"}}}));
+    let field = "spec.sharedCounters[0].counters";
+    let more = json!({"/spec/sharedCounters/-": {"name": "s", "counters": {"c": {"value": "1"}}}});
+    check(set.clone(), &[(field, Invalid, "RFC 1123 label")], &[], more);
+    let changed_too = json!({"/spec/sharedCounters/0/counters/c": {"value": "1"}});
+    check(set, &[(field, Invalid, "")], &[(field, Invalid, "RFC 1123 label")], changed_too);
+
+    let many: Value =
+        (0..9).map(|index| json!({"name": format!("s{index}"), "counters": {"c": {"value": "1"}}})).collect();
+    let sets = changed(&counters(), json!({"/spec/sharedCounters": many}));
+    check(sets, &[("spec.sharedCounters", TooMany, "")], &[], generation());
+}
+
+#[test]
+fn other_rules_hold_for_every_write() {
+    for (changes, field, kind) in [
+        (json!({"/spec/devices/0/name": "A"}), "spec.devices[0].name", Invalid),
+        (json!({"/spec/devices/0/attributes": {"1": {"int": 1}}}), "spec.devices[0].attributes", Invalid),
+        (json!({"/spec/pool/resourceSliceCount": 0}), "spec.pool.resourceSliceCount", Invalid),
+        (json!({"/spec/nodeName": null}), "spec", Required),
+    ] {
+        let bad = changed(&slice(), changes);
+        check(bad, &[(field, kind, "")], &[(field, kind, "")], json!({"/metadata/labels": {"a": "b"}}));
+    }
+    // Devices of other names may be in the old slice: each is checked on its own.
+    let devices = |count: usize| -> Value { (0..count).map(|index| json!({"name": format!("d{index}")})).collect() };
+    let many = changed(&slice(), json!({"/spec/devices": devices(129)}));
+    check(many, &[("spec.devices", TooMany, "")], &[("spec.devices", TooMany, "")], generation());
+}
+
+#[test]
+fn what_is_stored_in_a_status() {
+    let consumers = |count: usize| -> Value {
+        (0..count).map(|index| json!({"resource": "pods", "name": "p", "uid": format!("u{index}")})).collect()
+    };
+    let many = changed(&allocated(), json!({"/status/reservedFor": consumers(257)}));
+    let fewer = changed(&many, json!({"/status/devices": null}));
+    expect("same consumers", update_status(shipped(), many.clone(), fewer), &[]);
+    let other = changed(&many, json!({"/status/reservedFor/0/name": "q"}));
+    expect("other consumers", update_status(shipped(), many, other), &[("status.reservedFor", TooMany, "")]);
+
+    let name = "status.devices[0].networkData.interfaceName";
+    let long = changed(&allocated(), json!({"/status/devices/0/networkData/interfaceName": "a".repeat(300)}));
+    let second = json!({"driver": "gpu.example.com", "pool": "node-1", "device": "gpu-0",
+        "shareID": "12345678-90ab-cdef-1234-567890abcdef"});
+    let more = changed(&long, json!({"/status/devices/-": second}));
+    expect("another device", update_status(shipped(), long.clone(), more), &[]);
+    let same_device = changed(&long, json!({"/status/devices/0/data": {}}));
+    expect("same device", update_status(shipped(), long, same_device), &[(name, TooLong, "")]);
+}

@@ -1,0 +1,211 @@
+//! List attributes through API server, scheduler and drivers (KEP-6072, KEP-5491).
+
+use dra_alloc::features::{Feature, Features};
+use dra_alloc::outcome::Outcome;
+use dra_alloc::rollout::{Consequence, Form, ListSupport, Rollout, Step};
+use dra_alloc::validate::{Admission, ApiServer, PublishError};
+use dra_attrs::field::ErrorType::*;
+use dra_attrs::profile::Profile;
+use k8s_openapi::api::resource::v1::ResourceSlice;
+use serde_json::{Value, json};
+
+use super::world::{BOTH, Written, changed, create, expect, update};
+use crate::cluster::{Cluster, NUMA, pool, together};
+
+const FIELD: &str = "spec.devices[0].attributes[resource.kubernetes.io/numaNode]";
+
+fn server(profile: Profile, lists: bool) -> ApiServer {
+    let features = Features::all();
+    ApiServer::new(profile, if lists { features } else { features.without(Feature::ListTypeAttributes) })
+}
+
+/// A slice of one device on NUMA nodes 4 and 5, or on 4.
+fn slice(driver: &str, form: Form) -> Value {
+    let value = if form == Form::Lists { json!({"ints": [4, 5]}) } else { json!({"int": 4}) };
+    pool(driver, "node-1", json!([{"name": "d", "attributes": {NUMA: value}}]))
+}
+
+#[test]
+fn a_list_that_is_dropped_leaves_an_attribute_without_value() {
+    // req: 6072-FORM-6, 6072-UPDOWN-1
+    let (list, scalar) = (slice("nic.example.com", Form::Lists), slice("nic.example.com", Form::Scalars));
+    for profile in BOTH {
+        let off = server(profile, false);
+        expect::<ResourceSlice>(
+            "new",
+            create(off, list.clone()),
+            &[(FIELD, Invalid, "exactly one value must be specified")],
+        );
+        expect::<ResourceSlice>(
+            "scalar before",
+            update(off, scalar.clone(), list.clone()),
+            &[(FIELD, Invalid, "exactly one value must be specified")],
+        );
+        expect::<ResourceSlice>("scalar", create(off, scalar.clone()), &[]);
+        // Stored lists stay, and others may come.
+        let longer = changed(&list, json!({"/spec/devices/0/attributes": {NUMA: {"ints": [4, 5, 6]}}}));
+        let admitted = update::<ResourceSlice>(off, list.clone(), longer.clone()).unwrap();
+        assert_eq!(admitted.object.spec, ResourceSlice::parse(longer).spec);
+        expect::<ResourceSlice>("on", create(server(profile, true), list.clone()), &[]);
+    }
+}
+
+#[test]
+fn a_rejected_list_is_a_fatal_configuration_error_and_nothing_else_is_published() {
+    // req: 6072-FORM-6, 6072-FORM-12
+    let list = ResourceSlice::parse(slice("nic.example.com", Form::Lists));
+    for profile in BOTH {
+        let Err(error) = server(profile, false).publish(Admission::create(&list)) else { panic!("published") };
+        let PublishError::ListsDisabled { fields, errors } = &error else { panic!("{error}") };
+        assert_eq!((fields.as_slice(), errors.len()), (&[FIELD.to_owned()][..], 1));
+        let text = error.to_string();
+        assert!(
+            text.starts_with("fatal configuration error: list attributes are published (spec.devices[0]"),
+            "{text}"
+        );
+        assert!(text.contains("DRAListTypeAttributes"));
+        let published = server(profile, true).publish(Admission::create(&list)).unwrap();
+        assert_eq!(published.object.spec, list.spec, "what is published is what was asked for");
+        assert!(server(profile, false).publish(Admission::update(&list, &list)).is_ok(), "stored lists stay");
+        let other =
+            ResourceSlice::parse(changed(&slice("nic.example.com", Form::Scalars), json!({"/spec/driver": ""})));
+        let error = server(profile, false).publish(Admission::create(&other)).unwrap_err();
+        assert!(matches!(error, PublishError::Invalid(errors) if errors.len() == 1));
+    }
+}
+
+#[test]
+fn gates_of_api_server_and_scheduler_by_form() {
+    // req: 6072-MATCH-14
+    let claims = [together("pair", &["gpu", "nic"], NUMA)];
+    // API server, scheduler, form; whether it is published, and whether the claim is allocated.
+    for (api_server, scheduler, form, published, allocated) in [
+        (true, true, Form::Lists, true, true),
+        (true, false, Form::Lists, true, false),
+        (false, true, Form::Lists, false, false),
+        (false, false, Form::Lists, false, false),
+        (true, true, Form::Scalars, true, true),
+        (true, false, Form::Scalars, true, true),
+        (false, true, Form::Scalars, true, true),
+        (false, false, Form::Scalars, true, true),
+    ] {
+        for profile in BOTH {
+            let slices = ["gpu.example.com", "nic.example.com"].map(|driver| slice(driver, form));
+            let stored: Vec<Value> = slices
+                .into_iter()
+                .filter_map(|slice| create::<ResourceSlice>(server(profile, api_server), slice).ok())
+                .map(|admitted| serde_json::to_value(admitted.object).unwrap())
+                .collect();
+            assert_eq!(stored.len(), if published { 2 } else { 0 });
+            let mut cluster = Cluster::new(stored);
+            cluster.profile = profile;
+            cluster.classes = ["gpu.example.com", "nic.example.com"].map(crate::cluster::class).to_vec();
+            if !scheduler {
+                cluster.features = cluster.features.without(Feature::ListTypeAttributes);
+            }
+            let outcome = cluster.allocate("node-1", &claims);
+            let expected =
+                if allocated { matches!(outcome, Outcome::Allocated(_)) } else { outcome == Outcome::Unsatisfied };
+            assert!(expected, "{profile} {api_server} {scheduler} {form:?}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn on_off_on_needs_no_migration() {
+    // req: 6072-UPDOWN-3
+    for profile in BOTH {
+        let (list, scalar) = (slice("nic.example.com", Form::Lists), slice("nic.example.com", Form::Scalars));
+        let (on, off) = (server(profile, true), server(profile, false));
+        let first = create::<ResourceSlice>(on, list.clone()).unwrap().object;
+        // Gate off: the driver publishes scalars.
+        let second = off.slice(Admission::update(&first, &ResourceSlice::parse(scalar))).unwrap().object;
+        // Gate on again: the next update has the list.
+        let third = on.slice(Admission::update(&second, &ResourceSlice::parse(list))).unwrap().object;
+        assert_eq!(third.spec, first.spec);
+    }
+}
+
+#[test]
+fn a_rejected_slice_touches_nothing_else() {
+    // req: 6072-UPDOWN-4
+    for profile in BOTH {
+        let off = server(profile, false);
+        let stored = create::<ResourceSlice>(off, slice("gpu.example.com", Form::Scalars)).unwrap().object;
+        let mut cluster = Cluster::new([serde_json::to_value(&stored).unwrap()]);
+        cluster.profile = profile;
+        let claims = [together("one", &["gpu"], NUMA)];
+        let before = cluster.allocate_in_turn("node-1", &claims);
+        let state = cluster.state.clone();
+        let refused = create::<ResourceSlice>(off, slice("nic.example.com", Form::Lists));
+        assert!(refused.is_err(), "one answer about one slice; there is no other state that it could change");
+        assert_eq!((cluster.state.clone(), cluster.slices[0].as_ref()), (state, &stored));
+        cluster.state = dra_alloc::state::AllocatedState::default();
+        assert_eq!(cluster.allocate_in_turn("node-1", &claims), before);
+        assert!(off.slice(Admission::update(&stored, &stored)).is_ok());
+    }
+}
+
+#[test]
+fn the_order_of_a_rollout() {
+    // req: 6072-FORM-11
+    let (off, on) = (ListSupport::Off, ListSupport::On);
+    let rejected = Consequence::PublishRejected { api_server: off };
+    let pending = Consequence::ClaimsPending { scheduler: off };
+    let (lists, scalars) = (Step::Driver(Form::Lists), Step::Driver(Form::Scalars));
+    let (api, scheduler, kubelet) = (Step::ApiServer, Step::Scheduler, Step::Kubelet);
+    let forth: [(&[Step], Option<(usize, Consequence)>); 7] = [
+        (&[api(on), scheduler(on), lists], None),
+        (&[scheduler(on), api(on), lists], None),
+        (&[kubelet(on), api(on), scheduler(on), kubelet(off), lists], None),
+        (&[lists, api(on), scheduler(on)], Some((0, rejected))),
+        (&[api(on), lists, scheduler(on)], Some((1, pending))),
+        (&[scheduler(on), lists, api(on)], Some((1, rejected))),
+        (&[kubelet(on), lists], Some((1, rejected))),
+    ];
+    let check = |start: Rollout, steps: &[Step], expected: Option<(usize, Consequence)>| {
+        let found = start.check(steps).err().map(|error| (error.step, error.consequence));
+        assert_eq!(found, expected, "{steps:?}");
+    };
+    for (steps, expected) in forth {
+        check(Rollout::new(off, off), steps, expected);
+    }
+    let published = Rollout::new(on, on).after(lists);
+    let back: [(&[Step], Option<(usize, Consequence)>); 5] = [
+        (&[scalars, api(off), scheduler(off)], None),
+        (&[scalars, scheduler(off), api(off)], None),
+        (&[api(off), scalars], Some((0, rejected))),
+        (&[scheduler(off), scalars], Some((0, pending))),
+        (&[kubelet(off), scalars, api(off)], None),
+    ];
+    for (steps, expected) in back {
+        check(published, steps, expected);
+    }
+    let both = published.after(api(off)).after(scheduler(off)).consequences();
+    assert_eq!(both, [rejected, pending]);
+    let error = published.check(&[api(ListSupport::Unknown)]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "step 1: new slices with list attributes are rejected: the feature gate DRAListTypeAttributes does not exist in \
+         the API server"
+    );
+}
+
+#[test]
+fn the_check_of_the_order_says_what_the_components_do() {
+    let support = |on: bool| if on { ListSupport::On } else { ListSupport::Off };
+    let claims = [together("pair", &["gpu", "nic"], NUMA)];
+    for (api_server, scheduler) in [(true, true), (true, false), (false, true), (false, false)] {
+        let consequences = Rollout::new(support(api_server), support(scheduler)).before_lists();
+        let list = |driver| create::<ResourceSlice>(server(Profile::V1_37, api_server), slice(driver, Form::Lists));
+        let rejected = consequences.iter().any(|found| matches!(found, Consequence::PublishRejected { .. }));
+        assert_eq!(rejected, list("nic.example.com").is_err());
+        let stored = ["gpu.example.com", "nic.example.com"].map(|driver| slice(driver, Form::Lists));
+        let mut cluster = Cluster::new(stored);
+        if !scheduler {
+            cluster.features = cluster.features.without(Feature::ListTypeAttributes);
+        }
+        let pending = consequences.iter().any(|found| matches!(found, Consequence::ClaimsPending { .. }));
+        assert_eq!(pending, cluster.devices("node-1", &claims).is_none());
+    }
+}

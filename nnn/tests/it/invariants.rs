@@ -1,0 +1,424 @@
+//! Twenty-two invariants, by their numbers, over random histories of the simulated cluster and over random values.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::resource::v1::ResourceClaim;
+use nnn::command::Command;
+use nnn::external::{Owner, Permission, Write, Writer, may_write};
+use nnn::gates::{Gate, Gates};
+use nnn::nominating::NominatingInfo;
+use nnn::nominator::{Nomination, Nominator, NominatorOptions};
+use nnn::options::Options;
+use nnn::patch::{Status, StatusPatch};
+use nnn::pod::{PodView, ScheduledCondition};
+use nnn::profile::Profile;
+use nnn::reservation::{Fit, fits_resources, two_pass};
+use nnn::scheduler::{Input, Placed, Scheduler};
+use nnn::state::State;
+use nnn::view::{ClusterView, Inputs, Settings};
+use proptest::prelude::*;
+use serde_json::{from_value, json};
+
+use super::common::{cpu, fails, nominated, pod, version};
+use super::sim::{Action, PodSpec, Sim, uid};
+
+const CASES: u32 = 1_000;
+const NODES: [&str; 3] = ["a", "b", "c"];
+
+fn config() -> ProptestConfig {
+    ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+fn node() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(&NODES[..])
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    let id = 0..4_u8;
+    let spec = (0..4_u8, 0..3_i32, 1..4_i64, any::<bool>());
+    prop_oneof![
+        4 => spec.prop_map(|(id, priority, cpu, slow)| Action::Create(PodSpec { id, priority, cpu, slow })),
+        1 => id.clone().prop_map(Action::Delete),
+        2 => id.clone().prop_map(Action::Relabel),
+        2 => (id.clone(), prop::option::of(node())).prop_map(|(id, node)| Action::Hint(id, node)),
+        8 => id.clone().prop_map(Action::Cycle),
+        3 => id.clone().prop_map(Action::Bind),
+        2 => id.prop_map(Action::FailBinding),
+        1 => Just(Action::EndVictims),
+        4 => Just(Action::Serve),
+        4 => Just(Action::Answer),
+        8 => Just(Action::Watch),
+        1 => node().prop_map(Action::AddNode),
+        1 => node().prop_map(Action::RemoveNode),
+        1 => Just(Action::Restart),
+    ]
+}
+
+fn history() -> impl Strategy<Value = Vec<Action>> {
+    prop::collection::vec(action(), 1..60)
+}
+
+fn options() -> impl Strategy<Value = Options> {
+    let gates = prop::sample::select(vec![
+        Gates::default(),
+        Gates::default().without(Gate::Clearing),
+        Gates::default().without(Gate::Expectation),
+        Gates::OFF,
+    ]);
+    (gates, prop::sample::select(vec![Profile::Kep, Profile::V1_37]))
+        .prop_map(|(gates, profile)| Options::default().with_gates(gates).with_profile(profile))
+}
+
+/// Invariants 1 to 4: what must hold of memory at any time.
+pub(crate) fn check_memory(sim: &Sim) {
+    let nominator = sim.scheduler.nominator();
+    let mut seen = BTreeSet::new();
+    for node in nominator.nodes() {
+        assert!(!node.is_empty(), "a node without a name");
+        assert!(nominator.on_node(node).next().is_some(), "an empty list");
+    }
+    for nomination in nominator.iter() {
+        let uid = &nomination.pod.uid;
+        assert!(seen.insert(uid.clone()), "{uid} twice");
+        assert_eq!(nominator.node_of(uid), Some(nomination.node.as_str()));
+        assert!(!sim.scheduler.state(uid).is_assumed(), "{uid} is nominated and assumed");
+        let pod = sim.scheduler.pod(uid).expect("a pod that is known");
+        assert!(pod.node.is_none(), "{uid} is bound");
+    }
+    assert_eq!(seen.len(), nominator.len());
+    for pod in sim.scheduler.pods() {
+        let state = sim.scheduler.state(&pod.key.uid);
+        if matches!(state, State::Pending | State::NominatedPreempting { .. } | State::NominatedHint { .. }) {
+            assert_eq!(state.node(), nominator.node_of(&pod.key.uid), "state and memory of {}", pod.key.uid);
+        }
+    }
+}
+
+/// Invariants 13 to 15 for the commands of one decision.
+pub(crate) fn check_writes(sim: &Sim, before: &Sim) {
+    let mut patched = BTreeSet::new();
+    for command in &sim.last.commands {
+        if let Command::PatchConditionAndNnn { nnn: NominatingInfo::Noop, .. } = command {
+            assert_eq!(command.written_nnn(), None);
+        }
+        let Some((pod, node)) = command.written_nnn() else { continue };
+        assert!(patched.insert(pod.uid.clone()), "two writes for {pod} in one decision");
+        if matches!(command, Command::PatchNnn { .. } | Command::ClearNnn { .. }) {
+            assert_ne!(before.scheduler.known_nnn(&pod.uid), node, "{pod} is written again");
+        }
+    }
+}
+
+/// Invariant 18.
+pub(crate) fn check_preemption(sim: &Sim, before: &Sim, action: &Action) {
+    let Action::Cycle(id) = action else { return };
+    for command in &sim.last.commands {
+        let Command::ClearNnn { pod } = command else { continue };
+        let preemptor = before.scheduler.pod(&uid(*id)).expect("the preemptor");
+        let lower = before.scheduler.pod(&pod.uid).expect("a pod that is known");
+        assert!(lower.priority < preemptor.priority, "{pod} is not lower");
+        assert_eq!(before.scheduler.nominator().node_of(&pod.uid), sim.nominated(*id), "another node");
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// 1, 2, 3, 4, 6, 12, 13, 14, 15, 18
+    #[test]
+    fn of_every_step(options in options(), history in history()) {
+        let mut sim = Sim::new(options, &NODES[..2]);
+        for action in &history {
+            let before = sim.clone();
+            sim.act(action);
+            check_memory(&sim);
+            check_writes(&sim, &before);
+            check_preemption(&sim, &before, action);
+            if matches!(action, Action::AddNode(_) | Action::RemoveNode(_)) {
+                sim.settle();
+                continue;
+            }
+            if let Some((with_hint, full)) = sim.last_evaluation.take() {
+                prop_assert!(with_hint || !full, "the hint lost a place");
+            }
+        }
+    }
+
+    /// 5: after every pod is gone nothing is left, whatever nodes did.
+    #[test]
+    fn nothing_leaks(options in options(), history in history()) {
+        let mut sim = Sim::new(options, &NODES[..1]);
+        for action in &history {
+            sim.act(action);
+        }
+        for id in 0..4 {
+            sim.act(&Action::Delete(id));
+        }
+        sim.settle();
+        let nominator = sim.scheduler.nominator();
+        prop_assert!(nominator.is_empty() && nominator.nodes().next().is_none());
+        prop_assert!((0..4).all(|id| nominator.unseen_write(&uid(id)).is_none()));
+    }
+
+    /// 6: events of nodes never change memory.
+    #[test]
+    fn nodes_do_not_matter_to_memory(history in history(), events in prop::collection::vec((any::<bool>(), node()), 1..6)) {
+        let mut sim = Sim::new(Options::default(), &NODES[..2]);
+        history.iter().for_each(|action| sim.act(action));
+        let memory = |scheduler: &Scheduler| scheduler.nominator().iter().cloned().collect::<Vec<_>>();
+        let before = memory(&sim.scheduler);
+        for (appears, node) in events {
+            let node = node.to_owned();
+            let input = if appears { Input::NodeObserved { node } } else { Input::NodeDeleted { node } };
+            let reaction = sim.scheduler.handle(input).expect("always possible");
+            prop_assert!(reaction.commands.is_empty());
+        }
+        prop_assert_eq!(memory(&sim.scheduler), before);
+    }
+
+    /// 7: the same event again changes nothing.
+    #[test]
+    fn the_same_event_again(history in history(), id in 0..4_u8) {
+        let mut sim = Sim::new(Options::default(), &NODES[..2]);
+        history.iter().for_each(|action| sim.act(action));
+        sim.settle();
+        let places = |scheduler: &Scheduler| {
+            scheduler.nominator().iter().map(|it| (it.pod.clone(), it.node.clone())).collect::<BTreeMap<_, _>>()
+        };
+        let before = places(&sim.scheduler);
+        if let Some(pod) = sim.pod(id).cloned() {
+            for pod in [pod.clone(), PodView::clone(&pod)] {
+                let reaction = sim.scheduler.handle(Input::PodObserved(pod)).expect("always possible");
+                prop_assert!(reaction.commands.is_empty(), "{:?}", reaction);
+            }
+            prop_assert_eq!(places(&sim.scheduler), before);
+        }
+        let gone = Input::PodDeleted { uid: uid(id) };
+        sim.scheduler.handle(gone.clone()).expect("always possible");
+        let once = places(&sim.scheduler);
+        prop_assert!(sim.scheduler.handle(gone).expect("always possible").commands.is_empty());
+        prop_assert_eq!(places(&sim.scheduler), once);
+    }
+
+    /// 8: an update from nothing to nothing never loses what memory has.
+    #[test]
+    fn a_lagging_watch_loses_nothing(node in node(), number in 1..9_u64, upstream in any::<bool>()) {
+        let options = if upstream { NominatorOptions::UPSTREAM } else { NominatorOptions::default() };
+        let mut nominator = Nominator::new(options);
+        let (old, new) = (version(pod("p", 0), number), version(pod("p", 1), number + 1));
+        nominator.add(&old, &NominatingInfo::to(node), Some(&old));
+        nominator.update(&old, &new, Some(&new));
+        prop_assert_eq!(nominator.node_of("p"), Some(node));
+    }
+
+    /// 17: with the clearing gate, a bound pod has no nomination unless it was written after the binding.
+    #[test]
+    fn bound_pods_have_no_nomination(history in history()) {
+        let mut sim = Sim::new(Options::default(), &NODES[..2]);
+        let mut hinted: BTreeSet<String> = BTreeSet::new();
+        for action in &history {
+            if let Action::Hint(id, _) = action
+                && sim.node(*id).is_some()
+            {
+                hinted.insert(uid(*id));
+            }
+            if let Action::Delete(id) = action {
+                hinted.remove(&uid(*id));
+            }
+            sim.act(action);
+            for pod in sim.api.values().filter(|pod| pod.node.is_some()) {
+                let late = hinted.contains(&pod.key.uid) || sim.written_late.contains(&pod.key.uid);
+                prop_assert!(pod.nnn.is_none() || late, "{:?}", pod);
+            }
+        }
+    }
+
+    /// 22: a new scheduler has the reservations of the old one, but for those that were never written.
+    #[test]
+    fn a_restart_keeps_reservations(history in history()) {
+        let mut sim = Sim::new(Options::default(), &NODES[..2]);
+        history.iter().for_each(|action| sim.act(action));
+        sim.settle();
+        let expected: BTreeMap<String, String> = sim
+            .scheduler
+            .pods()
+            .filter_map(|pod| {
+                let state = sim.scheduler.state(&pod.key.uid);
+                let reserves = matches!(state, State::NominatedPreempting { .. } | State::AssumedAnnounced { .. });
+                let written = sim.api.get(&pod.key.uid).and_then(|pod| pod.nnn.clone());
+                (reserves && written.as_deref() == state.node()).then(|| (pod.key.uid.clone(), written.unwrap_or_default()))
+            })
+            .collect();
+        sim.act(&Action::Restart);
+        for (uid, node) in expected {
+            prop_assert_eq!(sim.scheduler.nominator().node_of(&uid), Some(node.as_str()));
+        }
+    }
+
+    /// 19: readers count every pod once and every claim once.
+    #[test]
+    fn readers_count_once(history in history(), shared in any::<bool>()) {
+        let mut sim = Sim::new(Options::default(), &NODES[..2]);
+        history.iter().for_each(|action| sim.act(action));
+        let nodes: Vec<Node> = sim.nodes.iter().map(|name| from_value(json!({"metadata": {"name": name}})).expect("a node")).collect();
+        let pods: Vec<Pod> = sim.api.values().map(|pod| kubernetes(pod, shared)).collect();
+        let claims: Vec<ResourceClaim> = ["own", "shared"].into_iter().map(claim).collect();
+        let assumed: BTreeMap<String, String> = sim.scheduler.pods().filter_map(|pod| {
+            let state = sim.scheduler.state(&pod.key.uid);
+            state.is_assumed().then(|| (pod.key.uid.clone(), state.node().unwrap_or_default().to_owned()))
+        }).collect();
+        let inputs = Inputs::new(&nodes, &pods).devices(&claims, &[]).assumed(&assumed);
+        let view = ClusterView::new(inputs, &Settings::default()).expect("readable");
+        let counted: Vec<&str> = view.nodes().flat_map(|node| &node.pods).map(|pod| pod.pod.uid.as_str()).collect();
+        let once: BTreeSet<&str> = counted.iter().copied().collect();
+        prop_assert_eq!(counted.len(), once.len());
+        let devices: Vec<&str> = view.nodes().flat_map(|node| &node.devices).map(|device| device.claim.as_str()).collect();
+        let once: BTreeSet<&str> = devices.iter().copied().collect();
+        prop_assert_eq!(devices.len(), once.len());
+        // Whoever is on a node, expected there or assumed counts.
+        let expected = sim.api.values().filter(|pod| (pod.node.is_some() || !pod.deleting && pod.nnn.is_some()) || assumed.contains_key(&pod.key.uid) && !pod.deleting);
+        prop_assert_eq!(counted.len(), expected.count());
+    }
+
+    /// 9, 10, 11 against plain filtering.
+    #[test]
+    fn two_passes(
+        free in 0..8_i64,
+        wanted in 0..5_i64,
+        priority in -2..3_i32,
+        promised in prop::collection::vec((-3..4_i32, 0..4_i64), 0..6),
+    ) {
+        let asking = pod("p", priority).with_requests(cpu(wanted));
+        let nominations: Vec<Nomination> = promised.iter().enumerate().map(|(number, (priority, units))| {
+            Nomination::new(&pod(&format!("q{number}"), *priority).with_requests(cpu(*units)), "n")
+        }).collect();
+        let plain = |running: i64| if wanted == 0 || wanted <= free - running { Fit::Fits } else { Fit::Rejected(()) };
+        let sum = |running: &[&Nomination]| running.iter().map(|it| promised[it.pod.uid[1..].parse::<usize>().expect("a number")].1).sum::<i64>();
+        let judge = |asking: &PodView, nominations: &[Nomination]| two_pass(asking, nominations, |running| plain(sum(running)));
+        let verdict = judge(&asking, &nominations);
+        // 9: lower ones and the pod itself change nothing; without any it is plain filtering.
+        let counting: Vec<Nomination> = nominations.iter().filter(|it| it.priority >= priority).cloned().collect();
+        prop_assert_eq!(&judge(&asking, &counting), &verdict);
+        let own = Nomination::new(&asking, "n");
+        prop_assert_eq!(&judge(&asking, &[nominations.clone(), vec![own]].concat()), &verdict);
+        prop_assert_eq!(judge(&asking, &[]), plain(0));
+        // 10: only the pass with the promised pods matters to resources.
+        let all: Vec<&Nomination> = counting.iter().collect();
+        prop_assert_eq!(&plain(sum(&all)), &verdict);
+        prop_assert_eq!(fits_resources(&asking, &cpu(free), &nominations), verdict.fits());
+        // 11: a higher priority never loses a place.
+        if verdict.fits() {
+            let higher = asking.with_priority(priority + 1);
+            prop_assert!(judge(&higher, &nominations).fits());
+        }
+    }
+
+    /// 16: the gate makes one difference, the PATCH at the start of a binding cycle.
+    #[test]
+    fn what_the_gate_changes(
+        nnn in prop::option::of(node()),
+        host in node(),
+        slow in any::<bool>(),
+        waiting in any::<bool>(),
+        fails_first in any::<bool>(),
+    ) {
+        let play = |gates: Gates| {
+            let mut waiting_pod = pod("p", 1);
+            waiting_pod.nnn = nnn.map(str::to_owned);
+            let mut scheduler = Scheduler::new(Options::default().with_gates(gates));
+            let mut commands = Vec::new();
+            let mut inputs = vec![Input::PodObserved(waiting_pod.clone())];
+            if fails_first {
+                inputs.push(fails(&waiting_pod, nominated("c")));
+            }
+            let pre_flight = if slow { nnn::binding::start::PreFlight::Success } else { nnn::binding::start::PreFlight::Skip };
+            let permit = if waiting { nnn::binding::start::PermitWait::Waiting } else { nnn::binding::start::PermitWait::None };
+            inputs.push(Input::CycleSucceeded(Placed::new(&waiting_pod.key, host).pre_flights(vec![pre_flight]).permit(permit)));
+            inputs.push(Input::Bound { pod: waiting_pod.key });
+            for input in inputs {
+                commands.extend(scheduler.handle(input).expect("possible").commands);
+            }
+            commands.retain(|command| !matches!(command, Command::None { .. }));
+            commands
+        };
+        let off = play(Gates::default().without(Gate::Expectation));
+        let mut on = play(Gates::default());
+        on.retain(|command| !matches!(command, Command::PatchNnn { .. }));
+        prop_assert_eq!(on, off);
+    }
+
+    /// 20: queued writes become one that does what they do in turn, however they are grouped.
+    #[test]
+    fn queued_writes(patches in prop::collection::vec(patch(), 3)) {
+        let [first, second, third] = patches.try_into().expect("three");
+        let grouped = first.clone().then(second.clone()).then(third.clone());
+        prop_assert_eq!(&first.clone().then(second.clone().then(third.clone())), &grouped);
+        let (mut one_by_one, mut at_once) = (Status::default(), Status::default());
+        one_by_one.nnn = Some("before".to_owned());
+        at_once.nnn.clone_from(&one_by_one.nnn);
+        [&first, &second, &third].into_iter().for_each(|patch| patch.apply(&mut one_by_one));
+        grouped.apply(&mut at_once);
+        prop_assert_eq!(&one_by_one, &at_once);
+        prop_assert!(grouped.changes_nothing(&at_once));
+    }
+
+    /// 21: no sequence of writes lets one component change another's value.
+    #[test]
+    fn nobody_changes_the_value_of_another(writes in prop::collection::vec((0..3_usize, prop::option::of(node()), 0..3_u64), 1..30)) {
+        let (mut owner, mut value, mut current) = (Owner::Nobody, None, 0);
+        for (writer, node, lag) in writes {
+            let name = ["x", "y", "z"][writer].to_owned();
+            let write = node.map_or(Write::Clear, |node| Write::Set(node.to_owned()));
+            let read: u64 = current - lag.min(current);
+            match may_write(&Writer::External(name.clone()), &owner, &write, Some(read), Some(current)) {
+                Permission::Allowed => {
+                    prop_assert!(owner == Owner::Nobody || owner == Owner::External(name.clone()), "{} over {:?}", name, owner);
+                    prop_assert_eq!(read, current, "never on an old version");
+                    current += 1;
+                    value = node;
+                    owner = if value.is_some() { Owner::External(name) } else { Owner::Nobody };
+                }
+                Permission::NoOp => prop_assert!(owner == Owner::Nobody && value.is_none()),
+                Permission::Conflict => prop_assert!(read != current),
+                _ => prop_assert!(owner != Owner::Nobody && owner != Owner::External(name)),
+            }
+        }
+    }
+}
+
+fn patch() -> impl Strategy<Value = StatusPatch> {
+    let nnn =
+        prop_oneof![Just(NominatingInfo::Noop), Just(NominatingInfo::clear()), node().prop_map(NominatingInfo::to)];
+    let condition = prop::option::of((prop::sample::select(vec!["PodScheduled", "Other"]), 0..3_u8));
+    (nnn, condition).prop_map(|(nnn, condition)| {
+        let patch = StatusPatch::nomination(nnn);
+        match condition {
+            Some((kind, number)) => {
+                patch.then(StatusPatch::condition(kind, ScheduledCondition::failed("R", &number.to_string())))
+            }
+            None => patch,
+        }
+    })
+}
+
+/// The object that the API server would have.
+fn kubernetes(pod: &PodView, shared: bool) -> Pod {
+    let claim = if shared { "shared" } else { "own" };
+    from_value(json!({
+        "metadata": {"namespace": "default", "name": pod.key.name, "uid": pod.key.uid,
+            "deletionTimestamp": pod.deleting.then_some("2026-01-01T00:00:00Z")},
+        "spec": {"nodeName": pod.node, "priority": pod.priority, "containers": [],
+            "resourceClaims": [{"name": "c", "resourceClaimName": claim}]},
+        "status": {"nominatedNodeName": pod.nnn},
+    }))
+    .expect("a pod")
+}
+
+fn claim(name: &str) -> ResourceClaim {
+    from_value(json!({
+        "metadata": {"namespace": "default", "name": name, "uid": name}, "spec": {},
+        "status": {"allocation": {"devices": {"results": [{"request": "r", "driver": "d", "pool": "p", "device": name}]}}},
+    }))
+    .expect("a claim")
+}

@@ -1,0 +1,187 @@
+//! Would the API server accept this status? (resource/v1alpha3 of Kubernetes 1.37)
+//!
+//! Source: the declarative and hand-written validation of `ResourcePoolStatusRequest`. Checked are all rules but those of
+//! the object's metadata.
+
+use std::collections::BTreeSet;
+
+use dra_attrs::field::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath};
+use k8s_openapi::api::resource::v1alpha3::{
+    PartitionTypeStatus, PoolStatus, ResourcePoolStatusRequestStatus, ShareableCapacityStatus, ShareableSummaryStatus,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use crate::names::{check_driver, check_pool, check_subdomain};
+use crate::partition::MAX_TYPES;
+use crate::report::MAX_ERROR_LEN;
+use crate::request::MAX_LIMIT;
+use crate::shareable::MAX_CAPACITIES;
+
+const MAX_CONDITIONS: usize = 10;
+const MAX_REASON_LEN: usize = 1024;
+const MAX_MESSAGE_LEN: usize = 32 * 1024;
+const CONDITION_STATUSES: [&str; 3] = ["False", "True", "Unknown"];
+
+/// What the API server says to a status that is written over another one.
+///
+/// A status is written once: any other status over an old one is refused. A pool of generation 0 is refused too, although
+/// slices may have it: the server takes the 0 for a missing value.
+///
+/// ```
+/// use k8s_openapi::api::resource::v1alpha3::{PoolStatus, ResourcePoolStatusRequestStatus};
+/// use poolstatus::accept::validate_status;
+/// let (driver, pool_name) = ("gpu.example.com".to_owned(), "node-1".to_owned());
+/// let pool = PoolStatus { driver, pool_name, generation: 0, ..PoolStatus::default() };
+/// let status = ResourcePoolStatusRequestStatus { pool_count: 1, pools: Some(vec![pool]), conditions: None };
+/// assert_eq!(validate_status(None, &status).to_string(), "status.pools[0].generation: Required value");
+/// ```
+#[must_use]
+pub fn validate_status(
+    old: Option<&ResourcePoolStatusRequestStatus>,
+    new: &ResourcePoolStatusRequestStatus,
+) -> FieldErrors {
+    let path = FieldPath::new("status");
+    if old.is_some_and(|old| old != new) {
+        return [FieldError::new(ErrorType::Invalid, &path, BadValue::Omitted, "field is immutable")]
+            .into_iter()
+            .collect();
+    }
+    let mut errors: FieldErrors = minimum(&path.child("poolCount"), new.pool_count.into(), 0).into_iter().collect();
+    check_pools(&path.child("pools"), new.pools.as_deref().unwrap_or_default(), &mut errors);
+    check_conditions(&path.child("conditions"), new.conditions.as_deref().unwrap_or_default(), &mut errors);
+    errors
+}
+
+fn minimum(field: &FieldPath<'_>, value: i64, min: i64) -> Option<FieldError> {
+    (value < min).then(|| FieldError::invalid(field, value, format!("must be greater than or equal to {min}")))
+}
+
+fn required(field: &FieldPath<'_>, value: &str) -> Option<FieldError> {
+    value.is_empty().then(|| FieldError::required(field, ""))
+}
+
+/// Items are looked at only in a list that is not too long.
+fn fits(field: &FieldPath<'_>, len: usize, max: usize, errors: &mut FieldErrors) -> bool {
+    if len > max {
+        errors.push(FieldError::too_many(field, len, max));
+    }
+    len <= max
+}
+
+fn check_pools(field: &FieldPath<'_>, pools: &[PoolStatus], errors: &mut FieldErrors) {
+    if fits(field, pools.len(), usize::try_from(MAX_LIMIT).unwrap_or_default(), errors) {
+        pools.iter().enumerate().for_each(|(index, pool)| check_pool_status(&field.index(index), pool, errors));
+    }
+}
+
+fn check_pool_status(field: &FieldPath<'_>, pool: &PoolStatus, errors: &mut FieldErrors) {
+    let name = field.child("poolName");
+    let counts = [
+        ("totalDevices", pool.total_devices, 0),
+        ("allocatedDevices", pool.allocated_devices, 0),
+        ("availableDevices", pool.available_devices, 0),
+        ("unavailableDevices", pool.unavailable_devices, 0),
+        ("resourceSliceCount", pool.resource_slice_count, 1),
+    ];
+    errors.extend(check_driver(&field.child("driver"), &pool.driver));
+    errors.extend(required(&name, &pool.pool_name).or_else(|| check_pool(&name, &pool.pool_name)));
+    errors.extend(check_generation(&field.child("generation"), pool.generation));
+    for (child, count, min) in counts {
+        errors.extend(count.and_then(|count| minimum(&field.child(child), count.into(), min)));
+    }
+    errors.extend(pool.node_name.as_ref().and_then(|node| check_subdomain(&field.child("nodeName"), node)));
+    if pool.validation_error.as_ref().is_some_and(|error| error.len() > MAX_ERROR_LEN) {
+        errors.push(FieldError::too_long(&field.child("validationError"), MAX_ERROR_LEN));
+    }
+    let partitions = pool.partition_summary.as_deref().unwrap_or_default();
+    check_partitions(&field.child("partitionSummary"), partitions, errors);
+    if let Some(summary) = &pool.shareable_summary {
+        check_shareable(&field.child("shareableSummary"), summary, errors);
+    }
+}
+
+/// The field is a plain number that is required, so that 0 is missing.
+fn check_generation(field: &FieldPath<'_>, generation: i64) -> Option<FieldError> {
+    if generation == 0 { Some(FieldError::required(field, "")) } else { minimum(field, generation, 0) }
+}
+
+fn check_partitions(field: &FieldPath<'_>, types: &[PartitionTypeStatus], errors: &mut FieldErrors) {
+    if !fits(field, types.len(), MAX_TYPES, errors) {
+        return;
+    }
+    let mut seen = BTreeSet::new();
+    for (index, entry) in types.iter().enumerate() {
+        let field = field.index(index);
+        if !seen.insert((&entry.attribute, &entry.type_)) {
+            errors.push(FieldError::duplicate(&field, format!("{}/{}", entry.attribute, entry.type_)));
+        }
+        errors.extend(required(&field.child("attribute"), &entry.attribute));
+        errors.extend(required(&field.child("type"), &entry.type_));
+        errors.extend(minimum(&field.child("total"), entry.total.into(), 0));
+        errors.extend(minimum(&field.child("allocatable"), entry.allocatable.into(), 0));
+    }
+}
+
+fn check_shareable(field: &FieldPath<'_>, summary: &ShareableSummaryStatus, errors: &mut FieldErrors) {
+    let (full, partial) = (summary.fully_available_devices, summary.partially_available_devices);
+    errors.extend(minimum(&field.child("fullyAvailableDevices"), full.into(), 0));
+    errors.extend(minimum(&field.child("partiallyAvailableDevices"), partial.into(), 0));
+    let field = field.child("capacity");
+    let capacities = summary.capacity.as_deref().unwrap_or_default();
+    if !fits(&field, capacities.len(), MAX_CAPACITIES, errors) {
+        return;
+    }
+    let mut seen = BTreeSet::new();
+    for (index, capacity) in capacities.iter().enumerate() {
+        let ShareableCapacityStatus { name, total, consumed, available } = capacity;
+        let field = field.index(index);
+        if !seen.insert(name) {
+            errors.push(FieldError::duplicate(&field, name));
+        }
+        errors.extend(required(&field.child("name"), name));
+        for (child, amount) in [("total", total), ("consumed", consumed), ("available", available)] {
+            errors.extend(required(&field.child(child), &amount.0));
+        }
+    }
+}
+
+fn check_conditions(field: &FieldPath<'_>, conditions: &[Condition], errors: &mut FieldErrors) {
+    if !fits(field, conditions.len(), MAX_CONDITIONS, errors) {
+        return;
+    }
+    let mut seen = BTreeSet::new();
+    for (index, condition) in conditions.iter().enumerate() {
+        let field = field.index(index);
+        if !seen.insert(&condition.type_) {
+            errors.push(FieldError::duplicate(&field.child("type"), &condition.type_));
+        }
+        check_condition(&field, condition, errors);
+    }
+}
+
+fn check_condition(field: &FieldPath<'_>, condition: &Condition, errors: &mut FieldErrors) {
+    errors.extend(required(&field.child("type"), &condition.type_));
+    let status = condition.status.as_str();
+    if !CONDITION_STATUSES.contains(&status) {
+        errors.push(FieldError::not_supported(&field.child("status"), status, &CONDITION_STATUSES));
+    }
+    let generation = condition.observed_generation.unwrap_or_default();
+    errors.extend(minimum(&field.child("observedGeneration"), generation, 0));
+    let reason = field.child("reason");
+    if condition.reason.len() > MAX_REASON_LEN {
+        errors.push(FieldError::too_long(&reason, MAX_REASON_LEN));
+    }
+    errors.extend(required(&reason, &condition.reason).or_else(|| {
+        let detail = "must start with a letter, and consist of alphanumeric characters, '_', ',' or ':'";
+        (!is_reason(&condition.reason)).then(|| FieldError::invalid(&reason, &condition.reason, detail))
+    }));
+    if condition.message.len() > MAX_MESSAGE_LEN {
+        errors.push(FieldError::too_long(&field.child("message"), MAX_MESSAGE_LEN));
+    }
+}
+
+/// `^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`
+fn is_reason(text: &str) -> bool {
+    let inner = |c: char| c.is_ascii_alphanumeric() || "_,:".contains(c);
+    text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(inner) && !text.ends_with([',', ':'])
+}

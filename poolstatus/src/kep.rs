@@ -1,0 +1,135 @@
+//! The objects in the form of the KEP's text, `resource.k8s.io/v1alpha1`. Kubernetes ships another form, for which
+//! k8s-openapi has the types (`resource/v1alpha3`).
+
+use dra_attrs::profile::Profile;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time};
+use k8s_openapi::{ClusterResourceScope, Metadata, Resource};
+use serde::{Deserialize, Serialize};
+
+/// The short names of the resource for `kubectl`. The shipped resource has none.
+///
+/// ```
+/// use dra_attrs::profile::Profile;
+/// use k8s_openapi::Resource;
+/// use poolstatus::kep::{ResourcePoolStatusRequest, short_names};
+/// assert_eq!(short_names(Profile::Kep), ["rpsr"]);
+/// assert_eq!(ResourcePoolStatusRequest::API_VERSION, "resource.k8s.io/v1alpha1");
+/// assert_eq!(ResourcePoolStatusRequest::URL_PATH_SEGMENT, "resourcepoolstatusrequests");
+/// ```
+#[must_use]
+pub const fn short_names(profile: Profile) -> &'static [&'static str] {
+    match profile {
+        Profile::V1_37 => &[],
+        _ => &["rpsr"],
+    }
+}
+
+/// A question about the pools of a driver, and its answer. Cluster-scoped.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(default, rename_all = "camelCase")]
+#[expect(clippy::exhaustive_structs, reason = "an object of an API, like those of k8s-openapi")]
+pub struct ResourcePoolStatusRequest {
+    /// Name, UID, time of creation.
+    pub metadata: ObjectMeta,
+    /// The question; immutable.
+    pub spec: Spec,
+    /// The answer. Without an observation time there is none yet.
+    #[serde(skip_serializing_if = "Status::is_unset")]
+    pub status: Status,
+}
+
+impl Resource for ResourcePoolStatusRequest {
+    const API_VERSION: &'static str = "resource.k8s.io/v1alpha1";
+    const GROUP: &'static str = "resource.k8s.io";
+    const KIND: &'static str = "ResourcePoolStatusRequest";
+    const VERSION: &'static str = "v1alpha1";
+    const URL_PATH_SEGMENT: &'static str = "resourcepoolstatusrequests";
+    type Scope = ClusterResourceScope;
+}
+
+impl Metadata for ResourcePoolStatusRequest {
+    type Ty = ObjectMeta;
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+/// Which pools are asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(default, rename_all = "camelCase")]
+#[expect(clippy::exhaustive_structs, reason = "an object of an API, like those of k8s-openapi")]
+pub struct Spec {
+    /// The driver; required.
+    pub driver: String,
+    /// The name of one pool; every pool of the driver if unset or empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool_name: Option<String>,
+    /// The most pools to list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<i32>,
+    /// How many seconds after its completion the request is deleted; never if unset. The KEP plans it for beta.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl_seconds_after_complete: Option<i64>,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(default, rename_all = "camelCase")]
+#[expect(clippy::exhaustive_structs, reason = "an object of an API, like those of k8s-openapi")]
+pub struct Status {
+    /// When the answer was computed. A request with a time is never processed again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observation_time: Option<Time>,
+    /// The pools, by driver and name; at most `spec.limit`.
+    pub pools: Vec<PoolStatus>,
+    /// `Complete`, once the answer is there.
+    pub conditions: Vec<Condition>,
+    /// What is inconsistent about the listed pools: at most 10 texts of at most 256 characters.
+    pub validation_errors: Vec<String>,
+    /// Whether there are more pools than listed.
+    pub truncated: bool,
+    /// How many pools match, listed or not.
+    pub total_matching_pools: i32,
+}
+
+impl Status {
+    /// Whether there is no answer yet.
+    #[must_use]
+    pub fn is_unset(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// One pool. Every field is written, also where it is zero or empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(default, rename_all = "camelCase")]
+#[expect(clippy::exhaustive_structs, reason = "an object of an API, like those of k8s-openapi")]
+pub struct PoolStatus {
+    /// The driver.
+    pub driver: String,
+    /// The name of the pool.
+    pub pool_name: String,
+    /// The node that has the pool; empty if the pool is not that of one node.
+    pub node_name: String,
+    /// Devices over all slices of the newest generation, as they are listed.
+    pub total_devices: i32,
+    /// Those that a claim holds, each once.
+    pub allocated_devices: i32,
+    /// The others: total less allocated and unavailable.
+    pub available_devices: i32,
+    /// Those that no claim holds and that a taint keeps from being allocated.
+    pub unavailable_devices: i32,
+    /// Slices of the newest generation that are there.
+    pub slice_count: i32,
+    /// The newest generation.
+    pub generation: i64,
+}

@@ -1,0 +1,89 @@
+//! How many requests a user may create: a bucket of tokens for each user (KEP-5677, planned for beta).
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+use crate::time::since;
+
+/// The buckets of all users.
+///
+/// A bucket holds `burst` tokens; a request takes one, and every `refill` one comes back. Kept is only the time at which a
+/// bucket will be full again, so that nothing is rounded, and full buckets need not be kept at all.
+///
+/// ```
+/// use std::num::NonZeroU32;
+/// use std::time::Duration;
+/// use poolstatus::rate::RateLimiter;
+///
+/// let mut limiter = RateLimiter::new(NonZeroU32::new(2).unwrap(), Duration::from_secs(30));
+/// let now = "2026-11-21T12:00:00Z".parse()?;
+/// assert_eq!(limiter.take("alice", now), Ok(()));
+/// assert_eq!(limiter.take("alice", now), Ok(()));
+/// assert_eq!(limiter.take("alice", now).unwrap_err().wait, Duration::from_secs(30));
+/// assert_eq!(limiter.take("bob", now), Ok(()));
+/// # Ok::<(), k8s_openapi::jiff::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateLimiter {
+    burst: NonZeroU32,
+    refill: Duration,
+    full_at: BTreeMap<String, Timestamp>,
+}
+
+/// A user's bucket is empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too many requests, try again in {wait:?}")]
+#[non_exhaustive]
+pub struct Refused {
+    /// After what time there is a token.
+    pub wait: Duration,
+}
+
+impl RateLimiter {
+    /// Full buckets of `burst` tokens, to which a token comes back every `refill`.
+    #[must_use]
+    pub const fn new(burst: NonZeroU32, refill: Duration) -> Self {
+        Self { burst, refill, full_at: BTreeMap::new() }
+    }
+
+    /// Takes a token of a user.
+    ///
+    /// # Errors
+    /// The time to wait. A refusal costs nothing.
+    pub fn take(&mut self, user: &str, now: Timestamp) -> Result<(), Refused> {
+        let full_at = self.full_at.get(user).copied().unwrap_or(now).max(now);
+        let full_at = later(full_at, self.refill);
+        let room = self.refill.saturating_mul(self.burst.get());
+        let wait = since(now, full_at).saturating_sub(room);
+        if wait > Duration::ZERO {
+            return Err(Refused { wait });
+        }
+        self.full_at.insert(user.to_owned(), full_at);
+        Ok(())
+    }
+
+    /// Forgets the users whose buckets are full: memory follows the number of active users.
+    pub fn forget_idle(&mut self, now: Timestamp) {
+        self.full_at.retain(|_, full_at| *full_at > now);
+    }
+
+    /// How many users are remembered.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.full_at.len()
+    }
+
+    /// Whether all buckets are full.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.full_at.is_empty()
+    }
+}
+
+fn later(time: Timestamp, by: Duration) -> Timestamp {
+    let by = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
+    time.checked_add(by).unwrap_or(Timestamp::MAX)
+}

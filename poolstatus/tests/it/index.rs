@@ -1,0 +1,143 @@
+//! The index that takes changes, against the computation from scratch.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dra_alloc::inventory::ChangeError;
+use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
+use poolstatus::compute::Cluster;
+use poolstatus::gate::{Gate, Gates};
+use poolstatus::index::{Change, PoolIndex};
+use poolstatus::report::Report;
+use poolstatus::request::Query;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::cluster::{claim, kep_counts, node, now, query, rule, slice};
+use crate::random;
+
+/// The objects as a plain list by name.
+#[derive(Default)]
+struct Objects {
+    slices: BTreeMap<String, Arc<ResourceSlice>>,
+    claims: BTreeMap<(String, String), Arc<ResourceClaim>>,
+    rules: BTreeMap<String, Arc<DeviceTaintRule>>,
+}
+
+impl Objects {
+    /// Whether the object to delete was there.
+    fn apply(&mut self, change: Change) -> bool {
+        let name = |name: &Option<String>| name.clone().unwrap_or_default();
+        match change {
+            Change::Slice(slice) => _ = self.slices.insert(name(&slice.metadata.name), slice),
+            Change::SliceDeleted(name) => return self.slices.remove(&name).is_some(),
+            Change::Claim(claim) => {
+                let key = (name(&claim.metadata.namespace), name(&claim.metadata.name));
+                self.claims.insert(key, claim);
+            }
+            Change::ClaimDeleted { namespace, name } => return self.claims.remove(&(namespace, name)).is_some(),
+            Change::TaintRule(rule) => _ = self.rules.insert(name(&rule.metadata.name), rule),
+            Change::TaintRuleDeleted(name) => return self.rules.remove(&name).is_some(),
+            _ => panic!("unknown"),
+        }
+        true
+    }
+
+    fn report(&self, query: &Query) -> Report {
+        let cluster =
+            Cluster::new(self.slices.values().map(|slice| &**slice), self.claims.values().map(|claim| &**claim));
+        cluster.with_taint_rules(self.rules.values().map(|rule| &**rule)).report(query, now())
+    }
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        6 => random::slice().prop_map(|slice| Change::Slice(Arc::new(slice))),
+        3 => (0..8_u8).prop_map(|name| Change::SliceDeleted(format!("slice-{name}"))),
+        6 => random::claim().prop_map(|claim| Change::Claim(Arc::new(claim))),
+        3 => (0..2_u8, 0..4_u8).prop_map(|(namespace, name)| Change::ClaimDeleted {
+            namespace: format!("ns-{namespace}"), name: format!("claim-{name}"),
+        }),
+        1 => random::rule().prop_map(|rule| Change::TaintRule(Arc::new(rule))),
+        1 => (0..3_u8).prop_map(|name| Change::TaintRuleDeleted(format!("rule-{name}"))),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+
+    #[test]
+    fn equals_the_computation_from_scratch(changes in vec((change(), random::query()), 1..40)) {
+        // req: 5677-INCR-1
+        let (mut index, mut objects) = (PoolIndex::default(), Objects::default());
+        for (change, query) in changes {
+            let applied = index.apply(change.clone());
+            prop_assert_eq!(applied.is_ok(), objects.apply(change));
+            prop_assert_eq!(index.status(&query, now()), objects.report(&query));
+        }
+    }
+}
+
+#[test]
+fn a_claim_that_moves() {
+    // req: 5677-INCR-1
+    let mut index = PoolIndex::default();
+    let mut counts = |change: Change| {
+        index.apply(change).unwrap();
+        kep_counts(&index.status(&query(), now()))
+    };
+    counts(Change::Slice(Arc::new(node("node-1", 2))));
+    assert_eq!(counts(Change::Slice(Arc::new(node("node-2", 2)))), [[2, 0, 2, 0], [2, 0, 2, 0]]);
+    assert_eq!(counts(Change::Claim(Arc::new(claim("c", &["node-1/gpu-0"])))), [[2, 1, 1, 0], [2, 0, 2, 0]]);
+    assert_eq!(
+        counts(Change::Claim(Arc::new(claim("c", &["node-2/gpu-0", "node-2/gpu-1"])))),
+        [[2, 0, 2, 0], [2, 2, 0, 0]]
+    );
+    let deleted = Change::ClaimDeleted { namespace: "team".to_owned(), name: "c".to_owned() };
+    assert_eq!(counts(deleted), [[2, 0, 2, 0], [2, 0, 2, 0]]);
+    assert_eq!(counts(Change::SliceDeleted("node-1-gpus".to_owned())), [[2, 0, 2, 0]]);
+}
+
+#[test]
+fn a_slice_that_comes_back_finds_its_claims() {
+    let mut index = PoolIndex::default();
+    let changes = [
+        Change::Claim(Arc::new(claim("c", &["node-1/gpu-0"]))),
+        Change::Slice(Arc::new(node("node-1", 2))),
+        Change::SliceDeleted("node-1-gpus".to_owned()),
+        Change::Slice(Arc::new(node("node-1", 3))),
+    ];
+    changes.into_iter().for_each(|change| index.apply(change).unwrap());
+    assert_eq!(kep_counts(&index.status(&query(), now())), [[3, 1, 2, 0]]);
+}
+
+#[test]
+fn the_gate_of_taint_rules() {
+    for (gates, unavailable) in [(Gates::default(), 2), (Gates::default().without(Gate::DeviceTaintRules), 0)] {
+        let mut index = PoolIndex::new(gates);
+        index.apply(Change::Slice(Arc::new(node("node-1", 2)))).unwrap();
+        index.apply(Change::TaintRule(Arc::new(rule("r", json!({}), "NoExecute")))).unwrap();
+        assert_eq!(kep_counts(&index.status(&query(), now())), [[2, 0, 2 - unavailable, unavailable]]);
+    }
+}
+
+#[test]
+fn names_that_are_missing_or_unknown() {
+    let mut index = PoolIndex::default();
+    index.apply(Change::Slice(Arc::new(node("node-1", 2)))).unwrap();
+    let before = index.status(&query(), now());
+    let mut nameless = slice("", "p", json!({}));
+    assert_eq!(
+        index.apply(Change::Slice(Arc::new(nameless.clone()))),
+        Err(ChangeError::NoName { kind: "ResourceSlice" })
+    );
+    nameless.metadata.name = None;
+    assert_eq!(index.apply(Change::Slice(Arc::new(nameless))), Err(ChangeError::NoName { kind: "ResourceSlice" }));
+    let not_found = |kind, name: &str| Err(ChangeError::NotFound { kind, name: name.to_owned() });
+    assert_eq!(index.apply(Change::SliceDeleted("x".to_owned())), not_found("ResourceSlice", "x"));
+    assert_eq!(index.apply(Change::TaintRuleDeleted("x".to_owned())), not_found("DeviceTaintRule", "x"));
+    let claim = Change::ClaimDeleted { namespace: "n".to_owned(), name: "x".to_owned() };
+    assert_eq!(index.apply(claim), not_found("ResourceClaim", "n/x"));
+    assert_eq!(index.status(&query(), now()), before);
+}

@@ -1,0 +1,320 @@
+//! Which requests are processed, how long they wait, when they are deleted, how many a user may create, what is counted.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use dra_attrs::profile::Profile;
+use k8s_openapi::api::resource::v1alpha3;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use poolstatus::gate::{Gate, Gates};
+use poolstatus::kep;
+use poolstatus::lifecycle::{Controller, Decision, Phase};
+use poolstatus::metrics::{DRIVER_LABEL, Metric, OBJECTIVE, is_objective_met};
+use poolstatus::outcome::{Input, Outcome};
+use poolstatus::rate::RateLimiter;
+use poolstatus::request::Request;
+use poolstatus::retention::{COMPLETED, NegativeTtl, PENDING, age, is_expired, is_swept};
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::cluster::{DRIVER, node, now, ready, report, slice};
+
+const ON: Gates = Gates::NONE.with(Gate::ResourcePoolStatus);
+const OFF: Gates = Gates::NONE;
+
+fn after(seconds: i64) -> Timestamp {
+    now().checked_add(SignedDuration::from_secs(seconds)).unwrap()
+}
+
+fn kep_request(uid: &str) -> kep::ResourcePoolStatusRequest {
+    let mut request = kep::ResourcePoolStatusRequest::default();
+    request.metadata.name = Some("check".to_owned());
+    request.metadata.uid = Some(uid.to_owned());
+    request.metadata.creation_timestamp = Some(Time(now()));
+    request.spec.driver = DRIVER.to_owned();
+    request
+}
+
+fn shipped_request(uid: &str) -> v1alpha3::ResourcePoolStatusRequest {
+    let request = kep_request(uid);
+    let spec = v1alpha3::ResourcePoolStatusRequestSpec { driver: DRIVER.to_owned(), ..Default::default() };
+    v1alpha3::ResourcePoolStatusRequest { metadata: request.metadata, spec, status: None }
+}
+
+/// A controller that has seen every list.
+fn controller(api_server: Gates, manager: Gates) -> Controller {
+    let mut controller = Controller::new(api_server, manager);
+    [Input::ResourceSlices, Input::ResourceClaims, Input::DeviceTaintRules]
+        .into_iter()
+        .for_each(|input| controller.synced(input));
+    controller
+}
+
+#[test]
+fn processed_exactly_once() {
+    // req: 5677-REQ-5, 5677-REQ-8
+    let mut controller = controller(ON, ON);
+    let (mut kep, mut shipped) = (kep_request("1"), shipped_request("2"));
+    let report = report(&[node("node-1", 1)], &[]);
+    let mut writes = 0;
+    for _ in 0..3 {
+        if controller.decide((&kep).into()) == Decision::Process {
+            writes += 1;
+            controller.written("1");
+        }
+        if controller.decide((&shipped).into()) == Decision::Process {
+            writes += 1;
+            controller.written("2");
+        }
+    }
+    assert_eq!(writes, 2, "the watch need not have shown the status yet");
+
+    // What counts is in the objects: a controller that starts anew sees it too.
+    let fresh = self::controller(ON, ON);
+    kep.status = report.kep();
+    shipped.status = Some(ready(&report));
+    assert_eq!(fresh.decide((&kep).into()), Decision::Processed);
+    assert_eq!(fresh.decide((&shipped).into()), Decision::Processed);
+    kep.status.observation_time = None;
+    assert_eq!(fresh.decide((&kep).into()), Decision::Process, "the mark is the time");
+    shipped.status = Some(Default::default());
+    assert_eq!(fresh.decide((&shipped).into()), Decision::Processed, "the mark is the status, even an empty one");
+}
+
+#[test]
+fn made_again_under_the_same_name() {
+    // req: 5677-REQ-6
+    let mut controller = controller(ON, ON);
+    controller.written("1");
+    assert_eq!(controller.decide((&kep_request("1")).into()), Decision::Processed);
+    assert_eq!(controller.decide((&kep_request("2")).into()), Decision::Process);
+    controller.deleted("1");
+    assert_eq!(controller.decide((&kep_request("1")).into()), Decision::Process, "nothing is remembered for ever");
+}
+
+#[test]
+fn no_partial_answer() {
+    // req: 5677-REQ-9
+    let request = kep_request("1");
+    let mut controller = Controller::new(ON, ON.with(Gate::DeviceTaintRules));
+    for input in [Input::ResourceSlices, Input::ResourceClaims, Input::DeviceTaintRules] {
+        assert_eq!(controller.decide((&request).into()), Decision::NotSynced(input));
+        controller.synced(input);
+    }
+    assert_eq!(controller.decide((&request).into()), Decision::Process);
+    let mut controller = Controller::new(ON, ON);
+    [Input::ResourceClaims, Input::ResourceSlices].into_iter().for_each(|input| controller.synced(input));
+    assert_eq!(
+        controller.decide((&request).into()),
+        Decision::Process,
+        "rules are not waited for while their gate is off"
+    );
+}
+
+#[test]
+fn the_gate_in_two_components() {
+    // req: 5677-GATE-1
+    assert_eq!(Gate::ResourcePoolStatus.name(), "DRAResourcePoolStatus");
+    assert!(!Gates::default().has(Gate::ResourcePoolStatus), "alpha");
+    let request = kep_request("1");
+    let rows = [
+        (OFF, OFF, Decision::Inaccessible),
+        (OFF, ON, Decision::Inaccessible),
+        (ON, OFF, Decision::Unserved),
+        (ON, ON, Decision::Process),
+    ];
+    for (api_server, manager, expected) in rows {
+        assert_eq!(controller(api_server, manager).decide((&request).into()), expected, "{api_server:?} {manager:?}");
+    }
+    assert_eq!(Phase::of((&request).into(), now()), Phase::Pending { waiting: Some(Duration::ZERO) });
+    assert!(request.status.is_unset());
+}
+
+#[test]
+fn off_and_on_again() {
+    // req: 5677-GATE-2
+    let (pending, mut done) = (kep_request("1"), kep_request("2"));
+    done.status = report(&[], &[]).kep();
+    let decisions = |gates| [&pending, &done].map(|request| controller(gates, gates).decide(request.into()));
+    assert_eq!(decisions(OFF), [Decision::Inaccessible, Decision::Inaccessible]);
+    assert_eq!(decisions(ON), [Decision::Process, Decision::Processed], "answers are not computed again");
+}
+
+#[test]
+fn phases() {
+    // req: 5677-STATE-1
+    let mut kep = kep_request("1");
+    let pending = |seconds| Phase::Pending { waiting: Some(Duration::from_secs(seconds)) };
+    assert_eq!(Phase::of((&kep).into(), after(90)), pending(90));
+    assert_eq!(Phase::of((&kep).into(), after(-90)), pending(0), "clocks differ");
+    kep.metadata.creation_timestamp = None;
+    assert_eq!(Phase::of((&kep).into(), after(90)), Phase::Pending { waiting: None });
+    kep.status = report(&[], &[]).kep();
+    assert_eq!(Phase::of((&kep).into(), now()), Phase::Complete);
+
+    let mut shipped = shipped_request("1");
+    assert_eq!(Phase::of((&shipped).into(), after(5)), pending(5));
+    shipped.status = Some(ready(&report(&[], &[])));
+    assert_eq!(Phase::of((&shipped).into(), now()), Phase::Complete);
+    shipped.status = Outcome::unreadable(Input::ResourceSlices, "gone", now()).status().cloned();
+    assert_eq!(Phase::of((&shipped).into(), now()), Phase::Failed);
+}
+
+#[test]
+fn seconds_to_live() {
+    // req: 5677-TTL-1
+    let rows = [
+        (Some(10), Some(now()), after(10), false),
+        (Some(10), Some(now()), after(11), true),
+        (Some(0), Some(now()), now(), false),
+        (Some(0), Some(now()), after(1), true),
+        (Some(10), None, after(1_000_000), false),
+        (None, Some(now()), after(1_000_000), false),
+        (Some(i64::MAX), Some(now()), Timestamp::MAX, false),
+    ];
+    for (ttl, completion, at, expected) in rows {
+        assert_eq!(is_expired(ttl, completion, at), Ok(expected), "{ttl:?} {at}");
+    }
+    let refused: Result<bool, NegativeTtl> = is_expired(Some(-1), None, now());
+    assert_eq!(refused.unwrap_err().to_string(), "ttlSecondsAfterComplete -1: must not be negative");
+}
+
+#[test]
+fn the_sweep_of_kubernetes() {
+    // req: 5677-TTL-1
+    assert_eq!((COMPLETED, PENDING), (Duration::from_secs(3_600), Duration::from_secs(86_400)));
+    let swept = |request: &v1alpha3::ResourcePoolStatusRequest, seconds| is_swept(request.into(), after(seconds));
+    let mut request = shipped_request("1");
+    assert!(!swept(&request, 86_400) && swept(&request, 86_401));
+
+    request.status = Some(Default::default());
+    assert!(!swept(&request, 3_600) && swept(&request, 3_601), "from its creation, without a condition");
+    let mut later = ready(&report(&[], &[]));
+    later.conditions.as_mut().unwrap()[0].last_transition_time = Time(after(600));
+    request.status = Some(later);
+    assert!(!swept(&request, 4_200) && swept(&request, 4_201), "from its completion");
+
+    request.status = None;
+    request.metadata.creation_timestamp = None;
+    assert!(!swept(&request, 1_000_000), "without a time it stays");
+}
+
+#[test]
+fn the_age_of_an_answer() {
+    // req: 5677-CALC-14
+    assert_eq!(age(now(), after(61)), Duration::from_secs(61));
+    assert_eq!(age(now(), now()), Duration::ZERO);
+    assert_eq!(age(after(1), now()), Duration::ZERO);
+    assert!(age(Timestamp::MIN, Timestamp::MAX) > Duration::from_secs(1));
+}
+
+#[test]
+fn a_bucket_for_each_user() {
+    // req: 5677-RATE-1
+    let mut limiter = RateLimiter::new(NonZeroU32::new(3).unwrap(), Duration::from_secs(10));
+    let mut take = |user: &str, seconds| limiter.take(user, after(seconds)).map_err(|refused| refused.wait.as_secs());
+    for _ in 0..3 {
+        assert_eq!(take("alice", 0), Ok(()));
+    }
+    assert_eq!(take("alice", 0), Err(10));
+    assert_eq!(take("alice", 4), Err(6), "a refusal costs nothing");
+    assert_eq!(take("bob", 4), Ok(()), "users do not share");
+    assert_eq!(take("alice", 10), Ok(()));
+    assert_eq!(take("alice", 10), Err(10));
+    assert_eq!((take("alice", 30), take("alice", 30), take("alice", 30)), (Ok(()), Ok(()), Err(10)));
+    assert_eq!(take("alice", -100), Err(140), "a clock that goes back gives nothing away");
+    limiter.forget_idle(after(1_000));
+    assert!(limiter.is_empty());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    /// In any span no more than the burst and what came back is granted; after the wait there is a token.
+    #[test]
+    fn never_more_than_burst_and_refill(
+        burst in 1_u32..5, refill in 0_u64..20, gaps in prop::collection::vec(0_i64..30, 1..40)
+    ) {
+        // req: 5677-RATE-1
+        let mut limiter = RateLimiter::new(NonZeroU32::new(burst).unwrap(), Duration::from_secs(refill));
+        let (mut time, mut granted) = (0, Vec::new());
+        for gap in gaps {
+            time += gap;
+            match limiter.take("user", after(time)) {
+                Ok(()) => granted.push(time),
+                Err(refused) => {
+                    let wait = i64::try_from(refused.wait.as_secs()).unwrap();
+                    prop_assert!(wait > 0);
+                    prop_assert!(limiter.clone().take("user", after(time + wait - 1)).is_err());
+                    prop_assert!(limiter.clone().take("user", after(time + wait)).is_ok());
+                }
+            }
+        }
+        for (index, first) in granted.iter().enumerate() {
+            for (number, last) in granted[index..].iter().enumerate() {
+                let room = u64::try_from(last - first).unwrap() / refill.max(1) + u64::from(burst);
+                prop_assert!(refill == 0 || u64::try_from(number + 1).unwrap() <= room);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_the_metrics_need() {
+    // req: 5677-METRIC-1, 5677-METRIC-2
+    let report_ = report(&[node("node-1", 1)], &[]);
+    for profile in [Profile::Kep, Profile::V1_37] {
+        let observed = serde_json::to_value(report_.observability(profile)).unwrap();
+        assert_eq!(observed, json!({"processed": 1, "errors": 0, "driver": DRIVER}));
+    }
+    let missing = report(&[slice("s", "p", json!({"pool": {"resourceSliceCount": 2}}))], &[]);
+    assert_eq!(missing.observability(Profile::V1_37).processed, 0, "nothing is counted while a request is held back");
+    assert_eq!(DRIVER_LABEL, "driver_name");
+    let names = [Metric::Duration, Metric::Errors, Metric::Processed].map(|metric| metric.name(Profile::Kep));
+    assert_eq!(
+        names,
+        [
+            "resourcepoolstatus_request_processing_duration_seconds",
+            "resourcepoolstatus_request_processing_errors_total",
+            "resourcepoolstatus_requests_processed_total",
+        ]
+    );
+    let prefix = "resourcepoolstatusrequest_controller_request";
+    assert!(
+        [Metric::Duration, Metric::Errors, Metric::Processed]
+            .iter()
+            .all(|metric| metric.name(Profile::V1_37).starts_with(prefix))
+    );
+}
+
+#[test]
+fn the_objective() {
+    // req: 5677-METRIC-3
+    let (fast, slow) = (OBJECTIVE, OBJECTIVE + Duration::from_nanos(1));
+    let mix = |fasts, slows| is_objective_met(&[vec![fast; fasts], vec![slow; slows]].concat());
+    assert_eq!(OBJECTIVE, Duration::from_secs(30));
+    assert!(mix(0, 0) && mix(1, 0) && mix(99, 1) && mix(198, 2) && mix(1000, 10));
+    assert!(!mix(0, 1) && !mix(98, 1) && !mix(98, 2) && !mix(197, 2));
+}
+
+#[test]
+fn processing_yields_a_status_and_numbers_only() {
+    // req: 5677-METRIC-4
+    let report = report(&[node("node-1", 1)], &[]);
+    let Outcome::Ready(status) = report.shipped() else { panic!("not ready") };
+    let written = serde_json::to_value((report.kep(), status, report.observability(Profile::Kep))).unwrap();
+    assert!(!written.to_string().to_lowercase().contains("event"));
+    let keys = |value: &serde_json::Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
+    assert_eq!(keys(&written[1]), ["conditions", "poolCount", "pools"]);
+    assert_eq!(keys(&written[2]), ["driver", "errors", "processed"]);
+}
+
+#[test]
+fn both_forms_of_a_request_say_the_same() {
+    let (kep, shipped) = (kep_request("1"), shipped_request("1"));
+    let (kep, shipped) = (Request::from(&kep), Request::from(&shipped));
+    assert_eq!(kep.metadata(), shipped.metadata());
+    assert_eq!((kep.profile(), shipped.profile()), (Profile::Kep, Profile::V1_37));
+    assert_eq!((kep.is_processed(), shipped.is_processed()), (false, false));
+}

@@ -1,0 +1,130 @@
+//! What is odd about the objects of a pool.
+
+use dra_attrs::profile::Profile;
+use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
+use serde_json::{Value, json};
+
+use crate::cluster::{DRIVER, claim, claim_with, devices, gpus, node, report, slice};
+
+fn lints(slices: &[ResourceSlice], claims: &[ResourceClaim]) -> Vec<String> {
+    let report = report(slices, claims);
+    let (kep, shipped): (Vec<_>, Vec<_>) =
+        (report.lints(Profile::Kep).collect(), report.lints(Profile::V1_37).collect());
+    assert_eq!(kep, shipped);
+    let text = serde_json::to_value(&kep).unwrap();
+    let text: Vec<String> = serde_json::from_value(text).unwrap();
+    text.into_iter().map(|lint| lint.strip_prefix("pool p: ").unwrap().to_owned()).collect()
+}
+
+fn pair(first: Value, second: Value) -> [ResourceSlice; 2] {
+    let slices = [slice("a", "p", first), slice("b", "p", second)];
+    slices.map(|mut slice| {
+        slice.spec.pool.resource_slice_count = 2;
+        slice
+    })
+}
+
+#[test]
+fn a_sound_pool_has_none() {
+    let slices =
+        pair(json!({"nodeName": "n", "devices": gpus(12)}), json!({"nodeName": "n", "devices": devices(&["x"])}));
+    assert_eq!(lints(&slices, &[claim("c", &["p/x", "p/gpu-11"])]), [""; 0]);
+}
+
+#[test]
+fn devices_that_are_listed_twice() {
+    // req: 5677-VALID-1
+    let slices = pair(json!({"devices": devices(&["b", "a", "c"])}), json!({"devices": devices(&["a", "b"])}));
+    assert_eq!(lints(&slices, &[]), ["device a appears in multiple slices", "device b appears in multiple slices"]);
+    let one = [slice("a", "p", json!({"devices": devices(&["a", "a"])}))];
+    assert_eq!(lints(&one, &[]), ["device a appears several times in one slice"]);
+}
+
+#[test]
+fn numbers_of_slices() {
+    // req: 5677-VALID-4
+    let announced = |counts: &[i64]| -> Vec<ResourceSlice> {
+        let slices = counts.iter().enumerate();
+        slices
+            .map(|(index, count)| slice(&format!("s-{index}"), "p", json!({"pool": {"resourceSliceCount": count}})))
+            .collect()
+    };
+    assert_eq!(lints(&announced(&[1, 1]), &[]), ["2 slices, although 1 are announced"]);
+    assert_eq!(lints(&announced(&[0]), &[]), ["1 slices, although 0 are announced"]);
+    assert_eq!(lints(&announced(&[-1]), &[]), ["1 slices, although -1 are announced"]);
+    assert_eq!(lints(&announced(&[2, 3]), &[]), ["slices disagree on resourceSliceCount: 2, 3"]);
+    let expected = ["incomplete: observed 2/3 slices at generation 1", "slices disagree on resourceSliceCount: 2, 3"];
+    assert_eq!(lints(&announced(&[3, 2]), &[]), expected, "the first by name says how many there are");
+}
+
+#[test]
+fn devices_in_claims() {
+    let slices = [slice("a", "p", json!({"devices": gpus(2)}))];
+    assert_eq!(lints(&slices, &[claim("c", &["p/x", "p/y", "p/gpu-0"])]), ["2 allocated device(s) not found"]);
+    let tainted = json!([{"name": "a", "taints": [{"key": "k", "effect": "NoExecute"}]}, {"name": "b"}]);
+    let slices = [slice("a", "p", json!({"devices": tainted}))];
+    assert_eq!(lints(&slices, &[claim("c", &["p/a", "p/b"])]), ["1 device(s) both allocated and tainted"]);
+}
+
+#[test]
+fn counter_sets() {
+    let consumer = |set: &str, counter: &str| {
+        let consumed = json!([{"counterSet": set, "counters": {counter: {"value": "1"}}}]);
+        json!({"devices": [{"name": "a", "consumesCounters": consumed}]})
+    };
+    let set = json!({"sharedCounters": [{"name": "card", "counters": {"memory": {"value": "1"}}}]});
+    let listed = "devices share counters: the counts are of devices as listed and may mislead";
+    assert_eq!(lints(&pair(set.clone(), consumer("card", "memory")), &[]), [listed]);
+    assert_eq!(
+        lints(&pair(set.clone(), consumer("gone", "memory")), &[]),
+        [listed, "device a: counter set gone not found"]
+    );
+    assert_eq!(
+        lints(&pair(set, consumer("card", "power")), &[]),
+        [listed, "device a: counter power not found in counter set card"]
+    );
+}
+
+#[test]
+fn generations_that_no_status_may_have() {
+    for (generation, expected) in [(1, None), (0, Some(0)), (-3, Some(-3))] {
+        let slices = [slice("a", "p", json!({"pool": {"generation": generation}}))];
+        let expected: Vec<String> = expected
+            .map(|number| format!("generation {number}: the API server accepts no status with it"))
+            .into_iter()
+            .collect();
+        assert_eq!(lints(&slices, &[]), expected);
+    }
+}
+
+#[test]
+fn quantities_that_can_not_be_read() {
+    let device = json!({"name": "a", "allowMultipleAllocations": true, "capacity": {"memory": {"value": "much"}}});
+    let slices = [slice("a", "p", json!({"devices": [device]}))];
+    assert_eq!(lints(&slices, &[]), ["1 quantity(s) in slices can't be read"]);
+    let result =
+        json!({"request": "r", "driver": DRIVER, "pool": "p", "device": "a", "consumedCapacity": {"memory": "some"}});
+    let expected = ["1 quantity(s) in slices can't be read", "1 consumed capacity(s) can't be read"];
+    assert_eq!(lints(&slices, &[claim_with("team", "c", json!([result]))]), expected);
+}
+
+#[test]
+fn a_summary_says_what_the_counts_do_not() {
+    // req: 5677-CALC-12
+    let device = json!({
+        "name": "a", "attributes": {"profile": {"string": "Half"}},
+        "consumesCounters": [{"counterSet": "card", "counters": {"memory": {"value": "1"}}}],
+    });
+    let set = json!({"sharedCounters": [{"name": "card", "counters": {"memory": {"value": "1"}}}]});
+    let slices = pair(set, json!({"devices": [device], "partitionTypeAttribute": "gpu.example.com/profile"}));
+    let report = report(&slices, &[]);
+    assert_eq!((report.lints(Profile::Kep).count(), report.lints(Profile::V1_37).count()), (1, 0));
+}
+
+#[test]
+fn lints_are_those_of_the_listed_pools() {
+    let slices = [node("p", 1), slice("z", "z", json!({"pool": {"generation": 0}}))];
+    let report = poolstatus::compute::Cluster::new(&slices, [])
+        .report(&crate::cluster::query().with_limit(1), crate::cluster::now());
+    assert_eq!(report.lints(Profile::Kep).count(), 0);
+}

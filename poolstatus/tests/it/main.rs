@@ -1,0 +1,21 @@
+//! Behaviour of the public API, one module per concept.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::needless_pass_by_value, reason = "values made in place read better without a borrow")]
+
+mod accept;
+mod bad_input;
+mod cluster;
+mod counting;
+mod index;
+mod kep_form;
+mod laws;
+mod lifecycle;
+mod limits;
+mod lint;
+mod oracle;
+mod partition;
+mod random;
+mod request;
+mod secrets;
+mod shareable;
+mod shipped_form;

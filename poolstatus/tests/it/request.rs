@@ -1,0 +1,164 @@
+//! Validation of requests, and what they ask.
+
+use k8s_openapi::api::resource::v1alpha3;
+use poolstatus::gate::{Gate, Gates};
+use poolstatus::kep;
+use poolstatus::request::{DEFAULT_LIMIT, Query, Request, validate, validate_update};
+use serde_json::{Value, from_value, json};
+
+use crate::cluster::DRIVER;
+
+fn kep_request(spec: Value) -> kep::ResourcePoolStatusRequest {
+    from_value(json!({"metadata": {"name": "check"}, "spec": spec})).unwrap()
+}
+
+fn shipped_request(spec: Value) -> v1alpha3::ResourcePoolStatusRequest {
+    from_value(json!({"metadata": {"name": "check"}, "spec": spec})).unwrap()
+}
+
+/// The problems of a spec in the KEP's form and in the shipped one, as field and type.
+fn problems(spec: Value) -> [Vec<String>; 2] {
+    let gates = Gates::default().with(Gate::PartitionableDevicesType);
+    let of = |request: Request<'_>| {
+        let problems = validate(request, gates);
+        problems.iter().map(|error| format!("{} {}", error.field, error.r#type.name())).collect()
+    };
+    [of((&kep_request(spec.clone())).into()), of((&shipped_request(spec)).into())]
+}
+
+fn both(problem: &str) -> [Vec<String>; 2] {
+    let list = || if problem.is_empty() { vec![] } else { vec![problem.to_owned()] };
+    [list(), list()]
+}
+
+#[test]
+fn the_driver() {
+    // req: 5677-REQ-1
+    for driver in [DRIVER, "GPU.Example.com", "d", &format!("{}.example", "d".repeat(63))] {
+        assert_eq!(problems(json!({"driver": driver})), both(""), "{driver}");
+    }
+    assert_eq!(problems(json!({})), both("spec.driver FieldValueRequired"));
+    assert_eq!(problems(json!({"driver": ""})), both("spec.driver FieldValueRequired"));
+    let long = "d.".repeat(127) + "d";
+    for driver in ["gpu_example", "-gpu", "gpu.", "a/b/c", "/gpu", "gpu example", "gpu\u{e9}", &long] {
+        assert_eq!(problems(json!({"driver": driver})), both("spec.driver FieldValueInvalid"), "{driver}");
+    }
+    // The KEP's own examples have a slash, which no driver name has.
+    let [kep, shipped] = problems(json!({"driver": "example.com/gpu"}));
+    assert_eq!((kep, shipped), (vec![], vec!["spec.driver FieldValueInvalid".to_owned()]));
+}
+
+#[test]
+fn the_name_of_the_pool() {
+    // req: 5677-REQ-2
+    for pool in ["node-1", "rack-1/node-1", "a.b/c.d"] {
+        assert_eq!(problems(json!({"driver": DRIVER, "poolName": pool})), both(""), "{pool}");
+    }
+    for pool in ["Node", "a//b", "/a", "a/", "a b"] {
+        assert_eq!(
+            problems(json!({"driver": DRIVER, "poolName": pool})),
+            both("spec.poolName FieldValueInvalid"),
+            "{pool}"
+        );
+    }
+    let long = "a".repeat(254);
+    assert_eq!(problems(json!({"driver": DRIVER, "poolName": long})), both("spec.poolName FieldValueTooLong"));
+    // Empty means unset in the KEP's form, where the field is a plain text.
+    let [kep, shipped] = problems(json!({"driver": DRIVER, "poolName": ""}));
+    assert_eq!((kep, shipped), (vec![], vec!["spec.poolName FieldValueInvalid".to_owned()]));
+    let request = kep_request(json!({"driver": DRIVER, "poolName": ""}));
+    assert_eq!(Query::of((&request).into()).unwrap().pool(), None);
+    let request = kep_request(json!({"driver": DRIVER, "poolName": "node-1"}));
+    assert_eq!(Query::of((&request).into()).unwrap().pool(), Some("node-1"));
+}
+
+#[test]
+fn the_limit() {
+    // req: 5677-REQ-3
+    for limit in [1, 100, 1000] {
+        assert_eq!(problems(json!({"driver": DRIVER, "limit": limit})), both(""));
+        let request = shipped_request(json!({"driver": DRIVER, "limit": limit}));
+        assert_eq!(Query::of((&request).into()).unwrap().limit(), usize::try_from(limit).unwrap());
+    }
+    for limit in [0, -1, 1001, i32::MAX, i32::MIN] {
+        assert_eq!(problems(json!({"driver": DRIVER, "limit": limit})), both("spec.limit FieldValueInvalid"));
+        let request = kep_request(json!({"driver": DRIVER, "limit": limit}));
+        assert!(Query::of((&request).into()).is_err());
+    }
+    let request = kep_request(json!({"driver": DRIVER}));
+    assert_eq!(Query::of((&request).into()).unwrap().limit(), usize::try_from(DEFAULT_LIMIT).unwrap());
+    let request = shipped_request(json!({"driver": DRIVER, "limit": 1001}));
+    let text = validate((&request).into(), Gates::default()).to_string();
+    assert_eq!(text, "spec.limit: Invalid value: 1001: must be less than or equal to 1000");
+}
+
+#[test]
+fn the_attribute_of_partitions() {
+    let request =
+        |attribute: &str| shipped_request(json!({"driver": DRIVER, "defaultPartitionTypeAttribute": attribute}));
+    let good = request("gpu.example.com/profile");
+    assert!(validate((&good).into(), Gates::default().with(Gate::PartitionableDevicesType)).is_empty());
+    let query = Query::of((&good).into()).unwrap();
+    assert_eq!(query.default_partition_type(), Some("gpu.example.com/profile"), "what is stored counts");
+
+    let off = validate((&good).into(), Gates::default());
+    assert_eq!(
+        off.as_slice()[0].to_string(),
+        "spec.defaultPartitionTypeAttribute: Forbidden: field requires the DRAPartitionableDevicesType feature gate"
+    );
+    for attribute in ["profile", "", "a/b/c", "gpu.example.com/"] {
+        let problems = validate((&request(attribute)).into(), Gates::default().with(Gate::PartitionableDevicesType));
+        assert_eq!(problems.as_slice()[0].r#type.name(), "FieldValueInvalid", "{attribute}");
+    }
+}
+
+#[test]
+fn the_name_of_the_request() {
+    let named = |name: Value| {
+        let request: kep::ResourcePoolStatusRequest =
+            from_value(json!({"metadata": {"name": name}, "spec": {"driver": DRIVER}})).unwrap();
+        let problems = validate((&request).into(), Gates::default());
+        problems.iter().map(|error| error.r#type.name()).collect::<Vec<_>>()
+    };
+    assert!(named(json!("check-gpus-1707300000")).is_empty());
+    assert_eq!(named(json!(null)), ["FieldValueRequired"]);
+    assert_eq!(named(json!("Check")), ["FieldValueInvalid"]);
+}
+
+#[test]
+fn every_problem_is_reported() {
+    let spec = json!({"driver": "-", "poolName": "-", "limit": 0, "ttlSecondsAfterComplete": -1});
+    let request = kep_request(spec);
+    let problems = Query::of((&request).into()).unwrap_err();
+    let fields: Vec<_> = problems.iter().map(|error| error.field.as_str()).collect();
+    assert_eq!(fields, ["spec.driver", "spec.poolName", "spec.limit", "spec.ttlSecondsAfterComplete"]);
+}
+
+#[test]
+fn the_spec_is_immutable() {
+    // req: 5677-REQ-4
+    let specs = [
+        json!({"driver": DRIVER}),
+        json!({"driver": "nic.example.com"}),
+        json!({"driver": DRIVER, "poolName": "node-1"}),
+        json!({"driver": DRIVER, "limit": 5}),
+    ];
+    for (index, old) in specs.iter().enumerate() {
+        for (other, new) in specs.iter().enumerate() {
+            let kep = [kep_request(old.clone()), kep_request(new.clone())];
+            let shipped = [shipped_request(old.clone()), shipped_request(new.clone())];
+            let kep = validate_update((&kep[0]).into(), (&kep[1]).into());
+            let shipped = validate_update((&shipped[0]).into(), (&shipped[1]).into());
+            assert_eq!(kep, shipped);
+            assert_eq!(kep.is_empty(), index == other, "{old} to {new}");
+            assert!(kep.iter().all(|error| error.to_string() == "spec: Invalid value: field is immutable"));
+        }
+    }
+    let [old, new] = [json!("gpu.example.com/a"), json!("gpu.example.com/b")]
+        .map(|attribute| shipped_request(json!({"driver": DRIVER, "defaultPartitionTypeAttribute": attribute})));
+    assert_eq!(validate_update((&old).into(), (&new).into()).len(), 1);
+    // Labels and the like may change.
+    let mut labelled = shipped_request(specs[0].clone());
+    labelled.metadata.labels = Some([("a".to_owned(), "b".to_owned())].into());
+    assert!(validate_update((&shipped_request(specs[0].clone())).into(), (&labelled).into()).is_empty());
+}
