@@ -22,12 +22,15 @@ use k8s_openapi::jiff::Timestamp;
 use poolstatus::compute::Cluster;
 use poolstatus::kep::PoolStatus;
 use poolstatus::request::Query;
+use readiness::node::GatedNode;
+use readiness::policy::Policy;
+use readiness::reconcile::{Role, State, Step, apply, step};
 use serde_json::{Value, json};
 
 /// Parses a text; what was read must print a text that reads back as the same.
 type Check = fn(&str);
 
-const TARGETS: [(&str, Check); 10] = [
+const TARGETS: [(&str, Check); 11] = [
     ("attrs_names", |text| {
         if let Ok(name) = QualifiedName::parse(text) {
             assert_eq!(name.to_string(), text);
@@ -94,6 +97,18 @@ const TARGETS: [(&str, Check); 10] = [
         let status = report.kep();
         let sum = |pool: &PoolStatus| pool.allocated_devices + pool.available_devices + pool.unavailable_devices;
         assert!(!status.pools.is_empty() && status.pools.iter().all(|pool| sum(pool) == pool.total_devices));
+    }),
+    ("readiness_step", |text| {
+        let (policy, role, nodes): (Policy, Role, Vec<(i64, GatedNode)>) = serde_json::from_str(text).unwrap();
+        let mut state = State::default();
+        for (second, mut node) in nodes {
+            let now = Timestamp::from_second(second).unwrap();
+            let Step { outputs, state: after, .. } = step(&policy, role, &node.view(), now, state);
+            assert!(apply(&mut node.node, &outputs, now).is_empty());
+            let again = step(&policy, role, &node.view(), now, after);
+            assert_eq!(again.outputs, []);
+            state = again.state;
+        }
     }),
     ("attrs_semver", |text| {
         if let Ok(version) = text.parse::<Version>() {
