@@ -15,6 +15,8 @@ use dra_alloc::inventory::Inventory;
 use dra_alloc::result::numbered;
 use dra_alloc::selector::{Selector, SelectorCache, SelectorInput};
 use dra_alloc::state::AllocatedState;
+use dra_alloc::validate::{Admission, ApiServer};
+use dra_attrs::profile::Profile;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{Device, DeviceClass, ResourceClaim, ResourceSlice};
 use serde_json::{Value, from_value, json};
@@ -146,5 +148,22 @@ fn selectors(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, cluster, searches, explanations, selectors);
+/// A slice of many devices, written anew and once more.
+fn validation(criterion: &mut Criterion) {
+    let server = ApiServer::new(Profile::V1_37, Features::default());
+    for count in [1, 8, 128] {
+        let slice = slice("node-1", &devices(count));
+        let mut group = criterion.benchmark_group("validate");
+        group.throughput(Throughput::Elements(u64::try_from(count).unwrap_or(u64::MAX)));
+        group.bench_function(BenchmarkId::new("create", count), |bencher| {
+            bencher.iter(|| server.slice(Admission::create(black_box(&slice))).is_ok());
+        });
+        group.bench_function(BenchmarkId::new("update", count), |bencher| {
+            bencher.iter(|| server.slice(Admission::update(&slice, black_box(&slice))).is_ok());
+        });
+        group.finish();
+    }
+}
+
+criterion_group!(benches, cluster, searches, explanations, selectors, validation);
 criterion_main!(benches);

@@ -90,6 +90,11 @@ impl Feature {
         row.map_or(&[], |(_, shipped, kep, _)| if profile == Profile::V1_37 { shipped } else { kep })
     }
 
+    /// Whether the allocator asks for the feature.
+    pub(crate) const fn concerns_allocation(self) -> bool {
+        !matches!(self, Self::DeviceStatus | Self::NodeAllocatableResources | Self::PartitionTypes)
+    }
+
     const fn bit(self) -> u32 {
         1 << self as u32
     }
@@ -118,19 +123,23 @@ impl Features {
         Feature::all().collect()
     }
 
-    /// The features whose gates are all on.
+    /// The features whose gates are all on. A gate for which `is_on` has no value keeps its default.
     ///
-    /// Gates that the profile does not know are ignored: with `Kep`, `DRAOptionalNodeOperations` is one of them.
+    /// Names that the profile does not have are not asked for: with `Kep`, `DRAOptionalNodeOperations` is one of them.
     ///
     /// ```
     /// use dra_alloc::features::{Feature, Features};
     /// use dra_attrs::profile::Profile;
-    /// let features = Features::from_gates(Profile::Kep, |gate| gate == "DRAOptionalNodePreparation");
-    /// assert_eq!(features, Features::NONE.with(Feature::OptionalNodeOperations));
+    /// let is_on = |gate: &str| (gate == "DRAOptionalNodePreparation").then_some(true);
+    /// let features = Features::from_gates(Profile::Kep, is_on);
+    /// assert_eq!(features, Features::default().with(Feature::OptionalNodeOperations));
+    /// assert_eq!(Features::from_gates(Profile::Kep, |_| Some(false)), Features::NONE);
     /// ```
     #[must_use]
-    pub fn from_gates(profile: Profile, is_on: impl Fn(&str) -> bool) -> Self {
-        Feature::all().filter(|feature| feature.gates(profile).iter().all(|gate| is_on(gate))).collect()
+    pub fn from_gates(profile: Profile, is_on: impl Fn(&str) -> Option<bool>) -> Self {
+        let has =
+            |feature: &Feature, default: bool| feature.gates(profile).iter().all(|gate| is_on(gate).unwrap_or(default));
+        GATES.iter().filter(|(feature, .., default)| has(feature, *default)).map(|(feature, ..)| *feature).collect()
     }
 
     /// Whether a feature is on.

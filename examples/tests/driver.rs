@@ -323,3 +323,48 @@ fn a_file_beyond_the_limit_is_refused() {
     assert_eq!(nodes(&slice), [("nic-0000-01-00-0", vec![])]);
     assert!(stderr.ends_with("more than 65536 bytes\n"), "{stderr}");
 }
+
+const LISTS: &str = "--feature-gates=DRAListTypeAttributes=true";
+
+#[test]
+fn what_is_published_of_every_capture_is_accepted() {
+    for machine in Machine::all().unwrap() {
+        for form in [&["--check"][..], &["--check", "--list", LISTS]] {
+            let (checked, _) = capture(&machine.name, form);
+            let unchecked: Vec<&str> = form.iter().copied().filter(|arg| *arg == "--list").collect();
+            assert_eq!(checked, capture(&machine.name, &unchecked).0, "{}", machine.name);
+            assert_eq!(dra_alloc::validate::validate_slice(&checked), Ok(()), "{}", machine.name);
+        }
+    }
+}
+
+#[test]
+fn lists_that_the_api_server_drops_are_a_fatal_error_and_nothing_is_published() {
+    // req: 6072-FORM-12
+    let known = Machine::all().unwrap().iter().map(|machine| machine.name.clone()).collect::<Vec<_>>();
+    let with_lists = known.iter().find(|name| {
+        let (slice, _) = capture(name, &["--list"]);
+        devices(&slice).iter().any(|device| attributes(device).get(NUMA_NODE).is_some_and(|node| node.ints.is_some()))
+    });
+    let args = ["--capture", with_lists.unwrap(), "--list", "--check"];
+    for gates in [None, Some("--feature-gates=DRAListTypeAttributes=false")] {
+        let output = driver(&args.into_iter().chain(gates).collect::<Vec<_>>());
+        assert!(!output.status.success() && output.stdout.is_empty());
+        let said = stderr(&output);
+        assert!(
+            said.lines().last().unwrap().starts_with("driver: fatal configuration error: list attributes"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn gates_are_those_of_the_api_server_that_checks() {
+    let root = folder("gates");
+    add_function(&root, "pci0000:00/0000:01:00.0", "0x020000", 0);
+    let sysfs = ["--sysfs", root.to_str().unwrap()];
+    let unknown = driver(&[&sysfs[..], &["--check", "--feature-gates=Nope=true"]].concat());
+    assert!(!unknown.status.success() && stderr(&unknown).contains("no gate \"Nope\""));
+    let alone = driver(&[&sysfs[..], &[LISTS]].concat());
+    assert!(!alone.status.success() && stderr(&alone).contains("--check"));
+}

@@ -185,7 +185,7 @@ fn shared_machines() {
     }
 }
 
-fn slice_with(skip: Value) -> Value {
+fn slice_with(skip: &Value) -> Value {
     json!({
         "metadata": {"name": "s"},
         "spec": {"driver": "d.example.com", "nodeName": "n", "skipNodeOperations": skip,
@@ -197,27 +197,27 @@ fn slice_with(skip: Value) -> Value {
 fn validation_answers_with_problems_or_with_what_is_stored() {
     let op = "alloc.validate_slice";
     // The KEP rejects, Kubernetes 1.37 drops.
-    let rejected = ok(op, &json!({"new": slice_with(json!(true))}));
+    let rejected = ok(op, &json!({"new": slice_with(&json!(true))}));
     let gate = "DRAOptionalNodePreparation";
     let detail = format!("must not be set while the feature gate {gate} is disabled");
     let field = "spec.skipNodeOperations";
     let errors = json!([{"field": field, "type": "FieldValueForbidden", "detail": detail}]);
     assert_eq!(rejected, json!({"errors": errors, "object": null}));
-    let dropped = ok(op, &json!({"profile": "v1.37", "new": slice_with(json!(true))}));
+    let dropped = ok(op, &json!({"profile": "v1.37", "new": slice_with(&json!(true))}));
     assert_eq!((&dropped["errors"], dropped["object"]["spec"].get("skipNodeOperations")), (&json!([]), None));
     // With the gate on, each profile writes its own form.
-    let on = ok(op, &json!({"features": {gate: true}, "new": slice_with(json!(["*"]))}));
+    let on = ok(op, &json!({"features": {gate: true}, "new": slice_with(&json!(["*"]))}));
     assert_eq!(on["object"]["spec"]["skipNodeOperations"], true);
-    let on = json!({"profile": "v1.37", "gates": {"DRAOptionalNodeOperations": true}, "new": slice_with(json!(true))});
+    let on = json!({"profile": "v1.37", "gates": {"DRAOptionalNodeOperations": true}, "new": slice_with(&json!(true))});
     assert_eq!(ok(op, &on)["object"]["spec"]["skipNodeOperations"], json!(["*"]));
     // What is stored stays.
-    let kept = ok(op, &json!({"old": slice_with(json!(true)), "new": slice_with(json!(true))}));
+    let kept = ok(op, &json!({"old": slice_with(&json!(true)), "new": slice_with(&json!(true))}));
     assert_eq!(kept["object"]["spec"]["skipNodeOperations"], true);
-    let only_unprepare = slice_with(json!(["NodeUnprepareResources"]));
+    let only_unprepare = slice_with(&json!(["NodeUnprepareResources"]));
     refused(op, &json!({"features": {gate: true}, "new": only_unprepare}), "NotExpressible", None);
     refused(op, &json!({}), "InvalidInput", Some("new"));
     refused(op, &json!({"new": {"spec": {"devices": 3}}}), "InvalidInput", Some("new.spec.devices"));
-    refused(op, &json!({"new": slice_with(json!(3))}), "InvalidInput", Some("new.spec.skipNodeOperations"));
+    refused(op, &json!({"new": slice_with(&json!(3))}), "InvalidInput", Some("new.spec.skipNodeOperations"));
 }
 
 #[test]
@@ -248,4 +248,9 @@ fn every_kind_of_object_is_validated() {
     assert_eq!(fields("alloc.validate_taint_rule", &rule), ["spec.taint.effect"]);
     let fine = json!({"new": {"spec": {"taint": {"key": "k", "effect": "None"}}}});
     assert_eq!(fields("alloc.validate_taint_rule", &fine), [""; 0]);
+    let condition =
+        json!({"type": "T", "status": "?", "reason": "R", "message": "", "lastTransitionTime": "2026-11-01T00:00:00Z"});
+    let status =
+        json!({"new": {"spec": {"taint": {"key": "k", "effect": "E"}}, "status": {"conditions": [condition]}}});
+    assert_eq!(fields("alloc.validate_taint_rule", &status), ["spec.taint.effect", "status.conditions[0].status"]);
 }

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use dra_alloc::features::Features;
 use dra_alloc::kubelet::gate::Gate;
 use dra_alloc::kubelet::{ClaimCache, Settings};
 use dra_alloc::selector::{Selector, SelectorInput};
+use dra_alloc::validate::{Admission, ApiServer};
 use dra_attrs::name::QualifiedName;
 use dra_attrs::numa::CpuSet;
 use dra_attrs::pci::PciAddress;
@@ -15,17 +17,24 @@ use dra_attrs::profile::Profile;
 use dra_attrs::quantity::Quantity;
 use dra_attrs::semver::Version;
 use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::api::resource::v1::{Device, ResourceClaim};
+use k8s_openapi::api::resource::v1::{Device, DeviceTaintRule, ResourceClaim, ResourceSlice};
+use k8s_openapi::jiff::Timestamp;
 use nnn::amount::Amount;
 use nnn::options::Options;
 use nnn::pod::PodView;
 use nnn::scheduler::{Input, Scheduler};
-use serde_json::json;
+use poolstatus::compute::Cluster;
+use poolstatus::kep::PoolStatus;
+use poolstatus::request::Query;
+use readiness::node::GatedNode;
+use readiness::policy::Policy;
+use readiness::reconcile::{Role, State, Step, apply, step};
+use serde_json::{Value, json};
 
 /// Parses a text; what was read must print a text that reads back as the same.
 type Check = fn(&str);
 
-const TARGETS: [(&str, Check); 10] = [
+const TARGETS: [(&str, Check); 13] = [
     ("attrs_names", |text| {
         if let Ok(name) = QualifiedName::parse(text) {
             assert_eq!(name.to_string(), text);
@@ -67,6 +76,43 @@ const TARGETS: [(&str, Check); 10] = [
         let (pod, claims, _): (Pod, Vec<ResourceClaim>, Steps) = serde_json::from_str(text).unwrap();
         let settings = Settings::new(Profile::V1_37).with(Gate::OptionalNodeOperations);
         assert!(ClaimCache::default().plan_prepare(&pod, &claims, |_| true, settings).is_ok());
+    }),
+    ("alloc_validate", |text| {
+        let (gates, kep, old, new): (u32, bool, Value, Value) = serde_json::from_str(text).unwrap();
+        assert_eq!(gates, 0xffff, "seeds have every gate on");
+        let server = ApiServer::new(if kep { Profile::Kep } else { Profile::V1_37 }, Features::all());
+        let slice = serde_json::from_value(new.clone()).is_ok_and(|new| server.slice(Admission::create(&new)).is_ok());
+        let claim = serde_json::from_value(new.clone()).is_ok_and(|new| server.claim(Admission::create(&new)).is_ok());
+        let template =
+            serde_json::from_value(new.clone()).is_ok_and(|new| server.claim_template(Admission::create(&new)).is_ok());
+        let class = serde_json::from_value(new.clone()).is_ok_and(|new| server.class(Admission::create(&new)).is_ok());
+        let rule =
+            serde_json::from_value(new.clone()).is_ok_and(|new| server.taint_rule(Admission::create(&new)).is_ok());
+        assert!(slice || claim || template || class || rule, "some kind of object is valid");
+        if let (Ok(old), Ok(new)) = (serde_json::from_value(old), serde_json::from_value(new)) {
+            assert!(server.claim_status(Admission::update(&old, &new)).is_ok());
+        }
+    }),
+    ("poolstatus_compute", |text| {
+        type Objects = (Vec<ResourceSlice>, Vec<ResourceClaim>, Vec<DeviceTaintRule>, Option<String>);
+        let (slices, claims, rules, attribute): Objects = serde_json::from_str(text).unwrap();
+        let query = Query::new("d.example").with_partition_type(attribute.as_deref().unwrap_or("d.example/type"));
+        let report = Cluster::new(&slices, &claims).with_taint_rules(&rules).report(&query, Timestamp::UNIX_EPOCH);
+        let status = report.kep();
+        let sum = |pool: &PoolStatus| pool.allocated_devices + pool.available_devices + pool.unavailable_devices;
+        assert!(!status.pools.is_empty() && status.pools.iter().all(|pool| sum(pool) == pool.total_devices));
+    }),
+    ("readiness_step", |text| {
+        let (policy, role, nodes): (Policy, Role, Vec<(i64, GatedNode)>) = serde_json::from_str(text).unwrap();
+        let mut state = State::default();
+        for (second, mut node) in nodes {
+            let now = Timestamp::from_second(second).unwrap();
+            let Step { outputs, state: after, .. } = step(&policy, role, &node.view(), now, state);
+            assert!(apply(&mut node.node, &outputs, now).is_empty());
+            let again = step(&policy, role, &node.view(), now, after);
+            assert_eq!(again.outputs, []);
+            state = again.state;
+        }
     }),
     ("nnn_amount", |text| {
         if let Ok(amount) = Amount::parse(text) {

@@ -48,7 +48,7 @@ pub(super) fn suggestions(
 /// The gates that help.
 pub(super) fn gates(questions: &mut Questions<'_>, claims: &[ResourceClaim]) -> Vec<Suggestion> {
     let allocator = questions.allocator;
-    let off = Feature::all().filter(|feature| !allocator.features.has(*feature));
+    let off = Feature::all().filter(|feature| feature.concerns_allocation() && !allocator.features.has(*feature));
     let helps = off.filter(|feature| {
         let with = allocator.clone().with_features(allocator.features.with(*feature));
         questions.is_possible(&with, claims) == Some(true)

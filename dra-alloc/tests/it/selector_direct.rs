@@ -384,7 +384,7 @@ fn the_answer_is_that_of_the_interpreter() {
     let drivers = select(vec![DRIVER, DRIVER, "zone.example", "zone.example/rack", "other"]);
     let (direct, answered, held) = (Cell::new(0), Cell::new(0), Cell::new(0));
     let count = |counter: &Cell<u32>, counts: bool| counter.set(counter.get() + u32::from(counts));
-    let cases = 10_000;
+    let cases = 4_000;
     let mut runner = TestRunner::new(ProptestConfig { cases, failure_persistence: None, ..Default::default() });
     let law = |(expression, device, driver): (String, Device, &str)| {
         let compiled = Selector::compile(&expression).or_else(|_| Selector::compile(&in_scope(&expression)));

@@ -54,7 +54,8 @@ fn a_quantity_that_is_none_is_named() {
     let bad = with(with(device("a"), "shareID", json!("s")), "consumedCapacity", json!({"memory": "lots"}));
     let mut state = AllocatedState::default();
     let error = state.assume([&result(&[device("b"), bad])]).unwrap_err();
-    assert!(error.to_string().starts_with("devices.results[1].consumedCapacity[memory]: "), "{error}");
+    let named = format!("devices.results[1].consumedCapacity[memory] of device {}: ", id("a"));
+    assert!(error.to_string().starts_with(&named), "{error}");
     assert_eq!(state, AllocatedState::default(), "nothing was counted");
 }
 

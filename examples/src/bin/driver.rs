@@ -1,7 +1,8 @@
 //! What a DRA driver for PCI devices would publish: one `ResourceSlice` of this machine, a directory laid out like
 //! `/sys`, or a captured machine.
 //!
-//! The document goes to stdout. What was left out of it, and why, goes to stderr, one line each.
+//! The document goes to stdout. What was left out of it, and why, goes to stderr, one line each. With `--check` only a
+//! document that the API server would store as it is goes to stdout; the problems of any other go to stderr.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,13 +11,18 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
+use dra_alloc::features::Features;
+use dra_alloc::validate::{Admission, ApiServer, PublishError};
 use dra_attrs::name::FullyQualifiedName;
 use dra_attrs::numa::{NumaForm, NumaPlace, numa_node_attribute, publish};
 use dra_attrs::pci::{PciAddress, PciAddressError, pcie_root_attribute};
+use dra_attrs::profile::Profile;
 use dra_attrs::standard::NUMA_NODE;
 use dra_attrs::sysfs::Sysfs;
 use dra_attrs::value::{Scalar, check_device_attributes};
+use examples::gates::GateError;
 use examples::machine::{Machine, MachineError};
+use examples::scheduler::args::features;
 use examples::sysfs::{PciBus, SysfsDir};
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, ResourcePool, ResourceSlice, ResourceSliceSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -46,6 +52,12 @@ struct Args {
     /// The driver
     #[arg(long, value_name = "NAME", default_value = "pci.example.com", value_parser = driver_name)]
     driver: String,
+    /// Check the slice as the API server of Kubernetes 1.37 does; one that it would not store is not printed
+    #[arg(long)]
+    check: bool,
+    /// Feature gates of that API server, where they are not the defaults
+    #[arg(long, value_name = "NAME=BOOL,...", default_value = "", requires = "check")]
+    feature_gates: String,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -78,6 +90,14 @@ enum DriverError {
     #[error("slice name {0:?}: more than {MAX_NAME_LEN} bytes")]
     SliceName(String),
     #[error(transparent)]
+    Gates(#[from] GateError),
+    #[error("the API server would refuse the slice: {problems} problems")]
+    Refused { problems: usize },
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+    #[error("the API server would drop fields of the slice: {}", fields.join(", "))]
+    Dropped { fields: Vec<String> },
+    #[error(transparent)]
     Yaml(#[from] serde_saphyr::SerializeError),
     #[error(transparent)]
     Json(#[from] serde_json::Error),
@@ -104,7 +124,27 @@ fn run(args: &Args) -> Result<(), DriverError> {
         None => Survey::of(&SysfsDir { root: args.sysfs.clone() }, args.form()),
     };
     survey.notes().for_each(|note| say(&note));
-    print(&args.slice(name, survey.devices), args.output)
+    let slice = args.slice(name, survey.devices);
+    if args.check {
+        check(&slice, features(Profile::V1_37, &args.feature_gates)?)?;
+    }
+    print(&slice, args.output)
+}
+
+/// Whether an API server would store the slice as it is.
+fn check(slice: &ResourceSlice, features: Features) -> Result<(), DriverError> {
+    match ApiServer::new(Profile::V1_37, features).publish(Admission::create(slice)) {
+        Ok(admitted) if admitted.dropped.is_empty() => {
+            admitted.warnings.iter().for_each(say);
+            Ok(())
+        }
+        Ok(admitted) => Err(DriverError::Dropped { fields: admitted.dropped }),
+        Err(PublishError::Invalid(errors)) => {
+            errors.iter().for_each(say);
+            Err(DriverError::Refused { problems: errors.len() })
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Writes a line to stderr. A failure is passed over: there is no other place to report it.

@@ -88,7 +88,7 @@ impl AllocateInput {
 pub(super) fn features(profile: Profile, gates: &BTreeMap<String, bool>) -> Features {
     let is_on = |gate: &str| gates.get(gate).copied().unwrap_or(false);
     Features::from_gates(profile, |gate| {
-        is_on(gate) || BINDING_GATES.split('+').any(|both| both == gate) && is_on(BINDING_GATES)
+        Some(is_on(gate) || BINDING_GATES.split('+').any(|both| both == gate) && is_on(BINDING_GATES))
     })
 }
 

@@ -51,7 +51,26 @@ pub(super) fn class(input: Value) -> Result<Operation, Refusal> {
 }
 
 pub(super) fn taint_rule(input: Value) -> Result<Operation, Refusal> {
-    operation(input, plain::<DeviceTaintRule>, ApiServer::taint_rule, as_it_is)
+    operation(input, plain::<DeviceTaintRule>, rule_and_status, as_it_is)
+}
+
+/// A write of a rule, then one of its status if that changes.
+fn rule_and_status(
+    server: ApiServer,
+    write: Admission<'_, DeviceTaintRule>,
+) -> Result<Admitted<DeviceTaintRule>, FieldErrors> {
+    let admitted = server.taint_rule(write);
+    if write.new.status.is_none() || write.old.is_some_and(|old| old.status == write.new.status) {
+        return admitted;
+    }
+    let status = server.taint_rule_status(write);
+    match (admitted, status) {
+        (Ok(mut admitted), Ok(status)) => {
+            admitted.object.status = status.object.status;
+            Ok(admitted)
+        }
+        (admitted, status) => Err(admitted.err().into_iter().chain(status.err()).flatten().collect()),
+    }
 }
 
 fn operation<T: 'static>(

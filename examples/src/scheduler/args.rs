@@ -113,5 +113,5 @@ pub fn features(profile: Profile, gates: &str) -> Result<Features, GateError> {
     let of =
         |feature: Feature| feature.gates(profile).iter().map(move |gate| (*gate, Features::default().has(feature)));
     let on = changed(profile, Feature::all().flat_map(of), gates)?;
-    Ok(Features::from_gates(profile, |gate| on.get(gate).copied().unwrap_or(false)))
+    Ok(Features::from_gates(profile, |gate| on.get(gate).copied()))
 }

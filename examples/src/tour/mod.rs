@@ -4,6 +4,7 @@
 //! is the call of one crate on the objects that the step before has left.
 
 mod allocate;
+mod availability;
 mod cluster;
 mod hold_back;
 pub mod machines;
@@ -82,6 +83,7 @@ pub fn story() -> Result<String, TourError> {
     allocate::allocate(&mut cluster, &mut page)?;
     nominate::nominate(&cluster, &mut page)?;
     prepare::prepare(&cluster, &mut page)?;
+    availability::availability(&cluster, &mut page);
     hold_back::hold_back(&mut page)?;
     Ok(page.into_text())
 }

@@ -98,7 +98,7 @@ impl Case {
             (DeviceId::parse(device), share.to_owned())
         };
         Self {
-            features: Features::from_gates(profile, is_on),
+            features: Features::from_gates(profile, |gate| Some(is_on(gate))),
             profile,
             node: field(&value, "node"),
             claims: field(&value, "claims"),
