@@ -5,6 +5,7 @@
 mod actions;
 mod examples;
 mod filter;
+mod helpers;
 mod laws;
 mod restarts;
 mod scenario;
