@@ -3,6 +3,8 @@ pub mod gates;
 pub mod kubelet;
 pub mod machine;
 pub mod manifest;
+pub mod node_agent;
+pub mod pool_status;
 pub mod replay;
 pub mod scheduler;
 pub mod sysfs;

@@ -1,5 +1,5 @@
 //! The seeds of the fuzz targets, replayed through the same parsers.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,13 +17,24 @@ use dra_attrs::profile::Profile;
 use dra_attrs::quantity::Quantity;
 use dra_attrs::semver::Version;
 use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::api::resource::v1::{Device, ResourceClaim};
+use k8s_openapi::api::resource::v1::{Device, DeviceTaintRule, ResourceClaim, ResourceSlice};
+use k8s_openapi::jiff::Timestamp;
+use nnn::amount::Amount;
+use nnn::options::Options;
+use nnn::pod::PodView;
+use nnn::scheduler::{Input, Scheduler};
+use poolstatus::compute::Cluster;
+use poolstatus::kep::PoolStatus;
+use poolstatus::request::Query;
+use readiness::node::GatedNode;
+use readiness::policy::Policy;
+use readiness::reconcile::{Role, State, Step, apply, step};
 use serde_json::{Value, json};
 
 /// Parses a text; what was read must print a text that reads back as the same.
 type Check = fn(&str);
 
-const TARGETS: [(&str, Check); 9] = [
+const TARGETS: [(&str, Check); 13] = [
     ("attrs_names", |text| {
         if let Ok(name) = QualifiedName::parse(text) {
             assert_eq!(name.to_string(), text);
@@ -80,6 +91,45 @@ const TARGETS: [(&str, Check); 9] = [
         assert!(slice || claim || template || class || rule, "some kind of object is valid");
         if let (Ok(old), Ok(new)) = (serde_json::from_value(old), serde_json::from_value(new)) {
             assert!(server.claim_status(Admission::update(&old, &new)).is_ok());
+        }
+    }),
+    ("poolstatus_compute", |text| {
+        type Objects = (Vec<ResourceSlice>, Vec<ResourceClaim>, Vec<DeviceTaintRule>, Option<String>);
+        let (slices, claims, rules, attribute): Objects = serde_json::from_str(text).unwrap();
+        let query = Query::new("d.example").with_partition_type(attribute.as_deref().unwrap_or("d.example/type"));
+        let report = Cluster::new(&slices, &claims).with_taint_rules(&rules).report(&query, Timestamp::UNIX_EPOCH);
+        let status = report.kep();
+        let sum = |pool: &PoolStatus| pool.allocated_devices + pool.available_devices + pool.unavailable_devices;
+        assert!(!status.pools.is_empty() && status.pools.iter().all(|pool| sum(pool) == pool.total_devices));
+    }),
+    ("readiness_step", |text| {
+        let (policy, role, nodes): (Policy, Role, Vec<(i64, GatedNode)>) = serde_json::from_str(text).unwrap();
+        let mut state = State::default();
+        for (second, mut node) in nodes {
+            let now = Timestamp::from_second(second).unwrap();
+            let Step { outputs, state: after, .. } = step(&policy, role, &node.view(), now, state);
+            assert!(apply(&mut node.node, &outputs, now).is_empty());
+            let again = step(&policy, role, &node.view(), now, after);
+            assert_eq!(again.outputs, []);
+            state = again.state;
+        }
+    }),
+    ("nnn_amount", |text| {
+        if let Ok(amount) = Amount::parse(text) {
+            assert_eq!(Amount::parse(&amount.to_string()), Ok(amount));
+        }
+    }),
+    ("nnn_run", |text| {
+        let mut scheduler = Scheduler::new(Options::default());
+        for step in text.as_bytes().get(1..).unwrap_or_default().chunks_exact(3) {
+            let pod = PodView::pending("d", &format!("p{}", step[1] % 4)).with_uid(&format!("u{}", step[1] % 8));
+            let input = match step[0] % 3 {
+                0 => Input::PodDeleted { uid: pod.key.uid },
+                1 => Input::PodObserved(pod.nominated_to(&format!("n{}", step[2] % 4))),
+                _ => Input::Bound { pod: pod.key },
+            };
+            let _ = scheduler.handle(input);
+            assert!(scheduler.nominator().len() <= scheduler.pods().count());
         }
     }),
     ("attrs_semver", |text| {

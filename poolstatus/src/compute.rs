@@ -56,6 +56,7 @@ impl<'a> Cluster<'a> {
     /// sorting. No object is copied.
     ///
     /// ```
+    /// use k8s_openapi::jiff::Timestamp;
     /// use poolstatus::compute::Cluster;
     /// use poolstatus::request::Query;
     /// use serde_json::{from_value, json};
@@ -65,7 +66,7 @@ impl<'a> Cluster<'a> {
     ///     "pool": {"name": "node-1", "generation": generation, "resourceSliceCount": 1},
     /// }}));
     /// let slices = [slice(1)?, slice(2)?];
-    /// let report = Cluster::new(&slices, []).report(&Query::new("gpu.example.com"), "2026-11-21T12:00:00Z".parse()?);
+    /// let report = Cluster::new(&slices, []).report(&Query::new("gpu.example.com"), Timestamp::UNIX_EPOCH);
     /// assert_eq!((report.matching, report.pools[0].generation, report.pools[0].slices), (1, 2, 1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

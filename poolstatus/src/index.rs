@@ -52,6 +52,7 @@ type ClaimId = u64;
 ///
 /// ```
 /// use std::sync::Arc;
+/// use k8s_openapi::jiff::Timestamp;
 /// use poolstatus::index::{Change, PoolIndex};
 /// use poolstatus::request::Query;
 /// use serde_json::{from_value, json};
@@ -61,7 +62,7 @@ type ClaimId = u64;
 ///     "driver": "gpu.example.com", "devices": [{"name": "gpu-0"}],
 ///     "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1},
 /// }}))?)))?;
-/// let report = index.status(&Query::new("gpu.example.com"), "2026-11-21T12:00:00Z".parse()?);
+/// let report = index.status(&Query::new("gpu.example.com"), Timestamp::UNIX_EPOCH);
 /// assert_eq!(report.kep().pools[0].available_devices, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

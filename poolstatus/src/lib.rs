@@ -7,6 +7,7 @@
 //!
 //! ```
 //! use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
+//! use k8s_openapi::jiff::Timestamp;
 //! use poolstatus::compute::Cluster;
 //! use poolstatus::request::Query;
 //! use serde_json::{from_value, json};
@@ -23,7 +24,7 @@
 //! }))?;
 //!
 //! let cluster = Cluster::new([&slice], [&claim]);
-//! let report = cluster.report(&Query::new("gpu.example.com"), "2026-11-21T12:00:00Z".parse()?);
+//! let report = cluster.report(&Query::new("gpu.example.com"), Timestamp::UNIX_EPOCH);
 //! let pool = &report.kep().pools[0];
 //! assert_eq!((pool.total_devices, pool.allocated_devices, pool.available_devices), (2, 1, 1));
 //! # Ok::<(), Box<dyn std::error::Error>>(())

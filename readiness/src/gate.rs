@@ -91,16 +91,21 @@ impl<'de> Deserialize<'de> for FailureAction {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[cfg_attr(
+    feature = "schemars",
+    schemars(description = "A condition that must be true before a node takes pods."),
+    schemars(extend("required" = ["conditionType", "timeoutSeconds"]))
+)]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::exhaustive_structs, reason = "the fields are those of the API")]
 pub struct NodeReadinessGate {
     /// Type of the entry of `status.conditions`: a domain, a slash and a name.
     #[serde(default)]
-    #[cfg_attr(feature = "schemars", schemars(required, length(max = 238)))]
+    #[cfg_attr(feature = "schemars", schemars(length(max = 238)))]
     pub condition_type: String,
     /// Seconds from Ready to the failure action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemars", schemars(with = "i32", required, range(min = 1)))]
+    #[cfg_attr(feature = "schemars", schemars(with = "i32", range(min = 1)))]
     pub timeout_seconds: Option<i32>,
     /// What happens then.
     #[serde(default)]

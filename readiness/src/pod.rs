@@ -8,16 +8,16 @@ use serde_json::Value;
 /// A condition of the node that a pod wants to be True.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schemars", schemars(description = "A condition of the node that a pod wants to be True."))]
+#[cfg_attr(feature = "schemars", schemars(extend("required" = ["conditionType", "status"])))]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::exhaustive_structs, reason = "the fields are those of the API")]
 pub struct NodeReadinessRequirement {
     /// Type of the condition.
     #[serde(default)]
-    #[cfg_attr(feature = "schemars", schemars(required))]
     pub condition_type: String,
     /// The status that it must have: `True` is the only one that the KEP defines.
     #[serde(default)]
-    #[cfg_attr(feature = "schemars", schemars(required))]
     pub status: String,
 }
 

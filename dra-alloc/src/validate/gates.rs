@@ -168,7 +168,7 @@ pub(super) fn drop_disabled<T: Clone + Serialize + DeserializeOwned>(
     profile: Profile,
 ) -> Remaining<T> {
     let is_dropped = |feature: Feature| !features.has(feature) && GatePolicy::of(feature, profile) == GatePolicy::Drop;
-    let mut dropped = Vec::new();
+    let (mut dropped, mut cleared) = (Vec::new(), false);
     let Ok(mut json) = serde_json::to_value(&new) else { return Remaining { object: new, dropped } };
     let mut stored = old.and_then(|old| serde_json::to_value(old).ok());
     for (feature, places) in kind.gated().filter(|(feature, _)| is_dropped(*feature)) {
@@ -179,12 +179,12 @@ pub(super) fn drop_disabled<T: Clone + Serialize + DeserializeOwned>(
             visit(&mut json, place, &FieldPath::root(), &mut |value, at| {
                 if is_set(value, feature) {
                     dropped.push(at.to_string());
-                    *value = Value::Null;
                 }
+                cleared |= !value.take().is_null();
             });
         }
     }
-    let object = if dropped.is_empty() { new } else { serde_json::from_value(json).unwrap_or(new) };
+    let object = if cleared { serde_json::from_value(json).unwrap_or(new) } else { new };
     Remaining { object, dropped }
 }
 

@@ -21,15 +21,14 @@ pub(super) fn check_slice(new: &ResourceSlice, old: Option<&ResourceSlice>, gate
 pub(super) fn check_claim(new: &ResourceClaim, old: &ResourceClaim, gate: &str, findings: &mut Findings) {
     let stored: BTreeMap<_, _> =
         results(old).iter().map(|result| (identity(result), result.skip_node_operations.as_deref())).collect();
-    let (status, mut index) = (FieldPath::new("status"), 0);
+    let status = FieldPath::new("status");
     let allocation = status.child("allocation");
     let devices = allocation.child("devices");
     let at_results = devices.child("results");
-    for result in results(new) {
+    for (index, result) in results(new).iter().enumerate() {
         let old = stored.get(&identity(result)).copied().flatten();
         let at = at_results.index(index);
         check(result.skip_node_operations.as_deref(), old, gate, &at.child(FIELD), findings);
-        index += 1;
     }
 }
 

@@ -4,6 +4,7 @@ mod alloc;
 mod attrs;
 mod kubelet;
 mod nnn;
+mod poolstatus;
 mod readiness;
 mod refusal;
 mod stopwatch;
@@ -49,6 +50,7 @@ const OPERATIONS: &[(&str, Reader)] = &[
     ("readiness.filter", readiness::filter_node),
     ("readiness.step", readiness::steps),
     ("readiness.validate", readiness::validate_gates),
+    ("poolstatus.compute", poolstatus::compute),
 ];
 
 #[derive(Deserialize)]

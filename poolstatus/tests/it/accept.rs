@@ -108,7 +108,7 @@ fn conditions() {
     assert_eq!(with(json!({"observedGeneration": -1})), at("observedGeneration Invalid"));
     let condition =
         json!({"type": "Complete", "status": "True", "reason": "Done", "message": "", "lastTransitionTime": NOW});
-    let twice = json!({"poolCount": 0, "conditions": [condition.clone(), condition.clone()]});
+    let twice = json!({"poolCount": 0, "conditions": vec![condition.clone(); 2]});
     assert_eq!(problems(twice), ["status.conditions[1].type Duplicate"]);
     let many = json!({"poolCount": 0, "conditions": vec![condition; 11]});
     assert_eq!(problems(many), ["status.conditions TooMany"]);
@@ -137,7 +137,9 @@ proptest! {
     #[test]
     fn computed_statuses_are_accepted(objects in objects()) {
         let Objects { mut slices, claims, rules } = objects;
-        slices.iter_mut().for_each(|slice| slice.spec.pool.resource_slice_count = 0);
+        for slice in &mut slices {
+            slice.spec.pool.resource_slice_count = 0;
+        }
         let report = Cluster::new(&slices, &claims).with_taint_rules(&rules).report(&query(), now());
         let problems = validate_status(None, &ready(&report));
         prop_assert!(problems.is_empty(), "{}", problems);

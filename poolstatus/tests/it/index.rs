@@ -108,7 +108,9 @@ fn a_slice_that_comes_back_finds_its_claims() {
         Change::SliceDeleted("node-1-gpus".to_owned()),
         Change::Slice(Arc::new(node("node-1", 3))),
     ];
-    changes.into_iter().for_each(|change| index.apply(change).unwrap());
+    for change in changes {
+        index.apply(change).unwrap();
+    }
     assert_eq!(kep_counts(&index.status(&query(), now())), [[3, 1, 2, 0]]);
 }
 

@@ -32,7 +32,7 @@ fn kep_request(uid: &str) -> kep::ResourcePoolStatusRequest {
     request.metadata.name = Some("check".to_owned());
     request.metadata.uid = Some(uid.to_owned());
     request.metadata.creation_timestamp = Some(Time(now()));
-    request.spec.driver = DRIVER.to_owned();
+    DRIVER.clone_into(&mut request.spec.driver);
     request
 }
 
@@ -45,9 +45,9 @@ fn shipped_request(uid: &str) -> v1alpha3::ResourcePoolStatusRequest {
 /// A controller that has seen every list.
 fn controller(api_server: Gates, manager: Gates) -> Controller {
     let mut controller = Controller::new(api_server, manager);
-    [Input::ResourceSlices, Input::ResourceClaims, Input::DeviceTaintRules]
-        .into_iter()
-        .for_each(|input| controller.synced(input));
+    for input in [Input::ResourceSlices, Input::ResourceClaims, Input::DeviceTaintRules] {
+        controller.synced(input);
+    }
     controller
 }
 
@@ -104,7 +104,9 @@ fn no_partial_answer() {
     }
     assert_eq!(controller.decide((&request).into()), Decision::Process);
     let mut controller = Controller::new(ON, ON);
-    [Input::ResourceClaims, Input::ResourceSlices].into_iter().for_each(|input| controller.synced(input));
+    for input in [Input::ResourceClaims, Input::ResourceSlices] {
+        controller.synced(input);
+    }
     assert_eq!(
         controller.decide((&request).into()),
         Decision::Process,

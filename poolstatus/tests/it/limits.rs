@@ -51,3 +51,20 @@ fn what_is_left_against_a_threshold() {
     let (_, shipped) = totals(10, &[&slices[..], &[missing]].concat()[..]);
     assert!(shipped.is_lower_bound && shipped.pools == 2, "a pool without counts");
 }
+
+#[test]
+fn thousands_of_pools() {
+    // req: 5677-SCALE-1
+    let (pools, devices) = (3_000, 20);
+    let name = |index: usize| format!("node-{index:05}");
+    let slices: Vec<_> = (0..pools).map(|index| node(&name(index), devices)).collect();
+    let held =
+        |index: usize| -> Vec<String> { (0..=index % 10).map(|gpu| format!("{}/gpu-{gpu}", name(index))).collect() };
+    let claims: Vec<_> = (0..pools)
+        .map(|index| claim(&name(index), &held(index).iter().map(String::as_str).collect::<Vec<_>>()))
+        .collect();
+    let report = Cluster::new(&slices, &claims).report(&query().with_limit(pools), now());
+    let totals = Totals::of_kep(&report.kep());
+    assert_eq!((totals.pools, totals.total, totals.allocated), (3_000, 60_000, 16_500));
+    assert_eq!(totals.available, 43_500);
+}

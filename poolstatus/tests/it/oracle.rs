@@ -284,8 +284,8 @@ fn expected_pools(objects: &Objects, query: &Query) -> Vec<String> {
     let slices = objects.slices.iter().filter(|slice| slice.spec.driver == query.driver());
     let names: BTreeSet<String> = slices.map(|slice| slice.spec.pool.name.clone()).collect();
     let used = query.namespace().map(|namespace| in_namespace(objects, namespace, query.driver()));
-    let named = names.into_iter().filter(|name| query.pool().is_none_or(|pool| pool == name));
-    named.filter(|name| used.as_ref().is_none_or(|used| used.contains(name))).collect()
+    let asked = names.into_iter().filter(|name| query.pool().is_none_or(|pool| pool == name));
+    asked.filter(|name| used.as_ref().is_none_or(|used| used.contains(name))).collect()
 }
 
 proptest! {

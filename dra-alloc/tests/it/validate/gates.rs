@@ -1,8 +1,11 @@
 //! Fields of features that are off: dropped, kept while in use, and what follows.
 
 use dra_alloc::features::{Feature, Features};
-use dra_alloc::validate::{ApiServer, GatePolicy};
+use dra_alloc::skip::WireForm;
+use dra_alloc::skip::wire::write;
+use dra_alloc::validate::{Admitted, ApiServer, GatePolicy};
 use dra_attrs::field::ErrorType::*;
+use dra_attrs::field::FieldErrors;
 use dra_attrs::profile::Profile;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimTemplate, ResourceSlice};
 use serde_json::{Value, json};
@@ -94,6 +97,14 @@ fn a_device_that_says_where_it_is_has_no_place_without_the_gate() {
         update(without(Feature::PartitionableDevices), per_device.clone(), per_device),
         &[],
     );
+}
+
+#[test]
+fn an_empty_list_goes_like_a_full_one() {
+    let both = changed(&slice(), json!({"/spec/devices": [], "/spec/sharedCounters": []}));
+    let admitted = create::<ResourceSlice>(without(Feature::PartitionableDevices), both.clone()).unwrap();
+    assert_eq!((admitted.object.spec.shared_counters, admitted.dropped.len()), (None, 0));
+    assert!(create::<ResourceSlice>(without(Feature::DeviceTaints), both).is_err());
 }
 
 #[test]
@@ -230,21 +241,25 @@ fn where_nothing_skips_the_gate_changes_nothing() {
     for profile in BOTH {
         let servers =
             [Features::all(), Features::all().without(feature)].map(|features| ApiServer::new(profile, features));
+        // What goes over the wire: an empty list is an absent one there.
+        let written = |outcome: Result<Admitted<ResourceSlice>, FieldErrors>| {
+            outcome.map(|admitted| write(&admitted.object, WireForm::List).unwrap())
+        };
         for new in slices.iter().chain([&invalid]) {
-            let created =
-                servers.map(|server| create::<ResourceSlice>(server, new.clone()).map(|admitted| admitted.object));
-            let [on, off] = created;
+            let [on, off] = servers.map(|server| written(create(server, new.clone())));
             assert_eq!(on, off);
             for old in &slices {
-                let [on, off] = servers.map(|server| update::<ResourceSlice>(server, old.clone(), new.clone()));
-                assert_eq!(on.map(|admitted| admitted.object), off.map(|admitted| admitted.object));
+                let [on, off] = servers.map(|server| written(update(server, old.clone(), new.clone())));
+                assert_eq!(on, off);
             }
         }
         let mut quiet = allocated();
         quiet["status"]["allocation"]["devices"]["results"][1]["skipNodeOperations"] = json!(false);
         for old in [claim(), quiet.clone()] {
             let [on, off] = servers.map(|server| update_status(server, old.clone(), quiet.clone()));
-            assert_eq!(on.map(|admitted| admitted.object), off.map(|admitted| admitted.object));
+            let [on, off] =
+                [on, off].map(|outcome| outcome.map(|admitted| write(&admitted.object, WireForm::List).unwrap()));
+            assert_eq!(on, off);
         }
     }
 }

@@ -1,0 +1,30 @@
+//! Any slices, claims and rules: nothing panics, the counts of the KEP add up, and the index takes what has a name.
+#![no_main]
+
+use std::sync::Arc;
+
+use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
+use k8s_openapi::jiff::Timestamp;
+use libfuzzer_sys::fuzz_target;
+use poolstatus::compute::Cluster;
+use poolstatus::index::{Change, PoolIndex};
+use poolstatus::request::Query;
+
+type Input = (Vec<ResourceSlice>, Vec<ResourceClaim>, Vec<DeviceTaintRule>, Option<String>);
+
+fuzz_target!(|text: &[u8]| {
+    let Ok((slices, claims, rules, attribute)) = serde_json::from_slice::<Input>(text) else { return };
+    let driver = slices.first().map(|slice| slice.spec.driver.clone()).unwrap_or_default();
+    let query = Query::new(&driver).with_partition_type(attribute.as_deref().unwrap_or("d.example/type"));
+    let report = Cluster::new(&slices, &claims).with_taint_rules(&rules).report(&query, Timestamp::UNIX_EPOCH);
+    let (status, _) = (report.kep(), report.shipped());
+    for pool in &status.pools {
+        let parts = [pool.allocated_devices, pool.available_devices, pool.unavailable_devices];
+        assert_eq!(parts.iter().sum::<i32>(), pool.total_devices);
+    }
+    let mut index = PoolIndex::default();
+    let slices = slices.into_iter().map(|slice| Change::Slice(Arc::new(slice)));
+    let claims = claims.into_iter().map(|claim| Change::Claim(Arc::new(claim)));
+    let applied = slices.chain(claims).filter(|change| index.apply(change.clone()).is_ok()).count();
+    assert!(index.status(&query, Timestamp::UNIX_EPOCH).matching <= applied);
+});

@@ -1,0 +1,31 @@
+//! Any nodes, one after the other, at any instants: nothing panics, a second look at what was written has nothing to add, and
+//! the state reads back as it was.
+#![no_main]
+
+use k8s_openapi::jiff::Timestamp;
+use libfuzzer_sys::fuzz_target;
+use readiness::node::GatedNode;
+use readiness::policy::Policy;
+use readiness::reconcile::{Role, State, Step, apply, step};
+use readiness::validate::{Limits, validate};
+
+type Input = (Policy, Role, Vec<(i64, GatedNode)>);
+
+fuzz_target!(|text: &[u8]| {
+    let Ok((policy, role, nodes)) = serde_json::from_slice::<Input>(text) else { return };
+    let mut state = State::default();
+    for (second, mut node) in nodes {
+        let Ok(now) = Timestamp::from_second(second) else { continue };
+        let _ = validate(&node.gates, &Limits::default());
+        let Step { outputs, wake_up, state: after, .. } = step(&policy, role, &node.view(), now, state);
+        assert!(wake_up.is_none_or(|wake_up| wake_up > now));
+        state = after;
+        if apply(&mut node.node, &outputs, now).is_empty() {
+            let again = step(&policy, role, &node.view(), now, state);
+            assert_eq!(again.outputs, []);
+            state = again.state;
+        }
+        let read: State = serde_json::from_str(&serde_json::to_string(&state).expect("writable")).expect("readable");
+        assert_eq!(read, state);
+    }
+});

@@ -1,0 +1,397 @@
+//! What stands around the three layers.
+
+use k8s_openapi::api::core::v1::{Pod, Toleration};
+use k8s_openapi::jiff::SignedDuration;
+use readiness::autoscaler::{STARTUP_PREFIXES, autoscaler_view, not_startup_taints};
+use readiness::condition::Observation;
+use readiness::evaluate::{FilterOptions, filter};
+use readiness::gate::NodeReadinessGate;
+use readiness::name::NETWORK_PREFIX;
+use readiness::network::{
+    ADMISSION_TIMEOUT_SECONDS, Admission, Aggregate, HoldDown, LocalNetwork, NETWORK_READY, NETWORK_TIMEOUT, PodAge,
+    PodNetwork, admission, aggregate,
+};
+use readiness::node::GatedNode;
+use readiness::pod::PodView;
+use readiness::policy::Policy;
+use readiness::preview::{Proposal, preview};
+use readiness::reconcile::State;
+use readiness::registration::{KubeletConfiguration, Registration, merge};
+use readiness::rule::{ExpandError, NodeReadinessRule, ReadinessTaintRule, expand};
+use readiness::taint::untolerated;
+use serde_json::{Value, from_value, json};
+
+use super::examples;
+use super::world::{A, B, World, at, gate_a, gate_b, taint};
+
+const CNI: &str = "network.kubernetes.io/CNIReady";
+const PROXY: &str = "network.kubernetes.io/NetworkProxyReady";
+
+fn gate(name: &str, seconds: i32) -> NodeReadinessGate {
+    NodeReadinessGate::new(name, seconds).bypassing()
+}
+
+#[test]
+fn registration() {
+    // req: 5233-2, 5233-47
+    let config: KubeletConfiguration = from_value(examples::configuration()).unwrap();
+    let created = merge(None, &config.node_readiness_gates, Registration::CreateOnly);
+    assert_eq!(created, config.node_readiness_gates);
+    // It is in the object from the first moment: there is no time at which a pod could come in between.
+    let node = GatedNode { gates: created, ..GatedNode::default() };
+    let pod = Pod::default();
+    assert!(!filter(FilterOptions::kep(), &node.view(), PodView::new(&pod)).is_allowed());
+
+    let stored = [gate(A, 10), gate(B, 20)];
+    let rows = [
+        (vec![gate(A, 99)], Registration::CreateOnly, vec![gate(A, 10), gate(B, 20)]),
+        (vec![gate(A, 99)], Registration::Sync, vec![gate(A, 99), gate(B, 20)]),
+        (vec![gate(A, 1)], Registration::Sync, vec![gate(A, 10), gate(B, 20)]),
+        (vec![gate(CNI, 5), gate(CNI, 6)], Registration::Sync, vec![gate(A, 10), gate(B, 20), gate(CNI, 6)]),
+        (vec![], Registration::Sync, stored.to_vec()),
+    ];
+    for (configured, registration, expected) in rows {
+        assert_eq!(merge(Some(&stored), &configured, registration), expected);
+    }
+}
+
+#[test]
+fn several_network_gates_as_one() {
+    // req: 5233-52
+    let mut world = World::new(Policy::kep(), &[gate(CNI, 9), gate(A, 9), gate(PROXY, 9)]);
+    let all = |world: &World| aggregate(&world.view(), NETWORK_PREFIX);
+    let unknown = |name: &str| Some(Aggregate::Unknown(name.to_owned()));
+    assert_eq!(all(&world), unknown(CNI));
+    world.report(CNI, "True", "Ok", 0);
+    assert_eq!(all(&world), unknown(PROXY), "missing");
+    world.report(PROXY, "Unknown", "TimeoutExceeded", 0);
+    assert_eq!(all(&world), unknown(PROXY), "a timeout is not True");
+    world.report(PROXY, "True", "Ok", 0);
+    assert_eq!(all(&world), Some(Aggregate::True), "whatever other gates say");
+    world.report(PROXY, "False", "Broken", 0);
+    world.report(CNI, "Unknown", "Lost", 0);
+    assert_eq!(all(&world), Some(Aggregate::False(PROXY.to_owned())), "False before Unknown");
+    world.node.gates = vec![gate(A, 9)];
+    assert_eq!(all(&world), None, "nothing to say of no gates");
+    // kubelet itself aggregates nothing: the reconciler never writes such a condition.
+    world.node.gates = vec![gate(CNI, 2)];
+    let mut world = world.ready(0);
+    for second in 0..9 {
+        world.run(second);
+    }
+    assert_eq!(world.condition(NETWORK_READY), None);
+}
+
+#[test]
+fn admission_by_local_signals() {
+    use {Observation::Missing, Observation::TimeoutExceeded, Observation::True};
+    use {PodAge::Existing, PodAge::New, PodNetwork::Host, PodNetwork::Pod};
+    // req: 5233-53, 5233-54, 5233-55
+    assert_eq!(ADMISSION_TIMEOUT_SECONDS, 120);
+    assert_eq!(
+        (NETWORK_READY, NETWORK_TIMEOUT),
+        ("node.kubernetes.io/NetworkReady", "KubeletNetworkPrerequisiteTimeout")
+    );
+    let local = |network, ready_since: Option<i64>, timeout| LocalNetwork {
+        ready_since: ready_since.map(at),
+        network,
+        timeout: SignedDuration::from_secs(timeout),
+    };
+    let until = |seconds| Admission::Reject { until: Some(at(seconds)) };
+    let rows = [
+        (local(None, Some(0), 120), Pod, New, 1, Admission::Admit),
+        (local(Some(True), Some(0), 120), Pod, New, 1, Admission::Admit),
+        (local(Some(Missing), Some(0), 120), Host, New, 1, Admission::Admit),
+        (local(Some(Missing), Some(0), 120), Pod, New, 1, until(120)),
+        (local(Some(TimeoutExceeded), Some(0), 120), Pod, New, 1, until(120)),
+        (local(Some(Missing), Some(0), 120), Pod, Existing, 119, until(120)),
+        (local(Some(Missing), Some(0), 120), Pod, Existing, 120, Admission::AdmitDegraded),
+        (local(Some(Missing), Some(0), 120), Pod, New, 120, until(120)),
+        (local(Some(Missing), Some(0), 30), Pod, Existing, 30, Admission::AdmitDegraded),
+        (local(Some(Missing), None, 120), Pod, Existing, 9_999, Admission::Reject { until: None }),
+        (local(Some(Missing), Some(0), i64::MAX), Pod, Existing, 9_999, Admission::Reject { until: None }),
+    ];
+    for (index, (local, network, age, now, expected)) in rows.into_iter().enumerate() {
+        assert_eq!(admission(local, network, age, at(now)), expected, "row {index}");
+    }
+    assert!(Admission::AdmitDegraded.to_string().contains(NETWORK_TIMEOUT));
+}
+
+#[test]
+fn a_network_that_flaps() {
+    // req: 5233-56
+    let mut network = HoldDown::new(SignedDuration::from_secs(10));
+    let (up, down) = (Aggregate::True, Aggregate::False(CNI.to_owned()));
+    let rows = [
+        (0, &down, "False", "NetworkNotReady", 0),
+        (1, &up, "False", "Stabilizing", 0),
+        (10, &up, "False", "Stabilizing", 0),
+        (11, &up, "True", "NetworkReady", 0),
+        (12, &down, "False", "NetworkNotReady", 1),
+        (13, &up, "False", "Stabilizing", 1),
+        (14, &down, "False", "NetworkNotReady", 2),
+        (15, &up, "False", "Stabilizing", 2),
+        (16, &down, "False", "NetworkFlapping", 3),
+        (17, &up, "False", "NetworkFlapping", 3),
+        (27, &up, "True", "NetworkReady", 3),
+    ];
+    for (second, aggregate, status, reason, flaps) in rows {
+        let reported = network.observe(aggregate, at(second));
+        assert_eq!((reported.status, reported.reason, network.flaps), (status, reason, flaps), "at {second}");
+    }
+    assert_eq!(network.observe(&up, at(28)).message, "all conditions are True; it was lost 3 times");
+    let read: HoldDown = serde_json::from_str(&serde_json::to_string(&network).unwrap()).unwrap();
+    assert_eq!(read, network);
+    // Without a time, True counts at once; an unknown network is no network.
+    let mut at_once = HoldDown::new(SignedDuration::ZERO);
+    assert_eq!(at_once.observe(&up, at(0)).status, "True");
+    assert_eq!(at_once.observe(&Aggregate::Unknown(CNI.to_owned()), at(1)).status, "Unknown");
+}
+
+#[test]
+fn a_preview_counts_and_changes_nothing() {
+    let ready = json!({"type": "Ready", "status": "True"});
+    let node = |name: &str, conditions: Value, taints: Value| -> GatedNode {
+        from_value(
+            json!({"metadata": {"name": name}, "spec": {"taints": taints}, "status": {"conditions": conditions}}),
+        )
+        .unwrap()
+    };
+    let met = json!([ready, {"type": A, "status": "True"}]);
+    let nodes = [
+        node("met", met, json!([{"key": "a", "effect": "NoSchedule"}])),
+        node("unreported", json!([ready]), json!([])),
+        node("released", json!([ready, {"type": A, "status": "Unknown", "reason": "TimeoutExceeded"}]), json!([])),
+        node("unready", json!([]), json!([])),
+        node("unchanged", json!([ready]), json!([])),
+    ];
+    let (proposed, state) = ([gate_a()], State::default());
+    let proposals = nodes.iter().map(|node| {
+        let name = node.node.metadata.name.as_deref().unwrap();
+        let current: &[NodeReadinessGate] = if name == "unchanged" { &proposed } else { &[] };
+        Proposal { node: &node.node, current, proposed: &proposed, state: &state }
+    });
+    let before = nodes.clone();
+    let preview = preview(&Policy::hardened(), proposals, at(0));
+    assert_eq!((preview.affected, preview.closing, preview.opening, preview.risky), (4, 2, 0, 2));
+    assert_eq!((preview.taints_to_add, preview.taints_to_remove), (1, 1), "an adopted one goes");
+    let of = |name: &str| preview.nodes.iter().find(|node| node.name == name).unwrap();
+    assert!(of("met").open_before && of("met").open_after && of("met").reason.is_empty());
+    assert_eq!(of("unreported").unreported, [A]);
+    assert!(of("unreported").reason.contains("does not exist"));
+    assert_eq!(nodes, before);
+    // The other way round.
+    let proposals =
+        nodes.iter().map(|node| Proposal { node: &node.node, current: &proposed, proposed: &[], state: &state });
+    let preview = readiness::preview::preview(&Policy::hardened(), proposals, at(0));
+    assert_eq!((preview.affected, preview.closing, preview.opening), (5, 0, 3));
+}
+
+#[test]
+fn autoscalers() {
+    let startup = "startup-taint.cluster-autoscaler.kubernetes.io/gpu";
+    let mut world =
+        World::new(Policy::kep(), &[gate_a(), gate_b(), gate(CNI, 1).tainting(taint(startup, "NoSchedule"))]);
+    assert!(autoscaler_view(&world.view()).is_starting);
+    world.report(A, "True", "Ok", 0);
+    world.report(B, "Unknown", "TimeoutExceeded", 0);
+    assert!(autoscaler_view(&world.view()).is_starting);
+    world.report(CNI, "True", "Ok", 0);
+    let view = autoscaler_view(&world.view());
+    assert!(!view.is_starting);
+    let types: Vec<&str> = view.template_conditions.iter().map(|condition| condition.type_.as_str()).collect();
+    assert_eq!(types, [A, B, CNI]);
+    // A node made in its likeness passes the filter.
+    let mut template = GatedNode { gates: world.node.gates.clone(), ..GatedNode::default() };
+    template.node.status.get_or_insert_default().conditions = Some(view.template_conditions);
+    let ready = from_value(json!({"type": "Ready", "status": "True"})).unwrap();
+    template.node.status.as_mut().unwrap().conditions.as_mut().unwrap().push(ready);
+    let pod = Pod::default();
+    assert!(filter(FilterOptions::kep(), &template.view(), PodView::new(&pod)).is_allowed());
+    assert_eq!(not_startup_taints(&world.node.gates, &STARTUP_PREFIXES), [A]);
+    assert!(not_startup_taints(&world.node.gates, &["startup-taint.", "a"]).is_empty());
+}
+
+fn rule(name: &str, spec: Value) -> NodeReadinessRule {
+    let mut all = json!({
+        "taint": {"key": format!("readiness.k8s.io/{name}"), "effect": "NoSchedule"},
+        "nodeSelector": {"matchLabels": {"pool": "gpu"}},
+        "conditions": [{"type": "gpu.example/Ready", "requiredStatus": "True"}],
+    });
+    all.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+    from_value(json!({"metadata": {"name": name, "uid": format!("uid-{name}")}, "spec": all})).unwrap()
+}
+
+fn labelled(conditions: Value) -> GatedNode {
+    from_value(json!({"metadata": {"labels": {"pool": "gpu", "zone": "1"}}, "status": {"conditions": conditions}}))
+        .unwrap()
+}
+
+#[test]
+fn rules_become_gates() {
+    let report = |spec: Value, conditions: Value| {
+        let expansion = expand(&[rule("gpu", spec)], &labelled(conditions), 60, at(0)).unwrap();
+        assert_eq!(expansion.gates.len(), 1);
+        assert_eq!(expansion.gates[0].condition_type, "readiness.k8s.io/gpu");
+        assert_eq!(expansion.gates[0].taint().unwrap().key, "readiness.k8s.io/gpu");
+        expansion.reports.first().map(|condition| condition.status.clone())
+    };
+    let some = |status: &str| Some(status.to_owned());
+    let met = json!({"type": "gpu.example/Ready", "status": "True"});
+    assert_eq!(report(json!({}), json!([met])), some("True"));
+    assert_eq!(report(json!({}), json!([])), some("False"));
+    let pressure = json!([{"type": "Pressure", "requiredStatus": "False"}]);
+    assert_eq!(report(json!({"conditions": pressure}), json!([{"type": "Pressure", "status": "False"}])), some("True"));
+    assert_eq!(report(json!({"conditions": pressure}), json!([])), some("False"), "a missing one is Unknown");
+    let defaulted = json!([{"type": "Pressure", "requiredStatus": "False", "defaultStatus": "False"}]);
+    assert_eq!(report(json!({"conditions": defaulted}), json!([])), some("True"));
+    let two =
+        json!([{"type": "gpu.example/Ready", "requiredStatus": "True"}, {"type": "Other", "requiredStatus": "True"}]);
+    assert_eq!(report(json!({"conditions": two}), json!([met])), some("False"));
+    assert_eq!(report(json!({"conditions": two, "conditionPolicy": "anyOf"}), json!([met])), some("True"));
+    // What is stored and right is not written again; a timeout stays until the rule is satisfied.
+    let stored = |status: &str, reason: &str| {
+        json!({"type": "readiness.k8s.io/gpu", "status": status, "reason": reason,
+        "lastTransitionTime": "2026-01-01T00:00:50Z"})
+    };
+    assert_eq!(report(json!({}), json!([met, stored("True", "RuleSatisfied")])), None);
+    assert_eq!(report(json!({}), json!([stored("Unknown", "TimeoutExceeded")])), None);
+    assert_eq!(report(json!({}), json!([met, stored("Unknown", "TimeoutExceeded")])), some("True"));
+    // After a reboot only fresh reports count.
+    let reported = |time: &str| json!({"type": "gpu.example/Ready", "status": "True", "lastHeartbeatTime": time});
+    let restarted = stored("Unknown", "NodeRestarted");
+    assert_eq!(report(json!({}), json!([reported("2026-01-01T00:00:49Z"), restarted])), None);
+    assert_eq!(report(json!({}), json!([reported("2026-01-01T00:00:50Z"), restarted])), some("True"));
+}
+
+#[test]
+fn rules_select_nodes() {
+    let matches = |selector: Value| {
+        let node = labelled(json!([]));
+        expand(&[rule("gpu", json!({"nodeSelector": selector}))], &node, 60, at(0))
+            .map(|expansion| expansion.gates.len() == 1)
+    };
+    let expression = |key: &str, operator: &str, values: Value| json!({"matchExpressions": [{"key": key, "operator": operator, "values": values}]});
+    let rows = [
+        (json!({"matchLabels": {"pool": "gpu", "zone": "1"}}), true),
+        (json!({"matchLabels": {"pool": "gpu", "zone": "2"}}), false),
+        (expression("zone", "In", json!(["1", "2"])), true),
+        (expression("zone", "In", json!(["2"])), false),
+        (expression("zone", "NotIn", json!(["2"])), true),
+        (expression("zone", "NotIn", json!(["1"])), false),
+        (expression("none", "NotIn", json!(["1"])), true),
+        (expression("zone", "Exists", json!(null)), true),
+        (expression("none", "Exists", json!(null)), false),
+        (expression("none", "DoesNotExist", json!(null)), true),
+        (expression("zone", "DoesNotExist", json!(null)), false),
+    ];
+    for (selector, expected) in rows {
+        assert_eq!(matches(selector.clone()), Ok(expected), "{selector}");
+    }
+    assert!(matches!(matches(json!({})), Err(ExpandError::EmptySelector { .. })));
+    assert!(matches!(matches(expression("zone", "Gt", json!(["1"]))), Err(ExpandError::Operator { .. })));
+    let tried = expand(&[rule("gpu", json!({"dryRun": true}))], &labelled(json!([])), 60, at(0)).unwrap();
+    assert!(tried.gates.is_empty());
+}
+
+#[test]
+fn rules_that_can_not_be() {
+    let refused = |name: &str, spec: Value| expand(&[rule(name, spec)], &labelled(json!([])), 60, at(0)).unwrap_err();
+    assert!(matches!(refused("Gpu", json!({})), ExpandError::Name { .. }));
+    assert!(matches!(refused(&"g".repeat(64), json!({})), ExpandError::Name { .. }));
+    assert!(matches!(refused("gpu", json!({"conditions": []})), ExpandError::Conditions { count: 0, .. }));
+    let many: Vec<Value> = (0..33).map(|n| json!({"type": n.to_string(), "requiredStatus": "True"})).collect();
+    assert!(matches!(refused("gpu", json!({"conditions": many})), ExpandError::Conditions { count: 33, .. }));
+    assert!(matches!(
+        refused("gpu", json!({"conditions": [{"type": "x", "requiredStatus": "yes"}]})),
+        ExpandError::Status { .. }
+    ));
+    assert!(matches!(
+        refused("gpu", json!({"taint": {"key": "other/x", "effect": "NoSchedule"}})),
+        ExpandError::TaintKey { .. }
+    ));
+    let any = json!({"enforcementMode": "bootstrap-only", "conditionPolicy": "anyOf"});
+    assert!(matches!(refused("gpu", any), ExpandError::Bootstrap { .. }));
+    let shared = json!({"taint": {"key": "readiness.k8s.io/x", "effect": "NoSchedule"}});
+    let error =
+        expand(&[rule("one", shared.clone()), rule("two", shared)], &labelled(json!([])), 60, at(0)).unwrap_err();
+    assert_eq!(error.to_string(), "rules \"one\" and \"two\" hold the same taint on one node");
+}
+
+#[test]
+fn a_rule_that_ceases_to_select_takes_its_taint_away() {
+    let rules = [rule("gpu", json!({}))];
+    let mut world = World::new(Policy::hardened(), &[]).ready(0);
+    world.node.node.metadata.labels = Some([("pool".to_owned(), "gpu".to_owned())].into());
+    let adapt = |world: &mut World, now: i64| {
+        let expansion = expand(&rules, &world.node, 5, at(now)).unwrap();
+        (world.node.gates, world.bootstrap_only) = (expansion.gates, expansion.bootstrap_only);
+        for condition in expansion.reports {
+            world.report(&condition.type_, &condition.status, condition.reason.as_deref().unwrap_or_default(), now);
+        }
+        world.run(now)
+    };
+    adapt(&mut world, 0);
+    assert_eq!(adapt(&mut world, 5).writes(), ["+readiness.k8s.io/gpu:NoSchedule"]);
+    world.node.node.metadata.labels.as_mut().unwrap().remove("pool");
+    assert_eq!(adapt(&mut world, 6).writes(), ["-readiness.k8s.io/gpu:NoSchedule"]);
+}
+
+#[test]
+fn a_bootstrap_rule_is_done_once() {
+    let rule = rule("gpu", json!({"enforcementMode": "bootstrap-only"}));
+    let mut node = labelled(json!([]));
+    let expansion = expand(std::slice::from_ref(&rule), &node, 60, at(0)).unwrap();
+    assert_eq!(expansion.bootstrap_only, ["readiness.k8s.io/gpu"]);
+    let done = ("readiness.k8s.io/bootstrap-completed-uid-gpu".to_owned(), "true".to_owned());
+    node.node.metadata.annotations = Some([done].into());
+    assert!(expand(std::slice::from_ref(&rule), &node, 60, at(0)).unwrap().gates.is_empty(), "never again");
+    // A rule of the same name with another UID is another rule.
+    let mut again = rule;
+    again.metadata.uid = Some("uid-2".to_owned());
+    assert_eq!(expand(&[again], &node, 60, at(0)).unwrap().gates.len(), 1);
+}
+
+#[test]
+fn gates_compared_with_a_startup_taint() {
+    // req: 5233-74
+    let (name, pending) = ("cni.example.com/NetworkReady", "cni.example.com/pending");
+    let rule = ReadinessTaintRule { readiness_condition: name.to_owned(), target_taint: taint(pending, "NoSchedule") };
+    let mut world = World::new(Policy::kep(), &[gate(name, 600)]).ready(0);
+    world.put_taint(taint(pending, "NoSchedule"));
+    let tolerates =
+        |world: &World, tolerations: &[Toleration]| untolerated(world.view().taints(), tolerations).is_none();
+    assert_eq!(rule.removal(&world.view()), None);
+    world.report(name, "True", "Ok", 1);
+    let removal = rule.removal(&world.view()).unwrap();
+    world.write(&[removal], 1);
+    assert!(tolerates(&world, &[]) && world.run(1).schedulable);
+    // Later the component is down: the controller has nothing left to do, the gate blocks again.
+    world.report(name, "False", "Down", 2);
+    assert_eq!(rule.removal(&world.view()), None);
+    assert!(tolerates(&world, &[]), "the taint is gone for good");
+    assert!(!world.run(2).schedulable);
+}
+
+#[test]
+fn objects_of_any_form_get_an_answer() {
+    // Ten thousand conditions and gates, many of one type.
+    let conditions: Vec<Value> =
+        (0..10_000).map(|n| json!({"type": format!("c{}/x", n % 7_000), "status": "True"})).collect();
+    let gates: Vec<Value> = (0..10_000)
+        .map(|n| json!({"conditionType": format!("c{}/x", n % 7_000), "timeoutSeconds": i32::MAX}))
+        .collect();
+    let node: GatedNode =
+        from_value(json!({"spec": {"readinessGates": gates}, "status": {"conditions": conditions}})).unwrap();
+    let step = readiness::reconcile::step(
+        &Policy::hardened(),
+        readiness::reconcile::Role::Combined,
+        &node.view(),
+        at(0),
+        State::default(),
+    );
+    assert_eq!(step.verdict.gates.len(), 7_000);
+    assert!(step.verdict.gates.iter().all(|gate| !gate.decision.is_blocking()));
+    let report = readiness::validate::validate(&node.gates, &readiness::validate::Limits::default());
+    assert!(!report.is_valid());
+}
