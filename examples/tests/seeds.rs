@@ -1,5 +1,5 @@
 //! The seeds of the fuzz targets, replayed through the same parsers.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,6 +19,10 @@ use dra_attrs::semver::Version;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{Device, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
+use nnn::amount::Amount;
+use nnn::options::Options;
+use nnn::pod::PodView;
+use nnn::scheduler::{Input, Scheduler};
 use poolstatus::compute::Cluster;
 use poolstatus::kep::PoolStatus;
 use poolstatus::request::Query;
@@ -30,7 +34,7 @@ use serde_json::{Value, json};
 /// Parses a text; what was read must print a text that reads back as the same.
 type Check = fn(&str);
 
-const TARGETS: [(&str, Check); 11] = [
+const TARGETS: [(&str, Check); 13] = [
     ("attrs_names", |text| {
         if let Ok(name) = QualifiedName::parse(text) {
             assert_eq!(name.to_string(), text);
@@ -108,6 +112,24 @@ const TARGETS: [(&str, Check); 11] = [
             let again = step(&policy, role, &node.view(), now, after);
             assert_eq!(again.outputs, []);
             state = again.state;
+        }
+    }),
+    ("nnn_amount", |text| {
+        if let Ok(amount) = Amount::parse(text) {
+            assert_eq!(Amount::parse(&amount.to_string()), Ok(amount));
+        }
+    }),
+    ("nnn_run", |text| {
+        let mut scheduler = Scheduler::new(Options::default());
+        for step in text.as_bytes().get(1..).unwrap_or_default().chunks_exact(3) {
+            let pod = PodView::pending("d", &format!("p{}", step[1] % 4)).with_uid(&format!("u{}", step[1] % 8));
+            let input = match step[0] % 3 {
+                0 => Input::PodDeleted { uid: pod.key.uid },
+                1 => Input::PodObserved(pod.nominated_to(&format!("n{}", step[2] % 4))),
+                _ => Input::Bound { pod: pod.key },
+            };
+            let _ = scheduler.handle(input);
+            assert!(scheduler.nominator().len() <= scheduler.pods().count());
         }
     }),
     ("attrs_semver", |text| {

@@ -5,8 +5,8 @@ use dra_alloc::features::{Feature, Features};
 use dra_alloc::validate::{Admission, Admitted, ApiServer};
 use dra_attrs::field::FieldErrors;
 use dra_attrs::profile::Profile;
+use k8s_openapi::serde::de::DeserializeOwned;
 use libfuzzer_sys::fuzz_target;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 type Write<T> = fn(ApiServer, Admission<'_, T>) -> Result<Admitted<T>, FieldErrors>;

@@ -4,6 +4,9 @@
 //! reservation holds the moment the node appears.
 
 use std::collections::BTreeMap;
+#[expect(clippy::disallowed_types, reason = "its order is never seen: what is listed is sorted first")]
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use serde::{Deserialize, Serialize};
 
@@ -121,7 +124,8 @@ pub fn decide_update<'a>(old: Option<&str>, new: Option<&'a str>, memory: Option
 /// nomination is cleared or replaced ([`Self::remove`], [`Self::add`], [`Self::update`]), so that there are never more
 /// entries than pending pods, nor more nodes than entries.
 ///
-/// Every operation is logarithmic in the number of nominations; [`Self::on_node`] is linear in those of its node.
+/// No operation on a pod or a node depends on the number of nominations to other nodes. [`Self::on_node`] is linear in
+/// those of its node, [`Self::iter`] and [`Self::nodes`] sort all nodes first.
 ///
 /// ```
 /// use nnn::nominating::NominatingInfo;
@@ -135,11 +139,12 @@ pub fn decide_update<'a>(old: Option<&str>, new: Option<&'a str>, memory: Option
 /// assert!(nominator.is_empty());
 /// ```
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::disallowed_types, reason = "its order is never seen: what is listed is sorted first")]
 pub struct Nominator {
     options: NominatorOptions,
     /// In the order in which they were made, by a running number.
-    by_node: BTreeMap<String, BTreeMap<u64, Nomination>>,
-    by_uid: BTreeMap<String, (String, u64)>,
+    by_node: HashMap<String, BTreeMap<u64, Nomination>, BuildHasherDefault<DefaultHasher>>,
+    by_uid: HashMap<String, (String, u64), BuildHasherDefault<DefaultHasher>>,
     writes: BTreeMap<String, Write>,
     next: u64,
 }
@@ -287,12 +292,14 @@ impl Nominator {
 
     /// All nominations: by node, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Nomination> {
-        self.by_node.values().flat_map(BTreeMap::values)
+        self.nodes().flat_map(|node| self.on_node(node))
     }
 
     /// The nodes that have nominations, in order.
     pub fn nodes(&self) -> impl Iterator<Item = &str> {
-        self.by_node.keys().map(String::as_str)
+        let mut nodes: Vec<&str> = self.by_node.keys().map(String::as_str).collect();
+        nodes.sort_unstable();
+        nodes.into_iter()
     }
 
     /// How many pods are nominated.

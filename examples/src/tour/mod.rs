@@ -12,6 +12,7 @@ mod nominate;
 mod page;
 mod prepare;
 mod publish;
+mod slow_volume;
 mod validate;
 
 use dra_alloc::error::AllocateError;
@@ -26,6 +27,7 @@ use nnn::state::IllegalTransition;
 use crate::machine::MachineError;
 use cluster::Cluster;
 use page::Page;
+pub use slow_volume::StoryError;
 
 /// Why the story ends early.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +60,9 @@ pub enum TourError {
     /// The scheduler does what it must not do.
     #[error(transparent)]
     Transition(#[from] IllegalTransition),
+    /// The story of the slow volume is broken.
+    #[error(transparent)]
+    SlowVolume(#[from] StoryError),
     /// The pod can't start.
     #[error(transparent)]
     Prepare(#[from] PrepareError),

@@ -11,6 +11,7 @@ use nnn::scheduler::{Input, Placed, Scheduler};
 use super::TourError;
 use super::cluster::{Cluster, name};
 use super::page::Page;
+use super::slow_volume::{Moment, tell};
 
 pub(super) fn nominate(cluster: &Cluster, page: &mut Page) -> Result<(), TourError> {
     page.step("The scheduler announces the pod, then binds it");
@@ -32,6 +33,10 @@ pub(super) fn nominate(cluster: &Cluster, page: &mut Page) -> Result<(), TourErr
         "An autoscaler sees a nominated node as in use while volumes and devices are made ready; without the nomination it\n\
          may take the node away. Node resources and devices are one reservation, so that both are announced together.",
     );
+    page.input("another pod, whose volume takes a minute to make on node-b");
+    for Moment { what, on, off } in tell()? {
+        page.decision(format!("{what}: {on} (with the gate off: {off})"));
+    }
     Ok(())
 }
 

@@ -335,13 +335,14 @@ impl Scheduler {
         release.into_iter().chain(reserve).collect()
     }
 
-    /// Remembers what a command writes.
+    /// Remembers what a command writes. A late write to a pod that is gone or bound needs no protection.
     fn note_write(&mut self, command: &Command) {
-        if let Some((pod, node)) = command.written_nnn() {
+        if let Some((pod, node)) = command.written_nnn()
+            && let Some(tracked) = self.pods.get_mut(&pod.uid)
+            && !matches!(tracked.state, State::Bound { .. })
+        {
             self.nominator.write_issued(&pod.uid, node);
-            if let Some(tracked) = self.pods.get_mut(&pod.uid) {
-                tracked.sent.insert(node.map(str::to_owned));
-            }
+            tracked.sent.insert(node.map(str::to_owned));
         }
         if let Command::PatchConditionAndNnn { pod, condition, .. } = command
             && let Some(tracked) = self.pods.get_mut(&pod.uid)

@@ -7,6 +7,10 @@
     clippy::items_after_statements,
     clippy::needless_pass_by_value,
     clippy::default_trait_access,
+    clippy::needless_for_each,
+    clippy::large_enum_variant,
+    clippy::format_collect,
+    clippy::type_complexity,
     missing_docs,
     reason = "a test fails by panicking, and imports what it names where it names it"
 )]

@@ -1,7 +1,9 @@
 use nnn::nominating::NominatingInfo;
 use nnn::nominator::{Identity, Nomination, Nominator, NominatorOptions};
 
-use super::common::{cpu, pod};
+use proptest::prelude::*;
+
+use super::common::{cpu, pod, with};
 
 fn on(nominator: &Nominator, node: &str) -> Vec<String> {
     nominator.on_node(node).map(|nomination| nomination.pod.name.clone()).collect()
@@ -100,4 +102,65 @@ fn a_repeated_event_changes_nothing_more() {
 fn identity_by_name_is_upstreams() {
     assert_eq!(NominatorOptions::UPSTREAM.identity, Identity::Name);
     assert_eq!(NominatorOptions::default().identity, Identity::Uid);
+}
+
+/// An obviously correct nominator: a list of pods and nodes in the order of nomination.
+#[derive(Default)]
+struct Model(Vec<(String, String)>);
+
+impl Model {
+    fn set(&mut self, uid: &str, node: Option<&str>) {
+        self.0.retain(|(known, _)| known != uid);
+        self.0.extend(node.map(|node| (uid.to_owned(), node.to_owned())));
+    }
+
+    fn node_of(&self, uid: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == uid).map(|(_, node)| node.as_str())
+    }
+
+    fn on(&self, node: &str) -> Vec<String> {
+        self.0.iter().filter(|(_, on)| on == node).map(|(uid, _)| uid.clone()).collect()
+    }
+}
+
+fn place() -> impl Strategy<Value = Option<&'static str>> {
+    prop::option::of(prop::sample::select(&["a", "b", "c"][..]))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn as_a_plain_list(steps in prop::collection::vec((0..4_u8, 0..4_u8, place(), place()), 1..40)) {
+        let (mut nominator, mut model) = (Nominator::default(), Model::default());
+        for (what, number, first, second) in steps {
+            let uid = format!("p{number}");
+            let at = |node: Option<&str>| with(pod(&uid, 0), |pod| pod.nnn = node.map(str::to_owned));
+            match what {
+                0 => {
+                    nominator.add(&at(first), &NominatingInfo::Noop, Some(&at(first)));
+                    model.set(&uid, first);
+                }
+                1 => {
+                    let info = NominatingInfo::Override(second.map(str::to_owned));
+                    nominator.add(&at(first), &info, Some(&at(first)));
+                    model.set(&uid, second);
+                }
+                2 => {
+                    nominator.update(&at(first), &at(second), Some(&at(second)));
+                    let memory = model.node_of(&uid).map(str::to_owned);
+                    let node = if first.is_none() && second.is_none() { memory.as_deref() } else { second };
+                    model.set(&uid, node);
+                }
+                _ => {
+                    nominator.forget(&uid);
+                    model.set(&uid, None);
+                }
+            }
+            for node in ["a", "b", "c"] {
+                prop_assert_eq!(on(&nominator, node), model.on(node));
+            }
+            prop_assert_eq!(nominator.len(), model.0.len());
+        }
+    }
 }

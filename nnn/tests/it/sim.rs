@@ -159,6 +159,12 @@ impl Sim {
         }
     }
 
+    pub(crate) fn act_all(&mut self, actions: &[Action]) {
+        for action in actions {
+            self.act(action);
+        }
+    }
+
     /// Acts. What can't happen now does nothing.
     pub(crate) fn act(&mut self, action: &Action) {
         self.last = Reaction::default();

@@ -84,6 +84,8 @@ fn several_network_gates_as_one() {
 
 #[test]
 fn admission_by_local_signals() {
+    use {Observation::Missing, Observation::TimeoutExceeded, Observation::True};
+    use {PodAge::Existing, PodAge::New, PodNetwork::Host, PodNetwork::Pod};
     // req: 5233-53, 5233-54, 5233-55
     assert_eq!(ADMISSION_TIMEOUT_SECONDS, 120);
     assert_eq!(
@@ -96,8 +98,6 @@ fn admission_by_local_signals() {
         timeout: SignedDuration::from_secs(timeout),
     };
     let until = |seconds| Admission::Reject { until: Some(at(seconds)) };
-    use {Observation::Missing, Observation::TimeoutExceeded, Observation::True, PodAge::Existing, PodAge::New};
-    use {PodNetwork::Host, PodNetwork::Pod};
     let rows = [
         (local(None, Some(0), 120), Pod, New, 1, Admission::Admit),
         (local(Some(True), Some(0), 120), Pod, New, 1, Admission::Admit),

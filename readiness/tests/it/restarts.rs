@@ -104,6 +104,8 @@ fn agents_after_a_reboot() {
     world.run(20);
     assert!(world.run(320).schedulable);
     assert_eq!(world.condition(A).unwrap().1, "TimeoutExceeded");
+    let changed = world.view().condition(A).unwrap().last_transition_time.as_ref().unwrap().0;
+    assert_eq!(changed, at(20), "Unknown all the time");
 }
 
 #[test]

@@ -94,7 +94,7 @@ impl World {
             status: status.to_owned(),
             reason: Some(reason.to_owned()),
             last_heartbeat_time: Some(Time(at(seconds))),
-            last_transition_time: kept.or(Some(Time(at(seconds)))),
+            last_transition_time: kept.or_else(|| Some(Time(at(seconds)))),
             ..NodeCondition::default()
         });
     }
@@ -110,7 +110,8 @@ impl World {
     }
 
     pub(crate) fn boot(&mut self, id: &str) {
-        self.node.node.status.as_mut().unwrap().node_info.as_mut().unwrap().boot_id = id.to_owned();
+        let info = self.node.node.status.as_mut().unwrap().node_info.as_mut().unwrap();
+        id.clone_into(&mut info.boot_id);
     }
 
     pub(crate) fn taints(&self) -> Vec<String> {
