@@ -45,7 +45,9 @@ const CLEARING: GateInfo =
 
 impl Gate {
     /// Both gates.
-    pub const ALL: [Self; 2] = [Self::Expectation, Self::Clearing];
+    pub fn all() -> impl Iterator<Item = Self> {
+        [Self::Expectation, Self::Clearing].into_iter()
+    }
 
     const fn info(self) -> GateInfo {
         match self {
@@ -102,18 +104,18 @@ pub struct Gates(u8);
 impl Default for Gates {
     /// Both on, as since Kubernetes 1.35.
     fn default() -> Self {
-        Gate::ALL.into_iter().fold(Self::OFF, Self::with)
+        Gate::all().fold(Self::NONE, Self::with)
     }
 }
 
 impl Gates {
     /// Both off.
-    pub const OFF: Self = Self(0);
+    pub const NONE: Self = Self(0);
 
     /// The defaults of a kube-scheduler and a kube-apiserver of minor versions of Kubernetes 1.
     #[must_use]
     pub fn of_versions(scheduler: u32, api_server: u32) -> Self {
-        Gate::ALL.into_iter().fold(Self::OFF, |gates, gate| {
+        Gate::all().fold(Self::NONE, |gates, gate| {
             let minor = match gate.component() {
                 Component::Scheduler => scheduler,
                 Component::ApiServer => api_server,
@@ -124,8 +126,8 @@ impl Gates {
 
     /// Gates by their names. What `is_on` has no value for keeps its default.
     #[must_use]
-    pub fn from_names(is_on: impl Fn(&str) -> Option<bool>) -> Self {
-        Gate::ALL.into_iter().fold(Self::default(), |gates, gate| match is_on(gate.name()) {
+    pub fn from_gates(is_on: impl Fn(&str) -> Option<bool>) -> Self {
+        Gate::all().fold(Self::default(), |gates, gate| match is_on(gate.name()) {
             Some(true) => gates.with(gate),
             Some(false) => gates.without(gate),
             None => gates,

@@ -51,7 +51,7 @@ impl Gate {
 /// use poolstatus::gate::{Gate, Gates};
 /// let gates = Gates::default().with(Gate::ResourcePoolStatus);
 /// assert!(gates.has(Gate::ResourcePoolStatus) && !Gates::NONE.has(Gate::ResourcePoolStatus));
-/// assert_eq!(Gates::from_gates(|name| name == "DRAResourcePoolStatus"), Gates::NONE.with(Gate::ResourcePoolStatus));
+/// assert_eq!(Gates::from_gates(|name| (name == "DRAResourcePoolStatus").then_some(true)), gates);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Gates(u8);
@@ -60,10 +60,11 @@ impl Gates {
     /// Everything is off.
     pub const NONE: Self = Self(0);
 
-    /// The gates that are on, by name.
+    /// Gates by their names. What `is_on` has no value for keeps its default.
     #[must_use]
-    pub fn from_gates(is_on: impl Fn(&str) -> bool) -> Self {
-        Gate::all().filter(|gate| is_on(gate.name())).fold(Self::NONE, Self::with)
+    pub fn from_gates(is_on: impl Fn(&str) -> Option<bool>) -> Self {
+        let on = GATES.iter().filter(|(_, name, default)| is_on(name).unwrap_or(*default));
+        on.fold(Self::NONE, |gates, (gate, ..)| gates.with(*gate))
     }
 
     /// Whether a gate is on.

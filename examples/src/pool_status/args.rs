@@ -95,7 +95,7 @@ impl Args {
             limit: self.limit,
             partition_type: self.partition_type.clone(),
             namespace: self.namespace.clone(),
-            gates: Gates::from_gates(|gate| on.get(gate).copied().unwrap_or(false)),
+            gates: Gates::from_gates(|gate| on.get(gate).copied()),
             profile: self.profile,
         })
     }

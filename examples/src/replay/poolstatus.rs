@@ -88,7 +88,7 @@ pub(super) fn compute(input: Value) -> Result<Operation, Refusal> {
     let slices: Vec<ResourceSlice> = carriers("slices", input.slices.drain(..))?;
     let claims: Vec<ResourceClaim> = carriers("claims", input.claims.drain(..))?;
     let asked = Asked::read(input.form, input.request.take())?;
-    let gates = Gates::from_gates(|gate| input.features.get(gate).copied().unwrap_or(false));
+    let gates = Gates::from_gates(|gate| Some(input.features.get(gate).copied().unwrap_or(false)));
     let profile = input.form.profile();
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
         if let Some(status) = &asked.answer {

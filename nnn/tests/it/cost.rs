@@ -47,7 +47,7 @@ fn at_worst_two_calls_instead_of_one() {
     let on = Gates::default();
     assert_eq!(calls(on, "", PreFlight::Success, PermitWait::None).total(), 2);
     assert_eq!(calls(on, "", PreFlight::Skip, PermitWait::None).total(), 1);
-    assert_eq!(calls(Gates::OFF, "", PreFlight::Success, PermitWait::None).total(), 1);
+    assert_eq!(calls(Gates::NONE, "", PreFlight::Success, PermitWait::None).total(), 1);
 }
 
 #[test]

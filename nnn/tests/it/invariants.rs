@@ -64,7 +64,7 @@ fn options() -> impl Strategy<Value = Options> {
         Gates::default(),
         Gates::default().without(Gate::Clearing),
         Gates::default().without(Gate::Expectation),
-        Gates::OFF,
+        Gates::NONE,
     ]);
     (gates, prop::sample::select(vec![Profile::Kep, Profile::V1_37]))
         .prop_map(|(gates, profile)| Options::default().with_gates(gates).with_profile(profile))

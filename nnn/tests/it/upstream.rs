@@ -17,7 +17,7 @@ fn options(gates: Gates) -> Options {
 /// All four combinations of the gates.
 fn combinations() -> [Gates; 4] {
     let on = Gates::default();
-    [on, on.without(Gate::Clearing), on.without(Gate::Expectation), Gates::OFF]
+    [on, on.without(Gate::Clearing), on.without(Gate::Expectation), Gates::NONE]
 }
 
 /// `None` where there was nothing to write.
@@ -61,11 +61,11 @@ fn all_four_combinations_of_the_gates() {
         assert_eq!((sim.nnn(0), sim.node(0)), (show(visible.bound), Some("n")), "{gates:?}, bound");
     }
     assert_eq!(Gates::of_versions(35, 35), Gates::default(), "on by default since the beta");
-    assert_eq!(Gates::of_versions(34, 34), Gates::OFF);
+    assert_eq!(Gates::of_versions(34, 34), Gates::NONE);
     assert_eq!(Gates::of_versions(37, 33), Gates::default().without(Gate::Clearing));
     assert_eq!(Gates::of_versions(33, 37), Gates::default().without(Gate::Expectation));
     let by_name = |name: &str| (name == "ClearingNominatedNodeNameAfterBinding").then_some(false);
-    assert_eq!(Gates::from_names(by_name), Gates::default().without(Gate::Clearing));
+    assert_eq!(Gates::from_gates(by_name), Gates::default().without(Gate::Clearing));
 }
 
 #[test]

@@ -62,9 +62,8 @@ impl ErrorType {
 pub struct FieldError {
     /// Path of the field.
     pub field: String,
-    /// The kind.
-    #[serde(rename = "type")]
-    pub kind: ErrorType,
+    /// What kind of problem it is.
+    pub r#type: ErrorType,
     /// The value as it is quoted.
     #[serde(skip)]
     pub value: String,
@@ -74,7 +73,7 @@ pub struct FieldError {
 
 impl FieldError {
     pub(super) fn new(kind: ErrorType, field: impl Into<String>, value: impl fmt::Display, detail: &str) -> Self {
-        Self { field: field.into(), kind, value: value.to_string(), detail: detail.to_owned() }
+        Self { field: field.into(), r#type: kind, value: value.to_string(), detail: detail.to_owned() }
     }
 
     pub(super) fn text(kind: ErrorType, field: impl Into<String>, value: &str, detail: &str) -> Self {
@@ -92,8 +91,8 @@ impl FieldError {
 
 impl fmt::Display for FieldError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: {}", self.field, self.kind.in_words())?;
-        if self.kind.has_value() {
+        write!(formatter, "{}: {}", self.field, self.r#type.in_words())?;
+        if self.r#type.has_value() {
             write!(formatter, ": {}", self.value)?;
         }
         if self.detail.is_empty() { Ok(()) } else { write!(formatter, ": {}", self.detail) }

@@ -89,7 +89,7 @@ impl Report {
 /// use readiness::validate::{ErrorType, Limits, validate};
 /// let gates = [NodeReadinessGate::new("datadog.com/AgentReady", 0).bypassing()];
 /// let report = validate(&gates, &Limits::default());
-/// assert_eq!(report.errors[0].kind, ErrorType::Invalid);
+/// assert_eq!(report.errors[0].r#type, ErrorType::Invalid);
 /// assert_eq!(report.errors[0].field, "spec.readinessGates[0].timeoutSeconds");
 /// ```
 #[must_use]

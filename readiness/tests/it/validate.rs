@@ -19,7 +19,7 @@ fn gates(list: Value) -> Vec<NodeReadinessGate> {
 /// Field below the list, kind, detail.
 fn errors(list: &[NodeReadinessGate]) -> Vec<(String, ErrorType)> {
     let strip = |field: &str| field.strip_prefix("spec.readinessGates").unwrap().to_owned();
-    validate(list, &Limits::default()).errors.iter().map(|error| (strip(&error.field), error.kind)).collect()
+    validate(list, &Limits::default()).errors.iter().map(|error| (strip(&error.field), error.r#type)).collect()
 }
 
 fn only(gate: NodeReadinessGate) -> Vec<(String, ErrorType)> {
@@ -87,7 +87,7 @@ fn the_length_of_a_type() {
     };
     let kinds = |name: &str, lengths| {
         let report = validate(&[named(name)], &Limits::default().with_lengths(lengths));
-        report.errors.iter().map(|error| error.kind).collect::<Vec<_>>()
+        report.errors.iter().map(|error| error.r#type).collect::<Vec<_>>()
     };
     let rows = [
         (of(174, 63), vec![], vec![]),
@@ -289,7 +289,7 @@ fn a_node_may_not_weaken_its_own_gates() {
     ];
     for (new, forbidden) in rows {
         let report = validate_update(std::slice::from_ref(&old), &new, Actor::Node, &Limits::default());
-        let fields: Vec<_> = report.errors.iter().map(|error| (error.field.as_str(), error.kind)).collect();
+        let fields: Vec<_> = report.errors.iter().map(|error| (error.field.as_str(), error.r#type)).collect();
         assert_eq!(fields, forbidden.map(|field| (field, ErrorType::Forbidden)).as_slice());
         assert!(validate_update(std::slice::from_ref(&old), &new, Actor::Admin, &Limits::default()).is_valid());
     }

@@ -311,5 +311,5 @@ impl ClaimInput {
 
 /// Gates that are not named are off.
 fn gates(named: &BTreeMap<String, bool>) -> Gates {
-    Gates::from_names(|gate| Some(named.get(gate).copied().unwrap_or_default()))
+    Gates::from_gates(|gate| Some(named.get(gate).copied().unwrap_or_default()))
 }
