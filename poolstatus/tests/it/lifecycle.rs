@@ -78,7 +78,7 @@ fn processed_exactly_once() {
     assert_eq!(fresh.decide((&shipped).into()), Decision::Processed);
     kep.status.observation_time = None;
     assert_eq!(fresh.decide((&kep).into()), Decision::Process, "the mark is the time");
-    shipped.status = Some(Default::default());
+    shipped.status = Some(v1alpha3::ResourcePoolStatusRequestStatus::default());
     assert_eq!(fresh.decide((&shipped).into()), Decision::Processed, "the mark is the status, even an empty one");
 }
 
@@ -190,7 +190,7 @@ fn the_sweep_of_kubernetes() {
     let mut request = shipped_request("1");
     assert!(!swept(&request, 86_400) && swept(&request, 86_401));
 
-    request.status = Some(Default::default());
+    request.status = Some(v1alpha3::ResourcePoolStatusRequestStatus::default());
     assert!(!swept(&request, 3_600) && swept(&request, 3_601), "from its creation, without a condition");
     let mut later = ready(&report(&[], &[]));
     later.conditions.as_mut().unwrap()[0].last_transition_time = Time(after(600));

@@ -138,7 +138,9 @@ fn each_slice_names_its_attribute() {
         "consumesCounters": [{"counterSet": "card", "counters": {"memory": {"value": "10Gi"}}}],
     });
     let mut slices = card(json!({"memory": "80Gi"}), json!([half("h0")]));
-    slices.iter_mut().for_each(|slice| slice.spec.pool.resource_slice_count = 3);
+    for slice in &mut slices {
+        slice.spec.pool.resource_slice_count = 3;
+    }
     let attribute = json!("gpu.example.com/shape");
     slices.push(slice("more", "p", json!({"pool": pool_of, "devices": [shaped], "partitionTypeAttribute": attribute})));
     let summary = pool(&report(&slices, &[])).partition_summary.unwrap();
@@ -160,13 +162,15 @@ fn the_attribute_of_the_request() {
 
     // A slice that names one decides for the whole pool.
     let mut mixed = card(json!({"memory": "80Gi"}), json!([half("h0")]));
-    mixed.iter_mut().for_each(|slice| slice.spec.pool.resource_slice_count = 3);
+    for slice in &mut mixed {
+        slice.spec.pool.resource_slice_count = 3;
+    }
     let more = json!({"pool": {"resourceSliceCount": 3}, "devices": [full("f0")]});
     mixed.push(slice("more", "p", more));
     assert_eq!(summary(&mixed, "gpu.example.com/shape"), (vec!["Half".to_owned()], None));
 
     // Unless it has no devices.
-    let mut idle = undeclared.clone();
+    let mut idle = undeclared;
     idle[0].spec.partition_type_attribute = Some("gpu.example.com/shape".to_owned());
     assert_eq!(summary(&idle, PROFILE), (vec!["Half".to_owned()], None));
 
@@ -198,7 +202,7 @@ fn counters_that_do_not_suffice_or_are_not_there() {
     let zero = partition("b", "Zero", json!({"memory": "0"}));
     let other = partition("c", "Other", json!({"power": "1"}));
     let devices = json!([full("f"), half("h"), none, zero, other]);
-    let slices = card(json!({"memory": "80Gi"}), devices.clone());
+    let slices = card(json!({"memory": "80Gi"}), devices);
     let expected = entries(&[("Full", 1, 1), ("Half", 1, 1), ("None", 1, 1), ("Other", 0, 1), ("Zero", 1, 1)]);
     assert_eq!(types(&slices, &[]), expected);
     // Overcommitted: less than nothing is left, so that even nothing does not fit.
@@ -207,8 +211,10 @@ fn counters_that_do_not_suffice_or_are_not_there() {
     // A device that is not grouped consumes too.
     let ungrouped =
         json!({"name": "u", "consumesCounters": [{"counterSet": "card", "counters": {"memory": {"value": "60Gi"}}}]});
-    let mut more = slices.clone();
-    more.iter_mut().for_each(|slice| slice.spec.pool.resource_slice_count = 3);
+    let mut more = slices;
+    for slice in &mut more {
+        slice.spec.pool.resource_slice_count = 3;
+    }
     more.push(slice("u", "p", json!({"pool": {"resourceSliceCount": 3}, "devices": [ungrouped]})));
     assert_eq!(types(&more, &[claim("c", &["p/u"])])[1], ("Half".to_owned(), 0, 1));
 }

@@ -45,8 +45,12 @@ proptest! {
         let rules: [DeviceTaintRule; 0] = [];
 
         let mut index = PoolIndex::new(Gates::default());
-        slices.iter().for_each(|slice| index.apply(Change::Slice(Arc::new(slice.clone()))).unwrap());
-        claims.iter().for_each(|claim| index.apply(Change::Claim(Arc::new(claim.clone()))).unwrap());
+        for slice in &slices {
+            index.apply(Change::Slice(Arc::new(slice.clone()))).unwrap();
+        }
+        for claim in &claims {
+            index.apply(Change::Claim(Arc::new(claim.clone()))).unwrap();
+        }
         let reports = [
             Cluster::new(&slices, &claims).with_taint_rules(&rules).report(&query(), now()),
             index.status(&query(), now()),
