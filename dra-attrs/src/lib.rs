@@ -49,6 +49,7 @@
 //!
 //! [KEP-6072]: https://github.com/kubernetes/enhancements/issues/6072
 
+pub mod dns;
 pub mod field;
 pub mod matching;
 pub mod name;

@@ -11,6 +11,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::dns::has_labels;
+
 /// The domain that is reserved for standard attributes.
 pub const STANDARD_DOMAIN: &str = "resource.kubernetes.io";
 
@@ -223,7 +225,7 @@ fn check_domain(name: &str, domain: &str) -> Result<(), NameError> {
     if domain.len() > MAX_DOMAIN_LEN {
         return Err(NameError::DomainTooLong { name: name(), len: domain.len() });
     }
-    if !domain.split('.').all(is_dns_label) {
+    if !has_labels(domain) {
         return Err(NameError::InvalidDomain { name: name() });
     }
     Ok(())
@@ -242,9 +244,4 @@ fn check_id(name: &str, id: &str) -> Result<(), NameError> {
         return Err(NameError::InvalidId { name: name() });
     }
     Ok(())
-}
-
-fn is_dns_label(label: &str) -> bool {
-    let inner = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
-    !label.is_empty() && label.bytes().all(inner) && !label.starts_with('-') && !label.ends_with('-')
 }

@@ -12,6 +12,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use examples::manifest::Manifests;
 use serde_json::{Value, json};
 
 const LISTS: &str = "--feature-gates=DRAListTypeAttributes=true";
@@ -297,6 +298,14 @@ fn nodes_are_tried_in_the_order_given() {
     let unknown = run(&["--node", "d", "-"], &objects);
     assert_eq!((unknown.code, unknown.stdout.as_str()), (1, ""));
     assert_eq!(unknown.stderr, "scheduler: no node \"d\"; known: a, b, c\n");
+}
+
+#[test]
+fn words_that_old_yaml_took_for_truth_values_are_names() {
+    let mut manifests = Manifests::default();
+    manifests.read("nodes.yaml", "kind: Node\nmetadata: {name: no, labels: {y: on}}\n");
+    assert!(manifests.problems.is_empty(), "{:?}", manifests.problems);
+    assert_eq!(manifests.nodes[0].metadata.name.as_deref(), Some("no"));
 }
 
 #[test]

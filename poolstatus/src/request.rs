@@ -1,5 +1,6 @@
 //! A request for the status of pools: both of its forms, what it asks, and its validation.
 
+use dra_attrs::dns::is_subdomain;
 use dra_attrs::field::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath};
 use dra_attrs::name::FullyQualifiedName;
 use dra_attrs::profile::Profile;
@@ -8,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
 use crate::gate::{Gate, Gates};
 use crate::kep;
-use crate::names::{check_driver, check_pool, check_subdomain, is_subdomain};
+use crate::names::{check_driver, check_pool, check_subdomain};
 
 /// The most pools that a request lists if it does not say.
 pub const DEFAULT_LIMIT: i32 = 100;

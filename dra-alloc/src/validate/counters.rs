@@ -2,6 +2,7 @@
 //!
 //! Whether a set that a device names exists is checked by nobody: it is in another slice.
 
+use dra_attrs::dns::MAX_LABEL_LEN;
 use dra_attrs::field::{FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::{Counter, CounterSet, Device, DeviceCounterConsumption, ResourceSliceSpec};
 use std::collections::BTreeMap;
@@ -83,7 +84,7 @@ fn check_counters(counters: &BTreeMap<String, Counter>, max: usize, at: &FieldPa
         findings.declared(|findings| names::label(key, at, findings));
     };
     // Any amount will do, also one below zero.
-    each_entry(counters, limits::DNS_LABEL, at, findings, check_key, |counter, at, findings| {
+    each_entry(counters, MAX_LABEL_LEN, at, findings, check_key, |counter, at, findings| {
         quantity::read(&counter.value, &at.child("value"), findings);
     });
 }

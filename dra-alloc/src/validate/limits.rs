@@ -5,8 +5,6 @@ pub(super) const POOL_NAME: usize = 253;
 pub(super) const ID: usize = 32;
 /// Domain, slash and id.
 pub(super) const QUALIFIED_NAME: usize = DRIVER_NAME + 1 + ID;
-pub(super) const DNS_LABEL: usize = 63;
-pub(super) const DNS_SUBDOMAIN: usize = 253;
 pub(super) const LABEL_NAME: usize = 63;
 pub(super) const LABEL_VALUE: usize = 63;
 

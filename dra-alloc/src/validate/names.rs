@@ -1,16 +1,11 @@
 //! The forms of names, keys and ids.
 
+use dra_attrs::dns::{label_problems, subdomain_problems};
 use dra_attrs::field::{FieldError, FieldPath};
 
 use super::findings::Findings;
 use super::limits;
 
-const DNS_LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must \
-                         start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for \
-                         validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
-const DNS_SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or \
-                             '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used \
-                             for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const C_IDENTIFIER: &str = "a valid C identifier must start with alphabetic character or '_', followed by a string of \
                             alphanumeric characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for \
                             validation is '[A-Za-z_][A-Za-z0-9_]*')";
@@ -47,9 +42,7 @@ pub(super) fn pool(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
 
 /// The name of a device, a request, a counter or a counter set.
 pub(super) fn label(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
-    let long = too_long(name, limits::DNS_LABEL);
-    let malformed = (!is_label(name)).then(|| DNS_LABEL.to_owned());
-    invalid(name, long.into_iter().chain(malformed), at, findings);
+    invalid(name, label_problems(name), at, findings);
 }
 
 /// The name of an object or a node.
@@ -155,12 +148,6 @@ fn too_long(text: &str, max: usize) -> Option<String> {
     (text.len() > max).then(|| format!("must be no more than {max} bytes"))
 }
 
-fn subdomain_problems(name: &str) -> Vec<String> {
-    let long = too_long(name, limits::DNS_SUBDOMAIN);
-    let malformed = (!name.split('.').all(is_label)).then(|| DNS_SUBDOMAIN.to_owned());
-    long.into_iter().chain(malformed).collect()
-}
-
 fn label_key_problems(key: &str) -> Vec<String> {
     let (prefix, name) = match key.split_once('/') {
         None => (None, key),
@@ -189,11 +176,6 @@ fn label_key_problems(key: &str) -> Vec<String> {
         problems.push(format!("name part {LABEL_NAME}"));
     }
     problems
-}
-
-fn is_label(text: &str) -> bool {
-    let inner = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
-    !text.is_empty() && text.bytes().all(inner) && !text.starts_with('-') && !text.ends_with('-')
 }
 
 fn is_label_text(text: &str) -> bool {

@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use clap::{Parser, ValueEnum};
 use dra_alloc::features::Features;
 use dra_alloc::validate::{Admission, ApiServer, PublishError};
+use dra_attrs::dns::subdomain_problems;
 use dra_attrs::name::FullyQualifiedName;
 use dra_attrs::numa::{NumaForm, NumaPlace, numa_node_attribute, publish};
 use dra_attrs::pci::{PciAddress, PciAddressError, pcie_root_attribute};
@@ -171,12 +172,9 @@ fn slice_name(node: &str, driver: &str) -> Result<String, DriverError> {
 }
 
 fn node_name(text: &str) -> Result<String, String> {
-    let is_inner = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
-    let is_label = |label: &str| !label.is_empty() && !label.starts_with('-') && !label.ends_with('-');
-    if text.bytes().all(|c| is_inner(c) || c == b'.') && text.split('.').all(is_label) {
-        Ok(text.to_owned())
-    } else {
-        Err("must be a lowercase DNS subdomain (RFC 1123)".to_owned())
+    match subdomain_problems(text).into_iter().next() {
+        None => Ok(text.to_owned()),
+        Some(problem) => Err(problem),
     }
 }
 

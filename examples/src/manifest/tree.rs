@@ -127,7 +127,7 @@ impl Tree {
         let budget = serde_saphyr::budget! {
             max_events: 100_000_000, max_nodes: 100_000_000, max_total_scalar_bytes: usize::MAX,
         };
-        let options = serde_saphyr::options! { with_snippet: false, budget: budget };
+        let options = serde_saphyr::options! { strict_booleans: true, with_snippet: false, budget: budget };
         let tree = serde_saphyr::from_str_with_options(document, options).map_err(|error| {
             let line = error.location().map(|location| location.line().saturating_add(lines_before));
             (line, reason(&error))

@@ -1,0 +1,67 @@
+//! DNS labels and subdomains (RFC 1123), as Kubernetes reads them: the names of objects, nodes, drivers and devices.
+//!
+//! Source: `k8s.io/apimachinery/pkg/util/validation`, 1.37.
+
+/// The longest label, in bytes.
+pub const MAX_LABEL_LEN: usize = 63;
+
+/// The longest subdomain, in bytes.
+pub const MAX_SUBDOMAIN_LEN: usize = 253;
+
+const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must \
+                     start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for \
+                     validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or \
+                         '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used \
+                         for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+
+/// What the API server says of a text that is no label; nothing if it is one.
+///
+/// ```
+/// use dra_attrs::dns::label_problems;
+/// assert!(label_problems("gpu-0").is_empty());
+/// assert_eq!(label_problems(&"a".repeat(64)), ["must be no more than 63 bytes"]);
+/// assert!(label_problems("GPU")[0].starts_with("a lowercase RFC 1123 label must consist of"));
+/// ```
+#[must_use]
+pub fn label_problems(text: &str) -> Vec<String> {
+    problems(text, MAX_LABEL_LEN, is_label(text), LABEL)
+}
+
+/// What the API server says of a text that is no subdomain: labels with dots between them.
+///
+/// ```
+/// use dra_attrs::dns::subdomain_problems;
+/// assert!(subdomain_problems("gpu.example.com").is_empty());
+/// assert!(subdomain_problems("gpu..com")[0].starts_with("a lowercase RFC 1123 subdomain must consist of"));
+/// ```
+#[must_use]
+pub fn subdomain_problems(text: &str) -> Vec<String> {
+    problems(text, MAX_SUBDOMAIN_LEN, has_labels(text), SUBDOMAIN)
+}
+
+/// Whether a text is a subdomain.
+///
+/// ```
+/// use dra_attrs::dns::is_subdomain;
+/// assert!(is_subdomain("gpu.example.com") && !is_subdomain("") && !is_subdomain(&"a.".repeat(127)));
+/// ```
+#[must_use]
+pub fn is_subdomain(text: &str) -> bool {
+    text.len() <= MAX_SUBDOMAIN_LEN && has_labels(text)
+}
+
+/// Whether a text has the characters of a subdomain; its length is not looked at.
+pub(crate) fn has_labels(text: &str) -> bool {
+    text.split('.').all(is_label)
+}
+
+fn is_label(text: &str) -> bool {
+    let inner = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
+    !text.is_empty() && text.bytes().all(inner) && !text.starts_with('-') && !text.ends_with('-')
+}
+
+fn problems(text: &str, max: usize, is_well_formed: bool, form: &str) -> Vec<String> {
+    let long = (text.len() > max).then(|| format!("must be no more than {max} bytes"));
+    long.into_iter().chain((!is_well_formed).then(|| form.to_owned())).collect()
+}
