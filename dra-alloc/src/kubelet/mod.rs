@@ -13,9 +13,7 @@
 //! unprepare needs neither the API server nor the gate.
 //!
 //! ```
-//! use std::collections::BTreeMap;
-//!
-//! use dra_alloc::kubelet::{ClaimCache, Settings};
+//! use dra_alloc::kubelet::{Answers, ClaimCache, Settings};
 //! use dra_alloc::kubelet::gate::Gate;
 //! use dra_attrs::profile::Profile;
 //! use k8s_openapi::api::core::v1::Pod;
@@ -44,7 +42,7 @@
 //! assert_eq!(plan.calls().keys().collect::<Vec<_>>(), ["called.example.com"]);
 //! assert_eq!(plan.skipped()[0].driver, "skipped.example.com");
 //!
-//! let response = BTreeMap::from([("claim-1".to_owned(), Ok(vec![]))]);
+//! let response = Answers::from([("claim-1".to_owned(), Ok(vec![]))]);
 //! cache.apply_prepare(&mut plan, "called.example.com", Ok(response))?;
 //! cache.finish_prepare(plan)?;
 //! assert!(cache.take_checkpoint(Profile::V1_37).is_some());
@@ -73,7 +71,7 @@ pub use claim_info::{ClaimCache, ClaimInfo, ClaimKey, DriverState, PreparedDevic
 pub use container::ContainerError;
 pub use error::{CallError, PrepareError, UnprepareError};
 pub use gate::Settings;
-pub use plan::{CallOutcome, ClaimRef, Operation, Plan, Prepare, Skipped, Unprepare};
+pub use plan::{Answers, ClaimRef, Operation, Plan, Prepare, Skipped, Unprepare};
 pub use unprepare::Orphan;
 
 /// Reason of the event that a kubelet writes when prepare fails.

@@ -52,8 +52,30 @@ pub struct Skipped {
     pub operation: Operation,
 }
 
-/// What came of a call: for each claim by its UID what the driver says, or its error text; or why there is no response.
-pub type CallOutcome<T> = Result<BTreeMap<String, Result<T, String>>, String>;
+/// What a driver answers to one call: for each claim by its UID what it says, or the text of its error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answers<T>(BTreeMap<String, Result<T, String>>);
+
+impl<T> FromIterator<(String, Result<T, String>)> for Answers<T> {
+    fn from_iter<I: IntoIterator<Item = (String, Result<T, String>)>>(answers: I) -> Self {
+        Self(answers.into_iter().collect())
+    }
+}
+
+impl<T, const N: usize> From<[(String, Result<T, String>); N]> for Answers<T> {
+    fn from(answers: [(String, Result<T, String>); N]) -> Self {
+        answers.into_iter().collect()
+    }
+}
+
+impl<T> IntoIterator for Answers<T> {
+    type Item = (String, Result<T, String>);
+    type IntoIter = std::collections::btree_map::IntoIter<String, Result<T, String>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
 
 /// Marks the plan of a prepare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +167,7 @@ impl<S: Step> Plan<S> {
     pub(super) fn answer(
         &mut self,
         driver: &str,
-        outcome: CallOutcome<S::Answer>,
+        outcome: Result<Answers<S::Answer>, String>,
         mut apply: impl FnMut(&ClaimRef, S::Answer) -> Result<(), CallError>,
     ) -> Result<(), CallError> {
         let operation = S::OPERATION;
@@ -153,7 +175,7 @@ impl<S: Step> Plan<S> {
             return Err(CallError::NotCalled { operation, driver: driver.to_owned() });
         };
         let answers = outcome.map_err(|message| CallError::Failed { operation, message })?;
-        let count = answers.len();
+        let count = answers.0.len();
         for (uid, answer) in answers {
             let Some(claim) = claims.iter().find(|claim| claim.uid == uid) else {
                 return Err(CallError::UnknownClaim { operation, uid });

@@ -8,7 +8,7 @@ use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use super::claim_info::{ClaimCache, ClaimInfo, ClaimKey, PreparedDevice};
 use super::error::{CallError, PrepareError};
 use super::gate::{Gate, Settings};
-use super::plan::{CallOutcome, ClaimRef, Plan, Prepare};
+use super::plan::{Answers, ClaimRef, Plan, Prepare};
 use super::pod_claims::{Origin, PodClaim, is_for_pod, is_reserved_for, of_pod, pod_name, uid};
 use crate::skip::aggregate::{by_driver, declaring};
 use crate::skip::{SkipSet, WireForm};
@@ -75,7 +75,7 @@ impl ClaimCache {
         &mut self,
         plan: &mut Plan<Prepare>,
         driver: &str,
-        outcome: CallOutcome<Vec<PreparedDevice>>,
+        outcome: Result<Answers<Vec<PreparedDevice>>, String>,
     ) -> Result<(), PrepareError> {
         let applied = plan.answer(driver, outcome, |claim, devices| {
             let state = self.info_mut(claim)?.drivers.entry(driver.to_owned()).or_default();

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Pod;
 use super::claim_info::{ClaimCache, ClaimInfo, ClaimKey};
 use super::error::UnprepareError;
 use super::gate::Settings;
-use super::plan::{CallOutcome, ClaimRef, Plan, Unprepare};
+use super::plan::{Answers, ClaimRef, Plan, Unprepare};
 use super::pod_claims::{of_pod, uid};
 
 /// A pod that holds claims and is no longer there.
@@ -62,7 +62,7 @@ impl ClaimCache {
         &mut self,
         plan: &mut Plan<Unprepare>,
         driver: &str,
-        outcome: CallOutcome<()>,
+        outcome: Result<Answers<()>, String>,
     ) -> Result<(), UnprepareError> {
         Ok(plan.answer(driver, outcome, |_, ()| Ok(()))?)
     }

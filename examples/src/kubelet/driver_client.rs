@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use dra_alloc::kubelet::{CallOutcome, ClaimRef, PreparedDevice};
+use dra_alloc::kubelet::{Answers, ClaimRef, PreparedDevice};
 use tonic::transport::{Channel, Endpoint};
 
 use super::api::dra_plugin_client::DraPluginClient;
@@ -16,7 +16,7 @@ const TIMEOUT: Duration = Duration::from_secs(45);
 ///
 /// # Errors
 /// Why there is no response, with the text that kubelet would log.
-pub async fn prepare(socket: &Path, claims: &[ClaimRef]) -> CallOutcome<Vec<PreparedDevice>> {
+pub async fn prepare(socket: &Path, claims: &[ClaimRef]) -> Result<Answers<Vec<PreparedDevice>>, String> {
     let request = NodePrepareResourcesRequest { claims: claims.iter().map(Claim::from).collect() };
     let mut client = connect(socket).await?;
     let response = client.node_prepare_resources(request).await.map_err(|status| failure(&status))?;
@@ -28,7 +28,7 @@ pub async fn prepare(socket: &Path, claims: &[ClaimRef]) -> CallOutcome<Vec<Prep
 ///
 /// # Errors
 /// Why there is no response.
-pub async fn unprepare(socket: &Path, claims: &[ClaimRef]) -> CallOutcome<()> {
+pub async fn unprepare(socket: &Path, claims: &[ClaimRef]) -> Result<Answers<()>, String> {
     let request = NodeUnprepareResourcesRequest { claims: claims.iter().map(Claim::from).collect() };
     let mut client = connect(socket).await?;
     let response = client.node_unprepare_resources(request).await.map_err(|status| failure(&status))?;

@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use dra_alloc::declared_features::{DeclaredFeature, missing};
-use dra_alloc::kubelet::{
-    CallOutcome, ClaimCache, ClaimRef, Plan, Prepare, PreparedDevice, Settings, Skipped, Unprepare,
-};
+use dra_alloc::kubelet::{Answers, ClaimCache, ClaimRef, Plan, Prepare, PreparedDevice, Settings, Skipped, Unprepare};
 use dra_alloc::skip::aggregate::by_driver;
 use dra_attrs::profile::Profile;
 use dra_attrs::semver::Version;
@@ -393,7 +391,7 @@ impl Kubelet {
 }
 
 impl<T> Response<T> {
-    fn outcome<A>(&self, answer: impl Fn(&T) -> Result<A, String>) -> CallOutcome<A> {
+    fn outcome<A>(&self, answer: impl Fn(&T) -> Result<A, String>) -> Result<Answers<A>, String> {
         match &self.error {
             Some(error) => Err(error.clone()),
             None => Ok(self.claims.iter().flatten().map(|(uid, claim)| (uid.clone(), answer(claim))).collect()),

@@ -1,7 +1,5 @@
 //! The CDI ids of a container.
 
-use std::collections::BTreeMap;
-
 use dra_alloc::kubelet::PreparedDevice;
 use dra_attrs::profile::Profile;
 use k8s_openapi::api::core::v1::{Container, Pod};
@@ -25,7 +23,7 @@ fn prepared() -> (World, Pod) {
         cdi_ids: ids.iter().map(|&id| id.to_owned()).collect(),
         ..PreparedDevice::default()
     };
-    let answers = |devices| Ok(BTreeMap::from([("c-claim".to_owned(), Ok(devices))]));
+    let answers = |devices| Ok([("c-claim".to_owned(), Ok(devices))].into());
     let nics = vec![device(&["n"], &["nic=0"])];
     let gpus = vec![device(&["big", "small"], &["gpu=1", "gpu=common"]), device(&[], &["gpu=all"])];
     world.cache.apply_prepare(&mut plan, NIC, answers(nics)).unwrap();

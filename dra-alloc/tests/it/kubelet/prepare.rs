@@ -1,9 +1,7 @@
 //! What keeps a pod from starting, in kubelet's words, and what a retry does.
 
-use std::collections::BTreeMap;
-
 use dra_alloc::kubelet::gate::Gate;
-use dra_alloc::kubelet::{CallOutcome, FAILED_PREPARE, PreparedDevice};
+use dra_alloc::kubelet::{Answers, FAILED_PREPARE, PreparedDevice};
 use dra_attrs::profile::Profile;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -148,9 +146,7 @@ fn an_old_claim_of_the_same_name() {
     assert!(world.file.contains("a-claim") && world.cache.may_need_unprepare("p-uid"));
 }
 
-type Answers = BTreeMap<String, Result<Vec<PreparedDevice>, String>>;
-
-fn answers<const N: usize>(entries: [(&str, Result<Vec<PreparedDevice>, &str>); N]) -> Answers {
+fn answers<const N: usize>(entries: [(&str, Result<Vec<PreparedDevice>, &str>); N]) -> Answers<Vec<PreparedDevice>> {
     entries.into_iter().map(|(uid, answer)| (uid.to_owned(), answer.map_err(str::to_owned))).collect()
 }
 
@@ -159,7 +155,7 @@ fn cdi(id: &str) -> Vec<PreparedDevice> {
 }
 
 /// What comes of a response to the call for the claims a and b.
-fn respond(world: &mut World, outcome: CallOutcome<Vec<PreparedDevice>>) -> Result<(), String> {
+fn respond(world: &mut World, outcome: Result<Answers<Vec<PreparedDevice>>, String>) -> Result<(), String> {
     let objects = ["a", "b"].map(|name| claim(name, &[(GPU, json!(null))]));
     let mut plan = world.cache.plan_prepare(&pod("p", &["a", "b"]), &objects, |_| true, world.settings).unwrap();
     let applied = world.cache.apply_prepare(&mut plan, GPU, outcome).map_err(|error| error.to_string());
@@ -168,7 +164,7 @@ fn respond(world: &mut World, outcome: CallOutcome<Vec<PreparedDevice>>) -> Resu
 
 #[test]
 fn responses_that_are_no_success() {
-    let rows: [(CallOutcome<Vec<PreparedDevice>>, &str); 5] = [
+    let rows = [
         (
             Err("rpc error: code = DeadlineExceeded".to_owned()),
             "NodePrepareResources: rpc error: code = DeadlineExceeded",

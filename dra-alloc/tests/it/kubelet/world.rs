@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dra_alloc::kubelet::gate::Gate;
 use dra_alloc::kubelet::metrics::SkipCounts;
 use dra_alloc::kubelet::{
-    CallOutcome, ClaimCache, ClaimRef, Operation, PrepareError, PreparedDevice, Settings, UnprepareError,
+    Answers, ClaimCache, ClaimRef, Operation, PrepareError, PreparedDevice, Settings, UnprepareError,
 };
 use dra_alloc::skip::wire::read;
 use dra_attrs::profile::Profile;
@@ -124,7 +124,12 @@ impl World {
         }
     }
 
-    fn outcome<T>(&self, driver: &str, claims: &[ClaimRef], answer: impl Fn(&ClaimRef) -> T) -> CallOutcome<T> {
+    fn outcome<T>(
+        &self,
+        driver: &str,
+        claims: &[ClaimRef],
+        answer: impl Fn(&ClaimRef) -> T,
+    ) -> Result<Answers<T>, String> {
         if self.failing.contains(driver) {
             return Err("rpc error: code = Unavailable".to_owned());
         }
