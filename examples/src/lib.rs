@@ -4,6 +4,7 @@ pub mod kubelet;
 pub mod machine;
 pub mod manifest;
 pub mod node_agent;
+pub mod output;
 pub mod pool_status;
 pub mod replay;
 pub mod scheduler;

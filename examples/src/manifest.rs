@@ -170,6 +170,23 @@ impl Kind for ResourceClaim {
 }
 
 impl Manifests {
+    /// Reads what a command line names: files, directories, `-` for stdin; without any, a built-in file by name and text.
+    #[must_use]
+    pub fn of_arguments(files: &[String], built_in: (&str, &str)) -> Self {
+        let mut manifests = Self::default();
+        if files.is_empty() {
+            manifests.read(built_in.0, built_in.1);
+        }
+        for file in files {
+            if file == "-" {
+                manifests.read_from("stdin", io::stdin().lock());
+            } else {
+                manifests.read_path(Path::new(file));
+            }
+        }
+        manifests
+    }
+
     /// Reads the documents of a text. `file` is what problems call it.
     pub fn read(&mut self, file: &str, text: &str) {
         for (line, document) in tree::documents(text) {

@@ -6,15 +6,13 @@
 //! ```
 
 use std::collections::BTreeSet;
-use std::fmt;
-use std::io::{self, Write};
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use examples::manifest::Manifests;
+use examples::output::{OutputError, as_json, put, say};
 use k8s_openapi::jiff::Timestamp;
 use nnn::view::{ClusterView, Holder, Inputs, Mode, NodeView, Presence, Settings, ViewError};
 use serde_json::{Value, json};
@@ -69,15 +67,12 @@ enum AutoscalerError {
     #[error(transparent)]
     View(#[from] ViewError),
     #[error(transparent)]
-    Json(#[from] serde_json::Error),
-    #[error("stdout: {0}")]
-    Write(#[from] io::Error),
+    Output(#[from] OutputError),
 }
 
 fn main() -> ExitCode {
     match run(&Args::parse()) {
         Ok(code) => code,
-        Err(AutoscalerError::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             say(&format_args!("autoscaler: {error}"));
             ExitCode::FAILURE
@@ -86,7 +81,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<ExitCode, AutoscalerError> {
-    let manifests = read(args);
+    let manifests = Manifests::of_arguments(&args.files, ("cluster.yaml", CLUSTER));
     manifests.problems.iter().for_each(say);
     let mut settings = Settings::default();
     settings.threshold_permille = args.threshold.saturating_mul(10);
@@ -98,26 +93,11 @@ fn run(args: &Args) -> Result<ExitCode, AutoscalerError> {
         Caution::Lenient => Mode::Lenient,
     };
     let text = match args.output {
-        Output::Table => table(&view, mode),
-        Output::Json => serde_json::to_string_pretty(&object(&view, mode))?,
+        Output::Table => table(&view, mode) + "\n",
+        Output::Json => as_json(&object(&view, mode))?,
     };
-    writeln!(io::stdout().lock(), "{text}")?;
+    put(&text)?;
     Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn read(args: &Args) -> Manifests {
-    let mut manifests = Manifests::default();
-    if args.files.is_empty() {
-        manifests.read("cluster.yaml", CLUSTER);
-    }
-    for file in &args.files {
-        if file == "-" {
-            manifests.read_from("stdin", io::stdin().lock());
-        } else {
-            manifests.read_path(Path::new(file));
-        }
-    }
-    manifests
 }
 
 fn time(text: &str) -> Result<Timestamp, String> {
@@ -196,9 +176,4 @@ fn object(view: &ClusterView, mode: Mode) -> Value {
         "pods": pods.collect::<Vec<_>>(),
         "needNodes": needed.collect::<Vec<_>>(),
     })
-}
-
-/// Writes a line to stderr. A failure is passed over: there is no other place to report it.
-fn say(line: &impl fmt::Display) {
-    let _ = writeln!(anstream::stderr(), "{line}");
 }

@@ -3,9 +3,6 @@
 //! Allocations go to stdout, and so do the reasons of claims that have none; with `-o json` or `-o yaml` the reasons go
 //! to stderr. What can't be read goes to stderr too.
 
-use std::fmt;
-use std::io::{self, Write};
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -13,6 +10,7 @@ use dra_alloc::features::{Feature, Features};
 use dra_alloc::skip::WireForm;
 use examples::gates::GateError;
 use examples::manifest::Manifests;
+use examples::output::{OutputError, as_json, as_yaml, put, say};
 use examples::scheduler::args::{Args, Output, features};
 use examples::scheduler::print::{UnwritableClaim, claims, list, refusals, table};
 use examples::scheduler::{Answer, ScheduleError, Settings, schedule};
@@ -27,18 +25,12 @@ enum SchedulerError {
     #[error(transparent)]
     Claim(#[from] UnwritableClaim),
     #[error(transparent)]
-    Yaml(#[from] serde_saphyr::SerializeError),
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
-    #[error("stdout: {0}")]
-    Write(io::Error),
+    Output(#[from] OutputError),
 }
 
 fn main() -> ExitCode {
     match run(&Args::parse()) {
         Ok(code) => code,
-        // The reader of the answers has gone; there is nobody to tell.
-        Err(SchedulerError::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             say(&format_args!("scheduler: {error}"));
             ExitCode::FAILURE
@@ -52,27 +44,11 @@ fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
     settings.features = features(args.profile, &args.feature_gates)?;
     settings.profile = args.profile;
     settings.detail = args.explain.into();
-    let manifests = read(args);
+    let manifests = Manifests::of_arguments(&args.files, args.cluster.manifest());
     report(&manifests, settings.features);
     let answers = schedule(&manifests, &settings)?;
     print(&answers, &manifests.slices, args)?;
     Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn read(args: &Args) -> Manifests {
-    let mut manifests = Manifests::default();
-    if args.files.is_empty() {
-        let (name, text) = args.cluster.manifest();
-        manifests.read(name, text);
-    }
-    for file in &args.files {
-        if file == "-" {
-            manifests.read_from("stdin", io::stdin().lock());
-        } else {
-            manifests.read_path(Path::new(file));
-        }
-    }
-    manifests
 }
 
 /// Says what was not read, or not as it may have been meant.
@@ -106,34 +82,12 @@ fn has_lists(slice: &ResourceSlice) -> bool {
 fn print(answers: &[Answer], slices: &[ResourceSlice], args: &Args) -> Result<(), SchedulerError> {
     let refusals = refusals(answers, args.explain.into());
     if args.output == Output::Table {
-        return put(&format!("{}\n{refusals}", table(answers, slices)));
+        return Ok(put(&format!("{}\n{refusals}", table(answers, slices)))?);
     }
     let written = claims(answers, WireForm::of(args.profile))?;
     written.notes.iter().map(String::as_str).chain(refusals.lines()).for_each(|line| say(&line));
     if args.output == Output::Json {
-        return put(&format!("{}\n", serde_json::to_string_pretty(&list(&written.claims))?));
+        return Ok(put(&as_json(&list(&written.claims))?)?);
     }
-    put(&yaml(&written.claims)?)
-}
-
-fn put(text: &str) -> Result<(), SchedulerError> {
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(SchedulerError::Write)
-}
-
-fn yaml(claims: &[serde_json::Value]) -> Result<String, serde_saphyr::SerializeError> {
-    let mut text = String::new();
-    for claim in claims {
-        text.push_str("---\n");
-        text.push_str(&serde_saphyr::to_string(claim)?);
-        if !text.ends_with('\n') {
-            text.push('\n');
-        }
-    }
-    Ok(text)
-}
-
-/// Writes a line to stderr. A failure is passed over: there is no other place to report it.
-fn say(line: &impl fmt::Display) {
-    let _ = writeln!(anstream::stderr(), "{line}");
+    Ok(put(&as_yaml(&written.claims)?)?)
 }
