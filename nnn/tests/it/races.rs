@@ -85,6 +85,19 @@ fn a_write_that_failed_protects_nothing() {
 }
 
 #[test]
+fn an_answer_to_an_earlier_write_leaves_the_later_one_protected() {
+    // The first write is seen before it is answered, or it fails: either way the second is still on its way.
+    for (seen, answered) in [(version(pod("p", 0), 2), Some(2)), (pod("p", 0), None)] {
+        let mut nominator = Nominator::default();
+        nominator.write_issued("p", Some("y"));
+        nominator.write_issued("p", Some("z"));
+        nominator.observed(&seen);
+        nominator.write_answered("p", answered);
+        assert_eq!(nominator.unseen_write("p"), Some(Some("z")));
+    }
+}
+
+#[test]
 fn two_writes_on_their_way_are_seen_when_the_last_one_is() {
     let mut nominator = Nominator::default();
     let at = |node: &str, number| version(pod("p", 0).nominated_to(node), number);
