@@ -254,3 +254,36 @@ fn every_kind_of_object_is_validated() {
         json!({"new": {"spec": {"taint": {"key": "k", "effect": "E"}}, "status": {"conditions": [condition]}}});
     assert_eq!(fields("alloc.validate_taint_rule", &status), ["spec.taint.effect", "status.conditions[0].status"]);
 }
+
+fn gated(conditions: &Value) -> Value {
+    let taint = json!({"key": "a.example/not-ready", "effect": "NoSchedule"});
+    let gate = json!({"conditionType": "a.example/Ready", "timeoutSeconds": 60, "failureAction": "Taint", "readinessTaint": taint});
+    json!({"metadata": {"name": "n"}, "spec": {"readinessGates": [gate]}, "status": {"conditions": conditions}})
+}
+
+#[test]
+fn readiness_filters_and_takes_steps() {
+    let waiting = gated(&json!([{"type": "Ready", "status": "True"}]));
+    let filtered = ok("readiness.filter", &json!({"policy": "kep", "node": waiting, "pod": {}}));
+    assert_eq!(filtered["allow"], json!(false));
+    assert_eq!(filtered["reasons"][0]["conditionType"], json!("a.example/Ready"));
+
+    let step = |now: &str| json!({"now": now, "node": waiting, "kubeletInstance": "k"});
+    let steps = [step("2026-01-01T00:00:00Z"), step("2026-01-01T00:01:00Z")];
+    let played = ok("readiness.step", &json!({"policy": "kep", "steps": steps}));
+    let (first, second) = (&played["steps"][0], &played["steps"][1]);
+    assert_eq!((&first["wake_up"], &first["verdict"]["schedulable"]), (&json!("2026-01-01T00:01:00Z"), &json!(false)));
+    let types: Vec<&str> =
+        second["outputs"].as_array().unwrap().iter().map(|output| output["type"].as_str().unwrap()).collect();
+    assert_eq!(types[..2], ["AddTaint", "PatchCondition"]);
+    assert_eq!(second["verdict"]["gates"][0]["state"], json!("TaintHandoff"));
+}
+
+#[test]
+fn readiness_gates_are_validated() {
+    let gate = json!({"conditionType": "bad", "timeoutSeconds": 0, "failureAction": "BypassWithWarning"});
+    let answer = ok("readiness.validate", &json!({"gates": [gate], "lengths": "strict"}));
+    let fields: Vec<&str> =
+        answer["errors"].as_array().unwrap().iter().map(|error| error["field"].as_str().unwrap()).collect();
+    assert_eq!(fields, ["spec.readinessGates[0].conditionType", "spec.readinessGates[0].timeoutSeconds"]);
+}
