@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::process::ExitCode;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -60,4 +61,12 @@ pub fn as_yaml(objects: &[Value]) -> Result<String, OutputError> {
 /// Writes a line to stderr. A failure is passed over: there is no other place to report it.
 pub fn say(line: &impl fmt::Display) {
     let _ = writeln!(anstream::stderr(), "{line}");
+}
+
+/// The end of a program: its exit status, or a line on stderr that says why there is none.
+pub fn finish(program: &str, outcome: Result<ExitCode, impl fmt::Display>) -> ExitCode {
+    outcome.unwrap_or_else(|error| {
+        say(&format_args!("{program}: {error}"));
+        ExitCode::FAILURE
+    })
 }

@@ -7,23 +7,18 @@
     reason = "a test fails by panicking"
 )]
 
+mod program;
+
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use examples::manifest::Manifests;
 use serde_json::{Value, json};
 
+use program::Run;
+
 const LISTS: &str = "--feature-gates=DRAListTypeAttributes=true";
 const CLUSTERS: [&str; 3] = ["rack", "stories", "boards"];
-
-/// What a run printed.
-struct Run {
-    code: i32,
-    stdout: String,
-    stderr: String,
-}
 
 impl Run {
     /// The rows of the table: claim, node, request, device, notes. A claim's later rows name the claim too.
@@ -59,27 +54,15 @@ impl Run {
         let claims = self.refusals().into_iter().filter(|line| !line.starts_with(' '));
         claims.map(|line| line.split(": ").next().unwrap()).collect()
     }
-
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap()
-    }
 }
 
 fn run(args: &[&str], stdin: &str) -> Run {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_scheduler"));
-    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(stdin.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    Run { code: output.status.code().unwrap(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    Run::of(env!("CARGO_BIN_EXE_scheduler"), args, stdin)
 }
 
 /// A run on manifests without any complaint.
 fn clean(args: &[&str], stdin: &str) -> Run {
-    let run = run(args, stdin);
-    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{args:?}");
-    run
+    run(args, stdin).clean()
 }
 
 fn cluster_file(name: &str) -> String {

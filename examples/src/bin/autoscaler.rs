@@ -12,7 +12,7 @@ use clap::{Parser, ValueEnum};
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use examples::manifest::Manifests;
-use examples::output::{OutputError, as_json, put, say};
+use examples::output::{OutputError, as_json, finish, put, say};
 use k8s_openapi::jiff::Timestamp;
 use nnn::view::{ClusterView, Holder, Inputs, Mode, NodeView, Presence, Settings, ViewError};
 use serde_json::{Value, json};
@@ -71,13 +71,7 @@ enum AutoscalerError {
 }
 
 fn main() -> ExitCode {
-    match run(&Args::parse()) {
-        Ok(code) => code,
-        Err(error) => {
-            say(&format_args!("autoscaler: {error}"));
-            ExitCode::FAILURE
-        }
-    }
+    finish("autoscaler", run(&Args::parse()))
 }
 
 fn run(args: &Args) -> Result<ExitCode, AutoscalerError> {

@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -23,6 +22,7 @@ use dra_attrs::sysfs::Sysfs;
 use dra_attrs::value::{Scalar, check_device_attributes};
 use examples::gates::GateError;
 use examples::machine::{Machine, MachineError};
+use examples::output::{OutputError, as_json, finish, put, say};
 use examples::scheduler::args::features;
 use examples::sysfs::{PciBus, SysfsDir};
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, ResourcePool, ResourceSlice, ResourceSliceSpec};
@@ -99,23 +99,11 @@ enum DriverError {
     #[error("the API server would drop fields of the slice: {}", fields.join(", "))]
     Dropped { fields: Vec<String> },
     #[error(transparent)]
-    Yaml(#[from] serde_saphyr::SerializeError),
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
-    #[error("stdout: {0}")]
-    Write(#[from] io::Error),
+    Output(#[from] OutputError),
 }
 
 fn main() -> ExitCode {
-    match run(&Args::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        // The reader of the document has gone; there is nobody to tell.
-        Err(DriverError::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            say(&error);
-            ExitCode::FAILURE
-        }
-    }
+    finish("driver", run(&Args::parse()).map(|()| ExitCode::SUCCESS))
 }
 
 fn run(args: &Args) -> Result<(), DriverError> {
@@ -124,7 +112,7 @@ fn run(args: &Args) -> Result<(), DriverError> {
         Some(capture) => Survey::of(&Machine::load(capture)?.sysfs(), args.form()),
         None => Survey::of(&SysfsDir { root: args.sysfs.clone() }, args.form()),
     };
-    survey.notes().for_each(|note| say(&note));
+    survey.notes().for_each(|line| note(&line));
     let slice = args.slice(name, survey.devices);
     if args.check {
         check(&slice, features(Profile::V1_37, &args.feature_gates)?)?;
@@ -136,34 +124,29 @@ fn run(args: &Args) -> Result<(), DriverError> {
 fn check(slice: &ResourceSlice, features: Features) -> Result<(), DriverError> {
     match ApiServer::new(Profile::V1_37, features).publish(Admission::create(slice)) {
         Ok(admitted) if admitted.dropped.is_empty() => {
-            admitted.warnings.iter().for_each(say);
+            admitted.warnings.iter().for_each(note);
             Ok(())
         }
         Ok(admitted) => Err(DriverError::Dropped { fields: admitted.dropped }),
         Err(PublishError::Invalid(errors)) => {
-            errors.iter().for_each(say);
+            errors.iter().for_each(note);
             Err(DriverError::Refused { problems: errors.len() })
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// Writes a line to stderr. A failure is passed over: there is no other place to report it.
-fn say(line: &impl fmt::Display) {
-    let _ = writeln!(anstream::stderr(), "driver: {line}");
+fn note(line: &impl fmt::Display) {
+    say(&format_args!("driver: {line}"));
 }
 
 fn print(slice: &ResourceSlice, output: Output) -> Result<(), DriverError> {
-    let mut text = match output {
-        Output::Yaml => serde_saphyr::to_string(slice)?,
-        Output::Json => serde_json::to_string_pretty(slice)?,
+    let text = match output {
+        Output::Yaml => serde_saphyr::to_string(slice).map_err(OutputError::from)?,
+        Output::Json => as_json(slice)?,
     };
-    if !text.ends_with('\n') {
-        text.push('\n');
-    }
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    Ok(stdout.flush()?)
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    Ok(put(&(text + end))?)
 }
 
 fn slice_name(node: &str, driver: &str) -> Result<String, DriverError> {

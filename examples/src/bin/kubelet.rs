@@ -4,8 +4,8 @@
 //! Two terminals:
 //!
 //! ```text
-//! kubelet --fake-driver /tmp/gpu.sock --driver gpu.example.com
-//! kubelet --plugin gpu.example.com=/tmp/gpu.sock prepare train examples/data/kubelet/pods.yaml
+//! kubelet --fake-driver gpu.sock --driver gpu.example.com
+//! kubelet --plugin gpu.example.com=gpu.sock prepare train examples/data/kubelet/pods.yaml
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -10,7 +10,7 @@ use clap::Parser;
 use dra_attrs::profile::Profile;
 use examples::gates::GateError;
 use examples::manifest::Manifests;
-use examples::output::{OutputError, as_json, as_yaml, put, say};
+use examples::output::{OutputError, as_json, as_yaml, finish, put, say};
 use examples::pool_status::args::{Args, Output};
 use examples::pool_status::print::tables;
 use examples::pool_status::{Question, held_back};
@@ -30,13 +30,7 @@ enum PoolStatusError {
 }
 
 fn main() -> ExitCode {
-    match run(&Args::parse()) {
-        Ok(code) => code,
-        Err(error) => {
-            say(&format_args!("pool-status: {error}"));
-            ExitCode::FAILURE
-        }
-    }
+    finish("pool-status", run(&Args::parse()))
 }
 
 fn run(args: &Args) -> Result<ExitCode, PoolStatusError> {

@@ -10,7 +10,7 @@ use dra_alloc::features::{Feature, Features};
 use dra_alloc::skip::WireForm;
 use examples::gates::GateError;
 use examples::manifest::Manifests;
-use examples::output::{OutputError, as_json, as_yaml, put, say};
+use examples::output::{OutputError, as_json, as_yaml, finish, put, say};
 use examples::scheduler::args::{Args, Output, features};
 use examples::scheduler::print::{UnwritableClaim, claims, list, refusals, table};
 use examples::scheduler::{Answer, ScheduleError, Settings, schedule};
@@ -29,13 +29,7 @@ enum SchedulerError {
 }
 
 fn main() -> ExitCode {
-    match run(&Args::parse()) {
-        Ok(code) => code,
-        Err(error) => {
-            say(&format_args!("scheduler: {error}"));
-            ExitCode::FAILURE
-        }
-    }
+    finish("scheduler", run(&Args::parse()))
 }
 
 fn run(args: &Args) -> Result<ExitCode, SchedulerError> {

@@ -1,8 +1,10 @@
 //! What the API server accepts.
 #![allow(clippy::items_after_statements, clippy::type_complexity, reason = "a table has its words beside it")]
 
+mod capacity_rows;
 mod claim_rows;
 mod class_rows;
+mod device_rows;
 mod gates;
 mod lists;
 mod properties;

@@ -13,6 +13,19 @@ use serde_json::{Value, from_value, json};
 
 pub(super) const BOTH: [Profile; 2] = [Profile::Kep, Profile::V1_37];
 
+/// The one device of [`slice`].
+pub(super) const DEVICE: &str = "spec.devices[0]";
+
+/// A field of that device.
+pub(super) fn at(field: &str) -> String {
+    format!("{DEVICE}.{field}")
+}
+
+/// A text of so many bytes.
+pub(super) fn text(len: usize) -> String {
+    "a".repeat(len)
+}
+
 /// Field, kind, and a part of the detail.
 pub(super) type Expected<'a> = (&'a str, ErrorType, &'a str);
 
