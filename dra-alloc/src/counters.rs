@@ -84,9 +84,9 @@ impl<'i> Groups<'i> {
 
 impl<'i> CounterSets<'i> {
     /// Reads the counters of a pool, and takes off what devices in use consume.
-    pub(crate) fn new(pool: &Pool<'i>, in_use: Option<&PoolUse>) -> Result<Self, InvalidCounter<'i>> {
+    pub(crate) fn new(pool: &'i Pool, in_use: Option<&PoolUse>) -> Result<Self, InvalidCounter<'i>> {
         let mut sets = Self::default();
-        for slice in &pool.counters {
+        for slice in pool.counter_slices() {
             for (index, set) in slice.spec.shared_counters.iter().flatten().enumerate() {
                 sets.sets.insert(&set.name, sets.groups.len());
                 sets.groups.push(Groups::Unused);
@@ -100,7 +100,7 @@ impl<'i> CounterSets<'i> {
         }
         sets.number_names();
         let Some(in_use) = in_use else { return Ok(sets) };
-        for slice in pool.slices.iter().chain(&pool.elsewhere) {
+        for slice in pool.all_slices() {
             for device in devices_of(slice).iter().filter(|device| in_use.contains_key(&device.name)) {
                 sets.take_off(slice, device)?;
             }

@@ -80,7 +80,7 @@ impl<'a> Cluster<'a> {
             .collect();
         // Without names the order is decided by what the slices say.
         slices.sort_by(|left, right| order(left).cmp(&order(right)).then_with(|| devices(left).cmp(devices(right))));
-        let mut pools: Vec<Newest<'_, 'a>> = grouped(&mut slices).filter_map(Newest::of).collect();
+        let mut pools: Vec<Newest<'_, &'a ResourceSlice>> = grouped(&mut slices).filter_map(Newest::of).collect();
         if let Some(namespace) = query.namespace() {
             let used = self.used_from(namespace, query);
             pools.retain(|pool| used.contains(pool.pool()));
@@ -103,7 +103,11 @@ impl<'a> Cluster<'a> {
     }
 
     /// The allocation results of each pool.
-    fn results(&self, query: &Query, pools: &[Newest<'_, 'a>]) -> Vec<Vec<&'a DeviceRequestAllocationResult>> {
+    fn results(
+        &self,
+        query: &Query,
+        pools: &[Newest<'_, &'a ResourceSlice>],
+    ) -> Vec<Vec<&'a DeviceRequestAllocationResult>> {
         let places: BTreeMap<&str, usize> =
             pools.iter().enumerate().map(|(index, pool)| (pool.pool(), index)).collect();
         let mut by_pool = vec![Vec::new(); pools.len()];
@@ -118,7 +122,7 @@ impl<'a> Cluster<'a> {
 }
 
 pub(crate) fn report(
-    pool: Newest<'_, '_>,
+    pool: Newest<'_, &ResourceSlice>,
     results: &[&DeviceRequestAllocationResult],
     rules: &TaintRules<'_>,
     query: &Query,

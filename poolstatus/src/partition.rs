@@ -26,7 +26,7 @@ type Counter<'s> = (&'s str, &'s str);
 
 /// How many devices of each type could be allocated; empty where the view does not apply.
 pub(crate) fn summary(
-    pool: Newest<'_, '_>,
+    pool: Newest<'_, &ResourceSlice>,
     in_use: &InUse<'_>,
     default_attribute: Option<&str>,
     findings: &mut Vec<Finding>,
@@ -61,7 +61,7 @@ struct Attributes<'q> {
 }
 
 impl<'q> Attributes<'q> {
-    fn of(pool: Newest<'_, '_>, default: Option<&'q str>) -> Self {
+    fn of(pool: Newest<'_, &ResourceSlice>, default: Option<&'q str>) -> Self {
         let is_declared = pool.slices().any(|slice| declared(slice).is_some() && !devices_of(slice).is_empty());
         Self { default: default.filter(|_| !is_declared) }
     }
@@ -87,7 +87,7 @@ struct Group<'s> {
 }
 
 fn groups<'s>(
-    pool: Newest<'_, 's>,
+    pool: Newest<'_, &'s ResourceSlice>,
     in_use: &InUse<'_>,
     attributes: &Attributes<'s>,
     findings: &mut Vec<Finding>,
@@ -185,7 +185,7 @@ struct Counters<'s>(BTreeMap<Counter<'s>, i128>);
 
 impl<'s> Counters<'s> {
     /// The counters of a pool less what its devices in use consume. A value that is no quantity is not there.
-    fn left(pool: Newest<'_, 's>, in_use: &InUse<'_>) -> Self {
+    fn left(pool: Newest<'_, &'s ResourceSlice>, in_use: &InUse<'_>) -> Self {
         let sets = pool.slices().flat_map(|slice| slice.spec.shared_counters.iter().flatten());
         let counters = sets.flat_map(|set| set.counters.iter().map(|(name, counter)| (&set.name, name, counter)));
         let amounts = counters.filter_map(|(set, name, counter)| {

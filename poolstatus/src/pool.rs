@@ -3,7 +3,7 @@
 use dra_alloc::inventory::pool::{Newest, devices_of};
 use dra_attrs::field::Quoted;
 use dra_attrs::quantity::Quantity;
-use k8s_openapi::api::resource::v1::{Device, DeviceRequestAllocationResult};
+use k8s_openapi::api::resource::v1::{Device, DeviceRequestAllocationResult, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3::{PartitionTypeStatus, ShareableSummaryStatus};
 
 use crate::in_use::InUse;
@@ -191,7 +191,7 @@ pub struct PoolReport {
 impl PoolReport {
     /// Looks at every device and every result once, apart from sorting.
     pub(crate) fn of(
-        pool: Newest<'_, '_>,
+        pool: Newest<'_, &ResourceSlice>,
         results: &[&DeviceRequestAllocationResult],
         taints: &PoolTaints<'_>,
         default_attribute: Option<&str>,
@@ -238,22 +238,22 @@ impl PoolReport {
 }
 
 /// Whether there are fewer slices than announced. More of them are no reason, other than for kube-scheduler.
-fn is_incomplete(pool: Newest<'_, '_>) -> bool {
+fn is_incomplete(pool: Newest<'_, &ResourceSlice>) -> bool {
     i64::try_from(pool.count()).is_ok_and(|count| count < pool.announced())
 }
 
 /// The node of every slice, as far as it is one.
-fn node<'s>(pool: Newest<'_, 's>) -> Option<&'s str> {
+fn node<'s>(pool: Newest<'_, &'s ResourceSlice>) -> Option<&'s str> {
     let mut nodes = nodes(pool);
     let first = nodes.next()?;
     (!first.is_empty() && nodes.all(|node| node == first)).then_some(first)
 }
 
-fn nodes<'s>(pool: Newest<'_, 's>) -> impl Iterator<Item = &'s str> {
+fn nodes<'s>(pool: Newest<'_, &'s ResourceSlice>) -> impl Iterator<Item = &'s str> {
     pool.slices().map(|slice| slice.spec.node_name.as_deref().unwrap_or_default())
 }
 
-fn slice_findings(pool: Newest<'_, '_>) -> Vec<Finding> {
+fn slice_findings(pool: Newest<'_, &ResourceSlice>) -> Vec<Finding> {
     let mut findings = duplicates(pool);
     let (observed, announced, generation) = (pool.count(), pool.announced(), pool.generation());
     if is_incomplete(pool) {
@@ -278,7 +278,7 @@ fn slice_findings(pool: Newest<'_, '_>) -> Vec<Finding> {
 }
 
 /// Names that are listed several times, by name.
-fn duplicates(pool: Newest<'_, '_>) -> Vec<Finding> {
+fn duplicates(pool: Newest<'_, &ResourceSlice>) -> Vec<Finding> {
     let names = || pool.slices().flat_map(devices_of).map(|device| device.name.as_str());
     // Then there is nothing to sort.
     if names().is_sorted_by(|left, right| left < right) {
@@ -302,7 +302,11 @@ fn duplicates(pool: Newest<'_, '_>) -> Vec<Finding> {
     findings
 }
 
-fn device_findings(pool: Newest<'_, '_>, counts: Counts, in_use: &InUse<'_>) -> impl Iterator<Item = Finding> {
+fn device_findings(
+    pool: Newest<'_, &ResourceSlice>,
+    counts: Counts,
+    in_use: &InUse<'_>,
+) -> impl Iterator<Item = Finding> {
     let some = |count: usize| (count > 0).then_some(count);
     let unknown = some(counts.named.saturating_sub(counts.allocated));
     let both = some(counts.tainted.saturating_sub(counts.unavailable));
@@ -319,7 +323,7 @@ fn device_findings(pool: Newest<'_, '_>, counts: Counts, in_use: &InUse<'_>) -> 
 }
 
 /// Quantities that the views read and can't.
-fn unreadable(pool: Newest<'_, '_>) -> usize {
+fn unreadable(pool: Newest<'_, &ResourceSlice>) -> usize {
     let sets = pool.slices().flat_map(|slice| slice.spec.shared_counters.iter().flatten());
     let published = sets.flat_map(|set| set.counters.values()).map(|counter| &counter.value);
     let devices = || pool.slices().flat_map(devices_of);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use dra_alloc::inventory::pool::{Newest, devices_of};
 use dra_attrs::quantity::Quantity;
-use k8s_openapi::api::resource::v1::Device;
+use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3::{ShareableCapacityStatus, ShareableSummaryStatus};
 
 use crate::amount::{Ordered, Sum};
@@ -20,7 +20,10 @@ pub(crate) const MAX_CAPACITIES: usize = 32;
 ///
 /// What is consumed is the sum over the whole pool, also of devices that are not listed any more. A capacity without a
 /// readable value counts as nothing.
-pub(crate) fn summary(pool: Newest<'_, '_>, in_use: &InUse<'_>) -> Result<Option<ShareableSummaryStatus>, ViewError> {
+pub(crate) fn summary(
+    pool: Newest<'_, &ResourceSlice>,
+    in_use: &InUse<'_>,
+) -> Result<Option<ShareableSummaryStatus>, ViewError> {
     let shareable: Vec<&Device> = pool.slices().flat_map(devices_of).filter(|device| is_shareable(device)).collect();
     if shareable.is_empty() {
         return Ok(None);

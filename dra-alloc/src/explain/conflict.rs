@@ -144,7 +144,7 @@ fn reasons(table: &Table<'_>, detail: Detail) -> Vec<Reason> {
             PoolState::Invalid(problem) => Some(problem.to_string()),
         };
         let pool = table.candidates.pools().get(index)?;
-        Some(Reason::leaf(Cause::Pool { pool: format!("{}/{}", pool.driver, pool.name), problem }))
+        Some(Reason::leaf(Cause::Pool { pool: format!("{}/{}", pool.driver(), pool.name()), problem }))
     }));
     if reasons.is_empty() {
         reasons.push(Reason::leaf(Cause::NoDevices));

@@ -34,17 +34,24 @@ impl Key {
 /// All slices, with gaps.
 type Slices = [Option<Arc<ResourceSlice>>];
 
-/// Slices of one name, in ascending order.
-type List = SmallVec<[SliceIndex; 2]>;
+/// Slices of one name, in ascending order, and what was found out about them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct List<T> {
+    positions: Positions,
+    memo: T,
+}
+
+/// Positions of slices, ascending.
+pub(super) type Positions = SmallVec<[SliceIndex; 2]>;
 
 /// Lists of slices. The table holds positions only and is never iterated, so that its order is nowhere to be seen.
 #[derive(Clone, Debug)]
-pub(super) struct Lists {
+pub(super) struct Lists<T = ()> {
     key: Key,
-    table: HashTable<List>,
+    table: HashTable<List<T>>,
 }
 
-impl Lists {
+impl<T: Default> Lists<T> {
     pub(super) const fn new(key: Key) -> Self {
         Self { key, table: HashTable::new() }
     }
@@ -57,35 +64,48 @@ impl Lists {
         lists
     }
 
-    /// The slices of a name.
-    pub(super) fn get(&self, slices: &Slices, name: [&str; 2]) -> &[SliceIndex] {
-        let is_name = |list: &List| self.name(slices, list) == Some(name);
-        self.table.find(hash(name), is_name).map_or(&[], SmallVec::as_slice)
+    /// The list of a name.
+    pub(super) fn get(&self, slices: &Slices, name: [&str; 2]) -> Option<&List<T>> {
+        self.table.find(hash(name), |list| list.name(self.key, slices) == Some(name))
     }
 
     pub(super) fn insert(&mut self, slices: &Slices, index: SliceIndex) {
-        let Some(name) = slice_at(slices, index).map(|slice| self.key.of(slice)) else { return };
         let key = self.key;
-        let name_of = |list: &List| list.first().and_then(|index| Some(key.of(slice_at(slices, *index)?)));
-        let entry =
-            self.table.entry(hash(name), |list| name_of(list) == Some(name), |list| name_of(list).map_or(0, hash));
-        insert_sorted(entry.or_insert_with(List::new).into_mut(), index);
+        let Some(name) = slice_at(slices, index).map(|slice| key.of(slice)) else { return };
+        let is_name = |list: &List<T>| list.name(key, slices) == Some(name);
+        let rehash = |list: &List<T>| list.name(key, slices).map_or(0, hash);
+        let list = self.table.entry(hash(name), is_name, rehash).or_insert_with(List::default).into_mut();
+        insert_sorted(&mut list.positions, index);
+        list.memo = T::default();
     }
 
     /// Takes a slice out; it must still be in its place.
     pub(super) fn remove(&mut self, slices: &Slices, index: SliceIndex) {
-        let Some(name) = slice_at(slices, index).map(|slice| self.key.of(slice)) else { return };
         let key = self.key;
-        let name_of = |list: &List| list.first().and_then(|index| Some(key.of(slice_at(slices, *index)?)));
-        let Ok(mut entry) = self.table.find_entry(hash(name), |list| name_of(list) == Some(name)) else { return };
-        entry.get_mut().retain(|other| *other != index);
-        if entry.get().is_empty() {
+        let Some(name) = slice_at(slices, index).map(|slice| key.of(slice)) else { return };
+        let is_name = |list: &List<T>| list.name(key, slices) == Some(name);
+        let Ok(mut entry) = self.table.find_entry(hash(name), is_name) else { return };
+        let list = entry.get_mut();
+        list.positions.retain(|other| *other != index);
+        list.memo = T::default();
+        if list.positions.is_empty() {
             entry.remove();
         }
     }
+}
 
-    fn name<'s>(&self, slices: &'s Slices, list: &List) -> Option<[&'s str; 2]> {
-        list.first().and_then(|index| slice_at(slices, *index)).map(|slice| self.key.of(slice))
+impl<T> List<T> {
+    pub(super) fn positions(&self) -> &[SliceIndex] {
+        &self.positions
+    }
+
+    /// What was found out about the slices; forgotten when they change.
+    pub(super) const fn memo(&self) -> &T {
+        &self.memo
+    }
+
+    fn name<'s>(&self, key: Key, slices: &'s Slices) -> Option<[&'s str; 2]> {
+        Some(key.of(slice_at(slices, *self.positions.first()?)?))
     }
 }
 
@@ -98,24 +118,7 @@ fn hash(name: [&str; 2]) -> u64 {
     FixedState::default().hash_one(name)
 }
 
-/// A list of positions that grows in ascending order.
-pub(super) trait Positions: AsRef<[SliceIndex]> {
-    fn insert_at(&mut self, position: usize, index: SliceIndex);
-}
-
-impl Positions for List {
-    fn insert_at(&mut self, position: usize, index: SliceIndex) {
-        self.insert(position, index);
-    }
-}
-
-impl Positions for Vec<SliceIndex> {
-    fn insert_at(&mut self, position: usize, index: SliceIndex) {
-        self.insert(position, index);
-    }
-}
-
-pub(super) fn insert_sorted(list: &mut impl Positions, index: SliceIndex) {
-    let position = list.as_ref().partition_point(|other| *other < index);
-    list.insert_at(position, index);
+pub(super) fn insert_sorted(positions: &mut Positions, index: SliceIndex) {
+    let place = positions.partition_point(|other| *other < index);
+    positions.insert(place, index);
 }

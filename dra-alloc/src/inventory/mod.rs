@@ -1,13 +1,14 @@
 //! The index over the `ResourceSlice`s and `DeviceTaintRule`s of a cluster: built once, asked often.
 //!
-//! Building only lists the slices of each node. What a pool is worth on a node ([`pool`]) is found when a search comes to it,
-//! and what a device offers when a request first looks at it.
+//! Building only lists the slices of each node. What a node sees is found when it is first asked for (`view`), what a
+//! pool is worth ([`pool`]) when a search first comes to it, and what a device offers when a request first looks at it.
 //!
 //! An inventory holds its objects by [`Arc`] and never changes or copies them. It is `Send + Sync`; any number of
 //! allocators in any number of threads may read it.
 
 mod lists;
 pub mod pool;
+pub(crate) mod view;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -15,7 +16,8 @@ use std::sync::{Arc, OnceLock};
 use k8s_openapi::api::resource::v1::{Device, DeviceTaint, DeviceTaintRule, ResourceSlice};
 
 use crate::taint::taint_by_rule;
-use lists::{Key, Lists, insert_sorted};
+use lists::{Key, List, Lists, Positions, insert_sorted};
+use view::Kept;
 
 /// A change of a cluster's objects, as a watch reports it.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,9 +80,10 @@ pub(crate) type SliceIndex = usize;
 pub struct Inventory {
     /// A deleted slice leaves a gap, so that positions stay what they are.
     slices: Vec<Option<Arc<ResourceSlice>>>,
-    on_node: Lists,
+    /// By node, with what the node sees.
+    on_node: Lists<Kept>,
     /// Slices that are not for one node.
-    shared: Vec<SliceIndex>,
+    shared: Positions,
     /// By pool, from the first pool on that is not complete on a node.
     pools: OnceLock<Lists>,
     /// By name, from the first change on. The API server has no two slices of one name; a hand-made list may.
@@ -93,7 +96,7 @@ impl Default for Inventory {
         Self {
             slices: Vec::new(),
             on_node: Lists::new(Key::Node),
-            shared: Vec::new(),
+            shared: Positions::new(),
             pools: OnceLock::new(),
             names: None,
             rules: BTreeMap::new(),
@@ -195,20 +198,28 @@ impl Inventory {
     /// The slices of a name.
     fn named(&mut self, name: &str) -> Vec<SliceIndex> {
         let names = self.names.get_or_insert_with(|| Lists::of(Key::Name, &self.slices));
-        names.get(&self.slices, [name, ""]).to_vec()
+        names.get(&self.slices, [name, ""]).map_or_else(Vec::new, |list| list.positions().to_vec())
     }
 
     /// The slices of a pool, on whatever node.
-    pub(crate) fn pool_slices(&self, driver: &str, pool: &str) -> impl Iterator<Item = &ResourceSlice> {
+    fn pool_slices(&self, driver: &str, pool: &str) -> impl Iterator<Item = &Arc<ResourceSlice>> {
         let pools = self.pools.get_or_init(|| Lists::of(Key::Pool, &self.slices));
-        let indices = pools.get(&self.slices, [driver, pool]).iter();
-        indices.filter_map(|index| self.slices.get(*index)?.as_deref())
+        self.at(pools.get(&self.slices, [driver, pool]).map_or(&[], List::positions))
     }
 
-    /// The slices that a node may see: its own, then those that are not for one node.
-    pub(crate) fn slices_for(&self, node: &str) -> impl Iterator<Item = &ResourceSlice> {
-        let own = self.on_node.get(&self.slices, [node, ""]).iter();
-        own.chain(&self.shared).filter_map(|index| self.slices.get(*index)?.as_deref())
+    /// The slices that are for one node only, and the place for what it sees.
+    fn own_slices(&self, node: &str) -> (impl Iterator<Item = &Arc<ResourceSlice>> + Clone, Option<&Kept>) {
+        let list = self.on_node.get(&self.slices, [node, ""]);
+        (self.at(list.map_or(&[], List::positions)), list.map(List::memo))
+    }
+
+    /// The slices that are not for one node.
+    fn shared_slices(&self) -> impl Iterator<Item = &Arc<ResourceSlice>> {
+        self.at(&self.shared)
+    }
+
+    fn at<'i>(&'i self, positions: &'i [SliceIndex]) -> impl Iterator<Item = &'i Arc<ResourceSlice>> + Clone {
+        positions.iter().filter_map(|index| self.slices.get(*index)?.as_ref())
     }
 
     /// Enters the slice at a position into the lists.

@@ -16,13 +16,12 @@
 //! Source: `GatherPools` of kube-scheduler 1.37.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
-use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 
-use super::Inventory;
 use crate::features::{Feature, Features};
-use crate::node::{NodeSelectorError, Scope};
 
 /// Why no device of a pool can be allocated although all its slices are there.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
@@ -76,7 +75,7 @@ pub enum PoolProblem {
 /// let sizes: Vec<usize> = grouped(&mut slices).map(<[_]>::len).collect();
 /// assert_eq!(sizes, [1, 2]);
 /// ```
-pub fn grouped<'a, 's>(slices: &'a mut [&'s ResourceSlice]) -> impl Iterator<Item = &'a [&'s ResourceSlice]> {
+pub fn grouped<S: Deref<Target = ResourceSlice>>(slices: &mut [S]) -> impl Iterator<Item = &[S]> {
     // Stable: the slices of a pool stay in their order.
     slices.sort_by(|left, right| pool_of(left).cmp(&pool_of(right)));
     slices.chunk_by(|left, right| pool_of(left) == pool_of(right))
@@ -103,54 +102,65 @@ pub fn grouped<'a, 's>(slices: &'a mut [&'s ResourceSlice]) -> impl Iterator<Ite
 /// assert_eq!((newest.generation(), newest.count(), newest.announced()), (2, 1, 2));
 /// assert!(!newest.is_complete());
 /// ```
-#[derive(Clone, Copy, Debug)]
-pub struct Newest<'a, 's> {
-    seen: &'a [&'s ResourceSlice],
-    first: &'s ResourceSlice,
+#[derive(Debug)]
+pub struct Newest<'a, S> {
+    seen: &'a [S],
+    first: &'a S,
 }
 
-impl<'a, 's> Newest<'a, 's> {
+impl<S> Clone for Newest<'_, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for Newest<'_, S> {}
+
+impl<'a, S: Deref<Target = ResourceSlice>> Newest<'a, S> {
     /// The newest of the slices of one pool; none of none.
     #[must_use]
-    pub fn of(seen: &'a [&'s ResourceSlice]) -> Option<Self> {
+    pub fn of(seen: &'a [S]) -> Option<Self> {
         let generation = seen.iter().map(|slice| slice.spec.pool.generation).max()?;
-        let first = seen.iter().copied().find(|slice| slice.spec.pool.generation == generation)?;
+        let first = seen.iter().find(|slice| slice.spec.pool.generation == generation)?;
         Some(Self { seen, first })
     }
 
     /// The driver of the pool.
     #[must_use]
-    pub fn driver(self) -> &'s str {
+    pub fn driver(self) -> &'a str {
         &self.first.spec.driver
     }
 
     /// The name of the pool.
     #[must_use]
-    pub fn pool(self) -> &'s str {
+    pub fn pool(self) -> &'a str {
         &self.first.spec.pool.name
     }
 
     /// The newest generation.
     #[must_use]
-    pub const fn generation(self) -> i64 {
+    pub fn generation(self) -> i64 {
         self.first.spec.pool.generation
     }
 
     /// How many slices the pool has, as the first of the newest says. The others may say something else.
     #[must_use]
-    pub const fn announced(self) -> i64 {
+    pub fn announced(self) -> i64 {
         self.first.spec.pool.resource_slice_count
     }
 
     /// The slices, in their order.
-    pub fn slices(self) -> impl Iterator<Item = &'s ResourceSlice> + Clone + use<'a, 's> {
-        self.seen.iter().copied().filter(move |slice| slice.spec.pool.generation == self.generation())
+    pub fn slices(self) -> impl Iterator<Item = S> + Clone + use<'a, S>
+    where
+        S: Clone,
+    {
+        self.current().cloned()
     }
 
     /// How many of the newest slices there are.
     #[must_use]
     pub fn count(self) -> usize {
-        self.slices().count()
+        self.current().count()
     }
 
     /// Whether that is the announced number. kube-scheduler allocates from no other pool.
@@ -163,11 +173,18 @@ impl<'a, 's> Newest<'a, 's> {
     /// counter set that is there twice.
     #[must_use]
     pub fn counter_problem(self) -> Option<PoolProblem> {
-        counter_problem(self.slices(), self.slices())
+        let slices = || self.current().map(Deref::deref);
+        counter_problem(slices(), slices())
     }
 
-    fn announces(self, number: usize) -> bool {
+    /// Whether a number of slices is the announced one.
+    pub(super) fn announces(self, number: usize) -> bool {
         i64::try_from(number) == Ok(self.announced())
+    }
+
+    fn current(self) -> impl Iterator<Item = &'a S> + Clone + use<'a, S> {
+        let generation = self.generation();
+        self.seen.iter().filter(move |slice| slice.spec.pool.generation == generation)
     }
 }
 
@@ -180,45 +197,108 @@ pub(crate) enum PoolState {
     Invalid(PoolProblem),
 }
 
-/// A pool as one node sees it. Whether its parts fit together is found by [`Pool::checked_state`].
+/// A pool as one node sees it.
 #[derive(Clone, Debug)]
-pub(crate) struct Pool<'i> {
-    pub(crate) driver: &'i str,
-    pub(crate) name: &'i str,
-    state: PoolState,
+pub(crate) struct Pool {
+    features: Features,
+    /// One of its slices.
+    any: Arc<ResourceSlice>,
+    is_complete: bool,
     /// Slices whose devices the node can use, by name. None unless the pool is complete.
-    pub(crate) slices: Vec<&'i ResourceSlice>,
+    pub(crate) slices: Vec<Arc<ResourceSlice>>,
     /// Other slices with devices: they consume counters too.
-    pub(crate) elsewhere: Vec<&'i ResourceSlice>,
+    elsewhere: Vec<Arc<ResourceSlice>>,
     /// Slices with counter sets.
-    pub(crate) counters: Vec<&'i ResourceSlice>,
+    counters: Vec<Arc<ResourceSlice>>,
+    checked: OnceLock<Checked>,
 }
 
-impl<'i> Pool<'i> {
-    /// The pool of a slice, without slices.
-    fn of(slice: &'i ResourceSlice, state: PoolState) -> Self {
+/// What a look at every device of a pool tells.
+#[derive(Clone, Debug)]
+struct Checked {
+    state: PoolState,
+    has_binding_conditions: bool,
+}
+
+impl Pool {
+    /// The pool of a slice, while not all of its slices are there.
+    pub(super) fn incomplete(any: Arc<ResourceSlice>, features: Features) -> Self {
         let (slices, elsewhere, counters) = (Vec::new(), Vec::new(), Vec::new());
-        Self { driver: &slice.spec.driver, name: &slice.spec.pool.name, state, slices, elsewhere, counters }
+        Self { features, any, is_complete: false, slices, elsewhere, counters, checked: OnceLock::new() }
     }
 
-    /// Whether the pool can be allocated from; looks at every device.
-    pub(crate) fn checked_state(&self, features: Features) -> PoolState {
-        self.problem(features).map_or_else(|| self.state.clone(), PoolState::Invalid)
+    /// A complete pool of the slices that are for the node and the others.
+    pub(super) fn complete(
+        any: Arc<ResourceSlice>,
+        slices: impl Iterator<Item = Arc<ResourceSlice>>,
+        others: impl Iterator<Item = Arc<ResourceSlice>>,
+        features: Features,
+    ) -> Self {
+        let mut pool = Self { is_complete: true, ..Self::incomplete(any, features) };
+        let is_counters = |slice: &ResourceSlice| features.has(Feature::PartitionableDevices) && has_counters(slice);
+        for slice in slices {
+            if is_counters(&slice) { pool.counters.push(slice) } else { pool.slices.push(slice) }
+        }
+        for slice in others {
+            if is_counters(&slice) { pool.counters.push(slice) } else { pool.elsewhere.push(slice) }
+        }
+        pool.slices.sort_by(|left, right| name_of(left).cmp(name_of(right)));
+        pool
     }
 
+    pub(crate) fn driver(&self) -> &str {
+        &self.any.spec.driver
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.any.spec.pool.name
+    }
+
+    /// The devices that the node can use, with their slices.
+    pub(crate) fn devices(&self) -> impl Iterator<Item = (&ResourceSlice, &Device)> + Clone {
+        self.slices.iter().flat_map(|slice| devices_of(slice).iter().map(|device| (&**slice, device)))
+    }
+
+    /// All slices with devices, also those for other nodes.
+    pub(crate) fn all_slices(&self) -> impl Iterator<Item = &ResourceSlice> {
+        self.slices.iter().chain(&self.elsewhere).map(|slice| &**slice)
+    }
+
+    /// The slices with counter sets.
+    pub(crate) fn counter_slices(&self) -> impl Iterator<Item = &ResourceSlice> {
+        self.counters.iter().map(|slice| &**slice)
+    }
+
+    /// Whether the pool can be allocated from. Looks at every device the first time.
+    pub(crate) fn state(&self) -> &PoolState {
+        &self.checked().state
+    }
+
+    /// Whether there is a device that has to be bound before it can be used. Looks at every device the first time.
     pub(crate) fn has_binding_conditions(&self) -> bool {
-        self.slices.iter().flat_map(|slice| devices_of(slice)).any(|device| device.binding_conditions.is_some())
+        self.checked().has_binding_conditions
+    }
+
+    fn checked(&self) -> &Checked {
+        self.checked.get_or_init(|| {
+            let of_itself = if self.is_complete { PoolState::Complete } else { PoolState::Incomplete };
+            let state = self.problem().map_or(of_itself, PoolState::Invalid);
+            let has_binding_conditions = self.devices().any(|(_, device)| device.binding_conditions.is_some());
+            Checked { state, has_binding_conditions }
+        })
     }
 
     /// Whether the parts of the pool fit together.
-    fn problem(&self, features: Features) -> Option<PoolProblem> {
-        duplicate_device(&self.slices)
-            .or_else(|| if features.has(Feature::PartitionableDevices) { self.counter_problem() } else { None })
+    fn problem(&self) -> Option<PoolProblem> {
+        duplicate_device(self.devices().map(|(_, device)| device.name.as_str())).or_else(|| {
+            let has_counters = self.features.has(Feature::PartitionableDevices);
+            if has_counters { counter_problem(self.counter_slices(), self.all_slices()) } else { None }
+        })
     }
+}
 
-    fn counter_problem(&self) -> Option<PoolProblem> {
-        counter_problem(self.counters.iter().copied(), self.slices.iter().chain(&self.elsewhere).copied())
-    }
+fn pool_of(slice: &ResourceSlice) -> (&str, &str) {
+    (&slice.spec.driver, &slice.spec.pool.name)
 }
 
 /// Whether the devices of slices consume counters that other slices have.
@@ -248,14 +328,14 @@ fn counter_problem<'s>(
     None
 }
 
-fn duplicate_device(slices: &[&ResourceSlice]) -> Option<PoolProblem> {
-    let names = || slices.iter().flat_map(|slice| devices_of(slice)).map(|device| device.name.as_str());
+fn duplicate_device<'d>(names: impl Iterator<Item = &'d str> + Clone) -> Option<PoolProblem> {
     // Drivers mostly list their devices by name; then there is nothing to remember.
-    if names().is_sorted_by(|left, right| left < right) {
+    if names.clone().is_sorted_by(|left, right| left < right) {
         return None;
     }
     let mut seen = BTreeSet::new();
-    names().find(|name| !seen.insert(*name)).map(|name| PoolProblem::DuplicateDevice { device: name.to_owned() })
+    let mut names = names;
+    names.find(|name| !seen.insert(*name)).map(|name| PoolProblem::DuplicateDevice { device: name.to_owned() })
 }
 
 /// The devices of a slice.
@@ -269,91 +349,6 @@ pub(crate) fn name_of(slice: &ResourceSlice) -> &str {
     slice.metadata.name.as_deref().unwrap_or_default()
 }
 
-fn has_counters(slice: &ResourceSlice) -> bool {
+pub(super) fn has_counters(slice: &ResourceSlice) -> bool {
     slice.spec.shared_counters.as_ref().is_some_and(|sets| !sets.is_empty())
-}
-
-/// A slice whose node selector, or that of a device, can't be used.
-#[derive(Clone, Debug)]
-pub(crate) struct SliceError<'i> {
-    pub(crate) slice: &'i ResourceSlice,
-    pub(crate) device: Option<&'i Device>,
-    pub(crate) error: NodeSelectorError,
-}
-
-impl Inventory {
-    /// The pools that a node sees, by driver and name. They are not looked into.
-    pub(crate) fn pools_on(&self, node: &Node, features: Features) -> Result<Vec<Pool<'_>>, Box<SliceError<'_>>> {
-        let mut relevant: Vec<&ResourceSlice> = Vec::new();
-        for slice in self.slices_for(node.metadata.name.as_deref().unwrap_or_default()) {
-            if is_relevant(slice, node, features)? {
-                relevant.push(slice);
-            }
-        }
-        Ok(grouped(&mut relevant).filter_map(|slices| self.pool(slices, features)).collect())
-    }
-
-    /// The pool made of the slices that target a node; none if they are obsolete.
-    fn pool<'i>(&'i self, seen: &[&'i ResourceSlice], features: Features) -> Option<Pool<'i>> {
-        let newest = Newest::of(seen)?;
-        let (first, generation) = (newest.first, newest.generation());
-        if newest.is_complete() {
-            return Some(complete(first, newest.slices(), [], features));
-        }
-        let all = || self.pool_slices(&first.spec.driver, &first.spec.pool.name);
-        if all().any(|slice| slice.spec.pool.generation > generation) {
-            return None;
-        }
-        let current = || all().filter(|slice| slice.spec.pool.generation == generation);
-        if !newest.announces(current().count()) {
-            return Some(Pool::of(first, PoolState::Incomplete));
-        }
-        let targeting: BTreeSet<_> = newest.slices().map(std::ptr::from_ref).collect();
-        let others = current().filter(|slice| !targeting.contains(&std::ptr::from_ref(*slice)));
-        Some(complete(first, newest.slices(), others, features))
-    }
-}
-
-fn pool_of(slice: &ResourceSlice) -> (&str, &str) {
-    (&slice.spec.driver, &slice.spec.pool.name)
-}
-
-/// A complete pool of the slices that target the node and the others.
-fn complete<'i>(
-    first: &'i ResourceSlice,
-    slices: impl Iterator<Item = &'i ResourceSlice>,
-    others: impl IntoIterator<Item = &'i ResourceSlice>,
-    features: Features,
-) -> Pool<'i> {
-    let mut pool = Pool::of(first, PoolState::Complete);
-    let is_counters = |slice: &ResourceSlice| features.has(Feature::PartitionableDevices) && has_counters(slice);
-    for slice in slices {
-        if is_counters(slice) { pool.counters.push(slice) } else { pool.slices.push(slice) }
-    }
-    for slice in others {
-        if is_counters(slice) { pool.counters.push(slice) } else { pool.elsewhere.push(slice) }
-    }
-    pool.slices.sort_by_key(|slice| name_of(slice));
-    pool
-}
-
-/// Whether a node needs to know a slice.
-fn is_relevant<'i>(slice: &'i ResourceSlice, node: &Node, features: Features) -> Result<bool, Box<SliceError<'i>>> {
-    let spec = &slice.spec;
-    if !features.has(Feature::PartitionableDevices) && (spec.per_device_node_selection.is_some() || has_counters(slice))
-    {
-        return Ok(false);
-    }
-    let failed = |device, error| Box::new(SliceError { slice, device, error });
-    match Scope::of_slice(spec) {
-        Scope::Unknown if spec.per_device_node_selection == Some(true) => {
-            for device in devices_of(slice) {
-                if Scope::of_device(device).matches(node).map_err(|error| failed(Some(device), error))? {
-                    return Ok(true);
-                }
-            }
-            Ok(false)
-        }
-        scope => scope.matches(node).map_err(|error| failed(None, error)),
-    }
 }

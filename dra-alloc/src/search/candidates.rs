@@ -3,14 +3,14 @@
 //! Pools without binding conditions come first; otherwise the order is that of driver and name. A pool is looked into when
 //! a search comes to it, since most searches end in the first pool.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::ops::Range;
 
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 use smallvec::SmallVec;
 
-use crate::features::Features;
 use crate::inventory::pool::{Pool, PoolState, devices_of};
+use crate::inventory::view::View;
 
 /// A device that a request may get.
 #[derive(Clone, Copy, Debug)]
@@ -23,9 +23,7 @@ pub(crate) struct Candidate<'s> {
 
 /// The devices of the pools that can be allocated from.
 pub(crate) struct Candidates<'s> {
-    features: Features,
-    pools: &'s [Pool<'s>],
-    states: Vec<OnceCell<PoolState>>,
+    view: &'s View,
     seen: RefCell<Seen<'s>>,
 }
 
@@ -44,23 +42,22 @@ struct Seen<'s> {
 
 #[expect(clippy::indexing_slicing, reason = "pools and devices are positions in the lists here")]
 impl<'s> Candidates<'s> {
-    pub(crate) fn new(pools: &'s [Pool<'s>], features: Features) -> Self {
-        let states = std::iter::repeat_with(OnceCell::new).take(pools.len()).collect();
-        Self { features, pools, states, seen: RefCell::default() }
+    pub(crate) fn new(view: &'s View) -> Self {
+        Self { view, seen: RefCell::default() }
     }
 
-    pub(crate) const fn pools(&self) -> &'s [Pool<'s>] {
-        self.pools
+    pub(crate) const fn pools(&self) -> &'s [Pool] {
+        &self.view.pools
     }
 
     /// Whether a pool can be allocated from.
-    pub(crate) fn state(&self, pool: usize) -> &PoolState {
-        self.states[pool].get_or_init(|| self.pools[pool].checked_state(self.features))
+    pub(crate) fn state(&self, pool: usize) -> &'s PoolState {
+        self.view.pools[pool].state()
     }
 
     /// The most devices that there may be.
-    pub(crate) fn capacity(&self) -> usize {
-        self.pools.iter().flat_map(|pool| &pool.slices).map(|slice| devices_of(slice).len()).sum()
+    pub(crate) const fn capacity(&self) -> usize {
+        self.view.devices
     }
 
     /// A device that has been looked at.
@@ -93,34 +90,34 @@ impl<'s> Candidates<'s> {
     /// Looks into the next pool.
     fn look(&self) -> bool {
         let mut seen = self.seen.borrow_mut();
-        if seen.next < self.pools.len() {
-            let pool = seen.next;
+        if let Some(pool) = self.view.pools.get(seen.next) {
+            let position = seen.next;
             seen.next += 1;
-            if *self.state(pool) == PoolState::Complete && self.pools[pool].has_binding_conditions() {
-                seen.last.push(pool);
+            if *pool.state() == PoolState::Complete && pool.has_binding_conditions() {
+                seen.last.push(position);
             } else {
-                self.enter(&mut seen, pool);
+                enter(&mut seen, position, pool);
             }
             return true;
         }
         let next = seen.last.get(seen.taken).copied();
-        if let Some(pool) = next {
+        if let Some(position) = next {
             seen.taken += 1;
-            self.enter(&mut seen, pool);
+            enter(&mut seen, position, &self.view.pools[position]);
         }
         next.is_some()
     }
+}
 
-    fn enter(&self, seen: &mut Seen<'s>, pool: usize) {
-        let first = seen.devices.len();
-        if *self.state(pool) == PoolState::Complete {
-            let devices = self.pools[pool].slices.iter().map(|slice| devices_of(slice).len());
-            seen.devices.reserve(devices.sum());
-            for slice in self.pools[pool].slices.iter().copied() {
-                seen.devices.extend(devices_of(slice).iter().map(|device| Candidate { pool, slice, device }));
-            }
+/// Adds the devices of a pool.
+fn enter<'s>(seen: &mut Seen<'s>, position: usize, pool: &'s Pool) {
+    let first = seen.devices.len();
+    if *pool.state() == PoolState::Complete {
+        for slice in &pool.slices {
+            let candidate = |device| Candidate { pool: position, slice, device };
+            seen.devices.extend(devices_of(slice).iter().map(candidate));
         }
-        let end = seen.devices.len();
-        seen.order.push((pool, first..end));
     }
+    let end = seen.devices.len();
+    seen.order.push((position, first..end));
 }

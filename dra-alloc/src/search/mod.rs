@@ -71,17 +71,15 @@ pub(crate) fn with_table<T>(
     look: impl FnOnce(&Table<'_>) -> T,
 ) -> Result<T, AllocateError> {
     let plan = Plan::new(claims, &allocator.classes, allocator.features);
-    let pools =
-        allocator.inventory.pools_on(node, allocator.features).map_err(|failed| AllocateError::from(*failed))?;
-    let candidates = Candidates::new(&pools, allocator.features);
+    let view = allocator.inventory.view(node, allocator.features).map_err(|failed| AllocateError::from(*failed))?;
+    let candidates = Candidates::new(&view);
     let derived = Grid::new(plan.columns.len(), candidates.capacity());
     Ok(look(&Table::new(allocator, &plan, node, &candidates, &derived)))
 }
 
 fn search(allocator: &Allocator<'_>, plan: &Plan<'_>, node: &Node, meter: &mut Meter<'_>) -> Result<Outcome, Halt> {
-    let pools =
-        allocator.inventory.pools_on(node, allocator.features).map_err(|failed| AllocateError::from(*failed))?;
-    let candidates = Candidates::new(&pools, allocator.features);
+    let view = allocator.inventory.view(node, allocator.features).map_err(|failed| AllocateError::from(*failed))?;
+    let candidates = Candidates::new(&view);
     let derived = Grid::new(plan.columns.len(), candidates.capacity());
     let table = Table::new(allocator, plan, node, &candidates, &derived);
     let all = devices_of_all(&table, meter)?;
@@ -104,8 +102,8 @@ fn no_solution(candidates: &Candidates<'_>) -> Result<Outcome, Halt> {
     if pools.is_empty() { Ok(Outcome::Unsatisfied) } else { Err(Halt::OnNode(NodeFailure::InvalidPools { pools })) }
 }
 
-fn pool_name(pool: &Pool<'_>) -> String {
-    format!("{}/{}", pool.driver, pool.name)
+fn pool_name(pool: &Pool) -> String {
+    format!("{}/{}", pool.driver(), pool.name())
 }
 
 /// The devices of each alternative that wants all, and the checks that come between: the order is kube-scheduler's.

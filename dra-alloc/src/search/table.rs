@@ -16,7 +16,8 @@ use crate::device_id::DeviceId;
 use crate::error::AllocateError;
 use crate::features::Feature;
 use crate::inventory::is_for_one_node;
-use crate::inventory::pool::{SliceError, name_of};
+use crate::inventory::pool::name_of;
+use crate::inventory::view::SliceError;
 use crate::node::Scope;
 use crate::profile::{Decisions, SkipGateOff};
 use crate::request::{Alternative, Claim, Column, Expression, Mode, Owner, Plan};
@@ -92,7 +93,7 @@ impl<'s> Table<'s> {
         let decisions = Decisions::of(allocator.profile);
         let has = |feature| allocator.features.has(feature);
         Self {
-            in_use: pools.iter().map(|pool| allocator.state.pool(pool.driver, pool.name)).collect(),
+            in_use: pools.iter().map(|pool| allocator.state.pool(pool.driver(), pool.name())).collect(),
             counters: Grid::new(1, pools.len()),
             consumption: Grid::new(1, devices),
             capacities: Grid::new(1, devices),
