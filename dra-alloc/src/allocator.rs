@@ -13,12 +13,13 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim};
 
 use crate::budget::Budget;
+use crate::class::{Class, Classes};
 use crate::error::AllocateError;
 use crate::explain::{Detail, explain};
 use crate::features::Features;
 use crate::inventory::Inventory;
 use crate::outcome::Verdict;
-use crate::request::{Classes, Plan};
+use crate::request::Plan;
 use crate::result::Share;
 use crate::search::allocate_on;
 #[doc(hidden)]
@@ -115,10 +116,9 @@ impl<'a> Allocator<'a> {
         selectors: &'a SelectorCache,
         share_ids: &'a dyn ShareIds,
     ) -> Self {
-        let classes = classes.into_iter().map(|class| (class.metadata.name.as_deref().unwrap_or_default(), class));
+        let classes = classes.into_iter().map(Class::of).map(|class| (class.name, class)).collect();
         let (features, profile) = (Features::default(), Profile::default());
         let (detail, techniques) = (Detail::default(), Techniques::default());
-        let classes = classes.collect();
         Self { inventory, classes, state, selectors, share_ids, features, profile, detail, techniques }
     }
 

@@ -50,7 +50,9 @@ pub mod taint;
 pub mod usage;
 pub mod validate;
 
+mod class;
 mod counters;
+mod expression;
 mod profile;
 mod request;
 mod search;

@@ -10,23 +10,20 @@
 //! Source: `validateDeviceRequest` of kube-scheduler's allocator, 1.37.
 
 use std::borrow::Cow;
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
 
 use k8s_openapi::api::resource::v1::{
-    CapacityRequirements, DeviceClaim, DeviceClass, DeviceConstraint, DeviceDerivedAttribute, DeviceRequest,
-    DeviceSelector, DeviceSubRequest, DeviceToleration, ExactDeviceRequest, ResourceClaim,
+    CapacityRequirements, DeviceClaim, DeviceConstraint, DeviceDerivedAttribute, DeviceRequest, DeviceSelector,
+    DeviceSubRequest, DeviceToleration, ExactDeviceRequest, ResourceClaim,
 };
 
 use crate::capacity::Amount;
+use crate::class::{Class, Classes};
 use crate::error::{AllocateError, RequestError};
+use crate::expression::{Compiled, Expression, Owner, Selectors};
 use crate::features::{Feature, Features};
-use crate::selector::{CompileError, Selector};
-
-/// The classes of a cluster by name.
-pub(crate) type Classes<'a> = BTreeMap<&'a str, &'a DeviceClass>;
 
 /// Everything that claims ask for.
 #[derive(Debug, Default)]
@@ -66,9 +63,12 @@ pub(crate) struct Alternative<'p> {
     pub(crate) claim: usize,
     /// `request`, or `request/subrequest`.
     pub(crate) name: Cow<'p, str>,
-    pub(crate) class: &'p DeviceClass,
-    /// Those of the class, then those of the request.
-    pub(crate) selectors: Vec<Expression<'p>>,
+    pub(crate) class: &'p Class<'p>,
+    /// Besides those of the class.
+    own_selectors: Selectors<'p>,
+    /// What selectors say of devices that several nodes see, by the selector's position and the device's address: the
+    /// objects stay in place during a call.
+    pub(crate) known: RefCell<BTreeMap<(usize, usize), bool>>,
     pub(crate) mode: Mode,
     pub(crate) admin_access: bool,
     pub(crate) tolerations: Option<&'p [DeviceToleration]>,
@@ -82,25 +82,6 @@ pub(crate) struct Alternative<'p> {
 pub(crate) enum Mode {
     Exactly(u64),
     All,
-}
-
-/// An expression, compiled when a device first needs it.
-#[derive(Debug)]
-pub(crate) struct Expression<'p> {
-    pub(crate) text: Option<&'p str>,
-    pub(crate) owner: Owner<'p>,
-    /// Position among the selectors of its owner.
-    pub(crate) index: usize,
-    pub(crate) compiled: OnceCell<Result<Arc<Selector>, CompileError>>,
-    /// Answers for devices that several nodes see, by the device's address: the objects stay in place during a call.
-    pub(crate) known: RefCell<BTreeMap<usize, bool>>,
-}
-
-/// Whose selector it is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Owner<'p> {
-    Class(&'p str),
-    Claim,
 }
 
 /// A constraint of a claim.
@@ -122,7 +103,14 @@ pub(crate) enum ConstraintKind {
 #[derive(Debug)]
 pub(crate) struct Column<'p> {
     pub(crate) attribute: &'p str,
-    pub(crate) derived: Option<Expression<'p>>,
+    pub(crate) derived: Option<Derived<'p>>,
+}
+
+/// The expression of a derived attribute.
+#[derive(Debug)]
+pub(crate) struct Derived<'p> {
+    pub(crate) text: &'p str,
+    pub(crate) compiled: Compiled,
 }
 
 impl<'p> Constraint<'p> {
@@ -153,13 +141,13 @@ impl<'p> Claim<'p> {
 
 impl Column<'_> {
     fn is(&self, attribute: &str, expression: Option<&str>) -> bool {
-        self.attribute == attribute && self.derived.as_ref().map(|derived| derived.text) == expression.map(Some)
+        self.attribute == attribute && self.derived.as_ref().map(|derived| derived.text) == expression
     }
 }
 
 impl<'p> Plan<'p> {
     /// Reads claims up to the first failure.
-    pub(crate) fn new(claims: &'p [ResourceClaim], classes: &Classes<'p>, features: Features) -> Self {
+    pub(crate) fn new(claims: &'p [ResourceClaim], classes: &'p Classes<'p>, features: Features) -> Self {
         let requests = claims.iter().filter_map(devices).flat_map(|devices| &devices.requests).map(Vec::len);
         let mut plan = Self {
             claims: Vec::with_capacity(claims.len()),
@@ -176,7 +164,7 @@ impl<'p> Plan<'p> {
         plan
     }
 
-    fn add_claim(&mut self, object: &'p ResourceClaim, classes: &Classes<'p>, features: Features) {
+    fn add_claim(&mut self, object: &'p ResourceClaim, classes: &'p Classes<'p>, features: Features) {
         let (constraints, constraint_error) = constraints(object);
         let listed = devices(object).and_then(|devices| devices.requests.as_deref()).unwrap_or_default();
         let requests = Vec::with_capacity(listed.len());
@@ -195,7 +183,7 @@ impl<'p> Plan<'p> {
         &mut self,
         request: &'p DeviceRequest,
         claim: &mut Claim<'p>,
-        classes: &Classes<'p>,
+        classes: &'p Classes<'p>,
         features: Features,
     ) -> Result<(), (String, RequestError)> {
         let asked = asked_for(request);
@@ -225,7 +213,7 @@ impl<'p> Plan<'p> {
         request: &'p DeviceRequest,
         asked: &Asked<'p>,
         claim: &Claim<'p>,
-        classes: &Classes<'p>,
+        classes: &'p Classes<'p>,
         features: Features,
     ) -> Result<Alternative<'p>, RequestError> {
         if !asked.derived.is_empty() && !features.has(Feature::DerivedAttributes) {
@@ -242,14 +230,13 @@ impl<'p> Plan<'p> {
             return Err(RequestError::NoClass);
         }
         let not_found = || RequestError::ClassNotFound { class: asked.class.to_owned() };
-        let class = *classes.get(asked.class).ok_or_else(not_found)?;
+        let class = classes.get(asked.class).ok_or_else(not_found)?;
         let name = asked.full_name(request);
-        let of_class = class.spec.as_ref().and_then(|spec| spec.selectors.as_deref()).unwrap_or_default();
-        let of_class = expressions(of_class, Owner::Class(asked.class));
         Ok(Alternative {
             claim: self.claims.len(),
             class,
-            selectors: of_class.chain(expressions(own, Owner::Claim)).collect(),
+            own_selectors: Selectors::new(Owner::Claim, own),
+            known: RefCell::default(),
             mode: asked.mode()?,
             admin_access: asked.admin_access == Some(true),
             tolerations: asked.tolerations,
@@ -283,15 +270,16 @@ impl<'p> Plan<'p> {
         if let Some(known) = self.columns.iter().position(|column| column.is(attribute, expression)) {
             return known;
         }
-        let derived = expression.map(|text| Expression::new(Some(text), Owner::Claim, 0));
+        let derived = expression.map(|text| Derived { text, compiled: Compiled::new() });
         self.columns.push(Column { attribute, derived });
         self.columns.len() - 1
     }
 }
 
-impl<'p> Expression<'p> {
-    const fn new(text: Option<&'p str>, owner: Owner<'p>, index: usize) -> Self {
-        Self { text, owner, index, compiled: OnceCell::new(), known: RefCell::new(BTreeMap::new()) }
+impl Alternative<'_> {
+    /// The selectors of the class, then those of the request.
+    pub(crate) fn selectors(&self) -> impl Iterator<Item = Expression<'_>> {
+        self.class.selectors.iter().chain(self.own_selectors.iter())
     }
 }
 
@@ -381,11 +369,6 @@ impl<'p> Asked<'p> {
         });
         amounts.collect()
     }
-}
-
-fn expressions<'p>(selectors: &'p [DeviceSelector], owner: Owner<'p>) -> impl Iterator<Item = Expression<'p>> {
-    let texts = selectors.iter().map(|selector| selector.cel.as_ref().map(|cel| cel.expression.as_str()));
-    texts.enumerate().map(move |(index, text)| Expression::new(text, owner, index))
 }
 
 /// The constraints of a claim up to the first one that says nothing.

@@ -141,11 +141,10 @@ fn class_config(chosen: &[&Alternative<'_>]) -> Vec<DeviceAllocationConfiguratio
     let mut config: Vec<DeviceAllocationConfiguration> = Vec::new();
     let mut classes: Vec<(&str, std::ops::Range<usize>)> = Vec::new();
     for asked in chosen {
-        let own = asked.class.spec.as_ref().and_then(|spec| spec.config.as_deref()).unwrap_or_default();
+        let (class, own) = (asked.class.name, asked.class.config);
         if own.is_empty() {
             continue;
         }
-        let class = asked.class.metadata.name.as_deref().unwrap_or_default();
         if let Some((_, entries)) = classes.iter().find(|(known, _)| *known == class) {
             let names =
                 config.get_mut(entries.clone()).into_iter().flatten().filter_map(|entry| entry.requests.as_mut());

@@ -8,8 +8,9 @@ use dra_attrs::quantity::{Quantity, QuantityFormat};
 use super::{Cause, Detail, DeviceRejection, Reason, RequestName};
 use crate::counters::Shortage;
 use crate::error::AllocateError;
+use crate::expression::{Expression, Owner};
 use crate::features::Feature;
-use crate::request::{Alternative, Claim, Expression, Mode, Owner};
+use crate::request::{Alternative, Claim, Mode};
 use crate::search::{Attempt, Misfit, Refusal, Rejection, Selection, Short, Table};
 
 /// Devices that are named for one reason, and values that are listed for one request.
@@ -100,7 +101,7 @@ const fn is_outside_of_all(rejection: &DeviceRejection) -> bool {
 }
 
 fn class_name(asked: &Alternative<'_>) -> String {
-    asked.class.metadata.name.clone().unwrap_or_default()
+    asked.class.name.to_owned()
 }
 
 const fn wanted(asked: &Alternative<'_>) -> Option<u64> {
@@ -126,7 +127,7 @@ fn rejection<'s>(
         Selection::Admitted => {}
         Selection::BindingConditionsOff => return Ok(Some(gate_off(table, Feature::BindingConditions))),
         Selection::OtherNode => return Ok(Some(DeviceRejection::OtherNode)),
-        Selection::Selector(position) => return Ok(asked.selectors.get(position).map(selector_false)),
+        Selection::Selector(position) => return Ok(asked.selectors().nth(position).map(selector_false)),
     }
     if attempt.is_taken(alternative, device) {
         return Ok(Some(DeviceRejection::Held));
@@ -141,7 +142,7 @@ fn rejection<'s>(
     }
 }
 
-fn selector_false(selector: &Expression<'_>) -> DeviceRejection {
+fn selector_false(selector: Expression<'_>) -> DeviceRejection {
     let (expression, index) = (selector.text.unwrap_or_default().to_owned(), selector.index);
     match selector.owner {
         Owner::Class(_) => DeviceRejection::Class { selector: index, expression },

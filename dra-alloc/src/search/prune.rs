@@ -527,14 +527,14 @@ fn twin(table: &Table<'_>, alternative: usize) -> Option<usize> {
 
 fn is_same(left: &Alternative<'_>, right: &Alternative<'_>) -> bool {
     let texts = |asked: &Alternative<'_>| -> Vec<Option<String>> {
-        asked.selectors.iter().map(|selector| selector.text.map(str::to_owned)).collect()
+        asked.selectors().map(|selector| selector.text.map(str::to_owned)).collect()
     };
     let amounts = |asked: &Alternative<'_>| -> Vec<(String, i128)> {
         asked.capacity.iter().map(|(name, amount)| ((*name).to_owned(), amount.quantity.nanos())).collect()
     };
     left.mode == right.mode
         && left.mode != Mode::All
-        && left.class.metadata.name == right.class.metadata.name
+        && left.class.name == right.class.name
         && left.admin_access == right.admin_access
         && left.tolerations == right.tolerations
         && left.constraints == right.constraints

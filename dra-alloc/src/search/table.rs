@@ -14,13 +14,14 @@ use crate::capacity::{Amount, Capacity, Rounding, is_plain};
 use crate::counters::{Consumption, CounterSets, InvalidCounter};
 use crate::device_id::DeviceId;
 use crate::error::AllocateError;
+use crate::expression::{Expression, Owner};
 use crate::features::Feature;
 use crate::inventory::is_for_one_node;
 use crate::inventory::pool::name_of;
 use crate::inventory::view::SliceError;
 use crate::node::Scope;
 use crate::profile::{Decisions, SkipGateOff};
-use crate::request::{Alternative, Claim, Column, Expression, Mode, Owner, Plan};
+use crate::request::{Alternative, Claim, Column, Derived, Mode, Plan};
 use crate::search::candidates::{Candidate, Candidates};
 use crate::search::grid::Grid;
 use crate::selector::SelectorInput;
@@ -197,9 +198,9 @@ impl<'s> Table<'s> {
         if !self.has(Feature::BindingConditions) && conditions.is_some_and(|conditions| !conditions.is_empty()) {
             return Ok(Selection::BindingConditionsOff);
         }
-        for (index, selector) in self.alternative(alternative).selectors.iter().enumerate() {
-            if !self.holds(alternative, selector, device)? {
-                return Ok(Selection::Selector(index));
+        for (position, selector) in self.alternative(alternative).selectors().enumerate() {
+            if !self.holds(alternative, position, selector, device)? {
+                return Ok(Selection::Selector(position));
             }
         }
         if candidate.slice.spec.per_device_node_selection != Some(true) {
@@ -212,11 +213,17 @@ impl<'s> Table<'s> {
         }
     }
 
-    fn holds(&self, alternative: usize, selector: &Expression<'_>, device: usize) -> Result<bool, AllocateError> {
-        let (index, candidate) = (selector.index, self.candidate(device));
+    fn holds(
+        &self,
+        alternative: usize,
+        position: usize,
+        selector: Expression<'_>,
+        device: usize,
+    ) -> Result<bool, AllocateError> {
+        let (asked, candidate, index) = (self.alternative(alternative), self.candidate(device), selector.index);
         let owner = || match selector.owner {
             Owner::Class(class) => format!("class {class}"),
-            Owner::Claim => format!("claim {}", self.claim_name(self.alternative(alternative))),
+            Owner::Claim => format!("claim {}", self.claim_name(asked)),
         };
         let Some(text) = selector.text else {
             return Err(AllocateError::SelectorEmpty { owner: owner(), index });
@@ -224,8 +231,8 @@ impl<'s> Table<'s> {
         let compiled = selector.compiled.get_or_init(|| self.allocator.selectors.compile(text)).as_ref();
         let compiled =
             compiled.map_err(|error| AllocateError::SelectorCompile { owner: owner(), index, error: error.clone() })?;
-        let address = std::ptr::from_ref(candidate.device).addr();
-        if let Some(known) = selector.known.borrow().get(&address) {
+        let place = (position, std::ptr::from_ref(candidate.device).addr());
+        if let Some(known) = asked.known.borrow().get(&place) {
             return Ok(*known);
         }
         let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
@@ -234,7 +241,7 @@ impl<'s> Table<'s> {
             AllocateError::SelectorEvaluation { owner: owner(), index, device, error }
         })?;
         if !compiled.is_direct() && !is_for_one_node(candidate.slice) {
-            selector.known.borrow_mut().insert(address, holds);
+            asked.known.borrow_mut().insert(place, holds);
         }
         Ok(holds)
     }
@@ -316,9 +323,9 @@ impl<'s> Table<'s> {
         self.derived.get_or_try(column, device, derive).map(Some)
     }
 
-    fn derive(&self, name: &str, expression: &Expression<'_>, device: usize) -> Result<DeviceAttribute, AllocateError> {
+    fn derive(&self, name: &str, expression: &Derived<'_>, device: usize) -> Result<DeviceAttribute, AllocateError> {
         let (attribute, candidate) = (|| name.to_owned(), self.candidate(device));
-        let compile = || self.allocator.selectors.compile_derived(expression.text.unwrap_or_default());
+        let compile = || self.allocator.selectors.compile_derived(expression.text);
         let compiled = expression.compiled.get_or_init(compile).as_ref();
         let compiled =
             compiled.map_err(|error| AllocateError::DerivedCompile { attribute: attribute(), error: error.clone() })?;
