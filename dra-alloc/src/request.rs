@@ -192,14 +192,14 @@ impl<'p> Plan<'p> {
             return Err((request.name.clone(), RequestError::PrioritizedListOff));
         }
         if !features.has(Feature::ConsumableCapacity)
-            && let Some(asked) = asked.clone().find(|asked| asked.capacity.is_some())
+            && let Some(asked) = asked.clone().find(|asked| asked.capacity().is_some())
         {
             return Err((asked.full_name(request).into_owned(), RequestError::ConsumableCapacityOff));
         }
         let first = self.alternatives.len();
         claim.requests.push(Request { name: &request.name, alternatives: first..first, is_list });
         for asked in asked {
-            let alternative = self.alternative(request, &asked, claim, classes, features);
+            let alternative = self.alternative(request, asked, claim, classes, features);
             self.alternatives.push(alternative.map_err(|error| (asked.full_name(request).into_owned(), error))?);
             if let Some(request) = claim.requests.last_mut() {
                 request.alternatives.end = self.alternatives.len();
@@ -211,26 +211,26 @@ impl<'p> Plan<'p> {
     fn alternative(
         &mut self,
         request: &'p DeviceRequest,
-        asked: &Asked<'p>,
+        asked: Asked<'p>,
         claim: &Claim<'p>,
         classes: &'p Classes<'p>,
         features: Features,
     ) -> Result<Alternative<'p>, RequestError> {
-        if !asked.derived.is_empty() && !features.has(Feature::DerivedAttributes) {
+        if !asked.derived().is_empty() && !features.has(Feature::DerivedAttributes) {
             return Err(RequestError::DerivedAttributesOff);
         }
-        let own = asked.selectors.unwrap_or_default();
+        let own = asked.selectors();
         if let Some(index) = own.iter().position(|selector| selector.cel.is_none()) {
             return Err(RequestError::SelectorEmpty { index });
         }
-        if asked.admin_access.is_some() && !features.has(Feature::AdminAccess) {
+        if asked.admin_access().is_some() && !features.has(Feature::AdminAccess) {
             return Err(RequestError::AdminAccessOff);
         }
-        if asked.class.is_empty() {
+        if asked.class().is_empty() {
             return Err(RequestError::NoClass);
         }
-        let not_found = || RequestError::ClassNotFound { class: asked.class.to_owned() };
-        let class = classes.get(asked.class).ok_or_else(not_found)?;
+        let not_found = || RequestError::ClassNotFound { class: asked.class().to_owned() };
+        let class = classes.get(asked.class()).ok_or_else(not_found)?;
         let name = asked.full_name(request);
         Ok(Alternative {
             claim: self.claims.len(),
@@ -238,8 +238,8 @@ impl<'p> Plan<'p> {
             own_selectors: Selectors::new(Owner::Claim, own),
             known: RefCell::default(),
             mode: asked.mode()?,
-            admin_access: asked.admin_access == Some(true),
-            tolerations: asked.tolerations,
+            admin_access: asked.admin_access() == Some(true),
+            tolerations: asked.tolerations(),
             capacity: asked.amounts()?,
             constraints: self.constraints_on(claim, request, &name, asked),
             name,
@@ -252,13 +252,13 @@ impl<'p> Plan<'p> {
         claim: &Claim<'p>,
         request: &DeviceRequest,
         name: &str,
-        asked: &Asked<'p>,
+        asked: Asked<'p>,
     ) -> Vec<(usize, usize)> {
         let mut applying = Vec::new();
         for (index, constraint) in claim.constraints.iter().enumerate() {
             if constraint.applies_to(&request.name, name) {
                 // The last of several definitions of one name counts.
-                let derived = asked.derived.iter().rev().find(|derived| derived.name == constraint.attribute);
+                let derived = asked.derived().iter().rev().find(|derived| derived.name == constraint.attribute);
                 let expression = derived.map(|derived| derived.expression.as_str());
                 applying.push((index, self.column(constraint.attribute, expression)));
             }
@@ -284,85 +284,91 @@ impl Alternative<'_> {
 }
 
 /// A request or subrequest, without the differences of their types.
-#[derive(Clone)]
-struct Asked<'p> {
-    subrequest: Option<&'p str>,
-    class: &'p str,
-    selectors: Option<&'p [DeviceSelector]>,
-    allocation_mode: Option<&'p str>,
-    count: Option<i64>,
-    admin_access: Option<bool>,
-    tolerations: Option<&'p [DeviceToleration]>,
-    capacity: Option<&'p CapacityRequirements>,
-    derived: &'p [DeviceDerivedAttribute],
+#[derive(Clone, Copy)]
+enum Asked<'p> {
+    Nothing,
+    Exactly(&'p ExactDeviceRequest),
+    Subrequest(&'p DeviceSubRequest),
 }
 
 /// The subrequests, or else the request itself.
 fn asked_for(request: &DeviceRequest) -> impl Iterator<Item = Asked<'_>> + Clone {
     let list = request.first_available.as_deref().unwrap_or_default();
-    let itself = list.is_empty().then(|| request.exactly.as_ref().map_or_else(Asked::nothing, Asked::exactly));
-    list.iter().map(Asked::by_subrequest).chain(itself)
+    let itself = list.is_empty().then(|| request.exactly.as_ref().map_or(Asked::Nothing, Asked::Exactly));
+    list.iter().map(Asked::Subrequest).chain(itself)
 }
 
 impl<'p> Asked<'p> {
-    const fn nothing() -> Self {
-        Self {
-            subrequest: None,
-            class: "",
-            selectors: None,
-            allocation_mode: None,
-            count: None,
-            admin_access: None,
-            tolerations: None,
-            capacity: None,
-            derived: &[],
+    fn class(self) -> &'p str {
+        match self {
+            Self::Nothing => "",
+            Self::Exactly(request) => &request.device_class_name,
+            Self::Subrequest(request) => &request.device_class_name,
         }
     }
 
-    fn exactly(request: &'p ExactDeviceRequest) -> Self {
-        Self {
-            subrequest: None,
-            class: &request.device_class_name,
-            selectors: request.selectors.as_deref(),
-            allocation_mode: request.allocation_mode.as_deref(),
-            count: request.count,
-            admin_access: request.admin_access,
-            tolerations: request.tolerations.as_deref(),
-            capacity: request.capacity.as_ref(),
-            derived: request.derived_attributes.as_deref().unwrap_or_default(),
+    fn selectors(self) -> &'p [DeviceSelector] {
+        let selectors = match self {
+            Self::Nothing => None,
+            Self::Exactly(request) => request.selectors.as_deref(),
+            Self::Subrequest(request) => request.selectors.as_deref(),
+        };
+        selectors.unwrap_or_default()
+    }
+
+    fn derived(self) -> &'p [DeviceDerivedAttribute] {
+        let derived = match self {
+            Self::Nothing => None,
+            Self::Exactly(request) => request.derived_attributes.as_deref(),
+            Self::Subrequest(request) => request.derived_attributes.as_deref(),
+        };
+        derived.unwrap_or_default()
+    }
+
+    fn admin_access(self) -> Option<bool> {
+        if let Self::Exactly(request) = self { request.admin_access } else { None }
+    }
+
+    fn tolerations(self) -> Option<&'p [DeviceToleration]> {
+        match self {
+            Self::Nothing => None,
+            Self::Exactly(request) => request.tolerations.as_deref(),
+            Self::Subrequest(request) => request.tolerations.as_deref(),
         }
     }
 
-    fn by_subrequest(request: &'p DeviceSubRequest) -> Self {
-        Self {
-            subrequest: Some(&request.name),
-            class: &request.device_class_name,
-            selectors: request.selectors.as_deref(),
-            allocation_mode: request.allocation_mode.as_deref(),
-            count: request.count,
-            admin_access: None,
-            tolerations: request.tolerations.as_deref(),
-            capacity: request.capacity.as_ref(),
-            derived: request.derived_attributes.as_deref().unwrap_or_default(),
+    fn capacity(self) -> Option<&'p CapacityRequirements> {
+        match self {
+            Self::Nothing => None,
+            Self::Exactly(request) => request.capacity.as_ref(),
+            Self::Subrequest(request) => request.capacity.as_ref(),
         }
     }
 
-    fn full_name(&self, request: &'p DeviceRequest) -> Cow<'p, str> {
-        let itself = Cow::Borrowed(request.name.as_str());
-        self.subrequest.map_or(itself, |name| Cow::Owned(format!("{}/{name}", request.name)))
+    /// The name of the subrequest, with that of the request before it.
+    fn full_name(self, request: &'p DeviceRequest) -> Cow<'p, str> {
+        match self {
+            Self::Nothing | Self::Exactly(_) => Cow::Borrowed(&request.name),
+            Self::Subrequest(subrequest) => Cow::Owned(format!("{}/{}", request.name, subrequest.name)),
+        }
     }
 
     /// A mode or count that is left out is what the API server would have filled in.
-    fn mode(&self) -> Result<Mode, RequestError> {
-        match self.allocation_mode.unwrap_or("ExactCount") {
-            "ExactCount" => Ok(Mode::Exactly(u64::try_from(self.count.unwrap_or(1)).unwrap_or(0))),
+    fn mode(self) -> Result<Mode, RequestError> {
+        let (mode, count) = match self {
+            Self::Nothing => (None, None),
+            Self::Exactly(request) => (request.allocation_mode.as_deref(), request.count),
+            Self::Subrequest(request) => (request.allocation_mode.as_deref(), request.count),
+        };
+        match mode.unwrap_or("ExactCount") {
+            "ExactCount" => Ok(Mode::Exactly(u64::try_from(count.unwrap_or(1)).unwrap_or(0))),
             "All" => Ok(Mode::All),
             mode => Err(RequestError::AllocationMode { mode: mode.to_owned() }),
         }
     }
 
-    fn amounts(&self) -> Result<BTreeMap<&'p str, Amount<'p>>, RequestError> {
-        let requests = self.capacity.and_then(|capacity| capacity.requests.as_ref()).into_iter().flatten();
+    fn amounts(self) -> Result<BTreeMap<&'p str, Amount<'p>>, RequestError> {
+        let requests = self.capacity().and_then(|capacity| capacity.requests.as_ref()).into_iter().flatten();
         let amounts = requests.map(|(name, amount)| match Amount::read(amount) {
             Ok(amount) => Ok((name.as_str(), amount)),
             Err(error) => Err(RequestError::Quantity { capacity: name.clone(), error }),

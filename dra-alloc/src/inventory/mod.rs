@@ -6,6 +6,7 @@
 //! An inventory holds its objects by [`Arc`] and never changes or copies them. It is `Send + Sync`; any number of
 //! allocators in any number of threads may read it.
 
+pub(crate) mod device;
 mod lists;
 pub mod pool;
 pub(crate) mod view;

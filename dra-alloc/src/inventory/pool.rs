@@ -21,6 +21,7 @@ use std::sync::{Arc, OnceLock};
 
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 
+use super::device::DeviceFacts;
 use crate::features::{Feature, Features};
 
 /// Why no device of a pool can be allocated although all its slices are there.
@@ -218,6 +219,7 @@ pub(crate) struct Pool {
 struct Checked {
     state: PoolState,
     has_binding_conditions: bool,
+    facts: Box<[DeviceFacts]>,
 }
 
 impl Pool {
@@ -255,7 +257,7 @@ impl Pool {
     }
 
     /// The devices that the node can use, with their slices.
-    pub(crate) fn devices(&self) -> impl Iterator<Item = (&ResourceSlice, &Device)> + Clone {
+    fn devices(&self) -> impl Iterator<Item = (&ResourceSlice, &Device)> + Clone {
         self.slices.iter().flat_map(|slice| devices_of(slice).iter().map(|device| (&**slice, device)))
     }
 
@@ -279,12 +281,23 @@ impl Pool {
         self.checked().has_binding_conditions
     }
 
+    /// The slices whose devices the node can use, with what is known of each device.
+    pub(crate) fn known_devices(&self) -> impl Iterator<Item = (&ResourceSlice, &[DeviceFacts])> {
+        let mut rest = &*self.checked().facts;
+        self.slices.iter().map(move |slice| {
+            let (own, others) = rest.split_at_checked(devices_of(slice).len()).unwrap_or((rest, &[]));
+            rest = others;
+            (&**slice, own)
+        })
+    }
+
     fn checked(&self) -> &Checked {
         self.checked.get_or_init(|| {
             let of_itself = if self.is_complete { PoolState::Complete } else { PoolState::Incomplete };
             let state = self.problem().map_or(of_itself, PoolState::Invalid);
             let has_binding_conditions = self.devices().any(|(_, device)| device.binding_conditions.is_some());
-            Checked { state, has_binding_conditions }
+            let facts = self.devices().map(|_| DeviceFacts::default()).collect();
+            Checked { state, has_binding_conditions, facts }
         })
     }
 

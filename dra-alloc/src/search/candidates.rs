@@ -9,6 +9,7 @@ use std::ops::Range;
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 use smallvec::SmallVec;
 
+use crate::inventory::device::{DeviceFacts, Facts};
 use crate::inventory::pool::{Pool, PoolState, devices_of};
 use crate::inventory::view::View;
 
@@ -19,6 +20,13 @@ pub(crate) struct Candidate<'s> {
     pub(crate) pool: usize,
     pub(crate) slice: &'s ResourceSlice,
     pub(crate) device: &'s Device,
+    known: &'s DeviceFacts,
+}
+
+impl Candidate<'_> {
+    pub(crate) fn facts(self) -> Facts {
+        self.known.of(self.device)
+    }
 }
 
 /// The devices of the pools that can be allocated from.
@@ -113,9 +121,9 @@ impl<'s> Candidates<'s> {
 fn enter<'s>(seen: &mut Seen<'s>, position: usize, pool: &'s Pool) {
     let first = seen.devices.len();
     if *pool.state() == PoolState::Complete {
-        for slice in &pool.slices {
-            let candidate = |device| Candidate { pool: position, slice, device };
-            seen.devices.extend(devices_of(slice).iter().map(candidate));
+        for (slice, facts) in pool.known_devices() {
+            let devices = devices_of(slice).iter().zip(facts);
+            seen.devices.extend(devices.map(|(device, known)| Candidate { pool: position, slice, device, known }));
         }
     }
     let end = seen.devices.len();

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{DeviceAttribute, DeviceTaint, ResourceSlice};
 
 use crate::allocator::Allocator;
-use crate::capacity::{Amount, Capacity, Rounding, is_plain};
+use crate::capacity::{Amount, Capacity, Rounding};
 use crate::counters::{Consumption, CounterSets, InvalidCounter};
 use crate::device_id::DeviceId;
 use crate::error::AllocateError;
@@ -236,7 +236,8 @@ impl<'s> Table<'s> {
             return Ok(*known);
         }
         let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
-        let holds = compiled.matches(input).map_err(|error| {
+        let holds = if candidate.facts().is_sound { compiled.matches_sound(input) } else { compiled.matches(input) };
+        let holds = holds.map_err(|error| {
             let device = Box::new(self.id(device));
             AllocateError::SelectorEvaluation { owner: owner(), index, device, error }
         })?;
@@ -248,11 +249,10 @@ impl<'s> Table<'s> {
 
     /// Whether it is plain to see that a device has room: it goes to one request as a whole, which names no amounts.
     pub(crate) fn has_room_for_one(&self, alternative: usize, device: usize) -> bool {
-        let capacities = self.candidate(device).device.capacity.as_ref();
         self.alternative(alternative).capacity.is_empty()
             && !self.is_shareable(device)
             && self.in_use(device).is_none()
-            && capacities.is_none_or(|all| all.values().all(is_plain))
+            && self.candidate(device).facts().has_plain_capacities
     }
 
     /// The capacities of a device, by name.
@@ -345,7 +345,7 @@ impl<'s> Table<'s> {
 
     /// What a device consumes of its pool's counters.
     pub(crate) fn consumption(&self, device: usize) -> Result<&[Consumption<'s>], AllocateError> {
-        let Candidate { pool, slice, device: object } = self.candidate(device);
+        let Candidate { pool, slice, device: object, .. } = self.candidate(device);
         let counters = self.counters(pool)?;
         let read = || counters.consumption(slice, object);
         Ok(self.consumption.get_or_try(0, device, read)?)

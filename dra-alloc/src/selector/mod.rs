@@ -203,6 +203,11 @@ impl Selector {
     /// ```
     pub fn matches(&self, input: SelectorInput<'_>) -> Result<bool, EvaluationError> {
         device::check(input.device)?;
+        self.matches_sound(input)
+    }
+
+    /// [`Selector::matches`] for a device that [is sound](is_sound).
+    pub(crate) fn matches_sound(&self, input: SelectorInput<'_>) -> Result<bool, EvaluationError> {
         let answer = self.direct.as_ref().and_then(|direct| direct.evaluate(input));
         answer.map_or_else(|| self.interpret(input, truth), Ok)
     }
@@ -257,6 +262,11 @@ impl Selector {
         }
         result.map_err(EvaluationError::from_execution).and_then(|value| read(value.as_ref()))
     }
+}
+
+/// Whether all attributes and capacities of a device have valid values.
+pub(crate) fn is_sound(device: &Device) -> bool {
+    device::check(device).is_ok()
 }
 
 fn truth(value: &dyn Val) -> Result<bool, EvaluationError> {
