@@ -181,7 +181,12 @@ impl<'a> Allocator<'a> {
         budget: Budget<'_>,
     ) -> Result<Vec<Verdict>, AllocateError> {
         let plan = Plan::new(claims, &self.classes, self.features);
-        nodes.into_iter().map(|node| self.allocate_plan(&plan, claims, node, budget)).collect()
+        let nodes = nodes.into_iter();
+        let mut verdicts = Vec::with_capacity(nodes.size_hint().0);
+        for node in nodes {
+            verdicts.push(self.allocate_plan(&plan, claims, node, budget)?);
+        }
+        Ok(verdicts)
     }
 
     fn allocate_plan(

@@ -63,12 +63,12 @@ fn id(number: u64) -> String {
 }
 
 /// The results of a solution, one for each claim.
-pub(crate) fn results(table: &Table<'_>, solution: &Solution) -> Result<Vec<AllocationResult>, AllocateError> {
+pub(crate) fn results(table: &Table<'_>, solution: Solution<'_>) -> Result<Vec<AllocationResult>, AllocateError> {
+    let mut results = Vec::with_capacity(table.plan.claims.len());
     let mut shares = 0;
-    let claims = solution.selected.by_claim(&table.plan.claims).enumerate();
-    let results = claims.map(|(index, (claim, selected))| {
+    for (index, (claim, selected)) in solution.selected.by_claim(&table.plan.claims).enumerate() {
         let is_own = |chosen: &&Chosen| table.alternative(chosen.alternative).claim == index;
-        let chosen: SmallVec<[Chosen; 8]> = solution.chosen.iter().filter(is_own).copied().collect();
+        let chosen: SmallVec<[Chosen; 4]> = solution.chosen.iter().filter(is_own).copied().collect();
         let mut devices = Vec::with_capacity(chosen.len());
         for chosen in &chosen {
             devices.push(device_result(table, claim, *chosen, &mut shares)?);
@@ -76,9 +76,9 @@ pub(crate) fn results(table: &Table<'_>, solution: &Solution) -> Result<Vec<Allo
         let config = some_if_any(config(table, claim, selected));
         let devices = DeviceAllocationResult { results: some_if_any(devices), config };
         let node_selector = node_selector(table, claim, &chosen)?;
-        Ok(AllocationResult { devices: Some(devices), node_selector, allocation_timestamp: None })
-    });
-    results.collect()
+        results.push(AllocationResult { devices: Some(devices), node_selector, allocation_timestamp: None });
+    }
+    Ok(results)
 }
 
 fn some_if_any<T>(list: Vec<T>) -> Option<Vec<T>> {

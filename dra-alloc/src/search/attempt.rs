@@ -102,7 +102,7 @@ impl<'s> ConstraintState<'s> {
 pub(crate) struct Attempt<'t, 's> {
     table: &'t Table<'s>,
     pub(crate) chosen: SmallVec<[Chosen; 4]>,
-    claims: Vec<ClaimState<'s>>,
+    claims: SmallVec<[ClaimState<'s>; 2]>,
     /// Devices that some claim has, unless they are shared.
     taken: Bits,
     /// By device.

@@ -85,8 +85,8 @@ fn search(allocator: &Allocator<'_>, plan: &Plan<'_>, node: &Node, meter: &mut M
     let all = devices_of_all(&table, meter)?;
     match Walk::new(&table, &all, meter).run()? {
         Some(solution) => {
-            check_skips(&table, &solution).map_err(Halt::OnNode)?;
-            Ok(Outcome::Allocated(results(&table, &solution)?))
+            check_skips(&table, solution).map_err(Halt::OnNode)?;
+            Ok(Outcome::Allocated(results(&table, solution)?))
         }
         None => no_solution(&candidates),
     }
@@ -184,7 +184,7 @@ fn check_size(table: &Table<'_>, claim: &Claim<'_>, all: &[Vec<usize>]) -> Resul
 }
 
 /// By the text of KEP-5945, a chosen device that skips node operations fails its claim while the gate is off.
-fn check_skips(table: &Table<'_>, solution: &Solution) -> Result<(), NodeFailure> {
+fn check_skips(table: &Table<'_>, solution: Solution<'_>) -> Result<(), NodeFailure> {
     let is_off = !table.has(Feature::OptionalNodeOperations);
     if table.decisions.skip_gate_off != SkipGateOff::FailClaim || !is_off {
         return Ok(());

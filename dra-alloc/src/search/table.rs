@@ -8,6 +8,7 @@ use dra_attrs::name::lookup;
 use dra_attrs::quantity::Quantity;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{DeviceAttribute, DeviceTaint, ResourceSlice};
+use smallvec::SmallVec;
 
 use crate::allocator::Allocator;
 use crate::capacity::{Amount, Capacity, Rounding};
@@ -70,7 +71,7 @@ pub(crate) struct Table<'s> {
     pub(crate) candidates: &'s Candidates<'s>,
     node: &'s Node,
     derived: &'s DerivedValues,
-    in_use: Vec<Option<&'s PoolUse>>,
+    in_use: SmallVec<[Option<&'s PoolUse>; 4]>,
     counters: Grid<CounterSets<'s>>,
     consumption: Grid<Vec<Consumption<'s>>>,
     capacities: Grid<Vec<Capacity<'s>>>,

@@ -100,7 +100,7 @@ pub(crate) struct Walk<'t, 's, 'm, 'b> {
     all: &'t [Vec<usize>],
     meter: &'m mut Meter<'b>,
     attempt: Attempt<'t, 's>,
-    frames: Vec<Frame<'s>>,
+    frames: SmallVec<[Frame<'s>; 2]>,
     pruning: Pruning<'s>,
     selected: Selected,
 }
@@ -133,9 +133,10 @@ impl Selected {
 }
 
 /// A solution: the devices in the order of their choice, and the alternative of each request of each claim.
-pub(crate) struct Solution {
-    pub(crate) chosen: SmallVec<[Chosen; 4]>,
-    pub(crate) selected: Selected,
+#[derive(Clone, Copy)]
+pub(crate) struct Solution<'w> {
+    pub(crate) chosen: &'w [Chosen],
+    pub(crate) selected: &'w Selected,
 }
 
 #[expect(clippy::indexing_slicing, reason = "claims, requests and alternatives are positions in the plan's lists")]
@@ -143,17 +144,17 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
     pub(crate) fn new(table: &'t Table<'s>, all: &'t [Vec<usize>], meter: &'m mut Meter<'b>) -> Self {
         let selected = Selected::firsts(&table.plan.claims);
         let (attempt, pruning) = (Attempt::new(table), Pruning::After(table.allocator.techniques.patience()));
-        Self { table, all, meter, attempt, frames: Vec::new(), pruning, selected }
+        Self { table, all, meter, attempt, frames: SmallVec::new(), pruning, selected }
     }
 
     /// The first solution, if there is one.
-    pub(crate) fn run(mut self) -> Result<Option<Solution>, Halt> {
+    pub(crate) fn run(&mut self) -> Result<Option<Solution<'_>>, Halt> {
         let mut state = State::At(Position::claim(0));
         loop {
             state = match state {
                 State::At(position) => self.enter(position)?,
                 State::Back(Answer::Found) => {
-                    return Ok(Some(Solution { chosen: self.attempt.chosen, selected: self.selected }));
+                    return Ok(Some(Solution { chosen: &self.attempt.chosen, selected: &self.selected }));
                 }
                 State::Back(answer) => match self.frames.pop() {
                     Some(frame) if !self.is_over() => self.resume(frame, answer)?,
