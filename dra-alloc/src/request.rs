@@ -42,8 +42,8 @@ pub(crate) struct Claim<'p> {
     pub(crate) requests: Vec<Request<'p>>,
     pub(crate) constraints: Vec<Constraint<'p>>,
     /// What is wrong with the request after the last one that was read.
-    pub(crate) request_error: Option<AllocateError>,
-    pub(crate) constraint_error: Option<AllocateError>,
+    pub(crate) request_error: Option<Box<AllocateError>>,
+    pub(crate) constraint_error: Option<Box<AllocateError>>,
 }
 
 /// One request of a claim.
@@ -171,7 +171,8 @@ impl<'p> Plan<'p> {
         let mut claim = Claim { object, requests, constraints, request_error: None, constraint_error };
         for request in listed {
             if let Err((request, error)) = self.add_request(request, &mut claim, classes, features) {
-                claim.request_error = Some(AllocateError::Request { claim: claim.name(), request, error });
+                let error = AllocateError::Request { claim: claim.name(), request, error };
+                claim.request_error = Some(Box::new(error));
                 break;
             }
         }
@@ -199,8 +200,8 @@ impl<'p> Plan<'p> {
         let first = self.alternatives.len();
         claim.requests.push(Request { name: &request.name, alternatives: first..first, is_list });
         for asked in asked {
-            let alternative = self.alternative(request, asked, claim, classes, features);
-            self.alternatives.push(alternative.map_err(|error| (asked.full_name(request).into_owned(), error))?);
+            let added = self.add_alternative(request, asked, claim, classes, features);
+            added.map_err(|error| (asked.full_name(request).into_owned(), error))?;
             if let Some(request) = claim.requests.last_mut() {
                 request.alternatives.end = self.alternatives.len();
             }
@@ -208,14 +209,14 @@ impl<'p> Plan<'p> {
         Ok(())
     }
 
-    fn alternative(
+    fn add_alternative(
         &mut self,
         request: &'p DeviceRequest,
         asked: Asked<'p>,
         claim: &Claim<'p>,
         classes: &'p Classes<'p>,
         features: Features,
-    ) -> Result<Alternative<'p>, RequestError> {
+    ) -> Result<(), RequestError> {
         if !asked.derived().is_empty() && !features.has(Feature::DerivedAttributes) {
             return Err(RequestError::DerivedAttributesOff);
         }
@@ -232,18 +233,21 @@ impl<'p> Plan<'p> {
         let not_found = || RequestError::ClassNotFound { class: asked.class().to_owned() };
         let class = classes.get(asked.class()).ok_or_else(not_found)?;
         let name = asked.full_name(request);
-        Ok(Alternative {
+        let (mode, capacity) = (asked.mode()?, asked.amounts()?);
+        let constraints = self.constraints_on(claim, request, &name, asked);
+        self.alternatives.push(Alternative {
             claim: self.claims.len(),
+            name,
             class,
             own_selectors: Selectors::new(Owner::Claim, own),
             known: RefCell::default(),
-            mode: asked.mode()?,
+            mode,
             admin_access: asked.admin_access() == Some(true),
             tolerations: asked.tolerations(),
-            capacity: asked.amounts()?,
-            constraints: self.constraints_on(claim, request, &name, asked),
-            name,
-        })
+            capacity,
+            constraints,
+        });
+        Ok(())
     }
 
     /// The constraints that apply to an alternative, with the column that each compares.
@@ -378,12 +382,13 @@ impl<'p> Asked<'p> {
 }
 
 /// The constraints of a claim up to the first one that says nothing.
-fn constraints(claim: &ResourceClaim) -> (Vec<Constraint<'_>>, Option<AllocateError>) {
+fn constraints(claim: &ResourceClaim) -> (Vec<Constraint<'_>>, Option<Box<AllocateError>>) {
     let listed = devices(claim).and_then(|devices| devices.constraints.as_deref()).unwrap_or_default();
     let constraints: Vec<_> = listed.iter().map_while(Constraint::read).collect();
     let index = constraints.len();
     let is_cut = index < listed.len();
-    (constraints, is_cut.then(|| AllocateError::EmptyConstraint { claim: claim_name(claim), index }))
+    let error = || Box::new(AllocateError::EmptyConstraint { claim: claim_name(claim), index });
+    (constraints, is_cut.then(error))
 }
 
 /// The devices part of a claim's spec.

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use k8s_openapi::api::core::v1::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
 use k8s_openapi::api::resource::v1::{
-    AllocationResult, DeviceAllocationConfiguration, DeviceAllocationResult, DeviceRequestAllocationResult,
-    ResourceClaim,
+    AllocationResult, DeviceAllocationConfiguration, DeviceAllocationResult, DeviceClaimConfiguration,
+    DeviceRequestAllocationResult, ResourceClaim,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use smallvec::SmallVec;
@@ -126,9 +126,13 @@ fn consumed(table: &Table<'_>, chosen: Chosen) -> Result<Option<BTreeMap<String,
 /// The configuration of the classes, in the order in which requests name them, then the claim's own.
 fn config(table: &Table<'_>, claim: &Claim<'_>, selected: &[usize]) -> Vec<DeviceAllocationConfiguration> {
     let chosen = selected.iter().map(|alternative| table.alternative(*alternative));
+    let of_claim = claim.devices().and_then(|devices| devices.config.as_deref()).unwrap_or_default();
+    if of_claim.is_empty() && chosen.clone().all(|asked| asked.class.config.is_empty()) {
+        return Vec::new();
+    }
     let chosen: SmallVec<[&Alternative<'_>; 8]> = chosen.collect();
     let mut config = class_config(&chosen);
-    config.extend(claim_config(claim, &chosen));
+    config.extend(claim_config(claim, of_claim, &chosen));
     for entry in &mut config {
         if entry.requests.as_ref().is_some_and(|names| covers_all(names, claim, &chosen)) {
             entry.requests = None;
@@ -165,15 +169,15 @@ fn class_config(chosen: &[&Alternative<'_>]) -> Vec<DeviceAllocationConfiguratio
 /// The claim's entries that concern a request, or the subrequest that was chosen.
 fn claim_config<'a>(
     claim: &'a Claim<'_>,
+    entries: &'a [DeviceClaimConfiguration],
     chosen: &'a [&Alternative<'_>],
 ) -> impl Iterator<Item = DeviceAllocationConfiguration> + 'a {
-    let entries = claim.devices().and_then(|devices| devices.config.as_ref()).into_iter().flatten();
     let concerns = move |names: &[String]| {
         let is_named = |name: &str| names.iter().any(|other| other == name);
         names.is_empty()
             || claim.requests.iter().zip(chosen).any(|(request, asked)| is_named(request.name) || is_named(&asked.name))
     };
-    let concerning = entries.filter(move |entry| concerns(entry.requests.as_deref().unwrap_or_default()));
+    let concerning = entries.iter().filter(move |entry| concerns(entry.requests.as_deref().unwrap_or_default()));
     concerning.map(|entry| DeviceAllocationConfiguration {
         source: "FromClaim".to_owned(),
         requests: entry.requests.clone().filter(|names| !names.is_empty()),

@@ -121,11 +121,11 @@ fn devices_of_all(table: &Table<'_>, meter: &mut Meter<'_>) -> Result<Vec<Vec<us
             }
         }
         if let Some(error) = &claim.request_error {
-            return Err(Halt::Failed(error.clone()));
+            return Err(Halt::Failed((**error).clone()));
         }
         check_size(table, claim, &all)?;
         if let Some(error) = &claim.constraint_error {
-            return Err(Halt::Failed(error.clone()));
+            return Err(Halt::Failed((**error).clone()));
         }
     }
     Ok(all)
