@@ -138,12 +138,8 @@ fn reasons(table: &Table<'_>, detail: Detail) -> Vec<Reason> {
         }
     }
     reasons.extend(table.candidates.order().into_iter().filter_map(|(index, _)| {
-        let problem = match table.candidates.state(index) {
-            PoolState::Complete => return None,
-            PoolState::Incomplete => None,
-            PoolState::Invalid(problem) => Some(problem.to_string()),
-        };
-        let pool = table.candidates.pools().get(index)?;
+        let pool = table.candidates.pools().get(index).filter(|pool| pool.state() != PoolState::Complete)?;
+        let problem = pool.problem().map(|problem| problem.to_string());
         Some(Reason::leaf(Cause::Pool { pool: format!("{}/{}", pool.driver(), pool.name()), problem }))
     }));
     if reasons.is_empty() {

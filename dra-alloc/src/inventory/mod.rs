@@ -7,6 +7,7 @@
 //! allocators in any number of threads may read it.
 
 pub(crate) mod device;
+mod flags;
 mod lists;
 pub mod pool;
 pub(crate) mod view;

@@ -17,11 +17,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
+use smallvec::SmallVec;
 
 use super::device::DeviceFacts;
+use super::flags::{Flags, bit};
 use crate::features::{Feature, Features};
 
 /// Why no device of a pool can be allocated although all its slices are there.
@@ -190,75 +192,83 @@ impl<'a, S: Deref<Target = ResourceSlice>> Newest<'a, S> {
 }
 
 /// Whether a pool can be allocated from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PoolState {
     Complete,
     /// The driver is in the middle of an update.
     Incomplete,
-    Invalid(PoolProblem),
+    /// [`Pool::problem`] says why.
+    Invalid,
 }
 
-/// A pool as one node sees it.
+/// A pool as one node sees it. At least one of the lists has a slice.
 #[derive(Clone, Debug)]
 pub(crate) struct Pool {
     features: Features,
-    /// One of its slices.
-    any: Arc<ResourceSlice>,
     is_complete: bool,
     /// Slices whose devices the node can use, by name. None unless the pool is complete.
-    pub(crate) slices: Vec<Arc<ResourceSlice>>,
+    pub(crate) slices: SmallVec<[Arc<ResourceSlice>; 1]>,
     /// Other slices with devices: they consume counters too.
     elsewhere: Vec<Arc<ResourceSlice>>,
     /// Slices with counter sets.
     counters: Vec<Arc<ResourceSlice>>,
-    checked: OnceLock<Checked>,
+    /// Of the devices that the node can use.
+    facts: Box<[DeviceFacts]>,
+    flags: Flags,
 }
 
-/// What a look at every device of a pool tells.
-#[derive(Clone, Debug)]
-struct Checked {
-    state: PoolState,
-    has_binding_conditions: bool,
-    facts: Box<[DeviceFacts]>,
-}
+const INVALID: u8 = 1;
+const BINDING_CONDITIONS: u8 = 2;
 
 impl Pool {
     /// The pool of a slice, while not all of its slices are there.
-    pub(super) fn incomplete(any: Arc<ResourceSlice>, features: Features) -> Self {
-        let (slices, elsewhere, counters) = (Vec::new(), Vec::new(), Vec::new());
-        Self { features, any, is_complete: false, slices, elsewhere, counters, checked: OnceLock::new() }
+    pub(super) fn incomplete(slice: Arc<ResourceSlice>, features: Features) -> Self {
+        Self {
+            features,
+            is_complete: false,
+            slices: SmallVec::new(),
+            elsewhere: vec![slice],
+            counters: Vec::new(),
+            facts: Box::default(),
+            flags: Flags::default(),
+        }
     }
 
     /// A complete pool of the slices that are for the node and the others.
     pub(super) fn complete(
-        any: Arc<ResourceSlice>,
-        slices: impl Iterator<Item = Arc<ResourceSlice>>,
+        own: impl Iterator<Item = Arc<ResourceSlice>>,
         others: impl Iterator<Item = Arc<ResourceSlice>>,
         features: Features,
     ) -> Self {
-        let mut pool = Self { is_complete: true, ..Self::incomplete(any, features) };
+        let (mut slices, mut elsewhere, mut counters) = (SmallVec::new(), Vec::new(), Vec::new());
         let is_counters = |slice: &ResourceSlice| features.has(Feature::PartitionableDevices) && has_counters(slice);
-        for slice in slices {
-            if is_counters(&slice) { pool.counters.push(slice) } else { pool.slices.push(slice) }
+        for slice in own {
+            if is_counters(&slice) { counters.push(slice) } else { slices.push(slice) }
         }
         for slice in others {
-            if is_counters(&slice) { pool.counters.push(slice) } else { pool.elsewhere.push(slice) }
+            if is_counters(&slice) { counters.push(slice) } else { elsewhere.push(slice) }
         }
-        pool.slices.sort_by(|left, right| name_of(left).cmp(name_of(right)));
-        pool
+        slices.sort_by(|left: &Arc<_>, right: &Arc<_>| name_of(left).cmp(name_of(right)));
+        let devices = slices.iter().flat_map(|slice| devices_of(slice));
+        let facts = devices.map(|_| DeviceFacts::default()).collect();
+        Self { features, is_complete: true, slices, elsewhere, counters, facts, flags: Flags::default() }
     }
 
     pub(crate) fn driver(&self) -> &str {
-        &self.any.spec.driver
+        self.any().map_or("", |slice| &slice.spec.driver)
     }
 
     pub(crate) fn name(&self) -> &str {
-        &self.any.spec.pool.name
+        self.any().map_or("", |slice| &slice.spec.pool.name)
     }
 
-    /// The devices that the node can use, with their slices.
-    fn devices(&self) -> impl Iterator<Item = (&ResourceSlice, &Device)> + Clone {
-        self.slices.iter().flat_map(|slice| devices_of(slice).iter().map(|device| (&**slice, device)))
+    fn any(&self) -> Option<&ResourceSlice> {
+        self.all_slices().chain(self.counter_slices()).next()
+    }
+
+    /// The number of devices that the node can use.
+    pub(crate) const fn len(&self) -> usize {
+        self.facts.len()
     }
 
     /// All slices with devices, also those for other nodes.
@@ -272,18 +282,21 @@ impl Pool {
     }
 
     /// Whether the pool can be allocated from. Looks at every device the first time.
-    pub(crate) fn state(&self) -> &PoolState {
-        &self.checked().state
+    pub(crate) fn state(&self) -> PoolState {
+        if self.flags() & INVALID != 0 {
+            return PoolState::Invalid;
+        }
+        if self.is_complete { PoolState::Complete } else { PoolState::Incomplete }
     }
 
     /// Whether there is a device that has to be bound before it can be used. Looks at every device the first time.
     pub(crate) fn has_binding_conditions(&self) -> bool {
-        self.checked().has_binding_conditions
+        self.flags() & BINDING_CONDITIONS != 0
     }
 
     /// The slices whose devices the node can use, with what is known of each device.
     pub(crate) fn known_devices(&self) -> impl Iterator<Item = (&ResourceSlice, &[DeviceFacts])> {
-        let mut rest = &*self.checked().facts;
+        let mut rest = &*self.facts;
         self.slices.iter().map(move |slice| {
             let (own, others) = rest.split_at_checked(devices_of(slice).len()).unwrap_or((rest, &[]));
             rest = others;
@@ -291,21 +304,22 @@ impl Pool {
         })
     }
 
-    fn checked(&self) -> &Checked {
-        self.checked.get_or_init(|| {
-            let of_itself = if self.is_complete { PoolState::Complete } else { PoolState::Incomplete };
-            let state = self.problem().map_or(of_itself, PoolState::Invalid);
-            let has_binding_conditions = self.devices().any(|(_, device)| device.binding_conditions.is_some());
-            let facts = self.devices().map(|_| DeviceFacts::default()).collect();
-            Checked { state, has_binding_conditions, facts }
-        })
+    /// Why the parts of the pool do not fit together, if all are there and do not.
+    pub(crate) fn problem(&self) -> Option<PoolProblem> {
+        if !self.is_complete {
+            return None;
+        }
+        let has_counters = self.features.has(Feature::PartitionableDevices);
+        let counter_problem =
+            || if has_counters { counter_problem(self.counter_slices(), self.all_slices()) } else { None };
+        duplicate_device(&self.slices).or_else(counter_problem)
     }
 
-    /// Whether the parts of the pool fit together.
-    fn problem(&self) -> Option<PoolProblem> {
-        duplicate_device(self.devices().map(|(_, device)| device.name.as_str())).or_else(|| {
-            let has_counters = self.features.has(Feature::PartitionableDevices);
-            if has_counters { counter_problem(self.counter_slices(), self.all_slices()) } else { None }
+    fn flags(&self) -> u8 {
+        self.flags.get_or_find(|| {
+            let mut devices = self.slices.iter().flat_map(|slice| devices_of(slice));
+            let has_binding_conditions = devices.any(|device| device.binding_conditions.is_some());
+            bit(self.problem().is_some(), INVALID) | bit(has_binding_conditions, BINDING_CONDITIONS)
         })
     }
 }
@@ -341,14 +355,25 @@ fn counter_problem<'s>(
     None
 }
 
-fn duplicate_device<'d>(names: impl Iterator<Item = &'d str> + Clone) -> Option<PoolProblem> {
+fn duplicate_device(slices: &[Arc<ResourceSlice>]) -> Option<PoolProblem> {
     // Drivers mostly list their devices by name; then there is nothing to remember.
-    if names.clone().is_sorted_by(|left, right| left < right) {
+    if ascend(slices) {
         return None;
     }
     let mut seen = BTreeSet::new();
-    let mut names = names;
-    names.find(|name| !seen.insert(*name)).map(|name| PoolProblem::DuplicateDevice { device: name.to_owned() })
+    let mut names = slices.iter().flat_map(|slice| devices_of(slice)).map(|device| &device.name);
+    names.find(|name| !seen.insert(*name)).map(|name| PoolProblem::DuplicateDevice { device: name.clone() })
+}
+
+/// Whether each device's name is greater than that of the one before.
+fn ascend(slices: &[Arc<ResourceSlice>]) -> bool {
+    let mut last = None;
+    slices.iter().map(|slice| devices_of(slice)).filter(|devices| !devices.is_empty()).all(|devices| {
+        let before = last.replace(devices);
+        let follows =
+            before.and_then(<[_]>::last).zip(devices.first()).is_none_or(|(last, first)| last.name < first.name);
+        follows && devices.is_sorted_by(|left, right| left.name < right.name)
+    })
 }
 
 /// The devices of a slice.

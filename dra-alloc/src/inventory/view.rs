@@ -8,10 +8,12 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
+use smallvec::SmallVec;
 
 use super::Inventory;
 use super::pool::{Newest, Pool, devices_of, grouped, has_counters};
@@ -22,9 +24,21 @@ use crate::node::{NodeSelectorError, Scope};
 #[derive(Clone, Debug)]
 pub(crate) struct View {
     features: Features,
-    pub(crate) pools: Box<[Pool]>,
+    pub(crate) pools: SmallVec<[Pool; 1]>,
     /// The number of devices in all pools.
     pub(crate) devices: usize,
+}
+
+/// A slice in the index.
+#[derive(Clone, Copy)]
+struct Listed<'i>(&'i Arc<ResourceSlice>);
+
+impl Deref for Listed<'_> {
+    type Target = ResourceSlice;
+
+    fn deref(&self) -> &ResourceSlice {
+        self.0
+    }
 }
 
 /// The view that is kept for a node, once it was made; nothing where it would not last.
@@ -62,19 +76,22 @@ impl Inventory {
 
     /// The view of some slices, and whether it depends on nothing but these.
     fn make_view<'i>(&self, slices: impl Iterator<Item = &'i Arc<ResourceSlice>>, features: Features) -> (View, bool) {
-        let mut slices: Vec<_> = slices.filter(|slice| is_known(slice, features)).cloned().collect();
-        let newest: Vec<_> = grouped(&mut slices).filter_map(Newest::of).collect();
-        let is_lasting = newest.iter().all(|newest| newest.is_complete());
-        let pools: Box<[Pool]> = newest.into_iter().filter_map(|newest| self.pool(newest, features)).collect();
-        let devices = pools.iter().flat_map(|pool| &pool.slices).map(|slice| devices_of(slice).len()).sum();
+        let mut slices: SmallVec<[Listed<'_>; 4]> =
+            slices.filter(|slice| is_known(slice, features)).map(Listed).collect();
+        let (mut pools, mut is_lasting) = (SmallVec::new(), true);
+        for newest in grouped(&mut slices).filter_map(Newest::of) {
+            is_lasting &= newest.is_complete();
+            pools.extend(self.pool(newest, features));
+        }
+        let devices = pools.iter().map(Pool::len).sum();
         (View { features, pools, devices }, is_lasting)
     }
 
     /// The pool made of the slices that a node sees; none if they are obsolete.
-    fn pool(&self, newest: Newest<'_, Arc<ResourceSlice>>, features: Features) -> Option<Pool> {
-        let any = newest.slices().next()?;
+    fn pool(&self, newest: Newest<'_, Listed<'_>>, features: Features) -> Option<Pool> {
+        let own = || newest.slices().map(|Listed(slice)| Arc::clone(slice));
         if newest.is_complete() {
-            return Some(Pool::complete(any, newest.slices(), std::iter::empty(), features));
+            return Some(Pool::complete(own(), std::iter::empty(), features));
         }
         let all = || self.pool_slices(newest.driver(), newest.pool());
         if all().any(|slice| slice.spec.pool.generation > newest.generation()) {
@@ -82,11 +99,11 @@ impl Inventory {
         }
         let current = || all().filter(|slice| slice.spec.pool.generation == newest.generation());
         if !newest.announces(current().count()) {
-            return Some(Pool::incomplete(any, features));
+            return own().next().map(|slice| Pool::incomplete(slice, features));
         }
-        let seen: BTreeSet<_> = newest.slices().map(|slice| Arc::as_ptr(&slice)).collect();
+        let seen: BTreeSet<_> = newest.slices().map(|Listed(slice)| Arc::as_ptr(slice)).collect();
         let others = current().filter(|slice| !seen.contains(&Arc::as_ptr(slice))).cloned();
-        Some(Pool::complete(any, newest.slices(), others, features))
+        Some(Pool::complete(own(), others, features))
     }
 }
 

@@ -54,13 +54,8 @@ impl<'s> Candidates<'s> {
         Self { view, seen: RefCell::default() }
     }
 
-    pub(crate) const fn pools(&self) -> &'s [Pool] {
+    pub(crate) fn pools(&self) -> &'s [Pool] {
         &self.view.pools
-    }
-
-    /// Whether a pool can be allocated from.
-    pub(crate) fn state(&self, pool: usize) -> &'s PoolState {
-        self.view.pools[pool].state()
     }
 
     /// The most devices that there may be.
@@ -101,7 +96,7 @@ impl<'s> Candidates<'s> {
         if let Some(pool) = self.view.pools.get(seen.next) {
             let position = seen.next;
             seen.next += 1;
-            if *pool.state() == PoolState::Complete && pool.has_binding_conditions() {
+            if pool.state() == PoolState::Complete && pool.has_binding_conditions() {
                 seen.last.push(position);
             } else {
                 enter(&mut seen, position, pool);
@@ -120,7 +115,7 @@ impl<'s> Candidates<'s> {
 /// Adds the devices of a pool.
 fn enter<'s>(seen: &mut Seen<'s>, position: usize, pool: &'s Pool) {
     let first = seen.devices.len();
-    if *pool.state() == PoolState::Complete {
+    if pool.state() == PoolState::Complete {
         for (slice, facts) in pool.known_devices() {
             let devices = devices_of(slice).iter().zip(facts);
             seen.devices.extend(devices.map(|(device, known)| Candidate { pool: position, slice, device, known }));

@@ -94,9 +94,9 @@ fn search(allocator: &Allocator<'_>, plan: &Plan<'_>, node: &Node, meter: &mut M
 
 /// With a pool that contradicts itself, a node without a solution may have one later.
 fn no_solution(candidates: &Candidates<'_>) -> Result<Outcome, Halt> {
-    let invalid = candidates.order().into_iter().filter_map(|(pool, _)| match candidates.state(pool) {
-        PoolState::Invalid(problem) => Some((pool_name(candidates.pools().get(pool)?), problem.clone())),
-        PoolState::Complete | PoolState::Incomplete => None,
+    let invalid = candidates.order().into_iter().filter_map(|(pool, _)| {
+        let pool = candidates.pools().get(pool).filter(|pool| pool.state() == PoolState::Invalid)?;
+        Some((pool_name(pool), pool.problem()?))
     });
     let pools: Vec<_> = invalid.collect();
     if pools.is_empty() { Ok(Outcome::Unsatisfied) } else { Err(Halt::OnNode(NodeFailure::InvalidPools { pools })) }
@@ -156,15 +156,16 @@ fn could_serve(table: &Table<'_>, alternative: usize, device: usize) -> Result<b
 }
 
 fn unknown_pool(table: &Table<'_>, alternative: usize, pool: usize) -> Option<NodeFailure> {
-    let asked = table.alternative(alternative);
+    let (asked, pool) = (table.alternative(alternative), table.candidates.pools().get(pool)?);
     let (claim, request) = (|| table.claim_name(asked), || asked.name.to_string());
-    let name = || table.candidates.pools().get(pool).map(pool_name).unwrap_or_default();
-    match table.candidates.state(pool) {
+    match pool.state() {
         PoolState::Complete => None,
-        PoolState::Incomplete => Some(NodeFailure::PoolIncomplete { claim: claim(), request: request(), pool: name() }),
-        PoolState::Invalid(problem) => {
-            let problem = Box::new(problem.clone());
-            Some(NodeFailure::PoolInvalid { claim: claim(), request: request(), pool: name(), problem })
+        PoolState::Incomplete => {
+            Some(NodeFailure::PoolIncomplete { claim: claim(), request: request(), pool: pool_name(pool) })
+        }
+        PoolState::Invalid => {
+            let problem = Box::new(pool.problem()?);
+            Some(NodeFailure::PoolInvalid { claim: claim(), request: request(), pool: pool_name(pool), problem })
         }
     }
 }

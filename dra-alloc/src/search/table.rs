@@ -237,7 +237,7 @@ impl<'s> Table<'s> {
             return Ok(*known);
         }
         let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
-        let holds = if candidate.facts().is_sound { compiled.matches_sound(input) } else { compiled.matches(input) };
+        let holds = if candidate.facts().is_sound() { compiled.matches_sound(input) } else { compiled.matches(input) };
         let holds = holds.map_err(|error| {
             let device = Box::new(self.id(device));
             AllocateError::SelectorEvaluation { owner: owner(), index, device, error }
@@ -253,7 +253,7 @@ impl<'s> Table<'s> {
         self.alternative(alternative).capacity.is_empty()
             && !self.is_shareable(device)
             && self.in_use(device).is_none()
-            && self.candidate(device).facts().has_plain_capacities
+            && self.candidate(device).facts().has_plain_capacities()
     }
 
     /// The capacities of a device, by name.
