@@ -136,7 +136,8 @@ pub struct Policy {
     pub label_policy: LabelPolicy,
     /// Whether gates are in force.
     pub mode: Mode,
-    /// An upper bound of the wait in one boot, for kubelets that restart for ever.
+    /// An upper bound of the wait in one boot, for kubelets that restart for ever. One that is not positive is none, as
+    /// for timeouts.
     #[serde(with = "seconds", alias = "maxWaitPerBoot")]
     pub max_wait_per_boot: Option<SignedDuration>,
     /// Age of the last heartbeat from which True counts no more.

@@ -57,7 +57,7 @@ pub(crate) enum Short<'s> {
 /// What must be undone when a device is taken back.
 #[derive(Debug)]
 pub(crate) struct Placed<'s> {
-    chosen: Chosen,
+    pub(crate) chosen: Chosen,
     reserved: Option<Reserved<'s>>,
 }
 

@@ -77,8 +77,6 @@ enum Frame<'s> {
     /// A device was placed.
     Device {
         position: Position,
-        alternative: usize,
-        device: usize,
         placed: Placed<'s>,
         /// The devices that were tried in vain at this place.
         tried: Vec<usize>,
@@ -89,7 +87,7 @@ enum Frame<'s> {
 enum Pruning<'s> {
     /// Not before the search has turned back so often.
     After(usize),
-    On(Prune<'s>),
+    On(Box<Prune<'s>>),
     Never,
 }
 
@@ -176,7 +174,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
             return false;
         };
         let is_over = prune.is_hopeless(self.table);
-        self.pruning = Pruning::On(prune);
+        self.pruning = Pruning::On(Box::new(prune));
         is_over
     }
 
@@ -252,7 +250,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
             return Ok(State::Back(Answer::No));
         }
         match self.attempt.place(alternative, device) {
-            Ok(placed) => Ok(self.descend(position, alternative, device, placed, Vec::new())),
+            Ok(placed) => Ok(self.descend(position, placed, Vec::new())),
             Err(Refusal::Rejected(Rejection::Constraint { .. })) => Err(self.constraint_on_all(alternative, device)),
             Err(Refusal::Rejected(_)) => Ok(State::Back(Answer::No)),
             Err(Refusal::Failed(error)) => Err(error.into()),
@@ -279,7 +277,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
                 continue;
             }
             match self.attempt.place(alternative, device) {
-                Ok(placed) => return Ok(self.descend(position, alternative, device, placed, tried)),
+                Ok(placed) => return Ok(self.descend(position, placed, tried)),
                 Err(Refusal::Rejected(_)) => {}
                 Err(Refusal::Failed(error)) => return Err(error.into()),
             }
@@ -287,15 +285,9 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         Ok(State::Back(Answer::No))
     }
 
-    fn descend(
-        &mut self,
-        position: Position,
-        alternative: usize,
-        device: usize,
-        placed: Placed<'s>,
-        tried: Vec<usize>,
-    ) -> State {
-        self.frames.push(Frame::Device { position, alternative, device, placed, tried });
+    fn descend(&mut self, position: Position, placed: Placed<'s>, tried: Vec<usize>) -> State {
+        let device = placed.chosen.device;
+        self.frames.push(Frame::Device { position, placed, tried });
         State::At(position.after(device))
     }
 
@@ -312,7 +304,8 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
                 }
                 Ok(State::Back(if all_too_many { Answer::TooMany } else { Answer::No }))
             }
-            Frame::Device { position, alternative, device, placed, mut tried } => {
+            Frame::Device { position, placed, mut tried } => {
+                let Chosen { alternative, device } = placed.chosen;
                 self.attempt.take_back(placed)?;
                 let is_all = self.table.alternative(alternative).mode == Mode::All;
                 if is_all || answer == Answer::TooMany {

@@ -100,7 +100,8 @@ pub(crate) fn deadline(policy: &Policy, gate: &NodeReadinessGate, state: &GateSt
     let own = || after(state.anchor?, timeout);
     match state.phase {
         Phase::Waiting => {
-            let bound = policy.max_wait_per_boot.and_then(|time| after(state.first_anchor?, time));
+            let bound = policy.max_wait_per_boot.filter(SignedDuration::is_positive);
+            let bound = bound.and_then(|time| after(state.first_anchor?, time));
             let own = own();
             // Without a timer that runs, the bound does not count either: the node is not ready.
             own.map(|own| bound.map_or(own, |bound| own.min(bound)))

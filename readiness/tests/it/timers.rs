@@ -261,8 +261,8 @@ fn a_restart_of_kubelet_resets_timers_and_nothing_else() {
     assert_eq!(world.node.node.status, before, "conditions stay");
     let phases: Vec<Phase> = [A, B, CNI].iter().map(|name| world.state.gates[*name].phase).collect();
     assert_eq!(phases, [Phase::TimedOut, Phase::Waiting, Phase::Established]);
-    // Again and again: without a bound the timer never ends, with one it does.
-    for (bound, fires) in [(None, None), (Some(5), Some(5))] {
+    // Again and again: without a bound the timer never ends, with one it does. A bound of nothing is none.
+    for (bound, fires) in [(None, None), (Some(5), Some(5)), (Some(0), None), (Some(-1), None)] {
         let mut policy = Policy::kep();
         policy.max_wait_per_boot = bound.map(SignedDuration::from_secs);
         let mut world = World::new(policy, &[gate_b()]).ready(0);
@@ -271,6 +271,20 @@ fn a_restart_of_kubelet_resets_timers_and_nothing_else() {
             world.run(*second).events() == ["GateBypassed"]
         });
         assert_eq!(fired, fires);
+    }
+}
+
+#[test]
+fn a_reboot_is_not_a_timeout_whatever_the_bound() {
+    for bound in [0, 1, 5] {
+        let mut policy = Policy::kep();
+        policy.max_wait_per_boot = Some(SignedDuration::from_secs(bound));
+        let mut world = World::new(policy, &[gate_b()]).ready(0);
+        world.report(B, "True", "Ok", 0);
+        world.run(0);
+        world.boot("boot-2");
+        assert_eq!(world.run(1).writes(), ["b.example/Ready=NodeRestarted"], "bound {bound}");
+        assert!(world.run(1).writes().is_empty(), "bound {bound}");
     }
 }
 

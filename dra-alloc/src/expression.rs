@@ -1,0 +1,53 @@
+//! Expressions where they are written: the selectors of a class or of a request, and derived attributes.
+//!
+//! An expression is compiled when a device first needs it; those of a class then serve every claim.
+
+use std::sync::{Arc, OnceLock};
+
+use k8s_openapi::api::resource::v1::DeviceSelector;
+
+use crate::selector::{CompileError, Selector};
+
+/// An expression as it was compiled, once it was.
+pub(crate) type Compiled = OnceLock<Result<Arc<Selector>, CompileError>>;
+
+/// Whose selector it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Owner<'p> {
+    Class(&'p str),
+    Claim,
+}
+
+/// The selectors of a class or of a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Selectors<'p> {
+    owner: Owner<'p>,
+    list: &'p [DeviceSelector],
+    compiled: Box<[Compiled]>,
+}
+
+/// One selector.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expression<'p> {
+    /// None for a selector that has no expression.
+    pub(crate) text: Option<&'p str>,
+    pub(crate) owner: Owner<'p>,
+    /// Position among the selectors of its owner.
+    pub(crate) index: usize,
+    pub(crate) compiled: &'p Compiled,
+}
+
+impl<'p> Selectors<'p> {
+    pub(crate) fn new(owner: Owner<'p>, list: &'p [DeviceSelector]) -> Self {
+        Self { owner, list, compiled: list.iter().map(|_| Compiled::new()).collect() }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Expression<'_>> {
+        self.list.iter().zip(&self.compiled).enumerate().map(|(index, (selector, compiled))| Expression {
+            text: selector.cel.as_ref().map(|cel| cel.expression.as_str()),
+            owner: self.owner,
+            index,
+            compiled,
+        })
+    }
+}
