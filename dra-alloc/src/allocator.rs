@@ -18,6 +18,7 @@ use crate::error::AllocateError;
 use crate::explain::{Detail, explain};
 use crate::features::Features;
 use crate::inventory::Inventory;
+use crate::inventory::pool::Pool;
 use crate::outcome::Verdict;
 use crate::request::Plan;
 use crate::result::Share;
@@ -73,6 +74,7 @@ pub const MAX_DEVICES_PER_CLAIM: usize = 32;
 /// let inventory = Inventory::new([slice], []);
 /// let (state, selectors) = (AllocatedState::default(), SelectorCache::default());
 /// let allocator = Allocator::new(&inventory, [&class], &state, &selectors, &numbered);
+/// allocator.prepare([&node]);
 /// let verdict = allocator.allocate(&node, &[claim], Budget::default())?;
 /// let Outcome::Allocated(results) = verdict.outcome else { panic!("not allocated") };
 /// let devices = results[0].devices.as_ref().and_then(|devices| devices.results.as_ref()).unwrap();
@@ -150,6 +152,22 @@ impl<'a> Allocator<'a> {
     pub const fn with_techniques(mut self, techniques: Techniques) -> Self {
         self.techniques = techniques;
         self
+    }
+
+    /// Does what does not depend on claims: finds what some nodes see and what a look at their devices tells, and
+    /// compiles the selectors of the classes. For who has the time before claims are known; otherwise the first
+    /// allocation does it, and no answer depends on it. The index keeps it for the devices of one node, until one of the
+    /// node's slices changes; slices that nodes share are looked at in each allocation.
+    ///
+    /// # Complexity
+    /// Linear in the size of the devices of these nodes and in the number of classes.
+    pub fn prepare<'n>(&self, nodes: impl IntoIterator<Item = &'n Node>) {
+        for view in nodes.into_iter().filter_map(|node| self.inventory.view(node, self.features).ok()) {
+            view.pools.iter().for_each(Pool::look);
+        }
+        for selector in self.classes.values().flat_map(|class| class.selectors.iter()) {
+            selector.compile(self.selectors);
+        }
     }
 
     /// Allocates all claims together on one node, or none of them.

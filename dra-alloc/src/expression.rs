@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use k8s_openapi::api::resource::v1::DeviceSelector;
 
-use crate::selector::{CompileError, Selector};
+use crate::selector::{CompileError, Selector, SelectorCache};
 
 /// An expression as it was compiled, once it was.
 pub(crate) type Compiled = OnceLock<Result<Arc<Selector>, CompileError>>;
@@ -34,7 +34,15 @@ pub(crate) struct Expression<'p> {
     pub(crate) owner: Owner<'p>,
     /// Position among the selectors of its owner.
     pub(crate) index: usize,
-    pub(crate) compiled: &'p Compiled,
+    compiled: &'p Compiled,
+}
+
+impl<'p> Expression<'p> {
+    /// The compiled form; none without an expression.
+    pub(crate) fn compile(&self, selectors: &SelectorCache) -> Option<Result<&'p Selector, &'p CompileError>> {
+        let text = self.text?;
+        Some(self.compiled.get_or_init(|| selectors.compile(text)).as_deref())
+    }
 }
 
 impl<'p> Selectors<'p> {

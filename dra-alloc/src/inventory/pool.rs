@@ -281,6 +281,16 @@ impl Pool {
         self.counters.iter().map(|slice| &**slice)
     }
 
+    /// Finds what would be found when it is first asked for.
+    pub(crate) fn look(&self) {
+        self.flags();
+        for (slice, facts) in self.known_devices() {
+            for (device, facts) in devices_of(slice).iter().zip(facts) {
+                facts.of(device);
+            }
+        }
+    }
+
     /// Whether the pool can be allocated from. Looks at every device the first time.
     pub(crate) fn state(&self) -> PoolState {
         if self.flags() & INVALID != 0 {

@@ -226,10 +226,8 @@ impl<'s> Table<'s> {
             Owner::Class(class) => format!("class {class}"),
             Owner::Claim => format!("claim {}", self.claim_name(asked)),
         };
-        let Some(text) = selector.text else {
-            return Err(AllocateError::SelectorEmpty { owner: owner(), index });
-        };
-        let compiled = selector.compiled.get_or_init(|| self.allocator.selectors.compile(text)).as_ref();
+        let compiled = selector.compile(self.allocator.selectors);
+        let compiled = compiled.ok_or_else(|| AllocateError::SelectorEmpty { owner: owner(), index })?;
         let compiled =
             compiled.map_err(|error| AllocateError::SelectorCompile { owner: owner(), index, error: error.clone() })?;
         let place = (position, std::ptr::from_ref(candidate.device).addr());

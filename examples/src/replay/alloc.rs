@@ -113,6 +113,7 @@ pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
             .with_features(features)
             .with_profile(input.profile)
             .explaining(input.explain);
+        stopwatch.index(|| allocator.prepare(input.node.iter().chain(input.nodes.iter().flatten())));
         if let Some(node) = &input.node {
             let verdict = stopwatch.run(|| allocator.allocate(node, &claims, budget));
             if !stopwatch.is_asked() {

@@ -17,6 +17,8 @@ pub struct Timing {
 /// Takes the minimum over the repetitions of an operation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stopwatch {
+    /// Since the last call.
+    building: Option<Duration>,
     index: Option<Duration>,
     run: Option<Duration>,
     is_asked: bool,
@@ -34,14 +36,19 @@ impl Stopwatch {
         self.is_asked
     }
 
-    /// Measures the building of what can be reused.
+    /// Measures the building of what can be reused, or a part of it.
     pub fn index<T>(&mut self, work: impl FnOnce() -> T) -> T {
-        measure(&mut self.index, work)
+        let (result, time) = measure(work);
+        self.building = Some(self.building.unwrap_or_default() + time);
+        result
     }
 
     /// Measures one call.
     pub fn run<T>(&mut self, work: impl FnOnce() -> T) -> T {
-        measure(&mut self.run, work)
+        let (result, time) = measure(work);
+        self.index = fastest(self.index, self.building.take());
+        self.run = fastest(self.run, Some(time));
+        result
     }
 
     /// The minima; what was never measured took no time.
@@ -52,10 +59,12 @@ impl Stopwatch {
     }
 }
 
-fn measure<T>(minimum: &mut Option<Duration>, work: impl FnOnce() -> T) -> T {
+fn measure<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let start = Instant::now();
     let result = work();
-    let time = start.elapsed();
-    *minimum = Some(minimum.map_or(time, |before| before.min(time)));
-    result
+    (result, start.elapsed())
+}
+
+fn fastest(before: Option<Duration>, now: Option<Duration>) -> Option<Duration> {
+    [before, now].into_iter().flatten().min()
 }
