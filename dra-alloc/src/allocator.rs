@@ -214,9 +214,11 @@ impl<'a> Allocator<'a> {
         node: &Node,
         budget: Budget<'_>,
     ) -> Result<Verdict, AllocateError> {
-        let (outcome, steps) = allocate_on(self, plan, node, budget)?;
-        let explanation = if self.detail == Detail::Off { None } else { explain(self, claims, node, &outcome, steps) };
-        Ok(Verdict { outcome, steps, explanation })
+        let mut verdict = allocate_on(self, plan, node, budget)?;
+        if self.detail != Detail::Off {
+            verdict.explanation = explain(self, claims, node, &verdict.outcome, verdict.steps);
+        }
+        Ok(verdict)
     }
 }
 

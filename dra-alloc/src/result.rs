@@ -66,16 +66,14 @@ fn id(number: u64) -> String {
 pub(crate) fn results(table: &Table<'_>, solution: Solution<'_>) -> Result<Vec<AllocationResult>, AllocateError> {
     let mut results = Vec::with_capacity(table.plan.claims.len());
     let mut shares = 0;
-    for (index, (claim, selected)) in solution.selected.by_claim(&table.plan.claims).enumerate() {
-        let is_own = |chosen: &&Chosen| table.alternative(chosen.alternative).claim == index;
-        let chosen: SmallVec<[Chosen; 4]> = solution.chosen.iter().filter(is_own).copied().collect();
+    for (claim, selected, chosen) in solution.by_claim(table.plan) {
         let mut devices = Vec::with_capacity(chosen.len());
-        for chosen in &chosen {
+        for chosen in chosen {
             devices.push(device_result(table, claim, *chosen, &mut shares)?);
         }
         let config = some_if_any(config(table, claim, selected));
         let devices = DeviceAllocationResult { results: some_if_any(devices), config };
-        let node_selector = node_selector(table, claim, &chosen)?;
+        let node_selector = node_selector(table, claim, chosen)?;
         results.push(AllocationResult { devices: Some(devices), node_selector, allocation_timestamp: None });
     }
     Ok(results)

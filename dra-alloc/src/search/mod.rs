@@ -26,7 +26,7 @@ use crate::budget::{Budget, Halt, Meter};
 use crate::error::AllocateError;
 use crate::features::Feature;
 use crate::inventory::pool::{Pool, PoolState, name_of};
-use crate::outcome::{NodeFailure, Outcome};
+use crate::outcome::{NodeFailure, Outcome, Verdict};
 use crate::profile::SkipGateOff;
 use crate::request::{Claim, Mode, Plan};
 use crate::result::results;
@@ -41,7 +41,7 @@ pub(crate) fn allocate_on(
     plan: &Plan<'_>,
     node: &Node,
     budget: Budget<'_>,
-) -> Result<(Outcome, u64), AllocateError> {
+) -> Result<Verdict, AllocateError> {
     let mut meter = Meter::new(budget);
     let outcome = match search(allocator, plan, node, &mut meter) {
         Ok(outcome) => outcome,
@@ -49,7 +49,7 @@ pub(crate) fn allocate_on(
         Err(Halt::OnNode(failure)) => Outcome::FailedOnNode(failure),
         Err(Halt::Failed(error)) => return Err(error),
     };
-    Ok((outcome, meter.used()))
+    Ok(Verdict { outcome, steps: meter.used(), explanation: None })
 }
 
 /// What becomes of claims on a node.
@@ -60,7 +60,7 @@ pub(crate) fn outcome_on(
     budget: Budget<'_>,
 ) -> Result<Outcome, AllocateError> {
     let plan = Plan::new(claims, &allocator.classes, allocator.features);
-    allocate_on(allocator, &plan, node, budget).map(|(outcome, _)| outcome)
+    allocate_on(allocator, &plan, node, budget).map(|verdict| verdict.outcome)
 }
 
 /// Looks at the devices of a node as claims see them, without choosing any.

@@ -16,7 +16,7 @@ use super::table::Table;
 use crate::allocator::MAX_DEVICES_PER_CLAIM;
 use crate::budget::{Halt, Meter};
 use crate::error::AllocateError;
-use crate::request::{Claim, Mode};
+use crate::request::{Claim, Mode, Plan};
 
 /// What to allocate next.
 #[derive(Clone, Copy, Debug)]
@@ -118,16 +118,6 @@ impl Selected {
             *selected = alternative;
         }
     }
-
-    /// Those of each claim.
-    pub(crate) fn by_claim<'p>(&self, claims: &'p [Claim<'p>]) -> impl Iterator<Item = (&'p Claim<'p>, &[usize])> {
-        let mut rest = self.0.as_slice();
-        claims.iter().map(move |claim| {
-            let (own, others) = rest.split_at_checked(claim.requests.len()).unwrap_or((rest, &[]));
-            rest = others;
-            (claim, own)
-        })
-    }
 }
 
 /// A solution: the devices in the order of their choice, and the alternative of each request of each claim.
@@ -135,6 +125,29 @@ impl Selected {
 pub(crate) struct Solution<'w> {
     pub(crate) chosen: &'w [Chosen],
     pub(crate) selected: &'w Selected,
+}
+
+impl<'w> Solution<'w> {
+    /// Each claim with the alternatives of its requests and its devices: the search goes claim by claim.
+    pub(crate) fn by_claim<'p>(
+        self,
+        plan: &'p Plan<'p>,
+    ) -> impl Iterator<Item = (&'p Claim<'p>, &'w [usize], &'w [Chosen])> {
+        let (mut selected, mut chosen) = (self.selected.0.as_slice(), self.chosen);
+        plan.claims.iter().enumerate().map(move |(index, claim)| {
+            let is_own =
+                |chosen: &Chosen| plan.alternatives.get(chosen.alternative).is_some_and(|asked| asked.claim == index);
+            let devices = chosen.partition_point(is_own);
+            (claim, split_off(&mut selected, claim.requests.len()), split_off(&mut chosen, devices))
+        })
+    }
+}
+
+/// Takes the first elements off a list.
+fn split_off<'l, T>(list: &mut &'l [T], count: usize) -> &'l [T] {
+    let (first, rest) = list.split_at_checked(count).unwrap_or((*list, &[]));
+    *list = rest;
+    first
 }
 
 #[expect(clippy::indexing_slicing, reason = "claims, requests and alternatives are positions in the plan's lists")]
