@@ -62,6 +62,9 @@ fn id(number: u64) -> String {
     format!("00000000-0000-0000-0000-{number:012x}")
 }
 
+/// Amounts by the name of their capacity.
+type Amounts = BTreeMap<String, Quantity>;
+
 /// The results of a solution, one for each claim.
 pub(crate) fn results(table: &Table<'_>, solution: Solution<'_>) -> Result<Vec<AllocationResult>, AllocateError> {
     let mut results = Vec::with_capacity(table.plan.claims.len());
@@ -69,7 +72,13 @@ pub(crate) fn results(table: &Table<'_>, solution: Solution<'_>) -> Result<Vec<A
     for (claim, selected, chosen) in solution.by_claim(table.plan) {
         let mut devices = Vec::with_capacity(chosen.len());
         for chosen in chosen {
-            devices.push(device_result(table, claim, *chosen, &mut shares)?);
+            let share = if table.is_shareable(chosen.device) {
+                shares += 1;
+                Some((share_id(table, claim, shares), consumed(table, *chosen)?))
+            } else {
+                None
+            };
+            devices.push(device_result(table, *chosen, share));
         }
         let config = some_if_any(config(table, claim, selected));
         let devices = DeviceAllocationResult { results: some_if_any(devices), config };
@@ -83,37 +92,38 @@ fn some_if_any<T>(list: Vec<T>) -> Option<Vec<T>> {
     if list.is_empty() { None } else { Some(list) }
 }
 
+fn share_id(table: &Table<'_>, claim: &Claim<'_>, number: u64) -> String {
+    table.allocator.share_ids.share_id(Share { claim: claim.object, number })
+}
+
+/// The result of a device, or of a share of it: with its id and what it consumes.
 fn device_result(
     table: &Table<'_>,
-    claim: &Claim<'_>,
     chosen: Chosen,
-    shares: &mut u64,
-) -> Result<DeviceRequestAllocationResult, AllocateError> {
+    share: Option<(String, Option<Amounts>)>,
+) -> DeviceRequestAllocationResult {
     let (asked, candidate) = (table.alternative(chosen.alternative), table.candidate(chosen.device));
     let (spec, device) = (&candidate.slice.spec, candidate.device);
-    let share_id = table.is_shareable(chosen.device).then(|| {
-        *shares += 1;
-        table.allocator.share_ids.share_id(Share { claim: claim.object, number: *shares })
-    });
     let has_binding = table.has(Feature::BindingConditions);
     let conditions = |conditions: &Option<Vec<String>>| conditions.clone().filter(|_| has_binding);
-    Ok(DeviceRequestAllocationResult {
+    let (share_id, consumed_capacity) = share.unzip();
+    DeviceRequestAllocationResult {
         request: asked.name.to_string(),
         driver: spec.driver.clone(),
         pool: spec.pool.name.clone(),
         device: device.name.clone(),
         admin_access: asked.admin_access.then_some(true),
         tolerations: asked.tolerations.map(<[_]>::to_vec),
-        consumed_capacity: share_id.as_ref().map(|_| consumed(table, chosen)).transpose()?.flatten(),
+        consumed_capacity: consumed_capacity.flatten(),
         share_id,
         binding_conditions: conditions(&device.binding_conditions),
         binding_failure_conditions: conditions(&device.binding_failure_conditions),
         skip_node_operations: spec.skip_node_operations.clone(),
-    })
+    }
 }
 
 /// What a share takes of every capacity of its device.
-fn consumed(table: &Table<'_>, chosen: Chosen) -> Result<Option<BTreeMap<String, Quantity>>, AllocateError> {
+fn consumed(table: &Table<'_>, chosen: Chosen) -> Result<Option<Amounts>, AllocateError> {
     let Fit::Takes(amounts) = table.fit(chosen.alternative, chosen.device)? else { return Ok(None) };
     let capacities = table.capacities(chosen.device)?.iter().zip(amounts);
     let consumed: BTreeMap<_, _> =

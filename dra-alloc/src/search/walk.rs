@@ -58,8 +58,9 @@ enum Answer {
     TooMany,
 }
 
-enum State {
-    At(Position),
+enum Step {
+    /// The walk is at its position.
+    On,
     Back(Answer),
 }
 
@@ -98,6 +99,7 @@ pub(crate) struct Walk<'t, 's, 'm, 'b> {
     all: &'t [Vec<usize>],
     meter: &'m mut Meter<'b>,
     attempt: Attempt<'t, 's>,
+    position: Position,
     frames: SmallVec<[Frame<'s>; 2]>,
     pruning: Pruning<'s>,
     selected: Selected,
@@ -155,19 +157,20 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
     pub(crate) fn new(table: &'t Table<'s>, all: &'t [Vec<usize>], meter: &'m mut Meter<'b>) -> Self {
         let selected = Selected::firsts(&table.plan.claims);
         let (attempt, pruning) = (Attempt::new(table), Pruning::After(table.allocator.techniques.patience()));
-        Self { table, all, meter, attempt, frames: SmallVec::new(), pruning, selected }
+        let position = Position::claim(0);
+        Self { table, all, meter, attempt, position, frames: SmallVec::new(), pruning, selected }
     }
 
     /// The first solution, if there is one.
     pub(crate) fn run(&mut self) -> Result<Option<Solution<'_>>, Halt> {
-        let mut state = State::At(Position::claim(0));
+        let mut step = Step::On;
         loop {
-            state = match state {
-                State::At(position) => self.enter(position)?,
-                State::Back(Answer::Found) => {
+            step = match step {
+                Step::On => self.enter()?,
+                Step::Back(Answer::Found) => {
                     return Ok(Some(Solution { chosen: &self.attempt.chosen, selected: &self.selected }));
                 }
-                State::Back(answer) => match self.frames.pop() {
+                Step::Back(answer) => match self.frames.pop() {
                     Some(frame) if !self.is_over() => self.resume(frame, answer)?,
                     _ => return Ok(None),
                 },
@@ -200,14 +203,21 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         Ok(prune.is_hopeless_from(self.table, &self.attempt, place, want))
     }
 
-    fn enter(&mut self, position: Position) -> Result<State, Halt> {
+    fn go(&mut self, position: Position) -> Step {
+        self.position = position;
+        Step::On
+    }
+
+    /// Goes on from the position.
+    fn enter(&mut self) -> Result<Step, Halt> {
         self.meter.step()?;
+        let position = self.position;
         let Some(claim) = self.table.plan.claims.get(position.claim) else {
-            return Ok(State::Back(Answer::Found));
+            return Ok(Step::Back(Answer::Found));
         };
         let Some(request) = claim.requests.get(position.request) else {
             self.frames.push(Frame::Claim);
-            return Ok(State::At(Position::claim(position.claim + 1)));
+            return Ok(self.go(Position::claim(position.claim + 1)));
         };
         match position.alternative {
             Some(alternative) => self.allocate(position, alternative),
@@ -216,24 +226,24 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         }
     }
 
-    fn choose(&mut self, position: Position, alternative: usize, all_too_many: bool) -> State {
+    fn choose(&mut self, position: Position, alternative: usize, all_too_many: bool) -> Step {
         self.selected.set(&self.table.plan.claims, position, alternative);
         self.frames.push(Frame::Alternative { position, alternative, all_too_many });
-        State::At(position.alternative(alternative))
+        self.go(position.alternative(alternative))
     }
 
-    fn allocate(&mut self, position: Position, alternative: usize) -> Result<State, Halt> {
+    fn allocate(&mut self, position: Position, alternative: usize) -> Result<Step, Halt> {
         let position = position.alternative(alternative);
         let (wanted, mode) = (self.wanted(alternative), self.table.alternative(alternative).mode);
         if mode == Mode::All && wanted == 0 {
-            return Ok(State::Back(Answer::No));
+            return Ok(Step::Back(Answer::No));
         }
         if position.taken >= wanted {
-            return Ok(State::At(position.next_request()));
+            return Ok(self.go(position.next_request()));
         }
         let missing = wanted - position.taken;
         if self.attempt.devices_of(position.claim).saturating_add(missing) > MAX_DEVICES_PER_CLAIM {
-            return Ok(State::Back(Answer::TooMany));
+            return Ok(Step::Back(Answer::TooMany));
         }
         match mode {
             Mode::All => self.next_of_all(position, alternative),
@@ -256,24 +266,24 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
     }
 
     /// The next device of a request for all devices: that one, or none.
-    fn next_of_all(&mut self, position: Position, alternative: usize) -> Result<State, Halt> {
+    fn next_of_all(&mut self, position: Position, alternative: usize) -> Result<Step, Halt> {
         let device = self.all[alternative][position.taken];
         self.meter.step()?;
         if self.attempt.is_taken(alternative, device) {
-            return Ok(State::Back(Answer::No));
+            return Ok(Step::Back(Answer::No));
         }
         match self.attempt.place(alternative, device) {
             Ok(placed) => Ok(self.descend(position, placed, Vec::new())),
             Err(Refusal::Rejected(Rejection::Constraint { .. })) => Err(self.constraint_on_all(alternative, device)),
-            Err(Refusal::Rejected(_)) => Ok(State::Back(Answer::No)),
+            Err(Refusal::Rejected(_)) => Ok(Step::Back(Answer::No)),
             Err(Refusal::Failed(error)) => Err(error.into()),
         }
     }
 
     /// The next device that can be placed.
-    fn next_of_any(&mut self, position: Position, alternative: usize, tried: Vec<usize>) -> Result<State, Halt> {
+    fn next_of_any(&mut self, position: Position, alternative: usize, tried: Vec<usize>) -> Result<Step, Halt> {
         if self.is_hopeless(position, alternative)? {
-            return Ok(State::Back(Answer::No));
+            return Ok(Step::Back(Answer::No));
         }
         for device in position.from.. {
             if !self.table.candidates.reach(device) {
@@ -295,34 +305,34 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
                 Err(Refusal::Failed(error)) => return Err(error.into()),
             }
         }
-        Ok(State::Back(Answer::No))
+        Ok(Step::Back(Answer::No))
     }
 
-    fn descend(&mut self, position: Position, placed: Placed<'s>, tried: Vec<usize>) -> State {
+    fn descend(&mut self, position: Position, placed: Placed<'s>, tried: Vec<usize>) -> Step {
         let device = placed.chosen.device;
         self.frames.push(Frame::Device { position, placed, tried });
-        State::At(position.after(device))
+        self.go(position.after(device))
     }
 
     /// Goes on after what follows from a choice has failed.
-    fn resume(&mut self, frame: Frame<'s>, answer: Answer) -> Result<State, Halt> {
+    fn resume(&mut self, frame: Frame<'s>, answer: Answer) -> Result<Step, Halt> {
         match frame {
             // The limit is the claim's own; to the claims before, it is an ordinary no.
-            Frame::Claim => Ok(State::Back(Answer::No)),
+            Frame::Claim => Ok(Step::Back(Answer::No)),
             Frame::Alternative { position, alternative, all_too_many } => {
                 let all_too_many = all_too_many && answer == Answer::TooMany;
                 let request = &self.table.plan.claims[position.claim].requests[position.request];
                 if alternative + 1 < request.alternatives.end {
                     return Ok(self.choose(position, alternative + 1, all_too_many));
                 }
-                Ok(State::Back(if all_too_many { Answer::TooMany } else { Answer::No }))
+                Ok(Step::Back(if all_too_many { Answer::TooMany } else { Answer::No }))
             }
             Frame::Device { position, placed, mut tried } => {
                 let Chosen { alternative, device } = placed.chosen;
                 self.attempt.take_back(placed)?;
                 let is_all = self.table.alternative(alternative).mode == Mode::All;
                 if is_all || answer == Answer::TooMany {
-                    return Ok(State::Back(answer));
+                    return Ok(Step::Back(answer));
                 }
                 tried.push(device);
                 self.next_of_any(Position { from: device + 1, ..position }, alternative, tried)
