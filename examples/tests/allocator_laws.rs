@@ -8,6 +8,7 @@ use std::sync::Arc;
 use dra_alloc::allocator::{Allocator, Techniques};
 use dra_alloc::budget::Budget;
 use dra_alloc::error::AllocateError;
+use dra_alloc::features::Feature;
 use dra_alloc::inventory::{Change, Inventory};
 use dra_alloc::outcome::{Outcome, Verdict};
 use dra_alloc::result::numbered;
@@ -51,12 +52,15 @@ fn allocate_from(case: &Case, inventory: &Inventory) -> Result<Verdict, Allocate
 }
 
 fn allocate_with(case: &Case, inventory: &Inventory, techniques: Techniques) -> Result<Verdict, AllocateError> {
+    with_allocator(case, inventory, |allocator| {
+        allocator.with_techniques(techniques).allocate(&case.node, &case.claims, Budget::default())
+    })
+}
+
+fn with_allocator<T>(case: &Case, inventory: &Inventory, work: impl FnOnce(Allocator<'_>) -> T) -> T {
     let (state, selectors) = (state(case), SelectorCache::default());
-    Allocator::new(inventory, &case.classes, &state, &selectors, &numbered)
-        .with_features(case.features)
-        .with_profile(case.profile)
-        .with_techniques(techniques)
-        .allocate(&case.node, &case.claims, Budget::default())
+    let allocator = Allocator::new(inventory, &case.classes, &state, &selectors, &numbered);
+    work(allocator.with_features(case.features).with_profile(case.profile))
 }
 
 /// The answer in the oracle's terms. The words of a reason may differ.
@@ -148,6 +152,24 @@ fn changes_in_any_order_give_the_same_index() {
         }
         let built = allocate_from(&case, &inventory(&case));
         assert_eq!(allocate_from(&case, &changed), built, "seed {seed}");
+    }
+}
+
+#[test]
+fn what_the_index_keeps_changes_no_answer() {
+    for seed in 0..SEEDS / 4 {
+        let mut case = oracle::random::case(seed);
+        let first = allocate_from(&case, &inventory(&case));
+        let prepared = inventory(&case);
+        with_allocator(&case, &prepared, |allocator| allocator.prepare([&case.node]));
+        assert_eq!(allocate_from(&case, &prepared), first, "seed {seed}, prepared");
+        // What is kept was found with other features.
+        let asked = inventory(&case);
+        let (features, partitions) = (case.features, Feature::PartitionableDevices);
+        case.features = if features.has(partitions) { features.without(partitions) } else { features.with(partitions) };
+        let _ = allocate_from(&case, &asked);
+        case.features = features;
+        assert_eq!(allocate_from(&case, &asked), first, "seed {seed}, other features before");
     }
 }
 

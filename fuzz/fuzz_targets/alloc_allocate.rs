@@ -1,5 +1,5 @@
-//! Allocation on arbitrary small clusters: no panic, no step beyond the budget, the same answer twice and from an index
-//! built by changes, and no device given away that is held.
+//! Allocation on arbitrary small clusters: no panic, no step beyond the budget, the same answer twice and from an index that
+//! was built by changes, asked before or prepared, and no device given away that is held.
 #![no_main]
 
 use std::sync::Arc;
@@ -202,18 +202,27 @@ fn check(bytes: Bytes<'_, '_>) -> Result<()> {
     let node = json!({"metadata": {"name": "node", "labels": {"zone": "x"}}, "status": {"declaredFeatures": ["DRAOptionalNodeOperations"]}});
     let node = from_value(node).unwrap();
     let selectors = SelectorCache::default();
-    let allocate = |inventory: &Inventory| {
+    let allocate = |inventory: &Inventory, features: Features| {
         Allocator::new(inventory, &classes, &state, &selectors, &numbered)
             .with_features(features)
             .with_profile(profile)
             .allocate(&node, &claims, Budget::steps(STEPS))
     };
     let inventory = Inventory::new(slices.clone(), []);
-    let answer = allocate(&inventory);
-    assert_eq!(answer, allocate(&inventory));
-    let mut changed = Inventory::default();
-    slices.into_iter().for_each(|slice| changed.apply(Change::Slice(slice)).unwrap());
-    assert_eq!(answer, allocate(&changed));
+    let answer = allocate(&inventory, features);
+    assert_eq!(answer, allocate(&inventory, features));
+    // Asked before each change, so that there is something to forget.
+    let (mut changed, mut asked_otherwise) = (Inventory::default(), Inventory::default());
+    for slice in slices {
+        let _ = (allocate(&changed, features), allocate(&asked_otherwise, Features::NONE));
+        changed.apply(Change::Slice(Arc::clone(&slice))).unwrap();
+        asked_otherwise.apply(Change::Slice(slice)).unwrap();
+    }
+    assert_eq!(answer, allocate(&changed, features));
+    assert_eq!(answer, allocate(&asked_otherwise, features));
+    let prepared = Allocator::new(&inventory, &classes, &state, &selectors, &numbered).with_features(features);
+    prepared.prepare([&node]);
+    assert_eq!(answer, allocate(&inventory, features));
     let Ok(verdict) = answer else { return Ok(()) };
     assert!(verdict.steps <= STEPS);
     if let Outcome::Allocated(results) = verdict.outcome {

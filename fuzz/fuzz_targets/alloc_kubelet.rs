@@ -17,7 +17,11 @@ fuzz_target!(|text: &[u8]| {
     let (mut cache, mut settings) = (ClaimCache::default(), Settings::new(Profile::V1_37));
     for (step, answers) in steps {
         let answer = |driver: &str| {
-            if driver.len() % 2 == usize::from(step % 2) { Ok(answers.clone().into_iter().collect()) } else { Err(String::new()) }
+            if driver.len() % 2 == usize::from(step % 2) {
+                Ok(answers.clone().into_iter().collect())
+            } else {
+                Err(String::new())
+            }
         };
         match step % 6 {
             0 => settings = settings.with(Gate::OptionalNodeOperations),
