@@ -6,6 +6,7 @@ use std::thread;
 
 use dra_alloc::allocator::Allocator;
 use dra_alloc::budget::Budget;
+use dra_alloc::features::{Feature, Features};
 use dra_alloc::inventory::{Change, ChangeError, Inventory};
 use dra_alloc::outcome::{Outcome, Verdict};
 use dra_alloc::result::numbered;
@@ -16,7 +17,7 @@ use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim
 use proptest::prelude::*;
 use serde_json::{Value, from_value, json};
 
-use crate::cluster::{Cluster, claim, node, pool, request};
+use crate::cluster::{Cluster, claim, node, pool, request, with};
 
 fn slice(name: u8, pool: u8, place: u8, generation: i64, count: i64, devices: &[u8]) -> Arc<ResourceSlice> {
     let devices: Vec<Value> = devices.iter().map(|device| json!({"name": format!("dev-{device}")})).collect();
@@ -160,6 +161,22 @@ fn several_slices_of_one_name_are_changed_together() {
     assert_eq!(inventory.slices().count(), 1);
     inventory.apply(Change::SliceDeleted("slice-0".to_owned())).unwrap();
     assert_eq!(inventory.slices().count(), 0);
+}
+
+#[test]
+fn what_is_kept_for_a_node_belongs_to_the_features_of_the_question() {
+    let anywhere = pool("gpu.example.com", "node-1", json!([{"name": "gpu-0", "allNodes": true}]));
+    let cluster = Cluster::new([with(anywhere, "perDeviceNodeSelection", json!(true))]);
+    let claims = [claim("claim", json!([request("r", "gpu", json!({}))]), json!([]))];
+    let (inventory, selectors, state) = (cluster.inventory(), SelectorCache::default(), AllocatedState::default());
+    let on = Features::default().with(Feature::PartitionableDevices);
+    // Without the feature nobody knows the slice.
+    for (features, is_allocated) in [(on.without(Feature::PartitionableDevices), false), (on, true)] {
+        let allocator = Allocator::new(&inventory, &cluster.classes, &state, &selectors, &numbered);
+        let allocator = allocator.with_features(features);
+        let outcome = allocator.allocate(&node("node-1"), &claims, Budget::default()).unwrap().outcome;
+        assert_eq!(matches!(outcome, Outcome::Allocated(_)), is_allocated, "{features:?}");
+    }
 }
 
 #[test]
