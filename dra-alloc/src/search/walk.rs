@@ -36,16 +36,15 @@ impl Position {
         Self { claim, request: 0, alternative: None, taken: 0, from: 0 }
     }
 
-    const fn next_request(self) -> Self {
-        Self { request: self.request + 1, alternative: None, taken: 0, from: 0, ..self }
+    /// The request has what it wants.
+    const fn end_request(&mut self) {
+        *self = Self { request: self.request + 1, ..Self::claim(self.claim) };
     }
 
-    const fn alternative(self, alternative: usize) -> Self {
-        Self { alternative: Some(alternative), ..self }
-    }
-
-    const fn after(self, device: usize) -> Self {
-        Self { taken: self.taken + 1, from: device + 1, ..self }
+    /// The request got a device.
+    const fn pass(&mut self, device: usize) {
+        self.taken += 1;
+        self.from = device + 1;
     }
 }
 
@@ -114,7 +113,7 @@ impl Selected {
         Self(claims.iter().flat_map(|claim| &claim.requests).map(|request| request.alternatives.start).collect())
     }
 
-    fn set(&mut self, claims: &[Claim<'_>], position: Position, alternative: usize) {
+    fn set(&mut self, claims: &[Claim<'_>], position: &Position, alternative: usize) {
         let before: usize = claims.iter().take(position.claim).map(|claim| claim.requests.len()).sum();
         if let Some(selected) = self.0.get_mut(before + position.request) {
             *selected = alternative;
@@ -194,70 +193,69 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         is_over
     }
 
-    /// Whether the rest can't be served from a position on.
-    fn is_hopeless(&mut self, position: Position, alternative: usize) -> Result<bool, Halt> {
+    /// Whether the rest can't be served from the position on.
+    fn is_hopeless(&mut self, alternative: usize) -> Result<bool, Halt> {
         let Pruning::On(prune) = &self.pruning else { return Ok(false) };
         self.meter.step()?;
+        let position = &self.position;
         let missing = self.wanted(alternative).saturating_sub(position.taken);
         let (place, want) = ((position.claim, position.request), (alternative, missing, position.from));
         Ok(prune.is_hopeless_from(self.table, &self.attempt, place, want))
     }
 
-    fn go(&mut self, position: Position) -> Step {
-        self.position = position;
-        Step::On
-    }
-
     /// Goes on from the position.
     fn enter(&mut self) -> Result<Step, Halt> {
         self.meter.step()?;
-        let position = self.position;
-        let Some(claim) = self.table.plan.claims.get(position.claim) else {
+        let Some(claim) = self.table.plan.claims.get(self.position.claim) else {
             return Ok(Step::Back(Answer::Found));
         };
-        let Some(request) = claim.requests.get(position.request) else {
+        let Some(request) = claim.requests.get(self.position.request) else {
             self.frames.push(Frame::Claim);
-            return Ok(self.go(Position::claim(position.claim + 1)));
+            self.position = Position::claim(self.position.claim + 1);
+            return Ok(Step::On);
         };
-        match position.alternative {
-            Some(alternative) => self.allocate(position, alternative),
-            None if request.is_list => Ok(self.choose(position, request.alternatives.start, true)),
-            None => self.allocate(position, request.alternatives.start),
+        match self.position.alternative {
+            Some(alternative) => self.allocate(alternative),
+            None if request.is_list => Ok(self.choose(request.alternatives.start, true)),
+            None => self.allocate(request.alternatives.start),
         }
     }
 
-    fn choose(&mut self, position: Position, alternative: usize, all_too_many: bool) -> Step {
-        self.selected.set(&self.table.plan.claims, position, alternative);
-        self.frames.push(Frame::Alternative { position, alternative, all_too_many });
-        self.go(position.alternative(alternative))
+    fn choose(&mut self, alternative: usize, all_too_many: bool) -> Step {
+        self.selected.set(&self.table.plan.claims, &self.position, alternative);
+        self.frames.push(Frame::Alternative { position: self.position, alternative, all_too_many });
+        self.position.alternative = Some(alternative);
+        Step::On
     }
 
-    fn allocate(&mut self, position: Position, alternative: usize) -> Result<Step, Halt> {
-        let position = position.alternative(alternative);
+    fn allocate(&mut self, alternative: usize) -> Result<Step, Halt> {
+        self.position.alternative = Some(alternative);
         let (wanted, mode) = (self.wanted(alternative), self.table.alternative(alternative).mode);
         if mode == Mode::All && wanted == 0 {
             return Ok(Step::Back(Answer::No));
         }
-        if position.taken >= wanted {
-            return Ok(self.go(position.next_request()));
-        }
-        let missing = wanted - position.taken;
-        if self.attempt.devices_of(position.claim).saturating_add(missing) > MAX_DEVICES_PER_CLAIM {
+        let Some(missing) = wanted.checked_sub(self.position.taken).filter(|missing| *missing > 0) else {
+            self.position.end_request();
+            return Ok(Step::On);
+        };
+        if self.attempt.devices_of(self.position.claim).saturating_add(missing) > MAX_DEVICES_PER_CLAIM {
             return Ok(Step::Back(Answer::TooMany));
         }
         match mode {
-            Mode::All => self.next_of_all(position, alternative),
-            Mode::Exactly(_) => self.next_of_any(self.begin(position, alternative), alternative, Vec::new()),
+            Mode::All => self.next_of_all(alternative),
+            Mode::Exactly(_) => {
+                self.begin(alternative);
+                self.next_of_any(alternative, Vec::new())
+            }
         }
     }
 
     /// A request for the same as an earlier one does not begin before it.
-    fn begin(&self, position: Position, alternative: usize) -> Position {
-        match &self.pruning {
-            Pruning::On(prune) if position.taken == 0 => {
-                Position { from: prune.begin(&self.attempt, alternative), ..position }
-            }
-            _ => position,
+    fn begin(&mut self, alternative: usize) {
+        if let Pruning::On(prune) = &self.pruning
+            && self.position.taken == 0
+        {
+            self.position.from = prune.begin(&self.attempt, alternative);
         }
     }
 
@@ -266,14 +264,14 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
     }
 
     /// The next device of a request for all devices: that one, or none.
-    fn next_of_all(&mut self, position: Position, alternative: usize) -> Result<Step, Halt> {
-        let device = self.all[alternative][position.taken];
+    fn next_of_all(&mut self, alternative: usize) -> Result<Step, Halt> {
+        let device = self.all[alternative][self.position.taken];
         self.meter.step()?;
         if self.attempt.is_taken(alternative, device) {
             return Ok(Step::Back(Answer::No));
         }
         match self.attempt.place(alternative, device) {
-            Ok(placed) => Ok(self.descend(position, placed, Vec::new())),
+            Ok(placed) => Ok(self.descend(placed, Vec::new())),
             Err(Refusal::Rejected(Rejection::Constraint { .. })) => Err(self.constraint_on_all(alternative, device)),
             Err(Refusal::Rejected(_)) => Ok(Step::Back(Answer::No)),
             Err(Refusal::Failed(error)) => Err(error.into()),
@@ -281,11 +279,11 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
     }
 
     /// The next device that can be placed.
-    fn next_of_any(&mut self, position: Position, alternative: usize, tried: Vec<usize>) -> Result<Step, Halt> {
-        if self.is_hopeless(position, alternative)? {
+    fn next_of_any(&mut self, alternative: usize, tried: Vec<usize>) -> Result<Step, Halt> {
+        if self.is_hopeless(alternative)? {
             return Ok(Step::Back(Answer::No));
         }
-        for device in position.from.. {
+        for device in self.position.from.. {
             if !self.table.candidates.reach(device) {
                 break;
             }
@@ -300,7 +298,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
                 continue;
             }
             match self.attempt.place(alternative, device) {
-                Ok(placed) => return Ok(self.descend(position, placed, tried)),
+                Ok(placed) => return Ok(self.descend(placed, tried)),
                 Err(Refusal::Rejected(_)) => {}
                 Err(Refusal::Failed(error)) => return Err(error.into()),
             }
@@ -308,10 +306,11 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         Ok(Step::Back(Answer::No))
     }
 
-    fn descend(&mut self, position: Position, placed: Placed<'s>, tried: Vec<usize>) -> Step {
+    fn descend(&mut self, placed: Placed<'s>, tried: Vec<usize>) -> Step {
         let device = placed.chosen.device;
-        self.frames.push(Frame::Device { position, placed, tried });
-        self.go(position.after(device))
+        self.frames.push(Frame::Device { position: self.position, placed, tried });
+        self.position.pass(device);
+        Step::On
     }
 
     /// Goes on after what follows from a choice has failed.
@@ -323,7 +322,8 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
                 let all_too_many = all_too_many && answer == Answer::TooMany;
                 let request = &self.table.plan.claims[position.claim].requests[position.request];
                 if alternative + 1 < request.alternatives.end {
-                    return Ok(self.choose(position, alternative + 1, all_too_many));
+                    self.position = position;
+                    return Ok(self.choose(alternative + 1, all_too_many));
                 }
                 Ok(Step::Back(if all_too_many { Answer::TooMany } else { Answer::No }))
             }
@@ -335,7 +335,8 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
                     return Ok(Step::Back(answer));
                 }
                 tried.push(device);
-                self.next_of_any(Position { from: device + 1, ..position }, alternative, tried)
+                self.position = Position { from: device + 1, ..position };
+                self.next_of_any(alternative, tried)
             }
         }
     }

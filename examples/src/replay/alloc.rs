@@ -121,7 +121,8 @@ pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
             }
             return answer(&verdict.map_err(|error| refusal(&error))?, form);
         }
-        let verdicts = stopwatch.run(|| allocator.allocate_each(input.nodes.iter().flatten(), &claims, budget));
+        let nodes = input.nodes.as_deref().unwrap_or_default();
+        let verdicts = stopwatch.run(|| allocator.allocate_each(nodes, &claims, budget));
         if !stopwatch.is_asked() {
             return Ok(Value::Null);
         }
