@@ -230,6 +230,10 @@ impl AllocatedState {
         self.pool(&device.driver, &device.pool).is_some_and(|pool| pool.contains_key(&device.device))
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.drivers.is_empty()
+    }
+
     pub(crate) fn pool(&self, driver: &str, pool: &str) -> Option<&PoolUse> {
         self.drivers.get(driver)?.get(pool)
     }

@@ -18,7 +18,7 @@ use crate::error::AllocateError;
 use crate::expression::{Expression, Owner};
 use crate::features::Feature;
 use crate::inventory::is_for_one_node;
-use crate::inventory::pool::name_of;
+use crate::inventory::pool::{Pool, name_of};
 use crate::inventory::view::SliceError;
 use crate::node::Scope;
 use crate::profile::{Decisions, SkipGateOff};
@@ -26,7 +26,7 @@ use crate::request::{Alternative, Claim, Column, Derived, Mode, Plan};
 use crate::search::candidates::{Candidate, Candidates};
 use crate::search::grid::Grid;
 use crate::selector::SelectorInput;
-use crate::state::{DeviceUse, PoolUse};
+use crate::state::{AllocatedState, DeviceUse, PoolUse};
 use crate::taint::untolerated;
 
 /// What an alternative would take from a device's capacities, in the order of their names.
@@ -95,7 +95,7 @@ impl<'s> Table<'s> {
         let decisions = Decisions::of(allocator.profile);
         let has = |feature| allocator.features.has(feature);
         Self {
-            in_use: pools.iter().map(|pool| allocator.state.pool(pool.driver(), pool.name())).collect(),
+            in_use: pools_in_use(allocator.state, pools),
             counters: Grid::new(1, pools.len()),
             consumption: Grid::new(1, devices),
             capacities: Grid::new(1, devices),
@@ -338,7 +338,8 @@ impl<'s> Table<'s> {
     /// The counters of a pool, with what devices in use leave of them.
     #[expect(clippy::indexing_slicing, reason = "pools are positions in the list of pools")]
     pub(crate) fn counters(&self, pool: usize) -> Result<&CounterSets<'s>, AllocateError> {
-        let read = || CounterSets::new(&self.candidates.pools()[pool], self.in_use[pool]);
+        let in_use = self.in_use.get(pool).copied().flatten();
+        let read = || CounterSets::new(&self.candidates.pools()[pool], in_use);
         Ok(self.counters.get_or_try(0, pool, read)?)
     }
 
@@ -349,6 +350,14 @@ impl<'s> Table<'s> {
         let read = || counters.consumption(slice, object);
         Ok(self.consumption.get_or_try(0, device, read)?)
     }
+}
+
+/// What is in use of each pool; nothing needs to be looked up where nothing is.
+fn pools_in_use<'s>(state: &'s AllocatedState, pools: &[Pool]) -> SmallVec<[Option<&'s PoolUse>; 4]> {
+    if state.is_empty() {
+        return SmallVec::new();
+    }
+    pools.iter().map(|pool| state.pool(pool.driver(), pool.name())).collect()
 }
 
 /// Whether a slice asks that calls to its driver be skipped.
