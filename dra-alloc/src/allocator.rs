@@ -214,11 +214,13 @@ impl<'a> Allocator<'a> {
         node: &Node,
         budget: Budget<'_>,
     ) -> Result<Verdict, AllocateError> {
-        let mut verdict = allocate_on(self, plan, node, budget)?;
-        if self.detail != Detail::Off {
+        let mut verdict = allocate_on(self, plan, node, budget);
+        if self.detail != Detail::Off
+            && let Ok(verdict) = &mut verdict
+        {
             verdict.explanation = explain(self, claims, node, &verdict.outcome, verdict.steps);
         }
-        Ok(verdict)
+        verdict
     }
 }
 
