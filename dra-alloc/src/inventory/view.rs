@@ -24,7 +24,7 @@ use crate::node::{NodeSelectorError, Scope};
 #[derive(Clone, Debug)]
 pub(crate) struct View {
     features: Features,
-    pub(crate) pools: SmallVec<[Pool; 1]>,
+    pub(crate) pools: Box<[Pool]>,
     /// The number of devices in all pools.
     pub(crate) devices: usize,
 }
@@ -78,13 +78,13 @@ impl Inventory {
     fn make_view<'i>(&self, slices: impl Iterator<Item = &'i Arc<ResourceSlice>>, features: Features) -> (View, bool) {
         let mut slices: SmallVec<[Listed<'_>; 4]> =
             slices.filter(|slice| is_known(slice, features)).map(Listed).collect();
-        let (mut pools, mut is_lasting) = (SmallVec::new(), true);
+        let (mut pools, mut is_lasting) = (Vec::with_capacity(slices.len()), true);
         for newest in grouped(&mut slices).filter_map(Newest::of) {
             is_lasting &= newest.is_complete();
             pools.extend(self.pool(newest, features));
         }
         let devices = pools.iter().map(Pool::len).sum();
-        (View { features, pools, devices }, is_lasting)
+        (View { features, pools: pools.into_boxed_slice(), devices }, is_lasting)
     }
 
     /// The pool made of the slices that a node sees; none if they are obsolete.

@@ -54,7 +54,7 @@ impl<'s> Candidates<'s> {
         Self { view, seen: RefCell::default() }
     }
 
-    pub(crate) fn pools(&self) -> &'s [Pool] {
+    pub(crate) const fn pools(&self) -> &'s [Pool] {
         &self.view.pools
     }
 
