@@ -76,16 +76,24 @@ fn cluster(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::from_parameter(nodes), |bencher| bencher.iter(index));
         group.finish();
 
-        let (inventory, classes, state, selectors) =
-            (index(), [class()], AllocatedState::default(), SelectorCache::default());
-        let allocator = Allocator::new(&inventory, &classes, &state, &selectors, &numbered);
+        let (classes, state, selectors) = ([class()], AllocatedState::default(), SelectorCache::default());
         let nodes: Vec<Node> = names.iter().map(|name| node(name)).collect();
         let one = claim(&[("gpu", 1)], &json!([]));
+        let allocate = |inventory: &Inventory| {
+            let allocator = Allocator::new(inventory, &classes, &state, &selectors, &numbered);
+            allocator.allocate_each(&nodes, &one, Budget::default()).expect("verdicts").len()
+        };
+        let size = BenchmarkId::from_parameter(nodes.len());
+        let throughput = Throughput::Elements(u64::try_from(nodes.len()).unwrap_or(u64::MAX));
+        let mut group = criterion.benchmark_group("cluster/index_and_first_gpu_on_every_node");
+        group.throughput(throughput.clone());
+        group.bench_function(size.clone(), |bencher| bencher.iter(|| allocate(&index())));
+        group.finish();
+
+        let asked_before = index();
         let mut group = criterion.benchmark_group("cluster/one_gpu_on_every_node");
-        group.throughput(Throughput::Elements(u64::try_from(nodes.len()).unwrap_or(u64::MAX)));
-        group.bench_function(BenchmarkId::from_parameter(nodes.len()), |bencher| {
-            bencher.iter(|| allocator.allocate_each(&nodes, &one, Budget::default()).expect("verdicts").len());
-        });
+        group.throughput(throughput);
+        group.bench_function(size, |bencher| bencher.iter(|| allocate(&asked_before)));
         group.finish();
     }
 }
