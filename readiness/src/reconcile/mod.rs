@@ -193,6 +193,8 @@ impl Round<'_, '_, '_> {
             return Decision::Blocked { why: Why::Condition(Sighting::Observed(Observation::Missing)), deadline: None };
         };
         let condition = self.view.condition(name);
+        // The clock may have been set back.
+        state.added_at = state.added_at.map(|added_at| added_at.min(self.now));
         restart::reset(state, self.restart);
         let mut sighting = if self.restart == Restart::Node {
             self.after_boot(gate, condition, state)
