@@ -1,7 +1,8 @@
 //! The index over the `ResourceSlice`s and `DeviceTaintRule`s of a cluster: built once, asked often.
 //!
 //! Building only lists the slices of each node. What a node sees is found when it is first asked for (`view`), what a
-//! pool is worth ([`pool`]) when a search first comes to it, and what a device offers when a request first looks at it.
+//! pool is worth ([`pool`]) when a search first comes to it, and what a device offers when a request first looks at it. What
+//! depends on nothing but the node's own slices is kept until one of them changes.
 //!
 //! An inventory holds its objects by [`Arc`] and never changes or copies them. It is `Send + Sync`; any number of
 //! allocators in any number of threads may read it.

@@ -124,6 +124,7 @@ impl ClaimState<'_> {
     }
 }
 
+// What most devices do not need is not inlined: it would only be in the way of what they need (3 % of a small call).
 #[expect(
     clippy::indexing_slicing,
     reason = "claims, pools, devices and constraints are positions in the table's lists"
@@ -255,6 +256,7 @@ impl<'t, 's> Attempt<'t, 's> {
         ledger.reserve(consumption).map(Some).map_err(|shortage| Rejection::Shortage(shortage).into())
     }
 
+    #[inline(never)]
     fn release(&mut self, device: usize, reserved: Option<Reserved<'s>>) {
         let ledger = self.ledgers.get_mut(&self.table.candidate(device).pool);
         if let (Some(reserved), Some(ledger), Ok(consumption)) = (reserved, ledger, self.table.consumption(device)) {
@@ -263,6 +265,7 @@ impl<'t, 's> Attempt<'t, 's> {
     }
 
     /// Whether a shareable device has a share already, of this attempt or of another claim.
+    #[inline(never)]
     fn is_shared(&self, device: usize) -> bool {
         let in_use = || self.table.in_use(device).is_some_and(DeviceUse::is_shared);
         self.table.is_shareable(device) && (self.shares.get(&device).is_some_and(|shares| shares.count > 0) || in_use())
@@ -284,6 +287,7 @@ impl<'t, 's> Attempt<'t, 's> {
         Ok(())
     }
 
+    #[inline(never)]
     fn constrain(&mut self, alternative: usize, device: usize) -> Result<(), Refusal> {
         let asked = self.table.alternative(alternative);
         let states = &mut self.claims[asked.claim].constraints;
@@ -320,6 +324,7 @@ impl<'t, 's> Attempt<'t, 's> {
         Ok(())
     }
 
+    #[inline(never)]
     fn unshare(&mut self, alternative: usize, device: usize) -> Result<(), AllocateError> {
         let Some(shares) = self.shares.get_mut(&device) else { return Ok(()) };
         shares.count -= 1;
