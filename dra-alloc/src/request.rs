@@ -303,50 +303,45 @@ fn asked_for(request: &DeviceRequest) -> impl Iterator<Item = Asked<'_>> + Clone
 }
 
 impl<'p> Asked<'p> {
-    fn class(self) -> &'p str {
+    /// What both types have.
+    fn field<T>(
+        self,
+        exactly: impl FnOnce(&'p ExactDeviceRequest) -> T,
+        subrequest: impl FnOnce(&'p DeviceSubRequest) -> T,
+    ) -> Option<T> {
         match self {
-            Self::Nothing => "",
-            Self::Exactly(request) => &request.device_class_name,
-            Self::Subrequest(request) => &request.device_class_name,
+            Self::Nothing => None,
+            Self::Exactly(request) => Some(exactly(request)),
+            Self::Subrequest(request) => Some(subrequest(request)),
         }
+    }
+
+    fn class(self) -> &'p str {
+        self.field(|request| request.device_class_name.as_str(), |request| &request.device_class_name)
+            .unwrap_or_default()
     }
 
     fn selectors(self) -> &'p [DeviceSelector] {
-        let selectors = match self {
-            Self::Nothing => None,
-            Self::Exactly(request) => request.selectors.as_deref(),
-            Self::Subrequest(request) => request.selectors.as_deref(),
-        };
-        selectors.unwrap_or_default()
+        let selectors = self.field(|request| request.selectors.as_deref(), |request| request.selectors.as_deref());
+        selectors.flatten().unwrap_or_default()
     }
 
     fn derived(self) -> &'p [DeviceDerivedAttribute] {
-        let derived = match self {
-            Self::Nothing => None,
-            Self::Exactly(request) => request.derived_attributes.as_deref(),
-            Self::Subrequest(request) => request.derived_attributes.as_deref(),
-        };
-        derived.unwrap_or_default()
+        let derived = self
+            .field(|request| request.derived_attributes.as_deref(), |request| request.derived_attributes.as_deref());
+        derived.flatten().unwrap_or_default()
     }
 
     fn admin_access(self) -> Option<bool> {
-        if let Self::Exactly(request) = self { request.admin_access } else { None }
+        self.field(|request| request.admin_access, |_| None).flatten()
     }
 
     fn tolerations(self) -> Option<&'p [DeviceToleration]> {
-        match self {
-            Self::Nothing => None,
-            Self::Exactly(request) => request.tolerations.as_deref(),
-            Self::Subrequest(request) => request.tolerations.as_deref(),
-        }
+        self.field(|request| request.tolerations.as_deref(), |request| request.tolerations.as_deref()).flatten()
     }
 
     fn capacity(self) -> Option<&'p CapacityRequirements> {
-        match self {
-            Self::Nothing => None,
-            Self::Exactly(request) => request.capacity.as_ref(),
-            Self::Subrequest(request) => request.capacity.as_ref(),
-        }
+        self.field(|request| request.capacity.as_ref(), |request| request.capacity.as_ref()).flatten()
     }
 
     /// The name of the subrequest, with that of the request before it.
@@ -359,12 +354,10 @@ impl<'p> Asked<'p> {
 
     /// A mode or count that is left out is what the API server would have filled in.
     fn mode(self) -> Result<Mode, RequestError> {
-        let (mode, count) = match self {
-            Self::Nothing => (None, None),
-            Self::Exactly(request) => (request.allocation_mode.as_deref(), request.count),
-            Self::Subrequest(request) => (request.allocation_mode.as_deref(), request.count),
-        };
-        match mode.unwrap_or("ExactCount") {
+        let mode =
+            self.field(|request| request.allocation_mode.as_deref(), |request| request.allocation_mode.as_deref());
+        let count = self.field(|request| request.count, |request| request.count).flatten();
+        match mode.flatten().unwrap_or("ExactCount") {
             "ExactCount" => Ok(Mode::Exactly(u64::try_from(count.unwrap_or(1)).unwrap_or(0))),
             "All" => Ok(Mode::All),
             mode => Err(RequestError::AllocationMode { mode: mode.to_owned() }),

@@ -44,7 +44,7 @@ pub(super) struct List<T> {
 /// Positions of slices, ascending.
 pub(super) type Positions = SmallVec<[SliceIndex; 2]>;
 
-/// Lists of slices. The table holds positions only and is never iterated, so that its order is nowhere to be seen.
+/// Lists of slices. The table holds no names and is never iterated, so that its order is nowhere to be seen.
 #[derive(Clone, Debug)]
 pub(super) struct Lists<T = ()> {
     key: Key,

@@ -207,7 +207,7 @@ pub(crate) struct Pool {
     features: Features,
     is_complete: bool,
     /// Slices whose devices the node can use, by name. None unless the pool is complete.
-    pub(crate) slices: SmallVec<[Arc<ResourceSlice>; 1]>,
+    slices: SmallVec<[Arc<ResourceSlice>; 1]>,
     /// Other slices with devices: they consume counters too.
     elsewhere: Vec<Arc<ResourceSlice>>,
     /// Slices with counter sets.

@@ -275,6 +275,19 @@ fn a_restart_of_kubelet_resets_timers_and_nothing_else() {
 }
 
 #[test]
+fn a_clock_that_is_set_back_makes_no_leftovers() {
+    let mut world = World::new(Policy::hardened(), &[]).ready(0).playing(Role::Nlc);
+    world.run(10);
+    world.node.gates.push(gate_a());
+    world.run(10);
+    world.run(5);
+    // Written after the gate was added, whatever the clock said then.
+    world.report(A, "Unknown", "TimeoutExceeded", 8);
+    world.run(8);
+    assert_eq!(world.taints(), ["a:NoSchedule"]);
+}
+
+#[test]
 fn a_reboot_is_not_a_timeout_whatever_the_bound() {
     for bound in [0, 1, 5] {
         let mut policy = Policy::kep();
