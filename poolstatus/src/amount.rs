@@ -6,10 +6,11 @@ use dra_attrs::quantity::{Quantity, QuantityFormat};
 
 /// Which addend gives a sum its format.
 pub(crate) trait Format: Default {
-    fn choose(before: Option<QuantityFormat>, next: QuantityFormat) -> QuantityFormat;
+    /// `before` is that of the sum so far.
+    fn choose(before: Option<QuantityFormat>, next: QuantityFormat, so_far: i128) -> QuantityFormat;
 }
 
-/// The first that is not zero, as apimachinery adds.
+/// The first that is added to nothing, as apimachinery adds.
 #[derive(Debug, Default)]
 pub(crate) struct Ordered;
 
@@ -18,13 +19,13 @@ pub(crate) struct Ordered;
 pub(crate) struct Unordered;
 
 impl Format for Ordered {
-    fn choose(before: Option<QuantityFormat>, next: QuantityFormat) -> QuantityFormat {
-        before.unwrap_or(next)
+    fn choose(before: Option<QuantityFormat>, next: QuantityFormat, so_far: i128) -> QuantityFormat {
+        before.filter(|_| so_far != 0).unwrap_or(next)
     }
 }
 
 impl Format for Unordered {
-    fn choose(before: Option<QuantityFormat>, next: QuantityFormat) -> QuantityFormat {
+    fn choose(before: Option<QuantityFormat>, next: QuantityFormat, _: i128) -> QuantityFormat {
         let rank = |format: &QuantityFormat| match format {
             QuantityFormat::BinarySi => 0,
             QuantityFormat::DecimalSi => 1,
@@ -50,7 +51,7 @@ impl<F: Format> Sum<F> {
         if nanos == 0 {
             return;
         }
-        self.format = Some(F::choose(self.format, amount.format()));
+        self.format = Some(F::choose(self.format, amount.format(), self.so_far()));
         if nanos > 0 {
             self.added = self.added.saturating_add(nanos);
         } else {
@@ -60,6 +61,10 @@ impl<F: Format> Sum<F> {
 
     pub(crate) fn total(&self) -> Quantity {
         let format = self.format.unwrap_or(QuantityFormat::DecimalSi);
-        Quantity::from_nanos(self.added.saturating_add(self.taken), format)
+        Quantity::from_nanos(self.so_far(), format)
+    }
+
+    const fn so_far(&self) -> i128 {
+        self.added.saturating_add(self.taken)
     }
 }

@@ -4,8 +4,8 @@ use std::fmt;
 
 /// A text in double quotes with Go's escapes (`%q`), which is how the API server shows texts in its messages.
 ///
-/// Characters that Go does not print are escaped; of Unicode's that means control characters, blanks other than the
-/// plain space, invisible format characters and private use.
+/// Characters that Go does not print are escaped: control characters, blanks other than the plain space, invisible format
+/// characters, private use, and what Unicode has not assigned.
 ///
 /// ```
 /// use dra_attrs::field::Quoted;
@@ -38,15 +38,15 @@ fn write_escaped(f: &mut fmt::Formatter<'_>, c: char) -> fmt::Result {
         '\t' => f.write_str("\\t"),
         '\x0b' => f.write_str("\\v"),
         c if c.is_ascii_control() => write!(f, "\\x{:02x}", u32::from(c)),
-        c if is_printable(c) => write!(f, "{c}"),
+        c if c.is_ascii() || is_printable(c) => write!(f, "{c}"),
         c if u32::from(c) < 0x1_0000 => write!(f, "\\u{:04x}", u32::from(c)),
         c => write!(f, "\\U{:08x}", u32::from(c)),
     }
 }
 
+/// The standard library escapes the same characters when it prints for debugging. At the start of a text it escapes
+/// combining ones too, hence the letter before.
 fn is_printable(c: char) -> bool {
-    let format = matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fffe}'..='\u{ffff}');
-    let private = matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{e0000}'..='\u{e0fff}' | '\u{f0000}'..='\u{10ffff}');
-    c == ' ' || !(c.is_control() || c.is_whitespace() || format || private)
+    let after_a_letter: String = ['a', c].into_iter().collect();
+    after_a_letter.escape_debug().count() == 2
 }

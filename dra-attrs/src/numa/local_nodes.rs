@@ -185,14 +185,15 @@ impl NumaTopology {
     fn same_socket(&self, own: Placed<'_>, nearest: &[Placed<'_>], unknown: UnknownSockets) -> LocalNodes {
         let mut list = LocalNodes { nodes: vec![own.node.id()], diagnostics: Vec::new() };
         let sockets_known = self.nodes.iter().any(|node| matches!(node.socket(), Socket::Id(_)));
-        if sockets_known && own.socket.is_none() {
+        let socket = own.own_socket();
+        if sockets_known && socket.is_none() {
             list.diagnostics.push(Diagnostic::SocketUnknown { node: own.node.id(), reason: own.why_unknown() });
             return list;
         }
         for other in nearest {
             let (node, reason) = (other.node.id(), other.why_unknown());
             match (other.socket, unknown) {
-                (Some(_), _) if other.socket == own.socket => list.nodes.push(node),
+                (Some(_), _) if other.socket == socket => list.nodes.push(node),
                 (Some(_), _) => {}
                 (None, UnknownSockets::Exclude) => list.diagnostics.push(Diagnostic::LeftOutUnknown { node, reason }),
                 (None, UnknownSockets::Include) => {
@@ -214,6 +215,16 @@ struct Placed<'t> {
 }
 
 impl Placed<'_> {
+    /// The socket that the node has as the physical node. Of a node with CPUs it is told or unknown: a neighbour of
+    /// another socket would otherwise be claimed to be on the same one.
+    fn own_socket(self) -> Option<i64> {
+        match self.node.socket() {
+            Socket::Id(id) => Some(*id),
+            Socket::Unknown(SocketUnknown::NoCpus | SocketUnknown::Unstated) if self.node.cpus().is_empty() => self.socket,
+            Socket::Unknown(_) => None,
+        }
+    }
+
     fn why_unknown(self) -> SocketUnknown {
         match self.node.socket() {
             Socket::Unknown(reason) => reason.clone(),

@@ -70,7 +70,9 @@ fn texts_are_quoted_as_go_quotes_them() {
         ("\0\x1f\x7f", r#""\x00\x1f\x7f""#),
         ("\u{80}\u{a0}\u{2028}\u{feff}\u{e000}", r#""\u0080\u00a0\u2028\ufeff\ue000""#),
         ("\u{10ffff}", r#""\U0010ffff""#),
-        ("日本語 é 🎉", r#""日本語 é 🎉""#),
+        ("\u{600}\u{70f}\u{110bd}\u{1d173}", r#""\u0600\u070f\U000110bd\U0001d173""#),
+        ("\u{378}\u{1fffe}", r#""\u0378\U0001fffe""#),
+        ("日本語 é e\u{301} 🎉\u{e0100}", "\"日本語 é e\u{301} 🎉\u{e0100}\""),
     ] {
         assert_eq!(Quoted(text).to_string(), quoted);
     }

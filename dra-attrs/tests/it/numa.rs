@@ -183,6 +183,25 @@ fn a_memory_node_belongs_to_its_nearest_socket() {
 }
 
 #[test]
+fn a_node_with_cpus_takes_no_socket_from_its_neighbours() {
+    // req: 6072-LIST-3
+    // Of two nodes, the only neighbour would always agree, and the list would cross sockets.
+    let unknown = |reason: SocketUnknown| NumaNode::new(0, [10, 21]).with_cpus("0-1".parse().unwrap()).on_unknown_socket(reason);
+    let other = || NumaNode::new(1, [21, 10]).with_cpus("2-3".parse().unwrap()).on_socket(2);
+    let reasons = [
+        SocketUnknown::Unstated,
+        SocketUnknown::Negative(-1),
+        SocketUnknown::Spans(vec![0, 1]),
+        SocketUnknown::Unreadable("no such file".to_owned()),
+    ];
+    for reason in reasons {
+        let local = NumaTopology::new(vec![unknown(reason.clone()), other()]).unwrap().local_nodes(0);
+        assert_eq!(local.nodes, [0]);
+        assert_eq!(local.diagnostics, [Diagnostic::SocketUnknown { node: 0, reason }]);
+    }
+}
+
+#[test]
 fn without_any_known_socket_the_filter_is_off() {
     let rows = [[10, 20, 20], [20, 10, 20], [20, 20, 10]];
     assert_eq!(machine(rows, [None; 3]).local_nodes(1).nodes, [1, 0, 2]);

@@ -114,14 +114,21 @@ fn numa_refusal(error: &NumaError) -> Refusal {
 
 #[derive(Deserialize)]
 struct SysfsInput {
-    #[serde(flatten)]
-    machine: SysfsMap,
+    #[serde(default)]
+    files: BTreeMap<String, String>,
+    #[serde(default)]
+    links: BTreeMap<String, String>,
     pci_bus_id: String,
     #[serde(default)]
     list: bool,
 }
 
 impl SysfsInput {
+    fn machine(&self) -> SysfsMap {
+        let files = self.files.iter().fold(SysfsMap::default(), |map, (path, text)| map.with_file(path, text));
+        self.links.iter().fold(files, |map, (path, target)| map.with_link(path, target))
+    }
+
     fn address(&self) -> Result<PciAddress, Refusal> {
         PciAddress::parse(&self.pci_bus_id)
             .map_err(|error| Refusal::new("InvalidBusId", error.to_string()).at("pci_bus_id"))
@@ -131,8 +138,8 @@ impl SysfsInput {
 pub(super) fn numa_node_sysfs(input: Value) -> Result<Operation, Refusal> {
     let input: SysfsInput = read(input)?;
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
-        let place = NumaPlace::Pci(input.address()?);
-        let attribute = stopwatch.run(|| numa_node_attribute(&input.machine, place, form(input.list)));
+        let (machine, place) = (input.machine(), NumaPlace::Pci(input.address()?));
+        let attribute = stopwatch.run(|| numa_node_attribute(&machine, place, form(input.list)));
         attribute.map(|attribute| with_diagnostics(&attribute)).map_err(|error| numa_refusal(&error))
     }))
 }
@@ -140,8 +147,8 @@ pub(super) fn numa_node_sysfs(input: Value) -> Result<Operation, Refusal> {
 pub(super) fn pcie_root(input: Value) -> Result<Operation, Refusal> {
     let input: SysfsInput = read(input)?;
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
-        let address = input.address()?;
-        let root = stopwatch.run(|| pcie_root_attribute(&input.machine, address));
+        let (machine, address) = (input.machine(), input.address()?);
+        let root = stopwatch.run(|| pcie_root_attribute(&machine, address));
         let root = root.map_err(|error: PcieRootError| Refusal::new("InvalidLink", error.to_string()).at("links"))?;
         Ok(json!({"attribute": root.value}))
     }))

@@ -4,6 +4,7 @@ mod alloc;
 mod attrs;
 mod kubelet;
 mod nnn;
+mod objects;
 mod poolstatus;
 mod readiness;
 mod refusal;
@@ -76,8 +77,9 @@ struct Answer {
 pub fn answer(line: &[u8]) -> String {
     let (id, outcome) = match serde_json::from_slice::<Value>(line) {
         Ok(mut document) => {
+            let id = document.as_object_mut().and_then(|fields| fields.remove("id")).unwrap_or_default();
             drop_nulls(&mut document);
-            (document.get("id").cloned().unwrap_or_default(), run(document))
+            (id, run(document))
         }
         Err(error) => (Value::Null, Err(Refusal::new("BadJson", error.to_string()))),
     };

@@ -4,6 +4,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::objects::Objects;
+
 /// The field of input that is wrong as a whole.
 const ROOT: &str = "input";
 
@@ -53,7 +55,7 @@ impl Refusal {
 /// # Errors
 /// `InvalidInput` for a wrong type or a missing field.
 pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Refusal> {
-    serde_path_to_error::deserialize(value).map_err(|error| {
+    serde_path_to_error::deserialize(Objects(value)).map_err(|error| {
         let path = error.path().to_string();
         let message = error.into_inner().to_string();
         let missing = message.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
