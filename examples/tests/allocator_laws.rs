@@ -105,6 +105,30 @@ fn the_oracle_agrees() {
 }
 
 #[test]
+fn the_oracle_agrees_where_much_is_nearly_alike() {
+    let all = Techniques::impatient((1 << Techniques::COUNT) - 1);
+    let (mut allocated, mut turned_back) = (0, 0);
+    for seed in 0..SEEDS * 2 {
+        let case = oracle::random::tight(seed);
+        let (wanted, _) = allocate_counting(&case, FEW_STEPS);
+        if wanted == Answer::Stopped {
+            continue;
+        }
+        let (wanted, inventory) = (expected(wanted), inventory(&case));
+        for techniques in [all, Techniques::default()] {
+            let actual = answer(allocate_with(&case, &inventory, techniques));
+            assert_eq!(actual.0, wanted.0, "seed {seed}: {}", case.to_json());
+            assert_eq!(plain(&actual.1), plain(&wanted.1), "seed {seed}: {}", case.to_json());
+        }
+        let steps = |techniques| allocate_with(&case, &inventory, techniques).map_or(0, |verdict| verdict.steps);
+        allocated += u64::from(wanted.0 == "allocated");
+        turned_back += u64::from(steps(all) < steps(Techniques::impatient(0)));
+    }
+    assert!(allocated > SEEDS / 2, "{allocated}");
+    assert!(turned_back > SEEDS / 4, "branches were left out in {turned_back} of {} clusters", SEEDS * 2);
+}
+
+#[test]
 fn leaving_out_branches_changes_no_answer() {
     let all = (1 << Techniques::COUNT) - 1;
     let mut turned_back = 0;

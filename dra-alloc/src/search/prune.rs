@@ -3,7 +3,8 @@
 //! A search that goes well pays nothing for this: pruning starts when the walk first turns back. It then looks at every
 //! device for every alternative, and only goes on if nothing of what it looks at is an error: from there on a search can
 //! have no other end than a solution or none (a request for all devices under a constraint is left alone, since it can
-//! end in an error). Leaving out branches *without* a solution then does not change which solution is the first.
+//! end in an error). Nor does it go on if a device gives back of what it should take: what is left must only become less.
+//! Leaving out branches *without* a solution then does not change which solution is the first.
 //!
 //! | technique | a branch has no solution if |
 //! |---|---|
@@ -27,6 +28,7 @@ use dra_attrs::value::Scalar;
 use super::attempt::Attempt;
 use super::bits::Bits;
 use super::table::{Fit, Selection, Table};
+use crate::capacity::Amount;
 use crate::counters::Consumption;
 use crate::error::AllocateError;
 use crate::features::Feature;
@@ -138,6 +140,9 @@ impl<'s> Prune<'s> {
     pub(crate) fn new(table: &Table<'s>, all: &[Vec<usize>], techniques: Techniques) -> Option<Self> {
         let alternatives = &table.plan.alternatives;
         if alternatives.iter().any(|asked| asked.mode == Mode::All && !asked.constraints.is_empty()) {
+            return None;
+        }
+        if gives_back(table).ok()? {
             return None;
         }
         let devices = table.candidates.all();
@@ -453,8 +458,8 @@ struct Kind<'s> {
     values: Vec<Vec<Scalar<'s>>>,
     /// Why there is no value, where there is none.
     lacks: Vec<String>,
-    /// Different for devices that can be shared: what others left of them differs.
-    shareable: Option<usize>,
+    /// Different for devices that can be shared or once were: what others left of them differs.
+    shared: Option<usize>,
     consumption: Option<(usize, Vec<Taken<'s>>)>,
 }
 
@@ -472,13 +477,14 @@ fn kinds<'s>(table: &Table<'s>, usable: &[Bits]) -> Result<Vec<usize>, AllocateE
             values.push(set.values().to_vec());
         }
         let candidate = table.candidate(device);
+        let was_shared = table.in_use(device).is_some_and(DeviceUse::is_shared);
         let consumes = candidate.device.consumes_counters.as_ref().is_some_and(|consumed| !consumed.is_empty());
         let consumption = consumes && table.has(Feature::PartitionableDevices);
         let kind = Kind {
             usable: usable.iter().map(|usable| usable.contains(device)).collect(),
             values,
             lacks,
-            shareable: table.is_shareable(device).then_some(device),
+            shared: (table.is_shareable(device) || was_shared).then_some(device),
             consumption: if consumption { Some((candidate.pool, taken(table.consumption(device)?))) } else { None },
         };
         let next = known.len();
@@ -510,9 +516,35 @@ fn appetite(table: &Table<'_>, devices: &Bits) -> Result<Option<Appetite>, Alloc
     Ok(least.map(|least| Appetite { pool, least }))
 }
 
-/// The nearest earlier request of the claim that asks for the same devices under the same constraints.
+/// Whether a device consumes less than nothing of a counter or of a capacity.
+fn gives_back(table: &Table<'_>) -> Result<bool, AllocateError> {
+    let (counters, capacity) = (table.has(Feature::PartitionableDevices), table.has(Feature::ConsumableCapacity));
+    for device in 0..table.candidates.all() {
+        let consumed = if counters { table.consumption(device)? } else { &[] };
+        if consumed.iter().flat_map(|consumed| &consumed.amounts).any(|(_, amount)| *amount < 0) {
+            return Ok(true);
+        }
+        for alternative in 0..table.plan.alternatives.len() {
+            let is_negative = |fit: &Fit<'_>| matches!(fit, Fit::Takes(amounts) if amounts.iter().any(is_below_zero));
+            if capacity && is_negative(table.fit(alternative, device)?) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+fn is_below_zero(amount: &Amount<'_>) -> bool {
+    amount.quantity.nanos() < 0
+}
+
+/// The nearest earlier request of the claim that asks for the same devices under the same constraints. There is none for
+/// a constraint that asks more of the first device than of others.
 fn twin(table: &Table<'_>, alternative: usize) -> Option<usize> {
     let asked = table.alternative(alternative);
+    if table.lists() == ListTypes::Disabled && !asked.constraints.is_empty() {
+        return None;
+    }
     let requests = table.plan.claims.get(asked.claim)?.requests.iter().filter(|request| !request.is_list);
     let earlier = requests.flat_map(|request| request.alternatives.clone()).filter(|other| *other < alternative);
     let is_single = table

@@ -3,6 +3,7 @@
 mod claims;
 mod expressions;
 mod slices;
+mod tight;
 
 use dra_attrs::quantity::Quantity;
 use serde_json::{Map, Value, json};
@@ -114,6 +115,11 @@ pub fn expression(random: &mut Random) -> String {
 /// The case of a seed.
 pub fn case(seed: u64) -> Case {
     Case::from_json(json(seed))
+}
+
+/// The case of a seed in which devices and requests are nearly alike.
+pub fn tight(seed: u64) -> Case {
+    Case::from_json(tight::json(seed))
 }
 
 /// The case of a seed, in the layout of the corpus.
