@@ -179,6 +179,7 @@ impl ClaimCache {
             return Err(CheckpointError::Checksum { expected, actual });
         }
         let data: Value = parse(data.as_bytes(), "Data")?;
+        Reader::new(&data, "Data").required_object()?;
         let mut cache = Self::default();
         for entry in Reader::new(&data, "").field("ClaimInfoStateList").elements()? {
             let (key, info) = entry.claim()?;
@@ -281,6 +282,18 @@ impl<'a> Reader<'a> {
             && self.field("version").value.is_some()
     }
 
+    fn required_object(&self) -> Result<(), CheckpointError> {
+        match self.value {
+            Some(Value::Object(_)) => Ok(()),
+            _ => Err(self.wrong("an object")),
+        }
+    }
+
+    /// `null` is an object without fields, as Go reads it.
+    fn optional_object(&self) -> Result<(), CheckpointError> {
+        if self.value.is_none_or(Value::is_null) { Ok(()) } else { self.required_object() }
+    }
+
     fn wrong(&self, expected: &'static str) -> CheckpointError {
         CheckpointError::WrongType { field: self.path.clone(), expected, actual: kind_of(self.value) }
     }
@@ -326,9 +339,7 @@ impl<'a> Reader<'a> {
     }
 
     fn claim(&self) -> Result<(ClaimKey, ClaimInfo), CheckpointError> {
-        if self.value.is_none_or(|value| !value.is_object()) {
-            return Err(self.wrong("an object"));
-        }
+        self.required_object()?;
         let key = ClaimKey { namespace: self.field("Namespace").text()?, name: self.field("ClaimName").text()? };
         let pods: BTreeSet<_> = self.field("PodUIDs").entries()?.into_iter().map(|(uid, _)| uid.to_owned()).collect();
         let drivers = self.field("DriverState").entries()?.into_iter();
@@ -337,6 +348,7 @@ impl<'a> Reader<'a> {
     }
 
     fn driver(&self) -> Result<DriverState, CheckpointError> {
+        self.optional_object()?;
         let devices = self.field("Devices").elements()?.iter().map(Self::device).collect::<Result<_, _>>()?;
         Ok(DriverState { skips: self.field("SkipNodeOperations").skips()?, devices })
     }
@@ -348,6 +360,7 @@ impl<'a> Reader<'a> {
     }
 
     fn device(&self) -> Result<PreparedDevice, CheckpointError> {
+        self.optional_object()?;
         Ok(PreparedDevice {
             pool: self.field("PoolName").text()?,
             device: self.field("DeviceName").text()?,

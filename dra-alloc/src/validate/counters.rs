@@ -7,7 +7,7 @@ use dra_attrs::field::{FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::{Counter, CounterSet, Device, DeviceCounterConsumption, ResourceSliceSpec};
 use std::collections::BTreeMap;
 
-use super::equality::{same, same_amounts};
+use super::equality::same;
 use super::findings::Findings;
 use super::list::{List, Origin, each_entry};
 use super::{limits, names, quantity};
@@ -33,7 +33,7 @@ pub(super) fn check_sets(
             |set| set.name.as_str(),
             |set, at, findings| {
                 let old = old_sets.and_then(|old| old.iter().find(|old| old.name == set.name));
-                let unchanged = old.is_some_and(|old| same_amounts(set, old));
+                let unchanged = old.is_some_and(|old| same(set, old));
                 findings.settled_if(unchanged, |findings| check_set(set, at, findings));
             },
         );

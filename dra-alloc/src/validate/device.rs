@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dra_attrs::field::{FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::Device;
 
-use super::equality::{same, same_amounts};
+use super::equality::{same, same_capacity};
 use super::findings::Findings;
 use super::list::each_entry;
 use super::{attribute, binding, capacity, counters, limits, names, node_allocatable, node_selection, taint};
@@ -25,7 +25,7 @@ pub(super) fn check(
         each_entry(attributes, limits::QUALIFIED_NAME, &at, findings, names::qualified, attribute::check);
     }
     // What stands like this in storage was valid once, and may stay.
-    if old.is_none_or(|old| !same_amounts(&old.capacity, &new.capacity)) {
+    if old.is_none_or(|old| !same_capacity(&old.capacity, &new.capacity)) {
         capacity::check(new, &at.child("capacity"), findings);
     }
     if old.is_none_or(|old| !same(&old.taints, &new.taints)) {

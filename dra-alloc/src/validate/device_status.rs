@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dra_attrs::field::{FieldError, FieldPath};
+use dra_attrs::field::{BadValue, FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::{AllocatedDeviceStatus, NetworkDeviceData, ResourceClaimStatus};
 
 use super::equality::same;
@@ -41,7 +41,7 @@ pub(super) fn check_list(
         List::new(new.devices.as_ref()).at_most(usize::MAX, Origin::Declared).each_unique(
             at,
             findings,
-            shown,
+            |device| Named(key(device)),
             |device, at, findings| {
                 let stored = old.devices.iter().flatten().find(|old| key(old) == key(device));
                 findings.settled_if(stored.is_some_and(|old| same(device, old)), |findings| {
@@ -60,7 +60,7 @@ fn check(device: &AllocatedDeviceStatus, allocated: &BTreeSet<Key<'_>>, at: &Fie
         findings.declared(|findings| names::uuid(share, &at.child("shareID"), findings));
     }
     if !allocated.contains(&key(device)) {
-        findings.push(FieldError::invalid(at, shown(device), "must be an allocated device in the claim"));
+        findings.push(FieldError::invalid(at, Named(key(device)), "must be an allocated device in the claim"));
     }
     condition::check_list(device.conditions.as_ref(), &at.child("conditions"), findings);
     if let Some(data) = &device.data {
@@ -89,9 +89,14 @@ fn check_network(data: &NetworkDeviceData, at: &FieldPath<'_>, findings: &mut Fi
     );
 }
 
-/// A device as Kubernetes writes it: with slashes between the parts.
-fn shown(device: &AllocatedDeviceStatus) -> String {
-    let share = device.share_id.iter().map(|share| format!("/{share}"));
-    let device = format!("{}/{}/{}", device.driver, device.pool, device.device);
-    std::iter::once(device).chain(share).collect()
+/// A device as Kubernetes writes it, with slashes between the parts. They may hold slashes: what is written alike need
+/// not be the same.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Named<'a>(Key<'a>);
+
+impl From<Named<'_>> for BadValue {
+    fn from(Named((driver, pool, device, share)): Named<'_>) -> Self {
+        let parts: Vec<&str> = [driver, pool, device].into_iter().chain(share).collect();
+        parts.join("/").into()
+    }
 }

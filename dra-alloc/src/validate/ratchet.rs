@@ -13,29 +13,31 @@ use crate::skip::SkipSet;
 pub(super) fn check_slice(new: &ResourceSlice, old: Option<&ResourceSlice>, gate: &str, findings: &mut Findings) {
     let old = old.and_then(|old| old.spec.skip_node_operations.as_deref());
     let spec = FieldPath::new("spec");
-    check(new.spec.skip_node_operations.as_deref(), old, gate, &spec.child(FIELD), findings);
+    check(new.spec.skip_node_operations.as_deref(), &[old], gate, &spec.child(FIELD), findings);
 }
 
 /// Checks that no result of an allocation newly skips node operations. Results are the same if they are for the same
-/// request, device and share, wherever they stand.
+/// request, device and share, wherever they stand; nothing forbids that several are.
 pub(super) fn check_claim(new: &ResourceClaim, old: &ResourceClaim, gate: &str, findings: &mut Findings) {
-    let stored: BTreeMap<_, _> =
-        results(old).iter().map(|result| (identity(result), result.skip_node_operations.as_deref())).collect();
+    let mut stored: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for result in results(old) {
+        stored.entry(identity(result)).or_default().push(result.skip_node_operations.as_deref());
+    }
     let status = FieldPath::new("status");
     let allocation = status.child("allocation");
     let devices = allocation.child("devices");
     let at_results = devices.child("results");
     for (index, result) in results(new).iter().enumerate() {
-        let old = stored.get(&identity(result)).copied().flatten();
+        let old = stored.get(&identity(result)).map(Vec::as_slice).unwrap_or_default();
         let at = at_results.index(index);
         check(result.skip_node_operations.as_deref(), old, gate, &at.child(FIELD), findings);
     }
 }
 
-fn check(new: Option<&[String]>, old: Option<&[String]>, gate: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+fn check(new: Option<&[String]>, old: &[Option<&[String]>], gate: &str, at: &FieldPath<'_>, findings: &mut Findings) {
     let set = |names: Option<&[String]>| names.map_or(SkipSet::NONE, SkipSet::listed);
     let wanted = set(new);
-    if !wanted.is_empty() && wanted != set(old) {
+    if !wanted.is_empty() && !old.iter().any(|old| set(*old) == wanted) {
         let detail = format!("must not be set while the feature gate {gate} is disabled");
         findings.push(FieldError::forbidden(at, detail));
     }

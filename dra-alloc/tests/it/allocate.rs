@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 use dra_alloc::allocator::Allocator;
 use dra_alloc::budget::Budget;
+use dra_alloc::device_id::DeviceId;
 use dra_alloc::error::AllocateError;
 use dra_alloc::features::Feature;
 use dra_alloc::outcome::{NodeFailure, Outcome};
@@ -12,7 +13,7 @@ use dra_alloc::selector::SelectorCache;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, from_value, json, to_value};
 
-use crate::cluster::{Cluster, claim, class, node, pool, request, with};
+use crate::cluster::{Cluster, claim, class, device, node, pool, request, with};
 
 const GPU: &str = "gpu.example.com";
 
@@ -330,4 +331,52 @@ fn each_node_gets_the_answer_that_it_gets_alone() {
     assert_eq!(together, alone.collect::<Vec<_>>());
     assert_eq!(cluster.devices("node-1", &claims).unwrap(), ["r port-1"]);
     assert_eq!(cluster.devices("node-2", &claims).unwrap(), ["r port-2"]);
+}
+
+// The search turns back often enough in these to leave out branches, and must not leave out the one with the answer.
+
+#[test]
+fn a_device_that_was_shared_is_not_like_one_that_is_free() {
+    let part = |name: &str| json!({"name": name, "capacity": {"memory": {"value": "10"}}});
+    let mut cluster = Cluster::new([pool(GPU, "node-1", json!([part("gpu-0"), part("gpu-1"), part("gpu-2")]))]);
+    let used = DeviceId::new(GPU, "node-1", "gpu-2");
+    cluster.state.share(&used, "share");
+    cluster.state.consume(&used, "memory", "5".parse().unwrap());
+    let wants = |name: &str, amount: &str| request(name, "gpu", json!({"capacity": {"requests": {"memory": amount}}}));
+    let claims = [claim("claim", json!([wants("a", "5"), wants("b", "10"), wants("c", "10")]), json!([]))];
+    assert_eq!(cluster.devices("node-1", &claims).unwrap(), ["a gpu-2", "b gpu-0", "c gpu-1"]);
+}
+
+#[test]
+fn without_lists_the_first_device_of_a_constraint_is_special() {
+    let mut devices: Vec<Value> =
+        (0..4).map(|index| device(&format!("gpu-{index}"), "a", json!({"string": "x"}))).collect();
+    devices.push(device("gpu-4", "a", json!({"strings": ["q"]})));
+    let mut cluster = Cluster::new([pool(GPU, "node-1", json!(devices))]);
+    cluster.features = cluster.features.without(Feature::ListTypeAttributes);
+    let requests = json!([request("a", "gpu", json!({})), request("b", "gpu", json!({}))]);
+    let claims = [claim("claim", requests, json!([{"distinctAttribute": format!("{GPU}/a")}]))];
+    assert_eq!(cluster.devices("node-1", &claims).unwrap(), ["a gpu-4", "b gpu-0"]);
+}
+
+#[test]
+fn a_device_that_gives_back_makes_room_for_another() {
+    let takes = |name: &str, kind: &str, amount: &str| {
+        let mut device = device(name, "kind", json!({"string": kind}));
+        device["consumesCounters"] = json!([{"counterSet": "s", "counters": {"x": {"value": amount}}}]);
+        device
+    };
+    let plain = ["gpu-0", "gpu-1", "gpu-2", "gpu-3"].map(|name| takes(name, "small", "0"));
+    let devices: Vec<Value> =
+        plain.into_iter().chain([takes("gpu-4", "small", "-1"), takes("gpu-5", "large", "2")]).collect();
+    let mut slices = [pool(GPU, "node-1", json!(devices)), pool(GPU, "node-1", json!(null))];
+    slices[1]["metadata"]["name"] = json!("counters");
+    slices[1]["spec"]["sharedCounters"] = json!([{"name": "s", "counters": {"x": {"value": "1"}}}]);
+    slices.iter_mut().for_each(|slice| slice["spec"]["pool"]["resourceSliceCount"] = json!(2));
+    let wants = |name: &str| {
+        let expression = format!("device.attributes['{GPU}'].kind == '{name}'");
+        request(name, "gpu", json!({"selectors": [{"cel": {"expression": expression}}]}))
+    };
+    let claims = [claim("claim", json!([wants("small"), wants("large")]), json!([]))];
+    assert_eq!(Cluster::new(slices).devices("node-1", &claims).unwrap(), ["small gpu-4", "large gpu-5"]);
 }

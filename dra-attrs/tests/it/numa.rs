@@ -186,7 +186,8 @@ fn a_memory_node_belongs_to_its_nearest_socket() {
 fn a_node_with_cpus_takes_no_socket_from_its_neighbours() {
     // req: 6072-LIST-3
     // Of two nodes, the only neighbour would always agree, and the list would cross sockets.
-    let unknown = |reason: SocketUnknown| NumaNode::new(0, [10, 21]).with_cpus("0-1".parse().unwrap()).on_unknown_socket(reason);
+    let unknown =
+        |reason: SocketUnknown| NumaNode::new(0, [10, 21]).with_cpus("0-1".parse().unwrap()).on_unknown_socket(reason);
     let other = || NumaNode::new(1, [21, 10]).with_cpus("2-3".parse().unwrap()).on_socket(2);
     let reasons = [
         SocketUnknown::Unstated,

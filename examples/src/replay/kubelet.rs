@@ -331,27 +331,31 @@ impl Kubelet {
         shown
     }
 
-    /// A response goes to each plan that has the driver, as far as it names the plan's claims.
+    /// A response goes to the plans whose claims it names, or, if it names none of any, to all that call the driver. The
+    /// first error is shown; what is wrong for one pod does not hold up others.
     fn unprepare_response(&mut self, response: &Response<UnpreparedClaim>, cache: &mut ClaimCache) -> Shown {
         let outcome = response.outcome(|claim| claim.error.clone().map_or(Ok(()), Err));
         let driver = &response.driver;
+        let answered = response.claims.as_ref();
+        let names = |claims: &[String]| answered.is_some_and(|answers| answers.keys().any(|uid| claims.contains(uid)));
         let mut concerned: Vec<_> =
             self.unpreparing.iter_mut().filter(|plan| plan.calls().contains_key(driver)).collect();
-        let known: BTreeSet<String> = concerned.iter().flat_map(|plan| uids(&plan.calls()[driver])).collect();
-        let Some((last, others)) = concerned.split_last_mut() else {
-            return failed("no unprepare of the driver is under way");
-        };
-        for plan in others {
-            let mine = uids(&plan.calls()[driver]);
-            let part = outcome.clone().map(|claims| claims.into_iter().filter(|(uid, _)| mine.contains(uid)).collect());
-            if let Err(error) = cache.apply_unprepare(plan, driver, part) {
-                return failed(error);
-            }
+        if concerned.iter().any(|plan| names(&uids(&plan.calls()[driver]))) {
+            concerned.retain(|plan| names(&uids(&plan.calls()[driver])));
         }
-        let mine = uids(&last.calls()[driver]);
-        let is_mine_or_unknown = |uid: &String| mine.contains(uid) || !known.contains(uid);
-        let part = outcome.map(|claims| claims.into_iter().filter(|(uid, _)| is_mine_or_unknown(uid)).collect());
-        done(cache.apply_unprepare(last, driver, part))
+        if concerned.is_empty() {
+            return failed("no unprepare of the driver is under way");
+        }
+        let known: BTreeSet<String> = concerned.iter().flat_map(|plan| uids(&plan.calls()[driver])).collect();
+        let last = concerned.len() - 1;
+        let mut error = None;
+        for (index, plan) in concerned.into_iter().enumerate() {
+            let mine = uids(&plan.calls()[driver]);
+            let is_for_it = |uid: &String| mine.contains(uid) || index == last && !known.contains(uid);
+            let part = outcome.clone().map(|claims| claims.into_iter().filter(|(uid, _)| is_for_it(uid)).collect());
+            error = error.or(cache.apply_unprepare(plan, driver, part).err());
+        }
+        error.map_or_else(Shown::default, failed)
     }
 
     fn finish_unprepare(&mut self, cache: &mut ClaimCache) -> Shown {

@@ -145,6 +145,16 @@ fn damage_is_named() {
             edit(&full, |data| data["ClaimInfoStateList"][0]["DriverState"][GPU]["SkipNodeOperations"] = json!("*")),
             r#"ClaimInfoStateList[0].DriverState["gpu.example.com"].SkipNodeOperations: a string instead of a bool or a list"#,
         ),
+        (sealed("[]"), "Data: a list instead of an object"),
+        (sealed("null"), "Data: nothing instead of an object"),
+        (
+            edit(&full, |data| data["ClaimInfoStateList"][0]["DriverState"][GPU] = json!(5)),
+            r#"ClaimInfoStateList[0].DriverState["gpu.example.com"]: a number instead of an object"#,
+        ),
+        (
+            edit(&full, |data| data["ClaimInfoStateList"][0]["DriverState"][GPU]["Devices"] = json!([true])),
+            r#"ClaimInfoStateList[0].DriverState["gpu.example.com"].Devices[0]: a bool instead of an object"#,
+        ),
         (twice, "ClaimInfoStateList[1]: claim ns/c is there twice"),
         (r#"{"version":"v1","entries":[],"checksum":7}"#.to_owned(), "the format of kubelets before 1.32"),
     ];

@@ -289,6 +289,44 @@ fn the_spec_of_a_claim_stays_and_is_not_looked_at_again() {
 }
 
 #[test]
+fn what_is_filled_in_or_empty_is_no_change() {
+    let as_stored = [
+        exact("allocationMode", json!("ExactCount")),
+        exact("count", json!(1)),
+        exact("tolerations", json!([{"key": "a", "operator": "Equal", "value": "", "effect": ""}])),
+    ];
+    let as_written = [json!({}), json!({}), exact("tolerations", json!([{"key": "a"}]))];
+    for (stored, written) in as_stored.into_iter().zip(as_written) {
+        let (stored, written) = (changed(&claim(), stored), changed(&claim(), written));
+        expect("claim", update::<ResourceClaim>(shipped(), stored.clone(), written.clone()), &[]);
+        expect("claim", update::<ResourceClaim>(shipped(), written, stored), &[]);
+    }
+    let bare = |spec: Value| json!({"metadata": {"name": "bare"}, "spec": spec});
+    expect("devices", update::<ResourceClaim>(shipped(), bare(json!({"devices": {}})), bare(json!({}))), &[]);
+    let annotated = changed(&template(), json!({"/spec/metadata": {}}));
+    let plain = changed(&template(), json!({"/spec/metadata": null}));
+    expect("template", update::<ResourceClaimTemplate>(shipped(), annotated, plain), &[]);
+    let two = changed(&claim(), exact("count", json!(2)));
+    expect("two", update::<ResourceClaim>(shipped(), claim(), two), &[("spec", Invalid, "field is immutable")]);
+}
+
+#[test]
+fn what_a_driver_wrote_is_compared_as_it_is() {
+    let opaque = |parameters: Value| {
+        let config = json!([{"opaque": {"driver": "d", "parameters": parameters}}]);
+        changed(&claim(), json!({"/spec/devices/config": config}))
+    };
+    for (old, new) in [
+        (json!({"capacity": "1Gi"}), json!({"capacity": "1024Mi"})),
+        (json!({"x": 1, "y": []}), json!({"x": 1})),
+        (json!({"count": 1}), json!({})),
+    ] {
+        let update = update::<ResourceClaim>(shipped(), opaque(old), opaque(new));
+        expect("parameters", update, &[("spec", Invalid, "field is immutable")]);
+    }
+}
+
+#[test]
 fn a_template_is_a_claim_one_level_down() {
     check_rows::<ResourceClaimTemplate>(
         &template(),

@@ -155,6 +155,21 @@ fn results_are_known_again_by_what_they_are() {
 }
 
 #[test]
+fn what_is_stored_twice_for_one_device_may_stay() {
+    // req: 5945-VAL-9
+    let stored = changed(&results(&[json!(true), json!(null)]), json!({"/status/devices": null}));
+    let pointer = |index: usize| format!("/status/allocation/devices/results/{index}");
+    let first = stored.pointer(&pointer(0)).unwrap().clone();
+    let mut twice = stored.clone();
+    let results = twice.pointer_mut("/status/allocation/devices/results").unwrap().as_array_mut().unwrap();
+    for field in ["request", "driver", "pool", "device"] {
+        results[1][field] = first[field].clone();
+    }
+    let reserved = changed(&twice, json!({"/status/reservedFor": [{"resource": "pods", "name": "q", "uid": "q-uid"}]}));
+    expect("reserved", update_status(off(Profile::Kep), twice, reserved), &[]);
+}
+
+#[test]
 fn names_of_operations_as_shipped() {
     // req: 5945-VAL-7
     const COUPLED: &str = "NodePrepareResources cannot be skipped unless NodeUnprepareResources is also skipped";

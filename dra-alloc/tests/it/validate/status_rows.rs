@@ -87,6 +87,21 @@ fn an_allocation_stays_until_it_is_gone() {
 }
 
 #[test]
+fn devices_that_are_written_alike_are_not_the_same() {
+    let share = "29b5e2c1-0000-4000-8000-000000000001";
+    let devices = json!([
+        {"driver": "d", "pool": "p", "device": "x", "shareID": share},
+        {"driver": "d", "pool": "p/x", "device": share},
+    ]);
+    let mut results = devices.clone();
+    results.as_array_mut().unwrap().iter_mut().for_each(|result| result["request"] = json!("gpu"));
+    let both = |devices: Value| json!({"/status/allocation/devices/results": results, "/status/devices": devices});
+    let mut twice = devices.clone();
+    twice[1] = twice[0].clone();
+    check_first(&[(both(devices), &[]), (both(twice), &[("status.devices[1]", Duplicate, "")])]);
+}
+
+#[test]
 fn results_of_a_new_allocation() {
     let result = |field: &str, value: Value| json!({format!("/status/allocation/devices/results/0/{field}"): value});
     let path = |field: &str| format!("{RESULTS}[0].{field}");

@@ -6,8 +6,7 @@ use serde_json::{Map, Value, json};
 use super::Random;
 
 const DRIVER: &str = "d.example.com";
-const GATES: [&str; 4] =
-    ["DRAAdminAccess", "DRAPrioritizedList", "DRAPartitionableDevices", "DRAConsumableCapacity"];
+const GATES: [&str; 4] = ["DRAAdminAccess", "DRAPrioritizedList", "DRAPartitionableDevices", "DRAConsumableCapacity"];
 
 /// Which peculiarities a case has.
 struct Style {
@@ -24,8 +23,8 @@ pub fn json(seed: u64) -> Value {
     let style = Style {
         values: random.percent(60),
         capacity: random.percent(50),
-        counters: random.percent(40),
-        gives_back: random.percent(20),
+        counters: random.percent(50),
+        gives_back: random.percent(50),
     };
     let mut features: Map<String, Value> = GATES.iter().map(|gate| ((*gate).to_owned(), json!(true))).collect();
     if random.percent(50) {
@@ -65,7 +64,8 @@ fn slices(random: &mut Random, style: &Style, devices: &[Value]) -> Value {
 }
 
 fn device(random: &mut Random, style: &Style, index: usize) -> Value {
-    let mut device = json!({"name": format!("dev-{index}"), "attributes": {"kind": {"string": random.pick(&["a", "b"])}}});
+    let mut device =
+        json!({"name": format!("dev-{index}"), "attributes": {"kind": {"string": random.pick(&["a", "b"])}}});
     if style.values && random.percent(90) {
         device["attributes"]["value"] = random.pick(&[
             json!({"string": "x"}),
