@@ -92,6 +92,10 @@ fn sysfs_and_roots() {
         Some("pci_bus_id"),
     );
 
+    let odd = |files: Value, links: Value| json!({"files": files, "links": links, "pci_bus_id": "0000:41:00.0"});
+    refused("attrs.numa_node_sysfs", &odd(json!({"a": 5}), json!({})), "InvalidInput", Some("files.a"));
+    refused("attrs.pcie_root", &odd(json!({}), json!(5)), "InvalidInput", Some("links"));
+
     let root = |target: &str| json!({"links": {"bus/pci/devices/0000:41:00.0": target}, "pci_bus_id": "0000:41:00.0"});
     let good = root("../../../devices/pci0000:40/0000:40:01.1/0000:41:00.0");
     assert_eq!(ok("attrs.pcie_root", &good), json!({"attribute": {"string": "pci0000:40"}}));
@@ -129,6 +133,61 @@ fn quantity() {
     refused("attrs.quantity", &json!({"text": "1e40"}), "OutOfRange", Some("text"));
     refused("attrs.quantity", &json!({"text": 5}), "InvalidInput", Some("text"));
     refused("attrs.quantity", &json!(7), "InvalidInput", Some("input"));
+    refused("attrs.quantity", &json!(["5"]), "InvalidInput", Some("input"));
+}
+
+#[test]
+fn errors_below_objects_and_policies_keep_their_place() {
+    let node = |spec: Value| json!({"steps": [{"now": "2026-01-01T00:00:00Z", "node": {"spec": spec}}]});
+    let gates = json!({"readinessGates": [{"conditionType": "a.io/b", "timeoutSeconds": "5"}]});
+    let field = "steps[0].node.spec.readinessGates[0].timeoutSeconds";
+    refused("readiness.step", &node(gates), "InvalidInput", Some(field));
+    refused("readiness.step", &node(json!({"podCIDRs": [1]})), "InvalidInput", Some("steps[0].node.spec.podCIDRs[0]"));
+    refused("readiness.step", &json!({"policy": {"holdDown": 1.5}}), "InvalidInput", Some("policy.holdDown"));
+    refused("readiness.step", &json!({"policy": "strict"}), "InvalidInput", Some("policy"));
+    refused("readiness.step", &json!({"policy": []}), "InvalidInput", Some("policy"));
+}
+
+#[test]
+fn an_orphan_that_fails_holds_up_no_other() {
+    let pod = |name: &str| {
+        json!({
+            "metadata": {"name": name, "namespace": "ns", "uid": name},
+            "spec": {"resourceClaims": [{"name": "c", "resourceClaimName": name}],
+                "containers": [{"name": "m", "resources": {"claims": [{"name": "c"}]}}]},
+        })
+    };
+    let claim = |name: &str| {
+        json!({
+            "metadata": {"name": name, "namespace": "ns", "uid": format!("u-{name}")},
+            "status": {"reservedFor": [{"resource": "pods", "name": name, "uid": name}],
+                "allocation": {"devices": {"results": [{"request": "r", "driver": "d", "pool": "p", "device": name}]}}},
+        })
+    };
+    let start = |name: &str| {
+        let device = json!({"pool": "p", "device": name, "requests": ["r"], "cdi_ids": [name]});
+        let answer = json!({"driver": "d", "claims": {format!("u-{name}"): {"devices": [device]}}});
+        [
+            json!({"prepare": {"pod": pod(name), "claims": [claim(name)], "registered": ["d"]}}),
+            json!({"prepare_response": answer}),
+            json!({"finish_prepare": {}}),
+        ]
+    };
+    let run = |responses: Vec<Value>| {
+        let end = std::iter::once(json!({"reconcile": {"active_pods": []}}))
+            .chain(responses)
+            .chain([json!({"finish_unprepare": {}})]);
+        let steps: Vec<Value> = start("a").into_iter().chain(start("b")).chain(end).collect();
+        let steps = ok("alloc.kubelet", &json!({"steps": steps}))["steps"].clone();
+        let written = steps.as_array().unwrap().last().unwrap()["checkpoint"].as_str().unwrap_or_default().to_owned();
+        ["u-a", "u-b"].map(|uid| written.contains(uid))
+    };
+    let response = |claims: Value| json!({"unprepare_response": {"driver": "d", "claims": claims}});
+    let failure = json!({"error": "boom"});
+    assert_eq!(run(vec![response(json!({"u-a": failure, "u-b": {}}))]), [true, false]);
+    assert_eq!(run(vec![response(json!({"u-a": {}, "u-b": failure}))]), [false, true]);
+    assert_eq!(run(vec![response(json!({"u-a": {}})), response(json!({"u-b": {}}))]), [false, false]);
+    assert_eq!(run(vec![response(json!({"u-a": failure})), response(json!({"u-b": {}}))]), [true, false]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod objects;
 mod poolstatus;
 mod readiness;
 mod refusal;
+mod settings;
 mod stopwatch;
 mod validate;
 

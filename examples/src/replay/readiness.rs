@@ -1,5 +1,6 @@
 //! The operations `readiness.filter`, `readiness.step` and `readiness.validate`.
 
+use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::jiff::Timestamp;
 use readiness::evaluate::{FilterOptions, Reason, filter};
 use readiness::gate::NodeReadinessGate;
@@ -8,28 +9,29 @@ use readiness::pod::GatedPod;
 use readiness::policy::Policy;
 use readiness::reconcile::{NodeVerdict, Role, State, step};
 use readiness::validate::{Actor, LengthPolicy, Limits, validate, validate_update};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::refusal::{Refusal, read};
+use super::settings::Settings;
 use super::{Operation, Stopwatch};
 
 #[derive(Deserialize)]
 struct FilterInput {
     #[serde(default)]
-    policy: Settings<FilterKnobs>,
+    policy: Settings<Preset, FilterKnobs>,
     node: Value,
     #[serde(default)]
     pod: Value,
 }
 
-/// A preset by name, or settings one by one.
-#[derive(Default)]
-enum Settings<T> {
+/// The sets of settings that have a name.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Preset {
     #[default]
     Kep,
     Hardened,
-    Knobs(T),
 }
 
 #[derive(Deserialize)]
@@ -41,31 +43,12 @@ struct FilterKnobs {
     await_taint: bool,
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Settings<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Form<T> {
-            Preset(String),
-            Knobs(T),
-        }
-        match Form::deserialize(deserializer)? {
-            Form::Preset(name) => match name.as_str() {
-                "kep" => Ok(Self::Kep),
-                "hardened" => Ok(Self::Hardened),
-                _ => Err(serde::de::Error::custom(format!("no policy {name:?}: kep, hardened, or settings by name"))),
-            },
-            Form::Knobs(knobs) => Ok(Self::Knobs(knobs)),
-        }
-    }
-}
-
-impl Settings<FilterKnobs> {
+impl Settings<Preset, FilterKnobs> {
     const fn options(&self) -> FilterOptions {
         match self {
-            Self::Kep => FilterOptions::kep(),
-            Self::Hardened => FilterOptions::hardened(),
-            Self::Knobs(knobs) => {
+            Self::Named(Preset::Kep) => FilterOptions::kep(),
+            Self::Named(Preset::Hardened) => FilterOptions::hardened(),
+            Self::Changed(knobs) => {
                 let options = if knobs.await_taint { FilterOptions::hardened() } else { FilterOptions::kep() };
                 if knobs.additive { options.additive() } else { options }
             }
@@ -75,7 +58,7 @@ impl Settings<FilterKnobs> {
 
 pub(super) fn filter_node(input: Value) -> Result<Operation, Refusal> {
     let input: FilterInput = read(input)?;
-    let node: GatedNode = object("node", input.node)?;
+    let node = gated_node("node", &input.node)?;
     let pod: GatedPod = if input.pod.is_null() { GatedPod::default() } else { object("pod", input.pod)? };
     let options = input.policy.options();
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
@@ -100,10 +83,19 @@ fn object<T: serde::de::DeserializeOwned>(place: &str, value: Value) -> Result<T
     read(value).map_err(|refusal| refusal.below(place))
 }
 
+/// Reads a node part by part, since an error of the whole does not say where it is.
+fn gated_node(place: &str, value: &Value) -> Result<GatedNode, Refusal> {
+    object::<Node>(place, value.clone())?;
+    if let Some(gates) = value.pointer("/spec/readinessGates") {
+        object::<Vec<NodeReadinessGate>>(&format!("{place}.spec.readinessGates"), gates.clone())?;
+    }
+    object(place, value.clone())
+}
+
 #[derive(Deserialize)]
 struct StepInput {
     #[serde(default)]
-    policy: Settings<Policy>,
+    policy: Settings<Preset, Policy>,
     #[serde(default)]
     role: Role,
     #[serde(default)]
@@ -128,13 +120,13 @@ const fn yes() -> bool {
 pub(super) fn steps(input: Value) -> Result<Operation, Refusal> {
     let input: StepInput = read(input)?;
     let policy = match input.policy {
-        Settings::Kep => Policy::kep(),
-        Settings::Hardened => Policy::hardened(),
-        Settings::Knobs(policy) => policy,
+        Settings::Named(Preset::Kep) => Policy::kep(),
+        Settings::Named(Preset::Hardened) => Policy::hardened(),
+        Settings::Changed(policy) => policy,
     };
     let mut steps = Vec::with_capacity(input.steps.len());
     for (index, at) in input.steps.into_iter().enumerate() {
-        let node: GatedNode = object(&format!("steps[{index}].node"), at.node)?;
+        let node = gated_node(&format!("steps[{index}].node"), &at.node)?;
         steps.push((at.now, node, at.kubelet_instance, at.synced));
     }
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {

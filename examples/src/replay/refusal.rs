@@ -39,7 +39,9 @@ impl Refusal {
     #[must_use]
     pub(super) fn below(self, place: &str) -> Self {
         let field = self.field.filter(|field| field != ROOT);
-        let field = field.map_or_else(|| place.to_owned(), |field| format!("{place}.{field}"));
+        let field =
+            field.map_or_else(String::new, |field| if field.starts_with('[') { field } else { format!(".{field}") });
+        let field = format!("{place}{field}");
         Self { field: Some(field), ..self }
     }
 

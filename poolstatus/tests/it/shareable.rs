@@ -57,6 +57,14 @@ fn capacities_by_their_names() {
 }
 
 #[test]
+fn a_total_that_was_zero_takes_the_next_format() {
+    let amounts = ["1", "-1", "40Gi"].map(|amount| json!({"memory": amount}));
+    let devices: Vec<Value> =
+        amounts.into_iter().enumerate().map(|(index, amount)| shared(&format!("d{index}"), amount)).collect();
+    assert_eq!(summary(json!(devices), &[])["capacity"][0]["total"], "40Gi");
+}
+
+#[test]
 fn what_is_consumed_is_the_sum_over_the_pool() {
     let claims = [
         share("gone", "gone", json!({"memory": "1Gi"})),

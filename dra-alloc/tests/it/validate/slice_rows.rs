@@ -340,6 +340,9 @@ fn the_generation_counts_changes_of_the_spec() {
     assert_eq!(generation(update(shipped(), stored.clone(), relabelled)), Some(4));
     let rewritten = changed(&stored, json!({"/spec/devices/0/capacity/memory/value": "81920Mi"}));
     assert_eq!(generation(update(shipped(), stored.clone(), rewritten)), Some(4), "80Gi is 81920Mi");
+    // What a name looks like does not matter.
+    let text = |text: &str| changed(&stored, json!({"/spec/devices/0/attributes": {"capacity": {"string": text}}}));
+    assert_eq!(generation(update(shipped(), text("1Ki"), text("1024"))), Some(5));
     let regenerated = changed(&stored, json!({"/spec/pool/generation": 1}));
     assert_eq!(generation(update(shipped(), stored, regenerated)), Some(5));
 }
