@@ -45,6 +45,7 @@
 mod cluster;
 mod conflict;
 mod devices;
+mod names;
 mod render;
 mod suggest;
 

@@ -2,19 +2,8 @@
 
 use std::fmt;
 
+use super::names::{Named, Scope, listed};
 use super::{Cause, ConstraintName, DeviceRejection, Explanation, Reason, RequestName, Suggestion};
-
-impl fmt::Display for RequestName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "claim {}, request {}", self.claim, self.request)
-    }
-}
-
-impl fmt::Display for ConstraintName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.field, self.attribute)
-    }
-}
 
 /// Characters of an expression that are shown.
 const MOST_CHARACTERS: usize = 100;
@@ -22,15 +11,6 @@ const MOST_CHARACTERS: usize = 100;
 /// `1 device`, `2 devices`
 fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
-}
-
-/// `a`, `a and b`, `a, b and c`
-fn listed(names: &[String]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
 }
 
 impl fmt::Display for Cause {
@@ -55,27 +35,18 @@ impl fmt::Display for Cause {
             }
             Self::Devices { count, rejection, .. } => write!(f, "{}", Rejected { count: *count, rejection }),
             Self::NoAlternative { at } => write!(f, "{at}: no alternative is possible"),
-            Self::Together { requests, constraints } => {
-                let names: Vec<String> = requests.iter().map(|at| at.request.clone()).collect();
-                let claim = requests.first().map_or("", |at| &at.claim);
-                let noun = if names.len() == 1 { "request" } else { "requests" };
-                write!(f, "claim {claim}, {noun} {}: ", listed(&names))?;
-                match constraints.as_slice() {
-                    [] => f.write_str("not enough devices for all of them together"),
-                    constraints => {
-                        let texts: Vec<String> = constraints.iter().map(ToString::to_string).collect();
-                        write!(f, "no devices satisfy {}", listed(&texts))
-                    }
-                }
-            }
+            Self::Together { requests, constraints } => write_together(f, requests, constraints),
             Self::Wants { at, class, wanted: Some(wanted), usable } => {
-                write!(f, "{} wants {wanted} of {} of class {class}", at.request, counted(*usable, "device"))
+                Named(at).fmt(f)?;
+                write!(f, " wants {wanted} of {} of class {class}", counted(*usable, "device"))
             }
             Self::Wants { at, class, wanted: None, usable } => {
-                write!(f, "{} wants all {} of class {class}", at.request, counted(*usable, "device"))
+                Named(at).fmt(f)?;
+                write!(f, " wants all {} of class {class}", counted(*usable, "device"))
             }
             Self::Offer { at, attribute, values, left_out, usable } => {
-                write!(f, "{} offers ", at.request)?;
+                Named(at).fmt(f)?;
+                f.write_str(" offers ")?;
                 let more = if *left_out == 0 { String::new() } else { format!(" and {left_out} more") };
                 match values.as_slice() {
                     [] => write!(f, "no value of {attribute}"),
@@ -86,6 +57,19 @@ impl fmt::Display for Cause {
                 write!(f, "claim {claim}: the alternatives that are possible have more than {limit} devices together")
             }
         }
+    }
+}
+
+fn write_together(f: &mut fmt::Formatter<'_>, requests: &[RequestName], constraints: &[ConstraintName]) -> fmt::Result {
+    let scope = Scope::of(requests.iter().map(|at| &at.claim));
+    if let (Scope::OneClaim, Some(first)) = (scope, requests.first()) {
+        write!(f, "claim {}, ", first.claim)?;
+    }
+    let noun = if requests.len() == 1 { "request" } else { "requests" };
+    write!(f, "{noun} {}: ", scope.listed(requests.iter().map(Named)))?;
+    match constraints {
+        [] => f.write_str("not enough devices for all of them together"),
+        constraints => write!(f, "no devices satisfy {}", scope.listed(constraints)),
     }
 }
 
@@ -153,27 +137,38 @@ impl fmt::Display for Suggestion {
                 let names: Vec<String> = gates.iter().map(|gate| (*gate).to_owned()).collect();
                 write!(f, "with the feature {} {} on", if names.len() == 1 { "gate" } else { "gates" }, listed(&names))
             }
-            Self::Tolerate { at, taint } => write!(f, "if request {} tolerated {taint}", at.request),
-            Self::Fewer { at, count } => write!(f, "if request {} asked for {}", at.request, counted(*count, "device")),
-            Self::WithoutConstraint { at } => write!(f, "without {at}"),
+            Self::Tolerate { at, taint } => {
+                f.write_str("if request ")?;
+                Named(at).fmt(f)?;
+                write!(f, " tolerated {taint}")
+            }
+            Self::Fewer { at, count } => {
+                f.write_str("if request ")?;
+                Named(at).fmt(f)?;
+                write!(f, " asked for {}", counted(*count, "device"))
+            }
+            Self::WithoutConstraint { at } => {
+                f.write_str("without ")?;
+                at.fmt(f)
+            }
             Self::Release => f.write_str("once other claims give back what they hold"),
         }
     }
 }
 
 impl Reason {
-    fn write_line(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.cause)?;
+    fn write_line(&self, scope: Scope, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&scope.text(&self.cause))?;
         let separator = if matches!(self.cause, Cause::NoAlternative { .. }) { "; " } else { ", " };
         for (index, reason) in self.because.iter().enumerate() {
             f.write_str(if index == 0 { ": " } else { separator })?;
-            reason.write_line(f)?;
+            reason.write_line(scope, f)?;
         }
         Ok(())
     }
 
     /// The lines of the tree below a depth.
-    fn lines(&self, depth: usize, out: &mut Vec<String>) {
+    fn lines(&self, scope: Scope, depth: usize, out: &mut Vec<String>) {
         let devices = match &self.cause {
             Cause::Devices { devices, count, .. } if !devices.is_empty() => {
                 let names: Vec<String> = devices.iter().map(ToString::to_string).collect();
@@ -183,21 +178,22 @@ impl Reason {
             }
             _ => String::new(),
         };
-        out.push(format!("{}{}{devices}", "  ".repeat(depth), self.cause));
+        out.push(format!("{}{}{devices}", "  ".repeat(depth), scope.text(&self.cause)));
         for reason in &self.because {
-            reason.lines(depth + 1, out);
+            reason.lines(scope, depth + 1, out);
         }
     }
 }
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scope = self.scope();
         for (index, reason) in self.reasons.iter().enumerate() {
             f.write_str(if index == 0 { "" } else { "; " })?;
-            reason.write_line(f)?;
+            reason.write_line(scope, f)?;
         }
         for (index, suggestion) in self.suggestions.iter().enumerate() {
-            write!(f, "{}{suggestion}", if index == 0 { "; possible " } else { " or " })?;
+            write!(f, "{}{}", if index == 0 { "; possible " } else { " or " }, scope.text(suggestion))?;
         }
         Ok(())
     }
@@ -207,11 +203,11 @@ impl Explanation {
     /// All reasons, one a line, indented below what they are a reason for; then the suggestions.
     #[must_use]
     pub fn tree(&self) -> String {
-        let mut lines = Vec::new();
+        let (scope, mut lines) = (self.scope(), Vec::new());
         for reason in &self.reasons {
-            reason.lines(0, &mut lines);
+            reason.lines(scope, 0, &mut lines);
         }
-        lines.extend(self.suggestions.iter().map(|suggestion| format!("possible {suggestion}")));
+        lines.extend(self.suggestions.iter().map(|suggestion| format!("possible {}", scope.text(suggestion))));
         lines.push(String::new());
         lines.join("\n")
     }

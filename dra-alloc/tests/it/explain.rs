@@ -165,6 +165,11 @@ fn devices_and_classes() -> Vec<Case> {
                 json!([]),
             )],
         ),
+        case(
+            "two claims compete",
+            gpus(1, json!({})),
+            ["training", "inference"].map(|name| claim(name, json!([request("gpu", "gpu", json!({}))]), json!([]))),
+        ),
     ]
 }
 
@@ -209,7 +214,18 @@ fn constraints() -> Vec<Case> {
     ]);
     let mut kep = without(pair(&[0, 1], &[0]), Feature::ListTypeAttributes);
     kep.profile = Profile::Kep;
+    let near_and_far = Cluster::new([
+        pool(GPU, "node-1", json!([on_numa("gpu-0", &[0]), on_numa("gpu-1", &[1])])),
+        pool(NIC, "node-1", json!([on_numa("nic-0", &[0])])),
+    ]);
+    let near = selector("device.attributes['resource.kubernetes.io'].numaNode == 0");
+    let near = claim("inference", json!([request("gpu", "gpu", near)]), json!([]));
     vec![
+        case(
+            "one claim needs a device for its constraint that another wants",
+            near_and_far,
+            [together("training", &["gpu", "nic"], NUMA), near],
+        ),
         case("scalars do not match", pair(&[0], &[4]), [together("training", &["gpu", "nic"], NUMA)]),
         case("lists do not match", pair(&[0, 1], &[4, 5]), [together("training", &["gpu", "nic"], NUMA)]),
         case("three drivers have nothing in common", three, [together("training", &["gpu", "nic", "cpu"], NUMA)]),
