@@ -66,7 +66,7 @@ pub(crate) fn explain(
             let mut questions = questions();
             let parts = conflict(&mut questions, claims);
             let kept = only(claims, &parts);
-            let reasons = with_table(allocator, &kept, node, |table| reasons(table, allocator.detail)).ok()?;
+            let reasons = with_table(allocator, &kept, node, |table| reasons(table, &parts, allocator.detail)).ok()?;
             let suggestions = suggestions(&mut questions, claims, &reasons);
             Some(Explanation { reasons, suggestions })
         }
@@ -129,12 +129,12 @@ fn keep<T>(list: &mut Option<Vec<T>>, is_kept: impl Fn(usize) -> bool) {
 }
 
 /// The reasons of claims that are a conflict.
-fn reasons(table: &Table<'_>, detail: Detail) -> Vec<Reason> {
+fn reasons(table: &Table<'_>, parts: &BTreeSet<Part>, detail: Detail) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if table.candidates.all() > 0 {
         reasons.extend(lacking(table, detail));
         if reasons.is_empty() {
-            reasons.push(together(table));
+            reasons.push(together(table, parts));
         }
     }
     reasons.extend(table.candidates.order().into_iter().filter_map(|(index, _)| {
@@ -177,7 +177,7 @@ fn lacking(table: &Table<'_>, detail: Detail) -> Vec<Reason> {
 }
 
 /// Requests and constraints that are possible one by one.
-fn together(table: &Table<'_>) -> Reason {
+fn together(table: &Table<'_>, parts: &BTreeSet<Part>) -> Reason {
     if let Some(claim) = table.plan.claims.iter().find(|claim| is_too_large(table, claim)) {
         return Reason::leaf(Cause::TooManyDevices { claim: claim.name(), limit: MAX_DEVICES_PER_CLAIM });
     }
@@ -196,7 +196,7 @@ fn together(table: &Table<'_>) -> Reason {
     }
     let requests =
         requests(table).map(|(claim, request)| RequestName { claim: claim.name(), request: request.name.to_owned() });
-    let cause = Cause::Together { requests: requests.collect(), constraints: constraints(table.plan) };
+    let cause = Cause::Together { requests: requests.collect(), constraints: constraints(table.plan, parts) };
     Reason { cause, because }
 }
 
@@ -211,9 +211,14 @@ fn is_too_large(table: &Table<'_>, claim: &Claim<'_>) -> bool {
     least.fold(0, u64::saturating_add) > u64::try_from(MAX_DEVICES_PER_CLAIM).unwrap_or(u64::MAX)
 }
 
-fn constraints(plan: &Plan<'_>) -> Vec<ConstraintName> {
-    let all = plan.claims.iter().flat_map(|claim| claim.constraints.iter().enumerate().map(move |at| (claim, at)));
-    let named = all.map(|(claim, (index, constraint))| ConstraintName {
+/// The constraints of a conflict, by their places in the claims as they were before anything was left out.
+fn constraints(plan: &Plan<'_>, parts: &BTreeSet<Part>) -> Vec<ConstraintName> {
+    let places = parts.iter().filter_map(|part| match part {
+        Part::Constraint(_, index) => Some(*index),
+        Part::Request(..) => None,
+    });
+    let kept = plan.claims.iter().flat_map(|claim| claim.constraints.iter().map(move |constraint| (claim, constraint)));
+    let named = kept.zip(places).map(|((claim, constraint), index)| ConstraintName {
         claim: claim.name(),
         index,
         field: match constraint.kind {

@@ -149,15 +149,8 @@ fn change(claims: &mut [ResourceClaim], at: &RequestName, change: impl Fn(Asked<
 fn remove_constraint(claims: &mut [ResourceClaim], at: &ConstraintName) {
     let claims = claims.iter_mut().filter(|claim| crate::request::claim_name(claim) == at.claim);
     for constraints in claims.filter_map(|claim| claim.spec.as_mut()?.devices.as_mut()?.constraints.as_mut()) {
-        let position = constraints.iter().position(|constraint| {
-            let attribute = match at.field {
-                "matchAttribute" => &constraint.match_attribute,
-                _ => &constraint.distinct_attribute,
-            };
-            attribute.as_deref() == Some(at.attribute.as_str())
-        });
-        if let Some(position) = position {
-            constraints.remove(position);
+        if at.index < constraints.len() {
+            constraints.remove(at.index);
         }
     }
 }

@@ -483,6 +483,21 @@ proptest! {
     }
 }
 
+/// Of two constraints on one attribute, the second one can't be met.
+#[test]
+fn a_constraint_is_named_by_its_place_in_the_claim() {
+    let devices = [0, 1].map(|index| device(&format!("gpu-{index}"), "slot", json!({"int": index})));
+    let slot = "gpu.example.com/slot";
+    let constraints = json!([{"matchAttribute": slot, "requests": ["a"]}, {"matchAttribute": slot}]);
+    let requests = json!([request("a", "gpu", json!({})), request("b", "gpu", json!({}))]);
+    let cluster = Cluster::new([pool(GPU, "node-1", json!(devices))]);
+    let explanation = explained(&cluster, &[claim("training", requests, constraints)]).unwrap();
+    let Cause::Together { constraints, .. } = &explanation.reasons[0].cause else { panic!("{explanation}") };
+    assert_eq!(constraints.iter().map(|constraint| constraint.index).collect::<Vec<_>>(), [1]);
+    let suggestion = Suggestion::WithoutConstraint { at: constraints[0].clone() };
+    assert_eq!(explanation.suggestions, [suggestion]);
+}
+
 #[test]
 fn explanations_are_data() {
     let explanation = explained(&gpus(2, json!({})), &ask(json!({"count": 3}))).unwrap();
