@@ -11,7 +11,8 @@ use crate::error::AllocateError;
 use crate::expression::{Expression, Owner};
 use crate::features::Feature;
 use crate::request::{Alternative, Claim, Mode};
-use crate::search::{Attempt, Misfit, Refusal, Rejection, Selection, Short, Table};
+use crate::search::{Attempt, Fit, Misfit, Refusal, Rejection, Selection, Short, Table};
+use crate::selector::SelectorInput;
 
 /// Devices that are named for one reason, and values that are listed for one request.
 const MOST_LISTED: usize = 32;
@@ -22,17 +23,19 @@ pub(super) struct View {
     pub(super) usable: Vec<usize>,
     rejected: BTreeMap<DeviceRejection, Vec<usize>>,
     of_class: usize,
+    /// Devices that a request for all would want.
+    eligible: usize,
 }
 
 impl View {
     /// Looks at every device for one alternative, as if it were the first to be served.
     pub(super) fn new(table: &Table<'_>, alternative: usize) -> Self {
-        let mut view = Self { usable: Vec::new(), rejected: BTreeMap::new(), of_class: 0 };
+        let mut view = Self { usable: Vec::new(), rejected: BTreeMap::new(), of_class: 0, eligible: 0 };
         let mut attempt = Attempt::new(table);
         for device in 0..table.candidates.all() {
-            // The search may never have come to a device on which the request can't be evaluated.
-            let rejection = rejection(table, &mut attempt, alternative, device)
-                .unwrap_or_else(|error| Some(DeviceRejection::Error { error: error.to_string() }));
+            let unfit = or_error(unfit(table, alternative, device));
+            view.eligible += usize::from(unfit.is_none());
+            let rejection = unfit.or_else(|| or_error(unusable(table, &mut attempt, alternative, device)));
             if !matches!(rejection, Some(DeviceRejection::Class { .. })) {
                 view.of_class += 1;
             }
@@ -48,7 +51,7 @@ impl View {
     pub(super) fn is_enough(&self, asked: &Alternative<'_>) -> bool {
         match asked.mode {
             Mode::Exactly(count) => u64::try_from(self.usable.len()).is_ok_and(|usable| usable >= count),
-            Mode::All => !self.usable.is_empty() && self.rejected.keys().all(is_outside_of_all),
+            Mode::All => !self.usable.is_empty() && self.usable.len() == self.eligible,
         }
     }
 
@@ -87,19 +90,6 @@ impl View {
     }
 }
 
-/// Whether a request for all devices leaves devices out for this reason, instead of failing.
-const fn is_outside_of_all(rejection: &DeviceRejection) -> bool {
-    matches!(
-        rejection,
-        DeviceRejection::Class { .. }
-            | DeviceRejection::Selector { .. }
-            | DeviceRejection::OtherNode
-            | DeviceRejection::NoCapacity { .. }
-            | DeviceRejection::CapacityPolicy { .. }
-            | DeviceRejection::CapacityTooSmall { .. }
-    )
-}
-
 fn class_name(asked: &Alternative<'_>) -> String {
     asked.class.name.to_owned()
 }
@@ -115,20 +105,51 @@ fn request_name(table: &Table<'_>, asked: &Alternative<'_>) -> RequestName {
     RequestName { claim: table.claim_name(asked), request: asked.name.to_string() }
 }
 
-/// Why a device can't be the first one for an alternative.
-fn rejection<'s>(
+/// The search may never have come to a device on which the request can't be evaluated.
+fn or_error(rejection: Result<Option<DeviceRejection>, AllocateError>) -> Option<DeviceRejection> {
+    rejection.unwrap_or_else(|error| Some(DeviceRejection::Error { error: error.to_string() }))
+}
+
+/// Why a device is none of those that a request for all devices would want, whoever uses it.
+fn unfit(table: &Table<'_>, alternative: usize, device: usize) -> Result<Option<DeviceRejection>, AllocateError> {
+    let asked = table.alternative(alternative);
+    match table.selection(alternative, device)? {
+        Selection::Admitted => {}
+        Selection::BindingConditionsOff => {
+            let refused = false_selector(table, alternative, device);
+            return Ok(refused.or_else(|| Some(gate_off(table, Feature::BindingConditions))));
+        }
+        Selection::OtherNode => return Ok(Some(DeviceRejection::OtherNode)),
+        Selection::Selector(position) => return Ok(asked.selectors().nth(position).map(selector_false)),
+    }
+    if !table.has(Feature::ConsumableCapacity) {
+        return Ok(None);
+    }
+    match table.fit(alternative, device)? {
+        Fit::Never(misfit) => Ok(Some(misfit_of(*misfit))),
+        Fit::Takes(_) => Ok(None),
+    }
+}
+
+/// The selector that is false for a device. The search looks at gates first, but a device that the selectors do not mean
+/// needs none.
+fn false_selector(table: &Table<'_>, alternative: usize, device: usize) -> Option<DeviceRejection> {
+    let candidate = table.candidate(device);
+    let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
+    let is_false = |selector: &Expression<'_>| {
+        let compiled = selector.compile(table.allocator.selectors).and_then(Result::ok);
+        compiled.is_some_and(|compiled| matches!(compiled.matches(input), Ok(false)))
+    };
+    table.alternative(alternative).selectors().find(is_false).map(selector_false)
+}
+
+/// Why a device that would fit can't be the first one for an alternative.
+fn unusable<'s>(
     table: &Table<'s>,
     attempt: &mut Attempt<'_, 's>,
     alternative: usize,
     device: usize,
 ) -> Result<Option<DeviceRejection>, AllocateError> {
-    let asked = table.alternative(alternative);
-    match table.selection(alternative, device)? {
-        Selection::Admitted => {}
-        Selection::BindingConditionsOff => return Ok(Some(gate_off(table, Feature::BindingConditions))),
-        Selection::OtherNode => return Ok(Some(DeviceRejection::OtherNode)),
-        Selection::Selector(position) => return Ok(asked.selectors().nth(position).map(selector_false)),
-    }
     if attempt.is_taken(alternative, device) {
         return Ok(Some(DeviceRejection::Held));
     }
@@ -157,18 +178,24 @@ fn gate_off(table: &Table<'_>, feature: Feature) -> DeviceRejection {
 
 fn short_of(short: Short<'_>) -> DeviceRejection {
     match short {
-        Short::Never(Misfit::Missing(name)) => DeviceRejection::NoCapacity { capacity: name.to_owned() },
-        Short::Never(Misfit::Policy { name, wanted }) => {
-            DeviceRejection::CapacityPolicy { capacity: name.to_owned(), wanted: wanted.to_string() }
-        }
-        Short::Never(Misfit::TooSmall { name, value, wanted }) => DeviceRejection::CapacityTooSmall {
-            capacity: name.to_owned(),
-            value: value.to_string(),
-            wanted: wanted.to_string(),
-        },
+        Short::Never(misfit) => misfit_of(misfit),
         Short::Now { name, left, wanted } => DeviceRejection::CapacityUsedUp {
             capacity: name.to_owned(),
             left: left.to_string(),
+            wanted: wanted.to_string(),
+        },
+    }
+}
+
+fn misfit_of(misfit: Misfit<'_>) -> DeviceRejection {
+    match misfit {
+        Misfit::Missing(name) => DeviceRejection::NoCapacity { capacity: name.to_owned() },
+        Misfit::Policy { name, wanted } => {
+            DeviceRejection::CapacityPolicy { capacity: name.to_owned(), wanted: wanted.to_string() }
+        }
+        Misfit::TooSmall { name, value, wanted } => DeviceRejection::CapacityTooSmall {
+            capacity: name.to_owned(),
+            value: value.to_string(),
             wanted: wanted.to_string(),
         },
     }

@@ -249,6 +249,11 @@ fn capacities_and_counters() -> Vec<Case> {
     assert!(half_used.allocate_in_turn("node-1", &[claim("other", json!([part]), json!([]))])[0].is_some());
     let mut grouped = partitions([json!(["mig"]), json!(["vgpu"])]);
     assert!(grouped.allocate_in_turn("node-1", &[claim("other", json!([part]), json!([]))])[0].is_some());
+    let sized = json!([{"name": "gpu-0", "capacity": {"memory": {"value": "10Gi"}}}, {"name": "gpu-1"}]);
+    let mut unsized_held = Cluster::new([pool(GPU, "node-1", sized)]);
+    unsized_held.state.hold(&DeviceId::new(GPU, "node-1", "gpu-1"));
+    let memory = json!({"capacity": {"requests": {"memory": "5Gi"}}});
+    let all = json!({"allocationMode": "All", "capacity": memory["capacity"]});
     let bandwidth = json!({"capacity": {"requests": {"bandwidth": "1"}}});
     vec![
         case("capacity used up", used, cores("3")),
@@ -258,6 +263,11 @@ fn capacities_and_counters() -> Vec<Case> {
             "no such capacity",
             shared_cpu("8", json!(null)),
             [claim("pod", json!([request("cpu", "cpu", bandwidth)]), json!([]))],
+        ),
+        case(
+            "all devices of a capacity wanted, one without it in use",
+            unsized_held,
+            [claim("training", json!([request("every", "gpu", all), request("one", "gpu", memory)]), json!([]))],
         ),
         case("counters used up by a partition", half_used, ask(json!({}))),
         case("groups of partitions", grouped, ask(json!({}))),
@@ -287,6 +297,11 @@ fn gates_and_limits() -> Vec<Case> {
         .push(serde_json::from_value(json!({"metadata": {"name": "none-left"}, "spec": selector("false")})).unwrap());
     let twice = json!([{"name": "first", "firstAvailable": wide}, {"name": "second", "firstAvailable": wide}]);
     let conditions = json!({"bindingConditions": ["ready"]});
+    let mut foreign = Cluster::new([pool(NIC, "node-1", gpu_devices(1, conditions.clone()))]);
+    foreign.classes.extend(gpus(0, json!({})).classes);
+    let mixed = json!([{"name": "gpu-0"}, {"name": "gpu-1", "bindingConditions": ["ready"]}]);
+    let all = request("every", "gpu", json!({"allocationMode": "All"}));
+    let all_and_one = [claim("training", json!([all, request("one", "gpu", json!({}))]), json!([]))];
     vec![
         case("firstAvailable exhausted", gpus(2, json!({})), list(alternatives)),
         case(
@@ -296,6 +311,16 @@ fn gates_and_limits() -> Vec<Case> {
         ),
         case("admin access off", without(gpus(1, json!({})), Feature::AdminAccess), ask(json!({"adminAccess": true}))),
         case("binding conditions off", without(gpus(1, conditions), Feature::BindingConditions), ask(json!({}))),
+        case(
+            "binding conditions off, on a device of another class",
+            without(foreign, Feature::BindingConditions),
+            ask(json!({})),
+        ),
+        case(
+            "all devices wanted, one with binding conditions that are off",
+            without(Cluster::new([pool(GPU, "node-1", mixed)]), Feature::BindingConditions),
+            all_and_one,
+        ),
         case("skipNodeOperations off, as shipped", without(skipping(), Feature::OptionalNodeOperations), one_cpu()),
         case("skipNodeOperations off, by the KEP", kep, one_cpu()),
         silent,
