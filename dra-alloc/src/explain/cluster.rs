@@ -72,7 +72,9 @@ impl Reason {
                 None => "not enough devices for all requests".to_owned(),
             },
             Cause::TooManyDevices { limit, .. } => format!("more than {limit} devices"),
-            Cause::Devices { .. } | Cause::Offer { .. } | Cause::Wants { .. } => self.cause.to_string(),
+            Cause::Devices { .. } | Cause::Offer { .. } | Cause::Wants { .. } | Cause::AtMost { .. } => {
+                self.cause.to_string()
+            }
         }
     }
 

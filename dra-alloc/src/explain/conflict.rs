@@ -9,15 +9,13 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
-use super::devices::{View, offer};
+use super::reasons::reasons;
 use super::suggest::{gates, suggestions};
-use super::{Cause, ConstraintName, Detail, Explanation, Reason, RequestName};
-use crate::allocator::{Allocator, MAX_DEVICES_PER_CLAIM};
+use super::{Cause, Explanation, Reason};
+use crate::allocator::Allocator;
 use crate::budget::Budget;
-use crate::inventory::pool::PoolState;
 use crate::outcome::{NodeFailure, Outcome};
-use crate::request::{Claim, ConstraintKind, Mode, Plan, Request};
-use crate::search::{Table, outcome_on, with_table};
+use crate::search::{outcome_on, with_table};
 
 /// Steps of one question, and the most questions of one explanation.
 const STEPS: u64 = 20_000;
@@ -25,7 +23,7 @@ const QUESTIONS: usize = 100;
 
 /// A request or a constraint: position of the claim, and in the claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+pub(super) enum Part {
     Constraint(usize, usize),
     Request(usize, usize),
 }
@@ -126,106 +124,4 @@ fn keep<T>(list: &mut Option<Vec<T>>, is_kept: impl Fn(usize) -> bool) {
             is_kept(index - 1)
         });
     }
-}
-
-/// The reasons of claims that are a conflict.
-fn reasons(table: &Table<'_>, parts: &BTreeSet<Part>, detail: Detail) -> Vec<Reason> {
-    let mut reasons = Vec::new();
-    if table.candidates.all() > 0 {
-        reasons.extend(lacking(table, detail));
-        if reasons.is_empty() {
-            reasons.push(together(table, parts));
-        }
-    }
-    reasons.extend(table.candidates.order().into_iter().filter_map(|(index, _)| {
-        let pool = table.candidates.pools().get(index).filter(|pool| pool.state() != PoolState::Complete)?;
-        let problem = pool.problem().map(|problem| problem.to_string());
-        Some(Reason::leaf(Cause::Pool { pool: format!("{}/{}", pool.driver(), pool.name()), problem }))
-    }));
-    if reasons.is_empty() {
-        reasons.push(Reason::leaf(Cause::NoDevices));
-    }
-    reasons
-}
-
-fn requests<'t, 's>(table: &'t Table<'s>) -> impl Iterator<Item = (&'s Claim<'s>, &'s Request<'s>)> + 't {
-    table.plan.claims.iter().flat_map(|claim| claim.requests.iter().map(move |request| (claim, request)))
-}
-
-/// The requests that do not find enough devices, whatever the others get.
-fn lacking(table: &Table<'_>, detail: Detail) -> Vec<Reason> {
-    let mut reasons = Vec::new();
-    for (claim, request) in requests(table) {
-        let mut alternatives = Vec::new();
-        for alternative in request.alternatives.clone() {
-            let view = View::new(table, alternative);
-            if !view.is_enough(table.alternative(alternative)) {
-                alternatives.push(view.reason(table, alternative, detail));
-            }
-        }
-        if alternatives.len() < request.alternatives.len() {
-            continue;
-        }
-        if request.is_list {
-            let at = RequestName { claim: claim.name(), request: request.name.to_owned() };
-            reasons.push(Reason { cause: Cause::NoAlternative { at }, because: alternatives });
-        } else {
-            reasons.extend(alternatives);
-        }
-    }
-    reasons
-}
-
-/// Requests and constraints that are possible one by one.
-fn together(table: &Table<'_>, parts: &BTreeSet<Part>) -> Reason {
-    if let Some(claim) = table.plan.claims.iter().find(|claim| is_too_large(table, claim)) {
-        return Reason::leaf(Cause::TooManyDevices { claim: claim.name(), limit: MAX_DEVICES_PER_CLAIM });
-    }
-    let mut because = Vec::new();
-    for (claim, request) in requests(table) {
-        for alternative in request.alternatives.clone() {
-            let (asked, view) = (table.alternative(alternative), View::new(table, alternative));
-            for &(constraint, column) in &asked.constraints {
-                let attribute = claim.constraints.get(constraint).map_or("", |constraint| constraint.attribute);
-                because.push(offer(table, alternative, column, attribute, &view.usable));
-            }
-            if asked.constraints.is_empty() {
-                because.push(view.wants(table, alternative));
-            }
-        }
-    }
-    let requests =
-        requests(table).map(|(claim, request)| RequestName { claim: claim.name(), request: request.name.to_owned() });
-    let cause = Cause::Together { requests: requests.collect(), constraints: constraints(table.plan, parts) };
-    Reason { cause, because }
-}
-
-fn is_too_large(table: &Table<'_>, claim: &Claim<'_>) -> bool {
-    let least = claim.requests.iter().map(|request| {
-        let counts = request.alternatives.clone().map(|alternative| match table.alternative(alternative).mode {
-            Mode::Exactly(count) => count,
-            Mode::All => 1,
-        });
-        counts.max().unwrap_or(0)
-    });
-    least.fold(0, u64::saturating_add) > u64::try_from(MAX_DEVICES_PER_CLAIM).unwrap_or(u64::MAX)
-}
-
-/// The constraints of a conflict, by their places in the claims as they were before anything was left out.
-fn constraints(plan: &Plan<'_>, parts: &BTreeSet<Part>) -> Vec<ConstraintName> {
-    let places = parts.iter().filter_map(|part| match part {
-        Part::Constraint(_, index) => Some(*index),
-        Part::Request(..) => None,
-    });
-    let kept = plan.claims.iter().flat_map(|claim| claim.constraints.iter().map(move |constraint| (claim, constraint)));
-    let named = kept.zip(places).map(|((claim, constraint), index)| ConstraintName {
-        claim: claim.name(),
-        index,
-        field: match constraint.kind {
-            ConstraintKind::Match => "matchAttribute",
-            ConstraintKind::Distinct => "distinctAttribute",
-        },
-        attribute: constraint.attribute.to_owned(),
-    });
-    named.collect()
 }

@@ -55,6 +55,14 @@ impl View {
         }
     }
 
+    /// How many devices the alternative takes if it finds enough.
+    pub(super) fn taken_by(&self, asked: &Alternative<'_>) -> usize {
+        match asked.mode {
+            Mode::Exactly(count) => usize::try_from(count).unwrap_or(usize::MAX),
+            Mode::All => self.usable.len(),
+        }
+    }
+
     /// What the alternative takes from others.
     pub(super) fn wants(&self, table: &Table<'_>, alternative: usize) -> Reason {
         let asked = table.alternative(alternative);

@@ -46,6 +46,7 @@ mod cluster;
 mod conflict;
 mod devices;
 mod names;
+mod reasons;
 mod render;
 mod suggest;
 
@@ -178,8 +179,15 @@ pub enum Cause {
         /// Devices that the request could use.
         usable: usize,
     },
-    /// A claim would have more devices than an allocation may have.
+    /// A claim would have more devices than an allocation may have, whatever alternatives are taken.
     TooManyDevices {
+        /// The claim.
+        claim: String,
+        /// The most devices.
+        limit: usize,
+    },
+    /// Some alternatives of a claim can't be taken together, since they have more devices than an allocation may have.
+    AtMost {
         /// The claim.
         claim: String,
         /// The most devices.

@@ -53,6 +53,7 @@ impl fmt::Display for Cause {
                     values => write!(f, "{}{more} on {}", values.join(", "), counted(*usable, "device")),
                 }
             }
+            Self::AtMost { claim, limit } => write!(f, "claim {claim} may have {limit} devices at the most"),
             Self::TooManyDevices { claim, limit } => {
                 write!(f, "claim {claim}: the alternatives that are possible have more than {limit} devices together")
             }

@@ -295,6 +295,10 @@ fn gates_and_limits() -> Vec<Case> {
     limit
         .classes
         .push(serde_json::from_value(json!({"metadata": {"name": "none-left"}, "spec": selector("false")})).unwrap());
+    let too_many = json!([
+        {"name": "every", "deviceClassName": "gpu", "allocationMode": "All"},
+        {"name": "b", "deviceClassName": "none-left"},
+    ]);
     let twice = json!([{"name": "first", "firstAvailable": wide}, {"name": "second", "firstAvailable": wide}]);
     let conditions = json!({"bindingConditions": ["ready"]});
     let mut foreign = Cluster::new([pool(NIC, "node-1", gpu_devices(1, conditions.clone()))]);
@@ -325,9 +329,28 @@ fn gates_and_limits() -> Vec<Case> {
         case("skipNodeOperations off, by the KEP", kep, one_cpu()),
         silent,
         case("limit of 32 devices", gpus(40, json!({})), ask(json!({"count": 33}))),
+        case("limit of 32 devices, all devices wanted", limit.clone(), list(too_many)),
+        limit_or_constraint(),
         case("limit of 32 devices over alternatives", limit, [claim("training", twice, json!([]))]),
         Case { budget: 4, ..case("budget exhausted", gpus(8, json!({})), ask(json!({"count": 9}))) },
     ]
+}
+
+/// Many GPUs are too many together with others, and the one of another model does not go with those.
+fn limit_or_constraint() -> Case {
+    let (model, is) =
+        ("gpu.example.com/model", |model| format!("device.attributes['gpu.example.com'].model == '{model}'"));
+    let mut devices = gpu_devices(36, json!({}));
+    devices.as_array_mut().unwrap().push(device("other", "model", json!({"string": "h100"})));
+    let alternatives = json!([
+        {"name": "many", "deviceClassName": "gpu", "count": 30, "selectors": selector(&is("l4"))["selectors"]},
+        {"name": "other", "deviceClassName": "gpu", "selectors": selector(&is("h100"))["selectors"]},
+    ]);
+    let five = json!({"count": 5, "selectors": selector(&is("l4"))["selectors"]});
+    let requests = json!([{"name": "a", "firstAvailable": alternatives}, request("b", "gpu", five)]);
+    let constraints = json!([{"matchAttribute": model, "requests": ["a/other", "b"]}]);
+    let claims = [claim("training", requests, constraints)];
+    case("limit of 32 devices, or else a constraint", Cluster::new([pool(GPU, "node-1", devices)]), claims)
 }
 
 impl Case {
