@@ -67,9 +67,10 @@ impl Reason {
             Cause::Request { class, of_class: 0, .. } => format!("no device of class {class}"),
             Cause::Request { class, .. } => self.request_headline(class),
             Cause::NoAlternative { at } => format!("no alternative for request {}", at.request),
-            Cause::Together { constraints, .. } => match constraints.first() {
-                Some(constraint) => format!("{} mismatch", short_name(&constraint.attribute)),
-                None => "not enough devices for all requests".to_owned(),
+            Cause::Together { constraints, bottlenecks, .. } => match (constraints.first(), bottlenecks.first()) {
+                (Some(constraint), _) => format!("{} mismatch", short_name(&constraint.attribute)),
+                (None, Some(bottleneck)) => format!("not enough {} for all requests", bottleneck.on_any_node()),
+                (None, None) => "not enough devices for all requests".to_owned(),
             },
             Cause::TooManyDevices { limit, .. } => format!("more than {limit} devices"),
             Cause::Devices { .. } | Cause::Offer { .. } | Cause::Wants { .. } | Cause::AtMost { .. } => {

@@ -28,6 +28,14 @@ pub(super) enum Part {
     Request(usize, usize),
 }
 
+/// Parts of claims that cannot hold together.
+pub(super) struct Conflict {
+    /// The claims with nothing but these parts.
+    pub(super) claims: Vec<ResourceClaim>,
+    /// By their places in the claims as they were.
+    pub(super) parts: BTreeSet<Part>,
+}
+
 /// Asks what becomes of changed claims.
 pub(super) struct Questions<'a> {
     pub(super) allocator: &'a Allocator<'a>,
@@ -62,9 +70,10 @@ pub(crate) fn explain(
         Outcome::Stopped => alone(Cause::Stopped { steps }),
         Outcome::FailedOnNode(NodeFailure::InvalidPools { .. }) | Outcome::Unsatisfied => {
             let mut questions = questions();
-            let parts = conflict(&mut questions, claims);
-            let kept = only(claims, &parts);
-            let reasons = with_table(allocator, &kept, node, |table| reasons(table, &parts, allocator.detail)).ok()?;
+            let conflict = conflict(&mut questions, claims);
+            let reasons =
+                with_table(allocator, &conflict.claims, node, |table| reasons(&mut questions, table, &conflict));
+            let reasons = reasons.ok()?;
             let suggestions = suggestions(&mut questions, claims, &reasons);
             Some(Explanation { reasons, suggestions })
         }
@@ -79,7 +88,7 @@ pub(crate) fn explain(
     }
 }
 
-fn conflict(questions: &mut Questions<'_>, claims: &[ResourceClaim]) -> BTreeSet<Part> {
+fn conflict(questions: &mut Questions<'_>, claims: &[ResourceClaim]) -> Conflict {
     let mut parts = parts_of(claims);
     // Constraints first, so that a request that fails alone is found alone; later requests before earlier ones.
     let mut order: Vec<Part> = parts.iter().copied().collect();
@@ -91,7 +100,7 @@ fn conflict(questions: &mut Questions<'_>, claims: &[ResourceClaim]) -> BTreeSet
             parts.insert(part);
         }
     }
-    parts
+    Conflict { claims: only(claims, &parts), parts }
 }
 
 fn parts_of(claims: &[ResourceClaim]) -> BTreeSet<Part> {

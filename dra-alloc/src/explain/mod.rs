@@ -2,7 +2,9 @@
 //!
 //! An explanation is made after the search, by asking again: it finds a smallest set of requests and constraints that
 //! cannot hold together, says for each of these requests what becomes of the node's devices, and for constraints what
-//! the requests have to offer. A change that would help is only suggested if the allocation then succeeds.
+//! the requests have to offer. Where each request could be served alone, it asks whether counters, compatibility groups or
+//! shared capacities are what does not suffice. A change that would help is only suggested if the allocation then
+//! succeeds.
 //!
 //! The search itself records nothing, so that not explaining costs nothing. All questions together are bounded.
 //!
@@ -42,6 +44,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod bottleneck;
 mod cluster;
 mod conflict;
 mod devices;
@@ -154,6 +157,9 @@ pub enum Cause {
         requests: Vec<RequestName>,
         /// The constraints.
         constraints: Vec<ConstraintName>,
+        /// What there is not enough of, if it is not devices.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        bottlenecks: Vec<Bottleneck>,
     },
     /// What a request takes from others that want the same devices.
     Wants {
@@ -217,6 +223,32 @@ pub struct ConstraintName {
     pub field: &'static str,
     /// The attribute.
     pub attribute: String,
+}
+
+/// What devices share, so that they can't all be used together.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum Bottleneck {
+    /// The counters of a counter set.
+    Counters {
+        /// `driver/pool`.
+        pool: String,
+        /// The counter set.
+        set: String,
+    },
+    /// The compatibility groups of the devices on a counter set.
+    Groups {
+        /// `driver/pool`.
+        pool: String,
+        /// The counter set.
+        set: String,
+    },
+    /// A capacity of devices that are shared.
+    Capacity {
+        /// The capacity.
+        capacity: String,
+    },
 }
 
 /// Why a request can't use a device.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Cause, ConstraintName, Explanation, RequestName};
+use super::{Bottleneck, Cause, ConstraintName, Explanation, RequestName};
 
 impl fmt::Display for RequestName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -14,6 +14,28 @@ impl fmt::Display for ConstraintName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.field, self.attribute)?;
         of_claim(f, &self.claim)
+    }
+}
+
+/// After "not enough".
+impl fmt::Display for Bottleneck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.on_any_node())?;
+        match self {
+            Self::Counters { pool, .. } | Self::Groups { pool, .. } => write!(f, " in pool {pool}"),
+            Self::Capacity { .. } => Ok(()),
+        }
+    }
+}
+
+impl Bottleneck {
+    /// Without the pool, whose name differs from node to node.
+    pub(super) fn on_any_node(&self) -> String {
+        match self {
+            Self::Counters { set, .. } => format!("of counter set {set}"),
+            Self::Groups { set, .. } => format!("compatible devices on counter set {set}"),
+            Self::Capacity { capacity } => format!("of capacity {capacity}"),
+        }
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::conflict::Part;
+use super::bottleneck::bottlenecks;
+use super::conflict::{Conflict, Part, Questions};
 use super::devices::{View, offer};
 use super::{Cause, ConstraintName, Detail, Reason, RequestName};
 use crate::allocator::MAX_DEVICES_PER_CLAIM;
@@ -18,13 +19,13 @@ struct Scene<'t, 's> {
 }
 
 /// The reasons of claims that are a conflict.
-pub(super) fn reasons(table: &Table<'_>, parts: &BTreeSet<Part>, detail: Detail) -> Vec<Reason> {
+pub(super) fn reasons(questions: &mut Questions<'_>, table: &Table<'_>, conflict: &Conflict) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if table.candidates.all() > 0 {
         let scene = Scene::new(table);
-        reasons.extend(scene.lacking(detail));
+        reasons.extend(scene.lacking(table.allocator.detail));
         if reasons.is_empty() {
-            reasons.push(scene.together(parts));
+            reasons.push(scene.together(questions, conflict));
         }
     }
     reasons.extend(table.candidates.order().into_iter().filter_map(|(index, _)| {
@@ -75,7 +76,7 @@ impl<'t, 's> Scene<'t, 's> {
     }
 
     /// Requests and constraints that are possible one by one.
-    fn together(&self, parts: &BTreeSet<Part>) -> Reason {
+    fn together(&self, questions: &mut Questions<'_>, conflict: &Conflict) -> Reason {
         let limit = MAX_DEVICES_PER_CLAIM;
         let (mut requests, mut because) = (Vec::new(), Vec::new());
         for claim in &self.table.plan.claims {
@@ -89,7 +90,13 @@ impl<'t, 's> Scene<'t, 's> {
                 because.push(Reason::leaf(Cause::AtMost { claim: claim.name(), limit }));
             }
         }
-        Reason { cause: Cause::Together { requests, constraints: constraints(self.table.plan, parts) }, because }
+        let usable = self.views.iter().flat_map(|view| view.usable.iter().copied()).collect();
+        let cause = Cause::Together {
+            requests,
+            constraints: constraints(self.table.plan, &conflict.parts),
+            bottlenecks: bottlenecks(questions, &conflict.claims, self.table, &usable),
+        };
+        Reason { cause, because }
     }
 
     /// What the alternatives of a request contribute to a conflict: offers to constraints, or else what they want.

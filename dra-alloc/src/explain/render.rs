@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::names::{Named, Scope, listed};
-use super::{Cause, ConstraintName, DeviceRejection, Explanation, Reason, RequestName, Suggestion};
+use super::{Bottleneck, Cause, ConstraintName, DeviceRejection, Explanation, Reason, RequestName, Suggestion};
 
 /// Characters of an expression that are shown.
 const MOST_CHARACTERS: usize = 100;
@@ -35,7 +35,9 @@ impl fmt::Display for Cause {
             }
             Self::Devices { count, rejection, .. } => write!(f, "{}", Rejected { count: *count, rejection }),
             Self::NoAlternative { at } => write!(f, "{at}: no alternative is possible"),
-            Self::Together { requests, constraints } => write_together(f, requests, constraints),
+            Self::Together { requests, constraints, bottlenecks } => {
+                write_together(f, requests, constraints, bottlenecks)
+            }
             Self::Wants { at, class, wanted: Some(wanted), usable } => {
                 Named(at).fmt(f)?;
                 write!(f, " wants {wanted} of {} of class {class}", counted(*usable, "device"))
@@ -61,16 +63,25 @@ impl fmt::Display for Cause {
     }
 }
 
-fn write_together(f: &mut fmt::Formatter<'_>, requests: &[RequestName], constraints: &[ConstraintName]) -> fmt::Result {
+fn write_together(
+    f: &mut fmt::Formatter<'_>,
+    requests: &[RequestName],
+    constraints: &[ConstraintName],
+    bottlenecks: &[Bottleneck],
+) -> fmt::Result {
     let scope = Scope::of(requests.iter().map(|at| &at.claim));
     if let (Scope::OneClaim, Some(first)) = (scope, requests.first()) {
         write!(f, "claim {}, ", first.claim)?;
     }
     let noun = if requests.len() == 1 { "request" } else { "requests" };
     write!(f, "{noun} {}: ", scope.listed(requests.iter().map(Named)))?;
-    match constraints {
-        [] => f.write_str("not enough devices for all of them together"),
-        constraints => write!(f, "no devices satisfy {}", scope.listed(constraints)),
+    match (constraints, bottlenecks) {
+        ([], []) => f.write_str("not enough devices for all of them together"),
+        ([], bottlenecks) => write!(f, "not enough {} for all of them together", scope.listed(bottlenecks)),
+        (constraints, []) => write!(f, "no devices satisfy {}", scope.listed(constraints)),
+        (constraints, bottlenecks) => {
+            write!(f, "no devices satisfy {} with enough {}", scope.listed(constraints), scope.listed(bottlenecks))
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use dra_alloc::allocator::Allocator;
 use dra_alloc::budget::Budget;
@@ -108,6 +109,16 @@ fn partitions(groups: [Value; 2]) -> Cluster {
         slice["spec"]["pool"]["resourceSliceCount"] = json!(2);
     }
     Cluster::new([devices, sets])
+}
+
+/// The partitions with a counter that suffices for all of them.
+fn unused_counters(mut cluster: Cluster) -> Cluster {
+    for slice in cluster.slices.iter_mut().map(Arc::make_mut) {
+        for set in slice.spec.shared_counters.iter_mut().flatten() {
+            set.counters.values_mut().for_each(|counter| "80Gi".clone_into(&mut counter.value.0));
+        }
+    }
+    cluster
 }
 
 fn list(alternatives: Value) -> Vec<ResourceClaim> {
@@ -254,6 +265,8 @@ fn capacities_and_counters() -> Vec<Case> {
     unsized_held.state.hold(&DeviceId::new(GPU, "node-1", "gpu-1"));
     let memory = json!({"capacity": {"requests": {"memory": "5Gi"}}});
     let all = json!({"allocationMode": "All", "capacity": memory["capacity"]});
+    let share = |name| request(name, "cpu", json!({"capacity": {"requests": {"cores": "5"}}}));
+    let two_cpus = [claim("pod", json!([share("a"), share("b")]), json!([]))];
     let bandwidth = json!({"capacity": {"requests": {"bandwidth": "1"}}});
     vec![
         case("capacity used up", used, cores("3")),
@@ -270,6 +283,17 @@ fn capacities_and_counters() -> Vec<Case> {
             [claim("training", json!([request("every", "gpu", all), request("one", "gpu", memory)]), json!([]))],
         ),
         case("counters used up by a partition", half_used, ask(json!({}))),
+        case(
+            "counters do not suffice for two partitions",
+            partitions([json!([]), json!([])]),
+            ask(json!({"count": 2})),
+        ),
+        case(
+            "partitions of different groups",
+            unused_counters(partitions([json!(["mig"]), json!(["vgpu"])])),
+            ask(json!({"count": 2})),
+        ),
+        case("a capacity does not suffice for two shares", shared_cpu("8", json!(null)), two_cpus),
         case("groups of partitions", grouped, ask(json!({}))),
         case(
             "gate for partitions off",
@@ -470,6 +494,47 @@ fn explained(cluster: &Cluster, claims: &[ResourceClaim]) -> Option<Explanation>
         .explanation
 }
 
+/// A device with or without memory, which may be in use, shared, or need a gate that is off.
+fn memory_device() -> impl Strategy<Value = (Value, bool)> {
+    let memory = prop::option::of(prop::sample::select(vec!["3Gi", "10Gi"]));
+    let rarely = || prop::bool::weighted(0.3);
+    (memory, rarely(), rarely(), rarely()).prop_map(|(memory, held, shared, binding)| {
+        let mut device = json!({"allowMultipleAllocations": shared});
+        if let Some(memory) = memory {
+            device["capacity"] = json!({"memory": {"value": memory}});
+        }
+        if binding {
+            device["bindingConditions"] = json!(["ready"]);
+        }
+        (device, held)
+    })
+}
+
+fn memory_cluster(devices: Vec<(Value, bool)>) -> Cluster {
+    let mut state = AllocatedState::default();
+    let mut listed = Vec::new();
+    for (index, (mut device, held)) in devices.into_iter().enumerate() {
+        let name = format!("gpu-{index}");
+        if held {
+            state.hold(&DeviceId::new(GPU, "node-1", &name));
+        }
+        device["name"] = json!(name);
+        listed.push(device);
+    }
+    let cluster = Cluster { state, ..Cluster::new([pool(GPU, "node-1", json!(listed))]) };
+    without(cluster, Feature::BindingConditions)
+}
+
+fn memory_request() -> impl Strategy<Value = Value> {
+    let fields = vec![json!({"allocationMode": "All"}), json!({"count": 1}), json!({"count": 2})];
+    (prop::sample::select(fields), any::<bool>()).prop_map(|(mut fields, sized)| {
+        if sized {
+            fields["capacity"] = json!({"requests": {"memory": "5Gi"}});
+        }
+        fields
+    })
+}
+
 /// The leaves of an explanation: a device and why it is rejected.
 fn leaves(reasons: &[Reason]) -> Vec<(String, DeviceRejection)> {
     let mut found = Vec::new();
@@ -509,6 +574,24 @@ proptest! {
             remove(&mut changed, &device, &rejection);
             let again = explained(&cluster_of(&changed), &claims).map(|again| leaves(&again.reasons)).unwrap_or_default();
             prop_assert!(!again.contains(&(device, rejection)));
+        }
+    }
+
+    #[test]
+    fn a_request_that_is_named_is_impossible_alone(
+        devices in prop::collection::vec(memory_device(), 1..5),
+        asked in prop::collection::vec(memory_request(), 1..4),
+    ) {
+        let cluster = memory_cluster(devices);
+        let requests: Vec<Value> =
+            asked.into_iter().enumerate().map(|(index, fields)| request(&index.to_string(), "gpu", fields)).collect();
+        let together = claim("training", json!(requests), json!([]));
+        let Some(explanation) = explained(&cluster, &[together]) else { return Ok(()) };
+        for reason in &explanation.reasons {
+            let Cause::Request { at, .. } = &reason.cause else { continue };
+            let request = &requests[at.request.parse::<usize>().unwrap()];
+            let alone = claim("training", json!([request]), json!([]));
+            prop_assert!(cluster.devices("node-1", &[alone]).is_none(), "{}", explanation);
         }
     }
 
