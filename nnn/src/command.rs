@@ -177,7 +177,23 @@ impl Command {
     /// Whether it is a request to the API server that changes the pod's status.
     #[must_use]
     pub const fn is_patch(&self) -> bool {
-        matches!(self, Self::PatchNnn { .. } | Self::ClearNnn { .. } | Self::PatchConditionAndNnn { .. })
+        self.patched().is_some()
+    }
+
+    /// The pod whose status it changes.
+    pub(crate) const fn patched(&self) -> Option<&PodKey> {
+        match self {
+            Self::PatchNnn { pod, .. } | Self::ClearNnn { pod } | Self::PatchConditionAndNnn { pod, .. } => Some(pod),
+            _ => None,
+        }
+    }
+
+    /// The condition that it writes.
+    pub(crate) const fn written_condition(&self) -> Option<&ScheduledCondition> {
+        match self {
+            Self::PatchConditionAndNnn { condition, .. } => Some(condition),
+            _ => None,
+        }
     }
 
     /// What it writes into `status.nominatedNodeName`, if it does: the pod, and the node or none.

@@ -63,3 +63,4 @@ pub mod state;
 pub mod view;
 
 mod k8s;
+mod writes;

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::amount::Resources;
 use crate::nominating::NominatingInfo;
 use crate::pod::{PodKey, PodView};
+use crate::writes::{Sight, Writes};
 
 /// What makes a pod that a look-up by name finds the same pod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
@@ -88,23 +89,6 @@ impl Nomination {
     }
 }
 
-/// Writes of one pod's nomination on their way.
-#[derive(Clone, Debug)]
-struct Write {
-    value: Option<String>,
-    unanswered: u32,
-    /// The version that the last answer named.
-    written: Option<u64>,
-    /// The newest version that an update had.
-    observed: Option<u64>,
-}
-
-impl Write {
-    fn is_seen(&self) -> bool {
-        self.unanswered == 0 && self.written.is_none_or(|written| self.observed.is_some_and(|seen| seen >= written))
-    }
-}
-
 /// What a status update makes of a nomination, as kube-scheduler has it: the row of DT-4 for the old status, the new
 /// one, and memory.
 ///
@@ -145,7 +129,7 @@ pub struct Nominator {
     /// In the order in which they were made, by a running number.
     by_node: HashMap<String, BTreeMap<u64, Nomination>, BuildHasherDefault<DefaultHasher>>,
     by_uid: HashMap<String, (String, u64), BuildHasherDefault<DefaultHasher>>,
-    writes: BTreeMap<String, Write>,
+    writes: BTreeMap<String, Writes<Option<String>>>,
     next: u64,
 }
 
@@ -205,36 +189,37 @@ impl Nominator {
     }
 
     /// Follows an update of a pending pod's status, by the rows of [`decide_update`]. An update that is older than a
-    /// PATCH of our own leaves the nomination where it is ([`PendingWrites::Protected`]).
+    /// PATCH of our own leaves the nomination where it is, and one that shows the PATCH is right about it
+    /// ([`PendingWrites::Protected`]).
     ///
     /// The entry gets the new priority and requests and moves to the end of its node's list.
     pub fn update(&mut self, old: &PodView, new: &PodView, live: Option<&PodView>) {
         let memory = self.remove(&old.key.uid).map(|nomination| nomination.node);
-        let predates = !self.sees_write(old.nnn.as_deref(), new);
-        let decided = if predates && self.protects() {
-            memory.as_deref()
-        } else {
-            decide_update(old.nnn.as_deref(), new.nnn.as_deref(), memory.as_deref())
+        let decided = match self.sight(old, new) {
+            Sight::Older if self.protects() => memory.as_deref(),
+            Sight::Shown if self.protects() => new.nnn.as_deref(),
+            _ => decide_update(old.nnn.as_deref(), new.nnn.as_deref(), memory.as_deref()),
         };
         self.add(new, &NominatingInfo::Override(decided.map(str::to_owned)), live);
     }
 
     /// Says that a PATCH of the pod's nomination has been sent.
     pub fn write_issued(&mut self, uid: &str, value: Option<&str>) {
-        let (unanswered, observed) =
-            self.writes.get(uid).map_or((0, None), |earlier| (earlier.unanswered, earlier.observed));
-        let unanswered = unanswered.saturating_add(1);
-        let write = Write { value: value.map(str::to_owned), unanswered, written: None, observed };
-        self.writes.insert(uid.to_owned(), write);
+        self.writes.entry(uid.to_owned()).or_default().issued(Some(value.map(str::to_owned)));
+    }
+
+    /// Says that a PATCH of the pod's status has been sent that leaves the nomination: its answer is one of those that
+    /// [`Self::write_answered`] is told.
+    pub fn other_write_issued(&mut self, uid: &str) {
+        self.writes.entry(uid.to_owned()).or_default().issued(None);
     }
 
     /// Says that a PATCH has been answered, with the version that it made, or `None` if it failed. Answers come in the
     /// order of the writes.
     pub fn write_answered(&mut self, uid: &str, version: Option<u64>) {
-        let Some(write) = self.writes.get_mut(uid) else { return };
-        write.unanswered = write.unanswered.saturating_sub(1);
-        write.written = version;
-        if write.is_seen() {
+        let Some(writes) = self.writes.get_mut(uid) else { return };
+        writes.answered(version);
+        if writes.is_over() {
             self.writes.remove(uid);
         }
     }
@@ -242,26 +227,21 @@ impl Nominator {
     /// What the pod's last PATCH wrote that has not been seen yet.
     #[must_use]
     pub fn unseen_write(&self, uid: &str) -> Option<Option<&str>> {
-        self.writes.get(uid).map(|write| write.value.as_deref())
+        self.writes.get(uid)?.last().map(Option::as_deref)
     }
 
-    /// Takes note of a version of a pod that is assumed, whose nomination does not matter now.
-    pub fn observed(&mut self, pod: &PodView) {
-        self.sees_write(None, pod);
+    /// Takes note of an update of a pod that is assumed, whose nomination does not matter now.
+    pub fn observed(&mut self, old: &PodView, new: &PodView) {
+        self.sight(old, new);
     }
 
-    /// Whether the update shows our last PATCH or something later, as far as there is one.
-    fn sees_write(&mut self, old: Option<&str>, new: &PodView) -> bool {
-        let Some(write) = self.writes.get_mut(&new.key.uid) else { return true };
-        write.observed = write.observed.max(new.resource_version);
-        let is_seen = match (write.unanswered, write.written, new.resource_version) {
-            (0, Some(_), Some(_)) => write.is_seen(),
-            _ => old != new.nnn.as_deref() && new.nnn == write.value,
-        };
-        if is_seen {
+    fn sight(&mut self, old: &PodView, new: &PodView) -> Sight {
+        let Some(writes) = self.writes.get_mut(&new.key.uid) else { return Sight::NothingWritten };
+        let sight = writes.observed(&old.nnn, &new.nnn, new.resource_version);
+        if writes.is_over() {
             self.writes.remove(&new.key.uid);
         }
-        is_seen
+        sight
     }
 
     /// The nominations of a node, oldest first.

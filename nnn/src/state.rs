@@ -248,6 +248,11 @@ impl State {
         }
     }
 
+    /// The scheduler looks for a node.
+    pub(crate) const fn is_waiting(&self) -> bool {
+        matches!(self, Self::Pending | Self::NominatedPreempting { .. } | Self::NominatedHint { .. })
+    }
+
     /// The scheduler has chosen a node, and the pod is not bound yet.
     #[must_use]
     pub const fn is_assumed(&self) -> bool {

@@ -173,7 +173,7 @@ impl Scheduler {
     fn decide_failure(&self, pod: &PodKey, info: &NominatingInfo, condition: &ScheduledCondition) -> Failure {
         let popped = PodView { key: pod.clone(), ..PodView::default() };
         let live = self.live(pod);
-        let known = live.and_then(|live| live.condition.as_ref());
+        let known = live.and_then(|live| self.known_condition(live));
         let failed = FailedCycle {
             popped: &popped,
             live: live.map(|live| &live.view),

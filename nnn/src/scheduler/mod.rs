@@ -37,6 +37,7 @@ use crate::options::{Known, Options};
 use crate::pod::{PodKey, PodView, ScheduledCondition};
 use crate::scheduling::cycle::CycleOutcome;
 use crate::state::{Event, IllegalTransition, State};
+use crate::writes::Writes;
 
 /// A pod that got a node in a scheduling cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,7 +127,7 @@ pub enum Input {
         /// The pod.
         pod: PodKey,
     },
-    /// The API server answered a PATCH of the pod. Answers come in the order of the writes.
+    /// The API server answered a PATCH of the pod, whatever it wrote. Answers come in the order of the writes.
     PatchAnswered {
         /// The pod's UID.
         uid: String,
@@ -190,8 +191,8 @@ pub struct Reaction {
 struct Tracked {
     view: PodView,
     state: State,
-    /// The condition last written or observed.
-    condition: Option<ScheduledCondition>,
+    /// Conditions that were written.
+    conditions: Writes<Option<ScheduledCondition>>,
     /// Nominations that were written and not seen yet.
     sent: BTreeSet<Option<String>>,
     permit: PermitWait,
@@ -242,10 +243,7 @@ impl Scheduler {
             Input::CycleSucceeded(placed) => self.place(placed),
             Input::BindingFailed { pod, stage, condition } => self.fail_binding(&pod, stage, &condition),
             Input::Bound { pod } => self.bind(&pod),
-            Input::PatchAnswered { uid, version } => {
-                self.answer(&uid, version);
-                Ok(Reaction::default())
-            }
+            Input::PatchAnswered { uid, version } => Ok(self.answer(&uid, version)),
             Input::NodeObserved { node } => {
                 self.nodes.insert(node);
                 Ok(Reaction::default())
@@ -335,26 +333,29 @@ impl Scheduler {
         release.into_iter().chain(reserve).collect()
     }
 
-    /// Remembers what a command writes. A late write to a pod that is gone or bound needs no protection.
-    fn note_write(&mut self, command: &Command) {
-        if let Some((pod, node)) = command.written_nnn()
-            && let Some(tracked) = self.pods.get_mut(&pod.uid)
-            && !matches!(tracked.state, State::Bound { .. })
-        {
-            self.nominator.write_issued(&pod.uid, node);
-            tracked.sent.insert(node.map(str::to_owned));
-        }
-        if let Command::PatchConditionAndNnn { pod, condition, .. } = command
-            && let Some(tracked) = self.pods.get_mut(&pod.uid)
-        {
-            tracked.condition = Some(condition.clone());
+    /// The pod's condition as last written or observed ([`Known`]).
+    fn known_condition<'a>(&self, tracked: &'a Tracked) -> Option<&'a ScheduledCondition> {
+        let observed = &tracked.view.scheduled;
+        match self.options.known {
+            Known::WrittenOrObserved => tracked.conditions.last().unwrap_or(observed).as_ref(),
+            Known::Observed => observed.as_ref(),
         }
     }
 
-    fn answer(&mut self, uid: &str, version: Option<u64>) {
-        self.nominator.write_answered(uid, version);
-        if let (Some(tracked), None) = (self.pods.get_mut(uid), version) {
-            tracked.condition.clone_from(&tracked.view.scheduled);
+    /// Remembers what a command writes. A late write to a pod that is gone or bound needs no protection.
+    fn note_write(&mut self, command: &Command) {
+        let Some(pod) = command.patched() else { return };
+        let Some(tracked) = self.pods.get_mut(&pod.uid) else { return };
+        if matches!(tracked.state, State::Bound { .. }) {
+            return;
+        }
+        tracked.conditions.issued(command.written_condition().cloned().map(Some));
+        match command.written_nnn() {
+            Some((_, node)) => {
+                self.nominator.write_issued(&pod.uid, node);
+                tracked.sent.insert(node.map(str::to_owned));
+            }
+            None => self.nominator.other_write_issued(&pod.uid),
         }
     }
 }

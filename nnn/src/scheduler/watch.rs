@@ -5,9 +5,11 @@ use crate::binding::start::PermitWait;
 use crate::command::Command;
 use crate::external::SCHEDULER_MANAGER;
 use crate::nominating::NominatingInfo;
+use crate::nominator::PendingWrites;
 use crate::pod::PodView;
 use crate::scheduling::wake::{PodEvent, WakeBy, decide_wake};
 use crate::state::{Event, State};
+use crate::writes::Writes;
 
 impl Scheduler {
     pub(super) fn observe(&mut self, pod: PodView) -> Reaction {
@@ -67,7 +69,7 @@ impl Scheduler {
         let key = pod.key.clone();
         let tracked = Tracked {
             state: State::of(pod),
-            condition: pod.scheduled.clone(),
+            conditions: Writes::default(),
             view: pod.clone(),
             sent: std::collections::BTreeSet::new(),
             permit: PermitWait::None,
@@ -85,9 +87,7 @@ impl Scheduler {
     fn set_view(&mut self, pod: PodView) {
         let uid = pod.key.uid.clone();
         let Some(tracked) = self.pods.get_mut(&uid) else { return };
-        if tracked.view.scheduled != pod.scheduled {
-            tracked.condition.clone_from(&pod.scheduled);
-        }
+        tracked.conditions.observed(&tracked.view.scheduled, &pod.scheduled, pod.resource_version);
         tracked.view = pod;
         if self.nominator.unseen_write(&uid).is_none() {
             tracked.sent.clear();
@@ -116,7 +116,7 @@ impl Scheduler {
         let Some(tracked) = self.pods.get(&key.uid) else { return Vec::new() };
         let starts = pod.deleting && !tracked.view.deleting;
         let rejects = starts && tracked.permit == PermitWait::Waiting;
-        self.nominator.observed(&pod);
+        self.nominator.observed(&tracked.view, &pod);
         self.set_view(pod);
         let reject = rejects.then_some(Command::RejectWaiting { pod: key });
         let wake = starts.then(|| decide_wake(PodEvent::AssumedDeleted, self.options.wake_by)).flatten();
@@ -124,18 +124,47 @@ impl Scheduler {
     }
 
     fn update_waiting(&mut self, pod: PodView) -> Vec<Command> {
-        let key = pod.key.clone();
-        let Some(old) = self.pods.get(&key.uid).map(|tracked| tracked.view.clone()) else { return Vec::new() };
-        let before = self.nominator.node_of(&key.uid).map(str::to_owned);
+        let Some(old) = self.pods.get(&pod.key.uid).map(|tracked| tracked.view.clone()) else { return Vec::new() };
+        let before = self.nominator.node_of(&pod.key.uid).map(str::to_owned);
         self.nominator.update(&old, &pod, Some(&pod));
+        let commands = self.follow_status(&old, &pod, before.as_deref());
+        self.set_view(pod);
+        commands
+    }
+
+    pub(super) fn answer(&mut self, uid: &str, version: Option<u64>) -> Reaction {
+        let was_unseen = self.nominator.unseen_write(uid).is_some();
+        self.nominator.write_answered(uid, version);
+        if let Some(tracked) = self.pods.get_mut(uid) {
+            tracked.conditions.answered(version);
+        }
+        let is_shown = was_unseen && version.is_some() && self.nominator.unseen_write(uid).is_none();
+        let commands = if is_shown { self.catch_up(uid) } else { Vec::new() };
+        Reaction { commands, findings: Vec::new() }
+    }
+
+    /// An answer says that the watch has shown our last PATCH already: from now on the status is right.
+    fn catch_up(&mut self, uid: &str) -> Vec<Command> {
+        let Some(tracked) = self.pods.get(uid).filter(|tracked| tracked.state.is_waiting()) else { return Vec::new() };
+        let view = tracked.view.clone();
+        let before = self.nominator.node_of(uid).map(str::to_owned);
+        if before == view.nnn || self.options.nominator.pending_writes == PendingWrites::Ignored {
+            return Vec::new();
+        }
+        self.nominator.add(&view, &NominatingInfo::Noop, Some(&view));
+        self.follow_status(&view, &view, before.as_deref())
+    }
+
+    /// State and wake-ups after memory has followed a status.
+    fn follow_status(&mut self, old: &PodView, new: &PodView, before: Option<&str>) -> Vec<Command> {
+        let key = &new.key;
         let after = self.nominator.node_of(&key.uid).map(str::to_owned);
-        let mut commands = self.memory_commands(&key, before.as_deref());
-        let event = PodEvent::Updated { old: &old, new: &pod, before: before.as_deref(), after: after.as_deref() };
+        let mut commands = self.memory_commands(key, before);
+        let event = PodEvent::Updated { old, new, before, after: after.as_deref() };
         commands.extend(decide_wake(event, self.options.wake_by));
         if let Ok(state) = self.next_state(&key.uid, &Event::StatusUpdated { memory: after }) {
             self.set_state(&key.uid, state);
         }
-        self.set_view(pod);
         commands
     }
 

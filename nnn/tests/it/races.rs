@@ -4,10 +4,11 @@ use nnn::command::Command;
 use nnn::nominating::NominatingInfo;
 use nnn::nominator::{Nomination, Nominator, NominatorOptions, PendingWrites};
 use nnn::options::Options;
-use nnn::pod::{PodKey, PodView};
+use nnn::pod::{PodKey, PodView, ScheduledCondition};
 use nnn::reservation::fits_resources;
-use nnn::scheduler::{Input, Placed, Scheduler};
+use nnn::scheduler::{Input, Placed, Reaction, Scheduler};
 use nnn::scheduling::cycle::CycleOutcome;
+use nnn::state::State;
 
 use super::common::{cpu, fails, handle, nominated, patches, pod, scheduler, version, with};
 
@@ -91,7 +92,7 @@ fn an_answer_to_an_earlier_write_leaves_the_later_one_protected() {
         let mut nominator = Nominator::default();
         nominator.write_issued("p", Some("y"));
         nominator.write_issued("p", Some("z"));
-        nominator.observed(&seen);
+        nominator.observed(&pod("p", 0), &seen);
         nominator.write_answered("p", answered);
         assert_eq!(nominator.unseen_write("p"), Some(Some("z")));
     }
@@ -111,6 +112,98 @@ fn two_writes_on_their_way_are_seen_when_the_last_one_is() {
     nominator.write_answered("p", Some(3));
     nominator.update(&at("y", 2), &at("z", 3), Some(&at("z", 3)));
     assert_eq!((nominator.node_of("p"), nominator.unseen_write("p")), (Some("z"), None));
+}
+
+fn answered(uid: &str, number: u64) -> Input {
+    Input::PatchAnswered { uid: uid.to_owned(), version: Some(number) }
+}
+
+/// A failed cycle whose condition says why.
+fn fails_because(pod: &PodView, outcome: CycleOutcome, message: &str) -> Input {
+    let condition = ScheduledCondition::failed("Unschedulable", message);
+    Input::CycleFailed { pod: pod.key.clone(), outcome, condition }
+}
+
+#[test]
+fn the_answer_to_a_condition_is_not_that_to_a_later_nomination() {
+    let hinted = version(pod("p", 1).nominated_to("x"), 1);
+    let mut it = scheduler(Options::default(), std::slice::from_ref(&hinted));
+    handle(&mut it, fails_because(&hinted, CycleOutcome::VictimsTerminating, "a"));
+    handle(&mut it, fails_because(&hinted, nominated("z"), "b"));
+    handle(&mut it, answered("p", 10));
+    assert_eq!(handle(&mut it, relabelled(&hinted, 10)), Reaction::default());
+    assert_eq!(memory(&it).as_deref(), Some("z"), "its own PATCH is not answered");
+    handle(&mut it, answered("p", 11));
+    handle(&mut it, Input::PodObserved(version(pod("p", 1).nominated_to("w"), 12)));
+    assert_eq!(memory(&it).as_deref(), Some("w"));
+}
+
+#[test]
+fn the_first_of_two_like_echoes_is_not_the_last() {
+    let waiting = version(pod("p", 1), 1);
+    let mut it = scheduler(Options::default(), std::slice::from_ref(&waiting));
+    for (outcome, message) in [(nominated("n"), "a"), (CycleOutcome::NoNodes, "b"), (nominated("n"), "c")] {
+        handle(&mut it, fails_because(&waiting, outcome, message));
+    }
+    let to_n = || pod("p", 1).nominated_to("n");
+    for echo in [version(to_n(), 2), version(pod("p", 1), 3), version(to_n(), 4)] {
+        assert_eq!(handle(&mut it, Input::PodObserved(echo)), Reaction::default());
+        assert_eq!(it.state("p"), State::NominatedPreempting { node: "n".to_owned() });
+    }
+    // The answers come last; from now on the status counts.
+    (2..5).for_each(|number| drop(handle(&mut it, answered("p", number))));
+    assert_eq!(it.nominator().unseen_write("p"), None);
+    handle(&mut it, Input::PodObserved(version(pod("p", 1), 5)));
+    assert_eq!(memory(&it), None);
+}
+
+#[test]
+fn a_clear_that_was_seen_ends_a_nomination_that_never_was() {
+    // The watch skips the version between the nomination and the clear of a preemption, before or after the answers.
+    let (lower, higher) = (version(pod("p", 0), 1), version(pod("higher", 10), 2));
+    let start = || {
+        let mut it = scheduler(Options::default(), &[lower.clone(), higher.clone()]);
+        handle(&mut it, fails(&lower, nominated("n")));
+        handle(&mut it, fails(&higher, nominated("n")));
+        assert_eq!(memory(&it).as_deref(), Some("n"), "until the clear is seen");
+        it
+    };
+    let answers = [answered("p", 11), answered("p", 12)];
+    let echo = [relabelled(&lower, 12)];
+    for inputs in [[&answers[..], &echo].concat(), [&echo[..], &answers].concat()] {
+        let mut it = start();
+        let commands: Vec<Command> = inputs.into_iter().flat_map(|input| handle(&mut it, input).commands).collect();
+        let release = Command::Release { pod: lower.key.clone(), node: "n".to_owned() };
+        assert_eq!(commands, [release, Command::WakeLowerOrEqual { priority: 0, except: "p".to_owned() }]);
+        assert_eq!(it.state("p"), State::Pending);
+    }
+}
+
+#[test]
+fn an_old_echo_of_a_condition_is_not_what_was_written_last() {
+    let waiting = version(pod("p", 0), 1);
+    let (naive, safe) = both(|options| {
+        let mut it = scheduler(options, std::slice::from_ref(&waiting));
+        for (message, number) in [("m1", 2), ("m2", 3)] {
+            handle(&mut it, fails_because(&waiting, CycleOutcome::NoNodes, message));
+            handle(&mut it, answered("p", number));
+        }
+        let first = ScheduledCondition::failed("Unschedulable", "m1");
+        handle(&mut it, Input::PodObserved(with(version(pod("p", 0), 2), |pod| pod.scheduled = Some(first))));
+        patches(&handle(&mut it, fails_because(&waiting, CycleOutcome::NoNodes, "m1"))).len()
+    });
+    assert_eq!((naive, safe), (0, 1), "m2 is what the API server has");
+}
+
+#[test]
+fn a_condition_without_an_echo_is_written_again() {
+    let waiting = version(pod("p", 0), 1);
+    let (naive, safe) = both(|options| {
+        let mut it = scheduler(options, std::slice::from_ref(&waiting));
+        handle(&mut it, fails(&waiting, CycleOutcome::NoNodes));
+        patches(&handle(&mut it, fails(&waiting, CycleOutcome::NoNodes))).len()
+    });
+    assert_eq!((naive, safe), (1, 0));
 }
 
 #[test]
@@ -154,7 +247,7 @@ fn a_nomination_is_cleared_one_failure_late() {
         let mut it = scheduler(options, std::slice::from_ref(&waiting));
         let pre_flights = vec![nnn::binding::start::PreFlight::Success];
         handle(&mut it, Input::CycleSucceeded(Placed::new(&waiting.key, "n").pre_flights(pre_flights)));
-        let condition = nnn::pod::ScheduledCondition::failed("SchedulerError", "bind");
+        let condition = ScheduledCondition::failed("SchedulerError", "bind");
         let stage = nnn::binding::failure::FailedStage::Bind;
         let reaction =
             handle(&mut it, Input::BindingFailed { pod: waiting.key.clone(), stage, condition: condition.clone() });

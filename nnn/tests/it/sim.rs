@@ -273,9 +273,8 @@ impl Sim {
         let uid = key.uid.clone();
         let writes_nnn = command.written_nnn().is_some();
         let Some(pod) = self.api.get(&uid) else {
-            return if writes_nnn {
-                self.answers.push_back((uid, None));
-            };
+            self.answers.push_back((uid, None));
+            return;
         };
         if pod.node.is_some() && writes_nnn {
             self.written_late.insert(uid.clone());
@@ -289,9 +288,7 @@ impl Sim {
                 pod.scheduled = Some(condition);
             }
         });
-        if writes_nnn {
-            self.answers.push_back((uid, Some(self.version)));
-        }
+        self.answers.push_back((uid, Some(self.version)));
     }
 
     fn answer(&mut self) {
