@@ -1,10 +1,7 @@
-//! What cycles come to (DT-3, DT-5, DT-6, DT-9, DT-10).
+//! What scheduling cycles come to (DT-3, DT-5, DT-6).
 
-use super::{Finding, Placed, Reaction, Scheduler};
-use crate::binding::claims::{ClaimState, announce, persist};
-use crate::binding::failure::FailedStage;
-use crate::binding::start::{BindingStart, PermitWait};
-use crate::command::{Command, NoPatch};
+use super::{Reaction, Scheduler};
+use crate::command::Command;
 use crate::external::{NodePresence, Owner};
 use crate::nominating::NominatingInfo;
 use crate::patch::Change;
@@ -40,91 +37,6 @@ impl Scheduler {
         self.fail(pod, &info, condition, Vec::new())
     }
 
-    pub(super) fn place(&mut self, placed: Placed) -> Result<Reaction, IllegalTransition> {
-        let Placed { pod, node, pre_flights, permit, claims } = placed;
-        let start = BindingStart {
-            gates: self.options.gates,
-            pre_flights: &pre_flights,
-            permit,
-            nnn: self.known_nnn(&pod.uid),
-            host: &node,
-        };
-        let decision = start.decide();
-        let announces = matches!(decision, Ok(Ok(()) | Err(NoPatch::AlreadySet)));
-        let event = if announces {
-            Event::AssumedAndAnnounced { node: node.clone() }
-        } else {
-            Event::AssumedQuietly { node: node.clone() }
-        };
-        let state = self.next_state(&pod.uid, &event)?;
-        let before = self.nominator.remove(&pod.uid).map(|nomination| nomination.node);
-        let mut reaction = Reaction { commands: self.memory_commands(&pod, before.as_deref()), findings: Vec::new() };
-        self.set_state(&pod.uid, state);
-        let Ok(patch) = decision else {
-            let condition = ScheduledCondition::failed("SchedulerError", "pre-flight failed");
-            let failed = self.fail_binding(&pod, FailedStage::PreFlight, &condition)?;
-            reaction.commands.extend(failed.commands);
-            return Ok(reaction);
-        };
-        if let Some(tracked) = self.pods.get_mut(&pod.uid) {
-            tracked.permit = permit;
-            tracked.claims.clone_from(&claims);
-        }
-        let writes = match patch {
-            Ok(()) => announce(&pod, &node, &claims, permit),
-            Err(reason) => {
-                let nothing = Command::None { pod: pod.clone(), reason };
-                std::iter::once(nothing).chain(persist(&pod, &claims, permit)).collect()
-            }
-        };
-        if announces && permit == PermitWait::Waiting && claims.iter().any(|claim| *claim != ClaimState::Allocated) {
-            reaction.findings.push(Finding::PartialReservation { pod: pod.clone() });
-        }
-        for command in &writes {
-            self.note_write(command);
-        }
-        reaction.commands.extend(writes);
-        reaction.commands.push(Command::Bind { pod, node });
-        Ok(reaction)
-    }
-
-    pub(super) fn fail_binding(
-        &mut self,
-        pod: &PodKey,
-        failed_at: FailedStage,
-        condition: &ScheduledCondition,
-    ) -> Result<Reaction, IllegalTransition> {
-        let info = match self.state(&pod.uid) {
-            State::AssumedAnnounced { node } => self.options.on_binding_failure.decide(failed_at, &node),
-            _ => NominatingInfo::clear(),
-        };
-        let info = self.by_policy(pod, info);
-        let keeps = matches!(info, NominatingInfo::Override(Some(_)));
-        let event = if keeps { Event::BindingFailedKept } else { Event::BindingFailed };
-        let state = self.next_state(&pod.uid, &event)?;
-        self.set_state(&pod.uid, state);
-        let mut commands = self.drop_allocations(pod);
-        // A rejected pod must not be woken by the room that it gives back itself, so it is served before the others.
-        if condition.is_unschedulable() {
-            commands.extend(self.finish_failure(pod, &info, condition));
-            commands.push(Command::WakeAll { except: Some(pod.uid.clone()) });
-        } else {
-            commands.push(Command::WakeAll { except: None });
-            commands.extend(self.finish_failure(pod, &info, condition));
-        }
-        Ok(Reaction { commands, findings: Vec::new() })
-    }
-
-    pub(super) fn bind(&mut self, pod: &PodKey) -> Result<Reaction, IllegalTransition> {
-        let state = self.next_state(&pod.uid, &Event::Bound)?;
-        self.nominator.forget(&pod.uid);
-        if let Some(tracked) = self.pods.get_mut(&pod.uid) {
-            tracked.view.node = state.node().map(str::to_owned);
-            tracked.state = state;
-        }
-        Ok(Reaction { commands: vec![Command::Done { pod: pod.clone() }], findings: Vec::new() })
-    }
-
     fn fail(
         &mut self,
         pod: &PodKey,
@@ -145,7 +57,12 @@ impl Scheduler {
     }
 
     /// The failure handler: memory, then one PATCH, then the queue.
-    fn finish_failure(&mut self, pod: &PodKey, info: &NominatingInfo, condition: &ScheduledCondition) -> Vec<Command> {
+    pub(super) fn finish_failure(
+        &mut self,
+        pod: &PodKey,
+        info: &NominatingInfo,
+        condition: &ScheduledCondition,
+    ) -> Vec<Command> {
         let Failure { memory, patch, queue } = self.decide_failure(pod, info, condition);
         let before = self.nominator.node_of(&pod.uid).map(str::to_owned);
         match (memory, self.pods.get(&pod.uid).map(|tracked| tracked.view.clone())) {
@@ -206,7 +123,7 @@ impl Scheduler {
         cleared
     }
 
-    fn by_policy(&self, pod: &PodKey, info: NominatingInfo) -> NominatingInfo {
+    pub(super) fn by_policy(&self, pod: &PodKey, info: NominatingInfo) -> NominatingInfo {
         let Some(tracked) = self.pods.get(&pod.uid) else { return info };
         let node = self.known_nnn(&pod.uid).is_none_or(|node| self.nodes.contains(node));
         let node = if node { NodePresence::Present } else { NodePresence::Missing };
@@ -218,16 +135,5 @@ impl Scheduler {
         let own =
             matches!(self.state(&pod.key.uid), State::NominatedPreempting { .. } | State::AssumedAnnounced { .. });
         if own || self.nominator.unseen_write(&pod.key.uid).is_some() { Owner::Scheduler } else { Owner::of(pod) }
-    }
-
-    /// Takes back what the binding cycle has chosen, so that nomination and allocation end together.
-    fn drop_allocations(&mut self, pod: &PodKey) -> Vec<Command> {
-        let Some(tracked) = self.pods.get_mut(&pod.uid) else { return Vec::new() };
-        tracked.permit = PermitWait::None;
-        let chosen = std::mem::take(&mut tracked.claims).into_iter().filter_map(|claim| match claim {
-            ClaimState::Allocated => None,
-            ClaimState::Chosen(claim) => Some(Command::DropAllocation { pod: pod.clone(), claim }),
-        });
-        chosen.collect()
     }
 }

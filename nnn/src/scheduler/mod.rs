@@ -20,6 +20,7 @@
 //! # Ok::<(), nnn::state::IllegalTransition>(())
 //! ```
 
+mod binding;
 mod cycle;
 mod watch;
 
@@ -27,6 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use self::binding::Binding;
 use crate::binding::claims::ClaimState;
 use crate::binding::failure::FailedStage;
 use crate::binding::start::{PermitWait, PreFlight};
@@ -195,9 +197,7 @@ struct Tracked {
     conditions: Writes<Option<ScheduledCondition>>,
     /// Nominations that were written and not seen yet.
     sent: BTreeSet<Option<String>>,
-    permit: PermitWait,
-    /// Claims whose allocation this binding cycle writes.
-    claims: Vec<ClaimState>,
+    binding: Option<Binding>,
 }
 
 /// The memory of a scheduler. See the [module](self).
@@ -228,6 +228,8 @@ impl Scheduler {
 
     /// Takes an event in. Each costs no more than a few look-ups, but for the clearing of nominations by a preemption, which
     /// is linear in those of the node.
+    ///
+    /// The end of a binding cycle may come after the watch has shown that the pod is bound or gone.
     ///
     /// # Errors
     /// The event can't happen to the pod in its state. Nothing has changed then.

@@ -1,7 +1,7 @@
 //! What the watch shows (DT-7).
 
+use super::binding::Binding;
 use super::{Finding, Reaction, Scheduler, Tracked};
-use crate::binding::start::PermitWait;
 use crate::command::Command;
 use crate::external::SCHEDULER_MANAGER;
 use crate::nominating::NominatingInfo;
@@ -21,8 +21,10 @@ impl Scheduler {
             reaction.commands.extend(self.enter(&pod));
             return reaction;
         };
-        if matches!(old.state, State::Bound { .. }) {
-            self.set_view(pod);
+        if let State::Bound { node } = &old.state {
+            // A binding is never undone: an update without it is an old one.
+            let node = pod.node.clone().unwrap_or_else(|| node.clone());
+            self.set_view(PodView { node: Some(node), ..pod });
             return reaction;
         }
         if pod.node.is_some() {
@@ -40,7 +42,7 @@ impl Scheduler {
     }
 
     pub(super) fn delete(&mut self, uid: &str) -> Reaction {
-        let Some(tracked) = self.pods.remove(uid) else { return Reaction::default() };
+        let Some(mut tracked) = self.pods.remove(uid) else { return Reaction::default() };
         let pod = &tracked.view;
         let name = (pod.key.namespace.clone(), pod.key.name.clone());
         if self.names.get(&name).is_some_and(|known| known == uid) {
@@ -54,7 +56,10 @@ impl Scheduler {
             _ => Some(PodEvent::Deleted { pod, before: before.as_deref() }),
         };
         let wake = event.and_then(|event| decide_wake(event, self.options.wake_by));
-        Reaction { commands: release.into_iter().chain(wake).collect(), findings: Vec::new() }
+        let reject = tracked.binding.as_mut().and_then(|binding| binding.reject(&pod.key));
+        let dropped = tracked.binding.into_iter().flat_map(|binding| binding.drop_allocations(&pod.key));
+        let commands = release.into_iter().chain(reject).chain(dropped).chain(wake).collect();
+        Reaction { commands, findings: Vec::new() }
     }
 
     /// A pod that has the name of another one: that one is gone, even if its deletion was not shown.
@@ -72,8 +77,7 @@ impl Scheduler {
             conditions: Writes::default(),
             view: pod.clone(),
             sent: std::collections::BTreeSet::new(),
-            permit: PermitWait::None,
-            claims: Vec::new(),
+            binding: None,
         };
         self.names.insert((key.namespace.clone(), key.name.clone()), key.uid.clone());
         self.pods.insert(key.uid.clone(), tracked);
@@ -106,6 +110,10 @@ impl Scheduler {
             commands.extend(decide_wake(event, WakeBy::Memory));
         }
         self.set_state(&uid, state);
+        // What its own binding cycle has chosen is in use now: nothing is left to reject or to take back.
+        if own && let Some(binding) = self.pods.get_mut(&uid).and_then(|tracked| tracked.binding.as_mut()) {
+            *binding = Binding::default();
+        }
         self.set_view(pod);
         commands
     }
@@ -113,12 +121,11 @@ impl Scheduler {
     /// An assumed pod: its nomination may say what it likes. Only its deletion counts.
     fn update_assumed(&mut self, pod: PodView) -> Vec<Command> {
         let key = pod.key.clone();
-        let Some(tracked) = self.pods.get(&key.uid) else { return Vec::new() };
+        let Some(tracked) = self.pods.get_mut(&key.uid) else { return Vec::new() };
         let starts = pod.deleting && !tracked.view.deleting;
-        let rejects = starts && tracked.permit == PermitWait::Waiting;
+        let reject = tracked.binding.as_mut().filter(|_| starts).and_then(|binding| binding.reject(&key));
         self.nominator.observed(&tracked.view, &pod);
         self.set_view(pod);
-        let reject = rejects.then_some(Command::RejectWaiting { pod: key });
         let wake = starts.then(|| decide_wake(PodEvent::AssumedDeleted, self.options.wake_by)).flatten();
         reject.into_iter().chain(wake).collect()
     }

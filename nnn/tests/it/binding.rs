@@ -205,6 +205,18 @@ fn nomination_and_allocation_end_together() {
 }
 
 #[test]
+fn a_pre_flight_that_fails_drops_what_was_chosen() {
+    let waiting = pod("p", 0);
+    let mut memory = scheduler(Options::default(), std::slice::from_ref(&waiting));
+    let claims = vec![ClaimState::Allocated, ClaimState::Chosen("c".to_owned())];
+    let placed = placed(&waiting, "host").pre_flights(vec![PreFlight::Error]).claims(claims);
+    let reaction = handle(&mut memory, Input::CycleSucceeded(placed));
+    let dropped = |command: &&Command| matches!(command, Command::DropAllocation { .. });
+    let expected = Command::DropAllocation { pod: waiting.key, claim: "c".to_owned() };
+    assert_eq!(reaction.commands.iter().filter(dropped).collect::<Vec<_>>(), [&expected]);
+}
+
+#[test]
 fn a_rejected_pod_is_served_before_the_others_are_woken() {
     let waiting = pod("p", 0);
     let mut memory = scheduler(Options::default(), std::slice::from_ref(&waiting));

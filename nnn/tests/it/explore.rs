@@ -108,6 +108,26 @@ fn a_preemptor_and_a_pod_that_is_in_its_way() {
 }
 
 #[test]
+fn a_binding_that_is_told_late() {
+    let mut start = Sim::new(Options::default(), &["n"]);
+    start.run(&[create_slow(0, 0, 3), Action::Cycle(0)]);
+    let events = [
+        Action::BindUntold(0),
+        Action::Report,
+        Action::Relabel(0),
+        Action::FailBinding(0),
+        Action::Cycle(0),
+        Action::Delete(0),
+    ];
+    let states = explore(&start, &events, |sim| {
+        memory_is_the_status(sim);
+        let bound = matches!(sim.state(0), State::Bound { .. });
+        assert_eq!(bound, sim.node(0).is_some(), "{:?}", sim.state(0));
+    });
+    assert!(states > 1_000, "{states} states");
+}
+
+#[test]
 fn a_restart_at_any_moment() {
     for gates in [Gates::default(), Gates::default().without(Gate::Expectation)] {
         let mut start = Sim::new(Options::default().with_gates(gates), &["m", "n"]);

@@ -1,6 +1,9 @@
 //! The races that are known upstream: each happens with upstream's options and does not with the safe ones.
 
-use nnn::command::Command;
+use nnn::binding::claims::ClaimState;
+use nnn::binding::failure::FailedStage;
+use nnn::binding::start::{PermitWait, PreFlight};
+use nnn::command::{Command, NoPatch};
 use nnn::nominating::NominatingInfo;
 use nnn::nominator::{Nomination, Nominator, NominatorOptions, PendingWrites};
 use nnn::options::Options;
@@ -245,16 +248,16 @@ fn a_nomination_is_cleared_one_failure_late() {
     let (naive, safe) = both(|options| {
         let waiting = version(pod("p", 0), 1);
         let mut it = scheduler(options, std::slice::from_ref(&waiting));
-        let pre_flights = vec![nnn::binding::start::PreFlight::Success];
+        let pre_flights = vec![PreFlight::Success];
         handle(&mut it, Input::CycleSucceeded(Placed::new(&waiting.key, "n").pre_flights(pre_flights)));
         let condition = ScheduledCondition::failed("SchedulerError", "bind");
-        let stage = nnn::binding::failure::FailedStage::Bind;
+        let stage = FailedStage::Bind;
         let reaction =
             handle(&mut it, Input::BindingFailed { pod: waiting.key.clone(), stage, condition: condition.clone() });
         assert_eq!(patches(&reaction).len(), 1, "the condition is new");
         // The same failure again: only the nomination could be a reason to write.
         let mut it = scheduler(options, &[with(waiting.clone(), |pod| pod.scheduled = Some(condition.clone()))]);
-        let pre_flights = vec![nnn::binding::start::PreFlight::Success];
+        let pre_flights = vec![PreFlight::Success];
         handle(&mut it, Input::CycleSucceeded(Placed::new(&waiting.key, "n").pre_flights(pre_flights)));
         patches(&handle(&mut it, Input::BindingFailed { pod: waiting.key, stage, condition })).len()
     });
@@ -283,6 +286,91 @@ fn the_end_of_a_nomination_that_was_never_written_wakes_nobody() {
     let release = || Command::Release { pod: pod("p", 0).key, node: "n".to_owned() };
     assert_eq!(naive, [release()]);
     assert_eq!(safe, [release(), Command::WakeLowerOrEqual { priority: 3, except: "p".to_owned() }]);
+}
+
+/// A pod in a binding cycle that waits on permit and has chosen devices for the claim `c`.
+fn binding(waiting: &PodView, permit: PermitWait) -> Scheduler {
+    let mut it = scheduler(Options::default(), std::slice::from_ref(waiting));
+    let claims = vec![ClaimState::Allocated, ClaimState::Chosen("c".to_owned())];
+    let placed = Placed::new(&waiting.key, "n").pre_flights(vec![PreFlight::Success]).permit(permit).claims(claims);
+    handle(&mut it, Input::CycleSucceeded(placed));
+    it
+}
+
+fn binding_fails(pod: &PodView) -> Input {
+    let condition = ScheduledCondition::failed("SchedulerError", "too late");
+    Input::BindingFailed { pod: pod.key.clone(), stage: FailedStage::Bind, condition }
+}
+
+#[test]
+fn a_pod_that_is_deleted_while_it_binds_leaves_nothing() {
+    let waiting = version(pod("p", 0), 1);
+    let reject = || Command::RejectWaiting { pod: pod("p", 0).key };
+    let drop = || Command::DropAllocation { pod: pod("p", 0).key, claim: "c".to_owned() };
+    let wake = || Command::WakeAll { except: None };
+    let gone = || Input::PodDeleted { uid: "p".to_owned() };
+    let deleting = || Input::PodObserved(with(version(pod("p", 0), 2), |pod| pod.deleting = true));
+    let replaced = || Input::PodObserved(version(pod("p", 0).with_uid("another"), 2));
+    for (permit, inputs, expected) in [
+        (PermitWait::Waiting, vec![gone()], vec![reject(), drop(), wake()]),
+        (PermitWait::Waiting, vec![replaced()], vec![reject(), drop(), wake()]),
+        (PermitWait::Waiting, vec![deleting(), gone()], vec![reject(), wake(), drop(), wake()]),
+        (PermitWait::None, vec![gone()], vec![drop(), wake()]),
+        (PermitWait::None, vec![deleting(), gone()], vec![wake(), drop(), wake()]),
+    ] {
+        let mut it = binding(&waiting, permit);
+        let commands: Vec<Command> = inputs.into_iter().flat_map(|input| handle(&mut it, input).commands).collect();
+        assert_eq!(commands, expected);
+        // The cycle tells its end when the pod is gone already.
+        let late = handle(&mut it, binding_fails(&waiting)).commands;
+        assert!(matches!(&late[..], [Command::WakeAll { .. }, Command::None { .. }, Command::Done { .. }]), "{late:?}");
+    }
+}
+
+#[test]
+fn a_binding_cycle_that_fails_after_a_binding_from_elsewhere_was_seen() {
+    let waiting = version(pod("p", 0), 1);
+    for (node, drops) in [("elsewhere", 1), ("n", 0)] {
+        let mut it = binding(&waiting, PermitWait::None);
+        handle(&mut it, Input::PodObserved(version(pod("p", 0).bound_to(node), 2)));
+        let commands = handle(&mut it, binding_fails(&waiting)).commands;
+        let drop = Command::DropAllocation { pod: waiting.key.clone(), claim: "c".to_owned() };
+        assert_eq!(commands[..drops], vec![drop; drops], "the devices on {node}");
+        let nothing = Command::None { pod: waiting.key.clone(), reason: NoPatch::PodBound };
+        let done = Command::Done { pod: waiting.key.clone() };
+        assert_eq!(commands[drops..], [Command::WakeAll { except: None }, nothing, done]);
+        assert_eq!(it.state("p"), State::Bound { node: node.to_owned() });
+        assert!(it.handle(binding_fails(&waiting)).is_err(), "a cycle ends once");
+    }
+}
+
+#[test]
+fn a_binding_that_is_seen_before_it_is_told() {
+    let waiting = version(pod("p", 0), 1);
+    let bound = || Input::Bound { pod: pod("p", 0).key };
+    let done = Command::Done { pod: waiting.key.clone() };
+    let mut it = binding(&waiting, PermitWait::None);
+    handle(&mut it, Input::PodObserved(version(pod("p", 0).bound_to("n"), 2)));
+    assert_eq!(handle(&mut it, bound()).commands, std::slice::from_ref(&done));
+    assert!(it.handle(bound()).is_err(), "a cycle ends once");
+    let mut it = binding(&waiting, PermitWait::None);
+    handle(&mut it, Input::PodObserved(version(pod("p", 0).bound_to("n"), 2)));
+    handle(&mut it, Input::PodDeleted { uid: "p".to_owned() });
+    assert_eq!(handle(&mut it, bound()).commands, [done]);
+}
+
+#[test]
+fn a_stale_update_does_not_undo_a_binding() {
+    // req: 5278-STATE-1, 5278-CACHE-2
+    let waiting = version(pod("p", 0), 1);
+    let mut it = binding(&waiting, PermitWait::None);
+    handle(&mut it, Input::Bound { pod: waiting.key.clone() });
+    handle(&mut it, relabelled(&waiting, 2));
+    assert_eq!(it.pod("p").and_then(|pod| pod.node.as_deref()), Some("n"));
+    let nothing = Command::None { pod: waiting.key.clone(), reason: NoPatch::PodBound };
+    let commands = handle(&mut it, fails(&waiting, nominated("z"))).commands;
+    assert_eq!(commands, [nothing, Command::Done { pod: waiting.key }]);
+    assert_eq!(memory(&it), None);
 }
 
 #[test]

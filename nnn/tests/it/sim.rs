@@ -10,7 +10,7 @@ use nnn::command::Command;
 use nnn::gates::Gate;
 use nnn::nominating::NominatingInfo;
 use nnn::options::Options;
-use nnn::pod::{PodView, ScheduledCondition};
+use nnn::pod::{PodKey, PodView, ScheduledCondition};
 use nnn::reservation::{Fit, left_for, two_pass};
 use nnn::scheduler::{Finding, Input, Placed, Reaction, Scheduler};
 use nnn::scheduling::candidate::{CycleStart, Evaluation, Feasible};
@@ -34,6 +34,10 @@ pub(crate) enum Action {
     /// The binding cycle of the pod ends.
     Bind(u8),
     FailBinding(u8),
+    /// The binding cycle of the pod ends at the API server; the scheduler is told by [`Action::Report`].
+    BindUntold(u8),
+    /// The scheduler is told the oldest end of a binding cycle.
+    Report,
     /// The victims of preemptions are gone.
     EndVictims,
     /// The API server serves the oldest PATCH of the pod; the answer is on its way.
@@ -82,6 +86,8 @@ pub(crate) struct Sim {
     changes: VecDeque<Change>,
     patches: VecDeque<Command>,
     answers: VecDeque<(String, Option<u64>)>,
+    /// Ends of binding cycles that were not told, by UID.
+    reports: VecDeque<(String, Input)>,
     /// The commands of the last action.
     pub(crate) last: Reaction,
     pub(crate) calls: u64,
@@ -103,6 +109,7 @@ impl Sim {
             changes: VecDeque::new(),
             patches: VecDeque::new(),
             answers: VecDeque::new(),
+            reports: VecDeque::new(),
             last: Reaction::default(),
             calls: 0,
             written_late: BTreeSet::new(),
@@ -142,11 +149,12 @@ impl Sim {
             self.act(&Action::Serve);
             self.act(&Action::Answer);
             self.act(&Action::Watch);
+            self.act(&Action::Report);
         }
     }
 
     pub(crate) fn is_settled(&self) -> bool {
-        self.changes.is_empty() && self.patches.is_empty() && self.answers.is_empty()
+        self.changes.is_empty() && self.patches.is_empty() && self.answers.is_empty() && self.reports.is_empty()
     }
 
     /// Acts, and lets everything arrive.
@@ -177,8 +185,25 @@ impl Sim {
                 pod.nnn_manager = Some("somebody".to_owned());
             }),
             Action::Cycle(id) => self.cycle(&uid(*id)),
-            Action::Bind(id) => self.bind(&uid(*id)),
-            Action::FailBinding(id) => self.fail_binding(&uid(*id)),
+            Action::Bind(id) => {
+                if let Some(end) = self.bind(&uid(*id)) {
+                    self.handle(end);
+                }
+            }
+            Action::FailBinding(id) => {
+                if let Some(end) = self.fail_binding(&uid(*id)) {
+                    self.handle(end);
+                }
+            }
+            Action::BindUntold(id) => {
+                let end = self.bind(&uid(*id));
+                self.reports.extend(end.map(|end| (uid(*id), end)));
+            }
+            Action::Report => {
+                if let Some((_, end)) = self.reports.pop_front() {
+                    self.handle(end);
+                }
+            }
             Action::EndVictims => self.end_victims(),
             Action::Serve => self.serve(),
             Action::Answer => self.answer(),
@@ -201,6 +226,7 @@ impl Sim {
         self.options = options;
         self.patches.clear();
         self.answers.clear();
+        self.reports.clear();
         self.changes.clear();
         let mut scheduler = Scheduler::new(options);
         self.seen_nodes.clone_from(&self.nodes);
@@ -215,7 +241,7 @@ impl Sim {
 
     fn create(&mut self, spec: PodSpec) {
         let uid = uid(spec.id);
-        if self.api.contains_key(&uid) {
+        if self.api.contains_key(&uid) || self.is_ending(&uid) {
             return;
         }
         let pod = PodView::pending("default", &uid).with_priority(spec.priority).with_requests(cpu(spec.cpu));
@@ -415,15 +441,24 @@ impl Sim {
         CycleOutcome::Nominated { node: node.to_owned() }
     }
 
-    /// The API server binds: in one write, the node and perhaps no nomination.
-    fn bind(&mut self, uid: &str) {
+    fn is_ending(&self, uid: &str) -> bool {
+        self.reports.iter().any(|(ending, _)| ending == uid)
+    }
+
+    /// The pod and its node, if a binding cycle runs.
+    fn binding(&self, uid: &str) -> Option<(PodKey, String)> {
         let state = self.scheduler.state(uid);
-        let (true, Some(node)) = (state.is_assumed(), state.node()) else { return };
-        let Some(key) = self.scheduler.pod(uid).map(|pod| pod.key.clone()) else { return };
+        let node = state.node().filter(|_| state.is_assumed() && !self.is_ending(uid))?;
+        Some((self.scheduler.pod(uid)?.key.clone(), node.to_owned()))
+    }
+
+    /// The API server binds: in one write, the node and perhaps no nomination.
+    fn bind(&mut self, uid: &str) -> Option<Input> {
+        let (pod, node) = self.binding(uid)?;
         if self.api.get(uid).is_none_or(|pod| pod.deleting || pod.node.is_some()) {
             return self.fail_binding(uid);
         }
-        let (node, clears) = (node.to_owned(), self.options.gates.has(Gate::Clearing));
+        let clears = self.options.gates.has(Gate::Clearing);
         self.update(uid, |pod| {
             pod.node = Some(node);
             pod.scheduled = Some(with(ScheduledCondition::default(), |it| "True".clone_into(&mut it.status)));
@@ -431,16 +466,13 @@ impl Sim {
                 pod.nnn = None;
             }
         });
-        self.handle(Input::Bound { pod: key });
+        Some(Input::Bound { pod })
     }
 
-    fn fail_binding(&mut self, uid: &str) {
-        if !self.scheduler.state(uid).is_assumed() {
-            return;
-        }
-        let Some(key) = self.scheduler.pod(uid).map(|pod| pod.key.clone()) else { return };
+    fn fail_binding(&self, uid: &str) -> Option<Input> {
+        let (pod, _) = self.binding(uid)?;
         let condition = ScheduledCondition::failed("SchedulerError", "binding failed");
-        self.handle(Input::BindingFailed { pod: key, stage: FailedStage::Bind, condition });
+        Some(Input::BindingFailed { pod, stage: FailedStage::Bind, condition })
     }
 
     pub(crate) fn foreign_writes(&self) -> usize {

@@ -1,0 +1,136 @@
+//! What binding cycles start with and come to (DT-9, DT-10).
+
+use super::{Finding, Placed, Reaction, Scheduler};
+use crate::binding::claims::{ClaimState, announce, persist};
+use crate::binding::failure::FailedStage;
+use crate::binding::start::{BindingStart, PermitWait};
+use crate::command::{Command, NoPatch};
+use crate::nominating::NominatingInfo;
+use crate::pod::{PodKey, ScheduledCondition};
+use crate::state::{Event, IllegalTransition, State};
+
+/// A binding cycle that has not told its end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Binding {
+    permit: PermitWait,
+    /// Claims whose allocation it writes.
+    claims: Vec<ClaimState>,
+}
+
+impl Binding {
+    /// Ends the wait on permit.
+    pub(super) fn reject(&mut self, pod: &PodKey) -> Option<Command> {
+        let waits = std::mem::take(&mut self.permit) == PermitWait::Waiting;
+        waits.then(|| Command::RejectWaiting { pod: pod.clone() })
+    }
+
+    /// Takes back what was chosen, so that nomination and allocation end together.
+    pub(super) fn drop_allocations(self, pod: &PodKey) -> impl Iterator<Item = Command> {
+        self.claims.into_iter().filter_map(|claim| match claim {
+            ClaimState::Allocated => None,
+            ClaimState::Chosen(claim) => Some(Command::DropAllocation { pod: pod.clone(), claim }),
+        })
+    }
+}
+
+impl Scheduler {
+    pub(super) fn place(&mut self, placed: Placed) -> Result<Reaction, IllegalTransition> {
+        let Placed { pod, node, pre_flights, permit, claims } = placed;
+        let start = BindingStart {
+            gates: self.options.gates,
+            pre_flights: &pre_flights,
+            permit,
+            nnn: self.known_nnn(&pod.uid),
+            host: &node,
+        };
+        let decision = start.decide();
+        let announces = matches!(decision, Ok(Ok(()) | Err(NoPatch::AlreadySet)));
+        let event = if announces {
+            Event::AssumedAndAnnounced { node: node.clone() }
+        } else {
+            Event::AssumedQuietly { node: node.clone() }
+        };
+        let state = self.next_state(&pod.uid, &event)?;
+        let before = self.nominator.remove(&pod.uid).map(|nomination| nomination.node);
+        let mut reaction = Reaction { commands: self.memory_commands(&pod, before.as_deref()), findings: Vec::new() };
+        if let Some(tracked) = self.pods.get_mut(&pod.uid) {
+            tracked.state = state;
+            tracked.binding = Some(Binding { permit, claims: claims.clone() });
+        }
+        let Ok(patch) = decision else {
+            let condition = ScheduledCondition::failed("SchedulerError", "pre-flight failed");
+            let failed = self.fail_binding(&pod, FailedStage::PreFlight, &condition)?;
+            reaction.commands.extend(failed.commands);
+            return Ok(reaction);
+        };
+        let writes = match patch {
+            Ok(()) => announce(&pod, &node, &claims, permit),
+            Err(reason) => {
+                let nothing = Command::None { pod: pod.clone(), reason };
+                std::iter::once(nothing).chain(persist(&pod, &claims, permit)).collect()
+            }
+        };
+        if announces && permit == PermitWait::Waiting && claims.iter().any(|claim| *claim != ClaimState::Allocated) {
+            reaction.findings.push(Finding::PartialReservation { pod: pod.clone() });
+        }
+        for command in &writes {
+            self.note_write(command);
+        }
+        reaction.commands.extend(writes);
+        reaction.commands.push(Command::Bind { pod, node });
+        Ok(reaction)
+    }
+
+    pub(super) fn fail_binding(
+        &mut self,
+        pod: &PodKey,
+        failed_at: FailedStage,
+        condition: &ScheduledCondition,
+    ) -> Result<Reaction, IllegalTransition> {
+        let info = match self.state(&pod.uid) {
+            State::AssumedAnnounced { node } => self.options.on_binding_failure.decide(failed_at, &node),
+            _ => NominatingInfo::clear(),
+        };
+        let info = self.by_policy(pod, info);
+        if !self.is_overtaken(&pod.uid) {
+            let keeps = matches!(info, NominatingInfo::Override(Some(_)));
+            let event = if keeps { Event::BindingFailedKept } else { Event::BindingFailed };
+            let state = self.next_state(&pod.uid, &event)?;
+            self.set_state(&pod.uid, state);
+        }
+        let ended = self.end_binding(&pod.uid);
+        let mut commands: Vec<Command> = ended.into_iter().flat_map(|binding| binding.drop_allocations(pod)).collect();
+        // A rejected pod must not be woken by the room that it gives back itself, so it is served before the others.
+        if condition.is_unschedulable() {
+            commands.extend(self.finish_failure(pod, &info, condition));
+            commands.push(Command::WakeAll { except: Some(pod.uid.clone()) });
+        } else {
+            commands.push(Command::WakeAll { except: None });
+            commands.extend(self.finish_failure(pod, &info, condition));
+        }
+        Ok(Reaction { commands, findings: Vec::new() })
+    }
+
+    pub(super) fn bind(&mut self, pod: &PodKey) -> Result<Reaction, IllegalTransition> {
+        if !self.is_overtaken(&pod.uid) {
+            let state = self.next_state(&pod.uid, &Event::Bound)?;
+            self.nominator.forget(&pod.uid);
+            if let Some(tracked) = self.pods.get_mut(&pod.uid) {
+                tracked.view.node = state.node().map(str::to_owned);
+                tracked.state = state;
+            }
+        }
+        self.end_binding(&pod.uid);
+        Ok(Reaction { commands: vec![Command::Done { pod: pod.clone() }], findings: Vec::new() })
+    }
+
+    /// The watch was faster than the binding cycle: the pod is bound or gone before the cycle tells its end.
+    fn is_overtaken(&self, uid: &str) -> bool {
+        let Some(tracked) = self.pods.get(uid) else { return true };
+        matches!(tracked.state, State::Bound { .. }) && tracked.binding.is_some()
+    }
+
+    fn end_binding(&mut self, uid: &str) -> Option<Binding> {
+        self.pods.get_mut(uid)?.binding.take()
+    }
+}
