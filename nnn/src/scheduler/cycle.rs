@@ -1,6 +1,6 @@
 //! What scheduling cycles come to (DT-3, DT-5, DT-6).
 
-use super::{Reaction, Scheduler};
+use super::{Reaction, Scheduler, Tracked};
 use crate::command::Command;
 use crate::external::{NodePresence, Owner};
 use crate::nominating::NominatingInfo;
@@ -34,7 +34,11 @@ impl Scheduler {
         condition: &ScheduledCondition,
     ) -> Result<Reaction, IllegalTransition> {
         let info = self.by_policy(pod, info);
-        self.fail(pod, &info, condition, Vec::new())
+        let cleared = match &info {
+            NominatingInfo::Override(Some(node)) if !self.has_preempted(pod, node) => self.clear_lower(pod, node),
+            _ => Vec::new(),
+        };
+        self.fail(pod, &info, condition, cleared)
     }
 
     fn fail(
@@ -115,25 +119,36 @@ impl Scheduler {
         }
     }
 
-    /// The nominations that a preemption ends, as far as their pods' statuses have them.
+    /// The node was chosen in an earlier cycle: a group that still waits for victims nominates its members again.
+    fn has_preempted(&self, pod: &PodKey, node: &str) -> bool {
+        matches!(self.state(&pod.uid), State::NominatedPreempting { node: chosen } if chosen == node)
+    }
+
+    /// The nominations that a preemption ends, as far as their pods' statuses have them and the policy lets them go.
     fn clear_lower(&self, pod: &PodKey, node: &str) -> Vec<Command> {
         let Some(preemptor) = self.pods.get(&pod.uid) else { return Vec::new() };
         let mut cleared = clear_lower(&self.nominator, preemptor.view.priority, node, self.options.eviction);
-        cleared.retain(|command| command.written_nnn().is_some_and(|(lower, _)| self.known_nnn(&lower.uid).is_some()));
+        cleared.retain(|command| command.patched().is_some_and(|lower| self.may_clear(lower)));
         cleared
+    }
+
+    fn may_clear(&self, pod: &PodKey) -> bool {
+        let clear = NominatingInfo::clear();
+        self.known_nnn(&pod.uid).is_some() && self.by_policy(pod, clear.clone()) == clear
     }
 
     pub(super) fn by_policy(&self, pod: &PodKey, info: NominatingInfo) -> NominatingInfo {
         let Some(tracked) = self.pods.get(&pod.uid) else { return info };
         let node = self.known_nnn(&pod.uid).is_none_or(|node| self.nodes.contains(node));
         let node = if node { NodePresence::Present } else { NodePresence::Missing };
-        self.options.clearing.apply(info, &self.owner(&tracked.view), node)
+        self.options.clearing.apply(info, &self.owner(tracked), node)
     }
 
-    /// Who wrote the nomination: a state or a write of this scheduler's own says so before the object does.
-    fn owner(&self, pod: &PodView) -> Owner {
-        let own =
-            matches!(self.state(&pod.key.uid), State::NominatedPreempting { .. } | State::AssumedAnnounced { .. });
-        if own || self.nominator.unseen_write(&pod.key.uid).is_some() { Owner::Scheduler } else { Owner::of(pod) }
+    /// Who wrote the nomination: a write of this scheduler's own says so before the object does. Whoever chose a node that
+    /// was there already has written nothing.
+    fn owner(&self, tracked: &Tracked) -> Owner {
+        let uid = &tracked.view.key.uid;
+        let is_own = tracked.own.is_some() && tracked.own.as_deref() == self.known_nnn(uid);
+        if is_own || self.nominator.unseen_write(uid).is_some() { Owner::Scheduler } else { Owner::of(&tracked.view) }
     }
 }

@@ -108,7 +108,8 @@ pub enum Input {
     MemberFailed {
         /// The pod.
         pod: PodKey,
-        /// What the group says ([`crate::scheduling::group::decide_member`]).
+        /// What the group says ([`crate::scheduling::group::decide_member`]). A node that the member did not have before is
+        /// one that the group has chosen victims on.
         info: NominatingInfo,
         /// The condition for the pod's status.
         condition: ScheduledCondition,
@@ -197,6 +198,8 @@ struct Tracked {
     conditions: Writes<Option<ScheduledCondition>>,
     /// Nominations that were written and not seen yet.
     sent: BTreeSet<Option<String>>,
+    /// The nomination that this scheduler wrote last, until the watch shows another one.
+    own: Option<String>,
     binding: Option<Binding>,
 }
 
@@ -355,7 +358,8 @@ impl Scheduler {
         match command.written_nnn() {
             Some((_, node)) => {
                 self.nominator.write_issued(&pod.uid, node);
-                tracked.sent.insert(node.map(str::to_owned));
+                tracked.own = node.map(str::to_owned);
+                tracked.sent.insert(tracked.own.clone());
             }
             None => self.nominator.other_write_issued(&pod.uid),
         }

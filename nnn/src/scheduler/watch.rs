@@ -77,6 +77,7 @@ impl Scheduler {
             conditions: Writes::default(),
             view: pod.clone(),
             sent: std::collections::BTreeSet::new(),
+            own: None,
             binding: None,
         };
         self.names.insert((key.namespace.clone(), key.name.clone()), key.uid.clone());
@@ -95,6 +96,7 @@ impl Scheduler {
         tracked.view = pod;
         if self.nominator.unseen_write(&uid).is_none() {
             tracked.sent.clear();
+            tracked.own = tracked.own.take().filter(|own| tracked.view.nnn.as_ref() == Some(own));
         }
     }
 

@@ -1,13 +1,19 @@
+use nnn::binding::failure::FailedStage;
+use nnn::binding::start::PreFlight;
+use nnn::command::Command;
 use nnn::external::{
     Clearing, ExternalState, NodePresence, Owner, Permission, SchedulerOccasion, Write, Writer, external_state,
     may_write,
 };
 use nnn::nominating::NominatingInfo;
+use nnn::options::Options;
 use nnn::pod::PodView;
+use nnn::scheduler::Input;
+use nnn::scheduling::cycle::CycleOutcome;
 use nnn::state::State;
 use serde_json::{from_value, json};
 
-use super::common::pod;
+use super::common::{fails, handle, nominated, placed, pod, scheduler, unschedulable, version, with, written};
 
 fn external(name: &str) -> Writer {
     Writer::External(name.to_owned())
@@ -112,4 +118,66 @@ fn the_object_tells_its_owner() {
     assert_eq!(owner("karpenter", owning()), owned("karpenter"));
     assert_eq!(owner("karpenter", json!({})), owned(""), "somebody");
     assert_eq!(Owner::of(&pod("p", 0)), Owner::Nobody);
+}
+
+/// Whether the lower nomination to a preemptor's node is cleared.
+fn preemption_clears(clearing: Clearing, nodes: &[&str], lower: &PodView) -> bool {
+    let higher = pod("higher", 10);
+    let options = with(Options::default(), |it| it.clearing = clearing);
+    let mut it = scheduler(options, &[lower.clone(), higher.clone()]);
+    for node in nodes {
+        handle(&mut it, Input::NodeObserved { node: (*node).to_owned() });
+    }
+    written(&handle(&mut it, fails(&higher, nominated("n")))).contains(&("lower", None))
+}
+
+#[test]
+fn a_preemption_clears_what_the_policy_lets_go() {
+    // req: 5278-ALT-7
+    let hinted = || pod("lower", 1).nominated_to("n");
+    let by = |manager: &str| with(hinted(), |pod| pod.nnn_manager = Some(manager.to_owned()));
+    for (clearing, lower, clears) in [
+        (Clearing::Always, by("autoscaler"), true),
+        (Clearing::Never, by("kube-scheduler"), false),
+        (Clearing::KeepExternal, by("autoscaler"), false),
+        (Clearing::KeepExternal, by("kube-scheduler"), true),
+        (Clearing::KeepIfNodeMissing, hinted(), true),
+    ] {
+        assert_eq!(preemption_clears(clearing, &["n"], &lower), clears, "{clearing:?}, {:?}", lower.nnn_manager);
+    }
+    assert!(!preemption_clears(Clearing::KeepIfNodeMissing, &[], &hinted()), "nobody has seen the node");
+}
+
+#[test]
+fn a_node_that_somebody_else_wrote_stays_theirs_when_it_is_chosen() {
+    let options = with(Options::default(), |it| it.clearing = Clearing::KeepExternal);
+    let binding_fails = |host: &str| {
+        let hinted = pod("p", 0).nominated_to("n");
+        let mut it = scheduler(options, std::slice::from_ref(&hinted));
+        handle(&mut it, Input::CycleSucceeded(placed(&hinted, host).pre_flights(vec![PreFlight::Success])));
+        let failed = Input::BindingFailed { pod: hinted.key, stage: FailedStage::Bind, condition: unschedulable() };
+        let info = handle(&mut it, failed).commands.into_iter().find_map(|command| match command {
+            Command::PatchConditionAndNnn { nnn, .. } => Some(nnn),
+            _ => None,
+        });
+        (info, it.nominator().node_of("p").map(str::to_owned))
+    };
+    assert_eq!(binding_fails("n"), (Some(NominatingInfo::Noop), Some("n".to_owned())), "nothing was written");
+    assert_eq!(binding_fails("m"), (Some(NominatingInfo::clear()), None), "the scheduler overwrote it");
+}
+
+#[test]
+fn a_value_that_was_overwritten_and_put_back_is_not_our_own() {
+    let options = with(Options::default(), |it| it.clearing = Clearing::KeepExternal);
+    let waiting = version(pod("p", 0), 1);
+    let shown = |node: &str, number| Input::PodObserved(version(pod("p", 0).nominated_to(node), number));
+    let clears = |by_others: &[Input]| {
+        let mut it = scheduler(options, std::slice::from_ref(&waiting));
+        handle(&mut it, fails(&waiting, nominated("n")));
+        handle(&mut it, shown("n", 2));
+        by_others.iter().for_each(|input| drop(handle(&mut it, input.clone())));
+        written(&handle(&mut it, fails(&waiting, CycleOutcome::NoCandidates))).contains(&("p", None))
+    };
+    assert!(clears(&[]));
+    assert!(!clears(&[shown("m", 3), shown("n", 4)]));
 }

@@ -1,11 +1,13 @@
 use std::collections::BTreeMap;
 
 use nnn::nominating::NominatingInfo;
+use nnn::options::Options;
+use nnn::scheduler::Input;
 use nnn::scheduling::group::{
     GroupResult, MemberResult, decide_member, decide_still_waiting, restored_after_simulation,
 };
 
-use super::common::pod;
+use super::common::{handle, pod, scheduler, unschedulable, written};
 
 #[test]
 fn members_of_a_pod_group() {
@@ -48,4 +50,17 @@ fn a_group_that_waits_for_victims_nominates_its_members_again() {
 fn a_simulated_assumption_gives_back_what_the_status_has() {
     assert_eq!(restored_after_simulation(&pod("p", 0).nominated_to("n")), Some("n"));
     assert_eq!(restored_after_simulation(&pod("p", 0)), None);
+}
+
+#[test]
+fn a_group_that_preempts_clears_lower_nominations_once() {
+    let member = pod("member", 10);
+    let lower = pod("lower", 1).nominated_to("n");
+    let mut it = scheduler(Options::default(), &[member.clone(), lower]);
+    let told =
+        || Input::MemberFailed { pod: member.key.clone(), info: NominatingInfo::to("n"), condition: unschedulable() };
+    assert_eq!(written(&handle(&mut it, told())), [("lower", None), ("member", Some("n"))]);
+    // The group still waits, and has chosen no more victims.
+    handle(&mut it, Input::PodObserved(pod("later", 1).nominated_to("n")));
+    assert_eq!(written(&handle(&mut it, told())), []);
 }
