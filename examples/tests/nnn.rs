@@ -155,4 +155,19 @@ fn refusals_of_a_run_name_the_step() {
         "steps[1].patch_answered.resource_version",
     );
     refused("nnn.run", &steps(json!({"member_failed": {"pod": "p", "mode": 7}})), "steps[1].member_failed.mode");
+    let nowhere = json!({"cycle_succeeded": {"pod": "p", "node": ""}});
+    refused("nnn.run", &steps(nowhere), "steps[1].cycle_succeeded.node");
+    let succeeded = json!({"cycle_failed": {"pod": "p", "outcome": "success", "node": "n"}});
+    refused("nnn.run", &steps(succeeded), "steps[1].cycle_failed.outcome");
+    let restart = json!({"restart": {"policy": {"wake_by": "x"}}});
+    refused("nnn.run", &steps(restart), "steps[1].restart.policy.wake_by");
+}
+
+#[test]
+fn refusals_of_a_policy_name_the_knob() {
+    refused("nnn.run", &json!({"policy": {"clearing": "x"}}), "policy.clearing");
+    refused("nnn.run", &json!({"policy": {"base": "x"}}), "policy.base");
+    for policy in [json!("x"), json!(1), json!([])] {
+        refused("nnn.run", &json!({"policy": policy}), "policy");
+    }
 }

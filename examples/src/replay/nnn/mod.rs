@@ -3,6 +3,7 @@
 pub(super) mod table;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use k8s_openapi::api::core::v1::Pod;
 use nnn::binding::claims::ClaimState;
@@ -15,11 +16,14 @@ use nnn::options::{Known, Options};
 use nnn::pod::{PodKey, PodView, ScheduledCondition};
 use nnn::profile::Profile;
 use nnn::scheduler::{Input, Placed, Reaction, Scheduler};
+use nnn::scheduling::cycle::CycleOutcome;
 use nnn::scheduling::failure::LatePatch;
 use nnn::scheduling::preemption::Eviction;
 use nnn::scheduling::wake::WakeBy;
 use nnn::state::IllegalTransition;
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{IntoDeserializer, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
 use self::table::{OutcomeName, info};
@@ -39,8 +43,6 @@ struct RunInput {
 }
 
 /// The name of a set of options, or options that differ from the safe ones.
-#[derive(Deserialize)]
-#[serde(untagged)]
 enum Policy {
     Named(PolicyName),
     Changed(Changes),
@@ -49,6 +51,31 @@ enum Policy {
 impl Default for Policy {
     fn default() -> Self {
         Self::Named(PolicyName::Safe)
+    }
+}
+
+/// Not serde's untagged, whose errors do not name the field.
+impl<'de> Deserialize<'de> for Policy {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PolicyVisitor)
+    }
+}
+
+struct PolicyVisitor;
+
+impl<'de> Visitor<'de> for PolicyVisitor {
+    type Value = Policy;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("\"safe\", \"upstream\" or an object")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Policy, E> {
+        PolicyName::deserialize(name.into_deserializer()).map(Policy::Named)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Policy, A::Error> {
+        Changes::deserialize(MapAccessDeserializer::new(map)).map(Policy::Changed)
     }
 }
 
@@ -244,7 +271,7 @@ impl Player {
             Step::NodeDeleted(step) => Input::NodeDeleted { node: step.name.clone() },
             Step::CycleFailed(step) => Input::CycleFailed {
                 pod: self.key("cycle_failed", &step.pod)?,
-                outcome: step.outcome.on(&step.node),
+                outcome: step.outcome()?,
                 condition: ScheduledCondition::failed(&step.reason, &step.message),
             },
             Step::MemberFailed(step) => Input::MemberFailed {
@@ -253,7 +280,7 @@ impl Player {
                 condition: ScheduledCondition::failed(&step.reason, &step.message),
             },
             Step::CycleSucceeded(step) => {
-                let placed = Placed::new(&self.key("cycle_succeeded", &step.pod)?, &step.node);
+                let placed = Placed::new(&self.key("cycle_succeeded", &step.pod)?, step.node()?);
                 let permit = if step.waiting { PermitWait::Waiting } else { PermitWait::None };
                 let claims = step.claims.iter().map(ClaimInput::state).collect();
                 Input::CycleSucceeded(placed.pre_flights(step.preflight.clone()).permit(permit).claims(claims))
@@ -300,6 +327,22 @@ impl Player {
             "nominations": nominations.collect::<Map<_, _>>(),
         });
         json!({"commands": reaction.commands, "findings": reaction.findings, "state": state, "error": error})
+    }
+}
+
+impl CycleFailedStep {
+    fn outcome(&self) -> Result<CycleOutcome, Refusal> {
+        match self.outcome.on(&self.node) {
+            CycleOutcome::Scheduled { .. } => Err(Refusal::field("cycle_failed.outcome", "that is no failure")),
+            outcome => Ok(outcome),
+        }
+    }
+}
+
+impl CycleSucceededStep {
+    fn node(&self) -> Result<&str, Refusal> {
+        let missing = || Refusal::field("cycle_succeeded.node", "must be set");
+        Some(self.node.as_str()).filter(|node| !node.is_empty()).ok_or_else(missing)
     }
 }
 
