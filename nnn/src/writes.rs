@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug)]
 pub(crate) struct Writes<T> {
     unseen: VecDeque<Write<T>>,
-    /// How many writes were seen before they were answered.
+    /// How many writes, all older than those, have nothing more to show and are not answered.
     unanswered: u32,
     /// The newest version that the watch has shown.
     observed: Option<u64>,
@@ -41,6 +41,11 @@ impl<T> Default for Writes<T> {
 impl<T: PartialEq> Writes<T> {
     /// A write has been sent.
     pub(crate) fn issued(&mut self, value: Option<T>) {
+        // Without a value nothing is awaited but the answer.
+        if value.is_none() && self.unseen.is_empty() {
+            self.unanswered = self.unanswered.saturating_add(1);
+            return;
+        }
         self.unseen.push_back(Write { value, version: None });
     }
 

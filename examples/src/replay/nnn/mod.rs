@@ -3,7 +3,6 @@
 pub(super) mod table;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use k8s_openapi::api::core::v1::Pod;
 use nnn::binding::claims::ClaimState;
@@ -21,13 +20,12 @@ use nnn::scheduling::failure::LatePatch;
 use nnn::scheduling::preemption::Eviction;
 use nnn::scheduling::wake::WakeBy;
 use nnn::state::IllegalTransition;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{IntoDeserializer, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use self::table::{OutcomeName, info};
 use super::refusal::{Refusal, read};
+use super::settings::Settings;
 use super::{Operation, Stopwatch};
 
 #[derive(Deserialize)]
@@ -43,41 +41,7 @@ struct RunInput {
 }
 
 /// The name of a set of options, or options that differ from the safe ones.
-enum Policy {
-    Named(PolicyName),
-    Changed(Changes),
-}
-
-impl Default for Policy {
-    fn default() -> Self {
-        Self::Named(PolicyName::Safe)
-    }
-}
-
-/// Not serde's untagged, whose errors do not name the field.
-impl<'de> Deserialize<'de> for Policy {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(PolicyVisitor)
-    }
-}
-
-struct PolicyVisitor;
-
-impl<'de> Visitor<'de> for PolicyVisitor {
-    type Value = Policy;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("\"safe\", \"upstream\" or an object")
-    }
-
-    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Policy, E> {
-        PolicyName::deserialize(name.into_deserializer()).map(Policy::Named)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Policy, A::Error> {
-        Changes::deserialize(MapAccessDeserializer::new(map)).map(Policy::Changed)
-    }
-}
+type Policy = Settings<PolicyName, Changes>;
 
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
