@@ -372,7 +372,9 @@ fn a_device_that_gives_back_makes_room_for_another() {
     let mut slices = [pool(GPU, "node-1", json!(devices)), pool(GPU, "node-1", json!(null))];
     slices[1]["metadata"]["name"] = json!("counters");
     slices[1]["spec"]["sharedCounters"] = json!([{"name": "s", "counters": {"x": {"value": "1"}}}]);
-    slices.iter_mut().for_each(|slice| slice["spec"]["pool"]["resourceSliceCount"] = json!(2));
+    for slice in &mut slices {
+        slice["spec"]["pool"]["resourceSliceCount"] = json!(2);
+    }
     let wants = |name: &str| {
         let expression = format!("device.attributes['{GPU}'].kind == '{name}'");
         request(name, "gpu", json!({"selectors": [{"cel": {"expression": expression}}]}))

@@ -353,7 +353,9 @@ impl Kubelet {
             let mine = uids(&plan.calls()[driver]);
             let is_for_it = |uid: &String| mine.contains(uid) || index == last && !known.contains(uid);
             let part = outcome.clone().map(|claims| claims.into_iter().filter(|(uid, _)| is_for_it(uid)).collect());
-            error = error.or(cache.apply_unprepare(plan, driver, part).err());
+            if let Err(failure) = cache.apply_unprepare(plan, driver, part) {
+                error.get_or_insert(failure);
+            }
         }
         error.map_or_else(Shown::default, failed)
     }

@@ -8,7 +8,7 @@ use serde_json::{Error, Value};
 /// A JSON value in which nothing but an object is read as a struct.
 pub(super) struct Objects(pub(super) Value);
 
-impl<'de> IntoDeserializer<'de, Error> for Objects {
+impl IntoDeserializer<'_, Error> for Objects {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {

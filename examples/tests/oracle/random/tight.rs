@@ -8,24 +8,20 @@ use super::Random;
 const DRIVER: &str = "d.example.com";
 const GATES: [&str; 4] = ["DRAAdminAccess", "DRAPrioritizedList", "DRAPartitionableDevices", "DRAConsumableCapacity"];
 
+/// What devices take of a counter, if there is one; less than nothing gives back.
+const AMOUNTS: [&[&str]; 4] = [&[], &[], &["0", "1", "1", "2"], &["0", "1", "2", "-1", "-1"]];
+
 /// Which peculiarities a case has.
 struct Style {
     values: bool,
     capacity: bool,
-    counters: bool,
-    /// Some devices give back of a counter.
-    gives_back: bool,
+    amounts: &'static [&'static str],
 }
 
 /// The case of a seed, in the layout of the corpus.
 pub fn json(seed: u64) -> Value {
     let random = &mut Random::new(seed);
-    let style = Style {
-        values: random.percent(60),
-        capacity: random.percent(50),
-        counters: random.percent(50),
-        gives_back: random.percent(50),
-    };
+    let style = Style { values: random.percent(60), capacity: random.percent(50), amounts: random.pick(&AMOUNTS) };
     let mut features: Map<String, Value> = GATES.iter().map(|gate| ((*gate).to_owned(), json!(true))).collect();
     if random.percent(50) {
         features.insert("DRAListTypeAttributes".to_owned(), json!(true));
@@ -47,14 +43,15 @@ pub fn json(seed: u64) -> Value {
 
 fn slices(random: &mut Random, style: &Style, devices: &[Value]) -> Value {
     let slice = |name: &str| {
-        let pool = json!({"name": "p", "generation": 1, "resourceSliceCount": if style.counters { 2 } else { 1 }});
+        let pool =
+            json!({"name": "p", "generation": 1, "resourceSliceCount": if style.amounts.is_empty() { 1 } else { 2 }});
         let mut slice = json!({"metadata": {"name": name}, "spec": {"driver": DRIVER, "nodeName": "node-0"}});
         slice["spec"]["pool"] = pool;
         slice
     };
     let mut all = vec![slice("devices")];
     all[0]["spec"]["devices"] = json!(devices);
-    if style.counters {
+    if !style.amounts.is_empty() {
         let mut counters = slice("counters");
         let left = random.between(0, 5).to_string();
         counters["spec"]["sharedCounters"] = json!([{"name": "s", "counters": {"x": {"value": left}}}]);
@@ -79,8 +76,8 @@ fn device(random: &mut Random, style: &Style, index: usize) -> Value {
         device["capacity"] = json!({"m": {"value": random.pick(&["5", "10", "10"])}});
         device["allowMultipleAllocations"] = json!(random.percent(15));
     }
-    if style.counters && random.percent(90) {
-        let amount = if style.gives_back && random.percent(40) { "-1" } else { random.pick(&["0", "1", "1", "2"]) };
+    if !style.amounts.is_empty() && random.percent(90) {
+        let amount = random.pick(style.amounts);
         device["consumesCounters"] = json!([{"counterSet": "s", "counters": {"x": {"value": amount}}}]);
     }
     device
