@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use k8s_openapi::api::resource::v1::ResourceClaim;
+
 use super::bottleneck::bottlenecks;
 use super::conflict::{Conflict, Part, Questions};
 use super::devices::{View, offer};
-use super::{Cause, ConstraintName, Detail, Reason, RequestName};
+use super::{Cause, ConstraintName, Reason, RequestName};
 use crate::allocator::MAX_DEVICES_PER_CLAIM;
 use crate::inventory::pool::PoolState;
-use crate::request::{Claim, ConstraintKind, Plan, Request};
+use crate::request::{Claim, ConstraintKind, Plan, Request, claim_name};
 use crate::search::Table;
 
 /// The devices of a node as the requests of a conflict see them.
@@ -23,7 +25,7 @@ pub(super) fn reasons(questions: &mut Questions<'_>, table: &Table<'_>, conflict
     let mut reasons = Vec::new();
     if table.candidates.all() > 0 {
         let scene = Scene::new(table);
-        reasons.extend(scene.lacking(table.allocator.detail));
+        reasons.extend(scene.lacking(questions, conflict));
         if reasons.is_empty() {
             reasons.push(scene.together(questions, conflict));
         }
@@ -60,14 +62,19 @@ impl<'t, 's> Scene<'t, 's> {
     }
 
     /// The requests that do not find enough devices, whatever the others get.
-    fn lacking(&self, detail: Detail) -> Vec<Reason> {
+    fn lacking(&self, questions: &mut Questions<'_>, conflict: &Conflict) -> Vec<Reason> {
         let mut reasons = Vec::new();
         for (claim, request) in self.requests().filter(|(_, request)| self.possible(request).next().is_none()) {
-            let alternatives =
-                self.views(request).map(|(alternative, view)| view.reason(self.table, alternative, detail));
+            let at = name(claim, request);
+            // A device may make others usable: one that consumes less than nothing of a counter.
+            if questions.is_possible(self.table.allocator, &alone(&conflict.claims, &at)) == Some(true) {
+                continue;
+            }
+            let views = self.views(request);
+            let detail = self.table.allocator.detail;
+            let alternatives = views.map(|(alternative, view)| view.reason(self.table, alternative, detail));
             if request.is_list {
-                let cause = Cause::NoAlternative { at: name(claim, request) };
-                reasons.push(Reason { cause, because: alternatives.collect() });
+                reasons.push(Reason { cause: Cause::NoAlternative { at }, because: alternatives.collect() });
             } else {
                 reasons.extend(alternatives);
             }
@@ -135,6 +142,18 @@ struct Sizes {
 
 fn name(claim: &Claim<'_>, request: &Request<'_>) -> RequestName {
     RequestName { claim: claim.name(), request: request.name.to_owned() }
+}
+
+/// The claims of a conflict with only one of the requests.
+fn alone(claims: &[ResourceClaim], at: &RequestName) -> Vec<ResourceClaim> {
+    let mut claims = claims.to_vec();
+    for claim in &mut claims {
+        let is_its = claim_name(claim) == at.claim;
+        if let Some(requests) = claim.spec.as_mut().and_then(|spec| spec.devices.as_mut()?.requests.as_mut()) {
+            requests.retain(|request| is_its && request.name == at.request);
+        }
+    }
+    claims
 }
 
 /// The constraints of a conflict, by their places in the claims as they were before anything was left out.

@@ -121,6 +121,15 @@ fn unused_counters(mut cluster: Cluster) -> Cluster {
     cluster
 }
 
+/// What the partitions consume.
+fn set_amounts(cluster: &mut Cluster, amounts: [&str; 2]) {
+    let devices = cluster.slices.iter_mut().flat_map(|slice| Arc::make_mut(slice).spec.devices.iter_mut().flatten());
+    for (device, amount) in devices.zip(amounts) {
+        let consumed = device.consumes_counters.iter_mut().flatten().flat_map(|set| set.counters.values_mut());
+        consumed.for_each(|counter| amount.clone_into(&mut counter.value.0));
+    }
+}
+
 fn list(alternatives: Value) -> Vec<ResourceClaim> {
     vec![claim("training", json!([{"name": "gpu", "firstAvailable": alternatives}]), json!([]))]
 }
@@ -627,6 +636,16 @@ fn a_constraint_is_named_by_its_place_in_the_claim() {
     assert_eq!(constraints.iter().map(|constraint| constraint.index).collect::<Vec<_>>(), [1]);
     let suggestion = Suggestion::WithoutConstraint { at: constraints[0].clone() };
     assert_eq!(explanation.suggestions, [suggestion]);
+}
+
+/// A partition gives the counters that the other one takes: each request could have both.
+#[test]
+fn a_device_may_make_another_usable() {
+    let mut cluster = partitions([json!([]), json!([])]);
+    set_amounts(&mut cluster, ["-40Gi", "80Gi"]);
+    let both = |name| request(name, "gpu", json!({"count": 2}));
+    let explanation = explained(&cluster, &[claim("training", json!([both("a"), both("b")]), json!([]))]).unwrap();
+    assert!(matches!(explanation.reasons[0].cause, Cause::Together { .. }), "{explanation}");
 }
 
 #[test]
