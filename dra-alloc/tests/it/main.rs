@@ -7,6 +7,7 @@ mod cluster;
 mod declared_features;
 mod diagnosis;
 mod explain;
+mod explain_laws;
 mod inventory;
 mod kubelet;
 mod node_selector;
