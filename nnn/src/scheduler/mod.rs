@@ -104,12 +104,12 @@ pub enum Input {
         /// The condition for the pod's status.
         condition: ScheduledCondition,
     },
-    /// The cycle of a pod group ended without a node for this member.
+    /// The cycle of a pod group ended without a node for this member. If it is nominated anew, the group has chosen victims
+    /// there, and lower nominations end as with [`Self::CycleFailed`].
     MemberFailed {
         /// The pod.
         pod: PodKey,
-        /// What the group says ([`crate::scheduling::group::decide_member`]). A node that the member did not have before is
-        /// one that the group has chosen victims on.
+        /// What the group says ([`crate::scheduling::group::decide_member`]).
         info: NominatingInfo,
         /// The condition for the pod's status.
         condition: ScheduledCondition,

@@ -154,12 +154,12 @@ impl Scheduler {
 
     /// An answer says that the watch has shown our last PATCH already: from now on the status is right.
     fn catch_up(&mut self, uid: &str) -> Vec<Command> {
-        let Some(tracked) = self.pods.get(uid).filter(|tracked| tracked.state.is_waiting()) else { return Vec::new() };
-        let view = tracked.view.clone();
+        let protects = self.options.nominator.pending_writes == PendingWrites::Protected;
         let before = self.nominator.node_of(uid).map(str::to_owned);
-        if before == view.nnn || self.options.nominator.pending_writes == PendingWrites::Ignored {
+        let is_behind = |tracked: &&Tracked| protects && tracked.state.is_waiting() && tracked.view.nnn != before;
+        let Some(view) = self.pods.get(uid).filter(is_behind).map(|tracked| tracked.view.clone()) else {
             return Vec::new();
-        }
+        };
         self.nominator.add(&view, &NominatingInfo::Noop, Some(&view));
         self.follow_status(&view, &view, before.as_deref())
     }

@@ -241,7 +241,7 @@ impl Sim {
 
     fn create(&mut self, spec: PodSpec) {
         let uid = uid(spec.id);
-        if self.api.contains_key(&uid) || self.is_ending(&uid) {
+        if self.api.contains_key(&uid) || self.is_leaving(&uid) {
             return;
         }
         let pod = PodView::pending("default", &uid).with_priority(spec.priority).with_requests(cpu(spec.cpu));
@@ -439,6 +439,12 @@ impl Sim {
             self.update(&victim, |pod| (pod.deleting, pod.preempted) = (true, true));
         }
         CycleOutcome::Nominated { node: node.to_owned() }
+    }
+
+    /// The scheduler has still to hear of the end of a pod or of its binding cycle. No UID is given again so early.
+    fn is_leaving(&self, uid: &str) -> bool {
+        let deleted = |change: &Change| matches!(change, Change::Deleted(deleted) if deleted == uid);
+        self.is_ending(uid) || self.changes.iter().any(deleted)
     }
 
     fn is_ending(&self, uid: &str) -> bool {
