@@ -115,3 +115,26 @@ impl<T: PartialEq> Writes<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Sight, Writes};
+
+    #[test]
+    fn writes_of_other_fields_are_counted_and_not_kept() {
+        let mut writes = Writes::default();
+        for _ in 0..3 {
+            writes.issued(None);
+        }
+        assert!(writes.unseen.is_empty() && !writes.is_over());
+        writes.issued(Some("a"));
+        // The first three answers are theirs, whatever they say.
+        for version in [Some(5), None, Some(6)] {
+            writes.answered(version);
+            assert_eq!(writes.observed(&"", &"", Some(9)), Sight::Older);
+        }
+        writes.answered(Some(10));
+        assert_eq!(writes.observed(&"", &"b", Some(10)), Sight::Shown);
+        assert!(writes.is_over());
+    }
+}

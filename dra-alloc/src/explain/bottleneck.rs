@@ -29,6 +29,9 @@ pub(super) fn bottlenecks(
     let all: BTreeSet<Bottleneck> = usable.iter().flat_map(|device| of_device(table, *device)).collect();
     let pools = table.candidates.pools();
     let mut is_possible_without = |left_out: &BTreeSet<Bottleneck>| {
+        if !questions.may_ask() {
+            return false;
+        }
         let inventory = without(pools, left_out, table.allocator.inventory);
         let mut allocator = table.allocator.clone();
         allocator.inventory = &inventory;

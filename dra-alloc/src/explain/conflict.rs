@@ -44,6 +44,11 @@ pub(super) struct Questions<'a> {
 }
 
 impl Questions<'_> {
+    /// Whether another question may be asked; preparing one can cost more than asking it.
+    pub(super) const fn may_ask(&self) -> bool {
+        self.left > 0
+    }
+
     /// Whether claims can be allocated; unknown when the budget does not suffice or something else fails.
     pub(super) fn is_possible(&mut self, allocator: &Allocator<'_>, claims: &[ResourceClaim]) -> Option<bool> {
         self.left = self.left.checked_sub(1)?;

@@ -1,7 +1,7 @@
 //! Branches that need not be searched.
 //!
-//! A search that goes well pays nothing for this: pruning starts when the walk first turns back. It then looks at every
-//! device for every alternative, and only goes on if nothing of what it looks at is an error: from there on a search can
+//! A search that goes well pays nothing for this: pruning starts when the walk has turned back a few times. It then looks at
+//! every device for every alternative, and only goes on if nothing of what it looks at is an error: from there on a search can
 //! have no other end than a solution or none (a request for all devices under a constraint is left alone, since it can
 //! end in an error). Nor does it go on if a device gives back of what it should take: what is left must only become less.
 //! Leaving out branches *without* a solution then does not change which solution is the first.

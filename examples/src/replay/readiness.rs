@@ -83,13 +83,15 @@ fn object<T: serde::de::DeserializeOwned>(place: &str, value: Value) -> Result<T
     read(value).map_err(|refusal| refusal.below(place))
 }
 
-/// Reads a node part by part, since an error of the whole does not say where it is.
+/// Reads a node. An error of the whole does not say where it is, so its parts are asked then.
 fn gated_node(place: &str, value: &Value) -> Result<GatedNode, Refusal> {
-    object::<Node>(place, value.clone())?;
-    if let Some(gates) = value.pointer("/spec/readinessGates") {
-        object::<Vec<NodeReadinessGate>>(&format!("{place}.spec.readinessGates"), gates.clone())?;
-    }
-    object(place, value.clone())
+    object(place, value.clone()).map_err(|whole| {
+        let gates = value.pointer("/spec/readinessGates").cloned().unwrap_or_default();
+        let of_node = object::<Node>(place, value.clone()).err();
+        let of_gates =
+            || object::<Option<Vec<NodeReadinessGate>>>(&format!("{place}.spec.readinessGates"), gates).err();
+        of_node.or_else(of_gates).unwrap_or(whole)
+    })
 }
 
 #[derive(Deserialize)]
