@@ -126,8 +126,9 @@ fn is_absent(declaration: &SkipDeclaration) -> bool {
 }
 
 impl ClaimCache {
-    /// The checkpoint, if it must be written before the caller goes on. A kubelet that finds no file at its start writes
-    /// [`ClaimCache::to_checkpoint`] of the empty cache.
+    /// The checkpoint, if it must be written before the caller goes on. A kubelet that finds no file at its start writes one
+    /// as well: [`ClaimCache::to_checkpoint`] of the empty cache will do. (It has `[]` where kubelet's very first file has
+    /// `null`; both are read alike.)
     ///
     /// ```
     /// use dra_alloc::kubelet::ClaimCache;
@@ -180,8 +181,11 @@ impl ClaimCache {
         }
         let data: Value = parse(data.as_bytes(), "Data")?;
         Reader::new(&data, "Data").required_object()?;
+        let data = Reader::new(&data, "");
+        data.field("kind").optional_text()?;
+        data.field("apiVersion").optional_text()?;
         let mut cache = Self::default();
-        for entry in Reader::new(&data, "").field("ClaimInfoStateList").elements()? {
+        for entry in data.field("ClaimInfoStateList").elements()? {
             let (key, info) = entry.claim()?;
             let claim = key.to_string();
             if cache.claims.insert(key, info).is_some() {
@@ -275,11 +279,10 @@ impl<'a> Reader<'a> {
         Self { value: value.filter(|value| !value.is_null()), path }
     }
 
-    /// Whether this is the file of an old kubelet: the same outer key for the checksum, but no data.
+    /// Whether this is the file of an old kubelet: the same outer key for the checksum, but no data. One without claims has
+    /// no entries.
     fn is_legacy(&self) -> bool {
-        self.field("Data").value.is_none()
-            && self.field("entries").value.is_some()
-            && self.field("version").value.is_some()
+        self.field("Data").value.is_none() && self.field("version").value.is_some()
     }
 
     fn required_object(&self) -> Result<(), CheckpointError> {
@@ -341,10 +344,12 @@ impl<'a> Reader<'a> {
     fn claim(&self) -> Result<(ClaimKey, ClaimInfo), CheckpointError> {
         self.required_object()?;
         let key = ClaimKey { namespace: self.field("Namespace").text()?, name: self.field("ClaimName").text()? };
-        let pods: BTreeSet<_> = self.field("PodUIDs").entries()?.into_iter().map(|(uid, _)| uid.to_owned()).collect();
+        let pods = self.field("PodUIDs").entries()?.into_iter();
+        let pods = pods.map(|(uid, mark)| mark.optional_object().map(|()| uid.to_owned()));
+        let pods: BTreeSet<_> = pods.collect::<Result<_, _>>()?;
         let drivers = self.field("DriverState").entries()?.into_iter();
         let drivers = drivers.map(|(name, state)| Ok((name.to_owned(), state.driver()?))).collect::<Result<_, _>>()?;
-        Ok((key, ClaimInfo { uid: self.field("ClaimUID").text()?, pods, drivers, prepared: false }))
+        Ok((key, ClaimInfo { uid: self.field("ClaimUID").text()?, pods, drivers, ..ClaimInfo::default() }))
     }
 
     fn driver(&self) -> Result<DriverState, CheckpointError> {

@@ -69,6 +69,9 @@ pub struct ClaimInfo {
     pub drivers: BTreeMap<String, DriverState>,
     /// Whether everything that must be called has been called since the kubelet started. Not part of the checkpoint.
     pub prepared: bool,
+    /// Whether drivers are told to clean up for the last pod. No pod takes the claim up until that has succeeded and the
+    /// claim is gone. Not part of the checkpoint.
+    pub unpreparing: bool,
 }
 
 /// The claims that a kubelet knows: filled by prepare and by reading a checkpoint, emptied by unprepare.

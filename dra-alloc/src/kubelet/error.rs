@@ -87,12 +87,14 @@ pub enum PrepareError {
         claim: String,
     },
     /// The claim was made from a template, and not for this pod.
-    #[error("{}ResourceClaim {claim} was not created for Pod {pod} (Pod is not owner)", PREPARE)]
+    #[error("{}ResourceClaim {claim} was not created for Pod {pod} ({owners})", PREPARE)]
     NotOwner {
         /// Namespace and name of the claim.
         claim: String,
         /// Namespace and name of the pod.
         pod: String,
+        /// Who could have been the owner: the pod, or its group as well.
+        owners: String,
     },
     /// The claim is not reserved for the pod.
     #[error("{}pod {pod} ({pod_uid}) is not allowed to use ResourceClaim {claim} ({claim_uid})", PREPARE)]
@@ -156,6 +158,12 @@ pub enum PrepareError {
         claim: String,
         /// UID of the old claim.
         old_uid: String,
+    },
+    /// The claim is being taken from its last pod. When that has succeeded it can be prepared anew.
+    #[error("{}ResourceClaim {claim}: still being unprepared for another pod", PREPARE)]
+    Unpreparing {
+        /// Name of the claim.
+        claim: String,
     },
     /// A driver's answer is no success.
     #[error("{}{error}", PREPARE)]

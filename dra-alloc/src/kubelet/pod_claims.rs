@@ -116,6 +116,7 @@ pub(super) fn is_reserved_for(pod: &Pod, claim: &ResourceClaim, settings: Settin
     consumers.iter().any(|consumer| consumer.uid == uid(pod) || is_group(consumer))
 }
 
-fn group_name(pod: &Pod) -> Option<&str> {
+/// The group that a pod is scheduled with.
+pub(super) fn group_name(pod: &Pod) -> Option<&str> {
     pod.spec.as_ref()?.scheduling_group.as_ref()?.pod_group_name.as_deref()
 }

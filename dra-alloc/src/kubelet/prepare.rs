@@ -9,7 +9,7 @@ use super::claim_info::{ClaimCache, ClaimInfo, ClaimKey, PreparedDevice};
 use super::error::{CallError, PrepareError};
 use super::gate::{Gate, Settings};
 use super::plan::{Answers, ClaimRef, Plan, Prepare};
-use super::pod_claims::{Origin, PodClaim, is_for_pod, is_reserved_for, of_pod, pod_name, uid};
+use super::pod_claims::{Origin, PodClaim, group_name, is_for_pod, is_reserved_for, of_pod, pod_name, uid};
 use crate::skip::aggregate::{by_driver, declaring};
 use crate::skip::{SkipSet, WireForm};
 
@@ -24,7 +24,8 @@ impl ClaimCache {
     ///
     /// Everything is checked before anything is changed, so that a pod that fails a check can go without any driver. Then
     /// the pod is entered with each claim, which kubelet writes down before it calls a driver. A claim that is prepared
-    /// needs no call, but its drivers must be there all the same.
+    /// needs no call, but its drivers must be there all the same. A claim that two entries name is entered once, and must
+    /// pass the check of both.
     ///
     /// `claims` are the pod's claims as the API server has them; others do no harm. `registered` tells whether a driver's
     /// plugin is there. It is not asked about a driver whose call is skipped.
@@ -32,7 +33,8 @@ impl ClaimCache {
     /// Linear in the claims and their devices, and in the length of `claims` for each claim of the pod.
     ///
     /// # Errors
-    /// Why the pod can't start now. After [`PrepareError::OldClaim`] the pod may have been entered with some claims.
+    /// Why the pod can't start now. After [`PrepareError::OldClaim`] and [`PrepareError::Unpreparing`] the pod may have been
+    /// entered with some claims.
     pub fn plan_prepare(
         &mut self,
         pod: &Pod,
@@ -42,9 +44,9 @@ impl ClaimCache {
     ) -> Result<Plan<Prepare>, PrepareError> {
         let mut checked: Vec<Checked> = Vec::new();
         for pod_claim in of_pod(pod, settings) {
-            let pod_claim = pod_claim?;
-            if checked.iter().all(|known| known.claim.key != pod_claim.claim) {
-                checked.push(check(pod, pod_claim, claims, &registered, settings)?);
+            let claim = check(pod, pod_claim?, claims, &registered, settings)?;
+            if checked.iter().all(|known| known.claim.key != claim.claim.key) {
+                checked.push(claim);
             }
         }
         let mut plan = Plan::new(uid(pod));
@@ -114,6 +116,9 @@ impl ClaimCache {
         if info.uid != claim.uid {
             return Err(PrepareError::OldClaim { claim: claim.key.name.clone(), old_uid: info.uid.clone() });
         }
+        if info.unpreparing {
+            return Err(PrepareError::Unpreparing { claim: claim.key.name.clone() });
+        }
         info.pods.insert(pod_uid.to_owned());
         if !info.prepared {
             // A checkpoint that an older kubelet has rewritten lost the skips. The allocation can't have changed.
@@ -149,7 +154,12 @@ fn check(
     };
     let claim_uid = claim.metadata.uid.clone().unwrap_or_default();
     if origin == Origin::Template && !is_for_pod(pod, claim, settings) {
-        return Err(PrepareError::NotOwner { claim: key.to_string(), pod: pod_name(pod) });
+        let group = group_name(pod).filter(|_| settings.has(Gate::WorkloadResourceClaims));
+        let owners = match group {
+            None => "Pod is not owner".to_owned(),
+            Some(group) => format!("neither Pod nor PodGroup {group} is the owner"),
+        };
+        return Err(PrepareError::NotOwner { claim: key.to_string(), pod: pod_name(pod), owners });
     }
     if !is_reserved_for(pod, claim, settings) {
         let (pod, pod_uid) = (pod.metadata.name.clone().unwrap_or_default(), uid(pod).to_owned());

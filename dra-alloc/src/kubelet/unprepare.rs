@@ -25,7 +25,8 @@ impl ClaimCache {
     /// for skipping play a part.
     ///
     /// A claim that another pod uses only loses this pod. For the others, the drivers are called whose unprepare is not
-    /// skipped. If the cache has no claim of the pod, those that its spec names are taken, unless other pods use them.
+    /// skipped, and no other pod takes such a claim up until the operation has ended well. Claims that the pod was never
+    /// entered with are left alone; if there are no others, their names in its spec must be known all the same.
     ///
     /// # Errors
     /// Why the pod has to stay for now. Its claims keep it.
@@ -67,20 +68,16 @@ impl ClaimCache {
         Ok(plan.answer(driver, outcome, |_, ()| Ok(()))?)
     }
 
-    /// Ends the operation: the claims go, and the checkpoint is due. A claim that another pod has taken up in between
-    /// stays, and has to be prepared again.
+    /// Ends the operation: the claims go, and the checkpoint is due.
     ///
     /// # Errors
     /// A driver has not answered: nothing goes.
     pub fn finish_unprepare(&mut self, plan: Plan<Unprepare>) -> Result<(), UnprepareError> {
         plan.check_answered()?;
-        let Plan { claims, pod_uid, .. } = plan;
-        for claim in claims {
-            let Some(info) = self.claims.get_mut(&claim.key).filter(|info| info.uid == claim.uid) else { continue };
-            info.pods.remove(&pod_uid);
-            info.prepared = false;
-            info.drivers.values_mut().for_each(|driver| driver.devices.clear());
-            if info.pods.is_empty() {
+        let is_over = |claim: &ClaimRef, info: &ClaimInfo| info.unpreparing && info.uid == claim.uid;
+        for claim in plan.claims {
+            // It may have come back since another plan of the same pod has ended.
+            if self.claims.get(&claim.key).is_some_and(|info| is_over(&claim, info)) {
                 self.claims.remove(&claim.key);
             }
         }
@@ -100,15 +97,20 @@ impl ClaimCache {
         registered: impl Fn(&str) -> bool,
     ) -> Result<Plan<Unprepare>, UnprepareError> {
         let mut plan = Plan::new(pod_uid);
-        for key in keys.into_iter().collect::<BTreeSet<_>>() {
-            let Some(info) = self.claims.get_mut(&key) else { continue };
-            if info.pods.iter().any(|pod| pod != pod_uid) {
+        for key in keys {
+            let Some(info) = self.claims.get_mut(&key).filter(|info| info.pods.contains(pod_uid)) else { continue };
+            if info.pods.len() > 1 {
                 info.pods.remove(pod_uid);
             } else {
                 release(&mut plan, key, info);
             }
         }
         check_registered(plan.calls(), registered)?;
+        for claim in &plan.claims {
+            if let Some(info) = self.claims.get_mut(&claim.key) {
+                info.unpreparing = true;
+            }
+        }
         Ok(plan)
     }
 }

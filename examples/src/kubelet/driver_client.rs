@@ -1,10 +1,12 @@
 //! Calls to a driver on its unix socket.
 
+use std::error::Error;
 use std::path::Path;
 use std::time::Duration;
 
 use dra_alloc::kubelet::{Answers, ClaimRef, PreparedDevice};
 use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Request, Status, TimeoutExpired};
 
 use super::api::dra_plugin_client::DraPluginClient;
 use super::api::{Claim, Device, NodePrepareResourcesRequest, NodeUnprepareResourcesRequest};
@@ -19,7 +21,7 @@ const TIMEOUT: Duration = Duration::from_secs(45);
 pub async fn prepare(socket: &Path, claims: &[ClaimRef]) -> Result<Answers<Vec<PreparedDevice>>, String> {
     let request = NodePrepareResourcesRequest { claims: claims.iter().map(Claim::from).collect() };
     let mut client = connect(socket).await?;
-    let response = client.node_prepare_resources(request).await.map_err(|status| failure(&status))?;
+    let response = client.node_prepare_resources(timed(request)).await.map_err(|status| failure(&status))?;
     let claims = response.into_inner().claims.into_iter();
     Ok(claims.map(|(uid, claim)| (uid, result(&claim.error).map(|()| prepared(claim.devices)))).collect())
 }
@@ -31,7 +33,7 @@ pub async fn prepare(socket: &Path, claims: &[ClaimRef]) -> Result<Answers<Vec<P
 pub async fn unprepare(socket: &Path, claims: &[ClaimRef]) -> Result<Answers<()>, String> {
     let request = NodeUnprepareResourcesRequest { claims: claims.iter().map(Claim::from).collect() };
     let mut client = connect(socket).await?;
-    let response = client.node_unprepare_resources(request).await.map_err(|status| failure(&status))?;
+    let response = client.node_unprepare_resources(timed(request)).await.map_err(|status| failure(&status))?;
     let claims = response.into_inner().claims.into_iter();
     Ok(claims.map(|(uid, claim)| (uid, result(&claim.error))).collect())
 }
@@ -40,12 +42,37 @@ async fn connect(socket: &Path) -> Result<DraPluginClient<Channel>, String> {
     let unavailable = |reason: String| format!("rpc error: code = Unavailable desc = {}: {reason}", socket.display());
     let endpoint =
         Endpoint::from_shared(format!("unix:{}", socket.display())).map_err(|error| unavailable(error.to_string()))?;
-    let channel = endpoint.connect_timeout(TIMEOUT).timeout(TIMEOUT).connect().await;
+    let channel = endpoint.connect_timeout(TIMEOUT).connect().await;
     channel.map(DraPluginClient::new).map_err(|error| unavailable(error.to_string()))
 }
 
-fn failure(status: &tonic::Status) -> String {
-    format!("rpc error: code = {:?} desc = {}", status.code(), status.message())
+/// A request that tells the driver how long its caller waits.
+fn timed<T>(request: T) -> Request<T> {
+    let mut request = Request::new(request);
+    request.set_timeout(TIMEOUT);
+    request
+}
+
+/// The text of a failure as Go's gRPC has it.
+fn failure(status: &Status) -> String {
+    let (code, message) = match status.code() {
+        Code::Cancelled if is_expired(status) => ("DeadlineExceeded".to_owned(), "context deadline exceeded"),
+        Code::Cancelled => ("Canceled".to_owned(), status.message()),
+        code => (format!("{code:?}"), status.message()),
+    };
+    format!("rpc error: code = {code} desc = {message}")
+}
+
+/// Whether the caller's own time was up.
+fn is_expired(status: &Status) -> bool {
+    let mut source = status.source();
+    while let Some(error) = source {
+        if error.is::<TimeoutExpired>() {
+            return true;
+        }
+        source = error.source();
+    }
+    false
 }
 
 fn result(error: &str) -> Result<(), String> {

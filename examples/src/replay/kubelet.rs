@@ -288,9 +288,8 @@ impl Kubelet {
 
     fn prepare_response(&mut self, response: &Response<PreparedClaim>, cache: &mut ClaimCache) -> Shown {
         let Some(plan) = &mut self.preparing else { return failed("no prepare is under way") };
-        let outcome = response.outcome(|claim| match &claim.error {
-            Some(error) => Err(error.clone()),
-            None => Ok(claim.devices.iter().map(DeviceInput::prepared).collect()),
+        let outcome = response.outcome(|claim| {
+            success(claim.error.as_deref()).map(|()| claim.devices.iter().map(DeviceInput::prepared).collect())
         });
         done(cache.apply_prepare(plan, &response.driver, outcome))
     }
@@ -334,7 +333,7 @@ impl Kubelet {
     /// A response goes to the plans whose claims it names, or, if it names none of any, to all that call the driver. The
     /// first error is shown; what is wrong for one pod does not hold up others.
     fn unprepare_response(&mut self, response: &Response<UnpreparedClaim>, cache: &mut ClaimCache) -> Shown {
-        let outcome = response.outcome(|claim| claim.error.clone().map_or(Ok(()), Err));
+        let outcome = response.outcome(|claim| success(claim.error.as_deref()));
         let driver = &response.driver;
         let answered = response.claims.as_ref();
         let names = |claims: &[String]| answered.is_some_and(|answers| answers.keys().any(|uid| claims.contains(uid)));
@@ -415,6 +414,11 @@ impl DeviceInput {
             cdi_ids: self.cdi_ids.clone(),
         }
     }
+}
+
+/// A driver that has nothing to complain about may say so in no words.
+fn success(error: Option<&str>) -> Result<(), String> {
+    error.filter(|error| !error.is_empty()).map_or(Ok(()), |error| Err(error.to_owned()))
 }
 
 fn container<'a>(pod: &'a Pod, name: &str) -> Option<&'a Container> {

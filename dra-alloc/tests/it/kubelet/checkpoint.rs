@@ -132,6 +132,7 @@ fn damage_is_named() {
         (good[..good.len() / 2].to_owned(), "file is not JSON"),
         (good.replace("DRACheckpoint", "DRACheckpoinT"), "the checksum of Data is"),
         ("{}".to_owned(), "Data: nothing instead of a string"),
+        (r#"{"Data":null,"Checksum":0}"#.to_owned(), "Data: nothing instead of a string"),
         (r#"{"Data":"{}"}"#.to_owned(), "Checksum: nothing instead of a number of 32 bits"),
         (r#"{"Data":"{}","Checksum":4294967296}"#.to_owned(), "Checksum: a number instead of a number of 32 bits"),
         (sealed("{"), "Data is not JSON"),
@@ -145,6 +146,10 @@ fn damage_is_named() {
             edit(&full, |data| data["ClaimInfoStateList"][0]["DriverState"][GPU]["SkipNodeOperations"] = json!("*")),
             r#"ClaimInfoStateList[0].DriverState["gpu.example.com"].SkipNodeOperations: a string instead of a bool or a list"#,
         ),
+        (
+            edit(&full, |data| data["ClaimInfoStateList"][0]["DriverState"][GPU]["SkipNodeOperations"] = json!([null])),
+            "SkipNodeOperations: a list instead of a bool or a list of operation names",
+        ),
         (sealed("[]"), "Data: a list instead of an object"),
         (sealed("null"), "Data: nothing instead of an object"),
         (
@@ -156,7 +161,13 @@ fn damage_is_named() {
             r#"ClaimInfoStateList[0].DriverState["gpu.example.com"].Devices[0]: a bool instead of an object"#,
         ),
         (twice, "ClaimInfoStateList[1]: claim ns/c is there twice"),
+        (
+            edit(&full, |data| data["ClaimInfoStateList"][0]["PodUIDs"]["p-uid"] = json!(5)),
+            r#"ClaimInfoStateList[0].PodUIDs["p-uid"]: a number instead of an object"#,
+        ),
+        (edit(&full, |data| data["kind"] = json!(5)), "kind: a number instead of a string"),
         (r#"{"version":"v1","entries":[],"checksum":7}"#.to_owned(), "the format of kubelets before 1.32"),
+        (r#"{"version":"v1","checksum":7}"#.to_owned(), "the format of kubelets before 1.32"),
     ];
     for (file, expected) in rows {
         let error = read(&file).unwrap_err().to_string();

@@ -262,6 +262,19 @@ fn a_claim_that_two_entries_name_is_sent_once() {
 }
 
 #[test]
+fn each_entry_that_names_a_claim_is_checked() {
+    let entries =
+        [json!({"name": "one", "resourceClaimName": "c"}), json!({"name": "gpu", "resourceClaimTemplateName": "t"})];
+    for order in [[0, 1], [1, 0]] {
+        let mut pod = template_pod(json!([{"name": "gpu", "resourceClaimName": "c"}]));
+        let claims = from_value(order.map(|index: usize| entries[index].clone()).into()).unwrap();
+        pod.spec.as_mut().unwrap().resource_claims = claims;
+        let mut world = World::new(Profile::V1_37, &[GPU]);
+        assert!(refusal(&mut world, &pod, &[claim("c", &[(GPU, json!(null))])]).contains("Pod is not owner"));
+    }
+}
+
+#[test]
 fn an_allocation_without_devices_is_remembered() {
     let mut world = World::new(Profile::V1_37, &[]);
     world.prepare(&pod("p", &["c"]), &[claim("c", &[])]).unwrap();
@@ -297,6 +310,9 @@ fn a_claim_of_the_pods_group_with_its_gate() {
     world.settings = world.settings.with(Gate::WorkloadResourceClaims);
     // The pod belongs to no group: no claim of a group is for it.
     assert!(refusal(&mut world, &made, std::slice::from_ref(&grouped)).contains("Pod is not owner"));
+    made.spec.as_mut().unwrap().scheduling_group = from_value(json!({"podGroupName": "other"})).unwrap();
+    let refused = refusal(&mut world, &made, std::slice::from_ref(&grouped));
+    assert!(refused.ends_with("(neither Pod nor PodGroup other is the owner)"), "{refused}");
     made.spec.as_mut().unwrap().scheduling_group = from_value(json!({"podGroupName": "g"})).unwrap();
     world.prepare(&made, std::slice::from_ref(&grouped)).unwrap();
     world.settings = world.settings.without(Gate::WorkloadResourceClaims);

@@ -1,6 +1,6 @@
 //! What an ending pod needs, and pods that nobody knows any more.
 
-use dra_alloc::kubelet::Operation;
+use dra_alloc::kubelet::{Operation, PrepareError};
 use dra_attrs::profile::Profile;
 use serde_json::json;
 
@@ -74,19 +74,64 @@ fn a_claim_that_was_never_prepared_is_unprepared_all_the_same() {
 }
 
 #[test]
-fn a_pod_that_takes_the_claim_up_in_between_keeps_it_and_has_it_prepared_again() {
+fn a_claim_that_is_being_unprepared_is_taken_up_by_no_pod() {
     let object = claim("c", &[(GPU, json!(null))]);
     let mut world = World::new(Profile::V1_37, &[GPU]);
     world.prepare(&pod("p", &["c"]), std::slice::from_ref(&object)).unwrap();
     let mut plan = world.cache.plan_unprepare(&pod("p", &["c"]), |_| true, world.settings).unwrap();
-    world.prepare(&pod("q", &["c"]), std::slice::from_ref(&object)).unwrap();
-    let done = Ok([("c-claim".to_owned(), Ok(()))].into());
-    world.cache.apply_unprepare(&mut plan, GPU, done).unwrap();
+    let refused = world.prepare(&pod("q", &["c"]), std::slice::from_ref(&object)).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "prepare dynamic resources: ResourceClaim c: still being unprepared for another pod"
+    );
+    world.cache.apply_unprepare(&mut plan, GPU, Ok([("c-claim".to_owned(), Ok(()))].into())).unwrap();
     world.cache.finish_unprepare(plan).unwrap();
-    assert!(world.cache.may_need_unprepare("q-uid") && !world.cache.may_need_unprepare("p-uid"));
+    assert!(world.cache.claims().is_empty());
     world.calls.clear();
     world.prepare(&pod("q", &["c"]), &[object]).unwrap();
     assert_eq!(world.called(Operation::Prepare)[GPU], [["c-claim"]]);
+}
+
+#[test]
+fn a_claim_whose_unprepare_has_failed_waits_for_its_repetition() {
+    let object = claim("c", &[(GPU, json!(null))]);
+    let mut world = World::new(Profile::V1_37, &[GPU]);
+    world.prepare(&pod("p", &["c"]), std::slice::from_ref(&object)).unwrap();
+    world.failing.insert(GPU.to_owned());
+    world.unprepare(&pod("p", &["c"])).unwrap_err();
+    world.failing.clear();
+    assert!(matches!(
+        world.prepare(&pod("q", &["c"]), std::slice::from_ref(&object)),
+        Err(PrepareError::Unpreparing { claim }) if claim == "c"
+    ));
+    world.unprepare(&pod("p", &["c"])).unwrap();
+    world.prepare(&pod("q", &["c"]), &[object]).unwrap();
+}
+
+#[test]
+fn an_unprepare_that_can_call_nobody_keeps_no_other_pod_out() {
+    let object = claim("c", &[(GPU, json!(null))]);
+    let mut world = World::new(Profile::V1_37, &[GPU]);
+    world.prepare(&pod("p", &["c"]), std::slice::from_ref(&object)).unwrap();
+    world.registered.clear();
+    world.unprepare(&pod("p", &["c"])).unwrap_err();
+    world.registered.insert(GPU.to_owned());
+    world.prepare(&pod("q", &["c"]), &[object]).unwrap();
+    world.unprepare(&pod("p", &["c"])).unwrap();
+    assert!(world.called(Operation::Unprepare).is_empty() && world.cache.may_need_unprepare("q-uid"));
+}
+
+#[test]
+fn a_claim_that_has_come_back_is_not_ended_by_an_older_plan() {
+    let object = claim("c", &[(GPU, json!(null))]);
+    let mut world = World::new(Profile::V1_37, &[GPU]);
+    world.prepare(&pod("p", &["c"]), std::slice::from_ref(&object)).unwrap();
+    let mut older = world.cache.plan_unprepare(&pod("p", &["c"]), |_| true, world.settings).unwrap();
+    world.unprepare(&pod("p", &["c"])).unwrap();
+    world.prepare(&pod("q", &["c"]), &[object]).unwrap();
+    world.cache.apply_unprepare(&mut older, GPU, Ok([("c-claim".to_owned(), Ok(()))].into())).unwrap();
+    world.cache.finish_unprepare(older).unwrap();
+    assert!(world.cache.may_need_unprepare("q-uid"));
 }
 
 #[test]
