@@ -13,8 +13,8 @@
 //!
 //! What comes out must then satisfy the policy, unless it is the default, and fit beside what is consumed already.
 //!
-//! Steps are computed in whole units, rounded up, with a binary format as their result; with the feature
-//! `FractionalCapacityRange` in thousandths, where all numbers of the range are such.
+//! Steps are computed in whole units, rounded up; with the feature `FractionalCapacityRange` in thousandths, where all
+//! numbers of the range are such. The amount is written in the format of the step.
 //!
 //! Source: `consumable_capacity.go` of kube-scheduler 1.37.
 
@@ -58,11 +58,21 @@ pub enum CapacityError {
         /// The amount asked for.
         request: Quantity,
     },
-    /// The request is finer than the thousandths in which the range is computed.
+    /// The range is computed in thousandths, and the request is finer, or larger than 64 bits of them.
     #[error(
-        "capacity request cannot be represented in the device's range arithmetic: request {request} has less than thousandths"
+        "capacity request cannot be represented in the device's range arithmetic: request {request} is not a representable \
+         milli value"
     )]
-    RequestTooFine {
+    RequestNotMilli {
+        /// The amount asked for.
+        request: Quantity,
+    },
+    /// The next step is larger than 64 bits of thousandths.
+    #[error(
+        "capacity request cannot be represented in the device's range arithmetic: rounding request {request} up to the \
+         next step passes the milli-value range"
+    )]
+    StepNotMilli {
         /// The amount asked for.
         request: Quantity,
     },
@@ -207,45 +217,78 @@ impl<'a> Valid<'a> {
     }
 }
 
-/// The arithmetic of a range with steps, in `unit` nano-units.
+/// What the steps of a range are counted in.
+#[derive(Clone, Copy)]
+enum Unit {
+    Whole,
+    Milli,
+}
+
+impl Unit {
+    const fn nanos(self) -> i128 {
+        match self {
+            Self::Whole => NANOS_PER_UNIT,
+            Self::Milli => NANOS_PER_MILLI,
+        }
+    }
+
+    /// An amount, in this unit: rounded up to whole ones, whereas thousandths must be there, and fit.
+    fn count(self, amount: Quantity) -> Option<i128> {
+        let units = round_up(amount.nanos(), self.nanos());
+        match self {
+            Self::Whole => Some(units),
+            Self::Milli => fits(units).filter(|units| *units * NANOS_PER_MILLI == amount.nanos()),
+        }
+    }
+
+    const fn bad_request(self, request: Quantity) -> CapacityError {
+        match self {
+            Self::Whole => CapacityError::RequestTooLarge { request },
+            Self::Milli => CapacityError::RequestNotMilli { request },
+        }
+    }
+
+    const fn bad_step(self, request: Quantity) -> CapacityError {
+        match self {
+            Self::Whole => CapacityError::StepTooLarge { request },
+            Self::Milli => CapacityError::StepNotMilli { request },
+        }
+    }
+}
+
+/// A number as far as it is one of 64 bits.
+fn fits(number: i128) -> Option<i128> {
+    i64::try_from(number).ok().map(i128::from)
+}
+
+/// The arithmetic of a range with steps.
 struct Steps {
     min: i128,
     step: i128,
-    unit: i128,
+    unit: Unit,
     format: QuantityFormat,
 }
 
 impl Steps {
     fn new(min: Quantity, max: Option<Quantity>, step: Quantity, rounding: Rounding) -> Self {
-        let is_milli = |quantity: Quantity| quantity.nanos() % NANOS_PER_MILLI == 0;
-        let fractional = rounding == Rounding::Fractional && [min, step, max.unwrap_or(step)].into_iter().all(is_milli);
-        let (unit, format) =
-            if fractional { (NANOS_PER_MILLI, step.format()) } else { (NANOS_PER_UNIT, QuantityFormat::BinarySi) };
-        Self { min: round_up(min.nanos(), unit), step: round_up(step.nanos(), unit).max(1), unit, format }
-    }
-
-    /// Whether the arithmetic has the amount: whole units are rounded to, thousandths must be there.
-    const fn has(&self, amount: Quantity) -> bool {
-        self.unit == NANOS_PER_UNIT || amount.nanos() % self.unit == 0
+        let is_milli = |quantity: Quantity| Unit::Milli.count(quantity).is_some();
+        let is_fractional =
+            rounding == Rounding::Fractional && [min, step, max.unwrap_or(step)].into_iter().all(is_milli);
+        let unit = if is_fractional { Unit::Milli } else { Unit::Whole };
+        let in_units = |quantity: Quantity| round_up(quantity.nanos(), unit.nanos());
+        Self { min: in_units(min), step: in_units(step).max(1), unit, format: step.format() }
     }
 
     fn round_up(&self, request: Quantity) -> Result<Quantity, CapacityError> {
-        if !self.has(request) {
-            return Err(CapacityError::RequestTooFine { request });
-        }
-        let wanted = round_up(request.nanos(), self.unit);
-        if wanted > i128::from(i64::MAX) {
-            return Err(CapacityError::RequestTooLarge { request });
-        }
+        let wanted = self.unit.count(request).and_then(fits).ok_or_else(|| self.unit.bad_request(request))?;
         let steps = round_up(wanted.saturating_sub(self.min), self.step);
-        let rounded = steps.checked_mul(self.step).and_then(|above| above.checked_add(self.min));
-        let rounded = rounded.filter(|rounded| *rounded <= i128::from(i64::MAX));
-        let rounded = rounded.and_then(|rounded| rounded.checked_mul(self.unit));
-        rounded.map(|nanos| Quantity::from_nanos(nanos, self.format)).ok_or(CapacityError::StepTooLarge { request })
+        let rounded = steps.checked_mul(self.step).and_then(|above| above.checked_add(self.min)).and_then(fits);
+        let nanos = rounded.and_then(|rounded| rounded.checked_mul(self.unit.nanos()));
+        nanos.map(|nanos| Quantity::from_nanos(nanos, self.format)).ok_or_else(|| self.unit.bad_step(request))
     }
 
     fn reach(&self, amount: Quantity) -> bool {
-        self.has(amount) && round_up(amount.nanos(), self.unit).saturating_sub(self.min) % self.step == 0
+        self.unit.count(amount).is_some_and(|amount| amount.saturating_sub(self.min) % self.step == 0)
     }
 }
 

@@ -3,7 +3,8 @@
 //!
 //! A kubelet that can skip says so in `node.status.declaredFeatures`. In the KEP's text, a pod requires that of its node if
 //! one of its claims is allocated with a device that skips; scheduler and kubelet's admission ask the same function. In
-//! Kubernetes 1.37 no pod requires it: the allocator looks at the node itself ([`crate::allocator`]).
+//! Kubernetes 1.37 no pod requires it: the allocator looks at the node itself ([`crate::allocator`]), and for a claim that
+//! is allocated already the scheduler asks [`DeclaredFeature::required_by_claim`].
 
 use dra_attrs::profile::Profile;
 use dra_attrs::semver::Version;
@@ -98,6 +99,28 @@ impl DeclaredFeature {
     pub fn required_by(&self, pod: &Pod, claims: &[ResourceClaim], target: &Version) -> Option<&'static str> {
         let infers = Decisions::of(self.profile).inference == Inference::FromClaims;
         (infers && self.covers(target) && uses_skipping(pod, claims, self.profile)).then(|| self.name())
+    }
+
+    /// What a claim that is allocated already requires of the node of any further pod: the name, if one of its devices
+    /// skips operations. kube-scheduler 1.37 rejects nodes that do not declare it ([`Candidates::among`]).
+    ///
+    /// ```
+    /// use dra_alloc::declared_features::{Candidates, DeclaredFeature};
+    /// use dra_attrs::profile::Profile;
+    /// use k8s_openapi::api::{core::v1::Node, resource::v1::ResourceClaim};
+    /// use serde_json::{from_value, json};
+    /// let claim: ResourceClaim = from_value(json!({"status": {"allocation": {"devices": {"results": [{"request": "r",
+    ///     "driver": "d.example.com", "pool": "p", "device": "d", "skipNodeOperations": ["*"]}]}}}}))?;
+    /// let old: Node = from_value(json!({"metadata": {"name": "old"}}))?;
+    /// let new: Node = from_value(json!({"metadata": {"name": "new"},
+    ///     "status": {"declaredFeatures": ["DRAOptionalNodeOperations"]}}))?;
+    /// let required = DeclaredFeature::new(Profile::V1_37).required_by_claim(&claim);
+    /// assert_eq!(Candidates::among([&old, &new], required.as_slice()).fitting, ["new"]);
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    #[must_use]
+    pub fn required_by_claim(&self, claim: &ResourceClaim) -> Option<&'static str> {
+        is_used_by(claim).then(|| self.name())
     }
 
     fn covers(&self, version: &Version) -> bool {

@@ -8,6 +8,9 @@
 //! | with a `shareID` | a share, which consumes `consumedCapacity` |
 //! | any other | the device is held exclusively |
 //!
+//! Without the feature `ConsumableCapacity` nobody looks at shares. A claim that has one, from the time when the gate was on,
+//! holds the device exclusively.
+//!
 //! Source: `AllocatedState` of kube-scheduler 1.37.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,8 +19,9 @@ use dra_attrs::quantity::{Quantity, QuantityError};
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequestAllocationResult, ResourceClaim};
 
 use crate::device_id::DeviceId;
+use crate::features::{Feature, Features};
 
-/// The devices that are in use in a cluster.
+/// The devices that are in use in a cluster. The default is the empty state of a cluster with shared devices.
 ///
 /// ```
 /// use dra_alloc::device_id::DeviceId;
@@ -41,6 +45,15 @@ use crate::device_id::DeviceId;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllocatedState {
     drivers: BTreeMap<String, BTreeMap<String, PoolUse>>,
+    shares: Shares,
+}
+
+/// What a result with a `shareID` counts as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Shares {
+    #[default]
+    Apart,
+    Exclusive,
 }
 
 /// The devices of one pool that are in use.
@@ -109,11 +122,12 @@ enum Holding {
 }
 
 impl Holding {
-    fn of(result: &DeviceRequestAllocationResult, index: usize) -> Result<Self, StateError> {
+    fn of(result: &DeviceRequestAllocationResult, index: usize, shares: Shares) -> Result<Self, StateError> {
         if result.admin_access == Some(true) {
             return Ok(Self::Nothing);
         }
-        let Some(id) = &result.share_id else { return Ok(Self::Exclusive) };
+        let share = result.share_id.as_ref().filter(|_| shares == Shares::Apart);
+        let Some(id) = share else { return Ok(Self::Exclusive) };
         let amounts = result.consumed_capacity.iter().flatten().map(|(capacity, amount)| {
             let amount = Quantity::from_kube(amount);
             amount.map(|amount| (capacity.clone(), amount)).map_err(|error| StateError::ConsumedCapacity {
@@ -159,12 +173,22 @@ impl Holding {
 }
 
 impl AllocatedState {
-    /// What the claims of a cluster hold. Claims without an allocation count for nothing.
+    /// The empty state of a cluster with these features.
+    #[must_use]
+    pub const fn new(features: Features) -> Self {
+        let shares = if features.has(Feature::ConsumableCapacity) { Shares::Apart } else { Shares::Exclusive };
+        Self { drivers: BTreeMap::new(), shares }
+    }
+
+    /// What the claims of a cluster with these features hold. Claims without an allocation count for nothing.
     ///
     /// # Errors
     /// A quantity that is none.
-    pub fn from_claims<'c>(claims: impl IntoIterator<Item = &'c ResourceClaim>) -> Result<Self, StateError> {
-        let mut state = Self::default();
+    pub fn from_claims<'c>(
+        claims: impl IntoIterator<Item = &'c ResourceClaim>,
+        features: Features,
+    ) -> Result<Self, StateError> {
+        let mut state = Self::new(features);
         state.assume(claims.into_iter().filter_map(|claim| claim.status.as_ref()?.allocation.as_ref()))?;
         Ok(state)
     }
@@ -177,7 +201,7 @@ impl AllocatedState {
     /// # Complexity
     /// Logarithmic in the number of devices in use, for each device result.
     pub fn assume<'r>(&mut self, results: impl IntoIterator<Item = &'r AllocationResult>) -> Result<(), StateError> {
-        for (result, holding) in holdings(results)? {
+        for (result, holding) in holdings(results, self.shares)? {
             if !matches!(holding, Holding::Nothing) {
                 holding.add_to(self.device_mut(&result.driver, &result.pool, &result.device));
             }
@@ -190,7 +214,7 @@ impl AllocatedState {
     /// # Errors
     /// A quantity that is none; nothing is taken back then.
     pub fn forget<'r>(&mut self, results: impl IntoIterator<Item = &'r AllocationResult>) -> Result<(), StateError> {
-        for (result, holding) in holdings(results)? {
+        for (result, holding) in holdings(results, self.shares)? {
             let Some(pools) = self.drivers.get_mut(&result.driver) else { continue };
             let Some(pool) = pools.get_mut(&result.pool) else { continue };
             let Some(device) = pool.get_mut(&result.device) else { continue };
@@ -247,8 +271,9 @@ impl AllocatedState {
 /// Every device result with what it counts as; all are read before the first is counted.
 fn holdings<'r>(
     results: impl IntoIterator<Item = &'r AllocationResult>,
+    shares: Shares,
 ) -> Result<Vec<(&'r DeviceRequestAllocationResult, Holding)>, StateError> {
     let devices = results.into_iter().filter_map(|result| result.devices.as_ref()?.results.as_ref());
     let indexed = devices.flat_map(|devices| devices.iter().enumerate());
-    indexed.map(|(index, result)| Ok((result, Holding::of(result, index)?))).collect()
+    indexed.map(|(index, result)| Ok((result, Holding::of(result, index, shares)?))).collect()
 }

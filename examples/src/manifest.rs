@@ -11,6 +11,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use dra_alloc::features::Features;
 use dra_alloc::skip::SkipDeclaration;
 use dra_alloc::skip::wire::{self, Carrier};
 use dra_alloc::state::{AllocatedState, StateError};
@@ -165,7 +166,7 @@ impl Kind for ResourceClaim {
     }
 
     fn check(&self) -> Result<(), Fault> {
-        AllocatedState::from_claims([self]).map(|_| ()).map_err(|error| allocation_fault(&error))
+        AllocatedState::from_claims([self], Features::all()).map(|_| ()).map_err(|error| allocation_fault(&error))
     }
 }
 

@@ -83,6 +83,17 @@ fn what_a_pod_requires() {
 }
 
 #[test]
+fn an_allocated_claim_keeps_further_pods_from_nodes_that_cannot_skip() {
+    let rows = [(json!(true), true), (json!(["Unknown"]), true), (json!(false), false), (json!([]), false)];
+    for (skip, expected) in rows {
+        for (profile, name) in [(Profile::Kep, NAME), (Profile::V1_37, "DRAOptionalNodeOperations")] {
+            let required = DeclaredFeature::new(profile).required_by_claim(&claim("a", &[json!(null), skip.clone()]));
+            assert_eq!(required, expected.then_some(name), "{skip}");
+        }
+    }
+}
+
+#[test]
 fn nodes_that_do_not_declare_it_are_out() {
     // req: 5945-NDF-3, 5945-SKEW-1, 5945-NDF-5
     let (old, gate, new) = (node("old", &[]), node("gate", &[GATE]), node("new", &["Another", NAME]));

@@ -1,6 +1,7 @@
 //! What is allocated already.
 
 use dra_alloc::device_id::DeviceId;
+use dra_alloc::features::{Feature, Features};
 use dra_alloc::state::AllocatedState;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use proptest::prelude::*;
@@ -44,9 +45,23 @@ fn what_counts() {
 #[test]
 fn claims_without_an_allocation_count_for_nothing() {
     let held: ResourceClaim = from_value(json!({"status": {"allocation": result(&[device("a")])}})).unwrap();
-    let state = AllocatedState::from_claims([&ResourceClaim::default(), &held]).unwrap();
+    let state = AllocatedState::from_claims([&ResourceClaim::default(), &held], Features::default()).unwrap();
     assert!(state.is_allocated(&id("a")));
     assert!(!state.is_allocated(&id("b")));
+}
+
+#[test]
+fn without_consumable_capacity_a_share_holds_the_device() {
+    let share = with(device("a"), "shareID", json!("s"));
+    let results = [result(&[with(share, "consumedCapacity", json!({"memory": "lots"}))])];
+    let mut off = AllocatedState::new(Features::default().without(Feature::ConsumableCapacity));
+    let empty = off.clone();
+    off.assume(&results).unwrap();
+    let mut held = empty.clone();
+    held.hold(&id("a"));
+    assert_eq!(off, held);
+    off.forget(&results).unwrap();
+    assert_eq!(off, empty);
 }
 
 #[test]

@@ -66,8 +66,8 @@ struct Allocated {
 }
 
 impl AllocateInput {
-    fn state(&self, claims: &[ResourceClaim]) -> Result<AllocatedState, Refusal> {
-        let state = AllocatedState::from_claims(claims);
+    fn state(&self, claims: &[ResourceClaim], features: Features) -> Result<AllocatedState, Refusal> {
+        let state = AllocatedState::from_claims(claims, features);
         let mut state = state.map_err(|error| Refusal::field("allocated_claims", error.to_string()))?;
         self.allocated.devices.iter().for_each(|device| state.hold(device));
         for share in &self.allocated.shared {
@@ -106,8 +106,9 @@ pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
     let (features, form) = (features(input.profile, &input.features), WireForm::of(input.profile));
     let selectors = SelectorCache::default();
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
-        let (inventory, state) = stopwatch
-            .index(|| (Inventory::new(slices.iter().cloned(), rules.iter().cloned()), input.state(&allocated)));
+        let (inventory, state) = stopwatch.index(|| {
+            (Inventory::new(slices.iter().cloned(), rules.iter().cloned()), input.state(&allocated, features))
+        });
         let state = state?;
         let allocator = Allocator::new(&inventory, &input.classes, &state, &selectors, &numbered)
             .with_features(features)

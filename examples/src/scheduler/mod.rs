@@ -129,7 +129,7 @@ impl<'a> Simulation<'a> {
             settings,
             nodes,
             inventory: Inventory::new(slices, manifests.taint_rules.iter().cloned().map(Arc::new)),
-            state: AllocatedState::from_claims(&manifests.claims)?,
+            state: AllocatedState::from_claims(&manifests.claims, settings.features)?,
             selectors: SelectorCache::default(),
             shares: ShareCounter::default(),
             taken: manifests.claims.iter().flat_map(share_ids).collect(),

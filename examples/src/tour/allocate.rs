@@ -22,7 +22,7 @@ pub(super) fn allocate(cluster: &mut Cluster, page: &mut Page) -> Result<(), Tou
     let inventory = Inventory::new(cluster.slices.iter().cloned(), []);
     let (selectors, shares) = (SelectorCache::default(), ShareCounter::default());
     let share_ids = |_: Share<'_>| shares.next_id();
-    let mut state = AllocatedState::default();
+    let mut state = AllocatedState::new(features());
     for claim in &mut cluster.claims {
         let allocator = Allocator::new(&inventory, &cluster.classes, &state, &selectors, &share_ids)
             .with_profile(PROFILE)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::quantity::{Quantity, QuantityFormat};
+use dra_attrs::quantity::Quantity;
 use k8s_openapi::api::resource::v1::{CapacityRequestPolicy, CapacityRequestPolicyRange, Device, DeviceCapacity};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 
@@ -106,8 +106,7 @@ fn round_in_range(
     let steps = div_ceil(wanted - first, width);
     let rounded = first + steps * width;
     let rounded = i64::try_from(rounded).map(i128::from).map_err(|_| unrepresentable())?;
-    let format = if grain == MILLI { step.format() } else { QuantityFormat::BinarySi };
-    Ok(Quantity::from_nanos(rounded * grain, format))
+    Ok(Quantity::from_nanos(rounded * grain, step.format()))
 }
 
 /// The unit of the arithmetic: milli if the gate is on and the whole range can be said in it.
