@@ -126,12 +126,19 @@ fn rounding_of_capacity() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Amounts are compared as numbers: the table is of a time when an amount on a step was written in binary format, and not
+/// yet in that of the step.
 fn capacity_difference(row: &Value) -> Option<String> {
-    let requested = row["requestedVal"].as_str().map(|text| text.parse::<Quantity>().unwrap());
+    let quantity = |value: &Value| value.as_str().map(|text| text.parse::<Quantity>().unwrap());
+    let requested = quantity(&row["requestedVal"]);
     let actual = match row["function"].as_str()? {
         "calculateConsumedCapacity" => {
             let capacity: DeviceCapacity = serde_json::from_value(row["deviceCapacity"].clone()).unwrap();
-            json!(capacity::consumed(&capacity, requested, Fractions::RoundedUp).ok())
+            let consumed = capacity::consumed(&capacity, requested, Fractions::RoundedUp).ok();
+            if consumed == quantity(&row["actual"]) {
+                return None;
+            }
+            json!(consumed)
         }
         "violatesPolicy" => {
             let policy: Option<CapacityRequestPolicy> = serde_json::from_value(row["requestPolicy"].clone()).unwrap();
