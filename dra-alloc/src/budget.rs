@@ -10,8 +10,12 @@ const STEPS_PER_QUESTION: u64 = 16;
 
 /// The work that one call on one node may do: a number of steps, and a function that can stop it.
 ///
-/// A step is the examination of one device for one request, or one descent of the search. The evaluation of a selector
-/// is one step too, since it is bounded itself. When the budget is used up, the outcome is `Stopped`.
+/// A step is the examination of one device for one request, one descent of the search, or, in a search that has turned
+/// back, one look at what the devices that are left are still good for, which is linear in their number. The evaluation of
+/// a selector is one step too, since it is bounded itself. When the budget is used up, the outcome is `Stopped`.
+///
+/// An explanation of a "no" ([`crate::allocator::Allocator::explaining`]) adds at most a hundred searches of 20,000 steps
+/// each, which the function can stop as well.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -41,6 +45,11 @@ impl<'b> Budget<'b> {
     #[must_use]
     pub const fn stopped_by(self, stop: &'b dyn Fn() -> bool) -> Self {
         Self { stop: Some(stop), ..self }
+    }
+
+    /// The same function with another number of steps.
+    pub(crate) const fn with_steps(self, steps: u64) -> Self {
+        Self { steps, ..self }
     }
 
     /// The number of steps.

@@ -14,7 +14,7 @@ use super::suggest::{gates, suggestions};
 use super::{Cause, Explanation, Reason};
 use crate::allocator::Allocator;
 use crate::budget::Budget;
-use crate::outcome::{NodeFailure, Outcome};
+use crate::outcome::{NodeFailure, Outcome, Verdict};
 use crate::search::{outcome_on, with_table};
 
 /// Steps of one question, and the most questions of one explanation.
@@ -40,6 +40,8 @@ pub(super) struct Conflict {
 pub(super) struct Questions<'a> {
     pub(super) allocator: &'a Allocator<'a>,
     pub(super) node: &'a Node,
+    /// That of one question.
+    budget: Budget<'a>,
     left: usize,
 }
 
@@ -52,7 +54,7 @@ impl Questions<'_> {
     /// Whether claims can be allocated; unknown when the budget does not suffice or something else fails.
     pub(super) fn is_possible(&mut self, allocator: &Allocator<'_>, claims: &[ResourceClaim]) -> Option<bool> {
         self.left = self.left.checked_sub(1)?;
-        match outcome_on(allocator, claims, self.node, Budget::steps(STEPS)) {
+        match outcome_on(allocator, claims, self.node, self.budget) {
             Ok(Outcome::Allocated(_)) => Some(true),
             Ok(Outcome::Unsatisfied | Outcome::FailedOnNode(NodeFailure::InvalidPools { .. })) => Some(false),
             _ => None,
@@ -60,19 +62,19 @@ impl Questions<'_> {
     }
 }
 
-/// Why claims have this outcome on a node; nothing for an allocation.
+/// Why claims have this verdict on a node; nothing for an allocation. The caller's budget can stop the questions.
 pub(crate) fn explain(
     allocator: &Allocator<'_>,
     claims: &[ResourceClaim],
     node: &Node,
-    outcome: &Outcome,
-    steps: u64,
+    verdict: &Verdict,
+    budget: Budget<'_>,
 ) -> Option<Explanation> {
     let alone = |cause| Some(Explanation { reasons: vec![Reason::leaf(cause)], suggestions: Vec::new() });
-    let questions = || Questions { allocator, node, left: QUESTIONS };
-    match outcome {
+    let questions = || Questions { allocator, node, budget: budget.with_steps(STEPS), left: QUESTIONS };
+    match &verdict.outcome {
         Outcome::Allocated(_) => None,
-        Outcome::Stopped => alone(Cause::Stopped { steps }),
+        Outcome::Stopped => alone(Cause::Stopped { steps: verdict.steps }),
         Outcome::FailedOnNode(NodeFailure::InvalidPools { .. }) | Outcome::Unsatisfied => {
             let mut questions = questions();
             let conflict = conflict(&mut questions, claims);

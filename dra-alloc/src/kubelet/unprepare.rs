@@ -29,7 +29,7 @@ impl ClaimCache {
     /// entered with are left alone; if there are no others, their names in its spec must be known all the same.
     ///
     /// # Errors
-    /// Why the pod has to stay for now. Its claims keep it.
+    /// Why the pod has to stay for now. Claims that no other pod uses keep it.
     pub fn plan_unprepare(
         &mut self,
         pod: &Pod,

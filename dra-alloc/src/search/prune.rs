@@ -28,6 +28,7 @@ use dra_attrs::value::Scalar;
 use super::attempt::Attempt;
 use super::bits::Bits;
 use super::table::{Fit, Selection, Table};
+use crate::budget::{Halt, Meter};
 use crate::capacity::Amount;
 use crate::counters::Consumption;
 use crate::error::AllocateError;
@@ -111,11 +112,11 @@ struct Appetite {
 
 /// What one of several alternatives still wants.
 #[derive(Clone, Copy, Debug)]
-struct Want {
-    alternative: usize,
-    missing: usize,
+pub(crate) struct Want {
+    pub(crate) alternative: usize,
+    pub(crate) missing: usize,
     /// The first device that it may be given.
-    from: usize,
+    pub(crate) from: usize,
 }
 
 /// What one request still wants, or several that want the same.
@@ -136,27 +137,45 @@ struct Market<'d> {
 
 #[expect(clippy::indexing_slicing, reason = "alternatives, columns and devices are positions in the table's lists")]
 impl<'s> Prune<'s> {
-    /// Looks at everything; nothing comes back if something is an error, or could become one.
-    pub(crate) fn new(table: &Table<'s>, all: &[Vec<usize>], techniques: Techniques) -> Option<Self> {
+    /// Looks at everything, each device for each alternative being a step; nothing comes back if something is an error, or
+    /// could become one.
+    pub(crate) fn new(
+        table: &Table<'s>,
+        all: &[Vec<usize>],
+        techniques: Techniques,
+        meter: &mut Meter<'_>,
+    ) -> Result<Option<Self>, Halt> {
+        match Self::look(table, all, techniques, meter) {
+            Err(Halt::Stopped) => Err(Halt::Stopped),
+            looked => Ok(looked.ok().flatten()),
+        }
+    }
+
+    fn look(
+        table: &Table<'s>,
+        all: &[Vec<usize>],
+        techniques: Techniques,
+        meter: &mut Meter<'_>,
+    ) -> Result<Option<Self>, Halt> {
         let alternatives = &table.plan.alternatives;
         if alternatives.iter().any(|asked| asked.mode == Mode::All && !asked.constraints.is_empty()) {
-            return None;
+            return Ok(None);
         }
-        if gives_back(table).ok()? {
-            return None;
+        if gives_back(table, meter)? {
+            return Ok(None);
         }
         let devices = table.candidates.all();
         let mut shareable = Bits::new(devices);
         (0..devices).filter(|device| table.is_shareable(*device)).for_each(|device| shareable.insert(device));
         let holders = (0..table.plan.columns.len()).map(|column| holders(table, column));
-        let holders = holders.collect::<Result<Vec<_>, _>>().ok()?;
-        let usable = (0..alternatives.len()).map(|alternative| usable(table, alternative));
-        let usable = usable.collect::<Result<Vec<_>, _>>().ok()?;
-        let appetites = usable.iter().map(|usable| appetite(table, usable)).collect::<Result<_, _>>().ok()?;
-        let kinds = kinds(table, &usable).ok()?;
+        let holders = holders.collect::<Result<Vec<_>, _>>()?;
+        let usable = (0..alternatives.len()).map(|alternative| usable(table, alternative, meter));
+        let usable = usable.collect::<Result<Vec<_>, _>>()?;
+        let appetites = usable.iter().map(|usable| appetite(table, usable)).collect::<Result<_, _>>()?;
+        let kinds = kinds(table, &usable)?;
         let twins = (0..alternatives.len()).map(|alternative| twin(table, alternative)).collect();
         let demands = demands(table, all, &usable);
-        Some(Self { techniques, usable, appetites, holders, shareable, kinds, twins, demands })
+        Ok(Some(Self { techniques, usable, appetites, holders, shareable, kinds, twins, demands }))
     }
 
     /// Whether a device is of a kind that was tried in vain at the same place.
@@ -180,15 +199,15 @@ impl<'s> Prune<'s> {
         first.is_some_and(|demands| self.fails(table, &Attempt::new(table), demands.iter()))
     }
 
-    /// Whether the rest can't be served when a request still wants `missing` devices of `from` or later.
+    /// Whether the rest can't be served when a request of a claim still wants some devices.
     pub(crate) fn is_hopeless_from(
         &self,
         table: &Table<'s>,
         attempt: &Attempt<'_, 's>,
         (claim, request): (usize, usize),
-        (alternative, missing, from): (usize, usize, usize),
+        want: Want,
     ) -> bool {
-        let current = Demand { claim, options: vec![Want { alternative, missing, from }], total: missing };
+        let current = Demand { claim, options: vec![want], total: want.missing };
         self.fails(table, attempt, std::iter::once(&current).chain(&self.demands[claim][request + 1]))
     }
 
@@ -433,10 +452,11 @@ fn holders<'s>(table: &Table<'s>, column: usize) -> Result<BTreeMap<Scalar<'s>, 
 }
 
 /// The devices that an alternative could be given, as far as that does not depend on others.
-fn usable(table: &Table<'_>, alternative: usize) -> Result<Bits, AllocateError> {
+fn usable(table: &Table<'_>, alternative: usize, meter: &mut Meter<'_>) -> Result<Bits, Halt> {
     let mut usable = Bits::new(table.candidates.all());
     let admin = table.alternative(alternative).admin_access;
     for device in 0..table.candidates.all() {
+        meter.step()?;
         let is_held = !admin && table.in_use(device).is_some_and(DeviceUse::is_exclusive);
         let is_selected = table.selection(alternative, device)? == Selection::Admitted;
         let fits = !table.has(Feature::ConsumableCapacity) || matches!(table.fit(alternative, device)?, Fit::Takes(_));
@@ -517,9 +537,10 @@ fn appetite(table: &Table<'_>, devices: &Bits) -> Result<Option<Appetite>, Alloc
 }
 
 /// Whether a device consumes less than nothing of a counter or of a capacity.
-fn gives_back(table: &Table<'_>) -> Result<bool, AllocateError> {
+fn gives_back(table: &Table<'_>, meter: &mut Meter<'_>) -> Result<bool, Halt> {
     let (counters, capacity) = (table.has(Feature::PartitionableDevices), table.has(Feature::ConsumableCapacity));
     for device in 0..table.candidates.all() {
+        meter.step()?;
         let consumed = if counters { table.consumption(device)? } else { &[] };
         if consumed.iter().flat_map(|consumed| &consumed.amounts).any(|(_, amount)| *amount < 0) {
             return Ok(true);
@@ -546,15 +567,11 @@ fn twin(table: &Table<'_>, alternative: usize) -> Option<usize> {
         return None;
     }
     let requests = table.plan.claims.get(asked.claim)?.requests.iter().filter(|request| !request.is_list);
-    let earlier = requests.flat_map(|request| request.alternatives.clone()).filter(|other| *other < alternative);
-    let is_single = table
-        .plan
-        .claims
-        .get(asked.claim)?
-        .requests
-        .iter()
-        .any(|request| !request.is_list && request.alternatives.contains(&alternative));
-    earlier.filter(|other| is_single && is_same(table.alternative(*other), asked)).last()
+    let singles: Vec<usize> = requests.flat_map(|request| request.alternatives.clone()).collect();
+    if !singles.contains(&alternative) {
+        return None;
+    }
+    singles.into_iter().rfind(|other| *other < alternative && is_same(table.alternative(*other), asked))
 }
 
 fn is_same(left: &Alternative<'_>, right: &Alternative<'_>) -> bool {

@@ -11,7 +11,7 @@
 use smallvec::SmallVec;
 
 use super::attempt::{Attempt, Chosen, Placed, Refusal, Rejection};
-use super::prune::Prune;
+use super::prune::{Prune, Want};
 use super::table::Table;
 use crate::allocator::MAX_DEVICES_PER_CLAIM;
 use crate::budget::{Halt, Meter};
@@ -170,7 +170,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
                     return Ok(Some(Solution { chosen: &self.attempt.chosen, selected: &self.selected }));
                 }
                 Step::Back(answer) => match self.frames.pop() {
-                    Some(frame) if !self.is_over() => self.resume(frame, answer)?,
+                    Some(frame) if !self.is_over()? => self.resume(frame, answer)?,
                     _ => return Ok(None),
                 },
             };
@@ -178,19 +178,19 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
     }
 
     /// Notes that the search turns back, and whether it need not go on at all.
-    fn is_over(&mut self) -> bool {
-        let Pruning::After(turns) = &mut self.pruning else { return false };
+    fn is_over(&mut self) -> Result<bool, Halt> {
+        let Pruning::After(turns) = &mut self.pruning else { return Ok(false) };
         if let Some(left) = turns.checked_sub(1) {
             *turns = left;
-            return false;
+            return Ok(false);
         }
-        let Some(prune) = Prune::new(self.table, self.all, self.table.allocator.techniques) else {
+        let Some(prune) = Prune::new(self.table, self.all, self.table.allocator.techniques, self.meter)? else {
             self.pruning = Pruning::Never;
-            return false;
+            return Ok(false);
         };
         let is_over = prune.is_hopeless(self.table);
         self.pruning = Pruning::On(Box::new(prune));
-        is_over
+        Ok(is_over)
     }
 
     /// Whether the rest can't be served from the position on.
@@ -199,8 +199,8 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         self.meter.step()?;
         let position = &self.position;
         let missing = self.wanted(alternative).saturating_sub(position.taken);
-        let (place, want) = ((position.claim, position.request), (alternative, missing, position.from));
-        Ok(prune.is_hopeless_from(self.table, &self.attempt, place, want))
+        let want = Want { alternative, missing, from: position.from };
+        Ok(prune.is_hopeless_from(self.table, &self.attempt, (position.claim, position.request), want))
     }
 
     /// Goes on from the position.

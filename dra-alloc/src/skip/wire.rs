@@ -72,7 +72,7 @@ pub fn listed<T: Carrier>(mut json: Value) -> Result<Value, NotADeclaration> {
         let Some(declaration) = object.get_mut(KEY) else { return };
         match serde_json::from_value::<SkipDeclaration>(declaration.take()) {
             Ok(read) => *declaration = read.to_kube().into(),
-            Err(_) => problem = Some(NotADeclaration { field: format!("{place}.{KEY}") }),
+            Err(_) => drop(problem.get_or_insert_with(|| NotADeclaration { field: format!("{place}.{KEY}") })),
         }
     });
     problem.map_or(Ok(json), Err)
@@ -114,7 +114,7 @@ pub fn write<T: Carrier>(object: &T, form: WireForm) -> Result<Value, WriteError
             Ok(SkipDeclaration::List(names)) if names.is_empty() => {}
             Ok(SkipDeclaration::List(names)) => drop(object.insert(KEY.to_owned(), names.into())),
             Ok(SkipDeclaration::Bool(skips)) => drop(object.insert(KEY.to_owned(), skips.into())),
-            Err(refused) => problem = Some(refused),
+            Err(refused) => drop(problem.get_or_insert(refused)),
         }
     });
     problem.map_or(Ok(json), |refused| Err(refused.into()))

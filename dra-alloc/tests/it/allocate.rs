@@ -6,6 +6,7 @@ use dra_alloc::allocator::Allocator;
 use dra_alloc::budget::Budget;
 use dra_alloc::device_id::DeviceId;
 use dra_alloc::error::AllocateError;
+use dra_alloc::explain::Detail;
 use dra_alloc::features::Feature;
 use dra_alloc::outcome::{NodeFailure, Outcome};
 use dra_alloc::result::numbered;
@@ -55,6 +56,51 @@ fn a_budget_ends_a_search() {
     let stopped = verdict(Budget::default().stopped_by(&stop));
     assert_eq!((stopped.outcome, stopped.steps, questions.get()), (Outcome::Stopped, 0, 1));
     assert_eq!(verdict(Budget::default().stopped_by(&|| false)).outcome, Outcome::Unsatisfied);
+}
+
+#[test]
+fn a_look_at_the_devices_that_are_left_is_work_too() {
+    let (cluster, claims) = (gpus(20), some(21));
+    let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
+    let allocator = Allocator::new(&inventory, &cluster.classes, &cluster.state, &selectors, &numbered);
+    let steps = |budget| allocator.allocate(&node("node-1"), &claims, budget).unwrap();
+    let whole = steps(Budget::default()).steps;
+    // Down to the last device, back a few times, and then each device is looked at twice.
+    assert!(whole >= 20 + 2 * 20, "{whole}");
+    for limit in 0..whole {
+        let stopped = steps(Budget::steps(limit));
+        assert_eq!((stopped.outcome, stopped.steps), (Outcome::Stopped, limit));
+    }
+    assert_eq!(steps(Budget::steps(whole)).outcome, Outcome::Unsatisfied);
+}
+
+#[test]
+fn the_function_that_stops_a_search_stops_its_explanation() {
+    let (cluster, claims) = (gpus(20), some(21));
+    let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
+    let allocator = Allocator::new(&inventory, &cluster.classes, &cluster.state, &selectors, &numbered);
+    let asked = Cell::new(0);
+    let questions = |detail, limit| {
+        asked.set(0);
+        let stop = || {
+            asked.set(asked.get() + 1);
+            asked.get() > limit
+        };
+        let verdict = allocator.clone().explaining(detail).allocate(
+            &node("node-1"),
+            &claims,
+            Budget::default().stopped_by(&stop),
+        );
+        (verdict.unwrap().outcome, asked.get())
+    };
+    let (plain, without) = questions(Detail::Off, usize::MAX);
+    let (explained, with) = questions(Detail::Full, usize::MAX);
+    assert_eq!((&plain, &explained), (&Outcome::Unsatisfied, &Outcome::Unsatisfied));
+    assert!(with > without + 4, "{with} {without}");
+    // From the end of the search on, each question of the explanation ends at once.
+    let (outcome, asked) = questions(Detail::Full, without);
+    assert_eq!(outcome, Outcome::Unsatisfied);
+    assert!(asked < with, "{asked} {with}");
 }
 
 #[test]

@@ -62,7 +62,15 @@ pub enum NumaError {
         /// The CPU.
         cpu: u32,
     },
-    /// The `numa_node` file can't be read.
+    /// No node that could be asked has the CPU, and one could not.
+    #[error("the CPUs of NUMA node {node} are not known: {reason}")]
+    UnreadableCpus {
+        /// The first such node.
+        node: u32,
+        /// What is wrong with its `cpulist`.
+        reason: String,
+    },
+    /// A file below `/sys` can't be read: the device's `numa_node`, or the list of nodes.
     #[error(transparent)]
     Sysfs(#[from] SysfsError),
     /// The `numa_node` file has no number.
@@ -242,9 +250,16 @@ fn check_node(node: i64) -> Result<(), NumaError> {
 }
 
 fn node_of_cpu(sysfs: &impl Sysfs, cpu: u32) -> Result<i64, NumaError> {
-    let online = online_nodes(sysfs)?;
-    let node = online.iter().find(|node| cpus_of(sysfs, *node).is_ok_and(|cpus| cpus.contains(cpu)));
-    node.map(i64::from).ok_or(NumaError::UnknownCpu { cpu })
+    let mut unread = None;
+    for node in online_nodes(sysfs)?.iter() {
+        match cpus_of(sysfs, node) {
+            Ok(cpus) if cpus.contains(cpu) => return Ok(i64::from(node)),
+            Ok(_) => {}
+            Err(reason) => drop(unread.get_or_insert(NumaError::UnreadableCpus { node, reason })),
+        }
+    }
+    // The CPU may be in a node that could not be asked.
+    Err(unread.unwrap_or(NumaError::UnknownCpu { cpu }))
 }
 
 fn node_of_pci(sysfs: &impl Sysfs, address: PciAddress) -> Result<i64, NumaError> {

@@ -97,6 +97,10 @@ fn by_cpu() {
     assert_eq!(at(3, NumaForm::Scalar).unwrap().value, int(3));
     assert_eq!(at(3, NumaForm::LocalNodes).unwrap().value, ints(&[3, 2]));
     assert_eq!(at(4, NumaForm::Scalar), Err(NumaError::UnknownCpu { cpu: 4 }));
+    let unread = machine().with_file("devices/system/node/node1/cpulist", "1-0\n");
+    let at = |cpu| numa_node_attribute(&unread, NumaPlace::Cpu(cpu), NumaForm::Scalar);
+    assert_eq!(at(3).unwrap().value, int(3));
+    assert!(matches!(at(4), Err(NumaError::UnreadableCpus { node: 1, .. })));
     let nothing = numa_node_attribute(&SysfsMap::default(), NumaPlace::Cpu(0), NumaForm::Scalar);
     assert!(matches!(nothing, Err(NumaError::Topology(TopologyError::Online { .. }))));
 }
