@@ -10,8 +10,8 @@ use crate::dns::{caseless_subdomain_problems, subdomain_problems};
 use crate::field::{FieldError, FieldErrors, FieldPath};
 use crate::name::{MAX_DOMAIN_LEN, MAX_ID_LEN, is_identifier};
 
-/// The longest name of a resource pool, in bytes.
-pub const MAX_POOL_NAME_LEN: usize = 253;
+/// The longest name of a pool, in bytes.
+const MAX_POOL_NAME_LEN: usize = 253;
 
 const C_IDENTIFIER: &str = "a valid C identifier must start with alphabetic character or '_', followed by a string of \
                             alphanumeric characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for \
