@@ -23,8 +23,8 @@ const MAX_CONDITIONS: usize = 10;
 
 /// What the API server says to a status that is written over another one.
 ///
-/// A status is written once: any other status over an old one is refused, and the old one is not looked at again. A pool of generation 0 is refused too, although
-/// slices may have it: the server takes the 0 for a missing value.
+/// A status is written once: any other status over an old one is refused, and the old one is not looked at again. A pool of
+/// generation 0 is refused too, although slices may have it: the server takes the 0 for a missing value.
 ///
 /// ```
 /// use k8s_openapi::api::resource::v1alpha3::{PoolStatus, ResourcePoolStatusRequestStatus};
