@@ -14,6 +14,9 @@ const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alpha
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or \
                          '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used \
                          for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const CASELESS_SUBDOMAIN: &str = "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start \
+                                  and end with an alphanumeric character (e.g. 'Example.com', regex used for validation \
+                                  is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
 /// What the API server says of a text that is no label; nothing if it is one.
 ///
@@ -21,11 +24,13 @@ const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower ca
 /// use dra_attrs::dns::label_problems;
 /// assert!(label_problems("gpu-0").is_empty());
 /// assert_eq!(label_problems(&"a".repeat(64)), ["must be no more than 63 bytes"]);
+/// assert_eq!(label_problems("gpu.0"), ["must not contain dots"]);
 /// assert!(label_problems("GPU")[0].starts_with("a lowercase RFC 1123 label must consist of"));
 /// ```
 #[must_use]
 pub fn label_problems(text: &str) -> Vec<String> {
-    problems(text, MAX_LABEL_LEN, is_label(text), LABEL)
+    let form = if has_labels(text) { "must not contain dots" } else { LABEL };
+    problems(text, MAX_LABEL_LEN, is_label(text), form)
 }
 
 /// What the API server says of a text that is no subdomain: labels with dots between them.
@@ -38,6 +43,18 @@ pub fn label_problems(text: &str) -> Vec<String> {
 #[must_use]
 pub fn subdomain_problems(text: &str) -> Vec<String> {
     problems(text, MAX_SUBDOMAIN_LEN, has_labels(text), SUBDOMAIN)
+}
+
+/// What the API server says of a text that is no subdomain, where capitals are allowed.
+///
+/// ```
+/// use dra_attrs::dns::caseless_subdomain_problems;
+/// assert!(caseless_subdomain_problems("GPU.example.com").is_empty());
+/// assert!(caseless_subdomain_problems("gpu..com")[0].starts_with("an RFC 1123 subdomain must consist of"));
+/// ```
+#[must_use]
+pub fn caseless_subdomain_problems(text: &str) -> Vec<String> {
+    problems(text, MAX_SUBDOMAIN_LEN, has_labels(&text.to_ascii_lowercase()), CASELESS_SUBDOMAIN)
 }
 
 /// Whether a text is a subdomain.

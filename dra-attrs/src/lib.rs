@@ -51,6 +51,7 @@
 
 pub mod dns;
 pub mod field;
+pub mod format;
 pub mod matching;
 pub mod name;
 pub mod numa;

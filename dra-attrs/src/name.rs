@@ -239,9 +239,14 @@ fn check_id(name: &str, id: &str) -> Result<(), NameError> {
     if id.len() > MAX_ID_LEN {
         return Err(NameError::IdTooLong { name: name(), len: id.len() });
     }
-    let starts_well = id.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    if !starts_well || !id.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_') {
+    if !is_identifier(id) {
         return Err(NameError::InvalidId { name: name() });
     }
     Ok(())
+}
+
+/// Whether a text has the characters of a C identifier; its length is not looked at.
+pub(crate) fn is_identifier(id: &str) -> bool {
+    let starts_well = id.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    starts_well && id.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_')
 }

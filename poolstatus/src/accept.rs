@@ -5,27 +5,26 @@
 
 use std::collections::BTreeSet;
 
+use dra_alloc::validate::validate_conditions;
 use dra_attrs::field::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath};
+use dra_attrs::format::long_name;
 use k8s_openapi::api::resource::v1alpha3::{
     PartitionTypeStatus, PoolStatus, ResourcePoolStatusRequestStatus, ShareableCapacityStatus, ShareableSummaryStatus,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use crate::names::{check_driver, check_pool, check_subdomain};
+use crate::names::{check_driver, check_pool};
 use crate::partition::MAX_TYPES;
 use crate::report::MAX_ERROR_LEN;
 use crate::request::MAX_LIMIT;
 use crate::shareable::MAX_CAPACITIES;
 
 const MAX_CONDITIONS: usize = 10;
-const MAX_REASON_LEN: usize = 1024;
-const MAX_MESSAGE_LEN: usize = 32 * 1024;
-const CONDITION_STATUSES: [&str; 3] = ["False", "True", "Unknown"];
 
 /// What the API server says to a status that is written over another one.
 ///
-/// A status is written once: any other status over an old one is refused. A pool of generation 0 is refused too, although
-/// slices may have it: the server takes the 0 for a missing value.
+/// A status is written once: any other status over an old one is refused, and the old one is not looked at again. A pool of
+/// generation 0 is refused too, although slices may have it: the server takes the 0 for a missing value.
 ///
 /// ```
 /// use k8s_openapi::api::resource::v1alpha3::{PoolStatus, ResourcePoolStatusRequestStatus};
@@ -41,10 +40,9 @@ pub fn validate_status(
     new: &ResourcePoolStatusRequestStatus,
 ) -> FieldErrors {
     let path = FieldPath::new("status");
-    if old.is_some_and(|old| old != new) {
-        return [FieldError::new(ErrorType::Invalid, &path, BadValue::Omitted, "field is immutable")]
-            .into_iter()
-            .collect();
+    if let Some(old) = old {
+        let error = || FieldError::new(ErrorType::Invalid, &path, BadValue::Omitted, "field is immutable");
+        return (old != new).then(error).into_iter().collect();
     }
     let mut errors: FieldErrors = minimum(&path.child("poolCount"), new.pool_count.into(), 0).into_iter().collect();
     check_pools(&path.child("pools"), new.pools.as_deref().unwrap_or_default(), &mut errors);
@@ -75,21 +73,20 @@ fn check_pools(field: &FieldPath<'_>, pools: &[PoolStatus], errors: &mut FieldEr
 }
 
 fn check_pool_status(field: &FieldPath<'_>, pool: &PoolStatus, errors: &mut FieldErrors) {
-    let name = field.child("poolName");
     let counts = [
+        ("resourceSliceCount", pool.resource_slice_count, 1),
         ("totalDevices", pool.total_devices, 0),
         ("allocatedDevices", pool.allocated_devices, 0),
         ("availableDevices", pool.available_devices, 0),
         ("unavailableDevices", pool.unavailable_devices, 0),
-        ("resourceSliceCount", pool.resource_slice_count, 1),
     ];
     errors.extend(check_driver(&field.child("driver"), &pool.driver));
-    errors.extend(required(&name, &pool.pool_name).or_else(|| check_pool(&name, &pool.pool_name)));
+    errors.extend(check_pool(&field.child("poolName"), &pool.pool_name));
     errors.extend(check_generation(&field.child("generation"), pool.generation));
     for (child, count, min) in counts {
         errors.extend(count.and_then(|count| minimum(&field.child(child), count.into(), min)));
     }
-    errors.extend(pool.node_name.as_ref().and_then(|node| check_subdomain(&field.child("nodeName"), node)));
+    errors.extend(pool.node_name.iter().flat_map(|node| long_name(node, &field.child("nodeName"))));
     if pool.validation_error.as_ref().is_some_and(|error| error.len() > MAX_ERROR_LEN) {
         errors.push(FieldError::too_long(&field.child("validationError"), MAX_ERROR_LEN));
     }
@@ -131,13 +128,10 @@ fn check_shareable(field: &FieldPath<'_>, summary: &ShareableSummaryStatus, erro
     if !fits(&field, capacities.len(), MAX_CAPACITIES, errors) {
         return;
     }
-    let mut seen = BTreeSet::new();
+    // Nothing says that a name must not be there twice.
     for (index, capacity) in capacities.iter().enumerate() {
         let ShareableCapacityStatus { name, total, consumed, available } = capacity;
         let field = field.index(index);
-        if !seen.insert(name) {
-            errors.push(FieldError::duplicate(&field, name));
-        }
         errors.extend(required(&field.child("name"), name));
         for (child, amount) in [("total", total), ("consumed", consumed), ("available", available)] {
             errors.extend(required(&field.child(child), &amount.0));
@@ -146,42 +140,7 @@ fn check_shareable(field: &FieldPath<'_>, summary: &ShareableSummaryStatus, erro
 }
 
 fn check_conditions(field: &FieldPath<'_>, conditions: &[Condition], errors: &mut FieldErrors) {
-    if !fits(field, conditions.len(), MAX_CONDITIONS, errors) {
-        return;
+    if fits(field, conditions.len(), MAX_CONDITIONS, errors) {
+        errors.extend(validate_conditions(conditions, field));
     }
-    let mut seen = BTreeSet::new();
-    for (index, condition) in conditions.iter().enumerate() {
-        let field = field.index(index);
-        if !seen.insert(&condition.type_) {
-            errors.push(FieldError::duplicate(&field.child("type"), &condition.type_));
-        }
-        check_condition(&field, condition, errors);
-    }
-}
-
-fn check_condition(field: &FieldPath<'_>, condition: &Condition, errors: &mut FieldErrors) {
-    errors.extend(required(&field.child("type"), &condition.type_));
-    let status = condition.status.as_str();
-    if !CONDITION_STATUSES.contains(&status) {
-        errors.push(FieldError::not_supported(&field.child("status"), status, &CONDITION_STATUSES));
-    }
-    let generation = condition.observed_generation.unwrap_or_default();
-    errors.extend(minimum(&field.child("observedGeneration"), generation, 0));
-    let reason = field.child("reason");
-    if condition.reason.len() > MAX_REASON_LEN {
-        errors.push(FieldError::too_long(&reason, MAX_REASON_LEN));
-    }
-    errors.extend(required(&reason, &condition.reason).or_else(|| {
-        let detail = "must start with a letter, and consist of alphanumeric characters, '_', ',' or ':'";
-        (!is_reason(&condition.reason)).then(|| FieldError::invalid(&reason, &condition.reason, detail))
-    }));
-    if condition.message.len() > MAX_MESSAGE_LEN {
-        errors.push(FieldError::too_long(&field.child("message"), MAX_MESSAGE_LEN));
-    }
-}
-
-/// `^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`
-fn is_reason(text: &str) -> bool {
-    let inner = |c: char| c.is_ascii_alphanumeric() || "_,:".contains(c);
-    text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(inner) && !text.ends_with([',', ':'])
 }

@@ -63,7 +63,7 @@ struct Attributes<'q> {
 impl<'q> Attributes<'q> {
     fn of(pool: Newest<'_, &ResourceSlice>, default: Option<&'q str>) -> Self {
         let is_declared = pool.slices().any(|slice| declared(slice).is_some() && !devices_of(slice).is_empty());
-        Self { default: default.filter(|_| !is_declared) }
+        Self { default: default.filter(|attribute| !attribute.is_empty() && !is_declared) }
     }
 
     fn of_slice<'s>(&self, slice: &'s ResourceSlice) -> Option<&'s str>

@@ -1,15 +1,15 @@
 //! A request for the status of pools: both of its forms, what it asks, and its validation.
 
 use dra_attrs::dns::is_subdomain;
-use dra_attrs::field::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath};
-use dra_attrs::name::FullyQualifiedName;
+use dra_attrs::field::{BadValue, FieldError, FieldErrors, FieldPath};
+use dra_attrs::format::{long_name, resource_fully_qualified_name, resource_pool_name};
 use dra_attrs::profile::Profile;
 use k8s_openapi::api::resource::v1alpha3;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
 use crate::gate::{Gate, Gates};
 use crate::kep;
-use crate::names::{check_driver, check_pool, check_subdomain};
+use crate::names::check_driver;
 
 /// The most pools that a request lists if it does not say.
 pub const DEFAULT_LIMIT: i32 = 100;
@@ -96,14 +96,14 @@ impl<'a> Request<'a> {
                 driver: &request.spec.driver,
                 // The KEP's field is a plain text, in which empty means unset.
                 pool: request.spec.pool_name.as_deref().filter(|name| !name.is_empty()),
-                limit: request.spec.limit,
+                limit: request.spec.limit.unwrap_or(DEFAULT_LIMIT),
                 partition_type: None,
                 ttl: request.spec.ttl_seconds_after_complete,
             },
             Self::Shipped(request) => SpecView {
                 driver: &request.spec.driver,
                 pool: request.spec.pool_name.as_deref(),
-                limit: request.spec.limit,
+                limit: request.spec.limit.unwrap_or(DEFAULT_LIMIT),
                 partition_type: request.spec.default_partition_type_attribute.as_deref(),
                 ttl: None,
             },
@@ -111,30 +111,28 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The fields of a spec, in either form.
+/// The fields of a spec, in either form, with the default filled in.
 #[derive(Clone, Copy, PartialEq)]
 struct SpecView<'a> {
     driver: &'a str,
     pool: Option<&'a str>,
-    limit: Option<i32>,
+    limit: i32,
     partition_type: Option<&'a str>,
     ttl: Option<i64>,
 }
 
 impl SpecView<'_> {
-    fn problems(self, profile: Profile) -> FieldErrors {
+    fn problems(self, profile: Profile, gates: Gates) -> FieldErrors {
         let spec = FieldPath::new("spec");
         let driver = if profile == Profile::V1_37 { check_driver } else { check_kep_driver };
-        let limit = self.limit.unwrap_or(DEFAULT_LIMIT);
+        let pool = self.pool.map(|name| resource_pool_name(name, &spec.child("poolName")));
         let attribute = spec.child("defaultPartitionTypeAttribute");
-        let problems = [
-            driver(&spec.child("driver"), self.driver),
-            self.pool.and_then(|name| check_pool(&spec.child("poolName"), name)),
-            check_limit(&spec.child("limit"), limit),
-            self.partition_type.and_then(|name| check_attribute(&attribute, name)),
-            self.ttl.and_then(|ttl| check_ttl(&spec.child("ttlSecondsAfterComplete"), ttl)),
-        ];
-        problems.into_iter().flatten().collect()
+        let mut problems = driver(&spec.child("driver"), self.driver);
+        problems.extend(pool.into_iter().flatten());
+        problems.extend(check_limit(&spec.child("limit"), self.limit));
+        problems.extend(self.partition_type.into_iter().flat_map(|name| check_attribute(&attribute, name, gates)));
+        problems.extend(self.ttl.and_then(|ttl| check_ttl(&spec.child("ttlSecondsAfterComplete"), ttl)));
+        problems
     }
 }
 
@@ -145,8 +143,14 @@ fn check_limit(field: &FieldPath<'_>, limit: i32) -> Option<FieldError> {
     (limit > MAX_LIMIT).then(|| FieldError::invalid(field, limit, format!("must be less than or equal to {MAX_LIMIT}")))
 }
 
-fn check_attribute(field: &FieldPath<'_>, name: &str) -> Option<FieldError> {
-    FullyQualifiedName::parse(name).err().map(|error| FieldError::invalid(field, name, error.to_string()))
+/// While its gate is off, the field is forbidden whatever it says.
+fn check_attribute(field: &FieldPath<'_>, name: &str, gates: Gates) -> FieldErrors {
+    let gate = Gate::PartitionableDevicesType;
+    if gates.has(gate) {
+        return resource_fully_qualified_name(name, field);
+    }
+    let detail = format!("field requires the {} feature gate", gate.name());
+    [FieldError::forbidden(field, detail)].into_iter().collect()
 }
 
 fn check_ttl(field: &FieldPath<'_>, ttl: i64) -> Option<FieldError> {
@@ -154,10 +158,10 @@ fn check_ttl(field: &FieldPath<'_>, ttl: i64) -> Option<FieldError> {
 }
 
 /// The KEP's examples name the driver `example.com/gpu`; a slash is allowed there.
-fn check_kep_driver(field: &FieldPath<'_>, name: &str) -> Option<FieldError> {
+fn check_kep_driver(field: &FieldPath<'_>, name: &str) -> FieldErrors {
     let parts = name.to_ascii_lowercase();
     let is_example = parts.split_once('/').is_some_and(|(domain, id)| is_subdomain(domain) && is_subdomain(id));
-    if is_example { None } else { check_driver(field, name) }
+    if is_example { FieldErrors::new() } else { check_driver(field, name) }
 }
 
 /// What the API server says to a new request; a limit that is left out is the default.
@@ -180,25 +184,24 @@ fn check_kep_driver(field: &FieldPath<'_>, name: &str) -> Option<FieldError> {
 /// ```
 #[must_use]
 pub fn validate(request: Request<'_>, gates: Gates) -> FieldErrors {
-    let metadata = FieldPath::new("metadata");
-    let name = request.metadata().name.as_deref().unwrap_or_default();
-    let name = if name.is_empty() {
-        Some(FieldError::required(&metadata.child("name"), "name or generateName is required"))
-    } else {
-        check_subdomain(&metadata.child("name"), name)
-    };
-    let mut problems: FieldErrors = name.into_iter().collect();
-    problems.extend(request.spec().problems(request.profile()));
-    if request.spec().partition_type.is_some() && !gates.has(Gate::PartitionableDevicesType) {
-        let path = FieldPath::new("spec");
-        let detail = format!("field requires the {} feature gate", Gate::PartitionableDevicesType.name());
-        problems.push(FieldError::forbidden(&path.child("defaultPartitionTypeAttribute"), detail));
-    }
+    let mut problems = check_name(request.metadata());
+    problems.extend(request.spec().problems(request.profile(), gates));
     problems
 }
 
-/// What the API server says to a change of a request: its spec is immutable. Nothing else is looked at; for the status see
-/// [`crate::accept`].
+fn check_name(metadata: &ObjectMeta) -> FieldErrors {
+    let path = FieldPath::new("metadata");
+    match metadata.name.as_deref() {
+        None | Some("") => {
+            let error = FieldError::required(&path.child("name"), "name or generateName is required");
+            [error].into_iter().collect()
+        }
+        Some(name) => long_name(name, &path.child("name")),
+    }
+}
+
+/// What the API server says to a change of a request: its spec is immutable, where a limit that is left out is the default.
+/// Nothing else is looked at; for the status see [`crate::accept`].
 ///
 /// ```
 /// use poolstatus::kep::ResourcePoolStatusRequest;
@@ -206,13 +209,15 @@ pub fn validate(request: Request<'_>, gates: Gates) -> FieldErrors {
 /// let (old, mut new) = (ResourcePoolStatusRequest::default(), ResourcePoolStatusRequest::default());
 /// assert!(validate_update((&old).into(), (&new).into()).is_empty());
 /// new.spec.limit = Some(5);
-/// assert_eq!(validate_update((&old).into(), (&new).into()).to_string(), "spec: Invalid value: field is immutable");
+/// let problems = validate_update((&old).into(), (&new).into());
+/// assert_eq!(problems.to_string(), "spec: Invalid value: null: field is immutable");
 /// ```
 #[must_use]
 pub fn validate_update(old: Request<'_>, new: Request<'_>) -> FieldErrors {
-    let (spec, detail) = (FieldPath::new("spec"), "field is immutable");
     let changed = old.spec() != new.spec();
-    changed.then(|| FieldError::new(ErrorType::Invalid, &spec, BadValue::Omitted, detail)).into_iter().collect()
+    // The generated check shows no value, which a message has as `null`.
+    let error = || FieldError::invalid(&FieldPath::new("spec"), BadValue::literal("null"), "field is immutable");
+    changed.then(error).into_iter().collect()
 }
 
 /// What a valid request asks.
@@ -254,8 +259,8 @@ impl Query {
     /// The problems of its spec. Gates are not looked at: they are asked when a request is created ([`validate`]).
     pub fn of(request: Request<'_>) -> Result<Self, FieldErrors> {
         let spec = request.spec();
-        spec.problems(request.profile()).into_result()?;
-        let limit = usize::try_from(spec.limit.unwrap_or(DEFAULT_LIMIT)).unwrap_or_default();
+        spec.problems(request.profile(), Gates::NONE.with(Gate::PartitionableDevicesType)).into_result()?;
+        let limit = usize::try_from(spec.limit).unwrap_or_default();
         let (pool, default_partition_type) = (spec.pool.map(str::to_owned), spec.partition_type.map(str::to_owned));
         Ok(Self { pool, limit, default_partition_type, ..Self::new(spec.driver) })
     }
@@ -272,7 +277,7 @@ impl Query {
         Self { limit, ..self }
     }
 
-    /// With the attribute that tells types of partitions in pools whose slices do not name one.
+    /// With the attribute that tells types of partitions in pools whose slices do not name one. An empty text is none.
     #[must_use]
     pub fn with_partition_type(self, attribute: &str) -> Self {
         Self { default_partition_type: Some(attribute.to_owned()), ..self }

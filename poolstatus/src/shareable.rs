@@ -50,12 +50,15 @@ pub(crate) fn is_shareable(device: &Device) -> bool {
     device.allow_multiple_allocations == Some(true)
 }
 
+/// What is available is written as the total is, and as what is consumed where the total is nothing: so apimachinery
+/// subtracts. Less than nothing is consumed where a claim says so.
 fn status(name: &str, total: Quantity, consumed: Quantity) -> ShareableCapacityStatus {
     let available = total.nanos().saturating_sub(consumed.nanos()).max(0);
+    let format = if total.nanos() == 0 { consumed.format() } else { total.format() };
     ShareableCapacityStatus {
         name: name.to_owned(),
         total: total.to_kube(),
         consumed: consumed.to_kube(),
-        available: Quantity::from_nanos(available, total.format()).to_kube(),
+        available: Quantity::from_nanos(available, format).to_kube(),
     }
 }

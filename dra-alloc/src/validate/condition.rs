@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dra_attrs::field::{FieldError, FieldPath};
+use dra_attrs::field::{FieldError, FieldErrors, FieldPath};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::findings::Findings;
@@ -17,50 +17,83 @@ const REASON: &str = "a condition reason must start with alphabetic character, o
                       'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used \
                       for validation is '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?')";
 
-/// Checks conditions: not too many, each of its form, no type twice.
+/// Checks the conditions of a device: not too many, each of its form, no type twice.
 pub(super) fn check_list(conditions: Option<&Vec<Condition>>, at: &FieldPath<'_>, findings: &mut Findings) {
     let conditions = conditions.map_or(&[][..], Vec::as_slice);
     if conditions.len() > limits::CONDITIONS {
         return findings.push(FieldError::too_many(at, conditions.len(), limits::CONDITIONS));
     }
+    findings.extend(validate_conditions(conditions, at));
+}
+
+/// What the API server says to conditions of any object: the form of each, and that no type is there twice. Their number
+/// is not looked at, since each object has its own limit.
+///
+/// ```
+/// use dra_alloc::validate::validate_conditions;
+/// use dra_attrs::field::FieldPath;
+/// use serde_json::{from_value, json};
+/// let time = "2026-02-07T10:30:00Z";
+/// let condition = json!({"type": "Ready", "status": "", "reason": "Up", "message": "", "lastTransitionTime": time});
+/// let errors = validate_conditions(&[from_value(condition)?], &FieldPath::new("conditions"));
+/// assert_eq!(errors.to_string(), "conditions[0].status: Required value");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[must_use]
+pub fn validate_conditions(conditions: &[Condition], at: &FieldPath<'_>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let mut types = BTreeSet::new();
     for (index, condition) in conditions.iter().enumerate() {
         let at = at.index(index);
-        check(condition, &at, findings);
         if !types.insert(&condition.type_) {
-            findings.push(FieldError::duplicate(&at.child("type"), &condition.type_));
+            errors.push(FieldError::duplicate(&at, &condition.type_));
         }
+        errors.extend(check_type(&condition.type_, &at.child("type")));
+        errors.extend(check_status(&condition.status, &at.child("status")));
+        errors.extend(check_generation(condition.observed_generation, &at.child("observedGeneration")));
+        if condition.last_transition_time.0.as_second() == NO_TIME {
+            errors.push(FieldError::required(&at.child("lastTransitionTime"), ""));
+        }
+        errors.extend(check_reason(&condition.reason, &at.child("reason")));
+        errors.extend(too_long(&condition.message, limits::CONDITION_MESSAGE, &at.child("message")));
     }
+    errors
 }
 
-fn check(condition: &Condition, at: &FieldPath<'_>, findings: &mut Findings) {
-    names::label_key(&condition.type_, &at.child("type"), findings);
-    if !STATUSES.contains(&condition.status.as_str()) {
-        findings.push(FieldError::not_supported(&at.child("status"), &condition.status, &STATUSES));
+fn check_type(text: &str, at: &FieldPath<'_>) -> Vec<FieldError> {
+    if text.is_empty() {
+        return vec![FieldError::required(at, "is required")];
     }
-    if let Some(generation) = condition.observed_generation.filter(|generation| *generation < 0) {
-        let detail = "must be greater than or equal to zero";
-        findings.push(FieldError::invalid(&at.child("observedGeneration"), generation, detail));
-    }
-    if condition.last_transition_time.0.as_second() == NO_TIME {
-        findings.push(FieldError::required(&at.child("lastTransitionTime"), "must be set"));
-    }
-    check_reason(&condition.reason, &at.child("reason"), findings);
-    if condition.message.len() > limits::CONDITION_MESSAGE {
-        findings.push(FieldError::too_long(&at.child("message"), limits::CONDITION_MESSAGE));
-    }
+    let problems = names::label_key_problems(text);
+    problems.into_iter().map(|problem| FieldError::invalid(at, text, problem)).collect()
 }
 
-fn check_reason(reason: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+fn check_status(status: &str, at: &FieldPath<'_>) -> Option<FieldError> {
+    if status.is_empty() {
+        return Some(FieldError::required(at, ""));
+    }
+    (!STATUSES.contains(&status)).then(|| FieldError::not_supported(at, status, &STATUSES))
+}
+
+fn check_generation(generation: Option<i64>, at: &FieldPath<'_>) -> Option<FieldError> {
+    let negative = generation.filter(|generation| *generation < 0)?;
+    Some(FieldError::invalid(at, negative, "must be greater than or equal to zero"))
+}
+
+fn check_reason(reason: &str, at: &FieldPath<'_>) -> Vec<FieldError> {
     if reason.is_empty() {
-        return findings.push(FieldError::required(at, "must be set"));
+        return vec![FieldError::required(at, "")];
     }
+    let malformed = (!is_reason(reason)).then(|| FieldError::invalid(at, reason, REASON));
+    malformed.into_iter().chain(too_long(reason, limits::CONDITION_REASON, at)).collect()
+}
+
+fn is_reason(text: &str) -> bool {
     let inner = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b',' | b':');
-    let ends = reason.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-    if !(reason.starts_with(|c: char| c.is_ascii_alphabetic()) && ends && reason.bytes().all(inner)) {
-        findings.push(FieldError::invalid(at, reason, REASON));
-    }
-    if reason.len() > limits::CONDITION_REASON {
-        findings.push(FieldError::too_long(at, limits::CONDITION_REASON));
-    }
+    let ends = text.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    text.starts_with(|c: char| c.is_ascii_alphabetic()) && ends && text.bytes().all(inner)
+}
+
+fn too_long(text: &str, max: usize, at: &FieldPath<'_>) -> Option<FieldError> {
+    (text.len() > max).then(|| FieldError::too_long(at, max))
 }

@@ -29,6 +29,10 @@ impl Findings {
         self.errors.push(error);
     }
 
+    pub(super) fn extend(&mut self, errors: FieldErrors) {
+        self.errors.extend(errors);
+    }
+
     /// Runs a check that Kubernetes declares on the type of the field: it is left out where the part is stored already.
     pub(super) fn declared(&mut self, check: impl FnOnce(&mut Self)) {
         if !self.settled {

@@ -1,8 +1,10 @@
 //! The limits of the API, as its types state them.
 
+use dra_attrs::name::MAX_ID_LEN;
+
 pub(super) const DRIVER_NAME: usize = 63;
 pub(super) const POOL_NAME: usize = 253;
-pub(super) const ID: usize = 32;
+pub(super) const ID: usize = MAX_ID_LEN;
 /// Domain, slash and id.
 pub(super) const QUALIFIED_NAME: usize = DRIVER_NAME + 1 + ID;
 pub(super) const LABEL_NAME: usize = 63;

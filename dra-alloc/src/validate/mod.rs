@@ -78,6 +78,7 @@ use crate::features::Features;
 pub use admin_access::{ADMIN_ACCESS_LABEL, NamespaceAccess};
 pub use admission::{Admission, Admitted};
 pub use api_server::ApiServer;
+pub use condition::validate_conditions;
 pub use gates::GatePolicy;
 pub use publish::PublishError;
 

@@ -2,13 +2,11 @@
 
 use dra_attrs::dns::{label_problems, subdomain_problems};
 use dra_attrs::field::{FieldError, FieldPath};
+use dra_attrs::format;
 
 use super::findings::Findings;
 use super::limits;
 
-const C_IDENTIFIER: &str = "a valid C identifier must start with alphabetic character or '_', followed by a string of \
-                            alphanumeric characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for \
-                            validation is '[A-Za-z_][A-Za-z0-9_]*')";
 const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', \
                            and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or \
                            '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
@@ -53,7 +51,7 @@ pub(super) fn subdomain(name: &str, at: &FieldPath<'_>, findings: &mut Findings)
 /// The name of an attribute or a capacity: an id, with or without its domain.
 pub(super) fn qualified(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
     match name.split_once('/') {
-        None => identifier(name, at, findings),
+        None => findings.extend(format::identifier(name, at)),
         Some((_, id)) if id.contains('/') => findings.push(FieldError::invalid(at, name, SEVERAL_SLASHES)),
         Some((domain, id)) => {
             if domain.is_empty() {
@@ -64,7 +62,7 @@ pub(super) fn qualified(name: &str, at: &FieldPath<'_>, findings: &mut Findings)
             if id.is_empty() {
                 findings.push(FieldError::invalid(at, "", "the name must not be empty"));
             } else {
-                identifier(id, at, findings);
+                findings.extend(format::identifier(id, at));
             }
         }
     }
@@ -118,26 +116,6 @@ pub(super) fn is_node_allocatable(name: &str) -> bool {
     matches!(name, "cpu" | "memory" | "ephemeral-storage") || name.starts_with("hugepages-")
 }
 
-pub(super) fn is_fully_qualified(name: &str) -> bool {
-    let is_domain = |domain: &str| {
-        let lower = domain.to_lowercase();
-        domain.len() <= limits::DRIVER_NAME && subdomain_problems(&lower).is_empty()
-    };
-    match name.split_once('/') {
-        Some((domain, id)) => is_domain(domain) && id.len() <= limits::ID && is_identifier(id),
-        None => false,
-    }
-}
-
-fn identifier(id: &str, at: &FieldPath<'_>, findings: &mut Findings) {
-    if id.len() > limits::ID {
-        findings.push(FieldError::too_long(at, limits::ID));
-    }
-    if !is_identifier(id) {
-        findings.push(FieldError::invalid(at, id, C_IDENTIFIER));
-    }
-}
-
 fn invalid(value: &str, problems: impl IntoIterator<Item = String>, at: &FieldPath<'_>, findings: &mut Findings) {
     for problem in problems {
         findings.push(FieldError::invalid(at, value, problem));
@@ -148,14 +126,13 @@ fn too_long(text: &str, max: usize) -> Option<String> {
     (text.len() > max).then(|| format!("must be no more than {max} bytes"))
 }
 
-fn label_key_problems(key: &str) -> Vec<String> {
+/// What is wrong with the key of a label.
+pub(super) fn label_key_problems(key: &str) -> Vec<String> {
     let (prefix, name) = match key.split_once('/') {
         None => (None, key),
         Some((_, name)) if name.contains('/') => {
-            let (rule, example) = LABEL_NAME.rsplit_once(" (").unwrap_or((LABEL_NAME, ""));
             return vec![format!(
-                "a qualified name {rule} ({example} with an optional DNS subdomain prefix and '/' (e.g. \
-                 'example.com/MyName')"
+                "a valid label key {LABEL_NAME} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
             )];
         }
         Some((prefix, name)) => (Some(prefix), name),
@@ -182,11 +159,6 @@ fn is_label_text(text: &str) -> bool {
     let inner = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.');
     let outer = |c: Option<u8>| c.is_some_and(|c| c.is_ascii_alphanumeric());
     outer(text.bytes().next()) && outer(text.bytes().last()) && text.bytes().all(inner)
-}
-
-fn is_identifier(id: &str) -> bool {
-    let starts = id.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    starts && id.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_')
 }
 
 fn is_uuid(id: &str) -> bool {

@@ -1,24 +1,27 @@
 //! `partitionTypeAttribute`: the attribute that tells the kinds of partitions apart (KEP-5677).
 
 use dra_attrs::field::{FieldError, FieldPath};
+use dra_attrs::format::resource_fully_qualified_name;
 use dra_attrs::name::lookup;
 use k8s_openapi::api::resource::v1::ResourceSliceSpec;
 
+use super::counters;
 use super::findings::{Findings, json};
-use super::{counters, names};
 
 /// Checks the name, and that each device that consumes counters has the attribute as a string.
 pub(super) fn check(spec: &ResourceSliceSpec, at: &FieldPath<'_>, findings: &mut Findings) {
     let Some(name) = &spec.partition_type_attribute else { return };
     let at_name = at.child("partitionTypeAttribute");
-    findings.declared(|findings| names::fully_qualified(name, &at_name, findings));
+    let malformed = resource_fully_qualified_name(name, &at_name);
+    let is_malformed = !malformed.is_empty();
+    findings.declared(|findings| findings.extend(malformed));
     let mut consumers =
         spec.devices.iter().flatten().enumerate().filter(|(_, device)| counters::consumes(device)).peekable();
     if consumers.peek().is_none() {
         let detail = "may only be set on a slice which declares devices that consume counters";
         return findings.push(FieldError::invalid(&at_name, name, detail));
     }
-    if !names::is_fully_qualified(name) {
+    if is_malformed {
         // No device can have it, and saying so for each would bury the one problem.
         return;
     }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod field;
+mod format;
 mod laws;
 mod matching;
 mod names;

@@ -84,6 +84,7 @@ fn views() {
     assert_eq!(shareable(0, vec![capacity("", "1")]), at("capacity[0].name Required"));
     assert_eq!(shareable(0, vec![capacity("a", "")]), at("capacity[0].total Required"));
     assert_eq!(shareable(0, vec![capacity("a", "1"); 33]), at("capacity TooMany"));
+    assert!(shareable(0, vec![capacity("a", "1"); 2]).is_empty(), "a name may be there twice");
 }
 
 #[test]
@@ -99,17 +100,23 @@ fn conditions() {
     let at = |problem: &str| vec![format!("status.conditions[0].{problem}")];
     assert!(with(json!({})).is_empty());
     assert_eq!(with(json!({"type": ""})), at("type Required"));
+    assert!(with(json!({"type": "example.com/Complete"})).is_empty());
+    for of_type in ["not a key", "a/b/c", "Example.com/Complete"] {
+        assert_eq!(with(json!({"type": of_type})), at("type Invalid"), "{of_type}");
+    }
+    assert_eq!(with(json!({"status": ""})), at("status Required"));
     assert_eq!(with(json!({"status": "true"})), at("status NotSupported"));
     assert_eq!(with(json!({"reason": ""})), at("reason Required"));
     assert_eq!(with(json!({"reason": "not a word"})), at("reason Invalid"));
     assert_eq!(with(json!({"reason": "Done:"})), at("reason Invalid"));
     assert_eq!(with(json!({"reason": "D".repeat(1025)})), at("reason TooLong"));
+    assert_eq!(with(json!({"lastTransitionTime": "0001-01-01T00:00:00Z"})), at("lastTransitionTime Required"));
     assert_eq!(with(json!({"message": "m".repeat(32_769)})), at("message TooLong"));
     assert_eq!(with(json!({"observedGeneration": -1})), at("observedGeneration Invalid"));
     let condition =
         json!({"type": "Complete", "status": "True", "reason": "Done", "message": "", "lastTransitionTime": NOW});
     let twice = json!({"poolCount": 0, "conditions": vec![condition.clone(); 2]});
-    assert_eq!(problems(twice), ["status.conditions[1].type Duplicate"]);
+    assert_eq!(problems(twice), ["status.conditions[1] Duplicate"]);
     let many = json!({"poolCount": 0, "conditions": vec![condition; 11]});
     assert_eq!(problems(many), ["status.conditions TooMany"]);
 }
@@ -122,6 +129,22 @@ fn a_status_is_written_once() {
     assert!(validate_status(Some(&status), &status).is_empty());
     let other = ResourcePoolStatusRequestStatus { pool_count: 2, ..status.clone() };
     assert_eq!(validate_status(Some(&status), &other).to_string(), "status: Invalid value: field is immutable");
+}
+
+#[test]
+fn a_status_that_stays_is_not_looked_at_again() {
+    let stored: ResourcePoolStatusRequestStatus = from_value(json!({"poolCount": -1})).unwrap();
+    assert!(validate_status(Some(&stored), &stored).is_empty());
+}
+
+#[test]
+fn names_are_worded_as_in_a_request() {
+    let status = with_pool(json!({"driver": "a_b", "poolName": "a//b", "nodeName": "Node"}));
+    let problems = validate_status(None, &from_value(status).unwrap());
+    let details: Vec<_> = problems.iter().map(|error| error.detail.as_str()).collect();
+    assert!(details[0].starts_with("an RFC 1123 subdomain must consist of"), "{}", details[0]);
+    assert_eq!(details[1], "segment 1: must not be empty");
+    assert!(details[2].starts_with("a lowercase RFC 1123 subdomain must consist of"), "{}", details[2]);
 }
 
 #[test]

@@ -159,6 +159,7 @@ fn the_attribute_of_the_request() {
     let undeclared = card_of(json!(null), json!({"memory": "80Gi"}), json!([half("h0")]));
     assert_eq!(types(&undeclared, &[]), [], "nobody names an attribute: no view, no error");
     assert_eq!(summary(&undeclared, PROFILE), (vec!["Half".to_owned()], None));
+    assert_eq!(summary(&undeclared, ""), (vec![], None), "an empty text is no attribute");
 
     // A slice that names one decides for the whole pool.
     let mut mixed = card(json!({"memory": "80Gi"}), json!([half("h0")]));

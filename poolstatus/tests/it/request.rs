@@ -61,7 +61,7 @@ fn the_name_of_the_pool() {
             "{pool}"
         );
     }
-    let long = "a".repeat(254);
+    let long = format!("{}/{}", "a".repeat(126), "b".repeat(127));
     assert_eq!(problems(json!({"driver": DRIVER, "poolName": long})), both("spec.poolName FieldValueTooLong"));
     // Empty means unset in the KEP's form, where the field is a plain text.
     let [kep, shipped] = problems(json!({"driver": DRIVER, "poolName": ""}));
@@ -70,6 +70,36 @@ fn the_name_of_the_pool() {
     assert_eq!(Query::of((&request).into()).unwrap().pool(), None);
     let request = kep_request(json!({"driver": DRIVER, "poolName": "node-1"}));
     assert_eq!(Query::of((&request).into()).unwrap().pool(), Some("node-1"));
+}
+
+#[test]
+fn names_are_worded_as_the_api_server_words_them() {
+    const LABELS: &str = r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*'";
+    let text = |spec: Value| validate((&shipped_request(spec)).into(), Gates::default()).to_string();
+    let driver = |name: &str| text(json!({"driver": name}));
+    let pool = |name: &str| text(json!({"driver": DRIVER, "poolName": name}));
+    assert_eq!(
+        driver("a b"),
+        format!(
+            "spec.driver: Invalid value: \"a b\": an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', \
+             and must start and end with an alphanumeric character (e.g. 'Example.com', regex used for validation is {LABELS})"
+        )
+    );
+    assert!(driver(&"a".repeat(254)).ends_with("\": must be no more than 253 bytes"));
+    assert_eq!(pool("a//b"), "spec.poolName: Invalid value: \"a//b\": segment 1: must not be empty");
+    assert_eq!(
+        pool("A/b"),
+        format!(
+            "spec.poolName: Invalid value: \"A\": segment 0: a lowercase RFC 1123 subdomain must consist of lower case \
+             alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. \
+             'example.com', regex used for validation is {LABELS})"
+        )
+    );
+    let both = pool(&"a".repeat(254));
+    assert!(
+        both.starts_with("[spec.poolName: Too long: may not be more than 253 bytes, spec.poolName: Invalid value: ")
+    );
+    assert!(both.ends_with("\": segment 0: must be no more than 253 bytes]"), "{both}");
 }
 
 #[test]
@@ -103,13 +133,28 @@ fn the_attribute_of_partitions() {
 
     let off = validate((&good).into(), Gates::default());
     assert_eq!(
-        off.as_slice()[0].to_string(),
+        off.to_string(),
         "spec.defaultPartitionTypeAttribute: Forbidden: field requires the DRAPartitionableDevicesType feature gate"
     );
-    for attribute in ["profile", "", "a/b/c", "gpu.example.com/"] {
+    assert_eq!(validate((&request("profile")).into(), Gates::default()), off, "what it says does not matter then");
+
+    let problems = |attribute: &str| {
         let problems = validate((&request(attribute)).into(), Gates::default().with(Gate::PartitionableDevicesType));
-        assert_eq!(problems.as_slice()[0].r#type.name(), "FieldValueInvalid", "{attribute}");
+        problems.iter().map(|error| error.r#type.name()).collect::<Vec<_>>()
+    };
+    for attribute in ["gpu.example.com/", "GPU.example.com/profile", "gpu.example.com/a-b", "profile"] {
+        assert_eq!(problems(attribute), ["FieldValueInvalid"], "{attribute}");
     }
+    let (long_domain, long_id) = (format!("{}/p", "x.".repeat(32) + "x"), format!("a/{}", "p".repeat(33)));
+    assert_eq!((problems(&long_domain), problems(&long_id)), (vec!["FieldValueTooLong"], vec!["FieldValueTooLong"]));
+    assert_eq!(problems(""), ["FieldValueInvalid"; 2], "no identifier, and no domain");
+    assert!(Query::of((&request("profile")).into()).is_err());
+}
+
+#[test]
+fn an_attribute_with_several_slashes_is_accepted_as_by_the_api_server() {
+    let spec = json!({"driver": DRIVER, "defaultPartitionTypeAttribute": "a/b/c"});
+    assert_eq!(Query::of((&shipped_request(spec)).into()).unwrap().default_partition_type(), Some("a/b/c"));
 }
 
 #[test]
@@ -151,12 +196,15 @@ fn the_spec_is_immutable() {
             let shipped = validate_update((&shipped[0]).into(), (&shipped[1]).into());
             assert_eq!(kep, shipped);
             assert_eq!(kep.is_empty(), index == other, "{old} to {new}");
-            assert!(kep.iter().all(|error| error.to_string() == "spec: Invalid value: field is immutable"));
+            assert!(kep.iter().all(|error| error.to_string() == "spec: Invalid value: null: field is immutable"));
         }
     }
     let [old, new] = [json!("gpu.example.com/a"), json!("gpu.example.com/b")]
         .map(|attribute| shipped_request(json!({"driver": DRIVER, "defaultPartitionTypeAttribute": attribute})));
     assert_eq!(validate_update((&old).into(), (&new).into()).len(), 1);
+    // The default is no change.
+    let [old, new] = [json!({"driver": DRIVER, "limit": 100}), json!({"driver": DRIVER})].map(shipped_request);
+    assert!(validate_update((&old).into(), (&new).into()).is_empty());
     // Labels and the like may change.
     let mut labelled = shipped_request(specs[0].clone());
     labelled.metadata.labels = Some([("a".to_owned(), "b".to_owned())].into());

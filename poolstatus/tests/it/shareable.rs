@@ -76,6 +76,20 @@ fn what_is_consumed_is_the_sum_over_the_pool() {
 }
 
 #[test]
+fn what_is_available_has_the_format_of_the_total_or_of_what_is_consumed_where_the_total_is_nothing() {
+    let devices = json!([shared("a", json!({"some": "10", "none": "0", "all": "0"}))]);
+    let claims = [share("c", "a", json!({"some": "-5Ki", "none": "-5Ki", "all": "5Ki"}))];
+    let summary = summary(devices, &claims);
+    let capacity = |name: &str, total: &str, consumed: &str, available: &str| json!({"name": name, "total": total, "consumed": consumed, "available": available});
+    let expected = json!([
+        capacity("all", "0", "5Ki", "0"),
+        capacity("none", "0", "-5Ki", "5Ki"),
+        capacity("some", "10", "-5Ki", "5130"),
+    ]);
+    assert_eq!(summary["capacity"], expected);
+}
+
+#[test]
 fn pools_without_shares_and_devices_without_capacity() {
     assert_eq!(summary(json!([{"name": "a"}, {"name": "b", "allowMultipleAllocations": false}]), &[]), Value::Null);
     let expected = json!({"fullyAvailableDevices": 1, "partiallyAvailableDevices": 0});

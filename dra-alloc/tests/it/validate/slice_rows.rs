@@ -121,7 +121,7 @@ fn requirements_of_node_selectors() {
             ),
             (
                 expression(json!({"key": "a/b/c", "operator": "Exists"})),
-                &[(&one("key"), Invalid, "a qualified name must consist of alphanumeric characters")],
+                &[(&one("key"), Invalid, "a valid label key must consist of alphanumeric characters")],
             ),
             (
                 expression(json!({"key": text(64), "operator": "Exists"})),
@@ -205,10 +205,7 @@ fn devices_or_counters_and_not_too_many() {
             (advanced(65, list), &[("spec.devices", TooMany, MANY)]),
             (json!({"/spec/devices/-": {"name": "gpu-0"}}), &[("spec.devices[1]", Duplicate, "")]),
             (json!({"/spec/devices/0/name": ""}), &[("spec.devices[0].name", Invalid, "a lowercase RFC 1123 label")]),
-            (
-                json!({"/spec/devices/0/name": "a.b"}),
-                &[("spec.devices[0].name", Invalid, "a lowercase RFC 1123 label")],
-            ),
+            (json!({"/spec/devices/0/name": "a.b"}), &[("spec.devices[0].name", Invalid, "must not contain dots")]),
             (
                 json!({"/spec/devices/0/name": text(64)}),
                 &[("spec.devices[0].name", Invalid, "must be no more than 63 bytes")],
@@ -272,6 +269,12 @@ fn the_attribute_that_tells_partitions_apart() {
                 named("model"),
                 &[(NAME, Invalid, "a fully qualified name must be a domain and a name separated by a slash")],
             ),
+            (
+                named("GPU.example.com/model"),
+                &[(NAME, Invalid, "prefix: a lowercase RFC 1123 subdomain must consist of")],
+            ),
+            // Several slashes pass, but no device has such an attribute.
+            (named("a/b/c"), &[(&path("a/b/c"), Required, "so it must be set")]),
             (
                 named("other.example.com/profile"),
                 &[(&path("other.example.com/profile"), Required, "so it must be set")],

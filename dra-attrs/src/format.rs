@@ -1,0 +1,134 @@
+//! Formats of texts that Kubernetes declares on its types (`+k8s:format=`), with the words of the checks that it generates
+//! from them.
+//!
+//! Where Kubernetes also has a rule in code, that rule has other words, and at times other limits: a driver's name has at
+//! most 63 bytes in a `ResourceSlice`, and 253 in a `ResourcePoolStatusRequest`.
+//!
+//! Source: `k8s.io/apimachinery/pkg/api/validate`, 1.37.
+
+use crate::dns::{caseless_subdomain_problems, subdomain_problems};
+use crate::field::{FieldError, FieldErrors, FieldPath};
+use crate::name::{MAX_DOMAIN_LEN, MAX_ID_LEN, is_identifier};
+
+/// The longest name of a pool, in bytes.
+const MAX_POOL_NAME_LEN: usize = 253;
+
+const C_IDENTIFIER: &str = "a valid C identifier must start with alphabetic character or '_', followed by a string of \
+                            alphanumeric characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for \
+                            validation is '[A-Za-z_][A-Za-z0-9_]*')";
+const NOT_FULLY_QUALIFIED: &str = "a fully qualified name must be a domain and a name separated by a slash";
+
+/// `k8s-long-name`: a DNS subdomain, such as the name of a node.
+///
+/// ```
+/// use dra_attrs::field::FieldPath;
+/// use dra_attrs::format::long_name;
+/// let at = FieldPath::new("nodeName");
+/// assert!(long_name("node-1", &at).is_empty());
+/// assert!(long_name("Node", &at).to_string().starts_with("nodeName: Invalid value: \"Node\": a lowercase RFC 1123"));
+/// ```
+#[must_use]
+pub fn long_name(text: &str, at: &FieldPath<'_>) -> FieldErrors {
+    invalid(text, subdomain_problems(text), at)
+}
+
+/// `k8s-long-name-caseless`: a DNS subdomain that may have capitals, such as the name of a driver.
+///
+/// ```
+/// use dra_attrs::field::FieldPath;
+/// use dra_attrs::format::long_name_caseless;
+/// let at = FieldPath::new("driver");
+/// assert!(long_name_caseless("GPU.example.com", &at).is_empty());
+/// assert!(long_name_caseless("a_b", &at).to_string().starts_with("driver: Invalid value: \"a_b\": an RFC 1123"));
+/// ```
+#[must_use]
+pub fn long_name_caseless(text: &str, at: &FieldPath<'_>) -> FieldErrors {
+    invalid(text, caseless_subdomain_problems(text), at)
+}
+
+/// `k8s-resource-pool-name`: DNS subdomains with slashes between them. Each segment is a problem of its own.
+///
+/// ```
+/// use dra_attrs::field::FieldPath;
+/// use dra_attrs::format::resource_pool_name;
+/// let at = FieldPath::new("poolName");
+/// assert!(resource_pool_name("rack-1/node-1", &at).is_empty());
+/// let errors = resource_pool_name("rack-1//node-1", &at).to_string();
+/// assert_eq!(errors, "poolName: Invalid value: \"rack-1//node-1\": segment 1: must not be empty");
+/// ```
+#[must_use]
+pub fn resource_pool_name(text: &str, at: &FieldPath<'_>) -> FieldErrors {
+    let mut errors = too_long(text, MAX_POOL_NAME_LEN, at);
+    for (index, segment) in text.split('/').enumerate() {
+        if segment.is_empty() {
+            errors.push(FieldError::invalid(at, text, format!("segment {index}: must not be empty")));
+        } else {
+            let problems = subdomain_problems(segment).into_iter();
+            errors.extend(invalid(segment, problems.map(|problem| format!("segment {index}: {problem}")), at));
+        }
+    }
+    errors
+}
+
+/// `k8s-resource-fully-qualified-name`: the name of an attribute with its domain. A text with several slashes is not looked
+/// into, and passes; [`crate::name::FullyQualifiedName`] refuses it.
+///
+/// ```
+/// use dra_attrs::field::FieldPath;
+/// use dra_attrs::format::resource_fully_qualified_name;
+/// let at = FieldPath::new("attribute");
+/// assert!(resource_fully_qualified_name("gpu.example.com/profile", &at).is_empty());
+/// assert_eq!(
+///     resource_fully_qualified_name("profile", &at).to_string(),
+///     "attribute: Invalid value: \"profile\": a fully qualified name must be a domain and a name separated by a slash"
+/// );
+/// ```
+#[must_use]
+pub fn resource_fully_qualified_name(text: &str, at: &FieldPath<'_>) -> FieldErrors {
+    let parts: Vec<&str> = text.split('/').collect();
+    match parts.as_slice() {
+        [id] => identifier(id, at).into_iter().chain([FieldError::invalid(at, text, NOT_FULLY_QUALIFIED)]).collect(),
+        [domain, id] => prefix(domain, at).into_iter().chain(after_prefix(id, at)).collect(),
+        _ => FieldErrors::new(),
+    }
+}
+
+/// The id of an attribute or a capacity: a C identifier of at most [`MAX_ID_LEN`] bytes.
+///
+/// ```
+/// use dra_attrs::field::FieldPath;
+/// use dra_attrs::format::identifier;
+/// let at = FieldPath::new("id");
+/// assert!(identifier("numaNode", &at).is_empty());
+/// assert_eq!(identifier(&"i".repeat(33), &at).to_string(), "id: Too long: may not be more than 32 bytes");
+/// ```
+#[must_use]
+pub fn identifier(text: &str, at: &FieldPath<'_>) -> FieldErrors {
+    let mut errors = too_long(text, MAX_ID_LEN, at);
+    if !is_identifier(text) {
+        errors.push(FieldError::invalid(at, text, C_IDENTIFIER));
+    }
+    errors
+}
+
+fn prefix(domain: &str, at: &FieldPath<'_>) -> FieldErrors {
+    if domain.is_empty() {
+        return invalid("", ["prefix must not be empty".to_owned()], at);
+    }
+    let mut errors = too_long(domain, MAX_DOMAIN_LEN, at);
+    let problems = subdomain_problems(domain).into_iter();
+    errors.extend(invalid(domain, problems.map(|problem| format!("prefix: {problem}")), at));
+    errors
+}
+
+fn after_prefix(id: &str, at: &FieldPath<'_>) -> FieldErrors {
+    if id.is_empty() { invalid("", ["name must not be empty".to_owned()], at) } else { identifier(id, at) }
+}
+
+fn too_long(text: &str, max: usize, at: &FieldPath<'_>) -> FieldErrors {
+    (text.len() > max).then(|| FieldError::too_long(at, max)).into_iter().collect()
+}
+
+fn invalid(value: &str, problems: impl IntoIterator<Item = String>, at: &FieldPath<'_>) -> FieldErrors {
+    problems.into_iter().map(|problem| FieldError::invalid(at, value, problem)).collect()
+}

@@ -1,0 +1,104 @@
+//! Formats that types declare, in the words of the API server.
+
+use dra_attrs::field::{FieldErrors, FieldPath};
+use dra_attrs::format::{identifier, long_name, long_name_caseless, resource_fully_qualified_name, resource_pool_name};
+
+const LABELS: &str = r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*'";
+
+fn subdomain() -> String {
+    format!(
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and \
+         end with an alphanumeric character (e.g. 'example.com', regex used for validation is {LABELS})"
+    )
+}
+
+/// Each problem as kind, value and detail.
+fn problems(format: fn(&str, &FieldPath<'_>) -> FieldErrors, text: &str) -> Vec<String> {
+    let errors = format(text, &FieldPath::new("f"));
+    errors.iter().map(|error| error.to_string().trim_start_matches("f: ").to_owned()).collect()
+}
+
+fn invalid(value: &str, detail: &str) -> String {
+    format!("Invalid value: \"{value}\": {detail}")
+}
+
+#[test]
+fn long_names_are_subdomains_in_lower_case() {
+    assert!(problems(long_name, "node-1.example.com").is_empty());
+    assert_eq!(problems(long_name, "Node"), [invalid("Node", &subdomain())]);
+    let both = format!("{}.", "a".repeat(253));
+    assert_eq!(
+        problems(long_name, &both),
+        [invalid(&both, "must be no more than 253 bytes"), invalid(&both, &subdomain())]
+    );
+}
+
+#[test]
+fn caseless_long_names_may_have_capitals() {
+    assert!(problems(long_name_caseless, "GPU.Example.com").is_empty());
+    let form = format!(
+        "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an \
+         alphanumeric character (e.g. 'Example.com', regex used for validation is {LABELS})"
+    );
+    assert_eq!(problems(long_name_caseless, "GPU!"), [invalid("GPU!", &form)]);
+    let long = "A".repeat(254);
+    assert_eq!(problems(long_name_caseless, &long), [invalid(&long, "must be no more than 253 bytes")]);
+    let both = "!".repeat(254);
+    assert_eq!(problems(long_name_caseless, &both).len(), 2);
+}
+
+#[test]
+fn each_segment_of_a_pools_name_is_a_problem_of_its_own() {
+    let segment = |index: usize| format!("segment {index}: {}", subdomain());
+    let rows = [
+        ("rack-1/node-1", vec![]),
+        ("", vec![invalid("", "segment 0: must not be empty")]),
+        ("a//b", vec![invalid("a//b", "segment 1: must not be empty")]),
+        ("A/b", vec![invalid("A", &segment(0))]),
+        ("a/B/", vec![invalid("B", &segment(1)), invalid("a/B/", "segment 2: must not be empty")]),
+    ];
+    for (name, expected) in rows {
+        assert_eq!(problems(resource_pool_name, name), expected, "{name}");
+    }
+    let of_two = format!("{}/{}", "a".repeat(126), "b".repeat(127));
+    assert_eq!(problems(resource_pool_name, &of_two), ["Too long: may not be more than 253 bytes"]);
+    let of_one = "a".repeat(254);
+    let long_segment = invalid(&of_one, "segment 0: must be no more than 253 bytes");
+    assert_eq!(
+        problems(resource_pool_name, &of_one),
+        ["Too long: may not be more than 253 bytes".to_owned(), long_segment]
+    );
+}
+
+#[test]
+fn fully_qualified_names_have_a_domain_and_an_identifier() {
+    let form = "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric \
+                characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is \
+                '[A-Za-z_][A-Za-z0-9_]*')";
+    let unqualified = "a fully qualified name must be a domain and a name separated by a slash";
+    let prefix = format!("prefix: {}", subdomain());
+    let (long_domain, long_id) = (format!("{}/p", "x.".repeat(32) + "x"), format!("a/{}", "p".repeat(33)));
+    let rows = [
+        ("gpu.example.com/profile", vec![]),
+        ("profile", vec![invalid("profile", unqualified)]),
+        ("", vec![invalid("", form), invalid("", unqualified)]),
+        ("/p", vec![invalid("", "prefix must not be empty")]),
+        ("a/", vec![invalid("", "name must not be empty")]),
+        ("/", vec![invalid("", "prefix must not be empty"), invalid("", "name must not be empty")]),
+        ("A/p", vec![invalid("A", &prefix)]),
+        ("a/p-q", vec![invalid("p-q", form)]),
+        (&long_domain, vec!["Too long: may not be more than 63 bytes".to_owned()]),
+        (&long_id, vec!["Too long: may not be more than 32 bytes".to_owned()]),
+    ];
+    for (name, expected) in rows {
+        assert_eq!(problems(resource_fully_qualified_name, name), expected, "{name}");
+    }
+    assert_eq!(problems(identifier, &"1".repeat(33)).len(), 2);
+}
+
+#[test]
+fn the_generated_check_does_not_look_into_a_name_with_several_slashes() {
+    for name in ["a/b/c", "//", "A/!/"] {
+        assert!(problems(resource_fully_qualified_name, name).is_empty(), "{name}");
+    }
+}
