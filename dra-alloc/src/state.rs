@@ -183,7 +183,7 @@ impl AllocatedState {
     /// What the claims of a cluster with these features hold. Claims without an allocation count for nothing.
     ///
     /// # Errors
-    /// A quantity that is none.
+    /// A quantity that can't be read.
     pub fn from_claims<'c>(
         claims: impl IntoIterator<Item = &'c ResourceClaim>,
         features: Features,
@@ -193,10 +193,11 @@ impl AllocatedState {
         Ok(state)
     }
 
-    /// Counts results as allocated, as a scheduler does between its decision and the write to the API server.
+    /// Counts results as allocated, as a scheduler does between its decision and the write to the API server. A share whose
+    /// id the device has already is that share, and does not count again: ids must be unique in the cluster.
     ///
     /// # Errors
-    /// A quantity that is none; nothing is counted then.
+    /// A quantity that can't be read; nothing is counted then.
     ///
     /// # Complexity
     /// Logarithmic in the number of devices in use, for each device result.
@@ -212,7 +213,7 @@ impl AllocatedState {
     /// Takes back what [`AllocatedState::assume`] counted. What is not in use stays so.
     ///
     /// # Errors
-    /// A quantity that is none; nothing is taken back then.
+    /// A quantity that can't be read; nothing is taken back then.
     pub fn forget<'r>(&mut self, results: impl IntoIterator<Item = &'r AllocationResult>) -> Result<(), StateError> {
         for (result, holding) in holdings(results, self.shares)? {
             let Some(pools) = self.drivers.get_mut(&result.driver) else { continue };

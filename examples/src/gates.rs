@@ -44,13 +44,12 @@ pub fn changed(
     known: impl IntoIterator<Item = (&'static str, bool)>,
     list: &str,
 ) -> Result<BTreeMap<&'static str, bool>, GateError> {
-    let known: Vec<_> = known.into_iter().collect();
-    let mut gates: BTreeMap<&str, bool> = known.iter().copied().collect();
+    let mut gates: BTreeMap<&str, bool> = known.into_iter().collect();
     for part in list.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         let value = part.split_once('=').and_then(|(name, value)| Some((name, value.parse().ok()?)));
         let (name, value) = value.ok_or_else(|| GateError::Part { part: part.to_owned() })?;
         let Some(gate) = gates.get_mut(name) else {
-            let known = known.iter().map(|(name, _)| *name).collect();
+            let known = gates.into_keys().collect();
             return Err(GateError::Unknown { name: name.to_owned(), profile, known });
         };
         *gate = value;

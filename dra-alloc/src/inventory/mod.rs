@@ -83,6 +83,8 @@ pub(crate) type SliceIndex = usize;
 pub struct Inventory {
     /// A deleted slice leaves a gap, so that positions stay what they are.
     slices: Vec<Option<Arc<ResourceSlice>>>,
+    /// How many of them are there.
+    live: usize,
     /// By node, with what the node sees.
     on_node: Lists<Kept>,
     /// Slices that are not for one node.
@@ -98,6 +100,7 @@ impl Default for Inventory {
     fn default() -> Self {
         Self {
             slices: Vec::new(),
+            live: 0,
             on_node: Lists::new(Key::Node),
             shared: Positions::new(),
             pools: OnceLock::new(),
@@ -132,7 +135,8 @@ impl Inventory {
     /// A name that is missing or unknown.
     ///
     /// # Complexity
-    /// Linear in the number of slices of the same node or pool; the first change is linear in the number of all.
+    /// Linear in the number of slices of the same node or pool. The first change is linear in the number of all, and so
+    /// is a deletion now and then: when half of the slices have gone, the list is built anew.
     pub fn apply(&mut self, change: Change) -> Result<(), ChangeError> {
         match change {
             Change::Slice(slice) => self.set_slice(slice),
@@ -228,6 +232,7 @@ impl Inventory {
     /// Enters the slice at a position into the lists.
     fn place(&mut self, index: SliceIndex) {
         let Some(slice) = self.slices.get(index).and_then(Option::as_ref) else { return };
+        self.live = self.live.saturating_add(1);
         if is_for_one_node(slice) {
             self.on_node.insert(&self.slices, index);
         } else {
@@ -250,13 +255,13 @@ impl Inventory {
         }
         if let Some(entry) = self.slices.get_mut(index) {
             *entry = None;
+            self.live = self.live.saturating_sub(1);
         }
     }
 
     /// Builds anew once more than half of the positions are gaps, so that memory follows the number of slices.
     fn close_gaps(&mut self) {
-        let live = self.slices.iter().flatten().count();
-        if self.slices.len() > 2 * live + 16 {
+        if self.slices.len() > 2 * self.live + 16 {
             let objects: Vec<_> = self.slices.drain(..).flatten().collect();
             *self = Self { rules: std::mem::take(&mut self.rules), ..Self::new(objects, []) };
         }

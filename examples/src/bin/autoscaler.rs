@@ -38,7 +38,7 @@ struct Args {
     /// A node that is being created
     #[arg(long = "upcoming", value_name = "NAME")]
     upcoming: Vec<String>,
-    /// The present time, which tells pods that have been terminating for too long
+    /// The present time, which tells pods that have been terminating for too long; without it no pod has
     #[arg(long, value_name = "TIME", value_parser = time)]
     now: Option<Timestamp>,
     /// What to print
@@ -76,7 +76,10 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<ExitCode, AutoscalerError> {
     let manifests = Manifests::of_arguments(&args.files, ("cluster.yaml", CLUSTER));
-    manifests.problems.iter().for_each(say);
+    manifests.problems.iter().chain(&manifests.notes).for_each(say);
+    for (kind, count) in &manifests.ignored {
+        say(&format_args!("autoscaler: ignored: {kind} ({count})"));
+    }
     let mut settings = Settings::default();
     settings.threshold_permille = args.threshold.saturating_mul(10);
     settings.upcoming = args.upcoming.iter().cloned().collect::<BTreeSet<_>>();

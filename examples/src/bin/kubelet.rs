@@ -14,8 +14,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use dra_alloc::kubelet::Settings;
 use dra_alloc::kubelet::gate::Gate;
+use dra_alloc::kubelet::{ClaimCache, Settings};
 use dra_attrs::profile::Profile;
 use examples::gates::{GateError, changed, profile};
 use examples::kubelet::agent::{Agent, AgentError, Done};
@@ -122,13 +122,17 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
     let Some(command) = &args.command else {
         return print(tell(args.profile).await?.trim_end());
     };
+    let file = StateFile::new(args.state.clone());
+    if matches!(command, Command::Show) {
+        return print(&remembered(&Agent::remembered(&file)?.unwrap_or_default())?);
+    }
     let known = [Gate::OptionalNodeOperations, Gate::ExtendedResource, Gate::WorkloadResourceClaims];
     let defaults = Settings::new(args.profile);
     let known = known.map(|gate| (gate.name(args.profile), defaults.has(gate)));
     let gates = changed(args.profile, known, &args.feature_gates)?;
     let settings = Settings::from_gates(args.profile, |gate| gates.get(gate).copied());
     let plugins = args.plugin.iter().cloned().collect::<BTreeMap<_, _>>();
-    let mut agent = Agent::start(StateFile::new(args.state.clone()), settings, plugins)?;
+    let mut agent = Agent::start(file, settings, plugins)?;
     match command {
         Command::Prepare(PodArgs { pod, files }) => {
             let manifests = read(files)?;
@@ -145,11 +149,14 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
             show(&agent.unprepare(find(&manifests, pod)?).await?)
         }
         Command::Reconcile { files } => reconcile(&mut agent, &read(files)?).await,
-        Command::Show => {
-            let claims = agent.cache().claims().iter().map(|(key, info)| (key.to_string(), info));
-            print(&serde_json::to_string_pretty(&claims.collect::<BTreeMap<_, _>>())?)
-        }
+        Command::Show => Ok(()),
     }
+}
+
+/// The claims of a checkpoint, by name.
+fn remembered(cache: &ClaimCache) -> Result<String, KubeletError> {
+    let claims = cache.claims().iter().map(|(key, info)| (key.to_string(), info));
+    Ok(serde_json::to_string_pretty(&claims.collect::<BTreeMap<_, _>>())?)
 }
 
 async fn reconcile(agent: &mut Agent, manifests: &Manifests) -> Result<(), KubeletError> {

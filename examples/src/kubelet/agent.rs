@@ -73,19 +73,24 @@ impl Agent {
     /// # Errors
     /// A file that can't be read or is damaged: the agent does not start with an empty state instead.
     pub fn start(file: StateFile, settings: Settings, plugins: BTreeMap<String, PathBuf>) -> Result<Self, AgentError> {
-        let path = || file.path().display().to_string();
-        let found = file.read().map_err(|error| AgentError::StateFile { path: path(), error })?;
-        let cache = match &found {
-            Some(bytes) => {
-                ClaimCache::from_checkpoint(bytes).map_err(|error| AgentError::Checkpoint { path: path(), error })?
-            }
-            None => ClaimCache::default(),
-        };
-        let agent = Self { cache, settings, file, plugins, counts: SkipCounts::default() };
-        if found.is_none() {
+        let found = Self::remembered(&file)?;
+        let is_new = found.is_none();
+        let agent = Self { cache: found.unwrap_or_default(), settings, file, plugins, counts: SkipCounts::default() };
+        if is_new {
             agent.write(&agent.cache.to_checkpoint(settings.profile()))?;
         }
         Ok(agent)
+    }
+
+    /// What a file says; nothing if there is none.
+    ///
+    /// # Errors
+    /// A file that can't be read or is damaged.
+    pub fn remembered(file: &StateFile) -> Result<Option<ClaimCache>, AgentError> {
+        let path = || file.path().display().to_string();
+        let found = file.read().map_err(|error| AgentError::StateFile { path: path(), error })?;
+        let cache = found.map(|bytes| ClaimCache::from_checkpoint(&bytes)).transpose();
+        cache.map_err(|error| AgentError::Checkpoint { path: path(), error })
     }
 
     /// What is remembered of claims.

@@ -1,5 +1,6 @@
 //! A driver that prepares whatever it is asked to, and tells what it was asked.
 
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use tokio::net::UnixListener;
@@ -37,15 +38,14 @@ pub enum ServeError {
 #[derive(Debug)]
 pub struct Listener(UnixListener);
 
-/// Listens on a unix socket. One that another run has left is replaced.
+/// Listens on a unix socket. One that another run has left is replaced; any other file stays.
 ///
 /// # Errors
 /// The socket can't be made.
 pub fn listen(socket: &Path) -> Result<Listener, ServeError> {
     let failed = |error| ServeError::Socket { socket: socket.display().to_string(), error };
-    match std::fs::remove_file(socket) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
-        _ => {}
+    if socket.symlink_metadata().is_ok_and(|left| left.file_type().is_socket()) {
+        std::fs::remove_file(socket).map_err(failed)?;
     }
     UnixListener::bind(socket).map(Listener).map_err(failed)
 }

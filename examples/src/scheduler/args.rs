@@ -25,7 +25,8 @@ pub struct Args {
     /// A node to try, in this order; all nodes if there is none
     #[arg(long = "node", value_name = "NAME")]
     pub nodes: Vec<String>,
-    /// Gates that differ from the defaults of Kubernetes 1.37, such as DRAListTypeAttributes=true,DRADeviceTaints=false
+    /// Gates that differ from the defaults of Kubernetes 1.37, by their names in the profile, such as
+    /// DRAListTypeAttributes=true,DRADeviceTaints=false
     #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
     pub feature_gates: String,
     /// The text to follow: kep or v1.37

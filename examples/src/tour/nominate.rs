@@ -40,9 +40,9 @@ pub(super) fn nominate(cluster: &Cluster, page: &mut Page) -> Result<(), TourErr
     Ok(())
 }
 
-/// The node that an allocated claim is bound to: its pool has the name of its node.
+/// The node that the devices of an allocated claim are on, by the node selector of the allocation.
 fn node_of(claim: &ResourceClaim) -> Option<String> {
-    let allocation = claim.status.as_ref()?.allocation.as_ref()?;
-    let first = allocation.devices.as_ref()?.results.as_ref()?.first()?;
-    Some(first.pool.clone())
+    let selector = claim.status.as_ref()?.allocation.as_ref()?.node_selector.as_ref()?;
+    let name = selector.node_selector_terms.first()?.match_fields.as_ref()?.first()?;
+    name.values.as_ref()?.first().cloned()
 }
