@@ -120,7 +120,8 @@ impl<'a> NodeView<'a> {
         Self { kubelet_instance: Some(instance), ..self }
     }
 
-    /// Says that the caller may not have seen all objects yet: nothing is removed.
+    /// Says that the caller may not have seen all objects yet: nothing is removed or forgotten, and a node that was closed
+    /// is not opened.
     #[must_use]
     pub fn unsynced(self) -> Self {
         Self { knowledge: Knowledge::Partial, ..self }

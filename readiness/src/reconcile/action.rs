@@ -36,7 +36,8 @@ pub(crate) fn taints(policy: &Policy, view: &NodeView<'_>, writes: bool, state: 
             outputs.event(EventType::Normal, "TaintAdopted", format!("taint {} is managed now", in_words(taint)));
         }
     }
-    if !state.owned_taints.is_empty() || !state.leaving_taints.is_empty() {
+    let has_taints = !state.owned_taints.is_empty() || !state.leaving_taints.is_empty();
+    if has_taints && view.knowledge == Knowledge::Synced {
         release(view, writes, state, outputs);
     }
 }
@@ -54,7 +55,6 @@ fn add(taint: &Taint, view: &NodeView<'_>, state: &mut State, outputs: &mut Outp
 
 /// Removes what is ours and not wanted. It is remembered until it is seen gone, so that a write that was lost is made again.
 fn release(view: &NodeView<'_>, writes: bool, state: &mut State, outputs: &mut Outputs) {
-    let may_remove = writes && view.knowledge == Knowledge::Synced;
     let gates = &state.gates;
     let is_wanted = |id: &TaintId| {
         let holds = |gate: &&NodeReadinessGate| {
@@ -69,16 +69,16 @@ fn release(view: &NodeView<'_>, writes: bool, state: &mut State, outputs: &mut O
             return true;
         }
         let Some(present) = view.taint(&id.key, &id.effect) else { return false };
-        if may_remove {
+        if writes {
             outputs.event(EventType::Normal, "TaintRemoved", format!("taint {} removed", in_words(present)));
             leaving.push(id.clone());
         }
-        !may_remove
+        !writes
     });
     state.leaving_taints.extend(leaving);
     state.leaving_taints.retain(|id| {
         let present = view.taint(&id.key, &id.effect);
-        if let (Some(taint), true) = (present, may_remove) {
+        if let (Some(taint), true) = (present, writes) {
             let resource_version = view.resource_version().map(str::to_owned);
             let taint = Taint { time_added: None, ..taint.clone() };
             outputs.push(Actor::Nlc, Change::RemoveTaint { taint, resource_version });

@@ -89,7 +89,8 @@ const FLAPS: usize = 3;
 /// goes back, timers last longer, and none fires early.
 ///
 /// The order within a step: another UID discards the state; a reboot and a restart of kubelet reset timers; gates that are
-/// gone are forgotten; each gate moves by the table of phases; then taints, labels, verdict and wake-up time.
+/// gone are forgotten, unless the view is a partial one ([`NodeView::unsynced`]); each gate moves by the table of phases; then
+/// taints, labels, verdict and wake-up time.
 ///
 /// # Complexity
 /// `n log n` in gates, for a handful of taints. A step without news allocates one list for the verdict.
@@ -132,7 +133,10 @@ pub fn step<'a>(policy: &Policy, role: Role, view: &NodeView<'a>, now: Timestamp
         outputs: Outputs::default(),
         wake_up: None,
     };
-    state.gates.retain(|name, _| view.gate(name).is_some());
+    match view.knowledge {
+        Knowledge::Synced => state.gates.retain(|name, _| view.gate(name).is_some()),
+        Knowledge::Partial => restart::unseen(&mut state, view, restart, round.timers_from),
+    }
     let mut gates = Vec::with_capacity(view.gates().len());
     for gate in view.distinct_gates() {
         let decision = round.of_gate(gate, &mut state);
@@ -148,7 +152,9 @@ pub fn step<'a>(policy: &Policy, role: Role, view: &NodeView<'a>, now: Timestamp
         action::taints(policy, view, writes(Actor::Nlc), &mut state, &mut outputs);
     }
     label_sync::labels(policy, view, writes, &mut state, &mut outputs);
-    let schedulable = is_ready && !gates.iter().any(|gate| gate.decision.is_blocking());
+    // A gate that has not been seen yet may be what has kept the node closed.
+    let may_open = view.knowledge == Knowledge::Synced || state.open;
+    let schedulable = is_ready && may_open && !gates.iter().any(|gate| gate.decision.is_blocking());
     state.ready = is_ready;
     count_opening(&mut state, is_warm, schedulable);
     Step { outputs: outputs.sorted(), verdict: NodeVerdict { schedulable, gates }, wake_up, state }

@@ -63,6 +63,17 @@ pub(crate) fn reset(state: &mut GateState, restart: Restart) {
     }
 }
 
+/// What a restart, and Ready, do to gates that a partial view does not show.
+pub(crate) fn unseen(state: &mut State, view: &NodeView<'_>, restart: Restart, timers_from: Timestamp) {
+    for (name, gate) in state.gates.iter_mut().filter(|(name, _)| view.gate(name).is_none()) {
+        reset(gate, restart);
+        if restart == Restart::Node {
+            distrust(gate, view, name);
+        }
+        arm(gate, view.is_ready(), timers_from);
+    }
+}
+
 /// Remembers the report of a gate from before a boot.
 pub(crate) fn distrust(state: &mut GateState, view: &NodeView<'_>, condition_type: &str) {
     state.before_boot = view.condition(condition_type).and_then(Report::of);
