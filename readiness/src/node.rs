@@ -163,6 +163,10 @@ impl<'a> NodeView<'a> {
         self.conditions.find(condition_type)
     }
 
+    pub(crate) const fn conditions(&self) -> &'a [NodeCondition] {
+        self.conditions.items()
+    }
+
     /// Whether kubelet's own condition is True. A node without it is not ready.
     #[must_use]
     pub fn is_ready(&self) -> bool {

@@ -35,6 +35,11 @@ impl TaintId {
     }
 }
 
+/// Whether two taints take one place on a node.
+pub(crate) fn is_same(one: &Taint, other: &Taint) -> bool {
+    one.key == other.key && one.effect == other.effect
+}
+
 /// Whether a toleration covers a taint.
 ///
 /// An empty key or effect covers every one. `Equal`, also when left out, wants the same value, `Exists` any; an operator

@@ -31,7 +31,8 @@ pub(crate) fn taints(policy: &Policy, view: &NodeView<'_>, writes: bool, state: 
             add(taint, view, state, outputs);
         }
         let is_settled = matches!(phase, Phase::TimedOut | Phase::Established);
-        if policy.adopt && writes && is_present && is_settled && !is_owned && !is_leaving {
+        let is_foreign = state.before.taints.iter().any(|id| id.is_of(taint));
+        if policy.adopt && writes && is_present && is_settled && !is_owned && !is_leaving && !is_foreign {
             state.owned_taints.insert(TaintId::of(taint));
             outputs.event(EventType::Normal, "TaintAdopted", format!("taint {} is managed now", in_words(taint)));
         }

@@ -13,6 +13,7 @@
 
 mod action;
 mod apply;
+mod before;
 mod counters;
 mod label_sync;
 pub mod output;
@@ -128,7 +129,6 @@ pub fn step<'a>(policy: &Policy, role: Role, view: &NodeView<'a>, now: Timestamp
         now,
         restart,
         is_ready: view.is_ready(),
-        is_warm,
         timers_from: restart::beginning(policy.cold_start, is_warm, view, now),
         outputs: Outputs::default(),
         wake_up: None,
@@ -152,6 +152,9 @@ pub fn step<'a>(policy: &Policy, role: Role, view: &NodeView<'a>, now: Timestamp
         action::taints(policy, view, writes(Actor::Nlc), &mut state, &mut outputs);
     }
     label_sync::labels(policy, view, writes, &mut state, &mut outputs);
+    if view.knowledge == Knowledge::Synced {
+        before::note(role, view, &mut state);
+    }
     // A gate that has not been seen yet may be what has kept the node closed.
     let may_open = view.knowledge == Knowledge::Synced || state.open;
     let schedulable = is_ready && may_open && !gates.iter().any(|gate| gate.decision.is_blocking());
@@ -177,7 +180,6 @@ struct Round<'p, 'v, 'a> {
     now: Timestamp,
     restart: Restart,
     is_ready: bool,
-    is_warm: bool,
     timers_from: Timestamp,
     outputs: Outputs,
     wake_up: Option<Timestamp>,
@@ -191,16 +193,14 @@ impl Round<'_, '_, '_> {
     fn of_gate(&mut self, gate: &NodeReadinessGate, all: &mut State) -> Decision {
         let name = gate.condition_type.as_str();
         if !all.gates.contains_key(name) {
-            let added_at = self.is_warm.then_some(self.now);
-            all.gates.insert(name.to_owned(), GateState { added_at, ..GateState::default() });
+            let leftover = all.before.timeouts.remove(name);
+            all.gates.insert(name.to_owned(), GateState { leftover, ..GateState::default() });
         }
         let State { gates, counters, .. } = all;
         let Some(state) = gates.get_mut(name) else {
             return Decision::Blocked { why: Why::Condition(Sighting::Observed(Observation::Missing)), deadline: None };
         };
         let condition = self.view.condition(name);
-        // The clock may have been set back.
-        state.added_at = state.added_at.map(|added_at| added_at.min(self.now));
         restart::reset(state, self.restart);
         let mut sighting = if self.restart == Restart::Node {
             self.after_boot(gate, condition, state)

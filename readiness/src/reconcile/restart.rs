@@ -54,11 +54,7 @@ pub(crate) fn reset(state: &mut GateState, restart: Restart) {
         Restart::Kubelet if state.phase == Phase::Waiting => state.anchor = None,
         Restart::No | Restart::Kubelet => {}
         Restart::Node => {
-            *state = GateState {
-                added_at: state.added_at,
-                regressions: std::mem::take(&mut state.regressions),
-                ..GateState::default()
-            };
+            *state = GateState { regressions: std::mem::take(&mut state.regressions), ..GateState::default() };
         }
     }
 }

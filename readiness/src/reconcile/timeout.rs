@@ -5,7 +5,7 @@ use std::fmt;
 use k8s_openapi::api::core::v1::NodeCondition;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use super::state::{GateState, Phase};
+use super::state::{GateState, Phase, Report};
 use crate::condition::Observation;
 use crate::gate::NodeReadinessGate;
 use crate::policy::{Leftover, Policy};
@@ -65,9 +65,7 @@ pub(crate) fn look(
     now: Timestamp,
 ) -> Sighting {
     let observation = Observation::of(condition);
-    if let (Some(report), Some(condition)) = (&state.before_boot, condition)
-        && report.is(condition)
-    {
+    if condition.is_some_and(|condition| is_report(state.before_boot.as_ref(), condition)) {
         return Sighting::BeforeBoot;
     }
     state.before_boot = None;
@@ -76,7 +74,7 @@ pub(crate) fn look(
         let is_leftover = observation == Observation::TimeoutExceeded
             && policy.leftover == Leftover::Ignored
             && state.phase == Phase::Waiting
-            && condition.is_some_and(|condition| is_older(condition, state.added_at));
+            && condition.is_some_and(|condition| is_report(state.leftover.as_ref(), condition));
         return Sighting::Observed(if is_leftover { Observation::Missing } else { observation });
     };
     state.true_since.get_or_insert(now);
@@ -86,11 +84,9 @@ pub(crate) fn look(
     if is_stable(policy, state, now) { Sighting::Observed(Observation::True) } else { Sighting::Stabilizing }
 }
 
-/// Whether a condition was written before an instant.
-fn is_older(condition: &NodeCondition, instant: Option<Timestamp>) -> bool {
-    let times = [&condition.last_transition_time, &condition.last_heartbeat_time];
-    let written = times.into_iter().flatten().map(|time| time.0).max();
-    matches!((written, instant), (Some(written), Some(instant)) if written < instant)
+/// Whether a condition is what it once was.
+fn is_report(report: Option<&Report>, condition: &NodeCondition) -> bool {
+    report.is_some_and(|report| report.is(condition))
 }
 
 /// When the failure action comes: for a gate that waits, the beginning of its timer and the timeout, bounded by the longest

@@ -91,6 +91,31 @@ fn a_taint_that_was_there_before() {
 }
 
 #[test]
+fn a_taint_that_was_seen_before_its_gate_is_not_adopted() {
+    let mut world = World::new(Policy::hardened(), &[]).ready(0);
+    world.put_taint(taint("a", "NoSchedule"));
+    world.report(A, "True", "Ok", 0);
+    world.run(0);
+    world.node.gates.push(gate_a());
+    assert!(world.run(1).writes().is_empty(), "an administrator may have put it");
+    world.report(A, "Unknown", "TimeoutExceeded", 2);
+    assert!(world.run(2).schedulable, "it keeps pods away all the same");
+    world.report(A, "True", "Ok", 3);
+    assert!(world.run(3).writes().is_empty());
+    // Also if a gate is changed to have it.
+    world.node.gates = vec![gate_a().bypassing()];
+    world.run(4);
+    world.node.gates = vec![gate_a()];
+    assert!(world.run(5).writes().is_empty());
+    // Once it is gone, the next one is not that one.
+    world.node.node.spec = None;
+    world.report(A, "Unknown", "TimeoutExceeded", 6);
+    assert_eq!(world.run(6).writes(), ["+a:NoSchedule"]);
+    world.report(A, "True", "Ok", 7);
+    assert_eq!(world.run(7).writes(), ["-a:NoSchedule"]);
+}
+
+#[test]
 fn someone_else_removes_the_taint() {
     // It comes back while it is wanted; its removal, when nobody wants it, is no error.
     let mut world = tainted(Policy::kep());

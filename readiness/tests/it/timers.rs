@@ -241,7 +241,6 @@ fn a_gate_added_later_has_its_own_timer() {
     world.node.gates.push(gate_b());
     let seen = world.run(50);
     assert!(seen.wakes(52) && !seen.schedulable);
-    assert_eq!(world.state.gates[B].added_at, Some(at(50)));
     assert_eq!(world.state.gates[A].phase, Phase::TimedOut);
     assert_eq!(world.run(52).events(), ["GateBypassed"]);
 }
@@ -285,6 +284,26 @@ fn a_clock_that_is_set_back_makes_no_leftovers() {
     world.report(A, "Unknown", "TimeoutExceeded", 8);
     world.run(8);
     assert_eq!(world.taints(), ["a:NoSchedule"]);
+}
+
+#[test]
+fn a_timeout_that_is_written_later_is_no_leftover() {
+    // Unknown since long before the gate: that is the time of its last transition, whatever kubelet's clock says.
+    for kubelets_clock in [160, 1] {
+        let mut world = World::new(Policy::hardened(), &[]).ready(0).playing(Role::Nlc);
+        world.report(A, "Unknown", "Lost", 50);
+        world.run(90);
+        world.node.gates.push(gate_a());
+        assert!(world.run(100).writes().is_empty());
+        world.report(A, "Unknown", "TimeoutExceeded", kubelets_clock);
+        assert_eq!(world.run(160).writes(), ["+a:NoSchedule"]);
+    }
+    // Nor is one that is first seen together with its gate: kubelet may have been faster.
+    let mut world = World::new(Policy::hardened(), &[]).ready(0).playing(Role::Nlc);
+    world.run(90);
+    world.node.gates.push(gate_a());
+    world.report(A, "Unknown", "TimeoutExceeded", 20);
+    assert_eq!(world.run(160).writes(), ["+a:NoSchedule"]);
 }
 
 #[test]
