@@ -9,7 +9,8 @@
 //! - Look again at the wake-up time, and when a condition's status **or reason**, a taint, a label with our prefix, the list of
 //!   gates, the boot ID or Ready changes.
 //! - Make the changes in their order, each under its precondition. When a precondition fails, the node has moved on: look
-//!   again. When a write fails for another reason, try it again.
+//!   again. When a write fails for another reason, try it again: what
+//!   has not been seen written is asked for again, too.
 
 mod action;
 mod apply;
@@ -33,6 +34,7 @@ use crate::node::{Knowledge, NodeView};
 use crate::policy::{Handoff, LateReport, Mode, Policy, TimeoutWrite};
 use output::{Actor, Change, EventType, Expected, Output, Outputs};
 use restart::Restart;
+use state::{Report, is_report};
 
 pub use apply::{apply, shutdown};
 pub use counters::Counters;
@@ -268,7 +270,7 @@ impl Round<'_, '_, '_> {
     }
 
     fn establish(&mut self, gate: &NodeReadinessGate, state: &mut GateState, before: Phase, counters: &mut Counters) {
-        state.timeout_written = false;
+        (state.timeout_written, state.asked_over) = (false, None);
         let waited = state.anchor.take().filter(|_| before != Phase::Regressed);
         if let Some(anchor) = waited {
             let seconds = self.now.duration_since(anchor).as_secs();
@@ -327,8 +329,8 @@ impl Round<'_, '_, '_> {
         }
     }
 
-    /// Writes the timeout, once in an episode, and again if the condition was deleted. An observed True is never
-    /// overwritten. Says whether it was written now.
+    /// Writes the timeout, once in an episode, and again if the condition was deleted or is as if nothing had been written.
+    /// An observed True is never overwritten. Says whether it was written now.
     fn write_timeout(
         &mut self,
         gate: &NodeReadinessGate,
@@ -336,6 +338,10 @@ impl Round<'_, '_, '_> {
         state: &mut GateState,
         sighting: Sighting,
     ) -> bool {
+        let is_unseen = condition.is_some_and(|condition| is_report(state.asked_over.as_ref(), condition));
+        if !is_unseen {
+            state.asked_over = None;
+        }
         let is_due = match Observation::of(condition) {
             _ if sighting == Sighting::Observed(Observation::Missing) => true,
             Observation::True | Observation::TimeoutExceeded | Observation::Missing => false,
@@ -343,12 +349,15 @@ impl Round<'_, '_, '_> {
                 state.timeout_written = true;
                 false
             }
-            Observation::False | Observation::Unknown | Observation::NodeRestarted => !state.timeout_written,
+            Observation::False | Observation::Unknown | Observation::NodeRestarted => {
+                !state.timeout_written || is_unseen
+            }
         };
         if !is_due || !self.writes(Actor::Kubelet) {
             return false;
         }
         state.timeout_written = true;
+        state.asked_over = condition.and_then(Report::of);
         let seconds = gate.timeout_seconds.unwrap_or_default();
         let message = format!("not True within {seconds} s; before: {}", in_words(condition));
         self.patch(&gate.condition_type, TIMEOUT_EXCEEDED, message, condition);
@@ -413,8 +422,8 @@ impl Round<'_, '_, '_> {
             || sighting == Sighting::BeforeBoot
             || Observation::of(condition) == Observation::TimeoutExceeded;
         if !is_released {
-            let is_report = state.timeout_written && condition.is_some();
-            return blocked(if is_report { Why::LateReport(sighting) } else { Why::Condition(sighting) });
+            let is_late = state.timeout_written && state.asked_over.is_none() && condition.is_some();
+            return blocked(if is_late { Why::LateReport(sighting) } else { Why::Condition(sighting) });
         }
         match gate.failure_action {
             FailureAction::BypassWithWarning => Decision::Bypass,

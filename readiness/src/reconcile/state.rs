@@ -55,6 +55,11 @@ impl Report {
     }
 }
 
+/// Whether a condition is what it once was.
+pub(crate) fn is_report(report: Option<&Report>, condition: &NodeCondition) -> bool {
+    report.is_some_and(|report| report.is(condition))
+}
+
 /// The API's own type is written in whole seconds, so it would not read back as it was.
 fn instant(time: Option<&Time>) -> Option<Timestamp> {
     time.map(|time| time.0)
@@ -80,6 +85,9 @@ pub struct GateState {
     /// A report from before the boot, which counts no more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) before_boot: Option<Report>,
+    /// What the timeout was to be written over, until something else is seen: the write may be lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) asked_over: Option<Report>,
     /// The timeout that was there when the gate came.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) leftover: Option<Report>,

@@ -5,7 +5,7 @@ use std::fmt;
 use k8s_openapi::api::core::v1::NodeCondition;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use super::state::{GateState, Phase, Report};
+use super::state::{GateState, Phase, is_report};
 use crate::condition::Observation;
 use crate::gate::NodeReadinessGate;
 use crate::policy::{Leftover, Policy};
@@ -82,11 +82,6 @@ pub(crate) fn look(
         return Sighting::Stale;
     }
     if is_stable(policy, state, now) { Sighting::Observed(Observation::True) } else { Sighting::Stabilizing }
-}
-
-/// Whether a condition is what it once was.
-fn is_report(report: Option<&Report>, condition: &NodeCondition) -> bool {
-    report.is_some_and(|report| report.is(condition))
 }
 
 /// When the failure action comes: for a gate that waits, the beginning of its timer and the timeout, bounded by the longest

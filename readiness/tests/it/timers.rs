@@ -3,7 +3,7 @@
 use k8s_openapi::jiff::SignedDuration;
 use readiness::condition::Observation;
 use readiness::gate::{FailureAction, NodeReadinessGate};
-use readiness::policy::{ColdStart, LateReport, Leftover, Policy, TimeoutWrite};
+use readiness::policy::{ColdStart, LateReport, Leftover, Mode, Policy, TimeoutWrite};
 use readiness::reconcile::output::{Change, EventType, Expected};
 use readiness::reconcile::{Decision, Phase, Role, Sighting, State, Why};
 use serde_json::from_value;
@@ -352,6 +352,45 @@ fn a_late_report() {
     world.report(A, "True", "Ok", 20);
     assert_eq!(world.run(20).writes(), ["-a:NoSchedule"]);
     assert!(world.run(20).schedulable);
+}
+
+#[test]
+fn a_timeout_that_was_not_written_is_asked_for_again() {
+    for (status, reason, policy) in [("False", "Initializing", Policy::kep()), ("Unknown", "Lost", Policy::hardened())]
+    {
+        let mut world = World::new(policy, &[gate_b()]).ready(0);
+        world.report(B, status, reason, 0);
+        world.run(0);
+        let first = world.look(2);
+        assert_eq!(first.events(), ["GateBypassed"]);
+        let counters = world.state.counters.clone();
+        for second in 3..6 {
+            let seen = world.look(second);
+            assert_eq!(seen.outputs, first.outputs[..1], "the same write, and no other event");
+            assert_eq!((seen.decision(B), seen.schedulable), (Decision::Bypass, true));
+        }
+        assert_eq!(world.state.counters, counters);
+        world.run(6);
+        assert!(world.run(7).outputs.is_empty());
+        // A sign of life of the owner is a report, which is never overwritten.
+        world.report(B, "Unknown", "Lost", 8);
+        assert!(world.run(8).outputs.is_empty());
+    }
+    let late = |observation| {
+        let why = Why::LateReport(Sighting::Observed(observation));
+        Decision::Blocked { why, deadline: None }
+    };
+    let mut world = World::new(Policy::kep(), &[gate_b()]).ready(0);
+    world.report(B, "False", "Initializing", 0);
+    world.run(0);
+    world.look(2);
+    let mut suspended = world.clone();
+    world.report(B, "False", "Initializing", 3);
+    let seen = world.run(3);
+    assert_eq!((seen.decision(B), seen.outputs.len()), (late(Observation::False), 0));
+    suspended.policy.mode = Mode::Suspended;
+    let seen = suspended.run(3);
+    assert_eq!((seen.decision(B), seen.outputs.len()), (blocked(Observation::False), 0), "nobody has said more");
 }
 
 #[test]
