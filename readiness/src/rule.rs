@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::condition::{FALSE, Observation, TRUE, UNKNOWN};
 use crate::gate::NodeReadinessGate;
-use crate::name::{domain_error, name_error};
+use crate::name::{domain_problems, name_problems};
 use crate::node::{GatedNode, NodeView};
 use crate::reconcile::output::{Actor, Change, Output};
 
@@ -231,7 +231,7 @@ fn name(rule: &NodeReadinessRule) -> &str {
 fn check(rule: &NodeReadinessRule) -> Result<(), ExpandError> {
     let (spec, name) = (&rule.spec, name(rule));
     let rule = || name.to_owned();
-    if let Some(detail) = name_error(name).or_else(|| domain_error(name)) {
+    if let Some(detail) = name_problems(name).chain(domain_problems(name)).next() {
         return Err(ExpandError::Name { rule: rule(), detail });
     }
     let count = spec.conditions.len();

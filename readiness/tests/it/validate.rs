@@ -58,7 +58,6 @@ fn condition_types() {
         "MemoryPressure",
         "device.kubernetes.io/nvidia/GPUReady",
         "/Ready",
-        "a.example/",
         "A.example/Ready",
         "a_b/Ready",
         "a..b/Ready",
@@ -73,7 +72,9 @@ fn condition_types() {
     for name in bad {
         assert_eq!(only(named(name)), [(field.clone(), ErrorType::Invalid)], "{name}");
     }
-    assert_eq!(only(named("A/-")), [(field.clone(), ErrorType::Invalid), (field, ErrorType::Invalid)], "both parts");
+    let twice = [(field.clone(), ErrorType::Invalid), (field.clone(), ErrorType::Invalid)];
+    assert_eq!(only(named("a.example/")), twice, "an empty name is malformed, too");
+    assert_eq!(only(named("A/-")), twice, "both parts");
 }
 
 #[test]
@@ -206,7 +207,10 @@ fn taints_of_gates() {
     };
     let error = |field: &str, kind| vec![(format!(".readinessTaint.{field}"), kind)];
     assert_eq!(with("node.cilium.io/agent-not-ready", "", "NoSchedule"), []);
-    assert_eq!(with("", "", "NoSchedule"), error("key", ErrorType::Required));
+    assert_eq!(
+        with("", "", "NoSchedule"),
+        [error("key", ErrorType::Invalid), error("key", ErrorType::Invalid)].concat()
+    );
     assert_eq!(with("a/b/c", "", "NoSchedule"), error("key", ErrorType::Invalid));
     assert_eq!(with("a", "no value", "NoSchedule"), error("value", ErrorType::Invalid));
     assert_eq!(with("a", "", ""), error("effect", ErrorType::Required));
@@ -218,7 +222,49 @@ fn taints_of_gates() {
     for key in managed.iter().map(String::as_str).chain(others) {
         assert_eq!(with(key, "", "NoSchedule"), error("key", ErrorType::Forbidden), "{key}");
     }
-    assert_eq!(with("node.kubernetes.io/mine", "", "NoSchedule"), []);
+    for key in ["node.kubernetes.io/mine", "x.node.cloudprovider.kubernetes.io/mine"] {
+        assert_eq!(with(key, "", "NoSchedule"), [], "{key}");
+    }
+}
+
+#[test]
+fn problems_of_keys_and_values_in_the_api_servers_words() {
+    const NAME: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
+                        alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
+                        '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+    const DOMAIN: &str = "prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' \
+                          or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used \
+                          for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+    const VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and \
+                         must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', \
+                         regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+    let details = |key: &str, value: &str, effect: &str| {
+        let mut taint = taint(key, effect);
+        taint.value = Some(value.to_owned());
+        let report = validate(&[named("a.example/Ready").tainting(taint)], &Limits::default());
+        report.errors.into_iter().map(|error| error.detail).collect::<Vec<_>>()
+    };
+    let name = format!("name part {NAME}");
+    let (long, dashes) = ("a".repeat(254), "-".repeat(64));
+    let rows = [
+        ("", vec!["name part must be non-empty", &name]),
+        ("/x", vec!["prefix part must be non-empty"]),
+        ("A/-", vec![DOMAIN, &name]),
+        (&dashes, vec!["name part must be no more than 63 bytes", &name]),
+    ];
+    for (key, expected) in rows {
+        assert_eq!(details(key, "", "NoSchedule"), expected, "{key}");
+    }
+    assert_eq!(
+        details("a/b/c", "", "NoSchedule"),
+        [format!("a valid label key {NAME} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')")]
+    );
+    assert_eq!(details(&format!("{long}/x"), "", "NoSchedule"), ["prefix part must be no more than 253 bytes"]);
+    let parts = details(&format!("{long}-/x"), "", "NoSchedule");
+    assert_eq!(parts, ["prefix part must be no more than 253 bytes", DOMAIN]);
+    assert_eq!(details("a", &dashes, "NoSchedule"), [format!("must be no more than 63 bytes;{VALUE}")], "in one error");
+    let effects = "supported values: \"NoSchedule\", \"PreferNoSchedule\", \"NoExecute\"";
+    assert_eq!(details("a", "", "noschedule"), [effects]);
 }
 
 #[test]
