@@ -243,7 +243,7 @@ fn of_gate<'a>(gate: &'a NodeReadinessGate, view: &NodeView<'a>, handoff: Handof
 
 /// Whether the failure action of a gate is in force: its taint is on the node, or there is none to wait for.
 pub(crate) fn is_taken_over(gate: &NodeReadinessGate, view: &NodeView<'_>) -> bool {
-    match gate.taint() {
+    match gate.usable_taint() {
         Some(taint) => view.taint(&taint.key, &taint.effect).is_some(),
         None => gate.failure_action == FailureAction::BypassWithWarning,
     }

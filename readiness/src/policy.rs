@@ -141,10 +141,10 @@ pub struct Policy {
     /// for timeouts.
     #[serde(with = "seconds", alias = "maxWaitPerBoot")]
     pub max_wait_per_boot: Option<SignedDuration>,
-    /// Age of the last heartbeat from which True counts no more.
+    /// Age of the last heartbeat from which True counts no more. One that is not positive is none.
     #[serde(with = "seconds", alias = "maxHeartbeatAge")]
     pub max_heartbeat_age: Option<SignedDuration>,
-    /// How long a condition must be True before it counts.
+    /// How long a condition must be True before it counts. One that is not positive is none.
     #[serde(with = "seconds", alias = "holdDown")]
     pub hold_down: Option<SignedDuration>,
 }

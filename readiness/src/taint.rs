@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{PodSpec, Taint, Toleration};
 use serde::{Deserialize, Serialize};
 
 use crate::gate::NodeReadinessGate;
-use crate::name::domain;
+use crate::name::{domain, key_problems, value_problems};
 
 /// Effect that keeps new pods away.
 pub const NO_SCHEDULE: &str = "NoSchedule";
@@ -36,6 +36,13 @@ const CLOUD_DOMAIN: &str = "node.cloudprovider.kubernetes.io";
 /// Whether taints with a key come and go by themselves.
 pub(crate) fn is_managed(key: &str) -> bool {
     MANAGED_KEYS.contains(&key) || domain(key) == Some(CLOUD_DOMAIN)
+}
+
+/// Whether a gate may bring a taint: the API server takes it, and it does not come and go by itself.
+pub(crate) fn is_usable(taint: &Taint) -> bool {
+    let value = taint.value.as_deref().unwrap_or_default();
+    let is_valid = key_problems(&taint.key).is_empty() && value_problems(value).next().is_none();
+    is_valid && !is_managed(&taint.key) && EFFECTS.contains(&taint.effect.as_str())
 }
 
 /// What a taint is found by: a node has at most one for a key and an effect. The value does not take part.

@@ -7,7 +7,7 @@ use super::state::{Phase, State};
 use crate::gate::NodeReadinessGate;
 use crate::node::{Knowledge, NodeView};
 use crate::policy::Policy;
-use crate::taint::{NO_EXECUTE, TaintId};
+use crate::taint::{NO_EXECUTE, TaintId, is_usable};
 
 /// Adds the taints of gates that have timed out, and removes ours that no gate wants any more.
 ///
@@ -27,12 +27,12 @@ pub(crate) fn taints(policy: &Policy, view: &NodeView<'_>, writes: bool, state: 
         }
         let is_owned = state.owned_taints.iter().any(|id| id.is_of(taint));
         let is_wanted = phase == Phase::TimedOut || (is_owned && phase != Phase::Established);
-        if is_wanted && !is_present && writes && !outputs.adds(taint) {
+        if is_wanted && !is_present && writes && !outputs.adds(taint) && is_usable(taint) {
             add(taint, view, state, outputs);
         }
         let is_settled = matches!(phase, Phase::TimedOut | Phase::Established);
-        let is_foreign = state.before.taints.iter().any(|id| id.is_of(taint));
-        if policy.adopt && writes && is_present && is_settled && !is_owned && !is_leaving && !is_foreign {
+        let is_known = is_owned || is_leaving || state.before.taints.iter().any(|id| id.is_of(taint));
+        if policy.adopt && writes && is_present && is_settled && !is_known && is_usable(taint) {
             state.owned_taints.insert(TaintId::of(taint));
             outputs.event(EventType::Normal, "TaintAdopted", format!("taint {} is managed now", in_words(taint)));
         }
