@@ -152,6 +152,11 @@ impl<'a> NodeView<'a> {
         self.gates.find(condition_type)
     }
 
+    /// Whether a gate of this node counts: no earlier one has its type.
+    pub(crate) fn is_first(&self, gate: &NodeReadinessGate) -> bool {
+        self.gate(&gate.condition_type).is_some_and(|first| std::ptr::eq(first, gate))
+    }
+
     /// The gates without those whose type an earlier one has.
     pub(crate) fn distinct_gates(&self) -> impl Iterator<Item = &'a NodeReadinessGate> + '_ {
         self.gates.distinct()

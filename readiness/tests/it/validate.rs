@@ -339,9 +339,61 @@ fn a_node_may_not_weaken_its_own_gates() {
         assert_eq!(fields, forbidden.map(|field| (field, ErrorType::Forbidden)).as_slice());
         assert!(validate_update(std::slice::from_ref(&old), &new, Actor::Admin, &Limits::default()).is_valid());
     }
-    // The other way round is a stronger gate.
-    let strengthened = validate_update(&[old.clone().bypassing()], &[old], Actor::Node, &Limits::default());
-    assert!(strengthened.is_valid());
+}
+
+/// Where a change by a node is refused.
+fn by_node(old: &[NodeReadinessGate], new: &[NodeReadinessGate]) -> Vec<String> {
+    assert!(validate_update(old, new, Actor::Admin, &Limits::default()).is_valid());
+    let report = validate_update(old, new, Actor::Node, &Limits::default());
+    assert!(report.errors.iter().all(|error| error.r#type == ErrorType::Forbidden), "{report:?}");
+    report.errors.into_iter().map(|error| error.field).collect()
+}
+
+#[test]
+fn a_node_may_not_bring_taints_after_its_registration() {
+    // A gate's taint is put and removed in its name: with a taint of its choosing, a node could be rid of an administrator's.
+    let taint_of = |index| vec![format!("spec.readinessGates[{index}].readinessTaint")];
+    assert_eq!(by_node(&[], &[gate_a()]), taint_of(0));
+    assert_eq!(by_node(&[named("b.example/Ready")], &[named("b.example/Ready"), gate_a()]), taint_of(1));
+    assert_eq!(by_node(&[gate_a().bypassing()], &[gate_a()]), taint_of(0));
+    let report = validate_update(&[], &[gate_a()], Actor::Node, &Limits::default());
+    assert_eq!(
+        report.errors[0].to_string(),
+        "spec.readinessGates[0].readinessTaint: Forbidden: a node may not choose the taint of its gate \"a.example/Ready\""
+    );
+    assert!(by_node(&[], &[gate_a().bypassing()]).is_empty(), "ignored with this action");
+    assert!(validate(&[gate_a()], &Limits::default()).is_valid(), "it may at its registration");
+}
+
+#[test]
+fn a_node_may_not_let_time_release_what_it_never_does() {
+    let cordon = NodeReadinessGate { failure_action: FailureAction::from("Cordon"), ..gate_a() };
+    assert_eq!(by_node(&[cordon.clone()], &[gate_a()]), ["spec.readinessGates[0].failureAction"]);
+    assert_eq!(by_node(&[cordon], &[gate_a().bypassing()]), ["spec.readinessGates[0].failureAction"]);
+    let bare = NodeReadinessGate::new("a.example/Ready", 3);
+    assert_eq!(by_node(&[bare.clone()], &[gate_a()]), ["spec.readinessGates[0].readinessTaint"]);
+    assert_eq!(by_node(&[bare], &[gate_a().bypassing()]), ["spec.readinessGates[0].failureAction"]);
+    let endless = NodeReadinessGate { timeout_seconds: None, ..gate_a() };
+    assert_eq!(by_node(&[endless], &[gate_a()]), ["spec.readinessGates[0].timeoutSeconds"]);
+}
+
+#[test]
+fn what_is_unchanged_in_substance_passes() {
+    let with_value = |gate: NodeReadinessGate| {
+        let mut taint = gate.readiness_taint.clone().unwrap();
+        taint.value = Some(String::new());
+        NodeReadinessGate { readiness_taint: Some(taint), ..gate }
+    };
+    assert!(by_node(&[gate_a()], &[with_value(gate_a())]).is_empty(), "an empty value is none");
+    let broken = NodeReadinessGate { condition_type: "Ready".to_owned(), ..gate_a() };
+    assert!(by_node(&[broken.clone()], &[with_value(broken)]).is_empty(), "and no change of an entry");
+    // Of several gates of one type the first counts, before and after.
+    let longer = NodeReadinessGate { timeout_seconds: Some(20), ..gate_a() };
+    for twice in [[gate_a(), longer.clone()], [longer.clone(), gate_a()]] {
+        assert!(by_node(&twice, &twice).is_empty());
+    }
+    assert!(by_node(&[gate_a(), longer.clone()], &[longer.clone()]).is_empty());
+    assert_eq!(by_node(&[longer, gate_a()], &[gate_a()]), ["spec.readinessGates[0].timeoutSeconds"]);
 }
 
 #[test]
