@@ -154,7 +154,7 @@ impl<'a> NodeView<'a> {
 
     /// Whether a gate of this node counts: no earlier one has its type.
     pub(crate) fn is_first(&self, gate: &NodeReadinessGate) -> bool {
-        self.gate(&gate.condition_type).is_some_and(|first| std::ptr::eq(first, gate))
+        self.gates.is_first(gate)
     }
 
     /// The gates without those whose type an earlier one has.

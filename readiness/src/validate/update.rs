@@ -111,7 +111,7 @@ fn overreach(old: &[NodeReadinessGate], new: &[NodeReadinessGate], path: &str) -
     };
     let mut errors: Vec<FieldError> = removed.map(forbid).collect();
     for (index, gate) in new.iter().enumerate() {
-        if after.find(&gate.condition_type).is_some_and(|first| std::ptr::eq(first, gate)) {
+        if after.is_first(gate) {
             let wrong = change_errors(before.find(&gate.condition_type), gate);
             errors.extend(wrong.map(|(field, what)| {
                 let detail = format!("a node may not {what} of its gate {:?}", gate.condition_type);

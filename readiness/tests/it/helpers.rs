@@ -312,10 +312,10 @@ fn rules_that_can_not_be() {
         refused("gpu", json!({"conditions": [{"type": "x", "requiredStatus": "yes"}]})),
         ExpandError::Status { .. }
     ));
-    assert!(matches!(
-        refused("gpu", json!({"taint": {"key": "other/x", "effect": "NoSchedule"}})),
-        ExpandError::TaintKey { .. }
-    ));
+    for key in ["other/x", "readiness.k8s.io", "readiness.k8s.io/", "readiness.k8s.io/a/b", "readiness.k8s.io/-"] {
+        let error = refused("gpu", json!({"taint": {"key": key, "effect": "NoSchedule"}}));
+        assert!(matches!(error, ExpandError::TaintKey { .. }), "{key}");
+    }
     let any = json!({"enforcementMode": "bootstrap-only", "conditionPolicy": "anyOf"});
     assert!(matches!(refused("gpu", any), ExpandError::Bootstrap { .. }));
     let shared = json!({"taint": {"key": "readiness.k8s.io/x", "effect": "NoSchedule"}});
