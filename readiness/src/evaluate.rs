@@ -174,6 +174,8 @@ impl fmt::Display for Reason<'_> {
 /// A scheduler treats "blocked" as unschedulable and unresolvable: preemption can't help. It asks again when a condition, a
 /// taint or the list of gates changes, or a node comes.
 ///
+/// Of several gates of one type the first counts, as in [`crate::reconcile`].
+///
 /// Running pods are not concerned: nothing here evicts, and kubelet's admission does not ask.
 ///
 /// # Complexity
@@ -207,7 +209,8 @@ pub fn filter<'a>(options: FilterOptions, view: &NodeView<'a>, pod: PodView<'a>)
         reasons.push(Reason { condition_type: READY, condition: view.condition(READY), cause: Cause::NotReady });
     }
     if !is_scoped || options.requirements == Requirements::Additive {
-        reasons.extend(view.gates().iter().filter_map(|gate| of_gate(gate, view, options.handoff)));
+        let unmet = view.gates().iter().filter_map(|gate| Some((gate, of_gate(gate, view, options.handoff)?)));
+        reasons.extend(unmet.filter(|(gate, _)| view.is_first(gate)).map(|(_, reason)| reason));
     }
     reasons.extend(pod.requirements.iter().filter_map(|requirement| of_requirement(requirement, view)));
     let blocks = |reason: &Reason<'_>| reason.cause != Cause::Released;
@@ -243,7 +246,7 @@ fn of_gate<'a>(gate: &'a NodeReadinessGate, view: &NodeView<'a>, handoff: Handof
 
 /// Whether the failure action of a gate is in force: its taint is on the node, or there is none to wait for.
 pub(crate) fn is_taken_over(gate: &NodeReadinessGate, view: &NodeView<'_>) -> bool {
-    match gate.taint() {
+    match gate.usable_taint() {
         Some(taint) => view.taint(&taint.key, &taint.effect).is_some(),
         None => gate.failure_action == FailureAction::BypassWithWarning,
     }

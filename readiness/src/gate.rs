@@ -6,6 +6,9 @@ use k8s_openapi::api::core::v1::Taint;
 use k8s_openapi::jiff::SignedDuration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::name::key_problems;
+use crate::taint::is_usable;
+
 const TAINT: &str = "Taint";
 const BYPASS: &str = "BypassWithWarning";
 
@@ -145,8 +148,18 @@ impl NodeReadinessGate {
         self.readiness_taint.as_ref().filter(|_| self.failure_action == FailureAction::Taint)
     }
 
-    /// How long a node waits before the failure action. None: for ever, since the gate would be invalid in the API (an
-    /// unknown action, `Taint` without a taint, no timeout, or one that is not positive).
+    /// The taint of the failure action, if the API server takes it and nobody else adds and removes it.
+    pub(crate) fn usable_taint(&self) -> Option<&Taint> {
+        self.taint().filter(|taint| is_usable(taint))
+    }
+
+    /// Whether the type is a domain, a slash and a name: so it is none of kubelet's own conditions.
+    pub(crate) fn has_valid_type(&self) -> bool {
+        self.condition_type.contains('/') && key_problems(&self.condition_type).is_empty()
+    }
+
+    /// How long a node waits before the failure action. None: for ever, since the gate would be invalid in the API (a type
+    /// without a domain, an unknown action, `Taint` without a valid taint, no timeout, or one that is not positive).
     ///
     /// ```
     /// use readiness::gate::NodeReadinessGate;
@@ -157,11 +170,11 @@ impl NodeReadinessGate {
     #[must_use]
     pub fn releases_after(&self) -> Option<SignedDuration> {
         let has_fallback = match self.failure_action {
-            FailureAction::Taint => self.readiness_taint.is_some(),
+            FailureAction::Taint => self.usable_taint().is_some(),
             FailureAction::BypassWithWarning => true,
             FailureAction::Other(_) => false,
         };
-        let seconds = self.timeout_seconds.filter(|seconds| has_fallback && *seconds > 0)?;
+        let seconds = self.timeout_seconds.filter(|seconds| *seconds > 0 && has_fallback && self.has_valid_type())?;
         Some(SignedDuration::from_secs(seconds.into()))
     }
 }

@@ -1,6 +1,6 @@
 //! The labels that show which gates a node has (KEP-5233, Labels for Readiness Gates).
 
-use crate::name::{MAX_DOMAIN, domain, is_below, key_error};
+use crate::name::{MAX_DOMAIN, domain, is_below, key_problems};
 use crate::reconcile::output::Actor;
 
 /// What label keys of gates begin with.
@@ -46,13 +46,13 @@ pub fn label_key(condition_type: &str) -> Result<String, LabelKeyError> {
     }
 }
 
-/// What keeps a condition type from being made a label key.
+/// The first thing that keeps a condition type from being made a label key.
 pub(crate) fn key_problem(condition_type: &str) -> Option<&'static str> {
     let Some(domain) = domain(condition_type) else { return Some("prefix part must be non-empty") };
     if LABEL_PREFIX.len().saturating_add(domain.len()) > MAX_DOMAIN {
         return Some("prefix part must be no more than 253 bytes");
     }
-    key_error(condition_type)
+    key_problems(condition_type).first().copied()
 }
 
 /// Whether the API server lets a kubelet set the label of a gate on its own node.

@@ -54,6 +54,11 @@ impl<'a, T: Named> Lookup<'a, T> {
         self.items.iter().enumerate().filter(is_first).map(|(_, item)| item)
     }
 
+    /// Whether an item of the list is the first of its name.
+    pub(crate) fn is_first(&self, item: &T) -> bool {
+        self.find(item.name()).is_some_and(|first| std::ptr::eq(first, item))
+    }
+
     fn position(&self, name: &str) -> Option<usize> {
         if self.order.is_empty() {
             return self.items.iter().position(|item| item.name() == name);

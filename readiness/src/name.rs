@@ -44,45 +44,51 @@ pub(crate) fn is_below(domain: &str, parent: &str) -> bool {
 }
 
 /// What is wrong with a name after the slash of a label key, in the API server's words.
-pub(crate) fn name_error(name: &str) -> Option<&'static str> {
+pub(crate) fn name_problems(name: &str) -> impl Iterator<Item = &'static str> {
     const FORM: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
-                        alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc')";
-    match name.len() {
+                        alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
+                        '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+    let of_length = match name.len() {
         0 => Some("name part must be non-empty"),
-        length if length > MAX_NAME => Some("name part must be no more than 63 bytes"),
-        _ => (!is_name(name)).then_some(FORM),
-    }
+        length => (length > MAX_NAME).then_some("name part must be no more than 63 bytes"),
+    };
+    of_length.into_iter().chain((!is_name(name)).then_some(FORM))
 }
 
 /// What is wrong with a domain, in the API server's words.
-pub(crate) fn domain_error(domain: &str) -> Option<&'static str> {
+pub(crate) fn domain_problems(domain: &str) -> impl Iterator<Item = &'static str> {
     const FORM: &str = "prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' \
-                        or '.', and must start and end with an alphanumeric character (e.g. 'example.com')";
-    match domain.len() {
+                        or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for \
+                        validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+    let of_length = match domain.len() {
         0 => Some("prefix part must be non-empty"),
-        length if length > MAX_DOMAIN => Some("prefix part must be no more than 253 bytes"),
-        _ => (!domain.split('.').all(is_domain_label)).then_some(FORM),
-    }
+        length => (length > MAX_DOMAIN).then_some("prefix part must be no more than 253 bytes"),
+    };
+    let is_malformed = !domain.is_empty() && !domain.split('.').all(is_domain_label);
+    of_length.into_iter().chain(is_malformed.then_some(FORM))
 }
 
 /// What is wrong with a label key: a name, or a domain, a slash and a name.
-pub(crate) fn key_error(key: &str) -> Option<&'static str> {
+pub(crate) fn key_problems(key: &str) -> Vec<&'static str> {
+    const FORM: &str = "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end \
+                        with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for \
+                        validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and \
+                        '/' (e.g. 'example.com/MyName')";
     match key.split_once('/') {
-        None => name_error(key),
-        Some((_, name)) if name.contains('/') => Some("a qualified name must consist of at most one slash"),
-        Some((domain, name)) => domain_error(domain).or_else(|| name_error(name)),
+        None => name_problems(key).collect(),
+        Some((_, name)) if name.contains('/') => vec![FORM],
+        Some((domain, name)) => domain_problems(domain).chain(name_problems(name)).collect(),
     }
 }
 
 /// What is wrong with the value of a label or taint.
-pub(crate) fn value_error(value: &str) -> Option<&'static str> {
+pub(crate) fn value_problems(value: &str) -> impl Iterator<Item = &'static str> {
     const FORM: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and \
-                        must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345')";
-    match value.len() {
-        0 => None,
-        length if length > MAX_NAME => Some("must be no more than 63 bytes"),
-        _ => (!is_name(value)).then_some(FORM),
-    }
+                        must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', \
+                        regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+    let is_long = value.len() > MAX_NAME;
+    let is_malformed = !value.is_empty() && !is_name(value);
+    is_long.then_some("must be no more than 63 bytes").into_iter().chain(is_malformed.then_some(FORM))
 }
 
 /// Ends are letters or digits, `-`, `_` and `.` stand in between.

@@ -120,7 +120,8 @@ impl<'a> NodeView<'a> {
         Self { kubelet_instance: Some(instance), ..self }
     }
 
-    /// Says that the caller may not have seen all objects yet: nothing is removed.
+    /// Says that the caller may not have seen all objects yet: nothing is removed or forgotten, and a node that was closed
+    /// is not opened.
     #[must_use]
     pub fn unsynced(self) -> Self {
         Self { knowledge: Knowledge::Partial, ..self }
@@ -151,6 +152,11 @@ impl<'a> NodeView<'a> {
         self.gates.find(condition_type)
     }
 
+    /// Whether a gate of this node counts: no earlier one has its type.
+    pub(crate) fn is_first(&self, gate: &NodeReadinessGate) -> bool {
+        self.gates.is_first(gate)
+    }
+
     /// The gates without those whose type an earlier one has.
     pub(crate) fn distinct_gates(&self) -> impl Iterator<Item = &'a NodeReadinessGate> + '_ {
         self.gates.distinct()
@@ -160,6 +166,10 @@ impl<'a> NodeView<'a> {
     #[must_use]
     pub fn condition(&self, condition_type: &str) -> Option<&'a NodeCondition> {
         self.conditions.find(condition_type)
+    }
+
+    pub(crate) const fn conditions(&self) -> &'a [NodeCondition] {
+        self.conditions.items()
     }
 
     /// Whether kubelet's own condition is True. A node without it is not ready.

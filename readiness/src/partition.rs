@@ -1,7 +1,7 @@
 //! What the node lifecycle controller does to a node that it does not hear of (KEP-5233, Network partition). It sets Ready and
 //! kubelet's other conditions to Unknown; conditions of gates stay as they are.
 
-use k8s_openapi::api::core::v1::{Taint, Toleration};
+use k8s_openapi::api::core::v1::{NodeCondition, Taint, Toleration};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
@@ -18,10 +18,20 @@ pub const DEFAULT_TOLERATION_SECONDS: i64 = 300;
 /// Key of the taints of an unreachable node.
 pub const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 
+/// What the taints of a lost node take the place of: those of conditions that are Unknown now.
+const OUTDATED: [(&str, &str); 5] = [
+    ("node.kubernetes.io/not-ready", NO_SCHEDULE),
+    ("node.kubernetes.io/not-ready", NO_EXECUTE),
+    ("node.kubernetes.io/memory-pressure", NO_SCHEDULE),
+    ("node.kubernetes.io/disk-pressure", NO_SCHEDULE),
+    ("node.kubernetes.io/pid-pressure", NO_SCHEDULE),
+];
+
 /// Conditions that the node lifecycle controller sets to Unknown.
 const KUBELETS_OWN: [&str; 4] = [READY, "MemoryPressure", "DiskPressure", "PIDPressure"];
 
-/// Marks a node as unreachable if Ready has had no heartbeat for longer than the grace period. Says whether it did.
+/// Marks a node as unreachable if Ready, whatever it says, has had no heartbeat for longer than the grace period. Says whether
+/// it did: not if Ready is Unknown already. A node that never reported counts from its creation.
 ///
 /// ```
 /// use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -36,20 +46,19 @@ const KUBELETS_OWN: [&str; 4] = [READY, "MemoryPressure", "DiskPressure", "PIDPr
 /// ```
 pub fn lose(node: &mut GatedNode, grace: SignedDuration, now: Timestamp) -> bool {
     let view = node.view();
-    let heartbeat = view.condition(READY).and_then(|ready| ready.last_heartbeat_time.as_ref());
+    let created = node.node.metadata.creation_timestamp.clone();
+    let ready = view.condition(READY);
+    let heartbeat = ready.map_or(created.as_ref(), |ready| ready.last_heartbeat_time.as_ref());
     let is_lost = heartbeat.is_some_and(|time| now.duration_since(time.0) > grace);
-    if !is_lost || !view.is_ready() {
+    if !is_lost || ready.is_some_and(|ready| ready.status == UNKNOWN) {
         return false;
     }
-    for condition in node.node.status.iter_mut().filter_map(|status| status.conditions.as_mut()).flatten() {
-        if KUBELETS_OWN.contains(&condition.type_.as_str()) {
-            UNKNOWN.clone_into(&mut condition.status);
-            condition.reason = Some("NodeStatusUnknown".to_owned());
-            condition.message = Some("Kubelet stopped posting node status.".to_owned());
-            condition.last_transition_time = Some(Time(now));
-        }
+    let conditions = node.node.status.get_or_insert_default().conditions.get_or_insert_default();
+    for name in KUBELETS_OWN {
+        set_unknown(conditions, name, created.as_ref(), now);
     }
     let taints = node.node.spec.get_or_insert_default().taints.get_or_insert_default();
+    taints.retain(|taint| !OUTDATED.contains(&(&taint.key, &taint.effect)));
     for effect in [NO_SCHEDULE, NO_EXECUTE] {
         if !taints.iter().any(|taint| taint.key == UNREACHABLE && taint.effect == effect) {
             let time_added = (effect == NO_EXECUTE).then_some(Time(now));
@@ -57,6 +66,31 @@ pub fn lose(node: &mut GatedNode, grace: SignedDuration, now: Timestamp) -> bool
         }
     }
     true
+}
+
+/// Sets a condition to Unknown, and adds it if it is missing. One that is Unknown keeps its reason.
+fn set_unknown(conditions: &mut Vec<NodeCondition>, name: &str, created: Option<&Time>, now: Timestamp) {
+    let place = conditions.iter().position(|condition| condition.type_ == name);
+    let old = place.and_then(|index| conditions.get(index));
+    if old.is_some_and(|old| old.status == UNKNOWN) {
+        return;
+    }
+    let (reason, message) = match old {
+        Some(_) => ("NodeStatusUnknown", "Kubelet stopped posting node status."),
+        None => ("NodeStatusNeverUpdated", "Kubelet never posted node status."),
+    };
+    let new = NodeCondition {
+        type_: name.to_owned(),
+        status: UNKNOWN.to_owned(),
+        reason: Some(reason.to_owned()),
+        message: Some(message.to_owned()),
+        last_heartbeat_time: old.map_or(created, |old| old.last_heartbeat_time.as_ref()).cloned(),
+        last_transition_time: Some(Time(now)),
+    };
+    match place.and_then(|index| conditions.get_mut(index)) {
+        Some(old) => *old = new,
+        None => conditions.push(new),
+    }
 }
 
 /// What becomes of a running pod.
@@ -73,7 +107,7 @@ pub enum Eviction {
 /// tolerations that cover it. Gates alone never evict; only a `readinessTaint` with that effect does, this way.
 ///
 /// ```
-/// use k8s_openapi::api::core::v1::{Taint, Toleration};
+/// use k8s_openapi::api::core::v1::{NodeCondition, Taint, Toleration};
 /// use readiness::partition::{Eviction, eviction};
 /// let now = "2026-01-01T00:00:00Z".parse().unwrap();
 /// let taint = Taint { key: "k".into(), effect: "NoExecute".into(), ..Taint::default() };

@@ -68,7 +68,7 @@ pub enum LabelPolicy {
     Authoritative,
 }
 
-/// A condition `TimeoutExceeded` that is older than its gate: left over from a gate that was removed and added again.
+/// A condition `TimeoutExceeded` that was seen before its gate: left over from a gate that was removed and added again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Leftover {
@@ -124,7 +124,8 @@ pub struct Policy {
     /// Whether a condition that was True and is no more starts a timer of its own.
     #[serde(alias = "rearm", alias = "rearmOnRegression")]
     pub rearm_on_regression: bool,
-    /// Whether a taint that was there before counts as ours, and goes when its gate is True.
+    /// Whether a taint that another put counts as ours, and goes when its gate is True. Not so one that was seen on the node
+    /// before a gate had it.
     pub adopt: bool,
     /// A `TimeoutExceeded` from before its gate.
     pub leftover: Leftover,
@@ -140,10 +141,10 @@ pub struct Policy {
     /// for timeouts.
     #[serde(with = "seconds", alias = "maxWaitPerBoot")]
     pub max_wait_per_boot: Option<SignedDuration>,
-    /// Age of the last heartbeat from which True counts no more.
+    /// Age of the last heartbeat from which True counts no more. One that is not positive is none.
     #[serde(with = "seconds", alias = "maxHeartbeatAge")]
     pub max_heartbeat_age: Option<SignedDuration>,
-    /// How long a condition must be True before it counts.
+    /// How long a condition must be True before it counts. One that is not positive is none.
     #[serde(with = "seconds", alias = "holdDown")]
     pub hold_down: Option<SignedDuration>,
 }

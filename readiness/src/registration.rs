@@ -32,7 +32,8 @@ pub enum Registration {
     /// Nothing, as with taints: the spec belongs to whoever manages nodes.
     #[default]
     CreateOnly,
-    /// Adds gates that are missing and takes over changes that strengthen a gate; nothing is removed or weakened.
+    /// Adds gates that are missing and takes over changes that strengthen a gate, as far as a node may do that
+    /// ([`validate_update`]): nothing is removed or weakened, and no taint comes after the first registration.
     Sync,
 }
 
@@ -68,18 +69,19 @@ pub fn merge(
     for gate in configured {
         let place = places.get(gate.condition_type.as_str()).copied();
         match place.and_then(|index| merged.get_mut(index)) {
-            Some(old) if is_at_least_as_strict(gate, old) => old.clone_from(gate),
-            Some(_) => {}
-            None => {
+            Some(old) if may_replace(old, gate) => old.clone_from(gate),
+            None if gate.taint().is_none() => {
                 places.insert(&gate.condition_type, merged.len());
                 merged.push(gate.clone());
             }
+            _ => {}
         }
     }
     merged
 }
 
-fn is_at_least_as_strict(new: &NodeReadinessGate, old: &NodeReadinessGate) -> bool {
+/// Whether the API server lets the node write a gate in place of another. Otherwise its whole write of the node would fail.
+fn may_replace(old: &NodeReadinessGate, new: &NodeReadinessGate) -> bool {
     let (old, new) = (std::slice::from_ref(old), std::slice::from_ref(new));
     validate_update(old, new, Actor::Node, &Limits::default()).is_valid()
 }

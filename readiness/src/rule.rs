@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::condition::{FALSE, Observation, TRUE, UNKNOWN};
 use crate::gate::NodeReadinessGate;
-use crate::name::{domain_error, name_error};
+use crate::name::{domain, domain_problems, key_problems, name_problems};
 use crate::node::{GatedNode, NodeView};
 use crate::reconcile::output::{Actor, Change, Output};
 
@@ -137,8 +137,8 @@ pub enum ExpandError {
         /// The status.
         status: String,
     },
-    /// The taint's key is not below the domain of rules.
-    #[error("rule {rule:?}: the taint {key:?} does not begin with \"readiness.k8s.io/\"")]
+    /// The taint's key is not the domain of rules, a slash and a name.
+    #[error("rule {rule:?}: the taint {key:?} is not \"readiness.k8s.io/\" and a name")]
     TaintKey {
         /// The rule.
         rule: String,
@@ -231,7 +231,7 @@ fn name(rule: &NodeReadinessRule) -> &str {
 fn check(rule: &NodeReadinessRule) -> Result<(), ExpandError> {
     let (spec, name) = (&rule.spec, name(rule));
     let rule = || name.to_owned();
-    if let Some(detail) = name_error(name).or_else(|| domain_error(name)) {
+    if let Some(detail) = name_problems(name).chain(domain_problems(name)).next() {
         return Err(ExpandError::Name { rule: rule(), detail });
     }
     let count = spec.conditions.len();
@@ -242,7 +242,8 @@ fn check(rule: &NodeReadinessRule) -> Result<(), ExpandError> {
     if let Some(status) = statuses.flatten().find(|status| ![TRUE, FALSE, UNKNOWN].contains(&status.as_str())) {
         return Err(ExpandError::Status { rule: rule(), status: status.clone() });
     }
-    if crate::name::domain(&spec.taint.key) != Some(RULE_DOMAIN) {
+    let key = &spec.taint.key;
+    if domain(key) != Some(RULE_DOMAIN) || !key_problems(key).is_empty() {
         return Err(ExpandError::TaintKey { rule: rule(), key: spec.taint.key.clone() });
     }
     let is_bootstrap = spec.enforcement_mode == Enforcement::BootstrapOnly;

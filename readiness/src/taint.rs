@@ -4,6 +4,7 @@ use k8s_openapi::api::core::v1::{PodSpec, Taint, Toleration};
 use serde::{Deserialize, Serialize};
 
 use crate::gate::NodeReadinessGate;
+use crate::name::{domain, key_problems, value_problems};
 
 /// Effect that keeps new pods away.
 pub const NO_SCHEDULE: &str = "NoSchedule";
@@ -12,8 +13,37 @@ pub const PREFER_NO_SCHEDULE: &str = "PreferNoSchedule";
 /// Effect that keeps new pods away and evicts running ones.
 pub const NO_EXECUTE: &str = "NoExecute";
 
+/// Every effect, in the API server's order.
+pub(crate) const EFFECTS: [&str; 3] = [NO_SCHEDULE, PREFER_NO_SCHEDULE, NO_EXECUTE];
+
 /// Effects that keep a pod from a node.
 const BLOCKING: [&str; 2] = [NO_SCHEDULE, NO_EXECUTE];
+
+/// Keys of taints that the node lifecycle controller adds and removes by itself.
+const MANAGED_KEYS: [&str; 7] = [
+    "node.kubernetes.io/not-ready",
+    "node.kubernetes.io/unreachable",
+    "node.kubernetes.io/unschedulable",
+    "node.kubernetes.io/memory-pressure",
+    "node.kubernetes.io/disk-pressure",
+    "node.kubernetes.io/pid-pressure",
+    "node.kubernetes.io/network-unavailable",
+];
+
+/// Domain of taints that cloud providers manage.
+const CLOUD_DOMAIN: &str = "node.cloudprovider.kubernetes.io";
+
+/// Whether taints with a key come and go by themselves.
+pub(crate) fn is_managed(key: &str) -> bool {
+    MANAGED_KEYS.contains(&key) || domain(key) == Some(CLOUD_DOMAIN)
+}
+
+/// Whether a gate may bring a taint: the API server takes it, and it does not come and go by itself.
+pub(crate) fn is_usable(taint: &Taint) -> bool {
+    let value = taint.value.as_deref().unwrap_or_default();
+    let is_valid = key_problems(&taint.key).is_empty() && value_problems(value).next().is_none();
+    is_valid && !is_managed(&taint.key) && EFFECTS.contains(&taint.effect.as_str())
+}
 
 /// What a taint is found by: a node has at most one for a key and an effect. The value does not take part.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -33,6 +63,11 @@ impl TaintId {
     pub(crate) fn is_of(&self, taint: &Taint) -> bool {
         self.key == taint.key && self.effect == taint.effect
     }
+}
+
+/// Whether two taints take one place on a node.
+pub(crate) fn is_same(one: &Taint, other: &Taint) -> bool {
+    one.key == other.key && one.effect == other.effect
 }
 
 /// Whether a toleration covers a taint.

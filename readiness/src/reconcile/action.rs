@@ -7,7 +7,7 @@ use super::state::{Phase, State};
 use crate::gate::NodeReadinessGate;
 use crate::node::{Knowledge, NodeView};
 use crate::policy::Policy;
-use crate::taint::{NO_EXECUTE, TaintId};
+use crate::taint::{NO_EXECUTE, TaintId, is_usable};
 
 /// Adds the taints of gates that have timed out, and removes ours that no gate wants any more.
 ///
@@ -27,16 +27,18 @@ pub(crate) fn taints(policy: &Policy, view: &NodeView<'_>, writes: bool, state: 
         }
         let is_owned = state.owned_taints.iter().any(|id| id.is_of(taint));
         let is_wanted = phase == Phase::TimedOut || (is_owned && phase != Phase::Established);
-        if is_wanted && !is_present && writes && !outputs.adds(taint) {
+        if is_wanted && !is_present && writes && !outputs.adds(taint) && is_usable(taint) {
             add(taint, view, state, outputs);
         }
         let is_settled = matches!(phase, Phase::TimedOut | Phase::Established);
-        if policy.adopt && writes && is_present && is_settled && !is_owned && !is_leaving {
+        let is_known = is_owned || is_leaving || state.before.taints.iter().any(|id| id.is_of(taint));
+        if policy.adopt && writes && is_present && is_settled && !is_known && is_usable(taint) {
             state.owned_taints.insert(TaintId::of(taint));
             outputs.event(EventType::Normal, "TaintAdopted", format!("taint {} is managed now", in_words(taint)));
         }
     }
-    if !state.owned_taints.is_empty() || !state.leaving_taints.is_empty() {
+    let has_taints = !state.owned_taints.is_empty() || !state.leaving_taints.is_empty();
+    if has_taints && view.knowledge == Knowledge::Synced {
         release(view, writes, state, outputs);
     }
 }
@@ -54,7 +56,6 @@ fn add(taint: &Taint, view: &NodeView<'_>, state: &mut State, outputs: &mut Outp
 
 /// Removes what is ours and not wanted. It is remembered until it is seen gone, so that a write that was lost is made again.
 fn release(view: &NodeView<'_>, writes: bool, state: &mut State, outputs: &mut Outputs) {
-    let may_remove = writes && view.knowledge == Knowledge::Synced;
     let gates = &state.gates;
     let is_wanted = |id: &TaintId| {
         let holds = |gate: &&NodeReadinessGate| {
@@ -69,16 +70,16 @@ fn release(view: &NodeView<'_>, writes: bool, state: &mut State, outputs: &mut O
             return true;
         }
         let Some(present) = view.taint(&id.key, &id.effect) else { return false };
-        if may_remove {
+        if writes {
             outputs.event(EventType::Normal, "TaintRemoved", format!("taint {} removed", in_words(present)));
             leaving.push(id.clone());
         }
-        !may_remove
+        !writes
     });
     state.leaving_taints.extend(leaving);
     state.leaving_taints.retain(|id| {
         let present = view.taint(&id.key, &id.effect);
-        if let (Some(taint), true) = (present, may_remove) {
+        if let (Some(taint), true) = (present, writes) {
             let resource_version = view.resource_version().map(str::to_owned);
             let taint = Taint { time_added: None, ..taint.clone() };
             outputs.push(Actor::Nlc, Change::RemoveTaint { taint, resource_version });

@@ -9,10 +9,12 @@
 //! - Look again at the wake-up time, and when a condition's status **or reason**, a taint, a label with our prefix, the list of
 //!   gates, the boot ID or Ready changes.
 //! - Make the changes in their order, each under its precondition. When a precondition fails, the node has moved on: look
-//!   again. When a write fails for another reason, try it again.
+//!   again. When a write fails for another reason, try it again: what
+//!   has not been seen written is asked for again, too.
 
 mod action;
 mod apply;
+mod before;
 mod counters;
 mod label_sync;
 pub mod output;
@@ -32,6 +34,8 @@ use crate::node::{Knowledge, NodeView};
 use crate::policy::{Handoff, LateReport, Mode, Policy, TimeoutWrite};
 use output::{Actor, Change, EventType, Expected, Output, Outputs};
 use restart::Restart;
+use state::{Report, is_report};
+use timeout::Limit;
 
 pub use apply::{apply, shutdown};
 pub use counters::Counters;
@@ -89,7 +93,8 @@ const FLAPS: usize = 3;
 /// goes back, timers last longer, and none fires early.
 ///
 /// The order within a step: another UID discards the state; a reboot and a restart of kubelet reset timers; gates that are
-/// gone are forgotten; each gate moves by the table of phases; then taints, labels, verdict and wake-up time.
+/// gone are forgotten, unless the view is a partial one ([`NodeView::unsynced`]); each gate moves by the table of phases; then
+/// taints, labels, verdict and wake-up time.
 ///
 /// # Complexity
 /// `n log n` in gates, for a handful of taints. A step without news allocates one list for the verdict.
@@ -127,12 +132,14 @@ pub fn step<'a>(policy: &Policy, role: Role, view: &NodeView<'a>, now: Timestamp
         now,
         restart,
         is_ready: view.is_ready(),
-        is_warm,
         timers_from: restart::beginning(policy.cold_start, is_warm, view, now),
         outputs: Outputs::default(),
         wake_up: None,
     };
-    state.gates.retain(|name, _| view.gate(name).is_some());
+    match view.knowledge {
+        Knowledge::Synced => state.gates.retain(|name, _| view.gate(name).is_some()),
+        Knowledge::Partial => restart::unseen(&mut state, view, restart, round.timers_from),
+    }
     let mut gates = Vec::with_capacity(view.gates().len());
     for gate in view.distinct_gates() {
         let decision = round.of_gate(gate, &mut state);
@@ -148,7 +155,12 @@ pub fn step<'a>(policy: &Policy, role: Role, view: &NodeView<'a>, now: Timestamp
         action::taints(policy, view, writes(Actor::Nlc), &mut state, &mut outputs);
     }
     label_sync::labels(policy, view, writes, &mut state, &mut outputs);
-    let schedulable = is_ready && !gates.iter().any(|gate| gate.decision.is_blocking());
+    if view.knowledge == Knowledge::Synced {
+        before::note(role, view, &mut state);
+    }
+    // A gate that has not been seen yet may be what has kept the node closed.
+    let may_open = view.knowledge == Knowledge::Synced || state.open;
+    let schedulable = is_ready && may_open && !gates.iter().any(|gate| gate.decision.is_blocking());
     state.ready = is_ready;
     count_opening(&mut state, is_warm, schedulable);
     Step { outputs: outputs.sorted(), verdict: NodeVerdict { schedulable, gates }, wake_up, state }
@@ -163,6 +175,13 @@ fn count_opening(state: &mut State, is_warm: bool, schedulable: bool) {
     }
 }
 
+/// A gate, and what there is of it.
+#[derive(Clone, Copy)]
+struct Case<'c> {
+    gate: &'c NodeReadinessGate,
+    condition: Option<&'c NodeCondition>,
+}
+
 /// One step, gate by gate.
 struct Round<'p, 'v, 'a> {
     policy: &'p Policy,
@@ -171,7 +190,6 @@ struct Round<'p, 'v, 'a> {
     now: Timestamp,
     restart: Restart,
     is_ready: bool,
-    is_warm: bool,
     timers_from: Timestamp,
     outputs: Outputs,
     wake_up: Option<Timestamp>,
@@ -185,30 +203,34 @@ impl Round<'_, '_, '_> {
     fn of_gate(&mut self, gate: &NodeReadinessGate, all: &mut State) -> Decision {
         let name = gate.condition_type.as_str();
         if !all.gates.contains_key(name) {
-            let added_at = self.is_warm.then_some(self.now);
-            all.gates.insert(name.to_owned(), GateState { added_at, ..GateState::default() });
+            let leftover = all.before.timeouts.remove(name);
+            all.gates.insert(name.to_owned(), GateState { leftover, ..GateState::default() });
         }
         let State { gates, counters, .. } = all;
         let Some(state) = gates.get_mut(name) else {
             return Decision::Blocked { why: Why::Condition(Sighting::Observed(Observation::Missing)), deadline: None };
         };
-        let condition = self.view.condition(name);
-        // The clock may have been set back.
-        state.added_at = state.added_at.map(|added_at| added_at.min(self.now));
+        let case = Case { gate, condition: self.view.condition(name) };
         restart::reset(state, self.restart);
         let mut sighting = if self.restart == Restart::Node {
-            self.after_boot(gate, condition, state)
+            self.after_boot(case, state)
         } else {
-            timeout::look(self.policy, state, condition, self.now)
+            timeout::look(self.policy, state, case.condition, self.now)
         };
         if state.phase == Phase::Established && self.is_latched(name, sighting) {
             sighting = Sighting::Observed(Observation::True);
         }
         restart::arm(state, self.is_ready, self.timers_from);
-        self.move_on(gate, state, sighting, counters);
-        let is_written = state.phase == Phase::TimedOut && self.write_timeout(gate, condition, state, sighting);
-        self.remember_to_wake(gate, condition, state, sighting);
-        self.decide(gate, condition, state, sighting, is_written)
+        self.move_on(case, state, sighting, counters);
+        let is_written = state.phase == Phase::TimedOut && self.write_timeout(case, state, sighting);
+        self.remember_to_wake(case, state, sighting);
+        self.decide(case, state, sighting, is_written)
+    }
+
+    /// When the failure action comes, if a timer runs.
+    fn deadline(&self, case: Case<'_>, state: &GateState) -> Option<Timestamp> {
+        let runs = self.role.keeps_time() && self.is_ready;
+        timeout::deadline(self.policy, case.gate, state).filter(|_| runs)
     }
 
     /// A gate that needs to be met once in a boot stays satisfied.
@@ -218,31 +240,23 @@ impl Round<'_, '_, '_> {
     }
 
     /// Sets a condition from before the boot to Unknown. Only the step that sees the reboot does that.
-    fn after_boot(
-        &mut self,
-        gate: &NodeReadinessGate,
-        condition: Option<&NodeCondition>,
-        state: &mut GateState,
-    ) -> Sighting {
-        let name = gate.condition_type.as_str();
-        let Some(present) = condition else { return Sighting::Observed(Observation::Missing) };
-        restart::distrust(state, self.view, name);
-        if Observation::of(condition) != Observation::NodeRestarted && self.writes(Actor::Kubelet) {
-            let message = format!("the node has booted; before: {}", in_words(condition));
-            self.patch(name, NODE_RESTARTED, message, Some(present));
+    fn after_boot(&mut self, case: Case<'_>, state: &mut GateState) -> Sighting {
+        if case.condition.is_none() {
+            return Sighting::Observed(Observation::Missing);
+        }
+        restart::distrust(state, self.view, &case.gate.condition_type);
+        let is_reset = Observation::of(case.condition) == Observation::NodeRestarted;
+        // kubelet's own conditions are no gates, whatever is stored.
+        if !is_reset && self.writes(Actor::Kubelet) && case.gate.has_valid_type() {
+            let message = format!("the node has booted; before: {}", in_words(case.condition));
+            self.patch(case, NODE_RESTARTED, message);
         }
         Sighting::Observed(Observation::NodeRestarted)
     }
 
-    fn move_on(
-        &mut self,
-        gate: &NodeReadinessGate,
-        state: &mut GateState,
-        sighting: Sighting,
-        counters: &mut Counters,
-    ) {
-        let deadline = timeout::deadline(self.policy, gate, state);
-        let expired = self.role.keeps_time() && self.is_ready && deadline.is_some_and(|deadline| deadline <= self.now);
+    fn move_on(&mut self, case: Case<'_>, state: &mut GateState, sighting: Sighting, counters: &mut Counters) {
+        let gate = case.gate;
+        let expired = self.deadline(case, state).is_some_and(|deadline| deadline <= self.now);
         let before = state.phase;
         state.phase = timeout::next(before, sighting, expired);
         if state.phase == before {
@@ -254,15 +268,16 @@ impl Round<'_, '_, '_> {
             Phase::Regressed => self.regress(gate, state, sighting, counters),
             Phase::TimedOut => self.time_out(gate, state, sighting, counters),
             Phase::Waiting => {
+                // A wait of its own: the one before has ended.
                 state.anchor = self.is_ready.then_some(self.now);
+                state.first_anchor = state.anchor;
                 state.timeout_written = false;
-                state.first_anchor = state.first_anchor.or(state.anchor);
             }
         }
     }
 
     fn establish(&mut self, gate: &NodeReadinessGate, state: &mut GateState, before: Phase, counters: &mut Counters) {
-        state.timeout_written = false;
+        (state.timeout_written, state.asked_over, state.first_anchor) = (false, None, None);
         let waited = state.anchor.take().filter(|_| before != Phase::Regressed);
         if let Some(anchor) = waited {
             let seconds = self.now.duration_since(anchor).as_secs();
@@ -321,15 +336,14 @@ impl Round<'_, '_, '_> {
         }
     }
 
-    /// Writes the timeout, once in an episode, and again if the condition was deleted. An observed True is never
-    /// overwritten. Says whether it was written now.
-    fn write_timeout(
-        &mut self,
-        gate: &NodeReadinessGate,
-        condition: Option<&NodeCondition>,
-        state: &mut GateState,
-        sighting: Sighting,
-    ) -> bool {
+    /// Writes the timeout, once in an episode, and again if the condition was deleted or is as if nothing had been written.
+    /// An observed True is never overwritten. Says whether it was written now.
+    fn write_timeout(&mut self, case: Case<'_>, state: &mut GateState, sighting: Sighting) -> bool {
+        let condition = case.condition;
+        let is_unseen = condition.is_some_and(|condition| is_report(state.asked_over.as_ref(), condition));
+        if !is_unseen {
+            state.asked_over = None;
+        }
         let is_due = match Observation::of(condition) {
             _ if sighting == Sighting::Observed(Observation::Missing) => true,
             Observation::True | Observation::TimeoutExceeded | Observation::Missing => false,
@@ -337,27 +351,40 @@ impl Round<'_, '_, '_> {
                 state.timeout_written = true;
                 false
             }
-            Observation::False | Observation::Unknown | Observation::NodeRestarted => !state.timeout_written,
+            Observation::False | Observation::Unknown | Observation::NodeRestarted => {
+                !state.timeout_written || is_unseen
+            }
         };
         if !is_due || !self.writes(Actor::Kubelet) {
             return false;
         }
+        let Some(timeout) = case.gate.releases_after() else { return false };
         state.timeout_written = true;
-        let seconds = gate.timeout_seconds.unwrap_or_default();
-        let message = format!("not True within {seconds} s; before: {}", in_words(condition));
-        self.patch(&gate.condition_type, TIMEOUT_EXCEEDED, message, condition);
+        state.asked_over = condition.and_then(Report::of);
+        let limit = timeout::end(self.policy, timeout, state).map_or(Limit::Timeout(timeout), |(_, limit)| limit);
+        let message = format!("not True within {limit}; before: {}", in_words(condition));
+        self.patch(case, TIMEOUT_EXCEEDED, message);
         true
     }
 
-    fn patch(&mut self, condition_type: &str, reason: &str, message: String, condition: Option<&NodeCondition>) {
+    /// Sets a condition to Unknown. One that says so already is left alone, unless its heartbeat is all that can tell the
+    /// controller of it.
+    fn patch(&mut self, case: Case<'_>, reason: &str, message: String) {
+        let says_so = |condition: &NodeCondition| {
+            let texts = (condition.status.as_str(), condition.reason.as_deref(), condition.message.as_deref());
+            texts == (UNKNOWN, Some(reason), Some(&message))
+        };
+        if self.role == Role::Combined && case.condition.is_some_and(says_so) {
+            return;
+        }
         self.outputs.push(
             Actor::Kubelet,
             Change::PatchCondition {
-                condition_type: condition_type.to_owned(),
+                condition_type: case.gate.condition_type.clone(),
                 status: UNKNOWN.to_owned(),
                 reason: reason.to_owned(),
                 message,
-                expect: condition.map(Expected::of),
+                expect: case.condition.map(Expected::of),
             },
         );
     }
@@ -368,51 +395,35 @@ impl Round<'_, '_, '_> {
         }
     }
 
-    fn remember_to_wake(
-        &mut self,
-        gate: &NodeReadinessGate,
-        condition: Option<&NodeCondition>,
-        state: &GateState,
-        sighting: Sighting,
-    ) {
-        let runs = self.role.keeps_time() && self.is_ready;
-        let timer = timeout::deadline(self.policy, gate, state).filter(|_| runs);
+    fn remember_to_wake(&mut self, case: Case<'_>, state: &GateState, sighting: Sighting) {
+        let timer = self.deadline(case, state);
         let counts = timeout::stable_from(self.policy, state, self.now).filter(|_| sighting == Sighting::Stabilizing);
-        let is_true = Observation::of(condition) == Observation::True;
-        let expires = condition.filter(|_| is_true).and_then(|condition| timeout::stale_from(self.policy, condition));
+        let is_true = Observation::of(case.condition) == Observation::True;
+        let expires =
+            case.condition.filter(|_| is_true).and_then(|condition| timeout::stale_from(self.policy, condition));
         let next = [timer, counts, expires].into_iter().flatten().filter(|instant| *instant > self.now);
         self.wake_up = next.chain(self.wake_up).min();
     }
 
-    fn decide(
-        &self,
-        gate: &NodeReadinessGate,
-        condition: Option<&NodeCondition>,
-        state: &GateState,
-        sighting: Sighting,
-        is_written: bool,
-    ) -> Decision {
-        let blocked = |why| {
-            let runs = self.role.keeps_time() && self.is_ready;
-            let deadline = timeout::deadline(self.policy, gate, state).filter(|_| runs);
-            Decision::Blocked { why, deadline }
-        };
+    fn decide(&self, case: Case<'_>, state: &GateState, sighting: Sighting, is_written: bool) -> Decision {
+        let blocked = |why| Decision::Blocked { why, deadline: self.deadline(case, state) };
         match state.phase {
             Phase::Established if sighting == Sighting::Observed(Observation::True) => return Decision::Satisfied,
             Phase::Established | Phase::Waiting | Phase::Regressed => return blocked(Why::Condition(sighting)),
             Phase::TimedOut => {}
         }
+        // A True that does not count is never overwritten, and no report that came late.
         let is_released = is_written
             || self.policy.late_report == LateReport::Sticky
-            || sighting == Sighting::BeforeBoot
-            || Observation::of(condition) == Observation::TimeoutExceeded;
+            || matches!(sighting, Sighting::BeforeBoot | Sighting::Stale)
+            || Observation::of(case.condition) == Observation::TimeoutExceeded;
         if !is_released {
-            let is_report = state.timeout_written && condition.is_some();
-            return blocked(if is_report { Why::LateReport(sighting) } else { Why::Condition(sighting) });
+            let is_late = state.timeout_written && state.asked_over.is_none() && case.condition.is_some();
+            return blocked(if is_late { Why::LateReport(sighting) } else { Why::Condition(sighting) });
         }
-        match gate.failure_action {
+        match case.gate.failure_action {
             FailureAction::BypassWithWarning => Decision::Bypass,
-            _ if self.policy.handoff == Handoff::AwaitTaint && !is_taken_over(gate, self.view) => {
+            _ if self.policy.handoff == Handoff::AwaitTaint && !is_taken_over(case.gate, self.view) => {
                 blocked(Why::AwaitingTaint)
             }
             _ => Decision::TaintHandoff,

@@ -6,6 +6,8 @@ use k8s_openapi::api::core::v1::{NodeCondition, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::{Deserialize, Serialize};
 
+use crate::taint::is_same;
+
 /// Which component writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -185,7 +187,7 @@ impl Outputs {
     /// Whether a taint with the same key and effect is among the changes.
     pub(crate) fn adds(&self, wanted: &Taint) -> bool {
         self.list.iter().any(|output| match &output.change {
-            Change::AddTaint { taint, .. } => taint.key == wanted.key && taint.effect == wanted.effect,
+            Change::AddTaint { taint, .. } => is_same(taint, wanted),
             _ => false,
         })
     }

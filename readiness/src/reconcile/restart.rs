@@ -54,12 +54,19 @@ pub(crate) fn reset(state: &mut GateState, restart: Restart) {
         Restart::Kubelet if state.phase == Phase::Waiting => state.anchor = None,
         Restart::No | Restart::Kubelet => {}
         Restart::Node => {
-            *state = GateState {
-                added_at: state.added_at,
-                regressions: std::mem::take(&mut state.regressions),
-                ..GateState::default()
-            };
+            *state = GateState { regressions: std::mem::take(&mut state.regressions), ..GateState::default() };
         }
+    }
+}
+
+/// What a restart, and Ready, do to gates that a partial view does not show.
+pub(crate) fn unseen(state: &mut State, view: &NodeView<'_>, restart: Restart, timers_from: Timestamp) {
+    for (name, gate) in state.gates.iter_mut().filter(|(name, _)| view.gate(name).is_none()) {
+        reset(gate, restart);
+        if restart == Restart::Node {
+            distrust(gate, view, name);
+        }
+        arm(gate, view.is_ready(), timers_from);
     }
 }
 

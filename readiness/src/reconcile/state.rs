@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::before::Before;
 use super::counters::Counters;
 use crate::taint::TaintId;
 
@@ -25,7 +26,7 @@ pub enum Phase {
     TimedOut,
 }
 
-/// A condition as it was before a boot. One without any time has nothing by which a new report could be told from it.
+/// A condition as it once was. One without any time has nothing by which a new report could be told from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Report {
@@ -54,6 +55,11 @@ impl Report {
     }
 }
 
+/// Whether a condition is what it once was.
+pub(crate) fn is_report(report: Option<&Report>, condition: &NodeCondition) -> bool {
+    report.is_some_and(|report| report.is(condition))
+}
+
 /// The API's own type is written in whole seconds, so it would not read back as it was.
 fn instant(time: Option<&Time>) -> Option<Timestamp> {
     time.map(|time| time.0)
@@ -64,8 +70,6 @@ fn instant(time: Option<&Time>) -> Option<Timestamp> {
 #[serde(default)]
 #[non_exhaustive]
 pub struct GateState {
-    /// When the gate was added to a node that was already known.
-    pub added_at: Option<Timestamp>,
     /// Where it stands.
     pub phase: Phase,
     /// When its timer began.
@@ -81,6 +85,12 @@ pub struct GateState {
     /// A report from before the boot, which counts no more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) before_boot: Option<Report>,
+    /// What the timeout was to be written over, until something else is seen: the write may be lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) asked_over: Option<Report>,
+    /// The timeout that was there when the gate came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) leftover: Option<Report>,
 }
 
 /// What is remembered of one node. The default is "nothing": an evaluator that starts cold.
@@ -111,6 +121,9 @@ pub struct State {
     pub owned_labels: BTreeSet<String>,
     /// Labels that we asked to have removed, and that have not been seen gone.
     pub leaving_labels: BTreeSet<String>,
+    /// What was there before a gate asked for it.
+    #[serde(skip_serializing_if = "Before::is_empty")]
+    pub(crate) before: Before,
     /// Counts of what happened.
     pub counters: Counters,
     /// Whether a step has been made.

@@ -5,7 +5,7 @@ use std::fmt;
 use k8s_openapi::api::core::v1::NodeCondition;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use super::state::{GateState, Phase};
+use super::state::{GateState, Phase, is_report};
 use crate::condition::Observation;
 use crate::gate::NodeReadinessGate;
 use crate::policy::{Leftover, Policy};
@@ -45,16 +45,17 @@ pub(crate) fn stable_from(policy: &Policy, state: &GateState, now: Timestamp) ->
     after(state.true_since?, policy.hold_down?).filter(|instant| *instant > now)
 }
 
+/// Whether True counts. Once it does, it does until it ends, also if the clock is set back.
 fn is_stable(policy: &Policy, state: &GateState, now: Timestamp) -> bool {
     let Some(hold_down) = policy.hold_down.filter(SignedDuration::is_positive) else { return true };
     let from = state.true_since.and_then(|since| after(since, hold_down));
-    from.is_some_and(|instant| now >= instant)
+    state.phase == Phase::Established || from.is_some_and(|instant| now >= instant)
 }
 
 /// When True counts no more unless the owner gives a sign of life.
 pub(crate) fn stale_from(policy: &Policy, condition: &NodeCondition) -> Option<Timestamp> {
     let heartbeat = condition.last_heartbeat_time.as_ref()?.0;
-    after(heartbeat, policy.max_heartbeat_age?)
+    after(heartbeat, policy.max_heartbeat_age.filter(SignedDuration::is_positive)?)
 }
 
 /// How a condition is to be taken now. Keeps what the state remembers of it up to date.
@@ -65,9 +66,7 @@ pub(crate) fn look(
     now: Timestamp,
 ) -> Sighting {
     let observation = Observation::of(condition);
-    if let (Some(report), Some(condition)) = (&state.before_boot, condition)
-        && report.is(condition)
-    {
+    if condition.is_some_and(|condition| is_report(state.before_boot.as_ref(), condition)) {
         return Sighting::BeforeBoot;
     }
     state.before_boot = None;
@@ -76,39 +75,53 @@ pub(crate) fn look(
         let is_leftover = observation == Observation::TimeoutExceeded
             && policy.leftover == Leftover::Ignored
             && state.phase == Phase::Waiting
-            && condition.is_some_and(|condition| is_older(condition, state.added_at));
+            && condition.is_some_and(|condition| is_report(state.leftover.as_ref(), condition));
         return Sighting::Observed(if is_leftover { Observation::Missing } else { observation });
     };
-    state.true_since.get_or_insert(now);
+    // The clock may have been set back.
+    state.true_since = Some(state.true_since.map_or(now, |since| since.min(now)));
     if stale_from(policy, condition).is_some_and(|instant| now >= instant) {
         return Sighting::Stale;
     }
     if is_stable(policy, state, now) { Sighting::Observed(Observation::True) } else { Sighting::Stabilizing }
 }
 
-/// Whether a condition was written before an instant.
-fn is_older(condition: &NodeCondition, instant: Option<Timestamp>) -> bool {
-    let times = [&condition.last_transition_time, &condition.last_heartbeat_time];
-    let written = times.into_iter().flatten().map(|time| time.0).max();
-    matches!((written, instant), (Some(written), Some(instant)) if written < instant)
+/// What ends a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// The gate's timeout.
+    Timeout(SignedDuration),
+    /// The longest wait in one boot.
+    LongestWait(SignedDuration),
 }
 
-/// When the failure action comes: for a gate that waits, the beginning of its timer and the timeout, bounded by the longest
-/// wait in one boot; for one that regressed, only if a timer of its own runs.
-pub(crate) fn deadline(policy: &Policy, gate: &NodeReadinessGate, state: &GateState) -> Option<Timestamp> {
-    let timeout = gate.releases_after()?;
-    let own = || after(state.anchor?, timeout);
-    match state.phase {
-        Phase::Waiting => {
-            let bound = policy.max_wait_per_boot.filter(SignedDuration::is_positive);
-            let bound = bound.and_then(|time| after(state.first_anchor?, time));
-            let own = own();
-            // Without a timer that runs, the bound does not count either: the node is not ready.
-            own.map(|own| bound.map_or(own, |bound| own.min(bound)))
+impl fmt::Display for Limit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Timeout(time) => write!(formatter, "{} s", time.as_secs()),
+            Self::LongestWait(time) => write!(formatter, "{} s, the longest wait in one boot", time.as_secs()),
         }
-        Phase::Regressed if policy.rearm_on_regression => own(),
-        _ => None,
     }
+}
+
+/// When a wait that has begun ends, and by what: the timeout from the beginning of its timer, or the bound from the
+/// first beginning. Without a timer that runs, the bound does not count either: the node is not ready.
+pub(crate) fn end(policy: &Policy, timeout: SignedDuration, state: &GateState) -> Option<(Timestamp, Limit)> {
+    let own = after(state.anchor?, timeout).map(|instant| (instant, Limit::Timeout(timeout)));
+    let bound = policy.max_wait_per_boot.filter(SignedDuration::is_positive);
+    let bound = bound.and_then(|time| Some((after(state.first_anchor?, time)?, Limit::LongestWait(time))));
+    own.into_iter().chain(bound).min_by_key(|(instant, _)| *instant)
+}
+
+/// When the failure action comes: for a gate that waits, and for one that regressed only if a timer of its own runs. None
+/// for a gate that is never released by time.
+pub(crate) fn deadline(policy: &Policy, gate: &NodeReadinessGate, state: &GateState) -> Option<Timestamp> {
+    let runs = match state.phase {
+        Phase::Waiting => true,
+        Phase::Regressed => policy.rearm_on_regression,
+        Phase::Established | Phase::TimedOut => false,
+    };
+    if runs { end(policy, gate.releases_after()?, state).map(|(instant, _)| instant) } else { None }
 }
 
 /// The decision table: the phase after a sighting. `expired` says that the node is ready and the deadline is reached.

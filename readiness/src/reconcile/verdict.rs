@@ -100,7 +100,7 @@ pub struct GateVerdict<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NodeVerdict<'a> {
-    /// Whether the node is ready and no gate blocks.
+    /// Whether the node is ready and no gate blocks. On a partial view, a node that was closed stays closed.
     pub schedulable: bool,
     /// Each gate, in the order of the list.
     pub gates: Vec<GateVerdict<'a>>,

@@ -8,25 +8,11 @@ use super::error::{ErrorType, FieldError, Warning, WarningKind};
 use super::{LengthPolicy, Limits, Report};
 use crate::gate::{FailureAction, NodeReadinessGate};
 use crate::label::LABEL_PREFIX;
-use crate::name::{MAX_DOMAIN, domain_error, is_below, key_error, name_error, value_error};
-use crate::taint::{NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE};
+use crate::name::{MAX_DOMAIN, domain_problems, key_problems, name_problems, value_problems};
+use crate::taint::{EFFECTS, NO_EXECUTE, PREFER_NO_SCHEDULE, is_managed};
 
 /// 253 bytes of a domain without the prefix of the label.
 const MAX_TYPE: usize = MAX_DOMAIN - LABEL_PREFIX.len();
-
-/// Keys of taints that the node lifecycle controller adds and removes by itself.
-const MANAGED_KEYS: [&str; 7] = [
-    "node.kubernetes.io/not-ready",
-    "node.kubernetes.io/unreachable",
-    "node.kubernetes.io/unschedulable",
-    "node.kubernetes.io/memory-pressure",
-    "node.kubernetes.io/disk-pressure",
-    "node.kubernetes.io/pid-pressure",
-    "node.kubernetes.io/network-unavailable",
-];
-
-/// Domain of taints that cloud providers manage.
-const CLOUD_DOMAIN: &str = "node.cloudprovider.kubernetes.io";
 
 /// What is the matter with one gate.
 pub(super) struct GateReport {
@@ -87,7 +73,7 @@ pub(super) fn type_errors(condition_type: &str, field: &str, lengths: LengthPoli
     if domain.len() > MAX_TYPE {
         return too_long();
     }
-    [domain_error(domain), name_error(name)].into_iter().flatten().map(invalid).collect()
+    domain_problems(domain).chain(name_problems(name)).map(invalid).collect()
 }
 
 fn check_timeout(gate: &NodeReadinessGate, path: &str, limits: &Limits, report: &mut Report) {
@@ -107,9 +93,8 @@ fn check_timeout(gate: &NodeReadinessGate, path: &str, limits: &Limits, report: 
 
 fn check_action(gate: &NodeReadinessGate, path: &str, report: &mut Report) {
     let FailureAction::Other(action) = &gate.failure_action else { return };
-    let known: Vec<String> = FailureAction::KNOWN.iter().map(|known| format!("{known:?}")).collect();
     let hint = if action == "TaintNode" { "; did you mean \"Taint\"?" } else { "" };
-    let detail = format!("supported values: {}{hint}", known.join(", "));
+    let detail = format!("supported values: {}{hint}", quoted(&FailureAction::KNOWN));
     report.errors.push(FieldError::text(ErrorType::NotSupported, format!("{path}.failureAction"), action, &detail));
 }
 
@@ -128,31 +113,34 @@ fn check_presence(gate: &NodeReadinessGate, field: &str, report: &mut Report) {
 
 fn check_taint(taint: &Taint, path: &str, report: &mut Report) {
     let field = format!("{path}.key");
-    if taint.key.is_empty() {
-        report.errors.push(FieldError::required(field, ""));
-    } else if let Some(detail) = key_error(&taint.key) {
-        report.errors.push(FieldError::text(ErrorType::Invalid, field, &taint.key, detail));
-    } else if is_managed(&taint.key) {
+    let invalid = |problem| FieldError::text(ErrorType::Invalid, &*field, &taint.key, problem);
+    report.errors.extend(key_problems(&taint.key).into_iter().map(invalid));
+    if is_managed(&taint.key) {
         let detail = "taints with this key are added and removed by the node lifecycle controller or a cloud provider";
         report.errors.push(FieldError::forbidden(field, detail));
     }
     let value = taint.value.as_deref().unwrap_or_default();
-    if let Some(detail) = value_error(value) {
-        report.errors.push(FieldError::text(ErrorType::Invalid, format!("{path}.value"), value, detail));
+    let problems: Vec<&str> = value_problems(value).collect();
+    if !problems.is_empty() {
+        let detail = problems.join(";");
+        report.errors.push(FieldError::text(ErrorType::Invalid, format!("{path}.value"), value, &detail));
     }
-    let field = format!("{path}.effect");
-    match taint.effect.as_str() {
-        NO_SCHEDULE => {}
+    check_effect(&taint.effect, format!("{path}.effect"), report);
+}
+
+fn check_effect(effect: &str, field: String, report: &mut Report) {
+    match effect {
         NO_EXECUTE => report.warnings.push(Warning { field, kind: WarningKind::Evicting }),
         PREFER_NO_SCHEDULE => report.warnings.push(Warning { field, kind: WarningKind::NotBlocking }),
         "" => report.errors.push(FieldError::required(field, "")),
+        known if EFFECTS.contains(&known) => {}
         other => {
-            let detail = "supported values: \"NoExecute\", \"NoSchedule\", \"PreferNoSchedule\"";
-            report.errors.push(FieldError::text(ErrorType::NotSupported, field, other, detail));
+            let detail = format!("supported values: {}", quoted(&EFFECTS));
+            report.errors.push(FieldError::text(ErrorType::NotSupported, field, other, &detail));
         }
     }
 }
 
-fn is_managed(key: &str) -> bool {
-    MANAGED_KEYS.contains(&key) || crate::name::domain(key).is_some_and(|domain| is_below(domain, CLOUD_DOMAIN))
+fn quoted(values: &[&str]) -> String {
+    values.iter().map(|value| format!("{value:?}")).collect::<Vec<_>>().join(", ")
 }

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::api::core::v1::Taint;
+
 use super::error::FieldError;
 use super::gate::reports;
 use super::{Limits, Report};
 use crate::gate::{FailureAction, NodeReadinessGate};
+use crate::lookup::Lookup;
+use crate::taint::is_same;
 
 /// Who asks for a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,8 +27,12 @@ pub enum Actor {
 /// - An entry that was stored before in the same form is not refused (ratcheting), so that a tighter rule does not block
 ///   other changes of the node.
 /// - A node may add gates to itself, but not weaken them: not remove one, not change `Taint` into another action, not
-///   shorten a timeout, not change a taint. `NodeRestriction` guards taints and labels only; a compromised node could drop
-///   its gates otherwise. On creation there is nothing to weaken: use [`super::validate`].
+///   shorten a timeout, not make a gate one that time releases if it was none. Nor may it bring or change a taint, by a new
+///   gate or an old one: with the gate a taint comes and goes, which nodes may not do once they are registered.
+///   `NodeRestriction` guards taints and labels only; a compromised node could drop its gates, or an administrator's
+///   taint, otherwise. On creation there is nothing to weaken: use [`super::validate`].
+///
+/// Of several gates of one type the first counts. A taint's value that is empty is as good as none.
 ///
 /// ```
 /// use readiness::gate::NodeReadinessGate;
@@ -51,7 +59,7 @@ pub fn validate_update(old: &[NodeReadinessGate], new: &[NodeReadinessGate], act
         report.warnings.extend(of_gate.report.warnings);
     }
     if actor == Actor::Node {
-        report.errors.extend(weakened(old, new, &limits.path));
+        report.errors.extend(overreach(old, new, &limits.path));
     }
     report
 }
@@ -63,8 +71,8 @@ fn stored(old: &[NodeReadinessGate], new: &[NodeReadinessGate]) -> Vec<bool> {
         let of_type = |lists: &BTreeMap<&str, Vec<&NodeReadinessGate>>| {
             lists.get(gate.condition_type.as_str()).map_or(0, Vec::len)
         };
-        let same_form = |list: &Vec<&NodeReadinessGate>| list.contains(&gate);
-        before.get(gate.condition_type.as_str()).is_some_and(same_form) && of_type(&before) >= of_type(&after)
+        let has_form = |list: &Vec<&NodeReadinessGate>| list.iter().any(|other| is_same_form(other, gate));
+        before.get(gate.condition_type.as_str()).is_some_and(has_form) && of_type(&before) >= of_type(&after)
     };
     new.iter().map(was_stored).collect()
 }
@@ -77,32 +85,64 @@ fn by_type(gates: &[NodeReadinessGate]) -> BTreeMap<&str, Vec<&NodeReadinessGate
     lists
 }
 
-fn weakened(old: &[NodeReadinessGate], new: &[NodeReadinessGate], path: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let mut first: BTreeMap<&str, (usize, &NodeReadinessGate)> = BTreeMap::new();
-    for (index, gate) in new.iter().enumerate() {
-        first.entry(&gate.condition_type).or_insert((index, gate));
-    }
-    for before in old {
-        let name = &before.condition_type;
-        let Some(&(index, after)) = first.get(name.as_str()) else {
-            errors.push(FieldError::forbidden(path, &format!("a node may not remove its gate {name:?}")));
-            continue;
-        };
-        let mut forbid = |field: &str, what: &str| {
-            let detail = format!("a node may not {what} of its gate {name:?}");
-            errors.push(FieldError::forbidden(format!("{path}[{index}].{field}"), &detail));
-        };
-        if shortens(before, after) {
-            forbid("timeoutSeconds", "shorten the timeout");
+fn is_same_form(one: &NodeReadinessGate, other: &NodeReadinessGate) -> bool {
+    let is_same_rest = one.condition_type == other.condition_type
+        && one.timeout_seconds == other.timeout_seconds
+        && one.failure_action == other.failure_action;
+    is_same_rest && is_same_taint(one.readiness_taint.as_ref(), other.readiness_taint.as_ref())
+}
+
+fn is_same_taint(one: Option<&Taint>, other: Option<&Taint>) -> bool {
+    let value = |taint: &Taint| taint.value.clone().unwrap_or_default();
+    match (one, other) {
+        (Some(one), Some(other)) => {
+            is_same(one, other) && value(one) == value(other) && one.time_added == other.time_added
         }
-        if before.failure_action != after.failure_action && after.failure_action != FailureAction::Taint {
-            forbid("failureAction", "weaken the action");
-        } else if before.taint().is_some() && before.taint() != after.taint() {
-            forbid("readinessTaint", "change the taint");
+        (one, other) => one.is_none() && other.is_none(),
+    }
+}
+
+/// What a node may not do to its own gates.
+fn overreach(old: &[NodeReadinessGate], new: &[NodeReadinessGate], path: &str) -> Vec<FieldError> {
+    let (before, after) = (Lookup::new(old), Lookup::new(new));
+    let removed = before.distinct().filter(|gate| after.find(&gate.condition_type).is_none());
+    let forbid = |gate: &NodeReadinessGate| {
+        FieldError::forbidden(path, &format!("a node may not remove its gate {:?}", gate.condition_type))
+    };
+    let mut errors: Vec<FieldError> = removed.map(forbid).collect();
+    for (index, gate) in new.iter().enumerate() {
+        if after.is_first(gate) {
+            let wrong = change_errors(before.find(&gate.condition_type), gate);
+            errors.extend(wrong.map(|(field, what)| {
+                let detail = format!("a node may not {what} of its gate {:?}", gate.condition_type);
+                FieldError::forbidden(format!("{path}[{index}].{field}"), &detail)
+            }));
         }
     }
     errors
+}
+
+/// The fields of a gate, new or changed, that a node may not write so, and what it would do.
+fn change_errors(
+    before: Option<&NodeReadinessGate>,
+    after: &NodeReadinessGate,
+) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let old_taint = before.and_then(NodeReadinessGate::taint);
+    let is_weaker = before.is_some_and(|before| weakens(&before.failure_action, &after.failure_action));
+    let taint = match (old_taint, after.taint()) {
+        _ if is_weaker => None,
+        (None, Some(_)) => Some(("readinessTaint", "choose the taint")),
+        (old, new) => (!is_same_taint(old, new)).then_some(("readinessTaint", "change the taint")),
+    };
+    let timeout = before.is_some_and(|before| shortens(before, after));
+    let timeout = timeout.then_some(("timeoutSeconds", "shorten the timeout"));
+    let action = is_weaker.then_some(("failureAction", "weaken the action"));
+    [timeout, action, taint].into_iter().flatten()
+}
+
+/// Only `Taint` is stronger than another action, and only than one that time ends: an unknown one is never released.
+fn weakens(before: &FailureAction, after: &FailureAction) -> bool {
+    before != after && (*after != FailureAction::Taint || matches!(before, FailureAction::Other(_)))
 }
 
 /// A timeout that is missing or not positive never passes.

@@ -91,6 +91,31 @@ fn a_taint_that_was_there_before() {
 }
 
 #[test]
+fn a_taint_that_was_seen_before_its_gate_is_not_adopted() {
+    let mut world = World::new(Policy::hardened(), &[]).ready(0);
+    world.put_taint(taint("a", "NoSchedule"));
+    world.report(A, "True", "Ok", 0);
+    world.run(0);
+    world.node.gates.push(gate_a());
+    assert!(world.run(1).writes().is_empty(), "an administrator may have put it");
+    world.report(A, "Unknown", "TimeoutExceeded", 2);
+    assert!(world.run(2).schedulable, "it keeps pods away all the same");
+    world.report(A, "True", "Ok", 3);
+    assert!(world.run(3).writes().is_empty());
+    // Also if a gate is changed to have it.
+    world.node.gates = vec![gate_a().bypassing()];
+    world.run(4);
+    world.node.gates = vec![gate_a()];
+    assert!(world.run(5).writes().is_empty());
+    // Once it is gone, the next one is not that one.
+    world.node.node.spec = None;
+    world.report(A, "Unknown", "TimeoutExceeded", 6);
+    assert_eq!(world.run(6).writes(), ["+a:NoSchedule"]);
+    world.report(A, "True", "Ok", 7);
+    assert_eq!(world.run(7).writes(), ["-a:NoSchedule"]);
+}
+
+#[test]
 fn someone_else_removes_the_taint() {
     // It comes back while it is wanted; its removal, when nobody wants it, is no error.
     let mut world = tainted(Policy::kep());
@@ -161,6 +186,76 @@ fn before_everything_is_known_nothing_is_removed() {
     world.is_synced = true;
     assert_eq!(world.run(5).writes(), ["-a:NoSchedule"]);
     assert!(world.labels().is_empty());
+}
+
+#[test]
+fn before_everything_is_known_no_gate_is_forgotten() {
+    // A gate that was released stays released, and what is known of one that was lost stays known.
+    let mut world = World::new(Policy::hardened(), &[gate_b()]).ready(0);
+    world.run(0);
+    world.look(2);
+    world.run(3);
+    let hidden = |world: &mut World, second: i64| {
+        let gates = std::mem::take(&mut world.node.gates);
+        world.is_synced = false;
+        let seen = world.run(second);
+        (world.node.gates, world.is_synced) = (gates, true);
+        seen
+    };
+    assert!(hidden(&mut world, 4).schedulable, "open before");
+    assert_eq!(world.run(5).decision(B), Decision::Bypass);
+
+    let mut world = World::new(Policy::kep(), &[gate_b()]).ready(0);
+    world.report(B, "True", "Ok", 0);
+    world.run(0);
+    hidden(&mut world, 4);
+    world.report(B, "False", "Upgrading", 5);
+    let seen = world.run(5);
+    assert_eq!((world.state.gates[B].phase, seen.wake_up), (Phase::Regressed, None), "no timer begins");
+
+    // Restarts are not missed: a report from before the boot does not count, and timers begin with Ready.
+    world.report(B, "True", "Ok", 6);
+    world.run(6);
+    world.boot("boot-2");
+    hidden(&mut world, 7);
+    assert!(!world.run(8).schedulable);
+    world.report("Ready", "False", "KubeletStopped", 9);
+    hidden(&mut world, 9);
+    world.report("Ready", "True", "KubeletReady", 20);
+    assert!(world.run(20).wakes(22));
+}
+
+#[test]
+fn before_everything_is_known_no_node_opens() {
+    let mut world = World::new(Policy::kep(), &[gate_b()]).ready(0);
+    world.is_synced = false;
+    let gates = std::mem::take(&mut world.node.gates);
+    assert!(!world.run(0).schedulable, "nothing is known of it");
+    (world.node.gates, world.is_synced) = (gates.clone(), true);
+    assert!(!world.run(1).schedulable);
+    (world.node.gates, world.is_synced) = (Vec::new(), false);
+    assert!(!world.run(2).schedulable, "the gate is not seen, which does not mean that it is gone");
+    world.is_synced = true;
+    assert!(world.run(3).schedulable, "it is gone");
+    // A node that is open stays open, unless a gate that is seen blocks.
+    world.is_synced = false;
+    assert!(world.run(4).schedulable);
+    world.node.gates = gates;
+    assert!(!world.run(5).schedulable);
+    world.report(B, "True", "Ok", 6);
+    assert!(!world.run(6).schedulable, "there may be others");
+}
+
+#[test]
+fn before_everything_is_known_taints_of_ours_stay_ours() {
+    let mut world = tainted(Policy::kep());
+    let taints = world.node.node.spec.take();
+    let gates = std::mem::take(&mut world.node.gates);
+    world.is_synced = false;
+    world.run(4);
+    (world.node.node.spec, world.node.gates, world.is_synced) = (taints, gates, true);
+    world.report(A, "True", "Ok", 5);
+    assert_eq!(world.run(5).writes(), ["-a:NoSchedule"]);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use k8s_openapi::api::core::v1::{Pod, Toleration};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use readiness::evaluate::{Cause, FilterOptions, Outcome, Requirements, filter};
+use readiness::gate::NodeReadinessGate;
 use readiness::label::{LABEL_VALUE, label_key};
 use readiness::node::GatedNode;
 use readiness::pod::GatedPod;
@@ -260,6 +261,22 @@ fn requirements_of_pods() {
 }
 
 #[test]
+fn the_first_of_several_gates_of_a_type_counts() {
+    // Such a list was never valid. The reconciler reads it the same way.
+    let tainting = NodeReadinessGate { condition_type: B.to_owned(), ..gate_a() };
+    for (gates, allowed) in [([gate_b(), tainting.clone()], true), ([tainting, gate_b()], false)] {
+        let mut world = World::new(Policy::hardened(), &gates).ready(0);
+        world.report(B, "Unknown", "TimeoutExceeded", 0);
+        let (view, pod) = (world.view(), plain());
+        let verdict = filter(FilterOptions::hardened(), &view, pod.view());
+        assert_eq!((verdict.is_allowed(), verdict.reasons.len()), (allowed, 1));
+        assert_eq!(world.look(0).schedulable, allowed);
+    }
+    let world = World::new(Policy::kep(), &[gate_b(), gate_b()]).ready(0);
+    assert_eq!(ask(&world.node, &plain()), (Outcome::Unmet, vec![B.to_owned()]), "one reason");
+}
+
+#[test]
 fn nodes_without_gates_are_as_before() {
     // req: 5233-48
     let ready = [condition("Ready", "True", "")];
@@ -330,7 +347,7 @@ fn both_spellings_of_the_field() {
     assert!(error.to_string().contains("duplicate field"), "{error}");
     assert!(read(json!({"readinessGates": null})).unwrap().gates.is_empty());
     assert!(read(json!({"readinessGates": [{"timeoutSeconds": "soon"}]})).is_err());
-    assert_eq!(readiness::gate::NodeReadinessGate::PATCH_MERGE_KEY, "conditionType");
+    assert_eq!(NodeReadinessGate::PATCH_MERGE_KEY, "conditionType");
     // kubelet's configuration has the other name, and takes this one too.
     let config = |text: Value| from_value::<readiness::registration::KubeletConfiguration>(text);
     assert_eq!(

@@ -19,6 +19,7 @@ use readiness::reconcile::State;
 use readiness::registration::{KubeletConfiguration, Registration, merge};
 use readiness::rule::{ExpandError, NodeReadinessRule, ReadinessTaintRule, expand};
 use readiness::taint::untolerated;
+use readiness::validate::{Actor, Limits, validate_update};
 use serde_json::{Value, from_value, json};
 
 use super::examples;
@@ -49,10 +50,15 @@ fn registration() {
         (vec![gate(A, 1)], Registration::Sync, vec![gate(A, 10), gate(B, 20)]),
         (vec![gate(CNI, 5), gate(CNI, 6)], Registration::Sync, vec![gate(A, 10), gate(B, 20), gate(CNI, 6)]),
         (vec![], Registration::Sync, stored.to_vec()),
+        // A taint comes with the first registration or not from the node.
+        (vec![gate_a(), gate(CNI, 5).tainting(taint("a", "NoSchedule"))], Registration::Sync, stored.to_vec()),
     ];
     for (configured, registration, expected) in rows {
-        assert_eq!(merge(Some(&stored), &configured, registration), expected);
+        let merged = merge(Some(&stored), &configured, registration);
+        assert!(validate_update(&stored, &merged, Actor::Node, &Limits::default()).is_valid());
+        assert_eq!(merged, expected);
     }
+    assert_eq!(merge(None, &[gate_a()], Registration::Sync), [gate_a()]);
 }
 
 #[test]
@@ -306,10 +312,10 @@ fn rules_that_can_not_be() {
         refused("gpu", json!({"conditions": [{"type": "x", "requiredStatus": "yes"}]})),
         ExpandError::Status { .. }
     ));
-    assert!(matches!(
-        refused("gpu", json!({"taint": {"key": "other/x", "effect": "NoSchedule"}})),
-        ExpandError::TaintKey { .. }
-    ));
+    for key in ["other/x", "readiness.k8s.io", "readiness.k8s.io/", "readiness.k8s.io/a/b", "readiness.k8s.io/-"] {
+        let error = refused("gpu", json!({"taint": {"key": key, "effect": "NoSchedule"}}));
+        assert!(matches!(error, ExpandError::TaintKey { .. }), "{key}");
+    }
     let any = json!({"enforcementMode": "bootstrap-only", "conditionPolicy": "anyOf"});
     assert!(matches!(refused("gpu", any), ExpandError::Bootstrap { .. }));
     let shared = json!({"taint": {"key": "readiness.k8s.io/x", "effect": "NoSchedule"}});
@@ -392,6 +398,6 @@ fn objects_of_any_form_get_an_answer() {
     );
     assert_eq!(step.verdict.gates.len(), 7_000);
     assert!(step.verdict.gates.iter().all(|gate| !gate.decision.is_blocking()));
-    let report = readiness::validate::validate(&node.gates, &readiness::validate::Limits::default());
+    let report = readiness::validate::validate(&node.gates, &Limits::default());
     assert!(!report.is_valid());
 }

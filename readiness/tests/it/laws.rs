@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{NodeCondition, Pod};
 use k8s_openapi::jiff::SignedDuration;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -31,8 +31,8 @@ fn filter_allows(world: &World) -> bool {
 /// What is known of a story beside the state.
 #[derive(Default)]
 struct Witness {
-    /// Gates whose timeout was written, while they are in that episode.
-    written: BTreeSet<String>,
+    /// Gates whose timeout was written, and over what, while they are in that episode.
+    written: BTreeMap<String, Option<NodeCondition>>,
     /// Gates that were reset, with the boot.
     reset: BTreeSet<(String, String)>,
     /// Taints that others put.
@@ -91,12 +91,10 @@ fn check(sim: &Sim, before: &State, seen: &Seen, witness: &mut Witness, is_reboo
                 // P4
                 prop_assert_ne!(observed(world, condition_type), Observation::True);
                 // P16
-                let is_new = witness.written.insert(condition_type.clone());
-                prop_assert!(
-                    is_new || observed(world, condition_type) == Observation::Missing,
-                    "twice: {}",
-                    condition_type
-                );
+                let present = view.condition(condition_type).cloned();
+                let is_again = present.is_none() || witness.written.get(condition_type) == Some(&present);
+                let is_new = witness.written.insert(condition_type.clone(), present).is_none();
+                prop_assert!(is_new || is_again, "twice: {}", condition_type);
             }
             Change::PatchCondition { condition_type, .. } => {
                 prop_assert!(is_reboot);
@@ -144,7 +142,7 @@ fn check(sim: &Sim, before: &State, seen: &Seen, witness: &mut Witness, is_reboo
             witness.written.remove(name);
         }
     }
-    witness.written.retain(|name| view.gate(name).is_some());
+    witness.written.retain(|name, _| view.gate(name).is_some());
     // P6
     let all_true = view
         .gates()

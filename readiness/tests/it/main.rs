@@ -10,6 +10,7 @@ mod helpers;
 mod laws;
 mod restarts;
 mod scenario;
+mod timeouts;
 mod timers;
 mod trace;
 mod validate;

@@ -1,6 +1,7 @@
 //! Reboots, restarts, partitions, and agents through all of them.
 
 use k8s_openapi::api::core::v1::{Node, NodeCondition, Toleration};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::SignedDuration;
 use readiness::condition::INITIALIZING;
 use readiness::gate::NodeReadinessGate;
@@ -198,6 +199,33 @@ fn a_partition() {
     world.report(B, "True", "Ok", 410);
     let seen = world.run(410);
     assert!(seen.schedulable && seen.writes().is_empty());
+}
+
+#[test]
+fn a_partition_of_a_node_that_was_not_well() {
+    let grace = SignedDuration::from_secs(GRACE_PERIOD_SECONDS);
+    let of = |world: &World, name: &str| world.condition(name).map(|(status, reason)| format!("{status} ({reason})"));
+    let mut world = World::new(Policy::kep(), &[gate(A)]);
+    world.report("Ready", "False", "KubeletNotReady", 0);
+    world.report("MemoryPressure", "True", "KubeletHasInsufficientMemory", 0);
+    world.report("PIDPressure", "Unknown", "Unsure", 0);
+    for (key, effect) in [("not-ready", "NoSchedule"), ("not-ready", "NoExecute"), ("memory-pressure", "NoSchedule")] {
+        world.put_taint(taint(&format!("node.kubernetes.io/{key}"), effect));
+    }
+    assert!(lose(&mut world.node, grace, at(51)), "whatever Ready said");
+    assert_eq!(of(&world, "Ready").unwrap(), "Unknown (NodeStatusUnknown)");
+    assert_eq!(of(&world, "MemoryPressure").unwrap(), "Unknown (NodeStatusUnknown)");
+    assert_eq!(of(&world, "PIDPressure").unwrap(), "Unknown (Unsure)", "as it was");
+    assert_eq!(of(&world, "DiskPressure").unwrap(), "Unknown (NodeStatusNeverUpdated)");
+    assert_eq!(world.taints(), [format!("{UNREACHABLE}:NoSchedule"), format!("{UNREACHABLE}:NoExecute")]);
+
+    // A node whose kubelet never reported.
+    let mut world = World::new(Policy::kep(), &[gate(A)]);
+    assert!(!lose(&mut world.node, grace, at(999)), "nobody knows since when");
+    world.node.node.metadata.creation_timestamp = Some(Time(at(0)));
+    assert!(!lose(&mut world.node, grace, at(50)) && lose(&mut world.node, grace, at(51)));
+    assert_eq!(of(&world, "Ready").unwrap(), "Unknown (NodeStatusNeverUpdated)");
+    assert!(!lose(&mut world.node, grace, at(52)), "once");
 }
 
 #[test]

@@ -1,19 +1,16 @@
 //! Timers, phases, and what is written at the end of them.
 
+use k8s_openapi::api::core::v1::Taint;
 use k8s_openapi::jiff::SignedDuration;
 use readiness::condition::Observation;
 use readiness::gate::{FailureAction, NodeReadinessGate};
-use readiness::policy::{ColdStart, LateReport, Leftover, Policy, TimeoutWrite};
-use readiness::reconcile::output::{Change, EventType, Expected};
+use readiness::policy::{ColdStart, LateReport, Policy, TimeoutWrite};
+use readiness::reconcile::output::Change;
 use readiness::reconcile::{Decision, Phase, Role, Sighting, State, Why};
 use serde_json::from_value;
 
 use super::examples::{self, CNI, DATADOG, PATCH};
-use super::world::{A, B, World, at, gate_a, gate_b};
-
-fn blocked(observation: Observation) -> Decision {
-    Decision::Blocked { why: Why::Condition(Sighting::Observed(observation)), deadline: None }
-}
+use super::world::{A, B, Seen, World, at, blocked, gate_a, gate_b, taint};
 
 fn bypassing(name: &str, seconds: i32) -> NodeReadinessGate {
     NodeReadinessGate::new(name, seconds).bypassing()
@@ -180,41 +177,6 @@ fn the_example_configuration_without_any_report() {
 }
 
 #[test]
-fn what_is_written_at_a_timeout() {
-    // req: 5233-24
-    let mut world = World::new(Policy::kep(), &[gate_b()]).ready(0);
-    world.report(B, "False", "Initializing", 0);
-    world.run(0);
-    let seen = world.look(2);
-    let Change::PatchCondition { condition_type, status, reason, message, expect } = &seen.outputs[0].change else {
-        panic!("{:?}", seen.outputs)
-    };
-    assert_eq!((condition_type.as_str(), status.as_str(), reason.as_str()), (B, "Unknown", "TimeoutExceeded"));
-    assert_eq!(message, "not True within 2 s; before: status is False (Initializing)");
-    // The agent comes first: the write is refused, and the agent's word stays.
-    let expected: &Expected = expect.as_ref().unwrap();
-    assert_eq!((expected.status.as_str(), expected.reason.as_deref()), ("False", Some("Initializing")));
-    world.report(B, "True", "Ok", 2);
-    assert_eq!(world.write(&seen.outputs[..1], 2).len(), 1);
-    assert_eq!(world.condition(B).unwrap().0, "True");
-    assert_eq!(world.run(2).decision(B), Decision::Satisfied);
-
-    let warning = world_with_event(Policy::kep());
-    assert_eq!(warning, (EventType::Warning, "GateBypassed".to_owned()));
-}
-
-fn world_with_event(policy: Policy) -> (EventType, String) {
-    let mut world = World::new(policy, &[gate_b()]).ready(0);
-    world.run(0);
-    let seen = world.run(2);
-    let found = seen.outputs.iter().find_map(|output| match &output.change {
-        Change::Event { event_type, reason, .. } => Some((*event_type, reason.clone())),
-        _ => None,
-    });
-    found.unwrap()
-}
-
-#[test]
 fn timers_begin_with_ready() {
     // req: 5233-22, 5233-25
     let mut world = World::new(Policy::kep(), &[gate_b()]);
@@ -241,7 +203,6 @@ fn a_gate_added_later_has_its_own_timer() {
     world.node.gates.push(gate_b());
     let seen = world.run(50);
     assert!(seen.wakes(52) && !seen.schedulable);
-    assert_eq!(world.state.gates[B].added_at, Some(at(50)));
     assert_eq!(world.state.gates[A].phase, Phase::TimedOut);
     assert_eq!(world.run(52).events(), ["GateBypassed"]);
 }
@@ -275,19 +236,6 @@ fn a_restart_of_kubelet_resets_timers_and_nothing_else() {
 }
 
 #[test]
-fn a_clock_that_is_set_back_makes_no_leftovers() {
-    let mut world = World::new(Policy::hardened(), &[]).ready(0).playing(Role::Nlc);
-    world.run(10);
-    world.node.gates.push(gate_a());
-    world.run(10);
-    world.run(5);
-    // Written after the gate was added, whatever the clock said then.
-    world.report(A, "Unknown", "TimeoutExceeded", 8);
-    world.run(8);
-    assert_eq!(world.taints(), ["a:NoSchedule"]);
-}
-
-#[test]
 fn a_reboot_is_not_a_timeout_whatever_the_bound() {
     for bound in [0, 1, 5] {
         let mut policy = Policy::kep();
@@ -299,6 +247,28 @@ fn a_reboot_is_not_a_timeout_whatever_the_bound() {
         assert_eq!(world.run(1).writes(), ["b.example/Ready=NodeRestarted"], "bound {bound}");
         assert!(world.run(1).writes().is_empty(), "bound {bound}");
     }
+}
+
+#[test]
+fn the_longest_wait_is_that_of_one_wait() {
+    let mut policy = Policy::kep();
+    policy.max_wait_per_boot = Some(SignedDuration::from_secs(5));
+    let mut world = World::new(policy, &[bypassing(B, 20), bypassing(A, 4)]).ready(0);
+    world.report(A, "True", "Ok", 0);
+    world.run(0);
+    let message = |seen: &Seen| match &seen.outputs[0].change {
+        Change::PatchCondition { message, .. } => message.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(message(&world.run(5)), "not True within 5 s, the longest wait in one boot; before: does not exist");
+    // Deleted and written again, it says the same.
+    world.forget(B);
+    assert_eq!(message(&world.run(9)), "not True within 5 s, the longest wait in one boot; before: does not exist");
+    // A wait that has ended does not count for the next one, which its own timeout ends.
+    world.report(A, "Unknown", "NodeRestarted", 100);
+    let seen = world.run(100);
+    assert!(seen.wakes(104) && seen.decision(A).is_blocking());
+    assert_eq!(message(&world.run(104)), "not True within 4 s; before: status is Unknown (NodeRestarted)");
 }
 
 #[test]
@@ -318,37 +288,6 @@ fn a_gate_that_was_true_is_not_released_by_the_timer() {
 }
 
 #[test]
-fn a_late_report() {
-    // req: 5233-28, 5233-33
-    let mut world = World::new(Policy::kep(), &[gate_a()]).ready(0);
-    world.run(0);
-    world.run(3);
-    assert_eq!(world.taints(), ["a:NoSchedule"]);
-    // The owner has the last word: what it says is never overwritten again.
-    world.report(A, "False", "Slow", 4);
-    for second in 4..20 {
-        assert!(world.run(second).writes().is_empty());
-    }
-    assert_eq!(world.condition(A).unwrap(), ("False".to_owned(), "Slow".to_owned()));
-    world.report(A, "True", "Ok", 20);
-    assert_eq!(world.run(20).writes(), ["-a:NoSchedule"]);
-    assert!(world.run(20).schedulable);
-}
-
-#[test]
-fn a_condition_that_is_deleted_is_written_again() {
-    for policy in [Policy::kep(), Policy::hardened()] {
-        let mut world = World::new(policy, &[gate_b()]).ready(0);
-        world.run(0);
-        world.run(2);
-        for second in 3..6 {
-            world.forget(B);
-            assert_eq!(world.run(second).writes(), ["b.example/Ready=TimeoutExceeded"]);
-        }
-    }
-}
-
-#[test]
 fn changes_of_a_gate_while_it_waits() {
     let mut world = World::new(Policy::kep(), &[bypassing(B, 100)]).ready(0);
     world.run(0);
@@ -363,19 +302,56 @@ fn changes_of_a_gate_while_it_waits() {
 #[test]
 fn gates_that_would_be_invalid_are_never_released() {
     let other = |action| NodeReadinessGate { failure_action: action, ..NodeReadinessGate::new(B, 2) };
+    let tainting = |key: &str, value: &str, effect: &str| {
+        let taint = Taint { value: Some(value.to_owned()), ..taint(key, effect) };
+        NodeReadinessGate::new(B, 2).tainting(taint)
+    };
     let broken = [
         other(FailureAction::from("Cordon")),
         other(FailureAction::Taint),
         bypassing(B, 0),
         bypassing(B, -5),
         NodeReadinessGate { timeout_seconds: None, ..bypassing(B, 1) },
+        tainting("a", "", "noschedule"),
+        tainting("a", "", ""),
+        tainting("not a key", "", "NoSchedule"),
+        tainting("a", "not a value", "NoSchedule"),
+        tainting("node.kubernetes.io/not-ready", "", "NoSchedule"),
+        tainting("node.cloudprovider.kubernetes.io/shutdown", "", "NoSchedule"),
+        bypassing("MemoryPressure", 2),
+        bypassing("b.example/Ready/Now", 2),
     ];
     for gate in broken {
-        let mut world = World::new(Policy::hardened(), &[gate]).ready(0);
-        assert_eq!(world.run(0).wake_up, None);
-        let seen = world.run(1_000_000);
-        assert!(!seen.schedulable && seen.writes().is_empty());
+        for policy in [Policy::kep(), Policy::hardened()] {
+            let mut world = World::new(policy, &[gate.clone()]).ready(0);
+            world.report("MemoryPressure", "False", "KubeletHasSufficientMemory", 0);
+            assert_eq!(world.run(0).wake_up, None);
+            let seen = world.run(1_000_000);
+            assert!(!seen.schedulable && seen.writes().is_empty());
+        }
     }
+}
+
+#[test]
+fn gates_that_would_be_invalid_touch_neither_taints_nor_conditions_of_others() {
+    // The taint of a cordoned node is nobody's to adopt, and one that no node can have is not asked for.
+    let unschedulable = taint("node.kubernetes.io/unschedulable", "NoSchedule");
+    let mut world = World::new(Policy::hardened(), &[NodeReadinessGate::new(A, 3).tainting(unschedulable.clone())]);
+    world = world.ready(0);
+    world.put_taint(unschedulable);
+    world.report(A, "True", "Ok", 0);
+    assert!(world.run(0).writes().is_empty());
+    let mut world =
+        World::new(Policy::kep(), &[NodeReadinessGate::new(A, 3).tainting(taint("a", "noschedule"))]).ready(0);
+    world.report(A, "Unknown", "TimeoutExceeded", 0);
+    assert!(world.run(0).writes().is_empty());
+    world.forget(A);
+    assert!(world.run(1).writes().is_empty());
+    // A reboot does not reset what kubelet says of itself.
+    let mut world = World::new(Policy::kep(), &[bypassing("Ready", 3)]).ready(0);
+    world.run(0);
+    world.boot("boot-2");
+    assert!(world.run(1).writes().is_empty());
 }
 
 #[test]
@@ -412,28 +388,6 @@ fn a_start_without_a_state() {
 }
 
 #[test]
-fn a_timeout_left_over_from_a_removed_gate() {
-    for (leftover, is_open) in [(Leftover::Counts, true), (Leftover::Ignored, false)] {
-        let mut policy = Policy::kep();
-        policy.leftover = leftover;
-        let mut world = World::new(policy, &[gate_b()]).ready(0);
-        world.run(0);
-        world.run(2);
-        world.node.gates.clear();
-        assert!(world.run(5).schedulable);
-        assert_eq!(world.condition(B).unwrap().1, "TimeoutExceeded", "the condition is its owner's");
-        world.node.gates.push(gate_b());
-        let seen = world.run(10);
-        assert_eq!(seen.schedulable, is_open);
-        if !is_open {
-            assert!(seen.wakes(12));
-            assert_eq!(world.run(12).decision(B), Decision::Bypass);
-            assert!(world.run(13).outputs.is_empty());
-        }
-    }
-}
-
-#[test]
 fn a_true_that_must_last() {
     let mut policy = Policy::kep();
     policy.hold_down = Some(SignedDuration::from_secs(10));
@@ -462,13 +416,23 @@ fn a_true_that_must_last() {
     let seen = world.run(20);
     assert!(seen.writes().is_empty() && seen.wakes(25));
     assert_eq!(world.run(25).decision(B), Decision::Satisfied);
+    // Once it has lasted it does, whatever becomes of the clock.
+    assert_eq!(world.run(16).decision(B), Decision::Satisfied);
+    assert_eq!(world.run(0).decision(B), Decision::Satisfied);
+    // A clock that is set back far does not make it last for longer than that from then on.
+    world.report(B, "False", "Dip", 100);
+    world.run(100);
+    world.report(B, "True", "Ok", 101);
+    world.run(101);
+    assert!(world.run(50).wakes(60));
+    assert_eq!(world.run(60).decision(B), Decision::Satisfied);
 }
 
 #[test]
 fn a_true_that_has_become_stale() {
-    let mut policy = Policy::kep();
-    policy.max_heartbeat_age = Some(SignedDuration::from_secs(60));
-    let mut world = World::new(policy, &[bypassing(B, 20)]).ready(0);
+    let mut stale = Policy::kep();
+    stale.max_heartbeat_age = Some(SignedDuration::from_secs(60));
+    let mut world = World::new(stale.clone(), &[bypassing(B, 20)]).ready(0);
     world.report(B, "True", "Ok", 0);
     assert!(world.run(0).wakes(60));
     let seen = world.run(60);
@@ -476,7 +440,27 @@ fn a_true_that_has_become_stale() {
     assert!(seen.writes().is_empty(), "an observed True is never overwritten");
     world.report(B, "True", "Ok", 61);
     assert!(world.run(61).schedulable);
-    // By default the last word counts, however old.
+    // Before the gate was ever met, the timer releases it as any other.
+    for (gate, policy) in [(gate_a(), Policy::hardened()), (gate_b(), Policy::kep())] {
+        let name = gate.condition_type.clone();
+        let mut world = World::new(policy, &[gate]).ready(100);
+        world.policy.max_heartbeat_age = stale.max_heartbeat_age;
+        world.report(&name, "True", "Ok", 10);
+        assert_eq!(world.run(100).decision(&name).why(), "Stale");
+        world.run(103);
+        let seen = world.run(104);
+        assert!(seen.schedulable && seen.writes().is_empty(), "{:?}", seen.decision(&name));
+        assert_eq!(world.condition(&name).unwrap().0, "True", "an observed True is never overwritten");
+    }
+    // By default the last word counts, however old; an age that is not positive is none.
+    for age in [0, -1] {
+        let mut policy = Policy::kep();
+        policy.max_heartbeat_age = Some(SignedDuration::from_secs(age));
+        let mut world = World::new(policy, &[gate_b()]).ready(0);
+        world.report(B, "True", "Ok", 0);
+        let seen = world.run(100);
+        assert!(seen.schedulable && seen.wake_up.is_none());
+    }
     let mut literal = World::new(Policy::kep(), &[gate_b()]).ready(0);
     literal.report(B, "True", "Ok", 0);
     assert!(literal.run(1_000_000).schedulable);

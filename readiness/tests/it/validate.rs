@@ -58,7 +58,6 @@ fn condition_types() {
         "MemoryPressure",
         "device.kubernetes.io/nvidia/GPUReady",
         "/Ready",
-        "a.example/",
         "A.example/Ready",
         "a_b/Ready",
         "a..b/Ready",
@@ -73,7 +72,9 @@ fn condition_types() {
     for name in bad {
         assert_eq!(only(named(name)), [(field.clone(), ErrorType::Invalid)], "{name}");
     }
-    assert_eq!(only(named("A/-")), [(field.clone(), ErrorType::Invalid), (field, ErrorType::Invalid)], "both parts");
+    let twice = [(field.clone(), ErrorType::Invalid), (field.clone(), ErrorType::Invalid)];
+    assert_eq!(only(named("a.example/")), twice, "an empty name is malformed, too");
+    assert_eq!(only(named("A/-")), twice, "both parts");
 }
 
 #[test]
@@ -206,7 +207,10 @@ fn taints_of_gates() {
     };
     let error = |field: &str, kind| vec![(format!(".readinessTaint.{field}"), kind)];
     assert_eq!(with("node.cilium.io/agent-not-ready", "", "NoSchedule"), []);
-    assert_eq!(with("", "", "NoSchedule"), error("key", ErrorType::Required));
+    assert_eq!(
+        with("", "", "NoSchedule"),
+        [error("key", ErrorType::Invalid), error("key", ErrorType::Invalid)].concat()
+    );
     assert_eq!(with("a/b/c", "", "NoSchedule"), error("key", ErrorType::Invalid));
     assert_eq!(with("a", "no value", "NoSchedule"), error("value", ErrorType::Invalid));
     assert_eq!(with("a", "", ""), error("effect", ErrorType::Required));
@@ -218,7 +222,49 @@ fn taints_of_gates() {
     for key in managed.iter().map(String::as_str).chain(others) {
         assert_eq!(with(key, "", "NoSchedule"), error("key", ErrorType::Forbidden), "{key}");
     }
-    assert_eq!(with("node.kubernetes.io/mine", "", "NoSchedule"), []);
+    for key in ["node.kubernetes.io/mine", "x.node.cloudprovider.kubernetes.io/mine"] {
+        assert_eq!(with(key, "", "NoSchedule"), [], "{key}");
+    }
+}
+
+#[test]
+fn problems_of_keys_and_values_in_the_api_servers_words() {
+    const NAME: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
+                        alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
+                        '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+    const DOMAIN: &str = "prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' \
+                          or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used \
+                          for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+    const VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and \
+                         must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', \
+                         regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+    let details = |key: &str, value: &str, effect: &str| {
+        let mut taint = taint(key, effect);
+        taint.value = Some(value.to_owned());
+        let report = validate(&[named("a.example/Ready").tainting(taint)], &Limits::default());
+        report.errors.into_iter().map(|error| error.detail).collect::<Vec<_>>()
+    };
+    let name = format!("name part {NAME}");
+    let (long, dashes) = ("a".repeat(254), "-".repeat(64));
+    let rows = [
+        ("", vec!["name part must be non-empty", &name]),
+        ("/x", vec!["prefix part must be non-empty"]),
+        ("A/-", vec![DOMAIN, &name]),
+        (&dashes, vec!["name part must be no more than 63 bytes", &name]),
+    ];
+    for (key, expected) in rows {
+        assert_eq!(details(key, "", "NoSchedule"), expected, "{key}");
+    }
+    assert_eq!(
+        details("a/b/c", "", "NoSchedule"),
+        [format!("a valid label key {NAME} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')")]
+    );
+    assert_eq!(details(&format!("{long}/x"), "", "NoSchedule"), ["prefix part must be no more than 253 bytes"]);
+    let parts = details(&format!("{long}-/x"), "", "NoSchedule");
+    assert_eq!(parts, ["prefix part must be no more than 253 bytes", DOMAIN]);
+    assert_eq!(details("a", &dashes, "NoSchedule"), [format!("must be no more than 63 bytes;{VALUE}")], "in one error");
+    let effects = "supported values: \"NoSchedule\", \"PreferNoSchedule\", \"NoExecute\"";
+    assert_eq!(details("a", "", "noschedule"), [effects]);
 }
 
 #[test]
@@ -293,9 +339,61 @@ fn a_node_may_not_weaken_its_own_gates() {
         assert_eq!(fields, forbidden.map(|field| (field, ErrorType::Forbidden)).as_slice());
         assert!(validate_update(std::slice::from_ref(&old), &new, Actor::Admin, &Limits::default()).is_valid());
     }
-    // The other way round is a stronger gate.
-    let strengthened = validate_update(&[old.clone().bypassing()], &[old], Actor::Node, &Limits::default());
-    assert!(strengthened.is_valid());
+}
+
+/// Where a change by a node is refused.
+fn by_node(old: &[NodeReadinessGate], new: &[NodeReadinessGate]) -> Vec<String> {
+    assert!(validate_update(old, new, Actor::Admin, &Limits::default()).is_valid());
+    let report = validate_update(old, new, Actor::Node, &Limits::default());
+    assert!(report.errors.iter().all(|error| error.r#type == ErrorType::Forbidden), "{report:?}");
+    report.errors.into_iter().map(|error| error.field).collect()
+}
+
+#[test]
+fn a_node_may_not_bring_taints_after_its_registration() {
+    // A gate's taint is put and removed in its name: with a taint of its choosing, a node could be rid of an administrator's.
+    let taint_of = |index| vec![format!("spec.readinessGates[{index}].readinessTaint")];
+    assert_eq!(by_node(&[], &[gate_a()]), taint_of(0));
+    assert_eq!(by_node(&[named("b.example/Ready")], &[named("b.example/Ready"), gate_a()]), taint_of(1));
+    assert_eq!(by_node(&[gate_a().bypassing()], &[gate_a()]), taint_of(0));
+    let report = validate_update(&[], &[gate_a()], Actor::Node, &Limits::default());
+    assert_eq!(
+        report.errors[0].to_string(),
+        "spec.readinessGates[0].readinessTaint: Forbidden: a node may not choose the taint of its gate \"a.example/Ready\""
+    );
+    assert!(by_node(&[], &[gate_a().bypassing()]).is_empty(), "ignored with this action");
+    assert!(validate(&[gate_a()], &Limits::default()).is_valid(), "it may at its registration");
+}
+
+#[test]
+fn a_node_may_not_let_time_release_what_it_never_does() {
+    let cordon = NodeReadinessGate { failure_action: FailureAction::from("Cordon"), ..gate_a() };
+    assert_eq!(by_node(&[cordon.clone()], &[gate_a()]), ["spec.readinessGates[0].failureAction"]);
+    assert_eq!(by_node(&[cordon], &[gate_a().bypassing()]), ["spec.readinessGates[0].failureAction"]);
+    let bare = NodeReadinessGate::new("a.example/Ready", 3);
+    assert_eq!(by_node(&[bare.clone()], &[gate_a()]), ["spec.readinessGates[0].readinessTaint"]);
+    assert_eq!(by_node(&[bare], &[gate_a().bypassing()]), ["spec.readinessGates[0].failureAction"]);
+    let endless = NodeReadinessGate { timeout_seconds: None, ..gate_a() };
+    assert_eq!(by_node(&[endless], &[gate_a()]), ["spec.readinessGates[0].timeoutSeconds"]);
+}
+
+#[test]
+fn what_is_unchanged_in_substance_passes() {
+    let with_value = |gate: NodeReadinessGate| {
+        let mut taint = gate.readiness_taint.clone().unwrap();
+        taint.value = Some(String::new());
+        NodeReadinessGate { readiness_taint: Some(taint), ..gate }
+    };
+    assert!(by_node(&[gate_a()], &[with_value(gate_a())]).is_empty(), "an empty value is none");
+    let broken = NodeReadinessGate { condition_type: "Ready".to_owned(), ..gate_a() };
+    assert!(by_node(&[broken.clone()], &[with_value(broken)]).is_empty(), "and no change of an entry");
+    // Of several gates of one type the first counts, before and after.
+    let longer = NodeReadinessGate { timeout_seconds: Some(20), ..gate_a() };
+    for twice in [[gate_a(), longer.clone()], [longer.clone(), gate_a()]] {
+        assert!(by_node(&twice, &twice).is_empty());
+    }
+    assert!(by_node(&[gate_a(), longer.clone()], &[longer.clone()]).is_empty());
+    assert_eq!(by_node(&[longer, gate_a()], &[gate_a()]), ["spec.readinessGates[0].timeoutSeconds"]);
 }
 
 #[test]

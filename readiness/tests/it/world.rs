@@ -3,11 +3,12 @@
 use k8s_openapi::api::core::v1::{Node, NodeCondition, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use readiness::condition::Observation;
 use readiness::gate::NodeReadinessGate;
 use readiness::node::{GatedNode, NodeView};
 use readiness::policy::Policy;
 use readiness::reconcile::output::{Actor, Change, Output};
-use readiness::reconcile::{Decision, Role, State, Step, apply, step};
+use readiness::reconcile::{Decision, Role, Sighting, State, Step, Why, apply, step};
 use serde_json::{from_value, json};
 
 pub(crate) const A: &str = "a.example/Ready";
@@ -42,6 +43,11 @@ pub(crate) struct World {
     pub(crate) instance: String,
     pub(crate) is_synced: bool,
     pub(crate) bootstrap_only: Vec<String>,
+}
+
+/// What a gate says whose condition is not True, without a timer.
+pub(crate) fn blocked(observation: Observation) -> Decision {
+    Decision::Blocked { why: Why::Condition(Sighting::Observed(observation)), deadline: None }
 }
 
 /// A step without borrows of the node.
