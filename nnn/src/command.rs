@@ -70,8 +70,8 @@ pub enum Command {
     WakeLowerOrEqual {
         /// The priority.
         priority: i32,
-        /// The UID of the one pod that stays.
-        except: String,
+        /// The UID of a pod that is not woken, since it is gone or bound. A pod that lost its nomination is woken itself.
+        except: Option<String>,
     },
     /// Requeue all pods: an assumed pod has given its room back.
     WakeAll {

@@ -153,18 +153,22 @@ fn a_failure_writes_only_what_is_new() {
 
 #[test]
 fn who_is_woken() {
-    let (before, after) = (pod("p", 7).nominated_to("a"), pod("p", 7));
-    let wake = Some(Command::WakeLowerOrEqual { priority: 7, except: "p".to_owned() });
+    let (before, after, moved) = (pod("p", 7).nominated_to("a"), pod("p", 7), pod("p", 7).nominated_to("b"));
+    // Who loses a nomination is woken with the others, who is gone is not.
+    let wake =
+        |except: Option<&str>| Some(Command::WakeLowerOrEqual { priority: 7, except: except.map(str::to_owned) });
+    let (lost, gone) = (wake(None), wake(Some("p")));
     let updated = |old, new, before, after| PodEvent::Updated { old, new, before, after };
     let rows = [
         // The status says so, and so does memory.
-        (updated(&before, &after, Some("a"), None), wake.clone(), wake.clone()),
+        (updated(&before, &after, Some("a"), None), lost.clone(), lost.clone()),
+        (updated(&before, &moved, Some("a"), Some("b")), lost.clone(), lost.clone()),
         // The nomination was never written.
-        (updated(&after, &after, Some("a"), None), wake.clone(), None),
+        (updated(&after, &after, Some("a"), None), lost, None),
         (updated(&after, &before, None, Some("a")), None, None),
         (updated(&before, &before, Some("a"), Some("a")), None, None),
-        (PodEvent::Deleted { pod: &before, before: Some("a") }, wake.clone(), wake.clone()),
-        (PodEvent::Deleted { pod: &after, before: Some("a") }, wake, None),
+        (PodEvent::Deleted { pod: &before, before: Some("a") }, gone.clone(), gone.clone()),
+        (PodEvent::Deleted { pod: &after, before: Some("a") }, gone, None),
         (PodEvent::Deleted { pod: &after, before: None }, None, None),
         (PodEvent::AssumedDeleted, Some(Command::WakeAll { except: None }), Some(Command::WakeAll { except: None })),
     ];

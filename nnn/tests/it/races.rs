@@ -177,7 +177,7 @@ fn a_clear_that_was_seen_ends_a_nomination_that_never_was() {
         let mut it = start();
         let commands: Vec<Command> = inputs.into_iter().flat_map(|input| handle(&mut it, input).commands).collect();
         let release = Command::Release { pod: lower.key.clone(), node: "n".to_owned() };
-        assert_eq!(commands, [release, Command::WakeLowerOrEqual { priority: 0, except: "p".to_owned() }]);
+        assert_eq!(commands, [release, Command::WakeLowerOrEqual { priority: 0, except: None }]);
         assert_eq!(it.state("p"), State::Pending);
     }
 }
@@ -285,7 +285,7 @@ fn the_end_of_a_nomination_that_was_never_written_wakes_nobody() {
     });
     let release = || Command::Release { pod: pod("p", 0).key, node: "n".to_owned() };
     assert_eq!(naive, [release()]);
-    assert_eq!(safe, [release(), Command::WakeLowerOrEqual { priority: 3, except: "p".to_owned() }]);
+    assert_eq!(safe, [release(), Command::WakeLowerOrEqual { priority: 3, except: Some("p".to_owned()) }]);
 }
 
 /// A pod in a binding cycle that waits on permit and has chosen devices for the claim `c`.
