@@ -88,7 +88,7 @@ impl Placed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Input {
-    /// The watch shows a pod, new or changed, bound or not.
+    /// The watch shows a pod, new or changed, bound or not. One that has succeeded or failed is as good as deleted.
     PodObserved(PodView),
     /// The watch shows that a pod is gone.
     PodDeleted {

@@ -7,7 +7,7 @@ use nnn::command::{Command, NoPatch};
 use nnn::nominating::NominatingInfo;
 use nnn::nominator::{Nomination, Nominator, NominatorOptions, PendingWrites};
 use nnn::options::Options;
-use nnn::pod::{PodKey, PodView, ScheduledCondition};
+use nnn::pod::{Phase, PodKey, PodView, ScheduledCondition};
 use nnn::reservation::fits_resources;
 use nnn::scheduler::{Input, Placed, Reaction, Scheduler};
 use nnn::scheduling::cycle::CycleOutcome;
@@ -371,6 +371,44 @@ fn a_stale_update_does_not_undo_a_binding() {
     let commands = handle(&mut it, fails(&waiting, nominated("z"))).commands;
     assert_eq!(commands, [nothing, Command::Done { pod: waiting.key }]);
     assert_eq!(memory(&it), None);
+}
+
+#[test]
+fn a_pod_that_has_ended_is_as_good_as_deleted() {
+    let ended =
+        |pod: PodView, number| Input::PodObserved(with(version(pod, number), |pod| pod.phase = Phase::Terminal));
+    let nominated = version(pod("p", 3).nominated_to("n"), 1);
+    let bound = version(pod("b", 0).bound_to("n"), 2);
+    let (naive, safe) = both(|options| {
+        let mut it = scheduler(options, &[nominated.clone(), bound.clone()]);
+        let commands = handle(&mut it, ended(nominated.clone(), 3)).commands;
+        assert_eq!((it.state("p"), memory(&it)), (State::Gone, None));
+        // What a bound pod used is free, and there is no place that others waited for.
+        assert_eq!(handle(&mut it, ended(bound.clone(), 4)), Reaction::default());
+        assert_eq!(it.pods().count(), 0);
+        // One that has ended before it was seen, and the deletion that follows, are no news.
+        assert_eq!(handle(&mut it, ended(pod("late", 0).nominated_to("n"), 5)), Reaction::default());
+        assert_eq!(handle(&mut it, Input::PodDeleted { uid: "p".to_owned() }), Reaction::default());
+        assert!(it.nominator().is_empty());
+        commands
+    });
+    let release = Command::Release { pod: nominated.key, node: "n".to_owned() };
+    assert_eq!(safe, [release, Command::WakeLowerOrEqual { priority: 3, except: Some("p".to_owned()) }]);
+    assert_eq!(naive, safe);
+}
+
+#[test]
+fn a_pod_that_ends_while_it_binds_leaves_nothing() {
+    let waiting = version(pod("p", 0), 1);
+    let mut it = binding(&waiting, PermitWait::Waiting);
+    let failed = with(version(waiting.clone(), 2), |pod| pod.phase = Phase::Terminal);
+    let commands = handle(&mut it, Input::PodObserved(failed)).commands;
+    assert!(
+        matches!(commands[..], [Command::RejectWaiting { .. }, .., Command::WakeAll { except: None }]),
+        "{commands:?}"
+    );
+    let late = handle(&mut it, binding_fails(&waiting)).commands;
+    assert_eq!(late.last(), Some(&Command::Done { pod: waiting.key }));
 }
 
 #[test]
