@@ -9,12 +9,36 @@ use crate::nominating::NominatingInfo;
 use crate::pod::{PodKey, ScheduledCondition};
 use crate::state::{Event, IllegalTransition, State};
 
+/// How far the allocations that a binding cycle has chosen are on their way into claims.
+#[derive(Clone, Copy, Debug, Default)]
+enum Allocations {
+    /// They are chosen.
+    #[default]
+    Chosen,
+    /// They are written after the wait on permit, whose end is not told.
+    Deferred,
+    /// They are written.
+    Written,
+}
+
+impl Allocations {
+    /// What a binding cycle that came to a stage tells about them.
+    fn at(self, stage: FailedStage) -> Self {
+        match self {
+            Self::Deferred if stage > FailedStage::Permit => Self::Written,
+            Self::Deferred => Self::Chosen,
+            known => known,
+        }
+    }
+}
+
 /// A binding cycle that has not told its end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Binding {
     permit: PermitWait,
     /// Claims whose allocation it writes.
     claims: Vec<ClaimState>,
+    allocations: Allocations,
 }
 
 impl Binding {
@@ -24,12 +48,19 @@ impl Binding {
         waits.then(|| Command::RejectWaiting { pod: pod.clone() })
     }
 
-    /// Takes back what was chosen, so that nomination and allocation end together.
-    pub(super) fn drop_allocations(self, pod: &PodKey) -> impl Iterator<Item = Command> {
-        self.claims.into_iter().filter_map(|claim| match claim {
+    /// Takes back what the cycle has done to claims, so that nomination and reservation end together.
+    pub(super) fn unreserve(self, pod: &PodKey) -> Vec<Command> {
+        let allocation = |claim: &String| Command::DropAllocation { pod: pod.clone(), claim: claim.clone() };
+        let reservation = |claim: &String| Command::DropReservation { pod: pod.clone(), claim: claim.clone() };
+        let claims = self.claims.iter().filter_map(|claim| match claim {
             ClaimState::Allocated => None,
-            ClaimState::Chosen(claim) => Some(Command::DropAllocation { pod: pod.clone(), claim }),
-        })
+            ClaimState::Chosen(claim) => Some(claim),
+        });
+        match self.allocations {
+            Allocations::Chosen => claims.map(allocation).collect(),
+            Allocations::Written => claims.map(reservation).collect(),
+            Allocations::Deferred => claims.flat_map(|claim| [allocation(claim), reservation(claim)]).collect(),
+        }
     }
 }
 
@@ -55,7 +86,12 @@ impl Scheduler {
         let mut reaction = Reaction { commands: self.memory_commands(&pod, before.as_deref()), findings: Vec::new() };
         if let Some(tracked) = self.pods.get_mut(&pod.uid) {
             tracked.state = state;
-            tracked.binding = Some(Binding { permit, claims: claims.clone() });
+            let allocations = match (&decision, permit) {
+                (Err(_), _) => Allocations::Chosen,
+                (Ok(_), PermitWait::Waiting) => Allocations::Deferred,
+                (Ok(_), PermitWait::None) => Allocations::Written,
+            };
+            tracked.binding = Some(Binding { permit, claims: claims.clone(), allocations });
         }
         let Ok(patch) = decision else {
             let condition = ScheduledCondition::failed("SchedulerError", "pre-flight failed");
@@ -98,8 +134,10 @@ impl Scheduler {
             let state = self.next_state(&pod.uid, &event)?;
             self.set_state(&pod.uid, state);
         }
-        let ended = self.end_binding(&pod.uid);
-        let mut commands: Vec<Command> = ended.into_iter().flat_map(|binding| binding.drop_allocations(pod)).collect();
+        let mut commands = match self.end_binding(&pod.uid) {
+            Some(binding) => Binding { allocations: binding.allocations.at(failed_at), ..binding }.unreserve(pod),
+            None => Vec::new(),
+        };
         // A rejected pod must not be woken by the room that it gives back itself, so it is served before the others.
         if condition.is_unschedulable() {
             commands.extend(self.finish_failure(pod, &info, condition));

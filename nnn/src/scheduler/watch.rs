@@ -62,8 +62,8 @@ impl Scheduler {
         };
         let wake = event.and_then(|event| decide_wake(event, self.options.wake_by));
         let reject = tracked.binding.as_mut().and_then(|binding| binding.reject(&pod.key));
-        let dropped = tracked.binding.into_iter().flat_map(|binding| binding.drop_allocations(&pod.key));
-        let commands = release.into_iter().chain(reject).chain(dropped).chain(wake).collect();
+        let unreserved = tracked.binding.into_iter().flat_map(|binding| binding.unreserve(&pod.key));
+        let commands = release.into_iter().chain(reject).chain(unreserved).chain(wake).collect();
         Reaction { commands, findings: Vec::new() }
     }
 

@@ -197,7 +197,7 @@ fn nomination_and_allocation_end_together() {
     let failed = Input::BindingFailed { pod: waiting.key.clone(), stage: FailedStage::PreBind, condition };
     let reaction = handle(&mut memory, failed);
     let [drop, wake, patch, requeue] = &reaction.commands[..] else { panic!("{reaction:?}") };
-    assert_eq!(*drop, Command::DropAllocation { pod: waiting.key.clone(), claim: "c".to_owned() });
+    assert_eq!(*drop, Command::DropReservation { pod: waiting.key.clone(), claim: "c".to_owned() });
     assert_eq!(*wake, Command::WakeAll { except: None });
     assert!(matches!(patch, Command::PatchConditionAndNnn { nnn: NominatingInfo::Override(None), .. }));
     assert_eq!(*requeue, Command::Requeue { pod: waiting.key });
@@ -211,9 +211,52 @@ fn a_pre_flight_that_fails_drops_what_was_chosen() {
     let claims = vec![ClaimState::Allocated, ClaimState::Chosen("c".to_owned())];
     let placed = placed(&waiting, "host").pre_flights(vec![PreFlight::Error]).claims(claims);
     let reaction = handle(&mut memory, Input::CycleSucceeded(placed));
-    let dropped = |command: &&Command| matches!(command, Command::DropAllocation { .. });
     let expected = Command::DropAllocation { pod: waiting.key, claim: "c".to_owned() };
-    assert_eq!(reaction.commands.iter().filter(dropped).collect::<Vec<_>>(), [&expected]);
+    assert_eq!(taken_back(&reaction.commands), [&expected]);
+}
+
+#[test]
+fn what_is_taken_back_depends_on_how_far_the_allocation_was() {
+    use FailedStage::{Bind, Permit, PreBind};
+    let waiting = pod("p", 0);
+    let chosen = Command::DropAllocation { pod: waiting.key.clone(), claim: "c".to_owned() };
+    let written = Command::DropReservation { pod: waiting.key.clone(), claim: "c".to_owned() };
+    for (permit, stage, expected) in [
+        (PermitWait::Waiting, Permit, &chosen),
+        (PermitWait::Waiting, PreBind, &written),
+        (PermitWait::Waiting, Bind, &written),
+        (PermitWait::None, PreBind, &written),
+        (PermitWait::None, Bind, &written),
+    ] {
+        let mut memory = scheduler(Options::default(), std::slice::from_ref(&waiting));
+        let claims = vec![ClaimState::Allocated, ClaimState::Chosen("c".to_owned())];
+        handle(&mut memory, Input::CycleSucceeded(placed(&waiting, "host").permit(permit).claims(claims)));
+        let failed =
+            Input::BindingFailed { pod: waiting.key.clone(), stage, condition: super::common::unschedulable() };
+        let commands = handle(&mut memory, failed).commands;
+        assert_eq!(taken_back(&commands), [expected], "{permit:?} {stage:?}");
+    }
+}
+
+#[test]
+fn the_devices_of_a_claim_that_another_pod_shares_are_left_to_it() {
+    let (first, second) = (pod("first", 0), pod("second", 0));
+    let mut memory = scheduler(Options::default(), &[first.clone(), second.clone()]);
+    let place = |pod, claim| Input::CycleSucceeded(placed(pod, "n").claims(vec![claim]));
+    handle(&mut memory, place(&first, ClaimState::Chosen("c".to_owned())));
+    handle(&mut memory, place(&second, ClaimState::Allocated));
+    handle(&mut memory, Input::Bound { pod: second.key });
+    let condition = super::common::unschedulable();
+    let failed = Input::BindingFailed { pod: first.key.clone(), stage: FailedStage::Bind, condition };
+    let commands = handle(&mut memory, failed).commands;
+    assert_eq!(taken_back(&commands), [&Command::DropReservation { pod: first.key, claim: "c".to_owned() }]);
+}
+
+/// The commands that undo what a cycle has done to claims.
+fn taken_back(commands: &[Command]) -> Vec<&Command> {
+    let takes_back =
+        |command: &&Command| matches!(command, Command::DropAllocation { .. } | Command::DropReservation { .. });
+    commands.iter().filter(takes_back).collect()
 }
 
 #[test]

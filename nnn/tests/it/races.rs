@@ -306,15 +306,17 @@ fn binding_fails(pod: &PodView) -> Input {
 fn a_pod_that_is_deleted_while_it_binds_leaves_nothing() {
     let waiting = version(pod("p", 0), 1);
     let reject = || Command::RejectWaiting { pod: pod("p", 0).key };
-    let drop = || Command::DropAllocation { pod: pod("p", 0).key, claim: "c".to_owned() };
+    // Whether the allocation was written after the wait on permit is not known.
+    let chosen = || Command::DropAllocation { pod: pod("p", 0).key, claim: "c".to_owned() };
+    let drop = || Command::DropReservation { pod: pod("p", 0).key, claim: "c".to_owned() };
     let wake = || Command::WakeAll { except: None };
     let gone = || Input::PodDeleted { uid: "p".to_owned() };
     let deleting = || Input::PodObserved(with(version(pod("p", 0), 2), |pod| pod.deleting = true));
     let replaced = || Input::PodObserved(version(pod("p", 0).with_uid("another"), 2));
     for (permit, inputs, expected) in [
-        (PermitWait::Waiting, vec![gone()], vec![reject(), drop(), wake()]),
-        (PermitWait::Waiting, vec![replaced()], vec![reject(), drop(), wake()]),
-        (PermitWait::Waiting, vec![deleting(), gone()], vec![reject(), wake(), drop(), wake()]),
+        (PermitWait::Waiting, vec![gone()], vec![reject(), chosen(), drop(), wake()]),
+        (PermitWait::Waiting, vec![replaced()], vec![reject(), chosen(), drop(), wake()]),
+        (PermitWait::Waiting, vec![deleting(), gone()], vec![reject(), wake(), chosen(), drop(), wake()]),
         (PermitWait::None, vec![gone()], vec![drop(), wake()]),
         (PermitWait::None, vec![deleting(), gone()], vec![wake(), drop(), wake()]),
     ] {
@@ -334,7 +336,7 @@ fn a_binding_cycle_that_fails_after_a_binding_from_elsewhere_was_seen() {
         let mut it = binding(&waiting, PermitWait::None);
         handle(&mut it, Input::PodObserved(version(pod("p", 0).bound_to(node), 2)));
         let commands = handle(&mut it, binding_fails(&waiting)).commands;
-        let drop = Command::DropAllocation { pod: waiting.key.clone(), claim: "c".to_owned() };
+        let drop = Command::DropReservation { pod: waiting.key.clone(), claim: "c".to_owned() };
         assert_eq!(commands[..drops], vec![drop; drops], "the devices on {node}");
         let nothing = Command::None { pod: waiting.key.clone(), reason: NoPatch::PodBound };
         let done = Command::Done { pod: waiting.key.clone() };
