@@ -23,7 +23,7 @@ pub enum Known {
     Observed,
 }
 
-/// How a scheduler decides. The default follows the KEP's text, has both gates on, and takes the safe way everywhere.
+/// How a scheduler decides. The default follows the KEP's text, has the gates of 1.37, and takes the safe way everywhere.
 ///
 /// ```
 /// use nnn::options::Options;

@@ -194,7 +194,7 @@ fn nomination_and_allocation_end_together() {
     let placed = placed(&waiting, "host").pre_flights(vec![PreFlight::Success]).claims(claims);
     handle(&mut memory, Input::CycleSucceeded(placed));
     let condition = nnn::pod::ScheduledCondition::failed("SchedulerError", "volume");
-    let failed = Input::BindingFailed { pod: waiting.key.clone(), stage: FailedStage::PreBind, condition };
+    let failed = Input::BindingFailed { popped: waiting.clone(), stage: FailedStage::PreBind, condition };
     let reaction = handle(&mut memory, failed);
     let [drop, wake, patch, requeue] = &reaction.commands[..] else { panic!("{reaction:?}") };
     assert_eq!(*drop, Command::DropReservation { pod: waiting.key.clone(), claim: "c".to_owned() });
@@ -231,8 +231,7 @@ fn what_is_taken_back_depends_on_how_far_the_allocation_was() {
         let mut memory = scheduler(Options::default(), std::slice::from_ref(&waiting));
         let claims = vec![ClaimState::Allocated, ClaimState::Chosen("c".to_owned())];
         handle(&mut memory, Input::CycleSucceeded(placed(&waiting, "host").permit(permit).claims(claims)));
-        let failed =
-            Input::BindingFailed { pod: waiting.key.clone(), stage, condition: super::common::unschedulable() };
+        let failed = Input::BindingFailed { popped: waiting.clone(), stage, condition: super::common::unschedulable() };
         let commands = handle(&mut memory, failed).commands;
         assert_eq!(taken_back(&commands), [expected], "{permit:?} {stage:?}");
     }
@@ -247,7 +246,7 @@ fn the_devices_of_a_claim_that_another_pod_shares_are_left_to_it() {
     handle(&mut memory, place(&second, ClaimState::Allocated));
     handle(&mut memory, Input::Bound { pod: second.key });
     let condition = super::common::unschedulable();
-    let failed = Input::BindingFailed { pod: first.key.clone(), stage: FailedStage::Bind, condition };
+    let failed = Input::BindingFailed { popped: first.clone(), stage: FailedStage::Bind, condition };
     let commands = handle(&mut memory, failed).commands;
     assert_eq!(taken_back(&commands), [&Command::DropReservation { pod: first.key, claim: "c".to_owned() }]);
 }
@@ -265,7 +264,7 @@ fn a_rejected_pod_is_served_before_the_others_are_woken() {
     let mut memory = scheduler(Options::default(), std::slice::from_ref(&waiting));
     handle(&mut memory, Input::CycleSucceeded(placed(&waiting, "host").permit(PermitWait::Waiting)));
     let condition = super::common::unschedulable();
-    let failed = Input::BindingFailed { pod: waiting.key, stage: FailedStage::Permit, condition };
+    let failed = Input::BindingFailed { popped: waiting, stage: FailedStage::Permit, condition };
     let last = handle(&mut memory, failed).commands.pop();
     assert_eq!(last, Some(Command::WakeAll { except: Some("p".to_owned()) }));
 }

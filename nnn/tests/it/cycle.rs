@@ -1,4 +1,5 @@
 use nnn::command::{Command, NoPatch};
+use nnn::gates::{Gate, Gates};
 use nnn::nominating::NominatingInfo;
 use nnn::nominator::{Nomination, Nominator};
 use nnn::patch::Change;
@@ -106,6 +107,7 @@ fn the_failure_handler() {
     let popped = pod("p", 0);
     let recreated = pod("p", 0).with_uid("another");
     let bound = popped.clone().bound_to("n");
+    let bound_other = recreated.clone().bound_to("n");
     let mut deferred = bound.clone();
     deferred.resize_deferred = true;
     let deferred_other = with(deferred.clone(), |pod| pod.key = recreated.key.clone());
@@ -113,6 +115,7 @@ fn the_failure_handler() {
         let info = NominatingInfo::clear();
         let mut failed = FailedCycle::new(&popped, &info, Change::Changed);
         (failed.live, failed.late_patch) = (live, late_patch);
+        failed.gates = failed.gates.with(Gate::ResizePreemption);
         let failure = failed.decide();
         (failure.memory, failure.patch, failure.queue)
     };
@@ -123,12 +126,47 @@ fn the_failure_handler() {
         (Some(&bound), Suppressed, (Memory::Released, Err(NoPatch::PodBound), Queue::Done)),
         (Some(&bound), Sent, (Memory::Released, Ok(()), Queue::Done)),
         (Some(&recreated), Sent, (Memory::Untouched, Err(NoPatch::PodRecreated), Queue::Done)),
+        (Some(&bound_other), Suppressed, (Memory::Untouched, Err(NoPatch::PodRecreated), Queue::Done)),
+        (Some(&bound_other), Sent, (Memory::Released, Ok(()), Queue::Done)),
         (Some(&popped), Sent, (Memory::Renewed, Ok(()), Queue::Requeue)),
         (Some(&deferred), Sent, (Memory::Untouched, Err(NoPatch::DeferredResize), Queue::Requeue)),
         (Some(&deferred_other), Sent, (Memory::Untouched, Err(NoPatch::DeferredResize), Queue::Done)),
     ];
     for (live, late, expected) in rows {
         assert_eq!(decide(live, late), expected, "{live:?} {late:?}");
+    }
+}
+
+#[test]
+fn a_deferred_resize_is_looked_at_only_with_its_gate() {
+    let popped = pod("p", 0);
+    let deferred = with(popped.clone().bound_to("n"), |pod| pod.resize_deferred = true);
+    let info = NominatingInfo::clear();
+    let mut failed = FailedCycle::new(&popped, &info, Change::Changed);
+    (failed.live, failed.late_patch) = (Some(&deferred), LatePatch::Sent);
+    let off = failed.decide();
+    assert_eq!((off.memory, off.patch, off.queue), (Memory::Released, Ok(()), Queue::Done), "a bound pod like any");
+    failed.gates = Gates::NONE.with(Gate::ResizePreemption);
+    let on = failed.decide();
+    assert_eq!((on.memory, on.patch, on.queue), (Memory::Untouched, Err(NoPatch::DeferredResize), Queue::Requeue));
+}
+
+#[test]
+fn a_late_write_too_has_to_change_something() {
+    let popped = pod("p", 0).nominated_to("a");
+    let bound = popped.clone().bound_to("n");
+    let rows = [
+        (NominatingInfo::Noop, Change::Same, Err(NoPatch::ModeNoop)),
+        (NominatingInfo::to("a"), Change::Same, Err(NoPatch::AlreadySet)),
+        (NominatingInfo::clear(), Change::Same, Ok(())),
+        (NominatingInfo::Noop, Change::Changed, Ok(())),
+    ];
+    for (info, condition, expected) in rows {
+        for live in [None, Some(&bound)] {
+            let mut failed = FailedCycle::new(&popped, &info, condition);
+            (failed.live, failed.late_patch) = (live, LatePatch::Sent);
+            assert_eq!(failed.decide().patch, expected, "{info:?} {condition:?} {live:?}");
+        }
     }
 }
 

@@ -58,7 +58,7 @@ fn a_group_that_preempts_clears_lower_nominations_once() {
     let lower = pod("lower", 1).nominated_to("n");
     let mut it = scheduler(Options::default(), &[member.clone(), lower]);
     let told =
-        || Input::MemberFailed { pod: member.key.clone(), info: NominatingInfo::to("n"), condition: unschedulable() };
+        || Input::MemberFailed { popped: member.clone(), info: NominatingInfo::to("n"), condition: unschedulable() };
     assert_eq!(written(&handle(&mut it, told())), [("lower", None), ("member", Some("n"))]);
     // The group still waits, and has chosen no more victims.
     handle(&mut it, Input::PodObserved(pod("later", 1).nominated_to("n")));

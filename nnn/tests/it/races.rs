@@ -4,6 +4,7 @@ use nnn::binding::claims::ClaimState;
 use nnn::binding::failure::FailedStage;
 use nnn::binding::start::{PermitWait, PreFlight};
 use nnn::command::{Command, NoPatch};
+use nnn::gates::Gate;
 use nnn::nominating::NominatingInfo;
 use nnn::nominator::{Nomination, Nominator, NominatorOptions, PendingWrites};
 use nnn::options::Options;
@@ -124,7 +125,7 @@ fn answered(uid: &str, number: u64) -> Input {
 /// A failed cycle whose condition says why.
 fn fails_because(pod: &PodView, outcome: CycleOutcome, message: &str) -> Input {
     let condition = ScheduledCondition::failed("Unschedulable", message);
-    Input::CycleFailed { pod: pod.key.clone(), outcome, condition }
+    Input::CycleFailed { popped: pod.clone(), outcome, condition }
 }
 
 #[test]
@@ -253,13 +254,13 @@ fn a_nomination_is_cleared_one_failure_late() {
         let condition = ScheduledCondition::failed("SchedulerError", "bind");
         let stage = FailedStage::Bind;
         let reaction =
-            handle(&mut it, Input::BindingFailed { pod: waiting.key.clone(), stage, condition: condition.clone() });
+            handle(&mut it, Input::BindingFailed { popped: waiting.clone(), stage, condition: condition.clone() });
         assert_eq!(patches(&reaction).len(), 1, "the condition is new");
         // The same failure again: only the nomination could be a reason to write.
         let mut it = scheduler(options, &[with(waiting.clone(), |pod| pod.scheduled = Some(condition.clone()))]);
         let pre_flights = vec![PreFlight::Success];
         handle(&mut it, Input::CycleSucceeded(Placed::new(&waiting.key, "n").pre_flights(pre_flights)));
-        patches(&handle(&mut it, Input::BindingFailed { pod: waiting.key, stage, condition })).len()
+        patches(&handle(&mut it, Input::BindingFailed { popped: waiting, stage, condition })).len()
     });
     assert_eq!((naive, safe), (0, 1));
 }
@@ -273,6 +274,51 @@ fn a_late_condition_on_a_bound_pod() {
         patches(&handle(&mut it, fails(&waiting, CycleOutcome::NoCandidates))).len()
     });
     assert_eq!((naive, safe), (1, 0));
+}
+
+#[test]
+fn a_late_condition_is_compared_with_the_copy_that_came_out_of_the_queue() {
+    let condition = ScheduledCondition::failed("Unschedulable", "m");
+    let popped = with(version(pod("p", 0), 1), |pod| pod.scheduled = Some(condition));
+    let bound = || Input::PodObserved(version(pod("p", 0).bound_to("elsewhere"), 2));
+    let gone = || Input::PodDeleted { uid: "p".to_owned() };
+    let remade = || Input::PodObserved(version(pod("p", 0).with_uid("anew").bound_to("elsewhere"), 2));
+    for (end, message, expected) in [
+        (bound(), "m", Err(NoPatch::AlreadySet)),
+        (gone(), "m", Err(NoPatch::AlreadySet)),
+        (remade(), "m", Err(NoPatch::AlreadySet)),
+        (bound(), "another", Ok(())),
+        (gone(), "another", Ok(())),
+        (remade(), "another", Ok(())),
+    ] {
+        let mut it = scheduler(Options::upstream(), std::slice::from_ref(&popped));
+        handle(&mut it, end.clone());
+        let commands = handle(&mut it, fails_because(&popped, CycleOutcome::NoCandidates, message)).commands;
+        let [write, done] = &commands[..] else { panic!("{end:?} {commands:?}") };
+        assert_eq!(*done, Command::Done { pod: popped.key.clone() });
+        let written = match write {
+            Command::None { reason, .. } => Err(*reason),
+            write => Ok(assert!(write.is_patch(), "{write:?}")),
+        };
+        assert_eq!(written, expected, "{end:?} {message}");
+    }
+}
+
+#[test]
+fn a_bound_pod_whose_resize_waits_is_requeued_only_with_the_gate() {
+    let waiting = version(pod("p", 0), 1);
+    let resizing = with(version(waiting.clone().bound_to("n"), 2), |pod| pod.resize_deferred = true);
+    let play = |options: Options| {
+        let mut it = scheduler(options, &[waiting.clone(), resizing.clone()]);
+        handle(&mut it, fails(&waiting, CycleOutcome::NoCandidates)).commands
+    };
+    let on = Options::default().gates.with(Gate::ResizePreemption);
+    let (pod, reason) = (waiting.key.clone(), NoPatch::DeferredResize);
+    let requeued = [Command::None { pod: pod.clone(), reason }, Command::Requeue { pod: pod.clone() }];
+    assert_eq!(both(|options| play(options.with_gates(on))), (requeued.to_vec(), requeued.to_vec()));
+    let (naive, safe) = both(play);
+    assert!(matches!(&naive[..], [write, Command::Done { .. }] if write.is_patch()), "{naive:?}");
+    assert_eq!(safe, [Command::None { pod: pod.clone(), reason: NoPatch::PodBound }, Command::Done { pod }]);
 }
 
 #[test]
@@ -299,7 +345,7 @@ fn binding(waiting: &PodView, permit: PermitWait) -> Scheduler {
 
 fn binding_fails(pod: &PodView) -> Input {
     let condition = ScheduledCondition::failed("SchedulerError", "too late");
-    Input::BindingFailed { pod: pod.key.clone(), stage: FailedStage::Bind, condition }
+    Input::BindingFailed { popped: pod.clone(), stage: FailedStage::Bind, condition }
 }
 
 #[test]

@@ -163,10 +163,10 @@ fn the_members_of_a_group_that_preempts_are_nominated() {
             MemberResult::NeedsPreemption("n".to_owned()),
         ];
         for (id, result) in (1..).zip(&results) {
-            let pod = sim.pod(id).unwrap().key.clone();
-            let info = decide_member(&pod.uid, result, &waiting).unwrap();
+            let popped = sim.pod(id).unwrap().clone();
+            let info = decide_member(&popped.key.uid, result, &waiting).unwrap();
             let condition = super::common::unschedulable();
-            let reaction = sim.scheduler.handle(Input::MemberFailed { pod, info, condition }).unwrap();
+            let reaction = sim.scheduler.handle(Input::MemberFailed { popped, info, condition }).unwrap();
             assert_eq!(super::common::written(&reaction), [(super::sim::uid(id).as_str(), Some("n"))]);
         }
         assert_eq!(sim.scheduler.nominator().on_node("n").count(), 3, "{gates:?}");
