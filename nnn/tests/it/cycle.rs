@@ -27,6 +27,7 @@ fn outcomes() -> Vec<(CycleOutcome, StatusClass, NominatingInfo, NominatingInfo)
         (O::NoCandidates, C::Unschedulable, clear(), clear()),
         (O::PolicyNever, C::Unschedulable, clear(), keep()),
         (O::VictimsTerminating, C::Unschedulable, keep(), keep()),
+        (O::ExtendersLeftNone, C::Unschedulable, clear(), keep()),
         (O::PostFilterError, C::Unschedulable, clear(), keep()),
         (O::AssumeFailed, C::Error, clear(), clear()),
         (O::ReserveFailed, C::Unschedulable, clear(), clear()),

@@ -84,6 +84,7 @@ pub(super) enum OutcomeName {
     PolicyNever,
     #[serde(alias = "postfilter_victims_terminating")]
     VictimsTerminating,
+    ExtendersLeftNone,
     PostfilterError,
     AssumeFailed,
     ReserveFailed,
@@ -106,6 +107,7 @@ impl OutcomeName {
             Self::PostfilterNoCandidates => CycleOutcome::NoCandidates,
             Self::PolicyNever => CycleOutcome::PolicyNever,
             Self::VictimsTerminating => CycleOutcome::VictimsTerminating,
+            Self::ExtendersLeftNone => CycleOutcome::ExtendersLeftNone,
             Self::PostfilterError => CycleOutcome::PostFilterError,
             Self::AssumeFailed => CycleOutcome::AssumeFailed,
             Self::ReserveFailed => CycleOutcome::ReserveFailed,
