@@ -22,8 +22,9 @@ fn members_of_a_pod_group() {
         (&needs, GroupResult::Error, Some(clear())),
         (&unschedulable, GroupResult::Error, Some(clear())),
         (&fits, GroupResult::Success, None),
-        (&fits, waiting(), Some(to("h"))),
-        (&fits, decided(), Some(to("h"))),
+        // Where it fitted was tried without the victims: the group's preemption decides.
+        (&fits, waiting(), Some(keep())),
+        (&fits, decided(), Some(to("g"))),
         (&fits, GroupResult::Rejected, Some(clear())),
         (&needs, GroupResult::Rejected, Some(clear())),
         (&needs, waiting(), Some(to("v"))),

@@ -3,6 +3,7 @@
 use nnn::command::{Command, NoPatch};
 use nnn::external::Clearing;
 use nnn::gates::{Gate, Gates};
+use nnn::nominating::NominatingInfo;
 use nnn::options::Options;
 use nnn::profile::Profile;
 use nnn::state::State;
@@ -156,9 +157,10 @@ fn the_members_of_a_group_that_preempts_are_nominated() {
     for gates in combinations() {
         let mut sim = Sim::new(options(gates), &["n"]);
         sim.run(&[create(1, 10, 1), create(2, 10, 1), create(3, 10, 1)]);
-        let waiting = GroupResult::WaitingForPreemption(Default::default());
+        let on_n = |id| (super::sim::uid(id), NominatingInfo::to("n"));
+        let waiting = GroupResult::WaitingForPreemption((1..4).map(on_n).collect());
         let results = [
-            MemberResult::Fits("n".to_owned()),
+            MemberResult::Fits("elsewhere".to_owned()),
             MemberResult::NeedsPreemption("n".to_owned()),
             MemberResult::NeedsPreemption("n".to_owned()),
         ];
