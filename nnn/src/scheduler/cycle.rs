@@ -8,6 +8,7 @@ use crate::patch::Change;
 use crate::pod::{PodKey, PodView, ScheduledCondition};
 use crate::scheduling::cycle::{CycleOutcome, decide_cycle};
 use crate::scheduling::failure::{FailedCycle, Failure, Memory, Queue};
+use crate::scheduling::group::LowerNominations;
 use crate::scheduling::preemption::clear_lower;
 use crate::state::{Event, IllegalTransition, State};
 
@@ -36,8 +37,10 @@ impl Scheduler {
     ) -> Result<Reaction, IllegalTransition> {
         let pod = &popped.key;
         let info = self.by_policy(pod, info);
-        let cleared = match &info {
-            NominatingInfo::Override(Some(node)) if !self.has_preempted(pod, node) => self.clear_lower(pod, node),
+        let cleared = match (&info, self.options.group_preemption) {
+            (NominatingInfo::Override(Some(node)), LowerNominations::Cleared) if !self.has_preempted(pod, node) => {
+                self.clear_lower(pod, node)
+            }
             _ => Vec::new(),
         };
         self.fail(popped, &info, condition, cleared)

@@ -105,7 +105,7 @@ pub enum Input {
         condition: ScheduledCondition,
     },
     /// The cycle of a pod group ended without a node for this member. If it is nominated anew, the group has chosen victims
-    /// there, and lower nominations end as with [`Self::CycleFailed`].
+    /// there, and lower nominations end as with [`Self::CycleFailed`], unless the options leave them.
     MemberFailed {
         /// The pod as it came out of the queue.
         popped: PodView,

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
+
 use crate::nominating::NominatingInfo;
 use crate::pod::PodView;
 
@@ -40,6 +42,18 @@ pub enum GroupResult {
     WaitingForPreemption(BTreeMap<String, NominatingInfo>),
     /// The group is not placed.
     Rejected,
+}
+
+/// What becomes of lower nominations to the nodes for which a group has chosen victims.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum LowerNominations {
+    /// They are cleared, as by the preemption of a single pod.
+    #[default]
+    Cleared,
+    /// They stay, as upstream: it looks for nominations to a node with the name of the group's candidate, the whole cluster.
+    Left,
 }
 
 /// What a member's failure handler is told; `None` for a member that goes on to its binding cycle.

@@ -65,3 +65,11 @@ fn a_group_that_preempts_clears_lower_nominations_once() {
     handle(&mut it, Input::PodObserved(pod("later", 1).nominated_to("n")));
     assert_eq!(written(&handle(&mut it, told())), []);
 }
+
+#[test]
+fn upstream_a_group_that_preempts_leaves_lower_nominations() {
+    let (member, lower) = (pod("member", 10), pod("lower", 1).nominated_to("n"));
+    let mut it = scheduler(Options::upstream(), &[member.clone(), lower]);
+    let told = Input::MemberFailed { popped: member, info: NominatingInfo::to("n"), condition: unschedulable() };
+    assert_eq!(written(&handle(&mut it, told)), [("member", Some("n"))]);
+}

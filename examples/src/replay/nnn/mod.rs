@@ -17,6 +17,7 @@ use nnn::profile::Profile;
 use nnn::scheduler::{Input, Placed, Reaction, Scheduler};
 use nnn::scheduling::cycle::CycleOutcome;
 use nnn::scheduling::failure::LatePatch;
+use nnn::scheduling::group::LowerNominations;
 use nnn::scheduling::preemption::Eviction;
 use nnn::scheduling::wake::WakeBy;
 use nnn::state::IllegalTransition;
@@ -61,6 +62,7 @@ struct Changes {
     late_patch: Option<LatePatch>,
     wake_by: Option<WakeBy>,
     eviction: Option<Eviction>,
+    group_preemption: Option<LowerNominations>,
     on_binding_failure: Option<OnBindingFailure>,
     clearing: Option<Clearing>,
 }
@@ -87,6 +89,7 @@ impl Policy {
         options.late_patch = changes.late_patch.unwrap_or(options.late_patch);
         options.wake_by = changes.wake_by.unwrap_or(options.wake_by);
         options.eviction = changes.eviction.unwrap_or(options.eviction);
+        options.group_preemption = changes.group_preemption.unwrap_or(options.group_preemption);
         options.on_binding_failure = changes.on_binding_failure.unwrap_or(options.on_binding_failure);
         options.clearing = changes.clearing.unwrap_or(options.clearing);
         options
