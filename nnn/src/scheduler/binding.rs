@@ -77,7 +77,7 @@ impl Scheduler {
         let mut commands = self.assume(&placed, &decision)?;
         let Reaction { commands: next, findings } = match decision {
             Ok(patch) => self.start_binding(placed, patch),
-            Err(_) => self.fail_pre_flight(&placed.pod)?,
+            Err(error) => self.fail_pre_flight(&placed.pod, &error)?,
         };
         commands.extend(next);
         Ok(Reaction { commands, findings })
@@ -128,9 +128,9 @@ impl Scheduler {
         Reaction { commands, findings: findings.into_iter().collect() }
     }
 
-    fn fail_pre_flight(&mut self, pod: &PodKey) -> Result<Reaction, IllegalTransition> {
+    fn fail_pre_flight(&mut self, pod: &PodKey, error: &PreFlightError) -> Result<Reaction, IllegalTransition> {
         let popped = self.pods.get(&pod.uid).map(|tracked| tracked.view.clone()).unwrap_or_default();
-        let condition = ScheduledCondition::failed("SchedulerError", "pre-flight failed");
+        let condition = ScheduledCondition::failed("SchedulerError", &error.to_string());
         self.fail_binding(&popped, FailedStage::PreFlight, &condition)
     }
 

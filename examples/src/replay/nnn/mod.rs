@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::Pod;
 use nnn::binding::claims::ClaimState;
 use nnn::binding::failure::{FailedStage, OnBindingFailure};
-use nnn::binding::start::{PermitWait, PreFlight};
+use nnn::binding::start::PermitWait;
 use nnn::external::Clearing;
 use nnn::gates::Gates;
 use nnn::nominator::{Identity, PendingWrites};
@@ -24,7 +24,7 @@ use nnn::state::IllegalTransition;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use self::table::{OutcomeName, info};
+use self::table::{OutcomeName, PreFlightInput, info, pre_flights};
 use super::refusal::{Refusal, read};
 use super::settings::Settings;
 use super::{Operation, Stopwatch};
@@ -155,7 +155,7 @@ struct CycleSucceededStep {
     pod: String,
     node: String,
     #[serde(default)]
-    preflight: Vec<PreFlight>,
+    preflight: Vec<PreFlightInput>,
     #[serde(default)]
     waiting: bool,
     #[serde(default)]
@@ -252,7 +252,7 @@ impl Player {
                 let placed = Placed::new(&self.popped("cycle_succeeded", &step.pod)?.key, step.node()?);
                 let permit = if step.waiting { PermitWait::Waiting } else { PermitWait::None };
                 let claims = step.claims.iter().map(ClaimInput::state).collect();
-                Input::CycleSucceeded(placed.pre_flights(step.preflight.clone()).permit(permit).claims(claims))
+                Input::CycleSucceeded(placed.pre_flights(pre_flights(&step.preflight)).permit(permit).claims(claims))
             }
             Step::BindingFailed(step) => Input::BindingFailed {
                 popped: self.popped("binding_failed", &step.pod)?.clone(),
