@@ -67,5 +67,5 @@ pub fn decide_wake(event: PodEvent<'_>, by: WakeBy) -> Option<Command> {
         PodEvent::Updated { .. } => None,
         _ => Some(pod.key.uid.clone()),
     };
-    (before.is_some() && before != after).then(|| Command::WakeLowerOrEqual { priority: pod.priority, except })
+    (before.is_some() && before != after).then_some(Command::WakeLowerOrEqual { priority: pod.priority, except })
 }
