@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
             PodView::pending("d", &name).with_priority(i32::from(step[1] % 3)).with_uid(&format!("u{}", step[1] % 8));
         (pod.resource_version, pod.deleting) = (Some(u64::from(step[2])), step[1] > 200);
         let condition = ScheduledCondition::failed(if step[2] > 99 { "Unschedulable" } else { "Error" }, &node);
-        let (key, uid) = (pod.key.clone(), pod.key.uid.clone());
+        let (key, uid, popped) = (pod.key.clone(), pod.key.uid.clone(), pod.clone());
         let placed = Placed::new(&key, &node).pre_flights(vec![if step[2] % 2 == 0 {
             PreFlight::Skip
         } else {
@@ -28,12 +28,12 @@ fuzz_target!(|bytes: &[u8]| {
             1 => scheduler.handle(Input::PodObserved(pod.nominated_to(&node))),
             2 => scheduler.handle(Input::PodObserved(pod.bound_to(&node))),
             3 => scheduler.handle(Input::PodDeleted { uid }),
-            4 => scheduler.handle(Input::MemberFailed { pod: key, info: NominatingInfo::to(&node), condition }),
-            5 => scheduler.handle(Input::MemberFailed { pod: key, info: NominatingInfo::clear(), condition }),
+            4 => scheduler.handle(Input::MemberFailed { popped, info: NominatingInfo::to(&node), condition }),
+            5 => scheduler.handle(Input::MemberFailed { popped, info: NominatingInfo::clear(), condition }),
             6 => scheduler.handle(Input::CycleSucceeded(placed.permit(PermitWait::Waiting))),
             7 => scheduler.handle(Input::CycleSucceeded(placed)),
             8 => scheduler.handle(Input::BindingFailed {
-                pod: key,
+                popped,
                 stage: nnn::binding::failure::FailedStage::Bind,
                 condition,
             }),

@@ -33,15 +33,24 @@ pub enum Command {
         /// The nomination.
         nnn: NominatingInfo,
     },
-    /// Write the allocation of a claim into its status: the other half of a reservation.
+    /// Write the allocation of a claim into its status, and the pod into `reservedFor`: the other half of a reservation. The
+    /// choice of devices is over with it, also if the write fails.
     PersistAllocation {
         /// The pod for which the claim is reserved.
         pod: PodKey,
         /// The claim's UID.
         claim: String,
     },
-    /// Take back the allocation of a claim that was chosen for the pod, written or not.
+    /// Forget the devices that were chosen for a claim and not written. An allocation in its status stays.
     DropAllocation {
+        /// The pod.
+        pod: PodKey,
+        /// The claim's UID.
+        claim: String,
+    },
+    /// Take the pod, by its UID, out of the claim's `status.reservedFor`, if it is there. The allocation stays: other pods
+    /// may use it by now.
+    DropReservation {
         /// The pod.
         pod: PodKey,
         /// The claim's UID.
@@ -70,8 +79,8 @@ pub enum Command {
     WakeLowerOrEqual {
         /// The priority.
         priority: i32,
-        /// The UID of the one pod that stays.
-        except: String,
+        /// The UID of a pod that is not woken, since it is gone or bound. A pod that lost its nomination is woken itself.
+        except: Option<String>,
     },
     /// Requeue all pods: an assumed pod has given its room back.
     WakeAll {
@@ -143,6 +152,7 @@ impl fmt::Display for Command {
             }
             Self::PersistAllocation { pod, claim } => write!(formatter, "write the allocation of {claim} for {pod}"),
             Self::DropAllocation { pod, claim } => write!(formatter, "drop the allocation of {claim} for {pod}"),
+            Self::DropReservation { pod, claim } => write!(formatter, "drop the reservation of {claim} for {pod}"),
             Self::Deferred { pod } => write!(formatter, "write the allocations of {pod} after its permit"),
             Self::Reserve { pod, node } => write!(formatter, "remember {pod} on {node}"),
             Self::Release { pod, node } => write!(formatter, "forget {pod} on {node}"),

@@ -1,12 +1,12 @@
-//! The two feature gates, the components that read them, and what readers see in each combination.
+//! The feature gates, the components that read them, and what readers see in each combination.
 //!
-//! `NominatedNodeNameForExpectation` is kube-scheduler's, `ClearingNominatedNodeNameAfterBinding` kube-apiserver's. They
-//! are independent, and a component that is too old for its gate behaves as with the gate off (KEP-5278, Version Skew
-//! Strategy).
+//! The KEP has two: `NominatedNodeNameForExpectation` is kube-scheduler's, `ClearingNominatedNodeNameAfterBinding`
+//! kube-apiserver's. They are independent, and a component that is too old for its gate behaves as with the gate off
+//! (KEP-5278, Version Skew Strategy). Gates of other KEPs are here as far as they change what this crate decides.
 
 use serde::Serialize;
 
-/// A feature gate of the KEP.
+/// A feature gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[non_exhaustive]
 pub enum Gate {
@@ -16,6 +16,12 @@ pub enum Gate {
     /// kube-apiserver clears the field when it binds.
     #[serde(rename = "ClearingNominatedNodeNameAfterBinding")]
     Clearing,
+    /// kube-scheduler looks for victims for a bound pod whose resize in place waits for room.
+    #[serde(rename = "InPlacePodVerticalScalingSchedulerPreemption")]
+    ResizePreemption,
+    /// kube-apiserver copies the labels of a binding, which an admission plugin has taken from the node, to the pod.
+    #[serde(rename = "PodTopologyLabelsAdmission")]
+    TopologyLabels,
 }
 
 /// A component that reads a gate.
@@ -34,25 +40,41 @@ struct GateInfo {
     /// The first minor version of Kubernetes 1 that has the code.
     alpha: u32,
     /// The first one in which it is on by default.
-    beta: u32,
+    beta: Option<u32>,
 }
 
 const EXPECTATION: GateInfo =
-    GateInfo { name: "NominatedNodeNameForExpectation", component: Component::Scheduler, alpha: 34, beta: 35 };
+    GateInfo { name: "NominatedNodeNameForExpectation", component: Component::Scheduler, alpha: 34, beta: Some(35) };
 
-const CLEARING: GateInfo =
-    GateInfo { name: "ClearingNominatedNodeNameAfterBinding", component: Component::ApiServer, alpha: 34, beta: 35 };
+const CLEARING: GateInfo = GateInfo {
+    name: "ClearingNominatedNodeNameAfterBinding",
+    component: Component::ApiServer,
+    alpha: 34,
+    beta: Some(35),
+};
+
+const RESIZE_PREEMPTION: GateInfo = GateInfo {
+    name: "InPlacePodVerticalScalingSchedulerPreemption",
+    component: Component::Scheduler,
+    alpha: 37,
+    beta: None,
+};
+
+const TOPOLOGY_LABELS: GateInfo =
+    GateInfo { name: "PodTopologyLabelsAdmission", component: Component::ApiServer, alpha: 33, beta: Some(35) };
 
 impl Gate {
-    /// Both gates.
+    /// All gates.
     pub fn all() -> impl Iterator<Item = Self> {
-        [Self::Expectation, Self::Clearing].into_iter()
+        [Self::Expectation, Self::Clearing, Self::ResizePreemption, Self::TopologyLabels].into_iter()
     }
 
     const fn info(self) -> GateInfo {
         match self {
             Self::Expectation => EXPECTATION,
             Self::Clearing => CLEARING,
+            Self::ResizePreemption => RESIZE_PREEMPTION,
+            Self::TopologyLabels => TOPOLOGY_LABELS,
         }
     }
 
@@ -80,7 +102,10 @@ impl Gate {
     /// ```
     #[must_use]
     pub const fn is_default_in(self, minor: u32) -> bool {
-        minor >= self.info().beta
+        match self.info().beta {
+            Some(beta) => minor >= beta,
+            None => false,
+        }
     }
 
     /// Whether Kubernetes 1.`minor` has the code at all. Without it the gate can't be switched on.
@@ -95,21 +120,21 @@ impl Gate {
 /// ```
 /// use nnn::gates::{Gate, Gates};
 /// assert_eq!(Gates::default(), Gates::of_versions(37, 37));
-/// assert_eq!(Gates::of_versions(37, 33), Gates::default().without(Gate::Clearing));
+/// assert!(!Gates::of_versions(37, 33).has(Gate::Clearing));
 /// assert_eq!(Gates::of_versions(33, 37), Gates::default().without(Gate::Expectation));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Gates(u8);
 
 impl Default for Gates {
-    /// Both on, as since Kubernetes 1.35.
+    /// As Kubernetes 1.37 has them: both gates of the KEP are on, as since 1.35.
     fn default() -> Self {
-        Gate::all().fold(Self::NONE, Self::with)
+        Self::of_versions(37, 37)
     }
 }
 
 impl Gates {
-    /// Both off.
+    /// All off.
     pub const NONE: Self = Self(0);
 
     /// The defaults of a kube-scheduler and a kube-apiserver of minor versions of Kubernetes 1.

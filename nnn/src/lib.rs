@@ -10,7 +10,7 @@
 //! - [`nominator`]: the cache of nominations; [`reservation`]: what they reserve.
 //! - [`scheduler`] puts these together: events go in, commands come out. [`options`] says how.
 //! - [`view`]: what an autoscaler may conclude: which nodes are in use, promised, removable.
-//! - [`external`]: an option, other writers. [`patch`] and [`cost`]: writes and what they cost. [`gates`]: the two gates
+//! - [`external`]: an option, other writers. [`patch`] and [`cost`]: writes and what they cost. [`gates`]: feature gates
 //!   and version skew. [`profile`]: the text of the KEP, or Kubernetes 1.37.
 //!
 //! ```

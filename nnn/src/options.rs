@@ -8,6 +8,7 @@ use crate::gates::Gates;
 use crate::nominator::NominatorOptions;
 use crate::profile::Profile;
 use crate::scheduling::failure::LatePatch;
+use crate::scheduling::group::LowerNominations;
 use crate::scheduling::preemption::Eviction;
 use crate::scheduling::wake::WakeBy;
 
@@ -23,7 +24,7 @@ pub enum Known {
     Observed,
 }
 
-/// How a scheduler decides. The default follows the KEP's text, has both gates on, and takes the safe way everywhere.
+/// How a scheduler decides. The default follows the KEP's text, has the gates of 1.37, and takes the safe way everywhere.
 ///
 /// ```
 /// use nnn::options::Options;
@@ -49,6 +50,8 @@ pub struct Options {
     pub wake_by: WakeBy,
     /// How victims are evicted.
     pub eviction: Eviction,
+    /// Lower nominations when a pod group preempts.
+    pub group_preemption: LowerNominations,
     /// The nomination after a failed binding cycle.
     pub on_binding_failure: OnBindingFailure,
     /// The nomination of an unschedulable pod.
@@ -56,7 +59,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// What kube-scheduler 1.37 does, its races included.
+    /// What kube-scheduler 1.37 does, its races included. Evictions are beside the cycle, as is its default; whether all
+    /// victims of a preemption terminate already is not known here ([`Eviction::AsyncAllTerminating`]).
     #[must_use]
     pub fn upstream() -> Self {
         Self {
@@ -65,6 +69,8 @@ impl Options {
             known: Known::Observed,
             late_patch: LatePatch::Sent,
             wake_by: WakeBy::Status,
+            eviction: Eviction::Async,
+            group_preemption: LowerNominations::Left,
             ..Self::default()
         }
     }

@@ -52,12 +52,20 @@ pub(crate) enum Nomination {
 pub(crate) struct Decisions {
     /// An unschedulable pod that must not preempt.
     pub(crate) policy_never: Nomination,
+    /// An unschedulable pod for which extenders refused every node with victims.
+    pub(crate) extenders_left_none: Nomination,
     /// An unschedulable pod whose `PostFilter` failed.
     pub(crate) post_filter_error: Nomination,
 }
 
-const KEP: Decisions = Decisions { policy_never: Nomination::Cleared, post_filter_error: Nomination::Cleared };
-const V1_37: Decisions = Decisions { policy_never: Nomination::Kept, post_filter_error: Nomination::Kept };
+impl Decisions {
+    const fn all(nomination: Nomination) -> Self {
+        Self { policy_never: nomination, extenders_left_none: nomination, post_filter_error: nomination }
+    }
+}
+
+const KEP: Decisions = Decisions::all(Nomination::Cleared);
+const V1_37: Decisions = Decisions::all(Nomination::Kept);
 
 impl Decisions {
     pub(crate) const fn of(profile: Profile) -> Self {

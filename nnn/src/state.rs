@@ -44,7 +44,7 @@ pub enum State {
         /// The node.
         node: String,
     },
-    /// Deleted.
+    /// Deleted, or ended: it has succeeded or failed.
     Gone,
 }
 

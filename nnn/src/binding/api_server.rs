@@ -28,6 +28,12 @@ pub enum BindingConflict {
         /// The pod's.
         found: String,
     },
+    /// It is meant for something that is no node.
+    #[error("target.kind: Unsupported value: {kind:?}: supported values: \"Node\", \"<empty>\"")]
+    TargetKind {
+        /// The kind in the binding.
+        kind: String,
+    },
     /// It names no node.
     #[error("target.name: must be set")]
     NoTarget,
@@ -45,11 +51,13 @@ pub enum BindingConflict {
     Gated,
 }
 
-/// The pod after a binding, in one write: its node, annotations and labels of the binding, the condition `PodScheduled`,
-/// and no nomination any more if `ClearingNominatedNodeNameAfterBinding` is on.
+/// The pod after a binding, in one write: its node, the annotations of the binding, its labels if
+/// `PodTopologyLabelsAdmission` is on, the condition `PodScheduled` without the reason and message of earlier failures, and
+/// no nomination any more if `ClearingNominatedNodeNameAfterBinding` is on.
 ///
 /// # Errors
-/// The binding is refused, and nothing is written.
+/// The binding is refused, and nothing is written. What is wrong with the binding itself is found before its preconditions
+/// are compared with the pod.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::{Binding, Pod};
@@ -67,33 +75,51 @@ pub enum BindingConflict {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn bind(pod: &Pod, binding: &Binding, gates: Gates, now: Timestamp) -> Result<Pod, BindingConflict> {
+    let node = target(binding)?;
     check(pod, binding)?;
     let mut bound = pod.clone();
-    let node = node_name(binding.target.name.as_deref()).ok_or(BindingConflict::NoTarget)?;
     bound.spec.get_or_insert_default().node_name = Some(node);
     let status = bound.status.get_or_insert_default();
     if gates.has(Gate::Clearing) {
         status.nominated_node_name = None;
     }
-    let conditions = status.conditions.get_or_insert_default();
-    let was_scheduled = |it: &PodCondition| it.type_ == "PodScheduled" && it.status == "True";
-    if !conditions.iter().any(was_scheduled) {
-        conditions.retain(|condition| condition.type_ != "PodScheduled");
-        conditions.push(PodCondition {
-            type_: "PodScheduled".to_owned(),
-            status: "True".to_owned(),
-            last_transition_time: Some(Time(now)),
-            ..PodCondition::default()
-        });
-    }
+    set_scheduled(status.conditions.get_or_insert_default(), now);
     let metadata = &mut bound.metadata;
     if let Some(annotations) = &binding.metadata.annotations {
         metadata.annotations.get_or_insert_default().extend(annotations.clone());
     }
-    if let Some(labels) = &binding.metadata.labels {
+    if gates.has(Gate::TopologyLabels)
+        && let Some(labels) = &binding.metadata.labels
+    {
         metadata.labels.get_or_insert_default().extend(labels.clone());
     }
     Ok(bound)
+}
+
+/// The node of a binding.
+fn target(binding: &Binding) -> Result<String, BindingConflict> {
+    match binding.target.kind.as_deref() {
+        None | Some("" | "Node") => node_name(binding.target.name.as_deref()).ok_or(BindingConflict::NoTarget),
+        Some(kind) => Err(BindingConflict::TargetKind { kind: kind.to_owned() }),
+    }
+}
+
+/// Replaces the condition where it stands. The transition is now, unless the status was the same.
+fn set_scheduled(conditions: &mut Vec<PodCondition>, now: Timestamp) {
+    let mut scheduled = PodCondition {
+        type_: "PodScheduled".to_owned(),
+        status: "True".to_owned(),
+        last_transition_time: Some(Time(now)),
+        ..PodCondition::default()
+    };
+    let Some(known) = conditions.iter_mut().find(|condition| condition.type_ == scheduled.type_) else {
+        conditions.push(scheduled);
+        return;
+    };
+    if known.status == scheduled.status {
+        scheduled.last_transition_time.clone_from(&known.last_transition_time);
+    }
+    *known = scheduled;
 }
 
 fn check(pod: &Pod, binding: &Binding) -> Result<(), BindingConflict> {

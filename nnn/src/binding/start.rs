@@ -1,14 +1,13 @@
 //! The start of a binding cycle: does it have work to do, and is the node announced (DT-9; KEP-5278, The scheduler puts
 //! `NominatedNodeName`)?
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::command::NoPatch;
 use crate::gates::{Gate, Gates};
 
 /// What a plugin's `PreBindPreFlight` says about one pod.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PreFlight {
     /// It will work in `PreBind`.
@@ -16,49 +15,61 @@ pub enum PreFlight {
     /// It has nothing to do: its `PreBind` is not run.
     Skip,
     /// It failed.
-    Error,
+    Error {
+        /// The plugin.
+        plugin: String,
+        /// What it says.
+        error: String,
+    },
     /// A status that no pre-flight may have, which is an error.
-    Unsupported(String),
+    Unsupported {
+        /// The plugin.
+        plugin: String,
+        /// The status.
+        status: String,
+    },
 }
 
-impl From<String> for PreFlight {
-    fn from(text: String) -> Self {
-        match text.as_str() {
+impl PreFlight {
+    /// What a plugin says, by the name of its status; `error` is the text that belongs to `Error`.
+    ///
+    /// ```
+    /// use nnn::binding::start::PreFlight;
+    /// assert_eq!(PreFlight::from_status("VolumeBinding", "Skip", ""), PreFlight::Skip);
+    /// assert!(matches!(PreFlight::from_status("Mine", "Wait", ""), PreFlight::Unsupported { .. }));
+    /// ```
+    #[must_use]
+    pub fn from_status(plugin: &str, status: &str, error: &str) -> Self {
+        match status {
             "Success" => Self::Success,
             "Skip" => Self::Skip,
-            "Error" => Self::Error,
-            _ => Self::Unsupported(text),
+            "Error" => Self::Error { plugin: plugin.to_owned(), error: error.to_owned() },
+            _ => Self::Unsupported { plugin: plugin.to_owned(), status: status.to_owned() },
         }
     }
 }
 
-impl From<PreFlight> for String {
-    fn from(status: PreFlight) -> Self {
-        match status {
-            PreFlight::Success => "Success".to_owned(),
-            PreFlight::Skip => "Skip".to_owned(),
-            PreFlight::Error => "Error".to_owned(),
-            PreFlight::Unsupported(text) => text,
-        }
-    }
-}
-
-/// Why pre-flights end the binding cycle.
+/// Why pre-flights end the binding cycle. The texts are kube-scheduler's, and stand in the pod's condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PreFlightError {
     /// A plugin failed.
-    #[error("pre-flight of plugin {plugin} failed")]
+    #[error("running PreBindPreFlight {plugin:?}: {error}")]
     Failed {
-        /// Its position.
-        plugin: usize,
+        /// The plugin.
+        plugin: String,
+        /// What it says.
+        error: String,
     },
     /// A plugin said what it must not say.
-    #[error("pre-flight of plugin {plugin}: unsupported status {status:?}")]
+    #[error(
+        "PreBindPreFlight {plugin} returned {status:?}, which is unsupported. \
+         It is supposed to return Success, Skip, or Error status"
+    )]
     Unsupported {
-        /// Its position.
-        plugin: usize,
-        /// What it said.
+        /// The plugin.
+        plugin: String,
+        /// The status.
         status: String,
     },
 }
@@ -93,18 +104,16 @@ pub enum PermitWait {
 /// use nnn::binding::start::{PreBindWork, PreFlight, aggregate};
 /// assert_eq!(aggregate(&[PreFlight::Skip, PreFlight::Success]), Ok(PreBindWork::Some));
 /// assert_eq!(aggregate(&[]), Ok(PreBindWork::None));
-/// assert!(aggregate(&[PreFlight::Success, PreFlight::Unsupported("Wait".to_owned())]).is_err());
+/// assert!(aggregate(&[PreFlight::Success, PreFlight::from_status("Mine", "Wait", "")]).is_err());
 /// ```
 pub fn aggregate(pre_flights: &[PreFlight]) -> Result<PreBindWork, PreFlightError> {
     let mut work = PreBindWork::None;
-    for (plugin, status) in pre_flights.iter().enumerate() {
-        match status {
+    for pre_flight in pre_flights.iter().cloned() {
+        match pre_flight {
             PreFlight::Success => work = PreBindWork::Some,
             PreFlight::Skip => {}
-            PreFlight::Error => return Err(PreFlightError::Failed { plugin }),
-            PreFlight::Unsupported(status) => {
-                return Err(PreFlightError::Unsupported { plugin, status: status.clone() });
-            }
+            PreFlight::Error { plugin, error } => return Err(PreFlightError::Failed { plugin, error }),
+            PreFlight::Unsupported { plugin, status } => return Err(PreFlightError::Unsupported { plugin, status }),
         }
     }
     Ok(work)

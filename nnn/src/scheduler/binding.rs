@@ -3,11 +3,34 @@
 use super::{Finding, Placed, Reaction, Scheduler};
 use crate::binding::claims::{ClaimState, announce, persist};
 use crate::binding::failure::FailedStage;
-use crate::binding::start::{BindingStart, PermitWait};
+use crate::binding::start::{BindingStart, PermitWait, PreFlightError};
 use crate::command::{Command, NoPatch};
 use crate::nominating::NominatingInfo;
-use crate::pod::{PodKey, ScheduledCondition};
+use crate::pod::{PodKey, PodView, ScheduledCondition};
 use crate::state::{Event, IllegalTransition, State};
+
+/// How far the allocations that a binding cycle has chosen are on their way into claims.
+#[derive(Clone, Copy, Debug, Default)]
+enum Allocations {
+    /// They are chosen.
+    #[default]
+    Chosen,
+    /// They are written after the wait on permit, whose end is not told.
+    Deferred,
+    /// They are written.
+    Written,
+}
+
+impl Allocations {
+    /// What a binding cycle that came to a stage tells about them.
+    fn at(self, stage: FailedStage) -> Self {
+        match self {
+            Self::Deferred if stage > FailedStage::Permit => Self::Written,
+            Self::Deferred => Self::Chosen,
+            known => known,
+        }
+    }
+}
 
 /// A binding cycle that has not told its end.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +38,7 @@ pub(super) struct Binding {
     permit: PermitWait,
     /// Claims whose allocation it writes.
     claims: Vec<ClaimState>,
+    allocations: Allocations,
 }
 
 impl Binding {
@@ -24,69 +48,99 @@ impl Binding {
         waits.then(|| Command::RejectWaiting { pod: pod.clone() })
     }
 
-    /// Takes back what was chosen, so that nomination and allocation end together.
-    pub(super) fn drop_allocations(self, pod: &PodKey) -> impl Iterator<Item = Command> {
-        self.claims.into_iter().filter_map(|claim| match claim {
+    /// Takes back what the cycle has done to claims, so that nomination and reservation end together.
+    pub(super) fn unreserve(self, pod: &PodKey) -> Vec<Command> {
+        let allocation = |claim: &String| Command::DropAllocation { pod: pod.clone(), claim: claim.clone() };
+        let reservation = |claim: &String| Command::DropReservation { pod: pod.clone(), claim: claim.clone() };
+        let claims = self.claims.iter().filter_map(|claim| match claim {
             ClaimState::Allocated => None,
-            ClaimState::Chosen(claim) => Some(Command::DropAllocation { pod: pod.clone(), claim }),
-        })
+            ClaimState::Chosen(claim) => Some(claim),
+        });
+        match self.allocations {
+            Allocations::Chosen => claims.map(allocation).collect(),
+            Allocations::Written => claims.map(reservation).collect(),
+            Allocations::Deferred => claims.flat_map(|claim| [allocation(claim), reservation(claim)]).collect(),
+        }
     }
 }
 
 impl Scheduler {
     pub(super) fn place(&mut self, placed: Placed) -> Result<Reaction, IllegalTransition> {
-        let Placed { pod, node, pre_flights, permit, claims } = placed;
         let start = BindingStart {
             gates: self.options.gates,
-            pre_flights: &pre_flights,
-            permit,
-            nnn: self.known_nnn(&pod.uid),
-            host: &node,
+            pre_flights: &placed.pre_flights,
+            permit: placed.permit,
+            nnn: self.known_nnn(&placed.pod.uid),
+            host: &placed.node,
         };
         let decision = start.decide();
-        let announces = matches!(decision, Ok(Ok(()) | Err(NoPatch::AlreadySet)));
-        let event = if announces {
-            Event::AssumedAndAnnounced { node: node.clone() }
-        } else {
-            Event::AssumedQuietly { node: node.clone() }
+        let mut commands = self.assume(&placed, &decision)?;
+        let Reaction { commands: next, findings } = match decision {
+            Ok(patch) => self.start_binding(placed, patch),
+            Err(error) => self.fail_pre_flight(&placed.pod, &error)?,
+        };
+        commands.extend(next);
+        Ok(Reaction { commands, findings })
+    }
+
+    /// The pod has a node: its nomination ends, and its binding cycle begins.
+    fn assume(
+        &mut self,
+        placed: &Placed,
+        decision: &Result<Result<(), NoPatch>, PreFlightError>,
+    ) -> Result<Vec<Command>, IllegalTransition> {
+        let Placed { pod, permit, claims, .. } = placed;
+        let node = placed.node.clone();
+        let event = match decision {
+            Ok(patch) if is_announced(*patch) => Event::AssumedAndAnnounced { node },
+            _ => Event::AssumedQuietly { node },
+        };
+        let allocations = match (decision, permit) {
+            (Err(_), _) => Allocations::Chosen,
+            (Ok(_), PermitWait::Waiting) => Allocations::Deferred,
+            (Ok(_), PermitWait::None) => Allocations::Written,
         };
         let state = self.next_state(&pod.uid, &event)?;
         let before = self.nominator.remove(&pod.uid).map(|nomination| nomination.node);
-        let mut reaction = Reaction { commands: self.memory_commands(&pod, before.as_deref()), findings: Vec::new() };
         if let Some(tracked) = self.pods.get_mut(&pod.uid) {
             tracked.state = state;
-            tracked.binding = Some(Binding { permit, claims: claims.clone() });
+            tracked.binding = Some(Binding { permit: *permit, claims: claims.clone(), allocations });
         }
-        let Ok(patch) = decision else {
-            let condition = ScheduledCondition::failed("SchedulerError", "pre-flight failed");
-            let failed = self.fail_binding(&pod, FailedStage::PreFlight, &condition)?;
-            reaction.commands.extend(failed.commands);
-            return Ok(reaction);
-        };
-        let writes = match patch {
+        Ok(self.memory_commands(pod, before.as_deref()))
+    }
+
+    fn start_binding(&mut self, placed: Placed, patch: Result<(), NoPatch>) -> Reaction {
+        let Placed { pod, node, permit, claims, .. } = placed;
+        let mut commands = match patch {
             Ok(()) => announce(&pod, &node, &claims, permit),
             Err(reason) => {
                 let nothing = Command::None { pod: pod.clone(), reason };
                 std::iter::once(nothing).chain(persist(&pod, &claims, permit)).collect()
             }
         };
-        if announces && permit == PermitWait::Waiting && claims.iter().any(|claim| *claim != ClaimState::Allocated) {
-            reaction.findings.push(Finding::PartialReservation { pod: pod.clone() });
-        }
-        for command in &writes {
+        for command in &commands {
             self.note_write(command);
         }
-        reaction.commands.extend(writes);
-        reaction.commands.push(Command::Bind { pod, node });
-        Ok(reaction)
+        let has_chosen = claims.iter().any(|claim| *claim != ClaimState::Allocated);
+        let is_partial = is_announced(patch) && permit == PermitWait::Waiting && has_chosen;
+        let findings = is_partial.then(|| Finding::PartialReservation { pod: pod.clone() });
+        commands.push(Command::Bind { pod, node });
+        Reaction { commands, findings: findings.into_iter().collect() }
+    }
+
+    fn fail_pre_flight(&mut self, pod: &PodKey, error: &PreFlightError) -> Result<Reaction, IllegalTransition> {
+        let popped = self.pods.get(&pod.uid).map(|tracked| tracked.view.clone()).unwrap_or_default();
+        let condition = ScheduledCondition::failed("SchedulerError", &error.to_string());
+        self.fail_binding(&popped, FailedStage::PreFlight, &condition)
     }
 
     pub(super) fn fail_binding(
         &mut self,
-        pod: &PodKey,
+        popped: &PodView,
         failed_at: FailedStage,
         condition: &ScheduledCondition,
     ) -> Result<Reaction, IllegalTransition> {
+        let pod = &popped.key;
         let info = match self.state(&pod.uid) {
             State::AssumedAnnounced { node } => self.options.on_binding_failure.decide(failed_at, &node),
             _ => NominatingInfo::clear(),
@@ -98,15 +152,17 @@ impl Scheduler {
             let state = self.next_state(&pod.uid, &event)?;
             self.set_state(&pod.uid, state);
         }
-        let ended = self.end_binding(&pod.uid);
-        let mut commands: Vec<Command> = ended.into_iter().flat_map(|binding| binding.drop_allocations(pod)).collect();
+        let mut commands = match self.end_binding(&pod.uid) {
+            Some(binding) => Binding { allocations: binding.allocations.at(failed_at), ..binding }.unreserve(pod),
+            None => Vec::new(),
+        };
         // A rejected pod must not be woken by the room that it gives back itself, so it is served before the others.
         if condition.is_unschedulable() {
-            commands.extend(self.finish_failure(pod, &info, condition));
+            commands.extend(self.finish_failure(popped, &info, condition));
             commands.push(Command::WakeAll { except: Some(pod.uid.clone()) });
         } else {
             commands.push(Command::WakeAll { except: None });
-            commands.extend(self.finish_failure(pod, &info, condition));
+            commands.extend(self.finish_failure(popped, &info, condition));
         }
         Ok(Reaction { commands, findings: Vec::new() })
     }
@@ -133,4 +189,9 @@ impl Scheduler {
     fn end_binding(&mut self, uid: &str) -> Option<Binding> {
         self.pods.get_mut(uid)?.binding.take()
     }
+}
+
+/// The status has the node of the binding cycle, or will.
+fn is_announced(patch: Result<(), NoPatch>) -> bool {
+    matches!(patch, Ok(()) | Err(NoPatch::AlreadySet))
 }

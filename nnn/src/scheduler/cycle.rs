@@ -8,66 +8,73 @@ use crate::patch::Change;
 use crate::pod::{PodKey, PodView, ScheduledCondition};
 use crate::scheduling::cycle::{CycleOutcome, decide_cycle};
 use crate::scheduling::failure::{FailedCycle, Failure, Memory, Queue};
+use crate::scheduling::group::LowerNominations;
 use crate::scheduling::preemption::clear_lower;
 use crate::state::{Event, IllegalTransition, State};
 
 impl Scheduler {
     pub(super) fn fail_cycle(
         &mut self,
-        pod: &PodKey,
+        popped: &PodView,
         outcome: &CycleOutcome,
         condition: &ScheduledCondition,
     ) -> Result<Reaction, IllegalTransition> {
+        let pod = &popped.key;
         let info = decide_cycle(outcome, self.options.profile);
         let info = self.by_policy(pod, info);
         let cleared = match outcome {
             CycleOutcome::Nominated { node } => self.clear_lower(pod, node),
             _ => Vec::new(),
         };
-        self.fail(pod, &info, condition, cleared)
+        self.fail(popped, &info, condition, cleared)
     }
 
     pub(super) fn fail_member(
         &mut self,
-        pod: &PodKey,
+        popped: &PodView,
         info: NominatingInfo,
         condition: &ScheduledCondition,
     ) -> Result<Reaction, IllegalTransition> {
+        let pod = &popped.key;
         let info = self.by_policy(pod, info);
-        let cleared = match &info {
-            NominatingInfo::Override(Some(node)) if !self.has_preempted(pod, node) => self.clear_lower(pod, node),
+        let cleared = match (&info, self.options.group_preemption) {
+            (NominatingInfo::Override(Some(node)), LowerNominations::Cleared) if !self.has_preempted(pod, node) => {
+                self.clear_lower(pod, node)
+            }
             _ => Vec::new(),
         };
-        self.fail(pod, &info, condition, cleared)
+        self.fail(popped, &info, condition, cleared)
     }
 
     fn fail(
         &mut self,
-        pod: &PodKey,
+        popped: &PodView,
         info: &NominatingInfo,
         condition: &ScheduledCondition,
         cleared: Vec<Command>,
     ) -> Result<Reaction, IllegalTransition> {
         // A pod that is bound or gone by now is no news; one that is assumed can't fail a scheduling cycle.
-        if self.state(&pod.uid).is_assumed() {
-            self.next_state(&pod.uid, &Event::CycleCleared)?;
+        let uid = &popped.key.uid;
+        if self.state(uid).is_assumed() {
+            self.next_state(uid, &Event::CycleCleared)?;
         }
         for command in &cleared {
             self.note_write(command);
         }
         let mut commands = cleared;
-        commands.extend(self.finish_failure(pod, info, condition));
+        commands.extend(self.finish_failure(popped, info, condition));
         Ok(Reaction { commands, findings: Vec::new() })
     }
 
     /// The failure handler: memory, then one PATCH, then the queue.
     pub(super) fn finish_failure(
         &mut self,
-        pod: &PodKey,
+        popped: &PodView,
         info: &NominatingInfo,
         condition: &ScheduledCondition,
     ) -> Vec<Command> {
-        let Failure { memory, patch, queue } = self.decide_failure(pod, info, condition);
+        let pod = &popped.key;
+        let Failure { memory, patch, queue } = self.decide_failure(popped, info, condition);
         let before = self.nominator.node_of(&pod.uid).map(str::to_owned);
         match (memory, self.pods.get(&pod.uid).map(|tracked| tracked.view.clone())) {
             (Memory::Renewed, Some(view)) => self.nominator.add(&view, info, Some(&view)),
@@ -91,17 +98,21 @@ impl Scheduler {
         commands
     }
 
-    fn decide_failure(&self, pod: &PodKey, info: &NominatingInfo, condition: &ScheduledCondition) -> Failure {
-        let popped = PodView { key: pod.clone(), ..PodView::default() };
-        let live = self.live(pod);
-        let known = live.and_then(|live| self.known_condition(live));
+    fn decide_failure(&self, popped: &PodView, info: &NominatingInfo, condition: &ScheduledCondition) -> Failure {
+        let live = self.live(&popped.key);
+        let waiting = live.filter(|live| live.view.node.is_none() && live.view.key.uid == popped.key.uid);
+        let (known_nnn, known_condition) = match waiting {
+            Some(tracked) => (self.known_nnn(&popped.key.uid), self.known_condition(tracked)),
+            None => (popped.nnn.as_deref(), popped.scheduled.as_ref()),
+        };
         let failed = FailedCycle {
-            popped: &popped,
+            popped,
             live: live.map(|live| &live.view),
             info,
-            known_nnn: self.known_nnn(&pod.uid),
-            condition: Change::between(&known, &Some(condition)),
+            known_nnn,
+            condition: Change::between(&known_condition, &Some(condition)),
             late_patch: self.options.late_patch,
+            gates: self.options.gates,
         };
         failed.decide()
     }

@@ -88,7 +88,7 @@ impl Placed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Input {
-    /// The watch shows a pod, new or changed, bound or not.
+    /// The watch shows a pod, new or changed, bound or not. One that has succeeded or failed is as good as deleted.
     PodObserved(PodView),
     /// The watch shows that a pod is gone.
     PodDeleted {
@@ -97,18 +97,18 @@ pub enum Input {
     },
     /// A scheduling cycle ended without a node.
     CycleFailed {
-        /// The pod.
-        pod: PodKey,
+        /// The pod as it came out of the queue.
+        popped: PodView,
         /// How it ended.
         outcome: CycleOutcome,
         /// The condition for the pod's status.
         condition: ScheduledCondition,
     },
     /// The cycle of a pod group ended without a node for this member. If it is nominated anew, the group has chosen victims
-    /// there, and lower nominations end as with [`Self::CycleFailed`].
+    /// there, and lower nominations end as with [`Self::CycleFailed`], unless the options leave them.
     MemberFailed {
-        /// The pod.
-        pod: PodKey,
+        /// The pod as it came out of the queue.
+        popped: PodView,
         /// What the group says ([`crate::scheduling::group::decide_member`]).
         info: NominatingInfo,
         /// The condition for the pod's status.
@@ -118,8 +118,8 @@ pub enum Input {
     CycleSucceeded(Placed),
     /// A binding cycle failed.
     BindingFailed {
-        /// The pod.
-        pod: PodKey,
+        /// The pod as it came out of the queue.
+        popped: PodView,
         /// How far it came.
         stage: FailedStage,
         /// The condition for the pod's status.
@@ -243,10 +243,10 @@ impl Scheduler {
             }
             Input::PodObserved(pod) => Ok(self.observe(pod)),
             Input::PodDeleted { uid } => Ok(self.delete(&uid)),
-            Input::CycleFailed { pod, outcome, condition } => self.fail_cycle(&pod, &outcome, &condition),
-            Input::MemberFailed { pod, info, condition } => self.fail_member(&pod, info, &condition),
+            Input::CycleFailed { popped, outcome, condition } => self.fail_cycle(&popped, &outcome, &condition),
+            Input::MemberFailed { popped, info, condition } => self.fail_member(&popped, info, &condition),
             Input::CycleSucceeded(placed) => self.place(placed),
-            Input::BindingFailed { pod, stage, condition } => self.fail_binding(&pod, stage, &condition),
+            Input::BindingFailed { popped, stage, condition } => self.fail_binding(&popped, stage, &condition),
             Input::Bound { pod } => self.bind(&pod),
             Input::PatchAnswered { uid, version } => Ok(self.answer(&uid, version)),
             Input::NodeObserved { node } => {

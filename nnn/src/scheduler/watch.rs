@@ -6,7 +6,7 @@ use crate::command::Command;
 use crate::external::SCHEDULER_MANAGER;
 use crate::nominating::NominatingInfo;
 use crate::nominator::PendingWrites;
-use crate::pod::PodView;
+use crate::pod::{Phase, PodView};
 use crate::scheduling::wake::{PodEvent, WakeBy, decide_wake};
 use crate::state::{Event, State};
 use crate::writes::Writes;
@@ -14,6 +14,11 @@ use crate::writes::Writes;
 impl Scheduler {
     pub(super) fn observe(&mut self, pod: PodView) -> Reaction {
         let mut reaction = self.replace_recreated(&pod);
+        if pod.phase == Phase::Terminal {
+            // The watch of kube-scheduler has no pods that have ended: to it they are deleted.
+            reaction.commands.extend(self.delete(&pod.key.uid).commands);
+            return reaction;
+        }
         if let Some(finding) = stale_nomination(&pod) {
             reaction.findings.push(finding);
         }
@@ -57,8 +62,8 @@ impl Scheduler {
         };
         let wake = event.and_then(|event| decide_wake(event, self.options.wake_by));
         let reject = tracked.binding.as_mut().and_then(|binding| binding.reject(&pod.key));
-        let dropped = tracked.binding.into_iter().flat_map(|binding| binding.drop_allocations(&pod.key));
-        let commands = release.into_iter().chain(reject).chain(dropped).chain(wake).collect();
+        let unreserved = tracked.binding.into_iter().flat_map(|binding| binding.unreserve(&pod.key));
+        let commands = release.into_iter().chain(reject).chain(unreserved).chain(wake).collect();
         Reaction { commands, findings: Vec::new() }
     }
 

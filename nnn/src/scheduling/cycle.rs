@@ -31,7 +31,9 @@ pub enum CycleOutcome {
     PolicyNever,
     /// The pod does not fit yet: victims on its nominated node are still terminating.
     VictimsTerminating,
-    /// The pod does not fit, and looking for victims failed.
+    /// The pod does not fit, and extenders accepted none of the nodes on which victims would help.
+    ExtendersLeftNone,
+    /// The pod does not fit, and looking for victims failed, in a plugin or in an extender.
     PostFilterError,
     /// The pod fits, but could not be assumed.
     AssumeFailed,
@@ -75,7 +77,8 @@ impl CycleOutcome {
 
 /// What the cycle says about the pod's nomination.
 ///
-/// The texts differ about pods that must not preempt and about a failed search for victims: the KEP clears, 1.37 keeps.
+/// The texts differ about pods that must not preempt, about a failed search for victims and one whose result extenders
+/// refused: the KEP clears, 1.37 keeps.
 ///
 /// ```
 /// use nnn::nominating::NominatingInfo;
@@ -95,6 +98,7 @@ pub fn decide_cycle(outcome: &CycleOutcome, profile: Profile) -> NominatingInfo 
     match outcome {
         CycleOutcome::Nominated { node } => NominatingInfo::to(node),
         CycleOutcome::PolicyNever => by(decisions.policy_never),
+        CycleOutcome::ExtendersLeftNone => by(decisions.extenders_left_none),
         CycleOutcome::PostFilterError => by(decisions.post_filter_error),
         CycleOutcome::NoFitInPodGroup | CycleOutcome::VictimsTerminating | CycleOutcome::Scheduled { .. } => {
             NominatingInfo::Noop

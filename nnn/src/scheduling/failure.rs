@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use crate::command::NoPatch;
+use crate::gates::{Gate, Gates};
 use crate::nominating::NominatingInfo;
 use crate::patch::{Change, needs_patch};
 use crate::pod::PodView;
@@ -15,7 +16,7 @@ pub enum LatePatch {
     /// No: a late "not scheduled" on a bound pod misleads.
     #[default]
     Suppressed,
-    /// Yes, as upstream.
+    /// Yes, as upstream, if it differs from the copy that came out of the queue.
     Sent,
 }
 
@@ -64,12 +65,14 @@ pub struct FailedCycle<'a> {
     pub live: Option<&'a PodView>,
     /// What the cycle says about the nomination.
     pub info: &'a NominatingInfo,
-    /// The nomination that was last written or observed.
+    /// The nomination that was last written or observed; that of the popped copy if the pod is gone or bound.
     pub known_nnn: Option<&'a str>,
-    /// Whether the condition differs from the one last written or observed.
+    /// Whether the condition differs from the one last written or observed, or from that of the popped copy likewise.
     pub condition: Change,
     /// Writing to pods that are gone or bound.
     pub late_patch: LatePatch,
+    /// The gates: whether bound pods are looked at that wait for a resize in place.
+    pub gates: Gates,
 }
 
 impl<'a> FailedCycle<'a> {
@@ -83,6 +86,7 @@ impl<'a> FailedCycle<'a> {
             known_nnn: popped.nnn.as_deref(),
             condition,
             late_patch: LatePatch::default(),
+            gates: Gates::default(),
         }
     }
 
@@ -99,25 +103,32 @@ impl<'a> FailedCycle<'a> {
     /// ```
     #[must_use]
     pub fn decide(&self) -> Failure {
-        let late = |reason| match self.late_patch {
-            LatePatch::Suppressed => Err(reason),
-            LatePatch::Sent => Ok(()),
-        };
-        let Some(live) = self.live else {
-            return Failure { memory: Memory::Released, patch: late(NoPatch::PodGone), queue: Queue::Done };
-        };
+        let Some(live) = self.live else { return self.too_late(NoPatch::PodGone) };
         let is_same = live.key.uid == self.popped.key.uid;
-        if live.node.is_some() && live.resize_deferred {
+        if live.node.is_some() && live.resize_deferred && self.gates.has(Gate::ResizePreemption) {
             let queue = if is_same { Queue::Requeue } else { Queue::Done };
             return Failure { memory: Memory::Untouched, patch: Err(NoPatch::DeferredResize), queue };
+        }
+        // Upstream asks whether the pod of that name is bound before it asks whether it is the same.
+        if live.node.is_some() && (is_same || self.late_patch == LatePatch::Sent) {
+            return self.too_late(NoPatch::PodBound);
         }
         if !is_same {
             return Failure { memory: Memory::Untouched, patch: Err(NoPatch::PodRecreated), queue: Queue::Done };
         }
-        if live.node.is_some() {
-            return Failure { memory: Memory::Released, patch: late(NoPatch::PodBound), queue: Queue::Done };
-        }
-        let patch = needs_patch(self.info, self.known_nnn, self.condition);
-        Failure { memory: Memory::Renewed, patch, queue: Queue::Requeue }
+        Failure { memory: Memory::Renewed, patch: self.needs_patch(), queue: Queue::Requeue }
+    }
+
+    /// The pod waits for no node any more.
+    fn too_late(&self, reason: NoPatch) -> Failure {
+        let patch = match self.late_patch {
+            LatePatch::Suppressed => Err(reason),
+            LatePatch::Sent => self.needs_patch(),
+        };
+        Failure { memory: Memory::Released, patch, queue: Queue::Done }
+    }
+
+    fn needs_patch(&self) -> Result<(), NoPatch> {
+        needs_patch(self.info, self.known_nnn, self.condition)
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
+
 use crate::nominating::NominatingInfo;
 use crate::pod::PodView;
 
@@ -9,12 +11,23 @@ use crate::pod::PodView;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MemberResult {
-    /// It fits on this node.
+    /// It fits on this node. If the group needs victims, it may have to be elsewhere.
     Fits(String),
     /// It fits once victims are gone, on this node.
     NeedsPreemption(String),
     /// It does not fit; what its own `PostFilter` says.
     Unschedulable(NominatingInfo),
+}
+
+impl MemberResult {
+    /// What the member is told when the group's `PostFilter` says nothing about it.
+    fn by_itself(&self) -> NominatingInfo {
+        match self {
+            Self::Fits(_) => NominatingInfo::Noop,
+            Self::NeedsPreemption(node) => NominatingInfo::to(node),
+            Self::Unschedulable(own) => own.clone(),
+        }
+    }
 }
 
 /// How the group fared.
@@ -31,14 +44,26 @@ pub enum GroupResult {
     Rejected,
 }
 
+/// What becomes of lower nominations to the nodes for which a group has chosen victims.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum LowerNominations {
+    /// They are cleared, as by the preemption of a single pod.
+    #[default]
+    Cleared,
+    /// They stay, as upstream: it looks for nominations to a node with the name of the group's candidate, the whole cluster.
+    Left,
+}
+
 /// What a member's failure handler is told; `None` for a member that goes on to its binding cycle.
 ///
 /// ```
 /// use nnn::nominating::NominatingInfo;
 /// use nnn::scheduling::group::{GroupResult, MemberResult, decide_member};
 /// let fits = MemberResult::Fits("node-1".to_owned());
-/// let waiting = GroupResult::WaitingForPreemption(Default::default());
-/// assert_eq!(decide_member("uid", &fits, &waiting), Some(NominatingInfo::to("node-1")));
+/// let waiting = GroupResult::WaitingForPreemption([("uid".to_owned(), NominatingInfo::to("node-2"))].into());
+/// assert_eq!(decide_member("uid", &fits, &waiting), Some(NominatingInfo::to("node-2")));
 /// assert_eq!(decide_member("uid", &fits, &GroupResult::Success), None);
 /// ```
 #[must_use]
@@ -46,12 +71,8 @@ pub fn decide_member(uid: &str, member: &MemberResult, group: &GroupResult) -> O
     match (group, member) {
         (GroupResult::Error, _) => Some(NominatingInfo::clear()),
         (GroupResult::Success, MemberResult::Fits(_)) => None,
-        (GroupResult::WaitingForPreemption(_), MemberResult::Fits(node)) => Some(NominatingInfo::to(node)),
-        (GroupResult::WaitingForPreemption(by_uid), MemberResult::NeedsPreemption(node)) => {
-            Some(by_uid.get(uid).cloned().unwrap_or_else(|| NominatingInfo::to(node)))
-        }
-        (GroupResult::WaitingForPreemption(by_uid), MemberResult::Unschedulable(own)) => {
-            Some(by_uid.get(uid).unwrap_or(own).clone())
+        (GroupResult::WaitingForPreemption(by_uid), _) => {
+            Some(by_uid.get(uid).cloned().unwrap_or_else(|| member.by_itself()))
         }
         (_, MemberResult::Unschedulable(own)) => Some(own.clone()),
         (_, MemberResult::Fits(_) | MemberResult::NeedsPreemption(_)) => Some(NominatingInfo::clear()),

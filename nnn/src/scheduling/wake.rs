@@ -43,7 +43,7 @@ pub enum PodEvent<'a> {
     AssumedDeleted,
 }
 
-/// Whom an event wakes.
+/// Whom an event wakes. The loss of a nomination wakes the pod itself too.
 ///
 /// ```
 /// use nnn::pod::PodView;
@@ -55,7 +55,6 @@ pub enum PodEvent<'a> {
 /// ```
 #[must_use]
 pub fn decide_wake(event: PodEvent<'_>, by: WakeBy) -> Option<Command> {
-    let wake = |pod: &PodView| Command::WakeLowerOrEqual { priority: pod.priority, except: pod.key.uid.clone() };
     let (pod, before, after) = match event {
         PodEvent::AssumedDeleted => return Some(Command::WakeAll { except: None }),
         PodEvent::Updated { old, before, after, .. } if by == WakeBy::Memory => (old, before, after),
@@ -63,5 +62,10 @@ pub fn decide_wake(event: PodEvent<'_>, by: WakeBy) -> Option<Command> {
         PodEvent::Deleted { pod, before } if by == WakeBy::Memory => (pod, before, None),
         PodEvent::Deleted { pod, .. } => (pod, pod.nnn.as_deref(), None),
     };
-    (before.is_some() && before != after).then(|| wake(pod))
+    // A pod that has lost its place may fit into another one; one that has left needs none.
+    let except = match event {
+        PodEvent::Updated { .. } => None,
+        _ => Some(pod.key.uid.clone()),
+    };
+    (before.is_some() && before != after).then_some(Command::WakeLowerOrEqual { priority: pod.priority, except })
 }

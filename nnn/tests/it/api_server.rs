@@ -41,6 +41,34 @@ fn a_binding_clears_the_nomination_in_the_same_write() {
 }
 
 #[test]
+fn the_condition_is_replaced_where_it_stands() {
+    let at = |seconds| Timestamp::from_second(seconds).unwrap();
+    let conditions = |status: &str, reason: &str| {
+        let scheduled = json!({"type": "PodScheduled", "status": status, "reason": reason, "message": "m",
+            "lastTransitionTime": at(1), "lastProbeTime": at(1)});
+        let change = json!({"/status/conditions": [scheduled, {"type": "Other", "status": "True"}]});
+        let bound = bind(&pod(&change), &binding(json!({})), Gates::default(), at(2)).unwrap();
+        serde_json::to_value(bound.status.unwrap().conditions).unwrap()
+    };
+    let expected = |seconds: i64| {
+        json!([{"type": "PodScheduled", "status": "True", "lastTransitionTime": at(seconds)},
+            {"type": "Other", "status": "True"}])
+    };
+    assert_eq!(conditions("False", "Unschedulable"), expected(2));
+    assert_eq!(conditions("True", "odd"), expected(1), "no transition");
+}
+
+#[test]
+fn labels_of_a_binding_come_with_their_gate() {
+    let labelled = binding(json!({"labels": {"topology.kubernetes.io/zone": "z"}}));
+    let labels = |gates: Gates| {
+        bind(&pod(&json!({})), &labelled, gates, Timestamp::UNIX_EPOCH).unwrap().metadata.labels.map(|it| it.len())
+    };
+    assert_eq!(labels(Gates::default()), Some(1));
+    assert_eq!(labels(Gates::default().without(Gate::TopologyLabels)), None);
+}
+
+#[test]
 fn with_the_gate_off_it_stays_and_means_nothing() {
     let view = PodView::from_pod(&bound(Gates::default().without(Gate::Clearing))).unwrap();
     assert_eq!(view.nnn.as_deref(), Some("stale"));
@@ -75,9 +103,16 @@ fn refused_bindings() {
     assert_eq!(refuse(gated, plain()), BindingConflict::Gated);
     let deleting = json!({"/metadata": {"name": "p", "uid": "u", "deletionTimestamp": "2026-01-01T00:00:00Z"}});
     assert_eq!(refuse(deleting, plain()), BindingConflict::Deleting);
-    let nowhere: Binding = from_value(json!({"metadata": {}, "target": {"name": ""}})).unwrap();
-    let refused = bind(&pod(&json!({})), &nowhere, Gates::default(), Timestamp::UNIX_EPOCH);
-    assert_eq!(refused, Err(BindingConflict::NoTarget));
+    // The binding itself is looked at first.
+    let to = |target: Value| {
+        let binding: Binding = from_value(json!({"metadata": {"uid": "other"}, "target": target})).unwrap();
+        bind(&pod(&json!({})), &binding, Gates::default(), Timestamp::UNIX_EPOCH).unwrap_err()
+    };
+    assert_eq!(to(json!({"name": ""})), BindingConflict::NoTarget);
+    let kind = to(json!({"kind": "Minion", "name": "n"}));
+    assert_eq!(kind, BindingConflict::TargetKind { kind: "Minion".to_owned() });
+    assert_eq!(kind.to_string(), "target.kind: Unsupported value: \"Minion\": supported values: \"Node\", \"<empty>\"");
+    assert!(matches!(to(json!({"kind": "Node", "name": "n"})), BindingConflict::Uid { .. }));
     // Preconditions that hold.
     let exact = binding(json!({"uid": "u", "resourceVersion": "5"}));
     assert!(bind(&pod(&json!({})), &exact, Gates::default(), Timestamp::UNIX_EPOCH).is_ok());

@@ -57,8 +57,9 @@ fn the_node_that_is_there_already_is_not_written_again() {
 #[test]
 fn a_pre_flight_that_fails_ends_the_cycle_before_anything_is_written() {
     // req: 5278-SET-4
-    let failing = [PreFlight::Success, PreFlight::Error];
-    assert_eq!(start(&failing, PermitWait::Waiting, None), Err(PreFlightError::Failed { plugin: 1 }));
+    let failing = [PreFlight::Success, failing()];
+    let failed = PreFlightError::Failed { plugin: VOLUMES.to_owned(), error: "timed out".to_owned() };
+    assert_eq!(start(&failing, PermitWait::Waiting, None), Err(failed));
     let waiting = pod("p", 0);
     let mut memory = scheduler(Options::default(), std::slice::from_ref(&waiting));
     let placed = placed(&waiting, "host").pre_flights(failing.to_vec()).permit(PermitWait::Waiting);
@@ -73,12 +74,35 @@ fn a_pre_flight_says_success_skip_or_error_and_nothing_else() {
     // req: 5278-SET-10
     assert_eq!(aggregate(&[PreFlight::Skip, PreFlight::Success, PreFlight::Skip]), Ok(PreBindWork::Some));
     for status in ["Wait", "Unschedulable", "Pending", ""] {
-        let status = PreFlight::from(status.to_owned());
-        assert!(matches!(aggregate(&[PreFlight::Success, status]), Err(PreFlightError::Unsupported { plugin: 1, .. })));
+        let says = PreFlight::from_status(VOLUMES, status, "");
+        let refused = PreFlightError::Unsupported { plugin: VOLUMES.to_owned(), status: status.to_owned() };
+        assert_eq!(aggregate(&[PreFlight::Success, says]), Err(refused));
     }
     // The first failure is told.
-    let mixed = [PreFlight::Unsupported("Wait".to_owned()), PreFlight::Error];
-    assert!(matches!(aggregate(&mixed), Err(PreFlightError::Unsupported { plugin: 0, .. })));
+    let mixed = [PreFlight::from_status("Mine", "Wait", ""), failing()];
+    assert!(matches!(aggregate(&mixed), Err(PreFlightError::Unsupported { plugin, .. }) if plugin == "Mine"));
+}
+
+/// A pre-flight that fails.
+fn failing() -> PreFlight {
+    PreFlight::from_status(VOLUMES, "Error", "timed out")
+}
+
+#[test]
+fn the_condition_after_a_pre_flight_says_which_plugin_and_why() {
+    let waiting = pod("p", 0);
+    let unsupported = "PreBindPreFlight Mine returned \"Unschedulable\", which is unsupported. It is supposed to return \
+                       Success, Skip, or Error status";
+    for (pre_flight, expected) in [
+        (failing(), "running PreBindPreFlight \"VolumeBinding\": timed out"),
+        (PreFlight::from_status("Mine", "Unschedulable", ""), unsupported),
+    ] {
+        let mut memory = scheduler(Options::default(), std::slice::from_ref(&waiting));
+        let placed = placed(&waiting, "host").pre_flights(vec![PreFlight::Success, pre_flight]);
+        let reaction = handle(&mut memory, Input::CycleSucceeded(placed));
+        let [Command::PatchConditionAndNnn { condition, .. }] = patches(&reaction)[..] else { panic!("{reaction:?}") };
+        assert_eq!((condition.reason.as_str(), condition.message.as_str()), ("SchedulerError", expected));
+    }
 }
 
 #[test]
@@ -97,7 +121,8 @@ fn a_plugin_that_said_skip_is_not_run_and_no_plugins_are_all_skip() {
 fn without_the_gate_nothing_is_announced_and_plugins_run_one_by_one() {
     // req: 5278-SET-6
     let off = Gates::default().without(Gate::Expectation);
-    let mut start = BindingStart::new(&[PreFlight::Error], "host");
+    let failing = [failing()];
+    let mut start = BindingStart::new(&failing, "host");
     (start.gates, start.permit) = (off, PermitWait::Waiting);
     assert_eq!(start.decide(), Ok(Err(NoPatch::GateOff)));
     let plugin = |name| Plugin::new(name, Work::Runs, Concurrency::Parallel);
@@ -194,10 +219,10 @@ fn nomination_and_allocation_end_together() {
     let placed = placed(&waiting, "host").pre_flights(vec![PreFlight::Success]).claims(claims);
     handle(&mut memory, Input::CycleSucceeded(placed));
     let condition = nnn::pod::ScheduledCondition::failed("SchedulerError", "volume");
-    let failed = Input::BindingFailed { pod: waiting.key.clone(), stage: FailedStage::PreBind, condition };
+    let failed = Input::BindingFailed { popped: waiting.clone(), stage: FailedStage::PreBind, condition };
     let reaction = handle(&mut memory, failed);
     let [drop, wake, patch, requeue] = &reaction.commands[..] else { panic!("{reaction:?}") };
-    assert_eq!(*drop, Command::DropAllocation { pod: waiting.key.clone(), claim: "c".to_owned() });
+    assert_eq!(*drop, Command::DropReservation { pod: waiting.key.clone(), claim: "c".to_owned() });
     assert_eq!(*wake, Command::WakeAll { except: None });
     assert!(matches!(patch, Command::PatchConditionAndNnn { nnn: NominatingInfo::Override(None), .. }));
     assert_eq!(*requeue, Command::Requeue { pod: waiting.key });
@@ -209,11 +234,53 @@ fn a_pre_flight_that_fails_drops_what_was_chosen() {
     let waiting = pod("p", 0);
     let mut memory = scheduler(Options::default(), std::slice::from_ref(&waiting));
     let claims = vec![ClaimState::Allocated, ClaimState::Chosen("c".to_owned())];
-    let placed = placed(&waiting, "host").pre_flights(vec![PreFlight::Error]).claims(claims);
+    let placed = placed(&waiting, "host").pre_flights(vec![failing()]).claims(claims);
     let reaction = handle(&mut memory, Input::CycleSucceeded(placed));
-    let dropped = |command: &&Command| matches!(command, Command::DropAllocation { .. });
     let expected = Command::DropAllocation { pod: waiting.key, claim: "c".to_owned() };
-    assert_eq!(reaction.commands.iter().filter(dropped).collect::<Vec<_>>(), [&expected]);
+    assert_eq!(taken_back(&reaction.commands), [&expected]);
+}
+
+#[test]
+fn what_is_taken_back_depends_on_how_far_the_allocation_was() {
+    use FailedStage::{Bind, Permit, PreBind};
+    let waiting = pod("p", 0);
+    let chosen = Command::DropAllocation { pod: waiting.key.clone(), claim: "c".to_owned() };
+    let written = Command::DropReservation { pod: waiting.key.clone(), claim: "c".to_owned() };
+    for (permit, stage, expected) in [
+        (PermitWait::Waiting, Permit, &chosen),
+        (PermitWait::Waiting, PreBind, &written),
+        (PermitWait::Waiting, Bind, &written),
+        (PermitWait::None, PreBind, &written),
+        (PermitWait::None, Bind, &written),
+    ] {
+        let mut memory = scheduler(Options::default(), std::slice::from_ref(&waiting));
+        let claims = vec![ClaimState::Allocated, ClaimState::Chosen("c".to_owned())];
+        handle(&mut memory, Input::CycleSucceeded(placed(&waiting, "host").permit(permit).claims(claims)));
+        let failed = Input::BindingFailed { popped: waiting.clone(), stage, condition: super::common::unschedulable() };
+        let commands = handle(&mut memory, failed).commands;
+        assert_eq!(taken_back(&commands), [expected], "{permit:?} {stage:?}");
+    }
+}
+
+#[test]
+fn the_devices_of_a_claim_that_another_pod_shares_are_left_to_it() {
+    let (first, second) = (pod("first", 0), pod("second", 0));
+    let mut memory = scheduler(Options::default(), &[first.clone(), second.clone()]);
+    let place = |pod, claim| Input::CycleSucceeded(placed(pod, "n").claims(vec![claim]));
+    handle(&mut memory, place(&first, ClaimState::Chosen("c".to_owned())));
+    handle(&mut memory, place(&second, ClaimState::Allocated));
+    handle(&mut memory, Input::Bound { pod: second.key });
+    let condition = super::common::unschedulable();
+    let failed = Input::BindingFailed { popped: first.clone(), stage: FailedStage::Bind, condition };
+    let commands = handle(&mut memory, failed).commands;
+    assert_eq!(taken_back(&commands), [&Command::DropReservation { pod: first.key, claim: "c".to_owned() }]);
+}
+
+/// The commands that undo what a cycle has done to claims.
+fn taken_back(commands: &[Command]) -> Vec<&Command> {
+    let takes_back =
+        |command: &&Command| matches!(command, Command::DropAllocation { .. } | Command::DropReservation { .. });
+    commands.iter().filter(takes_back).collect()
 }
 
 #[test]
@@ -222,7 +289,7 @@ fn a_rejected_pod_is_served_before_the_others_are_woken() {
     let mut memory = scheduler(Options::default(), std::slice::from_ref(&waiting));
     handle(&mut memory, Input::CycleSucceeded(placed(&waiting, "host").permit(PermitWait::Waiting)));
     let condition = super::common::unschedulable();
-    let failed = Input::BindingFailed { pod: waiting.key, stage: FailedStage::Permit, condition };
+    let failed = Input::BindingFailed { popped: waiting, stage: FailedStage::Permit, condition };
     let last = handle(&mut memory, failed).commands.pop();
     assert_eq!(last, Some(Command::WakeAll { except: Some("p".to_owned()) }));
 }

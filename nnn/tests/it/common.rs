@@ -44,7 +44,7 @@ pub(crate) fn handle(scheduler: &mut Scheduler, input: Input) -> Reaction {
 }
 
 pub(crate) fn fails(pod: &PodView, outcome: CycleOutcome) -> Input {
-    Input::CycleFailed { pod: pod.key.clone(), outcome, condition: unschedulable() }
+    Input::CycleFailed { popped: pod.clone(), outcome, condition: unschedulable() }
 }
 
 pub(crate) fn nominated(node: &str) -> CycleOutcome {

@@ -55,8 +55,7 @@ fn a_failure_costs_one_patch_and_the_same_failure_again_none() {
     let waiting = pod("p", 0).nominated_to("x");
     let mut memory = scheduler(Options::default(), std::slice::from_ref(&waiting));
     let outcome = nnn::scheduling::cycle::CycleOutcome::NoCandidates;
-    let fails =
-        || Input::CycleFailed { pod: waiting.key.clone(), outcome: outcome.clone(), condition: unschedulable() };
+    let fails = || Input::CycleFailed { popped: waiting.clone(), outcome: outcome.clone(), condition: unschedulable() };
     let first = handle(&mut memory, fails()).commands;
     assert!(matches!(
         &first[..],

@@ -1,4 +1,5 @@
 use nnn::command::{Command, NoPatch};
+use nnn::gates::{Gate, Gates};
 use nnn::nominating::NominatingInfo;
 use nnn::nominator::{Nomination, Nominator};
 use nnn::patch::Change;
@@ -26,6 +27,7 @@ fn outcomes() -> Vec<(CycleOutcome, StatusClass, NominatingInfo, NominatingInfo)
         (O::NoCandidates, C::Unschedulable, clear(), clear()),
         (O::PolicyNever, C::Unschedulable, clear(), keep()),
         (O::VictimsTerminating, C::Unschedulable, keep(), keep()),
+        (O::ExtendersLeftNone, C::Unschedulable, clear(), keep()),
         (O::PostFilterError, C::Unschedulable, clear(), keep()),
         (O::AssumeFailed, C::Error, clear(), clear()),
         (O::ReserveFailed, C::Unschedulable, clear(), clear()),
@@ -106,6 +108,7 @@ fn the_failure_handler() {
     let popped = pod("p", 0);
     let recreated = pod("p", 0).with_uid("another");
     let bound = popped.clone().bound_to("n");
+    let bound_other = recreated.clone().bound_to("n");
     let mut deferred = bound.clone();
     deferred.resize_deferred = true;
     let deferred_other = with(deferred.clone(), |pod| pod.key = recreated.key.clone());
@@ -113,6 +116,7 @@ fn the_failure_handler() {
         let info = NominatingInfo::clear();
         let mut failed = FailedCycle::new(&popped, &info, Change::Changed);
         (failed.live, failed.late_patch) = (live, late_patch);
+        failed.gates = failed.gates.with(Gate::ResizePreemption);
         let failure = failed.decide();
         (failure.memory, failure.patch, failure.queue)
     };
@@ -123,12 +127,47 @@ fn the_failure_handler() {
         (Some(&bound), Suppressed, (Memory::Released, Err(NoPatch::PodBound), Queue::Done)),
         (Some(&bound), Sent, (Memory::Released, Ok(()), Queue::Done)),
         (Some(&recreated), Sent, (Memory::Untouched, Err(NoPatch::PodRecreated), Queue::Done)),
+        (Some(&bound_other), Suppressed, (Memory::Untouched, Err(NoPatch::PodRecreated), Queue::Done)),
+        (Some(&bound_other), Sent, (Memory::Released, Ok(()), Queue::Done)),
         (Some(&popped), Sent, (Memory::Renewed, Ok(()), Queue::Requeue)),
         (Some(&deferred), Sent, (Memory::Untouched, Err(NoPatch::DeferredResize), Queue::Requeue)),
         (Some(&deferred_other), Sent, (Memory::Untouched, Err(NoPatch::DeferredResize), Queue::Done)),
     ];
     for (live, late, expected) in rows {
         assert_eq!(decide(live, late), expected, "{live:?} {late:?}");
+    }
+}
+
+#[test]
+fn a_deferred_resize_is_looked_at_only_with_its_gate() {
+    let popped = pod("p", 0);
+    let deferred = with(popped.clone().bound_to("n"), |pod| pod.resize_deferred = true);
+    let info = NominatingInfo::clear();
+    let mut failed = FailedCycle::new(&popped, &info, Change::Changed);
+    (failed.live, failed.late_patch) = (Some(&deferred), LatePatch::Sent);
+    let off = failed.decide();
+    assert_eq!((off.memory, off.patch, off.queue), (Memory::Released, Ok(()), Queue::Done), "a bound pod like any");
+    failed.gates = Gates::NONE.with(Gate::ResizePreemption);
+    let on = failed.decide();
+    assert_eq!((on.memory, on.patch, on.queue), (Memory::Untouched, Err(NoPatch::DeferredResize), Queue::Requeue));
+}
+
+#[test]
+fn a_late_write_too_has_to_change_something() {
+    let popped = pod("p", 0).nominated_to("a");
+    let bound = popped.clone().bound_to("n");
+    let rows = [
+        (NominatingInfo::Noop, Change::Same, Err(NoPatch::ModeNoop)),
+        (NominatingInfo::to("a"), Change::Same, Err(NoPatch::AlreadySet)),
+        (NominatingInfo::clear(), Change::Same, Ok(())),
+        (NominatingInfo::Noop, Change::Changed, Ok(())),
+    ];
+    for (info, condition, expected) in rows {
+        for live in [None, Some(&bound)] {
+            let mut failed = FailedCycle::new(&popped, &info, condition);
+            (failed.live, failed.late_patch) = (live, LatePatch::Sent);
+            assert_eq!(failed.decide().patch, expected, "{info:?} {condition:?} {live:?}");
+        }
     }
 }
 
@@ -153,18 +192,22 @@ fn a_failure_writes_only_what_is_new() {
 
 #[test]
 fn who_is_woken() {
-    let (before, after) = (pod("p", 7).nominated_to("a"), pod("p", 7));
-    let wake = Some(Command::WakeLowerOrEqual { priority: 7, except: "p".to_owned() });
+    let (before, after, moved) = (pod("p", 7).nominated_to("a"), pod("p", 7), pod("p", 7).nominated_to("b"));
+    // Who loses a nomination is woken with the others, who is gone is not.
+    let wake =
+        |except: Option<&str>| Some(Command::WakeLowerOrEqual { priority: 7, except: except.map(str::to_owned) });
+    let (lost, gone) = (wake(None), wake(Some("p")));
     let updated = |old, new, before, after| PodEvent::Updated { old, new, before, after };
     let rows = [
         // The status says so, and so does memory.
-        (updated(&before, &after, Some("a"), None), wake.clone(), wake.clone()),
+        (updated(&before, &after, Some("a"), None), lost.clone(), lost.clone()),
+        (updated(&before, &moved, Some("a"), Some("b")), lost.clone(), lost.clone()),
         // The nomination was never written.
-        (updated(&after, &after, Some("a"), None), wake.clone(), None),
+        (updated(&after, &after, Some("a"), None), lost, None),
         (updated(&after, &before, None, Some("a")), None, None),
         (updated(&before, &before, Some("a"), Some("a")), None, None),
-        (PodEvent::Deleted { pod: &before, before: Some("a") }, wake.clone(), wake.clone()),
-        (PodEvent::Deleted { pod: &after, before: Some("a") }, wake, None),
+        (PodEvent::Deleted { pod: &before, before: Some("a") }, gone.clone(), gone.clone()),
+        (PodEvent::Deleted { pod: &after, before: Some("a") }, gone, None),
         (PodEvent::Deleted { pod: &after, before: None }, None, None),
         (PodEvent::AssumedDeleted, Some(Command::WakeAll { except: None }), Some(Command::WakeAll { except: None })),
     ];

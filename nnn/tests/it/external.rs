@@ -155,7 +155,7 @@ fn a_node_that_somebody_else_wrote_stays_theirs_when_it_is_chosen() {
         let hinted = pod("p", 0).nominated_to("n");
         let mut it = scheduler(options, std::slice::from_ref(&hinted));
         handle(&mut it, Input::CycleSucceeded(placed(&hinted, host).pre_flights(vec![PreFlight::Success])));
-        let failed = Input::BindingFailed { pod: hinted.key, stage: FailedStage::Bind, condition: unschedulable() };
+        let failed = Input::BindingFailed { popped: hinted, stage: FailedStage::Bind, condition: unschedulable() };
         let info = handle(&mut it, failed).commands.into_iter().find_map(|command| match command {
             Command::PatchConditionAndNnn { nnn, .. } => Some(nnn),
             _ => None,

@@ -22,8 +22,9 @@ fn members_of_a_pod_group() {
         (&needs, GroupResult::Error, Some(clear())),
         (&unschedulable, GroupResult::Error, Some(clear())),
         (&fits, GroupResult::Success, None),
-        (&fits, waiting(), Some(to("h"))),
-        (&fits, decided(), Some(to("h"))),
+        // Where it fitted was tried without the victims: the group's preemption decides.
+        (&fits, waiting(), Some(keep())),
+        (&fits, decided(), Some(to("g"))),
         (&fits, GroupResult::Rejected, Some(clear())),
         (&needs, GroupResult::Rejected, Some(clear())),
         (&needs, waiting(), Some(to("v"))),
@@ -58,9 +59,17 @@ fn a_group_that_preempts_clears_lower_nominations_once() {
     let lower = pod("lower", 1).nominated_to("n");
     let mut it = scheduler(Options::default(), &[member.clone(), lower]);
     let told =
-        || Input::MemberFailed { pod: member.key.clone(), info: NominatingInfo::to("n"), condition: unschedulable() };
+        || Input::MemberFailed { popped: member.clone(), info: NominatingInfo::to("n"), condition: unschedulable() };
     assert_eq!(written(&handle(&mut it, told())), [("lower", None), ("member", Some("n"))]);
     // The group still waits, and has chosen no more victims.
     handle(&mut it, Input::PodObserved(pod("later", 1).nominated_to("n")));
     assert_eq!(written(&handle(&mut it, told())), []);
+}
+
+#[test]
+fn upstream_a_group_that_preempts_leaves_lower_nominations() {
+    let (member, lower) = (pod("member", 10), pod("lower", 1).nominated_to("n"));
+    let mut it = scheduler(Options::upstream(), &[member.clone(), lower]);
+    let told = Input::MemberFailed { popped: member, info: NominatingInfo::to("n"), condition: unschedulable() };
+    assert_eq!(written(&handle(&mut it, told)), [("member", Some("n"))]);
 }

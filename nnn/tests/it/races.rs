@@ -4,10 +4,11 @@ use nnn::binding::claims::ClaimState;
 use nnn::binding::failure::FailedStage;
 use nnn::binding::start::{PermitWait, PreFlight};
 use nnn::command::{Command, NoPatch};
+use nnn::gates::Gate;
 use nnn::nominating::NominatingInfo;
 use nnn::nominator::{Nomination, Nominator, NominatorOptions, PendingWrites};
 use nnn::options::Options;
-use nnn::pod::{PodKey, PodView, ScheduledCondition};
+use nnn::pod::{Phase, PodKey, PodView, ScheduledCondition};
 use nnn::reservation::fits_resources;
 use nnn::scheduler::{Input, Placed, Reaction, Scheduler};
 use nnn::scheduling::cycle::CycleOutcome;
@@ -124,7 +125,7 @@ fn answered(uid: &str, number: u64) -> Input {
 /// A failed cycle whose condition says why.
 fn fails_because(pod: &PodView, outcome: CycleOutcome, message: &str) -> Input {
     let condition = ScheduledCondition::failed("Unschedulable", message);
-    Input::CycleFailed { pod: pod.key.clone(), outcome, condition }
+    Input::CycleFailed { popped: pod.clone(), outcome, condition }
 }
 
 #[test]
@@ -177,7 +178,7 @@ fn a_clear_that_was_seen_ends_a_nomination_that_never_was() {
         let mut it = start();
         let commands: Vec<Command> = inputs.into_iter().flat_map(|input| handle(&mut it, input).commands).collect();
         let release = Command::Release { pod: lower.key.clone(), node: "n".to_owned() };
-        assert_eq!(commands, [release, Command::WakeLowerOrEqual { priority: 0, except: "p".to_owned() }]);
+        assert_eq!(commands, [release, Command::WakeLowerOrEqual { priority: 0, except: None }]);
         assert_eq!(it.state("p"), State::Pending);
     }
 }
@@ -253,13 +254,13 @@ fn a_nomination_is_cleared_one_failure_late() {
         let condition = ScheduledCondition::failed("SchedulerError", "bind");
         let stage = FailedStage::Bind;
         let reaction =
-            handle(&mut it, Input::BindingFailed { pod: waiting.key.clone(), stage, condition: condition.clone() });
+            handle(&mut it, Input::BindingFailed { popped: waiting.clone(), stage, condition: condition.clone() });
         assert_eq!(patches(&reaction).len(), 1, "the condition is new");
         // The same failure again: only the nomination could be a reason to write.
         let mut it = scheduler(options, &[with(waiting.clone(), |pod| pod.scheduled = Some(condition.clone()))]);
         let pre_flights = vec![PreFlight::Success];
         handle(&mut it, Input::CycleSucceeded(Placed::new(&waiting.key, "n").pre_flights(pre_flights)));
-        patches(&handle(&mut it, Input::BindingFailed { pod: waiting.key, stage, condition })).len()
+        patches(&handle(&mut it, Input::BindingFailed { popped: waiting, stage, condition })).len()
     });
     assert_eq!((naive, safe), (0, 1));
 }
@@ -276,6 +277,51 @@ fn a_late_condition_on_a_bound_pod() {
 }
 
 #[test]
+fn a_late_condition_is_compared_with_the_copy_that_came_out_of_the_queue() {
+    let condition = ScheduledCondition::failed("Unschedulable", "m");
+    let popped = with(version(pod("p", 0), 1), |pod| pod.scheduled = Some(condition));
+    let bound = || Input::PodObserved(version(pod("p", 0).bound_to("elsewhere"), 2));
+    let gone = || Input::PodDeleted { uid: "p".to_owned() };
+    let remade = || Input::PodObserved(version(pod("p", 0).with_uid("anew").bound_to("elsewhere"), 2));
+    for (end, message, expected) in [
+        (bound(), "m", Some(NoPatch::AlreadySet)),
+        (gone(), "m", Some(NoPatch::AlreadySet)),
+        (remade(), "m", Some(NoPatch::AlreadySet)),
+        (bound(), "another", None),
+        (gone(), "another", None),
+        (remade(), "another", None),
+    ] {
+        let mut it = scheduler(Options::upstream(), std::slice::from_ref(&popped));
+        handle(&mut it, end.clone());
+        let commands = handle(&mut it, fails_because(&popped, CycleOutcome::NoCandidates, message)).commands;
+        let [write, done] = &commands[..] else { panic!("{end:?} {commands:?}") };
+        assert_eq!(*done, Command::Done { pod: popped.key.clone() });
+        let unwritten = match write {
+            Command::None { reason, .. } => Some(*reason),
+            _ => None,
+        };
+        assert_eq!((write.is_patch(), unwritten), (expected.is_none(), expected), "{end:?} {message}");
+    }
+}
+
+#[test]
+fn a_bound_pod_whose_resize_waits_is_requeued_only_with_the_gate() {
+    let waiting = version(pod("p", 0), 1);
+    let resizing = with(version(waiting.clone().bound_to("n"), 2), |pod| pod.resize_deferred = true);
+    let play = |options: Options| {
+        let mut it = scheduler(options, &[waiting.clone(), resizing.clone()]);
+        handle(&mut it, fails(&waiting, CycleOutcome::NoCandidates)).commands
+    };
+    let on = Options::default().gates.with(Gate::ResizePreemption);
+    let (pod, reason) = (waiting.key.clone(), NoPatch::DeferredResize);
+    let requeued = [Command::None { pod: pod.clone(), reason }, Command::Requeue { pod: pod.clone() }];
+    assert_eq!(both(|options| play(options.with_gates(on))), (requeued.to_vec(), requeued.to_vec()));
+    let (naive, safe) = both(play);
+    assert!(matches!(&naive[..], [write, Command::Done { .. }] if write.is_patch()), "{naive:?}");
+    assert_eq!(safe, [Command::None { pod: pod.clone(), reason: NoPatch::PodBound }, Command::Done { pod }]);
+}
+
+#[test]
 fn the_end_of_a_nomination_that_was_never_written_wakes_nobody() {
     let (naive, safe) = both(|options| {
         let waiting = pod("p", 3);
@@ -285,7 +331,7 @@ fn the_end_of_a_nomination_that_was_never_written_wakes_nobody() {
     });
     let release = || Command::Release { pod: pod("p", 0).key, node: "n".to_owned() };
     assert_eq!(naive, [release()]);
-    assert_eq!(safe, [release(), Command::WakeLowerOrEqual { priority: 3, except: "p".to_owned() }]);
+    assert_eq!(safe, [release(), Command::WakeLowerOrEqual { priority: 3, except: Some("p".to_owned()) }]);
 }
 
 /// A pod in a binding cycle that waits on permit and has chosen devices for the claim `c`.
@@ -299,22 +345,24 @@ fn binding(waiting: &PodView, permit: PermitWait) -> Scheduler {
 
 fn binding_fails(pod: &PodView) -> Input {
     let condition = ScheduledCondition::failed("SchedulerError", "too late");
-    Input::BindingFailed { pod: pod.key.clone(), stage: FailedStage::Bind, condition }
+    Input::BindingFailed { popped: pod.clone(), stage: FailedStage::Bind, condition }
 }
 
 #[test]
 fn a_pod_that_is_deleted_while_it_binds_leaves_nothing() {
     let waiting = version(pod("p", 0), 1);
     let reject = || Command::RejectWaiting { pod: pod("p", 0).key };
-    let drop = || Command::DropAllocation { pod: pod("p", 0).key, claim: "c".to_owned() };
+    // Whether the allocation was written after the wait on permit is not known.
+    let chosen = || Command::DropAllocation { pod: pod("p", 0).key, claim: "c".to_owned() };
+    let drop = || Command::DropReservation { pod: pod("p", 0).key, claim: "c".to_owned() };
     let wake = || Command::WakeAll { except: None };
     let gone = || Input::PodDeleted { uid: "p".to_owned() };
     let deleting = || Input::PodObserved(with(version(pod("p", 0), 2), |pod| pod.deleting = true));
     let replaced = || Input::PodObserved(version(pod("p", 0).with_uid("another"), 2));
     for (permit, inputs, expected) in [
-        (PermitWait::Waiting, vec![gone()], vec![reject(), drop(), wake()]),
-        (PermitWait::Waiting, vec![replaced()], vec![reject(), drop(), wake()]),
-        (PermitWait::Waiting, vec![deleting(), gone()], vec![reject(), wake(), drop(), wake()]),
+        (PermitWait::Waiting, vec![gone()], vec![reject(), chosen(), drop(), wake()]),
+        (PermitWait::Waiting, vec![replaced()], vec![reject(), chosen(), drop(), wake()]),
+        (PermitWait::Waiting, vec![deleting(), gone()], vec![reject(), wake(), chosen(), drop(), wake()]),
         (PermitWait::None, vec![gone()], vec![drop(), wake()]),
         (PermitWait::None, vec![deleting(), gone()], vec![wake(), drop(), wake()]),
     ] {
@@ -334,7 +382,7 @@ fn a_binding_cycle_that_fails_after_a_binding_from_elsewhere_was_seen() {
         let mut it = binding(&waiting, PermitWait::None);
         handle(&mut it, Input::PodObserved(version(pod("p", 0).bound_to(node), 2)));
         let commands = handle(&mut it, binding_fails(&waiting)).commands;
-        let drop = Command::DropAllocation { pod: waiting.key.clone(), claim: "c".to_owned() };
+        let drop = Command::DropReservation { pod: waiting.key.clone(), claim: "c".to_owned() };
         assert_eq!(commands[..drops], vec![drop; drops], "the devices on {node}");
         let nothing = Command::None { pod: waiting.key.clone(), reason: NoPatch::PodBound };
         let done = Command::Done { pod: waiting.key.clone() };
@@ -371,6 +419,44 @@ fn a_stale_update_does_not_undo_a_binding() {
     let commands = handle(&mut it, fails(&waiting, nominated("z"))).commands;
     assert_eq!(commands, [nothing, Command::Done { pod: waiting.key }]);
     assert_eq!(memory(&it), None);
+}
+
+#[test]
+fn a_pod_that_has_ended_is_as_good_as_deleted() {
+    let ended =
+        |pod: PodView, number| Input::PodObserved(with(version(pod, number), |pod| pod.phase = Phase::Terminal));
+    let nominated = version(pod("p", 3).nominated_to("n"), 1);
+    let bound = version(pod("b", 0).bound_to("n"), 2);
+    let (naive, safe) = both(|options| {
+        let mut it = scheduler(options, &[nominated.clone(), bound.clone()]);
+        let commands = handle(&mut it, ended(nominated.clone(), 3)).commands;
+        assert_eq!((it.state("p"), memory(&it)), (State::Gone, None));
+        // What a bound pod used is free, and there is no place that others waited for.
+        assert_eq!(handle(&mut it, ended(bound.clone(), 4)), Reaction::default());
+        assert_eq!(it.pods().count(), 0);
+        // One that has ended before it was seen, and the deletion that follows, are no news.
+        assert_eq!(handle(&mut it, ended(pod("late", 0).nominated_to("n"), 5)), Reaction::default());
+        assert_eq!(handle(&mut it, Input::PodDeleted { uid: "p".to_owned() }), Reaction::default());
+        assert!(it.nominator().is_empty());
+        commands
+    });
+    let release = Command::Release { pod: nominated.key, node: "n".to_owned() };
+    assert_eq!(safe, [release, Command::WakeLowerOrEqual { priority: 3, except: Some("p".to_owned()) }]);
+    assert_eq!(naive, safe);
+}
+
+#[test]
+fn a_pod_that_ends_while_it_binds_leaves_nothing() {
+    let waiting = version(pod("p", 0), 1);
+    let mut it = binding(&waiting, PermitWait::Waiting);
+    let failed = with(version(waiting.clone(), 2), |pod| pod.phase = Phase::Terminal);
+    let commands = handle(&mut it, Input::PodObserved(failed)).commands;
+    assert!(
+        matches!(commands[..], [Command::RejectWaiting { .. }, .., Command::WakeAll { except: None }]),
+        "{commands:?}"
+    );
+    let late = handle(&mut it, binding_fails(&waiting)).commands;
+    assert_eq!(late.last(), Some(&Command::Done { pod: waiting.key }));
 }
 
 #[test]

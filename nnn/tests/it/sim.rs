@@ -389,7 +389,7 @@ impl Sim {
             Input::CycleSucceeded(self.placed(&pod, &node))
         } else {
             let outcome = self.preempt(&pod, &found.feasible);
-            Input::CycleFailed { pod: pod.key.clone(), outcome, condition: unschedulable() }
+            Input::CycleFailed { popped: pod.clone(), outcome, condition: unschedulable() }
         };
         self.handle(input);
     }
@@ -476,9 +476,10 @@ impl Sim {
     }
 
     fn fail_binding(&self, uid: &str) -> Option<Input> {
-        let (pod, _) = self.binding(uid)?;
+        self.binding(uid)?;
+        let popped = self.scheduler.pod(uid)?.clone();
         let condition = ScheduledCondition::failed("SchedulerError", "binding failed");
-        Some(Input::BindingFailed { pod, stage: FailedStage::Bind, condition })
+        Some(Input::BindingFailed { popped, stage: FailedStage::Bind, condition })
     }
 
     pub(crate) fn foreign_writes(&self) -> usize {

@@ -3,6 +3,7 @@
 use nnn::command::{Command, NoPatch};
 use nnn::external::Clearing;
 use nnn::gates::{Gate, Gates};
+use nnn::nominating::NominatingInfo;
 use nnn::options::Options;
 use nnn::profile::Profile;
 use nnn::state::State;
@@ -62,7 +63,8 @@ fn all_four_combinations_of_the_gates() {
     }
     assert_eq!(Gates::of_versions(35, 35), Gates::default(), "on by default since the beta");
     assert_eq!(Gates::of_versions(34, 34), Gates::NONE);
-    assert_eq!(Gates::of_versions(37, 33), Gates::default().without(Gate::Clearing));
+    let old_api_server = Gates::default().without(Gate::Clearing).without(Gate::TopologyLabels);
+    assert_eq!(Gates::of_versions(37, 33), old_api_server);
     assert_eq!(Gates::of_versions(33, 37), Gates::default().without(Gate::Expectation));
     let by_name = |name: &str| (name == "ClearingNominatedNodeNameAfterBinding").then_some(false);
     assert_eq!(Gates::from_gates(by_name), Gates::default().without(Gate::Clearing));
@@ -156,17 +158,18 @@ fn the_members_of_a_group_that_preempts_are_nominated() {
     for gates in combinations() {
         let mut sim = Sim::new(options(gates), &["n"]);
         sim.run(&[create(1, 10, 1), create(2, 10, 1), create(3, 10, 1)]);
-        let waiting = GroupResult::WaitingForPreemption(Default::default());
+        let on_n = |id| (super::sim::uid(id), NominatingInfo::to("n"));
+        let waiting = GroupResult::WaitingForPreemption((1..4).map(on_n).collect());
         let results = [
-            MemberResult::Fits("n".to_owned()),
+            MemberResult::Fits("elsewhere".to_owned()),
             MemberResult::NeedsPreemption("n".to_owned()),
             MemberResult::NeedsPreemption("n".to_owned()),
         ];
         for (id, result) in (1..).zip(&results) {
-            let pod = sim.pod(id).unwrap().key.clone();
-            let info = decide_member(&pod.uid, result, &waiting).unwrap();
+            let popped = sim.pod(id).unwrap().clone();
+            let info = decide_member(&popped.key.uid, result, &waiting).unwrap();
             let condition = super::common::unschedulable();
-            let reaction = sim.scheduler.handle(Input::MemberFailed { pod, info, condition }).unwrap();
+            let reaction = sim.scheduler.handle(Input::MemberFailed { popped, info, condition }).unwrap();
             assert_eq!(super::common::written(&reaction), [(super::sim::uid(id).as_str(), Some("n"))]);
         }
         assert_eq!(sim.scheduler.nominator().on_node("n").count(), 3, "{gates:?}");

@@ -7,23 +7,24 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::Pod;
 use nnn::binding::claims::ClaimState;
 use nnn::binding::failure::{FailedStage, OnBindingFailure};
-use nnn::binding::start::{PermitWait, PreFlight};
+use nnn::binding::start::PermitWait;
 use nnn::external::Clearing;
 use nnn::gates::Gates;
 use nnn::nominator::{Identity, PendingWrites};
 use nnn::options::{Known, Options};
-use nnn::pod::{PodKey, PodView, ScheduledCondition};
+use nnn::pod::{PodView, ScheduledCondition};
 use nnn::profile::Profile;
 use nnn::scheduler::{Input, Placed, Reaction, Scheduler};
 use nnn::scheduling::cycle::CycleOutcome;
 use nnn::scheduling::failure::LatePatch;
+use nnn::scheduling::group::LowerNominations;
 use nnn::scheduling::preemption::Eviction;
 use nnn::scheduling::wake::WakeBy;
 use nnn::state::IllegalTransition;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use self::table::{OutcomeName, info};
+use self::table::{OutcomeName, PreFlightInput, info, pre_flights};
 use super::refusal::{Refusal, read};
 use super::settings::Settings;
 use super::{Operation, Stopwatch};
@@ -61,6 +62,7 @@ struct Changes {
     late_patch: Option<LatePatch>,
     wake_by: Option<WakeBy>,
     eviction: Option<Eviction>,
+    group_preemption: Option<LowerNominations>,
     on_binding_failure: Option<OnBindingFailure>,
     clearing: Option<Clearing>,
 }
@@ -87,6 +89,7 @@ impl Policy {
         options.late_patch = changes.late_patch.unwrap_or(options.late_patch);
         options.wake_by = changes.wake_by.unwrap_or(options.wake_by);
         options.eviction = changes.eviction.unwrap_or(options.eviction);
+        options.group_preemption = changes.group_preemption.unwrap_or(options.group_preemption);
         options.on_binding_failure = changes.on_binding_failure.unwrap_or(options.on_binding_failure);
         options.clearing = changes.clearing.unwrap_or(options.clearing);
         options
@@ -152,7 +155,7 @@ struct CycleSucceededStep {
     pod: String,
     node: String,
     #[serde(default)]
-    preflight: Vec<PreFlight>,
+    preflight: Vec<PreFlightInput>,
     #[serde(default)]
     waiting: bool,
     #[serde(default)]
@@ -203,8 +206,8 @@ pub(super) fn run(input: Value) -> Result<Operation, Refusal> {
 /// One scheduler through its events.
 struct Player {
     scheduler: Scheduler,
-    /// Every pod that was ever shown, by UID.
-    pods: BTreeMap<String, PodKey>,
+    /// Every pod that was ever shown, by UID: as it was shown last without a node, if it was.
+    pods: BTreeMap<String, PodView>,
 }
 
 impl Player {
@@ -227,34 +230,36 @@ impl Player {
         Ok(match step {
             Step::Pod(pod) => {
                 let pod = PodView::from_pod(pod).map_err(|error| Refusal::field("pod", error.to_string()))?;
-                self.pods.insert(pod.key.uid.clone(), pod.key.clone());
+                if pod.node.is_none() || !self.pods.contains_key(&pod.key.uid) {
+                    self.pods.insert(pod.key.uid.clone(), pod.clone());
+                }
                 Input::PodObserved(pod)
             }
             Step::PodDeleted(step) => Input::PodDeleted { uid: step.pod.clone() },
             Step::Node(step) => Input::NodeObserved { node: step.name.clone() },
             Step::NodeDeleted(step) => Input::NodeDeleted { node: step.name.clone() },
             Step::CycleFailed(step) => Input::CycleFailed {
-                pod: self.key("cycle_failed", &step.pod)?,
+                popped: self.popped("cycle_failed", &step.pod)?.clone(),
                 outcome: step.outcome()?,
                 condition: ScheduledCondition::failed(&step.reason, &step.message),
             },
             Step::MemberFailed(step) => Input::MemberFailed {
-                pod: self.key("member_failed", &step.pod)?,
+                popped: self.popped("member_failed", &step.pod)?.clone(),
                 info: info(step.mode, &step.node).map_err(|refusal| refusal.below("member_failed"))?,
                 condition: ScheduledCondition::failed(&step.reason, &step.message),
             },
             Step::CycleSucceeded(step) => {
-                let placed = Placed::new(&self.key("cycle_succeeded", &step.pod)?, step.node()?);
+                let placed = Placed::new(&self.popped("cycle_succeeded", &step.pod)?.key, step.node()?);
                 let permit = if step.waiting { PermitWait::Waiting } else { PermitWait::None };
                 let claims = step.claims.iter().map(ClaimInput::state).collect();
-                Input::CycleSucceeded(placed.pre_flights(step.preflight.clone()).permit(permit).claims(claims))
+                Input::CycleSucceeded(placed.pre_flights(pre_flights(&step.preflight)).permit(permit).claims(claims))
             }
             Step::BindingFailed(step) => Input::BindingFailed {
-                pod: self.key("binding_failed", &step.pod)?,
+                popped: self.popped("binding_failed", &step.pod)?.clone(),
                 stage: step.stage,
                 condition: ScheduledCondition::failed(&step.reason, &step.message),
             },
-            Step::Bound(step) => Input::Bound { pod: self.key("bound", &step.pod)? },
+            Step::Bound(step) => Input::Bound { pod: self.popped("bound", &step.pod)?.key.clone() },
             Step::PatchAnswered(step) => {
                 let version = step.resource_version.as_deref().map(str::parse).transpose();
                 let version = version.map_err(|_| Refusal::field("patch_answered.resource_version", "not a number"))?;
@@ -264,9 +269,10 @@ impl Player {
         })
     }
 
-    fn key(&self, step: &str, uid: &str) -> Result<PodKey, Refusal> {
+    /// The pod as it came out of the queue: as it was shown last while it waited.
+    fn popped(&self, step: &str, uid: &str) -> Result<&PodView, Refusal> {
         let unknown = || Refusal::field(&format!("{step}.pod"), format!("no pod with UID {uid:?} was shown"));
-        self.pods.get(uid).cloned().ok_or_else(unknown)
+        self.pods.get(uid).ok_or_else(unknown)
     }
 
     fn restart(&mut self, step: &RestartStep) {

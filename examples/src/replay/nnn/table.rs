@@ -40,12 +40,34 @@ pub(in crate::replay) fn nominator_update(input: Value) -> Result<Operation, Ref
     Ok(answer(move || json!(decide_update(old.as_deref(), new.as_deref(), memory.as_deref()).unwrap_or_default())))
 }
 
+/// A plugin's status, which may come with its name and error.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum PreFlightInput {
+    Status(String),
+    Plugin {
+        plugin: String,
+        status: String,
+        #[serde(default)]
+        error: String,
+    },
+}
+
+/// A plugin without a name has its position.
+pub(super) fn pre_flights(inputs: &[PreFlightInput]) -> Vec<PreFlight> {
+    let read = |(index, input): (usize, &PreFlightInput)| match input {
+        PreFlightInput::Status(status) => PreFlight::from_status(&index.to_string(), status, ""),
+        PreFlightInput::Plugin { plugin, status, error } => PreFlight::from_status(plugin, status, error),
+    };
+    inputs.iter().enumerate().map(read).collect()
+}
+
 #[derive(Deserialize)]
 struct StartInput {
     #[serde(default)]
     gate: bool,
     #[serde(default)]
-    preflight: Vec<PreFlight>,
+    preflight: Vec<PreFlightInput>,
     #[serde(default)]
     waiting: bool,
     #[serde(default)]
@@ -56,8 +78,9 @@ struct StartInput {
 pub(in crate::replay) fn binding_start(input: Value) -> Result<Operation, Refusal> {
     let input: StartInput = read(input)?;
     let nnn = node_name(Some(&input.nnn));
+    let pre_flights = pre_flights(&input.preflight);
     Ok(answer(move || {
-        let mut start = BindingStart::new(&input.preflight, &input.host);
+        let mut start = BindingStart::new(&pre_flights, &input.host);
         start.gates = if input.gate { Gates::default() } else { Gates::default().without(Gate::Expectation) };
         start.permit = if input.waiting { PermitWait::Waiting } else { PermitWait::None };
         start.nnn = nnn.as_deref();
@@ -84,6 +107,7 @@ pub(super) enum OutcomeName {
     PolicyNever,
     #[serde(alias = "postfilter_victims_terminating")]
     VictimsTerminating,
+    ExtendersLeftNone,
     PostfilterError,
     AssumeFailed,
     ReserveFailed,
@@ -106,6 +130,7 @@ impl OutcomeName {
             Self::PostfilterNoCandidates => CycleOutcome::NoCandidates,
             Self::PolicyNever => CycleOutcome::PolicyNever,
             Self::VictimsTerminating => CycleOutcome::VictimsTerminating,
+            Self::ExtendersLeftNone => CycleOutcome::ExtendersLeftNone,
             Self::PostfilterError => CycleOutcome::PostFilterError,
             Self::AssumeFailed => CycleOutcome::AssumeFailed,
             Self::ReserveFailed => CycleOutcome::ReserveFailed,
