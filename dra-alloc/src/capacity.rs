@@ -234,7 +234,7 @@ impl Unit {
 
     /// An amount, in this unit: rounded up to whole ones, whereas thousandths must be there, and fit.
     fn count(self, amount: Quantity) -> Option<i128> {
-        let units = round_up(amount.nanos(), self.nanos());
+        let units = div_ceil(amount.nanos(), self.nanos());
         match self {
             Self::Whole => Some(units),
             Self::Milli => fits(units).filter(|units| *units * NANOS_PER_MILLI == amount.nanos()),
@@ -275,13 +275,13 @@ impl Steps {
         let is_fractional =
             rounding == Rounding::Fractional && [min, step, max.unwrap_or(step)].into_iter().all(is_milli);
         let unit = if is_fractional { Unit::Milli } else { Unit::Whole };
-        let in_units = |quantity: Quantity| round_up(quantity.nanos(), unit.nanos());
+        let in_units = |quantity: Quantity| div_ceil(quantity.nanos(), unit.nanos());
         Self { min: in_units(min), step: in_units(step).max(1), unit, format: step.format() }
     }
 
     fn round_up(&self, request: Quantity) -> Result<Quantity, CapacityError> {
         let wanted = self.unit.count(request).and_then(fits).ok_or_else(|| self.unit.bad_request(request))?;
-        let steps = round_up(wanted.saturating_sub(self.min), self.step);
+        let steps = div_ceil(wanted.saturating_sub(self.min), self.step);
         let rounded = steps.checked_mul(self.step).and_then(|above| above.checked_add(self.min)).and_then(fits);
         let nanos = rounded.and_then(|rounded| rounded.checked_mul(self.unit.nanos()));
         nanos.map(|nanos| Quantity::from_nanos(nanos, self.format)).ok_or_else(|| self.unit.bad_step(request))
@@ -293,7 +293,7 @@ impl Steps {
 }
 
 /// `value / unit`, rounded towards positive infinity.
-const fn round_up(value: i128, unit: i128) -> i128 {
+const fn div_ceil(value: i128, unit: i128) -> i128 {
     value.div_euclid(unit) + if value.rem_euclid(unit) == 0 { 0 } else { 1 }
 }
 

@@ -50,7 +50,7 @@ pub(crate) struct Consumption<'i> {
     pub(crate) amounts: Vec<(usize, i128)>,
 }
 
-/// A quantity in a slice that is none.
+/// A quantity in a slice that can't be read.
 #[derive(Debug)]
 pub(crate) struct InvalidCounter<'i> {
     pub(crate) slice: &'i ResourceSlice,

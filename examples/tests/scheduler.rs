@@ -419,7 +419,7 @@ fn gates_switch_features() {
     assert!(off.refusals()[0].ends_with("has capacity requests, but the DRAConsumableCapacity feature is disabled"));
 
     for (gates, expected) in [
-        ("DRANonsense=true", "no gate \"DRANonsense\" in profile kep; known: DRAAdminAccess, DRAPrioritizedList, "),
+        ("DRANonsense=true", "no gate \"DRANonsense\" in profile kep; known: DRAAdminAccess, DRAConsumableCapacity, "),
         ("DRAOptionalNodeOperations=true", "no gate \"DRAOptionalNodeOperations\" in profile kep; known: "),
         ("DRADeviceTaints", "\"DRADeviceTaints\" is not NAME=true or NAME=false"),
         ("DRADeviceTaints=yes", "\"DRADeviceTaints=yes\" is not NAME=true or NAME=false"),

@@ -201,7 +201,7 @@ impl Resources {
     /// Reads a list of quantities, as `allocatable` or `requests` are.
     ///
     /// # Errors
-    /// The first quantity, in the order of names, that is none.
+    /// The first quantity, in the order of names, that can't be read.
     pub fn parse(list: &BTreeMap<String, Quantity>) -> Result<Self, AmountError> {
         let read = list.iter().map(|(name, quantity)| Ok((name.clone(), Amount::parse(&quantity.0)?)));
         Ok(Self { amounts: read.collect::<Result<_, AmountError>>()? })
@@ -213,7 +213,7 @@ impl Resources {
     /// The number of pods is no request; a caller that counts pods does so in its fit function.
     ///
     /// # Errors
-    /// A quantity that is none.
+    /// A quantity that can't be read.
     pub fn requested_by(spec: &PodSpec) -> Result<Self, AmountError> {
         let mut running = Self::default();
         for container in &spec.containers {

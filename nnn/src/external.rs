@@ -135,9 +135,9 @@ pub enum Clearing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "it has or it has not")]
 pub enum NodePresence {
-    /// It has.
+    /// The cluster has the node.
     Present,
-    /// It has not.
+    /// The cluster does not have it.
     Missing,
 }
 

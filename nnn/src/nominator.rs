@@ -1,4 +1,4 @@
-//! The cache of nominations (DT-4): which pods are promised which node, with what they need there.
+//! The cache of nominations: which pods are promised which node, with what they need there.
 //!
 //! The cache never asks about nodes: a name of a node that does not exist yet is as good a key as any, and the
 //! reservation holds the moment the node appears.
@@ -89,8 +89,8 @@ impl Nomination {
     }
 }
 
-/// What a status update makes of a nomination, as kube-scheduler has it: the row of DT-4 for the old status, the new
-/// one, and memory.
+/// What a status update makes of a nomination, as kube-scheduler has it, by the old status, the new one, and
+/// memory.
 ///
 /// ```
 /// use nnn::nominator::decide_update;

@@ -160,7 +160,7 @@ pub struct PodView {
 }
 
 impl PodView {
-    /// A pod that waits, with a UID like its name.
+    /// A pod that waits, with its name as UID: in other namespaces, pods need other names.
     ///
     /// ```
     /// use nnn::pod::{Placement, PodView};

@@ -1,4 +1,4 @@
-//! What nominations reserve (DT-2): a node must fit a pod both with and without the pods that are promised room there.
+//! What nominations reserve: a node must fit a pod both with and without the pods that are promised room there.
 //!
 //! Only nominations of at least the pod's priority count, and never its own. The pass without them matters to filters
 //! for which more pods can be better, as affinity to other pods is.

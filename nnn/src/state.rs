@@ -52,33 +52,33 @@ pub enum State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[non_exhaustive]
 pub enum Transition {
-    /// t1: no node fits, victims were chosen.
+    /// No node fits, victims were chosen.
     Preempts,
-    /// t2: no node fits, the nomination is cleared.
+    /// No node fits, the nomination is cleared.
     FailsAndClears,
-    /// t3: no node fits, the nomination stays.
+    /// No node fits, the nomination stays.
     FailsAndKeeps,
-    /// t4: a node was chosen; nothing is announced.
+    /// A node was chosen; nothing is announced.
     AssumesQuietly,
-    /// t5: a node was chosen and is announced.
+    /// A node was chosen and is announced.
     AssumesAndAnnounces,
-    /// t6: bound.
+    /// Bound.
     Binds,
-    /// t7: the binding cycle failed, the nomination is cleared.
+    /// The binding cycle failed, the nomination is cleared.
     BindingFails,
-    /// t7': the binding cycle failed, the nomination stays.
+    /// The binding cycle failed, the nomination stays.
     BindingFailsAndKeeps,
-    /// t8: deleted while assumed.
+    /// Deleted while assumed.
     DeletedWhileAssumed,
-    /// t9: deleted.
+    /// Deleted.
     Deleted,
-    /// t10: bound by somebody else.
+    /// Bound by somebody else.
     BoundByOther,
-    /// t11: the status was updated.
+    /// The status was updated.
     StatusUpdated,
-    /// t12: the scheduler started anew.
+    /// The scheduler started anew.
     Restarted,
-    /// t13: the nominated node is gone.
+    /// The nominated node is gone.
     NodeDeleted,
 }
 

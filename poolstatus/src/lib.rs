@@ -41,7 +41,7 @@
 //!
 //! # What a caller must know
 //!
-//! - **Parsing is not validating.** Objects are read as they are. A quantity that is none counts as nothing and becomes a
+//! - **Parsing is not validating.** Objects are read as they are. A quantity that can't be read counts as nothing and becomes a
 //!   [`lint`], as do numbers that make no sense; a claim without results counts as nothing.
 //! - **No names of consumers.** Claims are counted, never named: no claim, namespace, pod or device name of a claim gets
 //!   into any output.

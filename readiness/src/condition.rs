@@ -30,7 +30,7 @@ pub enum Observation {
     True,
     /// Status False.
     False,
-    /// Status Unknown with any other reason, or a status that is none.
+    /// Status Unknown with any other reason, or a status that is not one of the three.
     Unknown,
     /// Status Unknown with reason [`TIMEOUT_EXCEEDED`].
     TimeoutExceeded,

@@ -151,7 +151,7 @@ pub enum ExpandError {
         /// The rule.
         rule: String,
     },
-    /// The selector has an operator that is none.
+    /// The selector has an unknown operator.
     #[error("rule {rule:?}: no operator {operator:?} of a nodeSelector")]
     Operator {
         /// The rule.

@@ -65,7 +65,7 @@ pub(crate) use conflict::explain;
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Detail {
-    /// Nothing is explained, and nothing is recorded.
+    /// Nothing is explained.
     #[default]
     Off,
     /// The reasons, devices counted.

@@ -120,7 +120,7 @@ impl<S> Clone for Newest<'_, S> {
 impl<S> Copy for Newest<'_, S> {}
 
 impl<'a, S: Deref<Target = ResourceSlice>> Newest<'a, S> {
-    /// The newest of the slices of one pool; none of none.
+    /// The newest of the slices of one pool; `None` for an empty list.
     #[must_use]
     pub fn of(seen: &'a [S]) -> Option<Self> {
         let generation = seen.iter().map(|slice| slice.spec.pool.generation).max()?;

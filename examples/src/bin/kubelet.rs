@@ -122,15 +122,15 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
     let Some(command) = &args.command else {
         return print(tell(args.profile).await?.trim_end());
     };
-    let file = StateFile::new(args.state.clone());
-    if matches!(command, Command::Show) {
-        return print(&remembered(&Agent::remembered(&file)?.unwrap_or_default())?);
-    }
     let known = [Gate::OptionalNodeOperations, Gate::ExtendedResource, Gate::WorkloadResourceClaims];
     let defaults = Settings::new(args.profile);
     let known = known.map(|gate| (gate.name(args.profile), defaults.has(gate)));
     let gates = changed(args.profile, known, &args.feature_gates)?;
     let settings = Settings::from_gates(args.profile, |gate| gates.get(gate).copied());
+    let file = StateFile::new(args.state.clone());
+    if matches!(command, Command::Show) {
+        return print(&remembered(&Agent::remembered(&file)?.unwrap_or_default())?);
+    }
     let plugins = args.plugin.iter().cloned().collect::<BTreeMap<_, _>>();
     let mut agent = Agent::start(file, settings, plugins)?;
     match command {

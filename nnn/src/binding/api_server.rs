@@ -1,4 +1,4 @@
-//! What the API server does with a binding (DT-11; KEP-5278, Kube-apiserver clears `NominatedNodeName` when receiving
+//! What the API server does with a binding (KEP-5278, Kube-apiserver clears `NominatedNodeName` when receiving
 //! binding requests).
 
 use k8s_openapi::api::core::v1::{Binding, Pod, PodCondition};

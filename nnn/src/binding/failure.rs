@@ -1,4 +1,4 @@
-//! What becomes of the nomination when a binding cycle fails (DT-10).
+//! What becomes of the nomination when a binding cycle fails.
 
 use serde::{Deserialize, Serialize};
 

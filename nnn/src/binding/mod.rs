@@ -3,10 +3,10 @@
 //!
 //! | table | where |
 //! |---|---|
-//! | DT-9, start of the cycle | [`start`] |
-//! | DT-9, groups of `PreBind` plugins | [`prebind`] |
-//! | DT-10, failure | [`failure`] |
-//! | DT-11, the API server | [`api_server`] |
+//! | start of the cycle | [`start`] |
+//! | groups of `PreBind` plugins | [`prebind`] |
+//! | failure | [`failure`] |
+//! | the API server | [`api_server`] |
 //! | claims | [`claims`] |
 
 pub mod api_server;

@@ -1,4 +1,4 @@
-//! The start of a binding cycle: does it have work to do, and is the node announced (DT-9; KEP-5278, The scheduler puts
+//! The start of a binding cycle: does it have work to do, and is the node announced (KEP-5278, The scheduler puts
 //! `NominatedNodeName`)?
 
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What binding cycles start with and come to (DT-9, DT-10).
+//! What binding cycles start with and come to.
 
 use super::{Finding, Placed, Reaction, Scheduler};
 use crate::binding::claims::{ClaimState, announce, persist};

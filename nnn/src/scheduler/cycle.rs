@@ -1,4 +1,4 @@
-//! What scheduling cycles come to (DT-3, DT-5, DT-6).
+//! What scheduling cycles come to.
 
 use super::{Reaction, Scheduler, Tracked};
 use crate::command::Command;

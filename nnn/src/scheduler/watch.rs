@@ -1,4 +1,4 @@
-//! What the watch shows (DT-7).
+//! What the watch shows.
 
 use super::binding::Binding;
 use super::{Finding, Reaction, Scheduler, Tracked};

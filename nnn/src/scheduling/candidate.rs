@@ -1,4 +1,4 @@
-//! Which node is tried first (DT-1; KEP-5278, External components may set `NominatedNodeName`; KEP-1923).
+//! Which node is tried first (KEP-5278, External components may set `NominatedNodeName`; KEP-1923).
 
 use serde::Serialize;
 

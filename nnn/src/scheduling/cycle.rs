@@ -1,4 +1,4 @@
-//! What the result of a scheduling cycle says about the nomination (DT-3; KEP-5278, The scheduler clears
+//! What the result of a scheduling cycle says about the nomination (KEP-5278, The scheduler clears
 //! `NominatedNodeName` after scheduling failure).
 
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What a failed cycle writes and where the pod goes (DT-5).
+//! What a failed cycle writes and where the pod goes.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! What the result of a pod group's cycle says about its members' nominations (DT-8; KEP-4671, KEP-5836).
+//! What the result of a pod group's cycle says about its members' nominations (KEP-4671, KEP-5836).
 
 use std::collections::BTreeMap;
 

@@ -3,12 +3,12 @@
 //!
 //! | table | where |
 //! |---|---|
-//! | DT-1, first node | [`candidate`] |
-//! | DT-3, result of a cycle | [`cycle`] |
-//! | DT-3b and DT-6, preemption | [`preemption`] |
-//! | DT-5, failure | [`failure`] |
-//! | DT-7, events | [`wake`] |
-//! | DT-8, pod groups | [`group`] |
+//! | first node | [`candidate`] |
+//! | result of a cycle | [`cycle`] |
+//! | preemption | [`preemption`] |
+//! | failure | [`failure`] |
+//! | events | [`wake`] |
+//! | pod groups | [`group`] |
 //!
 //! None of them looks at a gate but the ones that name it: nominations by preemption are older than KEP-5278.
 

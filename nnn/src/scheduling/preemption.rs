@@ -1,4 +1,4 @@
-//! Whether a pod may look for victims (DT-3b), and whom it clears once it has found them (DT-6).
+//! Whether a pod may look for victims, and whom it clears once it has found them.
 
 use serde::Deserialize;
 

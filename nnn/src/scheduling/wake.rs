@@ -1,4 +1,4 @@
-//! Which events of pods wake others (DT-7): room that was promised is free, so those may fit who did not.
+//! Which events of pods wake others: room that was promised is free, so those may fit who did not.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! Which pods an autoscaler looks at, and as what (DT-12; the order of cluster-autoscaler).
+//! Which pods an autoscaler looks at, and as what (the order of cluster-autoscaler).
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The cluster as readers of the API see it (DT-13).
+//! The cluster as readers of the API see it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

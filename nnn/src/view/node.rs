@@ -73,7 +73,7 @@ pub struct DeviceUse {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Presence {
-    /// It has.
+    /// The cluster has it.
     Present,
     /// It is being created.
     Upcoming,
