@@ -191,8 +191,10 @@ pub fn validate(request: Request<'_>, gates: Gates) -> FieldErrors {
 
 fn check_name(metadata: &ObjectMeta) -> FieldErrors {
     let path = FieldPath::new("metadata");
-    match metadata.name.as_deref() {
-        None | Some("") => {
+    match metadata.name.as_deref().filter(|name| !name.is_empty()) {
+        // The API server makes one.
+        None if metadata.generate_name.as_ref().is_some_and(|prefix| !prefix.is_empty()) => FieldErrors::default(),
+        None => {
             let error = FieldError::required(&path.child("name"), "name or generateName is required");
             [error].into_iter().collect()
         }

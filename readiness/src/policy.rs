@@ -104,7 +104,7 @@ pub enum Mode {
 /// let mut policy = Policy::kep();
 /// assert_eq!(policy.handoff, Handoff::Immediate);
 /// policy.handoff = Handoff::AwaitTaint;
-/// // In JSON, what is not named is as in `kep`; times are seconds.
+/// // In JSON, what is not named is as in `kep`, and unknown names are ignored; times are seconds.
 /// let read: Policy = serde_json::from_str(r#"{"handoff": "AwaitTaint"}"#)?;
 /// assert_eq!(read, policy);
 /// # Ok::<(), serde_json::Error>(())

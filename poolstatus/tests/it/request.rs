@@ -168,6 +168,10 @@ fn the_name_of_the_request() {
     assert!(named(json!("check-gpus-1707300000")).is_empty());
     assert_eq!(named(json!(null)), ["FieldValueRequired"]);
     assert_eq!(named(json!("Check")), ["FieldValueInvalid"]);
+    let mut generated = kep_request(json!({"driver": DRIVER}));
+    generated.metadata.name = None;
+    generated.metadata.generate_name = Some("check-".to_owned());
+    assert!(validate((&generated).into(), Gates::default()).is_empty());
 }
 
 #[test]
