@@ -22,10 +22,12 @@ const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower ca
 /// assert!(label_problems("gpu-0").is_empty());
 /// assert_eq!(label_problems(&"a".repeat(64)), ["must be no more than 63 bytes"]);
 /// assert!(label_problems("GPU")[0].starts_with("a lowercase RFC 1123 label must consist of"));
+/// assert_eq!(label_problems("gpu.0"), ["must not contain dots"]);
 /// ```
 #[must_use]
 pub fn label_problems(text: &str) -> Vec<String> {
-    problems(text, MAX_LABEL_LEN, is_label(text), LABEL)
+    let form = if has_labels(text) { "must not contain dots" } else { LABEL };
+    problems(text, MAX_LABEL_LEN, is_label(text), form)
 }
 
 /// What the API server says of a text that is no subdomain: labels with dots between them.

@@ -152,10 +152,9 @@ fn label_key_problems(key: &str) -> Vec<String> {
     let (prefix, name) = match key.split_once('/') {
         None => (None, key),
         Some((_, name)) if name.contains('/') => {
-            let (rule, example) = LABEL_NAME.rsplit_once(" (").unwrap_or((LABEL_NAME, ""));
+            let example = "(e.g. 'example.com/MyName')";
             return vec![format!(
-                "a qualified name {rule} ({example} with an optional DNS subdomain prefix and '/' (e.g. \
-                 'example.com/MyName')"
+                "a valid label key {LABEL_NAME} with an optional DNS subdomain prefix and '/' {example}"
             )];
         }
         Some((prefix, name)) => (Some(prefix), name),

@@ -121,7 +121,7 @@ fn requirements_of_node_selectors() {
             ),
             (
                 expression(json!({"key": "a/b/c", "operator": "Exists"})),
-                &[(&one("key"), Invalid, "a qualified name must consist of alphanumeric characters")],
+                &[(&one("key"), Invalid, "a valid label key must consist of alphanumeric characters")],
             ),
             (
                 expression(json!({"key": text(64), "operator": "Exists"})),
@@ -205,10 +205,8 @@ fn devices_or_counters_and_not_too_many() {
             (advanced(65, list), &[("spec.devices", TooMany, MANY)]),
             (json!({"/spec/devices/-": {"name": "gpu-0"}}), &[("spec.devices[1]", Duplicate, "")]),
             (json!({"/spec/devices/0/name": ""}), &[("spec.devices[0].name", Invalid, "a lowercase RFC 1123 label")]),
-            (
-                json!({"/spec/devices/0/name": "a.b"}),
-                &[("spec.devices[0].name", Invalid, "a lowercase RFC 1123 label")],
-            ),
+            (json!({"/spec/devices/0/name": "a.b"}), &[("spec.devices[0].name", Invalid, "must not contain dots")]),
+            (json!({"/spec/devices/0/name": "a..b"}), &[("spec.devices[0].name", Invalid, "RFC 1123 label")]),
             (
                 json!({"/spec/devices/0/name": text(64)}),
                 &[("spec.devices[0].name", Invalid, "must be no more than 63 bytes")],
@@ -241,6 +239,7 @@ fn counter_sets() {
             ),
             (json!({"/spec/sharedCounters/0/name": ""}), &[(&field("name"), Required, "")]),
             (json!({"/spec/sharedCounters/0/name": "G"}), &[(&field("name"), Invalid, "RFC 1123 label")]),
+            (json!({"/spec/sharedCounters/0/name": "g.0"}), &[(&field("name"), Invalid, "must not contain dots")]),
             (json!({"/spec/sharedCounters/0/counters": {}}), &[(&field("counters"), Required, "")]),
             (json!({"/spec/sharedCounters/0/counters": many(32)}), &[]),
             (
