@@ -5,7 +5,7 @@ use k8s_openapi::api::resource::v1::{DeviceClaim, ResourceClaim, ResourceClaimSp
 
 use super::admin_access::{self, NamespaceAccess};
 use super::findings::Findings;
-use super::list::{List, Origin};
+use super::list::List;
 use super::request_names::RequestNames;
 use super::{config, constraint, immutable, limits, metadata, request};
 
@@ -38,18 +38,18 @@ pub(super) fn check_spec(spec: &ResourceClaimSpec, at: &FieldPath<'_>, findings:
 fn check_devices(devices: &DeviceClaim, at: &FieldPath<'_>, findings: &mut Findings) {
     let names = RequestNames::of(devices);
     let constraints = devices.constraints.as_deref().unwrap_or_default();
-    List::new(devices.requests.as_ref()).at_most(limits::REQUESTS, Origin::Declared).each_unique(
+    List::new(devices.requests.as_ref()).at_most(limits::REQUESTS).each_unique(
         &at.child("requests"),
         findings,
         |request| request.name.as_str(),
         |device_request, at, findings| request::check(device_request, constraints, at, findings),
     );
-    List::new(devices.constraints.as_ref()).at_most(limits::CONSTRAINTS, Origin::Declared).each(
+    List::new(devices.constraints.as_ref()).at_most(limits::CONSTRAINTS).each(
         &at.child("constraints"),
         findings,
         |device_constraint, at, findings| constraint::check(device_constraint, &names, at, findings),
     );
-    List::new(devices.config.as_ref()).at_most(limits::CONFIG, Origin::Declared).each(
+    List::new(devices.config.as_ref()).at_most(limits::CONFIG).each(
         &at.child("config"),
         findings,
         |one, at, findings| {

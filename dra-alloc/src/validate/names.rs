@@ -50,31 +50,23 @@ pub(super) fn subdomain(name: &str, at: &FieldPath<'_>, findings: &mut Findings)
     invalid(name, subdomain_problems(name), at, findings);
 }
 
-/// The name of an attribute or a capacity: an id, with or without its domain.
+/// The name of an attribute or a capacity: an id, with or without its domain, which is that of a driver.
 pub(super) fn qualified(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
-    match name.split_once('/') {
-        None => identifier(name, at, findings),
-        Some((_, id)) if id.contains('/') => findings.push(FieldError::invalid(at, name, SEVERAL_SLASHES)),
-        Some((domain, id)) => {
-            if domain.is_empty() {
-                findings.push(FieldError::invalid(at, "", "the domain must not be empty"));
-            } else {
-                driver(domain, at, findings);
-            }
-            if id.is_empty() {
-                findings.push(FieldError::invalid(at, "", "the name must not be empty"));
-            } else {
-                identifier(id, at, findings);
-            }
-        }
+    domain_and_id(name, driver, at, findings);
+}
+
+/// The name of an attribute in a constraint: an id with its domain, which has no capitals.
+pub(super) fn fully_qualified(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+    domain_and_id(name, domain, at, findings);
+    if !name.contains('/') {
+        findings.push(FieldError::invalid(at, name, NOT_FULLY_QUALIFIED));
     }
 }
 
-/// The name of an attribute in a constraint: an id with its domain.
-pub(super) fn fully_qualified(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
-    qualified(name, at, findings);
-    if !name.contains('/') {
-        findings.push(FieldError::invalid(at, name, NOT_FULLY_QUALIFIED));
+/// The same where only the type has the rule, which a name with several slashes escapes.
+pub(super) fn declared_fully_qualified(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+    if name.split('/').count() <= 2 {
+        fully_qualified(name, at, findings);
     }
 }
 
@@ -113,9 +105,9 @@ pub(super) fn is_extended_resource(name: &str) -> bool {
     !native && !name.starts_with(QUOTA) && label_key_problems(&format!("{QUOTA}{name}")).is_empty()
 }
 
-/// A resource that nodes have without extensions.
+/// A resource that nodes have without extensions, and that devices can stand for. Storage is none of these.
 pub(super) fn is_node_allocatable(name: &str) -> bool {
-    matches!(name, "cpu" | "memory" | "ephemeral-storage") || name.starts_with("hugepages-")
+    matches!(name, "cpu" | "memory") || name.starts_with("hugepages-")
 }
 
 pub(super) fn is_fully_qualified(name: &str) -> bool {
@@ -127,6 +119,37 @@ pub(super) fn is_fully_qualified(name: &str) -> bool {
         Some((domain, id)) => is_domain(domain) && id.len() <= limits::ID && is_identifier(id),
         None => false,
     }
+}
+
+fn domain_and_id(
+    name: &str,
+    check_domain: impl Fn(&str, &FieldPath<'_>, &mut Findings),
+    at: &FieldPath<'_>,
+    findings: &mut Findings,
+) {
+    match name.split_once('/') {
+        None => identifier(name, at, findings),
+        Some((_, id)) if id.contains('/') => findings.push(FieldError::invalid(at, name, SEVERAL_SLASHES)),
+        Some((domain, id)) => {
+            if domain.is_empty() {
+                findings.push(FieldError::invalid(at, "", "the domain must not be empty"));
+            } else {
+                check_domain(domain, at, findings);
+            }
+            if id.is_empty() {
+                findings.push(FieldError::invalid(at, "", "the name must not be empty"));
+            } else {
+                identifier(id, at, findings);
+            }
+        }
+    }
+}
+
+fn domain(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+    if name.len() > limits::DRIVER_NAME {
+        findings.push(FieldError::too_long(at, limits::DRIVER_NAME));
+    }
+    subdomain(name, at, findings);
 }
 
 fn identifier(id: &str, at: &FieldPath<'_>, findings: &mut Findings) {

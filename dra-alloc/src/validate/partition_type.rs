@@ -6,12 +6,21 @@ use k8s_openapi::api::resource::v1::ResourceSliceSpec;
 
 use super::findings::{Findings, json};
 use super::{counters, names};
+use crate::features::Feature;
 
-/// Checks the name, and that each device that consumes counters has the attribute as a string.
-pub(super) fn check(spec: &ResourceSliceSpec, at: &FieldPath<'_>, findings: &mut Findings) {
+/// Checks the name, unless it is the stored one, and that each device that consumes counters has the attribute as a
+/// string.
+pub(super) fn check(
+    spec: &ResourceSliceSpec,
+    old: Option<&ResourceSliceSpec>,
+    at: &FieldPath<'_>,
+    findings: &mut Findings,
+) {
     let Some(name) = &spec.partition_type_attribute else { return };
     let at_name = at.child("partitionTypeAttribute");
-    findings.declared(|findings| names::fully_qualified(name, &at_name, findings));
+    if old.is_none_or(|old| old.partition_type_attribute.as_ref() != Some(name)) {
+        check_name(name, &at_name, findings);
+    }
     let mut consumers =
         spec.devices.iter().flatten().enumerate().filter(|(_, device)| counters::consumes(device)).peekable();
     if consumers.peek().is_none() {
@@ -40,5 +49,14 @@ pub(super) fn check(spec: &ResourceSliceSpec, at: &FieldPath<'_>, findings: &mut
             }
             Some(_) => {}
         }
+    }
+}
+
+/// Checks a new name. While the feature is off, a slice that is using it may keep the name that it has.
+fn check_name(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+    if findings.has(Feature::PartitionTypes) {
+        names::declared_fully_qualified(name, at, findings);
+    } else {
+        findings.push(FieldError::forbidden(at, ""));
     }
 }

@@ -5,7 +5,7 @@ use dra_attrs::quantity::Quantity;
 use k8s_openapi::api::resource::v1::{CapacityRequestPolicy, CapacityRequestPolicyRange};
 
 use super::findings::Findings;
-use super::list::{List, Origin};
+use super::list::List;
 use super::{limits, quantity};
 use crate::features::Feature;
 
@@ -68,7 +68,7 @@ fn check_values(
     }
     let fractional = findings.has(Feature::FractionalCapacityRange);
     let mut found = false;
-    List::new(Some(&values)).at_most(limits::VALID_VALUES, Origin::Code).each_unique(
+    List::new(Some(&values)).at_most(limits::VALID_VALUES).each_unique(
         at,
         findings,
         |value| {

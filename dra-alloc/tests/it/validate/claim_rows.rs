@@ -237,8 +237,16 @@ fn constraints() {
                 only(json!({"distinctAttribute": "c"})),
                 &[(&path("distinctAttribute"), Invalid, "a fully qualified name")],
             ),
-            // Both is accepted, and only one is looked at.
-            (only(json!({"matchAttribute": "a.b/c", "distinctAttribute": "c"})), &[]),
+            (only(json!({"matchAttribute": "A.b/c"})), &[(&path("matchAttribute"), Invalid, "RFC 1123 subdomain")]),
+            (only(json!({"matchAttribute": "a.b/c/d"})), &[(&path("matchAttribute"), Invalid, "more than one slash")]),
+            // Both are accepted, if each has its form.
+            (only(json!({"matchAttribute": "a.b/c", "distinctAttribute": "a.b/c"})), &[]),
+            (
+                only(json!({"matchAttribute": "a.b/c", "distinctAttribute": "c"})),
+                &[(&path("distinctAttribute"), Invalid, "a fully qualified name")],
+            ),
+            // Code does not look at the second name, and the type's rule has a gap.
+            (only(json!({"matchAttribute": "a.b/c", "distinctAttribute": "a.b/c/d"})), &[]),
             (only(json!({})), &[("spec.devices.constraints[0]", Required, "but multiple fields are set")]),
         ],
     );

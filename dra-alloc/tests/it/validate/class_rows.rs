@@ -68,9 +68,10 @@ fn a_class_may_change_and_what_is_stored_may_stay() {
     expect("only the size", outcome, &[(field, Invalid, "must be a valid JSON object")]);
 
     let named = changed(&class(), json!({"/spec/extendedResourceName": "gpu"}));
-    expect("name", update::<DeviceClass>(shipped(), named.clone(), named.clone()), &[]);
-    let outcome = update::<DeviceClass>(shipped(), class(), named);
-    expect("name", outcome, &[("spec.extendedResourceName", Invalid, "")]);
+    for old in [class(), named.clone()] {
+        let outcome = update::<DeviceClass>(shipped(), old, named.clone());
+        expect("name", outcome, &[("spec.extendedResourceName", Invalid, "")]);
+    }
 }
 
 #[test]

@@ -126,6 +126,23 @@ fn a_feature_in_use_anywhere_lets_everything_of_it_through() {
 }
 
 #[test]
+fn a_stored_name_of_partition_types_may_stay_and_not_become_another() {
+    const NAME: &str = "spec.partitionTypeAttribute";
+    let off = without(Feature::PartitionTypes);
+    let named = |name: &str| changed(&slice(), json!({"/spec/partitionTypeAttribute": name}));
+    let stored = named("gpu.example.com/model");
+    let kept = changed(&stored, json!({"/spec/pool/generation": 1}));
+    expect::<ResourceSlice>("kept", update(off, stored.clone(), kept), &[]);
+    expect::<ResourceSlice>("gone", update(off, stored.clone(), slice()), &[]);
+    let another = changed(
+        &stored,
+        json!({
+        "/spec/partitionTypeAttribute": "gpu.example.com/kind", "/spec/devices/0/attributes/kind": {"string": "a"}}),
+    );
+    expect::<ResourceSlice>("another", update(off, stored, another), &[(NAME, Forbidden, "")]);
+}
+
+#[test]
 fn fields_of_claims_and_templates() {
     let request = |fields: Value| {
         let mut exactly = json!({"deviceClassName": "c"});

@@ -271,6 +271,8 @@ fn the_attribute_that_tells_partitions_apart() {
                 named("model"),
                 &[(NAME, Invalid, "a fully qualified name must be a domain and a name separated by a slash")],
             ),
+            // The type's rule about names has a gap.
+            (named("gpu.example.com/model/large"), &[]),
             (
                 named("other.example.com/profile"),
                 &[(&path("other.example.com/profile"), Required, "so it must be set")],
