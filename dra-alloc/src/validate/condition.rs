@@ -17,7 +17,7 @@ const REASON: &str = "a condition reason must start with alphabetic character, o
                       'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used \
                       for validation is '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?')";
 
-/// Checks conditions: not too many, each of its form, no type twice.
+/// Checks conditions: not too many, no type twice, each of its form.
 pub(super) fn check_list(conditions: Option<&Vec<Condition>>, at: &FieldPath<'_>, findings: &mut Findings) {
     let conditions = conditions.map_or(&[][..], Vec::as_slice);
     if conditions.len() > limits::CONDITIONS {
@@ -26,24 +26,31 @@ pub(super) fn check_list(conditions: Option<&Vec<Condition>>, at: &FieldPath<'_>
     let mut types = BTreeSet::new();
     for (index, condition) in conditions.iter().enumerate() {
         let at = at.index(index);
-        check(condition, &at, findings);
         if !types.insert(&condition.type_) {
-            findings.push(FieldError::duplicate(&at.child("type"), &condition.type_));
+            findings.push(FieldError::duplicate(&at, &condition.type_));
         }
+        check(condition, &at, findings);
     }
 }
 
 fn check(condition: &Condition, at: &FieldPath<'_>, findings: &mut Findings) {
-    names::label_key(&condition.type_, &at.child("type"), findings);
-    if !STATUSES.contains(&condition.status.as_str()) {
-        findings.push(FieldError::not_supported(&at.child("status"), &condition.status, &STATUSES));
+    let (at_type, at_status) = (at.child("type"), at.child("status"));
+    if condition.type_.is_empty() {
+        findings.push(FieldError::required(&at_type, "is required"));
+    } else {
+        names::label_key(&condition.type_, &at_type, findings);
+    }
+    if condition.status.is_empty() {
+        findings.push(FieldError::required(&at_status, ""));
+    } else if !STATUSES.contains(&condition.status.as_str()) {
+        findings.push(FieldError::not_supported(&at_status, &condition.status, &STATUSES));
     }
     if let Some(generation) = condition.observed_generation.filter(|generation| *generation < 0) {
         let detail = "must be greater than or equal to zero";
         findings.push(FieldError::invalid(&at.child("observedGeneration"), generation, detail));
     }
     if condition.last_transition_time.0.as_second() == NO_TIME {
-        findings.push(FieldError::required(&at.child("lastTransitionTime"), "must be set"));
+        findings.push(FieldError::required(&at.child("lastTransitionTime"), ""));
     }
     check_reason(&condition.reason, &at.child("reason"), findings);
     if condition.message.len() > limits::CONDITION_MESSAGE {
@@ -53,7 +60,7 @@ fn check(condition: &Condition, at: &FieldPath<'_>, findings: &mut Findings) {
 
 fn check_reason(reason: &str, at: &FieldPath<'_>, findings: &mut Findings) {
     if reason.is_empty() {
-        return findings.push(FieldError::required(at, "must be set"));
+        return findings.push(FieldError::required(at, ""));
     }
     let inner = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b',' | b':');
     let ends = reason.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');

@@ -1,7 +1,7 @@
 //! The forms of names, keys and ids.
 
 use dra_attrs::dns::{label_problems, subdomain_problems};
-use dra_attrs::field::{FieldError, FieldPath};
+use dra_attrs::field::{FieldError, FieldPath, Quoted};
 
 use super::findings::Findings;
 use super::limits;
@@ -86,14 +86,10 @@ pub(super) fn label_value(value: &str, at: &FieldPath<'_>, findings: &mut Findin
 pub(super) fn uuid(id: &str, at: &FieldPath<'_>, findings: &mut Findings) {
     const FORM: &str = "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase \
                         hexadecimal characters";
-    if is_uuid(id) {
-        return;
-    }
-    let detail = match id.len() {
-        36 if is_uuid(&id.to_lowercase()) => FORM.to_owned(),
-        // These lengths belong to other forms of a UUID.
-        32 | 36 | 38 | 45 => "error validating uid: invalid UUID format".to_owned(),
-        length => format!("error validating uid: invalid UUID length: {length}"),
+    let detail = match uuid_form(id) {
+        Ok(()) if has_groups(id) && id == id.to_lowercase() => return,
+        Ok(()) => FORM.to_owned(),
+        Err(problem) => format!("error validating uid: {problem}"),
     };
     findings.push(FieldError::invalid(at, id, detail));
 }
@@ -211,8 +207,29 @@ fn is_identifier(id: &str) -> bool {
     starts && id.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_')
 }
 
-fn is_uuid(id: &str) -> bool {
+/// Reads the forms of a UUID, which differ in length: plain, in braces, as a URN, and without dashes.
+fn uuid_form(id: &str) -> Result<(), String> {
+    let fits = match id.len() {
+        36 => has_groups(id),
+        38 => match id.strip_prefix('{').and_then(|id| id.strip_suffix('}')) {
+            Some(id) => has_groups(id),
+            None => return Err("invalid bracketed UUID format".to_owned()),
+        },
+        45 => match id.split_at_checked(9) {
+            Some((prefix, id)) if prefix.eq_ignore_ascii_case("urn:uuid:") => has_groups(id),
+            other => return Err(format!("invalid urn prefix: {}", Quoted(other.unwrap_or_default().0))),
+        },
+        32 => is_hex(id),
+        length => return Err(format!("invalid UUID length: {length}")),
+    };
+    if fits { Ok(()) } else { Err("invalid UUID format".to_owned()) }
+}
+
+fn has_groups(id: &str) -> bool {
     const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
-    let is_hex = |group: &str| group.bytes().all(|c| c.is_ascii_digit() || matches!(c, b'a'..=b'f'));
     id.split('-').map(str::len).eq(GROUPS) && id.split('-').all(is_hex)
+}
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|c| c.is_ascii_hexdigit())
 }

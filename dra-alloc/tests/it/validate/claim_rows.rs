@@ -359,9 +359,9 @@ fn a_template_is_a_claim_one_level_down() {
 #[test]
 fn admin_access_needs_a_namespace_with_the_label() {
     let admin = changed(&claim(), exact("adminAccess", json!(true)));
-    let field = format!("{EXACT}.adminAccess");
+    let field = "spec.devices.requests[0].adminAccess";
     let refused: &[Expected<'_>] =
-        &[(&field, Forbidden, "requires the `resource.kubernetes.io/admin-access: true` label")];
+        &[(field, Forbidden, "requires the `resource.kubernetes.io/admin-access: true` label")];
     let labelled = |value: &str| {
         let mut namespace = Namespace::default();
         namespace.metadata.labels = Some([(ADMIN_ACCESS_LABEL.to_owned(), value.to_owned())].into());
@@ -380,8 +380,13 @@ fn admin_access_needs_a_namespace_with_the_label() {
     let no = changed(&claim(), exact("adminAccess", json!(false)));
     expect::<ResourceClaim>("false", create(ordinary, no), &[]);
     let template = json!({"metadata": {"name": "t"}, "spec": {"spec": admin["spec"]}});
-    let field = format!("spec.{field}");
-    expect::<ResourceClaimTemplate>("template", create(ordinary, template), &[(&field, Forbidden, "admin access")]);
+    expect::<ResourceClaimTemplate>("template", create(ordinary, template), &[(field, Forbidden, "admin access")]);
+    let misnamed = changed(&admin, json!({"/metadata/name": "A"}));
+    expect::<ResourceClaim>(
+        "before all else",
+        create(ordinary, misnamed),
+        &[(field, Forbidden, "admin access"), ("metadata.name", Invalid, "RFC 1123 subdomain")],
+    );
     expect("update", update::<ResourceClaim>(ordinary, admin.clone(), admin), &[]);
 }
 

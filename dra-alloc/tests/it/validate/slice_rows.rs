@@ -78,6 +78,13 @@ fn exactly_one_way_to_say_where_a_slice_belongs() {
                 ],
             ),
             (
+                json!({"/spec/nodeName": null, "/spec/nodeSelector": selector(&vec![term.clone(); 2]), "/spec/allNodes": false}),
+                &[
+                    ("spec.nodeSelector.nodeSelectorTerms", Invalid, "must have exactly one node selector term"),
+                    ("spec.allNodes", Invalid, "must be either unset or set to true"),
+                ],
+            ),
+            (
                 json!({"/spec/nodeName": null, "/spec/nodeSelector": selector(&[term.clone(), term])}),
                 &[("spec.nodeSelector.nodeSelectorTerms", Invalid, "must have exactly one node selector term")],
             ),
