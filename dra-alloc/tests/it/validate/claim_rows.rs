@@ -314,8 +314,36 @@ fn what_is_filled_in_or_empty_is_no_change() {
     let annotated = changed(&template(), json!({"/spec/metadata": {}}));
     let plain = changed(&template(), json!({"/spec/metadata": null}));
     expect("template", update::<ResourceClaimTemplate>(shipped(), annotated, plain), &[]);
+    let capacity = |capacity: Value| changed(&claim(), exact("capacity", capacity));
+    let (stored, written) = (capacity(json!({})), capacity(json!({"requests": {}})));
+    expect("capacity", update::<ResourceClaim>(shipped(), stored, written), &[]);
+    let (stored, written) = (template(), changed(&template(), json!({"/spec/metadata": {"name": ""}})));
+    expect("template", update::<ResourceClaimTemplate>(shipped(), stored, written), &[]);
     let two = changed(&claim(), exact("count", json!(2)));
     expect("two", update::<ResourceClaim>(shipped(), claim(), two), &[("spec", Invalid, "field is immutable")]);
+}
+
+#[test]
+fn what_is_there_without_content_is_not_what_is_left_out() {
+    let all = changed(&claim(), exact("allocationMode", json!("All")));
+    let all = changed(&all, exact("count", json!(null)));
+    let constraint = |constraint: Value| changed(&claim(), json!({"/spec/devices/constraints/1": constraint}));
+    for (what, old, new) in [
+        // One is the default where a number of devices is wanted, and here all are.
+        ("count", all.clone(), changed(&all, exact("count", json!(1)))),
+        ("capacity", claim(), changed(&claim(), exact("capacity", json!({})))),
+        (
+            "attribute",
+            constraint(json!({"matchAttribute": "a.b/c"})),
+            constraint(json!({"matchAttribute": "a.b/c", "distinctAttribute": ""})),
+        ),
+    ] {
+        let there = update::<ResourceClaim>(shipped(), old.clone(), new.clone());
+        expect(what, there, &[("spec", Invalid, "field is immutable")]);
+        expect(what, update::<ResourceClaim>(shipped(), new, old), &[("spec", Invalid, "field is immutable")]);
+    }
+    let none = changed(&all, exact("count", json!(0)));
+    expect("no count", update::<ResourceClaim>(shipped(), all, none), &[]);
 }
 
 #[test]

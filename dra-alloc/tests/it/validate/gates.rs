@@ -108,6 +108,14 @@ fn an_empty_list_goes_like_a_full_one() {
 }
 
 #[test]
+fn an_empty_text_that_becomes_a_list_is_an_attribute_without_value() {
+    let model = |value: Value| changed(&slice(), json!({"/spec/devices/0/attributes": {"model": value}}));
+    let (text, list) = (model(json!({"string": ""})), model(json!({"strings": ["a", "b"]})));
+    let outcome = update::<ResourceSlice>(without(Feature::ListTypeAttributes), text, list);
+    expect("list", outcome, &[("spec.devices[0].attributes[model]", Invalid, "exactly one value must be specified")]);
+}
+
+#[test]
 fn a_feature_in_use_anywhere_lets_everything_of_it_through() {
     let taint = json!([{"key": "k", "effect": "None"}]);
     let old = changed(&slice(), json!({"/spec/devices": [{"name": "a", "taints": taint}, {"name": "b"}]}));

@@ -351,6 +351,8 @@ fn the_generation_counts_changes_of_the_spec() {
     // What a name looks like does not matter.
     let text = |text: &str| changed(&stored, json!({"/spec/devices/0/attributes": {"capacity": {"string": text}}}));
     assert_eq!(generation(update(shipped(), text("1Ki"), text("1024"))), Some(5));
+    let mapping = json!({"/spec/devices/0/nodeAllocatableResources/cpu/mapping/deviceMultiplier": "2000m"});
+    assert_eq!(generation(update(shipped(), stored.clone(), changed(&stored, mapping))), Some(4), "2 is 2000m");
     let regenerated = changed(&stored, json!({"/spec/pool/generation": 1}));
     assert_eq!(generation(update(shipped(), stored, regenerated)), Some(5));
 }
