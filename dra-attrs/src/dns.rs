@@ -26,6 +26,7 @@ const CASELESS_SUBDOMAIN: &str = "an RFC 1123 subdomain must consist of alphanum
 /// assert_eq!(label_problems(&"a".repeat(64)), ["must be no more than 63 bytes"]);
 /// assert_eq!(label_problems("gpu.0"), ["must not contain dots"]);
 /// assert!(label_problems("GPU")[0].starts_with("a lowercase RFC 1123 label must consist of"));
+/// assert_eq!(label_problems("gpu.0"), ["must not contain dots"]);
 /// ```
 #[must_use]
 pub fn label_problems(text: &str) -> Vec<String> {

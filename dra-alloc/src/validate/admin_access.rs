@@ -41,35 +41,32 @@ impl NamespaceAccess {
     }
 }
 
-/// Checks that no request asks for what the namespace does not allow.
-pub(super) fn check_requests(
-    spec: &ResourceClaimSpec,
-    namespace: NamespaceAccess,
-    at: &FieldPath<'_>,
-    findings: &mut Findings,
-) {
-    let (at_devices, requests) = (at.child("devices"), spec.devices.iter().flat_map(|devices| devices.requests.iter()));
+/// Checks that no request of a new claim or template asks for what the namespace does not allow. The API server's
+/// path is the same for both, and has no `exactly`.
+pub(super) fn check_requests(spec: Option<&ResourceClaimSpec>, namespace: NamespaceAccess, findings: &mut Findings) {
+    let devices = spec.and_then(|spec| spec.devices.as_ref());
+    let at_spec = FieldPath::new("spec");
+    let at_devices = at_spec.child("devices");
     let at_requests = at_devices.child("requests");
-    for (index, request) in requests.flatten().enumerate() {
+    for (index, request) in devices.into_iter().flat_map(|devices| devices.requests.iter().flatten()).enumerate() {
         let admin = request.exactly.as_ref().and_then(|exactly| exactly.admin_access);
-        let at = at_requests.index(index);
-        check(admin, namespace, &at.child("exactly"), findings);
+        check(admin, namespace, &at_requests.index(index), findings);
     }
 }
 
 /// Checks that no result newly has what the namespace does not allow.
 pub(super) fn check_results(
-    new: &ResourceClaimStatus,
-    old: &ResourceClaimStatus,
+    new: Option<&ResourceClaimStatus>,
+    old: Option<&ResourceClaimStatus>,
     namespace: NamespaceAccess,
-    at: &FieldPath<'_>,
     findings: &mut Findings,
 ) {
     if admin_results(old).any(|admin| admin == Some(true)) {
         // It was granted when the allocation was written.
         return;
     }
-    let at_allocation = at.child("allocation");
+    let at_status = FieldPath::new("status");
+    let at_allocation = at_status.child("allocation");
     let at_devices = at_allocation.child("devices");
     let at_results = at_devices.child("results");
     for (index, admin) in admin_results(new).enumerate() {
@@ -77,8 +74,9 @@ pub(super) fn check_results(
     }
 }
 
-fn admin_results(status: &ResourceClaimStatus) -> impl Iterator<Item = Option<bool>> {
-    let devices = status.allocation.as_ref().and_then(|allocation| allocation.devices.as_ref());
+fn admin_results(status: Option<&ResourceClaimStatus>) -> impl Iterator<Item = Option<bool>> {
+    let devices =
+        status.and_then(|status| status.allocation.as_ref()).and_then(|allocation| allocation.devices.as_ref());
     devices.into_iter().flat_map(|devices| devices.results.iter().flatten()).map(|result| result.admin_access)
 }
 

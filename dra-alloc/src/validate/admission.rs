@@ -43,7 +43,8 @@ impl<T> Copy for Admission<'_, T> {}
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Admitted<T> {
-    /// What would be stored. Defaults of absent fields are not filled in.
+    /// What would be stored. Defaults of absent fields are not filled in, and `timeAdded` of a taint, for which the API
+    /// server asks its clock, is as it was sent.
     pub object: T,
     /// Paths of the fields that were set in the request and are not stored, because their features are off.
     pub dropped: Vec<String>,

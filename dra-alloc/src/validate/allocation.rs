@@ -4,7 +4,7 @@ use dra_attrs::field::{FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceAllocationConfiguration, DeviceRequestAllocationResult};
 
 use super::findings::Findings;
-use super::list::{List, Origin};
+use super::list::List;
 use super::request_names::RequestNames;
 use super::{binding, config, limits, names, node_selector, quantity, skip_operations, taint};
 
@@ -19,12 +19,12 @@ pub(super) fn check(
 ) {
     if let Some(devices) = &allocation.devices {
         let at = at.child("devices");
-        List::new(devices.results.as_ref()).at_most(limits::RESULTS, Origin::Declared).each(
+        List::new(devices.results.as_ref()).at_most(limits::RESULTS).each(
             &at.child("results"),
             findings,
             |result, at, findings| check_result(result, requests, at, findings),
         );
-        List::new(devices.config.as_ref()).at_most(limits::ALLOCATION_CONFIG, Origin::Declared).each(
+        List::new(devices.config.as_ref()).at_most(limits::ALLOCATION_CONFIG).each(
             &at.child("config"),
             findings,
             |one, at, findings| check_config(one, requests, at, findings),

@@ -5,13 +5,15 @@ use dra_attrs::profile::Profile;
 use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Serialize;
 
 use super::admin_access::NamespaceAccess;
 use super::admission::{Admission, Admitted};
 use super::equality::same;
 use super::findings::Findings;
 use super::gates::{GatePolicy, Kind, Remaining, drop_disabled};
-use super::{claim, claim_status, class, device_status, ratchet, slice, taint_rule, template};
+use super::{admin_access, claim, claim_status, class, device_status, metadata, ratchet, slice, taint_rule, template};
 use crate::features::{Feature, Features};
 use crate::profile::Decisions;
 
@@ -80,11 +82,8 @@ impl ApiServer {
     /// All problems of the object.
     pub fn slice(self, write: Admission<'_, ResourceSlice>) -> Result<Admitted<ResourceSlice>, FieldErrors> {
         let mut object = write.new.clone();
-        object.metadata.generation = match write.old {
-            None => Some(1),
-            Some(old) if same(&old.spec, &object.spec) => old.metadata.generation,
-            Some(old) => Some(old.metadata.generation.unwrap_or_default().saturating_add(1)),
-        };
+        let old = write.old.map(|old| (&old.spec, &old.metadata));
+        object.metadata.generation = generation(&object.spec, old);
         let remaining = self.drop_disabled(Kind::Slice, object, write.old);
         let mut findings = self.findings();
         slice::check(&remaining.object, write.old, &mut findings);
@@ -104,7 +103,10 @@ impl ApiServer {
         object.status = write.old.and_then(|old| old.status.clone());
         let remaining = self.drop_disabled(Kind::Claim, object, write.old);
         let mut findings = self.findings();
-        claim::check(&remaining.object, write.old, self.namespace, &mut findings);
+        if write.old.is_none() {
+            admin_access::check_requests(remaining.object.spec.as_ref(), self.namespace, &mut findings);
+        }
+        claim::check(&remaining.object, write.old, &mut findings);
         admitted(remaining, findings, Vec::new())
     }
 
@@ -115,14 +117,16 @@ impl ApiServer {
     pub fn claim_status(self, write: Admission<'_, ResourceClaim>) -> Result<Admitted<ResourceClaim>, FieldErrors> {
         let unallocated = ResourceClaim { status: None, ..write.new.clone() };
         let old = write.old.unwrap_or(&unallocated);
-        let mut object = ResourceClaim { status: write.new.status.clone(), ..old.clone() };
+        let object = ResourceClaim { status: write.new.status.clone(), ..old.clone() };
+        let mut remaining = self.drop_disabled(Kind::Claim, object, Some(old));
         if self.features.has(Feature::DeviceStatus) || has_device_status(old) {
-            forget_deallocated(&mut object, old);
+            forget_deallocated(&mut remaining.object, old);
         }
-        let remaining = self.drop_disabled(Kind::Claim, object, Some(old));
         let mut findings = self.findings();
-        super::metadata::check_update(&write.new.metadata, &old.metadata, &mut findings);
-        claim_status::check(&remaining.object, old, self.namespace, &mut findings);
+        let (status, old_status) = (remaining.object.status.as_ref(), old.status.as_ref());
+        admin_access::check_results(status, old_status, self.namespace, &mut findings);
+        metadata::check_update(&write.new.metadata, &old.metadata, &mut findings);
+        claim_status::check(&remaining.object, old, &mut findings);
         if let Some(gate) = self.rejecting_gate() {
             ratchet::check_claim(&remaining.object, old, gate, &mut findings);
         }
@@ -139,7 +143,10 @@ impl ApiServer {
     ) -> Result<Admitted<ResourceClaimTemplate>, FieldErrors> {
         let remaining = self.drop_disabled(Kind::Template, write.new.clone(), write.old);
         let mut findings = self.findings();
-        template::check(&remaining.object, write.old, self.namespace, &mut findings);
+        if write.old.is_none() {
+            admin_access::check_requests(template::claim_spec(&remaining.object), self.namespace, &mut findings);
+        }
+        template::check(&remaining.object, write.old, &mut findings);
         admitted(remaining, findings, Vec::new())
     }
 
@@ -148,9 +155,12 @@ impl ApiServer {
     /// # Errors
     /// All problems of the object.
     pub fn class(self, write: Admission<'_, DeviceClass>) -> Result<Admitted<DeviceClass>, FieldErrors> {
+        let mut object = write.new.clone();
+        let old = write.old.map(|old| (&old.spec, &old.metadata));
+        object.metadata.generation = generation(&object.spec, old);
         let mut findings = self.findings();
-        class::check(write.new, write.old, &mut findings);
-        admitted(unchanged(write.new.clone()), findings, Vec::new())
+        class::check(&object, write.old, &mut findings);
+        admitted(unchanged(object), findings, Vec::new())
     }
 
     /// A write of a taint rule; its status is none of the writer's business.
@@ -159,7 +169,9 @@ impl ApiServer {
     /// All problems of the object.
     pub fn taint_rule(self, write: Admission<'_, DeviceTaintRule>) -> Result<Admitted<DeviceTaintRule>, FieldErrors> {
         let status = write.old.and_then(|old| old.status.clone());
-        let object = DeviceTaintRule { status, ..write.new.clone() };
+        let mut object = DeviceTaintRule { status, ..write.new.clone() };
+        let old = write.old.map(|old| (&old.spec, &old.metadata));
+        object.metadata.generation = generation(&object.spec, old);
         let mut findings = self.findings();
         taint_rule::check(&object, write.old, &mut findings);
         admitted(unchanged(object), findings, Vec::new())
@@ -177,7 +189,7 @@ impl ApiServer {
         let old = write.old.unwrap_or(&untouched);
         let object = DeviceTaintRule { status: write.new.status.clone(), ..old.clone() };
         let mut findings = self.findings();
-        super::metadata::check_update(&write.new.metadata, &old.metadata, &mut findings);
+        metadata::check_update(&write.new.metadata, &old.metadata, &mut findings);
         taint_rule::check_status(&object, &mut findings);
         admitted(unchanged(object), findings, Vec::new())
     }
@@ -192,7 +204,7 @@ impl ApiServer {
 
     fn drop_disabled<T>(self, kind: Kind, object: T, old: Option<&T>) -> Remaining<T>
     where
-        T: Clone + serde::Serialize + serde::de::DeserializeOwned,
+        T: Clone + Serialize + serde::de::DeserializeOwned,
     {
         drop_disabled(kind, object, old, self.features, self.profile)
     }
@@ -214,6 +226,15 @@ fn admitted<T>(remaining: Remaining<T>, findings: Findings, warnings: Vec<String
     findings.into_errors().into_result()?;
     let Remaining { object, dropped } = remaining;
     Ok(Admitted { object, dropped, warnings })
+}
+
+/// The generation of an object, which counts changes of its spec.
+fn generation<S: PartialEq + Serialize>(spec: &S, old: Option<(&S, &ObjectMeta)>) -> Option<i64> {
+    match old {
+        None => Some(1),
+        Some((old, metadata)) if same(old, spec) => metadata.generation,
+        Some((_, metadata)) => Some(metadata.generation.unwrap_or_default().saturating_add(1)),
+    }
 }
 
 fn driver_warning(driver: &str) -> Vec<String> {

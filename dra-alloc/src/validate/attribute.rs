@@ -25,8 +25,7 @@ pub(super) fn check(attribute: &DeviceAttribute, at: &FieldPath<'_>, findings: &
         0 => BadValue::from(""),
         _ => json(attribute),
     };
-    let error = FieldError::invalid(at, value, "exactly one value must be specified");
-    findings.declared(|findings| findings.push(error));
+    findings.push(FieldError::invalid(at, value, "exactly one value must be specified"));
 }
 
 /// Whether a list member is set.
@@ -56,8 +55,7 @@ fn check_forms(attribute: &DeviceAttribute, at: &FieldPath<'_>, findings: &mut F
     check_not_empty(attribute.ints.as_ref(), &at.child("ints"), findings);
     check_not_empty(attribute.strings.as_ref(), &at.child("strings"), findings);
     for (index, text) in attribute.strings.iter().flatten().enumerate() {
-        let at = at.child("strings");
-        findings.declared(|findings| check_string(text, &at.index(index), findings));
+        check_string(text, &at.child("strings").index(index), findings);
     }
     check_not_empty(attribute.versions.as_ref(), &at.child("versions"), findings);
     for (index, version) in attribute.versions.iter().flatten().enumerate() {

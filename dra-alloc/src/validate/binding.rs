@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use dra_attrs::field::{FieldError, FieldPath};
 
 use super::findings::{Findings, json};
-use super::list::{List, Origin};
+use super::list::List;
 use super::{limits, names};
 
 /// The two lists, which belong together.
@@ -23,7 +23,7 @@ pub(super) fn check(conditions: Conditions<'_>, at: &FieldPath<'_>, findings: &m
         names::label_key(condition, at, findings);
     };
     for (list, at) in [(conditions.success, &at_success), (conditions.failure, &at_failure)] {
-        List::new(list).at_most(limits::BINDING_CONDITIONS, Origin::Declared).each(at, findings, is_type);
+        List::new(list).at_most(limits::BINDING_CONDITIONS).each(at, findings, is_type);
     }
     let success = conditions.success.map_or(&[][..], Vec::as_slice);
     let failure = conditions.failure.map_or(&[][..], Vec::as_slice);

@@ -5,40 +5,24 @@ use std::collections::BTreeSet;
 use dra_attrs::field::{FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimConsumerReference, ResourceClaimStatus};
 
-use super::admin_access::{self, NamespaceAccess};
 use super::equality::same;
 use super::findings::{Findings, json};
-use super::list::{List, Origin};
+use super::list::List;
 use super::request_names::RequestNames;
 use super::{allocation, device_status, limits};
 
 /// Checks an update of the status.
-pub(super) fn check(new: &ResourceClaim, old: &ResourceClaim, namespace: NamespaceAccess, findings: &mut Findings) {
+pub(super) fn check(new: &ResourceClaim, old: &ResourceClaim, findings: &mut Findings) {
     let empty = ResourceClaimStatus::default();
     let status = new.status.as_ref().unwrap_or(&empty);
     let old_status = old.status.as_ref().unwrap_or(&empty);
     let at = FieldPath::new("status");
-    admin_access::check_results(status, old_status, namespace, &at, findings);
-    check_reserved_for(status, old_status, &at.child("reservedFor"), findings);
-    check_consumers(new, status, old_status, &at.child("reservedFor"), findings);
-    device_status::check_list(status, old_status, &at.child("devices"), findings);
+    let at_consumers = at.child("reservedFor");
+    let consumers = List::new(status.reserved_for.as_ref()).at_most(limits::RESERVED_FOR);
+    consumers.each_unique(&at_consumers, findings, |consumer| consumer.uid.as_str(), check_consumer);
+    device_status::check_list(status, &at.child("devices"), findings);
+    check_consumers(new, status, old_status, &at_consumers, findings);
     check_allocation(new, status, old_status, &at.child("allocation"), findings);
-}
-
-fn check_reserved_for(
-    new: &ResourceClaimStatus,
-    old: &ResourceClaimStatus,
-    at: &FieldPath<'_>,
-    findings: &mut Findings,
-) {
-    findings.settled_if(same(&new.reserved_for, &old.reserved_for), |findings| {
-        List::new(new.reserved_for.as_ref()).at_most(limits::RESERVED_FOR, Origin::Declared).each_unique(
-            at,
-            findings,
-            |consumer| consumer.uid.as_str(),
-            check_consumer,
-        );
-    });
 }
 
 fn check_consumer(consumer: &ResourceClaimConsumerReference, at: &FieldPath<'_>, findings: &mut Findings) {

@@ -26,7 +26,7 @@ pub(super) fn check(
     let Some(opaque) = opaque else {
         return findings.push(FieldError::required(&at, ""));
     };
-    findings.declared(|findings| names::driver(&opaque.driver, &at.child("driver"), findings));
+    names::driver(&opaque.driver, &at.child("driver"), findings);
     let max = match size {
         Size::Limited => limits::OPAQUE_PARAMETERS,
         Size::Stored => usize::MAX,

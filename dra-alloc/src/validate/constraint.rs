@@ -8,7 +8,8 @@ use super::names;
 use super::request_names::RequestNames;
 use crate::features::Feature;
 
-/// Checks the requests and the attribute. Of two attributes only `matchAttribute` is looked at.
+/// Checks the requests and the attribute. Two attributes are accepted if their names are, though the allocator looks at
+/// `matchAttribute` alone.
 pub(super) fn check(
     constraint: &DeviceConstraint,
     requests: &RequestNames<'_>,
@@ -16,10 +17,15 @@ pub(super) fn check(
     findings: &mut Findings,
 ) {
     requests.check_list(constraint.requests.as_ref(), &at.child("requests"), findings);
-    let at_match = at.child("matchAttribute");
+    let (at_match, at_distinct) = (at.child("matchAttribute"), at.child("distinctAttribute"));
     match (&constraint.match_attribute, &constraint.distinct_attribute) {
-        (Some(name), _) => names::fully_qualified(name, &at_match, findings),
-        (None, Some(name)) => names::fully_qualified(name, &at.child("distinctAttribute"), findings),
+        (Some(name), other) => {
+            names::fully_qualified(name, &at_match, findings);
+            if let Some(name) = other {
+                names::declared_fully_qualified(name, &at_distinct, findings);
+            }
+        }
+        (None, Some(name)) => names::fully_qualified(name, &at_distinct, findings),
         (None, None) if findings.has(Feature::ConsumableCapacity) => {
             // These are the words of Kubernetes, though no field is set.
             let detail =

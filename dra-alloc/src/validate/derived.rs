@@ -4,7 +4,7 @@ use dra_attrs::field::{FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::{DeviceConstraint, DeviceDerivedAttribute};
 
 use super::findings::Findings;
-use super::list::{List, Origin};
+use super::list::List;
 use super::{limits, names, selector};
 use crate::selector::Selector;
 
@@ -16,7 +16,7 @@ pub(super) fn check(
     at: &FieldPath<'_>,
     findings: &mut Findings,
 ) {
-    List::new(attributes).at_most(limits::DERIVED_ATTRIBUTES, Origin::Declared).each_unique(
+    List::new(attributes).at_most(limits::DERIVED_ATTRIBUTES).each_unique(
         at,
         findings,
         |attribute| attribute.name.as_str(),
@@ -41,7 +41,7 @@ fn check_name(
     if name.is_empty() {
         return findings.push(FieldError::required(at, ""));
     }
-    names::fully_qualified(name, at, findings);
+    names::declared_fully_qualified(name, at, findings);
     if !constraints.iter().any(|constraint| concerns(constraint, name, reference)) {
         let detail =
             "must be referenced by at least one matchAttribute or distinctAttribute constraint targeting this request";

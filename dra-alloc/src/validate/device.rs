@@ -28,8 +28,12 @@ pub(super) fn check(
     if old.is_none_or(|old| !same_capacity(&old.capacity, &new.capacity)) {
         capacity::check(new, &at.child("capacity"), findings);
     }
+    let (taints, at_taints) = (new.taints.as_ref(), at.child("taints"));
     if old.is_none_or(|old| !same(&old.taints, &new.taints)) {
-        taint::check_list(new.taints.as_ref(), &at.child("taints"), findings);
+        taint::check_list(taints, &at_taints, findings);
+    } else {
+        // The type has a rule about effects too, which does not know a device by its name.
+        findings.declared(|findings| taint::check_effects(taints, &at_taints, findings));
     }
     counters::check_consumptions(new, &at.child("consumesCounters"), findings);
     node_selection::check_device(new, per_device_node_selection, at, findings);

@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use dra_attrs::field::{BadValue, FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::{AllocatedDeviceStatus, NetworkDeviceData, ResourceClaimStatus};
 
-use super::equality::same;
 use super::findings::Findings;
-use super::list::{List, Origin};
+use super::list::List;
 use super::{condition, config, limits, names, network};
 
 /// Driver, pool, device and share.
@@ -30,26 +29,14 @@ pub(super) fn key(device: &AllocatedDeviceStatus) -> Key<'_> {
 }
 
 /// Checks what is said about each device.
-pub(super) fn check_list(
-    new: &ResourceClaimStatus,
-    old: &ResourceClaimStatus,
-    at: &FieldPath<'_>,
-    findings: &mut Findings,
-) {
-    let allocated = allocated(new);
-    findings.settled_if(same(&new.devices, &old.devices), |findings| {
-        List::new(new.devices.as_ref()).at_most(usize::MAX, Origin::Declared).each_unique(
-            at,
-            findings,
-            |device| Named(key(device)),
-            |device, at, findings| {
-                let stored = old.devices.iter().flatten().find(|old| key(old) == key(device));
-                findings.settled_if(stored.is_some_and(|old| same(device, old)), |findings| {
-                    check(device, &allocated, at, findings);
-                });
-            },
-        );
-    });
+pub(super) fn check_list(status: &ResourceClaimStatus, at: &FieldPath<'_>, findings: &mut Findings) {
+    let allocated = allocated(status);
+    List::new(status.devices.as_ref()).each_unique(
+        at,
+        findings,
+        |device| Named(key(device)),
+        |device, at, findings| check(device, &allocated, at, findings),
+    );
 }
 
 fn check(device: &AllocatedDeviceStatus, allocated: &BTreeSet<Key<'_>>, at: &FieldPath<'_>, findings: &mut Findings) {
@@ -57,7 +44,7 @@ fn check(device: &AllocatedDeviceStatus, allocated: &BTreeSet<Key<'_>>, at: &Fie
     names::pool(&device.pool, &at.child("pool"), findings);
     names::label(&device.device, &at.child("device"), findings);
     if let Some(share) = &device.share_id {
-        findings.declared(|findings| names::uuid(share, &at.child("shareID"), findings));
+        names::uuid(share, &at.child("shareID"), findings);
     }
     if !allocated.contains(&key(device)) {
         findings.push(FieldError::invalid(at, Named(key(device)), "must be an allocated device in the claim"));
@@ -78,10 +65,10 @@ fn check_network(data: &NetworkDeviceData, at: &FieldPath<'_>, findings: &mut Fi
     ];
     for (field, text, max) in lengths {
         if text.as_ref().is_some_and(|text| text.len() > max) {
-            findings.declared(|findings| findings.push(FieldError::too_long(&at.child(field), max)));
+            findings.push(FieldError::too_long(&at.child(field), max));
         }
     }
-    List::new(data.ips.as_ref()).at_most(limits::IPS, Origin::Declared).each_unique(
+    List::new(data.ips.as_ref()).at_most(limits::IPS).each_unique(
         &at.child("ips"),
         findings,
         String::as_str,

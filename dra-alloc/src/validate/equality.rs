@@ -1,14 +1,15 @@
 //! Whether an object or a part of it is as it was.
 //!
-//! As in the API server, objects are compared as it has filled them in, amounts by value (`1Gi` is `1024Mi`), and an empty
-//! text, list or map is a missing one. What a driver wrote for itself is compared as it is.
+//! As in the API server, objects are compared as it has filled them in, amounts by value (`1Gi` is `1024Mi`). An empty list
+//! or map is a missing one. So is an empty text, unless the API server's type has a pointer there, which tells the two
+//! apart. What a driver wrote for itself is compared as it is.
 
 use dra_attrs::quantity::Quantity;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// Maps whose keys are names that somebody gave, and how the texts below are compared.
-const MAPS: [(&str, Texts); 7] = [
+const MAPS: [(&str, Texts); 8] = [
     ("annotations", Texts::Plain),
     ("attributes", Texts::Plain),
     ("capacity", Texts::Amounts),
@@ -16,10 +17,27 @@ const MAPS: [(&str, Texts); 7] = [
     ("counters", Texts::Amounts),
     ("labels", Texts::Plain),
     ("nodeAllocatableResources", Texts::Amounts),
+    ("requests", Texts::Amounts),
+];
+
+/// Texts behind pointers: one that is empty is there.
+const POINTERS: [&str; 12] = [
+    "capacityKey",
+    "device",
+    "distinctAttribute",
+    "driver",
+    "extendedResourceName",
+    "matchAttribute",
+    "nodeName",
+    "partitionTypeAttribute",
+    "pool",
+    "shareID",
+    "string",
+    "version",
 ];
 
 /// Objects that are always there. Others are there or not.
-const ALWAYS: [&str; 2] = ["devices", "metadata"];
+const ALWAYS: [&str; 3] = ["devices", "metadata", "spec"];
 
 /// What the API server fills in.
 const DEFAULTS: [(&str, &str); 2] = [("allocationMode", "ExactCount"), ("operator", "Equal")];
@@ -41,7 +59,8 @@ pub(super) fn same<T: PartialEq + Serialize>(one: &T, other: &T) -> bool {
 
 /// Whether the capacities of two devices mean the same to the API server.
 pub(super) fn same_capacity<T: PartialEq + Serialize>(one: &T, other: &T) -> bool {
-    one == other || both(one, other, |one, other| equal_field("capacity", Some(one), Some(other), Texts::Plain))
+    one == other
+        || both(one, other, |one, other| equal_maps(one, other, Texts::Amounts) || is_empty(one) && is_empty(other))
 }
 
 fn both<T: Serialize>(one: &T, other: &T, compare: impl Fn(&Value, &Value) -> bool) -> bool {
@@ -58,7 +77,14 @@ fn equal(one: &Value, other: &Value, texts: Texts) -> bool {
             one.len() == other.len() && one.iter().zip(other).all(|(one, other)| equal(one, other, texts))
         }
         (Value::Object(one), Value::Object(other)) => {
-            names(one, other).all(|name| equal_field(name, one.get(name), other.get(name), texts))
+            names(one, other).all(|name| match (field(one, name), field(other, name)) {
+                (Some(_), Some(_)) if OPAQUE.contains(&name) => one.get(name) == other.get(name),
+                (Some(this), Some(that)) => match map(name, one).filter(|_| this.is_object()) {
+                    Some(texts) => equal_maps(this, that, texts),
+                    None => equal(this, that, texts),
+                },
+                (this, that) => this.is_none() && that.is_none(),
+            })
         }
         _ => one == other,
     }
@@ -68,17 +94,16 @@ fn names<'v>(one: &'v Map<String, Value>, other: &'v Map<String, Value>) -> impl
     one.keys().chain(other.keys().filter(|name| !one.contains_key(*name))).map(String::as_str)
 }
 
-fn equal_field(name: &str, one: Option<&Value>, other: Option<&Value>, texts: Texts) -> bool {
-    if OPAQUE.contains(&name) {
-        return one == other;
-    }
-    match (one.filter(|one| !is_missing(name, one)), other.filter(|other| !is_missing(name, other))) {
-        (Some(one), Some(other)) => match MAPS.iter().find(|(map, _)| *map == name) {
-            Some((_, texts)) => equal_maps(one, other, *texts),
-            None => equal(one, other, texts),
-        },
-        (one, other) => one == other,
-    }
+/// A field of an object, if the API server would not have the same without it.
+fn field<'v>(object: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
+    object.get(name).filter(|value| !is_missing(name, value, object))
+}
+
+/// How texts in a field of the object are compared, if it is a map. The capacity of a request is none, but has one in it.
+fn map(name: &str, object: &Map<String, Value>) -> Option<Texts> {
+    let of_request = name == "capacity" && object.contains_key("deviceClassName");
+    let found = MAPS.iter().find(|(map, _)| *map == name && !of_request);
+    found.map(|(_, texts)| *texts)
 }
 
 /// A key says nothing about its value, whatever field has the same name.
@@ -102,25 +127,29 @@ fn equal_texts(one: &str, other: &str, texts: Texts) -> bool {
     }
 }
 
-/// Whether the API server has the same for a field that is left out.
-fn is_missing(name: &str, value: &Value) -> bool {
+/// Whether the API server has the same for a field of the object that is left out.
+fn is_missing(name: &str, value: &Value, object: &Map<String, Value>) -> bool {
     match value {
+        _ if OPAQUE.contains(&name) => false,
         Value::Null => true,
         Value::Array(items) => items.is_empty(),
-        Value::String(text) => text.is_empty() || DEFAULTS.contains(&(name, text)),
-        // Without a mode, or with `ExactCount`, no count is one; with `All` it must be none.
-        Value::Number(number) => name == "count" && matches!(number.as_i64(), Some(0 | 1)),
-        Value::Object(fields) if ALWAYS.contains(&name) => fields.iter().all(|(name, value)| is_missing(name, value)),
-        Value::Object(fields) => fields.is_empty() && MAPS.iter().any(|(map, _)| *map == name),
-        Value::Bool(_) => false,
+        Value::String(text) => text.is_empty() && !POINTERS.contains(&name) || DEFAULTS.contains(&(name, text)),
+        // Where a number of devices is wanted, it is one by default.
+        Value::Number(number) if name == "count" => {
+            number.as_i64() == Some(0) || number.as_i64() == Some(1) && field(object, "allocationMode").is_none()
+        }
+        Value::Object(_) if ALWAYS.contains(&name) => is_empty(value),
+        Value::Object(fields) => fields.is_empty() && map(name, object).is_some(),
+        Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
+/// Whether there is nothing in a value that is always there.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
+        Value::Object(fields) => fields.iter().all(|(name, value)| is_missing(name, value, fields)),
         _ => false,
     }
 }

@@ -33,7 +33,8 @@ impl Findings {
         self.errors.extend(errors);
     }
 
-    /// Runs a check that Kubernetes declares on the type of the field: it is left out where the part is stored already.
+    /// Runs a check that Kubernetes declares on the type of the field and does not have in code: it is left out where the
+    /// part is stored already. A rule that is in code holds for every write, whatever the type declares too.
     pub(super) fn declared(&mut self, check: impl FnOnce(&mut Self)) {
         if !self.settled {
             check(self);

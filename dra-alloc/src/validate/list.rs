@@ -8,30 +8,20 @@ use dra_attrs::field::{BadValue, FieldError, FieldPath};
 
 use super::findings::Findings;
 
-/// Who states the limits of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
-    /// Code: they are checked on every write.
-    Code,
-    /// A declaration on the field: they are not checked where the list is stored already.
-    Declared,
-}
-
 /// A list with its limits.
 #[derive(Debug)]
 pub(super) struct List<'a, T> {
     items: &'a [T],
     max: usize,
-    origin: Origin,
 }
 
 impl<'a, T> List<'a, T> {
     pub(super) fn new(items: Option<&'a Vec<T>>) -> Self {
-        Self { items: items.map_or(&[], Vec::as_slice), max: usize::MAX, origin: Origin::Code }
+        Self { items: items.map_or(&[], Vec::as_slice), max: usize::MAX }
     }
 
-    pub(super) const fn at_most(self, max: usize, origin: Origin) -> Self {
-        Self { max, origin, ..self }
+    pub(super) const fn at_most(self, max: usize) -> Self {
+        Self { max, ..self }
     }
 
     /// Checks the length, then each item.
@@ -42,8 +32,7 @@ impl<'a, T> List<'a, T> {
         mut check: impl FnMut(&'a T, &FieldPath<'_>, &mut Findings),
     ) {
         if self.items.len() > self.max {
-            let error = FieldError::too_many(at, self.items.len(), self.max);
-            return self.report(error, findings);
+            return findings.push(FieldError::too_many(at, self.items.len(), self.max));
         }
         for (index, item) in self.items.iter().enumerate() {
             check(item, &at.index(index), findings);
@@ -66,15 +55,8 @@ impl<'a, T> List<'a, T> {
         for (index, item) in self.items.iter().enumerate() {
             let key = key(item);
             if !seen.insert(key.clone()) {
-                self.report(FieldError::duplicate(&at.index(index), key), findings);
+                findings.push(FieldError::duplicate(&at.index(index), key));
             }
-        }
-    }
-
-    fn report(&self, error: FieldError, findings: &mut Findings) {
-        match self.origin {
-            Origin::Code => findings.push(error),
-            Origin::Declared => findings.declared(|findings| findings.push(error)),
         }
     }
 }

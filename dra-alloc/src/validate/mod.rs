@@ -17,7 +17,7 @@
 //! # Updates
 //! What is immutable must be the same. What stands like this in storage is tolerated where Kubernetes tolerates it: fields
 //! of features that are off, unchanged taints and capacities, CEL expressions, the size of configuration, and the rules
-//! that the types declare. Other rules hold for every write.
+//! that only the types declare. Other rules hold for every write.
 //!
 //! # What is not checked
 //! Metadata apart from the name, the cost of CEL expressions, what admission plugins and authorizers add, and everything

@@ -1,7 +1,7 @@
 //! The forms of names, keys and ids.
 
 use dra_attrs::dns::{label_problems, subdomain_problems};
-use dra_attrs::field::{FieldError, FieldPath};
+use dra_attrs::field::{FieldError, FieldPath, Quoted};
 use dra_attrs::format;
 
 use super::findings::Findings;
@@ -48,32 +48,22 @@ pub(super) fn subdomain(name: &str, at: &FieldPath<'_>, findings: &mut Findings)
     invalid(name, subdomain_problems(name), at, findings);
 }
 
-/// The name of an attribute or a capacity: an id, with or without its domain.
+/// The name of an attribute or a capacity: an id, with or without its domain, which is that of a driver.
 pub(super) fn qualified(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
-    match name.split_once('/') {
-        None => findings.extend(format::identifier(name, at)),
-        Some((_, id)) if id.contains('/') => findings.push(FieldError::invalid(at, name, SEVERAL_SLASHES)),
-        Some((domain, id)) => {
-            if domain.is_empty() {
-                findings.push(FieldError::invalid(at, "", "the domain must not be empty"));
-            } else {
-                driver(domain, at, findings);
-            }
-            if id.is_empty() {
-                findings.push(FieldError::invalid(at, "", "the name must not be empty"));
-            } else {
-                findings.extend(format::identifier(id, at));
-            }
-        }
-    }
+    domain_and_id(name, driver, at, findings);
 }
 
-/// The name of an attribute in a constraint: an id with its domain.
+/// The name of an attribute in a constraint: an id with its domain, which has no capitals.
 pub(super) fn fully_qualified(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
-    qualified(name, at, findings);
+    domain_and_id(name, domain, at, findings);
     if !name.contains('/') {
         findings.push(FieldError::invalid(at, name, NOT_FULLY_QUALIFIED));
     }
+}
+
+/// The same where only the type has the rule: in other words, and a name with several slashes escapes it.
+pub(super) fn declared_fully_qualified(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+    findings.extend(format::resource_fully_qualified_name(name, at));
 }
 
 /// The key of a label, a taint or a condition.
@@ -92,14 +82,10 @@ pub(super) fn label_value(value: &str, at: &FieldPath<'_>, findings: &mut Findin
 pub(super) fn uuid(id: &str, at: &FieldPath<'_>, findings: &mut Findings) {
     const FORM: &str = "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase \
                         hexadecimal characters";
-    if is_uuid(id) {
-        return;
-    }
-    let detail = match id.len() {
-        36 if is_uuid(&id.to_lowercase()) => FORM.to_owned(),
-        // These lengths belong to other forms of a UUID.
-        32 | 36 | 38 | 45 => "error validating uid: invalid UUID format".to_owned(),
-        length => format!("error validating uid: invalid UUID length: {length}"),
+    let detail = match uuid_form(id) {
+        Ok(()) if has_groups(id) && id == id.to_lowercase() => return,
+        Ok(()) => FORM.to_owned(),
+        Err(problem) => format!("error validating uid: {problem}"),
     };
     findings.push(FieldError::invalid(at, id, detail));
 }
@@ -111,9 +97,52 @@ pub(super) fn is_extended_resource(name: &str) -> bool {
     !native && !name.starts_with(QUOTA) && label_key_problems(&format!("{QUOTA}{name}")).is_empty()
 }
 
-/// A resource that nodes have without extensions.
+/// A resource that nodes have without extensions, and that devices can stand for. Storage is none of these.
 pub(super) fn is_node_allocatable(name: &str) -> bool {
-    matches!(name, "cpu" | "memory" | "ephemeral-storage") || name.starts_with("hugepages-")
+    matches!(name, "cpu" | "memory") || name.starts_with("hugepages-")
+}
+
+/// Whether code takes a text for the name of an attribute with its domain; capitals in it are no matter there.
+pub(super) fn is_fully_qualified(name: &str) -> bool {
+    let is_domain = |domain: &str| {
+        let lower = domain.to_lowercase();
+        domain.len() <= limits::DRIVER_NAME && subdomain_problems(&lower).is_empty()
+    };
+    match name.split_once('/') {
+        Some((domain, id)) => is_domain(domain) && format::identifier(id, &FieldPath::new("")).is_empty(),
+        None => false,
+    }
+}
+
+fn domain_and_id(
+    name: &str,
+    check_domain: impl Fn(&str, &FieldPath<'_>, &mut Findings),
+    at: &FieldPath<'_>,
+    findings: &mut Findings,
+) {
+    match name.split_once('/') {
+        None => findings.extend(format::identifier(name, at)),
+        Some((_, id)) if id.contains('/') => findings.push(FieldError::invalid(at, name, SEVERAL_SLASHES)),
+        Some((domain, id)) => {
+            if domain.is_empty() {
+                findings.push(FieldError::invalid(at, "", "the domain must not be empty"));
+            } else {
+                check_domain(domain, at, findings);
+            }
+            if id.is_empty() {
+                findings.push(FieldError::invalid(at, "", "the name must not be empty"));
+            } else {
+                findings.extend(format::identifier(id, at));
+            }
+        }
+    }
+}
+
+fn domain(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+    if name.len() > limits::DRIVER_NAME {
+        findings.push(FieldError::too_long(at, limits::DRIVER_NAME));
+    }
+    subdomain(name, at, findings);
 }
 
 fn invalid(value: &str, problems: impl IntoIterator<Item = String>, at: &FieldPath<'_>, findings: &mut Findings) {
@@ -161,8 +190,29 @@ fn is_label_text(text: &str) -> bool {
     outer(text.bytes().next()) && outer(text.bytes().last()) && text.bytes().all(inner)
 }
 
-fn is_uuid(id: &str) -> bool {
+/// Reads the forms of a UUID, which differ in length: plain, in braces, as a URN, and without dashes.
+fn uuid_form(id: &str) -> Result<(), String> {
+    let fits = match id.len() {
+        36 => has_groups(id),
+        38 => match id.strip_prefix('{').and_then(|id| id.strip_suffix('}')) {
+            Some(id) => has_groups(id),
+            None => return Err("invalid bracketed UUID format".to_owned()),
+        },
+        45 => match id.split_at_checked(9) {
+            Some((prefix, id)) if prefix.eq_ignore_ascii_case("urn:uuid:") => has_groups(id),
+            other => return Err(format!("invalid urn prefix: {}", Quoted(other.unwrap_or_default().0))),
+        },
+        32 => is_hex(id),
+        length => return Err(format!("invalid UUID length: {length}")),
+    };
+    if fits { Ok(()) } else { Err("invalid UUID format".to_owned()) }
+}
+
+fn has_groups(id: &str) -> bool {
     const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
-    let is_hex = |group: &str| group.bytes().all(|c| c.is_ascii_digit() || matches!(c, b'a'..=b'f'));
     id.split('-').map(str::len).eq(GROUPS) && id.split('-').all(is_hex)
+}
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|c| c.is_ascii_hexdigit())
 }

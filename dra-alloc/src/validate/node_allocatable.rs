@@ -44,18 +44,32 @@ fn check_mapping(
     }
     match (&mapping.capacity_key, &mapping.capacity_multiplier) {
         (Some(_), None) => {
-            let error = FieldError::required(&at_multiplier, "capacityMultiplier is required when capacityKey is set");
-            findings.declared(|findings| findings.push(error));
+            let detail = "capacityMultiplier is required when capacityKey is set";
+            findings.push(FieldError::required(&at_multiplier, detail));
         }
         (None, Some(_)) => {
-            let error = FieldError::required(&at_key, "capacityKey is required when capacityMultiplier is set");
-            findings.declared(|findings| findings.push(error));
+            let detail = "capacityKey is required when capacityMultiplier is set";
+            findings.push(FieldError::required(&at_key, detail));
         }
         (Some(_), Some(multiplier)) => check_positive(multiplier, &at_multiplier, findings),
         (None, None) => {}
     }
     if let Some(multiplier) = &mapping.device_multiplier {
         check_positive(multiplier, &at.child("deviceMultiplier"), findings);
+    }
+    findings.declared(|findings| check_one_of(mapping, at, findings));
+}
+
+/// Checks that the mapping is by capacity or by device, and not by both.
+fn check_one_of(mapping: &NodeAllocatableMapping, at: &FieldPath<'_>, findings: &mut Findings) {
+    const ONE_OF: &str = "one of: `capacityKey`, `deviceMultiplier`";
+    match (mapping.capacity_key.is_some(), mapping.device_multiplier.is_some()) {
+        (true, true) => {
+            let detail = format!("must specify exactly {ONE_OF}");
+            findings.push(FieldError::invalid(at, "{capacityKey, deviceMultiplier}", detail));
+        }
+        (false, false) => findings.push(FieldError::invalid(at, "", format!("must specify {ONE_OF}"))),
+        _ => {}
     }
 }
 

@@ -17,17 +17,8 @@ const NOT_PER_DEVICE: &str = "`nodeName`, `nodeSelector` and `allNodes` can only
 /// Checks the four fields of a slice.
 pub(super) fn check_slice(spec: &ResourceSliceSpec, at: &FieldPath<'_>, findings: &mut Findings) {
     let empty = "must be either unset or set to a non-empty string";
-    let selector = spec.node_selector.as_ref();
-    let set = [
-        ("`nodeName`", node_name(spec.node_name.as_deref(), empty, at, findings)),
-        ("`nodeSelector`", selector.is_some()),
-        ("`allNodes`", truth(spec.all_nodes, &at.child("allNodes"), findings)),
-        (
-            "`perDeviceNodeSelection`",
-            truth(spec.per_device_node_selection, &at.child("perDeviceNodeSelection"), findings),
-        ),
-    ];
-    if let Some(selector) = selector {
+    let named = node_name(spec.node_name.as_deref(), empty, at, findings);
+    if let Some(selector) = &spec.node_selector {
         let at = at.child("nodeSelector");
         node_selector::check(selector, &at, findings);
         if selector.node_selector_terms.len() != 1 {
@@ -37,6 +28,15 @@ pub(super) fn check_slice(spec: &ResourceSliceSpec, at: &FieldPath<'_>, findings
             findings.push(FieldError::invalid(&at.child("nodeSelectorTerms"), value, detail));
         }
     }
+    let set = [
+        ("`nodeName`", named),
+        ("`nodeSelector`", spec.node_selector.is_some()),
+        ("`allNodes`", truth(spec.all_nodes, &at.child("allNodes"), findings)),
+        (
+            "`perDeviceNodeSelection`",
+            truth(spec.per_device_node_selection, &at.child("perDeviceNodeSelection"), findings),
+        ),
+    ];
     let several = format!("{ONE_OF_SLICE}, but multiple fields are set");
     one_of(&set, ONE_OF_SLICE, &several, at, findings);
 }
@@ -50,14 +50,15 @@ pub(super) fn check_device(device: &Device, per_device: Option<bool>, at: &Field
         }
         return;
     }
-    let set = [
-        ("`nodeName`", node_name(device.node_name.as_deref(), "must not be empty", at, findings)),
-        ("`nodeSelector`", selector.is_some()),
-        ("`allNodes`", truth(device.all_nodes, &at.child("allNodes"), findings)),
-    ];
+    let named = node_name(device.node_name.as_deref(), "must not be empty", at, findings);
     if let Some(selector) = selector {
         node_selector::check(selector, &at.child("nodeSelector"), findings);
     }
+    let set = [
+        ("`nodeName`", named),
+        ("`nodeSelector`", selector.is_some()),
+        ("`allNodes`", truth(device.all_nodes, &at.child("allNodes"), findings)),
+    ];
     one_of(&set, ONE_OF_DEVICE, ONE_OF_DEVICE, at, findings);
 }
 

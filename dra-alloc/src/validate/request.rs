@@ -6,7 +6,7 @@ use k8s_openapi::api::resource::v1::{
 };
 
 use super::findings::Findings;
-use super::list::{List, Origin};
+use super::list::List;
 use super::{derived, limits, names, selector, taint};
 
 const MODES: [&str; 2] = ["All", "ExactCount"];
@@ -52,7 +52,7 @@ pub(super) fn check(
             check_wanted(&wanted, constraints, &at.child("exactly"), findings);
         }
         (None, Some(alternatives)) => {
-            List::new(Some(alternatives)).at_most(limits::SUBREQUESTS, Origin::Declared).each_unique(
+            List::new(Some(alternatives)).at_most(limits::SUBREQUESTS).each_unique(
                 &at.child("firstAvailable"),
                 findings,
                 |sub| sub.name.as_str(),

@@ -6,7 +6,7 @@ use dra_attrs::field::{FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::DeviceClaim;
 
 use super::findings::Findings;
-use super::list::{List, Origin};
+use super::list::List;
 use super::{limits, names};
 
 const UNKNOWN: &str =
@@ -35,7 +35,7 @@ impl<'a> RequestNames<'a> {
 
     /// Checks a list of references.
     pub(super) fn check_list(&self, references: Option<&Vec<String>>, at: &FieldPath<'_>, findings: &mut Findings) {
-        List::new(references).at_most(limits::REQUESTS, Origin::Declared).each_unique(
+        List::new(references).at_most(limits::REQUESTS).each_unique(
             at,
             findings,
             String::as_str,

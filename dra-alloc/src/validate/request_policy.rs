@@ -5,7 +5,7 @@ use dra_attrs::quantity::Quantity;
 use k8s_openapi::api::resource::v1::{CapacityRequestPolicy, CapacityRequestPolicyRange};
 
 use super::findings::Findings;
-use super::list::{List, Origin};
+use super::list::List;
 use super::{limits, quantity};
 use crate::features::Feature;
 
@@ -68,12 +68,13 @@ fn check_values(
     }
     let fractional = findings.has(Feature::FractionalCapacityRange);
     let mut found = false;
-    List::new(Some(&values)).at_most(limits::VALID_VALUES, Origin::Code).each_unique(
+    List::new(Some(&values)).at_most(limits::VALID_VALUES).each_unique(
         at,
         findings,
-        |value| {
-            value
-                .map_or_else(String::new, |value| if fractional { value.to_string() } else { whole(value).to_string() })
+        |value| match value {
+            None => String::new(),
+            Some(value) if fractional => decimal(*value),
+            Some(value) => whole(*value).to_string(),
         },
         |value, at, findings| {
             let Some(value) = value else { return };
@@ -215,6 +216,14 @@ fn is_on_step(value: Quantity, min: Quantity, step: Quantity, unit: Unit) -> boo
     };
     let distance = number(value).checked_sub(number(min));
     distance.and_then(|distance| distance.checked_rem(number(step))) == Some(0)
+}
+
+/// The amount in units, whatever the format in which it was written.
+fn decimal(quantity: Quantity) -> String {
+    let (units, rest) = (quantity.nanos() / NANOS_PER_UNIT, quantity.nanos() % NANOS_PER_UNIT);
+    let sign = if quantity < Quantity::ZERO { "-" } else { "" };
+    let text = format!("{sign}{}.{:09}", units.unsigned_abs(), rest.unsigned_abs());
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// The amount in whole units, rounded away from zero.

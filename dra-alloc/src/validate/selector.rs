@@ -5,7 +5,7 @@ use k8s_openapi::api::resource::v1::DeviceSelector;
 
 use super::findings::Findings;
 use super::limits;
-use super::list::{List, Origin};
+use super::list::List;
 use crate::selector::{CompileError, Selector};
 
 /// Whether expressions stand like this in storage; then they were valid once and are not compiled again.
@@ -22,7 +22,7 @@ pub(super) fn check_list(
     at: &FieldPath<'_>,
     findings: &mut Findings,
 ) {
-    List::new(selectors).at_most(limits::SELECTORS, Origin::Declared).each(at, findings, |selector, at, findings| {
+    List::new(selectors).at_most(limits::SELECTORS).each(at, findings, |selector, at, findings| {
         let at = at.child("cel");
         match &selector.cel {
             None => findings.push(FieldError::required(&at, "")),

@@ -5,7 +5,7 @@ use k8s_openapi::api::resource::v1::{Device, ResourcePool, ResourceSlice, Resour
 
 use super::equality::same;
 use super::findings::Findings;
-use super::list::{List, Origin};
+use super::list::List;
 use super::{counters, device, immutable, limits, metadata, names, node_selection, partition_type, skip_operations};
 
 /// Checks a slice, against the one in storage if there is one.
@@ -16,24 +16,22 @@ pub(super) fn check(new: &ResourceSlice, old: Option<&ResourceSlice>, findings: 
     }
     let (new, old) = (&new.spec, old.map(|old| &old.spec));
     let at = FieldPath::new("spec");
-    findings.settled_if(old.is_some_and(|old| same(new, old)), |findings| {
-        names::driver(&new.driver, &at.child("driver"), findings);
-        check_pool(&new.pool, &at.child("pool"), findings);
-        if let Some(old) = old {
-            check_immutable(new, old, &at, findings);
-        }
-        node_selection::check_slice(new, &at, findings);
-        if new.shared_counters.is_some() && new.devices.is_some() {
-            let detail = "only one of `sharedCounters` or `devices` is allowed";
-            findings.push(FieldError::invalid(&at, "", detail));
-        }
-        check_devices(new, old, &at.child("devices"), findings);
-        counters::check_sets(new, old, &at.child("sharedCounters"), findings);
-        partition_type::check(new, &at, findings);
-        let old_skip = old.map(|old| old.skip_node_operations.as_deref().unwrap_or_default());
-        let skip = new.skip_node_operations.as_deref().unwrap_or_default();
-        skip_operations::check(skip, old_skip, &at.child(skip_operations::FIELD), findings);
-    });
+    names::driver(&new.driver, &at.child("driver"), findings);
+    check_pool(&new.pool, &at.child("pool"), findings);
+    if let Some(old) = old {
+        check_immutable(new, old, &at, findings);
+    }
+    node_selection::check_slice(new, &at, findings);
+    if new.shared_counters.is_some() && new.devices.is_some() {
+        let detail = "only one of `sharedCounters` or `devices` is allowed";
+        findings.push(FieldError::invalid(&at, "", detail));
+    }
+    check_devices(new, old, &at.child("devices"), findings);
+    counters::check_sets(new.shared_counters.as_ref(), &at.child("sharedCounters"), findings);
+    partition_type::check(new, old, &at, findings);
+    let old_skip = old.map(|old| old.skip_node_operations.as_deref().unwrap_or_default());
+    let skip = new.skip_node_operations.as_deref().unwrap_or_default();
+    skip_operations::check(skip, old_skip, &at.child(skip_operations::FIELD), findings);
 }
 
 fn check_pool(pool: &ResourcePool, at: &FieldPath<'_>, findings: &mut Findings) {
@@ -65,7 +63,8 @@ fn check_devices(
     let old_devices = old.and_then(|old| old.devices.as_ref());
     let unchanged = old_devices.is_some() && same(&new.devices.as_ref(), &old_devices);
     findings.settled_if(unchanged, |findings| {
-        List::new(new.devices.as_ref()).at_most(max, Origin::Code).each_unique(
+        let devices = List::new(new.devices.as_ref()).at_most(max);
+        devices.each_unique(
             at,
             findings,
             |device| device.name.as_str(),

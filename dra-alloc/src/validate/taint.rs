@@ -4,7 +4,7 @@ use dra_attrs::field::{FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::{DeviceTaint, DeviceToleration};
 
 use super::findings::Findings;
-use super::list::{List, Origin};
+use super::list::List;
 use super::{limits, names};
 
 const EFFECTS: [&str; 3] = ["NoExecute", "NoSchedule", "None"];
@@ -12,8 +12,15 @@ const OPERATORS: [&str; 2] = ["Equal", "Exists"];
 
 /// Checks the taints of a device.
 pub(super) fn check_list(taints: Option<&Vec<DeviceTaint>>, at: &FieldPath<'_>, findings: &mut Findings) {
-    let taints = List::new(taints).at_most(limits::TAINTS, Origin::Code);
+    let taints = List::new(taints).at_most(limits::TAINTS);
     taints.each(at, findings, |taint, at, findings| check(taint, None, at, findings));
+}
+
+/// Checks the effects of taints, and nothing else about them.
+pub(super) fn check_effects(taints: Option<&Vec<DeviceTaint>>, at: &FieldPath<'_>, findings: &mut Findings) {
+    List::new(taints).each(at, findings, |taint, at, findings| {
+        check_required_effect(&taint.effect, &at.child("effect"), findings);
+    });
 }
 
 /// Checks a taint. An effect that is in storage is not looked at again.
@@ -22,14 +29,8 @@ pub(super) fn check(new: &DeviceTaint, old: Option<&DeviceTaint>, at: &FieldPath
     if let Some(value) = &new.value {
         names::label_value(value, &at.child("value"), findings);
     }
-    if old.is_some_and(|old| old.effect == new.effect) {
-        return;
-    }
-    let at = at.child("effect");
-    if new.effect.is_empty() {
-        findings.push(FieldError::required(&at, ""));
-    } else {
-        check_effect(&new.effect, &at, findings);
+    if old.is_none_or(|old| old.effect != new.effect) {
+        check_required_effect(&new.effect, &at.child("effect"), findings);
     }
 }
 
@@ -60,6 +61,14 @@ fn check_toleration(toleration: &DeviceToleration, at: &FieldPath<'_>, findings:
     }
     if let Some(effect) = toleration.effect.as_deref().filter(|effect| !effect.is_empty()) {
         check_effect(effect, &at.child("effect"), findings);
+    }
+}
+
+fn check_required_effect(effect: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+    if effect.is_empty() {
+        findings.push(FieldError::required(at, ""));
+    } else {
+        check_effect(effect, at, findings);
     }
 }
 

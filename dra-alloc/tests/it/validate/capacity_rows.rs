@@ -1,6 +1,9 @@
 //! Every rule about capacities of a device and their request policies.
 
+use dra_alloc::features::{Feature, Features};
+use dra_alloc::validate::ApiServer;
 use dra_attrs::field::ErrorType::*;
+use dra_attrs::profile::Profile;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use serde_json::{Value, json};
 
@@ -74,6 +77,30 @@ fn listed_values_of_a_policy() {
             ),
         ],
     );
+}
+
+#[test]
+fn listed_values_that_are_equal_are_one() {
+    let values = |values: [&str; 2]| {
+        changed(
+            &slice(),
+            json!({"/spec/devices/0/capacity": {"m": {"value": "10Gi", "requestPolicy": {
+                "default": values[0], "validValues": values}}}}),
+        )
+    };
+    let field = at("capacity[m].requestPolicy.validValues[1]");
+    let whole = ApiServer::new(Profile::V1_37, Features::all().without(Feature::FractionalCapacityRange));
+    for server in [shipped(), whole] {
+        for equal in [["1Gi", "1073741824"], ["5", "5.0"], ["1e3", "1k"]] {
+            expect::<ResourceSlice>("equal", create(server, values(equal)), &[(&field, Duplicate, "")]);
+        }
+    }
+    // Fractions are told apart where the feature is on.
+    expect::<ResourceSlice>("on", create(shipped(), values(["1500m", "1600m"])), &[]);
+    expect::<ResourceSlice>("on", create(shipped(), values(["1.5", "1500m"])), &[(&field, Duplicate, "")]);
+    expect::<ResourceSlice>("off", create(whole, values(["1500m", "1600m"])), &[(&field, Duplicate, "")]);
+    let text = create::<ResourceSlice>(shipped(), values(["-1500m", "-1.5"])).unwrap_err().to_string();
+    assert!(text.ends_with("Duplicate value: \"-1.5\""), "{text}");
 }
 
 #[test]

@@ -237,8 +237,16 @@ fn constraints() {
                 only(json!({"distinctAttribute": "c"})),
                 &[(&path("distinctAttribute"), Invalid, "a fully qualified name")],
             ),
-            // Both is accepted, and only one is looked at.
-            (only(json!({"matchAttribute": "a.b/c", "distinctAttribute": "c"})), &[]),
+            (only(json!({"matchAttribute": "A.b/c"})), &[(&path("matchAttribute"), Invalid, "RFC 1123 subdomain")]),
+            (only(json!({"matchAttribute": "a.b/c/d"})), &[(&path("matchAttribute"), Invalid, "more than one slash")]),
+            // Both are accepted, if each has its form.
+            (only(json!({"matchAttribute": "a.b/c", "distinctAttribute": "a.b/c"})), &[]),
+            (
+                only(json!({"matchAttribute": "a.b/c", "distinctAttribute": "c"})),
+                &[(&path("distinctAttribute"), Invalid, "a fully qualified name")],
+            ),
+            // Code does not look at the second name, and the type's rule has a gap.
+            (only(json!({"matchAttribute": "a.b/c", "distinctAttribute": "a.b/c/d"})), &[]),
             (only(json!({})), &[("spec.devices.constraints[0]", Required, "but multiple fields are set")]),
         ],
     );
@@ -306,8 +314,36 @@ fn what_is_filled_in_or_empty_is_no_change() {
     let annotated = changed(&template(), json!({"/spec/metadata": {}}));
     let plain = changed(&template(), json!({"/spec/metadata": null}));
     expect("template", update::<ResourceClaimTemplate>(shipped(), annotated, plain), &[]);
+    let capacity = |capacity: Value| changed(&claim(), exact("capacity", capacity));
+    let (stored, written) = (capacity(json!({})), capacity(json!({"requests": {}})));
+    expect("capacity", update::<ResourceClaim>(shipped(), stored, written), &[]);
+    let (stored, written) = (template(), changed(&template(), json!({"/spec/metadata": {"name": ""}})));
+    expect("template", update::<ResourceClaimTemplate>(shipped(), stored, written), &[]);
     let two = changed(&claim(), exact("count", json!(2)));
     expect("two", update::<ResourceClaim>(shipped(), claim(), two), &[("spec", Invalid, "field is immutable")]);
+}
+
+#[test]
+fn what_is_there_without_content_is_not_what_is_left_out() {
+    let all = changed(&claim(), exact("allocationMode", json!("All")));
+    let all = changed(&all, exact("count", json!(null)));
+    let constraint = |constraint: Value| changed(&claim(), json!({"/spec/devices/constraints/1": constraint}));
+    for (what, old, new) in [
+        // One is the default where a number of devices is wanted, and here all are.
+        ("count", all.clone(), changed(&all, exact("count", json!(1)))),
+        ("capacity", claim(), changed(&claim(), exact("capacity", json!({})))),
+        (
+            "attribute",
+            constraint(json!({"matchAttribute": "a.b/c"})),
+            constraint(json!({"matchAttribute": "a.b/c", "distinctAttribute": ""})),
+        ),
+    ] {
+        let there = update::<ResourceClaim>(shipped(), old.clone(), new.clone());
+        expect(what, there, &[("spec", Invalid, "field is immutable")]);
+        expect(what, update::<ResourceClaim>(shipped(), new, old), &[("spec", Invalid, "field is immutable")]);
+    }
+    let none = changed(&all, exact("count", json!(0)));
+    expect("no count", update::<ResourceClaim>(shipped(), all, none), &[]);
 }
 
 #[test]
@@ -351,9 +387,9 @@ fn a_template_is_a_claim_one_level_down() {
 #[test]
 fn admin_access_needs_a_namespace_with_the_label() {
     let admin = changed(&claim(), exact("adminAccess", json!(true)));
-    let field = format!("{EXACT}.adminAccess");
+    let field = "spec.devices.requests[0].adminAccess";
     let refused: &[Expected<'_>] =
-        &[(&field, Forbidden, "requires the `resource.kubernetes.io/admin-access: true` label")];
+        &[(field, Forbidden, "requires the `resource.kubernetes.io/admin-access: true` label")];
     let labelled = |value: &str| {
         let mut namespace = Namespace::default();
         namespace.metadata.labels = Some([(ADMIN_ACCESS_LABEL.to_owned(), value.to_owned())].into());
@@ -372,8 +408,13 @@ fn admin_access_needs_a_namespace_with_the_label() {
     let no = changed(&claim(), exact("adminAccess", json!(false)));
     expect::<ResourceClaim>("false", create(ordinary, no), &[]);
     let template = json!({"metadata": {"name": "t"}, "spec": {"spec": admin["spec"]}});
-    let field = format!("spec.{field}");
-    expect::<ResourceClaimTemplate>("template", create(ordinary, template), &[(&field, Forbidden, "admin access")]);
+    expect::<ResourceClaimTemplate>("template", create(ordinary, template), &[(field, Forbidden, "admin access")]);
+    let misnamed = changed(&admin, json!({"/metadata/name": "A"}));
+    expect::<ResourceClaim>(
+        "before all else",
+        create(ordinary, misnamed),
+        &[(field, Forbidden, "admin access"), ("metadata.name", Invalid, "RFC 1123 subdomain")],
+    );
     expect("update", update::<ResourceClaim>(ordinary, admin.clone(), admin), &[]);
 }
 

@@ -1,7 +1,8 @@
 //! Every rule about classes and taint rules, with objects that keep and break it.
 
-use dra_alloc::validate::Admission;
+use dra_alloc::validate::{Admission, Admitted};
 use dra_attrs::field::ErrorType::*;
+use dra_attrs::field::FieldErrors;
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule};
 use serde_json::{Value, from_value, json};
 
@@ -68,9 +69,10 @@ fn a_class_may_change_and_what_is_stored_may_stay() {
     expect("only the size", outcome, &[(field, Invalid, "must be a valid JSON object")]);
 
     let named = changed(&class(), json!({"/spec/extendedResourceName": "gpu"}));
-    expect("name", update::<DeviceClass>(shipped(), named.clone(), named.clone()), &[]);
-    let outcome = update::<DeviceClass>(shipped(), class(), named);
-    expect("name", outcome, &[("spec.extendedResourceName", Invalid, "")]);
+    for old in [class(), named.clone()] {
+        let outcome = update::<DeviceClass>(shipped(), old, named.clone());
+        expect("name", outcome, &[("spec.extendedResourceName", Invalid, "")]);
+    }
 }
 
 #[test]
@@ -126,4 +128,22 @@ fn the_status_of_a_rule() {
     assert_eq!(write(&conditions(1)).unwrap().object.spec, old.spec);
     let created = create::<DeviceTaintRule>(shipped(), serde_json::to_value(conditions(1)).unwrap()).unwrap();
     assert_eq!(created.object.status, None);
+}
+
+#[test]
+fn the_generation_of_classes_and_rules_counts_changes_of_the_spec() {
+    let stored = |object: Value| changed(&object, json!({"/metadata/generation": 4}));
+    let labels = json!({"/metadata/labels": {"a": "b"}});
+    let class = stored(class());
+    let of_class = |outcome: Result<Admitted<DeviceClass>, FieldErrors>| outcome.unwrap().object.metadata.generation;
+    assert_eq!(of_class(create(shipped(), class.clone())), Some(1));
+    assert_eq!(of_class(update(shipped(), class.clone(), changed(&class, labels.clone()))), Some(4));
+    assert_eq!(of_class(update(shipped(), class.clone(), changed(&class, json!({"/spec": {}})))), Some(5));
+
+    let rule = stored(rule());
+    let of_rule = |outcome: Result<Admitted<DeviceTaintRule>, FieldErrors>| outcome.unwrap().object.metadata.generation;
+    assert_eq!(of_rule(create(shipped(), rule.clone())), Some(1));
+    assert_eq!(of_rule(update(shipped(), rule.clone(), changed(&rule, labels))), Some(4));
+    let effect = changed(&rule, json!({"/spec/taint/effect": "None"}));
+    assert_eq!(of_rule(update(shipped(), rule, effect)), Some(5));
 }

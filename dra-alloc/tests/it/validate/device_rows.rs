@@ -40,6 +40,13 @@ fn consumed_counters() {
                 &[(&path("compatibilityGroups"), TooMany, "must have at most 2 items")],
             ),
             (first("compatibilityGroups", json!(["a", "a"])), &[(&path("compatibilityGroups[1]"), Duplicate, "")]),
+            (
+                first("compatibilityGroups", json!(["a.b", ""])),
+                &[
+                    (&path("compatibilityGroups[0]"), Invalid, "must not contain dots"),
+                    (&path("compatibilityGroups[1]"), Invalid, "RFC 1123 label"),
+                ],
+            ),
         ],
     );
 }
@@ -241,6 +248,8 @@ fn resources_of_the_node() {
     let overhead = |value: Value| resource("memory", json!({"overhead": value}));
     let cpu = at("nodeAllocatableResources[cpu]");
     let map = |field: &str| format!("{cpu}.mapping.{field}");
+    let both = format!("{cpu}.mapping");
+    let storage = at("nodeAllocatableResources[ephemeral-storage]");
     let memory = at("nodeAllocatableResources[memory].overhead");
     check_rows::<ResourceSlice>(
         &slice(),
@@ -253,6 +262,10 @@ fn resources_of_the_node() {
                     Invalid,
                     "must be a node allocatable resource name",
                 )],
+            ),
+            (
+                resource("ephemeral-storage", json!({"overhead": {"perPod": "2Gi"}})),
+                &[(&storage, Invalid, "must be a node allocatable resource name")],
             ),
             (resource("cpu", json!({})), &[(&cpu, Required, "at least one of mapping or overhead must be set")]),
             (mapping(json!({"capacityKey": "memory", "capacityMultiplier": "2"})), &[]),
@@ -270,7 +283,15 @@ fn resources_of_the_node() {
             ),
             (
                 mapping(json!({"capacityMultiplier": "2"})),
-                &[(&map("capacityKey"), Required, "capacityKey is required when capacityMultiplier is set")],
+                &[
+                    (&map("capacityKey"), Required, "capacityKey is required when capacityMultiplier is set"),
+                    (&both, Invalid, "must specify one of: `capacityKey`, `deviceMultiplier`"),
+                ],
+            ),
+            (mapping(json!({})), &[(&both, Invalid, "must specify one of: `capacityKey`, `deviceMultiplier`")]),
+            (
+                mapping(json!({"capacityKey": "memory", "capacityMultiplier": "1", "deviceMultiplier": "2"})),
+                &[(&both, Invalid, "must specify exactly one of: `capacityKey`, `deviceMultiplier`")],
             ),
             (
                 mapping(json!({"capacityKey": "memory", "capacityMultiplier": "0"})),

@@ -108,6 +108,14 @@ fn an_empty_list_goes_like_a_full_one() {
 }
 
 #[test]
+fn an_empty_text_that_becomes_a_list_is_an_attribute_without_value() {
+    let model = |value: Value| changed(&slice(), json!({"/spec/devices/0/attributes": {"model": value}}));
+    let (text, list) = (model(json!({"string": ""})), model(json!({"strings": ["a", "b"]})));
+    let outcome = update::<ResourceSlice>(without(Feature::ListTypeAttributes), text, list);
+    expect("list", outcome, &[("spec.devices[0].attributes[model]", Invalid, "exactly one value must be specified")]);
+}
+
+#[test]
 fn a_feature_in_use_anywhere_lets_everything_of_it_through() {
     let taint = json!([{"key": "k", "effect": "None"}]);
     let old = changed(&slice(), json!({"/spec/devices": [{"name": "a", "taints": taint}, {"name": "b"}]}));
@@ -123,6 +131,23 @@ fn a_feature_in_use_anywhere_lets_everything_of_it_through() {
     let yes = device(json!({"allowMultipleAllocations": true}));
     let admitted = update::<ResourceSlice>(without(Feature::ConsumableCapacity), no, yes).unwrap();
     assert!(admitted.dropped.is_empty());
+}
+
+#[test]
+fn a_stored_name_of_partition_types_may_stay_and_not_become_another() {
+    const NAME: &str = "spec.partitionTypeAttribute";
+    let off = without(Feature::PartitionTypes);
+    let named = |name: &str| changed(&slice(), json!({"/spec/partitionTypeAttribute": name}));
+    let stored = named("gpu.example.com/model");
+    let kept = changed(&stored, json!({"/spec/pool/generation": 1}));
+    expect::<ResourceSlice>("kept", update(off, stored.clone(), kept), &[]);
+    expect::<ResourceSlice>("gone", update(off, stored.clone(), slice()), &[]);
+    let another = changed(
+        &stored,
+        json!({
+        "/spec/partitionTypeAttribute": "gpu.example.com/kind", "/spec/devices/0/attributes/kind": {"string": "a"}}),
+    );
+    expect::<ResourceSlice>("another", update(off, stored, another), &[(NAME, Forbidden, "")]);
 }
 
 #[test]

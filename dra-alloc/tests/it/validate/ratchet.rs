@@ -36,32 +36,53 @@ fn unchanged_capacities_and_taints_of_a_device_are_not_looked_at() {
     check(tainted.clone(), bad, &[], generation());
     let more = changed(&tainted, json!({"/spec/devices/0/taints/-": {"key": "k", "effect": "None"}}));
     expect::<ResourceSlice>("another taint", update(shipped(), tainted.clone(), more), bad);
+    // The type's rule about effects looks again when anything about any device changes.
+    let elsewhere = changed(&tainted, json!({"/spec/devices/0/attributes/other": {"int": 1}}));
+    expect::<ResourceSlice>("elsewhere", update(shipped(), tainted.clone(), elsewhere), bad);
+    let key = changed(&slice(), json!({"/spec/devices/0/taints/0/key": "a b"}));
+    let elsewhere = changed(&key, json!({"/spec/devices/0/attributes/other": {"int": 1}}));
+    expect::<ResourceSlice>("key", update(shipped(), key, elsewhere), &[]);
     // Another name is another device.
     let renamed = changed(&tainted, json!({"/spec/devices/0/name": "gpu-1"}));
     expect::<ResourceSlice>("renamed", update(shipped(), tainted, renamed), bad);
 }
 
 #[test]
-fn rules_that_types_declare_are_not_checked_on_what_is_stored() {
-    let union = changed(&slice(), json!({"/spec/devices/0/attributes/model": {}}));
-    let field = "spec.devices[0].attributes[model]";
-    check(union.clone(), &[(field, Invalid, "exactly one value")], &[], generation());
-    // The list of devices is stored as a whole.
+fn rules_that_only_types_declare_are_not_checked_on_what_is_stored() {
+    let groups = json!({"/spec/devices/0/consumesCounters/0/compatibilityGroups": ["A", "b", "c"]});
+    let mapping = json!({"/spec/devices/0/nodeAllocatableResources/cpu/mapping": {}});
+    for (changes, field, kind) in [
+        (groups, "spec.devices[0].consumesCounters[0].compatibilityGroups", TooMany),
+        (mapping, "spec.devices[0].nodeAllocatableResources[cpu].mapping", Invalid),
+    ] {
+        let bad = changed(&slice(), changes);
+        check(bad.clone(), &[(field, kind, "")], &[], generation());
+        // The list of devices is stored as a whole.
+        let elsewhere = json!({"/spec/devices/0/attributes/other": {"int": 1}});
+        check(bad, &[(field, kind, "")], &[(field, kind, "")], elsewhere);
+    }
+    let name = "spec.partitionTypeAttribute";
+    let named = changed(&slice(), json!({"/spec/partitionTypeAttribute": "model"}));
     let elsewhere = json!({"/spec/devices/0/attributes/other": {"int": 1}});
-    check(union, &[(field, Invalid, "")], &[(field, Invalid, "exactly one value")], elsewhere);
+    check(named, &[(name, Invalid, "a fully qualified name")], &[], elsewhere);
+}
 
-    // A counter set is known again by its name.
-    let set = changed(&counters(), json!({"/spec/sharedCounters/0/counters": {"BAD": {"value": "1"}}}));
-    let field = "spec.sharedCounters[0].counters";
-    let more = json!({"/spec/sharedCounters/-": {"name": "s", "counters": {"c": {"value": "1"}}}});
-    check(set.clone(), &[(field, Invalid, "RFC 1123 label")], &[], more);
-    let changed_too = json!({"/spec/sharedCounters/0/counters/c": {"value": "1"}});
-    check(set, &[(field, Invalid, "")], &[(field, Invalid, "RFC 1123 label")], changed_too);
-
-    let many: Value =
+#[test]
+fn a_rule_that_is_declared_and_in_code_holds_for_every_write() {
+    let nine: Value =
         (0..9).map(|index| json!({"name": format!("s{index}"), "counters": {"c": {"value": "1"}}})).collect();
-    let sets = changed(&counters(), json!({"/spec/sharedCounters": many}));
-    check(sets, &[("spec.sharedCounters", TooMany, "")], &[], generation());
+    let upper = json!({"/spec/sharedCounters/0/counters": {"BAD": {"value": "1"}}});
+    let multiplier = json!({"capacityMultiplier": "1", "deviceMultiplier": "1"});
+    let capacity_key = "spec.devices[0].nodeAllocatableResources[cpu].mapping.capacityKey";
+    for (base, changes, field, kind) in [
+        (counters(), json!({"/spec/sharedCounters": nine}), "spec.sharedCounters", TooMany),
+        (counters(), upper, "spec.sharedCounters[0].counters", Invalid),
+        (slice(), json!({"/spec/devices/0/attributes/model": {}}), "spec.devices[0].attributes[model]", Invalid),
+        (slice(), json!({"/spec/devices/0/nodeAllocatableResources/cpu/mapping": multiplier}), capacity_key, Required),
+    ] {
+        let bad = changed(&base, changes);
+        check(bad, &[(field, kind, "")], &[(field, kind, "")], generation());
+    }
 }
 
 #[test]
@@ -82,22 +103,17 @@ fn other_rules_hold_for_every_write() {
 }
 
 #[test]
-fn what_is_stored_in_a_status() {
-    let consumers = |count: usize| -> Value {
-        (0..count).map(|index| json!({"resource": "pods", "name": "p", "uid": format!("u{index}")})).collect()
-    };
-    let many = changed(&allocated(), json!({"/status/reservedFor": consumers(257)}));
+fn what_is_stored_in_a_status_is_looked_at_again() {
+    let consumers: Value =
+        (0..257).map(|index| json!({"resource": "pods", "name": "p", "uid": format!("u{index}")})).collect();
+    let many = changed(&allocated(), json!({"/status/reservedFor": consumers}));
     let fewer = changed(&many, json!({"/status/devices": null}));
-    expect("same consumers", update_status(shipped(), many.clone(), fewer), &[]);
-    let other = changed(&many, json!({"/status/reservedFor/0/name": "q"}));
-    expect("other consumers", update_status(shipped(), many, other), &[("status.reservedFor", TooMany, "")]);
+    expect("consumers", update_status(shipped(), many, fewer), &[("status.reservedFor", TooMany, "")]);
 
     let name = "status.devices[0].networkData.interfaceName";
     let long = changed(&allocated(), json!({"/status/devices/0/networkData/interfaceName": "a".repeat(300)}));
     let second = json!({"driver": "gpu.example.com", "pool": "node-1", "device": "gpu-0",
         "shareID": "12345678-90ab-cdef-1234-567890abcdef"});
     let more = changed(&long, json!({"/status/devices/-": second}));
-    expect("another device", update_status(shipped(), long.clone(), more), &[]);
-    let same_device = changed(&long, json!({"/status/devices/0/data": {}}));
-    expect("same device", update_status(shipped(), long, same_device), &[(name, TooLong, "")]);
+    expect("another device", update_status(shipped(), long, more), &[(name, TooLong, "")]);
 }

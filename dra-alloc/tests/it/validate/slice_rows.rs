@@ -78,6 +78,13 @@ fn exactly_one_way_to_say_where_a_slice_belongs() {
                 ],
             ),
             (
+                json!({"/spec/nodeName": null, "/spec/nodeSelector": selector(&vec![term.clone(); 2]), "/spec/allNodes": false}),
+                &[
+                    ("spec.nodeSelector.nodeSelectorTerms", Invalid, "must have exactly one node selector term"),
+                    ("spec.allNodes", Invalid, "must be either unset or set to true"),
+                ],
+            ),
+            (
                 json!({"/spec/nodeName": null, "/spec/nodeSelector": selector(&[term.clone(), term])}),
                 &[("spec.nodeSelector.nodeSelectorTerms", Invalid, "must have exactly one node selector term")],
             ),
@@ -206,6 +213,7 @@ fn devices_or_counters_and_not_too_many() {
             (json!({"/spec/devices/-": {"name": "gpu-0"}}), &[("spec.devices[1]", Duplicate, "")]),
             (json!({"/spec/devices/0/name": ""}), &[("spec.devices[0].name", Invalid, "a lowercase RFC 1123 label")]),
             (json!({"/spec/devices/0/name": "a.b"}), &[("spec.devices[0].name", Invalid, "must not contain dots")]),
+            (json!({"/spec/devices/0/name": "a..b"}), &[("spec.devices[0].name", Invalid, "RFC 1123 label")]),
             (
                 json!({"/spec/devices/0/name": text(64)}),
                 &[("spec.devices[0].name", Invalid, "must be no more than 63 bytes")],
@@ -238,6 +246,7 @@ fn counter_sets() {
             ),
             (json!({"/spec/sharedCounters/0/name": ""}), &[(&field("name"), Required, "")]),
             (json!({"/spec/sharedCounters/0/name": "G"}), &[(&field("name"), Invalid, "RFC 1123 label")]),
+            (json!({"/spec/sharedCounters/0/name": "g.0"}), &[(&field("name"), Invalid, "must not contain dots")]),
             (json!({"/spec/sharedCounters/0/counters": {}}), &[(&field("counters"), Required, "")]),
             (json!({"/spec/sharedCounters/0/counters": many(32)}), &[]),
             (
@@ -269,12 +278,15 @@ fn the_attribute_that_tells_partitions_apart() {
                 named("model"),
                 &[(NAME, Invalid, "a fully qualified name must be a domain and a name separated by a slash")],
             ),
+            // The type's rule about names has a gap.
+            (named("gpu.example.com/model/large"), &[]),
             (
                 named("GPU.example.com/model"),
-                &[(NAME, Invalid, "prefix: a lowercase RFC 1123 subdomain must consist of")],
+                &[
+                    (NAME, Invalid, "prefix: a lowercase RFC 1123 subdomain must consist of"),
+                    (&path("GPU.example.com/model"), Required, "so it must be set"),
+                ],
             ),
-            // Several slashes pass, but no device has such an attribute.
-            (named("a/b/c"), &[(&path("a/b/c"), Required, "so it must be set")]),
             (
                 named("other.example.com/profile"),
                 &[(&path("other.example.com/profile"), Required, "so it must be set")],
@@ -346,6 +358,8 @@ fn the_generation_counts_changes_of_the_spec() {
     // What a name looks like does not matter.
     let text = |text: &str| changed(&stored, json!({"/spec/devices/0/attributes": {"capacity": {"string": text}}}));
     assert_eq!(generation(update(shipped(), text("1Ki"), text("1024"))), Some(5));
+    let mapping = json!({"/spec/devices/0/nodeAllocatableResources/cpu/mapping/deviceMultiplier": "2000m"});
+    assert_eq!(generation(update(shipped(), stored.clone(), changed(&stored, mapping))), Some(4), "2 is 2000m");
     let regenerated = changed(&stored, json!({"/spec/pool/generation": 1}));
     assert_eq!(generation(update(shipped(), stored, regenerated)), Some(5));
 }

@@ -1,7 +1,9 @@
 //! Every rule about the status of claims, with objects that keep and break it.
 
-use dra_alloc::validate::NamespaceAccess;
+use dra_alloc::features::{Feature, Features};
+use dra_alloc::validate::{ApiServer, NamespaceAccess};
 use dra_attrs::field::ErrorType::*;
+use dra_attrs::profile::Profile;
 use serde_json::{Value, json};
 
 use super::world::{Expected, allocated, changed, claim, expect, shipped, update_status};
@@ -50,6 +52,13 @@ fn consumers() {
         (
             json!({"/status/allocation": null, "/status/devices": null}),
             &[(FOR, Forbidden, "may not be specified when `allocated` is not set")],
+        ),
+        (
+            json!({"/status/allocation": null, "/status/devices/0/device": "nic-7"}),
+            &[
+                ("status.devices[0]", Invalid, "must be an allocated device in the claim"),
+                (FOR, Forbidden, "may not be specified when `allocated` is not set"),
+            ],
         ),
     ]);
 }
@@ -109,6 +118,7 @@ fn results_of_a_new_allocation() {
     let many =
         |count: usize| json!({"/status/allocation/devices/results": vec![one.clone(); count], "/status/devices": null});
     const SHARE: &str = "error validating uid: invalid UUID";
+    const NORMALIZED: &str = "uid must be in RFC 4122 normalized form";
     check_first(&[
         // The same device twice is nobody's problem.
         (many(32), &[]),
@@ -123,12 +133,22 @@ fn results_of_a_new_allocation() {
             &[(&path("bindingFailureConditions"), Invalid, "are required to use bindingConditions")],
         ),
         (result("tolerations", json!([{"operator": "x"}])), &[(&path("tolerations[0].operator"), NotSupported, "")]),
-        (
-            result("shareID", json!("12345678-90AB-cdef-1234-567890abcdef")),
-            &[(&path("shareID"), Invalid, "uid must be in RFC 4122 normalized form")],
-        ),
+        (result("shareID", json!("12345678-90AB-cdef-1234-567890abcdef")), &[(&path("shareID"), Invalid, NORMALIZED)]),
         (result("shareID", json!("1")), &[(&path("shareID"), Invalid, SHARE)]),
-        (result("shareID", json!("1234567890abcdef1234567890abcdef")), &[(&path("shareID"), Invalid, SHARE)]),
+        (result("shareID", json!("1234567890abcdef1234567890abcdef")), &[(&path("shareID"), Invalid, NORMALIZED)]),
+        (result("shareID", json!("1234567890abcdefg234567890abcdef")), &[(&path("shareID"), Invalid, SHARE)]),
+        (
+            result("shareID", json!("{12345678-90ab-cdef-1234-567890abcdef}")),
+            &[(&path("shareID"), Invalid, NORMALIZED)],
+        ),
+        (
+            result("shareID", json!("URN:uuid:12345678-90ab-cdef-1234-567890abcdef")),
+            &[(&path("shareID"), Invalid, NORMALIZED)],
+        ),
+        (
+            result("shareID", json!("urn:guid:12345678-90ab-cdef-1234-567890abcdef")),
+            &[(&path("shareID"), Invalid, "invalid urn prefix: \"urn:guid:\"")],
+        ),
         (result("adminAccess", json!(true)), &[]),
         (
             result("consumedCapacity", json!({"m": "x"})),
@@ -168,6 +188,12 @@ fn admin_access_of_a_new_allocation() {
     let ordinary = shipped().in_namespace(NamespaceAccess::Ordinary);
     let field = format!("{RESULTS}[0].adminAccess");
     expect("new", update_status(ordinary, claim(), admin.clone()), &[(&field, Forbidden, "admin access to devices")]);
+    let renamed = changed(&admin, json!({"/metadata/name": "other"}));
+    expect(
+        "before all else",
+        update_status(ordinary, claim(), renamed),
+        &[(&field, Forbidden, "admin access to devices"), ("metadata.name", Invalid, "field is immutable")],
+    );
     expect("granted", update_status(ordinary, admin.clone(), admin.clone()), &[]);
     expect("label", update_status(shipped().in_namespace(NamespaceAccess::Admin), claim(), admin), &[]);
 }
@@ -206,6 +232,14 @@ fn what_drivers_say_about_devices() {
         (condition("type", json!("a/b c")), &[(&of_condition("type"), Invalid, "name part must consist of")]),
         (condition("status", json!("")), &[(&of_condition("status"), Required, "")]),
         (
+            condition("type", json!("/")),
+            &[
+                (&of_condition("type"), Invalid, "prefix part must be non-empty"),
+                (&of_condition("type"), Invalid, "name part must be non-empty"),
+                (&of_condition("type"), Invalid, "name part must consist of"),
+            ],
+        ),
+        (
             condition("status", json!("Maybe")),
             &[(&of_condition("status"), NotSupported, "supported values: \"False\", \"True\", \"Unknown\"")],
         ),
@@ -239,8 +273,31 @@ fn what_drivers_say_about_devices() {
         (network("ips", ips(17)), &[(&path("networkData.ips"), TooMany, "must have at most 16 items")]),
         (network("ips", json!(["::1/128", "::1/128"])), &[(&path("networkData.ips[1]"), Duplicate, "")]),
     ]);
-    let twice = vec![conditions(1)[0].clone(); 2];
-    check_later(&[(device("conditions", twice.into()), &[(&path("conditions[1]"), Duplicate, "")])]);
+}
+
+#[test]
+fn conditions_that_are_empty_or_there_twice() {
+    const AT: &str = "status.devices[0].conditions[0]";
+    let conditions = |list: Value| changed(&allocated(), json!({"/status/devices/0/conditions": list}));
+    let said = |list: Value| update_status(shipped(), allocated(), conditions(list)).unwrap_err().to_string();
+    let empty = json!({"type": "", "status": "", "reason": "", "message": "",
+        "lastTransitionTime": "0001-01-01T00:00:00Z"});
+    let fields = ["type: Required value: is required", "status: Required value", "lastTransitionTime: Required value"];
+    let required = fields.map(|field| format!("{AT}.{field}")).join(", ");
+    assert_eq!(said(json!([empty])), format!("[{required}, {AT}.reason: Required value]"));
+    let mut one = allocated()["status"]["devices"][0]["conditions"][0].clone();
+    one["status"] = json!("Maybe");
+    let twice = update_status(shipped(), allocated(), conditions(json!([one, one])));
+    let path = |index: usize, field: &str| format!("status.devices[0].conditions[{index}]{field}");
+    expect(
+        "twice",
+        twice,
+        &[
+            (&path(0, ".status"), NotSupported, ""),
+            (&path(1, ""), Duplicate, ""),
+            (&path(1, ".status"), NotSupported, ""),
+        ],
+    );
 }
 
 #[test]
@@ -276,6 +333,20 @@ fn addresses_of_interfaces() {
 fn what_was_said_about_a_device_goes_with_it() {
     let gone = changed(&allocated(), json!({"/status/allocation": null, "/status/reservedFor": null}));
     let admitted = update_status(shipped(), allocated(), gone).unwrap();
+    assert_eq!(admitted.object.status.unwrap().devices, None);
+}
+
+#[test]
+fn fields_are_dropped_before_what_was_said_about_a_device_goes_with_it() {
+    let off = ApiServer::new(Profile::V1_37, Features::all().without(Feature::ConsumableCapacity));
+    let plain = json!({"spec": {"devices": {"requests": [{"name": "nic", "exactly": {"deviceClassName": "nic"}}]}}});
+    let result = json!({"request": "nic", "driver": "nic.example.com", "pool": "node-1", "device": "nic-0"});
+    let stored = changed(&plain, json!({"/status": {"allocation": {"devices": {"results": [result]}}}}));
+    let said = json!({"driver": "nic.example.com", "pool": "node-1", "device": "nic-0",
+        "shareID": "12345678-90ab-cdef-1234-567890abcdef"});
+    // Without its share it is what is said about the device that is no longer allocated.
+    let gone = changed(&plain, json!({"/status": {"devices": [said]}}));
+    let admitted = update_status(off, stored, gone).unwrap();
     assert_eq!(admitted.object.status.unwrap().devices, None);
 }
 
