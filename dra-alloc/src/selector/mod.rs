@@ -31,6 +31,7 @@ mod lexical;
 mod macros;
 mod meter;
 mod names;
+mod overload;
 mod tree;
 mod types;
 

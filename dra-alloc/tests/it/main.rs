@@ -15,6 +15,8 @@ mod numa;
 mod selector;
 mod selector_direct;
 mod selector_generated;
+mod selector_types;
+mod selector_values;
 mod skip;
 mod skip_aggregate;
 mod skip_allocation;
