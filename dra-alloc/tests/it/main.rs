@@ -15,6 +15,7 @@ mod numa;
 mod selector;
 mod selector_direct;
 mod selector_generated;
+mod selector_lazy;
 mod selector_types;
 mod selector_values;
 mod skip;
