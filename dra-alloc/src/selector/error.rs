@@ -96,6 +96,17 @@ pub enum CompileError {
     },
 }
 
+impl CompileError {
+    /// The error as Kubernetes words it where it refuses an expression: it tells a result of a wrong type from what does not
+    /// compile.
+    pub(crate) fn detail(&self) -> String {
+        match self {
+            Self::NotBool { .. } | Self::NotAttribute { .. } => self.to_string(),
+            _ => format!("compilation failed: {self}"),
+        }
+    }
+}
+
 /// Why an evaluation gives no answer. For kube-scheduler every one of these ends the attempt to allocate.
 ///
 /// ```
