@@ -42,7 +42,7 @@ pub enum AllocateError {
         limit: usize,
     },
     /// A selector of a class or request can't be compiled.
-    #[error("{owner}: selector #{index}: CEL compile error: {error}")]
+    #[error("{owner}: selector #{index}: CEL compile error: {}", .error.detail())]
     SelectorCompile {
         /// `class NAME` or `claim NAMESPACE/NAME`.
         owner: String,
@@ -72,7 +72,7 @@ pub enum AllocateError {
         index: usize,
     },
     /// A derived attribute can't be compiled.
-    #[error("compile derived attribute {attribute} failed: {error}")]
+    #[error("compile derived attribute {attribute} failed: {}", .error.detail())]
     DerivedCompile {
         /// Name of the attribute.
         attribute: String,

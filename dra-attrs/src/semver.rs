@@ -22,7 +22,7 @@ pub struct VersionError {
 
 /// A semantic version, compared by precedence (build metadata does not count).
 ///
-/// Each number must fit in 64 bits; kube-scheduler's own parser has the same limit.
+/// Each number must fit in 64 bits, also in the pre-release; kube-scheduler's own parser has the same limit.
 ///
 /// ```
 /// use dra_attrs::semver::Version;
@@ -63,9 +63,31 @@ impl FromStr for Version {
     type Err = VersionError;
 
     fn from_str(text: &str) -> Result<Self, VersionError> {
-        let parsed = semver::Version::parse(text);
-        parsed.map(Self).map_err(|error| VersionError { text: text.to_owned(), reason: error.to_string() })
+        let version = parse(text)?;
+        match version.pre.split('.').find(|identifier| is_oversized(identifier)) {
+            Some(identifier) => {
+                let reason = format!("number {identifier:?} in the pre-release does not fit in 64 bits");
+                Err(VersionError { text: text.to_owned(), reason })
+            }
+            None => Ok(Self(version)),
+        }
     }
+}
+
+/// Whether a text has the form of a version. The API server asks no more of an attribute, whatever the size of numbers in
+/// the pre-release.
+pub(crate) fn check_form(text: &str) -> Result<(), VersionError> {
+    parse(text).map(|_| ())
+}
+
+fn parse(text: &str) -> Result<semver::Version, VersionError> {
+    semver::Version::parse(text).map_err(|error| VersionError { text: text.to_owned(), reason: error.to_string() })
+}
+
+/// Whether a part of the pre-release is a number that does not fit in 64 bits.
+fn is_oversized(identifier: &str) -> bool {
+    let is_number = !identifier.is_empty() && identifier.bytes().all(|c| c.is_ascii_digit());
+    is_number && identifier.parse::<u64>().is_err()
 }
 
 impl TryFrom<String> for Version {

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::k8s::DeviceAttribute;
 use crate::name::{NameError, QualifiedName};
-use crate::semver::Version;
+use crate::semver;
 
 /// The longest string or version, alone or as an element of a list, in bytes.
 pub const MAX_TEXT_LEN: usize = 64;
@@ -249,7 +249,7 @@ fn check_scalar(field: &'static str, index: usize, scalar: Scalar<'_>) -> Result
     if text.len() > MAX_TEXT_LEN {
         return Err(ValueError::TooLong { field, index, len: text.len() });
     }
-    if let (Scalar::Version(_), Err(error)) = (scalar, text.parse::<Version>()) {
+    if let (Scalar::Version(_), Err(error)) = (scalar, semver::check_form(text)) {
         return Err(ValueError::InvalidVersion { field, index, text: error.text, reason: error.reason });
     }
     Ok(())

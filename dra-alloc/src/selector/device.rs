@@ -12,6 +12,7 @@ use k8s_openapi::api::resource::v1::{Device, DeviceAttribute};
 use super::attribute;
 use super::direct::plain;
 use super::fuel::Fuel;
+use super::functions::equality::is_alike;
 use super::functions::quantity::QuantityValue;
 use super::types::Part;
 use super::{EvaluationError, SelectorInput};
@@ -80,7 +81,7 @@ impl<'a> DeviceValue<'a> {
             }
             Part::Capacity => {
                 let capacity = self.input.device.capacity.as_ref()?.get(name)?;
-                let value = Quantity::from_kube(&capacity.value).map(QuantityValue::boxed);
+                let value = QuantityValue::read(&capacity.value);
                 Some(value.map_err(|error| ExecutionError::function_error("capacity", error)))
             }
         }
@@ -235,7 +236,7 @@ macro_rules! map_of_names {
                     return false;
                 };
                 let same = |key: &CelString<'_>| match (self.get(key), other.get(key)) {
-                    (Ok(own), Ok(other)) => own.equals(other.as_ref()),
+                    (Ok(own), Ok(other)) => is_alike(own.as_ref(), other.as_ref()),
                     _ => false,
                 };
                 self.keys().iter().all(same)

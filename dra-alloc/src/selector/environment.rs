@@ -10,7 +10,7 @@ use super::SelectorInput;
 use super::device::DeviceValue;
 use super::fuel::Fuel;
 use super::functions::regex::PatternValue;
-use super::functions::{self, metering};
+use super::functions::{self, conversions, equality, metering};
 use super::macros;
 
 /// The variable that a metered function gets as its last argument.
@@ -19,6 +19,8 @@ pub(super) const FUEL_VARIABLE: &str = "@fuel";
 pub(super) const PATTERN_VARIABLE: &str = "@pattern";
 /// The variable that users know.
 pub(super) const DEVICE_VARIABLE: &str = "device";
+/// The same, where a variable of a loop may not hide it.
+pub(super) const ABSOLUTE_DEVICE_VARIABLE: &str = "@device";
 
 pub(super) struct Environment {
     pub(super) env: Arc<Env>,
@@ -41,6 +43,8 @@ pub(super) fn environment() -> &'static Environment {
 fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     macros::declare(env)?;
     metering::declare(env)?;
+    equality::declare(env)?;
+    conversions::declare(env)?;
     for (number, function) in functions::all().enumerate() {
         let mut types: Vec<_> = function.parameters.iter().map(|parameter| parameter.to_type()).collect();
         types.push(Fuel::cel_type().to_owned());
@@ -71,7 +75,7 @@ impl<'a> Variables<'a> {
 impl VariableResolver for Variables<'_> {
     fn resolve<'b>(&'b self, variable: &str) -> Option<CowVal<'b, 'b>> {
         let value: &'b (dyn Val + 'b) = match variable {
-            DEVICE_VARIABLE => &self.device,
+            DEVICE_VARIABLE | ABSOLUTE_DEVICE_VARIABLE => &self.device,
             FUEL_VARIABLE => self.fuel,
             _ => {
                 let number: usize = variable.strip_prefix(PATTERN_VARIABLE)?.parse().ok()?;

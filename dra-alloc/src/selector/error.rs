@@ -51,11 +51,11 @@ pub enum CompileError {
         field: String,
     },
     /// A function or operator that does not exist for these types.
-    #[error("found no matching overload for '{function}' applied to '({arguments})'")]
+    #[error("found no matching overload for '{function}' applied to '{arguments}'")]
     NoMatchingOverload {
         /// The function or operator.
         function: String,
-        /// The types it was applied to, the receiver first.
+        /// The types it was applied to: `(int, string)`, with a receiver `int.(string)`.
         arguments: String,
     },
     /// The elements of a list literal have different types.
@@ -96,6 +96,17 @@ pub enum CompileError {
     },
 }
 
+impl CompileError {
+    /// The error as Kubernetes words it where it refuses an expression: it tells a result of a wrong type from what does not
+    /// compile.
+    pub(crate) fn detail(&self) -> String {
+        match self {
+            Self::NotBool { .. } | Self::NotAttribute { .. } => self.to_string(),
+            _ => format!("compilation failed: {self}"),
+        }
+    }
+}
+
 /// Why an evaluation gives no answer. For kube-scheduler every one of these ends the attempt to allocate.
 ///
 /// ```
@@ -114,7 +125,7 @@ pub enum CompileError {
 pub enum EvaluationError {
     /// The device does not have an attribute or capacity that the expression reads.
     #[error(
-        "no such key: {key}; where a device may lack it, read it as `.?{key}` with `.orValue(...)`, or ask `has(...)` first"
+        "no such key: {key}. consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields"
     )]
     NoSuchKey {
         /// The name.

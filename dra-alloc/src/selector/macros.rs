@@ -46,19 +46,23 @@ fn identifier(helper: &MacroExprHelper<'_>, argument: IdedExpr) -> Result<String
     }
 }
 
-/// `value` under a name in `body`.
 fn bind(helper: &mut MacroExprHelper<'_>, name: String, value: IdedExpr, body: IdedExpr) -> IdedExpr {
-    let comprehension = ComprehensionExpr {
-        iter_range: helper.next_expr(Expr::List(ListExpr::default())),
+    let binding = binding(name, value, body, &mut |expr| helper.next_expr(expr));
+    helper.next_expr(binding)
+}
+
+/// `value` under a name in `body`.
+pub(super) fn binding(name: String, value: IdedExpr, body: IdedExpr, node: &mut impl FnMut(Expr) -> IdedExpr) -> Expr {
+    Expr::Comprehension(Box::new(ComprehensionExpr {
+        iter_range: node(Expr::List(ListExpr::default())),
         iter_var: UNUSED.to_owned(),
         iter_var2: None,
-        loop_cond: helper.next_expr(Expr::Literal(LiteralValue::Boolean(false.into()))),
-        loop_step: helper.next_expr(Expr::Ident(name.clone())),
+        loop_cond: node(Expr::Literal(LiteralValue::Boolean(false.into()))),
+        loop_step: node(Expr::Ident(name.clone())),
         accu_var: name,
         accu_init: value,
         result: body,
-    };
-    helper.next_expr(Expr::Comprehension(Box::new(comprehension)))
+    }))
 }
 
 /// `list.map(name, element)`.

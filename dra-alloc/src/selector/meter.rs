@@ -6,8 +6,10 @@
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
-use super::environment::{FUEL_VARIABLE, PATTERN_VARIABLE};
+use super::environment::{ABSOLUTE_DEVICE_VARIABLE, DEVICE_VARIABLE, FUEL_VARIABLE, PATTERN_VARIABLE};
 use super::error::{CompileError, shortened};
+use super::functions::conversions::REPLACED;
+use super::functions::equality::{DIFFERENT, EQUAL};
 use super::functions::metering::{ADD, RANGE, TICK, USE};
 use super::functions::regex::{PatternValue, WITH_PATTERN};
 use super::names;
@@ -36,7 +38,12 @@ struct Rewriting {
 impl Rewriting {
     fn rewrite(&mut self, expression: &mut IdedExpr) -> Result<(), CompileError> {
         let charge = match &mut expression.expr {
-            Expr::Ident(name) => self.variables.contains(name),
+            Expr::Ident(name) => {
+                if name.strip_prefix('.') == Some(DEVICE_VARIABLE) {
+                    ABSOLUTE_DEVICE_VARIABLE.clone_into(name);
+                }
+                self.variables.contains(name)
+            }
             Expr::Literal(literal) => self.loops > 0 && !is_small(literal),
             Expr::Select(select) => {
                 self.rewrite(&mut select.operand)?;
@@ -76,11 +83,6 @@ impl Rewriting {
         if let Some(target) = call.target.as_deref_mut().filter(|_| qualified.is_none()) {
             self.rewrite(target)?;
         }
-        // The `cel` crate's maps compare with themselves only, a device's with any: those go to the left.
-        let compares = matches!(call.func_name.as_str(), operators::EQUALS | operators::NOT_EQUALS);
-        if compares && matches!(call.args.first().map(|left| &left.expr), Some(Expr::Map(_))) {
-            call.args.reverse();
-        }
         let is_sum = is_sum(&call.func_name);
         for argument in &mut call.args {
             let nested = is_sum && matches!(&argument.expr, Expr::Call(inner) if self::is_sum(&inner.func_name));
@@ -99,6 +101,8 @@ impl Rewriting {
                 self.compile_pattern(call, usize::from(!member))?;
             }
             call.args.push(fuel());
+        } else if !member && let Some(replacement) = replacement(call) {
+            replacement.clone_into(&mut call.func_name);
         }
         Ok(())
     }
@@ -177,6 +181,17 @@ impl Rewriting {
 /// The parser makes no such expression.
 fn unsupported() -> CompileError {
     CompileError::Syntax { message: "Syntax error: unsupported expression".to_owned() }
+}
+
+/// The function that takes the place of one that the `cel` crate evaluates in another way than cel-go.
+fn replacement(call: &CallExpr) -> Option<&'static str> {
+    match (call.func_name.as_str(), call.args.as_slice()) {
+        // A literal on the left is equal or not; it never fails to compare.
+        (operators::EQUALS | operators::NOT_EQUALS, [left, _]) if is_literal(left) => None,
+        (operators::EQUALS, _) => Some(EQUAL),
+        (operators::NOT_EQUALS, _) => Some(DIFFERENT),
+        (name, _) => REPLACED.iter().find(|(replaced, _)| *replaced == name).map(|(_, replacement)| *replacement),
+    }
 }
 
 fn is_sum(function: &str) -> bool {

@@ -27,10 +27,12 @@ mod environment;
 mod error;
 mod fuel;
 mod functions;
+mod lazy;
 mod lexical;
 mod macros;
 mod meter;
 mod names;
+mod overload;
 mod tree;
 mod types;
 
@@ -157,6 +159,8 @@ impl Selector {
         check_depth(&program)?;
         let findings = check::check(&program)?;
         let direct = direct::recognize(&program);
+        lazy::rewrite(&mut program)?;
+        check_depth(&program)?;
         let patterns = meter::rewrite(&mut program)?;
         check_depth(&program)?;
         let expression = expression.to_owned();

@@ -14,7 +14,14 @@ pub(super) fn is_own(name: &str, member: bool) -> bool {
     overloads(name, member).next().is_some()
 }
 
-/// The result of a global function of the `cel` crate.
+/// Whether there is a function of this name, called on a receiver or not.
+pub(super) fn exists(name: &str) -> bool {
+    functions::all().any(|function| function.name == name)
+        || standard_global(name).is_some()
+        || standard_member(name).is_some()
+}
+
+/// The result of a global function of the `cel` crate, where it is always the same.
 pub(super) fn standard_global(name: &str) -> Option<Ty> {
     Some(match name {
         "size" | "int" => Ty::INT,
@@ -30,7 +37,7 @@ pub(super) fn standard_global(name: &str) -> Option<Ty> {
     })
 }
 
-/// The result of a member function of the `cel` crate.
+/// The result of a member function of the `cel` crate, where it is always the same.
 pub(super) fn standard_member(name: &str) -> Option<Ty> {
     Some(match name {
         "size" => Ty::INT,

@@ -7,6 +7,11 @@ pub(super) fn depth(expression: &IdedExpr) -> usize {
     1 + children(expression).into_iter().map(depth).max().unwrap_or(0)
 }
 
+/// The number of nodes of an expression.
+pub(super) fn nodes(expression: &IdedExpr) -> usize {
+    children(expression).into_iter().map(nodes).fold(1, usize::saturating_add)
+}
+
 /// The number of operations in an expression, without those in the rounds of loops in it.
 pub(super) fn operations(expression: &IdedExpr) -> i64 {
     let children: Vec<&IdedExpr> = match &expression.expr {
@@ -16,7 +21,7 @@ pub(super) fn operations(expression: &IdedExpr) -> i64 {
     children.into_iter().map(operations).fold(1, i64::saturating_add)
 }
 
-fn children(expression: &IdedExpr) -> Vec<&IdedExpr> {
+pub(super) fn children(expression: &IdedExpr) -> Vec<&IdedExpr> {
     match &expression.expr {
         Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
         Expr::Select(select) => vec![&select.operand],
@@ -35,5 +40,27 @@ fn parts(entry: &IdedEntryExpr) -> Vec<&IdedExpr> {
     match &entry.expr {
         EntryExpr::MapEntry(entry) => vec![&entry.key, &entry.value],
         EntryExpr::StructField(field) => vec![&field.value],
+    }
+}
+
+pub(super) fn children_mut(expression: &mut IdedExpr) -> Vec<&mut IdedExpr> {
+    match &mut expression.expr {
+        Expr::Call(call) => call.target.as_deref_mut().into_iter().chain(&mut call.args).collect(),
+        Expr::Select(select) => vec![&mut select.operand],
+        Expr::List(list) => list.elements.iter_mut().collect(),
+        Expr::Map(map) => map.entries.iter_mut().flat_map(parts_mut).collect(),
+        Expr::Struct(literal) => literal.entries.iter_mut().flat_map(parts_mut).collect(),
+        Expr::Comprehension(inner) => {
+            let ComprehensionExpr { iter_range, accu_init, loop_cond, loop_step, result, .. } = inner.as_mut();
+            vec![iter_range, accu_init, loop_cond, loop_step, result]
+        }
+        Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => Vec::new(),
+    }
+}
+
+fn parts_mut(entry: &mut IdedEntryExpr) -> Vec<&mut IdedExpr> {
+    match &mut entry.expr {
+        EntryExpr::MapEntry(entry) => vec![&mut entry.key, &mut entry.value],
+        EntryExpr::StructField(field) => vec![&mut field.value],
     }
 }

@@ -21,6 +21,7 @@ pub(super) enum Plain {
     Semver,
     Map,
     List,
+    Optional,
 }
 
 /// `attributes` or `capacity`.
@@ -35,6 +36,8 @@ pub(super) enum Part {
 pub(super) enum Ty {
     One(Plain),
     ListOf(Plain),
+    /// What may be there or not: `container.?field`.
+    OptionalOf(Plain),
     /// The variable `device`.
     Device,
     /// `device.attributes`, `device.capacity`.
@@ -54,8 +57,56 @@ impl Ty {
         match self {
             Self::One(plain) => plain,
             Self::ListOf(_) => Plain::List,
+            Self::OptionalOf(_) => Plain::Optional,
             Self::Device | Self::Domains(_) | Self::Domain(_) => Plain::Map,
         }
+    }
+
+    /// The type of an optional value's content.
+    pub(super) const fn content(self) -> Option<Self> {
+        match self {
+            Self::OptionalOf(content) => Some(Self::One(content)),
+            Self::One(Plain::Optional) => Some(Self::UNKNOWN),
+            _ => None,
+        }
+    }
+
+    /// Whether `null` may stand for a value of the type, as the checker of Kubernetes sees it: for all types that are not
+    /// CEL's own, and for optional values.
+    const fn is_nullable(self) -> bool {
+        matches!(self, Self::Device | Self::OptionalOf(_))
+            || matches!(self, Self::One(Plain::Quantity | Plain::Semver | Plain::Optional | Plain::Null))
+    }
+
+    /// Whether one parameter takes values of both types.
+    pub(super) fn agrees_with(self, other: Self) -> bool {
+        if self.is_open() || other.is_open() {
+            return true;
+        }
+        if let (Some(own), Some(other)) = (self.content(), other.content()) {
+            return own.agrees_with(other);
+        }
+        let null = Self::One(Plain::Null);
+        self.plain() == other.plain() || (self == null && other.is_nullable()) || (other == null && self.is_nullable())
+    }
+
+    /// The type of what is of one type or of the other.
+    pub(super) fn joined(self, other: Self) -> Option<Self> {
+        if !self.agrees_with(other) {
+            return None;
+        }
+        let null = Self::One(Plain::Null);
+        Some(match (self, other) {
+            (one, other) if one == other => one,
+            (Self::ListOf(element), Self::ListOf(Plain::Unknown))
+            | (Self::ListOf(Plain::Unknown), Self::ListOf(element)) => Self::ListOf(element),
+            (Self::OptionalOf(content), Self::OptionalOf(Plain::Unknown))
+            | (Self::OptionalOf(Plain::Unknown), Self::OptionalOf(content)) => Self::OptionalOf(content),
+            (one, other) if other == null => one,
+            (one, other) if one == null => other,
+            (Self::OptionalOf(_), Self::OptionalOf(_)) => Self::OptionalOf(Plain::Unknown),
+            _ => Self::UNKNOWN,
+        })
     }
 
     /// Whether anything may be there at run time.
@@ -80,6 +131,7 @@ impl fmt::Display for Plain {
             Self::Semver => "kubernetes.Semver",
             Self::Map => "map",
             Self::List => "list",
+            Self::Optional => "optional_type(dyn)",
         })
     }
 }
@@ -89,6 +141,7 @@ impl fmt::Display for Ty {
         match self {
             Self::One(plain) => plain.fmt(f),
             Self::ListOf(element) => write!(f, "list({element})"),
+            Self::OptionalOf(content) => write!(f, "optional_type({content})"),
             Self::Device => f.write_str("kubernetes.DRADevice"),
             Self::Domains(Part::Attributes) => f.write_str("map(string, map(string, dyn))"),
             Self::Domains(Part::Capacity) => f.write_str("map(string, map(string, kubernetes.Quantity))"),

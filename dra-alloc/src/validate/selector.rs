@@ -42,10 +42,7 @@ pub(super) fn check_expression(
     if expression.len() > limits::CEL_EXPRESSION {
         return findings.push(FieldError::too_long(at, limits::CEL_EXPRESSION));
     }
-    let Err(error) = compile(expression) else { return };
-    let detail = match error {
-        CompileError::NotBool { .. } | CompileError::NotAttribute { .. } => error.to_string(),
-        _ => format!("compilation failed: {error}"),
-    };
-    findings.push(FieldError::invalid(at, expression, detail));
+    if let Err(error) = compile(expression) {
+        findings.push(FieldError::invalid(at, expression, error.detail()));
+    }
 }

@@ -344,7 +344,10 @@ fn a_selector_error_names_selector_and_device() {
     assert!(text.contains("no such key: y"), "{text}");
     let broken = json!({"selectors": [{"cel": {"expression": "device."}}]});
     let claims = [claim("claim", json!([request("r", "gpu", broken)]), json!([]))];
-    assert!(error(&gpus(1), &claims).starts_with("claim default/claim: selector #0: CEL compile error: "));
+    assert!(
+        error(&gpus(1), &claims)
+            .starts_with("claim default/claim: selector #0: CEL compile error: compilation failed: ")
+    );
     // Nobody looks at a selector that no device comes to.
     assert_eq!(gpus(0).allocate("node-1", &claims), Outcome::Unsatisfied);
 }

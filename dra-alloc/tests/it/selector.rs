@@ -54,7 +54,7 @@ pub(crate) fn gpu() -> Device {
     gpu
 }
 
-fn evaluate(expression: &str, device: &Device) -> Result<bool, String> {
+pub(crate) fn evaluate(expression: &str, device: &Device) -> Result<bool, String> {
     let selector = Selector::compile(expression).map_err(|error| format!("compile: {error}"))?;
     selector.matches(SelectorInput { driver: DRIVER, device }).map_err(|error| error.to_string())
 }
@@ -121,7 +121,7 @@ fn true_for_the_gpu() {
         "'täst'.substring(1) == 'äst' && 'täst'.substring(1, 2) == 'ä' && 'täst'.charAt(1) == 'ä' && 'a'.charAt(1) == ''",
         "'banana'.indexOf('an') == 1 && 'banana'.indexOf('an', 2) == 3 && 'banana'.indexOf('x') == -1",
         "'banana'.lastIndexOf('an') == 3 && 'banana'.lastIndexOf('an', 2) == 1 && 'äa'.lastIndexOf('a') == 1",
-        "'  x '.trim() == 'x' && 'abc'.reverse() == 'cba'",
+        "'  x '.trim() == 'x'",
         "'gpu-0'.matches('^[a-z]+-[0-9]$') && matches('gpu', 'p') && !'gpu'.matches('^p')",
         "'a1b22'.find('[0-9]+') == '1' && 'a1b22'.findAll('[0-9]+') == ['1', '22'] && 'a1b2'.findAll('[0-9]', 1) == ['1']",
         "'a1'.matches('a' + '1') && 'x'.find('y') == ''",
@@ -130,9 +130,9 @@ fn true_for_the_gpu() {
         "quantity('1Ki').isGreaterThan(quantity('1k')) && quantity('1').isLessThan(quantity('2'))",
         "quantity('1').compareTo(quantity('1000m')) == 0 && quantity('1') == quantity('1000m')",
         "isQuantity('1Gi') && !isQuantity('1i')",
-        "quantity('1').add(quantity('1')) == quantity('2') && quantity('1').add(1).sub(2).sign() == 0",
+        "quantity('1').add(quantity('1')) == quantity('2') && sign(quantity('1').add(1).sub(2)) == 0",
         "quantity('50k').asInteger() == 50000 && quantity('50k').isInteger() && !quantity('50m').isInteger()",
-        "quantity('500m').asApproximateFloat() == 0.5 && quantity('-1').sign() == -1",
+        "quantity('500m').asApproximateFloat() == 0.5 && sign(quantity('-1')) == -1",
         // Versions.
         "device.attributes['gpu.example'].version.isGreaterThan(semver('1.2.2'))",
         "device.attributes['gpu.example'].version == semver('1.2.3-rc.1')",
@@ -198,10 +198,11 @@ fn errors_when_evaluated() {
     let rows = [
         (
             "device.attributes['gpu.example'].nope == 1",
-            "no such key: nope; where a device may lack it, read it as `.?nope`",
+            "no such key: nope. consider using CEL optional chaining (.? followed by orValue()) or guarding the check \
+             with has() for optional fields",
         ),
         ("device.attributes['nope'].nope", "no such key: nope"),
-        ("device.capacity['gpu.example']['nope'].sign() == 0", "no such key: nope"),
+        ("sign(device.capacity['gpu.example']['nope']) == 0", "no such key: nope"),
         ("device.attributes['gpu.example'].ids", "CEL result of type list could not be converted to bool"),
         ("device.attributes['gpu.example'].model", "CEL result of type string could not be converted to bool"),
         ("device.attributes['gpu.example'].index.exists(x, x > 0)", "got 'types.Int', expected iterable type"),
@@ -216,7 +217,7 @@ fn errors_when_evaluated() {
         ("1 % 0 == 1", "modulus by zero"),
         ("9223372036854775807 + 1 > 0", "integer overflow"),
         ("[1][5] == 1", "index out of bounds"),
-        ("quantity('1i').sign() == 0", "quantity \"1i\""),
+        ("sign(quantity('1i')) == 0", "quantity \"1i\""),
         ("semver('v1').major() == 1", "version \"v1\""),
         ("quantity('50m').asInteger() == 0", "cannot convert value to integer"),
         ("'a'.substring(2) == ''", "index out of range: 2"),
@@ -265,7 +266,7 @@ fn the_limits_of_numbers_and_texts_are_errors_not_panics() {
         "lists.range(3)[-1] == 0",
         "dyn(1).value()",
         "dyn(1).orValue(true)",
-        "quantity('1e27').add(quantity('170e27')).sign() == 1",
+        "sign(quantity('1e27').add(quantity('170e27'))) == 1",
         "semver('18446744073709551615.0.0').major() == 1",
     ];
     for expression in expressions {

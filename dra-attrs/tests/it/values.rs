@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use dra_attrs::numa::{NotANumaNode, NumaNodeValue};
+use dra_attrs::semver::Version;
 use dra_attrs::value::{AttributeValue, DeviceAttributesError, Scalar, ValueError, check_device_attributes};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 
@@ -47,9 +48,23 @@ fn texts_have_64_bytes_and_versions_are_semantic() {
     assert!(AttributeValue::parse(&string(&fits)).is_ok());
     let long = DeviceAttribute { strings: Some(vec![String::new(), format!("{fits}a")]), ..DeviceAttribute::default() };
     assert_eq!(AttributeValue::parse(&long), Err(ValueError::TooLong { field: "strings", index: 1, len: 65 }));
-    for text in ["v1.2.3", "1.2", "01.2.3", "1.2.3-01", "", "1.2.3 "] {
+    for text in ["v1.2.3", "1.2", "01.2.3", "1.2.3-01", "", "1.2.3 ", "18446744073709551616.0.0"] {
         let error = AttributeValue::parse(&version(text)).map(|_| ()).unwrap_err();
         assert!(matches!(error, ValueError::InvalidVersion { field: "version", index: 0, .. }), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_number_in_the_pre_release_that_does_not_fit_in_64_bits_can_be_stored_but_not_compared() {
+    for (text, comparable) in [
+        ("1.0.0-18446744073709551615", true),
+        ("1.0.0-18446744073709551616", false),
+        ("1.0.0-rc.20240101123456789012345.1", false),
+        ("1.0.0-20240101123456789012345a", true),
+        ("1.0.0+20240101123456789012345", true),
+    ] {
+        assert!(AttributeValue::parse(&version(text)).is_ok(), "{text}");
+        assert_eq!(text.parse::<Version>().is_ok(), comparable, "{text}");
     }
 }
 

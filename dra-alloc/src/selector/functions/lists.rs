@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use cel::ExecutionError;
-use cel::common::types::{CelBool, CelInt, CelList};
+use cel::common::types::{CelBool, CelInt, CelList, CelOptional};
 use cel::common::value::{CowVal, Val};
 
 use super::Parameter::{Any, Int, List};
@@ -11,6 +11,7 @@ use super::{Function, count, elements, failed, fuel, global, int, member, mismat
 use crate::selector::types::{Plain, Ty};
 
 const LIST: Ty = Ty::ListOf(Plain::Unknown);
+const OPTIONAL: Ty = Ty::OptionalOf(Plain::Unknown);
 
 /// Sorts a list by keys that were computed for its elements; what the macro `sortBy` becomes.
 pub(in crate::selector) const SORT_BY_KEYS: &str = "@sortByKeys";
@@ -29,6 +30,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
     member("reverse", &[List], LIST, |args| reverse(&args).map(CowVal::owned)),
     member("sort", &[List], LIST, |args| sort(&args).map(CowVal::owned)),
     member(SORT_BY_KEYS, &[List, List], LIST, |args| sort_by_keys(&args).map(CowVal::owned)),
+    member("first", &[List], OPTIONAL, |args| first(&args).map(CowVal::owned)),
+    member("last", &[List], OPTIONAL, |args| last(&args).map(CowVal::owned)),
+    member("unwrapOpt", &[List], LIST, |args| unwrapped(&args).map(CowVal::owned)),
+    global("optional.unwrap", &[List], LIST, |args| unwrapped(&args).map(CowVal::owned)),
     global("lists.range", &[Int], Ty::ListOf(Plain::Int), |args| range(&args).map(CowVal::owned)),
 ];
 
@@ -167,6 +172,28 @@ fn sorted<'v>(
     let mut pairs: Vec<_> = keys.iter().zip(values).collect();
     pairs.sort_by(|(left, _), (right, _)| compare(left.as_ref(), right.as_ref()).unwrap_or(Ordering::Equal));
     Ok(list(pairs.into_iter().map(|(_, value)| value.clone_as_boxed())))
+}
+
+/// The first element, where there is one.
+fn first<'v>(args: &[CowVal<'_, 'v>]) -> Result<CelOptional<'v>, ExecutionError> {
+    Ok(CelOptional::from(values(args)?.first().cloned()))
+}
+
+/// The last element, where there is one.
+fn last<'v>(args: &[CowVal<'_, 'v>]) -> Result<CelOptional<'v>, ExecutionError> {
+    Ok(CelOptional::from(values(args)?.last().cloned()))
+}
+
+/// The contents of the optional values that have one.
+fn unwrapped<'v>(args: &[CowVal<'_, 'v>]) -> Result<CelList<'v>, ExecutionError> {
+    let mut contents = Vec::new();
+    for value in values(args)? {
+        let optional = value.downcast_ref::<CelOptional<'v>>();
+        let optional =
+            optional.ok_or_else(|| failed(format!("value of type {} is not optional", value.get_type().name())))?;
+        contents.extend(optional.option().map(Val::clone_as_boxed));
+    }
+    Ok(CelList::from(contents))
 }
 
 fn range<'v>(args: &[CowVal<'_, '_>]) -> Result<CelList<'v>, ExecutionError> {

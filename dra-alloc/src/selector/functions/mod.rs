@@ -2,9 +2,13 @@
 //!
 //! Each takes the budget as its last argument; the rewriting of an expression appends it.
 
+mod amount;
+pub(super) mod conversions;
+pub(super) mod equality;
 pub(super) mod includes;
 pub(super) mod lists;
 pub(super) mod metering;
+mod pattern;
 pub(super) mod quantity;
 pub(super) mod regex;
 pub(super) mod semver;

@@ -9,6 +9,7 @@ use cel::common::types::{CelBool, CelList, CelString, Type};
 use cel::common::value::{CowVal, StaticVal, Val};
 
 use super::Parameter::{Int, Pattern, String as Text};
+use super::pattern::translate;
 use super::{Function, failed, fuel, global, int, member, mismatch, text, units};
 use crate::selector::fuel::Fuel;
 use crate::selector::types::{Plain, Ty};
@@ -83,66 +84,9 @@ impl Val for PatternValue {
 impl StaticVal for PatternValue {}
 
 fn compile(pattern: &str) -> Result<Regex, String> {
-    let built =
-        RegexBuilder::new(&as_in_go(pattern)).size_limit(LARGEST_PATTERN).dfa_size_limit(LARGEST_PATTERN).build();
+    let translated = translate(pattern)?;
+    let built = RegexBuilder::new(&translated).size_limit(LARGEST_PATTERN).dfa_size_limit(LARGEST_PATTERN).build();
     built.map_err(|error| error.to_string())
-}
-
-/// Go's classes are those of ASCII, and its brackets know neither nesting nor set operations.
-fn as_in_go(pattern: &str) -> String {
-    let mut translated = String::with_capacity(pattern.len());
-    let mut rest = pattern.chars().peekable();
-    let mut in_class = false;
-    // Where the class began, since a bracket right there is a literal.
-    let mut class_start = 0;
-    while let Some(c) = rest.next() {
-        match c {
-            '\\' => match (rest.next(), in_class) {
-                (Some('d'), false) => translated.push_str("[0-9]"),
-                (Some('D'), _) => translated.push_str("[^0-9]"),
-                (Some('w'), false) => translated.push_str("[0-9A-Za-z_]"),
-                (Some('W'), _) => translated.push_str("[^0-9A-Za-z_]"),
-                (Some('s'), false) => translated.push_str("[\\t\\n\\f\\r ]"),
-                (Some('S'), _) => translated.push_str("[^\\t\\n\\f\\r ]"),
-                (Some('d'), true) => translated.push_str("0-9"),
-                (Some('w'), true) => translated.push_str("0-9A-Za-z_"),
-                (Some('s'), true) => translated.push_str("\\t\\n\\f\\r "),
-                (Some('b'), false) => translated.push_str("(?-u:\\b)"),
-                (Some(other), _) => translated.extend(['\\', other]),
-                (None, _) => translated.push('\\'),
-            },
-            '[' if !in_class => {
-                in_class = true;
-                translated.push('[');
-                if rest.next_if_eq(&'^').is_some() {
-                    translated.push('^');
-                }
-                class_start = translated.len();
-                if rest.next_if_eq(&']').is_some() {
-                    translated.push_str("\\]");
-                }
-            }
-            '[' if rest.peek() == Some(&':') => {
-                translated.push('[');
-                for c in rest.by_ref() {
-                    translated.push(c);
-                    if c == ']' {
-                        break;
-                    }
-                }
-            }
-            '[' | '&' | '~' if in_class => translated.extend(['\\', c]),
-            '-' if in_class && translated.len() > class_start && rest.peek() == Some(&'-') => {
-                translated.push_str("\\-");
-            }
-            ']' if in_class => {
-                in_class = false;
-                translated.push(']');
-            }
-            _ => translated.push(c),
-        }
-    }
-    translated
 }
 
 /// Text, pattern, what follows them, and the budget.
@@ -194,24 +138,10 @@ fn find_all<'v>(args: &[CowVal<'_, '_>]) -> Result<CelList<'v>, ExecutionError> 
 
 #[cfg(test)]
 mod tests {
-    use super::{as_in_go, compile};
+    use super::compile;
 
     #[test]
-    fn the_classes_of_go() {
-        let rows = [
-            (r"\d+", "[0-9]+"),
-            (r"[\w.-]", "[0-9A-Za-z_.-]"),
-            (r"[^\D]", "[^[^0-9]]"),
-            (r"[]a]", r"[\]a]"),
-            (r"[[a]", r"[\[a]"),
-            (r"[[:alpha:]&&]", r"[[:alpha:]\&\&]"),
-            (r"\bx", r"(?-u:\b)x"),
-            (r"a\", r"a\"),
-        ];
-        for (go, ours) in rows {
-            assert_eq!(as_in_go(go), ours);
-        }
-        assert!(!compile(r"^\d$").unwrap().is_match("٣"));
+    fn patterns_have_a_limited_size() {
         assert!(compile(r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$").unwrap().is_match("gpu-0"));
         assert!(compile(r"(a{1000}){1000}").is_err());
     }

@@ -28,6 +28,11 @@ impl VersionValue {
     pub(in crate::selector) const fn version(&self) -> &Version {
         &self.0
     }
+
+    /// `==`, which fails for anything but a version.
+    pub(in crate::selector) fn equality(&self, other: &dyn Val) -> Result<bool, ExecutionError> {
+        other.downcast_ref::<Self>().map(|other| self.0 == other.0).ok_or_else(mismatch)
+    }
 }
 
 impl Val for VersionValue {

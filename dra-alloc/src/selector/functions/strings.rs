@@ -15,9 +15,6 @@ pub(super) const FUNCTIONS: &[Function] = &[
     member("lowerAscii", &[Text], Ty::STRING, |args| changed(&args, str::to_ascii_lowercase).map(CowVal::owned)),
     member("upperAscii", &[Text], Ty::STRING, |args| changed(&args, str::to_ascii_uppercase).map(CowVal::owned)),
     member("trim", &[Text], Ty::STRING, |args| changed(&args, |text| text.trim().to_owned()).map(CowVal::owned)),
-    member("reverse", &[Text], Ty::STRING, |args| {
-        changed(&args, |text| text.chars().rev().collect()).map(CowVal::owned)
-    }),
     member("charAt", &[Text, Int], Ty::STRING, |args| char_at(&args).map(CowVal::owned)),
     member("indexOf", &[Text, Text], Ty::INT, |args| index_of(&args).map(CowVal::owned)),
     member("indexOf", &[Text, Text, Int], Ty::INT, |args| index_of(&args).map(CowVal::owned)),
@@ -67,13 +64,31 @@ fn char_at(args: &[CowVal<'_, '_>]) -> Result<CelString<'static>, ExecutionError
     Ok(CelString::from(rest.chars().next().map(String::from).unwrap_or_default()))
 }
 
+/// Where a search begins. An offset at the end or past it finds nothing, but an empty text, which is everywhere.
+enum Start {
+    At(usize),
+    PastEnd,
+}
+
+impl Start {
+    /// The byte at which the character of an offset begins.
+    fn of(text: &str, offset: &CowVal<'_, '_>) -> Result<Self, ExecutionError> {
+        let offset = int(offset)?;
+        let characters = usize::try_from(offset).map_err(|_| out_of_range(offset))?;
+        Ok(text.char_indices().nth(characters).map_or(Self::PastEnd, |(byte, _)| Self::At(byte)))
+    }
+}
+
 fn index_of(args: &[CowVal<'_, '_>]) -> Result<CelInt, ExecutionError> {
     let (target, [wanted, from @ ..], budget) = parts(args)? else { return Err(mismatch()) };
     let wanted = text(wanted)?;
     budget.spend_bytes(wanted.len())?;
-    let from = from.first().map_or(Ok(0), |from| byte_of(target, int(from)?))?;
-    let found = target.get(from..).and_then(|rest| rest.find(wanted));
-    Ok(found.map_or_else(|| CelInt::from(-1), |byte| index_at(target, from + byte)))
+    let start = from.first().map_or(Ok(Start::At(0)), |from| Start::of(target, from))?;
+    let found = match start {
+        Start::At(byte) => target.get(byte..).and_then(|rest| rest.find(wanted)).map(|found| byte + found),
+        Start::PastEnd => wanted.is_empty().then_some(target.len()),
+    };
+    Ok(found.map_or_else(|| CelInt::from(-1), |byte| index_at(target, byte)))
 }
 
 fn last_index_of(args: &[CowVal<'_, '_>]) -> Result<CelInt, ExecutionError> {
@@ -81,11 +96,16 @@ fn last_index_of(args: &[CowVal<'_, '_>]) -> Result<CelInt, ExecutionError> {
     let wanted = text(wanted)?;
     budget.spend_bytes(wanted.len())?;
     // The last place where a match may begin.
-    let last = from.first().map_or(Ok(target.len()), |from| byte_of(target, int(from)?))?;
-    let end = last.saturating_add(wanted.len()).min(target.len());
-    let end = (end..=target.len()).find(|end| target.is_char_boundary(*end)).unwrap_or(target.len());
-    let found = target.get(..end).and_then(|start| start.rfind(wanted));
-    Ok(found.filter(|byte| *byte <= last).map_or_else(|| CelInt::from(-1), |byte| index_at(target, byte)))
+    let start = from.first().map_or(Ok(Start::At(target.len())), |from| Start::of(target, from))?;
+    let found = match start {
+        Start::At(last) => {
+            let end = last.saturating_add(wanted.len()).min(target.len());
+            let end = (end..=target.len()).find(|end| target.is_char_boundary(*end)).unwrap_or(target.len());
+            target.get(..end).and_then(|start| start.rfind(wanted)).filter(|byte| *byte <= last)
+        }
+        Start::PastEnd => wanted.is_empty().then_some(target.len()),
+    };
+    Ok(found.map_or_else(|| CelInt::from(-1), |byte| index_at(target, byte)))
 }
 
 fn substring(args: &[CowVal<'_, '_>]) -> Result<CelString<'static>, ExecutionError> {

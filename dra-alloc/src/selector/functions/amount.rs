@@ -1,0 +1,239 @@
+//! A quantity as apimachinery holds it: `isInteger`, `asInteger` and `asApproximateFloat` depend on that, not on the value
+//! alone.
+
+use std::str::FromStr;
+
+use dra_attrs::quantity::{Quantity, QuantityError, QuantityFormat};
+
+/// A quantity with its representation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Amount {
+    quantity: Quantity,
+    form: Form,
+}
+
+/// The representation. A power is that of ten.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    /// `digits × 10^power`, in 64 bits.
+    Scaled { digits: i64, power: i32 },
+    /// A decimal number of any size, whose last digit stands for `10^power`.
+    Decimal { power: i32 },
+}
+
+/// Powers of nano-units and of units.
+const NANO: i32 = -9;
+const UNIT: i32 = 0;
+
+/// Digits of a decimal number in 64 bits, and of a binary one.
+const DECIMAL_DIGITS: usize = 18;
+const BINARY_DIGITS: usize = 14;
+
+const DECIMAL_SUFFIXES: [(&str, i32); 10] =
+    [("", 0), ("n", -9), ("u", -6), ("m", -3), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
+/// With the power of two, and the digits that it has about.
+const BINARY_SUFFIXES: [(&str, u32, usize); 6] =
+    [("Ki", 10, 3), ("Mi", 20, 6), ("Gi", 30, 9), ("Ti", 40, 12), ("Pi", 50, 15), ("Ei", 60, 18)];
+
+impl FromStr for Amount {
+    type Err = QuantityError;
+
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        let quantity: Quantity = text.parse()?;
+        let capped = quantity == Quantity::from_units(i64::MAX, QuantityFormat::BinarySi);
+        let decimal = Form::Decimal { power: if capped { UNIT } else { NANO } };
+        Ok(Self { quantity, form: Form::of(text).unwrap_or(decimal) })
+    }
+}
+
+impl Amount {
+    pub(super) const fn from_units(units: i64) -> Self {
+        let quantity = Quantity::from_units(units, QuantityFormat::DecimalExponent);
+        Self { quantity, form: Form::Scaled { digits: units, power: UNIT } }
+    }
+
+    pub(super) const fn quantity(self) -> Quantity {
+        self.quantity
+    }
+
+    pub(super) fn checked_add(self, other: Self) -> Option<Self> {
+        Some(Self { quantity: self.quantity.checked_add(other.quantity)?, form: self.form.plus(other.form) })
+    }
+
+    pub(super) fn checked_sub(self, other: Self) -> Option<Self> {
+        Some(Self { quantity: self.quantity.checked_sub(other.quantity)?, form: self.form.plus(other.form.negated()) })
+    }
+
+    /// The value, where its representation is that of an integer.
+    pub(super) fn integer(self) -> Option<i64> {
+        match self.form {
+            Form::Scaled { digits, power } => scaled(digits, u32::try_from(power).ok()?),
+            Form::Decimal { .. } => None,
+        }
+    }
+
+    /// The digits as a float times the power of ten as a float: `0.3` is `3 * 0.1`.
+    #[expect(clippy::cast_precision_loss, clippy::float_arithmetic, reason = "the function promises an approximation")]
+    pub(super) fn approximate(self) -> f64 {
+        let (digits, power) = match self.form {
+            Form::Scaled { digits, power } => (digits as f64, power),
+            Form::Decimal { power } => {
+                let unit = 10_i128.saturating_pow(power.saturating_sub(NANO).unsigned_abs());
+                (self.quantity.nanos().checked_div(unit).unwrap_or(0) as f64, power)
+            }
+        };
+        // Reading a text rounds correctly, as a table of powers would.
+        let factor: f64 = format!("1e{power}").parse().unwrap_or(f64::INFINITY);
+        digits * factor
+    }
+}
+
+impl Form {
+    /// The form of a text that is a quantity, where it fits in 64 bits.
+    fn of(text: &str) -> Option<Self> {
+        let negative = text.starts_with('-');
+        let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+        let (whole, rest) = split_digits(unsigned);
+        let (fraction, suffix) = rest.strip_prefix('.').map_or(("", rest), split_digits);
+        let whole = whole.trim_start_matches('0');
+        // A number without digits before its point counts as one with a zero there.
+        let length = whole.len().max(1) + fraction.len();
+        let (power, factor) = match BINARY_SUFFIXES.iter().find(|(name, ..)| *name == suffix) {
+            Some((_, exponent, digits)) => {
+                let fits = fraction.is_empty() && length + digits <= BINARY_DIGITS;
+                (UNIT, fits.then_some(1_i64 << exponent)?)
+            }
+            None => (decimal_power(suffix)?, (length <= DECIMAL_DIGITS).then_some(1)?),
+        };
+        let power = power.checked_sub(i32::try_from(fraction.len()).ok()?).filter(|power| *power >= NANO)?;
+        let digits = format!("0{whole}{fraction}").parse::<i64>().ok()?.checked_mul(factor)?;
+        Some(Self::Scaled { digits: if negative { -digits } else { digits }, power })
+    }
+
+    const fn power(self) -> i32 {
+        match self {
+            Self::Scaled { power, .. } | Self::Decimal { power } => power,
+        }
+    }
+
+    const fn negated(self) -> Self {
+        match self {
+            Self::Scaled { digits, power } => Self::Scaled { digits: digits.saturating_neg(), power },
+            decimal @ Self::Decimal { .. } => decimal,
+        }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        let power = self.power().min(other.power());
+        match (self, other) {
+            (_, Self::Scaled { digits: 0, .. }) if matches!(self, Self::Scaled { .. }) => self,
+            (Self::Scaled { digits: 0, .. }, Self::Scaled { .. }) => other,
+            (Self::Scaled { .. }, Self::Scaled { .. }) => {
+                let sum = self.digits_at(power).zip(other.digits_at(power));
+                let sum = sum.and_then(|(own, other)| own.checked_add(other));
+                sum.map_or(Self::Decimal { power }, |digits| Self::Scaled { digits, power })
+            }
+            _ => Self::Decimal { power },
+        }
+    }
+
+    /// The digits with a lower power, in 64 bits.
+    fn digits_at(self, lower: i32) -> Option<i64> {
+        match self {
+            Self::Scaled { digits, power } => scaled(digits, u32::try_from(power.checked_sub(lower)?).ok()?),
+            Self::Decimal { .. } => None,
+        }
+    }
+}
+
+/// `digits × 10^power`, in 64 bits.
+fn scaled(digits: i64, power: u32) -> Option<i64> {
+    if digits == 0 { Some(0) } else { digits.checked_mul(10_i64.checked_pow(power)?) }
+}
+
+fn decimal_power(suffix: &str) -> Option<i32> {
+    let exponent = || suffix.strip_prefix(['e', 'E'])?.parse().ok();
+    DECIMAL_SUFFIXES.iter().find(|(name, _)| *name == suffix).map(|(_, power)| *power).or_else(exponent)
+}
+
+fn split_digits(text: &str) -> (&str, &str) {
+    let end = text.bytes().take_while(u8::is_ascii_digit).count();
+    text.split_at_checked(end).unwrap_or((text, ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Amount;
+
+    fn amount(text: &str) -> Amount {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn an_integer_is_what_is_held_as_one() {
+        let rows = [
+            ("5", Some(5)),
+            ("-5", Some(-5)),
+            ("+007", Some(7)),
+            ("0", Some(0)),
+            (".", Some(0)),
+            ("10Gi", Some(10 << 30)),
+            ("99Ti", Some(99 << 40)),
+            ("100Ti", None),
+            ("1Pi", None),
+            ("1.5Gi", None),
+            ("1e3", Some(1_000)),
+            ("50000000G", Some(50_000_000_000_000_000)),
+            ("1000m", None),
+            ("1.0", None),
+            ("1.5k", Some(1_500)),
+            ("1.5000k", None),
+            ("123456789012345678", Some(123_456_789_012_345_678)),
+            ("1234567890123456789", None),
+            ("10E", None),
+            ("1E", Some(1_000_000_000_000_000_000)),
+        ];
+        for (text, integer) in rows {
+            assert_eq!(amount(text).integer(), integer, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_sum_is_an_integer_if_both_are_and_it_fits() {
+        let rows = [
+            ("10Gi", "5", Some((10 << 30) + 5)),
+            ("1500m", "500m", None),
+            ("1500m", "0", None),
+            ("0", "1k", Some(1_000)),
+            ("1k", "0m", Some(1_000)),
+            ("1k", "1", Some(1_001)),
+            ("100Ti", "1", None),
+            ("5", "1.5Gi", None),
+            ("9E", "9E", None),
+        ];
+        for (one, other, integer) in rows {
+            let sum = amount(one).checked_add(amount(other)).unwrap();
+            assert_eq!(sum.integer(), integer, "{one} + {other}");
+        }
+        let difference = amount("1k").checked_sub(Amount::from_units(1)).unwrap();
+        assert_eq!(difference.integer(), Some(999));
+    }
+
+    #[test]
+    #[expect(clippy::float_cmp, reason = "the same bits are wanted")]
+    fn a_float_is_digits_times_a_power() {
+        let rows = [
+            ("0.3", 3.0 * 0.1),
+            ("1.5", 1.5),
+            ("1500m", 1.5),
+            ("100Ti", 109_951_162_777_600.0),
+            ("1.5Gi", 1_610_612_736_000_000_000.0 * 1e-9),
+            ("1e21", 1e21),
+            ("9Ei", 9_223_372_036_854_775_807.0),
+            ("0", 0.0),
+        ];
+        for (text, float) in rows {
+            assert_eq!(amount(text).approximate(), float, "{text}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! `==` and `!=` as cel-go evaluates them. The `cel` crate knows values that are equal or not; here a comparison may also
+//! fail: Kubernetes' versions and quantities compare with their own kind only.
+
+use cel::common::types::{CelBool, CelList, CelMap, CelNull, CelOptional, DYN_TYPE, MAP_TYPE};
+use cel::common::value::{CowVal, Val};
+use cel::{DeclarationError, Env, ExecutionError};
+
+use super::mismatch;
+use super::quantity::QuantityValue;
+use super::semver::VersionValue;
+
+/// `==`
+pub(in crate::selector) const EQUAL: &str = "@equal";
+/// `!=`: what can't be compared is different.
+pub(in crate::selector) const DIFFERENT: &str = "@different";
+
+pub(in crate::selector) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
+    let any = || vec![DYN_TYPE, DYN_TYPE];
+    env.add_overload(EQUAL, EQUAL, any(), |args| pair(&args).and_then(truth))?;
+    env.add_overload(DIFFERENT, DIFFERENT, any(), |args| {
+        let [left, right] = pair(&args)?;
+        truth_of(equality(left, right) != Ok(true))
+    })
+}
+
+fn pair<'a, 'v>(args: &'a [CowVal<'_, 'v>]) -> Result<[&'a (dyn Val + 'v); 2], ExecutionError> {
+    let [left, right] = args else { return Err(mismatch()) };
+    Ok([left.as_ref(), right.as_ref()])
+}
+
+fn truth<'b, 'v>([left, right]: [&(dyn Val + '_); 2]) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    truth_of(equality(left, right)?)
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the result of a function")]
+fn truth_of<'b, 'v>(value: bool) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    Ok(CowVal::owned(CelBool::from(value)))
+}
+
+/// Whether two values are equal; an error where the left one does not compare with the right one.
+pub(in crate::selector) fn equality(left: &dyn Val, right: &dyn Val) -> Result<bool, ExecutionError> {
+    let is_null = |value: &dyn Val| value.downcast_ref::<CelNull>().is_some();
+    if is_null(left) || is_null(right) {
+        return Ok(is_null(left) && is_null(right));
+    }
+    if let Some(version) = left.downcast_ref::<VersionValue>() {
+        return version.equality(right);
+    }
+    if let Some(quantity) = left.downcast_ref::<QuantityValue>() {
+        return quantity.equality(right);
+    }
+    if let (Some(left), Some(right)) = (left.downcast_ref::<CelOptional<'_>>(), right.downcast_ref::<CelOptional<'_>>())
+    {
+        return match (left.option(), right.option()) {
+            (Some(left), Some(right)) => equality(left, right),
+            (left, right) => Ok(left.is_none() && right.is_none()),
+        };
+    }
+    if let (Some(left), Some(right)) = (left.downcast_ref::<CelList<'_>>(), right.downcast_ref::<CelList<'_>>()) {
+        let (left, right) = (left.inner(), right.inner());
+        let mut pairs = left.iter().zip(right);
+        return Ok(left.len() == right.len() && pairs.all(|(left, right)| is_alike(left.as_ref(), right.as_ref())));
+    }
+    if let Some(map) = left.downcast_ref::<CelMap<'_>>() {
+        return Ok(is_same_map(map, right));
+    }
+    Ok(left.equals(right))
+}
+
+/// Whether two elements of containers are not different: an error there is no difference.
+pub(in crate::selector) fn is_alike(left: &dyn Val, right: &dyn Val) -> bool {
+    equality(left, right) != Ok(false)
+}
+
+fn is_same_map(map: &CelMap<'_>, other: &dyn Val) -> bool {
+    let size = other.as_sizer().filter(|_| *other.get_type() == MAP_TYPE).map(|other| *other.size().inner());
+    if size != i64::try_from(map.inner().len()).ok() {
+        return false;
+    }
+    let found = |key: &dyn Val| other.as_indexer().and_then(|other| other.get(key).ok());
+    let mut entries = map.inner().iter();
+    entries.all(|(key, value)| found(key.inner()).is_some_and(|other| is_alike(value.as_ref(), other.as_ref())))
+}

@@ -1,0 +1,367 @@
+//! Patterns in the syntax of Go (RE2), translated to that of the `regex` crate.
+//!
+//! What one of the two knows and the other does not, or reads as something else: `\<` is a character in Go, braces that are
+//! no repetition are characters, `\Q...\E` quotes, repetitions do not follow each other, classes are those of ASCII and do
+//! not nest, and there are no escapes `\u` and no flag `x`.
+
+use ::regex::escape;
+
+/// The most repetitions that Go allows.
+const MOST_REPETITIONS: u32 = 1000;
+
+/// What a class of Perl contains, within brackets.
+const PERL_CLASSES: [(char, &str); 3] = [('d', "0-9"), ('s', "\\t\\n\\f\\r "), ('w', "0-9A-Za-z_")];
+
+/// The classes that are named `[:alpha:]`, or negated `[:^alpha:]`.
+const NAMED_CLASSES: [&str; 14] = [
+    "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "word",
+    "xdigit",
+];
+
+/// Escapes of control characters.
+const CONTROLS: [(char, char); 6] =
+    [('a', '\x07'), ('f', '\x0c'), ('n', '\n'), ('r', '\r'), ('t', '\t'), ('v', '\x0b')];
+
+/// The same pattern for the `regex` crate, or why Go refuses it.
+pub(super) fn translate(pattern: &str) -> Result<String, String> {
+    let mut translation = Translation { rest: pattern, out: String::with_capacity(pattern.len()) };
+    let mut after_repetition = false;
+    while let Some(first) = translation.rest.chars().next() {
+        let repeats = translation.repetition()?;
+        if repeats && after_repetition {
+            return Err("invalid nested repetition operator".to_owned());
+        }
+        after_repetition = repeats;
+        if repeats {
+            continue;
+        }
+        match first {
+            '\\' => translation.escape()?,
+            '[' => translation.class()?,
+            '(' => translation.group()?,
+            '|' | ')' | '.' | '^' | '$' => {
+                translation.next();
+                translation.out.push(first);
+            }
+            _ => {
+                translation.next();
+                translation.literal(first);
+            }
+        }
+    }
+    Ok(translation.out)
+}
+
+struct Translation<'p> {
+    rest: &'p str,
+    out: String,
+}
+
+impl<'p> Translation<'p> {
+    fn next(&mut self) -> Option<char> {
+        let first = self.rest.chars().next()?;
+        self.take(first.len_utf8());
+        Some(first)
+    }
+
+    /// The next bytes, if there are as many.
+    fn take(&mut self, bytes: usize) -> &'p str {
+        let (taken, rest) = self.rest.split_at_checked(bytes).unwrap_or((self.rest, ""));
+        self.rest = rest;
+        taken
+    }
+
+    fn skip(&mut self, prefix: &str) -> bool {
+        let rest = self.rest.strip_prefix(prefix);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    fn literal(&mut self, character: char) {
+        self.out.push_str(&escape(character.encode_utf8(&mut [0; 4])));
+    }
+
+    /// `*`, `+?`, `{1,2}`; braces of another form are characters.
+    fn repetition(&mut self) -> Result<bool, String> {
+        let length = match self.rest.chars().next() {
+            Some('*' | '+' | '?') => 1,
+            Some('{') => match counted(self.rest)? {
+                Some(length) => length,
+                None => return Ok(false),
+            },
+            _ => return Ok(false),
+        };
+        let operator = self.take(length);
+        self.out.push_str(operator);
+        if self.skip("?") {
+            self.out.push('?');
+        }
+        Ok(true)
+    }
+
+    /// The beginning of a group, with a name or flags.
+    fn group(&mut self) -> Result<(), String> {
+        let named = self.rest.starts_with("(?P<") || self.rest.starts_with("(?<");
+        let end = match self.rest.strip_prefix("(?") {
+            None => Some(0),
+            Some(_) if named => self.rest.find('>'),
+            Some(flags) => {
+                let end = flags.find(|c| !"imsU-".contains(c));
+                end.filter(|end| flags.get(*end..).is_some_and(|rest| rest.starts_with([':', ')']))).map(|end| end + 2)
+            }
+        };
+        let end = end.ok_or("invalid or unsupported Perl syntax")?;
+        let beginning = self.take(end + 1);
+        self.out.push_str(beginning);
+        Ok(())
+    }
+
+    /// What a backslash begins outside of a class.
+    fn escape(&mut self) -> Result<(), String> {
+        if self.skip("\\Q") {
+            let (quoted, rest) = self.rest.split_once("\\E").unwrap_or((self.rest, ""));
+            self.out.push_str(&escape(quoted));
+            self.rest = rest;
+        } else if self.skip("\\b") {
+            self.out.push_str("(?-u:\\b)");
+        } else if self.rest.starts_with("\\A") || self.rest.starts_with("\\B") || self.rest.starts_with("\\z") {
+            let assertion = self.take(2);
+            self.out.push_str(assertion);
+        } else if let Some((class, negated)) = self.perl_class() {
+            self.out.push_str(if negated { "[^" } else { "[" });
+            self.out.push_str(class);
+            self.out.push(']');
+        } else if !self.unicode_class() {
+            let character = self.character()?;
+            self.literal(character);
+        }
+        Ok(())
+    }
+
+    /// `\d` or, negated, `\D`.
+    fn perl_class(&mut self) -> Option<(&'static str, bool)> {
+        let name = self.rest.strip_prefix('\\')?.chars().next()?;
+        let (_, class) = PERL_CLASSES.iter().find(|(known, _)| *known == name.to_ascii_lowercase())?;
+        self.take(2);
+        Some((class, name.is_ascii_uppercase()))
+    }
+
+    /// `\pL` or `\P{Greek}`, which the two write alike.
+    fn unicode_class(&mut self) -> bool {
+        if !self.rest.starts_with("\\p") && !self.rest.starts_with("\\P") {
+            return false;
+        }
+        let braced = self.rest.get(2..).is_some_and(|name| name.starts_with('{'));
+        let end = if braced {
+            self.rest.find('}').map(|end| end + 1)
+        } else {
+            self.rest.char_indices().nth(3).map(|(end, _)| end)
+        };
+        let class = self.take(end.unwrap_or(self.rest.len()));
+        self.out.push_str(class);
+        true
+    }
+
+    /// The character that comes next or that an escape stands for.
+    fn character(&mut self) -> Result<char, String> {
+        let first = self.next().ok_or("unexpected end")?;
+        if first != '\\' {
+            return Ok(first);
+        }
+        let escaped = self.next().ok_or("trailing backslash at end of expression")?;
+        let control = CONTROLS.iter().find(|(name, _)| *name == escaped).map(|(_, control)| *control);
+        let octal = |rest: &str| rest.starts_with(|c| ('0'..='7').contains(&c));
+        let character = match escaped {
+            '0'..='7' if escaped == '0' || octal(self.rest) => {
+                let mut code = u32::from(escaped) - u32::from('0');
+                for _ in 0..2 {
+                    let Some(digit) = self.rest.chars().next().and_then(|c| c.to_digit(8)) else { break };
+                    self.next();
+                    code = code * 8 + digit;
+                }
+                char::from_u32(code)
+            }
+            'x' => self.hexadecimal(),
+            _ if escaped.is_ascii_punctuation() || escaped.is_ascii_control() || escaped == ' ' => Some(escaped),
+            _ => control,
+        };
+        character.ok_or_else(|| format!("invalid escape sequence: `\\{escaped}`"))
+    }
+
+    /// What follows `\x`: two digits, or any number of them in braces.
+    fn hexadecimal(&mut self) -> Option<char> {
+        let digits = if self.skip("{") {
+            let end = self.rest.find('}')?;
+            let digits = self.take(end);
+            self.take(1);
+            digits
+        } else {
+            Some(self.take(2)).filter(|digits| digits.len() == 2)?
+        };
+        let are_digits = digits.bytes().all(|c| c.is_ascii_hexdigit());
+        u32::from_str_radix(digits, 16).ok().filter(|_| are_digits).and_then(char::from_u32)
+    }
+
+    /// `[...]`: characters, ranges and classes with a name.
+    fn class(&mut self) -> Result<(), String> {
+        self.take(1);
+        self.out.push('[');
+        if self.skip("^") {
+            self.out.push('^');
+        }
+        let mut first = true;
+        while first || !self.rest.starts_with(']') {
+            if self.rest.is_empty() {
+                return Err("missing closing ]".to_owned());
+            }
+            first = false;
+            self.class_item()?;
+        }
+        self.take(1);
+        self.out.push(']');
+        Ok(())
+    }
+
+    fn class_item(&mut self) -> Result<(), String> {
+        if let Some(end) = self.rest.find(":]").filter(|_| self.rest.starts_with("[:")) {
+            let named = self.take(end + 2);
+            let name = named.trim_matches([':', '[', ']']);
+            if !NAMED_CLASSES.contains(&name.strip_prefix('^').unwrap_or(name)) {
+                return Err(format!("invalid character class range: `{named}`"));
+            }
+            self.out.push_str(named);
+            return Ok(());
+        }
+        if let Some((class, negated)) = self.perl_class() {
+            let (open, close) = if negated { ("[^", "]") } else { ("", "") };
+            self.out.extend([open, class, close]);
+            return Ok(());
+        }
+        if self.unicode_class() {
+            return Ok(());
+        }
+        let low = self.character()?;
+        self.literal(low);
+        if self.rest.starts_with('-') && !self.rest.starts_with("-]") && self.rest.len() > 1 {
+            self.take(1);
+            self.out.push('-');
+            let high = self.character()?;
+            self.literal(high);
+        }
+        Ok(())
+    }
+}
+
+/// The length of `{2}`, `{2,}` or `{2,5}`; none for other braces.
+fn counted(text: &str) -> Result<Option<usize>, String> {
+    let Some(inner) = text.strip_prefix('{').and_then(|inner| inner.split_once('}')).map(|(inner, _)| inner) else {
+        return Ok(None);
+    };
+    let (least, most) = inner.split_once(',').unwrap_or((inner, inner));
+    let is_number = |digits: &str| {
+        let plain = digits == "0" || !digits.starts_with('0');
+        plain && !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit())
+    };
+    if !is_number(least) || !(most.is_empty() || is_number(most)) {
+        return Ok(None);
+    }
+    let count = |digits: &str| digits.parse::<u32>().ok().filter(|count| *count <= MOST_REPETITIONS);
+    let valid = count(least).is_some_and(|least| most.is_empty() || count(most).is_some_and(|most| least <= most));
+    if valid { Ok(Some(inner.len() + 2)) } else { Err(format!("invalid repeat count: `{{{inner}}}`")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use ::regex::Regex;
+
+    use super::translate;
+
+    #[test]
+    fn the_classes_of_go() {
+        let rows = [
+            (r"\d+", "[0-9]+"),
+            (r"[\w.-]", r"[0-9A-Za-z_\.\-]"),
+            (r"[^\D]", "[^[^0-9]]"),
+            (r"[]a]", r"[\]a]"),
+            (r"[[a]", r"[\[a]"),
+            (r"[[:alpha:]&&]", r"[[:alpha:]\&\&]"),
+            (r"[a-f\x41-\x{46}]", "[a-fA-F]"),
+            (r"\bx", r"(?-u:\b)x"),
+            (r"\p{Greek}\PN", r"\p{Greek}\PN"),
+        ];
+        for (go, ours) in rows {
+            assert_eq!(translate(go).as_deref(), Ok(ours), "{go}");
+        }
+    }
+
+    #[test]
+    fn the_same_texts_match_as_in_go() {
+        let rows = [
+            (r"a\<b", "a<b", true),
+            (r"\<b", "b", false),
+            (r"^a{b}$", "a{b}", true),
+            (r"^a{,2}$", "a{,2}", true),
+            (r"^a{01}$", "a{01}", true),
+            (r"^a{2,}$", "aaa", true),
+            (r"^a{1,2}?$", "aa", true),
+            (r"^\Qa.b\E+$", "a.bbb", true),
+            (r"^\Qa.b\E$", "axb", false),
+            (r"^\Q[", "[", true),
+            (r"^\_\-\ \/$", "_- /", true),
+            (r"^\101\x42\x{43}\0$", "ABC\0", true),
+            (r"^\t[\n]$", "\t\n", true),
+            (r"^(?i:A)(?P<n>b)(?<m>c)$", "abc", true),
+            (r"(?s)^.$", "\n", true),
+            (r"^\d$", "٣", false),
+            (r"^[a\-z]+$", "a-z", true),
+            (r"^[--/]$", ".", true),
+            (r"^[\d-z]+$", "5-z", true),
+            (r"^[^]a]$", "]", false),
+            (r"^[a&&b~~c]+$", "&~abc", true),
+            (r"^(a|b)*$", "abba", true),
+            (r"^}]$", "}]", true),
+        ];
+        for (pattern, text, matches) in rows {
+            let regex = Regex::new(&translate(pattern).unwrap()).unwrap_or_else(|error| panic!("{pattern}: {error}"));
+            assert_eq!(regex.is_match(text), matches, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn what_go_refuses() {
+        for pattern in [
+            "a**",
+            "a+*",
+            "a{2}{3}",
+            "a*??",
+            "(?x)a",
+            "(?=a)",
+            "(?R)a",
+            r"\u0061",
+            r"\U00000061",
+            r"\E",
+            r"\C",
+            r"\Z",
+            r"\1",
+            r"\8",
+            r"\é",
+            r"\",
+            "[a",
+            r"[\",
+            "[",
+            r"\x4",
+            r"\xg0",
+            r"\x{110000}",
+            "a{1001}",
+            "a{3,2}",
+            "(?P<a",
+            r"[a-\d]",
+            "[[:nope:]]",
+        ] {
+            assert!(translate(pattern).is_err(), "{pattern}");
+        }
+        for pattern in ["*", "a|*", "(*)", "(", ")", "[z-a]", r"\p{Nope}", r"\p", "(?P<1>a)"] {
+            assert!(translate(pattern).is_ok_and(|pattern| Regex::new(&pattern).is_err()), "{pattern}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! What cel-go evaluates only when it is needed, and the `cel` crate in any case: the value that `cel.bind` names, and the
+//! alternative of `orValue` and `or`.
+//!
+//! An error in a value counts only where its variable is used, and `&&` and `||` absorb it there. A value that can't fail,
+//! or whose variable is used in any case, may be evaluated first. Any other takes the place of its variable.
+
+use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, ListExpr, LiteralValue, SelectExpr, operators};
+
+use super::environment::DEVICE_VARIABLE;
+use super::error::CompileError;
+use super::macros::binding;
+use super::names;
+use super::tree;
+
+/// The most nodes that values may add to an expression in the places of their variables.
+const MOST_NODES: usize = 20_000;
+
+/// The variable of an optional value with an alternative.
+const OPTIONAL: &str = "@optional";
+
+/// Rewrites an expression that was checked.
+pub(super) fn rewrite(expression: &mut IdedExpr) -> Result<(), CompileError> {
+    Rewriting { room: MOST_NODES }.rewrite(expression)
+}
+
+struct Rewriting {
+    /// The nodes that may still be added.
+    room: usize,
+}
+
+impl Rewriting {
+    fn rewrite(&mut self, expression: &mut IdedExpr) -> Result<(), CompileError> {
+        while let Some(unfolded) = self.unfolded(expression)? {
+            *expression = unfolded;
+        }
+        tree::children_mut(expression).into_iter().try_for_each(|child| self.rewrite(child))?;
+        if let Expr::Call(call) = &mut expression.expr
+            && let Some(lazy) = lazy_alternative(call)
+        {
+            expression.expr = lazy;
+        }
+        Ok(())
+    }
+
+    /// The body of a binding with the value in the place of the variable, where the value may not be evaluated first.
+    fn unfolded(&mut self, expression: &IdedExpr) -> Result<Option<IdedExpr>, CompileError> {
+        let Expr::Comprehension(binding) = &expression.expr else { return Ok(None) };
+        let ComprehensionExpr { accu_var, accu_init, result, .. } = binding.as_ref();
+        if !names::is_binding(binding) || !can_fail(accu_init) || needs(result, accu_var) {
+            return Ok(None);
+        }
+        let added = uses(result, accu_var).saturating_mul(tree::nodes(accu_init));
+        self.room = self.room.checked_sub(added).ok_or(CompileError::TooComplex)?;
+        let mut body = result.clone();
+        Ok(Replacement { variable: accu_var, value: accu_init }.apply(&mut body).then_some(body))
+    }
+}
+
+/// How often a name is written in an expression.
+fn uses(expression: &IdedExpr, name: &str) -> usize {
+    let own = matches!(&expression.expr, Expr::Ident(ident) if ident == name);
+    tree::children(expression).into_iter().map(|child| uses(child, name)).fold(usize::from(own), usize::saturating_add)
+}
+
+/// A value for a variable.
+struct Replacement<'e> {
+    variable: &'e str,
+    value: &'e IdedExpr,
+}
+
+impl Replacement<'_> {
+    /// Whether it could be done: not where a loop or binding hides a name that the value reads.
+    fn apply(&self, expression: &mut IdedExpr) -> bool {
+        match &mut expression.expr {
+            Expr::Ident(name) if name == self.variable => {
+                *expression = self.value.clone();
+                true
+            }
+            Expr::Comprehension(inner) => {
+                let bound = [inner.iter_var.clone(), inner.accu_var.clone()];
+                if !self.apply(&mut inner.iter_range) || !self.apply(&mut inner.accu_init) {
+                    return false;
+                }
+                let mut scope = [&mut inner.loop_cond, &mut inner.loop_step, &mut inner.result];
+                if bound.iter().any(|name| name == self.variable)
+                    || !scope.iter().any(|part| reads(part, self.variable))
+                {
+                    return true;
+                }
+                let hidden = bound.iter().any(|name| reads(self.value, name));
+                !hidden && scope.iter_mut().all(|part| self.apply(part))
+            }
+            _ => tree::children_mut(expression).into_iter().all(|child| self.apply(child)),
+        }
+    }
+}
+
+/// Whether a variable from outside is read anywhere in an expression.
+fn reads(expression: &IdedExpr, variable: &str) -> bool {
+    match &expression.expr {
+        Expr::Ident(name) => name == variable,
+        Expr::Comprehension(inner) => {
+            let hidden = inner.iter_var == variable || inner.accu_var == variable;
+            let scope = [&inner.loop_cond, &inner.loop_step, &inner.result];
+            let outside = [&inner.iter_range, &inner.accu_init];
+            outside.into_iter().any(|part| reads(part, variable))
+                || (!hidden && scope.into_iter().any(|part| reads(part, variable)))
+        }
+        _ => tree::children(expression).into_iter().any(|child| reads(child, variable)),
+    }
+}
+
+/// Whether an expression fails in any case if its variable does.
+fn needs(expression: &IdedExpr, variable: &str) -> bool {
+    let child_needs = || tree::children(expression).into_iter().any(|child| needs(child, variable));
+    match &expression.expr {
+        Expr::Ident(name) => name == variable,
+        Expr::Call(call) => match (call.func_name.as_str(), call.args.as_slice()) {
+            (operators::LOGICAL_AND | operators::LOGICAL_OR, [left, right]) => {
+                needs(left, variable) && needs(right, variable)
+            }
+            (operators::CONDITIONAL, [condition, first, second]) => {
+                needs(condition, variable) || (needs(first, variable) && needs(second, variable))
+            }
+            (operators::NOT_STRICTLY_FALSE, _) => false,
+            ("or" | "orValue", _) => call.target.as_deref().is_some_and(|target| needs(target, variable)),
+            _ => child_needs(),
+        },
+        Expr::Comprehension(inner) if names::is_binding(inner) => {
+            (needs(&inner.accu_init, variable) && needs(&inner.result, &inner.accu_var))
+                || (inner.accu_var != variable && needs(&inner.result, variable))
+        }
+        Expr::Comprehension(inner) => needs(&inner.iter_range, variable) || needs(&inner.accu_init, variable),
+        _ => child_needs(),
+    }
+}
+
+/// Whether an expression that compiled may fail for some device. It is said of more than can.
+fn can_fail(expression: &IdedExpr) -> bool {
+    match &expression.expr {
+        Expr::Literal(_) | Expr::Ident(_) => false,
+        Expr::List(ListExpr { elements, optional_indices }) => {
+            !optional_indices.is_empty() || elements.iter().any(can_fail)
+        }
+        Expr::Select(SelectExpr { operand, test: true, .. }) => !is_map(operand),
+        Expr::Select(select) => !is_device(&select.operand) && !is_map(expression),
+        Expr::Call(CallExpr { func_name, target, args }) => {
+            match (func_name.as_str(), target.as_deref(), args.as_slice()) {
+                (operators::INDEX, None, _) => !is_map(expression),
+                (operators::OPT_SELECT | operators::OPT_INDEX, None, [container, _]) => !is_map(container),
+                ("orValue", Some(target), [alternative]) => can_fail(target) || can_fail(alternative),
+                ("hasValue", Some(target), []) => can_fail(target),
+                _ => true,
+            }
+        }
+        _ => true,
+    }
+}
+
+fn is_device(expression: &IdedExpr) -> bool {
+    matches!(&expression.expr, Expr::Ident(name) if name == DEVICE_VARIABLE)
+}
+
+/// `device.attributes` or `device.attributes['domain']`
+fn is_map(expression: &IdedExpr) -> bool {
+    match &expression.expr {
+        Expr::Select(select) if !select.test => {
+            let is_part = is_device(&select.operand) && matches!(select.field.as_str(), "attributes" | "capacity");
+            is_part || is_part_of_device(&select.operand)
+        }
+        Expr::Call(CallExpr { func_name, target: None, args }) if func_name == operators::INDEX => {
+            match args.as_slice() {
+                [container, IdedExpr { expr: Expr::Literal(LiteralValue::String(_)), .. }] => {
+                    is_part_of_device(container)
+                }
+                _ => false,
+            }
+        }
+        _ => false,
+    }
+}
+
+/// `device.attributes`
+fn is_part_of_device(expression: &IdedExpr) -> bool {
+    matches!(&expression.expr, Expr::Select(select) if is_device(&select.operand)) && is_map(expression)
+}
+
+/// `target.orValue(alternative)` as `cel.bind(o, target, o.hasValue() ? o.value() : alternative)`, where the alternative may
+/// fail.
+fn lazy_alternative(call: &mut CallExpr) -> Option<Expr> {
+    let is_value = call.func_name == "orValue";
+    let [alternative] = call.args.as_mut_slice() else { return None };
+    let target = call.target.as_deref_mut().filter(|_| is_value || call.func_name == "or")?;
+    if !can_fail(alternative) {
+        return None;
+    }
+    let (target, alternative) = (std::mem::take(target), std::mem::take(alternative));
+    let mut node = |expr| IdedExpr { id: 0, expr };
+    let optional = || node(Expr::Ident(OPTIONAL.to_owned()));
+    let ask = |name: &str| {
+        node(Expr::Call(CallExpr { func_name: name.to_owned(), target: Some(Box::new(optional())), args: Vec::new() }))
+    };
+    // Of what is no optional value, `hasValue` fails as `orValue` does.
+    let found = if is_value { ask("value") } else { optional() };
+    let func_name = operators::CONDITIONAL.to_owned();
+    let result = CallExpr { func_name, target: None, args: vec![ask("hasValue"), found, alternative] };
+    Some(binding(OPTIONAL.to_owned(), target, node(Expr::Call(result)), &mut node))
+}

@@ -1,0 +1,133 @@
+//! What the type checker says of optional values, of null and of names.
+
+use dra_alloc::selector::Selector;
+
+use super::selector::{evaluate, gpu};
+
+fn refusal(expression: &str) -> String {
+    Selector::compile(expression).map_or_else(|error| error.to_string(), |_| format!("{expression} compiled"))
+}
+
+#[test]
+fn an_optional_value_is_not_its_content() {
+    let rows = [
+        ("?model == 'a100'", "'_==_' applied to '(optional_type(dyn), string)'"),
+        ("?model != 'a100'", "'_!=_' applied to '(optional_type(dyn), string)'"),
+        ("?model in ['a100']", "'@in' applied to '(optional_type(dyn), list(string))'"),
+        ("?index > 3", "'_>_' applied to '(optional_type(dyn), int)'"),
+        ("?index + 1 == 4", "'_+_' applied to '(optional_type(dyn), int)'"),
+        ("?ids.size() == 3", "'size' applied to 'optional_type(dyn).()'"),
+        ("?model.startsWith('a')", "'startsWith' applied to 'optional_type(dyn).(string)'"),
+        ("?healthy", "must evaluate to bool or the unknown type, not optional_type(dyn)"),
+        ("?healthy && true", "'_&&_' applied to '(optional_type(dyn), bool)'"),
+        ("?ids[0] == 1", "'_==_' applied to '(optional_type(dyn), int)'"),
+        ("?ids.first() == 1", "'first' applied to 'optional_type(dyn).()'"),
+        ("?ids.exists(i, i == 1)", "expression of type 'optional_type(dyn)' cannot be range of a comprehension"),
+        ("?index.optMap(i, i + 1) == 4", "'_==_' applied to '(optional_type(dyn), int)'"),
+        ("ids.first() == 1", "'_==_' applied to '(optional_type(dyn), int)'"),
+    ];
+    for (read, message) in rows {
+        let error = refusal(&format!("device.attributes['gpu.example'].{read}"));
+        assert!(error.contains(message), "{read}: {error}");
+    }
+    let rows = [
+        ("!device.attributes['gpu.example'].?healthy", "'!_' applied to '(optional_type(dyn))'"),
+        (
+            "device.capacity['gpu.example'].?memory.orValue(5) == 5",
+            "'orValue' applied to 'optional_type(kubernetes.Quantity).(int)'",
+        ),
+        ("optional.of(1) == optional.of('a')", "applied to '(optional_type(int), optional_type(string))'"),
+        ("optional.of(1).orValue('a') == 'a'", "'orValue' applied to 'optional_type(int).(string)'"),
+        ("optional.of(1).or(2).value() == 1", "'or' applied to 'optional_type(int).(int)'"),
+        ("'a'.hasValue()", "'hasValue' applied to 'string.()'"),
+        ("cel.bind(m, device.attributes['gpu.example'].?model, m == 'a100')", "(optional_type(dyn), string)"),
+        ("[?1].size() == 1", "expected type 'optional_type(int)' but found 'int'"),
+        ("string(optional.of(1)) == '1'", "'string' applied to '(optional_type(int))'"),
+    ];
+    for (expression, message) in rows {
+        let error = refusal(expression);
+        assert!(error.contains(message), "{expression}: {error}");
+    }
+}
+
+#[test]
+fn optional_values_are_read_by_their_functions() {
+    let expressions = [
+        "device.attributes['gpu.example'].?index.orValue(0) >= 3",
+        "device.attributes['gpu.example'].?ids.orValue([]).exists(i, i == 3)",
+        "device.attributes['gpu.example'].?ids[0].orValue(0) == 1",
+        "device.attributes['gpu.example'].?nope == optional.none()",
+        "device.attributes['gpu.example'].?index == optional.of(3)",
+        "device.attributes['gpu.example'].?nope.?nope.orValue('z') == 'z'",
+        "device.attributes[?'nope'].?nope.orValue('z') == 'z'",
+        "device.attributes.?nope.orValue({}).size() == 0",
+        "device.attributes['gpu.example'].?index.or(optional.of(7)).value() == 3",
+        "device.attributes['gpu.example'].?index.optMap(i, i + 1).orValue(0) == 4",
+        "device.attributes['gpu.example'].?index.optFlatMap(i, optional.of(i)).hasValue()",
+        "device.capacity['gpu.example'].?memory.orValue(quantity('0')).isGreaterThan(quantity('1Gi'))",
+        "[?optional.none(), ?optional.of(1)] == [1] && {?'a': optional.of(1)}.a == 1",
+        "(device.driver == '' ? optional.of(1) : optional.none()).orValue(2) == 2",
+        "device.attributes['gpu.example'].ids.first().orValue(0) == 1",
+        "device.attributes['gpu.example'].ids.last().value() == 3 && ![].first().hasValue() && ![].last().hasValue()",
+        "[optional.of(1), optional.none()].unwrapOpt() == [1]",
+        "optional.unwrap([optional.none(), optional.of('a')]) == ['a']",
+    ];
+    for expression in expressions {
+        assert_eq!(evaluate(expression, &gpu()), Ok(true), "{expression}");
+    }
+    assert!(evaluate("[1].unwrapOpt() == [1]", &gpu()).is_err());
+}
+
+#[test]
+fn null_may_stand_for_what_is_no_type_of_cel() {
+    let expressions = [
+        "device.capacity['gpu.example'].memory != null && null != device.capacity['gpu.example'].memory",
+        "!(device.capacity['gpu.example'].memory == null)",
+        "semver('1.0.0') != null && device != null && null == null",
+        "device.attributes['gpu.example'].?model != null",
+        "device.attributes['gpu.example'].version != null && device.attributes['gpu.example'].model != null",
+        "(device.driver == '' ? device.capacity['gpu.example'].memory : null) == null",
+        "(device.driver == '' ? null : device.capacity['gpu.example'].memory) == quantity('40Gi')",
+        "[quantity('1'), null].size() == 2",
+    ];
+    for expression in expressions {
+        assert_eq!(evaluate(expression, &gpu()), Ok(true), "{expression}");
+    }
+    for expression in ["device.driver != null", "1 == null", "device.attributes != null", "[1] == null"] {
+        assert!(refusal(expression).contains("found no matching overload"), "{expression}");
+    }
+    assert!(evaluate("quantity('1').isGreaterThan(null)", &gpu()).unwrap_err().contains("no such overload"));
+}
+
+#[test]
+fn functions_are_called_as_they_are_declared() {
+    let rows = [
+        ("quantity('10').sign() == 1", "'sign' applied to 'kubernetes.Quantity.()'"),
+        ("quantity('10').isGreaterThan('1Gi')", "'isGreaterThan' applied to 'kubernetes.Quantity.(string)'"),
+        ("isGreaterThan(quantity('1'), quantity('1'))", "applied to '(kubernetes.Quantity, kubernetes.Quantity)'"),
+        ("device.driver.reverse() == 'x'", "'reverse' applied to 'string.()'"),
+        ("1 in device.attributes", "'@in' applied to '(int, map(string, map(string, dyn)))'"),
+        ("1 in ['a']", "'@in' applied to '(int, list(string))'"),
+        ("[1, 2]['a'] == 1", "'_[_]' applied to '(list(int), string)'"),
+        ("int(true) == 1", "'int' applied to '(bool)'"),
+        ("7.5 % 2.0 == 1.5", "'_%_' applied to '(double, double)'"),
+    ];
+    for (expression, message) in rows {
+        let error = refusal(expression);
+        assert!(error.starts_with("found no matching overload for ") && error.contains(message), "{error}");
+    }
+    assert_eq!(evaluate("sign(device.capacity['gpu.example'].memory) == 1", &gpu()), Ok(true));
+}
+
+#[test]
+fn a_leading_dot_names_what_no_loop_hides() {
+    for expression in [
+        ".device.driver == 'gpu.example'",
+        "[1].all(device, .device.driver == 'gpu.example' && device == 1)",
+        "has(.device.attributes['gpu.example'].model)",
+        "type(1) == .int",
+    ] {
+        assert_eq!(evaluate(expression, &gpu()), Ok(true), "{expression}");
+    }
+    assert_eq!(refusal("[1].all(x, .x == 1)"), "undeclared reference to '.x' (in container '')");
+}
