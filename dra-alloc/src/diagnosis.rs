@@ -6,6 +6,7 @@ use dra_attrs::profile::Profile;
 use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, ResourceClaim, ResourceSlice};
 use serde::Serialize;
 
+use crate::allocated::{of_claim, published};
 use crate::device_id::DeviceId;
 use crate::features::Feature;
 use crate::skip::aggregate::declared;
@@ -148,16 +149,10 @@ pub fn diagnose(evidence: Evidence<'_>) -> Vec<Cause> {
         Symptom::PrepareFailed(message) => causes.extend(missing_driver(message)),
         _ => {}
     }
-    for result in results(evidence.claim) {
+    for result in of_claim(evidence.claim) {
         causes.extend(of_device(result, evidence.slices, evidence.symptom));
     }
     causes
-}
-
-fn results(claim: &ResourceClaim) -> &[DeviceRequestAllocationResult] {
-    let allocation = claim.status.as_ref().and_then(|status| status.allocation.as_ref());
-    let devices = allocation.and_then(|allocation| allocation.devices.as_ref());
-    devices.and_then(|devices| devices.results.as_deref()).unwrap_or_default()
 }
 
 fn missing_driver(message: &str) -> Option<Cause> {
@@ -169,7 +164,7 @@ fn missing_driver(message: &str) -> Option<Cause> {
 fn of_device(result: &DeviceRequestAllocationResult, slices: &[ResourceSlice], symptom: Symptom<'_>) -> Vec<Cause> {
     let device = DeviceId::new(&result.driver, &result.pool, &result.device);
     let recorded = declared(result);
-    let slice = slice_of(result, slices);
+    let slice = published(result, slices).map(|(slice, _)| slice);
     let published = slice
         .map_or(SkipSet::NONE, |slice| SkipDeclaration::from_kube(slice.spec.skip_node_operations.as_deref()).set());
     let name = slice.and_then(|slice| slice.metadata.name.clone());
@@ -190,15 +185,4 @@ fn of_device(result: &DeviceRequestAllocationResult, slices: &[ResourceSlice], s
         _ => {}
     }
     causes
-}
-
-/// The slice of the newest generation of the pool that has the device.
-fn slice_of<'a>(result: &DeviceRequestAllocationResult, slices: &'a [ResourceSlice]) -> Option<&'a ResourceSlice> {
-    let has_device = |slice: &&ResourceSlice| {
-        let devices = slice.spec.devices.as_deref().unwrap_or_default();
-        slice.spec.driver == result.driver
-            && slice.spec.pool.name == result.pool
-            && devices.iter().any(|device| device.name == result.device)
-    };
-    slices.iter().filter(has_device).max_by_key(|slice| slice.spec.pool.generation)
 }

@@ -27,6 +27,7 @@
 //!
 //! `schemars` adds `JsonSchema` to the crate's own types. The crate needs the Kubernetes types of 1.37.
 
+pub mod allocated;
 pub mod allocator;
 pub mod budget;
 pub mod capacity;

@@ -3,10 +3,9 @@
 use dra_attrs::matching::{ListTypes, MatchState, ValueSet};
 use dra_attrs::name::lookup;
 use dra_attrs::value::Scalar;
-use k8s_openapi::api::resource::v1::{
-    Device, DeviceConstraint, DeviceRequestAllocationResult, ResourceClaim, ResourceSlice,
-};
+use k8s_openapi::api::resource::v1::{Device, DeviceConstraint, ResourceClaim, ResourceSlice};
 
+use crate::allocated::{of_claim, published};
 use crate::inventory::pool::devices_of;
 
 /// How much an attribute is used in a cluster.
@@ -68,8 +67,8 @@ pub fn attribute_usage<'a>(
 #[must_use]
 pub fn common_values<'a>(claim: &ResourceClaim, slices: &'a [ResourceSlice], attribute: &str) -> Vec<Scalar<'a>> {
     let mut common = MatchState::new();
-    for allocated in allocated(claim) {
-        let attribute = find(slices, allocated)
+    for result in of_claim(claim) {
+        let attribute = published(result, slices)
             .and_then(|(slice, device)| lookup(device.attributes.as_ref()?, attribute, &slice.spec.driver));
         if common.push(&ValueSet::of(attribute, ListTypes::Enabled)).is_err() {
             return Vec::new();
@@ -82,21 +81,4 @@ fn constraints(claim: &ResourceClaim) -> impl Iterator<Item = &str> {
     let devices = claim.spec.iter().filter_map(|spec| spec.devices.as_ref());
     let constraints = devices.flat_map(|devices| devices.constraints.iter().flatten());
     constraints.filter_map(|constraint: &DeviceConstraint| constraint.match_attribute.as_deref())
-}
-
-fn allocated(claim: &ResourceClaim) -> impl Iterator<Item = &DeviceRequestAllocationResult> {
-    let allocation = claim.status.iter().filter_map(|status| status.allocation.as_ref()?.devices.as_ref());
-    allocation.flat_map(|devices| devices.results.iter().flatten())
-}
-
-fn find<'a>(
-    slices: &'a [ResourceSlice],
-    allocated: &DeviceRequestAllocationResult,
-) -> Option<(&'a ResourceSlice, &'a Device)> {
-    let pool = slices
-        .iter()
-        .rev()
-        .filter(|slice| slice.spec.driver == allocated.driver && slice.spec.pool.name == allocated.pool);
-    let mut devices = pool.flat_map(|slice| devices_of(slice).iter().map(move |device| (slice, device)));
-    devices.find(|(_, device)| device.name == allocated.device)
 }

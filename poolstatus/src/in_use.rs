@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use dra_alloc::allocated::of_claim;
 use dra_attrs::quantity::Quantity;
 use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, ResourceClaim};
 
@@ -10,10 +11,7 @@ use crate::amount::{Sum, Unordered};
 /// The device results of a claim that take something away. Admin access does not, and neither does a claim without an
 /// allocation; deletion and reservation make no difference.
 pub(crate) fn results(claim: &ResourceClaim) -> impl Iterator<Item = &DeviceRequestAllocationResult> {
-    let allocation = claim.status.as_ref().and_then(|status| status.allocation.as_ref());
-    let devices = allocation.and_then(|allocation| allocation.devices.as_ref());
-    let results = devices.into_iter().flat_map(|devices| devices.results.iter().flatten());
-    results.filter(|result| result.admin_access != Some(true))
+    of_claim(claim).iter().filter(|result| result.admin_access != Some(true))
 }
 
 /// What claims hold of one pool.

@@ -93,7 +93,7 @@ fn wanted<'a>(
 fn asks_for_extended(container: &Container, resource: &str) -> bool {
     let requests = container.resources.as_ref().and_then(|resources| resources.requests.as_ref());
     let amount = requests.and_then(|requests| requests.get(resource));
-    let amount = amount.and_then(|amount| amount.0.parse::<Quantity>().ok());
+    let amount = amount.and_then(|amount| Quantity::from_kube(amount).ok());
     amount.is_some_and(|amount| !amount.is_zero()) && is_extended(resource)
 }
 

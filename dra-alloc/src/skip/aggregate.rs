@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequestAllocationResult, ResourceClaim};
 
 use super::SkipSet;
+use crate::allocated::of_allocation;
 
 /// The operations that are skipped for each driver with a device in the allocation: those that all its devices skip.
 ///
@@ -32,7 +33,7 @@ use super::SkipSet;
 #[must_use]
 pub fn by_driver(allocation: &AllocationResult) -> BTreeMap<&str, SkipSet> {
     let mut drivers = BTreeMap::new();
-    for result in results(allocation) {
+    for result in of_allocation(allocation) {
         let skips = drivers.entry(result.driver.as_str()).or_insert(SkipSet::EVERYTHING);
         *skips = skips.intersection(declared(result));
     }
@@ -63,15 +64,11 @@ pub fn is_used_by(claim: &ResourceClaim) -> bool {
 
 /// The devices that declare to do without something.
 pub(crate) fn declaring(allocation: &AllocationResult) -> impl Iterator<Item = &DeviceRequestAllocationResult> {
-    results(allocation)
+    of_allocation(allocation)
         .iter()
         .filter(|result| result.skip_node_operations.as_ref().is_some_and(|names| !names.is_empty()))
 }
 
 pub(crate) fn declared(result: &DeviceRequestAllocationResult) -> SkipSet {
     SkipSet::listed(result.skip_node_operations.as_deref().unwrap_or_default())
-}
-
-fn results(allocation: &AllocationResult) -> &[DeviceRequestAllocationResult] {
-    allocation.devices.as_ref().and_then(|devices| devices.results.as_deref()).unwrap_or_default()
 }

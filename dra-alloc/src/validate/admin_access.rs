@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::resource::v1::{ResourceClaimSpec, ResourceClaimStatus};
 
 use super::findings::Findings;
+use crate::allocated::of_status;
 
 /// The label of a namespace whose claims may have admin access; its value must be `true`.
 pub const ADMIN_ACCESS_LABEL: &str = "resource.kubernetes.io/admin-access";
@@ -75,9 +76,7 @@ pub(super) fn check_results(
 }
 
 fn admin_results(status: Option<&ResourceClaimStatus>) -> impl Iterator<Item = Option<bool>> {
-    let devices =
-        status.and_then(|status| status.allocation.as_ref()).and_then(|allocation| allocation.devices.as_ref());
-    devices.into_iter().flat_map(|devices| devices.results.iter().flatten()).map(|result| result.admin_access)
+    of_status(status).iter().map(|result| result.admin_access)
 }
 
 fn check(admin: Option<bool>, namespace: NamespaceAccess, at: &FieldPath<'_>, findings: &mut Findings) {

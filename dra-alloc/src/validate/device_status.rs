@@ -8,15 +8,15 @@ use k8s_openapi::api::resource::v1::{AllocatedDeviceStatus, NetworkDeviceData, R
 use super::findings::Findings;
 use super::list::List;
 use super::{condition, config, limits, names, network};
+use crate::allocated::of_status;
 
 /// Driver, pool, device and share.
 pub(super) type Key<'a> = (&'a str, &'a str, &'a str, Option<&'a str>);
 
 /// The devices of an allocation.
 pub(super) fn allocated(status: &ResourceClaimStatus) -> BTreeSet<Key<'_>> {
-    let devices = status.allocation.as_ref().and_then(|allocation| allocation.devices.as_ref());
-    let results = devices.into_iter().flat_map(|devices| devices.results.iter().flatten());
-    results
+    of_status(Some(status))
+        .iter()
         .map(|result| {
             (result.driver.as_str(), result.pool.as_str(), result.device.as_str(), result.share_id.as_deref())
         })

@@ -7,6 +7,7 @@ use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, ResourceClai
 
 use super::findings::Findings;
 use super::skip_operations::FIELD;
+use crate::allocated::of_claim;
 use crate::skip::SkipSet;
 
 /// Checks that a slice does not newly skip node operations.
@@ -20,14 +21,14 @@ pub(super) fn check_slice(new: &ResourceSlice, old: Option<&ResourceSlice>, gate
 /// request, device and share, wherever they stand; nothing forbids that several are.
 pub(super) fn check_claim(new: &ResourceClaim, old: &ResourceClaim, gate: &str, findings: &mut Findings) {
     let mut stored: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for result in results(old) {
+    for result in of_claim(old) {
         stored.entry(identity(result)).or_default().push(result.skip_node_operations.as_deref());
     }
     let status = FieldPath::new("status");
     let allocation = status.child("allocation");
     let devices = allocation.child("devices");
     let at_results = devices.child("results");
-    for (index, result) in results(new).iter().enumerate() {
+    for (index, result) in of_claim(new).iter().enumerate() {
         let old = stored.get(&identity(result)).map(Vec::as_slice).unwrap_or_default();
         let at = at_results.index(index);
         check(result.skip_node_operations.as_deref(), old, gate, &at.child(FIELD), findings);
@@ -41,12 +42,6 @@ fn check(new: Option<&[String]>, old: &[Option<&[String]>], gate: &str, at: &Fie
         let detail = format!("must not be set while the feature gate {gate} is disabled");
         findings.push(FieldError::forbidden(at, detail));
     }
-}
-
-fn results(claim: &ResourceClaim) -> &[DeviceRequestAllocationResult] {
-    let allocation = claim.status.as_ref().and_then(|status| status.allocation.as_ref());
-    let devices = allocation.and_then(|allocation| allocation.devices.as_ref());
-    devices.and_then(|devices| devices.results.as_deref()).unwrap_or_default()
 }
 
 fn identity(result: &DeviceRequestAllocationResult) -> (&str, &str, &str, &str, Option<&str>) {

@@ -52,3 +52,23 @@ fn it_works_when_the_devices_of_a_claim_share_a_node() {
     assert_eq!(common_values(&free, &slices, NUMA), []);
     assert_eq!(common_values(&pair, &[], NUMA), [], "unknown devices have nothing in common");
 }
+
+#[test]
+fn the_newest_generation_says_what_a_device_has() {
+    let cluster = cluster();
+    let mut claim = together("pair", &["cpu", "nic"], NUMA);
+    let Outcome::Allocated(mut results) = cluster.allocate("node-1", std::slice::from_ref(&claim)) else {
+        panic!("not allocated");
+    };
+    claim.status =
+        Some(k8s_openapi::api::resource::v1::ResourceClaimStatus { allocation: results.pop(), ..Default::default() });
+    let newest: Vec<ResourceSlice> = cluster.slices.iter().map(|slice| (**slice).clone()).collect();
+    let mut stale = newest.clone();
+    for slice in &mut stale {
+        slice.spec.pool.generation -= 1;
+        slice.spec.devices.iter_mut().flatten().for_each(|device| device.attributes = None);
+    }
+    for slices in [[newest.clone(), stale.clone()].concat(), [stale, newest].concat()] {
+        assert_eq!(common_values(&claim, &slices, NUMA), [Scalar::Int(4)]);
+    }
+}

@@ -7,6 +7,7 @@ pub mod print;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use dra_alloc::allocated::of_claim;
 use dra_alloc::allocator::Allocator;
 use dra_alloc::budget::Budget;
 use dra_alloc::error::AllocateError;
@@ -210,9 +211,5 @@ fn allocation(claim: &ResourceClaim) -> Option<&AllocationResult> {
 }
 
 fn share_ids(claim: &ResourceClaim) -> impl Iterator<Item = String> {
-    let devices = allocation(claim).and_then(|allocation| allocation.devices.as_ref());
-    devices
-        .into_iter()
-        .flat_map(|devices| devices.results.iter().flatten())
-        .filter_map(|result| result.share_id.clone())
+    of_claim(claim).iter().filter_map(|result| result.share_id.clone())
 }

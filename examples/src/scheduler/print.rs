@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
+use dra_alloc::allocated::of_claim;
 use dra_alloc::device_id::DeviceId;
 use dra_alloc::explain::{Detail, Explanation, cluster_summary};
 use dra_alloc::outcome::{Outcome, Verdict};
@@ -138,7 +139,7 @@ fn rows(answer: &Answer, devices: &BTreeMap<DeviceId, &Device>) -> Vec<[String; 
         Fate::Nowhere { .. } => return vec![row(&claim, NOTHING, [NOTHING, NOTHING, "not allocated"])],
         Fate::Failed(_) => return vec![row(&claim, NOTHING, [NOTHING, NOTHING, "error"])],
     };
-    let results = results(&answer.claim);
+    let results = of_claim(&answer.claim);
     if results.is_empty() {
         return vec![row(&claim, &node, [NOTHING, NOTHING, remark])];
     }
@@ -153,11 +154,6 @@ fn rows(answer: &Answer, devices: &BTreeMap<DeviceId, &Device>) -> Vec<[String; 
 
 fn row(claim: &str, node: &str, [request, device, notes]: [&str; 3]) -> [String; 5] {
     [claim, node, request, device, notes].map(str::to_owned)
-}
-
-fn results(claim: &ResourceClaim) -> &[DeviceRequestAllocationResult] {
-    let devices = allocation(claim).and_then(|allocation| allocation.devices.as_ref());
-    devices.and_then(|devices| devices.results.as_deref()).unwrap_or_default()
 }
 
 /// The node of an allocation that can be used on one node only.
