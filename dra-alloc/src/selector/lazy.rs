@@ -2,12 +2,12 @@
 //! alternative of `orValue` and `or`.
 //!
 //! An error in a value counts only where its variable is used, and `&&` and `||` absorb it there. A value that can't fail,
-//! or whose variable is used in any case, may be evaluated first. Any other takes the place of its variable.
+//! or whose variable is used in any case, may be evaluated first. Any other takes the place of its variable, unless it is a
+//! loop that another loop would repeat, or the expression would grow too large.
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, ListExpr, LiteralValue, SelectExpr, operators};
 
 use super::environment::DEVICE_VARIABLE;
-use super::error::CompileError;
 use super::macros::binding;
 use super::names;
 use super::tree;
@@ -19,8 +19,8 @@ const MOST_NODES: usize = 20_000;
 const OPTIONAL: &str = "@optional";
 
 /// Rewrites an expression that was checked.
-pub(super) fn rewrite(expression: &mut IdedExpr) -> Result<(), CompileError> {
-    Rewriting { room: MOST_NODES }.rewrite(expression)
+pub(super) fn rewrite(expression: &mut IdedExpr) {
+    Rewriting { room: MOST_NODES }.rewrite(expression);
 }
 
 struct Rewriting {
@@ -29,31 +29,49 @@ struct Rewriting {
 }
 
 impl Rewriting {
-    fn rewrite(&mut self, expression: &mut IdedExpr) -> Result<(), CompileError> {
-        while let Some(unfolded) = self.unfolded(expression)? {
+    fn rewrite(&mut self, expression: &mut IdedExpr) {
+        while let Some(unfolded) = self.unfolded(expression) {
             *expression = unfolded;
         }
-        tree::children_mut(expression).into_iter().try_for_each(|child| self.rewrite(child))?;
+        for child in tree::children_mut(expression) {
+            self.rewrite(child);
+        }
         if let Expr::Call(call) = &mut expression.expr
             && let Some(lazy) = lazy_alternative(call)
         {
             expression.expr = lazy;
         }
-        Ok(())
     }
 
     /// The body of a binding with the value in the place of the variable, where the value may not be evaluated first.
-    fn unfolded(&mut self, expression: &IdedExpr) -> Result<Option<IdedExpr>, CompileError> {
-        let Expr::Comprehension(binding) = &expression.expr else { return Ok(None) };
+    fn unfolded(&mut self, expression: &IdedExpr) -> Option<IdedExpr> {
+        let Expr::Comprehension(binding) = &expression.expr else { return None };
         let ComprehensionExpr { accu_var, accu_init, result, .. } = binding.as_ref();
-        if !names::is_binding(binding) || !can_fail(accu_init) || needs(result, accu_var) {
-            return Ok(None);
+        let is_repeated = has_loop(accu_init) && loops(result, accu_var);
+        if !names::is_binding(binding) || !can_fail(accu_init) || needs(result, accu_var) || is_repeated {
+            return None;
         }
         let added = uses(result, accu_var).saturating_mul(tree::nodes(accu_init));
-        self.room = self.room.checked_sub(added).ok_or(CompileError::TooComplex)?;
+        self.room = self.room.checked_sub(added)?;
         let mut body = result.clone();
-        Ok(Replacement { variable: accu_var, value: accu_init }.apply(&mut body).then_some(body))
+        Replacement { variable: accu_var, value: accu_init }.apply(&mut body).then_some(body)
     }
+}
+
+fn has_loop(expression: &IdedExpr) -> bool {
+    let is_loop = matches!(&expression.expr, Expr::Comprehension(inner) if !names::is_binding(inner));
+    is_loop || tree::children(expression).into_iter().any(has_loop)
+}
+
+/// Whether a loop reads a variable in every round.
+fn loops(expression: &IdedExpr, variable: &str) -> bool {
+    let own = match &expression.expr {
+        Expr::Comprehension(inner) if !names::is_binding(inner) => {
+            [&inner.loop_cond, &inner.loop_step].into_iter().any(|part| reads(part, variable))
+        }
+        _ => false,
+    };
+    own || tree::children(expression).into_iter().any(|child| loops(child, variable))
 }
 
 /// How often a name is written in an expression.

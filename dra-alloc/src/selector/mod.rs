@@ -159,7 +159,7 @@ impl Selector {
         check_depth(&program)?;
         let findings = check::check(&program)?;
         let direct = direct::recognize(&program);
-        lazy::rewrite(&mut program)?;
+        lazy::rewrite(&mut program);
         check_depth(&program)?;
         let patterns = meter::rewrite(&mut program)?;
         check_depth(&program)?;

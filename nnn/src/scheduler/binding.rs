@@ -25,8 +25,9 @@ impl Allocations {
     /// What a binding cycle that came to a stage tells about them.
     fn at(self, stage: FailedStage) -> Self {
         match self {
-            Self::Deferred if stage > FailedStage::Permit => Self::Written,
-            Self::Deferred => Self::Chosen,
+            Self::Deferred if stage == FailedStage::Bind => Self::Written,
+            Self::Deferred if stage <= FailedStage::Permit => Self::Chosen,
+            // A plugin that comes before their write may be the one that failed.
             known => known,
         }
     }

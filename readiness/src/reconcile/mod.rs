@@ -9,8 +9,8 @@
 //! - Look again at the wake-up time, and when a condition's status **or reason**, a taint, a label with our prefix, the list of
 //!   gates, the boot ID or Ready changes.
 //! - Make the changes in their order, each under its precondition. When a precondition fails, the node has moved on: look
-//!   again. When a write fails for another reason, try it again: what
-//!   has not been seen written is asked for again, too.
+//!   again. When a write fails for another reason, try it again: what has not been seen written is asked for again, too,
+//!   except for the reset after a boot, and for a timeout over a condition without any time.
 
 mod action;
 mod apply;
@@ -158,8 +158,8 @@ pub fn step<'a>(policy: &Policy, role: Role, view: &NodeView<'a>, now: Timestamp
     if view.knowledge == Knowledge::Synced {
         before::note(role, view, &mut state);
     }
-    // A gate that has not been seen yet may be what has kept the node closed.
-    let may_open = view.knowledge == Knowledge::Synced || state.open;
+    // A gate that has not been seen yet may be what has kept the node closed, or what a boot has reset.
+    let may_open = view.knowledge == Knowledge::Synced || (state.open && !restart::hides_unmet(&state, view));
     let schedulable = is_ready && may_open && !gates.iter().any(|gate| gate.decision.is_blocking());
     state.ready = is_ready;
     count_opening(&mut state, is_warm, schedulable);
@@ -217,6 +217,10 @@ impl Round<'_, '_, '_> {
         } else {
             timeout::look(self.policy, state, case.condition, self.now)
         };
+        if std::mem::take(&mut state.reset_is_due) && sighting == Sighting::BeforeBoot {
+            restart::reset(state, Restart::Node);
+            sighting = self.after_boot(case, state);
+        }
         if state.phase == Phase::Established && self.is_latched(name, sighting) {
             sighting = Sighting::Observed(Observation::True);
         }

@@ -65,9 +65,16 @@ pub(crate) fn unseen(state: &mut State, view: &NodeView<'_>, restart: Restart, t
         reset(gate, restart);
         if restart == Restart::Node {
             distrust(gate, view, name);
+            gate.reset_is_due = true;
         }
         arm(gate, view.is_ready(), timers_from);
     }
+}
+
+/// Whether a partial view does not show a gate that is not met.
+pub(crate) fn hides_unmet(state: &State, view: &NodeView<'_>) -> bool {
+    let is_unmet = |gate: &GateState| matches!(gate.phase, Phase::Waiting | Phase::Regressed);
+    state.gates.iter().any(|(name, gate)| is_unmet(gate) && view.gate(name).is_none())
 }
 
 /// Remembers the report of a gate from before a boot.

@@ -85,6 +85,9 @@ pub struct GateState {
     /// A report from before the boot, which counts no more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) before_boot: Option<Report>,
+    /// Whether the node has booted while the gate was out of sight, so that its condition has not been reset.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) reset_is_due: bool,
     /// What the timeout was to be written over, until something else is seen: the write may be lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) asked_over: Option<Report>,

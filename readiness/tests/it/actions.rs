@@ -226,6 +226,24 @@ fn before_everything_is_known_no_gate_is_forgotten() {
 }
 
 #[test]
+fn a_gate_that_was_out_of_sight_at_a_boot_is_reset_when_it_is_seen() {
+    let mut world = World::new(Policy::kep(), &[gate_b()]).ready(0);
+    world.report(B, "True", "Ok", 0);
+    assert!(world.run(0).schedulable);
+    world.boot("boot-2");
+    let gates = std::mem::take(&mut world.node.gates);
+    world.is_synced = false;
+    assert!(!world.run(5).schedulable, "the boot has reset what is not seen");
+    (world.node.gates, world.is_synced) = (gates, true);
+    // Longer after the boot than the gate may take: its time begins now.
+    let seen = world.run(100);
+    assert_eq!(seen.writes(), ["b.example/Ready=NodeRestarted"]);
+    assert!(!seen.schedulable && seen.wakes(102));
+    world.report(B, "True", "Ok", 101);
+    assert!(world.run(101).schedulable);
+}
+
+#[test]
 fn before_everything_is_known_no_node_opens() {
     let mut world = World::new(Policy::kep(), &[gate_b()]).ready(0);
     world.is_synced = false;

@@ -9,6 +9,9 @@ use ::regex::escape;
 /// The most repetitions that Go allows.
 const MOST_REPETITIONS: u32 = 1000;
 
+/// What comes before a closing character is looked through so far: names of groups and classes, and digits.
+const LONGEST_NAME: usize = 100;
+
 /// What a class of Perl contains, within brackets.
 const PERL_CLASSES: [(char, &str); 3] = [('d', "0-9"), ('s', "\\t\\n\\f\\r "), ('w', "0-9A-Za-z_")];
 
@@ -77,6 +80,11 @@ impl<'p> Translation<'p> {
         rest.is_some()
     }
 
+    /// Where a character comes next, if that is near.
+    fn position(&self, closing: char) -> Option<usize> {
+        self.rest.char_indices().take(LONGEST_NAME).find(|(_, character)| *character == closing).map(|(at, _)| at)
+    }
+
     fn literal(&mut self, character: char) {
         self.out.push_str(&escape(character.encode_utf8(&mut [0; 4])));
     }
@@ -104,9 +112,9 @@ impl<'p> Translation<'p> {
         let named = self.rest.starts_with("(?P<") || self.rest.starts_with("(?<");
         let end = match self.rest.strip_prefix("(?") {
             None => Some(0),
-            Some(_) if named => self.rest.find('>'),
+            Some(_) if named => self.position('>'),
             Some(flags) => {
-                let end = flags.find(|c| !"imsU-".contains(c));
+                let end = flags.bytes().take(LONGEST_NAME).position(|c| !b"imsU-".contains(&c));
                 end.filter(|end| flags.get(*end..).is_some_and(|rest| rest.starts_with([':', ')']))).map(|end| end + 2)
             }
         };
@@ -153,7 +161,7 @@ impl<'p> Translation<'p> {
         }
         let braced = self.rest.get(2..).is_some_and(|name| name.starts_with('{'));
         let end = if braced {
-            self.rest.find('}').map(|end| end + 1)
+            self.position('}').map(|end| end + 1)
         } else {
             self.rest.char_indices().nth(3).map(|(end, _)| end)
         };
@@ -191,7 +199,7 @@ impl<'p> Translation<'p> {
     /// What follows `\x`: two digits, or any number of them in braces.
     fn hexadecimal(&mut self) -> Option<char> {
         let digits = if self.skip("{") {
-            let end = self.rest.find('}')?;
+            let end = self.position('}')?;
             let digits = self.take(end);
             self.take(1);
             digits
@@ -222,10 +230,16 @@ impl<'p> Translation<'p> {
         Ok(())
     }
 
+    /// The name in `[:name:]`, as far as it could be one: a longer text is not looked through.
+    fn class_name(&self) -> Option<&'p str> {
+        let inner = self.rest.strip_prefix("[:")?;
+        let end = inner.as_bytes().windows(2).take(LONGEST_NAME).position(|pair| pair == b":]")?;
+        inner.get(..end)
+    }
+
     fn class_item(&mut self) -> Result<(), String> {
-        if let Some(end) = self.rest.find(":]").filter(|_| self.rest.starts_with("[:")) {
-            let named = self.take(end + 2);
-            let name = named.trim_matches([':', '[', ']']);
+        if let Some(name) = self.class_name() {
+            let named = self.take(name.len() + "[::]".len());
             if !NAMED_CLASSES.contains(&name.strip_prefix('^').unwrap_or(name)) {
                 return Err(format!("invalid character class range: `{named}`"));
             }
@@ -254,7 +268,9 @@ impl<'p> Translation<'p> {
 
 /// The length of `{2}`, `{2,}` or `{2,5}`; none for other braces.
 fn counted(text: &str) -> Result<Option<usize>, String> {
-    let Some(inner) = text.strip_prefix('{').and_then(|inner| inner.split_once('}')).map(|(inner, _)| inner) else {
+    let Some(inner) = text.strip_prefix('{') else { return Ok(None) };
+    let length = inner.bytes().take_while(|c| c.is_ascii_digit() || *c == b',').count();
+    let Some((inner, _)) = inner.split_at_checked(length).filter(|(_, rest)| rest.starts_with('}')) else {
         return Ok(None);
     };
     let (least, most) = inner.split_once(',').unwrap_or((inner, inner));
@@ -284,6 +300,7 @@ mod tests {
             (r"[^\D]", "[^[^0-9]]"),
             (r"[]a]", r"[\]a]"),
             (r"[[a]", r"[\[a]"),
+            (r"[[:]", r"[\[:]"),
             (r"[[:alpha:]&&]", r"[[:alpha:]\&\&]"),
             (r"[a-f\x41-\x{46}]", "[a-fA-F]"),
             (r"\bx", r"(?-u:\b)x"),
@@ -330,6 +347,7 @@ mod tests {
     #[test]
     fn what_go_refuses() {
         for pattern in [
+            "[[:::alpha:]]",
             "a**",
             "a+*",
             "a{2}{3}",

@@ -42,22 +42,20 @@ pub(in crate::replay) fn nominator_update(input: Value) -> Result<Operation, Ref
 
 /// A plugin's status, which may come with its name and error.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "neither a status nor an object with plugin, status and error")]
 pub(super) enum PreFlightInput {
     Status(String),
-    Plugin {
-        plugin: String,
-        status: String,
-        #[serde(default)]
-        error: String,
-    },
+    Plugin { plugin: Option<String>, status: String, error: Option<String> },
 }
 
 /// A plugin without a name has its position.
 pub(super) fn pre_flights(inputs: &[PreFlightInput]) -> Vec<PreFlight> {
-    let read = |(index, input): (usize, &PreFlightInput)| match input {
-        PreFlightInput::Status(status) => PreFlight::from_status(&index.to_string(), status, ""),
-        PreFlightInput::Plugin { plugin, status, error } => PreFlight::from_status(plugin, status, error),
+    let read = |(index, input): (usize, &PreFlightInput)| {
+        let (plugin, status, error) = match input {
+            PreFlightInput::Status(status) => (None, status, None),
+            PreFlightInput::Plugin { plugin, status, error } => (plugin.as_deref(), status, error.as_deref()),
+        };
+        PreFlight::from_status(plugin.unwrap_or(&index.to_string()), status, error.unwrap_or_default())
     };
     inputs.iter().enumerate().map(read).collect()
 }
