@@ -266,14 +266,14 @@ impl Survey {
     /// A list that is valid on its own may be too long beside the other attributes.
     fn fit(&mut self, address: PciAddress, attributes: &mut BTreeMap<String, DeviceAttribute>) {
         let Err(errors) = check_device_attributes(attributes, 0) else { return };
-        if let Some(numa) = attributes.remove(NUMA_NODE)
-            && check_device_attributes(attributes, 0).is_err()
-        {
-            attributes.insert(NUMA_NODE.to_owned(), numa);
-            self.notes.extend(errors.iter().map(|error| format!("{address}: {error}")));
+        let numa = attributes.remove(NUMA_NODE);
+        let prefix = if check_device_attributes(attributes, 0).is_ok() {
+            "no numaNode: "
         } else {
-            self.notes.extend(errors.iter().map(|error| format!("{address}: no numaNode: {error}")));
-        }
+            attributes.extend(numa.map(|value| (NUMA_NODE.to_owned(), value)));
+            ""
+        };
+        self.notes.extend(errors.iter().map(|error| format!("{address}: {prefix}{error}")));
     }
 }
 

@@ -211,16 +211,7 @@ impl Round<'_, '_, '_> {
             return Decision::Blocked { why: Why::Condition(Sighting::Observed(Observation::Missing)), deadline: None };
         };
         let case = Case { gate, condition: self.view.condition(name) };
-        restart::reset(state, self.restart);
-        let mut sighting = if self.restart == Restart::Node {
-            self.after_boot(case, state)
-        } else {
-            timeout::look(self.policy, state, case.condition, self.now)
-        };
-        if std::mem::take(&mut state.reset_is_due) && sighting == Sighting::BeforeBoot {
-            restart::reset(state, Restart::Node);
-            sighting = self.after_boot(case, state);
-        }
+        let mut sighting = self.sight(case, state);
         if state.phase == Phase::Established && self.is_latched(name, sighting) {
             sighting = Sighting::Observed(Observation::True);
         }
@@ -229,6 +220,20 @@ impl Round<'_, '_, '_> {
         let is_written = state.phase == Phase::TimedOut && self.write_timeout(case, state, sighting);
         self.remember_to_wake(case, state, sighting);
         self.decide(case, state, sighting, is_written)
+    }
+
+    /// The condition as it counts, after what a restart has reset.
+    fn sight(&mut self, case: Case<'_>, state: &mut GateState) -> Sighting {
+        restart::reset(state, self.restart);
+        if self.restart == Restart::Node {
+            return self.after_boot(case, state);
+        }
+        let sighting = timeout::look(self.policy, state, case.condition, self.now);
+        if std::mem::take(&mut state.reset_is_due) && sighting == Sighting::BeforeBoot {
+            restart::reset(state, Restart::Node);
+            return self.after_boot(case, state);
+        }
+        sighting
     }
 
     /// When the failure action comes, if a timer runs.
@@ -243,7 +248,8 @@ impl Round<'_, '_, '_> {
         !is_reset && self.view.bootstrap_only.iter().any(|latched| latched == name)
     }
 
-    /// Sets a condition from before the boot to Unknown. Only the step that sees the reboot does that.
+    /// Sets a condition from before the boot to Unknown: in the step that sees the reboot, or the gate for the first time
+    /// since.
     fn after_boot(&mut self, case: Case<'_>, state: &mut GateState) -> Sighting {
         if case.condition.is_none() {
             return Sighting::Observed(Observation::Missing);
