@@ -46,7 +46,7 @@ pub struct Evidence<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "cause")]
 #[non_exhaustive]
-pub enum Cause {
+pub enum Diagnosis {
     /// The slice skips, the allocation does not.
     NotCopied {
         /// The device.
@@ -90,7 +90,7 @@ pub enum Cause {
     },
 }
 
-impl fmt::Display for Cause {
+impl fmt::Display for Diagnosis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotCopied { device, slice } => write!(
@@ -128,7 +128,7 @@ impl fmt::Display for Cause {
 /// claim times the slices.
 ///
 /// ```
-/// use dra_alloc::diagnosis::{Cause, Evidence, Symptom, diagnose};
+/// use dra_alloc::diagnosis::{Diagnosis, Evidence, Symptom, diagnose};
 /// use dra_attrs::profile::Profile;
 /// use k8s_openapi::api::resource::v1::ResourceClaim;
 /// let evidence = Evidence {
@@ -137,15 +137,17 @@ impl fmt::Display for Cause {
 ///     claim: &ResourceClaim::default(),
 ///     symptom: Symptom::PrepareFailed("… DRAOptionalNodePreparationDisabled: …"),
 /// };
-/// assert_eq!(diagnose(evidence), [Cause::KubeletGateOff { gate: "DRAOptionalNodePreparation" }]);
+/// assert_eq!(diagnose(evidence), [Diagnosis::KubeletGateOff { gate: "DRAOptionalNodePreparation" }]);
 /// ```
 #[must_use]
-pub fn diagnose(evidence: Evidence<'_>) -> Vec<Cause> {
+pub fn diagnose(evidence: Evidence<'_>) -> Vec<Diagnosis> {
     let gate = Feature::OptionalNodeOperations.gates(evidence.profile).first().copied().unwrap_or_default();
     let mut causes = Vec::new();
     match evidence.symptom {
-        Symptom::AllocationFailed(message) if message.contains(gate) => causes.push(Cause::SchedulerGateOff { gate }),
-        Symptom::PrepareFailed(message) if message.contains(gate) => causes.push(Cause::KubeletGateOff { gate }),
+        Symptom::AllocationFailed(message) if message.contains(gate) => {
+            causes.push(Diagnosis::SchedulerGateOff { gate });
+        }
+        Symptom::PrepareFailed(message) if message.contains(gate) => causes.push(Diagnosis::KubeletGateOff { gate }),
         Symptom::PrepareFailed(message) => causes.extend(missing_driver(message)),
         _ => {}
     }
@@ -155,13 +157,13 @@ pub fn diagnose(evidence: Evidence<'_>) -> Vec<Cause> {
     causes
 }
 
-fn missing_driver(message: &str) -> Option<Cause> {
+fn missing_driver(message: &str) -> Option<Diagnosis> {
     let (before, _) = message.split_once(" is not registered")?;
     let (_, driver) = before.rsplit_once("DRA driver ")?;
-    Some(Cause::DriverMissing { driver: driver.to_owned() })
+    Some(Diagnosis::DriverMissing { driver: driver.to_owned() })
 }
 
-fn of_device(result: &DeviceRequestAllocationResult, slices: &[ResourceSlice], symptom: Symptom<'_>) -> Vec<Cause> {
+fn of_device(result: &DeviceRequestAllocationResult, slices: &[ResourceSlice], symptom: Symptom<'_>) -> Vec<Diagnosis> {
     let device = DeviceId::new(&result.driver, &result.pool, &result.device);
     let recorded = declared(result);
     let slice = published(result, slices).map(|(slice, _)| slice);
@@ -170,17 +172,21 @@ fn of_device(result: &DeviceRequestAllocationResult, slices: &[ResourceSlice], s
     let name = slice.and_then(|slice| slice.metadata.name.clone());
     let mut causes = Vec::new();
     match symptom {
-        Symptom::UnprepareSkipped if recorded.unprepare => causes.push(Cause::SkipRecorded { device: device.clone() }),
+        Symptom::UnprepareSkipped if recorded.unprepare => {
+            causes.push(Diagnosis::SkipRecorded { device: device.clone() });
+        }
         Symptom::HardwareMissing if recorded.prepare => {
             let slice = name.clone().unwrap_or_default();
-            causes.push(Cause::SliceMisconfigured { device: device.clone(), slice });
+            causes.push(Diagnosis::SliceMisconfigured { device: device.clone(), slice });
         }
         _ => {}
     }
     match name {
-        Some(slice) if recorded.is_empty() && !published.is_empty() => causes.push(Cause::NotCopied { device, slice }),
+        Some(slice) if recorded.is_empty() && !published.is_empty() => {
+            causes.push(Diagnosis::NotCopied { device, slice });
+        }
         Some(slice) if !recorded.is_empty() && published.is_empty() => {
-            causes.push(Cause::SliceChanged { device, slice });
+            causes.push(Diagnosis::SliceChanged { device, slice });
         }
         _ => {}
     }

@@ -179,13 +179,18 @@ impl Manifests {
             manifests.read(built_in.0, built_in.1);
         }
         for file in files {
-            if file == "-" {
-                manifests.read_from("stdin", io::stdin().lock());
-            } else {
-                manifests.read_path(Path::new(file));
-            }
+            manifests.read_argument(file);
         }
         manifests
+    }
+
+    /// Reads a file, a directory, or stdin for `-`.
+    pub fn read_argument(&mut self, file: &str) {
+        if file == "-" {
+            self.read_from("stdin", io::stdin().lock());
+        } else {
+            self.read_path(Path::new(file));
+        }
     }
 
     /// Reads the documents of a text. `file` is what problems call it.
@@ -198,11 +203,10 @@ impl Manifests {
         }
     }
 
-    /// Reads a file, or the `.yaml`, `.yml` and `.json` files in a directory and those below it, sorted by path.
+    /// Reads the files that [`manifest_files`] finds.
     pub fn read_path(&mut self, path: &Path) {
         let file = path.display().to_string();
-        let files = if path.is_dir() { manifest_files(path) } else { Ok(vec![path.to_owned()]) };
-        match files {
+        match manifest_files(path) {
             Ok(files) => files.iter().for_each(|path| self.read_file(path)),
             Err(error) => self.problems.push(Problem::new(&file, None, "", &[], error.to_string())),
         }
@@ -344,10 +348,16 @@ pub fn name_of(metadata: &ObjectMeta) -> String {
     }
 }
 
-/// The manifests in a directory and below it, sorted by path.
-fn manifest_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+/// The file, or the `.yaml`, `.yml` and `.json` files in a directory and those below it, sorted by path.
+///
+/// # Errors
+/// A directory that can't be read.
+pub fn manifest_files(path: &Path) -> io::Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
     let mut files = Vec::new();
-    let mut folders = vec![folder.to_owned()];
+    let mut folders = vec![path.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;

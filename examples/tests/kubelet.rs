@@ -54,7 +54,7 @@ struct Node {
 
 impl Node {
     fn new() -> Self {
-        Self { folder: TempDir::new().unwrap(), gate: "DRAOptionalNodeOperations=true" }
+        Self { folder: TempDir::new().unwrap(), gate: "DRAOptionalNodePreparation=true" }
     }
 
     fn state(&self) -> PathBuf {
@@ -105,9 +105,9 @@ fn the_story() {
     ] {
         assert!(story.lines().any(|found| found == line), "{line}:\n{story}");
     }
-    assert!(story.contains("DRAOptionalNodeOperations feature gate is disabled on kubelet"));
-    let kep = program().args(["--profile", "kep"]).output().unwrap();
-    assert!(text(&kep.stdout).contains("DRAOptionalNodePreparationDisabled"));
+    assert!(story.contains("DRAOptionalNodePreparationDisabled"));
+    let shipped = program().args(["--profile", "v1.37"]).output().unwrap();
+    assert!(text(&shipped.stdout).contains("DRAOptionalNodeOperations feature gate is disabled on kubelet"));
 }
 
 #[test]
@@ -142,8 +142,8 @@ fn without_a_driver() {
 
     let skipped = node.succeeds(None, &["prepare", "infer", MANIFEST]);
     assert!(skipped.starts_with("skipped NodePrepareResources of fabric.example.com\n"), "{skipped}");
-    let off = Node { folder: node.folder, gate: "DRAOptionalNodeOperations=false" };
-    assert!(off.fails(None, &["prepare", "late", MANIFEST]).contains("feature gate is disabled on kubelet"));
+    let off = Node { folder: node.folder, gate: "DRAOptionalNodePreparation=false" };
+    assert!(off.fails(None, &["prepare", "late", MANIFEST]).contains("DRAOptionalNodePreparationDisabled"));
     assert_eq!(
         off.succeeds(None, &["unprepare", "infer", MANIFEST]),
         "skipped NodeUnprepareResources of fabric.example.com\n"
@@ -176,5 +176,5 @@ fn what_is_asked_wrongly() {
     let node = Node::new();
     assert_eq!(node.fails(None, &["prepare", "nobody", MANIFEST]), "kubelet: no pod nobody in the manifests\n");
     let gate = program().args(["--feature-gates", "DRANothing=true", "show"]).output().unwrap();
-    assert!(text(&gate.stderr).contains(r#"no gate "DRANothing" in profile v1.37"#), "{}", text(&gate.stderr));
+    assert!(text(&gate.stderr).contains(r#"no gate "DRANothing" in profile kep"#), "{}", text(&gate.stderr));
 }

@@ -87,6 +87,14 @@ fn a_timeline_of_ones_own() {
     let policy = write(folder.path(), "policy.yaml", "handoff: AwaitTaint\n");
     let text = succeeds(program().args([&nodes, "--policy", &policy, "--role", "nlc"]));
     assert!(scene(&text, "0 s  n").last().unwrap().starts_with("blocked: a.example/Ready Missing"), "{text}");
+    // A directory, and stdin.
+    let inner = folder.path().join("cluster");
+    fs::create_dir(&inner).unwrap();
+    write(&inner, "a.yaml", NODE);
+    write(&inner, "b.yml", &NODE.replace("name: n", "name: m"));
+    let text = succeeds(program().arg(&inner));
+    assert!(!scene(&text, "0 s  n").is_empty() && !scene(&text, "0 s  m").is_empty(), "{text}");
+    assert!(succeeds(program().arg("-").stdin(fs::File::open(&nodes).unwrap())).contains("0 s  n"));
     // What the API server would say comes first.
     let short = write(folder.path(), "short.yaml", &NODE.replace("30", "3").replace("a.example/", ""));
     let text = succeeds(program().arg(&short));

@@ -26,22 +26,31 @@ impl Change {
     }
 }
 
+/// Whether a status is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "it is or it is not")]
+pub enum Patch {
+    /// It is.
+    Needed,
+    /// It is not, and why.
+    None(NoPatch),
+}
+
 /// Whether a status has to be written: a condition is new, or the nomination is to be another one than is known.
 ///
-/// # Errors
-/// Why not.
-///
 /// ```
+/// use nnn::command::NoPatch;
 /// use nnn::nominating::NominatingInfo;
-/// use nnn::patch::{Change, needs_patch};
-/// assert!(needs_patch(&NominatingInfo::clear(), Some("a"), Change::Same).is_ok());
-/// assert!(needs_patch(&NominatingInfo::Noop, Some("a"), Change::Same).is_err());
+/// use nnn::patch::{Change, Patch, decide_patch};
+/// assert_eq!(decide_patch(&NominatingInfo::clear(), Some("a"), Change::Same), Patch::Needed);
+/// assert_eq!(decide_patch(&NominatingInfo::Noop, Some("a"), Change::Same), Patch::None(NoPatch::ModeNoop));
 /// ```
-pub fn needs_patch(info: &NominatingInfo, known: Option<&str>, condition: Change) -> Result<(), NoPatch> {
+#[must_use]
+pub fn decide_patch(info: &NominatingInfo, known: Option<&str>, condition: Change) -> Patch {
     match (condition, info) {
-        (Change::Same, NominatingInfo::Noop) => Err(NoPatch::ModeNoop),
-        (Change::Same, NominatingInfo::Override(node)) if node.as_deref() == known => Err(NoPatch::AlreadySet),
-        _ => Ok(()),
+        (Change::Same, NominatingInfo::Noop) => Patch::None(NoPatch::ModeNoop),
+        (Change::Same, NominatingInfo::Override(node)) if node.as_deref() == known => Patch::None(NoPatch::AlreadySet),
+        _ => Patch::Needed,
     }
 }
 
@@ -114,7 +123,7 @@ impl StatusPatch {
     pub fn changes_nothing(&self, status: &Status) -> bool {
         let condition = self.conditions.iter().all(|(kind, condition)| status.conditions.get(kind) == Some(condition));
         let condition = if condition { Change::Same } else { Change::Changed };
-        needs_patch(&self.nnn, status.nnn.as_deref(), condition).is_err()
+        decide_patch(&self.nnn, status.nnn.as_deref(), condition) != Patch::Needed
     }
 }
 
@@ -131,12 +140,10 @@ impl PatchQueue {
         self.waiting.insert(uid.to_owned(), earlier.then(patch));
     }
 
-    /// Says that a binding of the pod is queued: its status will be written by that, so that no write is left.
-    ///
-    /// # Errors
-    /// [`NoPatch::PatchSuperseded`]: a write was dropped.
-    pub fn push_binding(&mut self, uid: &str) -> Result<(), NoPatch> {
-        self.waiting.remove(uid).map_or(Ok(()), |_| Err(NoPatch::PatchSuperseded))
+    /// Says that a binding of the pod is queued: its status will be written by that, so that no write is left. If one
+    /// waited, it is dropped, and this is why: [`NoPatch::PatchSuperseded`].
+    pub fn push_binding(&mut self, uid: &str) -> Option<NoPatch> {
+        self.waiting.remove(uid).map(|_| NoPatch::PatchSuperseded)
     }
 
     /// Takes the pod's write, unless it changes nothing.

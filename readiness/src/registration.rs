@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::gate::NodeReadinessGate;
-use crate::validate::{Actor, Limits, validate_update};
+use crate::validate::{Limits, Writer, validate_update};
 
 /// The field that the KEP adds to `KubeletConfiguration` (`kubelet.config.k8s.io/v1beta1`); other fields are passed over.
 /// `readinessGates`, the name in the Node, is read as well; both at once are an error.
@@ -83,5 +83,5 @@ pub fn merge(
 /// Whether the API server lets the node write a gate in place of another. Otherwise its whole write of the node would fail.
 fn may_replace(old: &NodeReadinessGate, new: &NodeReadinessGate) -> bool {
     let (old, new) = (std::slice::from_ref(old), std::slice::from_ref(new));
-    validate_update(old, new, Actor::Node, &Limits::default()).is_valid()
+    validate_update(old, new, Writer::Node, &Limits::default()).is_valid()
 }

@@ -88,19 +88,19 @@ pub enum Prepare {}
 pub enum Unprepare {}
 
 /// Which driver answers what about a claim.
-pub trait Step {
+pub trait NodeOperation {
     /// The operation.
     const OPERATION: Operation;
     /// What a driver says about one claim.
     type Answer;
 }
 
-impl Step for Prepare {
+impl NodeOperation for Prepare {
     const OPERATION: Operation = Operation::Prepare;
     type Answer = Vec<PreparedDevice>;
 }
 
-impl Step for Unprepare {
+impl NodeOperation for Unprepare {
     const OPERATION: Operation = Operation::Unprepare;
     type Answer = ();
 }
@@ -108,17 +108,17 @@ impl Step for Unprepare {
 /// The calls that one operation on a pod needs. Made by [`super::ClaimCache`], answered driver by driver, and finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a plan does nothing until its calls are made"]
-pub struct Plan<S> {
+pub struct Plan<O> {
     pub(super) pod_uid: String,
     /// The claims that the end of the operation concerns.
     pub(super) claims: Vec<ClaimRef>,
     pub(super) calls: BTreeMap<String, Vec<ClaimRef>>,
     pub(super) skipped: Vec<Skipped>,
     answered: BTreeSet<String>,
-    step: PhantomData<S>,
+    operation: PhantomData<O>,
 }
 
-impl<S: Step> Plan<S> {
+impl<O: NodeOperation> Plan<O> {
     pub(super) fn new(pod_uid: &str) -> Self {
         Self {
             pod_uid: pod_uid.to_owned(),
@@ -126,7 +126,7 @@ impl<S: Step> Plan<S> {
             calls: BTreeMap::new(),
             skipped: Vec::new(),
             answered: BTreeSet::new(),
-            step: PhantomData,
+            operation: PhantomData,
         }
     }
 
@@ -159,7 +159,7 @@ impl<S: Step> Plan<S> {
 
     pub(super) fn skip(&mut self, driver: &str, claim: &ClaimRef) {
         let (claim_uid, driver) = (claim.uid.clone(), driver.to_owned());
-        self.skipped.push(Skipped { claim_uid, driver, operation: S::OPERATION });
+        self.skipped.push(Skipped { claim_uid, driver, operation: O::OPERATION });
     }
 
     /// Checks the outcome of a driver's call; `apply` sees each good answer. An error ends it: answers before the bad one
@@ -167,10 +167,10 @@ impl<S: Step> Plan<S> {
     pub(super) fn answer(
         &mut self,
         driver: &str,
-        outcome: Result<Answers<S::Answer>, String>,
-        mut apply: impl FnMut(&ClaimRef, S::Answer) -> Result<(), CallError>,
+        outcome: Result<Answers<O::Answer>, String>,
+        mut apply: impl FnMut(&ClaimRef, O::Answer) -> Result<(), CallError>,
     ) -> Result<(), CallError> {
-        let operation = S::OPERATION;
+        let operation = O::OPERATION;
         let Some(claims) = self.calls.get(driver) else {
             return Err(CallError::NotCalled { operation, driver: driver.to_owned() });
         };
@@ -195,6 +195,6 @@ impl<S: Step> Plan<S> {
     pub(super) fn check_answered(&self) -> Result<(), CallError> {
         let driver = self.unanswered().next();
         driver
-            .map_or(Ok(()), |driver| Err(CallError::NotAnswered { operation: S::OPERATION, driver: driver.to_owned() }))
+            .map_or(Ok(()), |driver| Err(CallError::NotAnswered { operation: O::OPERATION, driver: driver.to_owned() }))
     }
 }

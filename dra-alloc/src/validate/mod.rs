@@ -7,7 +7,8 @@
 //! ```
 //! use dra_alloc::validate::validate_slice;
 //! # let slice = k8s_openapi::api::resource::v1::ResourceSlice::default();
-//! if let Err(errors) = validate_slice(&slice) {
+//! let errors = validate_slice(&slice);
+//! if !errors.is_empty() {
 //!     eprintln!("not published: {errors}");
 //! }
 //! ```
@@ -82,18 +83,17 @@ pub use condition::validate_conditions;
 pub use gates::GatePolicy;
 pub use publish::PublishError;
 
-/// Checks a slice that is about to be published, as Kubernetes 1.37 would with every feature on.
-///
-/// # Errors
-/// All problems of the slice.
+/// All problems of a slice that is about to be published, as Kubernetes 1.37 would find them with every feature on.
 ///
 /// ```
 /// use dra_alloc::validate::validate_slice;
 /// use k8s_openapi::api::resource::v1::ResourceSlice;
 ///
-/// let errors = validate_slice(&ResourceSlice::default()).unwrap_err();
+/// let errors = validate_slice(&ResourceSlice::default());
 /// assert_eq!(errors.as_slice()[0].to_string(), "spec.driver: Required value");
 /// ```
-pub fn validate_slice(slice: &ResourceSlice) -> Result<(), FieldErrors> {
-    ApiServer::new(Profile::V1_37, Features::all()).slice(Admission::create(slice)).map(drop)
+#[must_use]
+pub fn validate_slice(slice: &ResourceSlice) -> FieldErrors {
+    let server = ApiServer::new(Profile::V1_37, Features::all());
+    server.slice(Admission::create(slice)).err().unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! From what is seen to the likely cause.
 
 use dra_alloc::device_id::DeviceId;
-use dra_alloc::diagnosis::{Cause, Evidence, Symptom, diagnose};
+use dra_alloc::diagnosis::{Diagnosis, Evidence, Symptom, diagnose};
 use dra_alloc::skip::wire::read;
 use dra_attrs::profile::Profile;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
@@ -31,7 +31,7 @@ fn symptoms_and_their_causes() {
             json!(true),
             json!(null),
             Symptom::None,
-            vec![Cause::NotCopied { device: device.clone(), slice: slice_name.clone() }],
+            vec![Diagnosis::NotCopied { device: device.clone(), slice: slice_name.clone() }],
         ),
         (json!(true), json!(true), Symptom::None, vec![]),
         (json!(null), json!(null), Symptom::None, vec![]),
@@ -39,36 +39,36 @@ fn symptoms_and_their_causes() {
             json!(false),
             json!(true),
             Symptom::None,
-            vec![Cause::SliceChanged { device: device.clone(), slice: slice_name.clone() }],
+            vec![Diagnosis::SliceChanged { device: device.clone(), slice: slice_name.clone() }],
         ),
         (
             json!(true),
             json!(true),
             Symptom::AllocationFailed("… but the DRAOptionalNodePreparation feature gate is disabled"),
-            vec![Cause::SchedulerGateOff { gate }],
+            vec![Diagnosis::SchedulerGateOff { gate }],
         ),
         (json!(true), json!(true), Symptom::AllocationFailed("cannot allocate all claims"), vec![]),
         (
             json!(true),
             json!(true),
             Symptom::PrepareFailed("prepare dynamic resources: ResourceClaim c: DRAOptionalNodePreparationDisabled: …"),
-            vec![Cause::KubeletGateOff { gate }],
+            vec![Diagnosis::KubeletGateOff { gate }],
         ),
         (
             json!(true),
             json!(null),
             Symptom::PrepareFailed("prepare dynamic resources: DRA driver d.example.com is not registered"),
             vec![
-                Cause::DriverMissing { driver: "d.example.com".to_owned() },
-                Cause::NotCopied { device: device.clone(), slice: slice_name.clone() },
+                Diagnosis::DriverMissing { driver: "d.example.com".to_owned() },
+                Diagnosis::NotCopied { device: device.clone(), slice: slice_name.clone() },
             ],
         ),
-        (json!(true), json!(true), Symptom::UnprepareSkipped, vec![Cause::SkipRecorded { device: device.clone() }]),
+        (json!(true), json!(true), Symptom::UnprepareSkipped, vec![Diagnosis::SkipRecorded { device: device.clone() }]),
         (
             json!(true),
             json!(true),
             Symptom::HardwareMissing,
-            vec![Cause::SliceMisconfigured { device, slice: slice_name }],
+            vec![Diagnosis::SliceMisconfigured { device, slice: slice_name }],
         ),
         (json!(null), json!(null), Symptom::HardwareMissing, vec![]),
     ];

@@ -45,7 +45,7 @@ struct Args {
     #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
     feature_gates: String,
     /// The text to follow: kep or v1.37
-    #[arg(long, value_name = "PROFILE", default_value = "v1.37", value_parser = profile)]
+    #[arg(long, value_name = "PROFILE", default_value = "kep", value_parser = profile)]
     profile: Profile,
     #[command(subcommand)]
     command: Option<Command>,
@@ -59,8 +59,8 @@ enum Command {
     Unprepare(PodArgs),
     /// Ends the use of claims by pods that are not in the manifests
     Reconcile {
-        /// Manifests with the pods that are active
-        files: Vec<PathBuf>,
+        /// Manifests with the pods that are active: files, directories, - for stdin
+        files: Vec<String>,
     },
     /// Prints the claims of the checkpoint
     Show,
@@ -70,9 +70,9 @@ enum Command {
 struct PodArgs {
     /// Name of the pod, with its namespace if it is not "default"
     pod: String,
-    /// Manifests with the pod and its claims
+    /// Manifests with the pod and its claims: files, directories, - for stdin
     #[arg(required = true)]
-    files: Vec<PathBuf>,
+    files: Vec<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -128,29 +128,28 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
     let gates = changed(args.profile, known, &args.feature_gates)?;
     let settings = Settings::from_gates(args.profile, |gate| gates.get(gate).copied());
     let file = StateFile::new(args.state.clone());
-    if matches!(command, Command::Show) {
-        return print(&remembered(&Agent::remembered(&file)?.unwrap_or_default())?);
-    }
     let plugins = args.plugin.iter().cloned().collect::<BTreeMap<_, _>>();
-    let mut agent = Agent::start(file, settings, plugins)?;
+    let start = |file| Agent::start(file, settings, plugins);
     match command {
-        Command::Prepare(PodArgs { pod, files }) => {
-            let manifests = read(files)?;
-            let pod = find(&manifests, pod)?;
-            show(&agent.prepare(pod, &manifests.claims).await?)?;
-            for container in pod.spec.iter().flat_map(|spec| &spec.containers) {
-                let ids = agent.container_devices(pod, container)?.join(" ");
-                print(format!("container {}: CDI devices: {ids}", container.name).trim_end())?;
-            }
-            Ok(())
-        }
+        Command::Prepare(args) => prepare(&mut start(file)?, args).await,
         Command::Unprepare(PodArgs { pod, files }) => {
-            let manifests = read(files)?;
+            let (mut agent, manifests) = (start(file)?, read(files)?);
             show(&agent.unprepare(find(&manifests, pod)?).await?)
         }
-        Command::Reconcile { files } => reconcile(&mut agent, &read(files)?).await,
-        Command::Show => Ok(()),
+        Command::Reconcile { files } => reconcile(&mut start(file)?, &read(files)?).await,
+        Command::Show => print(&remembered(&Agent::remembered(&file)?.unwrap_or_default())?),
     }
+}
+
+async fn prepare(agent: &mut Agent, PodArgs { pod, files }: &PodArgs) -> Result<(), KubeletError> {
+    let manifests = read(files)?;
+    let pod = find(&manifests, pod)?;
+    show(&agent.prepare(pod, &manifests.claims).await?)?;
+    for container in pod.spec.iter().flat_map(|spec| &spec.containers) {
+        let ids = agent.container_devices(pod, container)?.join(" ");
+        print(format!("container {}: CDI devices: {ids}", container.name).trim_end())?;
+    }
+    Ok(())
 }
 
 /// The claims of a checkpoint, by name.
@@ -177,10 +176,10 @@ async fn reconcile(agent: &mut Agent, manifests: &Manifests) -> Result<(), Kubel
     if stayed == 0 { Ok(()) } else { Err(KubeletError::Stayed(stayed)) }
 }
 
-fn read(files: &[PathBuf]) -> Result<Manifests, KubeletError> {
+fn read(files: &[String]) -> Result<Manifests, KubeletError> {
     let mut manifests = Manifests::default();
     for file in files {
-        manifests.read_path(file);
+        manifests.read_argument(file);
     }
     match manifests.problems.first() {
         Some(problem) => Err(KubeletError::Manifest(problem.to_string())),

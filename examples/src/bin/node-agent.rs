@@ -16,6 +16,7 @@ use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{Parser, ValueEnum};
+use examples::manifest::manifest_files;
 use examples::node_agent::nodes::{NodesError, read_nodes};
 use examples::node_agent::player::Stage;
 use examples::node_agent::print::{node_verdict, scene, written};
@@ -37,7 +38,7 @@ const POLL: Duration = Duration::from_millis(200);
 #[derive(Debug, Parser)]
 #[command(name = "node-agent")]
 struct Args {
-    /// Manifests of nodes, YAML or JSON; - is stdin
+    /// Manifests of nodes: YAML or JSON files, directories of them, - for stdin; the walkthrough if there are none
     files: Vec<PathBuf>,
     /// What happens to them
     #[arg(long, value_name = "FILE", requires = "files")]
@@ -208,8 +209,10 @@ fn policy(text: &str) -> Result<Policy, AgentError> {
 
 fn read_all(files: &[PathBuf]) -> Result<Vec<GatedNode>, AgentError> {
     let mut all = Vec::new();
-    for file in files {
-        all.extend(nodes(&file.display().to_string(), &read(file)?)?);
+    for argument in files {
+        for file in manifest_files(argument).map_err(|error| unread(argument, &error))? {
+            all.extend(nodes(&file.display().to_string(), &read(&file)?)?);
+        }
     }
     Ok(all)
 }
@@ -220,7 +223,11 @@ fn nodes(file: &str, text: &str) -> Result<Vec<GatedNode>, AgentError> {
 
 fn read(file: &Path) -> Result<String, AgentError> {
     let text = if file == Path::new("-") { io::read_to_string(io::stdin()) } else { fs::read_to_string(file) };
-    text.map_err(|error| AgentError::File { file: file.display().to_string(), message: error.to_string() })
+    text.map_err(|error| unread(file, &error))
+}
+
+fn unread(file: &Path, error: &io::Error) -> AgentError {
+    AgentError::File { file: file.display().to_string(), message: error.to_string() }
 }
 
 fn print(text: &str) -> Result<(), AgentError> {

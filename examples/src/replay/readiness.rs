@@ -8,7 +8,7 @@ use readiness::node::GatedNode;
 use readiness::pod::GatedPod;
 use readiness::policy::Policy;
 use readiness::reconcile::{NodeVerdict, Role, State, step};
-use readiness::validate::{Actor, LengthPolicy, Limits, validate, validate_update};
+use readiness::validate::{LengthPolicy, Limits, Writer, validate, validate_update};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -207,12 +207,12 @@ pub(super) fn validate_gates(input: Value) -> Result<Operation, Refusal> {
     });
     let name = input.actor.unwrap_or_default();
     let is_node = NODES.contains(&name.as_str()) || name.starts_with("system:node:");
-    let actor = if is_node { Actor::Node } else { Actor::Admin };
+    let writer = if is_node { Writer::Node } else { Writer::Admin };
     let (gates, old, new) = (input.gates, input.old.unwrap_or_default(), input.new.unwrap_or_default());
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
         let report = stopwatch.run(|| match &gates {
             Some(gates) => validate(gates, &limits),
-            None => validate_update(&old, &new, actor, &limits),
+            None => validate_update(&old, &new, writer, &limits),
         });
         let warnings: Vec<String> = report.warnings.iter().map(ToString::to_string).collect();
         Ok(json!({"errors": written(&report.errors)?, "warnings": warnings}))

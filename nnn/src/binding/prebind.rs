@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::start::PermitWait;
 use crate::gates::{Gate, Gates};
+use crate::patch::Patch;
 
 /// Whether a plugin may run beside others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -140,16 +142,13 @@ pub enum Step<'a> {
 /// ```
 /// use nnn::binding::prebind::{Step, steps};
 /// use nnn::binding::start::PermitWait;
-/// assert_eq!(steps(Ok(()), PermitWait::Waiting, &[]), [Step::PatchNnn, Step::WaitOnPermit, Step::Bind]);
+/// use nnn::patch::Patch;
+/// assert_eq!(steps(Patch::Needed, PermitWait::Waiting, &[]), [Step::PatchNnn, Step::WaitOnPermit, Step::Bind]);
 /// ```
 #[must_use]
-pub fn steps<'a>(
-    announced: Result<(), crate::command::NoPatch>,
-    permit: super::start::PermitWait,
-    groups: &[Vec<Plugin<'a>>],
-) -> Vec<Step<'a>> {
-    let patch = announced.is_ok().then_some(Step::PatchNnn);
-    let wait = (permit == super::start::PermitWait::Waiting).then_some(Step::WaitOnPermit);
+pub fn steps<'a>(announced: Patch, permit: PermitWait, groups: &[Vec<Plugin<'a>>]) -> Vec<Step<'a>> {
+    let patch = (announced == Patch::Needed).then_some(Step::PatchNnn);
+    let wait = (permit == PermitWait::Waiting).then_some(Step::WaitOnPermit);
     let pre_bind = groups.iter().map(|group| Step::PreBind(group.iter().map(|plugin| plugin.name).collect()));
     patch.into_iter().chain(wait).chain(pre_bind).chain([Step::Bind]).collect()
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::command::NoPatch;
 use crate::gates::{Gate, Gates};
+use crate::patch::Patch;
 
 /// What a plugin's `PreBindPreFlight` says about one pod.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -142,28 +143,29 @@ impl<'a> BindingStart<'a> {
         Self { gates: Gates::default(), pre_flights, permit: PermitWait::None, nnn: None, host }
     }
 
-    /// Whether the node is written into the status before anything waits or works: then the answer is `Ok(Ok(()))`. The
-    /// cycle goes on even if the write fails. An old nomination to another node is left to the API server if nothing is
-    /// written.
+    /// Whether the node is written into the status before anything waits or works. The cycle goes on even if the write
+    /// fails. An old nomination to another node is left to the API server if nothing is written.
     ///
     /// # Errors
-    /// The outer one: the cycle fails in pre-flight. The inner one is the reason why nothing is written.
+    /// The cycle fails in pre-flight.
     ///
     /// ```
     /// use nnn::binding::start::{BindingStart, PreFlight};
     /// use nnn::command::NoPatch;
-    /// assert_eq!(BindingStart::new(&[PreFlight::Success], "node-1").decide(), Ok(Ok(())));
-    /// assert_eq!(BindingStart::new(&[PreFlight::Skip], "node-1").decide(), Ok(Err(NoPatch::NothingToWaitFor)));
+    /// use nnn::patch::Patch;
+    /// let start = |pre_flight| BindingStart::new(&[pre_flight], "node-1").decide();
+    /// assert_eq!(start(PreFlight::Success), Ok(Patch::Needed));
+    /// assert_eq!(start(PreFlight::Skip), Ok(Patch::None(NoPatch::NothingToWaitFor)));
     /// ```
-    pub fn decide(&self) -> Result<Result<(), NoPatch>, PreFlightError> {
+    pub fn decide(&self) -> Result<Patch, PreFlightError> {
         if !self.gates.has(Gate::Expectation) {
-            return Ok(Err(NoPatch::GateOff));
+            return Ok(Patch::None(NoPatch::GateOff));
         }
         let work = aggregate(self.pre_flights)?;
         Ok(match (work, self.permit) {
-            (PreBindWork::None, PermitWait::None) => Err(NoPatch::NothingToWaitFor),
-            _ if self.nnn == Some(self.host) => Err(NoPatch::AlreadySet),
-            _ => Ok(()),
+            (PreBindWork::None, PermitWait::None) => Patch::None(NoPatch::NothingToWaitFor),
+            _ if self.nnn == Some(self.host) => Patch::None(NoPatch::AlreadySet),
+            _ => Patch::Needed,
         })
     }
 }

@@ -1,11 +1,12 @@
 //! What binding cycles start with and come to.
 
-use super::{Finding, Placed, Reaction, Scheduler};
+use super::{Notice, Placed, Reaction, Scheduler};
 use crate::binding::claims::{ClaimState, announce, persist};
 use crate::binding::failure::FailedStage;
 use crate::binding::start::{BindingStart, PermitWait, PreFlightError};
 use crate::command::{Command, NoPatch};
 use crate::nominating::NominatingInfo;
+use crate::patch::Patch;
 use crate::pod::{PodKey, PodView, ScheduledCondition};
 use crate::state::{Event, IllegalTransition, State};
 
@@ -76,19 +77,19 @@ impl Scheduler {
         };
         let decision = start.decide();
         let mut commands = self.assume(&placed, &decision)?;
-        let Reaction { commands: next, findings } = match decision {
+        let Reaction { commands: next, notices } = match decision {
             Ok(patch) => self.start_binding(placed, patch),
             Err(error) => self.fail_pre_flight(&placed.pod, &error)?,
         };
         commands.extend(next);
-        Ok(Reaction { commands, findings })
+        Ok(Reaction { commands, notices })
     }
 
     /// The pod has a node: its nomination ends, and its binding cycle begins.
     fn assume(
         &mut self,
         placed: &Placed,
-        decision: &Result<Result<(), NoPatch>, PreFlightError>,
+        decision: &Result<Patch, PreFlightError>,
     ) -> Result<Vec<Command>, IllegalTransition> {
         let Placed { pod, permit, claims, .. } = placed;
         let node = placed.node.clone();
@@ -110,11 +111,11 @@ impl Scheduler {
         Ok(self.memory_commands(pod, before.as_deref()))
     }
 
-    fn start_binding(&mut self, placed: Placed, patch: Result<(), NoPatch>) -> Reaction {
+    fn start_binding(&mut self, placed: Placed, patch: Patch) -> Reaction {
         let Placed { pod, node, permit, claims, .. } = placed;
         let mut commands = match patch {
-            Ok(()) => announce(&pod, &node, &claims, permit),
-            Err(reason) => {
+            Patch::Needed => announce(&pod, &node, &claims, permit),
+            Patch::None(reason) => {
                 let nothing = Command::None { pod: pod.clone(), reason };
                 std::iter::once(nothing).chain(persist(&pod, &claims, permit)).collect()
             }
@@ -124,9 +125,9 @@ impl Scheduler {
         }
         let has_chosen = claims.iter().any(|claim| *claim != ClaimState::Allocated);
         let is_partial = is_announced(patch) && permit == PermitWait::Waiting && has_chosen;
-        let findings = is_partial.then(|| Finding::PartialReservation { pod: pod.clone() });
+        let notices = is_partial.then(|| Notice::PartialReservation { pod: pod.clone() });
         commands.push(Command::Bind { pod, node });
-        Reaction { commands, findings: findings.into_iter().collect() }
+        Reaction { commands, notices: notices.into_iter().collect() }
     }
 
     fn fail_pre_flight(&mut self, pod: &PodKey, error: &PreFlightError) -> Result<Reaction, IllegalTransition> {
@@ -165,7 +166,7 @@ impl Scheduler {
             commands.push(Command::WakeAll { except: None });
             commands.extend(self.finish_failure(popped, &info, condition));
         }
-        Ok(Reaction { commands, findings: Vec::new() })
+        Ok(Reaction { commands, notices: Vec::new() })
     }
 
     pub(super) fn bind(&mut self, pod: &PodKey) -> Result<Reaction, IllegalTransition> {
@@ -178,7 +179,7 @@ impl Scheduler {
             }
         }
         self.end_binding(&pod.uid);
-        Ok(Reaction { commands: vec![Command::Done { pod: pod.clone() }], findings: Vec::new() })
+        Ok(Reaction { commands: vec![Command::Done { pod: pod.clone() }], notices: Vec::new() })
     }
 
     /// The watch was faster than the binding cycle: the pod is bound or gone before the cycle tells its end.
@@ -193,6 +194,6 @@ impl Scheduler {
 }
 
 /// The status has the node of the binding cycle, or will.
-fn is_announced(patch: Result<(), NoPatch>) -> bool {
-    matches!(patch, Ok(()) | Err(NoPatch::AlreadySet))
+fn is_announced(patch: Patch) -> bool {
+    matches!(patch, Patch::Needed | Patch::None(NoPatch::AlreadySet))
 }

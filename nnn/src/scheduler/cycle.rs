@@ -4,7 +4,7 @@ use super::{Reaction, Scheduler, Tracked};
 use crate::command::Command;
 use crate::external::{NodePresence, Owner};
 use crate::nominating::NominatingInfo;
-use crate::patch::Change;
+use crate::patch::{Change, Patch};
 use crate::pod::{PodKey, PodView, ScheduledCondition};
 use crate::scheduling::cycle::{CycleOutcome, decide_cycle};
 use crate::scheduling::failure::{FailedCycle, Failure, Memory, Queue};
@@ -63,7 +63,7 @@ impl Scheduler {
         }
         let mut commands = cleared;
         commands.extend(self.finish_failure(popped, info, condition));
-        Ok(Reaction { commands, findings: Vec::new() })
+        Ok(Reaction { commands, notices: Vec::new() })
     }
 
     /// The failure handler: memory, then one PATCH, then the queue.
@@ -84,10 +84,10 @@ impl Scheduler {
         let mut commands = self.memory_commands(pod, before.as_deref());
         self.follow_memory(pod, info);
         let write = match patch {
-            Ok(()) => {
+            Patch::Needed => {
                 Command::PatchConditionAndNnn { pod: pod.clone(), condition: condition.clone(), nnn: info.clone() }
             }
-            Err(reason) => Command::None { pod: pod.clone(), reason },
+            Patch::None(reason) => Command::None { pod: pod.clone(), reason },
         };
         self.note_write(&write);
         let queue = match queue {

@@ -153,7 +153,7 @@ pub enum Input {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type")]
 #[non_exhaustive]
-pub enum Finding {
+pub enum Notice {
     /// Somebody else wrote the nomination of a pod. It is taken as a hint.
     ForeignWrite {
         /// The pod.
@@ -186,7 +186,7 @@ pub struct Reaction {
     /// What to do, in this order.
     pub commands: Vec<Command>,
     /// What was noticed.
-    pub findings: Vec<Finding>,
+    pub notices: Vec<Notice>,
 }
 
 /// A pod as the scheduler knows it.

@@ -1,7 +1,7 @@
 //! What the watch shows.
 
 use super::binding::Binding;
-use super::{Finding, Reaction, Scheduler, Tracked};
+use super::{Notice, Reaction, Scheduler, Tracked};
 use crate::command::Command;
 use crate::external::SCHEDULER_MANAGER;
 use crate::nominating::NominatingInfo;
@@ -19,8 +19,8 @@ impl Scheduler {
             reaction.commands.extend(self.delete(&pod.key.uid).commands);
             return reaction;
         }
-        if let Some(finding) = stale_nomination(&pod) {
-            reaction.findings.push(finding);
+        if let Some(notice) = stale_nomination(&pod) {
+            reaction.notices.push(notice);
         }
         let Some(old) = self.pods.get(&pod.key.uid) else {
             reaction.commands.extend(self.enter(&pod));
@@ -40,7 +40,7 @@ impl Scheduler {
             return reaction;
         }
         let is_assumed = old.state.is_assumed();
-        reaction.findings.extend(self.foreign_write(&pod));
+        reaction.notices.extend(self.foreign_write(&pod));
         let commands = if is_assumed { self.update_assumed(pod) } else { self.update_waiting(pod) };
         reaction.commands.extend(commands);
         reaction
@@ -64,7 +64,7 @@ impl Scheduler {
         let reject = tracked.binding.as_mut().and_then(|binding| binding.reject(&pod.key));
         let unreserved = tracked.binding.into_iter().flat_map(|binding| binding.unreserve(&pod.key));
         let commands = release.into_iter().chain(reject).chain(unreserved).chain(wake).collect();
-        Reaction { commands, findings: Vec::new() }
+        Reaction { commands, notices: Vec::new() }
     }
 
     /// A pod that has the name of another one: that one is gone, even if its deletion was not shown.
@@ -154,7 +154,7 @@ impl Scheduler {
         }
         let is_shown = was_unseen && version.is_some() && self.nominator.unseen_write(uid).is_none();
         let commands = if is_shown { self.catch_up(uid) } else { Vec::new() };
-        Reaction { commands, findings: Vec::new() }
+        Reaction { commands, notices: Vec::new() }
     }
 
     /// An answer says that the watch has shown our last PATCH already: from now on the status is right.
@@ -182,10 +182,10 @@ impl Scheduler {
         commands
     }
 
-    fn foreign_write(&self, pod: &PodView) -> Option<Finding> {
+    fn foreign_write(&self, pod: &PodView) -> Option<Notice> {
         let tracked = self.pods.get(&pod.key.uid)?;
         let is_own = tracked.sent.contains(&pod.nnn) || pod.nnn_manager.as_deref() == Some(SCHEDULER_MANAGER);
-        (tracked.view.nnn != pod.nnn && !is_own).then(|| Finding::ForeignWrite {
+        (tracked.view.nnn != pod.nnn && !is_own).then(|| Notice::ForeignWrite {
             pod: pod.key.clone(),
             writer: pod.nnn_manager.clone(),
             node: pod.nnn.clone(),
@@ -193,7 +193,7 @@ impl Scheduler {
     }
 }
 
-fn stale_nomination(pod: &PodView) -> Option<Finding> {
+fn stale_nomination(pod: &PodView) -> Option<Notice> {
     let (nominated, node) = (pod.nnn.clone()?, pod.node.clone()?);
-    (nominated != node).then(|| Finding::StaleNomination { pod: pod.key.clone(), nominated, node })
+    (nominated != node).then(|| Notice::StaleNomination { pod: pod.key.clone(), nominated, node })
 }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::command::NoPatch;
 use crate::gates::{Gate, Gates};
 use crate::nominating::NominatingInfo;
-use crate::patch::{Change, needs_patch};
+use crate::patch::{Change, Patch, decide_patch};
 use crate::pod::PodView;
 
 /// Whether the status of a pod that is gone or bound is still written.
@@ -50,7 +50,7 @@ pub struct Failure {
     /// The nomination in memory.
     pub memory: Memory,
     /// One PATCH with condition and nomination, or why none.
-    pub patch: Result<(), NoPatch>,
+    pub patch: Patch,
     /// The pod.
     pub queue: Queue,
 }
@@ -94,12 +94,12 @@ impl<'a> FailedCycle<'a> {
     ///
     /// ```
     /// use nnn::nominating::NominatingInfo;
-    /// use nnn::patch::Change;
+    /// use nnn::patch::{Change, Patch};
     /// use nnn::pod::PodView;
     /// use nnn::scheduling::failure::{FailedCycle, Queue};
     /// let pod = PodView::pending("default", "web");
     /// let failure = FailedCycle::new(&pod, &NominatingInfo::to("node-1"), Change::Same).decide();
-    /// assert_eq!((failure.patch, failure.queue), (Ok(()), Queue::Requeue));
+    /// assert_eq!((failure.patch, failure.queue), (Patch::Needed, Queue::Requeue));
     /// ```
     #[must_use]
     pub fn decide(&self) -> Failure {
@@ -107,28 +107,32 @@ impl<'a> FailedCycle<'a> {
         let is_same = live.key.uid == self.popped.key.uid;
         if live.node.is_some() && live.resize_deferred && self.gates.has(Gate::ResizePreemption) {
             let queue = if is_same { Queue::Requeue } else { Queue::Done };
-            return Failure { memory: Memory::Untouched, patch: Err(NoPatch::DeferredResize), queue };
+            return Failure { memory: Memory::Untouched, patch: Patch::None(NoPatch::DeferredResize), queue };
         }
         // Upstream asks whether the pod of that name is bound before it asks whether it is the same.
         if live.node.is_some() && (is_same || self.late_patch == LatePatch::Sent) {
             return self.too_late(NoPatch::PodBound);
         }
         if !is_same {
-            return Failure { memory: Memory::Untouched, patch: Err(NoPatch::PodRecreated), queue: Queue::Done };
+            return Failure {
+                memory: Memory::Untouched,
+                patch: Patch::None(NoPatch::PodRecreated),
+                queue: Queue::Done,
+            };
         }
-        Failure { memory: Memory::Renewed, patch: self.needs_patch(), queue: Queue::Requeue }
+        Failure { memory: Memory::Renewed, patch: self.patch(), queue: Queue::Requeue }
     }
 
     /// The pod waits for no node any more.
     fn too_late(&self, reason: NoPatch) -> Failure {
         let patch = match self.late_patch {
-            LatePatch::Suppressed => Err(reason),
-            LatePatch::Sent => self.needs_patch(),
+            LatePatch::Suppressed => Patch::None(reason),
+            LatePatch::Sent => self.patch(),
         };
         Failure { memory: Memory::Released, patch, queue: Queue::Done }
     }
 
-    fn needs_patch(&self) -> Result<(), NoPatch> {
-        needs_patch(self.info, self.known_nnn, self.condition)
+    fn patch(&self) -> Patch {
+        decide_patch(self.info, self.known_nnn, self.condition)
     }
 }

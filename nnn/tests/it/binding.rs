@@ -8,18 +8,15 @@ use nnn::command::{Command, NoPatch};
 use nnn::gates::{Gate, Gates};
 use nnn::nominating::NominatingInfo;
 use nnn::options::Options;
+use nnn::patch::Patch;
 
 use super::common::{handle, patches, placed, pod, scheduler};
-use nnn::scheduler::{Finding, Input};
+use nnn::scheduler::{Input, Notice};
 
 const VOLUMES: &str = "VolumeBinding";
 const CLAIMS: &str = "DynamicResources";
 
-fn start<'a>(
-    pre_flights: &'a [PreFlight],
-    permit: PermitWait,
-    nnn: Option<&'a str>,
-) -> Result<Result<(), NoPatch>, PreFlightError> {
+fn start<'a>(pre_flights: &'a [PreFlight], permit: PermitWait, nnn: Option<&'a str>) -> Result<Patch, PreFlightError> {
     let mut start = BindingStart::new(pre_flights, "host");
     (start.permit, start.nnn) = (permit, nnn);
     start.decide()
@@ -28,15 +25,15 @@ fn start<'a>(
 #[test]
 fn the_node_is_announced_when_permit_waits() {
     // req: 5278-SET-1
-    assert_eq!(start(&[], PermitWait::Waiting, None), Ok(Ok(())));
-    assert_eq!(start(&[PreFlight::Skip], PermitWait::Waiting, Some("other")), Ok(Ok(())));
+    assert_eq!(start(&[], PermitWait::Waiting, None), Ok(Patch::Needed));
+    assert_eq!(start(&[PreFlight::Skip], PermitWait::Waiting, Some("other")), Ok(Patch::Needed));
 }
 
 #[test]
 fn the_node_is_announced_when_a_plugin_has_work() {
     // req: 5278-SET-2
-    assert_eq!(start(&[PreFlight::Skip, PreFlight::Success], PermitWait::None, None), Ok(Ok(())));
-    assert_eq!(start(&[PreFlight::Success], PermitWait::None, Some("other")), Ok(Ok(())));
+    assert_eq!(start(&[PreFlight::Skip, PreFlight::Success], PermitWait::None, None), Ok(Patch::Needed));
+    assert_eq!(start(&[PreFlight::Success], PermitWait::None, Some("other")), Ok(Patch::Needed));
 }
 
 #[test]
@@ -44,14 +41,14 @@ fn nothing_to_wait_for_means_no_call() {
     // req: 5278-SET-3
     for pre_flights in [&[][..], &[PreFlight::Skip], &[PreFlight::Skip, PreFlight::Skip]] {
         for nnn in [None, Some("host"), Some("other")] {
-            assert_eq!(start(pre_flights, PermitWait::None, nnn), Ok(Err(NoPatch::NothingToWaitFor)));
+            assert_eq!(start(pre_flights, PermitWait::None, nnn), Ok(Patch::None(NoPatch::NothingToWaitFor)));
         }
     }
 }
 
 #[test]
 fn the_node_that_is_there_already_is_not_written_again() {
-    assert_eq!(start(&[PreFlight::Success], PermitWait::Waiting, Some("host")), Ok(Err(NoPatch::AlreadySet)));
+    assert_eq!(start(&[PreFlight::Success], PermitWait::Waiting, Some("host")), Ok(Patch::None(NoPatch::AlreadySet)));
 }
 
 #[test]
@@ -124,7 +121,7 @@ fn without_the_gate_nothing_is_announced_and_plugins_run_one_by_one() {
     let failing = [failing()];
     let mut start = BindingStart::new(&failing, "host");
     (start.gates, start.permit) = (off, PermitWait::Waiting);
-    assert_eq!(start.decide(), Ok(Err(NoPatch::GateOff)));
+    assert_eq!(start.decide(), Ok(Patch::None(NoPatch::GateOff)));
     let plugin = |name| Plugin::new(name, Work::Runs, Concurrency::Parallel);
     let both = [plugin(VOLUMES), plugin(CLAIMS)];
     assert_eq!((groups_under(off, &both).len(), groups_under(Gates::default(), &both).len()), (2, 1));
@@ -143,7 +140,7 @@ fn the_order_of_a_binding_cycle() {
         Plugin::new(CLAIMS, Work::Runs, Concurrency::Parallel),
         Plugin::new("Other", Work::Runs, Concurrency::Alone),
     ];
-    let order = steps(Ok(()), PermitWait::Waiting, &groups(&plugins));
+    let order = steps(Patch::Needed, PermitWait::Waiting, &groups(&plugins));
     let expected = [
         Step::PatchNnn,
         Step::WaitOnPermit,
@@ -152,7 +149,7 @@ fn the_order_of_a_binding_cycle() {
         Step::Bind,
     ];
     assert_eq!(order, expected);
-    assert_eq!(steps(Err(NoPatch::NothingToWaitFor), PermitWait::None, &[]), [Step::Bind]);
+    assert_eq!(steps(Patch::None(NoPatch::NothingToWaitFor), PermitWait::None, &[]), [Step::Bind]);
 }
 
 #[test]
@@ -203,7 +200,7 @@ fn a_pod_that_waits_on_permit_is_a_partial_reservation_and_no_error() {
     let mut memory = scheduler(Options::default(), std::slice::from_ref(&waiting));
     let placed = placed(&waiting, "host").permit(PermitWait::Waiting).claims(claims.clone());
     let reaction = handle(&mut memory, Input::CycleSucceeded(placed));
-    assert_eq!(reaction.findings, [Finding::PartialReservation { pod: waiting.key }]);
+    assert_eq!(reaction.notices, [Notice::PartialReservation { pod: waiting.key }]);
     assert_eq!(visible_reservation(Some("host"), &claims), Reservation::Partial);
     assert_eq!(visible_reservation(Some("host"), &[ClaimState::Allocated]), Reservation::Complete);
     assert_eq!(visible_reservation(None, &claims), Reservation::None);

@@ -1,10 +1,13 @@
 use std::time::Duration;
 
 use nnn::binding::start::{PermitWait, PreBindWork, PreFlight};
-use nnn::command::Command;
+use nnn::command::{Command, NoPatch};
 use nnn::cost::{Breach, Calls, Measured, Objectives, extra_patches};
 use nnn::gates::{Gate, Gates};
+use nnn::nominating::NominatingInfo;
 use nnn::options::Options;
+use nnn::patch::{PatchQueue, Status, StatusPatch};
+use nnn::pod::ScheduledCondition;
 use nnn::scheduler::Input;
 
 use super::common::{handle, placed, pod, scheduler, unschedulable};
@@ -39,6 +42,30 @@ fn one_more_patch_for_pods_with_work_alone() {
         assert_eq!(extra_patches(gates, work, permit, nomination, "n"), expected);
         assert_eq!(calls(gates, nnn, pre_flight, permit).patches, expected, "{gates:?} {nnn} {permit:?}");
     }
+}
+
+#[test]
+fn writes_that_wait_become_one_and_a_binding_makes_them_needless() {
+    let nominate = |node: &str| StatusPatch::nomination(NominatingInfo::to(node));
+    let mut queue = PatchQueue::default();
+    queue.push("p", nominate("a"));
+    queue.push("p", StatusPatch::condition("PodScheduled", ScheduledCondition::default()));
+    queue.push("p", nominate("b"));
+    queue.push("q", nominate("a"));
+    assert_eq!(queue.len(), 2);
+
+    let sent = queue.pop("p", &Status::default()).unwrap();
+    assert_eq!((sent.nnn, sent.conditions.len()), (NominatingInfo::to("b"), 1));
+    assert_eq!(queue.pop("p", &Status::default()), None);
+
+    let mut status = Status::default();
+    nominate("a").apply(&mut status);
+    assert_eq!(queue.pop("q", &status), None, "it stands there already");
+
+    queue.push("p", nominate("a"));
+    assert_eq!(queue.push_binding("p"), Some(NoPatch::PatchSuperseded));
+    assert_eq!(queue.push_binding("p"), None);
+    assert!(queue.is_empty());
 }
 
 #[test]

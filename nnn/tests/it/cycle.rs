@@ -2,7 +2,7 @@ use nnn::command::{Command, NoPatch};
 use nnn::gates::{Gate, Gates};
 use nnn::nominating::NominatingInfo;
 use nnn::nominator::{Nomination, Nominator};
-use nnn::patch::Change;
+use nnn::patch::{Change, Patch};
 use nnn::pod::{PodView, PreemptionPolicy};
 use nnn::profile::Profile;
 use nnn::scheduling::cycle::{CycleOutcome, PostFilterStatus, StatusClass, combine_post_filters, decide_cycle};
@@ -122,16 +122,16 @@ fn the_failure_handler() {
     };
     use LatePatch::{Sent, Suppressed};
     let rows = [
-        (None, Suppressed, (Memory::Released, Err(NoPatch::PodGone), Queue::Done)),
-        (None, Sent, (Memory::Released, Ok(()), Queue::Done)),
-        (Some(&bound), Suppressed, (Memory::Released, Err(NoPatch::PodBound), Queue::Done)),
-        (Some(&bound), Sent, (Memory::Released, Ok(()), Queue::Done)),
-        (Some(&recreated), Sent, (Memory::Untouched, Err(NoPatch::PodRecreated), Queue::Done)),
-        (Some(&bound_other), Suppressed, (Memory::Untouched, Err(NoPatch::PodRecreated), Queue::Done)),
-        (Some(&bound_other), Sent, (Memory::Released, Ok(()), Queue::Done)),
-        (Some(&popped), Sent, (Memory::Renewed, Ok(()), Queue::Requeue)),
-        (Some(&deferred), Sent, (Memory::Untouched, Err(NoPatch::DeferredResize), Queue::Requeue)),
-        (Some(&deferred_other), Sent, (Memory::Untouched, Err(NoPatch::DeferredResize), Queue::Done)),
+        (None, Suppressed, (Memory::Released, Patch::None(NoPatch::PodGone), Queue::Done)),
+        (None, Sent, (Memory::Released, Patch::Needed, Queue::Done)),
+        (Some(&bound), Suppressed, (Memory::Released, Patch::None(NoPatch::PodBound), Queue::Done)),
+        (Some(&bound), Sent, (Memory::Released, Patch::Needed, Queue::Done)),
+        (Some(&recreated), Sent, (Memory::Untouched, Patch::None(NoPatch::PodRecreated), Queue::Done)),
+        (Some(&bound_other), Suppressed, (Memory::Untouched, Patch::None(NoPatch::PodRecreated), Queue::Done)),
+        (Some(&bound_other), Sent, (Memory::Released, Patch::Needed, Queue::Done)),
+        (Some(&popped), Sent, (Memory::Renewed, Patch::Needed, Queue::Requeue)),
+        (Some(&deferred), Sent, (Memory::Untouched, Patch::None(NoPatch::DeferredResize), Queue::Requeue)),
+        (Some(&deferred_other), Sent, (Memory::Untouched, Patch::None(NoPatch::DeferredResize), Queue::Done)),
     ];
     for (live, late, expected) in rows {
         assert_eq!(decide(live, late), expected, "{live:?} {late:?}");
@@ -146,10 +146,17 @@ fn a_deferred_resize_is_looked_at_only_with_its_gate() {
     let mut failed = FailedCycle::new(&popped, &info, Change::Changed);
     (failed.live, failed.late_patch) = (Some(&deferred), LatePatch::Sent);
     let off = failed.decide();
-    assert_eq!((off.memory, off.patch, off.queue), (Memory::Released, Ok(()), Queue::Done), "a bound pod like any");
+    assert_eq!(
+        (off.memory, off.patch, off.queue),
+        (Memory::Released, Patch::Needed, Queue::Done),
+        "a bound pod like any"
+    );
     failed.gates = Gates::NONE.with(Gate::ResizePreemption);
     let on = failed.decide();
-    assert_eq!((on.memory, on.patch, on.queue), (Memory::Untouched, Err(NoPatch::DeferredResize), Queue::Requeue));
+    assert_eq!(
+        (on.memory, on.patch, on.queue),
+        (Memory::Untouched, Patch::None(NoPatch::DeferredResize), Queue::Requeue)
+    );
 }
 
 #[test]
@@ -157,10 +164,10 @@ fn a_late_write_too_has_to_change_something() {
     let popped = pod("p", 0).nominated_to("a");
     let bound = popped.clone().bound_to("n");
     let rows = [
-        (NominatingInfo::Noop, Change::Same, Err(NoPatch::ModeNoop)),
-        (NominatingInfo::to("a"), Change::Same, Err(NoPatch::AlreadySet)),
-        (NominatingInfo::clear(), Change::Same, Ok(())),
-        (NominatingInfo::Noop, Change::Changed, Ok(())),
+        (NominatingInfo::Noop, Change::Same, Patch::None(NoPatch::ModeNoop)),
+        (NominatingInfo::to("a"), Change::Same, Patch::None(NoPatch::AlreadySet)),
+        (NominatingInfo::clear(), Change::Same, Patch::Needed),
+        (NominatingInfo::Noop, Change::Changed, Patch::Needed),
     ];
     for (info, condition, expected) in rows {
         for live in [None, Some(&bound)] {
@@ -175,12 +182,12 @@ fn a_late_write_too_has_to_change_something() {
 fn a_failure_writes_only_what_is_new() {
     // req: 5278-SET-5
     let rows = [
-        (NominatingInfo::Noop, Some("a"), Change::Same, Err(NoPatch::ModeNoop)),
-        (NominatingInfo::Noop, Some("a"), Change::Changed, Ok(())),
-        (NominatingInfo::to("a"), Some("a"), Change::Same, Err(NoPatch::AlreadySet)),
-        (NominatingInfo::to("a"), None, Change::Same, Ok(())),
-        (NominatingInfo::clear(), None, Change::Same, Err(NoPatch::AlreadySet)),
-        (NominatingInfo::clear(), Some("a"), Change::Same, Ok(())),
+        (NominatingInfo::Noop, Some("a"), Change::Same, Patch::None(NoPatch::ModeNoop)),
+        (NominatingInfo::Noop, Some("a"), Change::Changed, Patch::Needed),
+        (NominatingInfo::to("a"), Some("a"), Change::Same, Patch::None(NoPatch::AlreadySet)),
+        (NominatingInfo::to("a"), None, Change::Same, Patch::Needed),
+        (NominatingInfo::clear(), None, Change::Same, Patch::None(NoPatch::AlreadySet)),
+        (NominatingInfo::clear(), Some("a"), Change::Same, Patch::Needed),
     ];
     let popped = pod("p", 0);
     for (info, known, condition, expected) in rows {

@@ -12,7 +12,7 @@ use nnn::nominating::NominatingInfo;
 use nnn::options::Options;
 use nnn::pod::{PodKey, PodView, ScheduledCondition};
 use nnn::reservation::{Fit, left_for, two_pass};
-use nnn::scheduler::{Finding, Input, Placed, Reaction, Scheduler};
+use nnn::scheduler::{Input, Notice, Placed, Reaction, Scheduler};
 use nnn::scheduling::candidate::{CycleStart, Evaluation, Feasible};
 use nnn::scheduling::cycle::CycleOutcome;
 use nnn::scheduling::preemption::{NominatedNode, may_preempt};
@@ -483,7 +483,7 @@ impl Sim {
     }
 
     pub(crate) fn foreign_writes(&self) -> usize {
-        self.last.findings.iter().filter(|finding| matches!(finding, Finding::ForeignWrite { .. })).count()
+        self.last.notices.iter().filter(|notice| matches!(notice, Notice::ForeignWrite { .. })).count()
     }
 }
 

@@ -86,7 +86,7 @@ fn an_old_api_server_leaves_a_stale_nomination_that_changes_nothing() {
     assert_eq!((old.node(0), old.node(1)), (new.node(0), new.node(1)), "the same scheduling");
     let mut again = old.scheduler.clone();
     let shown = again.handle(nnn::scheduler::Input::PodObserved(old.pod(0).unwrap().clone())).unwrap();
-    assert!(matches!(shown.findings[..], [nnn::scheduler::Finding::StaleNomination { .. }]), "{shown:?}");
+    assert!(matches!(shown.notices[..], [nnn::scheduler::Notice::StaleNomination { .. }]), "{shown:?}");
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn a_foreign_write_is_told_and_taken_as_a_hint() {
     sim.run(&[create(0, 0, 1)]);
     sim.act(&Action::Hint(0, Some("n")));
     sim.act(&Action::Watch);
-    let [nnn::scheduler::Finding::ForeignWrite { writer, node, .. }] = &sim.last.findings[..] else {
+    let [nnn::scheduler::Notice::ForeignWrite { writer, node, .. }] = &sim.last.notices[..] else {
         panic!("{:?}", sim.last)
     };
     assert_eq!((writer.as_deref(), node.as_deref()), (Some("somebody"), Some("n")));

@@ -5,7 +5,7 @@ use nnn::binding::start::{BindingStart, PermitWait, PreFlight};
 use nnn::gates::{Gate, Gates};
 use nnn::nominating::NominatingInfo;
 use nnn::nominator::decide_update;
-use nnn::patch::{Change, needs_patch};
+use nnn::patch::{Change, Patch, decide_patch};
 use nnn::pod::node_name;
 use nnn::profile::Profile;
 use nnn::scheduling::cycle::{CycleOutcome, decide_cycle};
@@ -60,8 +60,8 @@ fn starts_of_binding_cycles() {
             start.gates = Gates::default().without(Gate::Expectation);
         }
         match start.decide() {
-            Ok(Ok(())) => json!(["PatchNnn", host]),
-            Ok(Err(reason)) => json!(["None", reason]),
+            Ok(Patch::Needed) => json!(["PatchNnn", host]),
+            Ok(Patch::None(reason)) => json!(["None", reason]),
             Err(_) => json!(["Fail", "PreFlight"]),
         }
     });
@@ -110,6 +110,6 @@ fn needed_patches() {
             _ => NominatingInfo::to(row["node"].as_str().unwrap()),
         };
         let condition = if row["condition_changed"] == true { Change::Changed } else { Change::Same };
-        json!(needs_patch(&info, text(&row["known"]).as_deref(), condition).is_ok())
+        json!(decide_patch(&info, text(&row["known"]).as_deref(), condition) == Patch::Needed)
     });
 }

@@ -8,7 +8,7 @@ use crate::gate::NodeReadinessGate;
 use crate::pod::NodeReadinessRequirement;
 
 pub use error::{ErrorType, FieldError, Warning, WarningKind};
-pub use update::{Actor, validate_update};
+pub use update::{Writer, validate_update};
 
 /// How long a condition type may be. The KEP's 238 is the 253 bytes of a label key's domain without the prefix
 /// `readiness-gate.`, but it applies the number to the whole type.
@@ -111,13 +111,14 @@ pub fn validate(gates: &[NodeReadinessGate], limits: &Limits) -> Report {
 /// let requirement = |status: &str| NodeReadinessRequirement {
 ///     condition_type: "nvidia.com/GPUDriversReady".into(), status: status.into(),
 /// };
-/// assert!(validate_requirements(&[requirement("True")], &Limits::default()).is_empty());
-/// assert_eq!(validate_requirements(&[requirement("False")], &Limits::default()).len(), 1);
+/// assert!(validate_requirements(&[requirement("True")], &Limits::default()).is_valid());
+/// assert_eq!(validate_requirements(&[requirement("False")], &Limits::default()).errors.len(), 1);
 /// ```
 #[must_use]
-pub fn validate_requirements(requirements: &[NodeReadinessRequirement], limits: &Limits) -> Vec<FieldError> {
+pub fn validate_requirements(requirements: &[NodeReadinessRequirement], limits: &Limits) -> Report {
     let mut seen = std::collections::BTreeSet::new();
-    let mut errors = Vec::new();
+    let mut report = Report::default();
+    let errors = &mut report.errors;
     for (index, requirement) in requirements.iter().enumerate() {
         let path = format!("spec.nodeReadinessRequirements[{index}]");
         let field = format!("{path}.conditionType");
@@ -133,5 +134,5 @@ pub fn validate_requirements(requirements: &[NodeReadinessRequirement], limits: 
             other => errors.push(FieldError::text(ErrorType::NotSupported, field, other, "supported values: \"True\"")),
         }
     }
-    errors
+    report
 }

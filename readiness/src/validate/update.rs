@@ -14,7 +14,7 @@ use crate::taint::is_same;
 /// Who asks for a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Actor {
+pub enum Writer {
     /// Anyone who may write nodes.
     #[default]
     Admin,
@@ -36,17 +36,22 @@ pub enum Actor {
 ///
 /// ```
 /// use readiness::gate::NodeReadinessGate;
-/// use readiness::validate::{Actor, Limits, validate_update};
+/// use readiness::validate::{Writer, Limits, validate_update};
 /// let old = [NodeReadinessGate::new("a.example/Ready", 180).bypassing()];
-/// assert!(validate_update(&old, &[], Actor::Admin, &Limits::default()).is_valid());
-/// let report = validate_update(&old, &[], Actor::Node, &Limits::default());
+/// assert!(validate_update(&old, &[], Writer::Admin, &Limits::default()).is_valid());
+/// let report = validate_update(&old, &[], Writer::Node, &Limits::default());
 /// assert_eq!(
 ///     report.errors[0].to_string(),
 ///     "spec.readinessGates: Forbidden: a node may not remove its gate \"a.example/Ready\""
 /// );
 /// ```
 #[must_use]
-pub fn validate_update(old: &[NodeReadinessGate], new: &[NodeReadinessGate], actor: Actor, limits: &Limits) -> Report {
+pub fn validate_update(
+    old: &[NodeReadinessGate],
+    new: &[NodeReadinessGate],
+    writer: Writer,
+    limits: &Limits,
+) -> Report {
     let (stored, mut report) = (stored(old, new), Report::default());
     let was_stored = |index: usize| stored.get(index).copied().unwrap_or_default();
     for (index, of_gate) in reports(new, limits).into_iter().enumerate() {
@@ -58,7 +63,7 @@ pub fn validate_update(old: &[NodeReadinessGate], new: &[NodeReadinessGate], act
             .extend(of_gate.conflict.filter(|(first, _)| !(was_stored(index) && was_stored(*first))).map(|c| c.1));
         report.warnings.extend(of_gate.report.warnings);
     }
-    if actor == Actor::Node {
+    if writer == Writer::Node {
         report.errors.extend(overreach(old, new, &limits.path));
     }
     report

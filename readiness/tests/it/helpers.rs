@@ -19,7 +19,7 @@ use readiness::reconcile::State;
 use readiness::registration::{KubeletConfiguration, Registration, merge};
 use readiness::rule::{ExpandError, NodeReadinessRule, ReadinessTaintRule, expand};
 use readiness::taint::untolerated;
-use readiness::validate::{Actor, Limits, validate_update};
+use readiness::validate::{Limits, Writer, validate_update};
 use serde_json::{Value, from_value, json};
 
 use super::examples;
@@ -55,7 +55,7 @@ fn registration() {
     ];
     for (configured, registration, expected) in rows {
         let merged = merge(Some(&stored), &configured, registration);
-        assert!(validate_update(&stored, &merged, Actor::Node, &Limits::default()).is_valid());
+        assert!(validate_update(&stored, &merged, Writer::Node, &Limits::default()).is_valid());
         assert_eq!(merged, expected);
     }
     assert_eq!(merge(None, &[gate_a()], Registration::Sync), [gate_a()]);

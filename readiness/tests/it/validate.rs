@@ -6,7 +6,7 @@ use readiness::label::{LABEL_PREFIX, is_writable_by_kubelet, label_key};
 use readiness::name::{CNI_READY, NETWORK_PROXY_READY, is_known, is_standard};
 use readiness::pod::NodeReadinessRequirement;
 use readiness::validate::{
-    Actor, ErrorType, LengthPolicy, Limits, Warning, WarningKind, validate, validate_requirements, validate_update,
+    ErrorType, LengthPolicy, Limits, Warning, WarningKind, Writer, validate, validate_requirements, validate_update,
 };
 use serde_json::{Value, from_value, json};
 
@@ -286,8 +286,8 @@ fn two_gates_share_a_taint_only_with_its_value() {
     );
     // An entry that was stored does not excuse the new one that it conflicts with.
     let stored = [gate(second, "y", "NoSchedule")];
-    assert!(!validate_update(&stored, &conflict, Actor::Admin, &Limits::default()).is_valid());
-    assert!(validate_update(&conflict, &conflict, Actor::Admin, &Limits::default()).is_valid());
+    assert!(!validate_update(&stored, &conflict, Writer::Admin, &Limits::default()).is_valid());
+    assert!(validate_update(&conflict, &conflict, Writer::Admin, &Limits::default()).is_valid());
 }
 
 #[test]
@@ -295,12 +295,12 @@ fn changes_of_the_list() {
     // req: 5233-9
     let (old, new) = ([gate_a()], [named("b.example/Ready")]);
     for (old, new) in [(&old[..], &new[..]), (&new, &old), (&old, &[]), (&[], &old)] {
-        assert!(validate_update(old, new, Actor::Admin, &Limits::default()).is_valid());
+        assert!(validate_update(old, new, Writer::Admin, &Limits::default()).is_valid());
     }
     // Ratcheting: what was stored stays, whatever today's rules are; a change of it has to follow them.
     let broken = named("Ready");
     let update = |old: &[NodeReadinessGate], new: &[NodeReadinessGate]| {
-        validate_update(old, new, Actor::Admin, &Limits::default()).errors.len()
+        validate_update(old, new, Writer::Admin, &Limits::default()).errors.len()
     };
     assert_eq!(update(std::slice::from_ref(&broken), &[broken.clone(), named("a.example/Ready")]), 0);
     let mut longer = broken.clone();
@@ -334,17 +334,17 @@ fn a_node_may_not_weaken_its_own_gates() {
         ),
     ];
     for (new, forbidden) in rows {
-        let report = validate_update(std::slice::from_ref(&old), &new, Actor::Node, &Limits::default());
+        let report = validate_update(std::slice::from_ref(&old), &new, Writer::Node, &Limits::default());
         let fields: Vec<_> = report.errors.iter().map(|error| (error.field.as_str(), error.r#type)).collect();
         assert_eq!(fields, forbidden.map(|field| (field, ErrorType::Forbidden)).as_slice());
-        assert!(validate_update(std::slice::from_ref(&old), &new, Actor::Admin, &Limits::default()).is_valid());
+        assert!(validate_update(std::slice::from_ref(&old), &new, Writer::Admin, &Limits::default()).is_valid());
     }
 }
 
 /// Where a change by a node is refused.
 fn by_node(old: &[NodeReadinessGate], new: &[NodeReadinessGate]) -> Vec<String> {
-    assert!(validate_update(old, new, Actor::Admin, &Limits::default()).is_valid());
-    let report = validate_update(old, new, Actor::Node, &Limits::default());
+    assert!(validate_update(old, new, Writer::Admin, &Limits::default()).is_valid());
+    let report = validate_update(old, new, Writer::Node, &Limits::default());
     assert!(report.errors.iter().all(|error| error.r#type == ErrorType::Forbidden), "{report:?}");
     report.errors.into_iter().map(|error| error.field).collect()
 }
@@ -356,7 +356,7 @@ fn a_node_may_not_bring_taints_after_its_registration() {
     assert_eq!(by_node(&[], &[gate_a()]), taint_of(0));
     assert_eq!(by_node(&[named("b.example/Ready")], &[named("b.example/Ready"), gate_a()]), taint_of(1));
     assert_eq!(by_node(&[gate_a().bypassing()], &[gate_a()]), taint_of(0));
-    let report = validate_update(&[], &[gate_a()], Actor::Node, &Limits::default());
+    let report = validate_update(&[], &[gate_a()], Writer::Node, &Limits::default());
     assert_eq!(
         report.errors[0].to_string(),
         "spec.readinessGates[0].readinessTaint: Forbidden: a node may not choose the taint of its gate \"a.example/Ready\""
@@ -400,7 +400,7 @@ fn what_is_unchanged_in_substance_passes() {
 fn requirements_of_pods() {
     let with = |list: Value| {
         let list: Vec<NodeReadinessRequirement> = from_value(list).unwrap();
-        validate_requirements(&list, &Limits::default()).iter().map(ToString::to_string).collect::<Vec<_>>()
+        validate_requirements(&list, &Limits::default()).errors.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     let good = json!({"conditionType": "nvidia.com/GPUReady", "status": "True"});
     assert!(with(json!([good])).is_empty());

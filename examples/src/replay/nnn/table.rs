@@ -6,7 +6,7 @@ use nnn::binding::start::{BindingStart, PermitWait, PreFlight};
 use nnn::gates::{Gate, Gates};
 use nnn::nominating::NominatingInfo;
 use nnn::nominator::decide_update;
-use nnn::patch::{Change, needs_patch as decide_patch};
+use nnn::patch::{Change, Patch, decide_patch};
 use nnn::pod::node_name;
 use nnn::profile::Profile;
 use nnn::scheduling::cycle::{CycleOutcome, decide_cycle};
@@ -83,8 +83,8 @@ pub(in crate::replay) fn binding_start(input: Value) -> Result<Operation, Refusa
         start.permit = if input.waiting { PermitWait::Waiting } else { PermitWait::None };
         start.nnn = nnn.as_deref();
         match start.decide() {
-            Ok(Ok(())) => json!(["PatchNnn", input.host]),
-            Ok(Err(reason)) => json!(["None", reason]),
+            Ok(Patch::Needed) => json!(["PatchNnn", input.host]),
+            Ok(Patch::None(reason)) => json!(["None", reason]),
             Err(_) => json!(["Fail", "PreFlight"]),
         }
     }))
@@ -200,7 +200,7 @@ pub(in crate::replay) fn needs_patch(input: Value) -> Result<Operation, Refusal>
     let info = info(input.mode, &input.node)?;
     let known = node_name(Some(&input.known));
     let condition = if input.condition_changed { Change::Changed } else { Change::Same };
-    Ok(answer(move || json!(decide_patch(&info, known.as_deref(), condition).is_ok())))
+    Ok(answer(move || json!(decide_patch(&info, known.as_deref(), condition) == Patch::Needed)))
 }
 
 /// Mode 0 says nothing, mode 1 overrides.
