@@ -109,6 +109,9 @@ impl<'p> Translation<'p> {
 
     /// The beginning of a group, with a name or flags.
     fn group(&mut self) -> Result<(), String> {
+        if self.skip("(?)") {
+            return Ok(());
+        }
         let named = self.rest.starts_with("(?P<") || self.rest.starts_with("(?<");
         let end = match self.rest.strip_prefix("(?") {
             None => Some(0),
@@ -139,7 +142,7 @@ impl<'p> Translation<'p> {
             self.out.push_str(if negated { "[^" } else { "[" });
             self.out.push_str(class);
             self.out.push(']');
-        } else if !self.unicode_class() {
+        } else if !self.unicode_class()? {
             let character = self.character()?;
             self.literal(character);
         }
@@ -154,10 +157,10 @@ impl<'p> Translation<'p> {
         Some((class, name.is_ascii_uppercase()))
     }
 
-    /// `\pL` or `\P{Greek}`, which the two write alike.
-    fn unicode_class(&mut self) -> bool {
+    /// `\pL`, `\P{Greek}` or `\p{^Greek}`: a category or a script.
+    fn unicode_class(&mut self) -> Result<bool, String> {
         if !self.rest.starts_with("\\p") && !self.rest.starts_with("\\P") {
-            return false;
+            return Ok(false);
         }
         let braced = self.rest.get(2..).is_some_and(|name| name.starts_with('{'));
         let end = if braced {
@@ -166,8 +169,18 @@ impl<'p> Translation<'p> {
             self.rest.char_indices().nth(3).map(|(end, _)| end)
         };
         let class = self.take(end.unwrap_or(self.rest.len()));
-        self.out.push_str(class);
-        true
+        let name = class.get(2..).unwrap_or_default();
+        if name.contains(['=', ':']) {
+            return Err(format!("invalid character class range: `{class}`"));
+        }
+        match name.strip_prefix("{^") {
+            Some(name) => {
+                let negated = if class.starts_with("\\p") { "\\P{" } else { "\\p{" };
+                self.out.extend([negated, name]);
+            }
+            None => self.out.push_str(class),
+        }
+        Ok(true)
     }
 
     /// The character that comes next or that an escape stands for.
@@ -251,7 +264,7 @@ impl<'p> Translation<'p> {
             self.out.extend([open, class, close]);
             return Ok(());
         }
-        if self.unicode_class() {
+        if self.unicode_class()? {
             return Ok(());
         }
         let low = self.character()?;
@@ -305,6 +318,8 @@ mod tests {
             (r"[a-f\x41-\x{46}]", "[a-fA-F]"),
             (r"\bx", r"(?-u:\b)x"),
             (r"\p{Greek}\PN", r"\p{Greek}\PN"),
+            (r"\p{^Greek}[\P{^L}]", r"\P{Greek}[\p{L}]"),
+            (r"(?)a", "a"),
         ];
         for (go, ours) in rows {
             assert_eq!(translate(go).as_deref(), Ok(ours), "{go}");
@@ -375,6 +390,7 @@ mod tests {
             "(?P<a",
             r"[a-\d]",
             "[[:nope:]]",
+            r"\p{sc=Greek}",
         ] {
             assert!(translate(pattern).is_err(), "{pattern}");
         }

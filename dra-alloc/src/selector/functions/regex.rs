@@ -17,7 +17,7 @@ use crate::selector::types::{Plain, Ty};
 static PATTERN: Type = Type::new_unspecified_type("@pattern");
 
 /// Memory of a compiled pattern, and of what it keeps while it matches.
-const LARGEST_PATTERN: usize = 1 << 18;
+const LARGEST_PATTERN: usize = 1 << 19;
 
 /// What compiling a pattern costs that is not a literal.
 const COST_OF_COMPILING: u64 = 2_000;
@@ -143,6 +143,7 @@ mod tests {
     #[test]
     fn patterns_have_a_limited_size() {
         assert!(compile(r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$").unwrap().is_match("gpu-0"));
+        assert!(compile(r"^.{1,255}$").unwrap().is_match("ä"));
         assert!(compile(r"(a{1000}){1000}").is_err());
     }
 }
