@@ -75,6 +75,8 @@ fn accepts(parameter: Parameter, argument: Ty) -> bool {
         Parameter::List => Ty::One(Plain::List),
         Parameter::Quantity => Ty::One(Plain::Quantity),
         Parameter::Version => Ty::One(Plain::Semver),
+        Parameter::Ip => Ty::One(Plain::Ip),
+        Parameter::Cidr => Ty::One(Plain::Cidr),
         // Only the rewriting passes one.
         Parameter::Pattern => return false,
     })
@@ -117,7 +119,10 @@ const fn converts(function: &str, argument: Plain) -> bool {
         b"bool" => matches!(argument, Plain::Bool | Plain::String),
         b"bytes" => matches!(argument, Plain::Bytes | Plain::String),
         b"int" | b"uint" | b"double" => is_number(argument) || matches!(argument, Plain::String),
-        b"string" => is_number(argument) || matches!(argument, Plain::Bool | Plain::Bytes | Plain::String),
+        b"string" => {
+            is_number(argument)
+                || matches!(argument, Plain::Bool | Plain::Bytes | Plain::String | Plain::Ip | Plain::Cidr)
+        }
         _ => false,
     }
 }

@@ -19,6 +19,8 @@ pub(super) enum Plain {
     Type,
     Quantity,
     Semver,
+    Ip,
+    Cidr,
     Map,
     List,
     Optional,
@@ -75,7 +77,10 @@ impl Ty {
     /// CEL's own, and for optional values.
     const fn is_nullable(self) -> bool {
         matches!(self, Self::Device | Self::OptionalOf(_))
-            || matches!(self, Self::One(Plain::Quantity | Plain::Semver | Plain::Optional | Plain::Null))
+            || matches!(
+                self,
+                Self::One(Plain::Quantity | Plain::Semver | Plain::Ip | Plain::Cidr | Plain::Optional | Plain::Null)
+            )
     }
 
     /// Whether one parameter takes values of both types.
@@ -129,6 +134,8 @@ impl fmt::Display for Plain {
             Self::Type => "type",
             Self::Quantity => "kubernetes.Quantity",
             Self::Semver => "kubernetes.Semver",
+            Self::Ip => "net.IP",
+            Self::Cidr => "net.CIDR",
             Self::Map => "map",
             Self::List => "list",
             Self::Optional => "optional_type(dyn)",

@@ -17,6 +17,7 @@ mod selector;
 mod selector_direct;
 mod selector_generated;
 mod selector_lazy;
+mod selector_net;
 mod selector_types;
 mod selector_values;
 mod skip;

@@ -17,7 +17,7 @@ fn ints(values: &[i64]) -> DeviceAttribute {
     DeviceAttribute { ints: Some(values.to_vec()), ..Default::default() }
 }
 
-fn text(value: &str) -> DeviceAttribute {
+pub(crate) fn text(value: &str) -> DeviceAttribute {
     DeviceAttribute { string: Some(value.to_owned()), ..Default::default() }
 }
 

@@ -34,6 +34,8 @@ fn expression() -> impl Strategy<Value = String> {
         "device.capacity['gpu.example'].memory",
         "quantity('1Ki')",
         "semver('1.2.3')",
+        "ip('10.0.0.1')",
+        "cidr('2001:db8::1/32')",
         "optional.none()",
     ]);
     // Most are hidden from the static checks, so that the evaluation sees them.
@@ -84,6 +86,11 @@ fn expression() -> impl Strategy<Value = String> {
             "asInteger",
             "asApproximateFloat",
             "major",
+            "family",
+            "containsIP",
+            "containsCIDR",
+            "masked",
+            "ip",
             "orValue",
             "or",
             "value",

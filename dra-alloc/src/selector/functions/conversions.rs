@@ -1,10 +1,12 @@
-//! Conversions where Go's and the `cel` crate's texts of numbers differ.
+//! Conversions where Go's and the `cel` crate's texts of numbers differ, and texts of addresses.
 
 use cel::common::types::{CelDouble, CelString, DYN_TYPE};
 use cel::common::value::CowVal;
 use cel::{DeclarationError, Env, ExecutionError};
 
+use super::cidr::CidrValue;
 use super::failed;
+use super::ip::IpValue;
 use crate::selector::environment::environment;
 
 /// The conversions, each with the name of the function that takes its place.
@@ -12,11 +14,9 @@ pub(in crate::selector) const REPLACED: [(&str, &str); 3] =
     [("string", "@string"), ("double", "@double"), ("uint", "@uint")];
 
 pub(in crate::selector) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
-    env.add_overload("@string", "@string", vec![DYN_TYPE], |args| {
-        match args.first().and_then(|value| value.downcast_ref::<CelDouble>()) {
-            Some(number) => Ok(CowVal::owned(CelString::from(text_of(*number.inner())))),
-            None => standard("string", args),
-        }
+    env.add_overload("@string", "@string", vec![DYN_TYPE], |args| match args.first().and_then(own_text) {
+        Some(text) => Ok(CowVal::owned(CelString::from(text))),
+        None => standard("string", args),
     })?;
     env.add_overload("@double", "@double", vec![DYN_TYPE], |args| match text(&args) {
         Some(text) => double(text).map(|number| CowVal::owned(CelDouble::from(number))),
@@ -26,6 +26,14 @@ pub(in crate::selector) fn declare(env: &mut Env) -> Result<(), DeclarationError
         Some(text) if text.starts_with('+') => Err(unreadable("uint")),
         _ => standard("uint", args),
     })
+}
+
+/// The text of what the `cel` crate does not know, or prints in another way.
+fn own_text(value: &CowVal<'_, '_>) -> Option<String> {
+    let number = value.downcast_ref::<CelDouble>().map(|number| text_of(*number.inner()));
+    let address = || value.downcast_ref::<IpValue>().map(|address| address.0.to_string());
+    let network = || value.downcast_ref::<CidrValue>().map(ToString::to_string);
+    number.or_else(address).or_else(network)
 }
 
 fn text<'a>(args: &'a [CowVal<'_, '_>]) -> Option<&'a str> {

@@ -1,10 +1,12 @@
 //! `==` and `!=` as cel-go evaluates them. The `cel` crate knows values that are equal or not; here a comparison may also
-//! fail: Kubernetes' versions and quantities compare with their own kind only.
+//! fail: Kubernetes' own values (versions, quantities, addresses, networks) compare with their own kind only.
 
 use cel::common::types::{CelBool, CelList, CelMap, CelNull, CelOptional, DYN_TYPE, MAP_TYPE};
 use cel::common::value::{CowVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
 
+use super::cidr::CidrValue;
+use super::ip::IpValue;
 use super::mismatch;
 use super::quantity::QuantityValue;
 use super::semver::VersionValue;
@@ -48,6 +50,12 @@ pub(in crate::selector) fn equality(left: &dyn Val, right: &dyn Val) -> Result<b
     }
     if let Some(quantity) = left.downcast_ref::<QuantityValue>() {
         return quantity.equality(right);
+    }
+    if let Some(address) = left.downcast_ref::<IpValue>() {
+        return address.equality(right);
+    }
+    if let Some(network) = left.downcast_ref::<CidrValue>() {
+        return network.equality(right);
     }
     if let (Some(left), Some(right)) = (left.downcast_ref::<CelOptional<'_>>(), right.downcast_ref::<CelOptional<'_>>())
     {

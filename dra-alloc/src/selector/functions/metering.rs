@@ -83,6 +83,8 @@ fn go_type(value: &dyn Val) -> String {
         "optional_type" => "*types.Optional".to_owned(),
         "kubernetes.Semver" => "cel.Semver".to_owned(),
         "kubernetes.Quantity" => "cel.Quantity".to_owned(),
+        "net.IP" => "cel.IP".to_owned(),
+        "net.CIDR" => "cel.CIDR".to_owned(),
         other => other.to_owned(),
     }
 }

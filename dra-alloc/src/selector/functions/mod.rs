@@ -3,9 +3,11 @@
 //! Each takes the budget as its last argument; the rewriting of an expression appends it.
 
 mod amount;
+mod cidr;
 pub(super) mod conversions;
 pub(super) mod equality;
 pub(super) mod includes;
+mod ip;
 pub(super) mod lists;
 pub(super) mod metering;
 mod pattern;
@@ -22,6 +24,8 @@ use cel::common::value::{CowVal, StaticVal, Val};
 
 use super::fuel::Fuel;
 use super::types::Ty;
+use cidr::CidrValue;
+use ip::IpValue;
 use quantity::QuantityValue;
 use regex::PatternValue;
 use semver::VersionValue;
@@ -50,6 +54,8 @@ pub(super) enum Parameter {
     List,
     Quantity,
     Version,
+    Ip,
+    Cidr,
     Pattern,
 }
 
@@ -63,6 +69,8 @@ impl Parameter {
             Self::List => types::LIST_TYPE,
             Self::Quantity => QuantityValue::cel_type().to_owned(),
             Self::Version => VersionValue::cel_type().to_owned(),
+            Self::Ip => IpValue::cel_type().to_owned(),
+            Self::Cidr => CidrValue::cel_type().to_owned(),
             Self::Pattern => PatternValue::cel_type().to_owned(),
         }
     }
@@ -71,7 +79,9 @@ impl Parameter {
 /// Every function of this module.
 pub(super) fn all() -> impl Iterator<Item = &'static Function> {
     [
+        cidr::FUNCTIONS,
         includes::FUNCTIONS,
+        ip::FUNCTIONS,
         lists::FUNCTIONS,
         quantity::FUNCTIONS,
         regex::FUNCTIONS,
@@ -123,6 +133,10 @@ fn own<'a, T: StaticVal>(value: &'a CowVal<'_, '_>) -> Result<&'a T, ExecutionEr
 
 fn fuel<'a>(value: &'a CowVal<'_, '_>) -> Result<&'a Fuel, ExecutionError> {
     own(value)
+}
+
+fn truth<'b, 'v>(value: bool) -> CowVal<'b, 'v> {
+    CowVal::owned(CelBool::from(value))
 }
 
 /// A number of things, as CEL counts them.

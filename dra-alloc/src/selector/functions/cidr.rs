@@ -1,0 +1,177 @@
+//! Kubernetes' library of networks in CIDR notation: an address with the length of a prefix. Bits after the prefix are kept.
+
+use std::any::Any;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use cel::ExecutionError;
+use cel::common::types::{CelInt, Type};
+use cel::common::value::{CowVal, StaticVal, Val};
+use dra_attrs::field::Quoted;
+
+use super::Parameter::{Cidr, Ip, String as Text};
+use super::ip::{self, IpValue};
+use super::{Function, failed, fuel, global, member, mismatch, own, text, truth};
+use crate::selector::types::{Plain, Ty};
+
+static CIDR: Type = Type::new_unspecified_type("net.CIDR");
+
+const RESULT: Ty = Ty::One(Plain::Cidr);
+
+/// A network in an expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::selector) struct CidrValue {
+    address: IpAddr,
+    /// At most the bits of the address.
+    prefix_length: u8,
+}
+
+impl CidrValue {
+    /// `==`, which fails for anything but a network.
+    pub(super) fn equality(&self, other: &dyn Val) -> Result<bool, ExecutionError> {
+        other.downcast_ref::<Self>().map(|other| self == other).ok_or_else(mismatch)
+    }
+
+    /// How many bits the address has after the prefix.
+    fn host_length(self) -> u32 {
+        let bits: u8 = if self.address.is_ipv4() { 32 } else { 128 };
+        bits.saturating_sub(self.prefix_length).into()
+    }
+
+    /// The bits of the prefix of an address.
+    fn prefix_of(self, address: IpAddr) -> u128 {
+        let bits = match address {
+            IpAddr::V4(address) => address.to_bits().into(),
+            IpAddr::V6(address) => address.to_bits(),
+        };
+        bits.checked_shr(self.host_length()).unwrap_or(0)
+    }
+
+    fn contains(self, address: IpAddr) -> bool {
+        self.address.is_ipv4() == address.is_ipv4() && self.prefix_of(self.address) == self.prefix_of(address)
+    }
+
+    fn contains_network(self, other: Self) -> bool {
+        self.prefix_length <= other.prefix_length && self.contains(other.address)
+    }
+
+    /// The network without the bits after the prefix.
+    fn masked(self) -> Self {
+        let bits = self.prefix_of(self.address).checked_shl(self.host_length()).unwrap_or(0);
+        let address = match self.address {
+            IpAddr::V4(_) => u32::try_from(bits).map_or(self.address, |bits| Ipv4Addr::from_bits(bits).into()),
+            IpAddr::V6(_) => Ipv6Addr::from_bits(bits).into(),
+        };
+        Self { address, ..self }
+    }
+}
+
+impl fmt::Display for CidrValue {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.address, self.prefix_length)
+    }
+}
+
+impl Val for CidrValue {
+    fn get_type(&self) -> &Type {
+        &CIDR
+    }
+
+    fn cel_type() -> &'static Type {
+        &CIDR
+    }
+
+    fn equals(&self, other: &dyn Val) -> bool {
+        self.equality(other) == Ok(true)
+    }
+
+    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v>
+    where
+        Self: 'v,
+    {
+        Box::new(*self)
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}
+
+impl StaticVal for CidrValue {}
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    global("cidr", &[Text], RESULT, |args| read(&args)?.map(CowVal::owned).map_err(failed)),
+    global("isCIDR", &[Text], Ty::BOOL, |args| Ok(truth(read(&args)?.is_ok()))),
+    member("containsIP", &[Cidr, Text], Ty::BOOL, |args| {
+        // What is no address is no argument.
+        let address = ip::parse(argument_text(&args)?).map_err(|_| mismatch())?;
+        receiver(&args).map(|network| truth(network.contains(address)))
+    }),
+    member("containsIP", &[Cidr, Ip], Ty::BOOL, |args| {
+        let address = own::<IpValue>(argument(&args)?)?.0;
+        receiver(&args).map(|network| truth(network.contains(address)))
+    }),
+    member("containsCIDR", &[Cidr, Text], Ty::BOOL, |args| {
+        let other = parse(argument_text(&args)?).map_err(failed)?;
+        receiver(&args).map(|network| truth(network.contains_network(other)))
+    }),
+    member("containsCIDR", &[Cidr, Cidr], Ty::BOOL, |args| {
+        let other = *own::<CidrValue>(argument(&args)?)?;
+        receiver(&args).map(|network| truth(network.contains_network(other)))
+    }),
+    member("ip", &[Cidr], Ty::One(Plain::Ip), |args| receiver(&args).map(|it| CowVal::owned(IpValue(it.address)))),
+    member("masked", &[Cidr], RESULT, |args| receiver(&args).map(CidrValue::masked).map(CowVal::owned)),
+    member("prefixLength", &[Cidr], Ty::INT, |args| {
+        receiver(&args).map(|network| CowVal::owned(CelInt::from(i64::from(network.prefix_length))))
+    }),
+];
+
+/// The network in a text.
+fn read(args: &[CowVal<'_, '_>]) -> Result<Result<CidrValue, String>, ExecutionError> {
+    let [source, budget] = args else { return Err(mismatch()) };
+    let source = text(source)?;
+    fuel(budget)?.spend_bytes(source.len())?;
+    Ok(parse(source))
+}
+
+fn parse(source: &str) -> Result<CidrValue, String> {
+    let quoted = Quoted(source);
+    let failed = "network address parse error during conversion from string";
+    let unread = |reason: &str| format!("{failed}: {failed}: netip.ParsePrefix({quoted}): {reason}");
+    let (address, length) = source.rsplit_once('/').ok_or_else(|| unread("no '/'"))?;
+    if address.contains('%') {
+        return Err(unread("IPv6 zones cannot be present in a prefix"));
+    }
+    let address: IpAddr =
+        address.parse().map_err(|_| unread(&format!("ParseAddr({}): unable to parse IP", Quoted(address))))?;
+    let is_number = length.bytes().all(|byte| byte.is_ascii_digit()) && (length == "0" || !length.starts_with('0'));
+    let number = length.parse::<i64>().ok().filter(|_| is_number);
+    let number = number.ok_or_else(|| unread(&format!("bad bits after slash: {}", Quoted(length))))?;
+    let most = if address.is_ipv4() { 32 } else { 128 };
+    let prefix_length = u8::try_from(number).ok().filter(|length| *length <= most);
+    let prefix_length = prefix_length.ok_or_else(|| unread("prefix length out of range"))?;
+    match address {
+        IpAddr::V6(mapped) if mapped.to_ipv4_mapped().is_some() => {
+            Err(format!("{failed}: IPv4-mapped IPv6 address {quoted} is not allowed"))
+        }
+        _ => Ok(CidrValue { address, prefix_length }),
+    }
+}
+
+fn argument<'a, 'b, 'v>(args: &'a [CowVal<'b, 'v>]) -> Result<&'a CowVal<'b, 'v>, ExecutionError> {
+    args.get(1).ok_or_else(mismatch)
+}
+
+fn argument_text<'a>(args: &'a [CowVal<'_, '_>]) -> Result<&'a str, ExecutionError> {
+    let [_, source, budget] = args else { return Err(mismatch()) };
+    let source = text(source)?;
+    fuel(budget)?.spend_bytes(source.len())?;
+    Ok(source)
+}
+
+/// The receiver, after the budget was charged.
+fn receiver(args: &[CowVal<'_, '_>]) -> Result<CidrValue, ExecutionError> {
+    let [target, .., budget] = args else { return Err(mismatch()) };
+    fuel(budget)?.spend(1)?;
+    own::<CidrValue>(target).copied()
+}

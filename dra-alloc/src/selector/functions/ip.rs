@@ -1,0 +1,130 @@
+//! Kubernetes' library of IP addresses. Addresses with a zone are refused, and IPv4 ones written as IPv6.
+
+use std::any::Any;
+use std::net::{IpAddr, Ipv4Addr};
+
+use cel::ExecutionError;
+use cel::common::types::{CelInt, Type};
+use cel::common::value::{CowVal, StaticVal, Val};
+use dra_attrs::field::Quoted;
+
+use super::Parameter::{Ip, String as Text};
+use super::{Function, failed, fuel, global, member, mismatch, own, text, truth};
+use crate::selector::types::{Plain, Ty};
+
+static IP: Type = Type::new_unspecified_type("net.IP");
+
+/// An address in an expression.
+#[derive(Clone, Debug)]
+pub(in crate::selector) struct IpValue(pub(super) IpAddr);
+
+impl IpValue {
+    /// `==`, which fails for anything but an address.
+    pub(super) fn equality(&self, other: &dyn Val) -> Result<bool, ExecutionError> {
+        other.downcast_ref::<Self>().map(|other| self.0 == other.0).ok_or_else(mismatch)
+    }
+}
+
+impl Val for IpValue {
+    fn get_type(&self) -> &Type {
+        &IP
+    }
+
+    fn cel_type() -> &'static Type {
+        &IP
+    }
+
+    fn equals(&self, other: &dyn Val) -> bool {
+        self.equality(other) == Ok(true)
+    }
+
+    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v>
+    where
+        Self: 'v,
+    {
+        Box::new(self.clone())
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}
+
+impl StaticVal for IpValue {}
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    global("ip", &[Text], Ty::One(Plain::Ip), |args| read(&args)?.map(IpValue).map(CowVal::owned).map_err(failed)),
+    global("isIP", &[Text], Ty::BOOL, |args| Ok(truth(read(&args)?.is_ok()))),
+    global("ip.isCanonical", &[Text], Ty::BOOL, |args| is_canonical(&args).map(truth)),
+    member("family", &[Ip], Ty::INT, |args| is(&args, IpAddr::is_ipv4).map(family)),
+    member("isUnspecified", &[Ip], Ty::BOOL, |args| is(&args, IpAddr::is_unspecified).map(truth)),
+    member("isLoopback", &[Ip], Ty::BOOL, |args| is(&args, IpAddr::is_loopback).map(truth)),
+    member("isLinkLocalMulticast", &[Ip], Ty::BOOL, |args| is(&args, is_link_local_multicast).map(truth)),
+    member("isLinkLocalUnicast", &[Ip], Ty::BOOL, |args| is(&args, is_link_local_unicast).map(truth)),
+    member("isGlobalUnicast", &[Ip], Ty::BOOL, |args| is(&args, is_global_unicast).map(truth)),
+];
+
+fn family<'b, 'v>(is_ipv4: bool) -> CowVal<'b, 'v> {
+    CowVal::owned(CelInt::from(if is_ipv4 { 4 } else { 6 }))
+}
+
+/// The address in a text.
+fn read(args: &[CowVal<'_, '_>]) -> Result<Result<IpAddr, String>, ExecutionError> {
+    let [source, budget] = args else { return Err(mismatch()) };
+    let source = text(source)?;
+    fuel(budget)?.spend_bytes(source.len())?;
+    Ok(parse(source))
+}
+
+pub(super) fn parse(source: &str) -> Result<IpAddr, String> {
+    let quoted = Quoted(source);
+    match source.split_once('%') {
+        Some((address, zone)) if !zone.is_empty() && address.parse().is_ok_and(|address: IpAddr| address.is_ipv6()) => {
+            Err(format!("IP address {quoted} with zone value is not allowed"))
+        }
+        _ => match source.parse() {
+            Ok(IpAddr::V6(address)) if address.to_ipv4_mapped().is_some() => {
+                Err(format!("IPv4-mapped IPv6 address {quoted} is not allowed"))
+            }
+            Ok(address) => Ok(address),
+            Err(_) => Err(format!(
+                "IP Address {quoted} parse error during conversion from string: ParseAddr({quoted}): unable to parse IP"
+            )),
+        },
+    }
+}
+
+fn is_canonical(args: &[CowVal<'_, '_>]) -> Result<bool, ExecutionError> {
+    let address = read(args)?.map_err(failed)?;
+    let source = args.first().ok_or_else(mismatch)?;
+    Ok(address.to_string() == text(source)?)
+}
+
+fn is(args: &[CowVal<'_, '_>], property: fn(&IpAddr) -> bool) -> Result<bool, ExecutionError> {
+    let [address, budget] = args else { return Err(mismatch()) };
+    fuel(budget)?.spend(1)?;
+    own::<IpValue>(address).map(|address| property(&address.0))
+}
+
+fn is_link_local_multicast(address: &IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.octets().starts_with(&[224, 0, 0]),
+        IpAddr::V6(address) => address.segments().first().is_some_and(|first| first & 0xff0f == 0xff02),
+    }
+}
+
+const fn is_link_local_unicast(address: &IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    }
+}
+
+/// As Go's `netip`: private addresses are among them.
+fn is_global_unicast(address: &IpAddr) -> bool {
+    *address != Ipv4Addr::BROADCAST
+        && !address.is_unspecified()
+        && !address.is_loopback()
+        && !address.is_multicast()
+        && !is_link_local_unicast(address)
+}
