@@ -11,7 +11,7 @@ use super::device::DeviceValue;
 use super::fuel::Fuel;
 use super::functions::regex::PatternValue;
 use super::functions::{self, conversions, equality, metering};
-use super::macros;
+use super::{macros, two_variables};
 
 /// The variable that a metered function gets as its last argument.
 pub(super) const FUEL_VARIABLE: &str = "@fuel";
@@ -42,6 +42,7 @@ pub(super) fn environment() -> &'static Environment {
 
 fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     macros::declare(env)?;
+    two_variables::declare(env)?;
     metering::declare(env)?;
     equality::declare(env)?;
     conversions::declare(env)?;

@@ -1,4 +1,4 @@
-//! Macros beyond those of the `cel` crate: `cel.bind` and `sortBy`.
+//! Macros beyond those of the `cel` crate: `cel.bind` and `sortBy`. Those with two variables are in `two_variables`.
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, ListExpr, LiteralValue, operators};
 use cel::parser::{Macro, MacroExprHelper, ParseError};
@@ -8,7 +8,7 @@ use super::functions::lists::SORT_BY_KEYS;
 
 /// The variable that a bound value is, as a loop over nothing has its accumulator.
 const UNUSED: &str = "#unused";
-const RESULT: &str = "@result";
+pub(super) const RESULT: &str = "@result";
 const ITEMS: &str = "@items";
 
 pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
@@ -39,14 +39,14 @@ fn take<const N: usize>(args: &mut Vec<IdedExpr>) -> Option<[IdedExpr; N]> {
     if args.len() == N { std::mem::take(args).try_into().ok() } else { None }
 }
 
-fn identifier(helper: &MacroExprHelper<'_>, argument: IdedExpr) -> Result<String, ParseError> {
+pub(super) fn identifier(helper: &MacroExprHelper<'_>, argument: IdedExpr) -> Result<String, ParseError> {
     match argument.expr {
         Expr::Ident(name) => Ok(name),
         _ => Err(helper.new_error(argument.id, "Syntax error: argument must be a simple name")),
     }
 }
 
-fn bind(helper: &mut MacroExprHelper<'_>, name: String, value: IdedExpr, body: IdedExpr) -> IdedExpr {
+pub(super) fn bind(helper: &mut MacroExprHelper<'_>, name: String, value: IdedExpr, body: IdedExpr) -> IdedExpr {
     let binding = binding(name, value, body, &mut |expr| helper.next_expr(expr));
     helper.next_expr(binding)
 }

@@ -1,8 +1,8 @@
 //! The rewriting of an expression by which its evaluation pays for what it does.
 //!
-//! Every value is charged by its size where it comes into being or is read from a variable, and every round of a loop by
-//! the number of operations in it. Work on values is linear in their size; functions that do more charge more. So the budget bounds an
-//! evaluation. The forms that the `cel` crate evaluates without copying, `map` and `filter`, are kept.
+//! Every value is charged by its size where it comes into being or is read from a variable of the author, and every round of
+//! a loop by the number of operations in it. Work on values is linear in their size; functions that do more charge more. So
+//! the budget bounds an evaluation. The forms that the `cel` crate evaluates without copying, `map` and `filter`, are kept.
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
@@ -14,6 +14,7 @@ use super::functions::metering::{ADD, RANGE, TICK, USE};
 use super::functions::regex::{PatternValue, WITH_PATTERN};
 use super::names;
 use super::tree;
+use super::two_variables::CONTAINER;
 
 /// Literals up to this size are not charged when a loop reads them again.
 const SMALL_LITERAL: usize = 64;
@@ -42,7 +43,7 @@ impl Rewriting {
                 if name.strip_prefix('.') == Some(DEVICE_VARIABLE) {
                     ABSOLUTE_DEVICE_VARIABLE.clone_into(name);
                 }
-                self.variables.contains(name)
+                self.variables.contains(name) && !name.starts_with(CONTAINER)
             }
             Expr::Literal(literal) => self.loops > 0 && !is_small(literal),
             Expr::Select(select) => {

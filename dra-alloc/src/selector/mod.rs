@@ -5,8 +5,9 @@
 //! the domain of the driver. An unknown domain is an empty map; an unknown id is an error, unless the expression asks
 //! with `has()`, `in`, `.?` or `[?]`.
 //!
-//! Besides CEL's own there are `cel.bind`, optional values, quantities, versions, IP addresses and networks, `includes`,
-//! regular expressions, and the string, list and set libraries. Loops over maps go over the sorted keys.
+//! Besides CEL's own there are `cel.bind`, macros with two variables, optional values, quantities, versions, IP addresses
+//! and networks, `includes`, regular expressions, and the string, list and set libraries. Loops over maps go over the
+//! sorted keys.
 //!
 //! # Bounds
 //! Expressions are not trusted. Their length, their nesting and the length of their chains (`a.b().c()`, `a + b + c`; not
@@ -34,6 +35,7 @@ mod meter;
 mod names;
 mod overload;
 mod tree;
+mod two_variables;
 mod types;
 
 use cel::Value;

@@ -4,12 +4,18 @@ use cel::common::ast::{CallExpr, Expr, LiteralValue, operators};
 
 use super::error::CompileError;
 use super::functions::Parameter;
+use super::functions::metering::{ELEMENT, KEYS};
 use super::names;
 use super::types::{Part, Plain, Ty};
 
 /// The type of a call of a function or operator; the receiver's type is the first one.
 pub(super) fn call_type(call: &CallExpr, name: &str, member: bool, types: &[Ty]) -> Result<Ty, CompileError> {
     let refused = || no_overload(name, member, types);
+    match (name, types) {
+        (KEYS, [container]) => return keys_type(*container),
+        (ELEMENT, [container, key]) => return indexed(*container, *key).ok_or_else(refused),
+        _ => {}
+    }
     if names::is_own(name, member) {
         return own_result(name, member, types).ok_or_else(refused);
     }
@@ -51,6 +57,16 @@ pub(super) fn field_type(operand: Ty, field: &str) -> Result<Ty, CompileError> {
         },
         Ty::ListOf(_) => Err(no_overload("_._", false, &[operand, Ty::STRING])),
         other => element_type(other).ok_or_else(|| no_overload("_._", false, &[operand, Ty::STRING])),
+    }
+}
+
+/// What a loop with two variables goes over.
+fn keys_type(container: Ty) -> Result<Ty, CompileError> {
+    match container {
+        Ty::ListOf(_) | Ty::One(Plain::List) => Ok(Ty::ListOf(Plain::Int)),
+        Ty::Domains(_) | Ty::Domain(_) => Ok(Ty::ListOf(Plain::String)),
+        Ty::One(Plain::Unknown | Plain::Dyn | Plain::Map) => Ok(Ty::ListOf(Plain::Unknown)),
+        Ty::One(_) | Ty::OptionalOf(_) | Ty::Device => Err(CompileError::NotIterable { actual: container.to_string() }),
     }
 }
 

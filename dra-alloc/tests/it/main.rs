@@ -18,6 +18,7 @@ mod selector_direct;
 mod selector_generated;
 mod selector_lazy;
 mod selector_net;
+mod selector_two_variables;
 mod selector_types;
 mod selector_values;
 mod skip;

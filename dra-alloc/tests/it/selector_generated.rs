@@ -105,12 +105,14 @@ fn expression() -> impl Strategy<Value = String> {
         ]);
 
         let macros = prop::sample::select(vec!["all", "exists", "exists_one", "map", "filter", "sortBy", "optMap"]);
+        let two_variables = prop::sample::select(vec!["all", "exists", "existsOne", "transformList"]);
         prop_oneof![
             (inner.clone(), binary, inner.clone()).prop_map(|(a, op, b)| format!("({a} {op} {b})")),
             (unary, inner.clone()).prop_map(|(op, a)| format!("{op}({a})")),
             (inner.clone(), prop::sample::select(&METHODS[..]), prop::collection::vec(inner.clone(), 0..3))
                 .prop_map(|(a, method, b)| format!("{a}.{method}({})", b.join(", "))),
             (inner.clone(), macros, inner.clone()).prop_map(|(a, name, b)| format!("{a}.{name}(x, {b})")),
+            (inner.clone(), two_variables, inner.clone()).prop_map(|(a, name, b)| format!("{a}.{name}(x, y, {b})")),
             (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("cel.bind(y, {a}, {b})")),
             (inner.clone(), inner.clone(), inner.clone()).prop_map(|(a, b, c)| format!("({a} ? {b} : {c})")),
             (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a}[{b}]")),

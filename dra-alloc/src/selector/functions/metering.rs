@@ -1,11 +1,13 @@
 //! Functions that only the rewriting of an expression calls: their names can't be written in one.
 
-use cel::common::types::{CelList, CelMap};
+use cel::common::types::{CelInt, CelList, CelMap};
 use cel::common::value::{CowVal, Val};
 use cel::{Env, ExecutionError};
 
-use super::{failed, fuel, int, mismatch};
+use super::Parameter::Any;
+use super::{Function, count, failed, fuel, global, int, mismatch, units};
 use crate::selector::fuel::Fuel;
+use crate::selector::types::Ty;
 
 /// One round of a loop.
 pub(in crate::selector) const TICK: &str = "@tick";
@@ -13,8 +15,17 @@ pub(in crate::selector) const TICK: &str = "@tick";
 pub(in crate::selector) const USE: &str = "@use";
 /// What a loop goes over, as a list.
 pub(in crate::selector) const RANGE: &str = "@range";
+/// What a loop with two variables goes over, as a list: the indices of a list, the keys of a map.
+pub(in crate::selector) const KEYS: &str = "@keys";
+/// An element of a list or map.
+pub(in crate::selector) const ELEMENT: &str = "@element";
 /// A sum that is an operand of another sum.
 pub(in crate::selector) const ADD: &str = "@add";
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    global(KEYS, &[Any], Ty::UNKNOWN, keys),
+    global(ELEMENT, &[Any, Any], Ty::UNKNOWN, |args| element(&args).map(CowVal::Owned)),
+];
 
 pub(in crate::selector) fn declare(env: &mut Env) -> Result<(), cel::DeclarationError> {
     let any = || cel::common::types::DYN_TYPE;
@@ -60,6 +71,22 @@ fn range<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionE
         keys.push(name.clone_as_boxed());
     }
     Ok(CowVal::owned(CelList::from(keys)))
+}
+
+fn keys<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let [container, budget] = <[_; 2]>::try_from(args).map_err(|_| mismatch())?;
+    let Some(list) = container.downcast_ref::<CelList<'_>>() else { return range(vec![budget, container]) };
+    let length = list.inner().len();
+    fuel(&budget)?.spend(units(length))?;
+    let indices = (0..count(length)).map(|index| Box::new(CelInt::from(index)) as Box<dyn Val + 'v>);
+    Ok(CowVal::owned(CelList::from(indices.collect::<Vec<_>>())))
+}
+
+fn element<'v>(args: &[CowVal<'_, 'v>]) -> Result<Box<dyn Val + 'v>, ExecutionError> {
+    let [container, key, budget] = args else { return Err(mismatch()) };
+    let element = container.as_indexer().ok_or_else(mismatch)?.get(key.as_ref())?;
+    fuel(budget)?.spend_value(element.as_ref())?;
+    Ok(element.into_owned())
 }
 
 fn add<'b, 'v>(args: &[CowVal<'b, 'v>]) -> Result<CowVal<'b, 'v>, ExecutionError> {

@@ -83,6 +83,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Function> {
         includes::FUNCTIONS,
         ip::FUNCTIONS,
         lists::FUNCTIONS,
+        metering::FUNCTIONS,
         quantity::FUNCTIONS,
         regex::FUNCTIONS,
         semver::FUNCTIONS,

@@ -5,9 +5,22 @@ use cel::common::types::{CelInt, CelList, CelString};
 use cel::common::value::{CowVal, Val};
 
 use super::Parameter::{Int, List, String as Text};
-use super::{Function, count, elements, failed, fuel, int, member, mismatch, text, units};
+use super::{Function, count, elements, failed, fuel, global, int, member, mismatch, text, units};
 use crate::selector::fuel::Fuel;
 use crate::selector::types::{Plain, Ty};
+
+/// Characters that stand behind a backslash in a literal, and as what.
+const ESCAPES: [(char, char); 9] = [
+    ('\x07', 'a'),
+    ('\x08', 'b'),
+    ('\x0c', 'f'),
+    ('\n', 'n'),
+    ('\r', 'r'),
+    ('\t', 't'),
+    ('\x0b', 'v'),
+    ('\\', '\\'),
+    ('"', '"'),
+];
 
 const TEXTS: Ty = Ty::ListOf(Plain::String);
 
@@ -15,6 +28,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     member("lowerAscii", &[Text], Ty::STRING, |args| changed(&args, str::to_ascii_lowercase).map(CowVal::owned)),
     member("upperAscii", &[Text], Ty::STRING, |args| changed(&args, str::to_ascii_uppercase).map(CowVal::owned)),
     member("trim", &[Text], Ty::STRING, |args| changed(&args, |text| text.trim().to_owned()).map(CowVal::owned)),
+    global("strings.quote", &[Text], Ty::STRING, |args| changed(&args, quoted).map(CowVal::owned)),
     member("charAt", &[Text, Int], Ty::STRING, |args| char_at(&args).map(CowVal::owned)),
     member("indexOf", &[Text, Text], Ty::INT, |args| index_of(&args).map(CowVal::owned)),
     member("indexOf", &[Text, Text, Int], Ty::INT, |args| index_of(&args).map(CowVal::owned)),
@@ -36,6 +50,15 @@ fn parts<'a, 'b, 'v>(args: &'a [CowVal<'b, 'v>]) -> Result<(&'a str, &'a [CowVal
     let (target, budget) = (text(target)?, fuel(budget)?);
     budget.spend_bytes(target.len())?;
     Ok((target, arguments, budget))
+}
+
+/// As a literal, whose special characters are escaped.
+fn quoted(text: &str) -> String {
+    let escaped = text.chars().map(|character| {
+        let escape = ESCAPES.iter().find(|(special, _)| *special == character).map(|(_, escape)| *escape);
+        escape.map_or_else(|| character.to_string(), |escape| format!("\\{escape}"))
+    });
+    format!("\"{}\"", escaped.collect::<String>())
 }
 
 fn out_of_range(index: i64) -> ExecutionError {
