@@ -11,7 +11,7 @@
 //! | [`Technique::Count`] | a request finds fewer free devices than it still wants |
 //! | [`Technique::Compete`] | requests want more devices together than there are free ones for any of them |
 //! | [`Technique::Match`] | there is no value that all devices chosen have, and enough free ones for each request left |
-//! | [`Technique::Distinct`] | fewer values are free than devices are still wanted |
+//! | [`Technique::Distinct`] | fewer values are free than the devices that are still wanted have at the least |
 //! | [`Technique::Counters`] | the counters of one name do not suffice for what is still wanted, at the least each |
 //! | [`Technique::Devices`] | another device of the same kind was tried at the same place |
 //! | [`Technique::Requests`] | two requests for the same would change places |
@@ -95,6 +95,8 @@ pub(crate) struct Prune<'s> {
     appetites: Vec<Option<Appetite>>,
     /// By column: the devices that have a value.
     holders: Vec<BTreeMap<Scalar<'s>, Bits>>,
+    /// By column: how many values each device has.
+    sizes: Vec<Vec<usize>>,
     shareable: Bits,
     /// By device: devices of one kind can be exchanged.
     kinds: Vec<usize>,
@@ -169,13 +171,14 @@ impl<'s> Prune<'s> {
         (0..devices).filter(|device| table.is_shareable(*device)).for_each(|device| shareable.insert(device));
         let holders = (0..table.plan.columns.len()).map(|column| holders(table, column));
         let holders = holders.collect::<Result<Vec<_>, _>>()?;
+        let sizes = holders.iter().map(|holders| sizes(holders, devices)).collect();
         let usable = (0..alternatives.len()).map(|alternative| usable(table, alternative, meter));
         let usable = usable.collect::<Result<Vec<_>, _>>()?;
         let appetites = usable.iter().map(|usable| appetite(table, usable)).collect::<Result<_, _>>()?;
         let kinds = kinds(table, &usable)?;
         let twins = (0..alternatives.len()).map(|alternative| twin(table, alternative)).collect();
         let demands = demands(table, all, &usable);
-        Ok(Some(Self { techniques, usable, appetites, holders, shareable, kinds, twins, demands }))
+        Ok(Some(Self { techniques, usable, appetites, holders, sizes, shareable, kinds, twins, demands }))
     }
 
     /// Whether a device is of a kind that was tried in vain at the same place.
@@ -312,7 +315,7 @@ impl<'s> Prune<'s> {
             && !(self.techniques.has(Technique::Compete) && self.compete(table, &narrowed))
     }
 
-    /// Whether fewer values are free than devices are wanted, or too few devices have only free values.
+    /// Whether fewer values are free than the devices wanted have at the least, or too few devices have only free values.
     fn too_few_values(
         &self,
         table: &Table<'s>,
@@ -322,10 +325,13 @@ impl<'s> Prune<'s> {
     ) -> bool {
         let taken = attempt.distinct(claim, constraint);
         let mut values = BTreeSet::new();
+        let mut needed = 0_usize;
         for market in bound {
             let mut is_possible = false;
+            let mut sizes = Vec::new();
             for (want, free) in market.demand.options.iter().zip(&market.free) {
-                let holders = &self.holders[column(table, want, constraint)];
+                let column = column(table, want, constraint);
+                let holders = &self.holders[column];
                 let mut devices = free.clone();
                 for holders in taken.iter().filter_map(|value| holders.get(value)) {
                     devices = devices.without(holders);
@@ -334,13 +340,15 @@ impl<'s> Prune<'s> {
                 values.extend(
                     holders.iter().filter(|(_, holders)| holders.intersects(&devices)).map(|(value, _)| *value),
                 );
+                // A device without a value is given to nobody.
+                sizes.extend(devices.iter().map(|device| self.sizes[column][device]).filter(|size| *size > 0));
             }
             if !is_possible {
                 return true;
             }
+            needed = needed.saturating_add(smallest(sizes, market.demand.total));
         }
-        let wanted = bound.iter().map(|market| market.demand.total).fold(0, usize::saturating_add);
-        values.len() < wanted
+        values.len() < needed
     }
 
     /// Whether the counters of one name run out: each device takes some of it, from whichever set.
@@ -385,6 +393,12 @@ impl Market<'_> {
         sets.for_each(|set| union.union(set));
         union
     }
+}
+
+/// The sum of the smallest numbers.
+fn smallest(mut numbers: Vec<usize>, count: usize) -> usize {
+    numbers.sort_unstable();
+    numbers.into_iter().take(count).fold(0, usize::saturating_add)
 }
 
 /// What the demands want together that can only take devices of a set.
@@ -449,6 +463,16 @@ fn holders<'s>(table: &Table<'s>, column: usize) -> Result<BTreeMap<Scalar<'s>, 
         }
     }
     Ok(holders)
+}
+
+/// How many values each device has.
+#[expect(clippy::indexing_slicing, reason = "devices are positions in the list")]
+fn sizes(holders: &BTreeMap<Scalar<'_>, Bits>, devices: usize) -> Vec<usize> {
+    let mut sizes = vec![0_usize; devices];
+    for device in holders.values().flat_map(Bits::iter) {
+        sizes[device] = sizes[device].saturating_add(1);
+    }
+    sizes
 }
 
 /// The devices that an alternative could be given, as far as that does not depend on others.

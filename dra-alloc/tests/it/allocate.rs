@@ -382,6 +382,20 @@ fn each_node_gets_the_answer_that_it_gets_alone() {
     assert_eq!(cluster.devices("node-2", &claims).unwrap(), ["r port-2"]);
 }
 
+#[test]
+fn lists_are_packed_with_what_each_takes_in_view() {
+    // Each of 16 devices has four values in a row of a ring of 16: four devices fit beside each other.
+    let ring = |first: i64| json!({"ints": (first..first + 4).map(|value| value % 16).collect::<Vec<_>>()});
+    let devices: Vec<Value> = (0..16).map(|index| device(&format!("gpu-{index}"), "a", ring(index))).collect();
+    let cluster = Cluster::new([pool(GPU, "node-1", json!(devices))]);
+    let distinct = json!([{"distinctAttribute": format!("{GPU}/a")}]);
+    let claims = |count: u64| [claim("claim", json!([request("r", "gpu", json!({"count": count}))]), distinct.clone())];
+    assert_eq!(cluster.devices("node-1", &claims(4)).unwrap(), ["r gpu-0", "r gpu-4", "r gpu-8", "r gpu-12"]);
+    let verdict = cluster.try_allocate(&node("node-1"), &claims(5)).unwrap();
+    assert_eq!(verdict.outcome, Outcome::Unsatisfied);
+    assert!(verdict.steps < 200, "20 values are wanted of 16: {}", verdict.steps);
+}
+
 // The search turns back often enough in these to leave out branches, and must not leave out the one with the answer.
 
 #[test]

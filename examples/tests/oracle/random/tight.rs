@@ -70,6 +70,8 @@ fn device(random: &mut Random, style: &Style, index: usize) -> Value {
             json!({"string": "y"}),
             json!({"strings": ["x", "y"]}),
             json!({"strings": ["z"]}),
+            json!({"strings": ["w", "z"]}),
+            json!({"strings": ["u", "w", "y"]}),
         ]);
     }
     if style.capacity && random.percent(90) {
