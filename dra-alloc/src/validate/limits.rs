@@ -1,14 +1,16 @@
 //! The limits of the API, as its types state them.
 
-use dra_attrs::name::MAX_ID_LEN;
+use dra_attrs::dns::{MAX_LABEL_LEN, MAX_SUBDOMAIN_LEN};
+use dra_attrs::name::{MAX_DOMAIN_LEN, MAX_ID_LEN};
+use dra_attrs::value::{MAX_ENTRIES_PER_DEVICE, MAX_TEXT_LEN, MAX_VALUES_PER_DEVICE};
 
-pub(super) const DRIVER_NAME: usize = 63;
-pub(super) const POOL_NAME: usize = 253;
+pub(super) const DRIVER_NAME: usize = MAX_DOMAIN_LEN;
+pub(super) const POOL_NAME: usize = MAX_SUBDOMAIN_LEN;
 pub(super) const ID: usize = MAX_ID_LEN;
 /// Domain, slash and id.
 pub(super) const QUALIFIED_NAME: usize = DRIVER_NAME + 1 + ID;
-pub(super) const LABEL_NAME: usize = 63;
-pub(super) const LABEL_VALUE: usize = 63;
+pub(super) const LABEL_NAME: usize = MAX_LABEL_LEN;
+pub(super) const LABEL_VALUE: usize = MAX_LABEL_LEN;
 
 pub(super) const DEVICES: usize = 128;
 pub(super) const DEVICES_WITH_ADVANCED_FEATURES: usize = 64;
@@ -17,9 +19,9 @@ pub(super) const COUNTERS_PER_SET: usize = 32;
 pub(super) const CONSUMPTIONS: usize = 2;
 pub(super) const COUNTERS_PER_CONSUMPTION: usize = 32;
 pub(super) const COMPATIBILITY_GROUPS: usize = 2;
-pub(super) const ATTRIBUTES_AND_CAPACITIES: usize = 32;
-pub(super) const ATTRIBUTE_VALUES: usize = 48;
-pub(super) const ATTRIBUTE_VALUE_LEN: usize = 64;
+pub(super) const ATTRIBUTES_AND_CAPACITIES: usize = MAX_ENTRIES_PER_DEVICE;
+pub(super) const ATTRIBUTE_VALUES: usize = MAX_VALUES_PER_DEVICE;
+pub(super) const ATTRIBUTE_VALUE_LEN: usize = MAX_TEXT_LEN;
 pub(super) const TAINTS: usize = 16;
 pub(super) const BINDING_CONDITIONS: usize = 4;
 pub(super) const VALID_VALUES: usize = 10;
