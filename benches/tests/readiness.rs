@@ -1,4 +1,4 @@
-//! A step without news allocates a list for its verdict, whatever the number of gates; the filter of a node that is open
+//! A step without news allocates as often for one gate as for many, at most four times; the filter of a node that is open
 //! allocates nothing.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 

@@ -12,7 +12,7 @@
 //!   [`rollout`] is the order in which list attributes come and go.
 //! - [`usage`] tells whether an attribute is in use and does its work.
 //!
-//! `docs/requirements.tsv` says which statements of the KEPs are open.
+//! `docs/requirements.tsv` lists the statements of the KEPs with their state.
 //!
 //! # What a caller must know
 //!

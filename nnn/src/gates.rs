@@ -109,6 +109,11 @@ impl Gate {
     }
 
     /// Whether Kubernetes 1.`minor` has the code at all. Without it the gate can't be switched on.
+    ///
+    /// ```
+    /// use nnn::gates::Gate;
+    /// assert!(Gate::Expectation.exists_in(34) && !Gate::Expectation.exists_in(33));
+    /// ```
     #[must_use]
     pub const fn exists_in(self, minor: u32) -> bool {
         minor >= self.info().alpha

@@ -1,4 +1,4 @@
-//! Writes to a pod's status: when one is needed, how queued ones become one (KEP-5229), and how many a pod costs.
+//! Writes to a pod's status: when one is needed, and how queued ones become one (KEP-5229).
 
 use std::collections::BTreeMap;
 

@@ -12,6 +12,13 @@ pub const DRIVER_LABEL: &str = "driver_name";
 
 /// The histogram of the time that an operation on a pod takes, by `operation_name` and `is_error`. The KEP also writes it
 /// without the prefix, as the shipped kubelet does.
+///
+/// ```
+/// use dra_alloc::kubelet::metrics::operations_duration;
+/// use dra_attrs::profile::Profile;
+/// assert_eq!(operations_duration(Profile::Kep), "kubelet_dra_operations_duration_seconds");
+/// assert_eq!(operations_duration(Profile::V1_37), "dra_operations_duration_seconds");
+/// ```
 #[must_use]
 pub const fn operations_duration(profile: Profile) -> &'static str {
     match profile {

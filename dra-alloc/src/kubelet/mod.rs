@@ -42,6 +42,9 @@
 //! assert_eq!(plan.calls().keys().collect::<Vec<_>>(), ["called.example.com"]);
 //! assert_eq!(plan.skipped()[0].driver, "skipped.example.com");
 //!
+//! let to_disk = cache.take_checkpoint(Profile::V1_37);
+//! assert!(to_disk.is_some_and(|text| text.contains("claim-1")), "before any driver is called");
+//!
 //! let response = Answers::from([("claim-1".to_owned(), Ok(vec![]))]);
 //! cache.apply_prepare(&mut plan, "called.example.com", Ok(response))?;
 //! cache.finish_prepare(plan)?;

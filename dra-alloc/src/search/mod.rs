@@ -3,6 +3,7 @@
 //! - [`table`] what is known of the node's devices before any is chosen
 //! - [`attempt`] the choices made so far
 //! - [`walk`] the order in which choices are made
+//! - [`prune`] branches that are left out
 
 mod attempt;
 mod bits;

@@ -7,10 +7,9 @@
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, ListExpr, LiteralValue, SelectExpr, operators};
 
-use super::environment::DEVICE_VARIABLE;
 use super::macros::binding;
 use super::names;
-use super::tree;
+use super::tree::{self, is_device};
 
 /// The most nodes that values may add to an expression in the places of their variables.
 const MOST_NODES: usize = 20_000;
@@ -173,10 +172,6 @@ fn can_fail(expression: &IdedExpr) -> bool {
         }
         _ => true,
     }
-}
-
-fn is_device(expression: &IdedExpr) -> bool {
-    matches!(&expression.expr, Expr::Ident(name) if name == DEVICE_VARIABLE)
 }
 
 /// `device.attributes` or `device.attributes['domain']`

@@ -53,7 +53,7 @@ use functions::regex::PatternValue;
 use types::{Plain, Ty};
 
 /// The longest expression in bytes.
-const EXPRESSION_LIMIT: usize = 10 * 1024;
+pub(crate) const EXPRESSION_LIMIT: usize = 10 * 1024;
 
 /// How deep brackets may be nested. The parser of the `cel` crate needs about 170 KiB of stack for each level in a build
 /// without optimization, so that this many fit in the 2 MiB of a thread with room to spare.

@@ -2,6 +2,13 @@
 
 use cel::common::ast::{ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr};
 
+use super::environment::DEVICE_VARIABLE;
+
+/// Whether an expression is the variable `device`.
+pub(super) fn is_device(expression: &IdedExpr) -> bool {
+    matches!(&expression.expr, Expr::Ident(name) if name == DEVICE_VARIABLE)
+}
+
 /// The number of levels of an expression. The length of chains in the text, which was checked, bounds this recursion.
 pub(super) fn depth(expression: &IdedExpr) -> usize {
     1 + children(expression).into_iter().map(depth).max().unwrap_or(0)

@@ -4,6 +4,9 @@ use dra_attrs::dns::{MAX_LABEL_LEN, MAX_SUBDOMAIN_LEN};
 use dra_attrs::name::{MAX_DOMAIN_LEN, MAX_ID_LEN};
 use dra_attrs::value::{MAX_ENTRIES_PER_DEVICE, MAX_TEXT_LEN, MAX_VALUES_PER_DEVICE};
 
+use crate::allocator::MAX_DEVICES_PER_CLAIM;
+use crate::selector::EXPRESSION_LIMIT;
+
 pub(super) const DRIVER_NAME: usize = MAX_DOMAIN_LEN;
 pub(super) const POOL_NAME: usize = MAX_SUBDOMAIN_LEN;
 pub(super) const ID: usize = MAX_ID_LEN;
@@ -32,10 +35,10 @@ pub(super) const SELECTORS: usize = 32;
 pub(super) const CONSTRAINTS: usize = 32;
 pub(super) const CONFIG: usize = 32;
 pub(super) const DERIVED_ATTRIBUTES: usize = 32;
-pub(super) const CEL_EXPRESSION: usize = 10 * 1024;
+pub(super) const CEL_EXPRESSION: usize = EXPRESSION_LIMIT;
 pub(super) const OPAQUE_PARAMETERS: usize = 10 * 1024;
 
-pub(super) const RESULTS: usize = 32;
+pub(super) const RESULTS: usize = MAX_DEVICES_PER_CLAIM;
 /// That of the class and that of the claim.
 pub(super) const ALLOCATION_CONFIG: usize = 2 * CONFIG;
 pub(super) const RESERVED_FOR: usize = 256;

@@ -421,7 +421,7 @@ fn golden_texts() {
     assert!(cases.len() >= 30, "{}", cases.len());
     let text: String = cases.iter().map(Case::text).collect();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/golden/explain.txt");
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+    if std::env::var_os("UPDATE").is_some() {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(&file, &text).unwrap();
     }

@@ -130,6 +130,13 @@ proptest! {
 }
 
 #[test]
+fn rules_are_in_the_order_of_their_names() {
+    let inventory = Inventory::new([slice(0, 0, 2, 1, 1, &[0])], [rule(2, 0), rule(1, 0), rule(3, 0)]);
+    let names: Vec<_> = inventory.taint_rules().filter_map(|rule| rule.metadata.name.as_deref()).collect();
+    assert_eq!(names, ["rule-1", "rule-2", "rule-3"]);
+}
+
+#[test]
 fn a_deleted_slice_leaves_no_room_behind() {
     let mut inventory = Inventory::default();
     for round in 0..1000u32 {

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use clap::{Parser, ValueEnum};
 use dra_alloc::features::Features;
 use dra_alloc::validate::{Admission, ApiServer, PublishError};
-use dra_attrs::dns::subdomain_problems;
+use dra_attrs::dns::{MAX_SUBDOMAIN_LEN, subdomain_problems};
 use dra_attrs::name::FullyQualifiedName;
 use dra_attrs::numa::{NumaForm, NumaPlace, numa_node_attribute, publish};
 use dra_attrs::pci::{PciAddress, PciAddressError, pcie_root_attribute};
@@ -29,7 +29,6 @@ use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, ResourcePool, Reso
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 const KIND: &str = "kind";
-const MAX_NAME_LEN: usize = 253;
 
 /// Prints what a DRA driver for the PCI devices of a machine would publish
 #[derive(Debug, Parser)]
@@ -88,7 +87,7 @@ struct Survey {
 enum DriverError {
     #[error(transparent)]
     Machine(#[from] MachineError),
-    #[error("slice name {0:?}: more than {MAX_NAME_LEN} bytes")]
+    #[error("slice name {0:?}: more than {MAX_SUBDOMAIN_LEN} bytes")]
     SliceName(String),
     #[error(transparent)]
     Gates(#[from] GateError),
@@ -151,7 +150,7 @@ fn print(slice: &ResourceSlice, output: Output) -> Result<(), DriverError> {
 
 fn slice_name(node: &str, driver: &str) -> Result<String, DriverError> {
     let name = format!("{node}-{driver}");
-    if name.len() > MAX_NAME_LEN { Err(DriverError::SliceName(name)) } else { Ok(name) }
+    if name.len() > MAX_SUBDOMAIN_LEN { Err(DriverError::SliceName(name)) } else { Ok(name) }
 }
 
 fn node_name(text: &str) -> Result<String, String> {

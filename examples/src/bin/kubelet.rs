@@ -9,7 +9,6 @@
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -23,6 +22,7 @@ use examples::kubelet::fake_driver::{ServeError, listen, serve};
 use examples::kubelet::state_file::StateFile;
 use examples::kubelet::story::{StoryError, tell};
 use examples::manifest::{Manifests, name_of};
+use examples::output::{OutputError, finish, put};
 use k8s_openapi::api::core::v1::Pod;
 
 /// Prepares and unprepares the claims of pods as a kubelet does; without a command, tells a story
@@ -35,13 +35,13 @@ struct Args {
     /// The name of the driver that is served
     #[arg(long, value_name = "NAME", default_value = "gpu.example.com", requires = "fake_driver")]
     driver: String,
-    /// A driver that is registered, as NAME=SOCKET
+    /// For a command: a driver that is registered, as NAME=SOCKET
     #[arg(long, value_name = "PLUGIN", value_parser = plugin)]
     plugin: Vec<(String, PathBuf)>,
-    /// The checkpoint
+    /// For a command: the checkpoint
     #[arg(long, value_name = "FILE", default_value = "dra_manager_state")]
     state: PathBuf,
-    /// Gates that differ from the defaults of Kubernetes 1.37
+    /// Gates that differ from the defaults of Kubernetes 1.37, by their names in the profile
     #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
     feature_gates: String,
     /// The text to follow: kep or v1.37
@@ -59,7 +59,7 @@ enum Command {
     Unprepare(PodArgs),
     /// Ends the use of claims by pods that are not in the manifests
     Reconcile {
-        /// Manifests with the pods that are active: files, directories, - for stdin
+        /// Manifests with the pods that are active: files, directories, - for stdin; no pod is if there are none
         files: Vec<String>,
     },
     /// Prints the claims of the checkpoint
@@ -93,20 +93,13 @@ enum KubeletError {
     Stayed(usize),
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    #[error("stdout: {0}")]
-    Write(#[from] io::Error),
+    #[error(transparent)]
+    Output(#[from] OutputError),
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    match run(&Args::parse()).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(KubeletError::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "kubelet: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    finish("kubelet", run(&Args::parse()).await.map(|()| ExitCode::SUCCESS))
 }
 
 async fn run(args: &Args) -> Result<(), KubeletError> {
@@ -119,14 +112,10 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
         });
         return Ok(serve(listener, &args.driver, on_call).await?);
     }
+    let settings = settings(args.profile, &args.feature_gates)?;
     let Some(command) = &args.command else {
-        return print(tell(args.profile).await?.trim_end());
+        return Ok(print(tell(args.profile).await?.trim_end())?);
     };
-    let known = [Gate::OptionalNodeOperations, Gate::ExtendedResource, Gate::WorkloadResourceClaims];
-    let defaults = Settings::new(args.profile);
-    let known = known.map(|gate| (gate.name(args.profile), defaults.has(gate)));
-    let gates = changed(args.profile, known, &args.feature_gates)?;
-    let settings = Settings::from_gates(args.profile, |gate| gates.get(gate).copied());
     let file = StateFile::new(args.state.clone());
     let plugins = args.plugin.iter().cloned().collect::<BTreeMap<_, _>>();
     let start = |file| Agent::start(file, settings, plugins);
@@ -137,8 +126,15 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
             show(&agent.unprepare(find(&manifests, pod)?).await?)
         }
         Command::Reconcile { files } => reconcile(&mut start(file)?, &read(files)?).await,
-        Command::Show => print(&remembered(&Agent::remembered(&file)?.unwrap_or_default())?),
+        Command::Show => Ok(print(&remembered(&Agent::remembered(&file)?.unwrap_or_default())?)?),
     }
+}
+
+fn settings(profile: Profile, gates: &str) -> Result<Settings, GateError> {
+    let known = [Gate::OptionalNodeOperations, Gate::ExtendedResource, Gate::WorkloadResourceClaims];
+    let defaults = Settings::new(profile);
+    let gates = changed(profile, known.map(|gate| (gate.name(profile), defaults.has(gate))), gates)?;
+    Ok(Settings::from_gates(profile, |gate| gates.get(gate).copied()))
 }
 
 async fn prepare(agent: &mut Agent, PodArgs { pod, files }: &PodArgs) -> Result<(), KubeletError> {
@@ -204,10 +200,8 @@ fn show(done: &Done) -> Result<(), KubeletError> {
     Ok(())
 }
 
-fn print(text: &str) -> Result<(), KubeletError> {
-    let mut stdout = io::stdout().lock();
-    writeln!(stdout, "{text}")?;
-    Ok(stdout.flush()?)
+fn print(text: &str) -> Result<(), OutputError> {
+    put(&format!("{text}\n"))
 }
 
 fn plugin(text: &str) -> Result<(String, PathBuf), String> {

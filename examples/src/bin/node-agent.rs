@@ -49,7 +49,7 @@ struct Args {
     /// kep, hardened, or a file with settings
     #[arg(long, default_value = "kep")]
     policy: String,
-    /// Which component evaluates
+    /// Which component evaluates: kubelet, the node lifecycle controller (nlc), or one in place of both
     #[arg(long, value_enum, default_value_t)]
     role: RoleArg,
     /// When the timeline begins

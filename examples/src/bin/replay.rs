@@ -5,11 +5,19 @@
 use std::io::{self, BufRead, BufWriter, Write};
 use std::process::ExitCode;
 
+use clap::Parser;
+
 /// Answers are many small objects; this allocator hands them out faster than that of most systems.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Answers JSON documents, one a line, from stdin to stdout
+#[derive(Debug, Parser)]
+#[command(name = "replay", after_help = "docs/replay.md says what can be asked.")]
+struct Args {}
+
 fn main() -> ExitCode {
+    let Args {} = Args::parse();
     match replay(io::stdin().lock(), BufWriter::new(io::stdout().lock())) {
         Ok(()) => ExitCode::SUCCESS,
         // The reader of the answers has gone; there is nobody to tell.

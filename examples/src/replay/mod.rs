@@ -100,9 +100,11 @@ fn run(document: Value) -> Result<(Value, Option<Timing>), Refusal> {
     let mut stopwatch = Stopwatch::default();
     for _ in 1..request.repeat.unwrap_or(1) {
         operation(&mut stopwatch)?;
+        stopwatch.end();
     }
     stopwatch.ask();
     let ok = operation(&mut stopwatch)?;
+    stopwatch.end();
     Ok((ok, request.repeat.map(|_| stopwatch.minima())))
 }
 

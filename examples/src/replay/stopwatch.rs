@@ -4,21 +4,22 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-/// The fastest building of what can be reused, and the fastest single call, in nanoseconds.
+/// The fastest building of what can be reused, and the fastest call or run of steps, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Timing {
     /// Building the index.
     pub index_ns: u64,
-    /// One call on a fresh index.
+    /// One call on a fresh index, or all steps of a run.
     pub run_ns: u64,
 }
 
 /// Takes the minimum over the repetitions of an operation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stopwatch {
-    /// Since the last call.
+    /// In this repetition.
     building: Option<Duration>,
+    running: Option<Duration>,
     index: Option<Duration>,
     run: Option<Duration>,
     is_asked: bool,
@@ -43,12 +44,17 @@ impl Stopwatch {
         result
     }
 
-    /// Measures one call.
+    /// Measures a call, or a step of a run.
     pub fn run<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let (result, time) = measure(work);
-        self.index = fastest(self.index, self.building.take());
-        self.run = fastest(self.run, Some(time));
+        self.running = Some(self.running.unwrap_or_default() + time);
         result
+    }
+
+    /// Ends a repetition.
+    pub(super) fn end(&mut self) {
+        self.index = fastest(self.index, self.building.take());
+        self.run = fastest(self.run, self.running.take());
     }
 
     /// The minima; what was never measured took no time.

@@ -55,7 +55,7 @@ pub struct Failure {
     pub queue: Queue,
 }
 
-/// What was failed, and what is known about the pod's status.
+/// What has failed, and what is known about the pod's status.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct FailedCycle<'a> {

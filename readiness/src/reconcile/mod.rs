@@ -97,7 +97,7 @@ const FLAPS: usize = 3;
 /// taints, labels, verdict and wake-up time.
 ///
 /// # Complexity
-/// `n log n` in gates, for a handful of taints. A step without news allocates one list for the verdict.
+/// `n log n` in gates, for a handful of taints. A step without news allocates as often for one gate as for many.
 ///
 /// ```
 /// use readiness::node::GatedNode;
@@ -244,8 +244,7 @@ impl Round<'_, '_, '_> {
 
     /// A gate that needs to be met once in a boot stays satisfied.
     fn is_latched(&self, name: &str, sighting: Sighting) -> bool {
-        let is_reset = matches!(sighting, Sighting::BeforeBoot | Sighting::Observed(Observation::NodeRestarted));
-        !is_reset && self.view.bootstrap_only.iter().any(|latched| latched == name)
+        !sighting.is_reset() && self.view.bootstrap_only.iter().any(|latched| latched == name)
     }
 
     /// Sets a condition from before the boot to Unknown: in the step that sees the reboot, or the gate for the first time

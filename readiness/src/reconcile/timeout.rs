@@ -24,6 +24,13 @@ pub enum Sighting {
     BeforeBoot,
 }
 
+impl Sighting {
+    /// Whether a boot has reset what was there.
+    pub(crate) const fn is_reset(self) -> bool {
+        matches!(self, Self::BeforeBoot | Self::Observed(Observation::NodeRestarted))
+    }
+}
+
 impl fmt::Display for Sighting {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -135,12 +142,11 @@ pub(crate) fn deadline(policy: &Policy, gate: &NodeReadinessGate, state: &GateSt
 /// | Regressed, expired | Established | `TimedOut` | Waiting | `TimedOut` | - |
 /// | `TimedOut` | Established | - | - | - | - |
 pub(crate) const fn next(phase: Phase, sighting: Sighting, expired: bool) -> Phase {
-    let is_reset = matches!(sighting, Sighting::BeforeBoot | Sighting::Observed(Observation::NodeRestarted));
     match (phase, sighting) {
         (_, Sighting::Observed(Observation::True)) => Phase::Established,
         (_, Sighting::Observed(Observation::TimeoutExceeded)) => Phase::TimedOut,
         (phase, Sighting::Stabilizing) => phase,
-        (Phase::Established | Phase::Regressed, _) if is_reset => Phase::Waiting,
+        (Phase::Established | Phase::Regressed, _) if sighting.is_reset() => Phase::Waiting,
         (Phase::Established, _) => Phase::Regressed,
         (Phase::Waiting | Phase::Regressed, _) if expired => Phase::TimedOut,
         (phase, _) => phase,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use dra_attrs::quantity::{Quantity, QuantityFormat};
 use dra_attrs::semver::Version;
+use dra_attrs::value::MAX_VALUES_PER_DEVICE;
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute};
 
 use super::{Direct, Key, Literal, Relation, Source, TextTest, plain};
@@ -13,10 +14,9 @@ use crate::selector::attribute::Content;
 use crate::selector::device::split;
 use crate::selector::types::Part;
 
-/// The longest text that is looked at, the most elements of a list, and the most names of a part. With them the
+/// The longest text that is looked at, and the most names of a part. With them and the most elements of a list the
 /// interpreter pays at most 200 units for a test, and not more than 2500 tests fit in an expression.
 const LONGEST_TEXT: usize = 2_048;
-const LONGEST_LIST: usize = 48;
 const MOST_NAMES: usize = 128;
 /// What the search for a pattern may cost besides. Not more than 700 of them fit in an expression.
 const DEAREST_MATCH: u64 = 512;
@@ -208,11 +208,11 @@ fn is_small(content: &Content<'_>) -> bool {
     match content {
         Content::String(text) => text.len() <= LONGEST_TEXT,
         Content::Strings(texts) => {
-            texts.len() <= LONGEST_LIST && texts.iter().map(String::len).sum::<usize>() <= LONGEST_TEXT
+            texts.len() <= MAX_VALUES_PER_DEVICE && texts.iter().map(String::len).sum::<usize>() <= LONGEST_TEXT
         }
-        Content::Ints(list) => list.len() <= LONGEST_LIST,
-        Content::Bools(list) => list.len() <= LONGEST_LIST,
-        Content::Versions(list) => list.len() <= LONGEST_LIST,
+        Content::Ints(list) => list.len() <= MAX_VALUES_PER_DEVICE,
+        Content::Bools(list) => list.len() <= MAX_VALUES_PER_DEVICE,
+        Content::Versions(list) => list.len() <= MAX_VALUES_PER_DEVICE,
         Content::Int(_) | Content::Bool(_) | Content::Version(_) => true,
     }
 }

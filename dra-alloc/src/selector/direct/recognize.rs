@@ -8,6 +8,7 @@ use super::{Direct, Key, Literal, Relation, Source, TextTest};
 use crate::selector::environment::DEVICE_VARIABLE;
 use crate::selector::functions::regex::PatternValue;
 use crate::selector::names;
+use crate::selector::tree::is_device;
 use crate::selector::types::Part;
 
 /// The direct form, where all of the expression has one.
@@ -204,10 +205,6 @@ fn part(expression: &IdedExpr) -> Option<Part> {
 }
 
 /// What binds a name refuses this one.
-fn is_device(expression: &IdedExpr) -> bool {
-    matches!(&expression.expr, Expr::Ident(name) if name == DEVICE_VARIABLE)
-}
-
 /// `container.name` or `container['name']`
 fn element(expression: &IdedExpr) -> Option<(&IdedExpr, &str)> {
     match &expression.expr {

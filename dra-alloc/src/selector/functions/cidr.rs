@@ -11,7 +11,7 @@ use dra_attrs::field::Quoted;
 
 use super::Parameter::{Cidr, Ip, String as Text};
 use super::ip::{self, IpValue};
-use super::{Function, failed, fuel, global, member, mismatch, own, text, truth};
+use super::{Function, failed, fuel, global, member, mismatch, own, read, text, truth};
 use crate::selector::types::{Plain, Ty};
 
 static CIDR: Type = Type::new_unspecified_type("net.CIDR");
@@ -100,8 +100,8 @@ impl Val for CidrValue {
 impl StaticVal for CidrValue {}
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    global("cidr", &[Text], RESULT, |args| read(&args)?.map(CowVal::owned).map_err(failed)),
-    global("isCIDR", &[Text], Ty::BOOL, |args| Ok(truth(read(&args)?.is_ok()))),
+    global("cidr", &[Text], RESULT, |args| read(&args, parse)?.map(CowVal::owned).map_err(failed)),
+    global("isCIDR", &[Text], Ty::BOOL, |args| Ok(truth(read(&args, parse)?.is_ok()))),
     member("containsIP", &[Cidr, Text], Ty::BOOL, |args| {
         // What is no address is no argument.
         let address = ip::parse(argument_text(&args)?).map_err(|_| mismatch())?;
@@ -125,14 +125,6 @@ pub(super) const FUNCTIONS: &[Function] = &[
         receiver(&args).map(|network| CowVal::owned(CelInt::from(i64::from(network.prefix_length))))
     }),
 ];
-
-/// The network in a text.
-fn read(args: &[CowVal<'_, '_>]) -> Result<Result<CidrValue, String>, ExecutionError> {
-    let [source, budget] = args else { return Err(mismatch()) };
-    let source = text(source)?;
-    fuel(budget)?.spend_bytes(source.len())?;
-    Ok(parse(source))
-}
 
 fn parse(source: &str) -> Result<CidrValue, String> {
     let quoted = Quoted(source);

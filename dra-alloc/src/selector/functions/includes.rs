@@ -3,13 +3,11 @@
 use cel::ExecutionError;
 use cel::common::types::{CelBool, CelList};
 use cel::common::value::CowVal;
+use dra_attrs::value::MAX_VALUES_PER_DEVICE;
 
 use super::Parameter::Any;
 use super::{Function, failed, fuel, member, mismatch};
 use crate::selector::types::Ty;
-
-/// The most values that the attributes of a device can have together. Elements beyond are not looked at.
-const LONGEST_LIST: usize = 48;
 
 pub(super) const FUNCTIONS: &[Function] =
     &[member("includes", &[Any, Any], Ty::BOOL, |args| includes(&args).map(CowVal::owned))];
@@ -21,11 +19,11 @@ fn includes(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
         return Ok(target.equals(value.as_ref()).into());
     };
     fuel(budget)?.spend_value(target.as_ref())?;
-    let (elements, rest) = list.inner().split_at(list.inner().len().min(LONGEST_LIST));
+    let (elements, rest) = list.inner().split_at(list.inner().len().min(MAX_VALUES_PER_DEVICE));
     let found = elements.iter().any(|element| element.equals(value.as_ref()));
     if !found && !rest.is_empty() {
         return Err(failed(format!(
-            "'includes' function cannot be applied to lists longer than {LONGEST_LIST} values"
+            "'includes' function cannot be applied to lists longer than {MAX_VALUES_PER_DEVICE} values"
         )));
     }
     Ok(found.into())

@@ -9,7 +9,7 @@ use cel::common::value::{CowVal, StaticVal, Val};
 use dra_attrs::field::Quoted;
 
 use super::Parameter::{Ip, String as Text};
-use super::{Function, failed, fuel, global, member, mismatch, own, text, truth};
+use super::{Function, failed, fuel, global, member, mismatch, own, read, text, truth};
 use crate::selector::types::{Plain, Ty};
 
 static IP: Type = Type::new_unspecified_type("net.IP");
@@ -53,8 +53,10 @@ impl Val for IpValue {
 impl StaticVal for IpValue {}
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    global("ip", &[Text], Ty::One(Plain::Ip), |args| read(&args)?.map(IpValue).map(CowVal::owned).map_err(failed)),
-    global("isIP", &[Text], Ty::BOOL, |args| Ok(truth(read(&args)?.is_ok()))),
+    global("ip", &[Text], Ty::One(Plain::Ip), |args| {
+        read(&args, parse)?.map(IpValue).map(CowVal::owned).map_err(failed)
+    }),
+    global("isIP", &[Text], Ty::BOOL, |args| Ok(truth(read(&args, parse)?.is_ok()))),
     global("ip.isCanonical", &[Text], Ty::BOOL, |args| is_canonical(&args).map(truth)),
     member("family", &[Ip], Ty::INT, |args| is(&args, IpAddr::is_ipv4).map(family)),
     member("isUnspecified", &[Ip], Ty::BOOL, |args| is(&args, IpAddr::is_unspecified).map(truth)),
@@ -66,14 +68,6 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 fn family<'b, 'v>(is_ipv4: bool) -> CowVal<'b, 'v> {
     CowVal::owned(CelInt::from(if is_ipv4 { 4 } else { 6 }))
-}
-
-/// The address in a text.
-fn read(args: &[CowVal<'_, '_>]) -> Result<Result<IpAddr, String>, ExecutionError> {
-    let [source, budget] = args else { return Err(mismatch()) };
-    let source = text(source)?;
-    fuel(budget)?.spend_bytes(source.len())?;
-    Ok(parse(source))
 }
 
 pub(super) fn parse(source: &str) -> Result<IpAddr, String> {
@@ -95,7 +89,7 @@ pub(super) fn parse(source: &str) -> Result<IpAddr, String> {
 }
 
 fn is_canonical(args: &[CowVal<'_, '_>]) -> Result<bool, ExecutionError> {
-    let address = read(args)?.map_err(failed)?;
+    let address = read(args, parse)?.map_err(failed)?;
     let source = args.first().ok_or_else(mismatch)?;
     Ok(address.to_string() == text(source)?)
 }

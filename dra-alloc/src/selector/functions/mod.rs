@@ -136,6 +136,17 @@ fn fuel<'a>(value: &'a CowVal<'_, '_>) -> Result<&'a Fuel, ExecutionError> {
     own(value)
 }
 
+/// What is in a text, the only argument, or why it is not.
+fn read<T>(
+    args: &[CowVal<'_, '_>],
+    parse: impl FnOnce(&str) -> Result<T, String>,
+) -> Result<Result<T, String>, ExecutionError> {
+    let [source, budget] = args else { return Err(mismatch()) };
+    let source = text(source)?;
+    fuel(budget)?.spend_bytes(source.len())?;
+    Ok(parse(source))
+}
+
 fn truth<'b, 'v>(value: bool) -> CowVal<'b, 'v> {
     CowVal::owned(CelBool::from(value))
 }

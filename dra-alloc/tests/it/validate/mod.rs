@@ -6,6 +6,7 @@ mod claim_rows;
 mod class_rows;
 mod device_rows;
 mod gates;
+mod leniency;
 mod lists;
 mod properties;
 mod ratchet;
