@@ -65,6 +65,12 @@ impl Checker {
     }
 
     fn select(&mut self, select: &SelectExpr) -> Result<Ty, CompileError> {
+        if let Expr::Ident(namespace) = &select.operand.expr
+            && names::is_qualified_type(namespace, &select.field)
+            && !self.variables.contains(namespace)
+        {
+            return Ok(Ty::One(Plain::Type));
+        }
         let only_driver = self.only_driver;
         let operand = self.infer(&select.operand)?;
         if operand == Ty::Device && select.field == "driver" && matches!(select.operand.expr, Expr::Ident(_)) {
@@ -124,15 +130,12 @@ impl Checker {
     }
 
     fn call(&mut self, call: &CallExpr) -> Result<Ty, CompileError> {
-        let qualified = names::qualified(call, &self.variables);
-        let target = call.target.as_deref().filter(|_| qualified.is_none());
-        let name = qualified.as_deref().unwrap_or(&call.func_name);
-        let member = target.is_some();
+        let target = call.target.as_deref();
         let mut types = Vec::with_capacity(call.args.len() + 1);
         for operand in target.into_iter().chain(&call.args) {
             types.push(self.infer(operand)?);
         }
-        overload::call_type(call, name, member, &types)
+        overload::call_type(call, &types)
     }
 }
 

@@ -9,6 +9,8 @@ use cel::{Context, DeclarationError, Env};
 use super::SelectorInput;
 use super::device::DeviceValue;
 use super::fuel::Fuel;
+use super::functions::cidr::CidrValue;
+use super::functions::ip::IpValue;
 use super::functions::regex::PatternValue;
 use super::functions::{self, conversions, equality, metering};
 use super::{macros, two_variables};
@@ -46,6 +48,8 @@ fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     metering::declare(env)?;
     equality::declare(env)?;
     conversions::declare(env)?;
+    env.add_type(IpValue::cel_type().to_owned())?;
+    env.add_type(CidrValue::cel_type().to_owned())?;
     for (number, function) in functions::all().enumerate() {
         let mut types: Vec<_> = function.parameters.iter().map(|parameter| parameter.to_type()).collect();
         types.push(Fuel::cel_type().to_owned());

@@ -7,6 +7,7 @@
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, ListExpr, LiteralValue, SelectExpr, operators};
 
+use super::environment::DEVICE_VARIABLE;
 use super::macros::binding;
 use super::names;
 use super::tree::{self, is_device};
@@ -19,10 +20,19 @@ const OPTIONAL: &str = "@optional";
 
 /// Rewrites an expression that was checked.
 pub(super) fn rewrite(expression: &mut IdedExpr) {
-    Rewriting { room: MOST_NODES }.rewrite(expression);
+    Rewriting { room: MOST_NODES, hides_device: binds_device(expression) }.rewrite(expression);
+}
+
+/// Whether a loop or binding has a variable that is called like the device.
+fn binds_device(expression: &IdedExpr) -> bool {
+    let own = matches!(&expression.expr, Expr::Comprehension(inner)
+        if [&inner.iter_var, &inner.accu_var].into_iter().any(|name| name == DEVICE_VARIABLE));
+    own || tree::children(expression).into_iter().any(binds_device)
 }
 
 struct Rewriting {
+    /// Then nothing that is called so is taken for it.
+    hides_device: bool,
     /// The nodes that may still be added.
     room: usize,
 }
@@ -36,7 +46,7 @@ impl Rewriting {
             self.rewrite(child);
         }
         if let Expr::Call(call) = &mut expression.expr
-            && let Some(lazy) = lazy_alternative(call)
+            && let Some(lazy) = self.lazy_alternative(call)
         {
             expression.expr = lazy;
         }
@@ -47,13 +57,43 @@ impl Rewriting {
         let Expr::Comprehension(binding) = &expression.expr else { return None };
         let ComprehensionExpr { accu_var, accu_init, result, .. } = binding.as_ref();
         let is_repeated = has_loop(accu_init) && loops(result, accu_var);
-        if !names::is_binding(binding) || !can_fail(accu_init) || needs(result, accu_var) || is_repeated {
+        if !names::is_binding(binding) || !self.can_fail(accu_init) || needs(result, accu_var) || is_repeated {
             return None;
         }
         let added = uses(result, accu_var).saturating_mul(tree::nodes(accu_init));
         self.room = self.room.checked_sub(added)?;
         let mut body = result.clone();
         Replacement { variable: accu_var, value: accu_init }.apply(&mut body).then_some(body)
+    }
+
+    fn can_fail(&self, expression: &IdedExpr) -> bool {
+        can_fail(expression) || (self.hides_device && !matches!(expression.expr, Expr::Literal(_) | Expr::Ident(_)))
+    }
+
+    /// `target.orValue(alternative)` as `cel.bind(o, target, o.hasValue() ? o.value() : alternative)`, where the alternative may
+    /// fail.
+    fn lazy_alternative(&self, call: &mut CallExpr) -> Option<Expr> {
+        let is_value = call.func_name == "orValue";
+        let [alternative] = call.args.as_mut_slice() else { return None };
+        let target = call.target.as_deref_mut().filter(|_| is_value || call.func_name == "or")?;
+        if !self.can_fail(alternative) {
+            return None;
+        }
+        let (target, alternative) = (std::mem::take(target), std::mem::take(alternative));
+        let mut node = |expr| IdedExpr { id: 0, expr };
+        let optional = || node(Expr::Ident(OPTIONAL.to_owned()));
+        let ask = |name: &str| {
+            node(Expr::Call(CallExpr {
+                func_name: name.to_owned(),
+                target: Some(Box::new(optional())),
+                args: Vec::new(),
+            }))
+        };
+        // Of what is no optional value, `hasValue` fails as `orValue` does.
+        let found = if is_value { ask("value") } else { optional() };
+        let func_name = operators::CONDITIONAL.to_owned();
+        let result = CallExpr { func_name, target: None, args: vec![ask("hasValue"), found, alternative] };
+        Some(binding(OPTIONAL.to_owned(), target, node(Expr::Call(result)), &mut node))
     }
 }
 
@@ -196,26 +236,4 @@ fn is_map(expression: &IdedExpr) -> bool {
 /// `device.attributes`
 fn is_part_of_device(expression: &IdedExpr) -> bool {
     matches!(&expression.expr, Expr::Select(select) if is_device(&select.operand)) && is_map(expression)
-}
-
-/// `target.orValue(alternative)` as `cel.bind(o, target, o.hasValue() ? o.value() : alternative)`, where the alternative may
-/// fail.
-fn lazy_alternative(call: &mut CallExpr) -> Option<Expr> {
-    let is_value = call.func_name == "orValue";
-    let [alternative] = call.args.as_mut_slice() else { return None };
-    let target = call.target.as_deref_mut().filter(|_| is_value || call.func_name == "or")?;
-    if !can_fail(alternative) {
-        return None;
-    }
-    let (target, alternative) = (std::mem::take(target), std::mem::take(alternative));
-    let mut node = |expr| IdedExpr { id: 0, expr };
-    let optional = || node(Expr::Ident(OPTIONAL.to_owned()));
-    let ask = |name: &str| {
-        node(Expr::Call(CallExpr { func_name: name.to_owned(), target: Some(Box::new(optional())), args: Vec::new() }))
-    };
-    // Of what is no optional value, `hasValue` fails as `orValue` does.
-    let found = if is_value { ask("value") } else { optional() };
-    let func_name = operators::CONDITIONAL.to_owned();
-    let result = CallExpr { func_name, target: None, args: vec![ask("hasValue"), found, alternative] };
-    Some(binding(OPTIONAL.to_owned(), target, node(Expr::Call(result)), &mut node))
 }

@@ -29,6 +29,10 @@ pub(super) fn check_chains(expression: &str) -> Result<(), CompileError> {
             })?;
             continue;
         }
+        if let Some(after) = after_quoted_name(rest) {
+            rest = after;
+            continue;
+        }
         let separates = rest.starts_with("&&") || rest.starts_with("||");
         let two = separates || rest.starts_with(".?");
         rest = rest.get(if two { 2 } else { first.len_utf8() }..).unwrap_or_default();
@@ -66,6 +70,13 @@ fn is_raw(before: &str) -> Option<bool> {
         "r" | "R" | "br" | "bR" | "Br" | "BR" => Some(true),
         _ => None,
     }
+}
+
+/// What follows the name in backticks at the beginning of a text. What can't be in such a name is left to the parser.
+fn after_quoted_name(text: &str) -> Option<&str> {
+    let (name, after) = text.strip_prefix('`')?.split_once('`')?;
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_.-/ ".contains(c);
+    (!name.is_empty() && name.chars().all(is_part)).then_some(after)
 }
 
 /// What follows the string literal at the beginning of a text.
@@ -116,6 +127,7 @@ mod tests {
             format!("r'{links}\\'"),
             format!("br\"\"\"{links}\"\\\"\"\""),
             format!("1 // {links}"),
+            format!("a.`{}`", "b/.c-".repeat(300)),
         ];
         for text in hidden {
             assert_eq!(check_chains(&text), Ok(()), "{text}");
@@ -126,6 +138,8 @@ mod tests {
             format!("'''a'''{links}"),
             format!("1 // \r '''\n{links} '''"),
             format!("'||'{}", "+'||'".repeat(300)),
+            format!("a.`b//c`{links}"),
+            format!("a.`b+c{links}`"),
             format!("f(','{})", "+','".repeat(300)),
             format!("a{}", ".?b".repeat(300)),
             format!("1{}", " in 1".repeat(300)),

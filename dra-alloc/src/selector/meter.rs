@@ -80,8 +80,7 @@ impl Rewriting {
     }
 
     fn rewrite_call(&mut self, call: &mut CallExpr) -> Result<(), CompileError> {
-        let qualified = names::qualified(call, &self.variables);
-        if let Some(target) = call.target.as_deref_mut().filter(|_| qualified.is_none()) {
+        if let Some(target) = call.target.as_deref_mut() {
             self.rewrite(target)?;
         }
         let is_sum = is_sum(&call.func_name);
@@ -95,8 +94,7 @@ impl Rewriting {
                 inner.args.insert(0, fuel());
             }
         }
-        let member = call.target.is_some() && qualified.is_none();
-        let name = qualified.as_deref().unwrap_or(&call.func_name);
+        let (name, member) = (call.func_name.as_str(), call.target.is_some());
         if names::is_own(name, member) {
             if WITH_PATTERN.contains(&name) {
                 self.compile_pattern(call, usize::from(!member))?;

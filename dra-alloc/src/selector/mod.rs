@@ -159,6 +159,7 @@ impl Selector {
         lexical::check_chains(expression)?;
         let mut program = parse(expression)?;
         check_depth(&program)?;
+        names::resolve(&mut program)?;
         let findings = check::check(&program)?;
         let direct = direct::recognize(&program);
         lazy::rewrite(&mut program);
@@ -280,7 +281,7 @@ fn truth(value: &dyn Val) -> Result<bool, EvaluationError> {
 }
 
 fn parse(expression: &str) -> Result<IdedExpr, CompileError> {
-    let parser = environment().env.parser().max_recursion_depth(NESTING_LIMIT);
+    let parser = environment().env.parser().max_recursion_depth(NESTING_LIMIT).enable_ident_escape_syntax(true);
     parser.parse(expression).map_err(|errors| {
         let message = errors.to_string();
         if message.to_ascii_lowercase().contains("recursion limit") {

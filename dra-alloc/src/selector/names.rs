@@ -1,8 +1,10 @@
 //! Which names exist.
 
-use cel::common::ast::{CallExpr, ComprehensionExpr, Expr};
+use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr};
 
+use super::error::CompileError;
 use super::functions::{self, Function};
+use super::tree;
 use super::types::{Plain, Ty};
 
 /// The overloads of a function that is not the `cel` crate's own.
@@ -54,14 +56,53 @@ pub(super) fn is_type(name: &str) -> bool {
     types.contains(&name)
 }
 
-/// The name of a global function in a namespace, `sets.contains`, that looks like a call on a receiver.
-pub(super) fn qualified(call: &CallExpr, variables: &[String]) -> Option<String> {
-    let Expr::Ident(namespace) = &call.target.as_deref()?.expr else { return None };
-    if variables.contains(namespace) {
-        return None;
+/// Whether `namespace.name` is a type.
+pub(super) fn is_qualified_type(namespace: &str, name: &str) -> bool {
+    namespace.strip_prefix('.').unwrap_or(namespace) == "net" && matches!(name, "IP" | "CIDR")
+}
+
+/// The accumulator that loops had in older versions of CEL.
+const OLD_ACCUMULATOR: &str = "__result__";
+
+/// Gives functions their whole name, as cel-go does before it looks at variables: `sets.contains`, which looks like a call
+/// on a receiver, and what begins with a dot.
+///
+/// # Errors
+/// A loop whose variable has a name that is taken.
+pub(super) fn resolve(expression: &mut IdedExpr) -> Result<(), CompileError> {
+    match &mut expression.expr {
+        Expr::Call(call) => {
+            if let Some(name) = global_name(call) {
+                (call.target, call.func_name) = (None, name);
+            }
+        }
+        Expr::Comprehension(comprehension) => allowed_variable(&comprehension.iter_var)?,
+        _ => {}
     }
-    let name = format!("{namespace}.{}", call.func_name);
+    tree::children_mut(expression).into_iter().try_for_each(resolve)
+}
+
+fn global_name(call: &CallExpr) -> Option<String> {
+    let name = match call.target.as_deref().map(|target| &target.expr) {
+        None => call.func_name.strip_prefix('.')?.to_owned(),
+        Some(Expr::Ident(namespace)) => {
+            format!("{}.{}", namespace.strip_prefix('.').unwrap_or(namespace), call.func_name)
+        }
+        Some(_) => return None,
+    };
     (is_own(&name, false) || standard_global(&name).is_some()).then_some(name)
+}
+
+/// Refuses the name of an accumulator.
+///
+/// # Errors
+/// It is that.
+pub(super) fn allowed_variable(name: &str) -> Result<(), CompileError> {
+    if name != OLD_ACCUMULATOR {
+        return Ok(());
+    }
+    let message = "Syntax error: iteration variable overwrites accumulator variable".to_owned();
+    Err(CompileError::Syntax { message })
 }
 
 /// Whether a comprehension is `cel.bind`: a loop over nothing.

@@ -9,7 +9,8 @@ use super::names;
 use super::types::{Part, Plain, Ty};
 
 /// The type of a call of a function or operator; the receiver's type is the first one.
-pub(super) fn call_type(call: &CallExpr, name: &str, member: bool, types: &[Ty]) -> Result<Ty, CompileError> {
+pub(super) fn call_type(call: &CallExpr, types: &[Ty]) -> Result<Ty, CompileError> {
+    let (name, member) = (call.func_name.as_str(), call.target.is_some());
     let refused = || no_overload(name, member, types);
     match (name, types) {
         (KEYS, [container]) => return keys_type(*container),

@@ -1,7 +1,7 @@
 //! Macros with two variables: one for the keys of a map or the indices of a list, one for the values.
 //!
-//! `container.all(k, v, p)` is a loop over the keys, in which `v` is bound to the element: with `c` for the container,
-//! `keys(c).all(k, cel.bind(v, c[k], p))`.
+//! `container.all(k, v, p)` is a loop over the keys, in which both are bound: with `c` for the container,
+//! `keys(c).all(key, cel.bind(k, key, cel.bind(v, c[key], p)))`.
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, ListExpr, LiteralValue, operators};
 use cel::parser::{Macro, MacroExprHelper, ParseError};
@@ -9,6 +9,7 @@ use cel::{DeclarationError, Env};
 
 use super::functions::metering::{ELEMENT, KEYS};
 use super::macros::{RESULT, bind, identifier};
+use super::names::allowed_variable;
 
 /// The variable that the container is, before its number. Only [`KEYS`] and [`ELEMENT`] read it, which charge for what they
 /// take from it.
@@ -58,13 +59,18 @@ fn expand(
     if key == value {
         return Err(helper.new_error(value_id, format!("Syntax error: duplicate variable name: {key}")));
     }
-    // A name of its own, so that no macro within hides it.
-    let name = format!("{CONTAINER}{value_id}");
+    for name in [&key, &value] {
+        allowed_variable(name).map_err(|error| helper.new_error(value_id, error.to_string()))?;
+    }
+    // Names of their own, so that nothing within hides them.
+    let (name, iter_var) = (format!("{CONTAINER}{value_id}"), format!("@key{value_id}"));
     let mut bound = Vec::with_capacity(bodies.len());
     for body in bodies {
-        let element = [ident(helper, &name), ident(helper, &key)];
+        let element = [ident(helper, &name), ident(helper, &iter_var)];
         let element = call(helper, ELEMENT, element);
-        bound.push(bind(helper, value.clone(), element, std::mem::take(body)));
+        let body = bind(helper, value.clone(), element, std::mem::take(body));
+        let own_key = ident(helper, &iter_var);
+        bound.push(bind(helper, key.clone(), own_key, body));
     }
     args.clear();
     let keys = [ident(helper, &name)];
@@ -72,7 +78,7 @@ fn expand(
     let Loop { start, condition, step, result } = body(helper, bound);
     let over_keys = ComprehensionExpr {
         iter_range,
-        iter_var: key,
+        iter_var,
         iter_var2: None,
         accu_var: RESULT.to_owned(),
         accu_init: helper.next_expr(start),

@@ -32,8 +32,10 @@ fn a_bound_value_that_fails_counts_where_it_is_used() {
         });
         assert_eq!(result, expected, "{body}");
     }
-    // The value means the same wherever it goes.
+    // The value means the same wherever it goes, and a variable that is called like the device is not the device.
     for expression in [
+        "[{'a': 1}].exists(device, cel.bind(x, device.attributes, true || x == 1))",
+        "[{'attributes': {'a': 1}}].exists(device, optional.of(3).orValue(device.attributes['b']) == 3)",
         "[1, 2].all(x, cel.bind(y, 6 / x, [10].all(x, x == 10 || y == x)))",
         "[3].all(x, cel.bind(y, 6 / x, device.driver == '' || [5].all(z, z + y == 7)))",
         "optional.of(2).optMap(o, optional.of(o / 1).optMap(o, o == 2 || o == 3).value() && (o == 2 || o == 5)).value()",

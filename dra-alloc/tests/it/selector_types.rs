@@ -120,6 +120,75 @@ fn functions_are_called_as_they_are_declared() {
 }
 
 #[test]
+fn functions_have_their_name_whatever_variables_are_called() {
+    let expressions = [
+        "['10.0.0.1'].all(ip, ip.isCanonical(ip))",
+        "['10.0.0.1'].exists(i, ip, isIP(ip) && ip.isCanonical(ip))",
+        "cel.bind(ip, '10.0.0.1', ip.isCanonical(ip))",
+        "cel.bind(ip, string(1 / 1), [1].all(x, true || ip.isCanonical(ip)))",
+        "['a'].all(strings, strings.quote(strings) == '\"a\"')",
+        "[[1]].all(sets, sets.contains(sets, [1]))",
+        "cel.bind(optional, [1], optional.of(2).value() == 2)",
+        ".isIP('1.2.3.4') && .ip.isCanonical('1.2.3.4') && .size('a') == 1 && .quantity('1').isInteger()",
+    ];
+    for expression in expressions {
+        assert_eq!(evaluate(expression, &gpu()), Ok(true), "{expression}");
+    }
+    assert!(refusal("['abc'].all(sets, sets.contains('b'))").contains("no matching overload for 'sets.contains'"));
+    assert_eq!(refusal(".nope(1)"), "undeclared reference to '.nope' (in container '')");
+}
+
+#[test]
+fn names_in_backticks() {
+    let expressions = [
+        "device.attributes.`gpu.example`.index == 3 && has(device.attributes.`gpu.example`.model)",
+        "{'a-b': 1}.`a-b` == 1 && {'a b/c.d': 1}.?`a b/c.d`.value() == 1 && !has({'a': 1}.`a/b`)",
+        "device.attributes.`zone.example`.`rack/row` == 'slash'",
+    ];
+    for expression in expressions {
+        assert_eq!(evaluate(expression, &gpu()), Ok(true), "{expression}");
+    }
+    for expression in ["`device`.driver == ''", "device.`` == 1", "device.`a+b` == 1", "device.`a", "`size`('a') == 1"]
+    {
+        assert!(refusal(expression).contains("Syntax error"), "{expression}: {}", refusal(expression));
+    }
+}
+
+#[test]
+fn types_of_addresses_have_names() {
+    let expressions = [
+        "type(ip('10.0.0.1')) == net.IP && type(cidr('::/0')) == net.CIDR && net.IP != net.CIDR",
+        "type(net.IP) == type && type(ip('::1')) == .net.IP",
+        "[{'IP': 1}].all(net, net.IP == 1)",
+    ];
+    for expression in expressions {
+        assert_eq!(evaluate(expression, &gpu()), Ok(true), "{expression}");
+    }
+    assert_eq!(refusal("net.MAC == int"), "undeclared reference to 'net' (in container '')");
+}
+
+#[test]
+fn keys_of_map_literals() {
+    assert_eq!(evaluate("{true: 1}.size() + {2: 1}.size() + {3u: 1}.size() + {'a': 1}.size() == 4", &gpu()), Ok(true));
+    for expression in ["{1.5: 1}.size() == 1", "{ip('1.2.3.4'): 1}.size() == 1"] {
+        assert!(evaluate(expression, &gpu()).unwrap_err().contains("unsupported key type"), "{expression}");
+    }
+}
+
+#[test]
+fn no_loop_has_the_accumulator_for_its_variable() {
+    for expression in [
+        "[3].map(__result__, __result__) == [3]",
+        "[3].sortBy(__result__, __result__) == [3]",
+        "[].all(__result__, i, true)",
+        "[].all(i, __result__, true)",
+    ] {
+        assert!(refusal(expression).contains("iteration variable overwrites accumulator variable"), "{expression}");
+    }
+    assert_eq!(evaluate("cel.bind(__result__, 1, __result__ == 1)", &gpu()), Ok(true));
+}
+
+#[test]
 fn a_leading_dot_names_what_no_loop_hides() {
     for expression in [
         ".device.driver == 'gpu.example'",

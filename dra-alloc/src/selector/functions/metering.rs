@@ -75,7 +75,10 @@ fn range<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionE
 
 fn keys<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let [container, budget] = <[_; 2]>::try_from(args).map_err(|_| mismatch())?;
-    let Some(list) = container.downcast_ref::<CelList<'_>>() else { return range(vec![budget, container]) };
+    let Some(list) = container.downcast_ref::<CelList<'_>>() else {
+        let is_map = container.downcast_ref::<CelMap<'_>>().is_some() || container.as_iterable().is_some();
+        return if is_map { range(vec![budget, container]) } else { Err(unsupported(container.as_ref())) };
+    };
     let length = list.inner().len();
     fuel(&budget)?.spend(units(length))?;
     let indices = (0..count(length)).map(|index| Box::new(CelInt::from(index)) as Box<dyn Val + 'v>);
@@ -95,6 +98,10 @@ fn add<'b, 'v>(args: &[CowVal<'b, 'v>]) -> Result<CowVal<'b, 'v>, ExecutionError
     fuel(budget)?.spend_value(right.as_ref())?;
     let adder = left.as_adder().ok_or_else(mismatch)?;
     Ok(CowVal::Owned(adder.add(right.as_ref())?.into_owned()))
+}
+
+fn unsupported(value: &dyn Val) -> ExecutionError {
+    failed(format!("unsupported comprehension range type: {}", go_type(value)))
 }
 
 /// The name of a type in cel-go, which its messages show.

@@ -3,11 +3,11 @@
 //! Each takes the budget as its last argument; the rewriting of an expression appends it.
 
 mod amount;
-mod cidr;
+pub(super) mod cidr;
 pub(super) mod conversions;
 pub(super) mod equality;
 pub(super) mod includes;
-mod ip;
+pub(super) mod ip;
 pub(super) mod lists;
 pub(super) mod metering;
 mod pattern;

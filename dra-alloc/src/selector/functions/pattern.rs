@@ -27,7 +27,8 @@ const CONTROLS: [(char, char); 6] =
 
 /// The same pattern for the `regex` crate, or why Go refuses it.
 pub(super) fn translate(pattern: &str) -> Result<String, String> {
-    let mut translation = Translation { rest: pattern, out: String::with_capacity(pattern.len()) };
+    let out = String::with_capacity(pattern.len());
+    let mut translation = Translation { rest: pattern, out, repetitions: Repetitions::default() };
     let mut after_repetition = false;
     while let Some(first) = translation.rest.chars().next() {
         let repeats = translation.repetition()?;
@@ -37,6 +38,11 @@ pub(super) fn translate(pattern: &str) -> Result<String, String> {
         after_repetition = repeats;
         if repeats {
             continue;
+        }
+        match first {
+            '(' => translation.repetitions.open(),
+            ')' => translation.repetitions.close(),
+            _ => translation.repetitions.item(1),
         }
         match first {
             '\\' => translation.escape()?,
@@ -55,9 +61,52 @@ pub(super) fn translate(pattern: &str) -> Result<String, String> {
     Ok(translation.out)
 }
 
+/// How often what a pattern has is repeated at the most, by the counts of the repetitions around it.
+#[derive(Default)]
+struct Repetitions {
+    /// In each group that is open.
+    open: Vec<u32>,
+    /// Of what stands last.
+    last: u32,
+}
+
+impl Repetitions {
+    fn open(&mut self) {
+        self.open.push(1);
+    }
+
+    fn close(&mut self) {
+        let inner = self.open.pop().unwrap_or(1);
+        self.item(inner);
+    }
+
+    fn item(&mut self, repeated: u32) {
+        self.last = repeated;
+        if let Some(group) = self.open.last_mut() {
+            *group = (*group).max(repeated);
+        }
+    }
+
+    /// Repeats what stands last; false if that is too often.
+    fn repeat(&mut self, count: u32) -> bool {
+        let repeated = self.last.saturating_mul(count);
+        self.item(repeated);
+        repeated <= MOST_REPETITIONS
+    }
+}
+
 struct Translation<'p> {
     rest: &'p str,
     out: String,
+    repetitions: Repetitions,
+}
+
+/// A repetition by numbers.
+struct Counted {
+    /// Bytes of its text.
+    length: usize,
+    /// The most repetitions, or the least of them if there is no end.
+    count: u32,
 }
 
 impl<'p> Translation<'p> {
@@ -94,7 +143,8 @@ impl<'p> Translation<'p> {
         let length = match self.rest.chars().next() {
             Some('*' | '+' | '?') => 1,
             Some('{') => match counted(self.rest)? {
-                Some(length) => length,
+                Some(Counted { length, count }) if self.repetitions.repeat(count) => length,
+                Some(Counted { length, .. }) => return Err(invalid_count(self.take(length))),
                 None => return Ok(false),
             },
             _ => return Ok(false),
@@ -109,21 +159,45 @@ impl<'p> Translation<'p> {
 
     /// The beginning of a group, with a name or flags.
     fn group(&mut self) -> Result<(), String> {
-        if self.skip("(?)") {
-            return Ok(());
-        }
         let named = self.rest.starts_with("(?P<") || self.rest.starts_with("(?<");
         let end = match self.rest.strip_prefix("(?") {
             None => Some(0),
             Some(_) if named => self.position('>'),
-            Some(flags) => {
-                let end = flags.bytes().take(LONGEST_NAME).position(|c| !b"imsU-".contains(&c));
-                end.filter(|end| flags.get(*end..).is_some_and(|rest| rest.starts_with([':', ')']))).map(|end| end + 2)
-            }
+            Some(_) => return self.flags(),
         };
         let end = end.ok_or("invalid or unsupported Perl syntax")?;
         let beginning = self.take(end + 1);
         self.out.push_str(beginning);
+        Ok(())
+    }
+
+    /// `(?is-U:`, or `(?i)`, which is no group of its own: of a flag that is there several times the last one counts.
+    fn flags(&mut self) -> Result<(), String> {
+        let refused = || "invalid or unsupported Perl syntax".to_owned();
+        self.take("(?".len());
+        let end = self.rest.bytes().take(LONGEST_NAME).position(|c| !b"imsU-".contains(&c)).ok_or_else(refused)?;
+        let flags = self.take(end);
+        let closing = self.next().filter(|closing| [':', ')'].contains(closing)).ok_or_else(refused)?;
+        let (on, off) = flags.split_once('-').map_or((flags, None), |(on, off)| (on, Some(off)));
+        if off.is_some_and(|off| off.is_empty() || off.contains('-')) {
+            return Err(refused());
+        }
+        let off = off.unwrap_or_default();
+        let on: String = "imsU".chars().filter(|flag| on.contains(*flag) && !off.contains(*flag)).collect();
+        let off: String = "imsU".chars().filter(|flag| off.contains(*flag)).collect();
+        if closing == ')' {
+            self.repetitions.close();
+            if self.rest.starts_with(['*', '+', '?']) || counted(self.rest)?.is_some() {
+                return Err("missing argument to repetition operator".to_owned());
+            }
+        }
+        if on.is_empty() && off.is_empty() {
+            self.out.push_str(if closing == ':' { "(?:" } else { "" });
+            return Ok(());
+        }
+        let sign = if off.is_empty() { "" } else { "-" };
+        self.out.extend(["(?", &on, sign, &off]);
+        self.out.push(closing);
         Ok(())
     }
 
@@ -279,8 +353,12 @@ impl<'p> Translation<'p> {
     }
 }
 
-/// The length of `{2}`, `{2,}` or `{2,5}`; none for other braces.
-fn counted(text: &str) -> Result<Option<usize>, String> {
+fn invalid_count(repetition: &str) -> String {
+    format!("invalid repeat count: `{repetition}`")
+}
+
+/// `{2}`, `{2,}` or `{2,5}`; none for other braces.
+fn counted(text: &str) -> Result<Option<Counted>, String> {
     let Some(inner) = text.strip_prefix('{') else { return Ok(None) };
     let length = inner.bytes().take_while(|c| c.is_ascii_digit() || *c == b',').count();
     let Some((inner, _)) = inner.split_at_checked(length).filter(|(_, rest)| rest.starts_with('}')) else {
@@ -295,8 +373,13 @@ fn counted(text: &str) -> Result<Option<usize>, String> {
         return Ok(None);
     }
     let count = |digits: &str| digits.parse::<u32>().ok().filter(|count| *count <= MOST_REPETITIONS);
-    let valid = count(least).is_some_and(|least| most.is_empty() || count(most).is_some_and(|most| least <= most));
-    if valid { Ok(Some(inner.len() + 2)) } else { Err(format!("invalid repeat count: `{{{inner}}}`")) }
+    let largest = if most.is_empty() { least } else { most };
+    match (count(least), count(largest)) {
+        (Some(least), Some(largest)) if least <= largest => {
+            Ok(Some(Counted { length: inner.len() + 2, count: largest }))
+        }
+        _ => Err(invalid_count(&format!("{{{inner}}}"))),
+    }
 }
 
 #[cfg(test)]
@@ -320,6 +403,9 @@ mod tests {
             (r"\p{Greek}\PN", r"\p{Greek}\PN"),
             (r"\p{^Greek}[\P{^L}]", r"\P{Greek}[\p{L}]"),
             (r"(?)a", "a"),
+            (r"(?:a)", "(?:a)"),
+            (r"(?ii)a(?i-i)b(?i-is:c)", "(?i)a(?-i)b(?-is:c)"),
+            (r"(a{10}){100}a{0}", "(a{10}){100}a{0}"),
         ];
         for (go, ours) in rows {
             assert_eq!(translate(go).as_deref(), Ok(ours), "{go}");
@@ -386,6 +472,13 @@ mod tests {
             r"\xg0",
             r"\x{110000}",
             "a{1001}",
+            "(a{1000}){2}",
+            "((a{500}b){3}|a+)",
+            "(?:(?i)a{101}){10}",
+            "a+(?)?",
+            "a(?i)*",
+            "(?-)a",
+            "(?i--s)a",
             "a{3,2}",
             "(?P<a",
             r"[a-\d]",

@@ -54,11 +54,16 @@ fn parts<'a, 'b, 'v>(args: &'a [CowVal<'b, 'v>]) -> Result<(&'a str, &'a [CowVal
 
 /// As a literal, whose special characters are escaped.
 fn quoted(text: &str) -> String {
-    let escaped = text.chars().map(|character| {
-        let escape = ESCAPES.iter().find(|(special, _)| *special == character).map(|(_, escape)| *escape);
-        escape.map_or_else(|| character.to_string(), |escape| format!("\\{escape}"))
-    });
-    format!("\"{}\"", escaped.collect::<String>())
+    let mut literal = String::with_capacity(text.len() + 2);
+    literal.push('"');
+    for character in text.chars() {
+        match ESCAPES.iter().find(|(special, _)| *special == character) {
+            Some((_, escape)) => literal.extend(['\\', *escape]),
+            None => literal.push(character),
+        }
+    }
+    literal.push('"');
+    literal
 }
 
 fn out_of_range(index: i64) -> ExecutionError {
