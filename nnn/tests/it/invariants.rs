@@ -1,4 +1,4 @@
-//! Twenty-two invariants, by their numbers, over random histories of the simulated cluster and over random values.
+//! Invariants over random histories of the simulated cluster and over random values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,7 +72,7 @@ fn options() -> impl Strategy<Value = Options> {
         .prop_map(|(gates, profile)| Options::default().with_gates(gates).with_profile(profile))
 }
 
-/// Invariants 1 to 4: what must hold of memory at any time.
+/// What must hold of memory at any time.
 pub(crate) fn check_memory(sim: &Sim) {
     let nominator = sim.scheduler.nominator();
     let mut seen = BTreeSet::new();
@@ -97,7 +97,7 @@ pub(crate) fn check_memory(sim: &Sim) {
     }
 }
 
-/// Invariants 13 to 15 for the commands of one decision.
+/// What holds for the commands of one decision.
 pub(crate) fn check_writes(sim: &Sim, before: &Sim) {
     let mut patched = BTreeSet::new();
     for command in &sim.last.commands {
@@ -112,7 +112,7 @@ pub(crate) fn check_writes(sim: &Sim, before: &Sim) {
     }
 }
 
-/// Invariant 18.
+/// Only lower nominations to the same node are cleared.
 pub(crate) fn check_preemption(sim: &Sim, before: &Sim, action: &Action) {
     let Action::Cycle(id) = action else { return };
     for command in &sim.last.commands {
@@ -127,7 +127,7 @@ pub(crate) fn check_preemption(sim: &Sim, before: &Sim, action: &Action) {
 proptest! {
     #![proptest_config(config())]
 
-    /// 1, 2, 3, 4, 6, 12, 13, 14, 15, 18
+    /// What holds after every step.
     #[test]
     fn of_every_step(options in options(), history in history()) {
         let mut sim = Sim::new(options, &NODES[..2]);
@@ -147,7 +147,7 @@ proptest! {
         }
     }
 
-    /// 5: after every pod is gone nothing is left, whatever nodes did.
+    /// After every pod is gone nothing is left, whatever nodes did.
     #[test]
     fn nothing_leaks(options in options(), history in history()) {
         let mut sim = Sim::new(options, &NODES[..1]);
@@ -161,7 +161,7 @@ proptest! {
         prop_assert!((0..4).all(|id| nominator.unseen_write(&uid(id)).is_none()));
     }
 
-    /// 6: events of nodes never change memory.
+    /// Events of nodes never change memory.
     #[test]
     fn nodes_do_not_matter_to_memory(history in history(), events in prop::collection::vec((any::<bool>(), node()), 1..6)) {
         let mut sim = Sim::new(Options::default(), &NODES[..2]);
@@ -177,7 +177,7 @@ proptest! {
         prop_assert_eq!(memory(&sim.scheduler), before);
     }
 
-    /// 7: the same event again changes nothing.
+    /// The same event again changes nothing.
     #[test]
     fn the_same_event_again(history in history(), id in 0..4_u8) {
         let mut sim = Sim::new(Options::default(), &NODES[..2]);
@@ -201,7 +201,7 @@ proptest! {
         prop_assert_eq!(places(&sim.scheduler), once);
     }
 
-    /// 8: an update from nothing to nothing never loses what memory has.
+    /// An update from nothing to nothing never loses what memory has.
     #[test]
     fn a_lagging_watch_loses_nothing(node in node(), number in 1..9_u64, upstream in any::<bool>()) {
         let options = if upstream { NominatorOptions::UPSTREAM } else { NominatorOptions::default() };
@@ -212,7 +212,7 @@ proptest! {
         prop_assert_eq!(nominator.node_of("p"), Some(node));
     }
 
-    /// 17: with the clearing gate, a bound pod has no nomination unless it was written after the binding.
+    /// With the clearing gate, a bound pod has no nomination unless it was written after the binding.
     #[test]
     fn bound_pods_have_no_nomination(history in history()) {
         let mut sim = Sim::new(Options::default(), &NODES[..2]);
@@ -234,7 +234,7 @@ proptest! {
         }
     }
 
-    /// 22: a new scheduler has the reservations of the old one, but for those that were never written.
+    /// A new scheduler has the reservations of the old one, but for those that were never written.
     #[test]
     fn a_restart_keeps_reservations(history in history()) {
         let mut sim = Sim::new(Options::default(), &NODES[..2]);
@@ -256,7 +256,7 @@ proptest! {
         }
     }
 
-    /// 19: readers count every pod once and every claim once.
+    /// Readers count every pod once and every claim once.
     #[test]
     fn readers_count_once(history in history(), shared in any::<bool>()) {
         let mut sim = Sim::new(Options::default(), &NODES[..2]);
@@ -281,7 +281,7 @@ proptest! {
         prop_assert_eq!(counted.len(), expected.count());
     }
 
-    /// 9, 10, 11 against plain filtering.
+    /// The two passes against plain filtering.
     #[test]
     fn two_passes(
         free in 0..8_i64,
@@ -297,24 +297,24 @@ proptest! {
         let sum = |running: &[&Nomination]| running.iter().map(|it| promised[it.pod.uid[1..].parse::<usize>().unwrap()].1).sum::<i64>();
         let judge = |asking: &PodView, nominations: &[Nomination]| two_pass(asking, nominations, |running| plain(sum(running)));
         let verdict = judge(&asking, &nominations);
-        // 9: lower ones and the pod itself change nothing; without any it is plain filtering.
+        // Lower ones and the pod itself change nothing; without any it is plain filtering.
         let counting: Vec<Nomination> = nominations.iter().filter(|it| it.priority >= priority).cloned().collect();
         prop_assert_eq!(&judge(&asking, &counting), &verdict);
         let own = Nomination::new(&asking, "n");
         prop_assert_eq!(&judge(&asking, &[nominations.clone(), vec![own]].concat()), &verdict);
         prop_assert_eq!(judge(&asking, &[]), plain(0));
-        // 10: only the pass with the promised pods matters to resources.
+        // Only the pass with the promised pods matters to resources.
         let all: Vec<&Nomination> = counting.iter().collect();
         prop_assert_eq!(&plain(sum(&all)), &verdict);
         prop_assert_eq!(fits_resources(&asking, &cpu(free), &nominations), verdict.fits());
-        // 11: a higher priority never loses a place.
+        // A higher priority never loses a place.
         if verdict.fits() {
             let higher = asking.with_priority(priority + 1);
             prop_assert!(judge(&higher, &nominations).fits());
         }
     }
 
-    /// 16: the gate makes one difference, the PATCH at the start of a binding cycle.
+    /// The gate makes one difference, the PATCH at the start of a binding cycle.
     #[test]
     fn what_the_gate_changes(
         nnn in prop::option::of(node()),
@@ -348,7 +348,7 @@ proptest! {
         prop_assert_eq!(on, off);
     }
 
-    /// 20: queued writes become one that does what they do in turn, however they are grouped.
+    /// Queued writes become one that does what they do in turn, however they are grouped.
     #[test]
     fn queued_writes(patches in prop::collection::vec(patch(), 3)) {
         let [first, second, third] = patches.try_into().unwrap();
@@ -363,7 +363,7 @@ proptest! {
         prop_assert!(grouped.changes_nothing(&at_once));
     }
 
-    /// 21: no sequence of writes lets one component change another's value.
+    /// No sequence of writes lets one component change another's value.
     #[test]
     fn nobody_changes_the_value_of_another(writes in prop::collection::vec((0..3_usize, prop::option::of(node()), 0..3_u64), 1..30)) {
         let (mut owner, mut value, mut current) = (Owner::Nobody, None, 0);

@@ -380,7 +380,7 @@ fn any_node() -> impl Strategy<Value = GatedNode> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// P2, P10, P13: Ready is needed; a condition that turns True never blocks, a gate more never opens.
+    /// Ready is needed; a condition that turns True never blocks, a gate more never opens.
     #[test]
     fn the_filter_is_monotone(node in any_node(), which in 0_usize..4) {
         let allows = |node: &GatedNode| ask(node, &plain()).0;
@@ -401,7 +401,7 @@ proptest! {
         prop_assert!(is_open || matches!(allows(&stricter), Outcome::NodeNotReady | Outcome::Unmet));
     }
 
-    /// P14: order changes nothing but the order of the reasons.
+    /// Order changes nothing but the order of the reasons.
     #[test]
     fn order_does_not_matter(node in any_node()) {
         let mut turned = node.clone();
@@ -413,7 +413,7 @@ proptest! {
         prop_assert_eq!((outcome, reasons), (other, others));
     }
 
-    /// P26: with the feature off, everything is allowed.
+    /// With the feature off, everything is allowed.
     #[test]
     fn off_allows(node in any_node()) {
         let mut options = FilterOptions::hardened();

@@ -1,4 +1,4 @@
-//! What holds at every step of every story (P1 to P26; P13 and P14 of the filter, P20 of names are with those).
+//! What holds at every step of every story. Laws of the filter and of names stand with those.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -77,20 +77,20 @@ fn check(sim: &Sim, before: &State, seen: &Seen, witness: &mut Witness, is_reboo
             Change::AddTaint { taint, .. } => drop(added.insert(format!("{}:{}", taint.key, taint.effect))),
             Change::RemoveTaint { taint, .. } => {
                 let id = format!("{}:{}", taint.key, taint.effect);
-                // P9
+                // A taint of ours goes only when every gate that wants it is met or gone.
                 for gate in
                     world.node.gates.iter().filter(|gate| gate.taint().is_some_and(|other| other.key == taint.key))
                 {
                     prop_assert_eq!(world.state.gates[&gate.condition_type].phase, Phase::Established, "{}", id);
                 }
-                // P19
+                // Taints of others are never touched.
                 prop_assert!(policy.adopt || !witness.foreign.contains(&id), "{} is not ours", id);
                 removed.insert(id);
             }
             Change::PatchCondition { condition_type, reason, .. } if reason == "TimeoutExceeded" => {
-                // P4
+                // A timeout is never written over a True,
                 prop_assert_ne!(observed(world, condition_type), Observation::True);
-                // P16
+                // and once in an episode, unless the condition disappears.
                 let present = view.condition(condition_type).cloned();
                 let is_again = present.is_none() || witness.written.get(condition_type) == Some(&present);
                 let is_new = witness.written.insert(condition_type.clone(), present).is_none();
@@ -103,31 +103,31 @@ fn check(sim: &Sim, before: &State, seen: &Seen, witness: &mut Witness, is_reboo
             }
             _ => {}
         }
-        // P22
+        // Each role writes what is its own.
         let is_condition = matches!(output.change, Change::PatchCondition { .. });
         let is_taint = matches!(output.change, Change::AddTaint { .. } | Change::RemoveTaint { .. });
         prop_assert!(!is_condition || output.actor == Actor::Kubelet);
         prop_assert!(!is_taint || output.actor == Actor::Nlc);
     }
-    // P3
+    // Nothing is added and removed at once.
     prop_assert!(added.is_disjoint(&removed));
-    // P2
+    // A node that is not ready is closed,
     prop_assert!(!seen.schedulable || view.is_ready());
-    // P10
+    // and one that is ready and has no gates is open.
     prop_assert!(!(view.gates().is_empty() && view.is_ready()) || seen.schedulable);
-    // P8
+    // What is to wake us is still to come.
     prop_assert!(seen.wake_up.is_none_or(|wake_up| wake_up > at(sim.now)));
     let reports = |name: &str| sim.reported[NAMES.iter().position(|other| *other == name).unwrap()];
     for (name, decision) in &seen.gates {
-        // P23
+        // After a boot nothing counts that was not reported since.
         prop_assert!(*decision != Decision::Satisfied || reports(name), "{} counts from before the boot", name);
         let gate = view.gate(name).unwrap();
-        // P7
+        // Where the taint is awaited, no node opens without it.
         let hands_over = policy.handoff == Handoff::AwaitTaint && observed(world, name) != Observation::True;
         if let (true, true, Some(taint)) = (seen.schedulable, hands_over, gate.taint()) {
             prop_assert!(view.taint(&taint.key, &taint.effect).is_some(), "{} without its taint", name);
         }
-        // P11
+        // No timer fires early, nor while the node is not ready.
         let was = before.gates.get(name).map_or(Phase::Waiting, |gate| gate.phase);
         let state = &world.state.gates[name];
         let fired = was != Phase::TimedOut && state.phase == Phase::TimedOut;
@@ -143,7 +143,7 @@ fn check(sim: &Sim, before: &State, seen: &Seen, witness: &mut Witness, is_reboo
         }
     }
     witness.written.retain(|name, _| view.gate(name).is_some());
-    // P6
+    // With everything met the node is open and has no taint of ours.
     let all_true = view
         .gates()
         .iter()
@@ -170,7 +170,7 @@ fn note_foreign(happening: &Happening, sim: &Sim, witness: &mut Witness, was_pre
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(TRACES))]
 
-    /// P1 to P4, P6 to P11, P16, P18, P19, P22, P23, and P5 and P12 where no write was lost.
+    /// The laws of one step. Where no write was lost, nothing is left to do, and the filter says the same.
     #[test]
     fn every_step_of_every_story(policy in any_policy(), story in story(some_loss())) {
         let (mut sim, mut witness, mut lossless) = (Sim::new(policy), Witness::default(), true);
@@ -184,7 +184,7 @@ proptest! {
             let is_reboot = witness.watch(&sim);
             let before = sim.world.state.clone();
 
-            // P1, P18: the same again, also from a state that was written and read.
+            // The same again, also from a state that was written and read.
             let read: State = serde_json::from_str(&serde_json::to_string(&before).unwrap()).unwrap();
             prop_assert_eq!(&read, &before);
             let mut twin = sim.world.clone();
@@ -203,7 +203,7 @@ proptest! {
             lossless &= arrived.len() == seen.outputs.len();
             prop_assert!(sim.world.write(&arrived, sim.now).is_empty());
             if arrived.len() == seen.outputs.len() {
-                // P5: nothing is left to do.
+                // Nothing is left to do.
                 let before = sim.world.state.clone();
                 let again = sim.world.look(sim.now);
                 prop_assert!(again.outputs.is_empty(), "{:?}", again.outputs);
@@ -211,14 +211,14 @@ proptest! {
                 let is_reboot = witness.watch(&sim);
                 check(&sim, &before, &again, &mut witness, is_reboot)?;
                 if lossless && sim.world.policy == Policy::kep() {
-                    // P12
+                    // The filter, which has no state, says the same.
                     prop_assert_eq!(again.schedulable, filter_allows(&sim.world));
                 }
             }
         }
     }
 
-    /// P14: the order of gates, conditions and taints changes nothing but orders.
+    /// The order of gates, conditions and taints changes nothing but orders.
     #[test]
     fn order_does_not_matter(policy in any_policy(), story in story(no_loss())) {
         let mut sim = Sim::new(policy);
@@ -239,7 +239,7 @@ proptest! {
         }
     }
 
-    /// P15: a node that stays ready opens, at the latest when the longest timer has run: with the KEP's settings if agents are
+    /// A node that stays ready opens, at the latest when the longest timer has run: with the KEP's settings if agents are
     /// silent, with the hardened ones whatever they say but True.
     #[test]
     fn a_ready_node_opens(hardened: bool, story in story(no_loss()), noise in proptest::collection::vec(0_usize..9, 8)) {
@@ -266,7 +266,7 @@ proptest! {
         prop_assert!(sim.world.run(sim.now).schedulable, "after 8 s, and no timeout is longer than 5 s");
     }
 
-    /// P17: looking every second ends as looking at the wake-up times does.
+    /// Looking every second ends as looking at the wake-up times does.
     #[test]
     fn steps_in_between_change_nothing(policy in any_policy(), hold in 0_i64..4, story in story(no_loss()), jump in 1_i64..15) {
         let mut sim = Sim::new(policy);
@@ -293,7 +293,7 @@ proptest! {
         prop_assert_eq!(often.node, rarely.node);
     }
 
-    /// P21, P22: kubelet and the controller, one after the other, come to what one alone does.
+    /// Kubelet and the controller, one after the other, come to what one alone does.
     #[test]
     fn two_actors_come_to_the_same(rearm: bool, sticky: bool, story in story(no_loss())) {
         let mut policy = if sticky { Policy::hardened() } else { Policy::kep() };
@@ -326,7 +326,7 @@ proptest! {
         }
     }
 
-    /// P24: a True that must last is never one that is not True, and the longer it must last, the fewer gates are satisfied.
+    /// A True that must last is never one that is not True, and the longer it must last, the fewer gates are satisfied.
     #[test]
     fn longer_holds_satisfy_less(policy in any_policy(), short in 0_i64..4, more in 0_i64..4, story in story(no_loss())) {
         let mut sims = [short, short + more].map(|seconds| {
@@ -347,7 +347,7 @@ proptest! {
         }
     }
 
-    /// P25, P26: after a shutdown nothing of ours is left, and a feature that is off takes it back once.
+    /// After a shutdown nothing of ours is left, and a feature that is off takes it back once.
     #[test]
     fn everything_can_be_taken_back(policy in any_policy(), story in story(some_loss())) {
         let mut sim = Sim::new(policy);
@@ -421,11 +421,11 @@ fn explore(sim: &Sim, witness: &Witness, happenings: &[Happening], depth: u32, s
         assert!(sim.world.write(&seen.outputs, sim.now).is_empty());
         let before = sim.world.state.clone();
         let again = sim.world.look(sim.now);
-        assert!(again.outputs.is_empty(), "P5 after {happening:?}: {:?}", again.outputs);
+        assert!(again.outputs.is_empty(), "something is left to do after {happening:?}: {:?}", again.outputs);
         let is_reboot = witness.watch(&sim);
         check(&sim, &before, &again, &mut witness, is_reboot).unwrap();
         if sim.world.policy == Policy::kep() {
-            assert_eq!(again.schedulable, filter_allows(&sim.world), "P12 after {happening:?}");
+            assert_eq!(again.schedulable, filter_allows(&sim.world), "the filter says otherwise after {happening:?}");
         }
         explore(&sim, &witness, happenings, depth - 1, steps);
     }

@@ -458,7 +458,7 @@ fn name() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// P20: every type that either policy accepts makes a label key, and the strict one accepts no more than the other.
+    /// Every type that either policy accepts makes a label key, and the strict one accepts no more than the other.
     #[test]
     fn accepted_types_make_label_keys(name in name()) {
         let accepts = |lengths| validate(&[named(&name)], &Limits::default().with_lengths(lengths)).is_valid();
