@@ -1,5 +1,6 @@
 //! Shared parts of the example programs.
 pub mod gates;
+pub mod instant;
 pub mod kubelet;
 pub mod machine;
 pub mod manifest;

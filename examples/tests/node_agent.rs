@@ -115,7 +115,7 @@ fn what_can_not_be_read_is_named() {
     );
     assert!(fails(program().arg(&both)).contains("node \"n\": duplicate field `readinessGates`"));
     assert!(fails(program().arg(folder.path().join("none.yaml"))).contains("none.yaml"));
-    assert!(fails(program().args(["--begin", "soon"])).contains("no time \"soon\""));
+    assert!(fails(program().args(["--begin", "soon"])).contains("invalid value 'soon' for '--begin <TIME>'"));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use clap::{Parser, ValueEnum};
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
+use examples::instant::instant;
 use examples::manifest::Manifests;
 use examples::output::{OutputError, as_json, finish, put, say};
 use k8s_openapi::jiff::Timestamp;
@@ -39,7 +40,7 @@ struct Args {
     #[arg(long = "upcoming", value_name = "NAME")]
     upcoming: Vec<String>,
     /// The present time, which tells pods that have been terminating for too long; without it no pod has
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = instant)]
     now: Option<Timestamp>,
     /// What to print
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
@@ -95,10 +96,6 @@ fn run(args: &Args) -> Result<ExitCode, AutoscalerError> {
     };
     put(&text)?;
     Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn time(text: &str) -> Result<Timestamp, String> {
-    text.parse().map_err(|_| "not a time as RFC 3339 has it".to_owned())
 }
 
 /// What a node is, in a word or two.

@@ -16,6 +16,7 @@ use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{Parser, ValueEnum};
+use examples::instant::instant;
 use examples::manifest::manifest_files;
 use examples::node_agent::nodes::{NodesError, read_nodes};
 use examples::node_agent::player::Stage;
@@ -53,8 +54,8 @@ struct Args {
     #[arg(long, value_enum, default_value_t)]
     role: RoleArg,
     /// When the timeline begins
-    #[arg(long, value_name = "TIME", default_value = "2026-01-01T00:00:00Z")]
-    begin: String,
+    #[arg(long, value_name = "TIME", default_value = "2026-01-01T00:00:00Z", value_parser = instant)]
+    begin: Timestamp,
     /// Prints the JSON Schema of a gate
     #[arg(long)]
     schema: bool,
@@ -84,8 +85,6 @@ enum AgentError {
     Nodes { file: String, error: NodesError },
     #[error("{file}: {message}")]
     File { file: String, message: String },
-    #[error("no time {text:?}: {message}")]
-    Begin { text: String, message: String },
     #[error(transparent)]
     Json(#[from] serde_json::Error),
     #[error("stdout: {0}")]
@@ -112,11 +111,6 @@ fn run(args: &Args) -> Result<(), AgentError> {
     if let Some(file) = &args.watch_file {
         return watch(file, &policy, args.role.into());
     }
-    let begin = args.begin.parse();
-    let begin = begin.map_err(|error: k8s_openapi::jiff::Error| AgentError::Begin {
-        text: args.begin.clone(),
-        message: error.to_string(),
-    })?;
     let nodes = if args.files.is_empty() { nodes("nodes.yaml", NODES)? } else { read_all(&args.files)? };
     for node in &nodes {
         report_problems(node)?;
@@ -129,7 +123,7 @@ fn run(args: &Args) -> Result<(), AgentError> {
     // Nodes of one's own without a timeline are looked at once.
     let text = if args.timeline.is_none() && !args.files.is_empty() { "- {at: 0, clock: 0}".to_owned() } else { text };
     let timeline = read_timeline(&text).map_err(|message| AgentError::File { file: name, message })?;
-    for each in Stage::new(nodes, policy, args.role.into(), begin).play(&timeline) {
+    for each in Stage::new(nodes, policy, args.role.into(), args.begin).play(&timeline) {
         print(scene(&each).trim_end())?;
     }
     Ok(())

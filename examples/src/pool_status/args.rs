@@ -8,6 +8,7 @@ use poolstatus::request::{DEFAULT_LIMIT, MAX_LIMIT};
 
 use super::Question;
 use crate::gates::{GateError, changed, profile};
+use crate::instant::instant;
 
 /// Shows how many devices of each resource pool are left, and why not more
 ///
@@ -47,7 +48,7 @@ pub struct Args {
     #[arg(long, value_name = "PROFILE", default_value = "kep", value_parser = profile)]
     pub profile: Profile,
     /// The time of the answer, such as 2026-11-21T12:00:00Z; now by default
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = instant)]
     pub now: Option<Timestamp>,
     /// What to print
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
@@ -74,11 +75,6 @@ pub enum Output {
     Json,
     /// The requests with their status, one document each
     Yaml,
-}
-
-/// Reads a time.
-fn time(text: &str) -> Result<Timestamp, String> {
-    text.parse().map_err(|error: k8s_openapi::jiff::Error| error.to_string())
 }
 
 impl Args {

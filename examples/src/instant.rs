@@ -1,0 +1,16 @@
+//! Times on the command line.
+
+use k8s_openapi::jiff::{Error, Timestamp};
+
+/// Reads a time, such as `2026-11-21T12:00:00Z`.
+///
+/// # Errors
+/// What is wrong with the text.
+///
+/// ```
+/// use examples::instant::instant;
+/// assert!(instant("2026-11-21T12:00:00Z").is_ok() && instant("soon").is_err());
+/// ```
+pub fn instant(text: &str) -> Result<Timestamp, String> {
+    text.parse().map_err(|error: Error| error.to_string())
+}
