@@ -252,7 +252,7 @@ macro_rules! map_of_names {
 
         impl Container for $value<'_> {
             fn contains(&self, key: &dyn Val) -> Result<bool, ExecutionError> {
-                name_of(key).map(|name| self.has(name))
+                Ok(name_of(key).is_ok_and(|name| self.has(name)))
             }
         }
 

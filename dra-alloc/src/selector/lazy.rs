@@ -42,6 +42,9 @@ impl Rewriting {
         while let Some(unfolded) = self.unfolded(expression) {
             *expression = unfolded;
         }
+        if is_in_nothing(expression) {
+            expression.expr = Expr::Literal(LiteralValue::Boolean(false.into()));
+        }
         for child in tree::children_mut(expression) {
             self.rewrite(child);
         }
@@ -95,6 +98,13 @@ impl Rewriting {
         let result = CallExpr { func_name, target: None, args: vec![ask("hasValue"), found, alternative] };
         Some(binding(OPTIONAL.to_owned(), target, node(Expr::Call(result)), &mut node))
     }
+}
+
+/// `item in []`: false, whatever the item is.
+fn is_in_nothing(expression: &IdedExpr) -> bool {
+    let Expr::Call(call) = &expression.expr else { return false };
+    let is_empty = |list: &IdedExpr| matches!(&list.expr, Expr::List(list) if list.elements.is_empty());
+    call.func_name == operators::IN && call.args.get(1).is_some_and(is_empty)
 }
 
 fn has_loop(expression: &IdedExpr) -> bool {

@@ -10,7 +10,7 @@ use super::environment::{ABSOLUTE_DEVICE_VARIABLE, DEVICE_VARIABLE, FUEL_VARIABL
 use super::error::{CompileError, shortened};
 use super::functions::conversions::REPLACED;
 use super::functions::equality::{DIFFERENT, EQUAL};
-use super::functions::metering::{ADD, RANGE, TICK, USE};
+use super::functions::metering::{ADD, IN_CONSTANTS, OPTIONAL_ELEMENT, RANGE, TICK, USE};
 use super::functions::regex::{PatternValue, WITH_PATTERN};
 use super::names;
 use super::tree;
@@ -57,6 +57,11 @@ impl Rewriting {
             Expr::List(list) => {
                 let constant = list.elements.iter().all(is_literal);
                 list.elements.iter_mut().try_for_each(|element| self.rewrite(element))?;
+                for (position, element) in list.elements.iter_mut().enumerate() {
+                    if list.optional_indices.contains(&position) {
+                        wrap_optional(element);
+                    }
+                }
                 !list.elements.is_empty() && (self.loops > 0 || !constant)
             }
             Expr::Map(map) => {
@@ -64,6 +69,9 @@ impl Rewriting {
                     let EntryExpr::MapEntry(entry) = &mut entry.expr else { return Err(unsupported()) };
                     self.rewrite(&mut entry.key)?;
                     self.rewrite(&mut entry.value)?;
+                    if entry.optional {
+                        wrap_optional(&mut entry.value);
+                    }
                 }
                 !map.entries.is_empty()
             }
@@ -80,6 +88,9 @@ impl Rewriting {
     }
 
     fn rewrite_call(&mut self, call: &mut CallExpr) -> Result<(), CompileError> {
+        if is_in_constants(call) {
+            IN_CONSTANTS.clone_into(&mut call.func_name);
+        }
         if let Some(target) = call.target.as_deref_mut() {
             self.rewrite(target)?;
         }
@@ -201,6 +212,13 @@ fn is_literal(expression: &IdedExpr) -> bool {
     matches!(expression.expr, Expr::Literal(_))
 }
 
+/// Whether a call is `item in list` with a list of constants that cel-go makes a set of.
+fn is_in_constants(call: &CallExpr) -> bool {
+    let Some(Expr::List(list)) = call.args.get(1).map(|list| &list.expr) else { return false };
+    let is_hashable = |element: &IdedExpr| matches!(&element.expr, Expr::Literal(literal) if !matches!(literal, LiteralValue::Bytes(_)));
+    call.func_name == operators::IN && !list.elements.is_empty() && list.elements.iter().all(is_hashable)
+}
+
 fn is_small(literal: &LiteralValue) -> bool {
     match literal {
         LiteralValue::String(text) => text.inner().len() <= SMALL_LITERAL,
@@ -227,6 +245,11 @@ fn literal_false() -> IdedExpr {
 
 fn call(function: &str, args: Vec<IdedExpr>) -> IdedExpr {
     node(Expr::Call(CallExpr { func_name: function.to_owned(), target: None, args }))
+}
+
+fn wrap_optional(expression: &mut IdedExpr) {
+    let inner = std::mem::take(expression);
+    *expression = call(OPTIONAL_ELEMENT, vec![inner]);
 }
 
 /// `function(@fuel, expression)`

@@ -15,6 +15,9 @@ pub(super) fn call_type(call: &CallExpr, types: &[Ty]) -> Result<Ty, CompileErro
     match (name, types) {
         (KEYS, [container]) => return keys_type(*container),
         (ELEMENT, [container, key]) => return indexed(*container, *key).ok_or_else(refused),
+        ("sum" | "min" | "max" | "isSorted", [Ty::ListOf(element)]) if member => {
+            return folded(name, *element).ok_or_else(refused);
+        }
         _ => {}
     }
     if names::is_own(name, member) {
@@ -59,6 +62,16 @@ pub(super) fn field_type(operand: Ty, field: &str) -> Result<Ty, CompileError> {
         Ty::ListOf(_) => Err(no_overload("_._", false, &[operand, Ty::STRING])),
         other => element_type(other).ok_or_else(|| no_overload("_._", false, &[operand, Ty::STRING])),
     }
+}
+
+/// What the elements of a list come to, where they have an order, or are numbers in case of a sum.
+fn folded(name: &str, element: Plain) -> Option<Ty> {
+    let fits = match name {
+        "sum" => is_number(element),
+        _ => is_number(element) || matches!(element, Plain::Bool | Plain::String | Plain::Bytes),
+    };
+    let result = if name == "isSorted" { Ty::BOOL } else { Ty::One(element) };
+    (fits || Ty::One(element).is_open()).then_some(result)
 }
 
 /// What a loop with two variables goes over.
@@ -196,6 +209,9 @@ fn operator_result(call: &CallExpr, types: &[Ty]) -> Result<Ty, CompileError> {
         (operators::INDEX, [container, index]) => indexed(*container, *index).ok_or_else(refused),
         (operators::OPT_INDEX, [container, index]) => {
             let element = indexed(*container, *index).ok_or_else(refused)?;
+            if container.is_open() {
+                return Ok(Ty::UNKNOWN);
+            }
             Ok(if element.content().is_some() { element } else { Ty::OptionalOf(element.plain()) })
         }
         (operators::OPT_SELECT, [operand, _]) => match call.args.get(1).map(|field| &field.expr) {

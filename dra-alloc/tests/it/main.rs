@@ -20,6 +20,7 @@ mod selector_lazy;
 mod selector_net;
 mod selector_two_variables;
 mod selector_types;
+mod selector_upstream;
 mod selector_values;
 mod skip;
 mod skip_aggregate;

@@ -46,7 +46,7 @@ fn a_version_compares_with_versions_only() {
         "VERSION == '1.2.3' || a.model == 'a100'",
         "!(VERSION == '1.2.3' && false)",
         "VERSION != null && !(VERSION == null)",
-        "!(VERSION in ['1.2.3']) && !('1.0.0' in VERSIONS) && !VERSIONS.includes('1.0.0')",
+        "!(VERSION in [device.driver]) && !('1.0.0' in VERSIONS) && !VERSIONS.includes('1.0.0')",
         "VERSIONS.all(v, v != '9')",
         // A comparison that fails is no difference within a list or a map.
         "VERSIONS == ['x', 'y'] && !(VERSIONS != ['x', 'y'])",

@@ -1,19 +1,24 @@
-//! Conversions where Go's and the `cel` crate's texts of numbers differ, and texts of addresses.
+//! Conversions where Go and the `cel` crate read or write texts in another way, and texts of addresses.
 
 use cel::common::types::{CelDouble, CelString, DYN_TYPE};
 use cel::common::value::CowVal;
 use cel::{DeclarationError, Env, ExecutionError};
 
 use super::cidr::CidrValue;
-use super::failed;
 use super::ip::IpValue;
+use super::{failed, truth};
 use crate::selector::environment::environment;
 
 /// The conversions, each with the name of the function that takes its place.
-pub(in crate::selector) const REPLACED: [(&str, &str); 3] =
-    [("string", "@string"), ("double", "@double"), ("uint", "@uint")];
+pub(in crate::selector) const REPLACED: [(&str, &str); 4] =
+    [("bool", "@bool"), ("string", "@string"), ("double", "@double"), ("uint", "@uint")];
 
 pub(in crate::selector) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
+    env.add_overload("@bool", "@bool", vec![DYN_TYPE], |args| match text(&args) {
+        Some("T") => Ok(truth(true)),
+        Some("F") => Ok(truth(false)),
+        _ => standard("bool", args),
+    })?;
     env.add_overload("@string", "@string", vec![DYN_TYPE], |args| match args.first().and_then(own_text) {
         Some(text) => Ok(CowVal::owned(CelString::from(text))),
         None => standard("string", args),

@@ -61,10 +61,27 @@ fn compare(left: &dyn Val, right: &dyn Val) -> Result<Ordering, ExecutionError> 
     left.as_comparer().ok_or_else(|| failed("list elements must be comparable"))?.compare(right)
 }
 
-fn is_sorted(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
+/// Types of numbers, and those with an order.
+const NUMBERS: [&str; 3] = ["int", "uint", "double"];
+const ORDERED: [&str; 6] = ["int", "uint", "double", "bool", "string", "bytes"];
+
+/// The elements of the receiver; the first one decides whether there is such a function.
+fn values_of<'a, 'v>(args: &'a [CowVal<'_, 'v>], types: &[&str]) -> Result<&'a [Box<dyn Val + 'v>], ExecutionError> {
     let values = values(args)?;
+    let fits = values.first().is_none_or(|first| types.contains(&first.get_type().name()));
+    if fits { Ok(values) } else { Err(mismatch()) }
+}
+
+/// The order of two elements; none where they have none, which is no error to Kubernetes.
+fn order(left: &dyn Val, right: &dyn Val) -> Result<Option<Ordering>, ExecutionError> {
+    right.as_comparer().ok_or_else(mismatch)?;
+    Ok(left.as_comparer().ok_or_else(mismatch)?.compare(right).ok())
+}
+
+fn is_sorted(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
+    let values = values_of(args, &ORDERED)?;
     for (left, right) in values.iter().zip(values.iter().skip(1)) {
-        if compare(left.as_ref(), right.as_ref())?.is_gt() {
+        if order(left.as_ref(), right.as_ref())? == Some(Ordering::Greater) {
             return Ok(false.into());
         }
     }
@@ -72,11 +89,11 @@ fn is_sorted(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
 }
 
 fn sum<'v>(args: &[CowVal<'_, 'v>]) -> Result<Box<dyn Val + 'v>, ExecutionError> {
-    let values = values(args)?;
+    let values = values_of(args, &NUMBERS)?;
     let Some((first, rest)) = values.split_first() else { return Ok(Box::new(CelInt::from(0))) };
     let mut sum = first.clone_as_boxed();
     for value in rest {
-        let is_number = matches!(value.get_type().name(), "int" | "uint" | "double");
+        let is_number = NUMBERS.contains(&value.get_type().name());
         let adder = sum.as_adder().filter(|_| is_number).ok_or_else(mismatch)?;
         sum = adder.add(value.as_ref())?.into_owned();
     }
@@ -84,11 +101,11 @@ fn sum<'v>(args: &[CowVal<'_, 'v>]) -> Result<Box<dyn Val + 'v>, ExecutionError>
 }
 
 fn extreme<'v>(args: &[CowVal<'_, 'v>], name: &str, wanted: Ordering) -> Result<Box<dyn Val + 'v>, ExecutionError> {
-    let values = values(args)?;
+    let values = values_of(args, &ORDERED)?;
     let (first, rest) = values.split_first().ok_or_else(|| failed(format!("{name} called on empty list")))?;
     let mut extreme = first;
     for value in rest {
-        if compare(value.as_ref(), extreme.as_ref())? == wanted {
+        if order(extreme.as_ref(), value.as_ref())? == Some(wanted.reverse()) {
             extreme = value;
         }
     }
@@ -198,7 +215,10 @@ fn unwrapped<'v>(args: &[CowVal<'_, 'v>]) -> Result<CelList<'v>, ExecutionError>
 
 fn range<'v>(args: &[CowVal<'_, '_>]) -> Result<CelList<'v>, ExecutionError> {
     let [length, budget] = args else { return Err(mismatch()) };
-    let length = int(length)?.max(0);
+    let length = int(length)?;
+    if length < 0 {
+        return Err(failed(format!("lists.range: size must be non-negative, got {length}")));
+    }
     fuel(budget)?.spend(length.unsigned_abs())?;
     Ok(list((0..length).map(|number| {
         let number: Box<dyn Val + 'v> = Box::new(CelInt::from(number));

@@ -1,11 +1,11 @@
 //! Functions that only the rewriting of an expression calls: their names can't be written in one.
 
-use cel::common::types::{CelInt, CelList, CelMap};
+use cel::common::types::{CelInt, CelList, CelMap, CelOptional};
 use cel::common::value::{CowVal, Val};
 use cel::{Env, ExecutionError};
 
 use super::Parameter::Any;
-use super::{Function, count, failed, fuel, global, int, mismatch, units};
+use super::{Function, count, failed, fuel, global, int, mismatch, truth, units};
 use crate::selector::fuel::Fuel;
 use crate::selector::types::Ty;
 
@@ -19,6 +19,10 @@ pub(in crate::selector) const RANGE: &str = "@range";
 pub(in crate::selector) const KEYS: &str = "@keys";
 /// An element of a list or map.
 pub(in crate::selector) const ELEMENT: &str = "@element";
+/// The value of an optional element of a literal, which has to be an optional one.
+pub(in crate::selector) const OPTIONAL_ELEMENT: &str = "@optionalElement";
+/// `in` a list of constants.
+pub(in crate::selector) const IN_CONSTANTS: &str = "@inConstants";
 /// A sum that is an operand of another sum.
 pub(in crate::selector) const ADD: &str = "@add";
 
@@ -32,6 +36,8 @@ pub(in crate::selector) fn declare(env: &mut Env) -> Result<(), cel::Declaration
     let budget = || Fuel::cel_type().to_owned();
     env.add_overload(TICK, TICK, vec![budget(), cel::common::types::INT_TYPE], |args| tick(&args))?;
     env.add_overload(USE, USE, vec![budget(), any()], charged)?;
+    env.add_overload(OPTIONAL_ELEMENT, OPTIONAL_ELEMENT, vec![any()], optional_element)?;
+    env.add_overload(IN_CONSTANTS, IN_CONSTANTS, vec![any(), any()], |args| in_constants(&args))?;
     env.add_overload(RANGE, RANGE, vec![budget(), any()], range)?;
     env.add_overload(ADD, ADD, vec![budget(), any(), any()], |args| add(&args))
 }
@@ -83,6 +89,27 @@ fn keys<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionEr
     fuel(&budget)?.spend(units(length))?;
     let indices = (0..count(length)).map(|index| Box::new(CelInt::from(index)) as Box<dyn Val + 'v>);
     Ok(CowVal::owned(CelList::from(indices.collect::<Vec<_>>())))
+}
+
+fn optional_element<'b, 'v>(mut args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let value = args.pop().ok_or_else(mismatch)?;
+    if value.downcast_ref::<CelOptional<'_>>().is_some() {
+        return Ok(value);
+    }
+    Err(failed(format!(
+        "cannot initialize optional element from non-optional value of type {}",
+        go_type(value.as_ref())
+    )))
+}
+
+/// cel-go makes a map of the constants, in which it can't look for a version.
+fn in_constants<'b, 'v>(args: &[CowVal<'_, '_>]) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let [item, constants] = args else { return Err(mismatch()) };
+    let name = go_type(item.as_ref());
+    if matches!(name.as_str(), "cel.Semver" | "types.Bytes") {
+        return Err(failed(format!("internal error: runtime error: hash of unhashable type {name}")));
+    }
+    constants.as_container().ok_or_else(mismatch)?.contains(item.as_ref()).map(truth)
 }
 
 fn element<'v>(args: &[CowVal<'_, 'v>]) -> Result<Box<dyn Val + 'v>, ExecutionError> {

@@ -128,8 +128,9 @@ fn last_index_of(args: &[CowVal<'_, '_>]) -> Result<CelInt, ExecutionError> {
     let found = match start {
         Start::At(last) => {
             let end = last.saturating_add(wanted.len()).min(target.len());
-            let end = (end..=target.len()).find(|end| target.is_char_boundary(*end)).unwrap_or(target.len());
-            target.get(..end).and_then(|start| start.rfind(wanted)).filter(|byte| *byte <= last)
+            // A match ends between two characters.
+            let end = (0..=end).rev().find(|end| target.is_char_boundary(*end)).unwrap_or_default();
+            target.get(..end).and_then(|start| start.rfind(wanted))
         }
         Start::PastEnd => wanted.is_empty().then_some(target.len()),
     };
