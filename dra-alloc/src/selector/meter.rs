@@ -215,7 +215,10 @@ fn is_literal(expression: &IdedExpr) -> bool {
 /// Whether a call is `item in list` with a list of constants that cel-go makes a set of.
 fn is_in_constants(call: &CallExpr) -> bool {
     let Some(Expr::List(list)) = call.args.get(1).map(|list| &list.expr) else { return false };
-    let is_hashable = |element: &IdedExpr| matches!(&element.expr, Expr::Literal(literal) if !matches!(literal, LiteralValue::Bytes(_)));
+    let is_hashable = |element: &IdedExpr| match &element.expr {
+        Expr::Literal(literal) => !matches!(literal, LiteralValue::Bytes(_)),
+        _ => false,
+    };
     call.func_name == operators::IN && !list.elements.is_empty() && list.elements.iter().all(is_hashable)
 }
 

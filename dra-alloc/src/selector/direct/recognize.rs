@@ -204,7 +204,6 @@ fn part(expression: &IdedExpr) -> Option<Part> {
     }
 }
 
-/// What binds a name refuses this one.
 /// `container.name` or `container['name']`
 fn element(expression: &IdedExpr) -> Option<(&IdedExpr, &str)> {
     match &expression.expr {
