@@ -73,8 +73,8 @@ impl Rewriting {
         can_fail(expression) || (self.hides_device && !matches!(expression.expr, Expr::Literal(_) | Expr::Ident(_)))
     }
 
-    /// `target.orValue(alternative)` as `cel.bind(o, target, o.hasValue() ? o.value() : alternative)`, where the alternative may
-    /// fail.
+    /// `target.orValue(alternative)` as `cel.bind(o, target, o.hasValue() ? o.value() : alternative)`, where the alternative
+    /// may fail.
     fn lazy_alternative(&self, call: &mut CallExpr) -> Option<Expr> {
         let is_value = call.func_name == "orValue";
         let [alternative] = call.args.as_mut_slice() else { return None };
