@@ -1,20 +1,19 @@
 //! The budget of one evaluation, and what a value costs.
 
-use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cel::ExecutionError;
-use cel::common::types::{CelBytes, CelList, CelMap, CelOptional, CelString, Type};
-use cel::common::value::{StaticVal, Val};
+use cel::common::types::{CelBytes, CelList, CelMap, CelOptional, CelString};
+use cel::common::value::Val;
+
+use super::opaque::opaque;
 
 /// What an evaluation may spend: the limit that Kubernetes has, in units of about the same size.
 const BUDGET: u64 = 1_000_000;
 
 /// Bytes of text that are walked or copied for one unit.
 const BYTES_PER_UNIT: usize = 16;
-
-static FUEL: Type = Type::new_unspecified_type("@fuel");
 
 /// The budget, as a value that metered functions get as their last argument.
 ///
@@ -82,25 +81,4 @@ fn cost(value: &dyn Val, most: u64) -> u64 {
     sum
 }
 
-impl Val for Fuel {
-    fn get_type(&self) -> &Type {
-        &FUEL
-    }
-
-    fn cel_type() -> &'static Type {
-        &FUEL
-    }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v>
-    where
-        Self: 'v,
-    {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
-}
-
-impl StaticVal for Fuel {}
+opaque!(Fuel, "@fuel");

@@ -33,6 +33,7 @@ mod lexical;
 mod macros;
 mod meter;
 mod names;
+mod opaque;
 mod overload;
 mod tree;
 mod two_variables;

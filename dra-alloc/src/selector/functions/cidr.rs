@@ -1,20 +1,18 @@
 //! Kubernetes' library of networks in CIDR notation: an address with the length of a prefix. Bits after the prefix are kept.
 
-use std::any::Any;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use cel::ExecutionError;
-use cel::common::types::{CelInt, Type};
-use cel::common::value::{CowVal, StaticVal, Val};
+use cel::common::types::CelInt;
+use cel::common::value::CowVal;
 use dra_attrs::field::Quoted;
 
 use super::Parameter::{Cidr, Ip, String as Text};
 use super::ip::{self, IpValue};
 use super::{Function, failed, fuel, global, member, mismatch, own, read, text, truth};
+use crate::selector::opaque::opaque;
 use crate::selector::types::{Plain, Ty};
-
-static CIDR: Type = Type::new_unspecified_type("net.CIDR");
 
 const RESULT: Ty = Ty::One(Plain::Cidr);
 
@@ -27,11 +25,6 @@ pub(in crate::selector) struct CidrValue {
 }
 
 impl CidrValue {
-    /// `==`, which fails for anything but a network.
-    pub(super) fn equality(&self, other: &dyn Val) -> Result<bool, ExecutionError> {
-        other.downcast_ref::<Self>().map(|other| self == other).ok_or_else(mismatch)
-    }
-
     /// How many bits the address has after the prefix.
     fn host_length(self) -> u32 {
         let bits: u8 = if self.address.is_ipv4() { 32 } else { 128 };
@@ -72,32 +65,7 @@ impl fmt::Display for CidrValue {
     }
 }
 
-impl Val for CidrValue {
-    fn get_type(&self) -> &Type {
-        &CIDR
-    }
-
-    fn cel_type() -> &'static Type {
-        &CIDR
-    }
-
-    fn equals(&self, other: &dyn Val) -> bool {
-        self.equality(other) == Ok(true)
-    }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v>
-    where
-        Self: 'v,
-    {
-        Box::new(*self)
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
-}
-
-impl StaticVal for CidrValue {}
+opaque!(CidrValue, "net.CIDR", |one, other| one == other);
 
 pub(super) const FUNCTIONS: &[Function] = &[
     global("cidr", &[Text], RESULT, |args| read(&args, parse)?.map(CowVal::owned).map_err(failed)),

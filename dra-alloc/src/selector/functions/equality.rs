@@ -1,8 +1,8 @@
 //! `==` and `!=` as cel-go evaluates them. The `cel` crate knows values that are equal or not; here a comparison may also
 //! fail: Kubernetes' own values (versions, quantities, addresses, networks) compare with their own kind only.
 
-use cel::common::types::{CelBool, CelList, CelMap, CelNull, CelOptional, DYN_TYPE, MAP_TYPE};
-use cel::common::value::{CowVal, Val};
+use cel::common::types::{CelList, CelMap, CelNull, CelOptional, DYN_TYPE, MAP_TYPE};
+use cel::common::value::{CowVal, StaticVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
 
 use super::cidr::CidrValue;
@@ -36,7 +36,7 @@ fn truth<'b, 'v>([left, right]: [&(dyn Val + '_); 2]) -> Result<CowVal<'b, 'v>, 
 
 #[expect(clippy::unnecessary_wraps, reason = "the result of a function")]
 fn truth_of<'b, 'v>(value: bool) -> Result<CowVal<'b, 'v>, ExecutionError> {
-    Ok(CowVal::owned(CelBool::from(value)))
+    Ok(super::truth(value))
 }
 
 /// Whether two values are equal; an error where the left one does not compare with the right one.
@@ -45,17 +45,12 @@ pub(in crate::selector) fn equality(left: &dyn Val, right: &dyn Val) -> Result<b
     if is_null(left) || is_null(right) {
         return Ok(is_null(left) && is_null(right));
     }
-    if let Some(version) = left.downcast_ref::<VersionValue>() {
-        return version.equality(right);
+    let of_one_kind = [of_kind::<VersionValue>, of_kind::<IpValue>, of_kind::<CidrValue>];
+    if let Some(answer) = of_one_kind.iter().find_map(|of_kind| of_kind(left, right)) {
+        return answer;
     }
     if let Some(quantity) = left.downcast_ref::<QuantityValue>() {
         return quantity.equality(right);
-    }
-    if let Some(address) = left.downcast_ref::<IpValue>() {
-        return address.equality(right);
-    }
-    if let Some(network) = left.downcast_ref::<CidrValue>() {
-        return network.equality(right);
     }
     if let (Some(left), Some(right)) = (left.downcast_ref::<CelOptional<'_>>(), right.downcast_ref::<CelOptional<'_>>())
     {
@@ -73,6 +68,12 @@ pub(in crate::selector) fn equality(left: &dyn Val, right: &dyn Val) -> Result<b
         return Ok(is_same_map(map, right));
     }
     Ok(left.equals(right))
+}
+
+/// Whether a value of a kind is equal to another one, which has to be of that kind; none where the left one is of another.
+fn of_kind<T: StaticVal>(left: &dyn Val, right: &dyn Val) -> Option<Result<bool, ExecutionError>> {
+    let left = left.downcast_ref::<T>()?;
+    Some(right.downcast_ref::<T>().map(|right| left.equals(right)).ok_or_else(mismatch))
 }
 
 /// Whether two elements of containers are not different: an error there is no difference.

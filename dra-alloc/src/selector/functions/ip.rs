@@ -1,56 +1,22 @@
 //! Kubernetes' library of IP addresses. Addresses with a zone are refused, and IPv4 ones written as IPv6.
 
-use std::any::Any;
 use std::net::{IpAddr, Ipv4Addr};
 
 use cel::ExecutionError;
-use cel::common::types::{CelInt, Type};
-use cel::common::value::{CowVal, StaticVal, Val};
+use cel::common::types::CelInt;
+use cel::common::value::CowVal;
 use dra_attrs::field::Quoted;
 
 use super::Parameter::{Ip, String as Text};
 use super::{Function, failed, fuel, global, member, mismatch, own, read, text, truth};
+use crate::selector::opaque::opaque;
 use crate::selector::types::{Plain, Ty};
-
-static IP: Type = Type::new_unspecified_type("net.IP");
 
 /// An address in an expression.
 #[derive(Clone, Debug)]
 pub(in crate::selector) struct IpValue(pub(super) IpAddr);
 
-impl IpValue {
-    /// `==`, which fails for anything but an address.
-    pub(super) fn equality(&self, other: &dyn Val) -> Result<bool, ExecutionError> {
-        other.downcast_ref::<Self>().map(|other| self.0 == other.0).ok_or_else(mismatch)
-    }
-}
-
-impl Val for IpValue {
-    fn get_type(&self) -> &Type {
-        &IP
-    }
-
-    fn cel_type() -> &'static Type {
-        &IP
-    }
-
-    fn equals(&self, other: &dyn Val) -> bool {
-        self.equality(other) == Ok(true)
-    }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v>
-    where
-        Self: 'v,
-    {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
-}
-
-impl StaticVal for IpValue {}
+opaque!(IpValue, "net.IP", |one, other| one.0 == other.0);
 
 pub(super) const FUNCTIONS: &[Function] = &[
     global("ip", &[Text], Ty::One(Plain::Ip), |args| {

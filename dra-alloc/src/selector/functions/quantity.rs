@@ -1,20 +1,18 @@
 //! Kubernetes' quantity library.
 
-use std::any::Any;
 use std::cmp::Ordering;
 
 use cel::ExecutionError;
-use cel::common::types::{CelBool, CelDouble, CelInt, Type};
-use cel::common::value::{CowVal, StaticVal, Val};
+use cel::common::types::{CelBool, CelDouble, CelInt};
+use cel::common::value::{CowVal, Val};
 use dra_attrs::quantity::{Quantity, QuantityError};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 
 use super::Parameter::{Int, Quantity as Kube, String};
 use super::amount::Amount;
 use super::{Function, failed, fuel, global, int, member, mismatch, own, text};
+use crate::selector::opaque::opaque;
 use crate::selector::types::{Plain, Ty};
-
-static QUANTITY: Type = Type::new_unspecified_type("kubernetes.Quantity");
 
 const RESULT: Ty = Ty::One(Plain::Quantity);
 
@@ -58,32 +56,7 @@ impl QuantityValue {
     }
 }
 
-impl Val for QuantityValue {
-    fn get_type(&self) -> &Type {
-        &QUANTITY
-    }
-
-    fn cel_type() -> &'static Type {
-        &QUANTITY
-    }
-
-    fn equals(&self, other: &dyn Val) -> bool {
-        other.downcast_ref::<Self>().is_some_and(|other| self.quantity() == other.quantity())
-    }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v>
-    where
-        Self: 'v,
-    {
-        Box::new(*self)
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
-}
-
-impl StaticVal for QuantityValue {}
+opaque!(QuantityValue, "kubernetes.Quantity", |one, other| one.quantity() == other.quantity());
 
 pub(super) const FUNCTIONS: &[Function] = &[
     global("quantity", &[String], RESULT, |args| parse(&args).map(CowVal::owned)),

@@ -1,20 +1,18 @@
 //! Regular expressions: `matches`, `find` and `findAll`, with the syntax of Go.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use ::regex::{Regex, RegexBuilder};
 use cel::ExecutionError;
-use cel::common::types::{CelBool, CelList, CelString, Type};
-use cel::common::value::{CowVal, StaticVal, Val};
+use cel::common::types::{CelBool, CelList, CelString};
+use cel::common::value::{CowVal, Val};
 
 use super::Parameter::{Int, Pattern, String as Text};
 use super::pattern::translate;
 use super::{Function, failed, fuel, global, int, member, mismatch, text, units};
 use crate::selector::fuel::Fuel;
+use crate::selector::opaque::opaque;
 use crate::selector::types::{Plain, Ty};
-
-static PATTERN: Type = Type::new_unspecified_type("@pattern");
 
 /// Memory of a compiled pattern, and of what it keeps while it matches.
 const LARGEST_PATTERN: usize = 1 << 19;
@@ -60,28 +58,7 @@ impl PatternValue {
     }
 }
 
-impl Val for PatternValue {
-    fn get_type(&self) -> &Type {
-        &PATTERN
-    }
-
-    fn cel_type() -> &'static Type {
-        &PATTERN
-    }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v>
-    where
-        Self: 'v,
-    {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
-}
-
-impl StaticVal for PatternValue {}
+opaque!(PatternValue, "@pattern");
 
 fn compile(pattern: &str) -> Result<Regex, String> {
     let translated = translate(pattern)?;

@@ -1,18 +1,16 @@
 //! Kubernetes' semver library. Versions are compared by precedence: build metadata does not count.
 
-use std::any::Any;
 use std::cmp::Ordering;
 
 use cel::ExecutionError;
-use cel::common::types::{CelBool, CelInt, Type};
-use cel::common::value::{CowVal, StaticVal, Val};
+use cel::common::types::{CelBool, CelInt};
+use cel::common::value::{CowVal, Val};
 use dra_attrs::semver::Version;
 
 use super::Parameter::{Bool, String as Text, Version as Semver};
 use super::{Function, boolean, failed, fuel, global, member, mismatch, own, text};
+use crate::selector::opaque::opaque;
 use crate::selector::types::{Plain, Ty};
-
-static SEMVER: Type = Type::new_unspecified_type("kubernetes.Semver");
 
 const RESULT: Ty = Ty::One(Plain::Semver);
 
@@ -28,39 +26,9 @@ impl VersionValue {
     pub(in crate::selector) const fn version(&self) -> &Version {
         &self.0
     }
-
-    /// `==`, which fails for anything but a version.
-    pub(in crate::selector) fn equality(&self, other: &dyn Val) -> Result<bool, ExecutionError> {
-        other.downcast_ref::<Self>().map(|other| self.0 == other.0).ok_or_else(mismatch)
-    }
 }
 
-impl Val for VersionValue {
-    fn get_type(&self) -> &Type {
-        &SEMVER
-    }
-
-    fn cel_type() -> &'static Type {
-        &SEMVER
-    }
-
-    fn equals(&self, other: &dyn Val) -> bool {
-        other.downcast_ref::<Self>().is_some_and(|other| self.0 == other.0)
-    }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v>
-    where
-        Self: 'v,
-    {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
-}
-
-impl StaticVal for VersionValue {}
+opaque!(VersionValue, "kubernetes.Semver", |one, other| one.0 == other.0);
 
 pub(super) const FUNCTIONS: &[Function] = &[
     global("semver", &[Text], RESULT, |args| parse(&args).map(CowVal::owned)),
