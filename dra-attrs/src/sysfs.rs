@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+/// How many links a path may lead through, as in the kernel.
+const MAX_LINKS: usize = 40;
+
 /// Why a file or link can't be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("/sys/{path}: {reason}")]
@@ -50,13 +53,16 @@ impl<T: Sysfs + ?Sized> Sysfs for &T {
     }
 }
 
-/// A machine held in memory: for tests, captures and simulators.
+/// A machine held in memory: for tests, captures and simulators. Directories that are links are followed: a device is found
+/// below `bus/pci/devices` as well as below `devices/pci0000:00`.
 ///
 /// ```
 /// use dra_attrs::sysfs::{Sysfs, SysfsMap};
 /// let machine = SysfsMap::default().with_file("devices/system/node/online", "0\n");
 /// assert_eq!(machine.read("devices/system/node/online")?, "0\n");
 /// assert_eq!(machine.read("nothing").unwrap_err().to_string(), "/sys/nothing: no such file");
+/// let machine = machine.with_link("class/nodes", "../devices/system/node");
+/// assert_eq!(machine.read("class/nodes/online")?, "0\n");
 /// # Ok::<(), dra_attrs::sysfs::SysfsError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,13 +92,46 @@ impl SysfsMap {
     }
 }
 
+impl SysfsMap {
+    /// A path without its links: each directory that is a link is replaced by where it points. None if there are too many.
+    fn resolved(&self, path: &str) -> Option<String> {
+        let mut rest: Vec<String> = path.rsplit('/').map(str::to_owned).collect();
+        let mut done: Vec<String> = Vec::new();
+        let mut followed = 0;
+        while let Some(name) = rest.pop() {
+            match name.as_str() {
+                "" | "." => continue,
+                ".." => drop(done.pop()),
+                _ => done.push(name),
+            }
+            let Some(target) = self.links.get(&done.join("/")).filter(|_| !rest.is_empty()) else { continue };
+            followed += 1;
+            if followed > MAX_LINKS {
+                return None;
+            }
+            done.pop();
+            if let Some(absolute) = target.strip_prefix("/sys/") {
+                done.clear();
+                rest.extend(absolute.rsplit('/').map(str::to_owned));
+            } else {
+                rest.extend(target.rsplit('/').map(str::to_owned));
+            }
+        }
+        Some(done.join("/"))
+    }
+
+    fn found<'m>(&self, entries: &'m BTreeMap<String, String>, path: &str) -> Option<&'m String> {
+        entries.get(path).or_else(|| entries.get(&self.resolved(path)?))
+    }
+}
+
 impl Sysfs for SysfsMap {
     fn read(&self, path: &str) -> Result<String, SysfsError> {
-        self.files.get(path).cloned().ok_or_else(|| SysfsError::new(path, "no such file"))
+        self.found(&self.files, path).cloned().ok_or_else(|| SysfsError::new(path, "no such file"))
     }
 
     fn link(&self, path: &str) -> Result<String, SysfsError> {
-        self.links.get(path).cloned().ok_or_else(|| SysfsError::new(path, "no such link"))
+        self.found(&self.links, path).cloned().ok_or_else(|| SysfsError::new(path, "no such link"))
     }
 }
 

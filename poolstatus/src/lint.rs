@@ -56,7 +56,7 @@ pub enum Finding {
     },
     /// Counter sets do not fit together; kube-scheduler allocates nothing from the pool.
     Counters(PoolProblem),
-    /// The shipped status takes the generation for missing (0) or refuses it: the API server accepts no status with it.
+    /// The generation is 0, which Kubernetes 1.37 takes for missing, or negative: its API server accepts no status with it.
     Generation {
         /// The generation.
         generation: i64,
@@ -116,7 +116,7 @@ impl fmt::Display for Finding {
             Self::AllocatedAndTainted { count } => write!(f, "{count} device(s) both allocated and tainted"),
             Self::Counters(problem) => problem.fmt(f),
             Self::Generation { generation } => {
-                write!(f, "generation {generation}: the API server accepts no status with it")
+                write!(f, "generation {generation}: Kubernetes 1.37 accepts no status with it")
             }
             Self::CounterSetPerCard { partition_type } => {
                 write!(

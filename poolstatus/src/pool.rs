@@ -186,6 +186,8 @@ pub struct PoolReport {
     pub shareable: Result<Option<ShareableSummaryStatus>, ViewError>,
     /// What is odd.
     pub findings: Vec<Finding>,
+    /// Whether the summary of partitions has every device that shares counters.
+    pub(crate) partitions_are_summarised: bool,
 }
 
 impl PoolReport {
@@ -201,7 +203,8 @@ impl PoolReport {
         let counts = Counts::of(devices(), &in_use, taints);
         let mut findings = slice_findings(pool);
         findings.extend(device_findings(pool, counts, &in_use));
-        if devices().any(partition::is_partition) {
+        let sharing = devices().filter(|device| partition::is_partition(device)).count();
+        if sharing > 0 {
             findings.push(Finding::PartitionsAsListed);
         }
         let (mut partitions, mut shareable) = (Ok(Vec::new()), Ok(None));
@@ -210,6 +213,8 @@ impl PoolReport {
             partitions = partition::summary(pool, &in_use, default_attribute, &mut findings);
             shareable = shareable::summary(pool, &in_use);
         }
+        let in_summary = |types: &Vec<PartitionTypeStatus>| types.iter().map(|of_type| i64::from(of_type.total)).sum();
+        let summarised: i64 = partitions.as_ref().map_or(0, in_summary);
         Self {
             driver: pool.driver().to_owned(),
             pool: pool.pool().to_owned(),
@@ -221,6 +226,7 @@ impl PoolReport {
             partitions,
             shareable,
             findings,
+            partitions_are_summarised: usize::try_from(summarised) == Ok(sharing),
         }
     }
 

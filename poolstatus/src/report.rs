@@ -127,10 +127,9 @@ impl Report {
     }
 }
 
-/// A partition summary says what the counts of partitions do not.
+/// A partition summary says what the counts of partitions do not, if it has all of them.
 fn is_shown(pool: &PoolReport, finding: &Finding, profile: Profile) -> bool {
-    let summarised = pool.partitions.as_ref().is_ok_and(|partitions| !partitions.is_empty());
-    *finding != Finding::PartitionsAsListed || profile != Profile::V1_37 || !summarised
+    *finding != Finding::PartitionsAsListed || profile != Profile::V1_37 || !pool.partitions_are_summarised
 }
 
 fn kep_pool(pool: &PoolReport) -> kep::PoolStatus {

@@ -163,7 +163,7 @@ impl<O: NodeOperation> Plan<O> {
     }
 
     /// Checks the outcome of a driver's call; `apply` sees each good answer. An error ends it: answers before the bad one
-    /// have been applied, and the driver counts as not having answered.
+    /// have been applied, and the driver counts as not having answered, also if it had before.
     pub(super) fn answer(
         &mut self,
         driver: &str,
@@ -171,6 +171,7 @@ impl<O: NodeOperation> Plan<O> {
         mut apply: impl FnMut(&ClaimRef, O::Answer) -> Result<(), CallError>,
     ) -> Result<(), CallError> {
         let operation = O::OPERATION;
+        self.answered.remove(driver);
         let Some(claims) = self.calls.get(driver) else {
             return Err(CallError::NotCalled { operation, driver: driver.to_owned() });
         };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use dra_attrs::profile::Profile;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
@@ -44,7 +45,7 @@ impl ClaimCache {
     ) -> Result<Plan<Prepare>, PrepareError> {
         let mut checked: Vec<Checked> = Vec::new();
         for pod_claim in of_pod(pod, settings) {
-            let claim = check(pod, pod_claim?, claims, &registered, settings)?;
+            let claim = self.check(pod, pod_claim?, claims, &registered, settings)?;
             if checked.iter().all(|known| known.claim.key != claim.claim.key) {
                 checked.push(claim);
             }
@@ -104,6 +105,67 @@ impl ClaimCache {
         Ok(())
     }
 
+    /// Checks one claim of a pod, in kubelet's order.
+    fn check(
+        &self,
+        pod: &Pod,
+        PodClaim { claim: key, origin }: PodClaim,
+        claims: &[ResourceClaim],
+        registered: impl Fn(&str) -> bool,
+        settings: Settings,
+    ) -> Result<Checked, PrepareError> {
+        let is_it = |claim: &&ResourceClaim| {
+            let metadata = &claim.metadata;
+            metadata.name.as_ref() == Some(&key.name)
+                && metadata.namespace.as_deref().unwrap_or_default() == key.namespace
+        };
+        let Some(claim) = claims.iter().find(is_it) else {
+            return Err(PrepareError::NotFound { claim: key.name });
+        };
+        let claim_uid = claim.metadata.uid.clone().unwrap_or_default();
+        if origin == Origin::Template && !is_for_pod(pod, claim, settings) {
+            let group = group_name(pod).filter(|_| settings.has(Gate::WorkloadResourceClaims));
+            let owners = match group {
+                None => "Pod is not owner".to_owned(),
+                Some(group) => format!("neither Pod nor PodGroup {group} is the owner"),
+            };
+            return Err(PrepareError::NotOwner { claim: key.to_string(), pod: pod_name(pod), owners });
+        }
+        if !is_reserved_for(pod, claim, settings) {
+            let (pod, pod_uid) = (pod.metadata.name.clone().unwrap_or_default(), uid(pod).to_owned());
+            return Err(PrepareError::NotReserved { pod, pod_uid, claim: key.name, claim_uid });
+        }
+        let Some(allocation) = claim.status.as_ref().and_then(|status| status.allocation.as_ref()) else {
+            return Err(PrepareError::NotAllocated { claim: key.name });
+        };
+        check_gate(pod, &key, allocation, settings)?;
+        let claim = ClaimRef { uid: claim_uid, key };
+        let drivers = self.skips(&claim, allocation, settings);
+        for (driver, _) in drivers.iter().filter(|(_, skips)| !skips.prepare) {
+            if driver.is_empty() {
+                return Err(PrepareError::NoDriverName);
+            }
+            if !registered(driver) {
+                return Err(PrepareError::NotRegistered { driver: driver.clone() });
+            }
+        }
+        Ok(Checked { claim, drivers })
+    }
+
+    /// What each driver of a claim skips. A file that an older kubelet has rewritten has lost it. By the KEP, what is
+    /// remembered of a claim counts: the driver is called. As shipped, the allocation counts while the claim is not
+    /// prepared (it can't have changed), and the file is healed.
+    fn skips(&self, claim: &ClaimRef, allocation: &AllocationResult, settings: Settings) -> BTreeMap<String, SkipSet> {
+        let known = self.claims.get(&claim.key).filter(|info| info.uid == claim.uid);
+        let remembered = known.filter(|_| settings.profile() == Profile::Kep);
+        let of_driver = |(driver, fresh): (&str, SkipSet)| {
+            let skips =
+                remembered.map_or(fresh, |info| info.drivers.get(driver).map(|state| state.skips).unwrap_or_default());
+            (driver.to_owned(), settings.honoured(skips))
+        };
+        by_driver(allocation).into_iter().map(of_driver).collect()
+    }
+
     /// Enters the pod with a claim.
     fn enter(
         &mut self,
@@ -121,7 +183,6 @@ impl ClaimCache {
         }
         info.pods.insert(pod_uid.to_owned());
         if !info.prepared {
-            // A checkpoint that an older kubelet has rewritten lost the skips. The allocation can't have changed.
             for (driver, skips) in drivers {
                 info.drivers.entry(driver.clone()).or_default().skips = *skips;
             }
@@ -135,52 +196,6 @@ impl ClaimCache {
         let gone = || CallError::NoClaimInfo { name: name.clone(), namespace: namespace.clone() };
         self.claims.get_mut(&claim.key).filter(|info| info.uid == claim.uid).ok_or_else(gone)
     }
-}
-
-/// Checks one claim of a pod, in kubelet's order.
-fn check(
-    pod: &Pod,
-    PodClaim { claim: key, origin }: PodClaim,
-    claims: &[ResourceClaim],
-    registered: impl Fn(&str) -> bool,
-    settings: Settings,
-) -> Result<Checked, PrepareError> {
-    let is_it = |claim: &&ResourceClaim| {
-        let metadata = &claim.metadata;
-        metadata.name.as_ref() == Some(&key.name) && metadata.namespace.as_deref().unwrap_or_default() == key.namespace
-    };
-    let Some(claim) = claims.iter().find(is_it) else {
-        return Err(PrepareError::NotFound { claim: key.name });
-    };
-    let claim_uid = claim.metadata.uid.clone().unwrap_or_default();
-    if origin == Origin::Template && !is_for_pod(pod, claim, settings) {
-        let group = group_name(pod).filter(|_| settings.has(Gate::WorkloadResourceClaims));
-        let owners = match group {
-            None => "Pod is not owner".to_owned(),
-            Some(group) => format!("neither Pod nor PodGroup {group} is the owner"),
-        };
-        return Err(PrepareError::NotOwner { claim: key.to_string(), pod: pod_name(pod), owners });
-    }
-    if !is_reserved_for(pod, claim, settings) {
-        let (pod, pod_uid) = (pod.metadata.name.clone().unwrap_or_default(), uid(pod).to_owned());
-        return Err(PrepareError::NotReserved { pod, pod_uid, claim: key.name, claim_uid });
-    }
-    let Some(allocation) = claim.status.as_ref().and_then(|status| status.allocation.as_ref()) else {
-        return Err(PrepareError::NotAllocated { claim: key.name });
-    };
-    check_gate(pod, &key, allocation, settings)?;
-    let drivers = by_driver(allocation).into_iter();
-    let drivers: BTreeMap<String, SkipSet> =
-        drivers.map(|(driver, skips)| (driver.to_owned(), settings.honoured(skips))).collect();
-    for (driver, _) in drivers.iter().filter(|(_, skips)| !skips.prepare) {
-        if driver.is_empty() {
-            return Err(PrepareError::NoDriverName);
-        }
-        if !registered(driver) {
-            return Err(PrepareError::NotRegistered { driver: driver.clone() });
-        }
-    }
-    Ok(Checked { claim: ClaimRef { uid: claim_uid, key }, drivers })
 }
 
 /// With the gate off, one device that declares to skip anything is refused, whatever its neighbours say.

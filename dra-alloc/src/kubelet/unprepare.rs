@@ -40,17 +40,22 @@ impl ClaimCache {
         if keys.is_empty() {
             keys = of_pod(pod, settings).map(|claim| claim.map(|claim| claim.claim)).collect::<Result<_, _>>()?;
         }
-        self.plan_release(uid(pod), keys, registered)
+        self.plan_release(uid(pod), keys, registered, settings)
     }
 
     /// Plans the same for every pod in the cache that is not among the active ones: pods that went while the kubelet was
     /// down, or were deleted by force. In the order of UIDs; a pod whose plan fails does not hold up others.
-    pub fn plan_orphans(&mut self, active: &BTreeSet<String>, registered: impl Fn(&str) -> bool) -> Vec<Orphan> {
+    pub fn plan_orphans(
+        &mut self,
+        active: &BTreeSet<String>,
+        registered: impl Fn(&str) -> bool,
+        settings: Settings,
+    ) -> Vec<Orphan> {
         let pods: BTreeSet<String> = self.claims.values().flat_map(|info| &info.pods).cloned().collect();
         let orphans = pods.difference(active);
         let plan = |pod_uid: &String| {
             let keys = self.keys_of(pod_uid);
-            Orphan { pod_uid: pod_uid.clone(), plan: self.plan_release(pod_uid, keys, &registered) }
+            Orphan { pod_uid: pod_uid.clone(), plan: self.plan_release(pod_uid, keys, &registered, settings) }
         };
         orphans.map(plan).collect()
     }
@@ -95,6 +100,7 @@ impl ClaimCache {
         pod_uid: &str,
         keys: Vec<ClaimKey>,
         registered: impl Fn(&str) -> bool,
+        settings: Settings,
     ) -> Result<Plan<Unprepare>, UnprepareError> {
         let mut plan = Plan::new(pod_uid);
         for key in keys {
@@ -102,7 +108,7 @@ impl ClaimCache {
             if info.pods.len() > 1 {
                 info.pods.remove(pod_uid);
             } else {
-                release(&mut plan, key, info);
+                release(&mut plan, key, info, settings);
             }
         }
         check_registered(plan.calls(), registered)?;
@@ -116,10 +122,10 @@ impl ClaimCache {
 }
 
 /// Enters the drivers of a claim that no other pod uses.
-fn release(plan: &mut Plan<Unprepare>, key: ClaimKey, info: &ClaimInfo) {
+fn release(plan: &mut Plan<Unprepare>, key: ClaimKey, info: &ClaimInfo, settings: Settings) {
     let claim = ClaimRef { uid: info.uid.clone(), key };
     for (driver, state) in &info.drivers {
-        if state.skips.unprepare {
+        if settings.honoured(state.skips).unprepare {
             plan.skip(driver, &claim);
         } else {
             plan.call(driver, &claim);

@@ -220,7 +220,9 @@ impl Placed<'_> {
     fn own_socket(self) -> Option<i64> {
         match self.node.socket() {
             Socket::Id(id) => Some(*id),
-            Socket::Unknown(SocketUnknown::NoCpus | SocketUnknown::Unstated) if self.node.cpus().is_empty() => {
+            Socket::Unknown(SocketUnknown::NoCpus | SocketUnknown::Unstated | SocketUnknown::Negative(_))
+                if self.node.cpus().is_empty() =>
+            {
                 self.socket
             }
             Socket::Unknown(_) => None,

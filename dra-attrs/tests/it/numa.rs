@@ -177,6 +177,10 @@ fn a_memory_node_belongs_to_its_nearest_socket() {
     assert_eq!(topology.local_nodes_with(0, UnknownSockets::Exclude).nodes, [0, 2]);
     // The device's own node is such a memory node.
     assert_eq!(topology.local_nodes(2).nodes, [2, 0]);
+    // A package id of -1 says no more than none.
+    let told = |node: NumaNode| NumaTopology::new(vec![NumaNode::new(0, [10, 14]).on_socket(0), node]).unwrap();
+    let memory = NumaNode::new(1, [14, 10]);
+    assert_eq!(told(memory.clone().on_socket(-1)).local_nodes(1), told(memory).local_nodes(1));
     let hub = topology.local_nodes(3);
     assert_eq!(hub.nodes, [3]);
     assert_eq!(hub.diagnostics, [Diagnostic::SocketUnknown { node: 3, reason: SocketUnknown::NoCpus }]);

@@ -55,6 +55,31 @@ fn pci(text: &str) -> NumaPlace {
 }
 
 #[test]
+fn directories_that_are_links_are_followed() {
+    let real = "devices/pci0000:40/0000:40:01.1/0000:41:00.0";
+    let link = |target: &str| {
+        let machine = machine().with_link("bus/pci/devices/0000:45:00.0", target);
+        machine
+            .with_file(format!("{real}/numa_node"), "3\n")
+            .with_link(format!("{real}/subsystem"), "../../../../bus/pci")
+    };
+    for target in [format!("../../../{real}"), format!("/sys/{real}"), format!("./../../..//../{real}/.")] {
+        let machine = link(&target);
+        assert_eq!(machine.read("bus/pci/devices/0000:45:00.0/numa_node").unwrap(), "3\n", "{target}");
+        assert_eq!(machine.link("bus/pci/devices/0000:45:00.0/subsystem").unwrap(), "../../../../bus/pci");
+        assert_eq!(machine.link("bus/pci/devices/0000:45:00.0").unwrap(), target);
+        let round = "bus/pci/devices/0000:45:00.0/subsystem/devices/0000:45:00.0/numa_node";
+        assert_eq!(machine.read(round).unwrap(), "3\n");
+        let attribute = numa_node_attribute(&machine, pci("0000:45:00.0"), NumaForm::Scalar).unwrap();
+        assert_eq!(attribute.value, int(3));
+    }
+    for target in ["../../../nowhere", "0000:45:00.0", "../devices/0000:45:00.0/x", ""] {
+        let error = link(target).read("bus/pci/devices/0000:45:00.0/numa_node").unwrap_err();
+        assert_eq!(error.to_string(), "/sys/bus/pci/devices/0000:45:00.0/numa_node: no such file", "{target}");
+    }
+}
+
+#[test]
 fn by_pci_address() {
     // req: 6072-FORM-2, 6072-FORM-5, 6072-FORM-7, 6072-LIST-13
     let (scalar, reads) = recorded(pci("0000:41:00.0"), NumaForm::Scalar);

@@ -141,7 +141,8 @@ impl Agent {
 
     /// Unprepares the claims of all pods that are not active: by the UID of the pod, what was done or why not.
     pub async fn reconcile(&mut self, active: &BTreeSet<String>) -> Vec<(String, Result<Done, AgentError>)> {
-        let orphans = self.cache.plan_orphans(active, |driver| self.plugins.contains_key(driver));
+        let registered = |driver: &str| self.plugins.contains_key(driver);
+        let orphans = self.cache.plan_orphans(active, registered, self.settings);
         let mut all = Vec::new();
         for orphan in orphans {
             let done = match orphan.plan {

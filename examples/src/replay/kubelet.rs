@@ -112,7 +112,7 @@ struct PrepareStep {
     pod: Pod,
     #[serde(default)]
     claims: Vec<Value>,
-    #[serde(default)]
+    #[serde(default, alias = "features")]
     gates: BTreeMap<String, bool>,
     #[serde(default)]
     registered: BTreeSet<String>,
@@ -121,7 +121,7 @@ struct PrepareStep {
 #[derive(Deserialize)]
 struct UnprepareStep {
     pod: Pod,
-    #[serde(default)]
+    #[serde(default, alias = "features")]
     gates: BTreeMap<String, bool>,
     #[serde(default)]
     registered: BTreeSet<String>,
@@ -214,21 +214,22 @@ struct Kubelet {
     unpreparing: Vec<Plan<Unprepare>>,
     /// The plugins that the last step named.
     registered: BTreeSet<String>,
-    written: String,
+    /// The checkpoint on disk.
+    file: String,
 }
 
 impl Kubelet {
     fn new(profile: Profile) -> Self {
         let cache = ClaimCache::default();
-        let written = cache.to_checkpoint(profile);
+        let file = cache.to_checkpoint(profile);
         Self {
             profile,
-            settings: Settings::new(profile),
+            settings: settings(profile, &BTreeMap::new()),
             cache: Some(cache),
             preparing: None,
             unpreparing: Vec::new(),
             registered: BTreeSet::new(),
-            written,
+            file,
         }
     }
 
@@ -243,7 +244,7 @@ impl Kubelet {
         let shown = self.run(step, &mut cache);
         let checkpoint = cache.take_checkpoint(self.profile);
         if let Some(text) = &checkpoint {
-            self.written.clone_from(text);
+            self.file.clone_from(text);
         }
         self.cache = Some(cache);
         Ok(Shown { checkpoint, ..shown? })
@@ -253,10 +254,7 @@ impl Kubelet {
         match step {
             Step::Prepare(step) => self.prepare(step, cache),
             Step::PrepareResponse(response) => Ok(self.prepare_response(response, cache)),
-            Step::FinishPrepare {} => Ok(match self.preparing.take() {
-                Some(plan) => done(cache.finish_prepare(plan)),
-                None => failed("no prepare is under way"),
-            }),
+            Step::FinishPrepare {} => Ok(self.finish_prepare(cache)),
             Step::Unprepare(step) => Ok(self.unprepare(step, cache)),
             Step::UnprepareResponse(response) => Ok(self.unprepare_response(response, cache)),
             Step::FinishUnprepare {} => Ok(self.finish_unprepare(cache)),
@@ -267,7 +265,7 @@ impl Kubelet {
     }
 
     fn set_up(&mut self, gates: &BTreeMap<String, bool>, registered: &BTreeSet<String>) {
-        self.settings = Settings::from_gates(self.profile, |gate| gates.get(gate).copied());
+        self.settings = settings(self.profile, gates);
         self.registered.clone_from(registered);
     }
 
@@ -294,6 +292,14 @@ impl Kubelet {
         done(cache.apply_prepare(plan, &response.driver, outcome))
     }
 
+    /// A plan that can't be finished yet is kept: its driver may still answer well.
+    fn finish_prepare(&mut self, cache: &mut ClaimCache) -> Shown {
+        let Some(plan) = self.preparing.take() else { return failed("no prepare is under way") };
+        let end = cache.finish_prepare(plan.clone());
+        self.preparing = Some(plan).filter(|_| end.is_err());
+        done(end)
+    }
+
     fn unprepare(&mut self, step: &UnprepareStep, cache: &mut ClaimCache) -> Shown {
         self.set_up(&step.gates, &step.registered);
         self.unpreparing.clear();
@@ -314,7 +320,8 @@ impl Kubelet {
         }
         self.unpreparing.clear();
         let mut shown = Shown::default();
-        for orphan in cache.plan_orphans(&step.active_pods, |driver| self.registered.contains(driver)) {
+        let registered = |driver: &str| self.registered.contains(driver);
+        for orphan in cache.plan_orphans(&step.active_pods, registered, self.settings) {
             match orphan.plan {
                 Ok(plan) => {
                     let of_pod = planned(plan.calls(), plan.skipped());
@@ -363,8 +370,15 @@ impl Kubelet {
         if self.unpreparing.is_empty() {
             return failed("no unprepare is under way");
         }
-        let ends: Vec<_> = self.unpreparing.drain(..).map(|plan| cache.finish_unprepare(plan)).collect();
-        ends.into_iter().find(Result::is_err).map_or_else(Shown::default, done)
+        let mut error = None;
+        self.unpreparing.retain(|plan| match cache.finish_unprepare(plan.clone()) {
+            Ok(()) => false,
+            Err(failure) => {
+                error.get_or_insert(failure);
+                true
+            }
+        });
+        error.map_or_else(Shown::default, failed)
     }
 
     fn container_devices(&self, step: &ContainerStep, cache: &ClaimCache) -> Result<Shown, Refusal> {
@@ -381,9 +395,10 @@ impl Kubelet {
     fn restart(&mut self, step: &RestartStep) -> Shown {
         self.preparing = None;
         self.unpreparing.clear();
-        let text = step.checkpoint.as_ref().unwrap_or(&self.written);
+        let text = step.checkpoint.as_ref().unwrap_or(&self.file);
         match ClaimCache::from_checkpoint(text.as_bytes()) {
             Ok(cache) => {
+                self.file = text.clone();
                 self.cache = Some(cache);
                 Shown::default()
             }
@@ -393,6 +408,11 @@ impl Kubelet {
             }
         }
     }
+}
+
+/// Gates that are not named are off.
+fn settings(profile: Profile, gates: &BTreeMap<String, bool>) -> Settings {
+    Settings::from_gates(profile, |gate| Some(gates.get(gate).copied().unwrap_or(false)))
 }
 
 impl<T> Response<T> {

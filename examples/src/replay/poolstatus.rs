@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use dra_attrs::field::FieldErrors;
 use dra_attrs::profile::Profile;
+use k8s_openapi::Resource;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3;
 use k8s_openapi::jiff::Timestamp;
@@ -67,6 +68,7 @@ impl Asked {
         let place = |refusal: Refusal| refusal.below("request");
         match form {
             Form::Kep => {
+                check_kind(&request)?;
                 let request: kep::ResourcePoolStatusRequest = read(request).map_err(place)?;
                 Self::of((&request).into(), json!(request.status))
             }
@@ -131,6 +133,16 @@ fn answer(status: &Rendered, lints: &[Lint], observability: &Observability) -> V
         Rendered::Shipped(outcome) => {
             json!({"status": outcome.status(), "lints": lints, "observability": observability})
         }
+    }
+}
+
+/// The types of Kubernetes look at this themselves.
+fn check_kind(request: &Value) -> Result<(), Refusal> {
+    let expected = kep::ResourcePoolStatusRequest::KIND;
+    match &request["kind"] {
+        Value::Null => Ok(()),
+        kind if kind == expected => Ok(()),
+        kind => Err(Refusal::field("request.kind", format!("invalid value: {kind}, expected {expected}"))),
     }
 }
 

@@ -90,7 +90,7 @@ fn generations_that_no_status_may_have() {
     for (generation, expected) in [(1, None), (0, Some(0)), (-3, Some(-3))] {
         let slices = [slice("a", "p", json!({"pool": {"generation": generation}}))];
         let expected: Vec<String> = expected
-            .map(|number| format!("generation {number}: the API server accepts no status with it"))
+            .map(|number| format!("generation {number}: Kubernetes 1.37 accepts no status with it"))
             .into_iter()
             .collect();
         assert_eq!(lints(&slices, &[]), expected);
@@ -111,14 +111,27 @@ fn quantities_that_can_not_be_read() {
 #[test]
 fn a_summary_says_what_the_counts_do_not() {
     // req: 5677-CALC-12
-    let device = json!({
-        "name": "a", "attributes": {"profile": {"string": "Half"}},
-        "consumesCounters": [{"counterSet": "card", "counters": {"memory": {"value": "1"}}}],
-    });
+    let partition = |name: &str| {
+        json!({
+            "name": name, "attributes": {"profile": {"string": "Half"}},
+            "consumesCounters": [{"counterSet": "card", "counters": {"memory": {"value": "1"}}}],
+        })
+    };
     let set = json!({"sharedCounters": [{"name": "card", "counters": {"memory": {"value": "1"}}}]});
-    let slices = pair(set, json!({"devices": [device], "partitionTypeAttribute": "gpu.example.com/profile"}));
-    let report = report(&slices, &[]);
-    assert_eq!((report.lints(Profile::Kep).count(), report.lints(Profile::V1_37).count()), (1, 0));
+    let slices = pair(set, json!({"devices": [partition("a")], "partitionTypeAttribute": "gpu.example.com/profile"}));
+    let of = |slices: &[ResourceSlice]| {
+        let report = report(slices, &[]);
+        (report.lints(Profile::Kep).count(), report.lints(Profile::V1_37).count())
+    };
+    assert_eq!(of(&slices), (1, 0));
+
+    // A slice that names no attribute is in no summary.
+    let mut partly = slices.to_vec();
+    partly.push(slice("c", "p", json!({"devices": [partition("b")]})));
+    for slice in &mut partly {
+        slice.spec.pool.resource_slice_count = 3;
+    }
+    assert_eq!(of(&partly), (1, 1));
 }
 
 #[test]

@@ -202,6 +202,10 @@ fn a_plan_ends_only_when_all_have_answered() {
     let mut plan = world.cache.plan_prepare(&pod("p", &["c"]), &[object], |_| true, world.settings).unwrap();
     world.cache.apply_prepare(&mut plan, GPU, Ok(answers([("c-claim", Ok(vec![]))]))).unwrap();
     assert_eq!(plan.unanswered().collect::<Vec<_>>(), [NIC]);
+    // A later answer that is no success counts.
+    world.cache.apply_prepare(&mut plan, GPU, Err("gone".to_owned())).unwrap_err();
+    assert_eq!(plan.unanswered().collect::<Vec<_>>(), [GPU, NIC]);
+    world.cache.apply_prepare(&mut plan, GPU, Ok(answers([("c-claim", Ok(vec![]))]))).unwrap();
     let stranger = world.cache.apply_prepare(&mut plan, "other.example.com", Ok(answers([]))).unwrap_err();
     assert!(stranger.to_string().ends_with("NodePrepareResources of driver other.example.com is not part of the plan"));
     let error = world.cache.finish_prepare(plan).unwrap_err();

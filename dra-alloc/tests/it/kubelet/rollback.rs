@@ -1,7 +1,7 @@
 //! Versions and gates that change while claims live.
 
 use dra_alloc::features::{Feature, Features};
-use dra_alloc::kubelet::Operation;
+use dra_alloc::kubelet::{Operation, Settings};
 use dra_alloc::outcome::Outcome;
 use dra_alloc::skip::wire::read;
 use dra_alloc::validate::{Admission, ApiServer};
@@ -69,6 +69,47 @@ fn older_release_in_between_then_new_again() {
     world = world.restart();
     world.unprepare(&pod("p", &["c"])).unwrap();
     assert!(world.calls.is_empty() && world.cache.claims().is_empty());
+}
+
+#[test]
+fn the_kep_takes_a_claim_without_the_field_for_one_that_drivers_prepare() {
+    // req: 5945-CKPT-8
+    let object = claim("c", &[(GPU, json!(true))]);
+    let mut world = World::new(Profile::Kep, &[]);
+    world.prepare(&pod("p", &["c"]), std::slice::from_ref(&object)).unwrap();
+    world = world.restart_in_older_release().restart();
+    let error = world.prepare(&pod("p", &["c"]), std::slice::from_ref(&object)).unwrap_err();
+    assert_eq!(error.to_string(), "prepare dynamic resources: DRA driver gpu.example.com is not registered");
+    let error = world.unprepare(&pod("p", &["c"])).unwrap_err();
+    assert_eq!(error.to_string(), "unprepare dynamic resources: DRA driver gpu.example.com is not registered");
+
+    world.registered.insert(GPU.to_owned());
+    world.prepare(&pod("p", &["c"]), std::slice::from_ref(&object)).unwrap();
+    world = world.restart();
+    world.unprepare(&pod("p", &["c"])).unwrap();
+    assert_eq!(world.calls.len(), 2);
+    // The next claim of that name is a new one.
+    world.calls.clear();
+    world.prepare(&pod("q", &["c"]), &[object]).unwrap();
+    world.unprepare(&pod("q", &["c"])).unwrap();
+    assert!(world.calls.is_empty());
+}
+
+#[test]
+fn one_operation_in_a_file_is_none_where_the_field_is_a_bool() {
+    for (profile, calls) in [(Profile::Kep, 1), (Profile::V1_37, 0)] {
+        let object = claim("c", &[(GPU, json!(["NodeUnprepareResources"]))]);
+        let mut world = World::new(Profile::V1_37, &[GPU]);
+        world.prepare(&pod("p", &["c"]), &[object]).unwrap();
+        world.settings = Settings::new(profile);
+        world = world.restart();
+        let orphans = world.cache.plan_orphans(&[].into(), |_| true, world.settings);
+        assert_eq!(orphans[0].plan.as_ref().unwrap().calls().len(), calls);
+        world = world.restart();
+        world.calls.clear();
+        world.unprepare(&pod("p", &["c"])).unwrap();
+        assert_eq!(world.calls.len(), calls);
+    }
 }
 
 #[test]

@@ -144,8 +144,13 @@ fn pods_that_are_gone() {
         world.prepare(&pod("q", &["c"]), &objects).unwrap();
         world = world.restart().gate_off();
 
-        assert!(world.cache.plan_orphans(&["p-uid".to_owned(), "q-uid".to_owned()].into(), |_| true).is_empty());
-        let orphans = world.cache.plan_orphans(&["q-uid".to_owned()].into(), |_| true);
+        assert!(
+            world
+                .cache
+                .plan_orphans(&["p-uid".to_owned(), "q-uid".to_owned()].into(), |_| true, world.settings)
+                .is_empty()
+        );
+        let orphans = world.cache.plan_orphans(&["q-uid".to_owned()].into(), |_| true, world.settings);
         let [orphan] = <[_; 1]>::try_from(orphans).unwrap();
         assert_eq!(orphan.pod_uid, "p-uid");
         let mut plan = orphan.plan.unwrap();
@@ -163,7 +168,7 @@ fn one_pod_that_has_to_wait_does_not_hold_up_another() {
     let mut world = World::new(Profile::V1_37, &[GPU, NIC]);
     world.prepare(&pod("p", &["a"]), &[claim("a", &[(GPU, json!(null))])]).unwrap();
     world.prepare(&pod("q", &["b"]), &[claim("b", &[(NIC, json!(null))])]).unwrap();
-    let orphans = world.cache.plan_orphans(&[].into(), |driver| driver == NIC);
+    let orphans = world.cache.plan_orphans(&[].into(), |driver| driver == NIC, world.settings);
     assert_eq!(
         orphans[0].plan.as_ref().unwrap_err().to_string(),
         "unprepare dynamic resources: DRA driver gpu.example.com is not registered"
