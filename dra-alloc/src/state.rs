@@ -13,7 +13,7 @@
 //!
 //! Source: `AllocatedState` of kube-scheduler 1.37.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use dra_attrs::quantity::{Quantity, QuantityError};
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequestAllocationResult, ResourceClaim};
@@ -64,7 +64,8 @@ pub(crate) type PoolUse = BTreeMap<String, DeviceUse>;
 pub(crate) struct DeviceUse {
     /// Claims that hold the device exclusively: one in a sound cluster.
     holders: u32,
-    shares: BTreeSet<String>,
+    /// By id, how often it was counted: once in a sound cluster.
+    shares: BTreeMap<String, u32>,
     /// What all shares consume together.
     pub(crate) consumed: BTreeMap<String, Quantity>,
 }
@@ -145,10 +146,10 @@ impl Holding {
             Self::Nothing => {}
             Self::Exclusive => device.holders = device.holders.saturating_add(1),
             Self::Share { id, consumed } => {
-                if device.shares.insert(id) {
-                    for (capacity, amount) in consumed {
-                        device.consume(&capacity, amount);
-                    }
+                let times = device.shares.entry(id).or_default();
+                *times = times.saturating_add(1);
+                for (capacity, amount) in consumed {
+                    device.consume(&capacity, amount);
                 }
             }
         }
@@ -159,10 +160,13 @@ impl Holding {
             Self::Nothing => {}
             Self::Exclusive => device.holders = device.holders.saturating_sub(1),
             Self::Share { id, consumed } => {
-                if device.shares.remove(&id) {
-                    for (capacity, amount) in consumed {
-                        device.release(&capacity, amount);
-                    }
+                let Some(times) = device.shares.get_mut(&id) else { return };
+                *times = times.saturating_sub(1);
+                if *times == 0 {
+                    device.shares.remove(&id);
+                }
+                for (capacity, amount) in consumed {
+                    device.release(&capacity, amount);
                 }
             }
         }
@@ -193,8 +197,8 @@ impl AllocatedState {
         Ok(state)
     }
 
-    /// Counts results as allocated, as a scheduler does between its decision and the write to the API server. A share whose
-    /// id the device has already is that share, and does not count again: ids must be unique in the cluster.
+    /// Counts results as allocated, as a scheduler does between its decision and the write to the API server. What
+    /// is counted twice, a share with its id or a device, consumes twice, and must be taken back twice.
     ///
     /// # Errors
     /// A quantity that can't be read; nothing is counted then.

@@ -142,6 +142,16 @@ fn errors_below_objects_and_policies_keep_their_place() {
     let gates = json!({"readinessGates": [{"conditionType": "a.io/b", "timeoutSeconds": "5"}]});
     let field = "steps[0].node.spec.readinessGates[0].timeoutSeconds";
     refused("readiness.step", &node(gates), "InvalidInput", Some(field));
+    let field = "steps[0].node.spec.nodeReadinessGates[0].conditionType";
+    let gates = json!({"nodeReadinessGates": [{"conditionType": 5}]});
+    refused("readiness.step", &node(gates), "InvalidInput", Some(field));
+    let pod = |spec: Value| json!({"node": {}, "pod": {"spec": spec}});
+    refused("readiness.filter", &pod(json!({"priority": "x"})), "InvalidInput", Some("pod.spec.priority"));
+    let requirements = json!({"nodeReadinessRequirements": [{"conditionType": "a/b", "status": true}]});
+    let field = "pod.spec.nodeReadinessRequirements[0].status";
+    refused("readiness.filter", &pod(requirements), "InvalidInput", Some(field));
+    refused("readiness.filter", &pod(json!(5)), "InvalidInput", Some("pod.spec"));
+    refused("readiness.filter", &json!({"node": {}, "pod": 5}), "InvalidInput", Some("pod"));
     refused("readiness.step", &node(json!({"podCIDRs": [1]})), "InvalidInput", Some("steps[0].node.spec.podCIDRs[0]"));
     refused("readiness.step", &json!({"policy": {"holdDown": 1.5}}), "InvalidInput", Some("policy.holdDown"));
     refused("readiness.step", &json!({"policy": "strict"}), "InvalidInput", Some("policy"));

@@ -118,10 +118,8 @@ impl HoldDown {
 
     /// What to report now. A dip begins the time anew.
     pub fn observe(&mut self, aggregate: &Aggregate, now: Timestamp) -> Reported {
-        let suffix =
-            if self.flaps >= FLAPS_TO_TELL { format!("; it was lost {} times", self.flaps) } else { String::new() };
         let (name, what) = match aggregate {
-            Aggregate::True => return self.observe_true(now, &suffix),
+            Aggregate::True => return self.observe_true(now),
             Aggregate::False(name) => (name, "is False"),
             Aggregate::Unknown(name) => (name, "is not known to be True"),
         };
@@ -129,10 +127,15 @@ impl HoldDown {
             self.flaps = self.flaps.saturating_add(1);
         }
         let reason = if self.flaps >= FLAPS_TO_TELL { "NetworkFlapping" } else { "NetworkNotReady" };
-        Reported { status: aggregate.status(), reason, message: format!("{name} {what}{suffix}") }
+        Reported { status: aggregate.status(), reason, message: format!("{name} {what}{}", self.losses()) }
     }
 
-    fn observe_true(&mut self, now: Timestamp, suffix: &str) -> Reported {
+    fn losses(&self) -> String {
+        if self.flaps >= FLAPS_TO_TELL { format!("; it was lost {} times", self.flaps) } else { String::new() }
+    }
+
+    fn observe_true(&mut self, now: Timestamp) -> Reported {
+        let suffix = self.losses();
         let since = *self.true_since.get_or_insert(now);
         let held = now.duration_since(since).as_secs();
         if held >= self.seconds.max(0) {

@@ -103,8 +103,8 @@ pub enum Eviction {
     At(Timestamp),
 }
 
-/// When a running pod is evicted by the taints of its node: those with effect `NoExecute`, each as long as the shortest of the
-/// tolerations that cover it. Gates alone never evict; only a `readinessTaint` with that effect does, this way.
+/// When a running pod is evicted by the taints of its node: those with effect `NoExecute`. Of the tolerations
+/// that cover a taint the first counts, as in Kubernetes. Gates alone never evict; only a `readinessTaint` with that effect does, this way.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::{NodeCondition, Taint, Toleration};
@@ -119,11 +119,8 @@ pub enum Eviction {
 pub fn eviction(taints: &[Taint], tolerations: &[Toleration], now: Timestamp) -> Eviction {
     let evicting = taints.iter().filter(|taint| taint.effect == NO_EXECUTE);
     let instants = evicting.filter_map(|taint| {
-        let covering: Vec<&Toleration> = tolerations.iter().filter(|one| tolerates(one, taint)).collect();
-        if covering.is_empty() {
-            return Some(now);
-        }
-        let seconds = covering.iter().filter_map(|one| one.toleration_seconds).min()?;
+        let Some(covering) = tolerations.iter().find(|one| tolerates(one, taint)) else { return Some(now) };
+        let seconds = covering.toleration_seconds?;
         let added = taint.time_added.as_ref().map_or(now, |time| time.0);
         added.checked_add(SignedDuration::from_secs(seconds.max(0))).ok()
     });

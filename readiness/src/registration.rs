@@ -69,8 +69,8 @@ pub fn merge(
     for gate in configured {
         let place = places.get(gate.condition_type.as_str()).copied();
         match place.and_then(|index| merged.get_mut(index)) {
-            Some(old) if may_replace(old, gate) => old.clone_from(gate),
-            None if gate.taint().is_none() => {
+            Some(old) if may_write(std::slice::from_ref(old), gate) => old.clone_from(gate),
+            None if may_write(&[], gate) => {
                 places.insert(&gate.condition_type, merged.len());
                 merged.push(gate.clone());
             }
@@ -80,8 +80,8 @@ pub fn merge(
     merged
 }
 
-/// Whether the API server lets the node write a gate in place of another. Otherwise its whole write of the node would fail.
-fn may_replace(old: &NodeReadinessGate, new: &NodeReadinessGate) -> bool {
-    let (old, new) = (std::slice::from_ref(old), std::slice::from_ref(new));
-    validate_update(old, new, Writer::Node, &Limits::default()).is_valid()
+/// Whether the API server lets the node write a gate, new or in place of another. Otherwise its whole write of the node
+/// would fail.
+fn may_write(old: &[NodeReadinessGate], new: &NodeReadinessGate) -> bool {
+    validate_update(old, std::slice::from_ref(new), Writer::Node, &Limits::default()).is_valid()
 }

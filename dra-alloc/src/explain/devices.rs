@@ -179,9 +179,15 @@ fn selector_false(selector: Expression<'_>) -> DeviceRejection {
     }
 }
 
+/// A gate of a feature that is off. Of several, the one that is known to be: that of another feature which is off too.
 fn gate_off(table: &Table<'_>, feature: Feature) -> DeviceRejection {
-    let gates = feature.gates(table.allocator.profile);
-    DeviceRejection::GateOff { gate: gates.first().copied().unwrap_or_default() }
+    let (features, profile) = (table.allocator.features, table.allocator.profile);
+    let gates = feature.gates(profile);
+    let is_off = |gate: &&&str| {
+        let others = Feature::all().filter(|other| *other != feature && !features.has(*other));
+        others.into_iter().any(|other| other.gates(profile) == [**gate])
+    };
+    DeviceRejection::GateOff { gate: gates.iter().find(is_off).or(gates.first()).copied().unwrap_or_default() }
 }
 
 fn short_of(short: Short<'_>) -> DeviceRejection {

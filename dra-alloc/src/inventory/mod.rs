@@ -93,7 +93,8 @@ pub struct Inventory {
     pools: OnceLock<Lists>,
     /// By name, from the first change on. The API server has no two slices of one name; a hand-made list may.
     names: Option<Lists>,
-    rules: BTreeMap<String, Arc<DeviceTaintRule>>,
+    /// By name. A hand-made list may have several of one, or without any.
+    rules: BTreeMap<String, Vec<Arc<DeviceTaintRule>>>,
 }
 
 impl Default for Inventory {
@@ -124,8 +125,9 @@ impl Inventory {
         for index in 0..inventory.slices.len() {
             inventory.place(index);
         }
-        inventory.rules =
-            rules.into_iter().map(|rule| (rule.metadata.name.clone().unwrap_or_default(), rule)).collect();
+        for rule in rules {
+            inventory.rules.entry(rule.metadata.name.clone().unwrap_or_default()).or_default().push(rule);
+        }
         inventory
     }
 
@@ -142,7 +144,7 @@ impl Inventory {
             Change::Slice(slice) => self.set_slice(slice),
             Change::SliceDeleted(name) => self.delete_slice(&name),
             Change::TaintRule(rule) => {
-                self.rules.insert(name_of("DeviceTaintRule", rule.metadata.name.as_deref())?, rule);
+                self.rules.insert(name_of("DeviceTaintRule", rule.metadata.name.as_deref())?, vec![rule]);
                 Ok(())
             }
             Change::TaintRuleDeleted(name) => {
@@ -159,7 +161,7 @@ impl Inventory {
 
     /// The taint rules, by name.
     pub fn taint_rules(&self) -> impl Iterator<Item = &DeviceTaintRule> {
-        self.rules.values().map(|rule| &**rule)
+        self.rules.values().flatten().map(|rule| &**rule)
     }
 
     /// The taints of a device: its own, then those of the rules.
@@ -169,7 +171,8 @@ impl Inventory {
         pool: &'i str,
         device: &'i Device,
     ) -> impl Iterator<Item = &'i DeviceTaint> {
-        let by_rule = self.rules.values().filter_map(move |rule| taint_by_rule(rule, driver, pool, &device.name));
+        let by_rule =
+            self.rules.values().flatten().filter_map(move |rule| taint_by_rule(rule, driver, pool, &device.name));
         device.taints.iter().flatten().chain(by_rule)
     }
 

@@ -118,7 +118,7 @@ impl ApiServer {
         let unallocated = ResourceClaim { status: None, ..write.new.clone() };
         let old = write.old.unwrap_or(&unallocated);
         let object = ResourceClaim { status: write.new.status.clone(), ..old.clone() };
-        let mut remaining = self.drop_disabled(Kind::Claim, object, Some(old));
+        let mut remaining = self.drop_disabled(Kind::ClaimStatus, object, Some(old));
         if self.features.has(Feature::DeviceStatus) || has_device_status(old) {
             forget_deallocated(&mut remaining.object, old);
         }

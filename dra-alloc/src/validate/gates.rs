@@ -135,6 +135,8 @@ const CLAIM: &[Gated] = &[
 pub(super) enum Kind {
     Slice,
     Claim,
+    /// A write of the status leaves the spec as it is.
+    ClaimStatus,
     /// A template holds the spec of a claim below its own.
     Template,
 }
@@ -144,11 +146,15 @@ impl Kind {
         let table = if self == Self::Slice { SLICE } else { CLAIM };
         table.iter().map(move |(feature, places)| {
             let of_kind = |place: &&str| match self {
-                Self::Slice | Self::Claim => Some((*place).to_owned()),
+                Self::Slice | Self::Claim | Self::ClaimStatus => Some((*place).to_owned()),
                 Self::Template => place.starts_with("spec.").then(|| format!("spec.{place}")),
             };
             (*feature, places.iter().filter_map(of_kind).collect())
         })
+    }
+
+    fn is_written(self, place: &str) -> bool {
+        self != Self::ClaimStatus || place.starts_with("status.")
     }
 }
 
@@ -175,7 +181,7 @@ pub(super) fn drop_disabled<T: Clone + Serialize + DeserializeOwned>(
         if stored.as_mut().is_some_and(|stored| is_in_use(stored, feature, &places)) {
             continue;
         }
-        for place in &places {
+        for place in places.iter().filter(|place| kind.is_written(place)) {
             visit(&mut json, place, &FieldPath::root(), &mut |value, at| {
                 if is_set(value, feature) {
                     dropped.push(at.to_string());
@@ -196,12 +202,11 @@ fn is_in_use(stored: &mut Value, feature: Feature, places: &[String]) -> bool {
     found
 }
 
-/// Whether a field has a value. An empty list is none, but as the value of an attribute.
+/// Whether a field has a value. An empty list is none, but as the value of an attribute; an empty object is one.
 fn is_set(value: &Value, feature: Feature) -> bool {
     match value {
         Value::Null => false,
         Value::Array(items) => !items.is_empty() || feature == Feature::ListTypeAttributes,
-        Value::Object(fields) => !fields.is_empty(),
         _ => true,
     }
 }

@@ -2,12 +2,12 @@
 
 use dra_attrs::field::{BadValue, FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::{
-    DeviceConstraint, DeviceDerivedAttribute, DeviceRequest, DeviceSelector, DeviceToleration,
+    CapacityRequirements, DeviceConstraint, DeviceDerivedAttribute, DeviceRequest, DeviceSelector, DeviceToleration,
 };
 
 use super::findings::Findings;
 use super::list::List;
-use super::{derived, limits, names, selector, taint};
+use super::{derived, limits, names, quantity, selector, taint};
 
 const MODES: [&str; 2] = ["All", "ExactCount"];
 const ONE_OF: &str = "exactly one of `exactly` or `firstAvailable` is required";
@@ -21,6 +21,7 @@ struct Wanted<'a> {
     derived: Option<&'a Vec<DeviceDerivedAttribute>>,
     mode: Option<&'a str>,
     count: Option<i64>,
+    capacity: Option<&'a CapacityRequirements>,
     tolerations: Option<&'a Vec<DeviceToleration>>,
 }
 
@@ -47,6 +48,7 @@ pub(super) fn check(
                 derived: exactly.derived_attributes.as_ref(),
                 mode: exactly.allocation_mode.as_deref(),
                 count: exactly.count,
+                capacity: exactly.capacity.as_ref(),
                 tolerations: exactly.tolerations.as_ref(),
             };
             check_wanted(&wanted, constraints, &at.child("exactly"), findings);
@@ -65,6 +67,7 @@ pub(super) fn check(
                         derived: sub.derived_attributes.as_ref(),
                         mode: sub.allocation_mode.as_deref(),
                         count: sub.count,
+                        capacity: sub.capacity.as_ref(),
                         tolerations: sub.tolerations.as_ref(),
                     };
                     check_wanted(&wanted, constraints, at, findings);
@@ -85,7 +88,15 @@ fn check_wanted(wanted: &Wanted<'_>, constraints: &[DeviceConstraint], at: &Fiel
     let derived_path = at.child("derivedAttributes");
     derived::check(wanted.derived, &wanted.reference, constraints, &derived_path, findings);
     check_count(wanted, at, findings);
+    check_amounts(wanted.capacity, &at.child("capacity").child("requests"), findings);
     taint::check_tolerations(wanted.tolerations, at, findings);
+}
+
+/// Capacities have no rule but that they are amounts.
+fn check_amounts(capacity: Option<&CapacityRequirements>, at: &FieldPath<'_>, findings: &mut Findings) {
+    for (name, amount) in capacity.and_then(|capacity| capacity.requests.as_ref()).into_iter().flatten() {
+        quantity::read(amount, &at.key(name), findings);
+    }
 }
 
 /// Checks mode and count; absent ones have their defaults, one device.

@@ -137,6 +137,19 @@ fn rules_are_in_the_order_of_their_names() {
 }
 
 #[test]
+fn rules_of_one_name_count_all_until_one_replaces_them() {
+    let nameless = |device| {
+        let mut rule = rule(0, device);
+        Arc::make_mut(&mut rule).metadata.name = None;
+        rule
+    };
+    let mut inventory = Inventory::new([ResourceSlice::default()], [nameless(0), nameless(1), rule(2, 0), rule(2, 1)]);
+    assert_eq!(inventory.taint_rules().count(), 4);
+    inventory.apply(Change::TaintRule(rule(2, 2))).unwrap();
+    assert_eq!(inventory.taint_rules().count(), 3);
+}
+
+#[test]
 fn a_deleted_slice_leaves_no_room_behind() {
     let mut inventory = Inventory::default();
     for round in 0..1000u32 {

@@ -1,11 +1,11 @@
 //! The operations `readiness.filter`, `readiness.step` and `readiness.validate`.
 
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::jiff::Timestamp;
 use readiness::evaluate::{FilterOptions, Reason, filter};
 use readiness::gate::NodeReadinessGate;
 use readiness::node::GatedNode;
-use readiness::pod::GatedPod;
+use readiness::pod::{GatedPod, NodeReadinessRequirement};
 use readiness::policy::Policy;
 use readiness::reconcile::{NodeVerdict, Role, State, step};
 use readiness::validate::{LengthPolicy, Limits, Writer, validate, validate_update};
@@ -59,7 +59,7 @@ impl Settings<Preset, FilterKnobs> {
 pub(super) fn filter_node(input: Value) -> Result<Operation, Refusal> {
     let input: FilterInput = read(input)?;
     let node = gated_node("node", &input.node)?;
-    let pod: GatedPod = if input.pod.is_null() { GatedPod::default() } else { object("pod", input.pod)? };
+    let pod = if input.pod.is_null() { GatedPod::default() } else { gated_pod("pod", &input.pod)? };
     let options = input.policy.options();
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
         let view = stopwatch.index(|| node.view());
@@ -86,12 +86,28 @@ fn object<T: serde::de::DeserializeOwned>(place: &str, value: Value) -> Result<T
 /// Reads a node. An error of the whole does not say where it is, so its parts are asked then.
 fn gated_node(place: &str, value: &Value) -> Result<GatedNode, Refusal> {
     object(place, value.clone()).map_err(|whole| {
-        let gates = value.pointer("/spec/readinessGates").cloned().unwrap_or_default();
-        let of_node = object::<Node>(place, value.clone()).err();
-        let of_gates =
-            || object::<Option<Vec<NodeReadinessGate>>>(&format!("{place}.spec.readinessGates"), gates).err();
-        of_node.or_else(of_gates).unwrap_or(whole)
+        let of_node = part::<Node>(place, value, "");
+        let of_gates = ["readinessGates", "nodeReadinessGates"]
+            .into_iter()
+            .find_map(|field| part::<Option<Vec<NodeReadinessGate>>>(place, value, &format!("spec.{field}")));
+        of_node.or(of_gates).unwrap_or(whole)
     })
+}
+
+/// Reads a pod, in the same way.
+fn gated_pod(place: &str, value: &Value) -> Result<GatedPod, Refusal> {
+    object(place, value.clone()).map_err(|whole| {
+        let of_pod = part::<Pod>(place, value, "");
+        let requirements = "spec.nodeReadinessRequirements";
+        of_pod.or_else(|| part::<Option<Vec<NodeReadinessRequirement>>>(place, value, requirements)).unwrap_or(whole)
+    })
+}
+
+/// What is wrong with a part of an object.
+fn part<T: serde::de::DeserializeOwned>(place: &str, value: &Value, field: &str) -> Option<Refusal> {
+    let part = field.split('.').filter(|name| !name.is_empty()).fold(value, |value, name| &value[name]);
+    let separator = if field.is_empty() { "" } else { "." };
+    object::<T>(&format!("{place}{separator}{field}"), part.clone()).err()
 }
 
 #[derive(Deserialize)]

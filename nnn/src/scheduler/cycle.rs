@@ -10,6 +10,7 @@ use crate::scheduling::cycle::{CycleOutcome, decide_cycle};
 use crate::scheduling::failure::{FailedCycle, Failure, Memory, Queue};
 use crate::scheduling::group::LowerNominations;
 use crate::scheduling::preemption::clear_lower;
+use crate::scheduling::wake::{PodEvent, decide_wake};
 use crate::state::{Event, IllegalTransition, State};
 
 impl Scheduler {
@@ -23,7 +24,7 @@ impl Scheduler {
         let info = decide_cycle(outcome, self.options.profile);
         let info = self.by_policy(pod, info);
         let cleared = match outcome {
-            CycleOutcome::Nominated { node } => self.clear_lower(pod, node),
+            CycleOutcome::Nominated { node } => self.clear_lower(popped, node),
             _ => Vec::new(),
         };
         self.fail(popped, &info, condition, cleared)
@@ -39,7 +40,7 @@ impl Scheduler {
         let info = self.by_policy(pod, info);
         let cleared = match (&info, self.options.group_preemption) {
             (NominatingInfo::Override(Some(node)), LowerNominations::Cleared) if !self.has_preempted(pod, node) => {
-                self.clear_lower(pod, node)
+                self.clear_lower(popped, node)
             }
             _ => Vec::new(),
         };
@@ -82,6 +83,9 @@ impl Scheduler {
             _ => drop(self.nominator.remove(&pod.uid)),
         }
         let mut commands = self.memory_commands(pod, before.as_deref());
+        let event =
+            PodEvent::Failed { pod: popped, before: before.as_deref(), after: self.nominator.node_of(&pod.uid) };
+        commands.extend(decide_wake(event, self.options.wake_by));
         self.follow_memory(pod, info);
         let write = match patch {
             Patch::Needed => {
@@ -135,10 +139,11 @@ impl Scheduler {
         matches!(self.state(&pod.uid), State::NominatedPreempting { node: chosen } if chosen == node)
     }
 
-    /// The nominations that a preemption ends, as far as their pods' statuses have them and the policy lets them go.
-    fn clear_lower(&self, pod: &PodKey, node: &str) -> Vec<Command> {
-        let Some(preemptor) = self.pods.get(&pod.uid) else { return Vec::new() };
-        let mut cleared = clear_lower(&self.nominator, preemptor.view.priority, node, self.options.eviction);
+    /// The nominations that a preemption ends, as far as their pods' statuses have them and the policy lets them go. Its
+    /// victims are chosen, also if the preemptor is gone by now.
+    fn clear_lower(&self, popped: &PodView, node: &str) -> Vec<Command> {
+        let preemptor = self.pods.get(&popped.key.uid).map_or(popped, |tracked| &tracked.view);
+        let mut cleared = clear_lower(&self.nominator, preemptor.priority, node, self.options.eviction);
         cleared.retain(|command| command.patched().is_some_and(|lower| self.may_clear(lower)));
         cleared
     }

@@ -98,8 +98,18 @@ impl Scheduler {
         let uid = pod.key.uid.clone();
         let Some(tracked) = self.pods.get_mut(&uid) else { return };
         tracked.conditions.observed(&tracked.view.scheduled, &pod.scheduled, pod.resource_version);
+        // The same value, but somebody else has written it since.
+        if tracked.view.nnn == pod.nnn && tracked.view.nnn_manager != pod.nnn_manager {
+            tracked.own = None;
+        }
         tracked.view = pod;
-        if self.nominator.unseen_write(&uid).is_none() {
+        self.forget_writes(&uid);
+    }
+
+    /// Once nothing is on its way, only what the status shows was written by this scheduler.
+    fn forget_writes(&mut self, uid: &str) {
+        let Some(tracked) = self.pods.get_mut(uid) else { return };
+        if self.nominator.unseen_write(uid).is_none() {
             tracked.sent.clear();
             tracked.own = tracked.own.take().filter(|own| tracked.view.nnn.as_ref() == Some(own));
         }
@@ -152,6 +162,7 @@ impl Scheduler {
         if let Some(tracked) = self.pods.get_mut(uid) {
             tracked.conditions.answered(version);
         }
+        self.forget_writes(uid);
         let is_shown = was_unseen && version.is_some() && self.nominator.unseen_write(uid).is_none();
         let commands = if is_shown { self.catch_up(uid) } else { Vec::new() };
         Reaction { commands, notices: Vec::new() }

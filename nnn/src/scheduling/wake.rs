@@ -32,6 +32,15 @@ pub enum PodEvent<'a> {
         /// The nomination in memory after.
         after: Option<&'a str>,
     },
+    /// Its cycle failed, and memory has changed with that, before the status.
+    Failed {
+        /// The pod.
+        pod: &'a PodView,
+        /// The nomination in memory before.
+        before: Option<&'a str>,
+        /// The nomination in memory after.
+        after: Option<&'a str>,
+    },
     /// It is gone.
     Deleted {
         /// What it was.
@@ -43,7 +52,8 @@ pub enum PodEvent<'a> {
     AssumedDeleted,
 }
 
-/// Whom an event wakes. The loss of a nomination wakes the pod itself too.
+/// Whom an event wakes. The loss of a nomination wakes the pod itself too, unless its own cycle has just shown that the room
+/// does not help it.
 ///
 /// ```
 /// use nnn::pod::PodView;
@@ -59,6 +69,9 @@ pub fn decide_wake(event: PodEvent<'_>, by: WakeBy) -> Option<Command> {
         PodEvent::AssumedDeleted => return Some(Command::WakeAll { except: None }),
         PodEvent::Updated { old, before, after, .. } if by == WakeBy::Memory => (old, before, after),
         PodEvent::Updated { old, new, .. } => (old, old.nnn.as_deref(), new.nnn.as_deref()),
+        PodEvent::Failed { pod, before, after } if by == WakeBy::Memory => (pod, before, after),
+        // The update of the status will tell.
+        PodEvent::Failed { .. } => return None,
         PodEvent::Deleted { pod, before } if by == WakeBy::Memory => (pod, before, None),
         PodEvent::Deleted { pod, .. } => (pod, pod.nnn.as_deref(), None),
     };

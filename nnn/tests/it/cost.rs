@@ -86,7 +86,12 @@ fn a_failure_costs_one_patch_and_the_same_failure_again_none() {
     let first = handle(&mut memory, fails()).commands;
     assert!(matches!(
         &first[..],
-        [Command::Release { .. }, Command::PatchConditionAndNnn { .. }, Command::Requeue { .. }]
+        [
+            Command::Release { .. },
+            Command::WakeLowerOrEqual { .. },
+            Command::PatchConditionAndNnn { .. },
+            Command::Requeue { .. }
+        ]
     ));
     let again: Calls = handle(&mut memory, fails()).commands.iter().collect();
     assert_eq!((first.iter().collect::<Calls>().patches, again.total()), (1, 0));

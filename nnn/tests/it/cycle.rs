@@ -2,15 +2,17 @@ use nnn::command::{Command, NoPatch};
 use nnn::gates::{Gate, Gates};
 use nnn::nominating::NominatingInfo;
 use nnn::nominator::{Nomination, Nominator};
+use nnn::options::Options;
 use nnn::patch::{Change, Patch};
 use nnn::pod::{PodView, PreemptionPolicy};
 use nnn::profile::Profile;
+use nnn::scheduler::Input;
 use nnn::scheduling::cycle::{CycleOutcome, PostFilterStatus, StatusClass, combine_post_filters, decide_cycle};
 use nnn::scheduling::failure::{FailedCycle, LatePatch, Memory, Queue};
 use nnn::scheduling::preemption::{Eviction, NominatedNode, clear_lower, may_preempt};
 use nnn::scheduling::wake::{PodEvent, WakeBy, decide_wake};
 
-use super::common::{nominated, pod, with};
+use super::common::{fails, handle, nominated, pod, scheduler, version, with};
 
 /// Outcome, class, and what the KEP and 1.37 say.
 fn outcomes() -> Vec<(CycleOutcome, StatusClass, NominatingInfo, NominatingInfo)> {
@@ -101,6 +103,42 @@ fn a_preemption_clears_strictly_lower_nominations_of_its_node_alone() {
     assert_eq!(clear_lower(&nominator, 5, "n", Eviction::Async), cleared);
     assert_eq!(clear_lower(&nominator, 5, "n", Eviction::AsyncAllTerminating), []);
     assert_eq!(nominator.len(), 4, "memory waits for the update");
+}
+
+#[test]
+fn a_preemptor_that_is_gone_has_chosen_its_victims_all_the_same() {
+    let (lower, higher) = (pod("lower", 1).nominated_to("n"), pod("higher", 9));
+    let mut it = scheduler(Options::default(), &[lower.clone(), higher.clone()]);
+    handle(&mut it, Input::PodDeleted { uid: "higher".to_owned() });
+    let cleared = Command::ClearNnn { pod: lower.key };
+    assert!(handle(&mut it, fails(&higher, nominated("n"))).commands.contains(&cleared));
+}
+
+#[test]
+fn who_loses_a_nomination_in_its_own_cycle_wakes_others_once() {
+    let hinted = version(pod("p", 5).nominated_to("x"), 1);
+    let wakes = |options, outcome: CycleOutcome, then: Option<&str>| {
+        let mut it = scheduler(options, std::slice::from_ref(&hinted));
+        let shown = with(version(pod("p", 5), 2), |pod| pod.nnn = then.map(str::to_owned));
+        let inputs = [
+            fails(&hinted, outcome),
+            Input::PatchAnswered { uid: "p".to_owned(), version: Some(2) },
+            Input::PodObserved(shown),
+        ];
+        inputs.map(|input| {
+            let commands = handle(&mut it, input).commands;
+            commands.iter().filter(|command| matches!(command, Command::WakeLowerOrEqual { priority: 5, .. })).count()
+        })
+    };
+    for (outcome, then, lost) in [
+        (CycleOutcome::NoCandidates, None, 1),
+        (nominated("y"), Some("y"), 1),
+        (nominated("x"), Some("x"), 0),
+        (CycleOutcome::VictimsTerminating, Some("x"), 0),
+    ] {
+        assert_eq!(wakes(Options::default(), outcome.clone(), then), [lost, 0, 0], "{outcome:?}");
+        assert_eq!(wakes(Options::upstream(), outcome.clone(), then), [0, 0, lost], "{outcome:?}");
+    }
 }
 
 #[test]
@@ -213,6 +251,11 @@ fn who_is_woken() {
         (updated(&after, &after, Some("a"), None), lost, None),
         (updated(&after, &before, None, Some("a")), None, None),
         (updated(&before, &before, Some("a"), Some("a")), None, None),
+        // Memory goes first, the status will follow.
+        (PodEvent::Failed { pod: &before, before: Some("a"), after: None }, gone.clone(), None),
+        (PodEvent::Failed { pod: &before, before: Some("a"), after: Some("b") }, gone.clone(), None),
+        (PodEvent::Failed { pod: &before, before: Some("a"), after: Some("a") }, None, None),
+        (PodEvent::Failed { pod: &after, before: None, after: Some("a") }, None, None),
         (PodEvent::Deleted { pod: &before, before: Some("a") }, gone.clone(), gone.clone()),
         (PodEvent::Deleted { pod: &after, before: Some("a") }, gone, None),
         (PodEvent::Deleted { pod: &after, before: None }, None, None),

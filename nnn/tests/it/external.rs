@@ -8,7 +8,7 @@ use nnn::external::{
 use nnn::nominating::NominatingInfo;
 use nnn::options::Options;
 use nnn::pod::PodView;
-use nnn::scheduler::Input;
+use nnn::scheduler::{Input, Notice};
 use nnn::scheduling::cycle::CycleOutcome;
 use nnn::state::State;
 use serde_json::{from_value, json};
@@ -180,4 +180,22 @@ fn a_value_that_was_overwritten_and_put_back_is_not_our_own() {
     };
     assert!(clears(&[]));
     assert!(!clears(&[shown("m", 3), shown("n", 4)]));
+    // The same value under another manager.
+    let taken_over = version(with(pod("p", 0).nominated_to("n"), |pod| pod.nnn_manager = Some("a".to_owned())), 3);
+    assert!(!clears(&[Input::PodObserved(taken_over)]));
+}
+
+#[test]
+fn a_value_that_we_failed_to_write_is_not_our_own() {
+    let options = with(Options::default(), |it| it.clearing = Clearing::KeepExternal);
+    let waiting = version(pod("p", 0), 1);
+    let mut it = scheduler(options, std::slice::from_ref(&waiting));
+    handle(&mut it, fails(&waiting, nominated("n")));
+    handle(&mut it, Input::PatchAnswered { uid: "p".to_owned(), version: None });
+    let by_other = with(pod("p", 0).nominated_to("n"), |pod| pod.nnn_manager = Some("autoscaler".to_owned()));
+    let reaction = handle(&mut it, Input::PodObserved(version(by_other, 2)));
+    assert!(
+        matches!(&reaction.notices[..], [Notice::ForeignWrite { writer: Some(writer), .. }] if writer == "autoscaler")
+    );
+    assert!(!written(&handle(&mut it, fails(&waiting, CycleOutcome::NoCandidates))).contains(&("p", None)));
 }

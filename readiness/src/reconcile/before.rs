@@ -51,7 +51,7 @@ fn note_taints(view: &NodeView<'_>, state: &mut State) {
         let is_noted = |ids: &BTreeSet<TaintId>| ids.iter().any(|id| id.is_of(taint));
         let is_of_gate = |gate: &NodeReadinessGate| gate.taint().is_some_and(|other| is_same(other, taint));
         let is_known = [&before.taints, owned_taints, leaving_taints].into_iter().any(is_noted);
-        if !is_known && !view.gates().iter().any(is_of_gate) {
+        if !is_known && !view.distinct_gates().any(is_of_gate) {
             before.taints.insert(TaintId::of(taint));
         }
     }

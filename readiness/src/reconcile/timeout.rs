@@ -85,11 +85,12 @@ pub(crate) fn look(
             && condition.is_some_and(|condition| is_report(state.leftover.as_ref(), condition));
         return Sighting::Observed(if is_leftover { Observation::Missing } else { observation });
     };
-    // The clock may have been set back.
-    state.true_since = Some(state.true_since.map_or(now, |since| since.min(now)));
     if stale_from(policy, condition).is_some_and(|instant| now >= instant) {
+        state.true_since = None;
         return Sighting::Stale;
     }
+    // The clock may have been set back.
+    state.true_since = Some(state.true_since.map_or(now, |since| since.min(now)));
     if is_stable(policy, state, now) { Sighting::Observed(Observation::True) } else { Sighting::Stabilizing }
 }
 

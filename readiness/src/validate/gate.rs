@@ -17,14 +17,19 @@ const MAX_TYPE: usize = MAX_DOMAIN - LABEL_PREFIX.len();
 /// What is the matter with one gate.
 pub(super) struct GateReport {
     pub(super) report: Report,
-    /// An error that comes of an earlier gate, which has another value for the same taint.
-    pub(super) conflict: Option<(usize, FieldError)>,
+    /// An error that comes of earlier gates, which have another value for the same taint.
+    pub(super) conflict: Option<FieldError>,
 }
 
-/// One report for each gate.
-pub(super) fn reports(gates: &[NodeReadinessGate], limits: &Limits) -> Vec<GateReport> {
+/// One report for each gate. Gates that were stored do not conflict among each other.
+pub(super) fn reports(
+    gates: &[NodeReadinessGate],
+    was_stored: impl Fn(usize) -> bool,
+    limits: &Limits,
+) -> Vec<GateReport> {
     let mut types = BTreeSet::new();
-    let mut taints: BTreeMap<(&str, &str), (usize, &str)> = BTreeMap::new();
+    // By key and effect: the values, and whether all gates with a value were stored.
+    let mut taints: BTreeMap<(&str, &str), BTreeMap<&str, bool>> = BTreeMap::new();
     let mut reports = Vec::with_capacity(gates.len());
     for (index, gate) in gates.iter().enumerate() {
         let path = format!("{}[{index}]", limits.path);
@@ -41,11 +46,12 @@ pub(super) fn reports(gates: &[NodeReadinessGate], limits: &Limits) -> Vec<GateR
         if let Some(taint) = gate.taint() {
             check_taint(taint, &field, &mut report);
             let value = taint.value.as_deref().unwrap_or_default();
-            let (first, first_value) = *taints.entry((&taint.key, &taint.effect)).or_insert((index, value));
-            if first_value != value {
+            let values = taints.entry((&taint.key, &taint.effect)).or_default();
+            *values.entry(value).or_insert(true) &= was_stored(index);
+            if values.iter().any(|(other, all_stored)| *other != value && !(*all_stored && was_stored(index))) {
                 let quoted = format!("{}={value}:{}", taint.key, taint.effect);
                 let detail = "taints must be unique by key and effect pair";
-                conflict = Some((first, FieldError::text(ErrorType::Duplicate, field, &quoted, detail)));
+                conflict = Some(FieldError::text(ErrorType::Duplicate, field, &quoted, detail));
             }
         }
         reports.push(GateReport { report, conflict });
@@ -59,19 +65,19 @@ pub(super) fn type_errors(condition_type: &str, field: &str, lengths: LengthPoli
     if condition_type.is_empty() {
         return vec![FieldError::required(field, "")];
     }
-    let too_long = || {
-        let detail = format!("may not be more than {MAX_TYPE} bytes");
+    let too_long = |what: &str| {
+        let detail = format!("{what}may not be more than {MAX_TYPE} bytes");
         vec![FieldError::text(ErrorType::TooLong, field, condition_type, &detail)]
     };
     if lengths == LengthPolicy::Strict && condition_type.len() > MAX_TYPE {
-        return too_long();
+        return too_long("");
     }
     let invalid = |detail: &str| FieldError::text(ErrorType::Invalid, field, condition_type, detail);
     let Some((domain, name)) = condition_type.split_once('/').filter(|(_, name)| !name.contains('/')) else {
         return vec![invalid(FORM)];
     };
     if domain.len() > MAX_TYPE {
-        return too_long();
+        return too_long("the domain ");
     }
     domain_problems(domain).chain(name_problems(name)).map(invalid).collect()
 }

@@ -95,9 +95,9 @@ impl Report {
 #[must_use]
 pub fn validate(gates: &[NodeReadinessGate], limits: &Limits) -> Report {
     let mut report = Report::default();
-    for of_gate in gate::reports(gates, limits) {
+    for of_gate in gate::reports(gates, |_| false, limits) {
         report.errors.extend(of_gate.report.errors);
-        report.errors.extend(of_gate.conflict.map(|(_, error)| error));
+        report.errors.extend(of_gate.conflict);
         report.warnings.extend(of_gate.report.warnings);
     }
     report

@@ -54,13 +54,11 @@ pub fn validate_update(
 ) -> Report {
     let (stored, mut report) = (stored(old, new), Report::default());
     let was_stored = |index: usize| stored.get(index).copied().unwrap_or_default();
-    for (index, of_gate) in reports(new, limits).into_iter().enumerate() {
+    for (index, of_gate) in reports(new, was_stored, limits).into_iter().enumerate() {
         if !was_stored(index) {
             report.errors.extend(of_gate.report.errors);
         }
-        report
-            .errors
-            .extend(of_gate.conflict.filter(|(first, _)| !(was_stored(index) && was_stored(*first))).map(|c| c.1));
+        report.errors.extend(of_gate.conflict);
         report.warnings.extend(of_gate.report.warnings);
     }
     if writer == Writer::Node {

@@ -107,6 +107,13 @@ fn a_taint_that_was_seen_before_its_gate_is_not_adopted() {
     world.run(4);
     world.node.gates = vec![gate_a()];
     assert!(world.run(5).writes().is_empty());
+    // Nor is it if only a gate had it that does not count, as another one of its type stands before it.
+    let mut twice = World::new(Policy::hardened(), &[gate_a().bypassing(), gate_a()]).ready(0);
+    twice.put_taint(taint("a", "NoSchedule"));
+    twice.report(A, "True", "Ok", 0);
+    twice.run(0);
+    twice.node.gates.remove(0);
+    assert!(twice.run(1).writes().is_empty());
     // Once it is gone, the next one is not that one.
     world.node.node.spec = None;
     world.report(A, "Unknown", "TimeoutExceeded", 6);

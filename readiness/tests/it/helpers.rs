@@ -52,6 +52,8 @@ fn registration() {
         (vec![], Registration::Sync, stored.to_vec()),
         // A taint comes with the first registration or not from the node.
         (vec![gate_a(), gate(CNI, 5).tainting(taint("a", "NoSchedule"))], Registration::Sync, stored.to_vec()),
+        // One gate that is refused would keep out the others.
+        (vec![NodeReadinessGate::new(CNI, 5), gate(A, 0), gate(PROXY, 0)], Registration::Sync, stored.to_vec()),
     ];
     for (configured, registration, expected) in rows {
         let merged = merge(Some(&stored), &configured, registration);
@@ -143,6 +145,7 @@ fn a_network_that_flaps() {
     ];
     for (second, aggregate, status, reason, flaps) in rows {
         let reported = network.observe(aggregate, at(second));
+        assert_eq!(reported.message.contains("lost 3 times"), flaps == 3, "{}", reported.message);
         assert_eq!((reported.status, reported.reason, network.flaps), (status, reason, flaps), "at {second}");
     }
     assert_eq!(network.observe(&up, at(28)).message, "all conditions are True; it was lost 3 times");

@@ -190,6 +190,10 @@ fn a_partition() {
     assert_eq!(eviction(&taints, &[tolerating(Some(DEFAULT_TOLERATION_SECONDS))], at(60)), Eviction::At(at(351)));
     assert_eq!(eviction(&taints, &[tolerating(None)], at(60)), Eviction::Never, "a critical daemon");
     assert_eq!(eviction(&taints, &[], at(60)), Eviction::At(at(60)));
+    // Of several tolerations of a taint the first counts.
+    let (forever, brief) = (tolerating(None), tolerating(Some(5)));
+    assert_eq!(eviction(&taints, &[forever.clone(), brief.clone()], at(60)), Eviction::Never);
+    assert_eq!(eviction(&taints, &[brief, forever], at(60)), Eviction::At(at(56)));
 
     // It heals: Ready first, then what the agents say.
     world.node.node.spec.as_mut().unwrap().taints = None;

@@ -471,6 +471,24 @@ fn a_true_that_has_become_stale() {
 }
 
 #[test]
+fn a_true_that_was_stale_must_last_anew() {
+    let mut policy = Policy::kep();
+    policy.hold_down = Some(SignedDuration::from_secs(30));
+    policy.max_heartbeat_age = Some(SignedDuration::from_secs(60));
+    let mut world = World::new(policy, &[bypassing(B, 900)]).ready(100);
+    world.report(B, "True", "Ok", 0);
+    assert_eq!(world.run(100).decision(B).why(), "Stale");
+    world.report(B, "True", "Ok", 140);
+    let seen = world.run(140);
+    assert_eq!(seen.decision(B).why(), "Stabilizing");
+    assert!(seen.wakes(170) && world.run(170).schedulable);
+    // Stale acts at once, and then the count begins again.
+    assert_eq!(world.run(200).decision(B).why(), "Stale");
+    world.report(B, "True", "Ok", 201);
+    assert_eq!(world.run(201).decision(B).why(), "Stabilizing");
+}
+
+#[test]
 fn a_clock_that_goes_back() {
     let mut world = World::new(Policy::kep(), &[gate_b()]).ready(0);
     world.run(100);

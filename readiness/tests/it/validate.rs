@@ -108,6 +108,8 @@ fn the_length_of_a_type() {
         report.errors[0].to_string(),
         "spec.readinessGates[0].conditionType: Too long: may not be more than 238 bytes"
     );
+    let report = validate(&[named(&of(239, 1))], &Limits::default().with_lengths(LengthPolicy::PrefixOnly));
+    assert!(report.errors[0].to_string().ends_with("Too long: the domain may not be more than 238 bytes"));
     assert_eq!(LABEL_PREFIX.len() + 238, 253);
 }
 
@@ -288,6 +290,14 @@ fn two_gates_share_a_taint_only_with_its_value() {
     let stored = [gate(second, "y", "NoSchedule")];
     assert!(!validate_update(&stored, &conflict, Writer::Admin, &Limits::default()).is_valid());
     assert!(validate_update(&conflict, &conflict, Writer::Admin, &Limits::default()).is_valid());
+    // Nor do entries that were stored excuse a new one that agrees with one of them, wherever it stands.
+    let third = gate("a.example/C", "x", "NoSchedule");
+    for place in 0..=2 {
+        let mut list = conflict.to_vec();
+        list.insert(place, third.clone());
+        let report = validate_update(&conflict, &list, Writer::Admin, &Limits::default());
+        assert_eq!(report.errors.len(), 1, "{:?}", report.errors);
+    }
 }
 
 #[test]

@@ -22,6 +22,26 @@ fn request(name: &str) -> Value {
 }
 
 #[test]
+fn amounts_of_requests() {
+    let sub = |amount: &str| {
+        let capacity = json!({"requests": {"memory": amount}});
+        let sub = json!({"name": "s", "deviceClassName": "c", "capacity": capacity});
+        json!({"/spec/devices": {"requests": [{"name": "r", "firstAvailable": [sub]}]}})
+    };
+    let of_sub = "spec.devices.requests[0].firstAvailable[0].capacity.requests[memory]";
+    let of_request = format!("{EXACT}.capacity.requests[memory]");
+    check_rows::<ResourceClaim>(
+        &claim(),
+        &[
+            (exact("capacity", json!({"requests": {"memory": "1Gi", "any name": "-1"}})), &[]),
+            (exact("capacity", json!({"requests": {"memory": "lots"}})), &[(&of_request, Invalid, "quantities must")]),
+            (sub("1"), &[]),
+            (sub("1i"), &[(of_sub, Invalid, "quantities must")]),
+        ],
+    );
+}
+
+#[test]
 fn requests_and_alternatives() {
     let requests = |count: usize| -> Value { (0..count).map(|index| request(&format!("r{index}"))).collect() };
     let only = |requests: Value| json!({"/spec/devices": {"requests": requests}});

@@ -249,6 +249,44 @@ fn fields_of_a_status() {
 }
 
 #[test]
+fn an_empty_object_that_is_stored_is_in_use() {
+    let server = without(Feature::ConsumableCapacity);
+    let stored = changed(&claim(), json!({"/spec/devices/requests/0/exactly/capacity": {}}));
+    let labelled = changed(&stored, json!({"/metadata/labels": {"a": "b"}}));
+    let admitted = update::<ResourceClaim>(server, stored.clone(), labelled).unwrap();
+    assert!(admitted.dropped.is_empty());
+
+    let mut with_share = allocated();
+    with_share["spec"] = stored["spec"].clone();
+    with_share["status"]["devices"] = json!(null);
+    with_share["status"]["allocation"]["devices"]["results"][1]["shareID"] =
+        json!("00000000-0000-0000-0000-000000000001");
+    let admitted = update_status(server, stored, with_share).unwrap();
+    assert!(admitted.dropped.is_empty(), "{:?}", admitted.dropped);
+
+    let capacity = |policy: Value| json!({"capacity": {"m": {"value": "1", "requestPolicy": policy}}});
+    let (old, mut new) = (device(capacity(json!({}))), device(capacity(json!({}))));
+    new["spec"]["devices"][0]["allowMultipleAllocations"] = json!(true);
+    let admitted = update::<ResourceSlice>(server, old, new).unwrap();
+    assert!(admitted.dropped.is_empty());
+}
+
+#[test]
+fn a_status_is_written_without_a_change_of_the_spec() {
+    for feature in [Feature::DeviceTaints, Feature::ConsumableCapacity, Feature::AdminAccess] {
+        let tolerations = json!([{"key": "k", "operator": "Exists"}]);
+        let fields = json!({
+            "/spec/devices/requests/0/exactly/tolerations": tolerations,
+            "/spec/devices/requests/0/exactly/adminAccess": true,
+            "/spec/devices/requests/0/exactly/capacity": {"requests": {"m": "1"}},
+        });
+        let (old, new) = (changed(&claim(), fields.clone()), changed(&allocated(), fields));
+        let admitted = update_status(without(feature), old.clone(), new).unwrap();
+        assert_eq!(serde_json::to_value(&admitted.object).unwrap()["spec"], old["spec"]);
+    }
+}
+
+#[test]
 fn only_the_feature_of_the_kep_rejects() {
     for feature in Feature::all() {
         assert_eq!(GatePolicy::of(feature, Profile::V1_37), GatePolicy::Drop);
