@@ -60,7 +60,8 @@ impl<'b> Budget<'b> {
 }
 
 impl Default for Budget<'_> {
-    /// Ten million steps: a second or so.
+    /// Ten million steps: a second or so for a claim on a node, and up to half a minute where each step looks at hundreds of
+    /// devices for hundreds of requests.
     fn default() -> Self {
         Self { steps: 10_000_000, stop: None }
     }

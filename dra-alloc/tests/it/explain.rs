@@ -335,6 +335,7 @@ fn gates_and_limits() -> Vec<Case> {
     let mut foreign = Cluster::new([pool(NIC, "node-1", gpu_devices(1, conditions.clone()))]);
     foreign.classes.extend(gpus(0, json!({})).classes);
     let mixed = json!([{"name": "gpu-0"}, {"name": "gpu-1", "bindingConditions": ["ready"]}]);
+    let statuses_off = without(gpus(1, conditions.clone()), Feature::DeviceStatus);
     let all = request("every", "gpu", json!({"allocationMode": "All"}));
     let all_and_one = [claim("training", json!([all, request("one", "gpu", json!({}))]), json!([]))];
     vec![
@@ -346,6 +347,11 @@ fn gates_and_limits() -> Vec<Case> {
         ),
         case("admin access off", without(gpus(1, json!({})), Feature::AdminAccess), ask(json!({"adminAccess": true}))),
         case("binding conditions off", without(gpus(1, conditions), Feature::BindingConditions), ask(json!({}))),
+        case(
+            "binding conditions off, as the status of devices is",
+            without(statuses_off, Feature::BindingConditions),
+            ask(json!({})),
+        ),
         case(
             "binding conditions off, on a device of another class",
             without(foreign, Feature::BindingConditions),

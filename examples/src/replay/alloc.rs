@@ -70,8 +70,9 @@ impl AllocateInput {
         let state = AllocatedState::from_claims(claims, features);
         let mut state = state.map_err(|error| Refusal::field("allocated_claims", error.to_string()))?;
         self.allocated.devices.iter().for_each(|device| state.hold(device));
-        for share in &self.allocated.shared {
-            let invalid = || Refusal::field("allocated.shared", format!("{share:?} is not driver/pool/device/share"));
+        for (index, share) in self.allocated.shared.iter().enumerate() {
+            let field = format!("allocated.shared[{index}]");
+            let invalid = || Refusal::field(&field, format!("{share:?} is not driver/pool/device/share"));
             let (device, id) = share.rsplit_once('/').ok_or_else(invalid)?;
             state.share(&device.parse().map_err(|_| invalid())?, id);
         }

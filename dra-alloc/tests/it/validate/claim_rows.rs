@@ -304,6 +304,19 @@ fn configuration() {
 }
 
 #[test]
+fn numbers_of_parameters_are_doubles_beyond_64_bits() {
+    let with_serial = |serial: &str| {
+        let parameters: Value = serde_json::from_str(&format!(r#"{{"serial": {serial}}}"#)).unwrap();
+        let config = json!([{"opaque": {"driver": "d", "parameters": parameters}}]);
+        changed(&claim(), json!({"/spec/devices/config": config}))
+    };
+    let is_same =
+        |one: &str, other: &str| update::<ResourceClaim>(shipped(), with_serial(one), with_serial(other)).is_ok();
+    assert!(!is_same("18446744073709551614", "18446744073709551615"));
+    assert!(is_same("12345678901234567890123", "12345678901234567890124"));
+}
+
+#[test]
 fn the_spec_of_a_claim_stays_and_is_not_looked_at_again() {
     let bad = changed(&claim(), exact("selectors", json!([{"cel": {"expression": "device.name"}}])));
     let relabelled = changed(&bad, json!({"/metadata/labels": {"a": "b"}}));
