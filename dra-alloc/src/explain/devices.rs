@@ -187,7 +187,7 @@ fn gate_off(table: &Table<'_>, feature: Feature) -> DeviceRejection {
         let others = Feature::all().filter(|other| *other != feature && !features.has(*other));
         others.into_iter().any(|other| other.gates(profile) == [**gate])
     };
-    DeviceRejection::GateOff { gate: gates.iter().find(is_off).or(gates.first()).copied().unwrap_or_default() }
+    DeviceRejection::GateOff { gate: gates.iter().find(is_off).or_else(|| gates.first()).copied().unwrap_or_default() }
 }
 
 fn short_of(short: Short<'_>) -> DeviceRejection {

@@ -130,6 +130,17 @@ fn the_gate_on_keeps_the_field() {
 }
 
 #[test]
+fn false_is_the_same_as_absent_in_what_is_stored() {
+    for profile in BOTH {
+        let (absent, said) = (results(&[json!(null)]), results(&[json!(false)]));
+        expect("allocation", update_status(on(profile), absent, said), &[]);
+        let admitted = update::<ResourceSlice>(on(profile), skipping(json!(null)), skipping(json!(false))).unwrap();
+        let before = serde_json::from_value::<ResourceSlice>(skipping(json!(null))).unwrap();
+        assert_eq!(admitted.object.metadata.generation, before.metadata.generation);
+    }
+}
+
+#[test]
 fn results_are_known_again_by_what_they_are() {
     // req: 5945-VAL-8
     // An allocation does not change once it is there, so that each of these is refused for that too.
