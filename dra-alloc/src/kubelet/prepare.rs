@@ -28,6 +28,9 @@ impl ClaimCache {
     /// needs no call, but its drivers must be there all the same. A claim that two entries name is entered once, and must
     /// pass the check of both.
     ///
+    /// What drivers skip is told by the allocation. Of a claim that is known already, by the KEP what is remembered of it
+    /// counts instead; as shipped, only once it is prepared.
+    ///
     /// `claims` are the pod's claims as the API server has them; others do no harm. `registered` tells whether a driver's
     /// plugin is there. It is not asked about a driver whose call is skipped.
     ///
@@ -152,9 +155,8 @@ impl ClaimCache {
         Ok(Checked { claim, drivers })
     }
 
-    /// What each driver of a claim skips. A file that an older kubelet has rewritten has lost it. By the KEP, what is
-    /// remembered of a claim counts: the driver is called. As shipped, the allocation counts while the claim is not
-    /// prepared (it can't have changed), and the file is healed.
+    /// What each driver of a claim skips. A file that an older kubelet has rewritten has lost it: by the KEP the driver is
+    /// called then; as shipped the allocation, which can't have changed, heals the file.
     fn skips(&self, claim: &ClaimRef, allocation: &AllocationResult, settings: Settings) -> BTreeMap<String, SkipSet> {
         let known = self.claims.get(&claim.key).filter(|info| info.uid == claim.uid);
         let remembered = known.filter(|_| settings.profile() == Profile::Kep);
