@@ -28,8 +28,8 @@ impl ClaimCache {
     /// needs no call, but its drivers must be there all the same. A claim that two entries name is entered once, and must
     /// pass the check of both.
     ///
-    /// What drivers skip is told by the allocation. Of a claim that is known already, by the KEP what is remembered of it
-    /// counts instead; as shipped, only once it is prepared.
+    /// What drivers skip is told by the allocation; by the KEP, what is remembered of a claim that is known already counts
+    /// instead.
     ///
     /// `claims` are the pod's claims as the API server has them; others do no harm. `registered` tells whether a driver's
     /// plugin is there. It is not asked about a driver whose call is skipped.
