@@ -90,9 +90,7 @@ impl SysfsMap {
         self.links.insert(path.into(), target.into());
         self
     }
-}
 
-impl SysfsMap {
     /// A path without its links: each directory that is a link is replaced by where it points. None if there are too many.
     fn resolved(&self, path: &str) -> Option<String> {
         let mut rest: Vec<String> = path.rsplit('/').map(str::to_owned).collect();
@@ -110,12 +108,11 @@ impl SysfsMap {
                 return None;
             }
             done.pop();
-            if let Some(absolute) = target.strip_prefix("/sys/") {
+            let absolute = target.strip_prefix("/sys/");
+            if absolute.is_some() {
                 done.clear();
-                rest.extend(absolute.rsplit('/').map(str::to_owned));
-            } else {
-                rest.extend(target.rsplit('/').map(str::to_owned));
             }
+            rest.extend(absolute.unwrap_or(target).rsplit('/').map(str::to_owned));
         }
         Some(done.join("/"))
     }

@@ -201,6 +201,54 @@ fn an_orphan_that_fails_holds_up_no_other() {
 }
 
 #[test]
+fn a_kubelets_plan_file_and_gates_from_step_to_step() {
+    let pod = |claims: Value| json!({"metadata": {"uid": "A"}, "spec": claims});
+    let named = pod(json!({"resourceClaims": [{"name": "e", "resourceClaimName": "c"}]}));
+    let claim = json!({
+        "metadata": {"name": "c", "uid": "u"},
+        "status": {"reservedFor": [{"uid": "A"}], "allocation": {"devices": {"results": [{"driver": "d"}]}}},
+    });
+    let errors = |steps: Value| -> Vec<Value> {
+        let steps = ok("alloc.kubelet", &json!({"steps": steps}))["steps"].clone();
+        steps.as_array().unwrap().iter().map(|step| step["error"].clone()).collect()
+    };
+    let prepare = json!({"prepare": {"pod": named, "claims": [claim], "registered": ["d"]}});
+    let (good, bad) = (json!({"driver": "d", "claims": {"u": {}}}), json!({"driver": "d", "error": "boom"}));
+    let finish = json!({"finish_prepare": {}});
+    // The last answer counts, and a plan that can't be finished yet is kept.
+    let told = errors(json!([prepare, {"prepare_response": good}, {"prepare_response": bad}, finish,
+        {"prepare_response": good}, finish, finish]));
+    assert!(told[3].as_str().unwrap().ends_with("has not been answered"), "{told:?}");
+    assert_eq!((&told[4], &told[5]), (&Value::Null, &Value::Null));
+    assert_eq!(told[6], json!("no prepare is under way"));
+
+    // A file that was put in place is the file.
+    let first = ok("alloc.kubelet", &json!({"steps": [prepare]}));
+    let file = first["steps"][0]["checkpoint"].clone();
+    let restarts =
+        json!([{"restart": {"checkpoint": file}}, {"restart": {}}, {"unprepare": {"pod": named, "registered": ["d"]}}]);
+    let again = ok("alloc.kubelet", &json!({"steps": restarts}));
+    assert_eq!(again["steps"][2]["calls"], json!({"d": ["u"]}));
+
+    // Gates that are not named are off.
+    let extended = json!({
+        "metadata": {"uid": "A"}, "spec": {"containers": []},
+        "status": {"extendedResourceClaimStatus": {"resourceClaimName": "gone", "requestMappings": []}},
+    });
+    let asked = |gates: Value| errors(json!([{"prepare": {"pod": extended, "gates": gates}}]))[0].is_null();
+    assert!(asked(json!({})) && !asked(json!({"DRAExtendedResource": true})));
+}
+
+#[test]
+fn places_of_what_is_wrong() {
+    let now = "2026-01-01T00:00:00Z";
+    let request = json!({"now": now, "request": {"kind": "Pod", "spec": {"driver": "d.io"}}});
+    refused("poolstatus.compute", &request, "InvalidInput", Some("request.kind"));
+    let shared = json!({"node": {}, "allocated": {"shared": ["d/p/a/s", "a/b"]}});
+    refused("alloc.allocate", &shared, "InvalidInput", Some("allocated.shared[1]"));
+}
+
+#[test]
 fn frames() {
     let timed = answer(&json!({"id": "a", "op": "attrs.quantity", "input": {"text": "1"}, "repeat": 3}));
     assert!(timed["timing"]["index_ns"].is_u64() && timed["timing"]["run_ns"].is_u64());

@@ -126,12 +126,16 @@ impl HoldDown {
         if self.true_since.take().is_some() {
             self.flaps = self.flaps.saturating_add(1);
         }
-        let reason = if self.flaps >= FLAPS_TO_TELL { "NetworkFlapping" } else { "NetworkNotReady" };
+        let reason = if self.is_flapping() { "NetworkFlapping" } else { "NetworkNotReady" };
         Reported { status: aggregate.status(), reason, message: format!("{name} {what}{}", self.losses()) }
     }
 
+    const fn is_flapping(&self) -> bool {
+        self.flaps >= FLAPS_TO_TELL
+    }
+
     fn losses(&self) -> String {
-        if self.flaps >= FLAPS_TO_TELL { format!("; it was lost {} times", self.flaps) } else { String::new() }
+        if self.is_flapping() { format!("; it was lost {} times", self.flaps) } else { String::new() }
     }
 
     fn observe_true(&mut self, now: Timestamp) -> Reported {
@@ -142,7 +146,7 @@ impl HoldDown {
             let message = format!("all conditions are True{suffix}");
             return Reported { status: crate::condition::TRUE, reason: "NetworkReady", message };
         }
-        let reason = if self.flaps >= FLAPS_TO_TELL { "NetworkFlapping" } else { "Stabilizing" };
+        let reason = if self.is_flapping() { "NetworkFlapping" } else { "Stabilizing" };
         let message = format!("True for {held} s of {}{suffix}", self.seconds);
         Reported { status: crate::condition::FALSE, reason, message }
     }

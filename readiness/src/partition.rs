@@ -103,8 +103,9 @@ pub enum Eviction {
     At(Timestamp),
 }
 
-/// When a running pod is evicted by the taints of its node: those with effect `NoExecute`. Of the tolerations
-/// that cover a taint the first counts, as in Kubernetes. Gates alone never evict; only a `readinessTaint` with that effect does, this way.
+/// When a running pod is evicted by the taints of its node: those with effect `NoExecute`. Of the tolerations that cover a
+/// taint the first counts, as in Kubernetes. Gates alone never evict; only a `readinessTaint` with that effect does, this
+/// way.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::{NodeCondition, Taint, Toleration};

@@ -86,10 +86,10 @@ fn object<T: serde::de::DeserializeOwned>(place: &str, value: Value) -> Result<T
 /// Reads a node. An error of the whole does not say where it is, so its parts are asked then.
 fn gated_node(place: &str, value: &Value) -> Result<GatedNode, Refusal> {
     object(place, value.clone()).map_err(|whole| {
-        let of_node = part::<Node>(place, value, "");
+        let of_node = object::<Node>(place, value.clone()).err();
         let of_gates = ["readinessGates", "nodeReadinessGates"]
             .into_iter()
-            .find_map(|field| part::<Option<Vec<NodeReadinessGate>>>(place, value, &format!("spec.{field}")));
+            .find_map(|field| in_spec::<Vec<NodeReadinessGate>>(place, value, field));
         of_node.or(of_gates).unwrap_or(whole)
     })
 }
@@ -97,17 +97,16 @@ fn gated_node(place: &str, value: &Value) -> Result<GatedNode, Refusal> {
 /// Reads a pod, in the same way.
 fn gated_pod(place: &str, value: &Value) -> Result<GatedPod, Refusal> {
     object(place, value.clone()).map_err(|whole| {
-        let of_pod = part::<Pod>(place, value, "");
-        let requirements = "spec.nodeReadinessRequirements";
-        of_pod.or_else(|| part::<Option<Vec<NodeReadinessRequirement>>>(place, value, requirements)).unwrap_or(whole)
+        let of_pod = object::<Pod>(place, value.clone()).err();
+        let of_requirements = || in_spec::<Vec<NodeReadinessRequirement>>(place, value, "nodeReadinessRequirements");
+        of_pod.or_else(of_requirements).unwrap_or(whole)
     })
 }
 
-/// What is wrong with a part of an object.
-fn part<T: serde::de::DeserializeOwned>(place: &str, value: &Value, field: &str) -> Option<Refusal> {
-    let part = field.split('.').filter(|name| !name.is_empty()).fold(value, |value, name| &value[name]);
-    let separator = if field.is_empty() { "" } else { "." };
-    object::<T>(&format!("{place}{separator}{field}"), part.clone()).err()
+/// What is wrong with a field of an object's spec, which may be absent.
+fn in_spec<T: serde::de::DeserializeOwned>(place: &str, value: &Value, field: &str) -> Option<Refusal> {
+    let part = value.pointer(&format!("/spec/{field}")).cloned().unwrap_or_default();
+    object::<Option<T>>(&format!("{place}.spec.{field}"), part).err()
 }
 
 #[derive(Deserialize)]
