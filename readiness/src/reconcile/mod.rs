@@ -45,6 +45,11 @@ pub use verdict::{Decision, GateVerdict, NodeVerdict, Why};
 
 /// Which component runs the evaluator. The KEP has kubelet keep time and write conditions, and the node lifecycle
 /// controller (NLC) manage taints and events; a single controller can do both.
+///
+/// Apart, the two have nothing but the conditions in common. What kubelet can't write, the controller is not told: the
+/// timeout of a True from before a boot whose reset was lost, or of a report that is left alone
+/// ([`TimeoutWrite::WhenUnreported`]). Nor does it know of a timeout that the owner wrote over before it looked, which
+/// matters to [`LateReport::Sticky`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -355,6 +360,8 @@ impl Round<'_, '_, '_> {
         }
         let is_due = match Observation::of(condition) {
             _ if sighting == Sighting::Observed(Observation::Missing) => true,
+            // A timeout from before the boot, whose reset was lost, says nothing to the controller.
+            Observation::TimeoutExceeded if sighting == Sighting::BeforeBoot => !state.timeout_written || is_unseen,
             Observation::True | Observation::TimeoutExceeded | Observation::Missing => false,
             Observation::False if self.policy.timeout_write == TimeoutWrite::WhenUnreported => {
                 state.timeout_written = true;

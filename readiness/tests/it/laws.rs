@@ -154,6 +154,12 @@ fn check(sim: &Sim, before: &State, seen: &Seen, witness: &mut Witness, is_reboo
     Ok(())
 }
 
+/// The writes that are not lost: a bit for each of the first eight, and so on.
+fn arriving(outputs: &[Output], lost: u8) -> Vec<Output> {
+    let arrives = |index: usize| lost & (1 << (index % 8)) == 0;
+    outputs.iter().enumerate().filter(|(index, _)| arrives(*index)).map(|(_, output)| output.clone()).collect()
+}
+
 /// Others put and removed taints: those that are not ours, as far as the state can know.
 fn note_foreign(happening: &Happening, sim: &Sim, witness: &mut Witness, was_present: bool) {
     let id = |key: &str| format!("{key}:{}", if key == "a" { "NoSchedule" } else { "NoExecute" });
@@ -197,9 +203,7 @@ proptest! {
 
             check(&sim, &before, &seen, &mut witness, is_reboot)?;
 
-            let arrives = |index: usize| lost & (1 << (index % 8)) == 0;
-            let arrived: Vec<Output> = seen.outputs.iter().enumerate()
-                .filter(|(index, _)| arrives(*index)).map(|(_, output)| output.clone()).collect();
+            let arrived = arriving(&seen.outputs, lost);
             lossless &= arrived.len() == seen.outputs.len();
             prop_assert!(sim.world.write(&arrived, sim.now).is_empty());
             if arrived.len() == seen.outputs.len() {
@@ -326,6 +330,37 @@ proptest! {
         }
     }
 
+    /// Once no write of kubelet is lost any more and nobody says anything, both come to one opinion of the node, but for a
+    /// True from before a boot: it is not overwritten, so that the controller is never told of the timeout.
+    #[test]
+    fn two_actors_agree_when_writes_arrive(rearm: bool, story in story(some_loss())) {
+        let mut policy = Policy::kep();
+        policy.timeout_write = TimeoutWrite::Always;
+        policy.rearm_on_regression = rearm;
+        let mut sim = Sim::new(policy);
+        let mut states = [State::default(), State::default()];
+        let quiet = (0..20).map(|_| (Happening::Clock(1), 0));
+        let ready = std::iter::once((Happening::Ready("True"), 0));
+        let mut opinions = [false; 2];
+        for (happening, lost) in story.into_iter().chain(ready).chain(quiet) {
+            sim.happen(&happening);
+            for (index, role) in [Role::Kubelet, Role::Nlc].into_iter().enumerate() {
+                sim.world.role = role;
+                sim.world.state = std::mem::take(&mut states[index]);
+                let seen = sim.world.look(sim.now);
+                let arrived = arriving(&seen.outputs, if role == Role::Kubelet { lost } else { 0 });
+                prop_assert!(sim.world.write(&arrived, sim.now).is_empty());
+                states[index] = sim.world.state.clone();
+                opinions[index] = seen.schedulable;
+            }
+        }
+        let [by_kubelet, by_nlc] = opinions;
+        let of_nlc = &states[1].gates;
+        let is_established = |name: &str| of_nlc.get(name).is_none_or(|gate| gate.phase == Phase::Established);
+        prop_assume!(NAMES.iter().all(|name| observed(&sim.world, name) != Observation::True || is_established(name)));
+        prop_assert_eq!(by_kubelet, by_nlc);
+    }
+
     /// A True that must last is never one that is not True, and the longer it must last, the fewer gates are satisfied.
     #[test]
     fn longer_holds_satisfy_less(policy in any_policy(), short in 0_i64..4, more in 0_i64..4, story in story(no_loss())) {
@@ -354,9 +389,7 @@ proptest! {
         for (happening, lost) in &story {
             sim.happen(happening);
             let seen = sim.world.look(sim.now);
-            let arrived: Vec<Output> = seen.outputs.iter().enumerate()
-                .filter(|(index, _)| lost & (1 << (index % 8)) == 0).map(|(_, output)| output.clone()).collect();
-            sim.world.write(&arrived, sim.now);
+            sim.world.write(&arriving(&seen.outputs, *lost), sim.now);
         }
         let owned: Vec<String> = shutdown(&sim.world.state).iter().map(|output| short(&output.change)).collect();
         let mut off = sim.world.clone();

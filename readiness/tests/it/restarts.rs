@@ -7,7 +7,7 @@ use readiness::condition::INITIALIZING;
 use readiness::gate::NodeReadinessGate;
 use readiness::partition::{DEFAULT_TOLERATION_SECONDS, Eviction, GRACE_PERIOD_SECONDS, UNREACHABLE, eviction, lose};
 use readiness::policy::Policy;
-use readiness::reconcile::{Decision, Phase};
+use readiness::reconcile::{Decision, Phase, Role};
 use readiness::reporter::{Next, OnUnreachable, Probe, Reporter, Strategy};
 
 use super::world::{A, B, World, at, gate_a, gate_b, taint};
@@ -78,6 +78,28 @@ fn a_report_from_before_the_boot_does_not_count_when_the_reset_is_lost() {
     let seen = world.run(320);
     assert!(seen.schedulable && seen.writes().is_empty());
     assert_eq!(seen.decision(A), Decision::Bypass);
+}
+
+#[test]
+fn a_timeout_from_before_the_boot_is_written_anew_when_the_reset_is_lost() {
+    let mut kubelet = World::new(Policy::kep(), &[gate_a()]).ready(0).playing(Role::Kubelet);
+    let mut nlc = kubelet.clone().playing(Role::Nlc);
+    kubelet.run(0);
+    assert_eq!(kubelet.run(3).writes(), ["a.example/Ready=TimeoutExceeded"]);
+    nlc.node = kubelet.node.clone();
+    assert_eq!(nlc.run(3).writes(), ["+a:NoSchedule"]);
+
+    kubelet.node = nlc.node.clone();
+    kubelet.boot("boot-2");
+    assert_eq!(kubelet.look(10).writes(), ["a.example/Ready=NodeRestarted"], "which is lost");
+    nlc.node = kubelet.node.clone();
+    assert!(!nlc.run(10).schedulable);
+    assert!(kubelet.look(11).writes().is_empty());
+    assert_eq!(kubelet.look(13).writes(), ["a.example/Ready=TimeoutExceeded"]);
+    assert_eq!(kubelet.run(14).writes(), ["a.example/Ready=TimeoutExceeded"], "the write before was lost, too");
+    assert!(kubelet.run(15).outputs.is_empty());
+    nlc.node = kubelet.node.clone();
+    assert!(nlc.run(15).schedulable);
 }
 
 #[test]
