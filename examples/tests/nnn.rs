@@ -69,6 +69,7 @@ fn outcomes_with_a_node() {
     refused("nnn.cycle_result", &json!({"outcome": "unheard of"}), "outcome");
     refused("nnn.needs_patch", &json!({"mode": 2}), "mode");
     refused("nnn.binding_start", &json!({"host": "h", "preflight": [1]}), "preflight[0]");
+    refused("nnn.binding_start", &json!({"host": ""}), "host");
 }
 
 #[test]

@@ -75,6 +75,9 @@ struct StartInput {
 
 pub(in crate::replay) fn binding_start(input: Value) -> Result<Operation, Refusal> {
     let input: StartInput = read(input)?;
+    if input.host.is_empty() {
+        return Err(Refusal::field("host", "must be set"));
+    }
     let nnn = node_name(Some(&input.nnn));
     let pre_flights = pre_flights(&input.preflight);
     Ok(answer(move || {
