@@ -14,6 +14,7 @@ mod kubelet;
 mod node_selector;
 mod numa;
 mod selector;
+mod selector_bounds;
 mod selector_direct;
 mod selector_generated;
 mod selector_lazy;
