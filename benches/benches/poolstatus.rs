@@ -77,14 +77,14 @@ fn index(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::from_parameter(pools), |bencher| {
             bencher.iter(|| {
                 index.apply(Change::Claim(Arc::clone(&changed))).expect("a named object");
-                index.status(black_box(&query), Timestamp::UNIX_EPOCH).kep().pools.len()
+                index.report(black_box(&query), Timestamp::UNIX_EPOCH).kep().pools.len()
             });
         });
         group.finish();
         let mut group = criterion.benchmark_group("poolstatus/ten_pools_of_all");
         let query = Query::new(DRIVER).with_limit(10);
         group.bench_function(BenchmarkId::from_parameter(pools), |bencher| {
-            bencher.iter(|| index.status(black_box(&query), Timestamp::UNIX_EPOCH).matching);
+            bencher.iter(|| index.report(black_box(&query), Timestamp::UNIX_EPOCH).matching);
         });
         group.finish();
     }

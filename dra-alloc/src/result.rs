@@ -38,7 +38,7 @@ pub fn numbered(share: Share<'_>) -> String {
 }
 
 /// Numbers shares from 1 on, over all calls: for simulations that go on from what they allocated, and start with nothing
-/// that has such ids. A share whose id is taken already would not be counted.
+/// that has such ids. Shares of a device with the same id consume each, but can't be told apart afterwards.
 ///
 /// ```
 /// use dra_alloc::result::ShareCounter;

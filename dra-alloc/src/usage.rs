@@ -62,10 +62,10 @@ pub fn attribute_usage<'a>(
 /// ```
 /// use dra_alloc::usage::common_values;
 /// use k8s_openapi::api::resource::v1::ResourceClaim;
-/// assert!(common_values(&ResourceClaim::default(), &[], "resource.kubernetes.io/numaNode").is_empty());
+/// assert!(common_values(&[], &ResourceClaim::default(), "resource.kubernetes.io/numaNode").is_empty());
 /// ```
 #[must_use]
-pub fn common_values<'a>(claim: &ResourceClaim, slices: &'a [ResourceSlice], attribute: &str) -> Vec<Scalar<'a>> {
+pub fn common_values<'a>(slices: &'a [ResourceSlice], claim: &ResourceClaim, attribute: &str) -> Vec<Scalar<'a>> {
     let mut common = MatchState::new();
     for result in of_claim(claim) {
         let attribute = published(result, slices)

@@ -31,6 +31,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # The parts
+//!
+//! - [`numa`]: the attribute `numaNode` in its three forms; [`pci`]: addresses and roots; [`sysfs`]: how a machine is read;
+//!   [`standard`]: the names of standard attributes; [`vendor`]: what stood in their place before.
+//! - [`name`], [`value`], [`quantity`], [`semver`]: names and values, read strictly. [`matching`]: what constraints make of
+//!   values, read leniently.
+//! - [`profile`]: the text of the KEPs or the release. [`field`], [`dns`], [`format`](mod@format): field errors, names and
+//!   formats in the API server's words.
+//!
 //! # What a caller must know
 //!
 //! - **No IO.** A machine is read through the [`sysfs::Sysfs`] trait, which the caller implements for a real `/sys`, a
@@ -44,7 +53,7 @@
 //!
 //! # Features
 //!
-//! `schemars` adds `JsonSchema` to the crate's own types. A binary that uses this crate chooses the Kubernetes version
+//! `schemars` adds `JsonSchema` to the types that are read or written. A binary that uses this crate chooses the Kubernetes version
 //! of its `k8s-openapi` dependency; this crate needs the types of 1.37 (`k8s-openapi/v1_37` or `latest`).
 //!
 //! [KEP-6072]: https://github.com/kubernetes/enhancements/issues/6072

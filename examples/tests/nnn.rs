@@ -117,7 +117,7 @@ fn a_slow_volume() {
         json!({"type": "PatchNnn", "pod": {"namespace": "default", "name": "p", "uid": "p"}, "node": "n"})
     );
     assert_eq!(steps[1]["state"]["pods"]["p"], json!({"assumed_announced": {"node": "n"}}));
-    assert_eq!(steps[3]["findings"], json!([]), "its own write is no foreign one");
+    assert_eq!(steps[3]["notices"], json!([]), "its own write is no foreign one");
     assert_eq!(steps[4]["error"]["kind"], "IllegalTransition");
     assert_eq!(steps[4]["state"], steps[3]["state"], "an illegal event changes nothing");
     assert_eq!(steps[5]["state"]["nominations"], json!({"n": ["p"]}), "rebuilt from the status");

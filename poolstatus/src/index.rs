@@ -62,7 +62,7 @@ type ClaimId = u64;
 ///     "driver": "gpu.example.com", "devices": [{"name": "gpu-0"}],
 ///     "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1},
 /// }}))?)))?;
-/// let report = index.status(&Query::new("gpu.example.com"), Timestamp::UNIX_EPOCH);
+/// let report = index.report(&Query::new("gpu.example.com"), Timestamp::UNIX_EPOCH);
 /// assert_eq!(report.kep().pools[0].available_devices, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -117,7 +117,7 @@ impl PoolIndex {
     /// Linear in the slices, devices and results of the listed pools and in the taint rules; whatever the number of other
     /// pools and claims. A query for a namespace looks at the claims of every pool of the driver.
     #[must_use]
-    pub fn status(&self, query: &Query, now: Timestamp) -> Report {
+    pub fn report(&self, query: &Query, now: Timestamp) -> Report {
         let pools = self.pools.get(query.driver());
         let named = query.pool().and_then(|name| pools?.get_key_value(name));
         let all = pools.filter(|_| query.pool().is_none()).into_iter().flatten();

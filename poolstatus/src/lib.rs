@@ -52,7 +52,7 @@
 //!
 //! # Features
 //!
-//! `schemars` adds `JsonSchema` to the crate's own types. The crate needs the Kubernetes types of 1.37.
+//! `schemars` adds `JsonSchema` to the objects of [`kep`]. The crate needs the Kubernetes types of 1.37.
 
 pub mod accept;
 pub mod compute;

@@ -4,6 +4,9 @@
 //! kubelet's own Ready and every gate is True. A gate that is not met in time is released: its condition becomes
 //! `Unknown`/`TimeoutExceeded`, and its failure action comes into force, a taint or a warning.
 //!
+//! The KEP was not merged: no release of Kubernetes has the field. The crate is for simulators, and for controllers that
+//! bring the field themselves; [`rule`] relates it to node-readiness-controller, which was built instead.
+//!
 //! Three layers, each of use without the others:
 //!
 //! - [`mod@validate`]: what the API server would refuse or warn of, for a list of gates and for a change.
@@ -41,8 +44,8 @@
 //! ```
 //!
 //! Nothing here does IO or reads a clock; the same input gives the same output. What a caller of the reconciler has to keep
-//! to stands at [`reconcile`]. How gates get into a spec is left open by the KEP: kubelet's configuration, a webhook or a
-//! node class all give the same list.
+//! to stands at [`reconcile`]. Gates get into a spec by kubelet's configuration ([`registration`]); a webhook or a node class
+//! can give the same list.
 //!
 //! Feature `schemars`: `JsonSchema` for the crate's own API types. The crate needs the Kubernetes types of 1.37.
 

@@ -2,7 +2,7 @@
 //! `ResourceClaimTemplate`, `DeviceClass`, `DeviceTaintRule`.
 //!
 //! Every problem is reported, each with the path of its field, the kind of the problem and the API server's words
-//! ([`FieldErrors`]). A driver's author asks with one line:
+//! ([`FieldErrors`]). A driver's author asks with one line, for Kubernetes 1.37 with every feature on:
 //!
 //! ```
 //! use dra_alloc::validate::validate_slice;
@@ -13,7 +13,8 @@
 //! }
 //! ```
 //!
-//! [`ApiServer`] is the whole: feature gates, profiles, and updates against the object in storage.
+//! [`ApiServer`] is the whole: feature gates, profiles, and updates against the object in storage. A cluster that has not
+//! all features on refuses or drops more.
 //!
 //! # Updates
 //! What is immutable must be the same. What stands like this in storage is tolerated where Kubernetes tolerates it: fields

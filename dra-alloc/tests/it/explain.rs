@@ -1,6 +1,6 @@
 //! Explanations of a user's failures, as golden texts: `golden/explain.txt`.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p dra-alloc golden` writes the file anew; read the difference before committing it.
+//! `UPDATE=1 cargo test -p dra-alloc golden` writes the file anew; read the difference before committing it.
 
 use std::fmt::Write as _;
 use std::fs;

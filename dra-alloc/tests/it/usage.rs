@@ -35,7 +35,7 @@ fn it_works_when_the_devices_of_a_claim_share_a_node() {
     let cluster = cluster();
     let slices: Vec<ResourceSlice> = cluster.slices.iter().map(|slice| (**slice).clone()).collect();
     let mut pair = together("pair", &["cpu", "nic"], NUMA);
-    assert_eq!(common_values(&pair, &slices, NUMA), []);
+    assert_eq!(common_values(&slices, &pair, NUMA), []);
     let allocated = |claim: &ResourceClaim| {
         let Outcome::Allocated(mut results) = cluster.allocate("node-1", std::slice::from_ref(claim)) else {
             panic!("not allocated");
@@ -43,14 +43,14 @@ fn it_works_when_the_devices_of_a_claim_share_a_node() {
         Some(k8s_openapi::api::resource::v1::ResourceClaimStatus { allocation: results.pop(), ..Default::default() })
     };
     pair.status = allocated(&pair);
-    assert_eq!(common_values(&pair, &slices, NUMA), [Scalar::Int(4)]);
+    assert_eq!(common_values(&slices, &pair, NUMA), [Scalar::Int(4)]);
 
     // Without the constraint the first devices are taken, which have no node in common.
     let mut free = pair.clone();
     free.spec.as_mut().unwrap().devices.as_mut().unwrap().constraints = None;
     free.status = allocated(&free);
-    assert_eq!(common_values(&free, &slices, NUMA), []);
-    assert_eq!(common_values(&pair, &[], NUMA), [], "unknown devices have nothing in common");
+    assert_eq!(common_values(&slices, &free, NUMA), []);
+    assert_eq!(common_values(&[], &pair, NUMA), [], "unknown devices have nothing in common");
 }
 
 #[test]
@@ -69,6 +69,6 @@ fn the_newest_generation_says_what_a_device_has() {
         slice.spec.devices.iter_mut().flatten().for_each(|device| device.attributes = None);
     }
     for slices in [[newest.clone(), stale.clone()].concat(), [stale, newest].concat()] {
-        assert_eq!(common_values(&claim, &slices, NUMA), [Scalar::Int(4)]);
+        assert_eq!(common_values(&slices, &claim, NUMA), [Scalar::Int(4)]);
     }
 }

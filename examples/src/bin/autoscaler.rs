@@ -84,7 +84,7 @@ fn run(args: &Args) -> Result<ExitCode, AutoscalerError> {
     let mut settings = Settings::default();
     settings.threshold_permille = args.threshold.saturating_mul(10);
     settings.upcoming = args.upcoming.iter().cloned().collect::<BTreeSet<_>>();
-    let inputs = Inputs::new(&manifests.nodes, &manifests.pods).devices(&manifests.claims, &manifests.slices);
+    let inputs = Inputs::new(&manifests.nodes, &manifests.pods).devices(&manifests.slices, &manifests.claims);
     let view = ClusterView::new(args.now.map_or(inputs, |now| inputs.at(now)), &settings)?;
     let mode = match args.mode {
         Caution::Strict => Mode::Strict,

@@ -71,9 +71,9 @@ impl<'a> Inputs<'a> {
         Self { nodes, pods, claims: &[], slices: &[], assumed: &NONE, now: None }
     }
 
-    /// The same with claims and slices.
+    /// The same with slices and claims.
     #[must_use]
-    pub const fn devices(self, claims: &'a [ResourceClaim], slices: &'a [ResourceSlice]) -> Self {
+    pub const fn devices(self, slices: &'a [ResourceSlice], claims: &'a [ResourceClaim]) -> Self {
         Self { claims, slices, ..self }
     }
 

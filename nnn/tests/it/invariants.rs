@@ -268,7 +268,7 @@ proptest! {
             let state = sim.scheduler.state(&pod.key.uid);
             state.is_assumed().then(|| (pod.key.uid.clone(), state.node().unwrap_or_default().to_owned()))
         }).collect();
-        let inputs = Inputs::new(&nodes, &pods).devices(&claims, &[]).assumed(&assumed);
+        let inputs = Inputs::new(&nodes, &pods).devices(&[], &claims).assumed(&assumed);
         let view = ClusterView::new(inputs, &Settings::default()).unwrap();
         let counted: Vec<&str> = view.nodes().flat_map(|node| &node.pods).map(|pod| pod.pod.uid.as_str()).collect();
         let once: BTreeSet<&str> = counted.iter().copied().collect();

@@ -226,7 +226,7 @@ fn devices_come_from_allocations_each_once() {
     };
     let slices = [slices(1, 100), slices(2, 8)];
     let nodes = [node("n", "64")];
-    let view = ClusterView::new(Inputs::new(&nodes, &pods).devices(&claims, &slices), &Settings::default()).unwrap();
+    let view = ClusterView::new(Inputs::new(&nodes, &pods).devices(&slices, &claims), &Settings::default()).unwrap();
     let node = view.node("n").unwrap();
     let devices: Vec<(&str, &str)> = node.devices.iter().map(|it| (it.claim.as_str(), it.device.as_str())).collect();
     assert_eq!(devices, [("uid-shared", "a"), ("uid-own", "b")]);
@@ -265,7 +265,7 @@ fn claims_of_templates_and_of_extended_resources() {
     );
     let claims = [claim("of-template", &json!([device("a")])), claim("extended", &json!([device("b")]))];
     let (nodes, pods) = ([node("n", "64")], [made, needless, pending, extended]);
-    let view = ClusterView::new(Inputs::new(&nodes, &pods).devices(&claims, &[]), &Settings::default()).unwrap();
+    let view = ClusterView::new(Inputs::new(&nodes, &pods).devices(&[], &claims), &Settings::default()).unwrap();
     let node = view.node("n").unwrap();
     assert_eq!(node.devices.len(), 2);
     assert!(
@@ -302,7 +302,7 @@ fn an_allocation_for_other_nodes() {
     ] {
         let claims = [with_selector(selector.clone())];
         let nodes = [here.clone()];
-        let view = ClusterView::new(Inputs::new(&nodes, &pods).devices(&claims, &[]), &Settings::default()).unwrap();
+        let view = ClusterView::new(Inputs::new(&nodes, &pods).devices(&[], &claims), &Settings::default()).unwrap();
         let found =
             view.node("n").unwrap().findings.iter().any(|finding| matches!(finding, Finding::Inconsistent { .. }));
         assert_eq!(!found, fits, "{selector}");

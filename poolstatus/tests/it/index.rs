@@ -74,7 +74,7 @@ proptest! {
         for (change, query) in changes {
             let applied = index.apply(change.clone());
             prop_assert_eq!(applied.is_ok(), objects.apply(change));
-            prop_assert_eq!(index.status(&query, now()), objects.report(&query));
+            prop_assert_eq!(index.report(&query, now()), objects.report(&query));
         }
     }
 }
@@ -85,7 +85,7 @@ fn a_claim_that_moves() {
     let mut index = PoolIndex::default();
     let mut counts = |change: Change| {
         index.apply(change).unwrap();
-        kep_counts(&index.status(&query(), now()))
+        kep_counts(&index.report(&query(), now()))
     };
     counts(Change::Slice(Arc::new(node("node-1", 2))));
     assert_eq!(counts(Change::Slice(Arc::new(node("node-2", 2)))), [[2, 0, 2, 0], [2, 0, 2, 0]]);
@@ -111,7 +111,7 @@ fn a_slice_that_comes_back_finds_its_claims() {
     for change in changes {
         index.apply(change).unwrap();
     }
-    assert_eq!(kep_counts(&index.status(&query(), now())), [[3, 1, 2, 0]]);
+    assert_eq!(kep_counts(&index.report(&query(), now())), [[3, 1, 2, 0]]);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn the_gate_of_taint_rules() {
         let mut index = PoolIndex::new(gates);
         index.apply(Change::Slice(Arc::new(node("node-1", 2)))).unwrap();
         index.apply(Change::TaintRule(Arc::new(rule("r", json!({}), "NoExecute")))).unwrap();
-        assert_eq!(kep_counts(&index.status(&query(), now())), [[2, 0, 2 - unavailable, unavailable]]);
+        assert_eq!(kep_counts(&index.report(&query(), now())), [[2, 0, 2 - unavailable, unavailable]]);
     }
 }
 
@@ -128,7 +128,7 @@ fn the_gate_of_taint_rules() {
 fn names_that_are_missing_or_unknown() {
     let mut index = PoolIndex::default();
     index.apply(Change::Slice(Arc::new(node("node-1", 2)))).unwrap();
-    let before = index.status(&query(), now());
+    let before = index.report(&query(), now());
     let mut nameless = slice("", "p", json!({}));
     assert_eq!(
         index.apply(Change::Slice(Arc::new(nameless.clone()))),
@@ -141,5 +141,5 @@ fn names_that_are_missing_or_unknown() {
     assert_eq!(index.apply(Change::TaintRuleDeleted("x".to_owned())), not_found("DeviceTaintRule", "x"));
     let claim = Change::ClaimDeleted { namespace: "n".to_owned(), name: "x".to_owned() };
     assert_eq!(index.apply(claim), not_found("ResourceClaim", "n/x"));
-    assert_eq!(index.status(&query(), now()), before);
+    assert_eq!(index.report(&query(), now()), before);
 }

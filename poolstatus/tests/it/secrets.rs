@@ -53,7 +53,7 @@ proptest! {
         }
         let reports = [
             Cluster::new(&slices, &claims).with_taint_rules(&rules).report(&query(), now()),
-            index.status(&query(), now()),
+            index.report(&query(), now()),
         ];
         for report in reports {
             let lints: Vec<_> = [Profile::Kep, Profile::V1_37].into_iter().flat_map(|profile| report.lints(profile)).collect();

@@ -296,7 +296,7 @@ impl Player {
             "pods": pods.collect::<Map<_, _>>(),
             "nominations": nominations.collect::<Map<_, _>>(),
         });
-        json!({"commands": reaction.commands, "findings": reaction.notices, "state": state, "error": error})
+        json!({"commands": reaction.commands, "notices": reaction.notices, "state": state, "error": error})
     }
 }
 
