@@ -83,7 +83,7 @@ impl<'a> Cluster<'a> {
         let mut pools: Vec<Newest<'_, &'a ResourceSlice>> = grouped(&mut slices).filter_map(Newest::of).collect();
         if let Some(namespace) = query.namespace() {
             let used = self.used_from(namespace, query);
-            pools.retain(|pool| used.contains(pool.pool()));
+            pools.retain(|pool| has_any(*pool, |device| used.contains(&(pool.pool(), device))));
         }
         let matching = pools.len();
         pools.truncate(query.limit());
@@ -95,11 +95,11 @@ impl<'a> Cluster<'a> {
         Report { driver: query.driver().to_owned(), now, pools, matching }
     }
 
-    /// The pools that claims of a namespace hold devices of.
-    fn used_from(&self, namespace: &str, query: &Query) -> BTreeSet<&'a str> {
+    /// What claims of a namespace hold, as pool and device.
+    fn used_from(&self, namespace: &str, query: &Query) -> BTreeSet<(&'a str, &'a str)> {
         let claims = self.claims.iter().copied().filter(|claim| is_in(claim, namespace));
         let results = claims.flat_map(results).filter(|result| query.selects(&result.driver, &result.pool));
-        results.map(|result| result.pool.as_str()).collect()
+        results.map(|result| (result.pool.as_str(), result.device.as_str())).collect()
     }
 
     /// The allocation results of each pool.
@@ -128,6 +128,11 @@ pub(crate) fn report(
     query: &Query,
 ) -> PoolReport {
     PoolReport::of(pool, results, &rules.for_pool(pool.driver(), pool.pool()), query.default_partition_type())
+}
+
+/// Whether the pool has a device of a name that fits.
+pub(crate) fn has_any(pool: Newest<'_, &ResourceSlice>, fits: impl Fn(&str) -> bool) -> bool {
+    pool.slices().flat_map(devices_of).any(|device| fits(&device.name))
 }
 
 pub(crate) fn is_in(claim: &ResourceClaim, namespace: &str) -> bool {

@@ -1,6 +1,6 @@
 //! The same answers from an index that takes changes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dra_alloc::inventory::ChangeError;
@@ -8,7 +8,7 @@ use dra_alloc::inventory::pool::Newest;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
 
-use crate::compute::{is_in, report};
+use crate::compute::{has_any, is_in, report};
 use crate::gate::{Gate, Gates};
 use crate::in_use::results;
 use crate::pool::PoolReport;
@@ -121,7 +121,7 @@ impl PoolIndex {
         let pools = self.pools.get(query.driver());
         let named = query.pool().and_then(|name| pools?.get_key_value(name));
         let all = pools.filter(|_| query.pool().is_none()).into_iter().flatten();
-        let matching = || all.clone().chain(named).filter(|(name, _)| self.is_used(query, name));
+        let matching = || all.clone().chain(named).filter(|(name, slices)| self.is_used(query, name, slices));
         // Without a namespace nothing is filtered, and the number is known.
         let count = match (query.namespace(), query.pool()) {
             (None, None) => pools.map_or(0, BTreeMap::len),
@@ -155,8 +155,16 @@ impl PoolIndex {
         users.into_iter().flatten().map(|(_, claim)| &**claim)
     }
 
-    fn is_used(&self, query: &Query, pool: &str) -> bool {
-        query.namespace().is_none_or(|namespace| self.users(query.driver(), pool).any(|claim| is_in(claim, namespace)))
+    fn is_used(&self, query: &Query, pool: &str, slices: &BTreeMap<String, Arc<ResourceSlice>>) -> bool {
+        let Some(namespace) = query.namespace() else { return true };
+        let claims = self.users(query.driver(), pool).filter(|claim| is_in(claim, namespace));
+        let held = claims.flat_map(results).filter(|result| query.driver() == result.driver && pool == result.pool);
+        let held: BTreeSet<&str> = held.map(|result| result.device.as_str()).collect();
+        if held.is_empty() {
+            return false;
+        }
+        let slices: Vec<&ResourceSlice> = slices.values().map(|slice| &**slice).collect();
+        Newest::of(&slices).is_some_and(|newest| has_any(newest, |device| held.contains(device)))
     }
 
     fn set_slice(&mut self, slice: &Arc<ResourceSlice>) -> Result<(), ChangeError> {

@@ -25,9 +25,21 @@ pub const fn short_names(profile: Profile) -> &'static [&'static str] {
 }
 
 /// A question about the pools of a driver, and its answer. Cluster-scoped.
+///
+/// As with the types of k8s-openapi, JSON has the version and the kind, and an object of another one is refused.
+///
+/// ```
+/// use poolstatus::kep::ResourcePoolStatusRequest;
+/// use serde_json::{from_value, json, to_value};
+/// let request = json!({"apiVersion": "resource.k8s.io/v1alpha1", "kind": "ResourcePoolStatusRequest",
+///     "metadata": {}, "spec": {"driver": "gpu.example.com"}});
+/// assert_eq!(to_value(from_value::<ResourcePoolStatusRequest>(request.clone())?)?, request);
+/// assert!(from_value::<ResourcePoolStatusRequest>(json!({"kind": "Pod"})).is_err());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-#[serde(default, rename_all = "camelCase")]
+#[serde(try_from = "Wire", into = "Wire")]
 #[expect(clippy::exhaustive_structs, reason = "an object of an API, like those of k8s-openapi")]
 pub struct ResourcePoolStatusRequest {
     /// Name, UID, time of creation.
@@ -35,8 +47,43 @@ pub struct ResourcePoolStatusRequest {
     /// The question; immutable.
     pub spec: Spec,
     /// The answer. Without an observation time there is none yet.
-    #[serde(skip_serializing_if = "Status::is_unset")]
     pub status: Status,
+}
+
+/// The object as JSON.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(rename = "ResourcePoolStatusRequest", rename_all = "camelCase")]
+struct Wire {
+    api_version: Option<String>,
+    kind: Option<String>,
+    #[serde(default)]
+    metadata: ObjectMeta,
+    #[serde(default)]
+    spec: Spec,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    status: Option<Status>,
+}
+
+impl From<ResourcePoolStatusRequest> for Wire {
+    fn from(ResourcePoolStatusRequest { metadata, spec, status }: ResourcePoolStatusRequest) -> Self {
+        type Request = ResourcePoolStatusRequest;
+        let (api_version, kind) = (Some(Request::API_VERSION.to_owned()), Some(Request::KIND.to_owned()));
+        Self { api_version, kind, metadata, spec, status: Some(status).filter(|status| !status.is_unset()) }
+    }
+}
+
+impl TryFrom<Wire> for ResourcePoolStatusRequest {
+    type Error = String;
+
+    fn try_from(Wire { api_version, kind, metadata, spec, status }: Wire) -> Result<Self, String> {
+        for (field, found, expected) in [("apiVersion", api_version, Self::API_VERSION), ("kind", kind, Self::KIND)] {
+            if let Some(found) = found.filter(|found| found != expected) {
+                return Err(format!("{field}: invalid value: {found:?}, expected {expected}"));
+            }
+        }
+        Ok(Self { metadata, spec, status: status.unwrap_or_default() })
+    }
 }
 
 impl Resource for ResourcePoolStatusRequest {

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use k8s_openapi::jiff::{SignedDuration, Timestamp};
-
-use crate::time::since;
+use k8s_openapi::jiff::Timestamp;
 
 /// The buckets of all users.
 ///
@@ -30,7 +28,8 @@ use crate::time::since;
 pub struct RateLimiter {
     burst: NonZeroU32,
     refill: Duration,
-    full_at: BTreeMap<String, Timestamp>,
+    /// In nanoseconds, which hold every burst of every duration.
+    full_at: BTreeMap<String, i128>,
 }
 
 /// A user's bucket is empty.
@@ -54,12 +53,13 @@ impl RateLimiter {
     /// # Errors
     /// The time to wait. A refusal costs nothing.
     pub fn take(&mut self, user: &str, now: Timestamp) -> Result<(), Refused> {
-        let full_at = self.full_at.get(user).copied().unwrap_or(now).max(now);
-        let full_at = later(full_at, self.refill);
-        let room = self.refill.saturating_mul(self.burst.get());
-        let wait = since(now, full_at).saturating_sub(room);
-        if wait > Duration::ZERO {
-            return Err(Refused { wait });
+        let now = now.as_nanosecond();
+        let refill = i128::try_from(self.refill.as_nanos()).unwrap_or(i128::MAX);
+        let full_at = self.full_at.get(user).copied().unwrap_or(now).max(now).saturating_add(refill);
+        let room = refill.saturating_mul(self.burst.get().into());
+        let wait = full_at.saturating_sub(now).saturating_sub(room);
+        if wait > 0 {
+            return Err(Refused { wait: duration(wait) });
         }
         self.full_at.insert(user.to_owned(), full_at);
         Ok(())
@@ -67,7 +67,7 @@ impl RateLimiter {
 
     /// Forgets the users whose buckets are full: memory follows the number of active users.
     pub fn forget_idle(&mut self, now: Timestamp) {
-        self.full_at.retain(|_, full_at| *full_at > now);
+        self.full_at.retain(|_, full_at| *full_at > now.as_nanosecond());
     }
 
     /// How many users are remembered.
@@ -83,7 +83,7 @@ impl RateLimiter {
     }
 }
 
-fn later(time: Timestamp, by: Duration) -> Timestamp {
-    let by = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
-    time.checked_add(by).unwrap_or(Timestamp::MAX)
+fn duration(nanos: i128) -> Duration {
+    let seconds = u64::try_from(nanos.div_euclid(1_000_000_000)).unwrap_or(u64::MAX);
+    Duration::new(seconds, u32::try_from(nanos.rem_euclid(1_000_000_000)).unwrap_or_default())
 }

@@ -129,7 +129,10 @@ impl Report {
 
 /// A partition summary says what the counts of partitions do not, if it has all of them.
 fn is_shown(pool: &PoolReport, finding: &Finding, profile: Profile) -> bool {
-    *finding != Finding::PartitionsAsListed || profile != Profile::V1_37 || !pool.partitions_are_summarised
+    *finding != Finding::PartitionsAsListed
+        || profile != Profile::V1_37
+        || !pool.partitions_are_summarised
+        || pool.view_error().is_some()
 }
 
 fn kep_pool(pool: &PoolReport) -> kep::PoolStatus {

@@ -77,7 +77,7 @@ impl Question {
         let metadata = ObjectMeta { name: Some(name), ..ObjectMeta::default() };
         match self.profile {
             Profile::V1_37 => json!(self.shipped(report, metadata)),
-            _ => with_type(json!(self.kep(report, metadata))),
+            _ => json!(self.kep(report, metadata)),
         }
     }
 
@@ -96,16 +96,6 @@ impl Question {
         };
         ResourcePoolStatusRequest { metadata, spec, status: report.shipped().status().cloned() }
     }
-}
-
-/// A request of the KEP with its version and kind.
-fn with_type(mut request: Value) -> Value {
-    type Request = kep::ResourcePoolStatusRequest;
-    if let Some(fields) = request.as_object_mut() {
-        fields.insert("apiVersion".to_owned(), json!(Request::API_VERSION));
-        fields.insert("kind".to_owned(), json!(Request::KIND));
-    }
-    request
 }
 
 /// The pools that hold back the shipped status of a driver.

@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use dra_attrs::profile::Profile;
+use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::api::resource::v1alpha3;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -18,7 +19,7 @@ use poolstatus::retention::{COMPLETED, NegativeTtl, PENDING, age, is_expired, is
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::cluster::{DRIVER, node, now, ready, report, slice};
+use crate::cluster::{DRIVER, claim, node, now, ready, report, slice};
 
 const ON: Gates = Gates::NONE.with(Gate::ResourcePoolStatus);
 const OFF: Gates = Gates::NONE;
@@ -80,6 +81,26 @@ fn processed_exactly_once() {
     assert_eq!(fresh.decide((&kep).into()), Decision::Process, "the mark is the time");
     shipped.status = Some(v1alpha3::ResourcePoolStatusRequestStatus::default());
     assert_eq!(fresh.decide((&shipped).into()), Decision::Processed, "the mark is the status, even an empty one");
+}
+
+#[test]
+fn an_answer_stays_when_a_claim_comes_later() {
+    // req: 5677-REQ-7
+    let (controller, slices) = (controller(ON, ON), [node("node-1", 4)]);
+    let mut requests = vec![kep_request("1")];
+    let sync = |requests: &mut [kep::ResourcePoolStatusRequest], claims: &[ResourceClaim]| {
+        for request in requests {
+            if controller.decide((&*request).into()) == Decision::Process {
+                request.status = report(&slices, claims).kep();
+            }
+        }
+    };
+    sync(&mut requests, &[]);
+    requests.push(kep_request("2"));
+    sync(&mut requests, &[claim("c", &["node-1/gpu-0"])]);
+    let pools = requests.iter().map(|request| &request.status.pools[0]);
+    let counts: Vec<_> = pools.map(|pool| (pool.allocated_devices, pool.available_devices)).collect();
+    assert_eq!(counts, [(0, 4), (1, 3)]);
 }
 
 #[test]
@@ -228,6 +249,17 @@ fn a_bucket_for_each_user() {
     assert_eq!(take("alice", -100), Err(140), "a clock that goes back gives nothing away");
     limiter.forget_idle(after(1_000));
     assert!(limiter.is_empty());
+}
+
+#[test]
+fn tokens_that_never_come_back() {
+    // req: 5677-RATE-1
+    for refill in [Duration::from_secs(3_000 * 365 * 86_400), Duration::from_secs(u64::MAX / 2), Duration::MAX] {
+        let mut limiter = RateLimiter::new(NonZeroU32::new(3).unwrap(), refill);
+        let granted: Vec<bool> = (0..5).map(|_| limiter.take("alice", now()).is_ok()).collect();
+        assert_eq!(granted, [true, true, true, false, false], "{refill:?}");
+        assert_eq!(limiter.take("alice", now()).unwrap_err().wait, refill);
+    }
 }
 
 proptest! {

@@ -132,6 +132,15 @@ fn a_summary_says_what_the_counts_do_not() {
         slice.spec.pool.resource_slice_count = 3;
     }
     assert_eq!(of(&partly), (1, 1));
+
+    // The error of another view takes the summary away.
+    let capacity: serde_json::Map<String, Value> =
+        (0..33).map(|index| (format!("c{index}"), json!({"value": "1"}))).collect();
+    let shared = json!({"name": "s", "allowMultipleAllocations": true, "capacity": capacity});
+    let mut failed = slices;
+    failed[1].spec.devices.get_or_insert_default().push(serde_json::from_value(shared).unwrap());
+    assert_eq!(crate::cluster::pool(&report(&failed, &[])).partition_summary, None);
+    assert_eq!(of(&failed), (1, 1));
 }
 
 #[test]

@@ -275,9 +275,7 @@ fn in_namespace(objects: &Objects, namespace: &str, driver: &str) -> BTreeSet<St
         ..objects.clone()
     };
     let pools = objects.slices.iter().map(|slice| slice.spec.pool.name.clone());
-    pools
-        .filter(|pool| !Oracle { objects: &only, driver, pool: pool.clone(), default: None }.results().is_empty())
-        .collect()
+    pools.filter(|pool| Oracle { objects: &only, driver, pool: pool.clone(), default: None }.kep()[1] > 0).collect()
 }
 
 fn expected_pools(objects: &Objects, query: &Query) -> Vec<String> {

@@ -206,6 +206,18 @@ fn the_spec_is_immutable() {
     let [old, new] = [json!("gpu.example.com/a"), json!("gpu.example.com/b")]
         .map(|attribute| shipped_request(json!({"driver": DRIVER, "defaultPartitionTypeAttribute": attribute})));
     assert_eq!(validate_update((&old).into(), (&new).into()).len(), 1);
+    let [none, old] =
+        [json!({"driver": DRIVER}), json!({"driver": DRIVER, "defaultPartitionTypeAttribute": "a.example/t"})]
+            .map(shipped_request);
+    assert_eq!(validate_update((&none).into(), (&old).into()).len(), 1, "set");
+    assert_eq!(validate_update((&old).into(), (&none).into()).len(), 1, "cleared");
+    let ttl =
+        [json!({}), json!({"ttlSecondsAfterComplete": 0}), json!({"ttlSecondsAfterComplete": 5})].map(kep_request);
+    for (index, old) in ttl.iter().enumerate() {
+        for (other, new) in ttl.iter().enumerate() {
+            assert_eq!(validate_update(old.into(), new.into()).is_empty(), index == other, "{index} to {other}");
+        }
+    }
     // The default is no change.
     let [old, new] = [json!({"driver": DRIVER, "limit": 100}), json!({"driver": DRIVER})].map(shipped_request);
     assert!(validate_update((&old).into(), (&new).into()).is_empty());
