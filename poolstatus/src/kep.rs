@@ -4,7 +4,8 @@
 use dra_attrs::profile::Profile;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time};
 use k8s_openapi::{ClusterResourceScope, Metadata, Resource};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The short names of the resource for `kubectl`. The shipped resource has none.
 ///
@@ -37,9 +38,8 @@ pub const fn short_names(profile: Profile) -> &'static [&'static str] {
 /// assert!(from_value::<ResourcePoolStatusRequest>(json!({"kind": "Pod"})).is_err());
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-#[serde(try_from = "Wire", into = "Wire")]
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema), schemars(try_from = "Wire", into = "Wire"))]
 #[expect(clippy::exhaustive_structs, reason = "an object of an API, like those of k8s-openapi")]
 pub struct ResourcePoolStatusRequest {
     /// Name, UID, time of creation.
@@ -65,21 +65,21 @@ struct Wire {
     status: Option<Status>,
 }
 
-impl From<ResourcePoolStatusRequest> for Wire {
-    fn from(ResourcePoolStatusRequest { metadata, spec, status }: ResourcePoolStatusRequest) -> Self {
-        type Request = ResourcePoolStatusRequest;
-        let (api_version, kind) = (Some(Request::API_VERSION.to_owned()), Some(Request::KIND.to_owned()));
-        Self { api_version, kind, metadata, spec, status: Some(status).filter(|status| !status.is_unset()) }
+impl Serialize for ResourcePoolStatusRequest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { metadata, spec, status } = self.clone();
+        let (api_version, kind) = (Some(Self::API_VERSION.to_owned()), Some(Self::KIND.to_owned()));
+        let status = Some(status).filter(|status| !status.is_unset());
+        Wire { api_version, kind, metadata, spec, status }.serialize(serializer)
     }
 }
 
-impl TryFrom<Wire> for ResourcePoolStatusRequest {
-    type Error = String;
-
-    fn try_from(Wire { api_version, kind, metadata, spec, status }: Wire) -> Result<Self, String> {
+impl<'de> Deserialize<'de> for ResourcePoolStatusRequest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Wire { api_version, kind, metadata, spec, status } = Wire::deserialize(deserializer)?;
         for (field, found, expected) in [("apiVersion", api_version, Self::API_VERSION), ("kind", kind, Self::KIND)] {
             if let Some(found) = found.filter(|found| found != expected) {
-                return Err(format!("{field}: invalid value: {found:?}, expected {expected}"));
+                return Err(D::Error::custom(format!("{field}: invalid value: {found:?}, expected {expected}")));
             }
         }
         Ok(Self { metadata, spec, status: status.unwrap_or_default() })

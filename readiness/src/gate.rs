@@ -103,7 +103,7 @@ impl<'de> Deserialize<'de> for FailureAction {
 #[expect(clippy::exhaustive_structs, reason = "the fields are those of the API")]
 pub struct NodeReadinessGate {
     /// Type of the entry of `status.conditions`: a domain, a slash and a name.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     #[cfg_attr(feature = "schemars", schemars(length(max = 238)))]
     pub condition_type: String,
     /// Seconds from Ready to the failure action.
@@ -118,6 +118,13 @@ pub struct NodeReadinessGate {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schemars", schemars(with = "Option<schema::ReadinessTaint>"))]
     pub readiness_taint: Option<Taint>,
+}
+
+/// Null is what is missing, as for every Kubernetes type.
+pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 impl NodeReadinessGate {

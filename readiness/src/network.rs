@@ -107,13 +107,17 @@ pub struct HoldDown {
     pub true_since: Option<Timestamp>,
     /// How often it was True and was no more.
     pub flaps: u32,
+    /// Whether it has lasted: it then does until it ends, also if the clock is set back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    has_lasted: bool,
 }
 
 impl HoldDown {
-    /// An aggregate that must last for a time.
+    /// An aggregate that must last for a time; a part of a second counts as one.
     #[must_use]
     pub const fn new(time: SignedDuration) -> Self {
-        Self { seconds: time.as_secs(), true_since: None, flaps: 0 }
+        let part = if time.subsec_nanos() > 0 { 1 } else { 0 };
+        Self { seconds: time.as_secs().saturating_add(part), true_since: None, flaps: 0, has_lasted: false }
     }
 
     /// What to report now. A dip begins the time anew.
@@ -123,6 +127,7 @@ impl HoldDown {
             Aggregate::False(name) => (name, "is False"),
             Aggregate::Unknown(name) => (name, "is not known to be True"),
         };
+        self.has_lasted = false;
         if self.true_since.take().is_some() {
             self.flaps = self.flaps.saturating_add(1);
         }
@@ -140,9 +145,11 @@ impl HoldDown {
 
     fn observe_true(&mut self, now: Timestamp) -> Reported {
         let suffix = self.losses();
-        let since = *self.true_since.get_or_insert(now);
+        let since = self.true_since.map_or(now, |since| since.min(now));
+        self.true_since = Some(since);
         let held = now.duration_since(since).as_secs();
-        if held >= self.seconds.max(0) {
+        self.has_lasted |= held >= self.seconds;
+        if self.has_lasted {
             let message = format!("all conditions are True{suffix}");
             return Reported { status: crate::condition::TRUE, reason: "NetworkReady", message };
         }

@@ -14,10 +14,10 @@ use serde_json::Value;
 #[expect(clippy::exhaustive_structs, reason = "the fields are those of the API")]
 pub struct NodeReadinessRequirement {
     /// Type of the condition.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::gate::or_default")]
     pub condition_type: String,
     /// The status that it must have: `True` is the only one that the KEP defines.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::gate::or_default")]
     pub status: String,
 }
 

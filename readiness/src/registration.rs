@@ -21,7 +21,11 @@ use crate::validate::{Limits, Writer, validate_update};
 #[expect(clippy::exhaustive_structs, reason = "the one field of the object that is ours")]
 pub struct KubeletConfiguration {
     /// The gates of the node.
-    #[serde(default, alias = "readinessGates")]
+    #[cfg_attr(feature = "schemars", schemars(extend(
+        "x-kubernetes-patch-strategy" = "merge",
+        "x-kubernetes-patch-merge-key" = NodeReadinessGate::PATCH_MERGE_KEY,
+    )))]
+    #[serde(default, alias = "readinessGates", deserialize_with = "crate::gate::or_default")]
     pub node_readiness_gates: Vec<NodeReadinessGate>,
 }
 
@@ -40,7 +44,7 @@ pub enum Registration {
 /// The list that a kubelet writes at its registration. It writes and does not evaluate.
 ///
 /// `stored` is None when the node does not exist: gates have to be in the object that creates it, or pods could come in
-/// between. Of gates with one type in `configured`, the first counts.
+/// between. Each gate of `configured` is tried in its order; with [`Registration::Sync`] the strongest of one type counts.
 ///
 /// ```
 /// use readiness::gate::NodeReadinessGate;

@@ -342,7 +342,7 @@ fn labels_that_kubelet_may_not_write_have_another_writer() {
 
 #[test]
 fn kubelet_and_the_controller_divide_the_work() {
-    // req: 5233-24, 5233-26, 5233-27, 5233-30
+    // req: 5233-24, 5233-25, 5233-26, 5233-27, 5233-30
     let gates = [gate_a(), gate_b()];
     let mut kubelet = World::new(Policy::kep(), &gates).ready(0).playing(Role::Kubelet);
     let mut nlc = World::new(Policy::kep(), &gates).ready(0).playing(Role::Nlc);

@@ -52,7 +52,7 @@ fn ask(node: &GatedNode, pod: &GatedPod) -> (Outcome, Vec<String>) {
 
 #[test]
 fn each_row_of_the_decision_table() {
-    // req: 5233-13, 5233-14, 5233-15, 5233-16, 5233-17, 5233-18
+    // req: 5233-3, 5233-13, 5233-14, 5233-15, 5233-16, 5233-17, 5233-18, 5233-57
     let ready = condition("Ready", "True", "KubeletReady");
     let (met, released) = (condition(A, "True", "Ok"), condition(B, "Unknown", "TimeoutExceeded"));
     let both = || json!([gate(A), gate(B)]);
@@ -285,6 +285,10 @@ fn nodes_without_gates_are_as_before() {
     assert_eq!(ask(&old, &plain()).0, Outcome::NoGates);
     assert_eq!(ask(&new, &plain()).0, Outcome::Unmet);
     assert!(!serde_json::to_string(&old).unwrap().contains("readinessGates"));
+    // Ready is asked for with gates and without.
+    let lost = [condition("Ready", "Unknown", "NodeStatusUnknown")];
+    let old: GatedNode = from_value(json!({"metadata": {"name": "old"}, "status": {"conditions": lost}})).unwrap();
+    assert_eq!(ask(&old, &plain()).0, Outcome::NodeNotReady);
 }
 
 #[test]
@@ -355,6 +359,16 @@ fn both_spellings_of_the_field() {
         config(json!({"nodeReadinessGates": [gate(A)]})).unwrap()
     );
     assert!(config(json!({"readinessGates": [], "nodeReadinessGates": []})).is_err());
+}
+
+#[cfg(feature = "schemars")]
+#[test]
+fn lists_of_gates_merge_by_type() {
+    // req: 5233-1
+    let schema = schemars::schema_for!(readiness::registration::KubeletConfiguration);
+    let gates = &schema.as_value()["properties"]["nodeReadinessGates"];
+    assert_eq!(gates["x-kubernetes-patch-strategy"], "merge");
+    assert_eq!(gates["x-kubernetes-patch-merge-key"], NodeReadinessGate::PATCH_MERGE_KEY);
 }
 
 fn any_condition() -> impl Strategy<Value = Value> {

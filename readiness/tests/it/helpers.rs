@@ -1,6 +1,6 @@
 //! What stands around the three layers.
 
-use k8s_openapi::api::core::v1::{Pod, Toleration};
+use k8s_openapi::api::core::v1::{NodeCondition, Pod, Toleration};
 use k8s_openapi::jiff::SignedDuration;
 use readiness::autoscaler::{STARTUP_PREFIXES, autoscaler_view, not_startup_taints};
 use readiness::condition::Observation;
@@ -123,6 +123,58 @@ fn admission_by_local_signals() {
         assert_eq!(admission(local, network, age, at(now)), expected, "row {index}");
     }
     assert!(Admission::AdmitDegraded.to_string().contains(NETWORK_TIMEOUT));
+}
+
+#[test]
+fn all_network_gates_together_open_admission() {
+    // req: 5233-53
+    let mut world = World::new(Policy::kep(), &[gate(CNI, 9), gate(A, 9), gate(PROXY, 9)]);
+    let mut network = HoldDown::new(SignedDuration::from_secs(10));
+    let mut admit = |world: &World, second| {
+        let reported = network.observe(&aggregate(&world.view(), NETWORK_PREFIX).unwrap(), at(second));
+        let condition = json!({"type": NETWORK_READY, "status": reported.status, "reason": reported.reason});
+        let condition: NodeCondition = from_value(condition).unwrap();
+        let network = Some(Observation::of(Some(&condition)));
+        let local = LocalNetwork { ready_since: Some(at(0)), network, timeout: SignedDuration::from_secs(120) };
+        (condition.status, admission(local, PodNetwork::Pod, PodAge::New, at(second)) == Admission::Admit)
+    };
+    assert_eq!(admit(&world, 0), ("Unknown".to_owned(), false));
+    world.report(CNI, "True", "Ok", 1);
+    assert_eq!(admit(&world, 1), ("Unknown".to_owned(), false), "one of two");
+    world.report(PROXY, "True", "Ok", 2);
+    assert_eq!(admit(&world, 2), ("False".to_owned(), false), "it has to last");
+    assert_eq!(admit(&world, 12), ("True".to_owned(), true));
+    world.report(CNI, "False", "Broken", 13);
+    assert_eq!(admit(&world, 13), ("False".to_owned(), false));
+}
+
+#[test]
+fn a_hold_of_a_part_of_a_second() {
+    // req: 5233-56
+    let mut network = HoldDown::new(SignedDuration::from_millis(1_500));
+    network.observe(&Aggregate::True, at(0));
+    assert_eq!(network.observe(&Aggregate::True, at(1)).status, "False", "not before its time");
+    assert_eq!(network.observe(&Aggregate::True, at(2)).status, "True");
+}
+
+#[test]
+fn a_clock_that_is_set_back_is_no_dip() {
+    // req: 5233-56
+    let mut network = HoldDown::new(SignedDuration::from_secs(10));
+    let mut observe = |second| network.observe(&Aggregate::True, at(second)).status;
+    assert_eq!([100, 50, 59, 60, 20].map(&mut observe), ["False", "False", "False", "True", "True"]);
+    assert_eq!((network.true_since, network.flaps), (Some(at(20)), 0));
+    network.observe(&Aggregate::False(CNI.to_owned()), at(21));
+    assert_eq!(network.observe(&Aggregate::True, at(22)).status, "False", "a dip is one");
+}
+
+#[test]
+fn null_is_absent() {
+    // req: 5233-1, 5233-2, 5233-3
+    let config: KubeletConfiguration = from_value(json!({"nodeReadinessGates": null})).unwrap();
+    assert_eq!(config, KubeletConfiguration::default());
+    let node: GatedNode = from_value(json!({"spec": {"readinessGates": [{"conditionType": null}]}})).unwrap();
+    assert_eq!(node.gates, [NodeReadinessGate::default()]);
 }
 
 #[test]

@@ -37,6 +37,15 @@ fn a_reboot_makes_every_report_stale() {
     assert_eq!(world.condition(A).unwrap(), ("Unknown".to_owned(), "NodeRestarted".to_owned()));
     assert!(!seen.schedulable);
     assert!(world.run(21).outputs.is_empty(), "once");
+    // Whatever the reports say.
+    for (status, reason) in [("False", "Broken"), ("Unknown", "Lost"), ("Unknown", "TimeoutExceeded")] {
+        let mut world = established();
+        world.report(A, status, reason, 11);
+        world.run(11);
+        world.boot("boot-2");
+        let expected = ["a.example/Ready=NodeRestarted", "b.example/Ready=NodeRestarted"];
+        assert_eq!(world.run(20).writes(), expected, "{status} ({reason})");
+    }
     // Without the old or the new id nothing is known of a boot.
     let mut world = established();
     world.boot("");
@@ -314,6 +323,13 @@ fn what_an_agent_writes() {
     }
     let stored = stored.unwrap();
     assert_eq!(stored.last_transition_time.as_ref().unwrap().0, at(210));
+    // An agent that starts again does not trust what it said before, until it has verified it.
+    let (patch, _) = agent.report(Some(&stored), &Probe::Starting, at(240));
+    let patch = patch.unwrap();
+    assert_eq!((patch.status.as_str(), patch.reason.as_deref()), ("False", Some(INITIALIZING)));
+    // A change of the reason alone is a change.
+    let other = Probe::Success { reason: "Degraded".to_owned(), message: "v2".to_owned() };
+    assert_eq!(agent.report(Some(&stored), &other, at(240)).0.unwrap().reason.as_deref(), Some("Degraded"));
     // The status is all that an agent writes: with it in status.conditions, the gate is met.
     node.status.get_or_insert_default().conditions = Some(vec![stored]);
     let gates = [gate(A)];
@@ -328,6 +344,10 @@ fn what_an_agent_writes() {
     let mut once = Reporter::new(A);
     once.strategy = Strategy::OnSuccessAndTerminate;
     assert_eq!(once.report(None, &Probe::Starting, at(0)).1, Next::ProbeAt(at(30)));
+    let broken = Probe::Failure { reason: "Broken".to_owned(), message: String::new() };
+    assert_eq!(once.report(None, &broken, at(0)).1, Next::ProbeAt(at(30)), "only a success ends it");
+    once.poll_interval = SignedDuration::from_secs(7);
+    assert_eq!(once.report(None, &broken, at(0)).1, Next::ProbeAt(at(7)));
     let (patch, next) = once.report(None, &success("done"), at(30));
     assert_eq!((patch.unwrap().status.as_str(), next), ("True", Next::Finished));
 }

@@ -107,6 +107,7 @@ fn a_node_through_its_life() {
 
 #[test]
 fn true_at_the_deadline_wins() {
+    // req: 5233-64
     let mut world = World::new(Policy::kep(), &[gate_a()]).ready(0);
     world.run(0);
     world.report(A, "True", "Ok", 3);

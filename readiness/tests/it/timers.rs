@@ -1,9 +1,11 @@
 //! Timers, phases, and what is written at the end of them.
 
-use k8s_openapi::api::core::v1::Taint;
+use k8s_openapi::api::core::v1::{Pod, Taint};
 use k8s_openapi::jiff::SignedDuration;
 use readiness::condition::Observation;
+use readiness::evaluate::{FilterOptions, filter};
 use readiness::gate::{FailureAction, NodeReadinessGate};
+use readiness::pod::PodView;
 use readiness::policy::{ColdStart, LateReport, Policy, TimeoutWrite};
 use readiness::reconcile::output::Change;
 use readiness::reconcile::{Decision, Phase, Role, Sighting, State, Why};
@@ -163,6 +165,10 @@ fn the_example_configuration_without_any_report() {
         let mut events = seen.events();
         events.sort_unstable();
         assert_eq!(events, ["GateBypassed", "GateTimedOut", "TaintAdded"]);
+        let warning = format!(
+            "Warning event GateBypassed: readiness gate {DATADOG} was not satisfied in time: the node takes pods without it"
+        );
+        assert!(seen.outputs.iter().any(|output| output.to_string() == warning), "{:?}", seen.outputs);
         assert!(!seen.schedulable && seen.wakes(300), "the node waits for the longest timeout");
         assert!(world.run(299).outputs.is_empty());
         let seen = world.run(300);
@@ -236,6 +242,30 @@ fn a_restart_of_kubelet_resets_timers_and_nothing_else() {
 }
 
 #[test]
+fn a_restart_of_kubelet_resets_the_timers_of_all_gates() {
+    // req: 5233-23
+    let mut world = World::new(Policy::kep(), &[gate_a(), gate_b(), bypassing(CNI, 9)]).ready(0);
+    world.run(0);
+    world.instance = "kubelet-2".to_owned();
+    assert!(world.run(1).wakes(3));
+    assert!(world.state.gates.values().all(|gate| gate.anchor == Some(at(1))));
+}
+
+#[test]
+fn a_gate_that_bypasses_adds_no_taint() {
+    // req: 5233-8, 5233-62
+    for policy in [Policy::kep(), Policy::hardened()] {
+        let mut world = World::new(policy, &[gate_a().bypassing()]).ready(0);
+        assert!(world.node.gates[0].readiness_taint.is_some(), "ignored with this action");
+        world.run(0);
+        assert_eq!(world.run(3).writes(), ["a.example/Ready=TimeoutExceeded"]);
+        assert!(world.run(4).schedulable && world.taints().is_empty());
+        let (options, pod) = (FilterOptions::of(&world.policy), Pod::default());
+        assert!(filter(options, &world.view(), PodView::new(&pod)).is_allowed());
+    }
+}
+
+#[test]
 fn a_reboot_is_not_a_timeout_whatever_the_bound() {
     for bound in [0, 1, 5] {
         let mut policy = Policy::kep();
@@ -281,6 +311,16 @@ fn a_gate_that_was_true_is_not_released_by_the_timer() {
     for second in [5, 7, 100, 100_000] {
         let seen = world.run(second);
         assert!(!seen.schedulable && seen.writes().is_empty() && seen.wake_up.is_none(), "at {second}");
+    }
+    // Restarts of kubelet, and of Ready, begin no timer for it.
+    for (instance, status) in
+        [("kubelet-2", "True"), ("kubelet-2", "False"), ("kubelet-3", "False"), ("kubelet-3", "True")]
+    {
+        world.instance = instance.to_owned();
+        world.report("Ready", status, "Kubelet", 100_000);
+        let seen = world.run(100_000);
+        assert!(!seen.schedulable && seen.writes().is_empty() && seen.wake_up.is_none(), "{instance}, Ready {status}");
+        assert_eq!(world.state.gates[B].phase, Phase::Regressed);
     }
     // The rollout goes through.
     world.report(B, "True", "Ok", 100_001);

@@ -134,6 +134,9 @@ fn timeouts() {
     for seconds in [0, -1, i32::MIN] {
         assert_eq!(errors(&with(json!(seconds))), [(field.clone(), ErrorType::Invalid)], "{seconds}");
     }
+    let mut slow = Limits::default();
+    slow.status_update_seconds = 60;
+    assert_eq!([60, 120].map(|seconds| validate(&with(json!(seconds)), &slow).warnings.len()), [1, 0]);
     let warnings = |seconds: i32| validate(&with(json!(seconds)), &Limits::default()).warnings;
     for seconds in [1, 10, 19] {
         let kind = WarningKind::ShortTimeout { seconds, advised: 20 };
@@ -158,6 +161,9 @@ fn failure_actions() {
         assert_eq!(list[0].failure_action, FailureAction::Taint);
         assert!(errors(&list).is_empty());
     }
+    let absent = gates(json!([{"conditionType": "a.example/Ready", "timeoutSeconds": 60}]));
+    assert_eq!(absent[0].failure_action, FailureAction::Taint);
+    assert_eq!(errors(&absent), [("[0].readinessTaint".to_owned(), ErrorType::Required)], "and then it needs a taint");
     // A later action is read and written as it is, refused today, and never releases by time.
     let cordon = with(json!("Cordon"));
     assert_eq!(serde_json::to_value(&cordon[0]).unwrap()["failureAction"], "Cordon");
@@ -306,6 +312,15 @@ fn changes_of_the_list() {
     let (old, new) = ([gate_a()], [named("b.example/Ready")]);
     for (old, new) in [(&old[..], &new[..]), (&new, &old), (&old, &[]), (&[], &old)] {
         assert!(validate_update(old, new, Writer::Admin, &Limits::default()).is_valid());
+    }
+    // Every field of an entry that stays.
+    let other = NodeReadinessGate { timeout_seconds: Some(1), ..gate_a() };
+    let tainting = gate_a().tainting(taint("b", "NoExecute"));
+    for new in [other, tainting, gate_a().bypassing()] {
+        for (old, new) in [(&old[0], &new), (&new, &old[0])] {
+            let (old, new) = (std::slice::from_ref(old), std::slice::from_ref(new));
+            assert!(validate_update(old, new, Writer::Admin, &Limits::default()).is_valid());
+        }
     }
     // Ratcheting: what was stored stays, whatever today's rules are; a change of it has to follow them.
     let broken = named("Ready");
