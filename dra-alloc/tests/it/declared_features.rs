@@ -113,7 +113,7 @@ fn nodes_that_do_not_declare_it_are_out() {
 
 #[test]
 fn scheduler_and_kubelet_ask_the_same_function() {
-    // req: 5945-NDF-6, 5945-KUBELET-9, 5945-KUBELET-18
+    // req: 5945-NDF-6, 5945-KUBELET-9
     let (pod, claims) = (pod(&["a"]), [claim("a", &[json!(true)])]);
     let required = required(Profile::Kep, &pod, &claims);
     let refused = admit(&required, &[]).unwrap_err();
@@ -122,7 +122,6 @@ fn scheduler_and_kubelet_ask_the_same_function() {
     assert_eq!(admit(&required, &[NAME.to_owned()]), Ok(()));
     let shipped = DeclaredFeature::new(Profile::V1_37).required_by(&pod, &claims, &version("1.37.0"));
     assert_eq!(admit(shipped.as_slice(), &[]), Ok(()), "the shipped kubelet admits it");
-    // Without node declared features nobody asks; prepare still refuses: kubelet::prepare.
 }
 
 #[test]
@@ -179,4 +178,27 @@ fn the_gate_by_stage() {
         Stage::Stable.is_on(Some(false)).unwrap_err().to_string(),
         "the gate is locked to true: the feature is stable"
     );
+}
+
+#[test]
+fn claims_of_templates_and_for_extended_resources_count_as_well() {
+    // req: 5945-NDF-2, 5945-NDF-7
+    let made = |claim: Value| -> Pod {
+        from_value(json!({
+            "metadata": {"namespace": "ns", "name": "p"},
+            "spec": {"containers": [], "resourceClaims": [
+                {"name": "later", "resourceClaimTemplateName": "t"}, {"name": "gpu", "resourceClaimTemplateName": "t"},
+            ]},
+            "status": {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": claim}]},
+        }))
+        .unwrap()
+    };
+    let mut extended = pod(&[]);
+    extended.status =
+        from_value(json!({"extendedResourceClaimStatus": {"resourceClaimName": "a", "requestMappings": []}})).unwrap();
+    let rows = [(made(json!("a")), true), (made(json!(null)), false), (made(json!("b")), false), (extended, true)];
+    for (pod, expected) in rows {
+        assert_eq!(!required(Profile::Kep, &pod, &[claim("a", &[json!(true)])]).is_empty(), expected);
+        assert!(required(Profile::Kep, &pod, &[claim("a", &[json!(false)])]).is_empty());
+    }
 }

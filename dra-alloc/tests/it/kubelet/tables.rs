@@ -1,6 +1,7 @@
 //! The decision tables of the kubelet: gate, declarations, cache and registry against what happens.
 
-use dra_alloc::kubelet::{Operation, PrepareError, UnprepareError};
+use dra_alloc::kubelet::metrics::{DRIVER_LABEL, operations_duration, skips_total};
+use dra_alloc::kubelet::{FAILED_PREPARE, Operation, PrepareError, UnprepareError};
 use dra_attrs::profile::Profile;
 use serde_json::{Value, json};
 
@@ -262,4 +263,15 @@ fn a_failing_driver_leaves_the_claim_unprepared_and_the_skip_counts_again() {
     world.prepare(&pod("p", &["c"]), &[object]).unwrap();
     assert_eq!(world.counts.of(Operation::Prepare, GPU), 2);
     assert_eq!(world.counts.of(Operation::Prepare, NIC), 0);
+}
+
+#[test]
+fn names_of_what_a_kubelet_reports() {
+    // req: 5945-OBS-1, 5945-OBS-2, 5945-OBS-5
+    let names = |profile| [skips_total(Operation::Prepare, profile), skips_total(Operation::Unprepare, profile)];
+    let kep = ["kubelet_dra_node_prepare_skips_total", "kubelet_dra_node_unprepare_skips_total"];
+    assert_eq!(names(Profile::Kep), kep);
+    assert_eq!(names(Profile::V1_37), ["dra_node_prepare_skips_total", "dra_node_unprepare_skips_total"]);
+    assert_eq!(operations_duration(Profile::Kep), "kubelet_dra_operations_duration_seconds");
+    assert_eq!((DRIVER_LABEL, FAILED_PREPARE), ("driver_name", "FailedPrepareDynamicResources"));
 }

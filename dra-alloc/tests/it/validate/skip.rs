@@ -154,6 +154,13 @@ fn results_are_known_again_by_what_they_are() {
     let mut turned = old.clone();
     turned.pointer_mut("/status/allocation/devices/results").unwrap().as_array_mut().unwrap().reverse();
     expect("turned", update_status(server, old.clone(), turned), &[immutable]);
+    // So is a result for another request, and the device of that name of another driver or pool.
+    let field = format!("{RESULTS}[0].skipNodeOperations");
+    for (name, value) in [("request", "other"), ("driver", "other.example.com"), ("pool", "node-2")] {
+        let pointer = format!("/status/allocation/devices/results/0/{name}");
+        let other = changed(&old, json!({pointer: value}));
+        expect(name, update_status(server, old.clone(), other), &[immutable, (&field, Forbidden, "is disabled")]);
+    }
     // Another share of the same device is another result.
     let shared = |share: &str| {
         let pointer = "/status/allocation/devices/results/0/shareID";
