@@ -3,7 +3,9 @@
 use dra_attrs::matching::{ListTypes, MatchState, ValueSet};
 use dra_attrs::name::lookup;
 use dra_attrs::value::Scalar;
-use k8s_openapi::api::resource::v1::{Device, DeviceConstraint, ResourceClaim, ResourceSlice};
+use k8s_openapi::api::resource::v1::{
+    Device, DeviceConstraint, DeviceRequestAllocationResult, ResourceClaim, ResourceSlice,
+};
 
 use crate::allocated::{of_claim, published};
 use crate::inventory::pool::devices_of;
@@ -50,7 +52,8 @@ pub fn attribute_usage<'a>(
         device.attributes.as_ref().is_some_and(|all| lookup(all, attribute, &slice.spec.driver).is_some())
     };
     let devices = slices.into_iter().map(|slice| devices_of(slice).iter().filter(|device| has(slice, device)).count());
-    let matches = |claim: &&ResourceClaim| constraints(claim).any(|name| name == attribute);
+    let on_attribute = |constraint: &DeviceConstraint| constraint.match_attribute.as_deref() == Some(attribute);
+    let matches = |claim: &&ResourceClaim| constraints(claim).any(on_attribute);
     AttributeUsage { devices: devices.sum(), claims: claims.into_iter().filter(matches).count() }
 }
 
@@ -66,8 +69,34 @@ pub fn attribute_usage<'a>(
 /// ```
 #[must_use]
 pub fn common_values<'a>(slices: &'a [ResourceSlice], claim: &ResourceClaim, attribute: &str) -> Vec<Scalar<'a>> {
+    common_of(of_claim(claim).iter(), slices, attribute)
+}
+
+/// For each `matchAttribute` constraint of an allocated claim on an attribute: the values that the devices of the requests
+/// which it binds have in common, as in [`common_values`]. The constraint does its work if none of them is empty.
+///
+/// ```
+/// use dra_alloc::usage::matched_values;
+/// use k8s_openapi::api::resource::v1::ResourceClaim;
+/// assert!(matched_values(&[], &ResourceClaim::default(), "resource.kubernetes.io/numaNode").is_empty());
+/// ```
+#[must_use]
+pub fn matched_values<'a>(slices: &'a [ResourceSlice], claim: &ResourceClaim, attribute: &str) -> Vec<Vec<Scalar<'a>>> {
+    let on_attribute = constraints(claim).filter(|constraint| constraint.match_attribute.as_deref() == Some(attribute));
+    let bound = |constraint: &DeviceConstraint| {
+        let results = of_claim(claim).iter().filter(|result| binds(constraint, &result.request));
+        common_of(results, slices, attribute)
+    };
+    on_attribute.map(bound).collect()
+}
+
+fn common_of<'r, 'a>(
+    results: impl Iterator<Item = &'r DeviceRequestAllocationResult>,
+    slices: &'a [ResourceSlice],
+    attribute: &str,
+) -> Vec<Scalar<'a>> {
     let mut common = MatchState::new();
-    for result in of_claim(claim) {
+    for result in results {
         let attribute = published(result, slices)
             .and_then(|(slice, device)| lookup(device.attributes.as_ref()?, attribute, &slice.spec.driver));
         if common.push(&ValueSet::of(attribute, ListTypes::Enabled)).is_err() {
@@ -77,8 +106,14 @@ pub fn common_values<'a>(slices: &'a [ResourceSlice], claim: &ResourceClaim, att
     common.common().to_vec()
 }
 
-fn constraints(claim: &ResourceClaim) -> impl Iterator<Item = &str> {
+/// Whether a constraint binds the request of a result: every request, this one, or this alternative of it.
+fn binds(constraint: &DeviceConstraint, request: &str) -> bool {
+    let parent = request.split_once('/').map_or(request, |(parent, _)| parent);
+    let names = constraint.requests.as_deref().unwrap_or_default();
+    names.is_empty() || names.iter().any(|name| name == request || name == parent)
+}
+
+fn constraints(claim: &ResourceClaim) -> impl Iterator<Item = &DeviceConstraint> {
     let devices = claim.spec.iter().filter_map(|spec| spec.devices.as_ref());
-    let constraints = devices.flat_map(|devices| devices.constraints.iter().flatten());
-    constraints.filter_map(|constraint: &DeviceConstraint| constraint.match_attribute.as_deref())
+    devices.flat_map(|devices| devices.constraints.iter().flatten())
 }

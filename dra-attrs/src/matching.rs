@@ -150,6 +150,23 @@ impl<'a> ValueSet<'a> {
         }
     }
 
+    /// Why the device has no values; none if it has some.
+    ///
+    /// ```
+    /// use dra_attrs::matching::{ListTypes, ValueSet, Violation};
+    /// use k8s_openapi::api::resource::v1::DeviceAttribute;
+    /// let list = DeviceAttribute { ints: Some(vec![6, 4]), ..Default::default() };
+    /// assert_eq!(ValueSet::of(Some(&list), ListTypes::Disabled).violation(), Some(Violation::ListTypesOff));
+    /// assert_eq!(ValueSet::of(Some(&list), ListTypes::Enabled).violation(), None);
+    /// ```
+    #[must_use]
+    pub const fn violation(&self) -> Option<Violation> {
+        match self.0 {
+            Kind::Unusable { violation, .. } => Some(violation),
+            Kind::One(_) | Kind::Many(_) => None,
+        }
+    }
+
     /// The values that count for a device at `position`, or why it can't stand there.
     fn values_at(&self, position: usize) -> Result<&[Scalar<'a>], Violation> {
         match self.0 {

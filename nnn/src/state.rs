@@ -260,7 +260,8 @@ impl State {
     }
 
     /// What readers of the API see, once all writes have arrived and if nobody else writes. Nominations for a preemption,
-    /// hints and announcements are one and the same there.
+    /// hints and announcements are one and the same there. Of a pod that is assumed quietly an earlier nomination may still
+    /// be seen, until the binding clears it.
     #[must_use]
     pub fn placement(&self) -> Placement<'_> {
         match self {

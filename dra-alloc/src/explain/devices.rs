@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::matching::ValueSet;
+use dra_attrs::matching::{ValueSet, Violation};
 use dra_attrs::quantity::{Quantity, QuantityFormat};
 
 use super::{Cause, Detail, DeviceRejection, Reason, RequestName};
@@ -253,8 +253,9 @@ fn refused(table: &Table<'_>, alternative: usize, device: usize, rejection: Reje
 
 /// What an alternative offers to a constraint: the values of the devices that it could use.
 pub(super) fn offer(table: &Table<'_>, alternative: usize, column: usize, attribute: &str, usable: &[usize]) -> Reason {
-    let sets = usable.iter().filter_map(|device| table.values(column, *device).ok());
-    let mut values: Vec<_> = sets.flat_map(ValueSet::values).copied().collect();
+    let sets = || usable.iter().filter_map(|device| table.values(column, *device).ok());
+    let lists_off = sets().filter(|set| set.violation() == Some(Violation::ListTypesOff)).count();
+    let mut values: Vec<_> = sets().flat_map(ValueSet::values).copied().collect();
     values.sort_unstable();
     values.dedup();
     let listed = values.iter().take(MOST_VALUES).map(ToString::to_string).collect();
@@ -264,5 +265,6 @@ pub(super) fn offer(table: &Table<'_>, alternative: usize, column: usize, attrib
         values: listed,
         left_out: values.len().saturating_sub(MOST_VALUES),
         usable: usable.len(),
+        lists_off,
     })
 }

@@ -184,6 +184,8 @@ pub enum Cause {
         left_out: usize,
         /// Devices that the request could use.
         usable: usize,
+        /// Those of them whose value is a list while lists are off.
+        lists_off: usize,
     },
     /// A claim would have more devices than an allocation may have, whatever alternatives are taken.
     TooManyDevices {

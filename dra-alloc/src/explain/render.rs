@@ -46,13 +46,20 @@ impl fmt::Display for Cause {
                 Named(at).fmt(f)?;
                 write!(f, " wants all {} of class {class}", counted(*usable, "device"))
             }
-            Self::Offer { at, attribute, values, left_out, usable } => {
+            Self::Offer { at, attribute, values, left_out, usable, lists_off } => {
                 Named(at).fmt(f)?;
                 f.write_str(" offers ")?;
                 let more = if *left_out == 0 { String::new() } else { format!(" and {left_out} more") };
                 match values.as_slice() {
-                    [] => write!(f, "no value of {attribute}"),
-                    values => write!(f, "{}{more} on {}", values.join(", "), counted(*usable, "device")),
+                    [] => write!(f, "no value of {attribute}")?,
+                    values => write!(f, "{}{more} on {}", values.join(", "), counted(*usable, "device"))?,
+                }
+                match lists_off {
+                    0 => Ok(()),
+                    devices => {
+                        let devices = counted(*devices, "device");
+                        write!(f, " (a list on {devices}, and list-typed attributes are disabled)")
+                    }
                 }
             }
             Self::AtMost { claim, limit } => write!(f, "claim {claim} may have {limit} devices at the most"),

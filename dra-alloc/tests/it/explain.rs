@@ -439,6 +439,20 @@ fn golden_texts() {
 }
 
 #[test]
+fn a_list_that_is_not_understood_is_the_reason_given() {
+    // req: 6072-MATCH-6
+    for profile in [Profile::Kep, Profile::V1_37] {
+        for (gpu, nic) in [(&[0, 1][..], &[0][..]), (&[0, 1], &[4]), (&[0], &[4, 5]), (&[0, 1], &[4, 5])] {
+            let claims = [together("training", &["gpu", "nic"], NUMA)];
+            let mut case = case("lists", without(pair(gpu, nic), Feature::ListTypeAttributes), claims);
+            case.cluster.profile = profile;
+            let text = case.text();
+            assert!(text.contains("list-typed attributes are disabled"), "{text}");
+        }
+    }
+}
+
+#[test]
 fn a_summary_of_many_nodes() {
     let pools = (0..5).flat_map(|index| {
         let (node, gpu, nic) = (format!("node-{index}"), [0_i64], [if index < 2 { 4 } else { 0 }]);

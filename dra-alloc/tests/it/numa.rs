@@ -5,7 +5,7 @@ use dra_alloc::outcome::Outcome;
 use dra_attrs::profile::Profile;
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, NUMA, ROOT, claim, on_numa, pool, request, together};
+use crate::cluster::{Cluster, NUMA, ROOT, claim, device, on_numa, pool, request, together};
 
 const GPU: &str = "gpu.example.com";
 const NIC: &str = "nic.example.com";
@@ -25,6 +25,21 @@ fn a_scalar_meets_a_list() {
     let claims = [together("pair", &["cpu", "nic"], NUMA)];
     assert_eq!(two(&[4], &[4, 5, 6, 7]).devices("node-1", &claims).unwrap(), ["cpu cpu", "nic nic"]);
     assert_eq!(two(&[0], &[4, 5, 6, 7]).devices("node-1", &claims), None);
+}
+
+#[test]
+fn a_list_of_one_element_meets_a_list() {
+    // req: 6072-MATCH-7
+    for (node, expected) in [(4, true), (0, false)] {
+        for value in [json!({"int": node}), json!({"ints": [node]})] {
+            let cluster = Cluster::new([
+                pool(CPU, "node-1", json!([device("cpu", NUMA, value.clone())])),
+                pool(NIC, "node-1", json!([on_numa("nic", &[4, 5, 6, 7])])),
+            ]);
+            let claims = [together("pair", &["cpu", "nic"], NUMA)];
+            assert_eq!(cluster.devices("node-1", &claims).is_some(), expected, "{value}");
+        }
+    }
 }
 
 #[test]
@@ -84,26 +99,36 @@ fn one_cpu_device_serves_claims_until_its_capacity_is_used_up() {
 #[test]
 fn a_node_is_partitioned_for_four_pods() {
     // req: 6072-MATCH-9
-    let nodes = 0..4;
-    let gpus: Vec<Value> = nodes.clone().map(|node| on_numa(&format!("gpu-{node}"), &[node])).collect();
-    let nics: Vec<Value> = nodes.clone().map(|node| on_numa(&format!("vf-{node}"), &[node])).collect();
-    let cpus: Vec<Value> = nodes
-        .map(|node| {
-            json!({
-                "name": format!("cpu-{node}"), "allowMultipleAllocations": true,
-                "attributes": {NUMA: {"int": node}}, "capacity": {"cores": {"value": "16"}},
-            })
+    // Each driver lists its devices in an order of its own: the first free ones are on different nodes.
+    let on = |kind: &str, copies: &[&str], nodes: [i64; 4]| -> Vec<Value> {
+        let names = nodes.into_iter().flat_map(|node| copies.iter().map(move |copy| (node, copy)));
+        names.map(|(node, copy)| on_numa(&format!("{kind}-{node}{copy}"), &[node])).collect()
+    };
+    let cpu = |node: i64| {
+        json!({
+            "name": format!("cpu-{node}"), "allowMultipleAllocations": true,
+            "attributes": {NUMA: {"int": node}}, "capacity": {"cores": {"value": "16"}},
         })
-        .collect();
-    let pools = [(GPU, gpus), (NIC, nics), (CPU, cpus)];
-    let mut cluster = Cluster::new(pools.map(|(driver, devices)| pool(driver, "node-1", json!(devices))));
-    let pods: Vec<_> = (0..5).map(|pod| together(&format!("pod-{pod}"), &["gpu", "nic", "cpu"], NUMA)).collect();
-    let answers = cluster.allocate_in_turn("node-1", &pods);
-    for (node, answer) in answers[..4].iter().enumerate() {
-        let expected = [format!("gpu gpu-{node}"), format!("nic vf-{node}"), format!("cpu cpu-{node}")];
-        assert_eq!(answer.as_deref().unwrap(), expected);
+    };
+    let cpus: Vec<Value> = [3, 1, 0, 2].map(cpu).to_vec();
+    let cores = json!({"capacity": {"requests": {"cores": "12"}}});
+    let pod = |number: usize| {
+        let requests = [("gpu", json!({})), ("nic", json!({})), ("cpu", cores.clone())];
+        let requests = requests.map(|(class, fields)| request(class, class, fields));
+        claim(&format!("pod-{number}"), json!(requests), json!([{"matchAttribute": NUMA}]))
+    };
+    // One GPU and one VF for each node; then two of each, so that only the cores send the pods to other nodes.
+    for (copies, ascending) in [(&[""][..], [2, 0, 3, 1]), (&["", "-b"], [0, 1, 2, 3])] {
+        let (gpus, nics) = (on("gpu", copies, [0, 1, 2, 3]), on("vf", copies, ascending));
+        let pools = [(GPU, gpus), (NIC, nics), (CPU, cpus.clone())];
+        let mut cluster = Cluster::new(pools.map(|(driver, devices)| pool(driver, "node-1", json!(devices))));
+        let answers = cluster.allocate_in_turn("node-1", &[0, 1, 2, 3, 4].map(pod));
+        for (node, answer) in answers[..4].iter().enumerate() {
+            let expected = [format!("gpu gpu-{node}"), format!("nic vf-{node}"), format!("cpu cpu-{node}")];
+            assert_eq!(answer.as_deref().unwrap(), expected);
+        }
+        assert_eq!(answers[4], None);
     }
-    assert_eq!(answers[4], None);
 }
 
 #[test]

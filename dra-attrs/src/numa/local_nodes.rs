@@ -190,10 +190,10 @@ impl NumaTopology {
             list.diagnostics.push(Diagnostic::SocketUnknown { node: own.node.id(), reason: own.why_unknown() });
             return list;
         }
-        for other in nearest {
+        for other in nearest.iter().filter(|other| !own.is_elsewhere(**other)) {
             let (node, reason) = (other.node.id(), other.why_unknown());
-            match (other.socket, unknown) {
-                (Some(_), _) if other.socket == socket => list.nodes.push(node),
+            match (other.own_socket(), unknown) {
+                (Some(its), _) if Some(its) == socket => list.nodes.push(node),
                 (Some(_), _) => {}
                 (None, UnknownSockets::Exclude) => list.diagnostics.push(Diagnostic::LeftOutUnknown { node, reason }),
                 (None, UnknownSockets::Include) => {
@@ -215,8 +215,8 @@ struct Placed<'t> {
 }
 
 impl Placed<'_> {
-    /// The socket that the node has as the physical node. Of a node with CPUs it is told or unknown: a neighbour of
-    /// another socket would otherwise be claimed to be on the same one.
+    /// The socket of the node. Of one with CPUs it is told or unknown: a neighbour of another socket would otherwise be
+    /// claimed to be on the same one.
     fn own_socket(self) -> Option<i64> {
         match self.node.socket() {
             Socket::Id(id) => Some(*id),
@@ -229,10 +229,25 @@ impl Placed<'_> {
         }
     }
 
+    /// Whether both nodes tell their sockets, and have none in common: a node may span several.
+    fn is_elsewhere(self, other: Self) -> bool {
+        let (own, its) = (told(self.node.socket()), told(other.node.socket()));
+        !own.is_empty() && !its.is_empty() && own.iter().all(|id| !its.contains(id))
+    }
+
     fn why_unknown(self) -> SocketUnknown {
         match self.node.socket() {
             Socket::Unknown(reason) => reason.clone(),
             Socket::Id(_) => SocketUnknown::Unstated,
         }
+    }
+}
+
+/// The sockets that a node's CPUs tell.
+fn told(socket: &Socket) -> &[i64] {
+    match socket {
+        Socket::Id(id) => std::slice::from_ref(id),
+        Socket::Unknown(SocketUnknown::Spans(ids)) => ids,
+        Socket::Unknown(_) => &[],
     }
 }

@@ -318,3 +318,25 @@ fn cpu_sets() {
         assert!(text.parse::<CpuSet>().is_err(), "{text}");
     }
 }
+
+#[test]
+fn nodes_of_other_sockets_are_left_out_also_where_a_node_spans_several() {
+    // req: 6072-LIST-3
+    let node = |id, row: [u32; 2], cpus: &str| NumaNode::new(id, row).with_cpus(cpus.parse().unwrap());
+    let spans = |node: NumaNode, packages: &[i64]| node.on_unknown_socket(SocketUnknown::Spans(packages.to_vec()));
+    let wide = || spans(node(0, [10, 21], "0-1"), &[0, 1]);
+    for other in [node(1, [21, 10], "2-3").on_socket(2), spans(node(1, [21, 10], "2-3"), &[2, 3])] {
+        let topology = NumaTopology::new(vec![wide(), other]).unwrap();
+        assert_eq!(lists(&topology), [[0], [1]]);
+        assert_eq!(topology.local_nodes_with(1, UnknownSockets::Exclude).nodes, [1]);
+    }
+    // With a socket in common, or an unknown one, nothing is known for sure.
+    let reason = SocketUnknown::Spans(vec![0, 1]);
+    let shared = NumaTopology::new(vec![wide(), node(1, [21, 10], "2-3").on_socket(1)]).unwrap();
+    assert_eq!(shared.local_nodes(1).nodes, [1, 0]);
+    assert_eq!(shared.local_nodes(1).diagnostics, [Diagnostic::KeptUnknown { node: 0, reason }]);
+    let negative = node(0, [10, 21], "0-1").on_unknown_socket(SocketUnknown::Negative(-1));
+    let topology = NumaTopology::new(vec![negative, node(1, [21, 10], "2-3").on_socket(1)]).unwrap();
+    assert_eq!(topology.local_nodes(1).diagnostics.len(), 1, "no socket of its neighbour");
+    assert_eq!(topology.local_nodes_with(1, UnknownSockets::Exclude).nodes, [1]);
+}

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use dra_attrs::matching::{ListTypes, ValueSet};
 use dra_attrs::numa::{
     Diagnostic, NumaError, NumaForm, NumaNodeAttribute, NumaPlace, NumaTopology, Socket, SocketUnknown, TopologyError,
     numa_node_attribute,
@@ -168,5 +169,46 @@ fn sockets_as_the_kernel_tells_them() {
         [socket(None, &[]), socket(Some("0"), &[]), socket(Some("x"), &[]), socket(Some("0"), &[package(0, "?")])]
     {
         assert!(matches!(unreadable, Socket::Unknown(SocketUnknown::Unreadable(_))), "{unreadable:?}");
+    }
+}
+
+#[test]
+fn the_list_is_that_of_the_machine_at_the_call() {
+    // req: 6072-LIST-12
+    let nic = pci("0000:41:00.0");
+    let on_node_0 = |machine: SysfsMap| machine.with_file("bus/pci/devices/0000:41:00.0/numa_node", "0\n");
+    let nps2 = on_node_0(machine());
+    let nps1 = on_node_0(machine())
+        .with_file("devices/system/node/online", "0-1\n")
+        .with_file("devices/system/node/node0/distance", "10 32\n")
+        .with_file("devices/system/node/node0/cpulist", "0-1\n")
+        .with_file("devices/system/node/node1/distance", "32 10\n")
+        .with_file("devices/system/node/node1/cpulist", "2-3\n");
+    for (machine, nodes) in [(&nps2, &[0, 1][..]), (&nps1, &[0]), (&nps2, &[0, 1])] {
+        assert_eq!(numa_node_attribute(machine, nic, NumaForm::LocalNodes).unwrap().value, ints(nodes));
+    }
+}
+
+#[test]
+fn no_affinity_is_an_error_of_both_helpers_in_every_form() {
+    // req: 6072-FORM-8
+    for place in [pci("0000:42:00.0"), NumaPlace::Node(-1)] {
+        for form in [NumaForm::Scalar, NumaForm::OwnNode, NumaForm::LocalNodes] {
+            assert_eq!(numa_node_attribute(&machine(), place, form), Err(NumaError::NoAffinity { node: -1 }));
+        }
+    }
+}
+
+#[test]
+fn values_of_the_helpers_and_by_hand_are_the_same() {
+    // req: 6072-NAME-3
+    for (form, by_hand) in
+        [(NumaForm::Scalar, int(2)), (NumaForm::OwnNode, ints(&[2])), (NumaForm::LocalNodes, ints(&[2, 3]))]
+    {
+        let computed = numa_node_attribute(&machine(), pci("0000:41:00.0"), form).unwrap().into_standard();
+        assert_eq!((computed.name.as_str(), &computed.value), ("resource.kubernetes.io/numaNode", &by_hand));
+        for lists in [ListTypes::Enabled, ListTypes::Disabled, ListTypes::Refused] {
+            assert_eq!(ValueSet::of(Some(&computed.value), lists), ValueSet::of(Some(&by_hand), lists));
+        }
     }
 }

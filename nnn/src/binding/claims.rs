@@ -58,7 +58,8 @@ pub fn persist(pod: &PodKey, claims: &[ClaimState], permit: PermitWait) -> Vec<C
 pub enum Reservation {
     /// Nothing.
     None,
-    /// Node resources only: not all claims are allocated yet. This is no error.
+    /// Node resources without all of the devices, or devices without the node: claims are allocated, and no nomination
+    /// says where. This is no error.
     Partial,
     /// All of it.
     Complete,
@@ -68,6 +69,7 @@ pub enum Reservation {
 #[must_use]
 pub fn visible_reservation(nnn: Option<&str>, claims: &[ClaimState]) -> Reservation {
     match nnn {
+        None if claims.contains(&ClaimState::Allocated) => Reservation::Partial,
         None => Reservation::None,
         Some(_) if claims.iter().all(|claim| *claim == ClaimState::Allocated) => Reservation::Complete,
         Some(_) => Reservation::Partial,

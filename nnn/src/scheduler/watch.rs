@@ -195,7 +195,9 @@ impl Scheduler {
 
     fn foreign_write(&self, pod: &PodView) -> Option<Notice> {
         let tracked = self.pods.get(&pod.key.uid)?;
-        let is_own = tracked.sent.contains(&pod.nnn) || pod.nnn_manager.as_deref() == Some(SCHEDULER_MANAGER);
+        // A value that names its writer is theirs, also if this scheduler has written the same one before.
+        let writer = pod.nnn_manager.as_deref();
+        let is_own = writer.map_or_else(|| tracked.sent.contains(&pod.nnn), |writer| writer == SCHEDULER_MANAGER);
         (tracked.view.nnn != pod.nnn && !is_own).then(|| Notice::ForeignWrite {
             pod: pod.key.clone(),
             writer: pod.nnn_manager.clone(),

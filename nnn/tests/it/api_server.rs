@@ -70,6 +70,7 @@ fn labels_of_a_binding_come_with_their_gate() {
 
 #[test]
 fn with_the_gate_off_it_stays_and_means_nothing() {
+    // req: 5278-CLEAR-2, 5278-SKEW-1, 5278-GATE-1
     let view = PodView::from_pod(&bound(Gates::default().without(Gate::Clearing))).unwrap();
     assert_eq!(view.nnn.as_deref(), Some("stale"));
     assert_eq!(view.placement(), Placement::Bound("n"));

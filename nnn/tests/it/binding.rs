@@ -48,6 +48,7 @@ fn nothing_to_wait_for_means_no_call() {
 
 #[test]
 fn the_node_that_is_there_already_is_not_written_again() {
+    // req: 5278-SET-5
     assert_eq!(start(&[PreFlight::Success], PermitWait::Waiting, Some("host")), Ok(Patch::None(NoPatch::AlreadySet)));
 }
 
@@ -60,9 +61,12 @@ fn a_pre_flight_that_fails_ends_the_cycle_before_anything_is_written() {
     let waiting = pod("p", 0);
     let mut memory = scheduler(Options::default(), std::slice::from_ref(&waiting));
     let placed = placed(&waiting, "host").pre_flights(failing.to_vec()).permit(PermitWait::Waiting);
+    let placed = placed.claims(vec![ClaimState::Chosen("c".to_owned())]);
     let reaction = handle(&mut memory, Input::CycleSucceeded(placed));
-    let binds = |command: &Command| matches!(command, Command::Bind { .. } | Command::PatchNnn { .. });
-    assert!(!reaction.commands.iter().any(binds), "{reaction:?}");
+    let writes = |command: &Command| {
+        matches!(command, Command::Bind { .. } | Command::PatchNnn { .. } | Command::PersistAllocation { .. })
+    };
+    assert!(!reaction.commands.iter().any(writes), "{reaction:?}");
     assert!(reaction.commands.contains(&Command::Requeue { pod: waiting.key }));
 }
 
@@ -204,6 +208,7 @@ fn a_pod_that_waits_on_permit_is_a_partial_reservation_and_no_error() {
     assert_eq!(visible_reservation(Some("host"), &claims), Reservation::Partial);
     assert_eq!(visible_reservation(Some("host"), &[ClaimState::Allocated]), Reservation::Complete);
     assert_eq!(visible_reservation(None, &claims), Reservation::None);
+    assert_eq!(visible_reservation(None, &[ClaimState::Allocated]), Reservation::Partial, "the devices alone");
     let first = Plugin::new(CLAIMS, Work::Runs, Concurrency::Parallel);
     assert_eq!(gap(Duration::ZERO, CLAIMS, &groups(&[first])), Some(Duration::ZERO));
 }
@@ -303,6 +308,30 @@ fn what_is_kept_after_a_failed_binding() {
         for stage in [PreFlight, Permit, PreBind, Bind] {
             let expected = if keeps.contains(&stage) { NominatingInfo::to("h") } else { NominatingInfo::clear() };
             assert_eq!(policy.decide(stage, "h"), expected, "{policy:?} at {stage:?}");
+        }
+    }
+}
+
+#[test]
+fn claims_are_written_after_the_wait_on_permit_and_also_without_a_patch() {
+    // req: 5278-RES-4, 5278-RES-7
+    let off = Options::default().with_gates(Gates::default().without(Gate::Expectation));
+    for (options, nnn) in [(Options::default(), ""), (Options::default(), "host"), (off, "")] {
+        for permit in [PermitWait::None, PermitWait::Waiting] {
+            let waiting = pod("p", 0).nominated_to(nnn);
+            let mut it = scheduler(options, std::slice::from_ref(&waiting));
+            let placed = placed(&waiting, "host").pre_flights(vec![PreFlight::Success]).permit(permit);
+            let placed = placed.claims(vec![ClaimState::Allocated, ClaimState::Chosen("c".to_owned())]);
+            let commands = handle(&mut it, Input::CycleSucceeded(placed)).commands;
+            let [.., claims, Command::Bind { .. }] = &commands[..] else { panic!("{commands:?}") };
+            let pod = waiting.key.clone();
+            let expected = match permit {
+                PermitWait::None => Command::PersistAllocation { pod, claim: "c".to_owned() },
+                PermitWait::Waiting => Command::Deferred { pod },
+            };
+            assert_eq!(*claims, expected, "{nnn:?} {permit:?}");
+            let writes = |command: &&Command| matches!(command, Command::PersistAllocation { .. });
+            assert_eq!(commands.iter().filter(writes).count(), usize::from(permit == PermitWait::None));
         }
     }
 }

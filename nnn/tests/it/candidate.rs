@@ -1,9 +1,14 @@
 use std::cell::{Cell, RefCell};
 
+use nnn::binding::start::PreFlight;
+use nnn::command::Command;
+use nnn::options::Options;
 use nnn::reservation::Fit;
+use nnn::scheduler::Input;
 use nnn::scheduling::candidate::{CycleStart, Evaluation, Feasible, FirstTry, HintAfterNnn, PreFilter, filter_rounds};
+use nnn::scheduling::cycle::CycleOutcome;
 
-use super::common::with;
+use super::common::{fails, handle, nominated, placed, pod, scheduler, version, with, written};
 
 const NODES: [&str; 3] = ["a", "b", "c"];
 
@@ -115,24 +120,41 @@ fn a_useless_hint_costs_one_more_run_of_the_filters() {
 }
 
 #[test]
-fn a_write_during_a_cycle_changes_nothing_in_it() {
+fn a_write_during_a_cycle_leaves_its_decision() {
     // req: 5278-EVAL-3
-    use super::common::{handle, pod, scheduler};
-    use nnn::command::Command;
-    use nnn::options::Options;
-    use nnn::scheduler::Input;
-    let waiting = pod("p", 0);
-    let mut memory = scheduler(Options::default(), std::slice::from_ref(&waiting));
-    let popped = memory.pod("p").unwrap().clone();
-    let reaction = handle(&mut memory, Input::PodObserved(waiting.nominated_to("b")));
-    let moves = |command: &Command| {
-        matches!(command, Command::Requeue { .. } | Command::WakeAll { .. } | Command::WakeLowerOrEqual { .. })
+    let popped = version(pod("p", 0), 1);
+    let during = || {
+        let mut it = scheduler(Options::default(), std::slice::from_ref(&popped));
+        handle(&mut it, Input::PodObserved(version(pod("p", 0).nominated_to("b"), 2)));
+        it
     };
-    assert!(!reaction.commands.iter().any(moves), "a hint moves no pod: {reaction:?}");
-    // The cycle under way has its own copy; the next one sees the hint.
-    let first = |nnn: Option<&str>| {
-        let start = CycleStart::new(&NODES).nominated_to(nnn);
-        start.evaluate(|_| true, |_| Fit::<()>::Fits).tried.len()
-    };
-    assert_eq!((first(popped.nnn.as_deref()), first(memory.pod("p").unwrap().nnn.as_deref())), (0, 1));
+    let mut it = during();
+    let chosen = placed(&popped, "a").pre_flights(vec![PreFlight::Success]);
+    let reaction = handle(&mut it, Input::CycleSucceeded(chosen));
+    assert_eq!(written(&reaction), [("p", Some("a"))]);
+    assert!(matches!(reaction.commands.last(), Some(Command::Bind { node, .. }) if node == "a"));
+    for (outcome, expected) in [(CycleOutcome::NoCandidates, None), (nominated("c"), Some("c"))] {
+        let mut it = during();
+        assert_eq!(written(&handle(&mut it, fails(&popped, outcome))), [("p", expected)]);
+    }
+}
+
+#[test]
+fn a_hint_moves_no_pod_and_the_end_of_one_wakes_those_it_kept_away() {
+    // req: 5278-EVAL-3
+    let hints = [None, Some("a"), Some("b"), None];
+    for options in [Options::default(), Options::upstream()] {
+        let mut it = scheduler(options, &[version(pod("p", 0), 1)]);
+        let mut moved = Vec::new();
+        for (number, hint) in (2..).zip(hints).skip(1) {
+            let hinted = with(pod("p", 0), |pod| pod.nnn = hint.map(str::to_owned));
+            let commands = handle(&mut it, Input::PodObserved(version(hinted, number))).commands;
+            moved.extend(commands.into_iter().filter(|command| {
+                matches!(command, Command::Requeue { .. } | Command::WakeAll { .. } | Command::WakeLowerOrEqual { .. })
+            }));
+            assert_eq!(it.pod("p").unwrap().nnn.as_deref(), hint, "the next cycle sees it");
+        }
+        let wake = Command::WakeLowerOrEqual { priority: 0, except: None };
+        assert_eq!(moved, [wake.clone(), wake], "none for the first hint, one for its change and one for its end");
+    }
 }

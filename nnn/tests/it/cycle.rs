@@ -12,7 +12,7 @@ use nnn::scheduling::failure::{FailedCycle, LatePatch, Memory, Queue};
 use nnn::scheduling::preemption::{Eviction, NominatedNode, clear_lower, may_preempt};
 use nnn::scheduling::wake::{PodEvent, WakeBy, decide_wake};
 
-use super::common::{fails, handle, nominated, pod, scheduler, version, with};
+use super::common::{fails, handle, nominated, pod, scheduler, version, with, written};
 
 /// Outcome, class, and what the KEP and 1.37 say.
 fn outcomes() -> Vec<(CycleOutcome, StatusClass, NominatingInfo, NominatingInfo)> {
@@ -218,7 +218,6 @@ fn a_late_write_too_has_to_change_something() {
 
 #[test]
 fn a_failure_writes_only_what_is_new() {
-    // req: 5278-SET-5
     let rows = [
         (NominatingInfo::Noop, Some("a"), Change::Same, Patch::None(NoPatch::ModeNoop)),
         (NominatingInfo::Noop, Some("a"), Change::Changed, Patch::Needed),
@@ -264,5 +263,21 @@ fn who_is_woken() {
     for (event, by_memory, by_status) in rows {
         assert_eq!(decide_wake(event, WakeBy::Memory), by_memory, "{event:?}");
         assert_eq!(decide_wake(event, WakeBy::Status), by_status, "{event:?}");
+    }
+}
+
+#[test]
+fn the_scheduler_follows_its_profile() {
+    // req: 5278-CLEAR-1
+    for outcome in [CycleOutcome::PolicyNever, CycleOutcome::ExtendersLeftNone, CycleOutcome::PostFilterError] {
+        for (profile, cleared, left) in [(Profile::Kep, vec![("p", None)], None), (Profile::V1_37, vec![], Some("x"))] {
+            let hinted = pod("p", 0).nominated_to("x");
+            let mut it = scheduler(Options::default().with_profile(profile), std::slice::from_ref(&hinted));
+            let reaction = handle(&mut it, fails(&hinted, outcome.clone()));
+            assert_eq!(written(&reaction), cleared, "{outcome:?} {profile}");
+            assert_eq!(it.nominator().node_of("p"), left, "{outcome:?} {profile}");
+            // The queue comes last.
+            assert_eq!(reaction.commands.last(), Some(&Command::Requeue { pod: hinted.key }));
+        }
     }
 }

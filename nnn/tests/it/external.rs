@@ -1,4 +1,4 @@
-use nnn::binding::failure::FailedStage;
+use nnn::binding::failure::{FailedStage, OnBindingFailure};
 use nnn::binding::start::PreFlight;
 use nnn::command::Command;
 use nnn::external::{
@@ -45,6 +45,7 @@ fn who_may_write() {
     for owner in [Owner::Nobody, owned("a")] {
         assert_eq!(may_write(&external("a"), &owner, &set(), Some(1), Some(2)), Permission::Conflict);
     }
+    assert_eq!(may_write(&external("a"), &owned("a"), &Write::Clear, Some(1), Some(2)), Permission::Conflict);
 }
 
 #[test]
@@ -198,4 +199,70 @@ fn a_value_that_we_failed_to_write_is_not_our_own() {
         matches!(&reaction.notices[..], [Notice::ForeignWrite { writer: Some(writer), .. }] if writer == "autoscaler")
     );
     assert!(!written(&handle(&mut it, fails(&waiting, CycleOutcome::NoCandidates))).contains(&("p", None)));
+}
+
+#[test]
+fn a_foreign_overwrite_and_a_foreign_clear_are_told() {
+    // req: 5278-READER-2
+    let by = |node: &str, number| {
+        let manager = Some("autoscaler".to_owned()).filter(|_| !node.is_empty());
+        version(with(pod("p", 0).nominated_to(node), |pod| pod.nnn_manager = manager), number)
+    };
+    let mut it = scheduler(Options::default(), &[version(pod("p", 0), 1)]);
+    for (number, node) in (2..).zip(["a", "b", ""]) {
+        let seen = by(node, number);
+        let (writer, node) = (seen.nnn_manager.clone(), seen.nnn.clone());
+        let notice = Notice::ForeignWrite { pod: seen.key.clone(), writer, node: node.clone() };
+        assert_eq!(handle(&mut it, Input::PodObserved(seen)).notices, [notice]);
+        assert_eq!(it.nominator().node_of("p"), node.as_deref(), "it is the hint");
+    }
+}
+
+#[test]
+fn the_policy_holds_for_members_of_a_group() {
+    // req: 5278-ALT-2
+    let hinted = pod("p", 0).nominated_to("not-there");
+    for (clearing, expected) in [(Clearing::Never, vec![]), (Clearing::Always, vec![("p", None)])] {
+        let mut it = scheduler(with(Options::default(), |it| it.clearing = clearing), std::slice::from_ref(&hinted));
+        let failed =
+            Input::MemberFailed { popped: hinted.clone(), info: NominatingInfo::clear(), condition: unschedulable() };
+        assert_eq!(written(&handle(&mut it, failed)), expected, "{clearing:?}");
+    }
+}
+
+#[test]
+fn a_foreign_write_is_told_also_where_the_scheduler_has_written_the_same() {
+    // req: 5278-READER-2
+    let waiting = version(pod("p", 0), 1);
+    let mut it = scheduler(Options::default(), std::slice::from_ref(&waiting));
+    let announced = placed(&waiting, "n").pre_flights(vec![PreFlight::Success]);
+    handle(&mut it, Input::CycleSucceeded(announced));
+    handle(&mut it, Input::PatchAnswered { uid: "p".to_owned(), version: Some(2) });
+    let failed = Input::BindingFailed { popped: waiting, stage: FailedStage::Bind, condition: unschedulable() };
+    handle(&mut it, failed);
+    let foreign = with(pod("p", 0).nominated_to("n"), |pod| pod.nnn_manager = Some("autoscaler".to_owned()));
+    let reaction = handle(&mut it, Input::PodObserved(version(foreign, 4)));
+    assert!(matches!(&reaction.notices[..], [Notice::ForeignWrite { .. }]), "{reaction:?}");
+}
+
+#[test]
+fn a_failed_binding_does_not_write_over_the_value_of_another() {
+    // req: 5278-ALT-1, 5278-ALT-7
+    for keep in [OnBindingFailure::Keep, OnBindingFailure::KeepAfterPreBind] {
+        for (clearing, expected) in
+            [(Clearing::Never, vec![]), (Clearing::KeepExternal, vec![]), (Clearing::Always, vec![("p", Some("n"))])]
+        {
+            let options = with(Options::default(), |it| (it.clearing, it.on_binding_failure) = (clearing, keep));
+            let waiting = version(pod("p", 0), 1);
+            let mut it = scheduler(options, std::slice::from_ref(&waiting));
+            let announced = placed(&waiting, "n").pre_flights(vec![PreFlight::Success]);
+            handle(&mut it, Input::CycleSucceeded(announced));
+            handle(&mut it, Input::PatchAnswered { uid: "p".to_owned(), version: Some(2) });
+            handle(&mut it, Input::PodObserved(version(pod("p", 0).nominated_to("n"), 2)));
+            let foreign = with(pod("p", 0).nominated_to("m"), |pod| pod.nnn_manager = Some("autoscaler".to_owned()));
+            handle(&mut it, Input::PodObserved(version(foreign, 3)));
+            let failed = Input::BindingFailed { popped: waiting, stage: FailedStage::Bind, condition: unschedulable() };
+            assert_eq!(written(&handle(&mut it, failed)), expected, "{keep:?} {clearing:?}");
+        }
+    }
 }

@@ -470,3 +470,18 @@ fn only_the_option_makes_the_difference() {
     handle(&mut it, relabelled(&hinted, 2));
     assert_eq!(memory(&it).as_deref(), Some("x"));
 }
+
+#[test]
+fn a_nomination_ends_when_somebody_else_binds_the_pod() {
+    // req: 5278-CACHE-2
+    for (options, wakes) in [(Options::default(), 1), (Options::upstream(), 0)] {
+        let hinted = version(pod("p", 3).nominated_to("n"), 1);
+        let mut it = scheduler(options, std::slice::from_ref(&hinted));
+        let bound = version(hinted.clone().bound_to("m"), 2);
+        let commands = handle(&mut it, Input::PodObserved(bound)).commands;
+        let release = Command::Release { pod: hinted.key, node: "n".to_owned() };
+        let wake = Command::WakeLowerOrEqual { priority: 3, except: Some("p".to_owned()) };
+        assert_eq!(commands, [vec![release], vec![wake; wakes]].concat());
+        assert!(it.nominator().is_empty() && it.nominator().nodes().next().is_none());
+    }
+}

@@ -31,7 +31,6 @@ fn reason(sim: &Sim) -> Option<NoPatch> {
 
 #[test]
 fn nnn_is_put_before_pre_bind_and_not_without_work() {
-    // req: 5278-SET-8
     for gates in combinations() {
         let mut sim = Sim::new(options(gates), &["n"]);
         sim.run(&[create_slow(0, 0, 1), Action::Cycle(0)]);
@@ -44,7 +43,7 @@ fn nnn_is_put_before_pre_bind_and_not_without_work() {
 
 #[test]
 fn all_four_combinations_of_the_gates() {
-    // req: 5278-GATE-1, 5278-SKEW-1
+    // req: 5278-GATE-1, 5278-SKEW-1, 5278-SET-8
     for gates in combinations() {
         let visible = gates.visible();
         let mut sim = Sim::new(options(gates), &["m", "n"]);
@@ -107,6 +106,7 @@ fn basic_preemption_sets_nnn() {
 
 #[test]
 fn nnn_is_overwritten_by_preemption() {
+    // req: 5278-SET-8
     for gates in combinations() {
         let mut sim = Sim::new(options(gates), &["n1", "n2"]);
         // The hint's node has pods that can't be evicted; the other one has a victim.
@@ -271,6 +271,11 @@ fn leftovers_under_a_scheduler_without_the_feature() {
     leftover(&mut sim);
     sim.run(&[Action::Cycle(0)]);
     assert_eq!(sim.nnn(0), None);
+    // With both gates off, as after the KEP's downgrade, nobody clears it at the binding.
+    let mut sim = Sim::new(options(Gates::NONE), &["a"]);
+    leftover(&mut sim);
+    sim.run(&[Action::Cycle(0), Action::Bind(0)]);
+    assert_eq!((sim.node(0), sim.nnn(0)), (Some("a"), Some("m")));
 }
 
 #[test]
@@ -349,6 +354,25 @@ fn too_many_hints_overcommit_nothing() {
 }
 
 #[test]
+fn too_many_hints_of_equals_block_each_other_until_one_goes() {
+    // req: 5278-ALT-6
+    let external = with(options(Gates::default()), |it| it.clearing = Clearing::Never);
+    let mut sim = Sim::new(external, &["n"]);
+    for id in 0..3 {
+        sim.run(&[create(id, 0, 2), Action::Hint(id, Some("n"))]);
+    }
+    for id in [0, 1, 2, 0, 1, 2] {
+        sim.run(&[Action::Cycle(id), Action::Bind(id)]);
+    }
+    assert!((0..3).all(|id| sim.node(id).is_none() && sim.nnn(id) == Some("n")), "each reserves for itself");
+    sim.run(&[Action::Hint(0, None)]);
+    for id in [1, 2, 0] {
+        sim.run(&[Action::Cycle(id), Action::Bind(id)]);
+    }
+    assert_eq!([0, 1, 2].map(|id| sim.node(id).is_some()), [false, true, true]);
+}
+
+#[test]
 fn a_hint_for_a_node_that_never_comes_leaks_nothing() {
     let mut sim = Sim::new(options(Gates::default()), &[]);
     for id in 0..20 {
@@ -359,4 +383,19 @@ fn a_hint_for_a_node_that_never_comes_leaks_nothing() {
         sim.run(&[Action::Delete(id)]);
     }
     assert!(sim.scheduler.nominator().is_empty() && sim.scheduler.nominator().nodes().next().is_none());
+}
+
+#[test]
+fn after_a_restart_the_node_is_full() {
+    // req: 5278-RESUME-2
+    let mut sim = Sim::new(Options::default(), &["m", "n"]);
+    sim.run(&[create_slow(0, 0, 3), Action::Hint(0, Some("n")), Action::Cycle(0), Action::Restart]);
+    assert_eq!(sim.nominated(0), Some("n"));
+    // A higher priority takes the place.
+    sim.run(&[create(1, 1, 3), Action::Hint(1, Some("n")), Action::Cycle(1), Action::Bind(1)]);
+    assert_eq!(sim.node(1), Some("n"));
+    sim.run(&[Action::Cycle(0)]);
+    assert_eq!(sim.nnn(0), Some("m"), "overwritten at the start of the binding cycle");
+    sim.run(&[Action::Bind(0)]);
+    assert_eq!((sim.node(0), sim.nnn(0)), (Some("m"), None));
 }

@@ -75,6 +75,7 @@ fn a_nomination_counts_whoever_wrote_it() {
 
 #[test]
 fn a_pod_counts_once_for_the_strongest_reason() {
+    // req: 5278-READER-1
     let pods = [
         pod("both", &[("/spec/nodeName", json!("n")), ("/status/nominatedNodeName", json!("m"))]),
         nominated("assumed", "m"),

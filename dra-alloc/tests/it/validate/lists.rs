@@ -127,22 +127,21 @@ fn on_off_on_needs_no_migration() {
 }
 
 #[test]
-fn a_rejected_slice_touches_nothing_else() {
+fn a_rejected_list_leaves_the_slices_of_other_drivers() {
     // req: 6072-UPDOWN-4
     for profile in BOTH {
         let off = server(profile, false);
-        let stored = create::<ResourceSlice>(off, slice("gpu.example.com", Form::Scalars)).unwrap().object;
-        let mut cluster = Cluster::new([serde_json::to_value(&stored).unwrap()]);
+        let (gpu, cpu) = (slice("gpu.example.com", Form::Scalars), slice("cpu.example.com", Form::Scalars));
+        let written = [gpu.clone(), slice("nic.example.com", Form::Lists), cpu.clone()];
+        let admitted = written.into_iter().filter_map(|written| create::<ResourceSlice>(off, written).ok());
+        let stored: Vec<ResourceSlice> = admitted.map(|admitted| admitted.object).collect();
+        let specs: Vec<_> = stored.iter().map(|slice| slice.spec.clone()).collect();
+        assert_eq!(specs, [ResourceSlice::parse(gpu).spec, ResourceSlice::parse(cpu).spec]);
+        assert!(stored.iter().all(|slice| off.slice(Admission::update(slice, slice)).is_ok()));
+        let mut cluster = Cluster::new(stored.iter().map(|slice| serde_json::to_value(slice).unwrap()));
         cluster.profile = profile;
-        let claims = [together("one", &["gpu"], NUMA)];
-        let before = cluster.allocate_in_turn("node-1", &claims);
-        let state = cluster.state.clone();
-        let refused = create::<ResourceSlice>(off, slice("nic.example.com", Form::Lists));
-        assert!(refused.is_err(), "one answer about one slice; there is no other state that it could change");
-        assert_eq!((cluster.state.clone(), cluster.slices[0].as_ref()), (state, &stored));
-        cluster.state = dra_alloc::state::AllocatedState::default();
-        assert_eq!(cluster.allocate_in_turn("node-1", &claims), before);
-        assert!(off.slice(Admission::update(&stored, &stored)).is_ok());
+        let pair = [together("pair", &["gpu", "cpu"], NUMA)];
+        assert_eq!(cluster.allocate_in_turn("node-1", &pair)[0].as_deref().unwrap(), ["gpu d", "cpu d"]);
     }
 }
 
