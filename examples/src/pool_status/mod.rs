@@ -6,7 +6,6 @@ pub mod print;
 use std::collections::BTreeSet;
 
 use dra_attrs::profile::Profile;
-use k8s_openapi::Resource;
 use k8s_openapi::api::resource::v1alpha3::{ResourcePoolStatusRequest, ResourcePoolStatusRequestSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::jiff::Timestamp;
