@@ -404,3 +404,66 @@ fn readiness_gates_are_validated() {
         answer["errors"].as_array().unwrap().iter().map(|error| error["field"].as_str().unwrap()).collect();
     assert_eq!(fields, ["spec.readinessGates[0].conditionType", "spec.readinessGates[0].timeoutSeconds"]);
 }
+
+#[test]
+fn a_list_is_no_object_below_steps_and_specs() {
+    let steps = |step: Value| json!({"steps": [step]});
+    refused("nnn.run", &steps(json!({"pod_deleted": ["u"]})), "InvalidInput", Some("steps[0].pod_deleted"));
+    refused("nnn.run", &steps(json!({"restart": [{}, "upstream"]})), "InvalidInput", Some("steps[0].restart"));
+    refused("alloc.kubelet", &steps(json!({"finish_prepare": []})), "InvalidInput", Some("steps[0].finish_prepare"));
+    let node = json!({"node": {"spec": {"readinessGates": [["a.io/b", 5]]}}});
+    refused("readiness.filter", &node, "InvalidInput", Some("node.spec.readinessGates[0]"));
+    let both = json!({"node": {"spec": {"readinessGates": [], "nodeReadinessGates": []}}});
+    refused("readiness.filter", &both, "InvalidInput", Some("node.spec"));
+    let pod = json!({"node": {}, "pod": {"spec": {"nodeReadinessRequirements": [["a.io/b", "True"]]}}});
+    refused("readiness.filter", &pod, "InvalidInput", Some("pod.spec.nodeReadinessRequirements[0]"));
+}
+
+#[test]
+fn readiness_settings_count() {
+    let mut node = gated(&json!([{"type": "Ready", "status": "True"},
+        {"type": "a.example/Ready", "status": "Unknown", "reason": "TimeoutExceeded"}]));
+    let allows = |policy: Value, node: &Value, pod: Value| {
+        ok("readiness.filter", &json!({"policy": policy, "node": node, "pod": pod}))["allow"].clone()
+    };
+    assert_eq!(allows(json!("kep"), &node, json!({})), true);
+    assert_eq!(allows(json!("hardened"), &node, json!({})), false);
+    assert_eq!(allows(json!({"awaitTaint": true}), &node, json!({})), false);
+    node["status"]["conditions"][1]["status"] = json!("False");
+    let scoped = json!({"spec": {"nodeReadinessRequirements": [{"conditionType": "Ready", "status": "True"}]}});
+    assert_eq!(allows(json!("kep"), &node, scoped.clone()), true);
+    assert_eq!(allows(json!({"additive": true}), &node, scoped), false);
+
+    node["status"]["conditions"][1]["status"] = json!("True");
+    let labels = json!({"readiness-gate.a.example/Ready": "true"});
+    let labelled = json!({"metadata": {"labels": labels}, "status": node["status"]});
+    let outputs = |settings: Value, synced: bool| {
+        let first = json!({"now": "2026-01-01T00:00:00Z", "node": node});
+        let second = json!({"now": "2026-01-01T00:00:01Z", "node": labelled, "synced": synced});
+        let mut input = json!({"steps": [first, second]});
+        input.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
+        let steps = ok("readiness.step", &input)["steps"].clone();
+        let types = |step: usize| steps[step]["outputs"].as_array().unwrap().iter().map(|one| one["type"].clone());
+        [0, 1].map(|step| types(step).collect::<Vec<_>>())
+    };
+    let (set, remove, event) = (json!("SetLabel"), json!("RemoveLabel"), json!("Event"));
+    assert_eq!(outputs(json!({"role": "combined"}), false), [vec![set.clone(), event.clone()], vec![]]);
+    assert_eq!(outputs(json!({"role": "kubelet"}), true), [vec![set.clone()], vec![remove]]);
+    assert_eq!(outputs(json!({"role": "nlc"}), true), [vec![event.clone()], vec![]]);
+    for policy in [json!({"enabled": false}), json!({"suspend": true}), json!({"mode": "suspended"})] {
+        assert_eq!(outputs(json!({"policy": policy}), false), [Vec::<Value>::new(), Vec::new()], "{policy}");
+    }
+    assert_eq!(outputs(json!({"policy": {"enabled": true, "suspend": false}}), false)[0], [set, event]);
+    let wrong = json!({"policy": {"enabled": "no"}, "steps": []});
+    refused("readiness.step", &wrong, "InvalidInput", Some("policy.enabled"));
+
+    let validated = |input: Value| ok("readiness.validate", &input)["errors"].as_array().unwrap().len();
+    let domain = ["a", "b", "c"].map(|part| part.repeat(63)).join(".");
+    let long = json!([{"conditionType": format!("{domain}/{}", "n".repeat(63)), "timeoutSeconds": 60,
+        "failureAction": "BypassWithWarning"}]);
+    assert_eq!(validated(json!({"gates": long})), 1);
+    assert_eq!(validated(json!({"gates": long, "lengths": "prefix-only"})), 0);
+    for (actor, errors) in [("node", 1), ("kubelet", 1), ("system:node:n", 1), ("admin", 0)] {
+        assert_eq!(validated(json!({"old": long, "new": [], "actor": actor})), errors, "{actor}");
+    }
+}

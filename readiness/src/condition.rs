@@ -87,3 +87,14 @@ pub(crate) fn in_words(condition: Option<&NodeCondition>) -> String {
         reason => format!("status is {} ({reason})", condition.status),
     }
 }
+
+/// Whether a condition says that what it is about is to be reported anew since the boot: its reset, or a timeout over that,
+/// whose message ends with what was there.
+pub(crate) fn is_since_boot(condition: &NodeCondition) -> bool {
+    let reset = format!("status is {UNKNOWN} ({NODE_RESTARTED})");
+    match Observation::of(Some(condition)) {
+        Observation::NodeRestarted => true,
+        Observation::TimeoutExceeded => condition.message.as_deref().is_some_and(|text| text.ends_with(&reset)),
+        _ => false,
+    }
+}

@@ -6,18 +6,19 @@
 //! taints and previews work for rules as for every gate; a rule that ceases to select a node takes its gate, and with it its
 //! taint, away.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{Node, NodeCondition, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement, ObjectMeta, Time};
 use k8s_openapi::jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::condition::{FALSE, Observation, TRUE, UNKNOWN};
+use crate::condition::{FALSE, Observation, TRUE, UNKNOWN, is_since_boot};
 use crate::gate::NodeReadinessGate;
 use crate::name::{domain, domain_problems, key_problems, name_problems};
 use crate::node::{GatedNode, NodeView};
 use crate::reconcile::output::{Actor, Change, Output};
+use crate::taint::is_usable;
 
 /// Domain of the gates that rules become, and of their taints.
 pub const RULE_DOMAIN: &str = "readiness.k8s.io";
@@ -26,6 +27,7 @@ pub const RULE_DOMAIN: &str = "readiness.k8s.io";
 pub const COMPLETED_PREFIX: &str = "readiness.k8s.io/bootstrap-completed-";
 
 const MAX_CONDITIONS: usize = 32;
+const MAX_TYPE: usize = 316;
 
 /// A condition that a rule asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,6 +131,14 @@ pub enum ExpandError {
         /// How many there are.
         count: usize,
     },
+    /// The type of a condition is empty, too long or there twice.
+    #[error("rule {rule:?}: the condition type {type_:?} is there twice, or does not have 1 to 316 bytes")]
+    ConditionType {
+        /// The rule.
+        rule: String,
+        /// The type.
+        type_: String,
+    },
     /// A status is not True, False or Unknown.
     #[error("rule {rule:?}: no status {status:?}")]
     Status {
@@ -144,6 +154,12 @@ pub enum ExpandError {
         rule: String,
         /// The key.
         key: String,
+    },
+    /// The value of the taint is no label value, or its effect is none: no gate with it would ever be released.
+    #[error("rule {rule:?}: the value or the effect of the taint is invalid")]
+    Taint {
+        /// The rule.
+        rule: String,
     },
     /// The selector selects everything.
     #[error("rule {rule:?}: an empty nodeSelector")]
@@ -177,10 +193,11 @@ pub enum ExpandError {
 
 /// Expands rules for one node. `timeout_seconds` is the timeout of every gate: rules have none.
 ///
-/// After a reboot (the stored condition says `NodeRestarted`), a condition counts only if it was reported since.
+/// After a reboot (the stored condition says `NodeRestarted`, or a timeout over that), a condition counts only if it was
+/// reported since.
 ///
 /// # Errors
-/// A rule that node-readiness-controller's webhook would refuse, or two that hold one taint on this node.
+/// A rule that node-readiness-controller's schema or webhook would refuse, or two that hold one taint on this node.
 ///
 /// ```
 /// use readiness::node::GatedNode;
@@ -238,6 +255,11 @@ fn check(rule: &NodeReadinessRule) -> Result<(), ExpandError> {
     if count == 0 || count > MAX_CONDITIONS {
         return Err(ExpandError::Conditions { rule: rule(), count });
     }
+    let mut types = BTreeSet::new();
+    let mut named = spec.conditions.iter().map(|one| one.type_.as_str());
+    if let Some(type_) = named.find(|type_| !(1..=MAX_TYPE).contains(&type_.len()) || !types.insert(*type_)) {
+        return Err(ExpandError::ConditionType { rule: rule(), type_: type_.to_owned() });
+    }
     let statuses = spec.conditions.iter().flat_map(|one| [Some(&one.required_status), one.default_status.as_ref()]);
     if let Some(status) = statuses.flatten().find(|status| ![TRUE, FALSE, UNKNOWN].contains(&status.as_str())) {
         return Err(ExpandError::Status { rule: rule(), status: status.clone() });
@@ -245,6 +267,9 @@ fn check(rule: &NodeReadinessRule) -> Result<(), ExpandError> {
     let key = &spec.taint.key;
     if domain(key) != Some(RULE_DOMAIN) || !key_problems(key).is_empty() {
         return Err(ExpandError::TaintKey { rule: rule(), key: spec.taint.key.clone() });
+    }
+    if !is_usable(&spec.taint) {
+        return Err(ExpandError::Taint { rule: rule() });
     }
     let is_bootstrap = spec.enforcement_mode == Enforcement::BootstrapOnly;
     let has_default = spec.conditions.iter().any(|one| one.default_status.is_some());
@@ -295,7 +320,11 @@ fn report(
 ) -> Option<NodeCondition> {
     let stored = view.condition(condition_type);
     let observation = Observation::of(stored);
-    let since = stored.filter(|_| observation == Observation::NodeRestarted);
+    if rule.spec.enforcement_mode == Enforcement::BootstrapOnly && observation == Observation::True {
+        // Satisfied for good, until a boot resets it.
+        return None;
+    }
+    let since = stored.filter(|stored| is_since_boot(stored));
     let since = since.and_then(|stored| stored.last_transition_time.as_ref()).map(|time| time.0);
     let (met, unmet): (Vec<_>, Vec<_>) =
         rule.spec.conditions.iter().partition(|required| is_met(required, view, since));
@@ -306,7 +335,7 @@ fn report(
     let status = if is_satisfied { TRUE } else { FALSE };
     // A timeout or a reset stays until the rule is satisfied.
     let is_held = matches!(observation, Observation::TimeoutExceeded | Observation::NodeRestarted);
-    if stored.is_some_and(|stored| stored.status == status) || (is_held && !is_satisfied) {
+    if is_held && !is_satisfied {
         return None;
     }
     let names = |list: &[&RequiredCondition]| list.iter().map(|one| one.type_.as_str()).collect::<Vec<_>>().join(", ");
@@ -315,13 +344,20 @@ fn report(
     } else {
         ("RuleNotSatisfied", format!("not as required: {}", names(&unmet)))
     };
+    let same = stored.filter(|stored| stored.status == status);
+    let texts = |stored: &NodeCondition| (stored.reason.clone(), stored.message.clone());
+    let (reason, message) = (Some(reason.to_owned()), Some(message));
+    if same.map(texts).is_some_and(|texts| texts == (reason.clone(), message.clone())) {
+        return None;
+    }
+    let kept = same.and_then(|stored| stored.last_transition_time.clone());
     Some(NodeCondition {
         type_: condition_type.to_owned(),
         status: status.to_owned(),
-        reason: Some(reason.to_owned()),
-        message: Some(message),
+        reason,
+        message,
         last_heartbeat_time: Some(Time(now)),
-        last_transition_time: Some(Time(now)),
+        last_transition_time: kept.or(Some(Time(now))),
     })
 }
 

@@ -1,6 +1,6 @@
 //! Objects are objects: serde's own readers of structs also take a list of the fields' values.
 
-use serde::de::value::{MapDeserializer, SeqDeserializer};
+use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqDeserializer};
 use serde::de::{Error as _, IntoDeserializer, Unexpected, Visitor};
 use serde::{Deserializer, forward_to_deserialize_any};
 use serde_json::{Error, Value};
@@ -55,17 +55,27 @@ impl<'de> Deserializer<'de> for Objects {
         }
     }
 
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.deserialize_struct("", &[], visitor)
+    }
+
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        self.0.deserialize_enum(name, variants, visitor)
+        match self.0 {
+            Value::Object(fields) if fields.len() == 1 => {
+                let fields = fields.into_iter().map(|(name, value)| (name, Self(value)));
+                visitor.visit_enum(MapAccessDeserializer::new(MapDeserializer::new(fields)))
+            }
+            other => other.deserialize_enum(name, variants, visitor),
+        }
     }
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map identifier ignored_any
+        tuple_struct identifier ignored_any
     }
 }

@@ -6,7 +6,7 @@ use readiness::evaluate::{FilterOptions, Reason, filter};
 use readiness::gate::NodeReadinessGate;
 use readiness::node::GatedNode;
 use readiness::pod::{GatedPod, NodeReadinessRequirement};
-use readiness::policy::Policy;
+use readiness::policy::{Mode, Policy};
 use readiness::reconcile::{NodeVerdict, Role, State, step};
 use readiness::validate::{LengthPolicy, Limits, Writer, validate, validate_update};
 use serde::Deserialize;
@@ -83,30 +83,27 @@ fn object<T: serde::de::DeserializeOwned>(place: &str, value: Value) -> Result<T
     read(value).map_err(|refusal| refusal.below(place))
 }
 
-/// Reads a node. An error of the whole does not say where it is, so its parts are asked then.
+/// Reads a node and its gates, each by itself, so that an error names its place.
 fn gated_node(place: &str, value: &Value) -> Result<GatedNode, Refusal> {
-    object(place, value.clone()).map_err(|whole| {
-        let of_node = object::<Node>(place, value.clone()).err();
-        let of_gates = ["readinessGates", "nodeReadinessGates"]
-            .into_iter()
-            .find_map(|field| in_spec::<Vec<NodeReadinessGate>>(place, value, field));
-        of_node.or(of_gates).unwrap_or(whole)
-    })
+    let node = object::<Node>(place, value.clone())?;
+    let gates = |field| in_spec::<Vec<NodeReadinessGate>>(place, value, field);
+    match (gates("readinessGates")?, gates("nodeReadinessGates")?) {
+        (Some(_), Some(_)) => Err(Refusal::field(&format!("{place}.spec"), "duplicate field `readinessGates`")),
+        (one, other) => Ok(GatedNode { node, gates: one.or(other).unwrap_or_default() }),
+    }
 }
 
-/// Reads a pod, in the same way.
+/// Reads a pod and what it requires, in the same way.
 fn gated_pod(place: &str, value: &Value) -> Result<GatedPod, Refusal> {
-    object(place, value.clone()).map_err(|whole| {
-        let of_pod = object::<Pod>(place, value.clone()).err();
-        let of_requirements = || in_spec::<Vec<NodeReadinessRequirement>>(place, value, "nodeReadinessRequirements");
-        of_pod.or_else(of_requirements).unwrap_or(whole)
-    })
+    let pod = object::<Pod>(place, value.clone())?;
+    let requirements = in_spec::<Vec<NodeReadinessRequirement>>(place, value, "nodeReadinessRequirements")?;
+    Ok(GatedPod { pod, requirements: requirements.unwrap_or_default() })
 }
 
-/// What is wrong with a field of an object's spec, which may be absent.
-fn in_spec<T: serde::de::DeserializeOwned>(place: &str, value: &Value, field: &str) -> Option<Refusal> {
+/// A field of an object's spec, which may be absent.
+fn in_spec<T: serde::de::DeserializeOwned>(place: &str, value: &Value, field: &str) -> Result<Option<T>, Refusal> {
     let part = value.pointer(&format!("/spec/{field}")).cloned().unwrap_or_default();
-    object::<Option<T>>(&format!("{place}.spec.{field}"), part).err()
+    object(&format!("{place}.spec.{field}"), part)
 }
 
 #[derive(Deserialize)]
@@ -134,13 +131,34 @@ const fn yes() -> bool {
     true
 }
 
+/// Two switches that stand for `mode`.
+#[derive(Deserialize)]
+struct Switches {
+    enabled: Option<bool>,
+    suspend: Option<bool>,
+}
+
+impl Switches {
+    const fn mode(&self) -> Option<Mode> {
+        match (self.enabled, self.suspend) {
+            (Some(false), _) => Some(Mode::Off),
+            (_, Some(true)) => Some(Mode::Suspended),
+            (None, None) => None,
+            _ => Some(Mode::Active),
+        }
+    }
+}
+
 pub(super) fn steps(input: Value) -> Result<Operation, Refusal> {
+    let switches = input.get("policy").filter(|policy| policy.is_object()).cloned();
     let input: StepInput = read(input)?;
-    let policy = match input.policy {
+    let mut policy = match input.policy {
         Settings::Named(Preset::Kep) => Policy::kep(),
         Settings::Named(Preset::Hardened) => Policy::hardened(),
         Settings::Changed(policy) => policy,
     };
+    let switches = switches.map(|switches| object::<Switches>("policy", switches)).transpose()?;
+    policy.mode = switches.and_then(|switches| switches.mode()).unwrap_or(policy.mode);
     let mut steps = Vec::with_capacity(input.steps.len());
     for (index, at) in input.steps.into_iter().enumerate() {
         let node = gated_node(&format!("steps[{index}].node"), &at.node)?;

@@ -82,7 +82,7 @@ impl Report {
 ///   Two gates may share a taint only if it is the same with its value.
 ///
 /// # Complexity
-/// `n log n` in the number of gates.
+/// `n log n` in the number of gates, and as many again for each other value of a taint that gates share.
 ///
 /// ```
 /// use readiness::gate::NodeReadinessGate;

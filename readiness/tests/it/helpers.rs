@@ -23,7 +23,7 @@ use readiness::validate::{Limits, Writer, validate_update};
 use serde_json::{Value, from_value, json};
 
 use super::examples;
-use super::world::{A, B, World, at, gate_a, gate_b, taint};
+use super::world::{A, B, Seen, World, at, gate_a, gate_b, taint};
 
 const CNI: &str = "network.kubernetes.io/CNIReady";
 const PROXY: &str = "network.kubernetes.io/NetworkProxyReady";
@@ -313,7 +313,7 @@ fn rules_become_gates() {
     // What is stored and right is not written again; a timeout stays until the rule is satisfied.
     let stored = |status: &str, reason: &str| {
         json!({"type": "readiness.k8s.io/gpu", "status": status, "reason": reason,
-        "lastTransitionTime": "2026-01-01T00:00:50Z"})
+        "message": "as required: gpu.example/Ready", "lastTransitionTime": "2026-01-01T00:00:50Z"})
     };
     assert_eq!(report(json!({}), json!([met, stored("True", "RuleSatisfied")])), None);
     assert_eq!(report(json!({}), json!([stored("Unknown", "TimeoutExceeded")])), None);
@@ -323,6 +323,79 @@ fn rules_become_gates() {
     let restarted = stored("Unknown", "NodeRestarted");
     assert_eq!(report(json!({}), json!([reported("2026-01-01T00:00:49Z"), restarted])), None);
     assert_eq!(report(json!({}), json!([reported("2026-01-01T00:00:50Z"), restarted])), some("True"));
+}
+
+/// A node that rules select, which the adapter and the reconciler look at in turn.
+struct Ruled {
+    rules: Vec<NodeReadinessRule>,
+    world: World,
+}
+
+impl Ruled {
+    fn new(policy: Policy, spec: Value) -> Self {
+        let mut world = World::new(policy, &[]).ready(0);
+        world.node.node.metadata.labels = Some([("pool".to_owned(), "gpu".to_owned())].into());
+        Self { rules: vec![rule("gpu", spec)], world }
+    }
+
+    fn run(&mut self, now: i64) -> Seen {
+        let expansion = expand(&self.rules, &self.world.node, 5, at(now)).unwrap();
+        (self.world.node.gates, self.world.bootstrap_only) = (expansion.gates, expansion.bootstrap_only);
+        let conditions = self.world.conditions();
+        for report in expansion.reports {
+            conditions.retain(|condition| condition.type_ != report.type_);
+            conditions.push(report);
+        }
+        self.world.run(now)
+    }
+}
+
+#[test]
+fn a_bootstrap_rule_that_was_met_blocks_no_more() {
+    let mut ruled = Ruled::new(Policy::kep(), json!({"enforcementMode": "bootstrap-only"}));
+    ruled.world.report("gpu.example/Ready", "True", "Ok", 0);
+    assert!(ruled.run(0).schedulable);
+    ruled.world.report("gpu.example/Ready", "False", "Down", 1);
+    assert!(ruled.run(1).schedulable);
+    let pod = Pod::default();
+    assert!(filter(FilterOptions::kep(), &ruled.world.view(), PodView::new(&pod)).is_allowed());
+    // Nor with an evaluator that has lost its state.
+    ruled.world.state = State::default();
+    ruled.run(2);
+    assert!(ruled.run(7).writes().is_empty());
+    // A boot begins anew.
+    ruled.world.boot("boot-2");
+    assert!(!ruled.run(10).schedulable);
+}
+
+#[test]
+fn a_rule_takes_no_report_from_before_the_boot_also_after_a_timeout() {
+    for policy in [Policy::kep(), Policy::hardened()] {
+        let mut ruled = Ruled::new(policy, json!({}));
+        ruled.world.report("gpu.example/Ready", "True", "Ok", 0);
+        ruled.run(0);
+        ruled.world.boot("boot-2");
+        ruled.run(10);
+        ruled.run(15);
+        assert!(ruled.run(16).writes().is_empty());
+        assert_eq!(ruled.world.taints(), ["readiness.k8s.io/gpu:NoSchedule"]);
+        ruled.world.report("gpu.example/Ready", "True", "Ok", 17);
+        assert_eq!(ruled.run(17).writes(), ["-readiness.k8s.io/gpu:NoSchedule"]);
+    }
+}
+
+#[test]
+fn what_a_rule_reports_names_what_is_missing_now() {
+    let two =
+        json!([{"type": "gpu.example/Ready", "requiredStatus": "True"}, {"type": "Other", "requiredStatus": "True"}]);
+    let mut ruled = Ruled::new(Policy::kep(), json!({"conditions": two}));
+    ruled.run(0);
+    ruled.world.report("Other", "True", "Ok", 1);
+    ruled.run(2);
+    let view = ruled.world.view();
+    let reported = view.condition("readiness.k8s.io/gpu").unwrap();
+    assert_eq!(reported.message.as_deref(), Some("not as required: gpu.example/Ready"));
+    assert_eq!(reported.last_transition_time.as_ref().unwrap().0, at(0), "the status is the same");
 }
 
 #[test]
@@ -363,6 +436,20 @@ fn rules_that_can_not_be() {
     assert!(matches!(refused("gpu", json!({"conditions": []})), ExpandError::Conditions { count: 0, .. }));
     let many: Vec<Value> = (0..33).map(|n| json!({"type": n.to_string(), "requiredStatus": "True"})).collect();
     assert!(matches!(refused("gpu", json!({"conditions": many})), ExpandError::Conditions { count: 33, .. }));
+    let asked = |types: &[&str]| -> Value {
+        types.iter().map(|name| json!({"type": name, "requiredStatus": "True"})).collect()
+    };
+    for types in [&[""][..], &["x", "x"], &[&"x".repeat(317)]] {
+        assert!(matches!(refused("gpu", json!({"conditions": asked(types)})), ExpandError::ConditionType { .. }));
+    }
+    assert!(
+        expand(&[rule("gpu", json!({"conditions": asked(&[&"x".repeat(316)])}))], &labelled(json!([])), 60, at(0))
+            .is_ok()
+    );
+    for (value, effect) in [("v".repeat(64), "NoSchedule"), (String::new(), "Never"), (String::new(), "")] {
+        let taint = json!({"key": "readiness.k8s.io/gpu", "value": value, "effect": effect});
+        assert!(matches!(refused("gpu", json!({"taint": taint})), ExpandError::Taint { .. }), "{effect}");
+    }
     assert!(matches!(
         refused("gpu", json!({"conditions": [{"type": "x", "requiredStatus": "yes"}]})),
         ExpandError::Status { .. }
