@@ -120,7 +120,7 @@ struct Policy<'a> {
 #[derive(Clone, Debug)]
 enum Valid<'a> {
     Anything,
-    Range { min: Amount<'a>, max: Option<Quantity>, step: Option<Quantity> },
+    Range { min: Option<Amount<'a>>, max: Option<Quantity>, step: Option<Quantity> },
     Values(Vec<Amount<'a>>),
 }
 
@@ -175,7 +175,8 @@ impl<'a> Valid<'a> {
                 bound.as_ref().map(|bound| amount_at(field, bound).map(|amount| amount.quantity)).transpose()
             };
             return Ok(Self::Range {
-                min: amount_at("requestPolicy.validRange.min", min)?,
+                // The type has no optional minimum: one that is left out is empty, and rounds nothing.
+                min: (!min.0.is_empty()).then(|| amount_at("requestPolicy.validRange.min", min)).transpose()?,
                 max: bound("requestPolicy.validRange.max", max)?,
                 // A step of nothing leads nowhere; the API server refuses it.
                 step: bound("requestPolicy.validRange.step", step)?.filter(|step| *step > Quantity::ZERO),
@@ -192,8 +193,8 @@ impl<'a> Valid<'a> {
 
     fn round(&self, request: Amount<'a>, rounding: Rounding) -> Result<Amount<'a>, CapacityError> {
         match self {
-            Self::Range { min, .. } if request.quantity < min.quantity => Ok(*min),
-            Self::Range { min, max, step: Some(step) } => {
+            Self::Range { min: Some(min), .. } if request.quantity < min.quantity => Ok(*min),
+            Self::Range { min: Some(min), max, step: Some(step) } => {
                 let steps = Steps::new(min.quantity, *max, *step, rounding);
                 steps.round_up(request.quantity).map(Amount::computed)
             }
@@ -201,7 +202,7 @@ impl<'a> Valid<'a> {
                 let sufficient = values.iter().filter(|value| value.quantity >= request.quantity);
                 Ok(sufficient.min_by_key(|value| value.quantity).copied().unwrap_or(request))
             }
-            Self::Anything | Self::Range { step: None, .. } => Ok(request),
+            Self::Anything | Self::Range { .. } => Ok(request),
         }
     }
 
@@ -210,7 +211,8 @@ impl<'a> Valid<'a> {
             Self::Anything => true,
             Self::Values(values) => values.iter().any(|value| value.quantity == amount),
             Self::Range { min, max, step } => {
-                let on_step = step.is_none_or(|step| Steps::new(min.quantity, *max, step, rounding).reach(amount));
+                let mut steps = min.iter().zip(step).map(|(min, step)| Steps::new(min.quantity, *max, *step, rounding));
+                let on_step = steps.all(|steps| steps.reach(amount));
                 on_step && max.is_none_or(|max| amount <= max)
             }
         }

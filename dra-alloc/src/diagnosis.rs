@@ -145,7 +145,10 @@ pub fn diagnose(evidence: Evidence<'_>) -> Vec<Diagnosis> {
     let mut causes = Vec::new();
     match evidence.symptom {
         Symptom::AllocationFailed(message) if message.contains(gate) => {
-            causes.push(Diagnosis::SchedulerGateOff { gate });
+            // As shipped, the declared feature has the gate's name: a node without it has a kubelet with the gate off.
+            let is_of_node = ["declares the feature", "required features"].iter().any(|words| message.contains(words));
+            let (of_node, of_scheduler) = (Diagnosis::KubeletGateOff { gate }, Diagnosis::SchedulerGateOff { gate });
+            causes.push(if is_of_node { of_node } else { of_scheduler });
         }
         Symptom::PrepareFailed(message) if message.contains(gate) => causes.push(Diagnosis::KubeletGateOff { gate }),
         Symptom::PrepareFailed(message) => causes.extend(missing_driver(message)),

@@ -8,9 +8,11 @@ use std::collections::BTreeSet;
 use dra_alloc::validate::validate_conditions;
 use dra_attrs::field::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath};
 use dra_attrs::format::long_name;
+use dra_attrs::quantity::{Quantity, QuantityFormat};
 use k8s_openapi::api::resource::v1alpha3::{
     PartitionTypeStatus, PoolStatus, ResourcePoolStatusRequestStatus, ShareableCapacityStatus, ShareableSummaryStatus,
 };
+use k8s_openapi::apimachinery::pkg::api::resource as kube;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::names::{check_driver, check_pool};
@@ -42,7 +44,7 @@ pub fn validate_status(
     let path = FieldPath::new("status");
     if let Some(old) = old {
         let error = || FieldError::new(ErrorType::Invalid, &path, BadValue::Omitted, "field is immutable");
-        return (old != new).then(error).into_iter().collect();
+        return (normal(old) != normal(new)).then(error).into_iter().collect();
     }
     let mut errors: FieldErrors = minimum(&path.child("poolCount"), new.pool_count.into(), 0).into_iter().collect();
     check_pools(&path.child("pools"), new.pools.as_deref().unwrap_or_default(), &mut errors);
@@ -94,6 +96,29 @@ fn check_pool_status(field: &FieldPath<'_>, pool: &PoolStatus, errors: &mut Fiel
     check_partitions(&field.child("partitionSummary"), partitions, errors);
     if let Some(summary) = &pool.shareable_summary {
         check_shareable(&field.child("shareableSummary"), summary, errors);
+    }
+}
+
+/// The status as the API server compares it: amounts by value, and an empty list is a missing one.
+fn normal(status: &ResourcePoolStatusRequestStatus) -> ResourcePoolStatusRequestStatus {
+    let mut status = status.clone();
+    for pool in status.pools.get_or_insert_default() {
+        pool.partition_summary.get_or_insert_default();
+        let capacities = pool.shareable_summary.as_mut().map(|summary| summary.capacity.get_or_insert_default());
+        for capacity in capacities.into_iter().flatten() {
+            let ShareableCapacityStatus { total, consumed, available, .. } = capacity;
+            [total, consumed, available].into_iter().for_each(make_canonical);
+        }
+    }
+    for condition in status.conditions.get_or_insert_default() {
+        condition.observed_generation.get_or_insert_default();
+    }
+    status
+}
+
+fn make_canonical(amount: &mut kube::Quantity) {
+    if let Ok(read) = Quantity::from_kube(amount) {
+        *amount = Quantity::from_nanos(read.nanos(), QuantityFormat::DecimalSi).to_kube();
     }
 }
 

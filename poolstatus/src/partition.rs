@@ -134,6 +134,16 @@ enum Amount<'s> {
     Unreadable(&'s str),
 }
 
+impl Amount<'_> {
+    /// By which amounts of one counter are sorted.
+    const fn rank(&self) -> Option<Quantity> {
+        match self {
+            Self::Quantity(quantity) => Some(*quantity),
+            Self::Unreadable(_) => None,
+        }
+    }
+}
+
 impl PartialEq for Amount<'_> {
     /// Quantities are the same if they are written the same in canonical form: `1Gi` is `1024Mi`, but not `1073741824`.
     fn eq(&self, other: &Self) -> bool {
@@ -162,7 +172,8 @@ impl<'s> Cost<'s> {
             ((set.as_str(), name.as_str()), amount)
         });
         let mut cost: Vec<_> = amounts.collect();
-        cost.sort_by_key(|(counter, _)| *counter);
+        // A set that is named twice, which the API server refuses, has two amounts of one counter.
+        cost.sort_by_key(|(counter, amount)| (*counter, amount.rank()));
         Self(cost)
     }
 
@@ -170,10 +181,7 @@ impl<'s> Cost<'s> {
     fn has_the_shape_of(&self, other: &Self) -> bool {
         let shape = |cost: &Self| {
             let mut amounts: Vec<_> = cost.0.iter().map(|((_, counter), amount)| (*counter, *amount)).collect();
-            amounts.sort_by_key(|(counter, amount)| match amount {
-                Amount::Quantity(quantity) => (*counter, Some(*quantity)),
-                Amount::Unreadable(_) => (*counter, None),
-            });
+            amounts.sort_by_key(|(counter, amount)| (*counter, amount.rank()));
             amounts
         };
         shape(self) == shape(other)

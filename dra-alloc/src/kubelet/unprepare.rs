@@ -104,7 +104,9 @@ impl ClaimCache {
     ) -> Result<Plan<Unprepare>, UnprepareError> {
         let mut plan = Plan::new(pod_uid);
         for key in keys {
-            let Some(info) = self.claims.get_mut(&key).filter(|info| info.pods.contains(pod_uid)) else { continue };
+            // An entry of a file that no pod holds would stay for ever.
+            let is_held = |info: &&mut ClaimInfo| info.pods.is_empty() || info.pods.contains(pod_uid);
+            let Some(info) = self.claims.get_mut(&key).filter(is_held) else { continue };
             if info.pods.len() > 1 {
                 info.pods.remove(pod_uid);
             } else {

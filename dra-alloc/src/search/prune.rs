@@ -266,7 +266,9 @@ impl<'s> Prune<'s> {
         markets.chunk_by(|left, right| left.demand.claim == right.demand.claim).any(|own| {
             let claim = own.first().map_or(0, |market| market.demand.claim);
             table.plan.claims[claim].constraints.iter().enumerate().any(|(index, constraint)| {
-                let bound: Vec<_> = own.iter().filter(|market| is_bound(table, market.demand, index)).collect();
+                // A request for no device has nothing to agree with the others.
+                let wanted = own.iter().filter(|market| market.demand.total > 0);
+                let bound: Vec<_> = wanted.filter(|market| is_bound(table, market.demand, index)).collect();
                 let at = (claim, index);
                 match constraint.kind {
                     ConstraintKind::Match => {

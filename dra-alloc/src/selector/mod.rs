@@ -146,6 +146,8 @@ impl Selector {
         };
         match result {
             Ty::One(plain) | Ty::ListOf(plain) if scalar(plain) => Ok(selector),
+            // Of a list that was in another one the elements are not inferred: an evaluation shows what they are.
+            Ty::One(Plain::List) => Ok(selector),
             _ => Err(CompileError::NotAttribute { actual: result.to_string() }),
         }
     }

@@ -28,10 +28,16 @@ pub(super) fn check(conditions: Conditions<'_>, at: &FieldPath<'_>, findings: &m
     let success = conditions.success.map_or(&[][..], Vec::as_slice);
     let failure = conditions.failure.map_or(&[][..], Vec::as_slice);
     check_unique(success, &at_success, findings);
-    check_unique(failure, &at_failure, findings);
-    for (index, condition) in failure.iter().enumerate().filter(|(_, condition)| success.contains(condition)) {
-        let detail = "bindingFailureConditions must not overlap with bindingConditions";
-        findings.push(FieldError::invalid(&at_failure.index(index), condition, detail));
+    let mut seen = BTreeSet::new();
+    for (index, condition) in failure.iter().enumerate() {
+        let at = at_failure.index(index);
+        if !seen.insert(condition) {
+            findings.push(FieldError::duplicate(&at, condition));
+        }
+        if success.contains(condition) {
+            let detail = "bindingFailureConditions must not overlap with bindingConditions";
+            findings.push(FieldError::invalid(&at, condition, detail));
+        }
     }
     if success.is_empty() && !failure.is_empty() {
         let detail = "bindingConditions are required to use bindingFailureConditions";

@@ -183,7 +183,7 @@ pub(super) fn drop_disabled<T: Clone + Serialize + DeserializeOwned>(
         }
         for place in places.iter().filter(|place| kind.is_written(place)) {
             visit(&mut json, place, &FieldPath::root(), &mut |value, at| {
-                if is_set(value, feature) {
+                if is_set(value, feature, place) {
                     dropped.push(at.to_string());
                 }
                 cleared |= !value.take().is_null();
@@ -194,17 +194,22 @@ pub(super) fn drop_disabled<T: Clone + Serialize + DeserializeOwned>(
     Remaining { object, dropped }
 }
 
+/// Fields of gates that are maps.
+const MAPS: [&str; 2] = [".nodeAllocatableResources", ".consumedCapacity"];
+
 fn is_in_use(stored: &mut Value, feature: Feature, places: &[String]) -> bool {
     let mut found = false;
     for place in places {
-        visit(stored, place, &FieldPath::root(), &mut |value, _| found |= is_set(value, feature));
+        visit(stored, place, &FieldPath::root(), &mut |value, _| found |= is_set(value, feature, place));
     }
     found
 }
 
-/// Whether a field has a value. An empty list is none, but as the value of an attribute; an empty object is one.
-fn is_set(value: &Value, feature: Feature) -> bool {
+/// Whether a field has a value. An empty list is none, but as the value of an attribute; an empty object is one, but an empty
+/// map is none.
+fn is_set(value: &Value, feature: Feature, place: &str) -> bool {
     match value {
+        Value::Object(entries) if MAPS.iter().any(|map| place.ends_with(map)) => !entries.is_empty(),
         Value::Null => false,
         Value::Array(items) => !items.is_empty() || feature == Feature::ListTypeAttributes,
         _ => true,

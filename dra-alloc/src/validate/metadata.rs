@@ -13,6 +13,7 @@ pub(super) fn check_name(metadata: &ObjectMeta, findings: &mut Findings) {
     let root = FieldPath::new("metadata");
     match metadata.name.as_deref() {
         None => {}
+        Some("") if metadata.generate_name.as_ref().is_some_and(|prefix| !prefix.is_empty()) => {}
         Some("") => {
             findings.push(FieldError::required(&root.child("name"), "name or generateName is required"));
         }

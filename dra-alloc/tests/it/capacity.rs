@@ -87,3 +87,15 @@ fn only_amounts_on_a_step_are_permitted() {
         assert_eq!(permitted, expected, "{amount}");
     }
 }
+
+#[test]
+fn a_range_without_a_minimum_rounds_nothing() {
+    let max = CapacityRequestPolicyRange { max: Some(quantity("4")), ..CapacityRequestPolicyRange::default() };
+    let policy = CapacityRequestPolicy { valid_range: Some(max), ..CapacityRequestPolicy::default() };
+    let memory = DeviceCapacity { value: quantity("10"), request_policy: Some(policy) };
+    for rounding in [Rounding::Whole, Rounding::Fractional] {
+        assert_eq!(consumed(Some(&quantity("1500m")), &memory, rounding).unwrap().to_string(), "1500m");
+        assert!(permits(&quantity("4"), &memory, rounding).unwrap());
+        assert!(!permits(&quantity("5"), &memory, rounding).unwrap());
+    }
+}

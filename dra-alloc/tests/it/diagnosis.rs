@@ -88,3 +88,18 @@ fn the_newest_slice_counts_and_texts_say_what_to_do() {
     let causes = diagnose(Evidence { symptom: Symptom::PrepareFailed(message), ..evidence });
     assert_eq!(causes[0].to_string(), "enable the feature gate DRAOptionalNodeOperations on the kubelet of the node");
 }
+
+#[test]
+fn a_node_that_does_not_declare_the_feature_is_not_the_gate_of_the_scheduler() {
+    // req: 5945-OBS-4
+    let (slices, claim) = ([slice(1, json!(["*"]))], ResourceClaim::default());
+    for message in [
+        "claim ns/c, request r: none of 1 device of class k can be used: 1 needs a node that declares the feature \
+         DRAOptionalNodeOperations",
+        "0/1 nodes are available: 1 node(s) didn't match Pod's required features (DRAOptionalNodeOperations).",
+    ] {
+        let symptom = Symptom::AllocationFailed(message);
+        let causes = diagnose(Evidence { profile: Profile::V1_37, slices: &slices, claim: &claim, symptom });
+        assert_eq!(causes, [Diagnosis::KubeletGateOff { gate: "DRAOptionalNodeOperations" }]);
+    }
+}

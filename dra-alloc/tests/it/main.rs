@@ -3,6 +3,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "values made in place read better without a borrow")]
 
 mod allocate;
+mod allocate_corners;
 mod capacity;
 mod cluster;
 mod declared_features;

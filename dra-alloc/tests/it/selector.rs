@@ -399,6 +399,9 @@ fn derived_attributes() {
         ("[1, 2].map(x, x * 2)", ints(&[2, 4])),
         ("['a']", texts(&["a"])),
         ("[1].filter(x, x > 1)", texts(&[])),
+        ("[[1], [2, 3]][1]", ints(&[2, 3])),
+        ("optional.of(['a']).value()", texts(&["a"])),
+        ("[1, 2].map(x, [x])[0]", ints(&[1])),
         ("[true]", DeviceAttribute { bools: Some(vec![true]), ..Default::default() }),
         ("[semver('1.0.0')]", DeviceAttribute { versions: Some(vec!["1.0.0".into()]), ..Default::default() }),
     ];
@@ -415,6 +418,8 @@ fn derived_attributes() {
         ("quantity('1')", "kubernetes.Quantity"),
         ("[1.5]", "list(double)"),
         ("[[1]]", "list(list)"),
+        ("[[[1]]][0]", "list(list)"),
+        ("[[1.5]][0]", "list(double)"),
         ("dyn(1.5)", "double"),
         ("dyn([1.5])", "list(double)"),
         ("dyn([dyn(1), dyn('a')])", "a list of values of different types"),

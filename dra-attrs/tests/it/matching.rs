@@ -194,3 +194,18 @@ fn an_invalid_union_is_read_lists_first() {
     let empty_list = DeviceAttribute { int: Some(9), ..ints(&[]) };
     assert_eq!(ValueSet::of(Some(&empty_list), ListTypes::Enabled).values(), [Scalar::Int(9)]);
 }
+
+#[test]
+fn without_a_value_with_the_gate_off() {
+    for empty in [ints(&[]), DeviceAttribute::default()] {
+        let (empty, scalar) = (|| Some(empty.clone()), || Some(int(4)));
+        let shipped = ListTypes::off(Profile::V1_37);
+        assert_eq!(matches(&[empty()], shipped), Ok(()), "the first device is not looked at");
+        assert_eq!(matches(&[empty(), scalar()], shipped), Err((1, Violation::NothingInCommon)));
+        assert_eq!(distinct(&[empty(), scalar()], shipped), Ok(()));
+        assert!(matches(&[scalar(), empty()], shipped).is_err());
+        assert!(distinct(&[scalar(), empty()], shipped).is_err());
+        let kep = ListTypes::off(Profile::Kep);
+        assert!(matches(&[empty()], kep).is_err() && distinct(&[empty()], kep).is_err());
+    }
+}

@@ -17,6 +17,9 @@ use crate::pod::{Placement, PodError, PodKey, PodView};
 /// How long after its grace period a terminating pod still counts.
 const OVERDUE_AFTER: SignedDuration = SignedDuration::from_secs(30);
 
+/// The grace period of a pod that does not name one, in seconds.
+const DEFAULT_GRACE: i64 = 30;
+
 /// Why a view can't be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -211,28 +214,28 @@ fn read_nodes(inputs: Inputs<'_>, settings: &Settings) -> Result<BTreeMap<String
         let view = NodeView { allocatable, accelerators, threshold, ..NodeView::empty(&name, Presence::Present) };
         nodes.insert(name, view);
     }
-    count_local_devices(inputs.slices, &mut nodes);
+    note_local_devices(inputs.slices, &mut nodes);
     Ok(nodes)
 }
 
-/// Counts the devices of the newest generation of each pool on one node.
-fn count_local_devices(slices: &[ResourceSlice], nodes: &mut BTreeMap<String, NodeView>) {
-    let mut newest: BTreeMap<(&str, &str, &str), (i64, usize)> = BTreeMap::new();
+/// Notes the devices of the newest generation of each pool on one node.
+fn note_local_devices(slices: &[ResourceSlice], nodes: &mut BTreeMap<String, NodeView>) {
+    let mut newest: BTreeMap<(&str, &str, &str), (i64, BTreeSet<String>)> = BTreeMap::new();
     for slice in slices {
         let spec = &slice.spec;
         let Some(node) = spec.node_name.as_deref().filter(|name| !name.is_empty()) else { continue };
-        let count = spec.devices.as_ref().map_or(0, Vec::len);
-        let (generation, total) = newest.entry((node, &spec.driver, &spec.pool.name)).or_insert((i64::MIN, 0));
+        let place = (node, spec.driver.as_str(), spec.pool.name.as_str());
+        let (generation, devices) = newest.entry(place).or_insert((i64::MIN, BTreeSet::new()));
         if spec.pool.generation > *generation {
-            (*generation, *total) = (spec.pool.generation, 0);
+            (*generation, *devices) = (spec.pool.generation, BTreeSet::new());
         }
         if spec.pool.generation == *generation {
-            *total = total.saturating_add(count);
+            devices.extend(spec.devices.iter().flatten().map(|device| device.name.clone()));
         }
     }
-    for ((node, driver, pool), (_, count)) in newest {
+    for ((node, driver, pool), (_, devices)) in newest {
         if let Some(view) = nodes.get_mut(node) {
-            view.local_devices.insert((driver.to_owned(), pool.to_owned()), count);
+            view.local_devices.insert((driver.to_owned(), pool.to_owned()), devices);
         }
     }
 }
@@ -328,7 +331,9 @@ impl Counter<'_> {
 
     fn is_overdue(&self, raw: &Pod) -> bool {
         let Some(now) = self.inputs.now else { return false };
-        let deadline = raw.metadata.deletion_timestamp.as_ref().and_then(|time| time.0.checked_add(OVERDUE_AFTER).ok());
+        let grace = raw.spec.as_ref().and_then(|spec| spec.termination_grace_period_seconds).unwrap_or(DEFAULT_GRACE);
+        let time = SignedDuration::from_secs(grace).saturating_add(OVERDUE_AFTER);
+        let deadline = raw.metadata.deletion_timestamp.as_ref().and_then(|begin| begin.0.checked_add(time).ok());
         deadline.is_some_and(|deadline| deadline < now)
     }
 }

@@ -1,6 +1,6 @@
 //! What is on a node, what is promised there, and whether the node could go.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::Serialize;
@@ -188,9 +188,9 @@ pub struct NodeView {
     pub pods: Vec<PodUse>,
     /// The devices of their claims, each claim once.
     pub devices: Vec<DeviceUse>,
-    /// How many devices each driver's pools offer on this node alone, by driver and pool.
+    /// The devices that each driver's pools offer on this node alone, by driver and pool.
     #[serde(skip)]
-    pub local_devices: BTreeMap<(String, String), usize>,
+    pub local_devices: BTreeMap<(String, String), BTreeSet<String>>,
     /// What does not fit together.
     pub findings: Vec<Finding>,
     /// Resources that decide alone about utilisation if the node has any.
@@ -244,14 +244,14 @@ impl NodeView {
 
     /// How much of the node is in use, in thousandths, as cluster-autoscaler has it: of its accelerators alone if it has
     /// any; else of the pool of local devices that is used most, if there is one; else of CPU or memory, whichever is
-    /// more, without the node's own pods.
+    /// more. The node's own pods count neither as use nor as room. Each device of a pool counts as one, partitions too.
     #[must_use]
     pub fn utilisation_permille(&self) -> u32 {
         let movable = sum(self.pods.iter().filter(|pod| !pod.is_node_owned && !pod.is_overdue));
         let own = sum(self.pods.iter().filter(|pod| pod.is_node_owned));
         let mut accelerators = self.accelerators.iter().map(|name| (name, self.allocatable.of(name)));
         if let Some((name, whole)) = accelerators.find(|(_, whole)| *whole > Amount::ZERO) {
-            return movable.of(name).permille_of(whole);
+            return movable.of(name).permille_of(whole.minus(own.of(name)));
         }
         if !self.local_devices.is_empty() {
             return self.device_permille();
@@ -262,20 +262,12 @@ impl NodeView {
 
     fn device_permille(&self) -> u32 {
         let units = |count: usize| Amount::from_units(i64::try_from(count).unwrap_or(i64::MAX));
-        let used_of = |driver: &str, pool: &str| {
-            let mut used: Vec<&str> = self
-                .devices
-                .iter()
-                .filter(|it| it.driver == driver && it.pool == pool)
-                .map(|it| it.device.as_str())
-                .collect();
-            used.sort_unstable();
-            used.dedup();
-            used.len()
+        let of_pool = |((driver, pool), all): (&(String, String), &BTreeSet<String>)| {
+            let held = self.devices.iter().filter(|it| it.driver == *driver && it.pool == *pool);
+            let used: BTreeSet<&str> = held.map(|it| it.device.as_str()).filter(|name| all.contains(*name)).collect();
+            units(used.len()).permille_of(units(all.len()))
         };
-        let pools = self.local_devices.iter();
-        let permille = pools.map(|((driver, pool), all)| units(used_of(driver, pool)).permille_of(units(*all)));
-        permille.max().unwrap_or_default()
+        self.local_devices.iter().map(of_pool).max().unwrap_or_default()
     }
 
     /// Whether the node could be removed, and everything that speaks against it.

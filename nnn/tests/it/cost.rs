@@ -112,3 +112,21 @@ fn objectives_with_adjustable_limits() {
     assert_eq!(generous.missed(Measured::new(50, second, second)), []);
     assert_eq!(objectives.missed(Measured::default()), [], "nothing was measured");
 }
+
+#[test]
+fn a_condition_alone_is_a_reason_to_write() {
+    let failed =
+        |message: &str| StatusPatch::condition("PodScheduled", ScheduledCondition::failed("Unschedulable", message));
+    let mut status = Status::default();
+    failed("a").apply(&mut status);
+    for (patch, is_sent) in [
+        (failed("a"), false),
+        (failed("b"), true),
+        (failed("b").then(StatusPatch::nomination(NominatingInfo::clear())), true),
+        (failed("a").then(StatusPatch::condition("Other", ScheduledCondition::default())), true),
+    ] {
+        let mut queue = PatchQueue::default();
+        queue.push("p", patch.clone());
+        assert_eq!(queue.pop("p", &status).is_some(), is_sent, "{patch:?}");
+    }
+}

@@ -266,3 +266,19 @@ fn a_failed_binding_does_not_write_over_the_value_of_another() {
         }
     }
 }
+
+#[test]
+fn a_nomination_to_a_node_that_has_gone_is_kept_where_the_policy_says_so() {
+    let options = with(Options::default(), |it| it.clearing = Clearing::KeepIfNodeMissing);
+    let hinted = pod("p", 0).nominated_to("n");
+    let clears = |inputs: &[Input]| {
+        let mut it = scheduler(options, std::slice::from_ref(&hinted));
+        inputs.iter().for_each(|input| drop(handle(&mut it, input.clone())));
+        let mut again = it.restarted(options);
+        [&mut it, &mut again]
+            .map(|it| written(&handle(it, fails(&hinted, CycleOutcome::NoCandidates))) == [("p", None)])
+    };
+    let (there, gone) = (Input::NodeObserved { node: "n".to_owned() }, Input::NodeDeleted { node: "n".to_owned() });
+    assert_eq!(clears(std::slice::from_ref(&there)), [true; 2], "also after a restart");
+    assert_eq!(clears(&[there, gone]), [false; 2]);
+}

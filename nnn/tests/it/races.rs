@@ -485,3 +485,16 @@ fn a_nomination_ends_when_somebody_else_binds_the_pod() {
         assert!(it.nominator().is_empty() && it.nominator().nodes().next().is_none());
     }
 }
+
+#[test]
+fn pods_of_another_scheduler_are_not_looked_at() {
+    let ours = version(pod("ours", 0).nominated_to("n"), 1);
+    let theirs = with(version(pod("theirs", 0).nominated_to("n"), 2), |pod| pod.scheduler_name = "another".to_owned());
+    let mut it = Scheduler::new(Options::default()).named("default-scheduler");
+    for _ in 0..2 {
+        assert_eq!(handle(&mut it, Input::PodObserved(theirs.clone())), Reaction::default());
+        handle(&mut it, Input::PodObserved(ours.clone()));
+        assert_eq!((it.state("theirs"), it.pods().count(), it.nominator().len()), (State::Gone, 1, 1));
+        it = it.restarted(Options::default());
+    }
+}

@@ -210,7 +210,7 @@ fn devices_come_from_allocations_each_once() {
     admin["adminAccess"] = json!(true);
     let claims = [
         claim("shared", &json!([device("a"), device("a"), admin])),
-        claim("own", &json!([device("b")])),
+        claim("own", &json!([device("b"), device("gone")])),
         claim("open", &Value::Null),
     ];
     let pods = [
@@ -220,7 +220,10 @@ fn devices_come_from_allocations_each_once() {
         using("unknown", &["not-there"], ("/status/nominatedNodeName", "n")),
     ];
     let slices = |generation: i64, count: usize| -> ResourceSlice {
-        let devices: Vec<Value> = (0..count).map(|number| json!({"name": format!("d{number}")})).collect();
+        // A device that only an older generation has is not there any more.
+        let last = if generation == 1 { "gone" } else { "b" };
+        let names = (2..count).map(|number| format!("d{number}")).chain(["a".to_owned(), last.to_owned()]);
+        let devices: Vec<Value> = names.map(|name| json!({"name": name})).collect();
         from_value(json!({"metadata": {"name": "s"}, "spec": {"driver": "d", "nodeName": "n", "devices": devices,
             "pool": {"name": "n", "generation": generation, "resourceSliceCount": 1}}}))
         .unwrap()
@@ -230,7 +233,7 @@ fn devices_come_from_allocations_each_once() {
     let view = ClusterView::new(Inputs::new(&nodes, &pods).devices(&slices, &claims), &Settings::default()).unwrap();
     let node = view.node("n").unwrap();
     let devices: Vec<(&str, &str)> = node.devices.iter().map(|it| (it.claim.as_str(), it.device.as_str())).collect();
-    assert_eq!(devices, [("uid-shared", "a"), ("uid-own", "b")]);
+    assert_eq!(devices, [("uid-shared", "a"), ("uid-own", "b"), ("uid-own", "gone")]);
     assert_eq!(node.utilisation_permille(), 250, "2 of 8 devices of the newest generation; CPU does not count then");
     let unknown: Vec<&str> = node
         .findings
@@ -344,22 +347,51 @@ fn utilisation_as_cluster_autoscaler_has_it() {
         let inputs = Inputs::new(&nodes, &pods).at(time.parse().unwrap());
         ClusterView::new(inputs, &Settings::default()).unwrap().node("n").unwrap().utilisation_permille()
     };
-    assert_eq!(at("2026-01-01T00:00:30Z"), 666, "2 of the 3 that the node's own pod leaves");
-    assert_eq!(at("2026-01-01T00:00:31Z"), 333, "overdue");
+    assert_eq!(at("2026-01-01T00:01:00Z"), 666, "2 of the 3 that the node's own pod leaves");
+    assert_eq!(at("2026-01-01T00:01:01Z"), 333, "overdue");
     let gpus: Node =
         from_value(json!({"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "1", "nvidia.com/gpu": "4"}}}))
             .unwrap();
-    let pods = [pod(
-        "p",
-        &[
-            ("/spec/nodeName", json!("n")),
-            (
-                "/spec/containers",
-                json!([{"name": "c", "resources": {"requests": {"cpu": "1", "nvidia.com/gpu": "1"}}}]),
-            ),
-        ],
-    )];
-    assert_eq!(view(&[gpus], &pods).node("n").unwrap().utilisation_permille(), 250);
+    let takes = |count: &str, owner: &str| {
+        let requests = json!({"cpu": "1", "nvidia.com/gpu": count});
+        let owner = json!([{"apiVersion": "apps/v1", "kind": owner, "name": "o", "uid": "o", "controller": true}]);
+        pod(
+            owner[0]["kind"].as_str().unwrap(),
+            &[
+                ("/spec/nodeName", json!("n")),
+                ("/metadata/ownerReferences", owner.clone()),
+                ("/spec/containers", json!([{"name": "c", "resources": {"requests": requests}}])),
+            ],
+        )
+    };
+    let mut pods = vec![takes("1", "ReplicaSet")];
+    assert_eq!(view(std::slice::from_ref(&gpus), &pods).node("n").unwrap().utilisation_permille(), 250);
+    pods.push(takes("2", "DaemonSet"));
+    assert_eq!(view(&[gpus], &pods).node("n").unwrap().utilisation_permille(), 500, "1 of the 2 that are left");
+}
+
+#[test]
+fn a_terminating_pod_is_overdue_after_its_grace_period_and_half_a_minute() {
+    let nodes = [node("n", "4")];
+    for (grace, last, first) in [
+        (json!(null), "2026-01-01T00:01:00Z", "2026-01-01T00:01:01Z"),
+        (json!(0), "2026-01-01T00:00:30Z", "2026-01-01T00:00:31Z"),
+        (json!(600), "2026-01-01T00:10:30Z", "2026-01-01T00:10:31Z"),
+    ] {
+        let terminating = pod(
+            "p",
+            &[
+                ("/spec/nodeName", json!("n")),
+                ("/metadata/deletionTimestamp", json!("2026-01-01T00:00:00Z")),
+                ("/spec/terminationGracePeriodSeconds", grace.clone()),
+            ],
+        );
+        let used = |time: &str| {
+            let inputs = Inputs::new(&nodes, std::slice::from_ref(&terminating)).at(time.parse().unwrap());
+            ClusterView::new(inputs, &Settings::default()).unwrap().node("n").unwrap().utilisation_permille()
+        };
+        assert_eq!((used(last), used(first)), (250, 0), "{grace}");
+    }
 }
 
 #[test]

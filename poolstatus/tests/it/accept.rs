@@ -168,3 +168,40 @@ proptest! {
         prop_assert!(problems.is_empty(), "{}", problems);
     }
 }
+
+#[test]
+fn every_field_of_the_views() {
+    let partition = json!({"attribute": "", "type": "a", "total": 1, "allocatable": 1});
+    let at = |problem: &str| vec![format!("status.pools[0].{problem}")];
+    assert_eq!(
+        problems(with_pool(json!({"partitionSummary": [partition]}))),
+        at("partitionSummary[0].attribute Required")
+    );
+    let shareable = |change: (&str, Value)| {
+        let capacity = json!({"name": "c", "total": "1", "consumed": "0", "available": "1"});
+        let mut summary = json!({"fullyAvailableDevices": 0, "partiallyAvailableDevices": 0, "capacity": [capacity]});
+        *summary.pointer_mut(change.0).unwrap() = change.1;
+        problems(with_pool(json!({"shareableSummary": summary})))
+    };
+    let of = |problem: &str| at(&format!("shareableSummary.{problem}"));
+    assert_eq!(shareable(("/partiallyAvailableDevices", json!(-1))), of("partiallyAvailableDevices Invalid"));
+    assert_eq!(shareable(("/capacity/0/consumed", json!(""))), of("capacity[0].consumed Required"));
+    assert_eq!(shareable(("/capacity/0/available", json!(""))), of("capacity[0].available Required"));
+}
+
+#[test]
+fn a_status_is_compared_by_what_it_says() {
+    let status = |total: &str, lists: Value| {
+        let capacity = json!([{"name": "c", "total": total, "consumed": "0", "available": "1"}]);
+        let summary = json!({"fullyAvailableDevices": 0, "partiallyAvailableDevices": 0, "capacity": capacity});
+        let mut status = with_pool(json!({"shareableSummary": summary, "partitionSummary": lists}));
+        status["conditions"] = lists;
+        from_value::<ResourcePoolStatusRequestStatus>(status).unwrap()
+    };
+    let old = status("1Gi", json!(null));
+    for same in [status("1024Mi", json!(null)), status("1Gi", json!([])), status("1073741824", json!([]))] {
+        assert!(validate_status(Some(&old), &same).is_empty());
+        assert!(validate_status(Some(&same), &old).is_empty());
+    }
+    assert_eq!(validate_status(Some(&old), &status("2Gi", json!(null))).len(), 1);
+}

@@ -352,3 +352,31 @@ fn both_forms_of_a_request_say_the_same() {
     assert_eq!((kep.profile(), shipped.profile()), (Profile::Kep, Profile::V1_37));
     assert_eq!((kep.is_processed(), shipped.is_processed()), (false, false));
 }
+
+#[test]
+fn the_sweep_begins_with_the_first_condition_that_ends_a_request() {
+    let condition = |of_type: &str, seconds| json!({"type": of_type, "status": "True", "reason": "R", "message": "", "lastTransitionTime": after(seconds)});
+    for conditions in [
+        json!([condition("Failed", 600)]),
+        json!([condition("Other", 900), condition("Failed", 600), condition("Complete", 1_200)]),
+        json!([condition("Complete", 600), condition("Failed", 300)]),
+    ] {
+        let mut request = shipped_request("1");
+        request.status = serde_json::from_value(json!({"poolCount": 0, "conditions": conditions})).unwrap();
+        let swept = |seconds| is_swept((&request).into(), after(seconds));
+        assert!(!swept(4_200) && swept(4_201), "{conditions}");
+    }
+}
+
+#[test]
+fn the_names_of_the_metrics_that_ship() {
+    let names = [Metric::Duration, Metric::Errors, Metric::Processed].map(|metric| metric.name(Profile::V1_37));
+    assert_eq!(
+        names,
+        [
+            "resourcepoolstatusrequest_controller_request_processing_duration_seconds",
+            "resourcepoolstatusrequest_controller_request_processing_errors_total",
+            "resourcepoolstatusrequest_controller_requests_processed_total",
+        ]
+    );
+}

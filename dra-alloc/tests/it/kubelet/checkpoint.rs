@@ -235,3 +235,27 @@ proptest! {
         prop_assert!(matches!(read(&damaged).unwrap_err(), CheckpointError::Checksum { .. }), "a wrong checksum");
     }
 }
+
+#[test]
+fn prepared_devices_byte_for_byte() {
+    // A file from before shares; what 1.34 and later write; and one with the field of the KEP.
+    let file = |share: &str, skips: &str| {
+        format!(
+            r#"{HEAD}{{"ClaimUID":"067798be-454e-4be4-9047-1aa06aea63f7","ClaimName":"example","Namespace":"default","PodUIDs":{{"139cdb46-f989-4f17-9561-ca10cfb509a6":{{}}}},"DriverState":{{"test-driver.cdi.k8s.io":{{"Devices":[{{"PoolName":"worker-1","DeviceName":"dev-1",{share}"RequestNames":["test request"],"CDIDeviceIDs":["example.com/example=cdi-example"]}}]{skips}}}}}}}]}}"#
+        )
+    };
+    let skips = r#","SkipNodeOperations":["*"]"#;
+    let null = r#""ShareID":null,"#;
+    let shared = r#""ShareID":"s-1","#;
+    let rows = [
+        (file("", ""), Some(1_656_016_162), file(null, "")),
+        (file(null, ""), Some(2_570_581_864), file(null, "")),
+        (file("", skips), Some(1_725_091_760), file(null, skips)),
+        (file(shared, ""), None, file(shared, "")),
+    ];
+    for (data, checksum, expected) in rows {
+        let cache = read(&known(&data, checksum.unwrap_or_else(|| crc32fast::hash(data.as_bytes())))).unwrap();
+        let written: Value = serde_json::from_str(&cache.to_checkpoint(Profile::V1_37)).unwrap();
+        assert_eq!(written["Data"], expected);
+    }
+}

@@ -1,6 +1,7 @@
 //! The CDI ids of a container.
 
 use dra_alloc::kubelet::PreparedDevice;
+use dra_alloc::kubelet::gate::Gate;
 use dra_attrs::profile::Profile;
 use k8s_openapi::api::core::v1::{Container, Pod};
 use serde_json::{Value, from_value, json};
@@ -78,4 +79,26 @@ fn extended_resources_of_the_container() {
     let ids = |container| world.cache.container_devices(&pod, &container, world.settings).unwrap();
     assert_eq!(ids(asks(json!({"example.com/nic": "1", "example.com/none": "0", "cpu": "1"}))), ["gpu=all", "nic=0"]);
     assert!(ids(asks(json!({}))).is_empty());
+}
+
+#[test]
+fn which_resources_devices_may_stand_behind() {
+    let (world, mut pod) = prepared();
+    pod.spec.as_mut().unwrap().resource_claims = None;
+    let rows = [
+        ("example.com/nic", true),
+        ("deviceclass.resource.kubernetes.io/nic", true),
+        ("other.kubernetes.io/nic", false),
+        ("requests.example.com/nic", false),
+        ("nic", false),
+    ];
+    for (resource, stands) in rows {
+        let mapping = json!({"containerName": "main", "resourceName": resource, "requestName": "n"});
+        let status = json!({"resourceClaimName": "c", "requestMappings": [mapping]});
+        pod.status = from_value(json!({"extendedResourceClaimStatus": status})).unwrap();
+        let container = from_value(json!({"name": "main", "resources": {"requests": {resource: "1"}}})).unwrap();
+        let ids = |settings| world.cache.container_devices(&pod, &container, settings).unwrap();
+        assert_eq!(ids(world.settings).is_empty(), !stands, "{resource}");
+        assert!(ids(world.settings.without(Gate::ExtendedResource)).is_empty(), "{resource}");
+    }
 }

@@ -350,3 +350,45 @@ fn one_claim_that_is_refused_leaves_no_trace_of_the_others() {
         assert!(world.calls.is_empty() && world.cache.claims().is_empty() && world.file == before);
     }
 }
+
+#[test]
+fn what_makes_a_group_the_owner_or_consumer_of_a_claim() {
+    let mut made = template_pod(json!([{"name": "gpu", "resourceClaimName": "c"}]));
+    made.spec.as_mut().unwrap().scheduling_group = from_value(json!({"podGroupName": "g"})).unwrap();
+    let owner =
+        |api: &str, kind: &str| json!([{"apiVersion": api, "kind": kind, "name": "g", "uid": "u", "controller": true}]);
+    let consumer =
+        |group: &str, resource: &str| json!([{"apiGroup": group, "resource": resource, "name": "g", "uid": "v"}]);
+    let its_owner = owner("scheduling.k8s.io/v9", "PodGroup");
+    let its_consumer = consumer("scheduling.k8s.io", "podgroups");
+    let rows = [
+        (its_owner.clone(), its_consumer.clone(), None),
+        (owner("scheduling.k8s.io/v9", "Workload"), its_consumer.clone(), Some("is the owner")),
+        (owner("other.io/v1", "PodGroup"), its_consumer, Some("is the owner")),
+        (its_owner.clone(), consumer("other.io", "podgroups"), Some("is not allowed to use")),
+        (its_owner, consumer("scheduling.k8s.io", "workloads"), Some("is not allowed to use")),
+    ];
+    for (owners, consumers, expected) in rows {
+        let mut grouped = changed(&claim("c", &[(GPU, json!(null))]), "/status/reservedFor", consumers);
+        grouped.metadata.owner_references = from_value(owners).unwrap();
+        let mut world = World::new(Profile::V1_37, &[GPU]);
+        world.settings = world.settings.with(Gate::WorkloadResourceClaims);
+        match expected {
+            None => world.prepare(&made, &[grouped]).unwrap(),
+            Some(text) => assert!(refusal(&mut world, &made, &[grouped]).contains(text), "{text}"),
+        }
+    }
+}
+
+#[test]
+fn a_claim_that_went_keeps_the_others_unprepared() {
+    let objects = ["a", "b"].map(|name| claim(name, &[(GPU, json!(["*"]))]));
+    let mut world = World::new(Profile::V1_37, &[]);
+    let plan = world.cache.plan_prepare(&pod("p", &["a", "b"]), &objects, |_| false, world.settings).unwrap();
+    let shared = world.cache.plan_prepare(&pod("q", &["a"]), &objects, |_| false, world.settings).unwrap();
+    world.unprepare(&pod("p", &["a", "b"])).unwrap();
+    drop(shared);
+    let error = world.cache.finish_prepare(plan).unwrap_err().to_string();
+    assert!(error.ends_with("unable to get claim info for ResourceClaim b in namespace ns"), "{error}");
+    assert!(world.cache.claims().values().all(|info| !info.prepared), "a, which q holds");
+}

@@ -237,3 +237,18 @@ fn an_older_control_plane_that_drops_the_field_does_not_disturb_a_prepared_claim
         }
     }
 }
+
+#[test]
+fn a_prepared_claim_keeps_what_it_skips_whatever_is_served_later() {
+    // An older API server serves the claim without the field, and its driver is there by now.
+    for profile in BOTH {
+        let mut world = World::new(profile, &[]);
+        world.prepare(&pod("p", &["c"]), &[claim("c", &[(GPU, json!(true))])]).unwrap();
+        world.registered.insert(GPU.to_owned());
+        world.prepare(&pod("q", &["c"]), &[claim("c", &[(GPU, json!(null))])]).unwrap();
+        world = world.restart();
+        world.unprepare(&pod("p", &["c"])).unwrap();
+        world.unprepare(&pod("q", &["c"])).unwrap();
+        assert!(world.calls.is_empty() && world.cache.claims().is_empty());
+    }
+}

@@ -185,3 +185,35 @@ fn claims_in_use() {
     world.prepare(&pod("q", &["c"]), &[claim("c", &[(GPU, json!(null))])]).unwrap_err();
     assert_eq!(world.cache.in_use(), [("<any>", 2), (GPU, 2), (NIC, 1)].into());
 }
+
+#[test]
+fn names_in_the_spec_count_only_for_a_pod_that_nothing_remembers() {
+    let mut world = World::new(Profile::V1_37, &[GPU]);
+    world.prepare(&pod("p", &["c"]), &[claim("c", &[(GPU, json!(null))])]).unwrap();
+    let unmade = |name: &str| {
+        let mut pod = pod(name, &["c"]);
+        let entry = &mut pod.spec.as_mut().unwrap().resource_claims.as_mut().unwrap()[0];
+        (entry.resource_claim_name, entry.resource_claim_template_name) = (None, Some("t".to_owned()));
+        pod
+    };
+    let refused = world.unprepare(&unmade("q")).unwrap_err();
+    assert_eq!(refused.to_string(), r#"unprepare dynamic resources: pod "ns/q": ResourceClaim not created yet"#);
+    world.unprepare(&unmade("p")).unwrap();
+    assert!(world.cache.claims().is_empty());
+}
+
+#[test]
+fn an_entry_that_no_pod_holds_goes_with_a_pod_that_names_it() {
+    let mut world = World::new(Profile::V1_37, &[GPU]);
+    world.prepare(&pod("p", &["c"]), &[claim("c", &[(GPU, json!(null))])]).unwrap();
+    let held = |text: &str| text.replace(r#"\"PodUIDs\":{\"p-uid\":{}}"#, r#"\"PodUIDs\":{}"#);
+    let data: serde_json::Value = serde_json::from_str(&world.file).unwrap();
+    let data = held(&data["Data"].to_string());
+    let data: String = serde_json::from_str(&data).unwrap();
+    let file = json!({"Data": data, "Checksum": crc32fast::hash(data.as_bytes())});
+    world.cache = dra_alloc::kubelet::ClaimCache::from_checkpoint(file.to_string().as_bytes()).unwrap();
+    assert!(world.cache.claims().values().all(|info| info.pods.is_empty()));
+    world.unprepare(&pod("q", &["c"])).unwrap();
+    assert_eq!(world.called(Operation::Unprepare).len(), 1);
+    assert!(world.cache.claims().is_empty());
+}

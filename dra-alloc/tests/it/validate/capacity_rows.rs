@@ -7,7 +7,7 @@ use dra_attrs::profile::Profile;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use serde_json::{Value, json};
 
-use super::world::{at, changed, check_rows, create, expect, shipped, slice};
+use super::world::{at, changed, check_rows, create, expect, shipped, slice, update};
 
 #[test]
 fn capacities_and_who_may_have_a_policy() {
@@ -195,4 +195,45 @@ fn range_in_thousandths_where_the_feature_is_on() {
     expect::<ResourceSlice>("fractions", create(shipped(), values.clone()), &[]);
     let twice = at("capacity[m].requestPolicy.validValues[1]");
     expect::<ResourceSlice>("whole", create(whole, values), &[(&twice, Duplicate, "")]);
+}
+
+#[test]
+fn the_key_of_a_capacity_is_no_amount() {
+    let key = |key: &str| {
+        let mapping = json!({"capacityKey": key, "capacityMultiplier": "1"});
+        changed(
+            &slice(),
+            json!({
+                "/metadata/generation": 4,
+                "/spec/devices/0/capacity": {"k": {"value": "1"}, "M": {"value": "2"}},
+                "/spec/devices/0/nodeAllocatableResources": {"cpu": {"mapping": mapping}},
+            }),
+        )
+    };
+    let admitted = update::<ResourceSlice>(shipped(), key("k"), key("M")).unwrap();
+    assert_eq!(admitted.object.metadata.generation, Some(5));
+}
+
+#[test]
+fn a_fraction_in_the_default_alone_is_seen() {
+    let policy = |default: &str, range: Value| policy(json!({"default": default, "validRange": range}));
+    let step = at("capacity[m].requestPolicy.validRange.step");
+    let object = policy("1500m", json!({"min": "1", "max": "9", "step": "1"}));
+    check_rows::<ResourceSlice>(
+        &slice(),
+        &[
+            (policy("1500m", json!({"min": "1"})), &[]),
+            (object.clone(), &[(&step, Invalid, "value is not a multiple of a given step (1) from (1)")]),
+            (policy("2", json!({"min": "1", "max": "2500m", "step": "1"})), &[(&step, Invalid, "is not a multiple")]),
+        ],
+    );
+    let whole = ApiServer::new(Profile::V1_37, Features::all().without(Feature::FractionalCapacityRange));
+    expect::<ResourceSlice>("rounded", create(whole, changed(&slice(), object)), &[]);
+    // An empty list is none.
+    let mut both = policy("1", json!({"min": "1"}));
+    both["/spec/devices/0/capacity"]["m"]["requestPolicy"]["validValues"] = json!([]);
+    check_rows::<ResourceSlice>(&slice(), &[(both, &[])]);
+    let reversed = changed(&slice(), policy("3", json!({"min": "3", "max": "2"})));
+    let text = create::<ResourceSlice>(shipped(), reversed).unwrap_err().to_string();
+    assert!(text.contains("validRange.max: Invalid value: \"3\": min is larger than max: 2"), "{text}");
 }

@@ -308,3 +308,13 @@ fn resources_of_the_node() {
         ],
     );
 }
+
+#[test]
+fn an_attribute_with_one_value_counts_as_one() {
+    let values = |list: usize| {
+        let attributes = json!({"list": {"ints": vec![1; list]}, "one": {"bool": true}, "other": {"string": ""}});
+        json!({"/spec/devices/0/attributes": attributes})
+    };
+    let many = (DEVICE, Invalid, "the total number of attribute values must not exceed 48");
+    check_rows::<ResourceSlice>(&slice(), &[(values(46), &[]), (values(47), &[many])]);
+}

@@ -326,3 +326,64 @@ fn where_nothing_skips_the_gate_changes_nothing() {
         }
     }
 }
+
+#[test]
+fn an_empty_map_that_is_stored_is_no_use() {
+    let resources = |value: Value| changed(&slice(), json!({"/spec/devices/0/nodeAllocatableResources": value}));
+    let new = resources(json!({"cpu": {"mapping": {"deviceMultiplier": "1"}}}));
+    let server = without(Feature::NodeAllocatableResources);
+    let admitted = update::<ResourceSlice>(server, resources(json!({})), new).unwrap();
+    assert_eq!(admitted.dropped, ["spec.devices[0].nodeAllocatableResources"]);
+    assert!(create::<ResourceSlice>(server, resources(json!({}))).unwrap().dropped.is_empty());
+    let plain = changed(&claim(), json!({"/spec/devices/constraints": [{"matchAttribute": "derived/node"}]}));
+    let status = |share: Value, consumed: Value| {
+        let result = json!({"request": "gpu", "driver": "d", "pool": "p", "device": "x",
+            "shareID": share, "consumedCapacity": consumed});
+        changed(&plain, json!({"/status": {"allocation": {"devices": {"results": [result]}}}}))
+    };
+    let new = status(json!("12345678-90ab-cdef-1234-567890abcdef"), json!(null));
+    let admitted = update_status(without(Feature::ConsumableCapacity), status(json!(null), json!({})), new).unwrap();
+    assert_eq!(admitted.dropped, ["status.allocation.devices.results[0].shareID"]);
+}
+
+#[test]
+fn fields_of_alternatives_and_places_of_devices_are_dropped() {
+    let sub = json!({"name": "s", "deviceClassName": "c", "tolerations": [{"operator": "Exists"}],
+        "capacity": {"requests": {"m": "1"}}, "derivedAttributes": [{"name": "a.b/c", "expression": "1"}]});
+    let object = changed(
+        &claim(),
+        json!({"/spec/devices": {"requests": [{"name": "r", "firstAvailable": [sub]}],
+            "constraints": [{"matchAttribute": "a.b/c"}]}}),
+    );
+    for (feature, field) in [
+        (Feature::DeviceTaints, "tolerations"),
+        (Feature::ConsumableCapacity, "capacity"),
+        (Feature::DerivedAttributes, "derivedAttributes"),
+    ] {
+        let admitted = create::<ResourceClaim>(without(feature), object.clone()).unwrap();
+        assert_eq!(admitted.dropped, [format!("spec.devices.requests[0].firstAvailable[0].{field}")]);
+        let stays = update::<ResourceClaim>(without(feature), object.clone(), object.clone()).unwrap();
+        assert!(stays.dropped.is_empty(), "{field}");
+    }
+    let selector = json!({"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "Exists"}]}]});
+    for (field, value) in [("nodeName", json!("n")), ("nodeSelector", selector), ("allNodes", json!(true))] {
+        let device = changed(&slice(), json!({"/spec/devices": [{"name": "d", field: value}]}));
+        expect::<ResourceSlice>(
+            field,
+            create(ApiServer::new(Profile::V1_37, Features::all()), device.clone()),
+            &[("spec.devices[0]", Invalid, "can only be set if `perDeviceNodeSelection` is set to true")],
+        );
+        let admitted = create::<ResourceSlice>(without(Feature::PartitionableDevices), device).unwrap();
+        assert_eq!(admitted.dropped, [format!("spec.devices[0].{field}")]);
+    }
+}
+
+#[test]
+fn a_change_that_is_dropped_counts_for_the_generation() {
+    let stored = changed(&slice(), json!({"/metadata/generation": 4, "/spec/devices/0/taints": null}));
+    let tainted = changed(&stored, json!({"/spec/devices/0/taints": [{"key": "k", "effect": "None"}]}));
+    let admitted = update::<ResourceSlice>(without(Feature::DeviceTaints), stored.clone(), tainted).unwrap();
+    assert_eq!(admitted.dropped, ["spec.devices[0].taints"]);
+    assert_eq!(admitted.object.spec, ResourceSlice::parse(stored).spec);
+    assert_eq!(admitted.object.metadata.generation, Some(5));
+}

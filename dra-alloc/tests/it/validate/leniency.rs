@@ -10,7 +10,7 @@ use super::world::{changed, class, create, rule, shipped, slice, update};
 
 #[test]
 fn a_name_that_is_not_there_may_still_come() {
-    for metadata in [json!({}), json!({"generateName": "gpu-"})] {
+    for metadata in [json!({}), json!({"generateName": "gpu-"}), json!({"name": "", "generateName": "gpu-"})] {
         assert!(create::<ResourceSlice>(shipped(), changed(&slice(), json!({"/metadata": metadata}))).is_ok());
     }
 }

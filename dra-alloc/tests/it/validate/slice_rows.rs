@@ -1,10 +1,10 @@
 //! Every rule about slices as a whole, with objects that keep and break it.
 
 use dra_attrs::field::ErrorType::*;
-use k8s_openapi::api::resource::v1::ResourceSlice;
+use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use serde_json::{Map, Value, json};
 
-use super::world::{at, changed, check_rows, counters, create, expect, shipped, slice, text, update};
+use super::world::{at, changed, check_rows, claim, class, counters, create, expect, shipped, slice, text, update};
 
 #[test]
 fn names_of_slice_driver_and_pool() {
@@ -362,4 +362,56 @@ fn the_generation_counts_changes_of_the_spec() {
     assert_eq!(generation(update(shipped(), stored.clone(), changed(&stored, mapping))), Some(4), "2 is 2000m");
     let regenerated = changed(&stored, json!({"/spec/pool/generation": 1}));
     assert_eq!(generation(update(shipped(), stored, regenerated)), Some(5));
+}
+
+#[test]
+fn devices_that_consume_nothing_need_no_partition_type() {
+    let devices = json!([{"name": "plain"}, slice()["spec"]["devices"][0]]);
+    let named = |name: &str| json!({"/spec/devices": devices, "/spec/partitionTypeAttribute": name});
+    let missing = "spec.devices[1].attributes[gpu.example.com/kind]";
+    check_rows::<ResourceSlice>(
+        &slice(),
+        &[
+            (named("gpu.example.com/model"), &[]),
+            (named("gpu.example.com/kind"), &[(missing, Required, "must be set")]),
+        ],
+    );
+}
+
+#[test]
+fn names_of_exactly_the_largest_length() {
+    let pool = |last: usize| json!({"/spec/pool/name": format!("{0}/{0}/{0}/{1}", text(63), text(last))});
+    let taint = |key: usize, value: usize| json!({"/spec/devices/0/taints": [{"key": text(key), "value": text(value), "effect": "None"}]});
+    let plain: Vec<Value> =
+        (0..128).map(|n| json!({"name": format!("d{n}"), "taints": [], "consumesCounters": []})).collect();
+    check_rows::<ResourceSlice>(
+        &slice(),
+        &[
+            (pool(61), &[]),
+            (pool(62), &[("spec.pool.name", TooLong, "253 bytes")]),
+            (taint(63, 63), &[]),
+            (taint(64, 63), &[(&at("taints[0].key"), Invalid, "must be no more than 63 bytes")]),
+            (taint(63, 64), &[(&at("taints[0].value"), Invalid, "must be no more than 63 bytes")]),
+            // Empty lists are no advanced features.
+            (json!({"/spec/devices": plain}), &[]),
+        ],
+    );
+    let domain = |len: usize| {
+        json!({"/spec/devices/constraints": [{"matchAttribute": format!("{}/c", text(len))}],
+            "/spec/devices/requests/0/exactly/derivedAttributes": null})
+    };
+    let field = "spec.devices.constraints[0].matchAttribute";
+    check_rows::<ResourceClaim>(&claim(), &[(domain(63), &[]), (domain(64), &[(field, TooLong, "63 bytes")])]);
+    // With `requests.` before it the domain must still be one.
+    let resource = |last: usize| {
+        let labels = [text(60), text(60), text(60), text(last)].join(".");
+        json!({"/spec/extendedResourceName": format!("{labels}/gpu")})
+    };
+    check_rows::<DeviceClass>(
+        &class(),
+        &[
+            (resource(61), &[]),
+            (resource(62), &[("spec.extendedResourceName", Invalid, "must be a valid extended resource name")]),
+        ],
+    );
 }

@@ -1,0 +1,163 @@
+//! Corners that few objects have, and which of several problems is told.
+
+use dra_alloc::error::{AllocateError, RequestError};
+use dra_alloc::features::Feature;
+use dra_alloc::outcome::{NodeFailure, Outcome};
+use k8s_openapi::api::resource::v1::ResourceClaim;
+use serde_json::{Value, json, to_value};
+
+use crate::cluster::{Cluster, claim, device, node, pool, request, with};
+
+const GPU: &str = "gpu.example.com";
+
+fn one() -> Vec<ResourceClaim> {
+    vec![claim("claim", json!([request("r", "gpu", json!({}))]), json!([]))]
+}
+
+#[test]
+fn a_request_for_no_device_needs_no_value() {
+    let devices = [1, 2, 3, 4, 5, 5].iter().enumerate();
+    let devices = devices.map(|(index, value)| device(&format!("gpu-{index}"), "y", json!({"int": value})));
+    let cluster = Cluster::new([pool(GPU, "node-1", devices.collect())]);
+    let requests = json!([request("b", "gpu", json!({"count": 2})), request("a", "gpu", json!({"count": 0}))]);
+    let on = |name: &str, request: &str| json!({"matchAttribute": format!("{GPU}/{name}"), "requests": [request]});
+    let claims = [claim("claim", requests, json!([on("y", "b"), on("x", "a")]))];
+    assert_eq!(cluster.devices("node-1", &claims).unwrap(), ["b gpu-4", "b gpu-5"]);
+}
+
+#[test]
+fn the_first_of_the_newest_slices_says_how_many_there_are() {
+    let part = |name: &str, generation: u64, count: u64| {
+        let mut slice = pool(GPU, "node-1", json!([{"name": name}]));
+        slice["metadata"]["name"] = json!(name);
+        slice["spec"]["pool"] = json!({"name": "node-1", "generation": generation, "resourceSliceCount": count});
+        slice
+    };
+    // The order is that of the list, not that of the names.
+    let rows = [
+        (vec![part("b", 1, 2), part("a", 1, 1)], Some("r a")),
+        (vec![part("b", 1, 1), part("a", 1, 2)], None),
+        (vec![part("old", 1, 1), part("b", 2, 2), part("a", 2, 1)], Some("r a")),
+        (vec![part("old", 1, 2), part("b", 2, 1), part("a", 2, 2)], None),
+    ];
+    for (slices, expected) in rows {
+        let devices = Cluster::new(slices.clone()).devices("node-1", &one());
+        assert_eq!(devices.as_ref().map(|devices| devices[0].as_str()), expected, "{slices:?}");
+    }
+}
+
+#[test]
+fn device_node_selection_that_is_written_down_as_off_needs_the_gate_too() {
+    let slice = with(pool(GPU, "node-1", json!([{"name": "gpu-0"}])), "perDeviceNodeSelection", json!(false));
+    let mut cluster = Cluster::new([slice]);
+    assert!(cluster.devices("node-1", &one()).is_some());
+    cluster.features = cluster.features.without(Feature::PartitionableDevices);
+    assert_eq!(cluster.allocate("node-1", &one()), Outcome::Unsatisfied);
+}
+
+#[test]
+fn an_empty_list_of_binding_conditions_keeps_a_pool_for_the_end_and_no_device_out() {
+    let named = |name: &str, conditions: Value| {
+        let mut slice = pool(GPU, "node-1", json!([{"name": name, "bindingConditions": conditions}]));
+        slice["metadata"]["name"] = json!(name);
+        slice["spec"]["pool"]["name"] = json!(name);
+        slice
+    };
+    let mut cluster = Cluster::new([named("a", json!([])), named("b", json!(null))]);
+    assert_eq!(cluster.devices("node-1", &one()).unwrap(), ["r b"]);
+    cluster.features = cluster.features.without(Feature::BindingConditions);
+    let two = claim("claim", json!([request("r", "gpu", json!({"count": 2}))]), json!([]));
+    assert_eq!(cluster.devices("node-1", &[two]).unwrap(), ["r b", "r a"]);
+}
+
+#[test]
+fn of_several_fields_that_say_where_a_slice_is_the_first_one_counts() {
+    let elsewhere = json!({"nodeSelectorTerms": [{"matchExpressions": [{"key": "none", "operator": "Exists"}]}]});
+    let only_here = json!({"nodeSelectorTerms": [{"matchFields": [
+        {"key": "metadata.name", "operator": "In", "values": ["node-1"]},
+    ]}]});
+    let own = json!([{"name": "none"}, {"name": "other", "nodeName": "node-2"}, {"name": "own", "nodeName": "node-1"}]);
+    let plain = json!([{"name": "gpu-0"}]);
+    let slice = |devices: &Value, fields: Value| {
+        let mut slice = pool(GPU, "node-1", devices.clone());
+        slice["spec"].as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        slice
+    };
+    let rows = [
+        // A name that is not empty, then all nodes, then the selector; what is written of it is the selector.
+        (slice(&plain, json!({"nodeName": "node-2", "allNodes": true})), None),
+        (
+            slice(&plain, json!({"nodeName": null, "allNodes": true, "nodeSelector": elsewhere})),
+            Some(("gpu-0", &elsewhere)),
+        ),
+        (slice(&plain, json!({"nodeName": null, "allNodes": false})), None),
+        // A name that is there and empty leaves the choice to the next field, and still binds the claim to the node.
+        (slice(&plain, json!({"nodeName": "", "allNodes": true})), Some(("gpu-0", &only_here))),
+        // The slice's field says whether the node sees it, and each device's whether it may be chosen.
+        (slice(&own, json!({"perDeviceNodeSelection": true})), Some(("own", &only_here))),
+        (slice(&own, json!({"nodeName": "node-2", "perDeviceNodeSelection": true})), None),
+    ];
+    for (slice, expected) in rows {
+        let outcome = Cluster::new([slice.clone()]).allocate("node-1", &one());
+        let Outcome::Allocated(results) = outcome else {
+            assert!(expected.is_none(), "{slice}");
+            continue;
+        };
+        let result = to_value(&results[0]).unwrap();
+        let actual = (result["devices"]["results"][0]["device"].as_str().unwrap(), &result["nodeSelector"]);
+        assert_eq!(Some(actual), expected, "{slice}");
+    }
+}
+
+#[test]
+fn what_is_wrong_first_is_what_is_said() {
+    let mut updated = Cluster::new([pool(GPU, "node-1", json!([{"name": "gpu-0"}]))]);
+    let mut slice = pool(GPU, "node-1", json!([{"name": "gpu-0"}]));
+    slice["spec"]["pool"]["resourceSliceCount"] = json!(2);
+    updated.slices = Cluster::new([slice]).slices;
+    let all = || request("all", "gpu", json!({"allocationMode": "All"}));
+    let unknown = || request("unknown", "none", json!({}));
+    let many = || request("many", "gpu", json!({"count": 33}));
+    let of = |requests: Value, constraints: Value| claim("claim", requests, constraints);
+    let answer =
+        |claims: &[ResourceClaim]| updated.try_allocate(&node("node-1"), claims).map(|verdict| verdict.outcome);
+
+    // Request by request: the devices of one that wants all are looked for before the next one is read.
+    let incomplete = answer(&[of(json!([all(), unknown()]), json!([{}]))]);
+    assert!(matches!(incomplete, Ok(Outcome::FailedOnNode(NodeFailure::PoolIncomplete { .. }))), "{incomplete:?}");
+    let list = json!([{"name": "list", "firstAvailable": [
+        {"name": "all", "deviceClassName": "gpu", "allocationMode": "All"}, {"name": "unknown", "deviceClassName": "none"},
+    ]}]);
+    let incomplete = answer(&[of(list, json!([]))]);
+    assert!(matches!(incomplete, Ok(Outcome::FailedOnNode(NodeFailure::PoolIncomplete { .. }))), "{incomplete:?}");
+    let class =
+        |answer| matches!(answer, Err(AllocateError::Request { error: RequestError::ClassNotFound { .. }, .. }));
+    assert!(class(answer(&[of(json!([unknown(), all()]), json!([]))])));
+    // Then the size of the claim, then its constraints, then the next claim.
+    assert!(class(answer(&[of(json!([many(), unknown()]), json!([{}]))])));
+    let size = answer(&[of(json!([many()]), json!([{}])), of(json!([unknown()]), json!([]))]);
+    assert!(matches!(size, Err(AllocateError::TooManyDevices { devices: 33, .. })), "{size:?}");
+    let constraint = answer(&[of(json!([]), json!([{}])), of(json!([unknown()]), json!([]))]);
+    assert!(matches!(constraint, Err(AllocateError::EmptyConstraint { index: 0, .. })), "{constraint:?}");
+    assert!(class(answer(&[of(json!([]), json!([])), of(json!([unknown()]), json!([]))])));
+}
+
+#[test]
+fn a_derived_attribute_hides_the_devices_own_and_the_last_of_a_name_counts() {
+    let devices: Vec<Value> =
+        (0..3).map(|index| device(&format!("gpu-{index}"), "a", json!({"int": index % 2}))).collect();
+    let cluster = Cluster::new([pool(GPU, "node-1", json!(devices))]);
+    let name = format!("{GPU}/a");
+    let own = format!("device.attributes['{GPU}'].a");
+    let matching = |expressions: &[&str]| {
+        let derived: Vec<Value> =
+            expressions.iter().map(|expression| json!({"name": name, "expression": expression})).collect();
+        let request = request("r", "gpu", json!({"count": 2, "derivedAttributes": derived}));
+        let claims = [claim("claim", json!([request]), json!([{"matchAttribute": name}]))];
+        cluster.devices("node-1", &claims).unwrap()
+    };
+    assert_eq!(matching(&[]), ["r gpu-0", "r gpu-2"]);
+    assert_eq!(matching(&["1"]), ["r gpu-0", "r gpu-1"]);
+    assert_eq!(matching(&[&own, "1"]), ["r gpu-0", "r gpu-1"]);
+    assert_eq!(matching(&["1", &own]), ["r gpu-0", "r gpu-2"]);
+}
