@@ -53,8 +53,8 @@
 //!
 //! # Features
 //!
-//! `schemars` adds `JsonSchema` to the types that are read or written. A binary that uses this crate chooses the Kubernetes version
-//! of its `k8s-openapi` dependency; this crate needs the types of 1.37 (`k8s-openapi/v1_37` or `latest`).
+//! `schemars` adds `JsonSchema` to the types that are read or written. A binary that uses this crate chooses the Kubernetes
+//! version of its `k8s-openapi` dependency; this crate needs the types of 1.37 (`k8s-openapi/v1_37` or `latest`).
 //!
 //! [KEP-6072]: https://github.com/kubernetes/enhancements/issues/6072
 

@@ -1,5 +1,6 @@
 //! A walk through the family: the story of a pod with devices, from the driver that publishes them to the pool that has
-//! fewer left, and a node that is held back until it is ready. `--machines` looks at NUMA on machines of real shape instead. Plain in a pipe, coloured on a terminal.
+//! fewer left, and a node that is held back until it is ready. `--machines` looks at NUMA on machines of real shape
+//! instead. Plain in a pipe, coloured on a terminal.
 
 use std::process::ExitCode;
 
