@@ -345,17 +345,18 @@ fn report(
         ("RuleNotSatisfied", format!("not as required: {}", names(&unmet)))
     };
     let same = stored.filter(|stored| stored.status == status);
-    let texts = |stored: &NodeCondition| (stored.reason.clone(), stored.message.clone());
-    let (reason, message) = (Some(reason.to_owned()), Some(message));
-    if same.map(texts).is_some_and(|texts| texts == (reason.clone(), message.clone())) {
+    let says_so = |stored: &NodeCondition| {
+        stored.reason.as_deref() == Some(reason) && stored.message.as_deref() == Some(message.as_str())
+    };
+    if same.is_some_and(says_so) {
         return None;
     }
     let kept = same.and_then(|stored| stored.last_transition_time.clone());
     Some(NodeCondition {
         type_: condition_type.to_owned(),
         status: status.to_owned(),
-        reason,
-        message,
+        reason: Some(reason.to_owned()),
+        message: Some(message),
         last_heartbeat_time: Some(Time(now)),
         last_transition_time: kept.or(Some(Time(now))),
     })

@@ -5,7 +5,6 @@ use crate::binding::claims::{ClaimState, announce, persist};
 use crate::binding::failure::FailedStage;
 use crate::binding::start::{BindingStart, PermitWait, PreFlightError};
 use crate::command::{Command, NoPatch};
-use crate::external::Clearing;
 use crate::nominating::NominatingInfo;
 use crate::patch::Patch;
 use crate::pod::{PodKey, PodView, ScheduledCondition};
@@ -149,11 +148,7 @@ impl Scheduler {
             _ => NominatingInfo::clear(),
         };
         let info = self.by_policy(pod, info);
-        // Values of other writers give way at a preemption and at the start of a binding cycle, not at its end.
-        let overwrites =
-            matches!(&info, NominatingInfo::Override(Some(node)) if self.known_nnn(&pod.uid) != Some(node));
-        let keeps_others = self.options.clearing != Clearing::Always;
-        let info = if overwrites && keeps_others { NominatingInfo::Noop } else { info };
+        let info = if self.displaces(pod, &info) { NominatingInfo::Noop } else { info };
         if !self.is_overtaken(&pod.uid) {
             let keeps = matches!(info, NominatingInfo::Override(Some(_)));
             let event = if keeps { Event::BindingFailedKept } else { Event::BindingFailed };

@@ -2,7 +2,7 @@
 
 use super::{Reaction, Scheduler, Tracked};
 use crate::command::Command;
-use crate::external::{NodePresence, Owner};
+use crate::external::{Clearing, NodePresence, Owner};
 use crate::nominating::NominatingInfo;
 use crate::patch::{Change, Patch};
 use crate::pod::{PodKey, PodView, ScheduledCondition};
@@ -158,6 +158,13 @@ impl Scheduler {
         let node = self.known_nnn(&pod.uid).is_none_or(|node| self.nodes.contains(node));
         let node = if node { NodePresence::Present } else { NodePresence::Missing };
         self.options.clearing.apply(info, &self.owner(tracked), node)
+    }
+
+    /// Whether the end of a binding cycle would write over another value where those of other writers are kept: they give
+    /// way at a preemption and at the start of a binding cycle only.
+    pub(super) fn displaces(&self, pod: &PodKey, info: &NominatingInfo) -> bool {
+        let NominatingInfo::Override(Some(node)) = info else { return false };
+        self.options.clearing != Clearing::Always && self.known_nnn(&pod.uid) != Some(node)
     }
 
     /// Who wrote the nomination: a write of this scheduler's own says so before the object does. Whoever chose a node that
