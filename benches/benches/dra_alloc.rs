@@ -1,5 +1,5 @@
-//! How the cost of dra-alloc grows: the index and a whole cluster with the number of nodes, searches that find nothing
-//! with the number of devices, selectors.
+//! Benchmarks of dra-alloc: the index and whole clusters by number of nodes, unsatisfiable searches by number of
+//! devices, and selectors.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 #![expect(clippy::expect_used, reason = "a benchmark stops where its input is wrong")]
 
@@ -7,16 +7,10 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use dra_alloc::allocator::Allocator;
-use dra_alloc::budget::Budget;
-use dra_alloc::explain::Detail;
-use dra_alloc::features::Features;
-use dra_alloc::inventory::Inventory;
-use dra_alloc::result::numbered;
 use dra_alloc::selector::{Selector, SelectorCache, SelectorInput};
-use dra_alloc::state::AllocatedState;
-use dra_alloc::validate::{Admission, ApiServer};
-use dra_attrs::profile::Profile;
+use dra_alloc::validate::{ApiServer, Write};
+use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Detail, GateSet, Inventory, numbered_share_id};
+use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{Device, DeviceClass, ResourceClaim, ResourceSlice};
 use serde_json::{Value, from_value, json};
@@ -36,7 +30,7 @@ fn slice(node: &str, devices: &[Value]) -> Arc<ResourceSlice> {
     Arc::new(from_value(slice).expect("a slice"))
 }
 
-/// A device with a NUMA node and a switch.
+/// Builds a device with a NUMA node and a switch.
 fn device(index: usize) -> Value {
     let attributes =
         json!({"numa": {"int": index / 4}, "switch": {"int": index % 7}, "id": {"string": index.to_string()}});
@@ -80,8 +74,11 @@ fn cluster(criterion: &mut Criterion) {
         let nodes: Vec<Node> = names.iter().map(|name| node(name)).collect();
         let one = claim(&[("gpu", 1)], &json!([]));
         let allocate = |inventory: &Inventory| {
-            let allocator = Allocator::new(inventory, &classes, &state, &selectors, &numbered);
-            allocator.allocate_each(&nodes, &one, Budget::default()).expect("verdicts").len()
+            let classes = Classes::new(&classes);
+            let allocator = Allocator::new(Profile::Kep, inventory, &classes)
+                .with_selector_cache(&selectors)
+                .with_share_ids(&numbered_share_id);
+            allocator.allocate_each(&state, &nodes, &one, Budget::default()).expect("verdicts").len()
         };
         let size = BenchmarkId::from_parameter(nodes.len());
         let throughput = Throughput::Elements(u64::try_from(nodes.len()).unwrap_or(u64::MAX));
@@ -98,17 +95,22 @@ fn cluster(criterion: &mut Criterion) {
     }
 }
 
-/// A search without a solution, over devices of one node.
+/// Measures a search without a solution over the devices of one node.
 fn bench_search(criterion: &mut Criterion, name: &str, sizes: &[usize], claim: impl Fn(usize) -> [ResourceClaim; 1]) {
     let mut group = criterion.benchmark_group(format!("search/{name}"));
     for &size in sizes {
         let inventory = Inventory::new([slice("node", &devices(size))], []);
         let (classes, state, selectors) = ([class()], AllocatedState::default(), SelectorCache::default());
-        let allocator =
-            Allocator::new(&inventory, &classes, &state, &selectors, &numbered).with_features(Features::all());
+        let classes = Classes::new(&classes);
+        let allocator = Allocator::new(Profile::Kep, &inventory, &classes)
+            .with_selector_cache(&selectors)
+            .with_share_ids(&numbered_share_id)
+            .with_gates(GateSet::all());
         let (node, claim) = (node("node"), claim(size));
         group.bench_function(BenchmarkId::from_parameter(size), |bencher| {
-            bencher.iter(|| allocator.allocate(black_box(&node), &claim, Budget::default()).expect("a verdict").steps);
+            bencher.iter(|| {
+                allocator.allocate(&state, black_box(&node), &claim, Budget::default()).expect("a verdict").steps
+            });
         });
     }
     group.finish();
@@ -125,13 +127,16 @@ fn searches(criterion: &mut Criterion) {
 fn explanations(criterion: &mut Criterion) {
     let inventory = Inventory::new([slice("node", &devices(16))], []);
     let (classes, state, selectors) = ([class()], AllocatedState::default(), SelectorCache::default());
-    let allocator = Allocator::new(&inventory, &classes, &state, &selectors, &numbered);
+    let classes = Classes::new(&classes);
+    let allocator = Allocator::new(Profile::Kep, &inventory, &classes)
+        .with_selector_cache(&selectors)
+        .with_share_ids(&numbered_share_id);
     let (node, claim) = (node("node"), claim(&[("r", 17)], &json!([])));
     let mut group = criterion.benchmark_group("explain");
     for detail in [Detail::Off, Detail::Summary, Detail::Full] {
-        let allocator = allocator.clone().explaining(detail);
+        let allocator = allocator.clone().with_explanation(detail);
         group.bench_function(format!("{detail:?}"), |bencher| {
-            bencher.iter(|| allocator.allocate(&node, &claim, Budget::default()).expect("a verdict").steps);
+            bencher.iter(|| allocator.allocate(&state, &node, &claim, Budget::default()).expect("a verdict").steps);
         });
     }
     group.finish();
@@ -156,18 +161,18 @@ fn selectors(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A slice of many devices, written anew and once more.
+/// Measures the validation of a slice with many devices: a create, and an update without changes.
 fn validation(criterion: &mut Criterion) {
-    let server = ApiServer::new(Profile::V1_37, Features::default());
+    let server = ApiServer::new(Profile::V1_37, GateSet::default());
     for count in [1, 8, 128] {
         let slice = slice("node-1", &devices(count));
         let mut group = criterion.benchmark_group("validate");
         group.throughput(Throughput::Elements(u64::try_from(count).unwrap_or(u64::MAX)));
         group.bench_function(BenchmarkId::new("create", count), |bencher| {
-            bencher.iter(|| server.slice(Admission::create(black_box(&slice))).is_ok());
+            bencher.iter(|| server.validate_slice(Write::create(black_box(&slice))).is_ok());
         });
         group.bench_function(BenchmarkId::new("update", count), |bencher| {
-            bencher.iter(|| server.slice(Admission::update(&slice, black_box(&slice))).is_ok());
+            bencher.iter(|| server.validate_slice(Write::update(&slice, black_box(&slice))).is_ok());
         });
         group.finish();
     }

@@ -1,21 +1,19 @@
-//! How the cost of dra-attrs grows: NUMA lists with the nodes of a machine, constraints with the devices of a claim,
-//! and quantities.
+//! Benchmarks of dra-attrs: NUMA lists by number of nodes, constraints by number of devices, and quantities.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 #![expect(clippy::expect_used, reason = "a benchmark stops where its input is wrong")]
 
 use std::hint::black_box;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use dra_attrs::matching::{DistinctState, ListTypes, MatchState, ValueSet, Violation};
 use dra_attrs::numa::{NumaNode, NumaTopology};
-use dra_attrs::quantity::Quantity;
+use dra_attrs::{DistinctState, ListTypes, MatchState, Quantity, ValueSet, Violation};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 
 const NODES: [u32; 3] = [8, 64, 1024];
 const DEVICES: [i64; 4] = [10, 100, 1_000, 10_000];
 const QUANTITIES: [&str; 6] = ["64", "100m", "1.5Gi", "9223372036854775807", "1e21", "0.123456789"];
 
-/// Four nodes per socket, as AMD EPYC with NPS4.
+/// Builds a machine with four nodes per socket, like AMD EPYC with NPS4.
 fn machine(nodes: u32) -> Vec<NumaNode> {
     let node = |from: u32| {
         let distance = |to: u32| match (to == from, to / 4 == from / 4) {
@@ -52,7 +50,7 @@ fn numa(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Pushes every device and takes every one back; the state keeps its buffers, as that of a backtracking search does.
+/// Pushes and pops every device. The state keeps its buffers, as in a backtracking search.
 fn bench_states<'a, S>(
     criterion: &mut Criterion,
     name: &str,
@@ -65,7 +63,7 @@ fn bench_states<'a, S>(
     for count in DEVICES {
         let count = usize::try_from(count).expect("a small number");
         let devices = devices.iter().take(count);
-        let sets: Vec<_> = devices.map(|device| ValueSet::of(Some(device), ListTypes::Enabled)).collect();
+        let sets: Vec<_> = devices.map(|device| ValueSet::from_attribute(Some(device), ListTypes::Enabled)).collect();
         group.throughput(Throughput::Elements(u64::try_from(count).expect("a small number")));
         group.bench_with_input(BenchmarkId::from_parameter(count), &sets, |bencher, sets| {
             bencher.iter(|| {
@@ -81,7 +79,7 @@ fn bench_states<'a, S>(
 
 fn matching(criterion: &mut Criterion) {
     let most = DEVICES.into_iter().max().unwrap_or_default();
-    // The value 0 is common to all; the other seven are the device's own.
+    // The value 0 is common to all devices; the other seven are the device's own.
     let list = |device: i64| std::iter::once(0).chain((1..8).map(|own| device * 7 + own)).collect();
     let lists: Vec<_> =
         (0..most).map(|device| DeviceAttribute { ints: Some(list(device)), ..DeviceAttribute::default() }).collect();

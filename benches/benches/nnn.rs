@@ -1,31 +1,30 @@
-//! How the cost of nnn grows: updates and queries of the nominator with the number of nominations elsewhere, two passes
-//! over all nodes of a cluster, and a reader's view.
+//! Cost of nnn by size: updates and queries of the nominator by the number of nominations to other nodes, filtering of all
+//! nodes with nominated pods, and views of clusters.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 #![expect(clippy::expect_used, reason = "a benchmark stops where its input is wrong")]
 
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use dra_attrs::{Profile, Quantity, QuantityFormat};
 use k8s_openapi::api::core::v1::{Node, Pod};
-use nnn::amount::{Amount, Resources};
-use nnn::nominating::NominatingInfo;
-use nnn::nominator::{Nomination, Nominator};
-use nnn::options::Options;
-use nnn::pod::PodView;
-use nnn::reservation::{Fit, fits_resources, two_pass};
-use nnn::scheduler::{Input, Placed, Scheduler};
-use nnn::view::{ClusterView, Inputs, Mode, Settings};
+use nnn::view::{ClusterObjects, ClusterView, ClusterViewOptions, RemovalMode};
+use nnn::{
+    Assumed, Behavior, NodeFit, NominatingInfo, Nomination, NominationTracker, Nominator, Options, PodSnapshot,
+    Resources, TrackerInput, filter_with_nominated_pods, fits_unreserved_resources,
+};
 use serde_json::{from_value, json};
 
 const NOMINATIONS: [usize; 5] = [10, 100, 1_000, 10_000, 100_000];
 const NODES: usize = 5_000;
 
 fn cpu(units: i64) -> Resources {
-    Resources::new([("cpu", Amount::from_units(units)), ("memory", Amount::from_units(units << 30))])
+    let quantity = |units| Quantity::from_units(units, QuantityFormat::DecimalSi);
+    Resources::new([("cpu", quantity(units)), ("memory", quantity(units << 30))])
 }
 
-fn pod(number: usize) -> PodView {
-    PodView::pending("default", &format!("pod-{number}"))
+fn pod(number: usize) -> PodSnapshot {
+    PodSnapshot::pending("default", &format!("pod-{number}"))
         .with_uid(&format!("4f9b2c1e-0000-4000-8000-{number:012}"))
         .with_requests(cpu(1))
 }
@@ -34,9 +33,9 @@ fn node(number: usize) -> String {
     format!("node-{number}.example.com")
 }
 
-/// Two nominations on each of half as many nodes.
+/// Builds a nominator with two nominations on each of half as many nodes.
 fn nominator(count: usize) -> Nominator {
-    let mut nominator = Nominator::default();
+    let mut nominator = Nominator::new(Behavior::SAFE);
     for number in 0..count {
         nominator.insert(Nomination::new(&pod(number), &node(number / 2)));
     }
@@ -45,7 +44,7 @@ fn nominator(count: usize) -> Nominator {
 
 fn nominations(criterion: &mut Criterion) {
     let (moving, home, away) = (pod(usize::MAX), "node-home", "node-away");
-    let (at_home, at_away) = (moving.clone().nominated_to(home), moving.nominated_to(away));
+    let (at_home, at_away) = (moving.clone().with_nomination(home), moving.with_nomination(away));
     let mut group = criterion.benchmark_group("nominator/update");
     for count in NOMINATIONS {
         let mut nominator = nominator(count);
@@ -80,13 +79,18 @@ fn two_passes(criterion: &mut Criterion) {
         let nominator = nominator(count);
         group.bench_function(BenchmarkId::new("two_pass", count), |bencher| {
             let fit = |running: &[&Nomination]| {
-                if running.len() < 2 { Fit::Fits } else { Fit::Rejected(()) }
+                if running.len() < 2 { NodeFit::Fits } else { NodeFit::Rejected(()) }
             };
-            bencher.iter(|| nodes.iter().filter(|node| two_pass(&asking, nominator.on_node(node), fit).fits()).count());
+            bencher.iter(|| {
+                let fits = |node: &&String| filter_with_nominated_pods(&asking, nominator.on_node(node), fit).fits();
+                nodes.iter().filter(fits).count()
+            });
         });
         group.bench_function(BenchmarkId::new("resources", count), |bencher| {
-            bencher
-                .iter(|| nodes.iter().filter(|node| fits_resources(&asking, &free, nominator.on_node(node))).count());
+            bencher.iter(|| {
+                let fits = |node: &&String| fits_unreserved_resources(&asking, &free, nominator.on_node(node));
+                nodes.iter().filter(fits).count()
+            });
         });
     }
     group.finish();
@@ -95,18 +99,18 @@ fn two_passes(criterion: &mut Criterion) {
 fn cycles(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("scheduler/place_and_bind");
     for count in NOMINATIONS {
-        let mut scheduler = Scheduler::new(Options::default());
+        let mut tracker = NominationTracker::new(Options::new(Profile::V1_37, Behavior::SAFE));
         for number in 0..count {
-            let hinted = pod(number).nominated_to(&node(number / 2));
-            scheduler.handle(Input::PodObserved(hinted)).expect("always possible");
+            let hinted = pod(number).with_nomination(&node(number / 2));
+            tracker.handle(TrackerInput::PodObserved(hinted)).expect("always possible");
         }
         let waiting = pod(usize::MAX);
         group.bench_function(BenchmarkId::from_parameter(count), |bencher| {
             bencher.iter(|| {
-                scheduler.handle(Input::PodObserved(waiting.clone())).expect("always possible");
-                scheduler.handle(Input::CycleSucceeded(Placed::new(&waiting.key, "node-0"))).expect("it waits");
-                scheduler.handle(Input::Bound { pod: waiting.key.clone() }).expect("it is assumed");
-                scheduler.handle(Input::PodDeleted { uid: waiting.key.uid.clone() }).expect("always possible");
+                tracker.handle(TrackerInput::PodObserved(waiting.clone())).expect("always possible");
+                tracker.handle(TrackerInput::CycleSucceeded(Assumed::new(&waiting.key, "node-0"))).expect("it waits");
+                tracker.handle(TrackerInput::Bound { pod: waiting.key.clone() }).expect("it is assumed");
+                tracker.handle(TrackerInput::PodDeleted { uid: waiting.key.uid.clone() }).expect("always possible");
             });
         });
     }
@@ -133,8 +137,9 @@ fn views(criterion: &mut Criterion) {
         group.throughput(Throughput::Elements(u64::try_from(count).expect("a small number")));
         group.bench_function(BenchmarkId::from_parameter(count), |bencher| {
             bencher.iter(|| {
-                let view = ClusterView::new(Inputs::new(&nodes, &pods), &Settings::default()).expect("readable");
-                view.nodes().filter(|node| node.removable(Mode::Strict).is_removable()).count()
+                let objects = ClusterObjects::new(&nodes, &pods);
+                let view = ClusterView::new(objects, &ClusterViewOptions::default()).expect("readable");
+                view.nodes().filter(|node| node.removability(RemovalMode::Strict).is_removable()).count()
             });
         });
     }

@@ -1,4 +1,4 @@
-//! How the cost of pool status grows with the number of pools: from scratch, and from an index after one change.
+//! Cost of pool status by number of pools: from scratch, and from an index after one change.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 #![expect(clippy::expect_used, reason = "a benchmark stops where its input is wrong")]
 
@@ -8,17 +8,16 @@ use std::sync::Arc;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::compute::Cluster;
-use poolstatus::index::{Change, PoolIndex};
-use poolstatus::request::Query;
+use poolstatus::{Cluster, PoolIndex, PoolIndexEvent, Query};
 use serde_json::{Value, from_value, json};
 
 const DRIVER: &str = "gpu.example.com";
 const POOLS: [usize; 4] = [10, 100, 1_000, 10_000];
 const DEVICES: usize = 100;
 
-/// Two claims with 25 devices each, in every pool.
+/// Number of claims in every pool.
 const CLAIMS: usize = 2;
+/// Number of devices that each claim holds.
 const HELD: usize = 25;
 
 fn pool(index: usize) -> String {
@@ -43,7 +42,7 @@ fn claim(index: usize, number: usize) -> Arc<ResourceClaim> {
     Arc::new(from_value(json!({"metadata": {"namespace": "team", "name": name}, "status": status})).expect("a claim"))
 }
 
-/// The claims of all pools, mixed.
+/// Builds the claims of all pools, in mixed order.
 fn claims(pools: usize) -> Vec<Arc<ResourceClaim>> {
     let all = (0..pools * CLAIMS).map(|index| index * 7_919 % (pools * CLAIMS));
     all.map(|index| claim(index / CLAIMS, index % CLAIMS)).collect()
@@ -57,7 +56,7 @@ fn one_shot(criterion: &mut Criterion) {
         group.throughput(Throughput::Elements(u64::try_from(pools).unwrap_or(u64::MAX)));
         let query = Query::new(DRIVER).with_limit(pools);
         let cluster = || Cluster::new(slices.iter().map(|slice| &**slice), claims.iter().map(|claim| &**claim));
-        let run = || cluster().report(&query, Timestamp::UNIX_EPOCH).kep().pools.len();
+        let run = || cluster().report(&query, Timestamp::UNIX_EPOCH).to_kep().pools.len();
         assert_eq!(run(), pools);
         group.bench_function(BenchmarkId::from_parameter(pools), |bencher| bencher.iter(run));
         group.finish();
@@ -67,24 +66,24 @@ fn one_shot(criterion: &mut Criterion) {
 fn index(criterion: &mut Criterion) {
     for pools in POOLS {
         let mut index = PoolIndex::default();
-        let slices = (0..pools).map(|pool| Change::Slice(slice(pool)));
-        for change in slices.chain(claims(pools).into_iter().map(Change::Claim)) {
-            index.apply(change).expect("a named object");
+        let slices = (0..pools).map(|pool| PoolIndexEvent::Slice(slice(pool)));
+        for event in slices.chain(claims(pools).into_iter().map(PoolIndexEvent::Claim)) {
+            index.apply(event).expect("a named object");
         }
         let (changed, last) = (claim(pools - 1, 0), pool(pools - 1));
-        let query = Query::new(DRIVER).in_pool(&last);
+        let query = Query::new(DRIVER).with_pool(&last);
         let mut group = criterion.benchmark_group("poolstatus/one_claim_changed_and_one_pool_asked");
         group.bench_function(BenchmarkId::from_parameter(pools), |bencher| {
             bencher.iter(|| {
-                index.apply(Change::Claim(Arc::clone(&changed))).expect("a named object");
-                index.report(black_box(&query), Timestamp::UNIX_EPOCH).kep().pools.len()
+                index.apply(PoolIndexEvent::Claim(Arc::clone(&changed))).expect("a named object");
+                index.report(black_box(&query), Timestamp::UNIX_EPOCH).to_kep().pools.len()
             });
         });
         group.finish();
         let mut group = criterion.benchmark_group("poolstatus/ten_pools_of_all");
         let query = Query::new(DRIVER).with_limit(10);
         group.bench_function(BenchmarkId::from_parameter(pools), |bencher| {
-            bencher.iter(|| index.report(black_box(&query), Timestamp::UNIX_EPOCH).matching);
+            bencher.iter(|| index.report(black_box(&query), Timestamp::UNIX_EPOCH).matching_pools);
         });
         group.finish();
     }

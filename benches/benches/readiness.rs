@@ -1,4 +1,4 @@
-//! How the cost of readiness grows: the filter with nodes and gates, a step without news with gates.
+//! Cost of readiness: the filter by number of nodes and gates, an idle step by number of gates.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 #![expect(clippy::expect_used, reason = "a benchmark stops where its input is wrong")]
 
@@ -7,17 +7,13 @@ use std::hint::black_box;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::Timestamp;
-use readiness::evaluate::{FilterOptions, filter};
-use readiness::node::GatedNode;
-use readiness::pod::PodView;
-use readiness::policy::Policy;
-use readiness::reconcile::{Role, State, step};
+use readiness::{EvaluatorRole, FilterOptions, GatedNode, GatedPodView, NodeState, Policy, filter, step};
 use serde_json::{Value, from_value, json};
 
 const NODES: [usize; 3] = [50, 500, 5_000];
 const GATES: [usize; 4] = [1, 4, 16, 64];
 
-/// A node whose gates are all True but the last of every other node, among the conditions that kubelet writes.
+/// Returns a node with all gates True, except the last gate of every other node, among the conditions of kubelet.
 fn node(index: usize, gates: usize) -> GatedNode {
     let name = |gate: usize| format!("agent-{gate}.example.com/Ready");
     let list: Vec<Value> = (0..gates)
@@ -38,7 +34,7 @@ fn node(index: usize, gates: usize) -> GatedNode {
 fn filters(criterion: &mut Criterion) {
     let (options, pod) = (FilterOptions::kep(), Pod::default());
     let allowed = |nodes: &[GatedNode]| {
-        nodes.iter().filter(|node| filter(options, &node.view(), PodView::new(&pod)).is_allowed()).count()
+        nodes.iter().filter(|node| filter(options, &node.view(), GatedPodView::new(&pod)).is_allowed()).count()
     };
     let mut group = criterion.benchmark_group("filter/nodes_with_16_gates");
     for count in NODES {
@@ -65,13 +61,18 @@ fn steps(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("step/without_news");
     for gates in GATES {
         let node = node(0, gates);
-        let mut state = step(&Policy::kep(), Role::Combined, &node.view(), now, State::default()).state;
+        let mut state = step(&Policy::kep(), EvaluatorRole::Combined, &node.view(), now, NodeState::default()).state;
         group.throughput(Throughput::Elements(u64::try_from(gates).expect("a small number")));
         group.bench_with_input(BenchmarkId::from_parameter(gates), &node, |bencher, node| {
             bencher.iter(|| {
-                let step =
-                    step(&Policy::kep(), Role::Combined, &black_box(node).view(), now, std::mem::take(&mut state));
-                assert!(step.outputs.is_empty() && step.verdict.schedulable);
+                let step = step(
+                    &Policy::kep(),
+                    EvaluatorRole::Combined,
+                    &black_box(node).view(),
+                    now,
+                    std::mem::take(&mut state),
+                );
+                assert!(step.writes.is_empty() && step.verdict.schedulable);
                 state = step.state;
             });
         });

@@ -1,13 +1,9 @@
-//! How much memory an index needs, with the objects and without.
+//! Memory use of an index, with its objects and without.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
 
-use dra_alloc::allocator::Allocator;
-use dra_alloc::inventory::Inventory;
-use dra_alloc::result::numbered;
-use dra_alloc::selector::SelectorCache;
-use dra_alloc::state::AllocatedState;
+use dra_alloc::{Allocator, Classes, Inventory, Profile, SelectorCache, numbered_share_id};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use serde_json::{from_value, json};
@@ -15,11 +11,11 @@ use serde_json::{from_value, json};
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
-/// A tenth of the cluster that the limit is for: 5,000 nodes with 16 devices each.
+/// Number of nodes: a tenth of the cluster that the limit is for (5,000 nodes with 16 devices each).
 const NODES: usize = 500;
 const LIMIT: usize = 300 << 20;
 
-/// The slice of one node: GPUs with four attributes and a capacity, and NICs with two attributes.
+/// Builds the slice of one node: GPUs with four attributes and a capacity, and NICs with two attributes.
 fn slice(node: usize) -> Arc<ResourceSlice> {
     let devices = (0..16).map(|index| {
         let numa = json!({"ints": [index / 4, index / 4 + 4]});
@@ -52,8 +48,12 @@ fn an_index_of_5000_nodes_stays_below_300_mib() {
     let objects = dhat::HeapStats::get().curr_bytes;
     let inventory = Inventory::new(slices, []);
     let all = dhat::HeapStats::get().curr_bytes;
-    let (state, selectors) = (AllocatedState::default(), SelectorCache::default());
-    Allocator::new(&inventory, [], &state, &selectors, &numbered).prepare(&(0..NODES).map(node).collect::<Vec<_>>());
+    let selectors = SelectorCache::default();
+    let classes = Classes::new([]);
+    Allocator::new(Profile::Kep, &inventory, &classes)
+        .with_selector_cache(&selectors)
+        .with_share_ids(&numbered_share_id)
+        .prepare(&(0..NODES).map(node).collect::<Vec<_>>());
     let prepared = dhat::HeapStats::get().curr_bytes;
     println!("{NODES} nodes: objects {objects} bytes, with the index {all} bytes, prepared {prepared} bytes");
     assert!(all < prepared && prepared * 10 < LIMIT, "{prepared}");

@@ -1,20 +1,15 @@
-//! A step without news allocates as often for one gate as for many, at most four times; the filter of a node that is open
-//! allocates nothing.
+//! Allocations: at most four in a step that finds nothing new, for any number of gates; none in the filter of an open node.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::Timestamp;
-use readiness::evaluate::{FilterOptions, filter};
-use readiness::node::GatedNode;
-use readiness::pod::PodView;
-use readiness::policy::Policy;
-use readiness::reconcile::{Role, State, step};
+use readiness::{EvaluatorRole, FilterOptions, GatedNode, GatedPodView, NodeState, Policy, filter, step};
 use serde_json::{Value, from_value, json};
 
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
-/// A node that is ready; every gate is True, or none is.
+/// Returns a node that is ready, with `status` as the status of every gate.
 fn node(gates: usize, status: &str) -> GatedNode {
     let name = |gate: usize| format!("agent-{gate}.example.com/Ready");
     let taint = json!({"key": "agent", "effect": "NoSchedule"});
@@ -43,10 +38,10 @@ fn what_is_not_news_is_not_allocated() {
         for status in ["True", "False"] {
             let counts = [1, 16, 30].map(|gates| {
                 let node = node(gates, status);
-                let mut state = step(&policy, Role::Combined, &node.view(), now, State::default()).state;
+                let mut state = step(&policy, EvaluatorRole::Combined, &node.view(), now, NodeState::default()).state;
                 blocks(&mut || {
-                    let step = step(&policy, Role::Combined, &node.view(), now, std::mem::take(&mut state));
-                    assert!(step.outputs.is_empty());
+                    let step = step(&policy, EvaluatorRole::Combined, &node.view(), now, std::mem::take(&mut state));
+                    assert!(step.writes.is_empty());
                     state = step.state;
                 })
             });
@@ -57,7 +52,7 @@ fn what_is_not_news_is_not_allocated() {
     }
     let (open, pod) = (node(16, "True"), Pod::default());
     let allocated = blocks(&mut || {
-        assert!(filter(FilterOptions::kep(), &open.view(), PodView::new(&pod)).is_allowed());
+        assert!(filter(FilterOptions::kep(), &open.view(), GatedPodView::new(&pod)).is_allowed());
     });
     assert_eq!(allocated, 0);
 }

@@ -1,12 +1,12 @@
-//! The devices that claims hold: the results of their allocations, and where they are published.
+//! Allocated devices of claims: their allocation results and published devices.
 
 use k8s_openapi::api::resource::v1::{
     AllocationResult, Device, DeviceRequestAllocationResult, ResourceClaim, ResourceClaimStatus, ResourceSlice,
 };
 
-use crate::inventory::pool::devices_of;
+use crate::inventory::pool::slice_devices;
 
-/// The device results of a claim, in their order; none if it is not allocated.
+/// Returns the device results of a claim's allocation; empty if the claim is not allocated.
 ///
 /// ```
 /// use dra_alloc::allocated;
@@ -14,33 +14,34 @@ use crate::inventory::pool::devices_of;
 /// use serde_json::{from_value, json};
 /// let device = json!({"request": "r", "driver": "gpu.example.com", "pool": "node-1", "device": "gpu-0"});
 /// let claim: ResourceClaim = from_value(json!({"status": {"allocation": {"devices": {"results": [device]}}}}))?;
-/// assert_eq!(allocated::of_claim(&claim)[0].device, "gpu-0");
-/// assert!(allocated::of_claim(&ResourceClaim::default()).is_empty());
+/// assert_eq!(allocated::allocated_devices(&claim)[0].device, "gpu-0");
+/// assert!(allocated::allocated_devices(&ResourceClaim::default()).is_empty());
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[must_use]
-pub fn of_claim(claim: &ResourceClaim) -> &[DeviceRequestAllocationResult] {
+pub fn allocated_devices(claim: &ResourceClaim) -> &[DeviceRequestAllocationResult] {
     of_status(claim.status.as_ref())
 }
 
-/// The device results in the status of a claim.
+/// Returns the device results in the status of a claim.
 pub(crate) fn of_status(status: Option<&ResourceClaimStatus>) -> &[DeviceRequestAllocationResult] {
     status.and_then(|status| status.allocation.as_ref()).map(of_allocation).unwrap_or_default()
 }
 
-/// The device results of an allocation.
+/// Returns the device results of an allocation.
 pub(crate) fn of_allocation(allocation: &AllocationResult) -> &[DeviceRequestAllocationResult] {
     allocation.devices.as_ref().and_then(|devices| devices.results.as_deref()).unwrap_or_default()
 }
 
-/// The device of a result, in the newest generation of its pool that has one of the name; of several, the last.
+/// Returns the published device of a result, with its slice. If slices of several generations have the device, the
+/// latest generation counts; within a generation, the last slice.
 pub(crate) fn published<'s>(
     result: &DeviceRequestAllocationResult,
     slices: &'s [ResourceSlice],
 ) -> Option<(&'s ResourceSlice, &'s Device)> {
     let pool = slices.iter().filter(|slice| slice.spec.driver == result.driver && slice.spec.pool.name == result.pool);
     let named = pool.filter_map(|slice| {
-        let device = devices_of(slice).iter().find(|device| device.name == result.device)?;
+        let device = slice_devices(slice).iter().find(|device| device.name == result.device)?;
         Some((slice, device))
     });
     named.max_by_key(|(slice, _)| slice.spec.pool.generation)

@@ -1,48 +1,39 @@
-//! The allocator: which devices claims get on a node.
+//! Allocator: chooses the devices that claims get on a node.
 //!
-//! Given the slices of a cluster, the classes, what is allocated already and a node, the allocator finds the devices that
-//! kube-scheduler's would: the first solution of a depth-first search in a fixed order. Requests are served in their
-//! order, pools in the order of driver and name, slices by name, devices as their driver lists them.
+//! Given the slices of a cluster, the classes, the allocated devices and a node, the allocator finds the devices that
+//! kube-scheduler would choose: the first solution of a depth-first search in a fixed order. Requests are served in
+//! their order, pools by driver and name, slices by name, devices in the order of their slice.
 //!
 //! Source: KEP-4381 and its successors, and the experimental allocator of `k8s.io/dynamic-resource-allocation`, 1.37.
 
 use std::fmt;
+use std::sync::Arc;
 
-use dra_attrs::profile::Profile;
+use dra_attrs::{GateSet, Profile};
 use k8s_openapi::api::core::v1::Node;
-use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim};
+use k8s_openapi::api::resource::v1::ResourceClaim;
 
+use crate::allocate_error::AllocateError;
 use crate::budget::Budget;
-use crate::class::{Class, Classes};
-use crate::error::AllocateError;
+use crate::class::Classes;
+use crate::context::Context;
 use crate::explain::{Detail, explain};
-use crate::features::Features;
+use crate::gates::DraGate;
 use crate::inventory::Inventory;
 use crate::inventory::pool::Pool;
 use crate::outcome::Verdict;
 use crate::request::Plan;
-use crate::result::Share;
-use crate::search::allocate_on;
-#[doc(hidden)]
-pub use crate::search::{Technique, Techniques};
+use crate::search::{PruningRules, allocate_on};
 use crate::selector::SelectorCache;
+use crate::share::ShareIds;
 use crate::state::AllocatedState;
 
-/// The most devices that the allocation of one claim may have (`AllocationResultsMaxSize`).
-pub const MAX_DEVICES_PER_CLAIM: usize = 32;
-
-/// Allocates claims against one state of a cluster.
+/// Allocates claims against the slices and classes of a cluster.
 ///
-/// Cheap to make: it borrows everything. It is `Sync`, so that nodes can be tried from several threads.
+/// It borrows all its inputs and is cheap to build. It is `Sync`, so that several threads can try nodes at once.
 ///
 /// ```
-/// use dra_alloc::allocator::Allocator;
-/// use dra_alloc::budget::Budget;
-/// use dra_alloc::inventory::Inventory;
-/// use dra_alloc::outcome::Outcome;
-/// use dra_alloc::result::numbered;
-/// use dra_alloc::selector::SelectorCache;
-/// use dra_alloc::state::AllocatedState;
+/// use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Inventory, Outcome, Profile};
 /// use k8s_openapi::api::core::v1::Node;
 /// use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 /// use serde_json::{from_value, json};
@@ -71,11 +62,9 @@ pub const MAX_DEVICES_PER_CLAIM: usize = 32;
 /// }))?;
 /// let node: Node = from_value(json!({"metadata": {"name": "node-1"}}))?;
 ///
-/// let inventory = Inventory::new([slice], []);
-/// let (state, selectors) = (AllocatedState::default(), SelectorCache::default());
-/// let allocator = Allocator::new(&inventory, [&class], &state, &selectors, &numbered);
-/// allocator.prepare([&node]);
-/// let verdict = allocator.allocate(&node, &[claim], Budget::default())?;
+/// let (inventory, classes) = (Inventory::new([slice], []), Classes::new([&class]));
+/// let allocator = Allocator::new(Profile::V1_37, &inventory, &classes);
+/// let verdict = allocator.allocate(&AllocatedState::default(), &node, &[claim], Budget::default())?;
 /// let Outcome::Allocated(results) = verdict.outcome else { panic!("not allocated") };
 /// let devices = results[0].devices.as_ref().and_then(|devices| devices.results.as_ref()).unwrap();
 /// assert_eq!(devices[0].device, "gpu-1");
@@ -83,143 +72,167 @@ pub const MAX_DEVICES_PER_CLAIM: usize = 32;
 /// ```
 #[derive(Clone)]
 pub struct Allocator<'a> {
-    pub(crate) inventory: &'a Inventory,
-    pub(crate) classes: Classes<'a>,
-    pub(crate) state: &'a AllocatedState,
-    pub(crate) selectors: &'a SelectorCache,
-    pub(crate) share_ids: &'a dyn ShareIds,
-    pub(crate) features: Features,
-    pub(crate) profile: Profile,
-    pub(crate) detail: Detail,
-    pub(crate) techniques: Techniques,
+    profile: Profile,
+    inventory: &'a Inventory,
+    classes: &'a Classes<'a>,
+    gates: GateSet<DraGate>,
+    selectors: Selectors<'a>,
+    share_ids: Option<&'a dyn ShareIds>,
+    detail: Detail,
+    pruning: PruningRules,
 }
 
-/// Makes the ids of shares: every function from a share to a text does.
-pub trait ShareIds: Sync {
-    /// The id of a share.
-    fn share_id(&self, share: Share<'_>) -> String;
-}
-
-impl<F: Fn(Share<'_>) -> String + Sync> ShareIds for F {
-    fn share_id(&self, share: Share<'_>) -> String {
-        self(share)
-    }
+/// Selector cache of the caller, or one of the allocator's own.
+#[derive(Clone)]
+enum Selectors<'a> {
+    Own(Arc<SelectorCache>),
+    Borrowed(&'a SelectorCache),
 }
 
 impl<'a> Allocator<'a> {
-    /// An allocator with the features that Kubernetes 1.37 has on, and the profile `Kep`.
+    /// Builds an allocator over the slices and classes of a cluster, with the gates that are on by default in
+    /// Kubernetes 1.37.
     ///
-    /// `share_ids` makes the ids of shares; a cluster needs unique ones. Compiled selectors go into the caller's cache,
-    /// which serves any number of allocators.
-    pub fn new(
-        inventory: &'a Inventory,
-        classes: impl IntoIterator<Item = &'a DeviceClass>,
-        state: &'a AllocatedState,
-        selectors: &'a SelectorCache,
-        share_ids: &'a dyn ShareIds,
-    ) -> Self {
-        let classes = classes.into_iter().map(Class::of).map(|class| (class.name, class)).collect();
-        let (features, profile) = (Features::default(), Profile::default());
-        let (detail, techniques) = (Detail::default(), Techniques::default());
-        Self { inventory, classes, state, selectors, share_ids, features, profile, detail, techniques }
-    }
-
-    /// The same allocator with other features.
+    /// `profile` selects the rules: `V1_37` those of a real cluster, `Kep` those of the KEP texts. Use the `with_*`
+    /// methods for other gates, a cache of compiled selectors that outlives the allocator, share IDs, and explanations.
     #[must_use]
-    pub const fn with_features(mut self, features: Features) -> Self {
-        self.features = features;
-        self
+    pub fn new(profile: Profile, inventory: &'a Inventory, classes: &'a Classes<'a>) -> Self {
+        Self {
+            profile,
+            inventory,
+            classes,
+            gates: GateSet::default(),
+            selectors: Selectors::Own(Arc::default()),
+            share_ids: None,
+            detail: Detail::default(),
+            pruning: PruningRules::default(),
+        }
     }
 
-    /// The same allocator with another profile.
+    /// Sets the feature gates of the scheduler.
     #[must_use]
-    pub const fn with_profile(mut self, profile: Profile) -> Self {
-        self.profile = profile;
-        self
+    pub fn with_gates(self, gates: GateSet<DraGate>) -> Self {
+        Self { gates, ..self }
     }
 
-    /// The same allocator, which explains every "no" in some detail. Explaining is done after the search and costs the
-    /// search nothing. It asks what would become of parts of the claims: at most a hundred searches of 20,000 steps each,
-    /// beside the budget, whose function is asked in them as well.
+    /// Uses the caller's cache of compiled selectors. One cache serves any number of allocators and threads.
     #[must_use]
-    pub const fn explaining(mut self, detail: Detail) -> Self {
-        self.detail = detail;
-        self
+    pub fn with_selector_cache(self, selectors: &'a SelectorCache) -> Self {
+        Self { selectors: Selectors::Borrowed(selectors), ..self }
     }
 
-    /// The same allocator with other techniques of leaving out branches: for the project's own tests.
+    /// Sets the generator of share IDs. IDs must be unique in a cluster. Without a generator, an allocation that shares
+    /// a device fails with [`AllocateError::NoShareIds`].
+    #[must_use]
+    pub fn with_share_ids(self, share_ids: &'a dyn ShareIds) -> Self {
+        Self { share_ids: Some(share_ids), ..self }
+    }
+
+    /// Adds an explanation to every failed allocation. It is computed after the search and does not slow the search
+    /// down. It costs at most a hundred further searches of 20,000 steps each over parts of the claims, in addition to
+    /// the budget. The budget's stop function is called in them as well.
+    #[must_use]
+    pub fn with_explanation(self, detail: Detail) -> Self {
+        Self { detail, ..self }
+    }
+
+    /// Sets the pruning rules of the search. For the project's own tests.
     #[doc(hidden)]
     #[must_use]
-    pub const fn with_techniques(mut self, techniques: Techniques) -> Self {
-        self.techniques = techniques;
-        self
+    pub fn with_pruning_rules(self, pruning: PruningRules) -> Self {
+        Self { pruning, ..self }
     }
 
-    /// Does what does not depend on claims: finds what some nodes see and what a look at their devices tells, and
-    /// compiles the selectors of the classes. Call it when there is time before claims are known; otherwise the first
-    /// allocation does it, and no answer depends on it. The index keeps it for the devices of one node, until one of the
-    /// node's slices changes; slices that nodes share are looked at in each allocation.
+    fn selectors(&self) -> &SelectorCache {
+        match &self.selectors {
+            Selectors::Own(cache) => cache,
+            Selectors::Borrowed(cache) => cache,
+        }
+    }
+
+    fn context<'c>(&'c self, state: &'c AllocatedState) -> Context<'c> {
+        Context {
+            inventory: self.inventory,
+            classes: self.classes,
+            state,
+            selectors: self.selectors(),
+            share_ids: self.share_ids,
+            gates: self.gates,
+            profile: self.profile,
+            pruning: self.pruning,
+        }
+    }
+
+    /// Warms the caches that do not depend on claims: node views, device facts, class selectors. Optional: the first
+    /// allocation does it otherwise, and no answer depends on it. Node views are kept until one of the node's slices
+    /// changes; shared slices (visible to several nodes) are read in each allocation.
     ///
     /// # Complexity
-    /// Linear in the size of the devices of these nodes and in the number of classes.
+    /// Linear in the number and size of the devices of `nodes` and in the number of classes.
     pub fn prepare<'n>(&self, nodes: impl IntoIterator<Item = &'n Node>) {
-        for view in nodes.into_iter().filter_map(|node| self.inventory.view(node, self.features).ok()) {
+        for view in nodes.into_iter().filter_map(|node| self.inventory.view(node, self.gates).ok()) {
             view.pools.iter().for_each(Pool::look);
         }
-        for selector in self.classes.values().flat_map(|class| class.selectors.iter()) {
-            selector.compile(self.selectors);
-        }
+        self.classes.compile(self.selectors());
     }
 
     /// Allocates all claims together on one node, or none of them.
     ///
+    /// `state` has the devices in use. If the node can't serve the claims, the result is `Ok` with an outcome other
+    /// than `Allocated`.
+    ///
     /// # Errors
-    /// Input that no node can make good: see [`AllocateError`]. An error of an object that the search does not come to
-    /// is not found, as in kube-scheduler.
+    /// Input that is invalid on every node; see [`AllocateError`]. As in kube-scheduler, an error in an object that the
+    /// search does not reach is not reported.
     ///
     /// # Complexity
-    /// At most the steps of the budget; what a step is, [`Budget`] says.
+    /// At most the number of steps of the budget; [`Budget`] defines a step.
     pub fn allocate(
         &self,
+        state: &AllocatedState,
         node: &Node,
         claims: &[ResourceClaim],
         budget: Budget<'_>,
     ) -> Result<Verdict, AllocateError> {
-        self.allocate_plan(&Plan::new(claims, &self.classes, self.features), claims, node, budget)
+        let context = self.context(state);
+        self.allocate_plan(&context, &Plan::new(claims, context.classes, self.gates), claims, node, budget)
     }
 
-    /// Allocates all claims together on each of several nodes: what [`Allocator::allocate`] says for each, in one pass.
-    /// The budget is that of one node.
+    /// Allocates all claims together on each of several nodes, like [`Allocator::allocate`] on one. Reads the claims
+    /// only once. Each node has the whole budget.
     ///
     /// # Errors
     /// The first error, in the order of the nodes.
     pub fn allocate_each<'n>(
         &self,
+        state: &AllocatedState,
         nodes: impl IntoIterator<Item = &'n Node>,
         claims: &[ResourceClaim],
         budget: Budget<'_>,
     ) -> Result<Vec<Verdict>, AllocateError> {
-        let plan = Plan::new(claims, &self.classes, self.features);
+        let context = self.context(state);
+        let plan = Plan::new(claims, context.classes, self.gates);
         let nodes = nodes.into_iter();
         let mut verdicts = Vec::with_capacity(nodes.size_hint().0);
         for node in nodes {
-            verdicts.push(self.allocate_plan(&plan, claims, node, budget)?);
+            verdicts.push(self.allocate_plan(&context, &plan, claims, node, budget)?);
         }
         Ok(verdicts)
     }
 
     fn allocate_plan(
         &self,
+        context: &Context<'_>,
         plan: &Plan<'_>,
         claims: &[ResourceClaim],
         node: &Node,
         budget: Budget<'_>,
     ) -> Result<Verdict, AllocateError> {
-        let mut verdict = allocate_on(self, plan, node, budget);
+        let mut verdict = allocate_on(context, plan, node, budget);
         if self.detail != Detail::Off
             && let Ok(verdict) = &mut verdict
         {
-            verdict.explanation = explain(self, claims, node, verdict, budget);
+            verdict.explanation = explain(context, self.detail, claims, node, verdict, budget);
         }
         verdict
     }
@@ -227,12 +240,10 @@ impl<'a> Allocator<'a> {
 
 impl fmt::Debug for Allocator<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self.classes.keys().collect();
-
         f.debug_struct("Allocator")
-            .field("classes", &names)
-            .field("features", &self.features)
             .field("profile", &self.profile)
+            .field("gates", &self.gates)
+            .field("classes", &self.classes)
             .finish_non_exhaustive()
     }
 }

@@ -1,29 +1,29 @@
-//! How much work a call may do.
+//! Budgets: limits on the work of one call.
 
 use std::fmt;
 
-use crate::error::AllocateError;
+use crate::allocate_error::AllocateError;
 use crate::outcome::NodeFailure;
 
-/// Steps between two questions to the caller's stop function.
+/// Number of steps between two calls of the caller's stop function.
 const STEPS_PER_QUESTION: u64 = 16;
 
-/// The work that one call on one node may do: a number of steps, and a function that can stop it.
+/// Limit on the work of one call on one node: a number of steps, and a function that can stop the search.
 ///
-/// A step is the examination of one device for one request, one descent of the search, or, in a search that has turned
-/// back, one look at what the devices that are left are still good for, which is linear in their number. The evaluation of
-/// a selector is one step too, since it is bounded itself. When the budget is used up, the outcome is `Stopped`.
+/// A step is the examination of one device for one request, one decision of the search, or (after a few backtracks) one
+/// run of the pruning rules, which is linear in the number of remaining devices. The evaluation of a selector is one
+/// step too, since its cost is bounded by itself. When the budget is used up, the outcome is `Stopped`.
 ///
-/// An explanation of a "no" ([`crate::allocator::Allocator::explaining`]) adds at most a hundred searches of 20,000 steps
-/// each, which the function can stop as well.
+/// An explanation of a failed allocation ([`crate::allocator::Allocator::with_explanation`]) adds at most a hundred
+/// searches of 20,000 steps each, which the function can stop as well.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
-/// use dra_alloc::budget::Budget;
+/// use dra_alloc::Budget;
 ///
 /// let deadline = Instant::now() + Duration::from_secs(10);
 /// let is_over = || Instant::now() >= deadline;
-/// let budget = Budget::steps(100_000).stopped_by(&is_over);
+/// let budget = Budget::steps(100_000).with_stop(&is_over);
 /// assert_eq!(budget.limit(), 100_000);
 /// ```
 #[derive(Clone, Copy)]
@@ -33,7 +33,7 @@ pub struct Budget<'b> {
 }
 
 impl Budget<'static> {
-    /// A number of steps.
+    /// Builds a budget of a number of steps, without a stop function.
     #[must_use]
     pub const fn steps(steps: u64) -> Self {
         Self { steps, stop: None }
@@ -41,18 +41,18 @@ impl Budget<'static> {
 }
 
 impl<'b> Budget<'b> {
-    /// Asks a function every few steps; `true` stops the search.
+    /// Sets a function that is called every few steps; the search stops when it returns true.
     #[must_use]
-    pub const fn stopped_by(self, stop: &'b dyn Fn() -> bool) -> Self {
+    pub const fn with_stop(self, stop: &'b dyn Fn() -> bool) -> Self {
         Self { stop: Some(stop), ..self }
     }
 
-    /// The same function with another number of steps.
+    /// Returns a budget with the stop function of this one and another number of steps.
     pub(crate) const fn with_steps(self, steps: u64) -> Self {
         Self { steps, ..self }
     }
 
-    /// The number of steps.
+    /// Returns the number of steps.
     #[must_use]
     pub const fn limit(&self) -> u64 {
         self.steps
@@ -60,8 +60,8 @@ impl<'b> Budget<'b> {
 }
 
 impl Default for Budget<'_> {
-    /// Ten million steps: a second or so for a claim on a node, and up to half a minute where each step looks at hundreds of
-    /// devices for hundreds of requests.
+    /// Returns a budget of ten million steps: about a second for a claim on a node, and up to half a minute if each
+    /// step examines hundreds of devices for hundreds of requests.
     fn default() -> Self {
         Self { steps: 10_000_000, stop: None }
     }
@@ -73,7 +73,7 @@ impl fmt::Debug for Budget<'_> {
     }
 }
 
-/// Why a search on a node ends before it has an answer.
+/// Reason that a search on a node ends before it has an answer.
 #[derive(Debug)]
 pub(crate) enum Halt {
     Stopped,
@@ -87,7 +87,7 @@ impl From<AllocateError> for Halt {
     }
 }
 
-/// Counts steps against a budget.
+/// Counter of steps against a budget.
 #[derive(Debug)]
 pub(crate) struct Meter<'b> {
     budget: Budget<'b>,
@@ -103,7 +103,7 @@ impl<'b> Meter<'b> {
         self.used
     }
 
-    /// Counts one step.
+    /// Counts one step and calls the stop function when due.
     pub(crate) fn step(&mut self) -> Result<(), Halt> {
         let asks = self.used.is_multiple_of(STEPS_PER_QUESTION);
         if self.used >= self.budget.steps || (asks && self.budget.stop.is_some_and(|stop| stop())) {

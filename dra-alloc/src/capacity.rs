@@ -1,7 +1,7 @@
-//! Consumable capacity: what a share of a device takes from each of the device's capacities (KEP-5075).
+//! Consumable capacity: the amounts that a share of a device consumes of the device's capacities (KEP-5075).
 //!
-//! A request names amounts; the device's request policy rounds them. Every capacity of the device is consumed, also those
-//! that the request does not name:
+//! A request names amounts of capacities, which the request policy of the capacity rounds. Every capacity of the device
+//! is consumed, also those that the request does not name:
 //!
 //! | request | policy | consumed |
 //! |---|---|---|
@@ -11,77 +11,80 @@
 //! | an amount | range | at least `min`, rounded up to the next step from there |
 //! | an amount | values | the smallest listed value that suffices, else the amount |
 //!
-//! What comes out must then satisfy the policy, unless it is the default, and fit beside what is consumed already.
+//! The consumed amount must satisfy the policy, unless it is the default. It must also not exceed the capacity that
+//! other shares have left.
 //!
-//! Steps are computed in whole units, rounded up; with the feature `FractionalCapacityRange` in thousandths, where all
-//! numbers of the range are such. The amount is written in the format of the step.
+//! Steps are computed in whole units, with all numbers rounded up. With the gate
+//! [`crate::DraGate::FractionalCapacityRange`], they are computed in thousandths if all numbers of the range are
+//! multiples of a thousandth. The amount is printed in the format of the step.
 //!
 //! Source: `consumable_capacity.go` of kube-scheduler 1.37.
 
-use dra_attrs::quantity::{Quantity, QuantityFormat};
+use dra_attrs::{Quantity, QuantityFormat};
 use k8s_openapi::api::resource::v1::{CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 
-use dra_attrs::quantity::QuantityError;
+use dra_attrs::QuantityError;
 
 const NANOS_PER_UNIT: i128 = 1_000_000_000;
 const NANOS_PER_MILLI: i128 = 1_000_000;
 
-/// How steps of a range are computed.
+/// Unit in which the steps of a range are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Rounding {
-    /// In whole units.
+    /// Whole units.
     Whole,
-    /// In thousandths where the range is made of such.
+    /// Thousandths, if all numbers of the range are multiples of a thousandth; otherwise whole units.
     Fractional,
 }
 
-/// Why an amount can't be computed.
+/// Reason why a consumed amount can't be computed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CapacityError {
-    /// The request is larger than the arithmetic of the range.
+    /// The request exceeds 64 bits of whole units.
     #[error(
         "capacity request cannot be represented in the device's range arithmetic: request {request} exceeds MaxInt64"
     )]
     RequestTooLarge {
-        /// The amount asked for.
+        /// The requested amount.
         request: Quantity,
     },
-    /// The next step is larger than the arithmetic of the range.
+    /// The next step above the request exceeds 64 bits of whole units.
     #[error(
         "capacity request cannot be represented in the device's range arithmetic: rounding request {request} up to the \
          next step passes MaxInt64"
     )]
     StepTooLarge {
-        /// The amount asked for.
+        /// The requested amount.
         request: Quantity,
     },
-    /// The range is computed in thousandths, and the request is finer, or larger than 64 bits of them.
+    /// The range is computed in thousandths, but the request is not a multiple of a thousandth, or exceeds 64 bits of
+    /// thousandths.
     #[error(
         "capacity request cannot be represented in the device's range arithmetic: request {request} is not a representable \
          milli value"
     )]
     RequestNotMilli {
-        /// The amount asked for.
+        /// The requested amount.
         request: Quantity,
     },
-    /// The next step is larger than 64 bits of thousandths.
+    /// The next step above the request exceeds 64 bits of thousandths.
     #[error(
         "capacity request cannot be represented in the device's range arithmetic: rounding request {request} up to the \
          next step passes the milli-value range"
     )]
     StepNotMilli {
-        /// The amount asked for.
+        /// The requested amount.
         request: Quantity,
     },
-    /// The amount is below zero.
+    /// The consumed amount is negative.
     #[error("capacity value is negative")]
     Negative,
 }
 
-/// An amount, with the text that it was taken from unless it was computed.
+/// An amount, with the text that it was parsed from unless it was computed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Amount<'a> {
     pub(crate) quantity: Quantity,
@@ -97,13 +100,13 @@ impl<'a> Amount<'a> {
         Self { quantity, text: None }
     }
 
-    /// The amount as an API value: as it was written, or canonical.
+    /// Returns the amount as an API value: the text that it was parsed from, or its canonical form.
     pub(crate) fn to_kube(self) -> KubeQuantity {
         self.text.cloned().unwrap_or_else(|| self.quantity.to_kube())
     }
 }
 
-/// One capacity of a device.
+/// One capacity of a device, parsed.
 #[derive(Clone, Debug)]
 pub(crate) struct Capacity<'a> {
     pub(crate) name: &'a str,
@@ -124,7 +127,8 @@ enum Valid<'a> {
     Values(Vec<Amount<'a>>),
 }
 
-/// Whether a capacity has no policy, and a value that is good and not negative at a glance: digits with a usual suffix.
+/// Returns true if a capacity has no policy and its value has a simple form that is always valid and not negative: 1 to
+/// 15 digits with at most one of the suffixes Ki, Mi, Gi and Ti.
 pub(crate) fn is_plain(capacity: &DeviceCapacity) -> bool {
     let text = capacity.value.0.as_str();
     let number = ["Ki", "Mi", "Gi", "Ti"].into_iter().find_map(|suffix| text.strip_suffix(suffix)).unwrap_or(text);
@@ -148,7 +152,7 @@ impl<'a> Capacity<'a> {
         Ok(Self { name, value, policy: Policy { default, valid } })
     }
 
-    /// What a request consumes.
+    /// Returns the amount that a request consumes.
     pub(crate) fn consumed(
         &self,
         request: Option<Amount<'a>>,
@@ -161,7 +165,7 @@ impl<'a> Capacity<'a> {
         if amount.quantity < Quantity::ZERO { Err(CapacityError::Negative) } else { Ok(amount) }
     }
 
-    /// Whether the policy lets a request consume an amount.
+    /// Returns true if the policy allows a request to consume an amount.
     pub(crate) fn permits(&self, amount: Quantity, rounding: Rounding) -> bool {
         let is_default = self.policy.default.is_some_and(|default| default.quantity == amount);
         is_default || self.policy.valid.permits(amount, rounding)
@@ -175,10 +179,10 @@ impl<'a> Valid<'a> {
                 bound.as_ref().map(|bound| amount_at(field, bound).map(|amount| amount.quantity)).transpose()
             };
             return Ok(Self::Range {
-                // The type has no optional minimum: one that is left out is empty, and rounds nothing.
+                // `min` is not optional in the API type: an absent one is the empty text, and disables rounding.
                 min: (!min.0.is_empty()).then(|| amount_at("requestPolicy.validRange.min", min)).transpose()?,
                 max: bound("requestPolicy.validRange.max", max)?,
-                // A step of nothing leads nowhere; the API server refuses it.
+                // A step of zero or less is ignored; the API server rejects it.
                 step: bound("requestPolicy.validRange.step", step)?.filter(|step| *step > Quantity::ZERO),
             });
         }
@@ -219,7 +223,7 @@ impl<'a> Valid<'a> {
     }
 }
 
-/// What the steps of a range are counted in.
+/// Unit of the steps of a range: whole numbers, or thousandths.
 #[derive(Clone, Copy)]
 enum Unit {
     Whole,
@@ -234,7 +238,8 @@ impl Unit {
         }
     }
 
-    /// An amount, in this unit: rounded up to whole ones, whereas thousandths must be there, and fit.
+    /// Returns an amount in this unit. Whole units are rounded up. Thousandths must be exact and fit 64 bits, otherwise
+    /// there is no result.
     fn count(self, amount: Quantity) -> Option<i128> {
         let units = div_ceil(amount.nanos(), self.nanos());
         match self {
@@ -258,12 +263,12 @@ impl Unit {
     }
 }
 
-/// A number as far as it is one of 64 bits.
+/// Returns the number if it fits 64 bits.
 fn fits(number: i128) -> Option<i128> {
     i64::try_from(number).ok().map(i128::from)
 }
 
-/// The arithmetic of a range with steps.
+/// Arithmetic of a range with steps, in one unit.
 struct Steps {
     min: i128,
     step: i128,
@@ -294,7 +299,7 @@ impl Steps {
     }
 }
 
-/// `value / unit`, rounded towards positive infinity.
+/// Returns `value / unit`, rounded towards positive infinity.
 const fn div_ceil(value: i128, unit: i128) -> i128 {
     value.div_euclid(unit) + if value.rem_euclid(unit) == 0 { 0 } else { 1 }
 }
@@ -303,14 +308,16 @@ fn amount_at<'a>(field: &str, text: &'a KubeQuantity) -> Result<Amount<'a>, Inva
     Amount::read(text).map_err(|error| InvalidCapacity { field: field.to_owned(), error })
 }
 
-/// What a request for `request` of a capacity consumes of it.
+/// Returns the amount that a request consumes of one capacity of a device.
+///
+/// `request` is the requested amount, or none if the request does not name the capacity.
 ///
 /// # Errors
-/// An amount that is negative or too large, or a field that is not a quantity.
+/// The consumed amount is negative or too large, or a field is not a quantity.
 ///
 /// ```
-/// use dra_alloc::capacity::{Rounding, consumed};
-/// use dra_attrs::quantity::Quantity;
+/// use dra_alloc::capacity::{consumed, Rounding};
+/// use dra_attrs::Quantity;
 /// use k8s_openapi::api::resource::v1::{CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity};
 /// use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 ///
@@ -333,17 +340,18 @@ pub fn consumed(
     Ok(capacity.consumed(request, rounding)?.quantity)
 }
 
-/// Whether the policy of a capacity lets a request consume an amount of it, apart from what is left.
+/// Returns true if the request policy of a capacity allows a request to consume `amount`. Does not check that so much
+/// of the capacity is left.
 ///
 /// # Errors
-/// A field that is not a quantity.
+/// A field is not a quantity.
 pub fn permits(amount: &KubeQuantity, capacity: &DeviceCapacity, rounding: Rounding) -> Result<bool, ConsumedError> {
     let invalid = |invalid: InvalidCapacity| ConsumedError::Quantity { field: invalid.field, error: invalid.error };
     let amount = amount_at("amount", amount).map_err(invalid)?;
     Ok(Capacity::read("", capacity).map_err(invalid)?.permits(amount.quantity, rounding))
 }
 
-/// Why there is no answer about a capacity.
+/// Reason why the consumption of a capacity can't be computed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConsumedError {
@@ -353,9 +361,9 @@ pub enum ConsumedError {
     /// A field is not a quantity.
     #[error("{field}: {error}")]
     Quantity {
-        /// The field.
+        /// Path of the field.
         field: String,
-        /// What is wrong.
+        /// The rule for quantities that the text breaks.
         error: QuantityError,
     },
 }

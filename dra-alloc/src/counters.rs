@@ -1,56 +1,56 @@
-//! Counters that the devices of a pool share, and compatibility groups among their consumers (KEP-4815, KEP-5963).
+//! Shared counters of a pool, and compatibility groups of the devices that consume them (KEP-4815, KEP-5963).
 //!
-//! A partition of a card consumes counters of the card's counter set. What the devices in use consume is gone, wherever
-//! in the cluster they are; a further device needs every counter *of the pool* to be at least what is consumed then, so
-//! that an overcommitted counter keeps all consumers of the pool from being allocated.
+//! A partition of a card consumes counters of the card's counter set. Allocated devices consume their counters on
+//! whichever node they are. A further device can be allocated if no counter *of the pool* is overcommitted afterwards.
+//! So one overcommitted counter prevents the allocation of all devices of the pool that consume counters.
 //!
-//! All devices on one counter set must have a compatibility group in common, or none may have groups.
+//! All devices that consume one counter set must have a compatibility group in common, or none of them may have groups.
 //!
 //! Source: the allocator of kube-scheduler 1.37.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::quantity::{Quantity, QuantityError};
+use dra_attrs::{Quantity, QuantityError};
 use k8s_openapi::api::resource::v1::{Counter, Device, DeviceCounterConsumption, ResourceSlice};
 
-use crate::inventory::pool::{Pool, devices_of};
+use crate::inventory::pool::{Pool, slice_devices};
 use crate::state::PoolUse;
 
-/// The counters of a pool with what is left of them before an allocation starts.
+/// Counters of a pool, with the amounts left before an allocation starts.
 #[derive(Debug, Default)]
 pub(crate) struct CounterSets<'i> {
     sets: BTreeMap<&'i str, usize>,
     counters: BTreeMap<(&'i str, &'i str), usize>,
     left: Vec<i128>,
-    /// Counters of one name in different sets have one number, below `names`.
+    /// Number of each counter's name, below `names`. Counters of one name in different sets have the same number.
     name_of: Vec<usize>,
     names: usize,
     groups: Vec<Groups<'i>>,
-    /// The sets that a device with groups consumes already.
+    /// Counter sets that an allocated device with groups consumes.
     grouped: BTreeSet<usize>,
 }
 
-/// The groups of the devices that consume a counter set. The first device decides whether groups matter.
+/// Compatibility groups of the devices that consume a counter set. The first device decides if groups matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Groups<'i> {
-    /// No device.
+    /// No device consumes the set.
     Unused,
     /// The first device has no groups.
     Without,
-    /// The groups that all devices with groups have in common.
+    /// The groups that all consuming devices with groups have in common.
     Common(Vec<&'i str>),
 }
 
-/// What a device takes from one counter set.
+/// Consumption of one counter set by a device.
 #[derive(Debug)]
 pub(crate) struct Consumption<'i> {
     pub(crate) set: usize,
     pub(crate) groups: &'i [String],
-    /// Counters of the pool, and how much of them.
+    /// Index of the counter in the pool, and the consumed amount in billionths of a unit.
     pub(crate) amounts: Vec<(usize, i128)>,
 }
 
-/// A quantity in a slice that can't be read.
+/// A quantity in a slice that can't be parsed.
 #[derive(Debug)]
 pub(crate) struct InvalidCounter<'i> {
     pub(crate) slice: &'i ResourceSlice,
@@ -67,8 +67,8 @@ impl<'i> Groups<'i> {
         }
     }
 
-    /// Devices in use may contradict each other, since their slices may have changed. One of the other kind than the
-    /// first counts for nothing.
+    /// Returns the groups after a further device. Allocated devices may contradict each other, because their slices may
+    /// have changed: a device without groups among devices with groups, or the reverse, is ignored.
     fn joined_by(&self, groups: &'i [String]) -> Self {
         let is_joining = |group: &&str| groups.iter().any(|other| other == group);
         match self {
@@ -83,7 +83,7 @@ impl<'i> Groups<'i> {
 }
 
 impl<'i> CounterSets<'i> {
-    /// Reads the counters of a pool, and takes off what devices in use consume.
+    /// Reads the counters of a pool, and subtracts the amounts that allocated devices consume.
     pub(crate) fn new(pool: &'i Pool, in_use: Option<&PoolUse>) -> Result<Self, InvalidCounter<'i>> {
         let mut sets = Self::default();
         for slice in pool.counter_slices() {
@@ -101,7 +101,7 @@ impl<'i> CounterSets<'i> {
         sets.number_names();
         let Some(in_use) = in_use else { return Ok(sets) };
         for slice in pool.all_slices() {
-            for device in devices_of(slice).iter().filter(|device| in_use.contains_key(&device.name)) {
+            for device in slice_devices(slice).iter().filter(|device| in_use.contains_key(&device.name)) {
                 sets.take_off(slice, device)?;
             }
         }
@@ -137,7 +137,8 @@ impl<'i> CounterSets<'i> {
         Ok(())
     }
 
-    /// What a device consumes. Names that the pool does not have were found when the pool was checked.
+    /// Returns the consumption of a device. Ignores counters that the pool does not have: they were reported when the
+    /// pool was validated.
     pub(crate) fn consumption(
         &self,
         slice: &'i ResourceSlice,
@@ -169,7 +170,8 @@ impl<'i> CounterSets<'i> {
         amounts.collect()
     }
 
-    /// The first counter of which less is left than a device consumes: set, counter, what is left and what is wanted.
+    /// Returns the first counter that has less left than a device consumes: set, counter, amount left and amount
+    /// consumed, in billionths of a unit.
     pub(crate) fn shortage(&self, device: &[Consumption<'_>]) -> Option<(&'i str, &'i str, i128, i128)> {
         let wanted = |counter: usize| {
             let amounts = device.iter().flat_map(|consumed| &consumed.amounts);
@@ -181,7 +183,7 @@ impl<'i> CounterSets<'i> {
         })
     }
 
-    /// What is left of the counters of each name, in all sets together.
+    /// Returns the amount left of the counters of each name, summed over all sets.
     pub(crate) fn left_by_name(&self, ledger: Option<&Ledger<'_>>) -> Vec<i128> {
         let left = ledger.map_or(&self.left, |ledger| &ledger.left);
         let mut sums = vec![0_i128; self.names];
@@ -193,7 +195,7 @@ impl<'i> CounterSets<'i> {
         sums
     }
 
-    /// What a device takes of the counters of each name.
+    /// Returns the amount that a device consumes of the counters of each name.
     pub(crate) fn by_name(&self, device: &[Consumption<'_>]) -> Vec<i128> {
         let mut sums = vec![0_i128; self.names];
         for (counter, amount) in device.iter().flat_map(|consumed| &consumed.amounts) {
@@ -205,8 +207,8 @@ impl<'i> CounterSets<'i> {
         sums
     }
 
-    /// Whether a device may not be used while groups are not understood: it has groups, or a device in use on one of its
-    /// counter sets has.
+    /// Returns true if a device can't be allocated while the gate for compatibility groups is off: it has groups, or an
+    /// allocated device that consumes one of its counter sets has.
     pub(crate) fn needs_groups(&self, consumption: &[Consumption<'_>]) -> bool {
         consumption.iter().any(|consumed| !consumed.groups.is_empty() || self.grouped.contains(&consumed.set))
     }
@@ -221,25 +223,25 @@ fn read<'i>(
     quantity.map(Quantity::nanos).map_err(|error| InvalidCounter { slice, field: field(), error })
 }
 
-/// What is left of a pool's counters in the course of one allocation.
+/// Amounts left of a pool's counters during the search for one allocation.
 #[derive(Debug)]
 pub(crate) struct Ledger<'i> {
     left: Vec<i128>,
-    /// How many counters are overcommitted.
+    /// Number of overcommitted counters.
     short: usize,
     groups: Vec<Groups<'i>>,
 }
 
-/// Why a device can't consume.
+/// Reason why a device can't consume its counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shortage {
-    /// Its groups do not go with those of the devices on a counter set.
+    /// The compatibility groups of the device do not match those of the devices that consume a counter set.
     Groups,
-    /// A counter of the pool is overcommitted, or would be.
+    /// A counter of the pool is overcommitted, or would be with the device.
     Counters,
 }
 
-/// The groups before a device consumed, to be put back when it is released.
+/// Groups of the counter sets before a device was added, restored when it is released.
 #[derive(Debug)]
 pub(crate) struct Reserved<'i>(Vec<(usize, Groups<'i>)>);
 
@@ -249,7 +251,7 @@ impl<'i> Ledger<'i> {
         Self { left: sets.left.clone(), short, groups: sets.groups.clone() }
     }
 
-    /// Takes what a device consumes, or changes nothing.
+    /// Subtracts the consumption of a device. Changes nothing if it returns an error.
     pub(crate) fn reserve(&mut self, device: &[Consumption<'i>]) -> Result<Reserved<'i>, Shortage> {
         let reserved = self.join(device)?;
         for (counter, amount) in device.iter().flat_map(|consumed| &consumed.amounts) {
@@ -262,7 +264,7 @@ impl<'i> Ledger<'i> {
         Err(Shortage::Counters)
     }
 
-    /// Gives back what a device took.
+    /// Adds back the consumption of a device, and restores the groups.
     pub(crate) fn release(&mut self, device: &[Consumption<'i>], reserved: Reserved<'i>) {
         for (counter, amount) in device.iter().flat_map(|consumed| &consumed.amounts) {
             self.change(*counter, *amount);
@@ -292,7 +294,7 @@ impl<'i> Ledger<'i> {
         }
     }
 
-    /// Wrapping, so that giving back is exact even beyond the numbers that quantities have.
+    /// Adds an amount to a counter. Wraps on overflow, so that `release` exactly undoes `reserve`.
     fn change(&mut self, counter: usize, by: i128) {
         let Some(left) = self.left.get_mut(counter) else { return };
         let was_short = *left < 0;

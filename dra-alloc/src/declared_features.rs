@@ -1,34 +1,32 @@
-//! Features that nodes declare and pods require, as far as skipping node operations needs them (KEP-5945, Node Declared
-//! Features Integration; KEP-5328).
+//! Node declared features for skipping node operations (KEP-5945, Node Declared Features Integration; KEP-5328).
 //!
-//! A kubelet that can skip says so in `node.status.declaredFeatures`. In the KEP's text, a pod requires that of its node if
-//! one of its claims is allocated with a device that skips; scheduler and kubelet's admission ask the same function. In
-//! Kubernetes 1.37 no pod requires it: the allocator looks at the node itself ([`crate::allocator`]), and for a claim that
-//! is allocated already the scheduler asks [`DeclaredFeature::required_by_claim`].
+//! A kubelet that can skip node operations declares a feature in `node.status.declaredFeatures`. In the KEP, a pod
+//! requires this feature of its node if one of its claims is allocated with a device that skips node operations;
+//! scheduler and kubelet's admission use the same function ([`DeclaredFeature::required_by`]). In Kubernetes 1.37 no
+//! pod requires the feature: the allocator reads it from the node ([`crate::Allocator`]), and for a claim that is
+//! already allocated the scheduler uses [`DeclaredFeature::required_by_claim`].
 
-use dra_attrs::profile::Profile;
-use dra_attrs::semver::Version;
+use dra_attrs::{Profile, Version};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde::Serialize;
 
-use crate::graduation::Stage;
-use crate::kubelet::gate::{Gate, Settings};
-use crate::kubelet::pod_claims::of_pod;
+use crate::kubelet::pod_claims::claims_of_pod;
+use crate::kubelet::{KubeletGate, KubeletOptions};
 use crate::profile::{Decisions, Inference};
-use crate::skip::aggregate::is_used_by;
+use crate::skip::skips_node_operations;
 
-/// The reason of a pod that the kubelet does not admit.
+/// Reason in the status of a pod that the kubelet does not admit.
 pub const POD_FEATURE_UNSUPPORTED: &str = "PodFeatureUnsupported";
 
-/// The reason of the event of a pod that fits on no node.
+/// Reason of the event for a pod that fits no node.
 pub const FAILED_SCHEDULING: &str = "FailedScheduling";
 
-/// The feature "node operations may be skipped", as nodes declare it.
+/// The declared feature of a kubelet that can skip node operations.
 ///
 /// ```
 /// use dra_alloc::declared_features::DeclaredFeature;
-/// use dra_attrs::profile::Profile;
+/// use dra_attrs::Profile;
 /// assert_eq!(DeclaredFeature::new(Profile::Kep).name(), "DraOptionalNodePreparation");
 /// assert_eq!(DeclaredFeature::new(Profile::V1_37).name(), "DRAOptionalNodeOperations");
 /// ```
@@ -39,50 +37,52 @@ pub struct DeclaredFeature {
 }
 
 impl DeclaredFeature {
-    /// The feature without a bound on versions, as it is until it is stable everywhere.
+    /// Creates the feature of a profile. It is declared and required by all versions; see [`DeclaredFeature::until`].
     #[must_use]
     pub const fn new(profile: Profile) -> Self {
         Self { profile, max_version: None }
     }
 
-    /// The feature with the last version that declares and requires it. Versions compare as semantic versions: 1.38.1 is
-    /// beyond a bound of 1.38.0, and 1.38.0-rc.1 is not.
+    /// Sets the last version that declares and requires the feature. Versions compare as semantic versions: with the
+    /// bound 1.38.0, version 1.38.1 is excluded and 1.38.0-rc.1 is included.
     #[must_use]
-    pub fn until(self, max_version: Version) -> Self {
+    pub fn with_max_version(self, max_version: Version) -> Self {
         Self { max_version: Some(max_version), ..self }
     }
 
-    /// The name in `node.status.declaredFeatures`. It is not that of the gate in the KEP.
+    /// Returns the name in `node.status.declaredFeatures`. In the KEP, it differs from the name of the feature gate.
     #[must_use]
     pub const fn name(&self) -> &'static str {
-        Decisions::of(self.profile).declared_feature
+        Decisions::from_profile(self.profile).declared_feature
     }
 
-    /// What a kubelet declares: the name, if and only if its gate is on.
+    /// Returns the name of the feature if a kubelet of this configuration and version declares it, which needs its gate
+    /// to be on.
     ///
     /// ```
     /// use dra_alloc::declared_features::DeclaredFeature;
-    /// use dra_alloc::kubelet::{Settings, gate::Gate};
-    /// use dra_attrs::profile::Profile;
+    /// use dra_alloc::kubelet::{KubeletGate, KubeletOptions};
+    /// use dra_alloc::{GateSet, Profile};
     /// let feature = DeclaredFeature::new(Profile::Kep);
-    /// let kubelet = Settings::new(Profile::Kep).with(Gate::OptionalNodeOperations);
+    /// let kubelet = KubeletOptions::new(Profile::Kep).with_gates(GateSet::default().with(KubeletGate::OptionalNodeOperations));
     /// assert_eq!(feature.declared_by(kubelet, &"1.37.0".parse()?), Some("DraOptionalNodePreparation"));
-    /// # Ok::<(), dra_attrs::semver::VersionError>(())
+    /// # Ok::<(), dra_attrs::VersionError>(())
     /// ```
     #[must_use]
-    pub fn declared_by(&self, kubelet: Settings, version: &Version) -> Option<&'static str> {
-        (kubelet.has(Gate::OptionalNodeOperations) && self.covers(version)).then(|| self.name())
+    pub fn declared_by(&self, kubelet: KubeletOptions, version: &Version) -> Option<&'static str> {
+        (kubelet.has(KubeletGate::OptionalNodeOperations) && self.covers(version)).then(|| self.name())
     }
 
-    /// What a pod requires of its node: the name, if a claim that it references is allocated with a device that skips
-    /// operations, in a profile that infers it. Claims that are not there, not made or not allocated require nothing.
+    /// Returns the name of the feature if the pod requires it of its node: one of its claims is allocated with a device
+    /// that skips node operations, and the profile is `Kep`. Claims that are missing in `claims`, not yet created or
+    /// not allocated require nothing.
     ///
-    /// `target` is the version of the asking component. An allocation that a scheduler has just made belongs into `claims`
-    /// before it binds the pod: only then is the answer about the devices that the pod will get.
+    /// `target` is the version of the calling component. A scheduler has to pass the allocation that it has just made
+    /// in `claims`, so that the result is for the devices that the pod will get.
     ///
     /// ```
     /// use dra_alloc::declared_features::DeclaredFeature;
-    /// use dra_attrs::profile::Profile;
+    /// use dra_attrs::Profile;
     /// use k8s_openapi::api::{core::v1::Pod, resource::v1::ResourceClaim};
     /// use serde_json::{from_value, json};
     /// let pod: Pod = from_value(json!({"metadata": {"namespace": "ns", "name": "p"},
@@ -97,16 +97,17 @@ impl DeclaredFeature {
     /// ```
     #[must_use]
     pub fn required_by(&self, pod: &Pod, claims: &[ResourceClaim], target: &Version) -> Option<&'static str> {
-        let infers = Decisions::of(self.profile).inference == Inference::FromClaims;
+        let infers = Decisions::from_profile(self.profile).inference == Inference::FromClaims;
         (infers && self.covers(target) && uses_skipping(pod, claims, self.profile)).then(|| self.name())
     }
 
-    /// What a claim that is allocated already requires of the node of any further pod: the name, if one of its devices
-    /// skips operations. kube-scheduler 1.37 rejects nodes that do not declare it ([`Candidates::among`]).
+    /// Returns the name of the feature if an allocated claim requires it of the node of any further pod: one of its
+    /// devices skips node operations. kube-scheduler 1.37 rejects nodes that do not declare the feature
+    /// ([`CandidateNodes::from_nodes`]).
     ///
     /// ```
-    /// use dra_alloc::declared_features::{Candidates, DeclaredFeature};
-    /// use dra_attrs::profile::Profile;
+    /// use dra_alloc::declared_features::{CandidateNodes, DeclaredFeature};
+    /// use dra_attrs::Profile;
     /// use k8s_openapi::api::{core::v1::Node, resource::v1::ResourceClaim};
     /// use serde_json::{from_value, json};
     /// let claim: ResourceClaim = from_value(json!({"status": {"allocation": {"devices": {"results": [{"request": "r",
@@ -115,12 +116,12 @@ impl DeclaredFeature {
     /// let new: Node = from_value(json!({"metadata": {"name": "new"},
     ///     "status": {"declaredFeatures": ["DRAOptionalNodeOperations"]}}))?;
     /// let required = DeclaredFeature::new(Profile::V1_37).required_by_claim(&claim);
-    /// assert_eq!(Candidates::among([&old, &new], required.as_slice()).fitting, ["new"]);
+    /// assert_eq!(CandidateNodes::from_nodes([&old, &new], required.as_slice()).fitting, ["new"]);
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     #[must_use]
     pub fn required_by_claim(&self, claim: &ResourceClaim) -> Option<&'static str> {
-        is_used_by(claim).then(|| self.name())
+        skips_node_operations(claim).then(|| self.name())
     }
 
     fn covers(&self, version: &Version) -> bool {
@@ -128,42 +129,85 @@ impl DeclaredFeature {
     }
 }
 
-/// Whether the feature constrains pods in a release: until it is stable, and every kubelet that may be in the cluster has
-/// it. `since` is the first version with the feature.
+/// Stage of a feature gate (KEP-5945, Graduation Criteria).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "Kubernetes has these stages")]
+pub enum Stage {
+    /// Off by default.
+    Alpha,
+    /// On by default.
+    Beta,
+    /// Always on: the gate is locked.
+    Stable,
+}
+
+/// An attempt to turn off the gate of a stable feature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the gate is locked to true: the feature is stable")]
+#[non_exhaustive]
+pub struct GateLocked;
+
+impl Stage {
+    /// Returns true if the feature is on, given the value of its gate in the component's configuration, if any.
+    ///
+    /// # Errors
+    /// The configuration turns off the gate of a stable feature.
+    ///
+    /// ```
+    /// use dra_alloc::declared_features::Stage;
+    /// assert_eq!(Stage::Alpha.is_on(None), Ok(false));
+    /// assert_eq!(Stage::Beta.is_on(None), Ok(true));
+    /// assert!(Stage::Stable.is_on(Some(false)).is_err());
+    /// ```
+    pub const fn is_on(self, configured: Option<bool>) -> Result<bool, GateLocked> {
+        match (self, configured) {
+            (Self::Stable, Some(false)) => Err(GateLocked),
+            (Self::Stable, _) => Ok(true),
+            (Self::Alpha | Self::Beta, Some(value)) => Ok(value),
+            (stage, None) => Ok(matches!(stage, Self::Beta)),
+        }
+    }
+}
+
+/// Returns true if the feature still restricts the nodes of pods in a release: it is not stable, or the cluster may
+/// have kubelets without it.
+///
+/// `stage` is the stage of the gate in the release, `oldest_kubelet` the oldest kubelet version that the release
+/// supports, and `since` the first version with the feature.
 ///
 /// ```
-/// use dra_alloc::declared_features::constrains;
-/// use dra_alloc::graduation::Stage;
+/// use dra_alloc::declared_features::{restricts_nodes, Stage};
 /// let since = "1.37.0".parse()?;
-/// assert!(constrains(Stage::Stable, &"1.36.0".parse()?, &since));
-/// assert!(constrains(Stage::Beta, &"1.37.0".parse()?, &since));
-/// assert!(!constrains(Stage::Stable, &"1.37.0".parse()?, &since));
-/// # Ok::<(), dra_attrs::semver::VersionError>(())
+/// assert!(restricts_nodes(Stage::Stable, &"1.36.0".parse()?, &since));
+/// assert!(restricts_nodes(Stage::Beta, &"1.37.0".parse()?, &since));
+/// assert!(!restricts_nodes(Stage::Stable, &"1.37.0".parse()?, &since));
+/// # Ok::<(), dra_attrs::VersionError>(())
 /// ```
 #[must_use]
-pub fn constrains(stage: Stage, oldest_kubelet: &Version, since: &Version) -> bool {
+pub fn restricts_nodes(stage: Stage, oldest_kubelet: &Version, since: &Version) -> bool {
     stage != Stage::Stable || oldest_kubelet < since
 }
 
 fn uses_skipping(pod: &Pod, claims: &[ResourceClaim], profile: Profile) -> bool {
-    of_pod(pod, Settings::new(profile)).filter_map(Result::ok).any(|used| {
+    claims_of_pod(pod, KubeletOptions::new(profile)).filter_map(Result::ok).any(|used| {
         claims.iter().any(|claim| {
             let metadata = &claim.metadata;
             metadata.name.as_ref() == Some(&used.claim.name)
                 && metadata.namespace.as_deref().unwrap_or_default() == used.claim.namespace
-                && is_used_by(claim)
+                && skips_node_operations(claim)
         })
     })
 }
 
-/// The required features that are not declared: sorted, each once. Neither list needs an order.
+/// Returns the required features that are not declared, sorted and without duplicates. The arguments need not be
+/// sorted.
 ///
 /// ```
-/// use dra_alloc::declared_features::missing;
-/// assert_eq!(missing(&["C", "A", "C"], &["B".to_owned(), "A".to_owned()]), ["C"]);
+/// use dra_alloc::declared_features::missing_features;
+/// assert_eq!(missing_features(&["C", "A", "C"], &["B".to_owned(), "A".to_owned()]), ["C"]);
 /// ```
 #[must_use]
-pub fn missing<'a>(required: &[&'a str], declared: &[String]) -> Vec<&'a str> {
+pub fn missing_features<'a>(required: &[&'a str], declared: &[String]) -> Vec<&'a str> {
     let mut missing = required.to_vec();
     missing.retain(|name| !declared.iter().any(|declared| declared == name));
     missing.sort_unstable();
@@ -171,50 +215,52 @@ pub fn missing<'a>(required: &[&'a str], declared: &[String]) -> Vec<&'a str> {
     missing
 }
 
-/// A pod that a kubelet does not admit. It has failed, with this reason and message.
+/// Rejection of a pod by a kubelet's admission. The pod fails with this error as message, and with
+/// [`NotAdmitted::reason`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Pod requires node features that are not available: {}", missing.join(", "))]
 #[non_exhaustive]
 pub struct NotAdmitted {
-    /// The features.
+    /// Names of the required features that the node does not declare, sorted.
     pub missing: Vec<String>,
 }
 
 impl NotAdmitted {
-    /// The reason.
+    /// Returns the reason in the pod's status.
     #[must_use]
     pub const fn reason(&self) -> &'static str {
         POD_FEATURE_UNSUPPORTED
     }
 }
 
-/// Whether a kubelet admits a pod that requires features. A kubelet without node declared features does not ask.
+/// Checks that a kubelet admits a pod: the node declares all features that the pod requires. A kubelet with the gate
+/// `NodeDeclaredFeatures` off does not check this.
 ///
 /// # Errors
-/// The features that the node does not declare.
-pub fn admit(required: &[&str], declared: &[String]) -> Result<(), NotAdmitted> {
-    let missing: Vec<String> = missing(required, declared).into_iter().map(str::to_owned).collect();
+/// Returns the features that the node does not declare.
+pub fn check_admission(required: &[&str], declared: &[String]) -> Result<(), NotAdmitted> {
+    let missing: Vec<String> = missing_features(required, declared).into_iter().map(str::to_owned).collect();
     if missing.is_empty() { Ok(()) } else { Err(NotAdmitted { missing }) }
 }
 
-/// Which nodes a pod may go to, as far as declared features decide.
+/// Nodes for a pod, filtered by declared features.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Candidates {
-    /// Names of the nodes that declare everything required, in the given order.
+pub struct CandidateNodes {
+    /// Names of the nodes that declare all required features, in the given order.
     pub fitting: Vec<String>,
-    /// The other nodes, each with what it does not declare.
+    /// Names of the other nodes, each with the required features that it does not declare.
     pub rejected: Vec<(String, Vec<String>)>,
 }
 
-impl Candidates {
-    /// Sorts nodes out for a pod that requires features.
+impl CandidateNodes {
+    /// Filters nodes for a pod that requires features.
     ///
     /// ```
-    /// use dra_alloc::declared_features::Candidates;
+    /// use dra_alloc::declared_features::CandidateNodes;
     /// use k8s_openapi::api::core::v1::Node;
     /// let node: Node = serde_json::from_str(r#"{"metadata": {"name": "old"}}"#)?;
-    /// let none = Candidates::among([&node], &["DraOptionalNodePreparation"]);
+    /// let none = CandidateNodes::from_nodes([&node], &["DraOptionalNodePreparation"]);
     /// assert!(none.fitting.is_empty());
     /// assert_eq!(
     ///     none.message(),
@@ -223,12 +269,12 @@ impl Candidates {
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     #[must_use]
-    pub fn among<'a>(nodes: impl IntoIterator<Item = &'a Node>, required: &[&str]) -> Self {
+    pub fn from_nodes<'a>(nodes: impl IntoIterator<Item = &'a Node>, required: &[&str]) -> Self {
         let mut candidates = Self::default();
         for node in nodes {
             let name = node.metadata.name.clone().unwrap_or_default();
             let declared = node.status.as_ref().and_then(|status| status.declared_features.as_deref());
-            let missing = missing(required, declared.unwrap_or_default());
+            let missing = missing_features(required, declared.unwrap_or_default());
             if missing.is_empty() {
                 candidates.fitting.push(name);
             } else {
@@ -238,7 +284,7 @@ impl Candidates {
         candidates
     }
 
-    /// The text of the event [`FAILED_SCHEDULING`], with the names of the features.
+    /// Returns the message of the event [`FAILED_SCHEDULING`], with the names of the missing features.
     #[must_use]
     pub fn message(&self) -> String {
         let mut names: Vec<&str> = self.rejected.iter().flat_map(|(_, missing)| missing).map(String::as_str).collect();

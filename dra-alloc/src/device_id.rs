@@ -1,50 +1,49 @@
-//! The name of a device in a cluster: driver, pool and device.
+//! Identity of a device in a cluster: driver, pool and device name.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Driver, pool and device name together identify a device.
+/// Identity of a device in a cluster: driver, pool and device name.
 ///
-/// Written as `driver/pool/device`. Pool names may have slashes, the other two have none, so that the text is read from
-/// both ends.
+/// The text form is `driver/pool/device`. Only pool names may contain slashes, so that the text is unambiguous.
 ///
 /// ```
-/// use dra_alloc::device_id::DeviceId;
+/// use dra_alloc::DeviceId;
 /// let id: DeviceId = "gpu.example.com/rack-1/node-7/gpu-0".parse()?;
 /// assert_eq!((id.pool.as_str(), id.device.as_str()), ("rack-1/node-7", "gpu-0"));
 /// assert_eq!(id.to_string(), "gpu.example.com/rack-1/node-7/gpu-0");
 /// assert!("gpu-0".parse::<DeviceId>().is_err());
-/// # Ok::<(), dra_alloc::device_id::InvalidDeviceId>(())
+/// # Ok::<(), dra_alloc::InvalidDeviceId>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema), schemars(with = "String"))]
 #[expect(clippy::exhaustive_structs, reason = "these three names identify a device")]
 pub struct DeviceId {
-    /// The driver that published the device.
+    /// Name of the driver that published the device.
     pub driver: String,
-    /// The pool of the driver.
+    /// Name of the driver's pool.
     pub pool: String,
-    /// The device in the pool.
+    /// Name of the device, unique in the pool.
     pub device: String,
 }
 
-/// A text without the two slashes of a device's name.
+/// A text that is not of the form `driver/pool/device`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not of the form driver/pool/device")]
 #[non_exhaustive]
 pub struct InvalidDeviceId {
-    /// The text.
+    /// The text that was parsed.
     pub text: String,
 }
 
 impl DeviceId {
-    /// The device of that name.
+    /// Creates the identity of a device.
     ///
     /// ```
-    /// use dra_alloc::device_id::DeviceId;
+    /// use dra_alloc::DeviceId;
     /// assert_eq!(DeviceId::new("gpu.example.com", "node-1", "gpu-0").to_string(), "gpu.example.com/node-1/gpu-0");
     /// ```
     #[must_use]

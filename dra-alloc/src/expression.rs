@@ -1,6 +1,6 @@
-//! Expressions where they are written: the selectors of a class or of a request, and derived attributes.
+//! CEL expressions with their location: selectors of a class or a request, and derived attributes.
 //!
-//! An expression is compiled when a device first needs it; those of a class then serve every claim.
+//! An expression is compiled on first use. Compiled selectors of a class serve every claim.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,17 +8,17 @@ use k8s_openapi::api::resource::v1::DeviceSelector;
 
 use crate::selector::{CompileError, Selector, SelectorCache};
 
-/// An expression as it was compiled, once it was.
+/// Compiled form of an expression, filled on first use.
 pub(crate) type Compiled = OnceLock<Result<Arc<Selector>, CompileError>>;
 
-/// Whose selector it is.
+/// Owner of a selector: a class or a claim.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Owner<'p> {
     Class(&'p str),
     Claim,
 }
 
-/// The selectors of a class or of a request.
+/// Selectors of a class or of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Selectors<'p> {
     owner: Owner<'p>,
@@ -26,10 +26,10 @@ pub(crate) struct Selectors<'p> {
     compiled: Box<[Compiled]>,
 }
 
-/// One selector.
+/// One selector with its location.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expression<'p> {
-    /// None for a selector that has no expression.
+    /// CEL text; `None` for a selector without an expression.
     pub(crate) text: Option<&'p str>,
     pub(crate) owner: Owner<'p>,
     /// Position among the selectors of its owner.
@@ -38,7 +38,7 @@ pub(crate) struct Expression<'p> {
 }
 
 impl<'p> Expression<'p> {
-    /// The compiled form; none without an expression.
+    /// Returns the compiled form and compiles it on first use; `None` if there is no expression.
     pub(crate) fn compile(&self, selectors: &SelectorCache) -> Option<Result<&'p Selector, &'p CompileError>> {
         let text = self.text?;
         Some(self.compiled.get_or_init(|| selectors.compile(text)).as_deref())

@@ -1,61 +1,99 @@
-//! What Kubernetes decides about devices: which devices a claim gets, what a driver may publish, and which node
-//! operations the kubelet performs or skips (KEP-5945, and the allocation side of KEP-6072).
+//! Kubernetes Dynamic Resource Allocation, as kube-scheduler, the API server and the kubelet decide it.
 //!
-//! - [`allocator`] finds the devices that kube-scheduler would: an [`inventory`] of slices, the [`state`] of the cluster,
-//!   [`features`] and a [`budget`] go in, an [`outcome`] comes out, with the [`result`] that belongs into the claim's
-//!   status. [`explain`] says why not. The texts of the KEPs are followed unless the caller asks for
-//!   [`Profile::V1_37`](dra_attrs::profile::Profile); features are by default those that 1.37 has on.
-//! - [`selector`] evaluates CEL expressions over devices, [`capacity`] the request policies of capacities, [`taint`]
-//!   tolerations, [`node`] node selectors.
-//! - [`skip`] is `skipNodeOperations` in both forms that exist on the wire; [`kubelet`] is what the kubelet makes of it,
-//!   [`declared_features`] keeps pods off nodes that can't skip, and [`diagnosis`] names the likely cause of trouble.
-//! - [`validate`] is what the API server accepts and stores of slices, claims, templates, classes and taint rules;
-//!   [`rollout`] is the order in which list attributes come and go.
-//! - [`usage`] tells whether an attribute is in use and does its work, [`graduation`] what its stage makes of a
-//!   feature's gate; [`allocated`] lists the devices of a claim, [`device_id`] names one.
+//! [`Allocator::allocate`] answers the question of kube-scheduler's DRA plugin: which devices do these claims get on this
+//! node, and if none, why?
 //!
-//! `docs/requirements.tsv` lists the statements of the KEPs with their state.
+//! ```
+//! use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Inventory, Outcome, Profile};
+//! # let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+//! # let slice = json(r#"{"metadata": {"name": "s"}, "spec": {"driver": "gpu.example.com", "nodeName": "node-1",
+//! #     "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1}, "devices": [{"name": "gpu-0"}]}}"#);
+//! # let class = json(r#"{"metadata": {"name": "gpu"}, "spec": {}}"#);
+//! # let claim = json(r#"{"metadata": {"name": "training"}, "spec": {"devices": {"requests": [
+//! #     {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}}}"#);
+//! # let node = json(r#"{"metadata": {"name": "node-1"}}"#);
+//! use k8s_openapi::api::resource::v1::{DeviceClass, ResourceSlice};
 //!
-//! # What a caller must know
+//! let slice: ResourceSlice = serde_json::from_value(slice)?;
+//! let class: DeviceClass = serde_json::from_value(class)?;
+//! let (claim, node) = (serde_json::from_value(claim)?, serde_json::from_value(node)?);
 //!
-//! - **Parsing is not validating.** Objects are read as they are; what the allocator relies on is checked when the search
-//!   comes to it, and an error names the field. [`validate`] checks the rest.
-//! - **A "no" is an answer.** `Err` is for input that no node can make good ([`error::AllocateError`]).
-//! - **Bounded.** Each step of a search counts against the caller's budget, and each evaluation of a selector has a cost
-//!   limit of its own; explanations have bounds beside the budget ([`explain`]).
-//! - **Deterministic.** The same input gives the same output, byte for byte; ids of shares are the caller's.
+//! let (inventory, classes) = (Inventory::new([slice], []), Classes::new([&class]));
+//! let allocator = Allocator::new(Profile::V1_37, &inventory, &classes);
+//! let verdict = allocator.allocate(&AllocatedState::default(), &node, &[claim], Budget::default())?;
+//! assert!(matches!(verdict.outcome, Outcome::Allocated(_)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Contents
+//!
+//! - **Allocation** (KEP-4381 and its successors, KEP-6072): [`Allocator`] with [`Inventory`] (slices and taint rules),
+//!   [`Classes`], [`AllocatedState`] (devices in use), [`Budget`]; the answer is a [`Verdict`]. Module [`explain`] has the
+//!   reasons of a "no".
+//! - **Parts of it**: [`selector`] (CEL), [`capacity`] (request policies), [`taint`] (tolerations), [`pool`] (the slices of
+//!   a pool that count).
+//! - **Optional node operations** (KEP-5945): [`skip`] is `skipNodeOperations` in both wire forms, [`kubelet`] decides which
+//!   drivers are called, [`declared_features`] keeps pods off nodes that can't skip.
+//! - **API server**: [`validate`] says what is accepted and stored of slices, claims, templates, classes and taint rules.
+//!
+//! # Guarantees
+//!
+//! - **Parsing is not validating.** Objects are read as they are; the allocator checks what it relies on when the search
+//!   reaches it, and an error names the field. [`validate`] checks the rest.
+//! - **A "no" is an answer.** `Err` is for input that no node can make good ([`AllocateError`]).
+//! - **Bounded.** Each step of a search counts against the caller's budget, each evaluation of a selector has a cost limit of
+//!   its own, and explanations have bounds beside the budget.
+//! - **Deterministic.** The same input gives the same output, byte for byte; IDs of shares are the caller's.
 //!
 //! # Features
 //!
-//! `schemars` adds `JsonSchema` to the types of [`skip`] and to ids of devices. The crate needs the Kubernetes types of 1.37.
+//! `schemars` adds `JsonSchema` to the types of [`skip`] and to device IDs. The crate needs the Kubernetes types of 1.37.
 
-pub mod allocated;
-pub mod allocator;
-pub mod budget;
 pub mod capacity;
 pub mod declared_features;
-pub mod device_id;
-pub mod diagnosis;
-pub mod error;
 pub mod explain;
-pub mod features;
-pub mod graduation;
-pub mod inventory;
 pub mod kubelet;
-pub mod node;
-pub mod outcome;
-pub mod result;
-pub mod rollout;
 pub mod selector;
 pub mod skip;
-pub mod state;
 pub mod taint;
-pub mod usage;
 pub mod validate;
 
+mod allocate_error;
+mod allocated;
+mod allocator;
+mod budget;
 mod class;
+mod context;
 mod counters;
+mod device_id;
 mod expression;
+mod gates;
+mod inventory;
+mod limits;
+mod node;
+mod outcome;
 mod profile;
 mod request;
+mod result;
 mod search;
+mod share;
+mod state;
+
+pub use allocate_error::{AllocateError, RequestError};
+pub use allocated::allocated_devices;
+pub use allocator::Allocator;
+pub use budget::Budget;
+pub use class::Classes;
+pub use device_id::{DeviceId, InvalidDeviceId};
+#[doc(no_inline)]
+pub use dra_attrs::{GateSet, Profile};
+pub use explain::{Detail, Explanation};
+pub use gates::DraGate;
+pub use inventory::{Inventory, InventoryError, InventoryEvent, pool};
+pub use limits::MAX_DEVICES_PER_CLAIM;
+pub use outcome::{NodeFailure, Outcome, Verdict};
+#[doc(hidden)]
+pub use search::{PruningRule, PruningRules};
+pub use selector::SelectorCache;
+pub use share::{Share, ShareCounter, ShareIds, numbered_share_id};
+pub use state::{AllocatedState, StateError};

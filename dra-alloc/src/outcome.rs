@@ -1,41 +1,41 @@
-//! The answer of the allocator for one node.
+//! Result of the allocator for one node.
 
 use k8s_openapi::api::resource::v1::AllocationResult;
 
 use crate::explain::Explanation;
 use crate::inventory::pool::PoolProblem;
 
-/// The answer for one node, and the work that it took.
+/// Result of the allocator for one node, with the work that it took.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Verdict {
-    /// The answer.
+    /// The result for the claims.
     pub outcome: Outcome,
-    /// Steps of the budget that were used.
+    /// Number of steps of the budget that were used.
     pub steps: u64,
-    /// Why it is a "no", if the allocator was told to explain.
+    /// Explanation of the failure, if the claims are not satisfied and the allocator was configured to explain.
     pub explanation: Option<Explanation>,
 }
 
-/// Whether claims can be allocated on a node.
+/// Result for the claims on one node: allocated, or the kind of failure.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// One result for each claim, in the order of the claims.
+    /// The claims can be allocated: one result for each claim, in the order of the claims.
     Allocated(Vec<AllocationResult>),
-    /// The devices of this node do not satisfy the claims.
+    /// The devices that the node can use do not satisfy the claims.
     Unsatisfied,
-    /// The node can't be judged now; others may.
+    /// The node can't be used now, but other nodes may be.
     FailedOnNode(NodeFailure),
-    /// The budget was used up before an answer was found.
+    /// The budget was exhausted before the search ended.
     Stopped,
 }
 
-/// Why a node can't be used although others may.
+/// Reason why a node can't be used although other nodes may be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NodeFailure {
-    /// A request wants all devices, and a pool that the node sees is in the middle of an update.
+    /// A request asks for all devices, but a pool of the node is incomplete because its slices are being updated.
     #[error(
         "claim {claim}, request {request}: asks for all devices, but resource pool {pool} is currently being updated"
     )]
@@ -44,10 +44,10 @@ pub enum NodeFailure {
         claim: String,
         /// The request, or `request/subrequest`.
         request: String,
-        /// `driver/pool`.
+        /// Driver and name of the pool, as `driver/pool`.
         pool: String,
     },
-    /// A request wants all devices, and a pool that the node sees contradicts itself.
+    /// A request asks for all devices, but a pool of the node is inconsistent.
     #[error(
         "claim {claim}, request {request}: asks for all devices, but resource pool {pool} is currently invalid: {problem}"
     )]
@@ -56,18 +56,18 @@ pub enum NodeFailure {
         claim: String,
         /// The request, or `request/subrequest`.
         request: String,
-        /// `driver/pool`.
+        /// Driver and name of the pool, as `driver/pool`.
         pool: String,
-        /// What is wrong with the pool.
+        /// The inconsistency of the pool.
         problem: Box<PoolProblem>,
     },
-    /// No devices were found, and there are pools that contradict themselves.
+    /// The claims are not satisfied, and some pools are inconsistent.
     #[error("invalid resource pools were encountered: {}", listed(pools))]
     InvalidPools {
-        /// `driver/pool` and what is wrong with it.
+        /// Each inconsistent pool as `driver/pool`, with its inconsistency.
         pools: Vec<(String, PoolProblem)>,
     },
-    /// A chosen device skips node operations, and the gate for that is off (KEP-5945).
+    /// A chosen device skips node operations, but the gate is off (KEP-5945).
     #[error(
         "claim {claim}: device {device} was chosen, whose ResourceSlice {slice} sets skipNodeOperations, but the {gate} \
          feature is disabled"
@@ -79,7 +79,7 @@ pub enum NodeFailure {
         device: String,
         /// Name of the slice.
         slice: String,
-        /// The gate.
+        /// Name of the feature gate.
         gate: &'static str,
     },
 }

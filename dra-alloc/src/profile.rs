@@ -1,50 +1,41 @@
-//! What the profiles decide in this crate.
+//! Decisions of this crate that depend on the profile.
 
-use dra_attrs::matching::ListTypes;
-use dra_attrs::profile::Profile;
+use dra_attrs::{ListTypes, Profile};
 
+use crate::skip::WireForm;
 use crate::validate::GatePolicy;
 
-/// What happens to a device whose slice skips node operations while the gate is off.
+/// Treatment of a device whose slice skips node operations while the gate is off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SkipGateOff {
-    /// It may be chosen, and fails the claim that it was chosen for.
+    /// The device may be chosen, and the allocation of its claim then fails.
     FailClaim,
-    /// It is passed over.
+    /// The device is never chosen.
     PassOver,
 }
 
-/// What tells that a pod needs a node that can skip node operations.
+/// Source of a pod's requirement for a node that can skip node operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Inference {
-    /// The allocations of its claims.
+    /// The allocations of the pod's claims.
     FromClaims,
-    /// Nothing: allocations are not known early enough.
+    /// None: the requirement is not inferred, because allocations are not known early enough.
     Never,
 }
 
-/// The form of `skipNodeOperations` that is validated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SkipForm {
-    /// A bool, which is always valid.
-    Bool,
-    /// A set of operation names.
-    Operations,
-}
-
-/// Where the text of the KEPs and Kubernetes 1.37 differ.
+/// Decisions in which the KEPs and Kubernetes 1.37 differ.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Decisions {
-    /// A list-typed attribute under a constraint while the gate for lists is off.
+    /// Treatment of a list-typed attribute in a constraint while the gate for lists is off.
     pub(crate) lists_off: ListTypes,
     pub(crate) skip_gate_off: SkipGateOff,
-    /// The feature that a node must declare before a device that skips node operations is used on it.
+    /// Feature that a node must declare before a device that skips node operations is allocated on it.
     pub(crate) skip_needs: Option<&'static str>,
-    /// The name under which a node declares that its kubelet can skip node operations.
+    /// Name of the feature by which a node declares that its kubelet can skip node operations.
     pub(crate) declared_feature: &'static str,
     pub(crate) inference: Inference,
-    pub(crate) skip_form: SkipForm,
-    /// What the API server does with `skipNodeOperations` while the gate is off.
+    pub(crate) skip_form: WireForm,
+    /// Treatment of `skipNodeOperations` by the API server while the gate is off.
     pub(crate) skip_api_gate_off: GatePolicy,
 }
 
@@ -54,7 +45,7 @@ const KEP: Decisions = Decisions {
     skip_needs: None,
     declared_feature: "DraOptionalNodePreparation",
     inference: Inference::FromClaims,
-    skip_form: SkipForm::Bool,
+    skip_form: WireForm::Bool,
     skip_api_gate_off: GatePolicy::Reject,
 };
 
@@ -66,12 +57,12 @@ const V1_37: Decisions = Decisions {
     skip_needs: Some(SHIPPED_FEATURE),
     declared_feature: SHIPPED_FEATURE,
     inference: Inference::Never,
-    skip_form: SkipForm::Operations,
+    skip_form: WireForm::List,
     skip_api_gate_off: GatePolicy::Drop,
 };
 
 impl Decisions {
-    pub(crate) const fn of(profile: Profile) -> Self {
+    pub(crate) const fn from_profile(profile: Profile) -> Self {
         match profile {
             Profile::V1_37 => V1_37,
             // Profiles other than the shipped release follow the KEPs.

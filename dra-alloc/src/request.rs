@@ -1,14 +1,15 @@
-//! What claims ask for, read and checked once and then used for any number of nodes.
+//! Requests of claims, read and checked once and then used for any number of nodes.
 //!
 //! A request asks for devices itself (`exactly`), or lists subrequests of which the first possible one is taken
-//! (`firstAvailable`). Either way it becomes a list of [`Alternative`]s.
+//! (`firstAvailable`). Both forms become a list of [`Alternative`]s.
 //!
-//! Checks happen in the order of kube-scheduler: request by request, then the claim's size, then its constraints. Since
-//! `allocationMode: All` can fail on a node before a later request is looked at, a failure is kept with its place and
+//! Checks run in the order of kube-scheduler: request by request, then the claim's size, then its constraints. Since
+//! `allocationMode: All` can fail on a node before a later request is reached, a failure is kept with its position and
 //! raised when the search on a node gets there.
 //!
 //! Source: `validateDeviceRequest` of kube-scheduler's allocator, 1.37.
 
+use dra_attrs::GateSet;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,29 +20,29 @@ use k8s_openapi::api::resource::v1::{
     DeviceSubRequest, DeviceToleration, ExactDeviceRequest, ResourceClaim,
 };
 
+use crate::allocate_error::{AllocateError, RequestError};
 use crate::capacity::Amount;
 use crate::class::{Class, Classes};
-use crate::error::{AllocateError, RequestError};
 use crate::expression::{Compiled, Expression, Owner, Selectors};
-use crate::features::{Feature, Features};
+use crate::gates::DraGate;
 
-/// Everything that claims ask for.
+/// Requests and constraints of all claims, in the form that the search reads.
 #[derive(Debug, Default)]
 pub(crate) struct Plan<'p> {
     pub(crate) claims: Vec<Claim<'p>>,
-    /// The alternatives of all requests of all claims.
+    /// Alternatives of all requests of all claims.
     pub(crate) alternatives: Vec<Alternative<'p>>,
-    /// What constraints compare.
+    /// Columns: the attributes and expressions that constraints compare.
     pub(crate) columns: Vec<Column<'p>>,
 }
 
-/// One claim.
+/// One claim with its requests and constraints.
 #[derive(Debug)]
 pub(crate) struct Claim<'p> {
     pub(crate) object: &'p ResourceClaim,
     pub(crate) requests: Vec<Request<'p>>,
     pub(crate) constraints: Vec<Constraint<'p>>,
-    /// What is wrong with the request after the last one that was read.
+    /// Error of the first request that could not be read; the requests before it are kept.
     pub(crate) request_error: Option<Box<AllocateError>>,
     pub(crate) constraint_error: Option<Box<AllocateError>>,
 }
@@ -50,41 +51,41 @@ pub(crate) struct Claim<'p> {
 #[derive(Clone, Debug)]
 pub(crate) struct Request<'p> {
     pub(crate) name: &'p str,
-    /// Its alternatives in [`Plan::alternatives`].
+    /// Range of its alternatives in [`Plan::alternatives`].
     pub(crate) alternatives: Range<usize>,
-    /// Whether it is a list of subrequests.
+    /// True for a `firstAvailable` list of subrequests.
     pub(crate) is_list: bool,
 }
 
-/// What a request, or one of its subrequests, asks for.
+/// Devices that a request, or one of its subrequests, asks for.
 #[derive(Debug)]
 pub(crate) struct Alternative<'p> {
     /// Position of the claim.
     pub(crate) claim: usize,
-    /// `request`, or `request/subrequest`.
+    /// Name, as `request` or `request/subrequest`.
     pub(crate) name: Cow<'p, str>,
     pub(crate) class: &'p Class<'p>,
-    /// Besides those of the class.
+    /// Selectors of the request itself, which apply in addition to those of the class.
     own_selectors: Selectors<'p>,
-    /// What selectors say of devices that several nodes see, by the selector's position and the device's address: the
-    /// objects stay in place during a call.
+    /// Cached selector results for devices of shared slices, by selector position and device address. Addresses are
+    /// stable within one call.
     pub(crate) known: RefCell<BTreeMap<(usize, usize), bool>>,
     pub(crate) mode: Mode,
     pub(crate) admin_access: bool,
     pub(crate) tolerations: Option<&'p [DeviceToleration]>,
     pub(crate) capacity: BTreeMap<&'p str, Amount<'p>>,
-    /// The constraints that apply: position in the claim, and what they compare.
+    /// Constraints that apply: position in the claim, and column.
     pub(crate) constraints: Vec<(usize, usize)>,
 }
 
-/// How many devices.
+/// Number of devices that an alternative asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Exactly(u64),
     All,
 }
 
-/// A constraint of a claim.
+/// Constraint of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Constraint<'p> {
     pub(crate) kind: ConstraintKind,
@@ -92,21 +93,21 @@ pub(crate) struct Constraint<'p> {
     requests: Option<&'p [String]>,
 }
 
-/// What a constraint wants of an attribute.
+/// Condition of a constraint on an attribute: equal (`matchAttribute`) or different (`distinctAttribute`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConstraintKind {
     Match,
     Distinct,
 }
 
-/// The values that a constraint compares: an attribute of the devices, or an expression over them.
+/// Column: the values that a constraint compares, from an attribute of the devices or from an expression.
 #[derive(Debug)]
 pub(crate) struct Column<'p> {
     pub(crate) attribute: &'p str,
     pub(crate) derived: Option<Derived<'p>>,
 }
 
-/// The expression of a derived attribute.
+/// Expression of a derived attribute.
 #[derive(Debug)]
 pub(crate) struct Derived<'p> {
     pub(crate) text: &'p str,
@@ -128,12 +129,12 @@ impl<'p> Constraint<'p> {
 }
 
 impl<'p> Claim<'p> {
-    /// Namespace and name.
+    /// Returns the claim's `namespace/name`.
     pub(crate) fn name(&self) -> String {
         claim_name(self.object)
     }
 
-    /// The devices part of the claim's spec.
+    /// Returns the `devices` part of the claim's spec.
     pub(crate) fn devices(&self) -> Option<&'p DeviceClaim> {
         devices(self.object)
     }
@@ -147,7 +148,7 @@ impl Column<'_> {
 
 impl<'p> Plan<'p> {
     /// Reads claims up to the first failure.
-    pub(crate) fn new(claims: &'p [ResourceClaim], classes: &'p Classes<'p>, features: Features) -> Self {
+    pub(crate) fn new(claims: &'p [ResourceClaim], classes: &'p Classes<'p>, gates: GateSet<DraGate>) -> Self {
         let requests = claims.iter().filter_map(devices).flat_map(|devices| &devices.requests).map(Vec::len);
         let mut plan = Self {
             claims: Vec::with_capacity(claims.len()),
@@ -155,7 +156,7 @@ impl<'p> Plan<'p> {
             columns: Vec::new(),
         };
         for claim in claims {
-            plan.add_claim(claim, classes, features);
+            plan.add_claim(claim, classes, gates);
             let last = plan.claims.last();
             if last.is_some_and(|claim| claim.request_error.is_some() || claim.constraint_error.is_some()) {
                 break;
@@ -164,13 +165,13 @@ impl<'p> Plan<'p> {
         plan
     }
 
-    fn add_claim(&mut self, object: &'p ResourceClaim, classes: &'p Classes<'p>, features: Features) {
+    fn add_claim(&mut self, object: &'p ResourceClaim, classes: &'p Classes<'p>, gates: GateSet<DraGate>) {
         let (constraints, constraint_error) = constraints(object);
         let listed = devices(object).and_then(|devices| devices.requests.as_deref()).unwrap_or_default();
         let requests = Vec::with_capacity(listed.len());
         let mut claim = Claim { object, requests, constraints, request_error: None, constraint_error };
         for request in listed {
-            if let Err((request, error)) = self.add_request(request, &mut claim, classes, features) {
+            if let Err((request, error)) = self.add_request(request, &mut claim, classes, gates) {
                 let error = AllocateError::Request { claim: claim.name(), request, error };
                 claim.request_error = Some(Box::new(error));
                 break;
@@ -179,20 +180,20 @@ impl<'p> Plan<'p> {
         self.claims.push(claim);
     }
 
-    /// Reads a request; an error comes with the name of the request or subrequest.
+    /// Reads a request. An error names the request or subrequest.
     fn add_request(
         &mut self,
         request: &'p DeviceRequest,
         claim: &mut Claim<'p>,
         classes: &'p Classes<'p>,
-        features: Features,
+        gates: GateSet<DraGate>,
     ) -> Result<(), (String, RequestError)> {
         let asked = asked_for(request);
         let is_list = request.first_available.as_ref().is_some_and(|list| !list.is_empty());
-        if is_list && !features.has(Feature::PrioritizedList) {
+        if is_list && !gates.has(DraGate::PrioritizedList) {
             return Err((request.name.clone(), RequestError::PrioritizedListOff));
         }
-        if !features.has(Feature::ConsumableCapacity)
+        if !gates.has(DraGate::ConsumableCapacity)
             && let Some(asked) = asked.clone().find(|asked| asked.capacity().is_some())
         {
             return Err((asked.full_name(request).into_owned(), RequestError::ConsumableCapacityOff));
@@ -200,7 +201,7 @@ impl<'p> Plan<'p> {
         let first = self.alternatives.len();
         claim.requests.push(Request { name: &request.name, alternatives: first..first, is_list });
         for asked in asked {
-            let added = self.add_alternative(request, asked, claim, classes, features);
+            let added = self.add_alternative(request, asked, claim, classes, gates);
             added.map_err(|error| (asked.full_name(request).into_owned(), error))?;
             if let Some(request) = claim.requests.last_mut() {
                 request.alternatives.end = self.alternatives.len();
@@ -215,23 +216,23 @@ impl<'p> Plan<'p> {
         asked: Asked<'p>,
         claim: &Claim<'p>,
         classes: &'p Classes<'p>,
-        features: Features,
+        gates: GateSet<DraGate>,
     ) -> Result<(), RequestError> {
-        if !asked.derived().is_empty() && !features.has(Feature::DerivedAttributes) {
+        if !asked.derived().is_empty() && !gates.has(DraGate::DerivedAttributes) {
             return Err(RequestError::DerivedAttributesOff);
         }
         let own = asked.selectors();
         if let Some(index) = own.iter().position(|selector| selector.cel.is_none()) {
             return Err(RequestError::SelectorEmpty { index });
         }
-        if asked.admin_access().is_some() && !features.has(Feature::AdminAccess) {
+        if asked.admin_access().is_some() && !gates.has(DraGate::AdminAccess) {
             return Err(RequestError::AdminAccessOff);
         }
         if asked.class().is_empty() {
             return Err(RequestError::NoClass);
         }
         let not_found = || RequestError::ClassNotFound { class: asked.class().to_owned() };
-        let class = classes.get(asked.class()).ok_or_else(not_found)?;
+        let class = classes.named(asked.class()).ok_or_else(not_found)?;
         let name = asked.full_name(request);
         let (mode, capacity) = (asked.mode()?, asked.amounts()?);
         let constraints = self.constraints_on(claim, request, &name, asked);
@@ -250,7 +251,7 @@ impl<'p> Plan<'p> {
         Ok(())
     }
 
-    /// The constraints that apply to an alternative, with the column that each compares.
+    /// Returns the constraints that apply to an alternative, each with its column.
     fn constraints_on(
         &mut self,
         claim: &Claim<'p>,
@@ -261,7 +262,7 @@ impl<'p> Plan<'p> {
         let mut applying = Vec::new();
         for (index, constraint) in claim.constraints.iter().enumerate() {
             if constraint.applies_to(&request.name, name) {
-                // The last of several definitions of one name counts.
+                // If a name is defined several times, the last definition counts.
                 let derived = asked.derived().iter().rev().find(|derived| derived.name == constraint.attribute);
                 let expression = derived.map(|derived| derived.expression.as_str());
                 applying.push((index, self.column(constraint.attribute, expression)));
@@ -281,13 +282,13 @@ impl<'p> Plan<'p> {
 }
 
 impl Alternative<'_> {
-    /// The selectors of the class, then those of the request.
+    /// Returns the selectors of the class, then those of the request.
     pub(crate) fn selectors(&self) -> impl Iterator<Item = Expression<'_>> {
         self.class.selectors.iter().chain(self.own_selectors.iter())
     }
 }
 
-/// A request or subrequest, without the differences of their types.
+/// Request or subrequest, without the differences of their API types.
 #[derive(Clone, Copy)]
 enum Asked<'p> {
     Nothing,
@@ -295,7 +296,7 @@ enum Asked<'p> {
     Subrequest(&'p DeviceSubRequest),
 }
 
-/// The subrequests, or else the request itself.
+/// Returns the subrequests, or the request itself if it has none.
 fn asked_for(request: &DeviceRequest) -> impl Iterator<Item = Asked<'_>> + Clone {
     let list = request.first_available.as_deref().unwrap_or_default();
     let itself = list.is_empty().then(|| request.exactly.as_ref().map_or(Asked::Nothing, Asked::Exactly));
@@ -303,7 +304,7 @@ fn asked_for(request: &DeviceRequest) -> impl Iterator<Item = Asked<'_>> + Clone
 }
 
 impl<'p> Asked<'p> {
-    /// What both types have.
+    /// Returns a field that both API types have.
     fn field<T>(
         self,
         exactly: impl FnOnce(&'p ExactDeviceRequest) -> T,
@@ -344,7 +345,7 @@ impl<'p> Asked<'p> {
         self.field(|request| request.capacity.as_ref(), |request| request.capacity.as_ref()).flatten()
     }
 
-    /// The name of the subrequest, with that of the request before it.
+    /// Returns the name: `request`, or `request/subrequest` for a subrequest.
     fn full_name(self, request: &'p DeviceRequest) -> Cow<'p, str> {
         match self {
             Self::Nothing | Self::Exactly(_) => Cow::Borrowed(&request.name),
@@ -352,7 +353,7 @@ impl<'p> Asked<'p> {
         }
     }
 
-    /// A mode or count that is left out is what the API server would have filled in.
+    /// Returns the allocation mode and count, with the API server's defaults for missing fields.
     fn mode(self) -> Result<Mode, RequestError> {
         let mode =
             self.field(|request| request.allocation_mode.as_deref(), |request| request.allocation_mode.as_deref());
@@ -374,7 +375,7 @@ impl<'p> Asked<'p> {
     }
 }
 
-/// The constraints of a claim up to the first one that says nothing.
+/// Reads the constraints of a claim up to the first one without a known field.
 fn constraints(claim: &ResourceClaim) -> (Vec<Constraint<'_>>, Option<Box<AllocateError>>) {
     let listed = devices(claim).and_then(|devices| devices.constraints.as_deref()).unwrap_or_default();
     let constraints: Vec<_> = listed.iter().map_while(Constraint::read).collect();
@@ -384,12 +385,12 @@ fn constraints(claim: &ResourceClaim) -> (Vec<Constraint<'_>>, Option<Box<Alloca
     (constraints, is_cut.then(error))
 }
 
-/// The devices part of a claim's spec.
+/// Returns the `devices` part of a claim's spec.
 fn devices(claim: &ResourceClaim) -> Option<&DeviceClaim> {
     claim.spec.as_ref()?.devices.as_ref()
 }
 
-/// Namespace and name of a claim.
+/// Returns the claim's `namespace/name`.
 pub(crate) fn claim_name(claim: &ResourceClaim) -> String {
     let name = claim.metadata.name.as_deref().unwrap_or_default();
     match claim.metadata.namespace.as_deref() {

@@ -1,71 +1,27 @@
-//! The allocation that is written into a claim's status: devices, configuration, and the nodes where they can be used.
+//! Construction of the allocation that is written into a claim's status: devices, configuration and node selector.
 //!
 //! Source: the result handling of kube-scheduler's allocator, 1.37.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use k8s_openapi::api::core::v1::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
 use k8s_openapi::api::resource::v1::{
     AllocationResult, DeviceAllocationConfiguration, DeviceAllocationResult, DeviceClaimConfiguration,
-    DeviceRequestAllocationResult, ResourceClaim,
+    DeviceRequestAllocationResult,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use smallvec::SmallVec;
 
-use crate::error::AllocateError;
-use crate::features::Feature;
+use crate::allocate_error::AllocateError;
+use crate::gates::DraGate;
 use crate::request::{Alternative, Claim};
-use crate::search::{Chosen, Fit, Solution, Table};
+use crate::search::{CapacityCheck, Chosen, Solution, Table};
+use crate::share::Share;
 
-/// A share of a device that is about to be allocated and needs an id.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct Share<'a> {
-    /// The claim that gets the share.
-    pub claim: &'a ResourceClaim,
-    /// Counts the shares of one answer, from 1.
-    pub number: u64,
-}
-
-/// The number of a share in the form of a UUID: the same ids in every answer, which makes answers comparable.
-///
-/// Ids must be unique among the shares of a device. Where answers are counted as allocated, take [`ShareCounter`]; in a
-/// cluster, a UUID library.
-#[must_use]
-pub fn numbered(share: Share<'_>) -> String {
-    id(share.number)
-}
-
-/// Numbers shares from 1 on, over all calls: for simulations that go on from what they allocated, and start with nothing
-/// that has such ids. Shares of a device with the same id consume each, but can't be told apart afterwards.
-///
-/// ```
-/// use dra_alloc::result::ShareCounter;
-/// let counter = ShareCounter::default();
-/// assert_eq!(counter.next_id(), "00000000-0000-0000-0000-000000000001");
-/// assert_eq!(counter.next_id(), "00000000-0000-0000-0000-000000000002");
-/// let share_ids = |_share: dra_alloc::result::Share<'_>| counter.next_id();
-/// # let _: &dyn dra_alloc::allocator::ShareIds = &share_ids;
-/// ```
-#[derive(Debug, Default)]
-pub struct ShareCounter(AtomicU64);
-
-impl ShareCounter {
-    /// The next id.
-    pub fn next_id(&self) -> String {
-        id(self.0.fetch_add(1, Ordering::Relaxed).wrapping_add(1))
-    }
-}
-
-fn id(number: u64) -> String {
-    format!("00000000-0000-0000-0000-{number:012x}")
-}
-
-/// Amounts by the name of their capacity.
+/// Consumed amounts by the name of the capacity.
 type Amounts = BTreeMap<String, Quantity>;
 
-/// The results of a solution, one for each claim.
+/// Returns the allocations of a solution, one for each claim.
 pub(crate) fn results(table: &Table<'_>, solution: Solution<'_>) -> Result<Vec<AllocationResult>, AllocateError> {
     let mut results = Vec::with_capacity(table.plan.claims.len());
     let mut shares = 0;
@@ -74,7 +30,7 @@ pub(crate) fn results(table: &Table<'_>, solution: Solution<'_>) -> Result<Vec<A
         for chosen in chosen {
             let share = if table.is_shareable(chosen.device) {
                 shares += 1;
-                Some((share_id(table, claim, shares), consumed(table, *chosen)?))
+                Some((share_id(table, claim, shares)?, consumed(table, *chosen)?))
             } else {
                 None
             };
@@ -92,11 +48,12 @@ fn some_if_any<T>(list: Vec<T>) -> Option<Vec<T>> {
     if list.is_empty() { None } else { Some(list) }
 }
 
-fn share_id(table: &Table<'_>, claim: &Claim<'_>, number: u64) -> String {
-    table.allocator.share_ids.share_id(Share { claim: claim.object, number })
+fn share_id(table: &Table<'_>, claim: &Claim<'_>, number: u64) -> Result<String, AllocateError> {
+    let share_ids = table.context.share_ids.ok_or_else(|| AllocateError::NoShareIds { claim: claim.name() })?;
+    Ok(share_ids.share_id(Share { claim: claim.object, number }))
 }
 
-/// The result of a device, or of a share of it: with its id and what it consumes.
+/// Returns the device result of a chosen device. `share` is the ID and the consumed capacity if a share is allocated.
 fn device_result(
     table: &Table<'_>,
     chosen: Chosen,
@@ -104,7 +61,7 @@ fn device_result(
 ) -> DeviceRequestAllocationResult {
     let (asked, candidate) = (table.alternative(chosen.alternative), table.candidate(chosen.device));
     let (spec, device) = (&candidate.slice.spec, candidate.device);
-    let has_binding = table.has(Feature::BindingConditions);
+    let has_binding = table.has(DraGate::DeviceBindingConditions);
     let conditions = |conditions: &Option<Vec<String>>| conditions.clone().filter(|_| has_binding);
     let (share_id, consumed_capacity) = share.unzip();
     DeviceRequestAllocationResult {
@@ -122,16 +79,16 @@ fn device_result(
     }
 }
 
-/// What a share takes of every capacity of its device.
+/// Returns the amount that a share consumes of every capacity of its device.
 fn consumed(table: &Table<'_>, chosen: Chosen) -> Result<Option<Amounts>, AllocateError> {
-    let Fit::Takes(amounts) = table.fit(chosen.alternative, chosen.device)? else { return Ok(None) };
+    let CapacityCheck::Takes(amounts) = table.fit(chosen.alternative, chosen.device)? else { return Ok(None) };
     let capacities = table.capacities(chosen.device)?.iter().zip(amounts);
     let consumed: BTreeMap<_, _> =
         capacities.map(|(capacity, amount)| (capacity.name.to_owned(), amount.to_kube())).collect();
     Ok(if consumed.is_empty() { None } else { Some(consumed) })
 }
 
-/// The configuration of the classes, in the order in which requests name them, then the claim's own.
+/// Returns the configuration of the classes, in the order in which the requests name them, then that of the claim.
 fn config(table: &Table<'_>, claim: &Claim<'_>, selected: &[usize]) -> Vec<DeviceAllocationConfiguration> {
     let chosen = selected.iter().map(|alternative| table.alternative(*alternative));
     let of_claim = claim.devices().and_then(|devices| devices.config.as_deref()).unwrap_or_default();
@@ -174,7 +131,7 @@ fn class_config(chosen: &[&Alternative<'_>]) -> Vec<DeviceAllocationConfiguratio
     config
 }
 
-/// The claim's entries that concern a request, or the subrequest that was chosen.
+/// Returns the configuration entries of the claim that apply to a request or a chosen subrequest.
 fn claim_config<'a>(
     claim: &'a Claim<'_>,
     entries: &'a [DeviceClaimConfiguration],
@@ -198,10 +155,10 @@ fn covers_all(names: &[String], claim: &Claim<'_>, chosen: &[&Alternative<'_>]) 
     claim.requests.iter().zip(chosen).all(|(request, asked)| is_named(request.name) || is_named(&asked.name))
 }
 
-/// The nodes where all devices of a claim can be used; none for every node.
+/// Returns the node selector of the nodes where all devices of a claim can be used; none for all nodes.
 ///
-/// A device of one node, or one that binds to the chosen node, settles it. Otherwise the node selectors of all devices
-/// hold together, each requirement once.
+/// A device with a node name, or with `bindsToNode`, restricts the allocation to the chosen node. Otherwise, the node
+/// selectors of all devices are merged, without duplicate requirements.
 fn node_selector(
     table: &Table<'_>,
     claim: &Claim<'_>,
@@ -244,7 +201,7 @@ fn only_node(name: &str) -> NodeSelector {
     NodeSelector { node_selector_terms: vec![term] }
 }
 
-/// Adds requirements that are not there yet; the order of values does not matter.
+/// Adds the requirements that `into` does not have. The order of values does not matter.
 fn merge(into: &mut Option<Vec<NodeSelectorRequirement>>, other: Option<&[NodeSelectorRequirement]>) {
     for requirement in other.unwrap_or_default() {
         let all = into.get_or_insert_default();

@@ -1,4 +1,4 @@
-//! What is allocated already: devices held by claims, shares of devices, and the capacity that shares consume.
+//! Allocated devices of a cluster: devices held by claims, shares of devices, and the capacity that shares consume.
 //!
 //! A device result of a claim's allocation counts as follows:
 //!
@@ -8,24 +8,24 @@
 //! | with a `shareID` | a share, which consumes `consumedCapacity` |
 //! | any other | the device is held exclusively |
 //!
-//! Without the feature `ConsumableCapacity` nobody looks at shares. A claim that has one, from the time when the gate was on,
-//! holds the device exclusively.
+//! While the gate [`DraGate::ConsumableCapacity`] is off, a share counts as the whole device: a claim with a share,
+//! allocated while the gate was on, holds the device exclusively.
 //!
 //! Source: `AllocatedState` of kube-scheduler 1.37.
 
 use std::collections::BTreeMap;
 
-use dra_attrs::quantity::{Quantity, QuantityError};
+use dra_attrs::{GateSet, Quantity, QuantityError};
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequestAllocationResult, ResourceClaim};
 
 use crate::device_id::DeviceId;
-use crate::features::{Feature, Features};
+use crate::gates::DraGate;
 
-/// The devices that are in use in a cluster. The default is the empty state of a cluster with shared devices.
+/// Devices that are in use in a cluster. The default is the empty state of a cluster with
+/// [`DraGate::ConsumableCapacity`] on.
 ///
 /// ```
-/// use dra_alloc::device_id::DeviceId;
-/// use dra_alloc::state::AllocatedState;
+/// use dra_alloc::{AllocatedState, DeviceId};
 /// use k8s_openapi::api::resource::v1::{AllocationResult, DeviceAllocationResult, DeviceRequestAllocationResult};
 ///
 /// let device = DeviceRequestAllocationResult {
@@ -40,7 +40,7 @@ use crate::features::{Feature, Features};
 /// assert!(state.is_allocated(&gpu));
 /// state.forget([&result])?;
 /// assert_eq!(state, AllocatedState::default());
-/// # Ok::<(), dra_alloc::state::StateError>(())
+/// # Ok::<(), dra_alloc::StateError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllocatedState {
@@ -48,7 +48,7 @@ pub struct AllocatedState {
     shares: Shares,
 }
 
-/// What a result with a `shareID` counts as.
+/// Meaning of a device result with a `shareID`: a share of the device, or the whole device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Shares {
     #[default]
@@ -56,17 +56,17 @@ enum Shares {
     Exclusive,
 }
 
-/// The devices of one pool that are in use.
+/// Devices of one pool that are in use, by name.
 pub(crate) type PoolUse = BTreeMap<String, DeviceUse>;
 
-/// How one device is in use.
+/// Use of one device by claims.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DeviceUse {
-    /// Claims that hold the device exclusively: one in a sound cluster.
+    /// Number of claims that hold the device exclusively; at most 1 in a consistent cluster.
     holders: u32,
-    /// By id, how often it was counted: once in a sound cluster.
+    /// Number of times that each share ID was counted; 1 in a consistent cluster.
     shares: BTreeMap<String, u32>,
-    /// What all shares consume together.
+    /// Amount of each capacity that all shares together consume.
     pub(crate) consumed: BTreeMap<String, Quantity>,
 }
 
@@ -83,13 +83,14 @@ impl DeviceUse {
         !self.is_exclusive() && !self.is_shared()
     }
 
-    /// Adds to a sum; one that does not fit stays at the largest value, so that nothing more fits beside it.
+    /// Adds to the consumed amount of a capacity. On overflow the amount becomes the largest value, so that no further
+    /// share fits.
     fn consume(&mut self, capacity: &str, amount: Quantity) {
         let sum = self.consumed.entry(capacity.to_owned()).or_insert(Quantity::ZERO);
         *sum = sum.checked_add(amount).unwrap_or_else(|| Quantity::from_nanos(i128::MAX, sum.format()));
     }
 
-    /// Takes back from a sum, if there is one.
+    /// Subtracts from the consumed amount of a capacity, if there is one.
     fn release(&mut self, capacity: &str, amount: Quantity) {
         if let Some(sum) = self.consumed.get_mut(capacity) {
             *sum = sum.checked_sub(amount).unwrap_or(Quantity::ZERO);
@@ -97,25 +98,25 @@ impl DeviceUse {
     }
 }
 
-/// Why an allocation can't be counted.
+/// Reason why an allocation can't be counted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateError {
     /// A consumed capacity is not a quantity.
     #[error("devices.results[{index}].consumedCapacity[{capacity}] of device {device}: {error}")]
     ConsumedCapacity {
-        /// The device.
+        /// The device of the result.
         device: Box<DeviceId>,
-        /// Position of the device result.
+        /// Index of the device result in its allocation.
         index: usize,
         /// Name of the capacity.
         capacity: String,
-        /// What is wrong.
+        /// The rule for quantities that the text breaks.
         error: QuantityError,
     },
 }
 
-/// A device result as it counts.
+/// Effect of a device result on the use of its device.
 enum Holding {
     Nothing,
     Exclusive,
@@ -123,7 +124,7 @@ enum Holding {
 }
 
 impl Holding {
-    fn of(result: &DeviceRequestAllocationResult, index: usize, shares: Shares) -> Result<Self, StateError> {
+    fn from_result(result: &DeviceRequestAllocationResult, index: usize, shares: Shares) -> Result<Self, StateError> {
         if result.admin_access == Some(true) {
             return Ok(Self::Nothing);
         }
@@ -177,31 +178,32 @@ impl Holding {
 }
 
 impl AllocatedState {
-    /// The empty state of a cluster with these features.
+    /// Creates the empty state of a cluster with these feature gates.
     #[must_use]
-    pub const fn new(features: Features) -> Self {
-        let shares = if features.has(Feature::ConsumableCapacity) { Shares::Apart } else { Shares::Exclusive };
+    pub fn new(gates: GateSet<DraGate>) -> Self {
+        let shares = if gates.has(DraGate::ConsumableCapacity) { Shares::Apart } else { Shares::Exclusive };
         Self { drivers: BTreeMap::new(), shares }
     }
 
-    /// What the claims of a cluster with these features hold. Claims without an allocation count for nothing.
+    /// Creates the state of a cluster from its claims. `gates` are the gates of the scheduler. Claims without an
+    /// allocation are ignored.
     ///
     /// # Errors
-    /// A quantity that can't be read.
+    /// A consumed capacity is not a quantity.
     pub fn from_claims<'c>(
         claims: impl IntoIterator<Item = &'c ResourceClaim>,
-        features: Features,
+        gates: GateSet<DraGate>,
     ) -> Result<Self, StateError> {
-        let mut state = Self::new(features);
+        let mut state = Self::new(gates);
         state.assume(claims.into_iter().filter_map(|claim| claim.status.as_ref()?.allocation.as_ref()))?;
         Ok(state)
     }
 
-    /// Counts results as allocated, as a scheduler does between its decision and the write to the API server. What
-    /// is counted twice, a share with its id or a device, consumes twice, and must be taken back twice.
+    /// Counts results as allocated, as a scheduler does between its decision and the write to the API server. A device
+    /// or share that is counted twice must be removed twice by [`AllocatedState::forget`].
     ///
     /// # Errors
-    /// A quantity that can't be read; nothing is counted then.
+    /// A consumed capacity is not a quantity. No result is counted then.
     ///
     /// # Complexity
     /// Logarithmic in the number of devices in use, for each device result.
@@ -214,10 +216,10 @@ impl AllocatedState {
         Ok(())
     }
 
-    /// Takes back what [`AllocatedState::assume`] counted. What is not in use stays so.
+    /// Removes results that [`AllocatedState::assume`] counted. Results for devices that are not in use are ignored.
     ///
     /// # Errors
-    /// A quantity that can't be read; nothing is taken back then.
+    /// A consumed capacity is not a quantity. No result is removed then.
     pub fn forget<'r>(&mut self, results: impl IntoIterator<Item = &'r AllocationResult>) -> Result<(), StateError> {
         for (result, holding) in holdings(results, self.shares)? {
             let Some(pools) = self.drivers.get_mut(&result.driver) else { continue };
@@ -242,7 +244,8 @@ impl AllocatedState {
         Holding::Exclusive.add_to(self.device_mut(&device.driver, &device.pool, &device.device));
     }
 
-    /// Counts a share of a device, without the capacity that it consumes.
+    /// Counts a share of a device. `share` is its ID. The capacity that the share consumes is not counted; see
+    /// [`AllocatedState::consume`].
     pub fn share(&mut self, device: &DeviceId, share: &str) {
         let share = Holding::Share { id: share.to_owned(), consumed: Vec::new() };
         share.add_to(self.device_mut(&device.driver, &device.pool, &device.device));
@@ -253,7 +256,7 @@ impl AllocatedState {
         self.device_mut(&device.driver, &device.pool, &device.device).consume(capacity, amount);
     }
 
-    /// Whether a device is in use: held, shared, or with capacity consumed.
+    /// Returns true if a device is in use: held exclusively, shared, or with consumed capacity.
     #[must_use]
     pub fn is_allocated(&self, device: &DeviceId) -> bool {
         self.pool(&device.driver, &device.pool).is_some_and(|pool| pool.contains_key(&device.device))
@@ -273,12 +276,12 @@ impl AllocatedState {
     }
 }
 
-/// Every device result with what it counts as; all are read before the first is counted.
+/// Returns every device result with its effect. All results are parsed first, so that an error changes nothing.
 fn holdings<'r>(
     results: impl IntoIterator<Item = &'r AllocationResult>,
     shares: Shares,
 ) -> Result<Vec<(&'r DeviceRequestAllocationResult, Holding)>, StateError> {
     let devices = results.into_iter().filter_map(|result| result.devices.as_ref()?.results.as_ref());
     let indexed = devices.flat_map(|devices| devices.iter().enumerate());
-    indexed.map(|(index, result)| Ok((result, Holding::of(result, index, shares)?))).collect()
+    indexed.map(|(index, result)| Ok((result, Holding::from_result(result, index, shares)?))).collect()
 }

@@ -1,21 +1,21 @@
-//! Taints of devices, tolerations of requests, and the rules that taint from outside (KEP-5055).
+//! Device taints, tolerations of requests, and taints by `DeviceTaintRule` (KEP-5055).
 //!
-//! A device with a taint of effect `NoSchedule` or `NoExecute` is allocated only to a request that tolerates it. Other
-//! effects never keep a device from being allocated. adminAccess makes no difference, and `tolerationSeconds` concerns
-//! eviction only.
+//! A device with a taint of effect `NoSchedule` or `NoExecute` is allocated only to a request that tolerates the taint.
+//! Other effects never prevent allocation. `adminAccess` makes no difference, and `tolerationSeconds` matters only for
+//! eviction.
 //!
-//! Source of the rules: `DeviceTaint`, `DeviceToleration` and `DeviceTaintRule` of `resource.k8s.io/v1`, the allocator and
-//! taint tracker of kube-scheduler 1.37.
+//! Source of the rules: `DeviceTaint`, `DeviceToleration` and `DeviceTaintRule` of `resource.k8s.io/v1`, the allocator
+//! and taint tracker of kube-scheduler 1.37.
 
 use k8s_openapi::api::resource::v1::{DeviceTaint, DeviceTaintRule, DeviceToleration};
 
-/// Effects that keep a device from being allocated.
+/// Effects of taints that prevent allocation.
 const BLOCKING_EFFECTS: [&str; 2] = ["NoSchedule", "NoExecute"];
 
-/// Whether a toleration covers a taint.
+/// Returns true if a toleration tolerates a taint.
 ///
-/// An empty effect or key of the toleration covers every one. The operator compares values: `Equal` (also when left out)
-/// wants the same value, `Exists` any, and an operator that this version does not know covers nothing.
+/// An empty effect or key of the toleration matches every effect or key. With the operator `Equal`, which is the
+/// default, the values must be equal. `Exists` matches every value. An unknown operator matches nothing.
 ///
 /// ```
 /// use dra_alloc::taint::tolerates;
@@ -43,7 +43,7 @@ fn value_tolerated(toleration: &DeviceToleration, taint: &DeviceTaint) -> bool {
     }
 }
 
-/// The first taint that keeps a device from a request with these tolerations.
+/// Returns the first taint that prevents allocation to a request with these tolerations.
 ///
 /// # Complexity
 /// The product of the numbers of taints and tolerations, each at most 16 in valid objects.
@@ -66,10 +66,10 @@ pub fn untolerated<'t>(
     taints.into_iter().find(|taint| blocks(taint) && !is_tolerated(taint))
 }
 
-/// The taint that a rule puts on a device, after the device's own.
+/// Returns the taint that a rule adds to a device, if the rule selects the device.
 ///
-/// The fields of the rule's selector are optional filters that must all be equal; a rule without a selector taints every
-/// device.
+/// Every field that the rule's selector sets must equal the name of the driver, pool or device. A rule without a
+/// selector taints every device. Taints of rules follow the device's own taints.
 ///
 /// ```
 /// use dra_alloc::taint::taint_by_rule;

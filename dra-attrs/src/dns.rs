@@ -1,11 +1,11 @@
-//! DNS labels and subdomains (RFC 1123), as Kubernetes reads them: the names of objects, nodes, drivers and devices.
+//! DNS labels and subdomains (RFC 1123) by the rules of Kubernetes: names of objects, nodes, drivers and devices.
 //!
 //! Source: `k8s.io/apimachinery/pkg/util/validation`, 1.37.
 
-/// The longest label, in bytes.
+/// Largest length of a label, in bytes.
 pub const MAX_LABEL_LEN: usize = 63;
 
-/// The longest subdomain, in bytes.
+/// Largest length of a subdomain, in bytes.
 pub const MAX_SUBDOMAIN_LEN: usize = 253;
 
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must \
@@ -18,7 +18,7 @@ const CASELESS_SUBDOMAIN: &str = "an RFC 1123 subdomain must consist of alphanum
                                   and end with an alphanumeric character (e.g. 'Example.com', regex used for validation \
                                   is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
-/// What the API server says of a text that is no label; nothing if it is one.
+/// Returns the API server's messages for a text that is not a DNS label; empty if it is one.
 ///
 /// ```
 /// use dra_attrs::dns::label_problems;
@@ -34,7 +34,8 @@ pub fn label_problems(text: &str) -> Vec<String> {
     problems(text, MAX_LABEL_LEN, is_label(text), form)
 }
 
-/// What the API server says of a text that is no subdomain: labels with dots between them.
+/// Returns the API server's messages for a text that is not a DNS subdomain (labels joined by dots); empty if it is
+/// one.
 ///
 /// ```
 /// use dra_attrs::dns::subdomain_problems;
@@ -46,7 +47,8 @@ pub fn subdomain_problems(text: &str) -> Vec<String> {
     problems(text, MAX_SUBDOMAIN_LEN, has_labels(text), SUBDOMAIN)
 }
 
-/// What the API server says of a text that is no subdomain, where capitals are allowed.
+/// Returns the API server's messages for a text that is not a DNS subdomain, with upper case allowed; empty if it is
+/// one.
 ///
 /// ```
 /// use dra_attrs::dns::caseless_subdomain_problems;
@@ -58,7 +60,7 @@ pub fn caseless_subdomain_problems(text: &str) -> Vec<String> {
     problems(text, MAX_SUBDOMAIN_LEN, has_labels(&text.to_ascii_lowercase()), CASELESS_SUBDOMAIN)
 }
 
-/// Whether a text is a subdomain.
+/// Returns true if the text is a DNS subdomain of at most [`MAX_SUBDOMAIN_LEN`] bytes.
 ///
 /// ```
 /// use dra_attrs::dns::is_subdomain;
@@ -69,7 +71,7 @@ pub fn is_subdomain(text: &str) -> bool {
     text.len() <= MAX_SUBDOMAIN_LEN && has_labels(text)
 }
 
-/// Whether a text has the characters of a subdomain; its length is not looked at.
+/// Returns true if the text has the form of a DNS subdomain. Does not check its length.
 pub(crate) fn has_labels(text: &str) -> bool {
     text.split('.').all(is_label)
 }

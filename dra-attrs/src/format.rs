@@ -1,8 +1,7 @@
-//! Formats of texts that Kubernetes declares on its types (`+k8s:format=`), with the words of the checks that it generates
-//! from them.
+//! Text formats that Kubernetes declares on its types (`+k8s:format=`), with the messages of the generated checks.
 //!
-//! Where Kubernetes also has a rule in code, that rule has other words, and at times other limits: a driver's name has at
-//! most 63 bytes in a `ResourceSlice`, and 253 in a `ResourcePoolStatusRequest`.
+//! Kubernetes also has hand-written rules for some of these texts, with other messages and other limits: a driver's
+//! name has at most 63 bytes in a `ResourceSlice`, and 253 in a `ResourcePoolStatusRequest`.
 //!
 //! Source: `k8s.io/apimachinery/pkg/api/validate`, 1.37.
 
@@ -10,7 +9,7 @@ use crate::dns::{caseless_subdomain_problems, subdomain_problems};
 use crate::field::{FieldError, FieldErrors, FieldPath};
 use crate::name::{MAX_DOMAIN_LEN, MAX_ID_LEN, is_identifier};
 
-/// The longest name of a pool, in bytes.
+/// Largest length of a pool's name, in bytes.
 const MAX_POOL_NAME_LEN: usize = 253;
 
 const C_IDENTIFIER: &str = "a valid C identifier must start with alphabetic character or '_', followed by a string of \
@@ -18,11 +17,11 @@ const C_IDENTIFIER: &str = "a valid C identifier must start with alphabetic char
                             validation is '[A-Za-z_][A-Za-z0-9_]*')";
 const NOT_FULLY_QUALIFIED: &str = "a fully qualified name must be a domain and a name separated by a slash";
 
-/// `k8s-long-name`: a DNS subdomain, such as the name of a node.
+/// Checks the format `k8s-long-name`: a DNS subdomain, such as the name of a node.
 ///
 /// ```
-/// use dra_attrs::field::FieldPath;
 /// use dra_attrs::format::long_name;
+/// use dra_attrs::FieldPath;
 /// let at = FieldPath::new("nodeName");
 /// assert!(long_name("node-1", &at).is_empty());
 /// assert!(long_name("Node", &at).to_string().starts_with("nodeName: Invalid value: \"Node\": a lowercase RFC 1123"));
@@ -32,11 +31,11 @@ pub fn long_name(text: &str, at: &FieldPath<'_>) -> FieldErrors {
     invalid(text, subdomain_problems(text), at)
 }
 
-/// `k8s-long-name-caseless`: a DNS subdomain that may have capitals, such as the name of a driver.
+/// Checks the format `k8s-long-name-caseless`: a DNS subdomain that may have upper case, such as the name of a driver.
 ///
 /// ```
-/// use dra_attrs::field::FieldPath;
 /// use dra_attrs::format::long_name_caseless;
+/// use dra_attrs::FieldPath;
 /// let at = FieldPath::new("driver");
 /// assert!(long_name_caseless("GPU.example.com", &at).is_empty());
 /// assert!(long_name_caseless("a_b", &at).to_string().starts_with("driver: Invalid value: \"a_b\": an RFC 1123"));
@@ -46,11 +45,12 @@ pub fn long_name_caseless(text: &str, at: &FieldPath<'_>) -> FieldErrors {
     invalid(text, caseless_subdomain_problems(text), at)
 }
 
-/// `k8s-resource-pool-name`: DNS subdomains with slashes between them. Each segment is a problem of its own.
+/// Checks the format `k8s-resource-pool-name`: DNS subdomains joined by slashes. Each invalid segment is an error of
+/// its own.
 ///
 /// ```
-/// use dra_attrs::field::FieldPath;
 /// use dra_attrs::format::resource_pool_name;
+/// use dra_attrs::FieldPath;
 /// let at = FieldPath::new("poolName");
 /// assert!(resource_pool_name("rack-1/node-1", &at).is_empty());
 /// let errors = resource_pool_name("rack-1//node-1", &at).to_string();
@@ -70,12 +70,12 @@ pub fn resource_pool_name(text: &str, at: &FieldPath<'_>) -> FieldErrors {
     errors
 }
 
-/// `k8s-resource-fully-qualified-name`: the name of an attribute with its domain. A text with several slashes is not looked
-/// into, and passes; [`crate::name::FullyQualifiedName`] refuses it.
+/// Checks the format `k8s-resource-fully-qualified-name`: the name of an attribute with its domain. As in Kubernetes, a
+/// text with several slashes passes; [`crate::name::FullyQualifiedName`] rejects it.
 ///
 /// ```
-/// use dra_attrs::field::FieldPath;
 /// use dra_attrs::format::resource_fully_qualified_name;
+/// use dra_attrs::FieldPath;
 /// let at = FieldPath::new("attribute");
 /// assert!(resource_fully_qualified_name("gpu.example.com/profile", &at).is_empty());
 /// assert_eq!(
@@ -93,11 +93,11 @@ pub fn resource_fully_qualified_name(text: &str, at: &FieldPath<'_>) -> FieldErr
     }
 }
 
-/// The id of an attribute or a capacity: a C identifier of at most [`MAX_ID_LEN`] bytes.
+/// Checks the id of an attribute or a capacity: a C identifier of at most [`MAX_ID_LEN`] bytes.
 ///
 /// ```
-/// use dra_attrs::field::FieldPath;
 /// use dra_attrs::format::identifier;
+/// use dra_attrs::FieldPath;
 /// let at = FieldPath::new("id");
 /// assert!(identifier("numaNode", &at).is_empty());
 /// assert_eq!(identifier(&"i".repeat(33), &at).to_string(), "id: Too long: may not be more than 32 bytes");

@@ -1,76 +1,85 @@
-//! Device attributes of Kubernetes Dynamic Resource Allocation (DRA): their names, their values, how the values of
-//! several devices are matched, and how a device's place in the machine becomes an attribute.
+//! Attributes of DRA devices for Kubernetes: names, values, constraints and `resource.kubernetes.io/numaNode`.
 //!
-//! The crate implements [KEP-6072] (`resource.kubernetes.io/numaNode`) together with what it stands on: typed and
-//! list-typed attributes (KEP-5491), `matchAttribute` and `distinctAttribute`, `pcieRoot` and `pciBusID`, and
-//! `resource.Quantity`.
+//! [`numa_node_attribute`] answers the question of KEP-6072: to which NUMA nodes is this PCI device, or this CPU,
+//! local?
 //!
 //! ```
-//! use dra_attrs::numa::{NumaForm, NumaNode, NumaTopology};
+//! use dra_attrs::{NumaForm, NumaPlace, PciAddress, SysfsMap, numa_node_attribute};
 //!
-//! // Four NUMA nodes on one socket, all at the same distance: AMD EPYC with NPS4.
-//! let topology = NumaTopology::new(vec![
-//!     NumaNode::new(0, [10, 12, 12, 12]).on_socket(0).with_cpus("0-35".parse()?),
-//!     NumaNode::new(1, [12, 10, 12, 12]).on_socket(0).with_cpus("36-71".parse()?),
-//!     NumaNode::new(2, [12, 12, 10, 12]).on_socket(0).with_cpus("72-107".parse()?),
-//!     NumaNode::new(3, [12, 12, 12, 10]).on_socket(0).with_cpus("108-143".parse()?),
-//! ])?;
-//! let nic = topology.attribute(2, NumaForm::LocalNodes)?;
-//! assert_eq!(nic.value.ints, Some(vec![2, 0, 1, 3]));
-//! assert!(nic.diagnostics.is_empty());
-//!
-//! let cpu = topology.attribute(topology.node_of_cpu(5)?, NumaForm::Scalar)?;
-//! assert_eq!(cpu.value.int, Some(0));
-//!
-//! // The claim's matchAttribute constraint holds: both devices have node 0 in common.
-//! use dra_attrs::matching::{ListTypes, MatchState, ValueSet};
-//! let mut constraint = MatchState::new();
-//! constraint.push(&ValueSet::of(Some(&nic.value), ListTypes::Enabled))?;
-//! constraint.push(&ValueSet::of(Some(&cpu.value), ListTypes::Enabled))?;
-//! assert_eq!(constraint.common().len(), 1);
+//! // Implement `Sysfs` for a real /sys, or describe a machine.
+//! let machine = SysfsMap::default()
+//!     .with_file("bus/pci/devices/0000:c1:00.0/numa_node", "1")
+//!     .with_file("devices/system/node/online", "0-1")
+//!     .with_file("devices/system/node/node0/distance", "10 12")
+//!     .with_file("devices/system/node/node1/distance", "12 10");
+//! let nic = NumaPlace::Pci(PciAddress::parse("0000:c1:00.0")?);
+//! let attribute = numa_node_attribute(&machine, nic, NumaForm::LocalNodes)?;
+//! assert_eq!(attribute.value.ints, Some(vec![1, 0]));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # The parts
+//! # Contents
 //!
-//! - [`numa`]: the attribute `numaNode` in its three forms; [`pci`]: addresses and roots; [`sysfs`]: how a machine is read;
-//!   [`standard`]: the names of standard attributes; [`vendor`]: what stood in their place before.
-//! - [`name`], [`value`], [`quantity`], [`semver`]: names and values, read strictly. [`matching`]: what constraints make of
-//!   values, read leniently.
-//! - [`profile`]: the text of the KEPs or the release. [`field`], [`dns`], [`format`](mod@format): field errors, names and
-//!   formats in the API server's words.
+//! - **NUMA and PCI** (KEP-6072): [`numa_node_attribute`], [`NumaTopology`] for machines without sysfs, module
+//!   [`numa`]; [`PciAddress`], [`pcie_root_attribute`]; [`Sysfs`], the view of a machine; [`add_standard_numa_node`]
+//!   for drivers that publish the NUMA node under a name of their own.
+//! - **Attributes**: [`QualifiedName`], [`FullyQualifiedName`], [`AttributeValue`], [`Quantity`], [`Version`], parsed
+//!   strictly; [`check_device_attributes`] for the limits of one device.
+//! - **Constraints** (KEP-4381, KEP-5491): [`MatchState`] and [`DistinctState`] decide `matchAttribute` and
+//!   `distinctAttribute` over [`ValueSet`]s, read leniently as the allocator of kube-scheduler does.
+//! - **Shared by the family**: [`Profile`], [`GateSet`], [`FieldErrors`], [`node_selector_matches`], and the modules
+//!   [`label`], [`dns`] and [`format`](mod@format) with the API server's rules for names.
 //!
-//! # What a caller must know
+//! # Guarantees
 //!
-//! - **No IO.** A machine is read through the [`sysfs::Sysfs`] trait, which the caller implements for a real `/sys`, a
-//!   directory capture or a map of texts.
-//! - **Parsing is not validating.** A `DeviceAttribute` that deserialised may still carry no value, or two;
-//!   [`value::AttributeValue::parse`] is the check. Matching reads such objects as the allocator of kube-scheduler
-//!   does and reports a violation, never an error.
+//! - **No IO.** A machine is read through the [`Sysfs`] trait only.
+//! - **Parsing is not validating.** A `DeviceAttribute` that deserialised may carry no value, or two;
+//!   [`AttributeValue::parse`] is the check.
 //! - **Deterministic.** The same input gives the same output, byte for byte; lists have a documented order.
-//! - **Nothing panics** and no work is without bound: node ids stay below 1,024, CPU ids below 65,536, quantities in
-//!   an `i128` of nano-units.
+//! - **Bounded, without panics.** Node ids stay below 1,024, CPU ids below 65,536, quantities within an `i128` of
+//!   nano-units.
 //!
 //! # Features
 //!
-//! `schemars` adds `JsonSchema` to the types that are read or written. A binary that uses this crate chooses the Kubernetes
-//! version of its `k8s-openapi` dependency; this crate needs the types of 1.37 (`k8s-openapi/v1_37` or `latest`).
-//!
-//! [KEP-6072]: https://github.com/kubernetes/enhancements/issues/6072
+//! `schemars` adds `JsonSchema` to the types that are read or written. The binary that uses this crate chooses the
+//! Kubernetes version of its `k8s-openapi` dependency, 1.37 or newer (`k8s-openapi/v1_37` or `latest`).
 
 pub mod dns;
-pub mod field;
 pub mod format;
-pub mod matching;
-pub mod name;
+pub mod label;
 pub mod numa;
-pub mod pci;
-pub mod profile;
-pub mod quantity;
-pub mod semver;
-pub mod standard;
-pub mod sysfs;
-pub mod value;
-pub mod vendor;
 
+mod field;
+mod gates;
 mod k8s;
+mod matching;
+mod name;
+mod node_selector;
+mod pci;
+mod profile;
+mod quantity;
+mod semver;
+mod standard;
+mod sysfs;
+mod value;
+mod vendor;
+
+pub use field::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath, Quoted};
+pub use gates::{FeatureGate, GateError, GateSet, nearest_name};
+pub use matching::{DistinctState, ListTypes, MatchState, ValueSet, Violation};
+pub use name::{
+    FullyQualifiedName, MAX_DOMAIN_LEN, MAX_ID_LEN, NameError, QualifiedName, STANDARD_DOMAIN, lookup_by_name,
+};
+pub use node_selector::{NodeSelectorError, node_selector_matches};
+pub use numa::{NumaError, NumaForm, NumaNode, NumaNodeAttribute, NumaPlace, NumaTopology, numa_node_attribute};
+pub use pci::{PciAddress, PciAddressError, PcieRootError, pcie_root, pcie_root_attribute};
+pub use profile::{Profile, UnknownProfile};
+pub use quantity::{Quantity, QuantityError, QuantityFormat};
+pub use semver::{Version, VersionError};
+pub use standard::{NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, StandardAttribute};
+pub use sysfs::{Sysfs, SysfsError, SysfsMap};
+pub use value::{
+    AttributeValue, DeviceAttributesError, MAX_ATTRIBUTE_TEXT_LEN, MAX_ENTRIES_PER_DEVICE, MAX_VALUES_PER_DEVICE,
+    Scalar, ValueError, check_device_attributes,
+};
+pub use vendor::{VendorDriver, VendorMigration, add_standard_numa_node};

@@ -1,9 +1,9 @@
-//! `matchAttribute` and `distinctAttribute` over the devices of a claim, as state that a backtracking search can push
-//! to and pop from.
+//! State of `matchAttribute` and `distinctAttribute` constraints over the devices of a claim, with push and pop for a
+//! backtracking search.
 //!
-//! With list types a value is a set: a scalar is a set of one, a list the set of its elements. `matchAttribute` wants
-//! the intersection over *all* devices not to be empty (overlap of every pair is not enough); `distinctAttribute` wants
-//! the sets to be pairwise disjoint. Values of different types have nothing in common. Both are monotone: once violated,
+//! With list types a value is a set: a scalar is a set of one, a list the set of its elements. `matchAttribute`
+//! requires a non-empty intersection over *all* devices (overlap of every pair is not enough); `distinctAttribute`
+//! requires pairwise disjoint sets. Values of different types are never equal. Both are monotone: once violated,
 //! further devices never help.
 //!
 //! Source of the rules: KEP-6072 (matchAttribute), KEP-5491, and the constraint handling of kube-scheduler 1.37.
@@ -18,7 +18,7 @@ use crate::k8s::DeviceAttribute;
 use crate::profile::Profile;
 use crate::value::Scalar;
 
-/// How a constraint treats list-typed values: the feature gate `DRAListTypeAttributes` of the scheduler.
+/// Treatment of list-typed values, which the scheduler's feature gate `DRAListTypeAttributes` controls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -26,20 +26,18 @@ use crate::value::Scalar;
 pub enum ListTypes {
     /// The gate is on: values are sets.
     Enabled,
-    /// The gate is off in Kubernetes 1.37: the value of the first device is not looked at; a list fails against any
-    /// device before it.
+    /// The gate is off in Kubernetes 1.37: the value of the first device is not checked; a list after the first device
+    /// fails.
     Disabled,
-    /// The gate is off by the text of KEP-6072: a list is an unknown value type and fails the constraint, also on the
-    /// first device.
+    /// The gate is off by the text of KEP-6072: a list is an unknown value type and always fails the constraint.
     Refused,
 }
 
 impl ListTypes {
-    /// What the gate switched off means in a profile.
+    /// Returns the meaning of the gate switched off in a profile.
     ///
     /// ```
-    /// use dra_attrs::matching::ListTypes;
-    /// use dra_attrs::profile::Profile;
+    /// use dra_attrs::{ListTypes, Profile};
     /// assert_eq!(ListTypes::off(Profile::Kep), ListTypes::Refused);
     /// assert_eq!(ListTypes::off(Profile::V1_37), ListTypes::Disabled);
     /// ```
@@ -52,24 +50,24 @@ impl ListTypes {
     }
 }
 
-/// Why a device can't be added to a constraint.
+/// Reason that a device can't be added to a constraint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Violation {
-    /// The device does not have the attribute. Absent means unknown, never a default value.
+    /// The device does not have the attribute. A missing attribute is unknown, never a default value.
     #[error("the device does not have the attribute")]
     Missing,
-    /// The attribute is there and has no value (no field set, or an empty list).
+    /// The attribute exists but has no value (no field set, or an empty list).
     #[error("the attribute has no value")]
     NoValue,
     /// The attribute is a list, and list types are off.
     #[error("the attribute is a list, and list-typed attributes are disabled")]
     ListTypesOff,
-    /// No value is common to this device and all before it.
+    /// No value is common to the device and all earlier ones.
     #[error("no value in common with the devices before")]
     NothingInCommon,
-    /// A value was already used by the device at this position.
+    /// An earlier device already has one of the values.
     #[error("shares a value with device {with}")]
     Repeated {
         /// Position of the earlier device, counted from 0 in the order of the pushes.
@@ -77,15 +75,14 @@ pub enum Violation {
     },
 }
 
-/// The value of one device as a constraint sees it. Made once per device, pushed as often as the search likes.
+/// Value of one device as a constraint sees it. Build it once per device and push it any number of times.
 ///
 /// ```
-/// use dra_attrs::matching::{ListTypes, ValueSet};
-/// use dra_attrs::value::Scalar;
+/// use dra_attrs::{ListTypes, Scalar, ValueSet};
 /// use k8s_openapi::api::resource::v1::DeviceAttribute;
 ///
 /// let list = DeviceAttribute { ints: Some(vec![6, 4, 4]), ..Default::default() };
-/// let set = ValueSet::of(Some(&list), ListTypes::Enabled);
+/// let set = ValueSet::from_attribute(Some(&list), ListTypes::Enabled);
 /// assert_eq!(set.values(), [Scalar::Int(4), Scalar::Int(6)]);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +90,7 @@ pub struct ValueSet<'a>(Kind<'a>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind<'a> {
-    /// No value, and why; `first_unseen` when 1.37 accepts it as the first device without a look.
+    /// No usable value, with the reason. `first_unseen` if 1.37 accepts it unchecked as the first device.
     Unusable {
         violation: Violation,
         first_unseen: bool,
@@ -103,12 +100,12 @@ enum Kind<'a> {
 }
 
 impl<'a> ValueSet<'a> {
-    /// Reads an attribute (`None`: the device does not have it).
+    /// Reads an attribute. Use `None` for a device that does not have the attribute.
     ///
-    /// An object with several fields set is invalid but not refused here; the order in which fields are looked at is
-    /// kube-scheduler's: `ints`, `bools`, `strings`, `versions`, then the scalars.
+    /// An object with several fields set is invalid but accepted here. Fields are read in kube-scheduler's order:
+    /// `ints`, `bools`, `strings`, `versions`, then the scalars.
     #[must_use]
-    pub fn of(attribute: Option<&'a DeviceAttribute>, lists: ListTypes) -> Self {
+    pub fn from_attribute(attribute: Option<&'a DeviceAttribute>, lists: ListTypes) -> Self {
         let Some(attribute) = attribute else {
             return Self::unusable(Violation::Missing, lists);
         };
@@ -140,7 +137,7 @@ impl<'a> ValueSet<'a> {
         }
     }
 
-    /// The values, sorted, without duplicates; empty when the device can't take part.
+    /// Returns the values, sorted and without duplicates; empty if the device has no usable value.
     #[must_use]
     pub fn values(&self) -> &[Scalar<'a>] {
         match &self.0 {
@@ -150,14 +147,14 @@ impl<'a> ValueSet<'a> {
         }
     }
 
-    /// Why the device has no values; none if it has some.
+    /// Returns the reason that the device has no usable value; `None` if it has one.
     ///
     /// ```
-    /// use dra_attrs::matching::{ListTypes, ValueSet, Violation};
+    /// use dra_attrs::{ListTypes, ValueSet, Violation};
     /// use k8s_openapi::api::resource::v1::DeviceAttribute;
     /// let list = DeviceAttribute { ints: Some(vec![6, 4]), ..Default::default() };
-    /// assert_eq!(ValueSet::of(Some(&list), ListTypes::Disabled).violation(), Some(Violation::ListTypesOff));
-    /// assert_eq!(ValueSet::of(Some(&list), ListTypes::Enabled).violation(), None);
+    /// assert_eq!(ValueSet::from_attribute(Some(&list), ListTypes::Disabled).violation(), Some(Violation::ListTypesOff));
+    /// assert_eq!(ValueSet::from_attribute(Some(&list), ListTypes::Enabled).violation(), None);
     /// ```
     #[must_use]
     pub const fn violation(&self) -> Option<Violation> {
@@ -167,7 +164,8 @@ impl<'a> ValueSet<'a> {
         }
     }
 
-    /// The values that count for a device at `position`, or why it can't stand there.
+    /// Returns the values of a device at `position` in the order of pushes, or the reason that it can't be pushed
+    /// there.
     fn values_at(&self, position: usize) -> Result<&[Scalar<'a>], Violation> {
         match self.0 {
             Kind::Unusable { violation, first_unseen } if !first_unseen || position > 0 => Err(violation),
@@ -198,18 +196,18 @@ fn scalar_of(attribute: &DeviceAttribute) -> Option<Scalar<'_>> {
         .or_else(|| version.as_deref().map(Scalar::Version))
 }
 
-/// State of a `matchAttribute` constraint: the values common to all devices pushed so far.
+/// State of a `matchAttribute` constraint: the values common to all pushed devices.
 ///
-/// Intersections of all depths lie one after the other in one buffer, so a push allocates nothing once the buffer has
-/// grown, and a pop is a truncation.
+/// The intersections after each push are stored in one buffer. A push allocates nothing once the buffer has grown, and
+/// a pop truncates it.
 ///
 /// ```
-/// use dra_attrs::matching::{ListTypes, MatchState, ValueSet, Violation};
+/// use dra_attrs::{ListTypes, MatchState, ValueSet, Violation};
 /// use k8s_openapi::api::resource::v1::DeviceAttribute;
 ///
 /// let attribute = |ints: &[i64]| DeviceAttribute { ints: Some(ints.to_vec()), ..Default::default() };
 /// let (a, b, c) = (attribute(&[1, 2]), attribute(&[2, 3]), attribute(&[1, 3]));
-/// let set = |attribute| ValueSet::of(Some(attribute), ListTypes::Enabled);
+/// let set = |attribute| ValueSet::from_attribute(Some(attribute), ListTypes::Enabled);
 ///
 /// let mut state = MatchState::new();
 /// state.push(&set(&a))?;
@@ -228,7 +226,7 @@ pub struct MatchState<'a> {
     scratch: Vec<Scalar<'a>>,
 }
 
-/// The intersection after one push: `values[start..end]`.
+/// Intersection after one push: `values[start..end]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Level {
     start: usize,
@@ -236,16 +234,16 @@ struct Level {
 }
 
 impl<'a> MatchState<'a> {
-    /// A constraint without devices.
+    /// Builds the state of a constraint without devices.
     #[must_use]
     pub const fn new() -> Self {
         Self { levels: Vec::new(), values: Vec::new(), scratch: Vec::new() }
     }
 
-    /// Adds a device. On a violation the state is as before.
+    /// Adds a device. After an error the state is unchanged.
     ///
     /// # Errors
-    /// Why the device can't be added.
+    /// The reason that the device can't be added.
     ///
     /// # Complexity
     /// Linear in the sizes of the device's set and of the intersection before it.
@@ -259,26 +257,26 @@ impl<'a> MatchState<'a> {
         Ok(())
     }
 
-    /// Takes back the last push; without one, does nothing.
+    /// Removes the last pushed device. Does nothing if there is none.
     pub fn pop(&mut self) {
         self.levels.pop();
         self.values.truncate(self.levels.last().map_or(0, |level| level.end));
     }
 
-    /// Number of devices.
+    /// Returns the number of pushed devices.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.levels.len()
     }
 
-    /// Whether no device was added.
+    /// Returns true if no device is pushed.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.levels.is_empty()
     }
 
-    /// The values common to all devices, sorted by type and value; empty without devices, and when 1.37 took the first
-    /// device's list unseen.
+    /// Returns the values common to all devices, sorted by type and value. Empty without devices, and if 1.37 accepted
+    /// the first device's list unchecked.
     #[must_use]
     pub fn common(&self) -> &[Scalar<'a>] {
         self.levels.last().and_then(|level| self.values.get(level.start..level.end)).unwrap_or_default()
@@ -304,7 +302,7 @@ impl<'a> MatchState<'a> {
     }
 }
 
-/// Appends what two sorted lists without duplicates have in common.
+/// Appends the intersection of two sorted lists without duplicates.
 fn intersect_sorted<'a>(left: &[Scalar<'a>], right: &[Scalar<'a>], out: &mut Vec<Scalar<'a>>) {
     let mut right = right.iter().peekable();
     for value in left {
@@ -315,14 +313,14 @@ fn intersect_sorted<'a>(left: &[Scalar<'a>], right: &[Scalar<'a>], out: &mut Vec
     }
 }
 
-/// State of a `distinctAttribute` constraint: which values are taken, and by which device.
+/// State of a `distinctAttribute` constraint: the taken values, each with its device.
 ///
 /// ```
-/// use dra_attrs::matching::{DistinctState, ListTypes, ValueSet, Violation};
+/// use dra_attrs::{DistinctState, ListTypes, ValueSet, Violation};
 /// use k8s_openapi::api::resource::v1::DeviceAttribute;
 ///
 /// let a = DeviceAttribute { string: Some("eth0".into()), ..Default::default() };
-/// let set = ValueSet::of(Some(&a), ListTypes::Enabled);
+/// let set = ValueSet::from_attribute(Some(&a), ListTypes::Enabled);
 /// let mut state = DistinctState::new();
 /// state.push(&set)?;
 /// assert_eq!(state.push(&set), Err(Violation::Repeated { with: 0 }));
@@ -332,25 +330,25 @@ fn intersect_sorted<'a>(left: &[Scalar<'a>], right: &[Scalar<'a>], out: &mut Vec
 #[derive(Clone, Debug, Default)]
 pub struct DistinctState<'a> {
     taken: BTreeMap<Scalar<'a>, usize>,
-    /// Values in the order in which they were taken, and how many there were after each push.
+    /// Values in the order in which they were taken, and their number after each push.
     log: Vec<Scalar<'a>>,
     levels: Vec<usize>,
 }
 
 impl<'a> DistinctState<'a> {
-    /// A constraint without devices.
+    /// Builds the state of a constraint without devices.
     #[must_use]
     pub const fn new() -> Self {
         Self { taken: BTreeMap::new(), log: Vec::new(), levels: Vec::new() }
     }
 
-    /// Adds a device. On a violation the state is as before.
+    /// Adds a device. After an error the state is unchanged.
     ///
     /// # Errors
-    /// Why the device can't be added.
+    /// The reason that the device can't be added.
     ///
     /// # Complexity
-    /// `O(k log n)` for `k` values of the device and `n` values taken.
+    /// `O(k log n)` for `k` values of the device and `n` taken values.
     pub fn push(&mut self, device: &ValueSet<'a>) -> Result<(), Violation> {
         let position = self.levels.len();
         let values = device.values_at(position)?;
@@ -363,12 +361,12 @@ impl<'a> DistinctState<'a> {
         Ok(())
     }
 
-    /// The values that are taken, sorted.
+    /// Returns the taken values, sorted.
     pub fn taken(&self) -> impl Iterator<Item = &Scalar<'a>> {
         self.taken.keys()
     }
 
-    /// Takes back the last push; without one, does nothing.
+    /// Removes the last pushed device. Does nothing if there is none.
     pub fn pop(&mut self) {
         self.levels.pop();
         let keep = self.levels.last().copied().unwrap_or(0);
@@ -377,13 +375,13 @@ impl<'a> DistinctState<'a> {
         }
     }
 
-    /// Number of devices.
+    /// Returns the number of pushed devices.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.levels.len()
     }
 
-    /// Whether no device was added.
+    /// Returns true if no device is pushed.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.levels.is_empty()

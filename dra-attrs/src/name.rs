@@ -1,4 +1,4 @@
-//! Names of attributes and capacities, and how a name is looked up on a device.
+//! Names of attributes and capacities, and their look-up on a device.
 //!
 //! A key of a device's attributes or capacities is a *qualified name*: `id`, or `domain/id`. A bare id belongs to the
 //! domain of the device's driver. Constraints and selectors use *fully qualified names*, which always have the domain.
@@ -13,63 +13,63 @@ use serde::Serialize;
 
 use crate::dns::has_labels;
 
-/// The domain that is reserved for standard attributes.
+/// Domain reserved for standard attributes.
 pub const STANDARD_DOMAIN: &str = "resource.kubernetes.io";
 
-/// The longest domain of a qualified name, in bytes.
+/// Largest length of the domain of a qualified name, in bytes.
 pub const MAX_DOMAIN_LEN: usize = 63;
 
-/// The longest id of a qualified name, in bytes.
+/// Largest length of the id of a qualified name, in bytes.
 pub const MAX_ID_LEN: usize = 32;
 
-/// Why a text is not a (fully) qualified name.
+/// Reason that a text is not a (fully) qualified name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
-    /// Nothing stands before the slash.
+    /// The domain before the slash is empty.
     #[error("attribute name {name:?}: the domain must not be empty")]
     EmptyDomain {
-        /// The whole name.
+        /// Name as given.
         name: String,
     },
-    /// Nothing stands after the slash, or the name is empty.
+    /// The id after the slash is empty, or the whole name is.
     #[error("attribute name {name:?}: the name must not be empty")]
     EmptyId {
-        /// The whole name.
+        /// Name as given.
         name: String,
     },
     /// A fully qualified name has no slash.
     #[error("attribute name {name:?}: must be fully qualified, domain/name")]
     MissingDomain {
-        /// The whole name.
+        /// Name as given.
         name: String,
     },
     /// The name has more than one slash.
     #[error("attribute name {name:?}: must not contain more than one slash")]
     SeveralSlashes {
-        /// The whole name.
+        /// Name as given.
         name: String,
     },
     /// The domain has more than [`MAX_DOMAIN_LEN`] bytes.
     #[error("attribute name {name:?}: the domain has {len} bytes, more than {MAX_DOMAIN_LEN}")]
     DomainTooLong {
-        /// The whole name.
+        /// Name as given.
         name: String,
-        /// Bytes of the domain.
+        /// Length of the domain, in bytes.
         len: usize,
     },
     /// The id has more than [`MAX_ID_LEN`] bytes.
     #[error("attribute name {name:?}: the name has {len} bytes, more than {MAX_ID_LEN}")]
     IdTooLong {
-        /// The whole name.
+        /// Name as given.
         name: String,
-        /// Bytes of the id.
+        /// Length of the id, in bytes.
         len: usize,
     },
     /// The domain is not a DNS-1123 subdomain.
     #[error("attribute name {name:?}: the domain must be a lowercase DNS subdomain (RFC 1123)")]
     InvalidDomain {
-        /// The whole name.
+        /// Name as given.
         name: String,
     },
     /// The id is not a C identifier.
@@ -77,15 +77,15 @@ pub enum NameError {
         "attribute name {name:?}: the name must be a C identifier (letters, digits, '_', not starting with a digit)"
     )]
     InvalidId {
-        /// The whole name.
+        /// Name as given.
         name: String,
     },
 }
 
-/// A key of a device's attributes or capacities: `id` or `domain/id`.
+/// Key of a device's attributes or capacities: `id` or `domain/id`.
 ///
 /// ```
-/// use dra_attrs::name::QualifiedName;
+/// use dra_attrs::QualifiedName;
 /// let name = QualifiedName::parse("dra.cpu/numaNodeID")?;
 /// assert_eq!(name.domain(), Some("dra.cpu"));
 /// assert_eq!(name.id(), "numaNodeID");
@@ -93,7 +93,7 @@ pub enum NameError {
 /// let bare = QualifiedName::parse("numa")?;
 /// assert_eq!(bare.domain_or("gpu.nvidia.com"), "gpu.nvidia.com");
 /// assert!(QualifiedName::parse("GPU.com/x").is_err());
-/// # Ok::<(), dra_attrs::name::NameError>(())
+/// # Ok::<(), dra_attrs::NameError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct QualifiedName<'a> {
@@ -102,10 +102,10 @@ pub struct QualifiedName<'a> {
 }
 
 impl<'a> QualifiedName<'a> {
-    /// Reads and checks a name.
+    /// Parses and checks a name.
     ///
     /// # Errors
-    /// The first rule that the name breaks, in the order slashes, domain, id.
+    /// The first violated rule, in the order slashes, domain, id.
     pub fn parse(name: &'a str) -> Result<Self, NameError> {
         let (domain, id) = match name.split_once('/') {
             None => (None, name),
@@ -119,19 +119,19 @@ impl<'a> QualifiedName<'a> {
         Ok(Self { domain, id })
     }
 
-    /// The part before the slash.
+    /// Returns the part before the slash; `None` without a slash.
     #[must_use]
     pub const fn domain(self) -> Option<&'a str> {
         self.domain
     }
 
-    /// The part after the slash, or all of it.
+    /// Returns the part after the slash; the whole name without a slash.
     #[must_use]
     pub const fn id(self) -> &'a str {
         self.id
     }
 
-    /// The domain, which is the driver's where the name has none.
+    /// Returns the domain, or `driver` if the name has none.
     #[must_use]
     pub fn domain_or(self, driver: &'a str) -> &'a str {
         self.domain.unwrap_or(driver)
@@ -147,10 +147,10 @@ impl fmt::Display for QualifiedName<'_> {
     }
 }
 
-/// A name with its domain, as constraints use it: `resource.kubernetes.io/numaNode`.
+/// Name with its domain, as constraints use it: `resource.kubernetes.io/numaNode`.
 ///
 /// ```
-/// use dra_attrs::name::{FullyQualifiedName, NameError};
+/// use dra_attrs::{FullyQualifiedName, NameError};
 /// let name = FullyQualifiedName::parse("resource.kubernetes.io/numaNode")?;
 /// assert_eq!((name.domain(), name.id()), ("resource.kubernetes.io", "numaNode"));
 /// assert!(matches!(FullyQualifiedName::parse("numaNode"), Err(NameError::MissingDomain { .. })));
@@ -163,23 +163,23 @@ pub struct FullyQualifiedName<'a> {
 }
 
 impl<'a> FullyQualifiedName<'a> {
-    /// Reads and checks a name.
+    /// Parses and checks a name.
     ///
     /// # Errors
-    /// As [`QualifiedName::parse`], and [`NameError::MissingDomain`].
+    /// The errors of [`QualifiedName::parse`], and [`NameError::MissingDomain`].
     pub fn parse(name: &'a str) -> Result<Self, NameError> {
         let QualifiedName { domain, id } = QualifiedName::parse(name)?;
         let domain = domain.ok_or_else(|| NameError::MissingDomain { name: name.to_owned() })?;
         Ok(Self { domain, id })
     }
 
-    /// The part before the slash.
+    /// Returns the part before the slash.
     #[must_use]
     pub const fn domain(self) -> &'a str {
         self.domain
     }
 
-    /// The part after the slash.
+    /// Returns the part after the slash.
     #[must_use]
     pub const fn id(self) -> &'a str {
         self.id
@@ -192,25 +192,25 @@ impl fmt::Display for FullyQualifiedName<'_> {
     }
 }
 
-/// Finds the entry that a constraint's name means on a device of `driver`.
+/// Returns the entry on a device of `driver` that a constraint's attribute name refers to.
 ///
-/// The explicit key wins; otherwise a name in the driver's own domain also finds the bare id. A name of another domain,
-/// such as the standard one, is found only under its full key. The name is taken as it is: an invalid one finds
-/// nothing, as in kube-scheduler.
+/// An entry under the exact name is preferred. Otherwise a name in the driver's own domain also finds the entry under
+/// the bare id. A name in another domain, such as the standard one, is found only under its full key. The name is not
+/// checked: an invalid one finds nothing, as in kube-scheduler.
 ///
-/// Costs at most two map look-ups and no allocation.
+/// Takes at most two map look-ups and allocates nothing.
 ///
 /// ```
 /// use std::collections::BTreeMap;
-/// use dra_attrs::name::lookup;
+/// use dra_attrs::lookup_by_name;
 ///
 /// let attributes = BTreeMap::from([("numaNode".to_owned(), 1), ("resource.kubernetes.io/numaNode".to_owned(), 2)]);
-/// assert_eq!(lookup(&attributes, "gpu.amd.com/numaNode", "gpu.amd.com"), Some(&1));
-/// assert_eq!(lookup(&attributes, "resource.kubernetes.io/numaNode", "gpu.amd.com"), Some(&2));
-/// assert_eq!(lookup(&attributes, "gpu.amd.com/numaNode", "dra.net"), None);
+/// assert_eq!(lookup_by_name(&attributes, "gpu.amd.com/numaNode", "gpu.amd.com"), Some(&1));
+/// assert_eq!(lookup_by_name(&attributes, "resource.kubernetes.io/numaNode", "gpu.amd.com"), Some(&2));
+/// assert_eq!(lookup_by_name(&attributes, "gpu.amd.com/numaNode", "dra.net"), None);
 /// ```
 #[must_use]
-pub fn lookup<'m, V>(entries: &'m BTreeMap<String, V>, name: &str, driver: &str) -> Option<&'m V> {
+pub fn lookup_by_name<'m, V>(entries: &'m BTreeMap<String, V>, name: &str, driver: &str) -> Option<&'m V> {
     entries.get(name).or_else(|| match name.split_once('/') {
         Some((domain, id)) if domain == driver => entries.get(id),
         _ => None,
@@ -245,7 +245,7 @@ fn check_id(name: &str, id: &str) -> Result<(), NameError> {
     Ok(())
 }
 
-/// Whether a text has the characters of a C identifier; its length is not looked at.
+/// Returns true if the text has the form of a C identifier. Does not check its length.
 pub(crate) fn is_identifier(id: &str) -> bool {
     let starts_well = id.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     starts_well && id.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_')

@@ -1,4 +1,4 @@
-//! PCI addresses, and the PCI Express root that a device hangs from.
+//! PCI addresses, and PCI Express roots of devices.
 //!
 //! Source of the rules: KEP-4381's `pcieRoot` and `pciBusID`, and the `deviceattribute` helpers of
 //! `k8s.io/dynamic-resource-allocation`.
@@ -11,36 +11,36 @@ use serde::{Deserialize, Serialize};
 use crate::standard::{PCI_BUS_ID, PCIE_ROOT, StandardAttribute};
 use crate::sysfs::{Sysfs, SysfsError};
 
-/// Where sysfs lists the PCI functions, below `/sys`.
+/// Directory of the PCI functions, below `/sys`.
 pub(crate) const PCI_DEVICES: &str = "bus/pci/devices";
 
-/// Why a text is not a PCI address.
+/// Reason that a text is not a PCI address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PciAddressError {
     /// The text is empty.
     #[error("PCI bus id cannot be empty")]
     Empty,
-    /// The text is not of the form.
+    /// The text does not have the form of an address.
     #[error("invalid PCI bus id {text:?}: {expected}")]
     Format {
-        /// The text.
+        /// Text as given.
         text: String,
-        /// The form that was expected.
+        /// Expected form.
         expected: &'static str,
     },
 }
 
-/// The address of a PCI function: domain, bus, device, function.
+/// Address of a PCI function: domain, bus, device, function.
 ///
 /// ```
-/// use dra_attrs::pci::PciAddress;
+/// use dra_attrs::PciAddress;
 /// let gpu = PciAddress::parse("0000:c1:00.0")?;
 /// assert_eq!(gpu.to_string(), "0000:c1:00.0");
 /// // Intel VMD puts NVMe drives into domains of their own, wider than upstream's helper accepts.
 /// assert!(PciAddress::parse("10000:00:04.0").is_err());
 /// assert_eq!(PciAddress::parse_extended("10000:00:04.0")?.domain(), 0x10000);
-/// # Ok::<(), dra_attrs::pci::PciAddressError>(())
+/// # Ok::<(), dra_attrs::PciAddressError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -53,7 +53,7 @@ pub struct PciAddress {
 }
 
 impl PciAddress {
-    /// Parses what upstream's helper accepts: exactly `hhhh:hh:hh.h` in lower case.
+    /// Parses an address as upstream's helper does: exactly `hhhh:hh:hh.h` in lower case.
     ///
     /// # Errors
     /// The text is empty or of another form.
@@ -63,8 +63,9 @@ impl PciAddress {
         Self::split(text, 4..=4).filter(|_| is_lower).ok_or_else(|| Self::error(text, expected))
     }
 
-    /// Parses what the kernel can print: a domain of 4 to 8 digits (padded to 4), device up to `1f`, function up to `7`. Upper case
-    /// is folded. An extension: upstream's helper refuses such addresses.
+    /// Parses every address that the kernel prints: a domain of 4 to 8 digits (padded to 4), device up to `1f`,
+    /// function up to `7`. Upper case is converted to lower case. This is an extension: upstream's helper rejects such
+    /// addresses.
     ///
     /// # Errors
     /// The text is empty or of another form.
@@ -97,37 +98,37 @@ impl PciAddress {
         })
     }
 
-    /// The domain (segment).
+    /// Returns the domain (segment).
     #[must_use]
     pub const fn domain(self) -> u32 {
         self.domain
     }
 
-    /// The bus.
+    /// Returns the bus.
     #[must_use]
     pub const fn bus(self) -> u8 {
         self.bus
     }
 
-    /// The device (slot).
+    /// Returns the device (slot).
     #[must_use]
     pub const fn device(self) -> u8 {
         self.device
     }
 
-    /// The function.
+    /// Returns the function.
     #[must_use]
     pub const fn function(self) -> u8 {
         self.function
     }
 
-    /// The attribute `resource.kubernetes.io/pciBusID`.
+    /// Returns the attribute `resource.kubernetes.io/pciBusID`.
     #[must_use]
     pub fn attribute(self) -> StandardAttribute {
         StandardAttribute::string(PCI_BUS_ID, self.to_string())
     }
 
-    /// A file of the function, below `/sys`.
+    /// Returns the path of a file of the function, below `/sys`.
     pub(crate) fn sysfs_file(self, file: &str) -> String {
         format!("{PCI_DEVICES}/{self}/{file}")
     }
@@ -147,7 +148,7 @@ impl fmt::Display for PciAddress {
 impl FromStr for PciAddress {
     type Err = PciAddressError;
 
-    /// As [`PciAddress::parse`].
+    /// Parses an address like [`PciAddress::parse`].
     fn from_str(text: &str) -> Result<Self, PciAddressError> {
         Self::parse(text)
     }
@@ -156,7 +157,7 @@ impl FromStr for PciAddress {
 impl TryFrom<String> for PciAddress {
     type Error = PciAddressError;
 
-    /// As [`PciAddress::parse_extended`], so that every address that was written can be read.
+    /// Parses an address like [`PciAddress::parse_extended`], so that every serialized address can be read.
     fn try_from(text: String) -> Result<Self, PciAddressError> {
         Self::parse(&text).or_else(|_| Self::parse_extended(&text))
     }
@@ -168,33 +169,33 @@ impl From<PciAddress> for String {
     }
 }
 
-/// Why the PCI Express root of a device is not known.
+/// Reason that the PCI Express root of a device is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PcieRootError {
     /// The device's link can't be read.
     #[error(transparent)]
     Sysfs(#[from] SysfsError),
-    /// The link does not lead to a device below a PCI root.
+    /// The link does not point to a device below a PCI root.
     #[error("link of {address} to {target:?}: {reason}")]
     Link {
-        /// The device.
+        /// Address of the device.
         address: PciAddress,
-        /// Where the link points.
+        /// Target of the link.
         target: String,
-        /// What is wrong with it.
+        /// Violated rule.
         reason: &'static str,
     },
 }
 
-/// The PCI Express root (`pci0000:00`) of a device, from the text of its link in `/sys/bus/pci/devices`.
+/// Returns the PCI Express root (`pci0000:00`) of a device, from the target of its link in `/sys/bus/pci/devices`.
 ///
 /// # Errors
-/// The target, joined to the folder of the link, does not lead below `devices/pci…` or ends in another device. Absolute
-/// targets are refused, as upstream's helper does.
+/// The target, relative to the directory of the link, is not below `devices/pci…` or ends in another device. Absolute
+/// targets are rejected, as upstream's helper does.
 ///
 /// ```
-/// use dra_attrs::pci::{PciAddress, pcie_root};
+/// use dra_attrs::{pcie_root, PciAddress};
 /// let nic = PciAddress::parse("0000:41:00.0")?;
 /// assert_eq!(pcie_root(nic, "../../../devices/pci0000:40/0000:40:01.1/0000:41:00.0")?, "pci0000:40");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -214,16 +215,16 @@ pub fn pcie_root(address: PciAddress, target: &str) -> Result<String, PcieRootEr
     Ok((*root).to_owned())
 }
 
-/// The attribute `resource.kubernetes.io/pcieRoot` of a device, through its link in sysfs.
+/// Reads the attribute `resource.kubernetes.io/pcieRoot` of a device through its link in sysfs.
 ///
 /// # Errors
-/// The link can't be read or is none of a PCI device.
+/// The link can't be read or is not that of a PCI device.
 pub fn pcie_root_attribute(sysfs: &impl Sysfs, address: PciAddress) -> Result<StandardAttribute, PcieRootError> {
     let target = sysfs.link(&format!("{PCI_DEVICES}/{address}"))?;
     Ok(StandardAttribute::string(PCIE_ROOT, pcie_root(address, &target)?))
 }
 
-/// The components of `target` joined to `folder` and cleaned of `.`, `..` and empty parts; `None` when it is absolute or
+/// Joins `target` to `folder` and removes `.`, `..` and empty components. Returns `None` if the target is absolute or
 /// leaves the tree.
 fn resolve<'a>(folder: &'a str, target: &'a str) -> Option<Vec<&'a str>> {
     if target.starts_with('/') {

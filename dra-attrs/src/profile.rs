@@ -1,34 +1,38 @@
-//! Which text is followed where the KEPs and the shipped release differ.
+//! Profiles: the rules to follow where the KEPs and the Kubernetes release differ.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The contract that a decision follows: the text of the KEPs, or what Kubernetes 1.37 ships.
+/// Rules to follow where they differ: the text of the KEPs, or Kubernetes 1.37 as released.
 ///
-/// The difference is data: each crate reads a constant table from profile to decisions at the place where the decision
-/// is made. `docs/divergences.md` lists every difference with its test.
+/// There is no default: every entry point takes the profile as an argument, so that nobody gets the KEP's answer on a
+/// real cluster by forgetting a call. The differences are data: each crate reads a constant table from profile to
+/// decisions where the decision is made. `docs/divergences.md` lists every difference with its test.
 ///
 /// ```
-/// use dra_attrs::profile::Profile;
-/// assert_eq!(Profile::default(), Profile::Kep);
+/// use dra_attrs::Profile;
 /// assert_eq!(Profile::V1_37.to_string(), "v1.37");
+/// assert_eq!("kep".parse(), Ok(Profile::Kep));
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum Profile {
-    /// The text of the KEPs.
-    #[default]
+    /// Rules in the text of the KEPs.
     #[serde(rename = "kep")]
     Kep,
-    /// Kubernetes 1.37 as released.
+    /// Rules of Kubernetes 1.37 as released.
     #[serde(rename = "v1.37")]
     V1_37,
 }
 
 impl Profile {
-    /// The name used on the wire: `kep` or `v1.37`.
+    /// Every profile.
+    pub const ALL: [Self; 2] = [Self::Kep, Self::V1_37];
+
+    /// Returns the name on the wire and on a command line: `kep` or `v1.37`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -41,5 +45,23 @@ impl Profile {
 impl fmt::Display for Profile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+/// Error of a text that names no profile.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no profile {name:?}; known: kep, v1.37")]
+#[non_exhaustive]
+pub struct UnknownProfile {
+    /// Name as given.
+    pub name: String,
+}
+
+impl FromStr for Profile {
+    type Err = UnknownProfile;
+
+    fn from_str(name: &str) -> Result<Self, UnknownProfile> {
+        let found = Self::ALL.into_iter().find(|profile| profile.name() == name);
+        found.ok_or_else(|| UnknownProfile { name: name.to_owned() })
     }
 }

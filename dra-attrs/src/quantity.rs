@@ -1,8 +1,8 @@
 //! Kubernetes' `resource.Quantity`: parsing, canonical form, exact comparison and arithmetic.
 //!
-//! Rules of apimachinery's `ParseQuantity` and `CanonicalizeBytes` (1.37): values that are not zero are rounded away
-//! from zero to nano-units; only a binary suffix (`Ki` to `Ei`) caps at 2⁶³ − 1; a binary quantity below 1 becomes a
-//! decimal one. No floating point is involved.
+//! Rules of apimachinery's `ParseQuantity` and `CanonicalizeBytes` (1.37): non-zero values are rounded away from zero
+//! to nano-units; only a binary suffix (`Ki` to `Ei`) caps at 2⁶³ − 1; a binary quantity below 1 becomes a decimal one.
+//! No floating point is involved.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -15,65 +15,65 @@ use serde::{Deserialize, Serialize};
 const NANOS_PER_UNIT: i128 = 1_000_000_000;
 const BINARY_CAP_NANOS: i128 = (i64::MAX as i128) * NANOS_PER_UNIT;
 
-/// The family of suffixes that a quantity was written with and is printed with.
+/// Family of suffixes that a quantity is parsed from and printed with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[expect(clippy::exhaustive_enums, reason = "apimachinery has exactly these three formats")]
 pub enum QuantityFormat {
-    /// `n`, `u`, `m`, none, `k`, `M`, `G`, `T`, `P`, `E`
+    /// Decimal suffixes: `n`, `u`, `m`, none, `k`, `M`, `G`, `T`, `P`, `E`.
     #[serde(rename = "DecimalSI")]
     DecimalSi,
-    /// `Ki`, `Mi`, `Gi`, `Ti`, `Pi`, `Ei`
+    /// Binary suffixes: `Ki`, `Mi`, `Gi`, `Ti`, `Pi`, `Ei`.
     #[serde(rename = "BinarySI")]
     BinarySi,
-    /// `e3`, `E-6`
+    /// Decimal exponents: `e3`, `E-6`.
     DecimalExponent,
 }
 
-/// Suffixes with their power, of ten for the decimal ones and of two for the binary ones.
+/// Suffixes with their powers, of ten for decimal suffixes and of two for binary ones.
 const DECIMAL_SUFFIXES: [(&str, i32); 10] =
     [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 const BINARY_SUFFIXES: [(&str, u32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
 
-/// Why a text is not a quantity.
+/// Reason that a text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QuantityError {
-    /// The text is not of the form sign, digits, suffix.
+    /// The text does not have the form sign, digits, suffix.
     #[error("quantity {text:?}: not a number with an optional suffix")]
     Format {
-        /// The text.
+        /// Text as given.
         text: String,
     },
-    /// The number is followed by something that is no suffix.
+    /// The text after the number is not a suffix.
     #[error("quantity {text:?}: unknown suffix {suffix:?}")]
     Suffix {
-        /// The text.
+        /// Text as given.
         text: String,
-        /// What follows the number.
+        /// Text after the number.
         suffix: String,
     },
     /// The value does not fit in 128 bits of nano-units (about 1.7e29 units).
     #[error("quantity {text:?}: out of range")]
     OutOfRange {
-        /// The text.
+        /// Text as given.
         text: String,
     },
 }
 
-/// An amount of something, exact to a billionth of a unit.
+/// Exact quantity with a resolution of one nano-unit (10⁻⁹).
 ///
-/// Equality, order and hash are those of the value: `1` equals `1000m`. [`fmt::Display`] gives the canonical form.
+/// Equality, order and hash use the value: `1` equals `1000m`. [`fmt::Display`] prints the canonical form.
 ///
 /// ```
-/// use dra_attrs::quantity::{Quantity, QuantityFormat};
+/// use dra_attrs::{Quantity, QuantityFormat};
 /// let memory: Quantity = "1.5Gi".parse()?;
 /// assert_eq!(memory.to_string(), "1536Mi");
 /// assert_eq!(memory.format(), QuantityFormat::BinarySi);
 /// assert_eq!("1".parse::<Quantity>()?, "1000m".parse()?);
 /// assert_eq!(memory.checked_add("512Mi".parse()?).map(|sum| sum.to_string()), Some("2Gi".to_owned()));
 /// assert!("1i".parse::<Quantity>().is_err());
-/// # Ok::<(), dra_attrs::quantity::QuantityError>(())
+/// # Ok::<(), dra_attrs::QuantityError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -87,75 +87,93 @@ impl Quantity {
     /// Zero, in decimal format.
     pub const ZERO: Self = Self::from_nanos(0, QuantityFormat::DecimalSi);
 
-    /// A number of nano-units.
+    /// Builds a quantity from a number of nano-units.
     #[must_use]
     pub const fn from_nanos(nanos: i128, format: QuantityFormat) -> Self {
         Self { nanos, format }
     }
 
-    /// A whole number of units.
+    /// Builds a quantity from a whole number of units.
     #[must_use]
     pub const fn from_units(units: i64, format: QuantityFormat) -> Self {
         Self { nanos: (units as i128) * NANOS_PER_UNIT, format }
     }
 
-    /// The value in nano-units.
+    /// Builds a quantity from a number of thousandths, the unit of CPU time.
+    #[must_use]
+    pub const fn from_millis(millis: i64, format: QuantityFormat) -> Self {
+        Self { nanos: (millis as i128) * (NANOS_PER_UNIT / 1000), format }
+    }
+
+    /// Returns the value in nano-units.
     #[must_use]
     pub const fn nanos(self) -> i128 {
         self.nanos
     }
 
-    /// The format in which the quantity prints itself.
+    /// Returns the format in which the quantity is printed.
     #[must_use]
     pub const fn format(self) -> QuantityFormat {
         self.format
     }
 
-    /// Whether the value is zero.
+    /// Returns true if the value is zero.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         self.nanos == 0
     }
 
-    /// The sum, or `None` where it does not fit. A zero takes the format of the other side, as upstream.
+    /// Returns the sum, or `None` on overflow. A zero takes the format of the other operand, as upstream.
     #[must_use]
     pub fn checked_add(self, other: Self) -> Option<Self> {
         Some(Self { nanos: self.nanos.checked_add(other.nanos)?, format: self.format_with(other) })
     }
 
-    /// The difference, or `None` where it does not fit. A zero takes the format of the other side, as upstream.
+    /// Returns the difference, or `None` on overflow. A zero takes the format of the other operand, as upstream.
     #[must_use]
     pub fn checked_sub(self, other: Self) -> Option<Self> {
         Some(Self { nanos: self.nanos.checked_sub(other.nanos)?, format: self.format_with(other) })
     }
 
-    /// The product with a whole number, or `None` where it does not fit.
+    /// Returns the product with a whole number, or `None` on overflow.
     #[must_use]
     pub fn checked_mul(self, factor: i64) -> Option<Self> {
         Some(Self { nanos: self.nanos.checked_mul(i128::from(factor))?, ..self })
+    }
+
+    /// Returns the sum, limited to the largest or smallest value on overflow.
+    #[must_use]
+    pub const fn saturating_add(self, other: Self) -> Self {
+        Self { nanos: self.nanos.saturating_add(other.nanos), format: self.format_with(other) }
+    }
+
+    /// Returns the difference, limited to the largest or smallest value on overflow.
+    #[must_use]
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self { nanos: self.nanos.saturating_sub(other.nanos), format: self.format_with(other) }
     }
 
     const fn format_with(self, other: Self) -> QuantityFormat {
         if self.is_zero() { other.format } else { self.format }
     }
 
-    /// Reads a quantity as the API server reads it from an object: white space around the text is ignored.
+    /// Parses a quantity of an API object like the API server: white space around the text is ignored.
     ///
     /// # Errors
-    /// As [`Quantity::from_str`].
+    /// The errors of [`Quantity::from_str`].
     ///
     /// ```
-    /// use dra_attrs::quantity::Quantity;
+    /// use dra_attrs::Quantity;
     /// use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
     /// let quantity = Quantity::from_kube(&KubeQuantity(" 40Gi ".to_owned()))?;
     /// assert_eq!(quantity.to_kube(), KubeQuantity("40Gi".to_owned()));
-    /// # Ok::<(), dra_attrs::quantity::QuantityError>(())
+    /// # Ok::<(), dra_attrs::QuantityError>(())
     /// ```
     pub fn from_kube(quantity: &KubeQuantity) -> Result<Self, QuantityError> {
         quantity.0.trim().parse()
     }
 
-    /// The canonical form as an API value.
+    /// Returns the canonical form as an API value.
     #[must_use]
     pub fn to_kube(self) -> KubeQuantity {
         KubeQuantity(self.to_string())
@@ -167,7 +185,8 @@ impl FromStr for Quantity {
 
     /// Parses sign, digits with an optional fraction, and suffix.
     ///
-    /// What upstream tolerates is tolerated: `+5`, `1.`, `.5`, and a sign, a dot or a suffix without digits as zero.
+    /// Accepts the same irregular forms as upstream: `+5`, `1.`, `.5`, and a sign, a dot or a suffix without digits as
+    /// zero.
     fn from_str(text: &str) -> Result<Self, QuantityError> {
         let literal = Literal::split(text).ok_or_else(|| QuantityError::Format { text: text.to_owned() })?;
         let scale = Scale::of(literal.suffix)
@@ -176,7 +195,7 @@ impl FromStr for Quantity {
     }
 }
 
-/// What a suffix means.
+/// Scale that a suffix stands for.
 #[derive(Clone, Copy)]
 enum Scale {
     Ten { power: i64, format: QuantityFormat },
@@ -197,7 +216,7 @@ impl Scale {
     }
 }
 
-/// A quantity's text in parts.
+/// Parts of a quantity's text.
 struct Literal<'a> {
     negative: bool,
     whole: &'a str,
@@ -231,7 +250,7 @@ impl<'a> Literal<'a> {
         Some(Quantity { nanos: if self.negative { -magnitude } else { magnitude }, format })
     }
 
-    /// `digits × 10^power × unit`, rounded up; `None` where it does not fit.
+    /// Returns `digits × 10^power × unit`, rounded up; `None` on overflow.
     fn scaled(&self, power: i64, unit: i128) -> Option<i128> {
         let digits = || self.whole.bytes().chain(self.fraction.bytes()).map(|c| i128::from(c - b'0'));
         if digits().all(|digit| digit == 0) {
@@ -253,8 +272,8 @@ impl<'a> Literal<'a> {
     }
 }
 
-/// `0.00…digits × unit`, rounded up, by Horner's rule from the last digit: exact, since dividing a rounded-down quotient
-/// again loses only what the `inexact` flag remembers.
+/// Returns `0.00…digits × unit`, rounded up, by Horner's rule from the last digit. The result is exact: dividing a
+/// rounded-down quotient again loses only what the `inexact` flag remembers.
 fn fraction_of(digits: Vec<i128>, leading_zeros: usize, unit: i128) -> i128 {
     let mut quotient = 0;
     let mut inexact = false;
@@ -290,12 +309,13 @@ impl fmt::Display for Quantity {
 }
 
 impl Quantity {
-    /// Whether a binary format shows the value without loss and without a fraction.
+    /// Returns true if the binary format shows the value without loss and without a fraction.
     const fn prints_binary(self) -> bool {
         self.nanos % NANOS_PER_UNIT == 0 && self.nanos.unsigned_abs() >= 1024 * NANOS_PER_UNIT.unsigned_abs()
     }
 
-    /// Mantissa without factors of ten, exponent a multiple of three; an exponent without a suffix is written as `e21`.
+    /// Prints the mantissa without factors of ten and an exponent that is a multiple of three. An exponent without a
+    /// suffix is written as `e21`.
     fn fmt_decimal(self, f: &mut fmt::Formatter<'_>, format: QuantityFormat) -> fmt::Result {
         let (thousands, groups) = strip_factors(self.nanos, 1000, usize::MAX);
         let exponent = i64::try_from(groups).unwrap_or(i64::MAX).saturating_mul(3).saturating_sub(9);
@@ -308,7 +328,8 @@ impl Quantity {
     }
 }
 
-/// Divides by `factor` as long as nothing remains, at most `most` times.
+/// Divides by `factor` while there is no remainder, at most `most` times. Returns the quotient and the number of
+/// divisions.
 fn strip_factors(mut value: i128, factor: i128, most: usize) -> (i128, usize) {
     let mut times = 0;
     while times < most && value != 0 && value % factor == 0 {
@@ -329,6 +350,12 @@ impl TryFrom<String> for Quantity {
 impl From<Quantity> for String {
     fn from(quantity: Quantity) -> Self {
         quantity.to_string()
+    }
+}
+
+impl Default for Quantity {
+    fn default() -> Self {
+        Self::ZERO
     }
 }
 

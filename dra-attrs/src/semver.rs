@@ -1,7 +1,7 @@
 //! Semantic versions of attribute values (semver 2.0.0).
 //!
-//! Two orders exist and must not be mixed up. An attribute constraint compares versions *as text*: build metadata
-//! counts. A selector compares them *by precedence*: `1.2.3+a` equals `1.2.3+b`.
+//! There are two orders, which differ. An attribute constraint compares versions *as text*: build metadata counts. A
+//! selector compares them *by precedence*: `1.2.3+a` equals `1.2.3+b`.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,30 +9,30 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Why a text is not a semantic version.
+/// Reason that a text is not a semantic version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("version {text:?}: {reason}")]
 #[non_exhaustive]
 pub struct VersionError {
-    /// The text.
+    /// Text as given.
     pub text: String,
-    /// What is wrong with it, and where.
+    /// Description of the error, with its position.
     pub reason: String,
 }
 
-/// A semantic version, compared by precedence (build metadata does not count).
+/// Semantic version, compared by precedence (build metadata does not count).
 ///
-/// Each number must fit in 64 bits, also in the pre-release; kube-scheduler's own parser has the same limit.
+/// Each number must fit in 64 bits, including those of the pre-release; kube-scheduler's own parser has the same limit.
 ///
 /// ```
-/// use dra_attrs::semver::Version;
+/// use dra_attrs::Version;
 /// let version: Version = "1.10.0-rc.1+build5".parse()?;
 /// assert!(version < "1.10.0".parse()?);
 /// assert!(version > "1.9.7".parse()?);
 /// assert_eq!(version, "1.10.0-rc.1".parse()?);
 /// assert!("v1.2.3".parse::<Version>().is_err());
 /// assert!("01.2.3".parse::<Version>().is_err());
-/// # Ok::<(), dra_attrs::semver::VersionError>(())
+/// # Ok::<(), dra_attrs::VersionError>(())
 /// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -40,19 +40,19 @@ pub struct VersionError {
 pub struct Version(semver::Version);
 
 impl Version {
-    /// The first number.
+    /// Returns the major version.
     #[must_use]
     pub const fn major(&self) -> u64 {
         self.0.major
     }
 
-    /// The second number.
+    /// Returns the minor version.
     #[must_use]
     pub const fn minor(&self) -> u64 {
         self.0.minor
     }
 
-    /// The third number.
+    /// Returns the patch version.
     #[must_use]
     pub const fn patch(&self) -> u64 {
         self.0.patch
@@ -74,8 +74,8 @@ impl FromStr for Version {
     }
 }
 
-/// Whether a text has the form of a version. The API server asks no more of an attribute, whatever the size of numbers in
-/// the pre-release.
+/// Checks that a text has the form of a version. The API server checks no more for an attribute: numbers in the
+/// pre-release may have any size.
 pub(crate) fn check_form(text: &str) -> Result<(), VersionError> {
     parse(text).map(|_| ())
 }
@@ -84,7 +84,7 @@ fn parse(text: &str) -> Result<semver::Version, VersionError> {
     semver::Version::parse(text).map_err(|error| VersionError { text: text.to_owned(), reason: error.to_string() })
 }
 
-/// Whether a part of the pre-release is a number that does not fit in 64 bits.
+/// Returns true if a part of the pre-release is a number that does not fit in 64 bits.
 fn is_oversized(identifier: &str) -> bool {
     let is_number = !identifier.is_empty() && identifier.bytes().all(|c| c.is_ascii_digit());
     is_number && identifier.parse::<u64>().is_err()

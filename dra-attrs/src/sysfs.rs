@@ -1,42 +1,42 @@
-//! The view of a machine: texts and links below `/sys`.
+//! View of a machine: files and links below `/sys`.
 //!
-//! The crate does no IO. A caller implements [`Sysfs`] for a real `/sys`, for a directory capture, or uses [`SysfsMap`].
+//! The crate does no IO. Implement [`Sysfs`] for a real `/sys` or for a captured directory, or use [`SysfsMap`].
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// How many links a path may lead through, as in the kernel.
+/// Largest number of links that a path may pass through, as in the kernel.
 const MAX_LINKS: usize = 40;
 
-/// Why a file or link can't be read.
+/// Reason that a file or link can't be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("/sys/{path}: {reason}")]
 #[non_exhaustive]
 pub struct SysfsError {
-    /// The path below `/sys`, without it.
+    /// Path relative to `/sys`.
     pub path: String,
-    /// What the machine said.
+    /// Description of the error.
     pub reason: String,
 }
 
 impl SysfsError {
-    /// An error for one path.
+    /// Builds an error for one path.
     #[must_use]
     pub fn new(path: &str, reason: &str) -> Self {
         Self { path: path.to_owned(), reason: reason.to_owned() }
     }
 }
 
-/// Reads files and links below `/sys`. Paths are relative to it: `devices/system/node/online`.
+/// Read access to files and links below `/sys`. Paths are relative to `/sys`: `devices/system/node/online`.
 pub trait Sysfs {
-    /// The text of a file.
+    /// Reads the text of a file.
     ///
     /// # Errors
     /// The file is missing or can't be read.
     fn read(&self, path: &str) -> Result<String, SysfsError>;
 
-    /// Where a symbolic link points, as it is written in the link.
+    /// Returns the target of a symbolic link, as it is written in the link.
     ///
     /// # Errors
     /// The link is missing or can't be read.
@@ -53,26 +53,26 @@ impl<T: Sysfs + ?Sized> Sysfs for &T {
     }
 }
 
-/// A machine held in memory: for tests, captures and simulators. Directories that are links are followed: a device is found
+/// Machine in memory, for tests, captures and simulators. Directories that are links are followed: a device is found
 /// below `bus/pci/devices` as well as below `devices/pci0000:00`.
 ///
 /// ```
-/// use dra_attrs::sysfs::{Sysfs, SysfsMap};
+/// use dra_attrs::{Sysfs, SysfsMap};
 /// let machine = SysfsMap::default().with_file("devices/system/node/online", "0\n");
 /// assert_eq!(machine.read("devices/system/node/online")?, "0\n");
 /// assert_eq!(machine.read("nothing").unwrap_err().to_string(), "/sys/nothing: no such file");
 /// let machine = machine.with_link("class/nodes", "../devices/system/node");
 /// assert_eq!(machine.read("class/nodes/online")?, "0\n");
-/// # Ok::<(), dra_attrs::sysfs::SysfsError>(())
+/// # Ok::<(), dra_attrs::SysfsError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct SysfsMap {
-    /// Text by path.
+    /// Texts of files, by path.
     pub files: BTreeMap<String, String>,
-    /// Target by path.
+    /// Targets of links, by path.
     pub links: BTreeMap<String, String>,
 }
 
@@ -91,7 +91,7 @@ impl SysfsMap {
         self
     }
 
-    /// A path without its links: each directory that is a link is replaced by where it points. None if there are too many.
+    /// Returns a path with every directory that is a link replaced by its target; `None` if there are too many links.
     fn resolved(&self, path: &str) -> Option<String> {
         let mut rest: Vec<String> = path.rsplit('/').map(str::to_owned).collect();
         let mut done: Vec<String> = Vec::new();
@@ -132,7 +132,7 @@ impl Sysfs for SysfsMap {
     }
 }
 
-/// The text without white space and NUL bytes around it; some kernels pad files with NULs.
+/// Returns the text without white space and NUL bytes around it; some kernels pad files with NUL bytes.
 pub(crate) fn trimmed(text: &str) -> &str {
     text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\0')
 }

@@ -1,4 +1,4 @@
-//! Attribute values: a typed view over `DeviceAttribute`, and the limits of a device.
+//! Attribute values: a typed view of `DeviceAttribute`, and the limits of a device.
 //!
 //! A `DeviceAttribute` is a strict union: exactly one of eight fields is set. Rules of KEP-5491 and of the API server's
 //! validation of `ResourceSlice` objects in 1.37.
@@ -12,16 +12,16 @@ use crate::k8s::DeviceAttribute;
 use crate::name::{NameError, QualifiedName};
 use crate::semver;
 
-/// The longest string or version, alone or as an element of a list, in bytes.
-pub const MAX_TEXT_LEN: usize = 64;
+/// Largest length of a string or version, alone or as an element of a list, in bytes.
+pub const MAX_ATTRIBUTE_TEXT_LEN: usize = 64;
 
-/// The most values that the attributes of one device may have together; a scalar is one value.
+/// Largest number of values that the attributes of one device may have together; a scalar is one value.
 pub const MAX_VALUES_PER_DEVICE: usize = 48;
 
-/// The most attributes and capacities that one device may have together.
+/// Largest number of attributes and capacities that one device may have together.
 pub const MAX_ENTRIES_PER_DEVICE: usize = 32;
 
-/// One value of an attribute, ordered by type and then by value.
+/// Single value of an attribute, ordered by type and then by value.
 ///
 /// Values of different types are never equal: the string `1.0.0` is not the version `1.0.0`. Versions are compared as
 /// text, so build metadata counts.
@@ -29,18 +29,18 @@ pub const MAX_ENTRIES_PER_DEVICE: usize = 32;
 #[serde(rename_all = "lowercase")]
 #[expect(clippy::exhaustive_enums, reason = "the API has exactly these four types; callers match on all of them")]
 pub enum Scalar<'a> {
-    /// `bool` or an element of `bools`.
+    /// Value of `bool`, or an element of `bools`.
     Bool(bool),
-    /// `int` or an element of `ints`.
+    /// Value of `int`, or an element of `ints`.
     Int(i64),
-    /// `string` or an element of `strings`.
+    /// Value of `string`, or an element of `strings`.
     String(&'a str),
-    /// `version` or an element of `versions`.
+    /// Value of `version`, or an element of `versions`.
     Version(&'a str),
 }
 
 impl Scalar<'_> {
-    /// The value as an attribute of its own.
+    /// Returns an attribute with this value.
     #[must_use]
     pub fn to_attribute(self) -> DeviceAttribute {
         let mut attribute = DeviceAttribute::default();
@@ -65,30 +65,30 @@ impl fmt::Display for Scalar<'_> {
     }
 }
 
-/// A valid attribute value, borrowed from the object it was read from.
+/// Valid attribute value, borrowed from the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(clippy::exhaustive_enums, reason = "mirrors the strict union of the API; callers match on all of it")]
 pub enum AttributeValue<'a> {
-    /// `bool`
+    /// Value of `bool`.
     Bool(bool),
-    /// `int`
+    /// Value of `int`.
     Int(i64),
-    /// `string`
+    /// Value of `string`.
     String(&'a str),
-    /// `version`
+    /// Value of `version`.
     Version(&'a str),
-    /// `bools`
+    /// Value of `bools`.
     Bools(&'a [bool]),
-    /// `ints`
+    /// Value of `ints`.
     Ints(&'a [i64]),
-    /// `strings`
+    /// Value of `strings`.
     Strings(&'a [String]),
-    /// `versions`
+    /// Value of `versions`.
     Versions(&'a [String]),
 }
 
-/// Why a `DeviceAttribute` has no valid value.
+/// Reason that a `DeviceAttribute` has no valid value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ValueError {
@@ -98,51 +98,50 @@ pub enum ValueError {
     /// Several fields are set.
     #[error("exactly one value must be specified, found {}", fields.join(", "))]
     SeveralValues {
-        /// The fields' names, in the order of the API documentation.
+        /// Names of the fields, in the order of the API documentation.
         fields: Vec<&'static str>,
     },
-    /// A list has no element.
+    /// A list has no elements.
     #[error("{field}: must not be empty if specified")]
     EmptyList {
-        /// The field's name.
+        /// Name of the field.
         field: &'static str,
     },
-    /// A string or version has more than [`MAX_TEXT_LEN`] bytes.
-    #[error("{field}[{index}]: {len} bytes, more than {MAX_TEXT_LEN}")]
+    /// A string or version has more than [`MAX_ATTRIBUTE_TEXT_LEN`] bytes.
+    #[error("{field}[{index}]: {len} bytes, more than {MAX_ATTRIBUTE_TEXT_LEN}")]
     TooLong {
-        /// The field's name.
+        /// Name of the field.
         field: &'static str,
         /// Position in the list; 0 for a scalar.
         index: usize,
-        /// Bytes of the text.
+        /// Length of the text, in bytes.
         len: usize,
     },
     /// A version is not a semantic version.
     #[error("{field}[{index}]: {text:?} is not a semantic version: {reason}")]
     InvalidVersion {
-        /// The field's name.
+        /// Name of the field.
         field: &'static str,
         /// Position in the list; 0 for a scalar.
         index: usize,
-        /// The text.
+        /// Text of the version.
         text: String,
-        /// What is wrong with it.
+        /// Description of the error.
         reason: String,
     },
 }
 
 impl<'a> AttributeValue<'a> {
-    /// Reads and checks an attribute.
+    /// Parses and checks an attribute.
     ///
     /// # Errors
-    /// Not exactly one field set, an empty list, a text that is too long, or a version that is none; the first of these
-    /// that is found.
+    /// The first of: not exactly one field is set, a list is empty, a text is too long, a version is invalid.
     ///
     /// # Complexity
     /// Linear in the length of the list.
     ///
     /// ```
-    /// use dra_attrs::value::{AttributeValue, ValueError};
+    /// use dra_attrs::{AttributeValue, ValueError};
     /// use k8s_openapi::api::resource::v1::DeviceAttribute;
     ///
     /// let list = DeviceAttribute { ints: Some(vec![6, 4, 5, 7]), ..Default::default() };
@@ -166,7 +165,7 @@ impl<'a> AttributeValue<'a> {
         Ok(value)
     }
 
-    /// Every field that is set, scalars before lists of the same type.
+    /// Returns every field that is set, scalars before lists of the same type.
     fn fields_set(attribute: &'a DeviceAttribute) -> Vec<Self> {
         let DeviceAttribute { bool, bools, int, ints, string, strings, version, versions } = attribute;
         [
@@ -184,7 +183,7 @@ impl<'a> AttributeValue<'a> {
         .collect()
     }
 
-    /// The name of the field that holds the value.
+    /// Returns the name of the field that holds the value.
     #[must_use]
     pub const fn field(&self) -> &'static str {
         match self {
@@ -199,7 +198,7 @@ impl<'a> AttributeValue<'a> {
         }
     }
 
-    /// How many values the attribute has; 1 for a scalar.
+    /// Returns the number of values; 1 for a scalar.
     #[must_use]
     pub const fn len(&self) -> usize {
         match self {
@@ -210,19 +209,19 @@ impl<'a> AttributeValue<'a> {
         }
     }
 
-    /// Whether the attribute has no value. A value that [`AttributeValue::parse`] returned has at least one.
+    /// Returns true if there is no value. A value returned by [`AttributeValue::parse`] has at least one.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether the value is one of the list types, which need the feature gate `DRAListTypeAttributes`.
+    /// Returns true if the value is of a list type, which needs the feature gate `DRAListTypeAttributes`.
     #[must_use]
     pub const fn is_list(&self) -> bool {
         matches!(self, Self::Bools(_) | Self::Ints(_) | Self::Strings(_) | Self::Versions(_))
     }
 
-    /// The single values, in the order of the list.
+    /// Returns the single values, in the order of the list.
     pub fn elements(self) -> impl Iterator<Item = Scalar<'a>> {
         let scalar = match self {
             Self::Bool(value) => Some(Scalar::Bool(value)),
@@ -246,7 +245,7 @@ impl<'a> AttributeValue<'a> {
 
 fn check_scalar(field: &'static str, index: usize, scalar: Scalar<'_>) -> Result<(), ValueError> {
     let (Scalar::String(text) | Scalar::Version(text)) = scalar else { return Ok(()) };
-    if text.len() > MAX_TEXT_LEN {
+    if text.len() > MAX_ATTRIBUTE_TEXT_LEN {
         return Err(ValueError::TooLong { field, index, len: text.len() });
     }
     if let (Scalar::Version(_), Err(error)) = (scalar, semver::check_form(text)) {
@@ -255,7 +254,7 @@ fn check_scalar(field: &'static str, index: usize, scalar: Scalar<'_>) -> Result
     Ok(())
 }
 
-/// Why the attributes of a device are refused.
+/// Reason that the attributes of a device are rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceAttributesError {
@@ -265,34 +264,34 @@ pub enum DeviceAttributesError {
     /// A value is not valid.
     #[error("attributes[{name}]: {error}")]
     Value {
-        /// The attribute's key.
+        /// Key of the attribute.
         name: String,
-        /// What is wrong.
+        /// Reason that the value is invalid.
         error: ValueError,
     },
     /// The attributes have more than [`MAX_VALUES_PER_DEVICE`] values together.
     #[error("attributes: {count} values, more than {MAX_VALUES_PER_DEVICE}")]
     TooManyValues {
-        /// Values of all attributes.
+        /// Number of values of all attributes.
         count: usize,
     },
     /// The device has more than [`MAX_ENTRIES_PER_DEVICE`] attributes and capacities.
     #[error("attributes and capacities: {count} entries, more than {MAX_ENTRIES_PER_DEVICE}")]
     TooManyEntries {
-        /// Attributes and capacities together.
+        /// Number of attributes and capacities together.
         count: usize,
     },
 }
 
-/// Checks the attributes of one device: names, values and the limits of a device. `capacities` is the number of
-/// capacities that the device has beside them. All problems are reported, in the order of the keys, limits last.
+/// Checks the attributes of one device: names, values and the limits of a device. `capacities` is the number of the
+/// device's capacities. All errors are reported, in the order of the keys, limits last.
 ///
 /// # Errors
-/// A non-empty list of what is wrong.
+/// A non-empty list of errors.
 ///
 /// ```
 /// use std::collections::BTreeMap;
-/// use dra_attrs::value::{DeviceAttributesError, check_device_attributes};
+/// use dra_attrs::{check_device_attributes, DeviceAttributesError};
 /// use k8s_openapi::api::resource::v1::DeviceAttribute;
 ///
 /// let long = DeviceAttribute { ints: Some((0..49).collect()), ..Default::default() };

@@ -2,10 +2,10 @@
 
 use k8s_openapi::jiff::{Error, Timestamp};
 
-/// Reads a time, such as `2026-11-21T12:00:00Z`.
+/// Parses a time, such as `2026-11-21T12:00:00Z`.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// A message that says why the text is no time.
 ///
 /// ```
 /// use examples::instant::instant;

@@ -1,5 +1,4 @@
 //! Shared parts of the example programs.
-pub mod gates;
 pub mod instant;
 pub mod kubelet;
 pub mod machine;
@@ -12,12 +11,12 @@ pub mod scheduler;
 pub mod sysfs;
 pub mod tour;
 
-/// The README's examples, so that they are tested.
+/// Examples of the README, tested as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 pub struct Readme;
 
-/// The programs of docs/embedding.md, so that they are compiled and run.
+/// Programs of docs/embedding.md, compiled and run as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/embedding.md")]
 pub struct Embedding;

@@ -1,21 +1,21 @@
-//! Captured machines: what sysfs says about their NUMA nodes and PCI devices, as short YAML files.
+//! Captured machines: the sysfs data of their NUMA nodes and PCI devices, as short YAML files.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use dra_attrs::SysfsMap;
 use dra_attrs::numa::CpuSet;
-use dra_attrs::sysfs::SysfsMap;
 use serde::{Deserialize, Serialize};
 
 const NODES: &str = "devices/system/node";
 const CPUS: &str = "devices/system/cpu";
 const PCI_DEVICES: &str = "bus/pci/devices";
 
-/// A captured machine.
+/// Captured machine.
 ///
 /// ```
-/// use dra_attrs::sysfs::Sysfs;
+/// use dra_attrs::Sysfs;
 /// use examples::machine::Machine;
 /// let epyc = Machine::load("epyc-9825-nps4")?;
 /// assert_eq!(epyc.sysfs().read("devices/system/node/online")?, "0-7\n");
@@ -25,83 +25,83 @@ const PCI_DEVICES: &str = "bus/pci/devices";
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Machine {
-    /// The capture's name, which is also its file's.
+    /// Name of the capture and of its file.
     pub name: String,
-    /// The machine in a few words.
+    /// Short description of the machine.
     pub title: String,
-    /// Where the data is from, and what in it is illustrative.
+    /// Source of the data, with a remark about illustrative parts.
     pub source: String,
-    /// The online NUMA nodes.
+    /// Online NUMA nodes.
     pub nodes: Vec<Node>,
-    /// The PCI functions, not necessarily all.
+    /// PCI functions; not necessarily all of the machine.
     pub devices: Vec<Device>,
 }
 
-/// A NUMA node of a capture.
+/// NUMA node of a capture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Node {
-    /// The kernel's id.
+    /// Node id of the kernel.
     pub id: u32,
-    /// The text of the `distance` file.
+    /// Text of the `distance` file.
     pub distances: String,
-    /// The node's CPUs as id lists, by package id.
+    /// CPUs of the node as id lists, by package id.
     pub packages: BTreeMap<String, String>,
 }
 
-/// A PCI function of a capture.
+/// PCI function of a capture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Device {
-    /// The function's name in `bus/pci/devices`.
+    /// Name of the function in `bus/pci/devices`.
     pub address: String,
-    /// The text of the `class` file.
+    /// Text of the `class` file.
     pub class: String,
-    /// The text of the `numa_node` file; a kernel without NUMA has none.
+    /// Number in the `numa_node` file; a kernel without NUMA has none.
     pub numa_node: Option<i64>,
-    /// What the device is.
+    /// Short description of the device.
     pub label: String,
-    /// Where its link leads, below `devices`.
+    /// Target of the device's link, below `devices`.
     pub path: String,
 }
 
-/// Why there is no machine.
+/// Reason that a machine can't be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MachineError {
-    /// No capture has the name.
+    /// There is no capture of this name.
     #[error("no capture {name:?}; known: {}", known.join(", "))]
     Unknown {
-        /// The name.
+        /// Name as given.
         name: String,
-        /// The names of the captures that exist, sorted.
+        /// Names of the existing captures, sorted.
         known: Vec<String>,
     },
-    /// A file or folder can't be read.
+    /// A file or directory can't be read.
     #[error("{}: {reason}", path.display())]
     Io {
-        /// The file or folder.
+        /// Path of the file or directory.
         path: PathBuf,
-        /// What the machine said.
+        /// Text of the error.
         reason: String,
     },
-    /// A file is no capture.
+    /// A file is not a valid capture.
     #[error("{}: not a capture: {reason}", path.display())]
     Format {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it, on one line.
+        /// Description of the error, on one line.
         reason: String,
     },
 }
 
 impl Machine {
-    /// The capture of a name.
+    /// Loads a capture by name.
     ///
     /// # Errors
-    /// There is none, or it can't be read.
+    /// There is no such capture, or it can't be read.
     pub fn load(name: &str) -> Result<Self, MachineError> {
         let known = names()?;
         if known.iter().any(|known| known == name) {
@@ -111,15 +111,15 @@ impl Machine {
         }
     }
 
-    /// All captures, sorted by name.
+    /// Loads all captures, sorted by name.
     ///
     /// # Errors
-    /// One of them can't be read.
+    /// A capture can't be read.
     pub fn all() -> Result<Vec<Self>, MachineError> {
         names()?.iter().map(|name| read(name)).collect()
     }
 
-    /// The machine's files and links below `/sys`.
+    /// Returns the machine's files and links below `/sys`.
     #[must_use]
     pub fn sysfs(&self) -> SysfsMap {
         let online = self.nodes.iter().map(|node| node.id).collect::<CpuSet>();
@@ -133,7 +133,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("data/machines")
 }
 
-/// The names of all captures, sorted.
+/// Returns the names of all captures, sorted.
 fn names() -> Result<Vec<String>, MachineError> {
     let folder = folder();
     let io_error = |error: std::io::Error| MachineError::Io { path: folder.clone(), reason: error.to_string() };
@@ -173,7 +173,7 @@ fn with_node(sysfs: SysfsMap, node: &Node) -> SysfsMap {
     node.packages.iter().fold(sysfs, |sysfs, (package, cpus)| with_package(sysfs, package, cpus))
 }
 
-/// The union of the packages' CPUs; a list that is none stays as it is, for its reader to complain about.
+/// Returns the union of the packages' CPUs. An invalid list is returned unchanged, so that its reader reports it.
 fn cpulist(node: &Node) -> String {
     let lists: Vec<&str> = node.packages.values().map(String::as_str).filter(|list| !list.is_empty()).collect();
     let list = lists.join(",");

@@ -1,7 +1,7 @@
 //! Manifests: Kubernetes objects as people write them and `kubectl get` prints them.
 //!
-//! YAML and JSON, several documents in a file, and lists of objects. What can't be read becomes a [`Problem`] with file,
-//! line and field; everything else is read all the same.
+//! Reads YAML and JSON, several documents in a file, and lists of objects. An object that can't be read becomes a
+//! [`Problem`] with file, line and field; all others are read.
 
 mod tree;
 
@@ -11,10 +11,9 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use dra_alloc::features::Features;
 use dra_alloc::skip::SkipDeclaration;
-use dra_alloc::skip::wire::{self, Carrier};
-use dra_alloc::state::{AllocatedState, StateError};
+use dra_alloc::skip::wire::{self, SkipField};
+use dra_alloc::{AllocatedState, GateSet, StateError};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -28,9 +27,9 @@ use tree::{Step, Tree, path_text};
 
 const SKIP: &str = "skipNodeOperations";
 
-/// The objects of a cluster, in the order in which they were read.
+/// Objects of a cluster, in the order in which they were read.
 ///
-/// An object that is read a second time replaces the first, as it would in a cluster.
+/// An object that is read again replaces the earlier one, as in a cluster.
 ///
 /// ```
 /// use examples::manifest::Manifests;
@@ -43,41 +42,41 @@ const SKIP: &str = "skipNodeOperations";
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Manifests {
-    /// The nodes.
+    /// Nodes of the manifests.
     pub nodes: Vec<Node>,
-    /// The pods.
+    /// Pods of the manifests.
     pub pods: Vec<Pod>,
-    /// The slices.
+    /// ResourceSlices of the manifests.
     pub slices: Vec<ResourceSlice>,
-    /// The classes.
+    /// DeviceClasses of the manifests.
     pub classes: Vec<DeviceClass>,
-    /// The claims, allocated or not.
+    /// ResourceClaims of the manifests, allocated or not.
     pub claims: Vec<ResourceClaim>,
-    /// The taint rules.
+    /// DeviceTaintRules of the manifests.
     pub taint_rules: Vec<DeviceTaintRule>,
-    /// How many objects of other kinds there were.
+    /// Number of objects of other kinds, by kind.
     pub ignored: BTreeMap<String, usize>,
-    /// What could not be read.
+    /// Objects and documents that could not be read.
     pub problems: Vec<Problem>,
-    /// What was read, but perhaps not as it was meant.
+    /// Objects that were read, but perhaps not as intended.
     pub notes: Vec<Problem>,
-    /// Where the objects are in their lists, by kind and name.
+    /// Positions of the objects in their lists, by kind and name.
     known: BTreeMap<(&'static str, String), Known>,
 }
 
-/// A place in a manifest, and what is wrong there.
+/// Location in a manifest with a description of the problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {
-    /// The file.
+    /// Name of the file.
     pub file: String,
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: Option<u64>,
-    /// Kind and name of the object as far as known.
+    /// Kind and name of the object, as far as known.
     pub object: String,
     /// Path of the field; empty for the object as a whole.
     pub field: String,
-    /// What is wrong.
+    /// Description of the problem.
     pub reason: String,
 }
 
@@ -87,16 +86,16 @@ struct Known {
     place: String,
 }
 
-/// Why an object can't be read: a place in it, and a reason.
+/// Reason that an object can't be read, with the path of the field.
 #[derive(Serialize)]
 struct Fault {
     path: Vec<Step>,
     reason: String,
 }
 
-/// A kind of object that is read.
+/// Kind of object that is read.
 trait Kind: Metadata<Ty = ObjectMeta> + DeserializeOwned + Serialize {
-    /// The versions in which it has the shape of the type.
+    /// API versions whose objects have the shape of the type.
     const VERSIONS: &'static [&'static str] = &["v1", "v1beta2"];
 
     fn list(manifests: &mut Manifests) -> &mut Vec<Self>;
@@ -105,7 +104,7 @@ trait Kind: Metadata<Ty = ObjectMeta> + DeserializeOwned + Serialize {
         traced(json)
     }
 
-    /// Finds what a reader accepts and an allocator must not see.
+    /// Rejects objects that a reader accepts and an allocator must not see.
     fn check(&self) -> Result<(), Fault> {
         Ok(())
     }
@@ -166,12 +165,13 @@ impl Kind for ResourceClaim {
     }
 
     fn check(&self) -> Result<(), Fault> {
-        AllocatedState::from_claims([self], Features::all()).map(|_| ()).map_err(|error| allocation_fault(&error))
+        AllocatedState::from_claims([self], GateSet::all()).map(|_| ()).map_err(|error| allocation_fault(&error))
     }
 }
 
 impl Manifests {
-    /// Reads what a command line names: files, directories, `-` for stdin; without any, a built-in file by name and text.
+    /// Reads the arguments of a command line: files, directories, `-` for stdin. Without any, reads a built-in file,
+    /// given by name and text.
     #[must_use]
     pub fn of_arguments(files: &[String], built_in: (&str, &str)) -> Self {
         let mut manifests = Self::default();
@@ -193,7 +193,7 @@ impl Manifests {
         }
     }
 
-    /// Reads the documents of a text. `file` is what problems call it.
+    /// Reads the documents of a text. Problems name it as `file`.
     pub fn read(&mut self, file: &str, text: &str) {
         for (line, document) in tree::documents(text) {
             match Tree::parse(document, line) {
@@ -203,7 +203,7 @@ impl Manifests {
         }
     }
 
-    /// Reads the files that [`manifest_files`] finds.
+    /// Reads the files that [`manifest_files`] returns.
     pub fn read_path(&mut self, path: &Path) {
         let file = path.display().to_string();
         match manifest_files(path) {
@@ -212,7 +212,7 @@ impl Manifests {
         }
     }
 
-    /// Reads all that a source has.
+    /// Reads a source to its end. Problems name it as `file`.
     pub fn read_from(&mut self, file: &str, mut source: impl Read) {
         let mut text = String::new();
         match source.read_to_string(&mut text) {
@@ -309,7 +309,8 @@ impl Manifests {
 
     fn note_unknown_fields<T: Kind>(&mut self, file: &str, tree: &Tree, given: &Value, object: &T) {
         let read = serde_json::to_value(object).unwrap_or_default();
-        // The status of nodes and pods grows with every release, and little of it matters here.
+        // Unknown fields in the status of nodes and pods are not noted: the status grows with every release, and little
+        // of it matters here.
         let grows = [Node::KIND, Pod::KIND].contains(&T::KIND);
         let matters = |path: &Vec<Step>| !grows || path.first() != Some(&"status".into());
         for path in tree::only_in(given, &read).into_iter().filter(matters) {
@@ -324,7 +325,7 @@ impl Problem {
         Self { file: file.to_owned(), line, object: object.to_owned(), field: path_text(path), reason }
     }
 
-    /// File and line.
+    /// Returns the file and line.
     fn place(&self) -> String {
         self.line.map_or_else(|| self.file.clone(), |line| format!("{}:{line}", self.file))
     }
@@ -338,7 +339,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// `namespace/name`, or the name alone where there is no namespace.
+/// Returns `namespace/name`, or the name alone if there is no namespace.
 #[must_use]
 pub fn name_of(metadata: &ObjectMeta) -> String {
     let name = metadata.name.as_deref().unwrap_or_default();
@@ -348,10 +349,11 @@ pub fn name_of(metadata: &ObjectMeta) -> String {
     }
 }
 
-/// The file, or the `.yaml`, `.yml` and `.json` files in a directory and those below it, sorted by path.
+/// Returns the file itself, or the `.yaml`, `.yml` and `.json` files in a directory and its subdirectories, sorted by
+/// path.
 ///
 /// # Errors
-/// A directory that can't be read.
+/// A directory can't be read.
 pub fn manifest_files(path: &Path) -> io::Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -400,7 +402,7 @@ fn traced<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Re
 }
 
 /// Reads an object with either form of `skipNodeOperations`.
-fn carrier<T: Carrier>(json: Value) -> Result<T, Fault> {
+fn carrier<T: SkipField>(json: Value) -> Result<T, Fault> {
     let broken = broken_declaration(&json, T::PATH);
     match (wire::read::<Traced<T>>(json), broken) {
         (Ok(Traced(read)), _) => read,
@@ -409,7 +411,7 @@ fn carrier<T: Carrier>(json: Value) -> Result<T, Fault> {
     }
 }
 
-/// The path of a `skipNodeOperations` that is none, which [`wire::read`] does not tell.
+/// Returns the path of an invalid `skipNodeOperations`, which [`wire::read`] does not report.
 fn broken_declaration(json: &Value, carriers: &[&str]) -> Option<Vec<Step>> {
     let (step, path) = match carriers {
         [] => {
@@ -425,7 +427,7 @@ fn broken_declaration(json: &Value, carriers: &[&str]) -> Option<Vec<Step>> {
     Some([vec![step], path].concat())
 }
 
-/// An object, or the place where reading it failed: [`wire::read`] alone does not tell.
+/// Object, or the path of the field where reading failed, which [`wire::read`] alone does not report.
 #[derive(Serialize)]
 struct Traced<T>(Result<T, Fault>);
 
@@ -435,7 +437,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Traced<T> {
     }
 }
 
-impl<T: Carrier> Carrier for Traced<T> {
+impl<T: SkipField> SkipField for Traced<T> {
     const PATH: &'static [&'static str] = T::PATH;
 }
 

@@ -1,4 +1,4 @@
-//! What programs print: answers to stdout, everything else to stderr.
+//! Output of programs: answers to stdout, everything else to stderr.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -7,25 +7,25 @@ use std::process::ExitCode;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Why an answer was not printed.
+/// Reason that an answer was not printed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OutputError {
-    /// An object has no YAML.
+    /// An object can't be written as YAML.
     #[error(transparent)]
     Yaml(#[from] serde_saphyr::SerializeError),
-    /// An object has no JSON.
+    /// An object can't be written as JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// The system's answer.
+    /// Writing to stdout failed.
     #[error("stdout: {0}")]
     Write(io::Error),
 }
 
-/// Prints an answer. If its reader has gone, there is nobody to tell, and that is no error.
+/// Prints an answer to stdout. A closed pipe is no error: there is no reader to tell.
 ///
 /// # Errors
-/// The system's answer.
+/// The error of the operating system.
 pub fn put(text: &str) -> Result<(), OutputError> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -34,18 +34,18 @@ pub fn put(text: &str) -> Result<(), OutputError> {
     }
 }
 
-/// An object as JSON that people read.
+/// Returns an object as indented JSON.
 ///
 /// # Errors
-/// It has none.
+/// The object can't be written as JSON.
 pub fn as_json(object: &impl Serialize) -> Result<String, OutputError> {
     Ok(serde_json::to_string_pretty(object)? + "\n")
 }
 
-/// Objects as YAML, one document each.
+/// Returns objects as YAML, one document each.
 ///
 /// # Errors
-/// One of them has none.
+/// An object can't be written as YAML.
 pub fn as_yaml(objects: &[Value]) -> Result<String, OutputError> {
     let mut text = String::new();
     for object in objects {
@@ -58,12 +58,12 @@ pub fn as_yaml(objects: &[Value]) -> Result<String, OutputError> {
     Ok(text)
 }
 
-/// Writes a line to stderr. A failure is passed over: there is no other place to report it.
+/// Writes a line to stderr. Ignores failures, which could not be reported anywhere else.
 pub fn say(line: &impl fmt::Display) {
     let _ = writeln!(anstream::stderr(), "{line}");
 }
 
-/// The end of a program: its exit status, or a line on stderr that says why there is none.
+/// Ends a program: returns its exit status, or prints the error to stderr and returns a failure.
 pub fn finish(program: &str, outcome: Result<ExitCode, impl fmt::Display>) -> ExitCode {
     outcome.unwrap_or_else(|error| {
         say(&format_args!("{program}: {error}"));

@@ -1,31 +1,31 @@
-//! Real directories as sysfs, and the list of PCI functions.
+//! Directories as sysfs, and the list of PCI functions.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
-use dra_attrs::sysfs::{Sysfs, SysfsError, SysfsMap};
+use dra_attrs::{Sysfs, SysfsError, SysfsMap};
 
-/// The most bytes of a file that are read; the kernel's own files are far smaller.
+/// Largest number of bytes of a file that are read; the kernel's own files are far smaller.
 pub const MAX_FILE_LEN: u64 = 64 * 1024;
 
 const PCI_DEVICES: &str = "bus/pci/devices";
 
-/// A machine whose PCI functions can be listed.
+/// Machine whose PCI functions can be listed.
 pub trait PciBus {
-    /// The names of all functions in `bus/pci/devices`, sorted, as they are there.
+    /// Returns the names of all functions in `bus/pci/devices`, sorted and unchecked.
     ///
     /// # Errors
-    /// The folder is missing or can't be read.
+    /// The directory is missing or can't be read.
     fn pci_addresses(&self) -> Result<Vec<String>, SysfsError>;
 }
 
-/// A directory laid out like `/sys`.
+/// Directory with the layout of `/sys`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a directory is all there is to it")]
 pub struct SysfsDir {
-    /// The directory that stands for `/sys`.
+    /// Directory that stands for `/sys`.
     pub root: PathBuf,
 }
 
@@ -36,7 +36,7 @@ impl Default for SysfsDir {
 }
 
 impl SysfsDir {
-    /// A path below the root; one that leads out of it is refused.
+    /// Joins a path to the root and rejects paths that lead out of it.
     fn join(&self, path: &str) -> io::Result<PathBuf> {
         let is_below = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
         is_below.then(|| self.root.join(path)).ok_or_else(|| io::Error::other("not a plain relative path"))
@@ -45,7 +45,7 @@ impl SysfsDir {
     fn read_bytes(&self, path: &str) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         File::open(self.join(path)?)?.take(MAX_FILE_LEN.saturating_add(1)).read_to_end(&mut bytes)?;
-        // A shortened CPU list would still be one, of fewer CPUs.
+        // A truncated CPU list would still be valid, with fewer CPUs.
         if u64::try_from(bytes.len()).is_ok_and(|len| len <= MAX_FILE_LEN) {
             Ok(bytes)
         } else {
@@ -87,7 +87,7 @@ impl PciBus for SysfsMap {
     }
 }
 
-/// The function that a path below `/sys` belongs to.
+/// Returns the PCI function that a path below `/sys` belongs to.
 fn pci_address(path: &str) -> Option<&str> {
     let below = path.strip_prefix(PCI_DEVICES)?.strip_prefix('/')?;
     below.split('/').next().filter(|name| !name.is_empty())

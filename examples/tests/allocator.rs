@@ -1,7 +1,7 @@
-//! Clusters with the answer that kube-scheduler's allocator gave, through the replay door.
+//! Clusters with the recorded answers of kube-scheduler's allocator, through the replay door.
 //!
-//! `data/allocator-random*.jsonl.gz` are random clusters, recorded with the project; further ones are read from the shared
-//! corpus when it is there.
+//! `data/allocator-random*.jsonl.gz` has random clusters, recorded with the project. Further ones are read from the
+//! shared corpus if it exists.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
 #[path = "oracle/plain.rs"]
@@ -17,7 +17,7 @@ use flate2::read::GzDecoder;
 use plain::plain;
 use serde_json::{Value, json};
 
-/// A case whose input lost an empty list on its way to JSON: only the class of its outcome counts.
+/// Case whose input lost an empty list on its way to JSON: only the class of its outcome is compared.
 const LOST_EMPTY_LIST: &str = "list-attributes-distinct-constaint-with-empty-or-unknown-type";
 
 fn recorded() -> Vec<Value> {
@@ -32,7 +32,7 @@ fn unpack(file: &Path) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The cases of a folder of the shared corpus.
+/// Returns the cases of a directory of the shared corpus.
 fn shared(folder: &str) -> Option<Vec<Value>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpus").join(folder);
     let Ok(entries) = fs::read_dir(&folder) else {
@@ -43,7 +43,7 @@ fn shared(folder: &str) -> Option<Vec<Value>> {
     Some(files.iter().map(|file| serde_json::from_slice(&fs::read(file).unwrap()).unwrap()).collect())
 }
 
-/// The input of a case, for one profile.
+/// Returns the input of a case for one profile.
 fn input(case: &Value, profile: &str) -> Value {
     let mut input = case.clone();
     let fields = input.as_object_mut().unwrap();
@@ -57,7 +57,7 @@ fn answer(input: &Value) -> Value {
     serde_json::from_str(&replay::answer(line.as_bytes())).unwrap()
 }
 
-/// `error`, or the outcome.
+/// Returns the class of an answer: `error`, or the outcome.
 fn class(answer: &Value) -> &str {
     if answer.get("error").is_some() { "error" } else { answer["ok"]["outcome"].as_str().unwrap() }
 }
@@ -77,7 +77,7 @@ fn expected_class(case: &Value) -> &'static str {
 fn check(case: &Value) {
     let (name, answer) = (case["name"].as_str().unwrap_or_default(), answer(&input(case, "v1.37")));
     let (expected, actual) = (expected_class(case), class(&answer));
-    // Later versions take a pool that is not complete as a failure of the node alone, and so does this project.
+    // Later versions treat an incomplete pool as a failure of the node alone, and so does this project.
     let all_devices = case["expect"]["error"].as_str().is_some_and(|error| error.contains("asks for all devices"));
     if all_devices && actual == "failed_on_node" {
         return;

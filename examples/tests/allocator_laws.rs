@@ -1,33 +1,27 @@
-//! The allocator against the oracle on random clusters, and laws that need no oracle.
+//! Comparison of the allocator with the oracle on random clusters, and laws that need no oracle.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
 mod oracle;
 
 use std::sync::Arc;
 
-use dra_alloc::allocator::{Allocator, Techniques};
-use dra_alloc::budget::Budget;
-use dra_alloc::error::AllocateError;
-use dra_alloc::features::Feature;
-use dra_alloc::inventory::{Change, Inventory};
-use dra_alloc::outcome::{Outcome, Verdict};
-use dra_alloc::result::numbered;
-use dra_alloc::selector::SelectorCache;
-use dra_alloc::state::AllocatedState;
-use dra_attrs::profile::Profile;
+use dra_alloc::{
+    AllocateError, AllocatedState, Allocator, Budget, Classes, DraGate, Inventory, InventoryEvent, Outcome, Profile,
+    PruningRules, Verdict, numbered_share_id,
+};
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use oracle::plain::plain;
 use oracle::{Answer, Case, allocate_counting};
 use serde_json::{Value, json};
 
-/// Random clusters; fewer of them without optimisation.
+/// Number of random clusters, lower without optimisation.
 const SEEDS: u64 = if cfg!(debug_assertions) { 800 } else { 8000 };
 
 /// Steps of the oracle; a case that needs more is not compared.
 const FEW_STEPS: u64 = 5_000;
 
-fn device_id(id: &oracle::DeviceId) -> dra_alloc::device_id::DeviceId {
-    dra_alloc::device_id::DeviceId::new(&id.driver, &id.pool, &id.device)
+fn device_id(id: &oracle::DeviceId) -> dra_alloc::DeviceId {
+    dra_alloc::DeviceId::new(&id.driver, &id.pool, &id.device)
 }
 
 fn state(case: &Case) -> AllocatedState {
@@ -48,22 +42,21 @@ fn inventory(case: &Case) -> Inventory {
 }
 
 fn allocate_from(case: &Case, inventory: &Inventory) -> Result<Verdict, AllocateError> {
-    allocate_with(case, inventory, Techniques::default())
+    allocate_with(case, inventory, PruningRules::default())
 }
 
-fn allocate_with(case: &Case, inventory: &Inventory, techniques: Techniques) -> Result<Verdict, AllocateError> {
+fn allocate_with(case: &Case, inventory: &Inventory, pruning: PruningRules) -> Result<Verdict, AllocateError> {
     with_allocator(case, inventory, |allocator| {
-        allocator.with_techniques(techniques).allocate(&case.node, &case.claims, Budget::default())
+        allocator.with_pruning_rules(pruning).allocate(&state(case), &case.node, &case.claims, Budget::default())
     })
 }
 
 fn with_allocator<T>(case: &Case, inventory: &Inventory, work: impl FnOnce(Allocator<'_>) -> T) -> T {
-    let (state, selectors) = (state(case), SelectorCache::default());
-    let allocator = Allocator::new(inventory, &case.classes, &state, &selectors, &numbered);
-    work(allocator.with_features(case.features).with_profile(case.profile))
+    let classes = Classes::new(&case.classes);
+    work(Allocator::new(case.profile, inventory, &classes).with_share_ids(&numbered_share_id).with_gates(case.gates))
 }
 
-/// The answer in the oracle's terms. The words of a reason may differ.
+/// Returns the answer in the oracle's terms. Texts of reasons may differ.
 fn answer(verdict: Result<Verdict, AllocateError>) -> (&'static str, Value) {
     match verdict.map(|verdict| verdict.outcome) {
         Err(_) => ("failed", Value::Null),
@@ -106,7 +99,7 @@ fn the_oracle_agrees() {
 
 #[test]
 fn the_oracle_agrees_where_much_is_nearly_alike() {
-    let all = Techniques::impatient((1 << Techniques::COUNT) - 1);
+    let all = PruningRules::from_start((1 << PruningRules::COUNT) - 1);
     let (mut allocated, mut turned_back) = (0, 0);
     for seed in 0..SEEDS * 4 {
         let case = oracle::random::tight(seed);
@@ -115,14 +108,14 @@ fn the_oracle_agrees_where_much_is_nearly_alike() {
             continue;
         }
         let (wanted, inventory) = (expected(wanted), inventory(&case));
-        for techniques in [all, Techniques::default()] {
-            let actual = answer(allocate_with(&case, &inventory, techniques));
+        for pruning in [all, PruningRules::default()] {
+            let actual = answer(allocate_with(&case, &inventory, pruning));
             assert_eq!(actual.0, wanted.0, "seed {seed}: {}", case.to_json());
             assert_eq!(plain(&actual.1), plain(&wanted.1), "seed {seed}: {}", case.to_json());
         }
-        let steps = |techniques| allocate_with(&case, &inventory, techniques).map_or(0, |verdict| verdict.steps);
+        let steps = |pruning| allocate_with(&case, &inventory, pruning).map_or(0, |verdict| verdict.steps);
         allocated += u64::from(wanted.0 == "allocated");
-        turned_back += u64::from(steps(all) < steps(Techniques::impatient(0)));
+        turned_back += u64::from(steps(all) < steps(PruningRules::from_start(0)));
     }
     assert!(allocated > SEEDS / 2, "{allocated}");
     assert!(turned_back > SEEDS / 4, "branches were left out in {turned_back} of {} clusters", SEEDS * 4);
@@ -130,22 +123,22 @@ fn the_oracle_agrees_where_much_is_nearly_alike() {
 
 #[test]
 fn leaving_out_branches_changes_no_answer() {
-    let all = (1 << Techniques::COUNT) - 1;
+    let all = (1 << PruningRules::COUNT) - 1;
     let mut turned_back = 0;
     for seed in 0..SEEDS / 2 {
         let (case, combination) = (oracle::random::case(seed), u8::try_from(seed % (all + 1)).unwrap());
         let inventory = inventory(&case);
-        let plain = allocate_with(&case, &inventory, Techniques::impatient(0)).map(|verdict| verdict.outcome);
+        let plain = allocate_with(&case, &inventory, PruningRules::from_start(0)).map(|verdict| verdict.outcome);
         if plain == Ok(Outcome::Stopped) {
             continue;
         }
         for bits in [u8::try_from(all).unwrap(), combination] {
-            let pruned = allocate_with(&case, &inventory, Techniques::impatient(bits));
-            assert_eq!(pruned.map(|verdict| verdict.outcome), plain, "seed {seed}, techniques {bits:07b}");
+            let pruned = allocate_with(&case, &inventory, PruningRules::from_start(bits));
+            assert_eq!(pruned.map(|verdict| verdict.outcome), plain, "seed {seed}, pruning {bits:07b}");
         }
-        let steps = |techniques| allocate_with(&case, &inventory, techniques).map_or(0, |verdict| verdict.steps);
+        let steps = |pruning| allocate_with(&case, &inventory, pruning).map_or(0, |verdict| verdict.steps);
         let all = u8::try_from(all).unwrap();
-        turned_back += u64::from(steps(Techniques::impatient(all)) < steps(Techniques::impatient(0)));
+        turned_back += u64::from(steps(PruningRules::from_start(all)) < steps(PruningRules::from_start(0)));
     }
     assert!(turned_back > SEEDS / 40, "branches were left out in {turned_back} of {} clusters", SEEDS / 2);
 }
@@ -160,19 +153,19 @@ fn changes_in_any_order_give_the_same_index() {
             stale.spec.pool.generation = stale.spec.pool.generation.saturating_add(7);
             Arc::new(stale)
         };
-        // Every slice is first seen in another state, and some other slice comes and goes.
+        // Every slice is first added in another state, and some other slice comes and goes.
         for slice in &case.slices {
-            changed.apply(Change::Slice(stale(slice))).unwrap();
+            changed.apply(InventoryEvent::Slice(stale(slice))).unwrap();
         }
         let mut other = case.slices.first().cloned().unwrap_or_default();
         other.metadata.name = Some("passing".to_owned());
-        changed.apply(Change::Slice(Arc::new(other))).unwrap();
+        changed.apply(InventoryEvent::Slice(Arc::new(other))).unwrap();
         for slice in case.slices.iter().rev() {
-            changed.apply(Change::Slice(Arc::new(slice.clone()))).unwrap();
+            changed.apply(InventoryEvent::Slice(Arc::new(slice.clone()))).unwrap();
         }
-        changed.apply(Change::SliceDeleted("passing".to_owned())).unwrap();
+        changed.apply(InventoryEvent::SliceDeleted("passing".to_owned())).unwrap();
         for rule in &case.taint_rules {
-            changed.apply(Change::TaintRule(Arc::new(rule.clone()))).unwrap();
+            changed.apply(InventoryEvent::TaintRule(Arc::new(rule.clone()))).unwrap();
         }
         let built = allocate_from(&case, &inventory(&case));
         assert_eq!(allocate_from(&case, &changed), built, "seed {seed}");
@@ -187,13 +180,13 @@ fn what_the_index_keeps_changes_no_answer() {
         let prepared = inventory(&case);
         with_allocator(&case, &prepared, |allocator| allocator.prepare([&case.node]));
         assert_eq!(allocate_from(&case, &prepared), first, "seed {seed}, prepared");
-        // What is kept was found with other features.
+        // The cached views are built with other feature gates first.
         let asked = inventory(&case);
-        let (features, partitions) = (case.features, Feature::PartitionableDevices);
-        case.features = if features.has(partitions) { features.without(partitions) } else { features.with(partitions) };
+        let (gates, partitions) = (case.gates, DraGate::PartitionableDevices);
+        case.gates = if gates.has(partitions) { gates.without(partitions) } else { gates.with(partitions) };
         let _ = allocate_from(&case, &asked);
-        case.features = features;
-        assert_eq!(allocate_from(&case, &asked), first, "seed {seed}, other features before");
+        case.gates = gates;
+        assert_eq!(allocate_from(&case, &asked), first, "seed {seed}, other gates before");
     }
 }
 

@@ -1,4 +1,4 @@
-//! The second allocator against the answers that Kubernetes gave.
+//! Comparison of the oracle with the recorded answers of Kubernetes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod oracle;
@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use dra_attrs::quantity::Quantity;
+use dra_attrs::Quantity;
 use flate2::read::GzDecoder;
 use k8s_openapi::api::resource::v1::{CapacityRequestPolicy, DeviceCapacity, ResourceClaim};
 use oracle::capacity::{self, Fractions};
@@ -16,13 +16,13 @@ use oracle::plain::plain;
 use oracle::{Answer, Case, allocate_counting};
 use serde_json::{Value, json};
 
-/// More than any case of the corpus needs.
+/// Number of steps that suffices for every case of the corpus.
 const STEPS: u64 = 1_000_000;
 
-/// Enough for nearly all random cases.
+/// Number of steps that suffices for nearly all random cases.
 const FEW_STEPS: u64 = 5_000;
 
-/// The folder of shared cases, if there is one beside the project.
+/// Returns the directory of shared cases, if it exists beside the project.
 fn corpus() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpus");
     if !folder.is_dir() {
@@ -32,7 +32,7 @@ fn corpus() -> Option<PathBuf> {
     Some(folder)
 }
 
-/// Cases of a folder, one a file.
+/// Returns the cases of a directory, one per file.
 fn files(folder: &Path) -> Vec<Value> {
     let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
@@ -40,14 +40,14 @@ fn files(folder: &Path) -> Vec<Value> {
     paths.iter().map(|path| serde_json::from_slice(&fs::read(path).unwrap()).unwrap()).collect()
 }
 
-/// Cases of a compressed file, one a line.
+/// Returns the cases of a compressed file, one per line.
 fn lines(file: &Path) -> Vec<Value> {
     let mut text = String::new();
     GzDecoder::new(File::open(file).unwrap()).read_to_string(&mut text).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// An answer as class and results.
+/// Returns an answer as class and results.
 fn shown(answer: &Answer) -> Value {
     match answer {
         Answer::Allocated(results) => json!({"allocated": plain(&json!(results))}),
@@ -68,7 +68,7 @@ fn expected(case: &Value) -> Value {
     json!({"allocated": plain(&Value::Array(results))})
 }
 
-/// What is wrong with the answer to a case.
+/// Returns the difference between the oracle's answer and the recorded one.
 fn difference(case: &Value) -> Option<String> {
     let (answer, steps) = allocate_counting(&Case::from_json(case.clone()), STEPS);
     let (actual, wanted) = (shown(&answer), expected(case));
@@ -126,7 +126,7 @@ fn rounding_of_capacity() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Amounts are compared as numbers: the table is of a time when an amount on a step was written in binary format, and not
+/// Compares amounts as numbers: the table is from a version that wrote an amount on a step in binary format, and not
 /// yet in that of the step.
 fn capacity_difference(row: &Value) -> Option<String> {
     let quantity = |value: &Value| value.as_str().map(|text| text.parse::<Quantity>().unwrap());
@@ -149,7 +149,7 @@ fn capacity_difference(row: &Value) -> Option<String> {
     (actual != row["actual"]).then(|| format!("{row}\n  got {actual}"))
 }
 
-/// What results of random cases must have now and then.
+/// Texts that the results of random cases must contain now and then.
 const SEEN: [&str; 10] = [
     "adminAccess",
     "bindingConditions",
@@ -163,8 +163,7 @@ const SEEN: [&str; 10] = [
     "tolerations",
 ];
 
-/// Clusters of the generator are worth searching: all kinds of answers occur, and a case that was written is read as the
-/// same.
+/// Checks the generator: all kinds of answers occur, and a case that is written reads back as the same case.
 #[test]
 fn random_cases_have_all_answers() {
     let mut kinds: BTreeMap<&str, u32> = BTreeMap::new();
@@ -202,7 +201,7 @@ const fn kind(answer: &Answer) -> &'static str {
     }
 }
 
-/// The steps that a claim takes beside those for its devices, if there is no turning back.
+/// Returns the number of steps of a claim besides those for its devices, without backtracking.
 fn least_steps(claim: &ResourceClaim) -> usize {
     let devices = claim.spec.as_ref().and_then(|spec| spec.devices.as_ref());
     let requests = devices.and_then(|devices| devices.requests.as_ref()).into_iter().flatten();

@@ -1,4 +1,4 @@
-//! The program `autoscaler` on its built-in cluster and on what kubectl may give it.
+//! Tests of the program `autoscaler`, on its built-in cluster and on the output of kubectl.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::io::Write;

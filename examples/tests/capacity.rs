@@ -1,11 +1,11 @@
-//! The shared table of consumable capacity, when it is there.
+//! Shared table of consumable capacity, if it exists.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::path::Path;
 
 use dra_alloc::capacity::{Rounding, consumed, permits};
-use dra_attrs::quantity::Quantity;
+use dra_attrs::Quantity;
 use k8s_openapi::api::resource::v1::DeviceCapacity;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 use serde_json::{Value, from_value, json};

@@ -1,4 +1,4 @@
-//! The shared table of selectors, when it is there.
+//! Shared table of selectors, if it exists.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -8,8 +8,8 @@ use dra_alloc::selector::{Selector, SelectorInput};
 use k8s_openapi::api::resource::v1::Device;
 use serde_json::{Value, json};
 
-/// Rows that Kubernetes refuses because a feature gate is off for *new* expressions. Here is one environment, that for
-/// stored expressions, which has all of them.
+/// Rows that Kubernetes rejects because a feature gate is off for *new* expressions. This project has one environment,
+/// that for stored expressions, in which all features are on.
 const GATED: [&str; 11] = [
     "includes-function-compilation-error",
     "allow_multiple_allocations_disabled",
@@ -37,7 +37,7 @@ fn shared_table() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What is different from the answer of Kubernetes.
+/// Returns the difference from the answer of Kubernetes.
 fn difference(row: &Value) -> Option<String> {
     let name = row["name"].as_str().unwrap();
     let expected = &row["expected"];

@@ -1,4 +1,4 @@
-//! The program `driver`, run on all captures and on directories.
+//! Runs of the program `driver` on all captures and on directories.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -13,10 +13,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use dra_attrs::field::FieldErrors;
 use dra_attrs::numa::NumaNodeValue;
-use dra_attrs::standard::{NUMA_NODE, PCI_BUS_ID, PCIE_ROOT};
-use dra_attrs::value::check_device_attributes;
+use dra_attrs::{FieldErrors, NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, check_device_attributes};
 use examples::machine::Machine;
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, ResourceSlice};
 
@@ -57,7 +55,7 @@ fn text<'a>(device: &'a Device, name: &str) -> Option<&'a str> {
     attributes(device).get(name).and_then(|attribute| attribute.string.as_deref())
 }
 
-/// Device names with their NUMA nodes.
+/// Returns device names with their NUMA nodes.
 fn nodes(slice: &ResourceSlice) -> Vec<(&str, Vec<i64>)> {
     devices(slice).iter().map(|device| (device.name.as_str(), nodes_of(device))).collect()
 }
@@ -75,7 +73,7 @@ fn is_dns_label(name: &str) -> bool {
     (1..=63).contains(&name.len()) && name.bytes().all(is_inner) && !name.starts_with('-') && !name.ends_with('-')
 }
 
-/// A folder of one test; what an earlier run left in it is removed.
+/// Returns an empty directory for one test; files of an earlier run are removed.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("driver").join(name);
     if folder.exists() {
@@ -217,7 +215,7 @@ fn names_are_taken_over_and_checked() {
     assert_eq!(stderr(&output).lines().count(), 1);
 }
 
-/// YAML 1.1 readers take a plain `0000:01:00.0` for a number of base 60.
+/// Checks that addresses are quoted: YAML 1.1 readers take a plain `0000:01:00.0` for a number of base 60.
 #[test]
 fn addresses_are_quoted_in_yaml() {
     let output = driver(&["--capture", "epyc-9825-nps4"]);

@@ -1,4 +1,5 @@
-//! The program `kubelet`: its story, and its commands with a driver in another process, over a real socket.
+//! Runs of the program `kubelet`: its demonstration, and its commands with a driver in another process, over a real
+//! socket.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::io::{BufRead, BufReader};
@@ -18,7 +19,7 @@ fn text(bytes: &[u8]) -> &str {
     str::from_utf8(bytes).unwrap()
 }
 
-/// A driver in a process of its own, stopped at the end of the test.
+/// Driver in a process of its own, stopped at the end of the test.
 struct Driver {
     process: Child,
     socket: PathBuf,
@@ -36,7 +37,7 @@ impl Driver {
         Self { process, socket }
     }
 
-    /// Stops it; the calls that it saw.
+    /// Stops the driver and returns the calls that it received.
     fn stop(mut self) -> Vec<String> {
         self.process.kill().unwrap();
         let stdout = self.process.stdout.take().unwrap();
@@ -46,7 +47,7 @@ impl Driver {
     }
 }
 
-/// One node: a folder with the state file, and perhaps a driver.
+/// Node of a test: a directory with the state file, and perhaps a driver.
 struct Node {
     folder: TempDir,
     gate: &'static str,

@@ -1,4 +1,4 @@
-//! The operations `nnn.*` of the replay door, on recorded rows and on a story.
+//! Operations `nnn.*` of the replay door, on recorded rows and on the events of a slow volume.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::fs;

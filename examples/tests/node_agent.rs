@@ -1,4 +1,4 @@
-//! The program `node-agent`: its walkthrough, timelines of one's own, a watched file, the schema.
+//! Tests of the program `node-agent`: its walkthrough, other timelines, a watched file, the schema.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -30,7 +30,7 @@ fn fails(program: &mut Command) -> String {
     String::from_utf8(stderr).unwrap()
 }
 
-/// The lines of an instant, without the first.
+/// Returns the lines of an instant, without the first.
 fn scene<'a>(text: &'a str, begin: &str) -> Vec<&'a str> {
     let mut lines = text.lines().skip_while(|line| !line.trim_start().starts_with(begin)).skip(1);
     lines.by_ref().take_while(|line| line.starts_with("         ")).map(str::trim).collect()
@@ -84,7 +84,7 @@ fn a_timeline_of_ones_own() {
     let text = succeeds(program().args([&nodes, "--timeline", &ahead]));
     assert!(scene(&text, "10 s  n")[0].contains("TimeoutExceeded"), "{text}");
     // Settings from a file, roles, and nodes without a timeline.
-    let policy = write(folder.path(), "policy.yaml", "handoff: AwaitTaint\n");
+    let policy = write(folder.path(), "policy.yaml", "releaseWhen: taintPresent\n");
     let text = succeeds(program().args([&nodes, "--policy", &policy, "--role", "nlc"]));
     assert!(scene(&text, "0 s  n").last().unwrap().starts_with("blocked: a.example/Ready Missing"), "{text}");
     // A directory, and stdin.

@@ -1,4 +1,4 @@
-//! The program `pool-status` on its cluster and on manifests, and the operation `poolstatus.compute`.
+//! The program `pool-status` on its built-in cluster and on manifests, and the operation `poolstatus.compute`.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
 mod program;
@@ -10,7 +10,7 @@ use program::Run;
 const NOW: &str = "2026-11-21T12:00:00Z";
 
 impl Run {
-    /// The cells of every row of the tables, headers included.
+    /// Returns the cells of every row of the tables, headers included.
     fn rows(&self) -> Vec<Vec<String>> {
         let lines = self.stdout.lines().filter(|line| line.starts_with('│'));
         let cells =
@@ -18,7 +18,7 @@ impl Run {
         lines.map(|line| cells(line)[1..].to_vec()).collect()
     }
 
-    /// The cells after the first ones of the row that begins with these.
+    /// Returns the cells after `start` of the row that begins with `start`.
     fn row(&self, start: &[&str]) -> Vec<String> {
         let row = self.rows().into_iter().find(|row| row.iter().zip(start).all(|(cell, start)| cell == start));
         let row = row.unwrap_or_else(|| panic!("no row {start:?}: {}", self.stdout));
@@ -30,14 +30,14 @@ fn run(args: &[&str], stdin: &str) -> Run {
     Run::of(env!("CARGO_BIN_EXE_pool-status"), args, stdin)
 }
 
-/// A run without any complaint.
+/// Runs the program, which must succeed without a message on stderr.
 fn clean(args: &[&str], stdin: &str) -> Run {
     run(args, stdin).clean()
 }
 
 #[test]
 fn the_built_in_cluster() {
-    let run = clean(&[], "");
+    let run = clean(&["--profile", "kep"], "");
     let gpu = |pool: &str| run.row(&["gpu.example.com", pool])[1..].to_vec();
     assert_eq!(gpu("node-1")[..5], ["8", "3", "4", "1", "███▒░░░░░░"]);
     assert_eq!(gpu("node-2")[..4], ["4", "2", "2", "0"], "a device that is allocated is not unavailable too");
@@ -59,21 +59,18 @@ fn the_built_in_cluster() {
 
 #[test]
 fn the_shipped_counts() {
-    let run = run(&["--profile", "v1.37"], "");
-    assert_eq!(run.stderr, "pool-status: gpu.example.com: no status while pools are incomplete: node-3\n");
-    assert_eq!(run.row(&["gpu.example.com", "node-2", "node-2"])[..4], ["4", "2", "1", "1"]);
-    assert_eq!(run.row(&["gpu.example.com", "node-3", "node-3"])[..4], ["-", "-", "-", "-"]);
-    let off = run_v1_37_without_rules();
+    let shown = run(&[], "");
+    assert_eq!(shown.stdout, run(&["--profile", "v1.37"], "").stdout, "the release is the default");
+    assert_eq!(shown.stderr, "pool-status: gpu.example.com: no status while pools are incomplete: node-3\n");
+    assert_eq!(shown.row(&["gpu.example.com", "node-2", "node-2"])[..4], ["4", "2", "1", "1"]);
+    assert_eq!(shown.row(&["gpu.example.com", "node-3", "node-3"])[..4], ["-", "-", "-", "-"]);
+    let off = run(&["--feature-gates", "DRADeviceTaintRules=false"], "");
     assert_eq!(off.row(&["gpu.example.com", "node-1", "node-1"])[..4], ["8", "3", "5", "0"]);
-}
-
-fn run_v1_37_without_rules() -> Run {
-    run(&["--profile", "v1.37", "--feature-gates", "DRADeviceTaintRules=false"], "")
 }
 
 #[test]
 fn by_node() {
-    let run = clean(&["--by", "node"], "");
+    let run = clean(&["--profile", "kep", "--by", "node"], "");
     assert_eq!(run.row(&["node-1"])[..6], ["gpu.example.com nic.example.com", "2", "12", "4", "7", "1"]);
     assert_eq!(run.row(&["-"])[..3], ["nic.example.com", "1", "4"]);
     assert_eq!(run.row(&["all"])[2..4], ["39", "8"]);
@@ -81,8 +78,10 @@ fn by_node() {
 
 #[test]
 fn some_pools_only() {
-    let one = clean(&["--driver", "gpu.example.com", "--pool", "node-2"], "");
-    assert_eq!(one.row(&["all", "", ""])[..4], ["4", "2", "2", "0"]);
+    for (profile, counts) in [("kep", ["4", "2", "2", "0"]), ("v1.37", ["4", "2", "1", "1"])] {
+        let one = clean(&["--profile", profile, "--driver", "gpu.example.com", "--pool", "node-2"], "");
+        assert_eq!(one.row(&["all", "", ""])[..4], counts, "{profile}");
+    }
     let few = clean(&["--driver", "gpu.example.com", "--limit", "2"], "");
     assert_eq!(few.row(&["gpu.example.com", "3 more"])[0], "");
     assert_eq!(few.row(&["all", "", ""])[5], "at least");
@@ -96,7 +95,7 @@ fn some_pools_only() {
 #[test]
 fn objects() {
     let args = ["--driver", "gpu.example.com", "--pool", "node-1", "--now", NOW];
-    let kep = clean(&[&args[..], &["-o", "json"]].concat(), "").json();
+    let kep = clean(&[&args[..], &["-o", "json", "--profile", "kep"]].concat(), "").json();
     let expected = json!({
         "apiVersion": "resource.k8s.io/v1alpha1", "kind": "ResourcePoolStatusRequest",
         "metadata": {"name": "pool-status-gpu.example.com"},
@@ -107,13 +106,13 @@ fn objects() {
     }
     assert_eq!((&kep["status"]["observationTime"], &kep["status"]["totalMatchingPools"]), (&json!(NOW), &json!(1)));
 
-    let shipped = clean(&[&args[..], &["-o", "yaml", "--profile", "v1.37"]].concat(), "").stdout;
+    let shipped = clean(&[&args[..], &["-o", "yaml"]].concat(), "").stdout;
     assert!(
         shipped.starts_with("---\n") && shipped.contains("poolCount: 1") && shipped.contains("v1alpha3"),
         "{shipped}"
     );
 
-    let all = clean(&["-o", "json", "--now", NOW], "").json();
+    let all = clean(&["-o", "json", "--profile", "kep", "--now", NOW], "").json();
     assert_eq!((all["kind"].as_str(), all["items"].as_array().unwrap().len()), (Some("List"), 2));
 }
 
@@ -137,7 +136,7 @@ fn manifests_of_all_sorts() {
     let empty = run(&["-"], "");
     assert_eq!(empty.stderr, "pool-status: no ResourceSlice among the manifests: there are no pools\n");
     let unknown = run(&["--feature-gates", "DRAAdminAccess=true"], "");
-    assert!(unknown.code == 1 && unknown.stderr.contains("no gate \"DRAAdminAccess\""), "{}", unknown.stderr);
+    assert!(unknown.code == 1 && unknown.stderr.contains("no feature gate \"DRAAdminAccess\""), "{}", unknown.stderr);
 }
 
 fn answer(input: &Value) -> Value {
@@ -145,7 +144,7 @@ fn answer(input: &Value) -> Value {
     serde_json::from_str(&examples::replay::answer(line.as_bytes())).unwrap()
 }
 
-/// One node with two devices, of which one is held and one is tainted by a rule.
+/// Builds an input with one node of two devices: a claim holds one, and a rule taints the other.
 fn input(form: &str, more: &Value) -> Value {
     let pool = json!({"name": "node-1", "generation": 1, "resourceSliceCount": 1});
     let devices = json!([{"name": "gpu-0"}, {"name": "gpu-1"}]);

@@ -1,4 +1,4 @@
-//! The replay door: frames, errors, and the operations on cases of our own; the shared machines when they are there.
+//! Replay door: framing, errors, and the operations on the project's own cases and, if they exist, the shared machines.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -327,7 +327,7 @@ fn validation_answers_with_problems_or_with_what_is_stored() {
     assert_eq!(on["object"]["spec"]["skipNodeOperations"], true);
     let on = json!({"profile": "v1.37", "gates": {"DRAOptionalNodeOperations": true}, "new": slice_with(&json!(true))});
     assert_eq!(ok(op, &on)["object"]["spec"]["skipNodeOperations"], json!(["*"]));
-    // What is stored stays.
+    // Stored declarations are kept.
     let kept = ok(op, &json!({"old": slice_with(&json!(true)), "new": slice_with(&json!(true))}));
     assert_eq!(kept["object"]["spec"]["skipNodeOperations"], true);
     let only_unprepare = slice_with(&json!(["NodeUnprepareResources"]));

@@ -1,12 +1,17 @@
-//! Every statement of the KEPs is traced: `docs/requirements.tsv` lists it with a status, and a statement that is done
-//! is cited by a test as `// req: ID`.
+//! Traces every statement of the KEPs: `docs/requirements.tsv` lists it with a status, and a statement that is done is
+//! cited by a test as `// req: ID`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const STATUSES: [&str; 4] = ["open", "done", "partial", "not-testable"];
+/// `process`: the statement is about people or their dashboards (stages, objectives, order of a rollout), not a decision.
+const STATUSES: [&str; 4] = ["open", "done", "partial", "process"];
+
+/// Largest number of statements that are not proved whole.
+const MAX_UNPROVED: usize = 30;
+
 const HEADER: &str = "id\tsection\trequirement\tstatus\treason";
 
 struct Requirement {
@@ -34,7 +39,7 @@ fn requirements() -> BTreeMap<String, Requirement> {
     all
 }
 
-/// The Rust files of a folder, build output left out.
+/// Collects the Rust files of a directory without build output.
 fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -47,7 +52,7 @@ fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Ids in comments of the form `// req: A-1, A-2`, with the files that cite them.
+/// Returns the ids in comments of the form `// req: A-1, A-2`, with the files that cite them.
 fn citations() -> BTreeMap<String, BTreeSet<PathBuf>> {
     let mut files = Vec::new();
     rust_files(&root(), &mut files);
@@ -90,7 +95,7 @@ fn what_is_cited_is_not_open() {
 fn each_status_is_known_and_has_its_reason() {
     for (id, Requirement { status, reason }) in requirements() {
         assert!(STATUSES.contains(&status.as_str()), "{id}: unknown status {status:?}");
-        let needs_reason = matches!(status.as_str(), "partial" | "not-testable");
+        let needs_reason = matches!(status.as_str(), "partial" | "process");
         assert!(!needs_reason || !reason.is_empty(), "{id}: {status} needs a reason");
     }
 }
@@ -98,4 +103,10 @@ fn each_status_is_known_and_has_its_reason() {
 #[test]
 fn all_312_statements_are_listed() {
     assert_eq!(requirements().len(), 312);
+}
+
+#[test]
+fn nearly_all_statements_are_proved() {
+    let unproved = requirements().into_values().filter(|requirement| requirement.status != "done").count();
+    assert!(unproved <= MAX_UNPROVED, "{unproved} statements are not done");
 }

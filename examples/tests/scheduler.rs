@@ -1,4 +1,4 @@
-//! The program `scheduler`, run on its clusters and on manifests of all forms.
+//! Runs of the program `scheduler` on its clusters and on manifests of all forms.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -21,7 +21,7 @@ const LISTS: &str = "--feature-gates=DRAListTypeAttributes=true";
 const CLUSTERS: [&str; 3] = ["rack", "stories", "boards"];
 
 impl Run {
-    /// The rows of the table: claim, node, request, device, notes. A claim's later rows name the claim too.
+    /// Returns the rows of the table: claim, node, request, device, notes. Later rows of a claim repeat its name.
     fn rows(&self) -> Vec<[String; 5]> {
         let mut rows: Vec<[String; 5]> = Vec::new();
         for line in self.stdout.lines().filter(|line| line.starts_with("│")).skip(1) {
@@ -35,7 +35,7 @@ impl Run {
         rows
     }
 
-    /// The devices of a claim as `request pool/device`; none if it is not allocated.
+    /// Returns the devices of a claim as `request pool/device`; empty if it is not allocated.
     fn devices(&self, claim: &str) -> Vec<String> {
         let rows = self.rows();
         let own: Vec<_> = rows.iter().filter(|row| row[0] == claim).collect();
@@ -44,12 +44,12 @@ impl Run {
         devices.map(|row| format!("{} {}", row[2], row[3].split_once('/').unwrap().1)).collect()
     }
 
-    /// The lines below the table.
+    /// Returns the lines below the table.
     fn refusals(&self) -> Vec<&str> {
         self.stdout.lines().filter(|line| !line.starts_with(['┌', '│', '╞', '└'])).collect()
     }
 
-    /// The claims that have lines below the table.
+    /// Returns the claims that have lines below the table.
     fn refused(&self) -> Vec<&str> {
         let claims = self.refusals().into_iter().filter(|line| !line.starts_with(' '));
         claims.map(|line| line.split(": ").next().unwrap()).collect()
@@ -60,7 +60,7 @@ fn run(args: &[&str], stdin: &str) -> Run {
     Run::of(env!("CARGO_BIN_EXE_scheduler"), args, stdin)
 }
 
-/// A run on manifests without any complaint.
+/// Runs the program on manifests and checks that it reports no problem.
 fn clean(args: &[&str], stdin: &str) -> Run {
     run(args, stdin).clean()
 }
@@ -69,7 +69,7 @@ fn cluster_file(name: &str) -> String {
     format!("{}/data/clusters/{name}.yaml", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A folder of one test; what an earlier run left in it is removed.
+/// Returns an empty directory for one test; files of an earlier run are removed.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("scheduler").join(name);
     if folder.exists() {
@@ -99,7 +99,7 @@ fn claim(name: &str, cores: u32) -> Value {
     object("ResourceClaim", name, &json!({"devices": {"requests": [{"name": "cpu", "exactly": exactly}]}}))
 }
 
-/// Nodes with 8 cores each, which claims share.
+/// Builds nodes with 8 cores each, which claims share.
 fn cpus(nodes: &[&str]) -> Vec<Value> {
     let device = json!([{"name": "cpu-0", "allowMultipleAllocations": true, "capacity": {"cores": {"value": 8}}}]);
     let per_node = nodes.iter().flat_map(|node| [object("Node", node, &json!({})), slice(node, &device)]);

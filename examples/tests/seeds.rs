@@ -1,37 +1,27 @@
-//! The seeds of the fuzz targets, replayed through the same parsers.
+//! Seeds of the fuzz targets, replayed through the same parsers.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use dra_alloc::features::Features;
-use dra_alloc::kubelet::gate::Gate;
-use dra_alloc::kubelet::{ClaimCache, Settings};
+use dra_alloc::GateSet;
+use dra_alloc::kubelet::{ClaimCache, KubeletGate, KubeletOptions};
 use dra_alloc::selector::{Selector, SelectorInput};
-use dra_alloc::validate::{Admission, ApiServer};
-use dra_attrs::name::QualifiedName;
+use dra_alloc::validate::{ApiServer, Write};
 use dra_attrs::numa::CpuSet;
-use dra_attrs::pci::PciAddress;
-use dra_attrs::profile::Profile;
-use dra_attrs::quantity::Quantity;
-use dra_attrs::semver::Version;
+use dra_attrs::{PciAddress, Profile, QualifiedName, Quantity, Version};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{Device, DeviceTaintRule, ResourceClaim, ResourceSlice};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 use k8s_openapi::jiff::Timestamp;
-use nnn::amount::Amount;
-use nnn::options::Options;
-use nnn::pod::PodView;
-use nnn::scheduler::{Input, Scheduler};
-use poolstatus::compute::Cluster;
+use nnn::{Behavior, NominationTracker, Options, PodSnapshot, Resources, TrackerInput};
 use poolstatus::kep::PoolStatus;
-use poolstatus::request::Query;
-use readiness::node::GatedNode;
-use readiness::policy::Policy;
-use readiness::reconcile::{Role, State, Step, apply, step};
+use poolstatus::{Cluster, Query};
+use readiness::{EvaluatorRole, GatedNode, NodeState, Policy, StepResult, apply_writes, step};
 use serde_json::{Value, json};
 
-/// Parses a text; what was read must print a text that reads back as the same.
+/// Check that parses a text; a valid text must print a text that reads back as the same value.
 type Check = fn(&str);
 
 const TARGETS: [(&str, Check); 13] = [
@@ -74,62 +64,68 @@ const TARGETS: [(&str, Check); 13] = [
     ("alloc_kubelet", |text| {
         type Steps = Vec<(u8, BTreeMap<String, Result<(), String>>)>;
         let (pod, claims, _): (Pod, Vec<ResourceClaim>, Steps) = serde_json::from_str(text).unwrap();
-        let settings = Settings::new(Profile::V1_37).with(Gate::OptionalNodeOperations);
+        let settings = KubeletOptions::new(Profile::V1_37)
+            .with_gates(GateSet::default().with(KubeletGate::OptionalNodeOperations));
         assert!(ClaimCache::default().plan_prepare(&pod, &claims, |_| true, settings).is_ok());
     }),
     ("alloc_validate", |text| {
         let (gates, kep, old, new): (u32, bool, Value, Value) = serde_json::from_str(text).unwrap();
         assert_eq!(gates, 0xffff, "seeds have every gate on");
-        let server = ApiServer::new(if kep { Profile::Kep } else { Profile::V1_37 }, Features::all());
-        let slice = serde_json::from_value(new.clone()).is_ok_and(|new| server.slice(Admission::create(&new)).is_ok());
-        let claim = serde_json::from_value(new.clone()).is_ok_and(|new| server.claim(Admission::create(&new)).is_ok());
-        let template =
-            serde_json::from_value(new.clone()).is_ok_and(|new| server.claim_template(Admission::create(&new)).is_ok());
-        let class = serde_json::from_value(new.clone()).is_ok_and(|new| server.class(Admission::create(&new)).is_ok());
-        let rule =
-            serde_json::from_value(new.clone()).is_ok_and(|new| server.taint_rule(Admission::create(&new)).is_ok());
+        let server = ApiServer::new(if kep { Profile::Kep } else { Profile::V1_37 }, GateSet::all());
+        let slice =
+            serde_json::from_value(new.clone()).is_ok_and(|new| server.validate_slice(Write::create(&new)).is_ok());
+        let claim =
+            serde_json::from_value(new.clone()).is_ok_and(|new| server.validate_claim(Write::create(&new)).is_ok());
+        let template = serde_json::from_value(new.clone())
+            .is_ok_and(|new| server.validate_claim_template(Write::create(&new)).is_ok());
+        let class =
+            serde_json::from_value(new.clone()).is_ok_and(|new| server.validate_class(Write::create(&new)).is_ok());
+        let rule = serde_json::from_value(new.clone())
+            .is_ok_and(|new| server.validate_taint_rule(Write::create(&new)).is_ok());
         assert!(slice || claim || template || class || rule, "some kind of object is valid");
         if let (Ok(old), Ok(new)) = (serde_json::from_value(old), serde_json::from_value(new)) {
-            assert!(server.claim_status(Admission::update(&old, &new)).is_ok());
+            assert!(server.validate_claim_status(Write::update(&old, &new)).is_ok());
         }
     }),
     ("poolstatus_compute", |text| {
         type Objects = (Vec<ResourceSlice>, Vec<ResourceClaim>, Vec<DeviceTaintRule>, Option<String>);
         let (slices, claims, rules, attribute): Objects = serde_json::from_str(text).unwrap();
-        let query = Query::new("d.example").with_partition_type(attribute.as_deref().unwrap_or("d.example/type"));
+        let query =
+            Query::new("d.example").with_partition_type_attribute(attribute.as_deref().unwrap_or("d.example/type"));
         let report = Cluster::new(&slices, &claims).with_taint_rules(&rules).report(&query, Timestamp::UNIX_EPOCH);
-        let status = report.kep();
+        let status = report.to_kep();
         let sum = |pool: &PoolStatus| pool.allocated_devices + pool.available_devices + pool.unavailable_devices;
         assert!(!status.pools.is_empty() && status.pools.iter().all(|pool| sum(pool) == pool.total_devices));
     }),
     ("readiness_step", |text| {
-        let (policy, role, nodes): (Policy, Role, Vec<(i64, GatedNode)>) = serde_json::from_str(text).unwrap();
-        let mut state = State::default();
+        let (policy, role, nodes): (Policy, EvaluatorRole, Vec<(i64, GatedNode)>) = serde_json::from_str(text).unwrap();
+        let mut state = NodeState::default();
         for (second, mut node) in nodes {
             let now = Timestamp::from_second(second).unwrap();
-            let Step { outputs, state: after, .. } = step(&policy, role, &node.view(), now, state);
-            assert!(apply(&mut node.node, &outputs, now).is_empty());
+            let StepResult { writes, state: after, .. } = step(&policy, role, &node.view(), now, state);
+            assert!(apply_writes(&mut node.node, &writes, now).is_empty());
             let again = step(&policy, role, &node.view(), now, after);
-            assert_eq!(again.outputs, []);
+            assert_eq!(again.writes, []);
             state = again.state;
         }
     }),
-    ("nnn_amount", |text| {
-        if let Ok(amount) = Amount::parse(text) {
-            assert_eq!(Amount::parse(&amount.to_string()), Ok(amount));
+    ("nnn_resources", |text| {
+        let parse = |cpu: String| Resources::parse(&[("cpu".to_owned(), KubeQuantity(cpu))].into());
+        if let Ok(resources) = parse(text.to_owned()) {
+            assert_eq!(parse(resources.quantity("cpu").to_string()), Ok(resources));
         }
     }),
     ("nnn_run", |text| {
-        let mut scheduler = Scheduler::new(Options::default());
+        let mut tracker = NominationTracker::new(Options::new(Profile::Kep, Behavior::SAFE));
         for step in text.as_bytes().get(1..).unwrap_or_default().chunks_exact(3) {
-            let pod = PodView::pending("d", &format!("p{}", step[1] % 4)).with_uid(&format!("u{}", step[1] % 8));
+            let pod = PodSnapshot::pending("d", &format!("p{}", step[1] % 4)).with_uid(&format!("u{}", step[1] % 8));
             let input = match step[0] % 3 {
-                0 => Input::PodDeleted { uid: pod.key.uid },
-                1 => Input::PodObserved(pod.nominated_to(&format!("n{}", step[2] % 4))),
-                _ => Input::Bound { pod: pod.key },
+                0 => TrackerInput::PodDeleted { uid: pod.key.uid },
+                1 => TrackerInput::PodObserved(pod.with_nomination(&format!("n{}", step[2] % 4))),
+                _ => TrackerInput::Bound { pod: pod.key },
             };
-            let _ = scheduler.handle(input);
-            assert!(scheduler.nominator().len() <= scheduler.pods().count());
+            let _ = tracker.handle(input);
+            assert!(tracker.nominator().len() <= tracker.pods().count());
         }
     }),
     ("attrs_semver", |text| {

@@ -1,4 +1,4 @@
-//! The shared table of taints and tolerations, when it is there.
+//! Shared table of taints and tolerations, if it exists.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::fs;

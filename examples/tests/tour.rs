@@ -1,4 +1,4 @@
-//! The tour tells the recorded story; `UPDATE=1` records it anew.
+//! Comparison of the tour with its recorded text; `UPDATE=1` records it anew.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;

@@ -1,19 +1,11 @@
-//! Allocation on arbitrary small clusters: no panic, no step beyond the budget, the same answer twice and from an index that
-//! was built by changes, asked before or prepared, and no device given away that is held.
+//! Allocation on arbitrary small clusters: no panic, no step beyond the budget, equal answers on repetition and from an
+//! index that was built by changes, queried before or prepared, and no device allocated twice.
 #![no_main]
 
 use std::sync::Arc;
 
-use dra_alloc::allocator::Allocator;
-use dra_alloc::budget::Budget;
-use dra_alloc::device_id::DeviceId;
-use dra_alloc::features::{Feature, Features};
-use dra_alloc::inventory::{Change, Inventory};
-use dra_alloc::outcome::Outcome;
-use dra_alloc::result::numbered;
-use dra_alloc::selector::SelectorCache;
-use dra_alloc::state::AllocatedState;
-use dra_attrs::profile::Profile;
+use dra_alloc::{numbered_share_id, AllocatedState, Allocator, Budget, DeviceId, DraGate, GateSet, Inventory, InventoryEvent, Outcome, SelectorCache};
+use dra_attrs::Profile;
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, from_value, json};
@@ -184,9 +176,9 @@ fn check(bytes: Bytes<'_, '_>) -> Result<()> {
     let count = bytes.int_in_range(1..=2)?;
     let claims = (0..count).map(|index| claim(bytes, index)).collect::<Result<Vec<_>>>()?;
     let claims: Vec<_> = claims.into_iter().map(|claim| from_value(claim).unwrap()).collect();
-    let mut features = Features::all();
-    for feature in Feature::all() {
-        features = if bytes.ratio(1, 12)? { features.without(feature) } else { features };
+    let mut gates = GateSet::all();
+    for feature in DraGate::all() {
+        gates = if bytes.ratio(1, 12)? { gates.without(feature) } else { gates };
     }
     let profile = if bytes.arbitrary()? { Profile::Kep } else { Profile::V1_37 };
     let held = DeviceId::new(DRIVERS[0], NAMES[0], &format!("d-{}", bytes.int_in_range(0..=7)?));
@@ -202,27 +194,28 @@ fn check(bytes: Bytes<'_, '_>) -> Result<()> {
     let node = json!({"metadata": {"name": "node", "labels": {"zone": "x"}}, "status": {"declaredFeatures": ["DRAOptionalNodeOperations"]}});
     let node = from_value(node).unwrap();
     let selectors = SelectorCache::default();
-    let allocate = |inventory: &Inventory, features: Features| {
-        Allocator::new(inventory, &classes, &state, &selectors, &numbered)
-            .with_features(features)
-            .with_profile(profile)
-            .allocate(&node, &claims, Budget::steps(STEPS))
+    let allocate = |inventory: &Inventory, gates| {
+        let classes = Classes::new(&classes);
+        Allocator::new(profile, inventory, &classes).with_selector_cache(&selectors).with_share_ids(&numbered_share_id)
+            .with_gates(gates)
+            .allocate(&state, &node, &claims, Budget::steps(STEPS))
     };
     let inventory = Inventory::new(slices.clone(), []);
-    let answer = allocate(&inventory, features);
-    assert_eq!(answer, allocate(&inventory, features));
-    // Asked before each change, so that there is something to forget.
+    let answer = allocate(&inventory, gates);
+    assert_eq!(answer, allocate(&inventory, gates));
+    // The index is queried before each change, so that there are cached views to drop.
     let (mut changed, mut asked_otherwise) = (Inventory::default(), Inventory::default());
     for slice in slices {
-        let _ = (allocate(&changed, features), allocate(&asked_otherwise, Features::NONE));
-        changed.apply(Change::Slice(Arc::clone(&slice))).unwrap();
-        asked_otherwise.apply(Change::Slice(slice)).unwrap();
+        let _ = (allocate(&changed, gates), allocate(&asked_otherwise, GateSet::NONE));
+        changed.apply(InventoryEvent::Slice(Arc::clone(&slice))).unwrap();
+        asked_otherwise.apply(InventoryEvent::Slice(slice)).unwrap();
     }
-    assert_eq!(answer, allocate(&changed, features));
-    assert_eq!(answer, allocate(&asked_otherwise, features));
-    let prepared = Allocator::new(&inventory, &classes, &state, &selectors, &numbered).with_features(features);
+    assert_eq!(answer, allocate(&changed, gates));
+    assert_eq!(answer, allocate(&asked_otherwise, gates));
+    let classes = Classes::new(&classes);
+    let prepared = Allocator::new(profile, &inventory, &classes).with_selector_cache(&selectors).with_share_ids(&numbered_share_id).with_gates(gates);
     prepared.prepare([&node]);
-    assert_eq!(answer, allocate(&inventory, features));
+    assert_eq!(answer, allocate(&inventory, gates));
     let Ok(verdict) = answer else { return Ok(()) };
     assert!(verdict.steps <= STEPS);
     if let Outcome::Allocated(results) = verdict.outcome {

@@ -1,14 +1,14 @@
-//! Checkpoints: what can be read is written and read again as the same.
+//! Checkpoints: a readable checkpoint is written and read back as the same.
 #![no_main]
 
 use dra_alloc::kubelet::ClaimCache;
-use dra_attrs::profile::Profile;
+use dra_attrs::Profile;
 use libfuzzer_sys::fuzz_target;
 use serde_json::json;
 
 fuzz_target!(|data: &[u8]| {
     let _ = ClaimCache::from_checkpoint(data);
-    // With a checksum that fits, so that the data itself is looked into.
+    // The checksum is made to fit, so that the data itself is parsed.
     let data = String::from_utf8_lossy(data);
     let file = json!({"Data": data, "Checksum": crc32fast::hash(data.as_bytes())}).to_string();
     let Ok(cache) = ClaimCache::from_checkpoint(file.as_bytes()) else { return };

@@ -1,11 +1,10 @@
-//! Any sequence of steps: nothing panics, devices do not pile up, and an end leaves no reference.
+//! Any sequence of kubelet steps: no panic, devices do not accumulate, and no reference remains at the end.
 #![no_main]
 
 use std::collections::BTreeMap;
 
-use dra_alloc::kubelet::gate::Gate;
-use dra_alloc::kubelet::{ClaimCache, Settings};
-use dra_attrs::profile::Profile;
+use dra_alloc::kubelet::{ClaimCache, KubeletGate, KubeletOptions};
+use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use libfuzzer_sys::fuzz_target;
@@ -14,7 +13,7 @@ type Input = (Pod, Vec<ResourceClaim>, Vec<(u8, BTreeMap<String, Result<(), Stri
 
 fuzz_target!(|text: &[u8]| {
     let Ok((pod, claims, steps)) = serde_json::from_slice::<Input>(text) else { return };
-    let (mut cache, mut settings) = (ClaimCache::default(), Settings::new(Profile::V1_37));
+    let (mut cache, mut settings) = (ClaimCache::default(), KubeletOptions::new(Profile::V1_37));
     for (step, answers) in steps {
         let answer = |driver: &str| {
             if driver.len() % 2 == usize::from(step % 2) {
@@ -24,8 +23,8 @@ fuzz_target!(|text: &[u8]| {
             }
         };
         match step % 6 {
-            0 => settings = settings.with(Gate::OptionalNodeOperations),
-            1 => settings = settings.without(Gate::OptionalNodeOperations),
+            0 => settings = settings.with_gates(settings.gates().with(KubeletGate::OptionalNodeOperations)),
+            1 => settings = settings.with_gates(settings.gates().without(KubeletGate::OptionalNodeOperations)),
             2 => cache = ClaimCache::from_checkpoint(cache.to_checkpoint(Profile::V1_37).as_bytes()).expect("readable"),
             3 | 4 => {
                 let Ok(mut plan) = cache.plan_prepare(&pod, &claims, |driver| driver.len() < 8, settings) else {

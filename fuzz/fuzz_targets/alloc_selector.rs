@@ -1,5 +1,5 @@
-//! Selectors: no text panics, hangs or grows without bound, neither when it is compiled nor on a device; and the same
-//! expression gives the same answer twice.
+//! Selectors: no text panics, hangs or grows without bound, neither when it is compiled nor on a device; an expression
+//! gives equal answers on repetition.
 #![no_main]
 
 use dra_alloc::selector::{Selector, SelectorInput};

@@ -1,13 +1,13 @@
-//! skipNodeOperations on the wire: whatever is read is written and read again as the same.
+//! skipNodeOperations on the wire: a readable value is written and read back as the same.
 #![no_main]
 
 use dra_alloc::skip::WireForm;
-use dra_alloc::skip::wire::{Carrier, read, write};
+use dra_alloc::skip::wire::{read, write, SkipField};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim, ResourceSlice};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
-fn check<T: Carrier + PartialEq + std::fmt::Debug>(json: &Value) {
+fn check<T: SkipField + PartialEq + std::fmt::Debug>(json: &Value) {
     let Ok(object) = read::<T>(json.clone()) else { return };
     for form in [WireForm::Bool, WireForm::List] {
         let Ok(written) = write(&object, form) else { continue };

@@ -1,14 +1,14 @@
 //! Topologies of any nodes: the local nodes start with the physical one and name no node twice.
 #![no_main]
 
-use dra_attrs::numa::{MAX_NODES, NumaForm, NumaNode, NumaTopology, UnknownSockets, physical_node};
+use dra_attrs::numa::{physical_node, NumaForm, NumaNode, NumaTopology, UnknownSockets, MAX_NODES};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (bool, Vec<(i16, Vec<u8>, Option<i8>)>)| {
     let (square, nodes) = input;
     let count = nodes.len();
     let node = |(id, row, socket): (i16, Vec<u8>, Option<i8>)| {
-        // Rows of a wrong length are not looked at any further, so half of the inputs get the right one.
+        // Rows of a wrong length are ignored, so half of the inputs get the right length.
         let columns = if square { count } else { row.len() };
         let row: Vec<u32> = row.into_iter().map(u32::from).chain(std::iter::repeat(10)).take(columns).collect();
         let node = NumaNode::new(id.into(), row);

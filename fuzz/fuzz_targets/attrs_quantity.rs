@@ -1,7 +1,7 @@
-//! Quantities, one a line: printing keeps the value, and the arithmetic of any two does not panic.
+//! Quantities, one per line: printing keeps the value, and the arithmetic of any two does not panic.
 #![no_main]
 
-use dra_attrs::quantity::Quantity;
+use dra_attrs::Quantity;
 use libfuzzer_sys::fuzz_target;
 
 fn printed_and_read(quantity: Quantity) -> Quantity {

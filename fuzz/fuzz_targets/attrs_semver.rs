@@ -1,7 +1,7 @@
-//! Versions, one a line: printing gives the text back, and the order of any two is consistent.
+//! Versions, one per line: printing gives the text back, and the order of any two is consistent.
 #![no_main]
 
-use dra_attrs::semver::Version;
+use dra_attrs::Version;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

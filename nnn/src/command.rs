@@ -1,144 +1,153 @@
-//! Decisions as values. Whoever embeds the crate carries them out, in the given order.
+//! Commands: decisions as values, which the caller carries out in order.
 
 use std::fmt;
 
 use serde::Serialize;
 
-use crate::nominating::NominatingInfo;
+use crate::nominating_info::NominatingInfo;
 use crate::pod::{PodKey, ScheduledCondition};
 
-/// Something to do.
+/// An action for the caller of the tracker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type")]
 #[non_exhaustive]
 pub enum Command {
-    /// PATCH `status.nominatedNodeName`, with the UID as precondition.
+    /// Sends a PATCH of `status.nominatedNodeName`, with the UID as precondition.
     PatchNnn {
         /// The pod.
         pod: PodKey,
-        /// The node.
+        /// The node to nominate.
         node: String,
     },
-    /// PATCH `status.nominatedNodeName` to unset, with the UID as precondition.
+    /// Sends a PATCH that unsets `status.nominatedNodeName`, with the UID as precondition.
     ClearNnn {
         /// The pod.
         pod: PodKey,
     },
-    /// One PATCH with a condition and what becomes of the nomination.
+    /// Sends one PATCH with a condition and the change of the nomination.
     PatchConditionAndNnn {
         /// The pod.
         pod: PodKey,
         /// The condition `PodScheduled`.
         condition: ScheduledCondition,
-        /// The nomination.
+        /// Change of the nomination.
         nnn: NominatingInfo,
     },
-    /// Write the allocation of a claim into its status, and the pod into `reservedFor`: the other half of a reservation. The
-    /// choice of devices is over with it, also if the write fails.
+    /// Writes the allocation of a claim into its status, and the pod into `reservedFor`.
+    ///
+    /// The devices chosen for the claim are forgotten afterwards, also if the write fails.
     PersistAllocation {
         /// The pod for which the claim is reserved.
         pod: PodKey,
         /// The claim's UID.
         claim: String,
     },
-    /// Forget the devices that were chosen for a claim and not written. An allocation in its status stays.
+    /// Forgets the devices that were chosen for a claim and not written. An allocation in its status stays.
     DropAllocation {
         /// The pod.
         pod: PodKey,
         /// The claim's UID.
         claim: String,
     },
-    /// Take the pod, by its UID, out of the claim's `status.reservedFor`, if it is there. The allocation stays: other pods
-    /// may use it by now.
+    /// Removes the pod, by its UID, from `status.reservedFor` of a claim, if it is there. The allocation stays, because
+    /// other pods may use it by now.
     DropReservation {
         /// The pod.
         pod: PodKey,
         /// The claim's UID.
         claim: String,
     },
-    /// The pod waits on permit before its claims can be written: its nomination shows without them until then.
+    /// Reports that the allocations are written only after the wait on permit: until then readers see the nomination
+    /// alone.
     Deferred {
         /// The pod.
         pod: PodKey,
     },
-    /// Memory: the pod has a nomination now.
+    /// Reports that the pod has a nomination in memory now.
     Reserve {
         /// The pod.
         pod: PodKey,
         /// The node.
         node: String,
     },
-    /// Memory: the pod has no nomination any more.
+    /// Reports that the pod has no nomination in memory any more.
     Release {
         /// The pod.
         pod: PodKey,
-        /// Where it was nominated.
+        /// The node of the former nomination.
         node: String,
     },
-    /// Requeue the pods that have at most this priority: the room that they did not see is free.
-    WakeLowerOrEqual {
-        /// The priority.
+    /// Requeues the pods of at most this priority, because a nomination ended that their filters had counted.
+    ///
+    /// In JSON the type is `WakeLowerOrEqual`.
+    #[serde(rename = "WakeLowerOrEqual")]
+    RequeueLowerOrEqual {
+        /// Highest priority that is requeued.
         priority: i32,
-        /// The UID of a pod that is not woken, since it is gone or bound. A pod that lost its nomination is woken itself.
+        /// UID of a pod that is not requeued because it is gone or bound. A waiting pod that lost its nomination is
+        /// requeued too.
         except: Option<String>,
     },
-    /// Requeue all pods: an assumed pod has given its room back.
-    WakeAll {
-        /// The UID of a pod that must stay, since it was rejected itself.
+    /// Requeues all pods, because an assumed pod has released its node.
+    ///
+    /// In JSON the type is `WakeAll`.
+    #[serde(rename = "WakeAll")]
+    RequeueAll {
+        /// UID of the pod that is not requeued because it was rejected itself.
         except: Option<String>,
     },
-    /// End the pod's wait on permit.
+    /// Ends the pod's wait on permit.
     RejectWaiting {
         /// The pod.
         pod: PodKey,
     },
-    /// Run the waits and work of the binding cycle, then bind.
+    /// Runs the waits and the plugins of the binding cycle, then binds.
     Bind {
         /// The pod.
         pod: PodKey,
         /// The node.
         node: String,
     },
-    /// The pod goes back into the queue.
+    /// Puts the pod back into the queue.
     Requeue {
         /// The pod.
         pod: PodKey,
     },
-    /// The queue is done with the pod.
+    /// Removes the pod from the queue.
     Done {
         /// The pod.
         pod: PodKey,
     },
-    /// Nothing is written, and why.
+    /// Writes nothing.
     None {
         /// The pod.
         pod: PodKey,
-        /// Why.
-        reason: NoPatch,
+        /// The reason for writing nothing.
+        reason: NoPatchReason,
     },
 }
 
-/// Why a decision writes nothing.
+/// Reason for which a decision writes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[non_exhaustive]
-pub enum NoPatch {
+pub enum NoPatchReason {
     /// `NominatedNodeNameForExpectation` is off.
     GateOff,
-    /// No permit is waited for, and every pre-flight said skip.
+    /// No `Permit` plugin waits, and every pre-flight returned `Skip`.
     NothingToWaitFor,
-    /// The status has that value already.
+    /// The status has this value already.
     AlreadySet,
-    /// The cycle said nothing about the nomination, and the condition is as it was.
+    /// The cycle leaves the nomination ([`NominatingInfo::Noop`]), and the condition is unchanged.
     ModeNoop,
-    /// The pod is not there any more.
+    /// The pod is gone.
     PodGone,
-    /// Another pod has the name now.
+    /// Another pod has the same name by now.
     PodRecreated,
     /// The pod is bound.
     PodBound,
-    /// The pod is bound and waits for a resize in place.
+    /// The pod is bound and waits for an in-place resize.
     DeferredResize,
-    /// A later write to the same pod made it needless.
+    /// A later write to the same pod replaces it.
     PatchSuperseded,
 }
 
@@ -156,8 +165,10 @@ impl fmt::Display for Command {
             Self::Deferred { pod } => write!(formatter, "write the allocations of {pod} after its permit"),
             Self::Reserve { pod, node } => write!(formatter, "remember {pod} on {node}"),
             Self::Release { pod, node } => write!(formatter, "forget {pod} on {node}"),
-            Self::WakeLowerOrEqual { priority, .. } => write!(formatter, "wake pods of priority {priority} and below"),
-            Self::WakeAll { .. } => formatter.write_str("wake all pods"),
+            Self::RequeueLowerOrEqual { priority, .. } => {
+                write!(formatter, "requeue pods of priority {priority} and below")
+            }
+            Self::RequeueAll { .. } => formatter.write_str("requeue all pods"),
             Self::RejectWaiting { pod } => write!(formatter, "end the wait of {pod} on permit"),
             Self::Bind { pod, node } => write!(formatter, "bind {pod} to {node}"),
             Self::Requeue { pod } => write!(formatter, "requeue {pod}"),
@@ -167,7 +178,7 @@ impl fmt::Display for Command {
     }
 }
 
-impl fmt::Display for NoPatch {
+impl fmt::Display for NoPatchReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::GateOff => "the gate is off",
@@ -184,13 +195,13 @@ impl fmt::Display for NoPatch {
 }
 
 impl Command {
-    /// Whether it is a request to the API server that changes the pod's status.
+    /// Returns true for a request to the API server that changes the status of the pod.
     #[must_use]
     pub const fn is_patch(&self) -> bool {
         self.patched().is_some()
     }
 
-    /// The pod whose status it changes.
+    /// Returns the pod whose status the command changes.
     pub(crate) const fn patched(&self) -> Option<&PodKey> {
         match self {
             Self::PatchNnn { pod, .. } | Self::ClearNnn { pod } | Self::PatchConditionAndNnn { pod, .. } => Some(pod),
@@ -198,7 +209,7 @@ impl Command {
         }
     }
 
-    /// The condition that it writes.
+    /// Returns the condition that the command writes.
     pub(crate) const fn written_condition(&self) -> Option<&ScheduledCondition> {
         match self {
             Self::PatchConditionAndNnn { condition, .. } => Some(condition),
@@ -206,7 +217,7 @@ impl Command {
         }
     }
 
-    /// What it writes into `status.nominatedNodeName`, if it does: the pod, and the node or none.
+    /// Returns the pod and the new value of `status.nominatedNodeName`, if the command writes the field.
     #[must_use]
     pub fn written_nnn(&self) -> Option<(&PodKey, Option<&str>)> {
         match self {

@@ -1,43 +1,42 @@
-//! What nominations cost: requests to the API server, and the objectives that the KEP names (KEP-5278, Increasing the load
-//! to kube-apiserver; Scalability; SLOs).
+//! Cost of nominations: requests to the API server, and the scheduler's objectives (KEP-5278, Increasing the load to
+//! kube-apiserver; Scalability; SLOs).
 
 use std::time::Duration;
 
+use dra_attrs::GateSet;
 use serde::Serialize;
 
 use crate::binding::start::{PermitWait, PreBindWork};
 use crate::command::Command;
-use crate::gates::{Gate, Gates};
+use crate::gates::NominationGate;
 
-/// Requests of the scheduler to the API server.
+/// Numbers of requests of the scheduler to the API server.
 ///
 /// ```
-/// use nnn::command::Command;
-/// use nnn::cost::Calls;
-/// use nnn::pod::PodKey;
+/// use nnn::{ApiCalls, Command, PodKey};
 /// let pod = || PodKey::new("default", "web", "1");
 /// let commands = [Command::PatchNnn { pod: pod(), node: "n".into() }, Command::Bind { pod: pod(), node: "n".into() }];
-/// let calls: Calls = commands.iter().collect();
+/// let calls: ApiCalls = commands.iter().collect();
 /// assert_eq!((calls.patches, calls.bindings, calls.total()), (1, 1, 2));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
-pub struct Calls {
-    /// Every PATCH of a pod's status.
+pub struct ApiCalls {
+    /// Number of PATCH requests to pod statuses.
     pub patches: u64,
-    /// Bindings.
+    /// Number of bindings.
     pub bindings: u64,
 }
 
-impl Calls {
-    /// All of them.
+impl ApiCalls {
+    /// Returns the number of all requests.
     #[must_use]
     pub const fn total(self) -> u64 {
         self.patches.saturating_add(self.bindings)
     }
 }
 
-impl<'a> FromIterator<&'a Command> for Calls {
+impl<'a> FromIterator<&'a Command> for ApiCalls {
     fn from_iter<T: IntoIterator<Item = &'a Command>>(commands: T) -> Self {
         commands.into_iter().fold(Self::default(), |calls, command| match command {
             Command::Bind { .. } => Self { bindings: calls.bindings.saturating_add(1), ..calls },
@@ -47,85 +46,94 @@ impl<'a> FromIterator<&'a Command> for Calls {
     }
 }
 
-/// How many times a binding cycle writes a status: one, if the gate is on, there is something to wait for, and the status does not
-/// have the node yet.
+/// Returns the number of PATCH requests that a binding cycle sends to announce its node: 0 or 1.
+///
+/// It is 1 if `NominatedNodeNameForExpectation` is on, the cycle has something to wait for, and the status does not
+/// name the node yet.
 ///
 /// ```
-/// use nnn::binding::start::{PermitWait, PreBindWork};
-/// use nnn::cost::extra_patches;
-/// use nnn::gates::Gates;
-/// assert_eq!(extra_patches(Gates::default(), PreBindWork::None, PermitWait::None, None, "n"), 0);
-/// assert_eq!(extra_patches(Gates::default(), PreBindWork::Some, PermitWait::None, None, "n"), 1);
+/// use dra_attrs::GateSet;
+/// use nnn::binding::PreBindWork;
+/// use nnn::{PermitWait, extra_binding_patches};
+/// assert_eq!(extra_binding_patches(GateSet::default(), PreBindWork::None, PermitWait::None, None, "n"), 0);
+/// assert_eq!(extra_binding_patches(GateSet::default(), PreBindWork::Some, PermitWait::None, None, "n"), 1);
 /// ```
 #[must_use]
-pub fn extra_patches(gates: Gates, work: PreBindWork, permit: PermitWait, nnn: Option<&str>, host: &str) -> u64 {
+pub fn extra_binding_patches(
+    gates: GateSet<NominationGate>,
+    work: PreBindWork,
+    permit: PermitWait,
+    nnn: Option<&str>,
+    host: &str,
+) -> u64 {
     let waits = work == PreBindWork::Some || permit == PermitWait::Waiting;
-    u64::from(gates.has(Gate::Expectation) && waits && nnn != Some(host))
+    u64::from(gates.has(NominationGate::Expectation) && waits && nnn != Some(host))
 }
 
-/// Objectives for a scheduler. The KEP gives these as hints, to be adjusted to a cluster.
+/// Objectives for the performance of a scheduler. The defaults are the KEP's hints, to be adjusted to a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Objectives {
-    /// The fewest attempts in a second: `schedule_attempts_total`.
+pub struct SchedulerObjectives {
+    /// Lowest rate of attempts per second (`schedule_attempts_total`).
     pub attempts_per_second: u64,
-    /// The longest mean of `scheduling_algorithm_duration_seconds`.
+    /// Highest mean of `scheduling_algorithm_duration_seconds`.
     pub mean_algorithm_duration: Duration,
 }
 
-impl Default for Objectives {
+impl Default for SchedulerObjectives {
     fn default() -> Self {
         Self { attempts_per_second: 100, mean_algorithm_duration: Duration::from_millis(10) }
     }
 }
 
-/// What was measured over some time.
+/// Measurement of a scheduler over a time window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Measured {
-    /// How many attempts were made.
+pub struct SchedulingMeasurement {
+    /// Number of attempts in the window.
     pub attempts: u64,
-    /// For how long it was counted.
+    /// Length of the window.
     pub window: Duration,
-    /// The sum of the durations of the algorithm over all attempts.
+    /// Sum of the durations of the scheduling algorithm over all attempts.
     pub algorithm_duration: Duration,
 }
 
-impl Measured {
-    /// Attempts in a window, and the time that their algorithms took together.
+impl SchedulingMeasurement {
+    /// Builds a measurement.
     #[must_use]
     pub const fn new(attempts: u64, window: Duration, algorithm_duration: Duration) -> Self {
         Self { attempts, window, algorithm_duration }
     }
 }
 
-/// An objective that is missed.
+/// Objective that a scheduler missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
-pub enum Breach {
-    /// Too few attempts in a second.
+pub enum MissedObjective {
+    /// The rate of attempts is too low.
     Throughput,
-    /// The algorithm takes too long on average.
+    /// The mean duration of the algorithm is too long.
     AlgorithmDuration,
 }
 
-impl Objectives {
-    /// The objectives that are missed. Exactly at the limit is met. Nothing is said about an empty window.
+impl SchedulerObjectives {
+    /// Returns the objectives that a measurement misses. A value exactly at its limit is met; an empty window misses
+    /// nothing.
     ///
     /// ```
+    /// use nnn::{MissedObjective, SchedulerObjectives, SchedulingMeasurement};
     /// use std::time::Duration;
-    /// use nnn::cost::{Breach, Measured, Objectives};
     /// let second = Duration::from_secs(1);
-    /// let measured = Measured::new(99, second, Duration::from_millis(99));
-    /// assert_eq!(Objectives::default().missed(measured), [Breach::Throughput]);
+    /// let measured = SchedulingMeasurement::new(99, second, Duration::from_millis(99));
+    /// assert_eq!(SchedulerObjectives::default().missed(measured), [MissedObjective::Throughput]);
     /// ```
     #[must_use]
-    pub fn missed(&self, measured: Measured) -> Vec<Breach> {
+    pub fn missed(&self, measured: SchedulingMeasurement) -> Vec<MissedObjective> {
         let needed = u128::from(self.attempts_per_second).saturating_mul(measured.window.as_nanos());
         let had = u128::from(measured.attempts).saturating_mul(Duration::from_secs(1).as_nanos());
         let allowed = self.mean_algorithm_duration.as_nanos().saturating_mul(measured.attempts.into());
-        let throughput = (had < needed).then_some(Breach::Throughput);
-        let duration = (measured.algorithm_duration.as_nanos() > allowed).then_some(Breach::AlgorithmDuration);
+        let throughput = (had < needed).then_some(MissedObjective::Throughput);
+        let duration = (measured.algorithm_duration.as_nanos() > allowed).then_some(MissedObjective::AlgorithmDuration);
         throughput.into_iter().chain(duration).collect()
     }
 }

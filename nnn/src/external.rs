@@ -1,42 +1,44 @@
-//! An option: other components may write `nominatedNodeName` as well (KEP-5278, Alternatives).
+//! Optional rules for other writers of `nominatedNodeName` (KEP-5278, Alternatives).
 //!
-//! The shipped rules tolerate other writers and read their values as hints ([`Clearing::Always`]). The KEP's alternative
-//! gives the field an owner, and keeps what another component proposed.
+//! Kubernetes as released tolerates other writers and reads their values as hints ([`ClearingPolicy::Always`]). The
+//! KEP's alternative gives the field an owner, and keeps a node that another component proposed.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::nominating::NominatingInfo;
-use crate::pod::PodView;
-use crate::state::State;
+use crate::behavior::ClearingPolicy;
+use crate::nominating_info::NominatingInfo;
+use crate::nomination_state::NominationState;
+use crate::pod::PodSnapshot;
 
-/// The manager name under which kube-scheduler writes.
+/// Field manager name of kube-scheduler.
 pub const SCHEDULER_MANAGER: &str = "kube-scheduler";
 
-/// Who wrote the value that the field has.
+/// Owner of the present value of `nominatedNodeName`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
-pub enum Owner {
+pub enum NominationOwner {
     /// The field is unset.
     #[default]
     Nobody,
-    /// The scheduler.
+    /// The scheduler wrote the value.
     Scheduler,
-    /// Another component, by the name of its manager.
+    /// Another component wrote the value; the name of its field manager.
     External(String),
 }
 
-impl Owner {
-    /// The owner that the object tells. A value without a known writer belongs to an external one without a name.
+impl NominationOwner {
+    /// Reads the owner from the pod's managed fields. A value without a known manager belongs to an external component
+    /// without a name.
     ///
     /// ```
-    /// use nnn::external::Owner;
-    /// use nnn::pod::PodView;
-    /// let pod = PodView::pending("default", "web");
-    /// assert_eq!(Owner::of(&pod), Owner::Nobody);
-    /// assert_eq!(Owner::of(&pod.nominated_to("n")), Owner::External(String::new()));
+    /// use nnn::PodSnapshot;
+    /// use nnn::external::NominationOwner;
+    /// let pod = PodSnapshot::pending("default", "web");
+    /// assert_eq!(NominationOwner::from_pod(&pod), NominationOwner::Nobody);
+    /// assert_eq!(NominationOwner::from_pod(&pod.with_nomination("n")), NominationOwner::External(String::new()));
     /// ```
     #[must_use]
-    pub fn of(pod: &PodView) -> Self {
+    pub fn from_pod(pod: &PodSnapshot) -> Self {
         match (&pod.nnn, &pod.nnn_manager) {
             (None, _) => Self::Nobody,
             (Some(_), Some(manager)) if manager == SCHEDULER_MANAGER => Self::Scheduler,
@@ -45,154 +47,153 @@ impl Owner {
     }
 }
 
-/// Why the scheduler writes.
+/// Reason for which the scheduler writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum SchedulerOccasion {
-    /// It has found victims.
+pub enum SchedulerWriteReason {
+    /// A preemption has chosen victims.
     Preemption,
     /// A binding cycle starts.
     BindingStart,
-    /// Any other.
+    /// Any other reason.
     Other,
 }
 
-/// Who wants to write.
+/// Component that wants to write.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Writer {
+pub enum NominationWriter {
     /// The scheduler.
-    Scheduler(SchedulerOccasion),
-    /// A component, by the name of its manager.
+    Scheduler(SchedulerWriteReason),
+    /// Another component, by the name of its field manager.
     External(String),
 }
 
-/// What to write.
+/// Value to write.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Write {
-    /// A node.
+pub enum NominationWrite {
+    /// Sets the field to a node.
     Set(String),
-    /// Unset.
+    /// Clears the field.
     Clear,
 }
 
-/// Whether a write is in order.
+/// Answer to a component that wants to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
-pub enum Permission {
-    /// It is.
+pub enum WritePermission {
+    /// The write is allowed.
     Allowed,
-    /// It changes nothing.
+    /// The write would change nothing.
     NoOp,
-    /// The value belongs to somebody else.
+    /// The value belongs to another component.
     Denied,
-    /// The value is the writer's own, but the object has changed since it was read: look again, never force.
+    /// The value belongs to the writer, but the object has changed since it was read. The writer reads it again; it
+    /// never forces the write.
     Conflict,
 }
 
-/// Whether a component may write, by the rules of the KEP's alternative. Writes are conditional: `read` is the version on
-/// which the writer decided, `current` that of the object.
+/// Decides if a component may write, by the rules of the KEP's alternative.
+///
+/// Writes are conditional: `read` is the resource version on which the writer decided, `current` the present one.
 ///
 /// ```
-/// use nnn::external::{Owner, Permission, Write, Writer, may_write};
-/// let write = |owner: &Owner| may_write(&Writer::External("a".to_owned()), owner, &Write::Clear, Some(1), Some(1));
-/// assert_eq!(write(&Owner::External("a".to_owned())), Permission::Allowed);
-/// assert_eq!(write(&Owner::External("b".to_owned())), Permission::Denied);
+/// use nnn::external::{NominationOwner, NominationWrite, NominationWriter, WritePermission, may_write};
+/// let writer = NominationWriter::External("a".to_owned());
+/// let write = |owner: &NominationOwner| may_write(&writer, owner, &NominationWrite::Clear, Some(1), Some(1));
+/// assert_eq!(write(&NominationOwner::External("a".to_owned())), WritePermission::Allowed);
+/// assert_eq!(write(&NominationOwner::External("b".to_owned())), WritePermission::Denied);
 /// ```
 #[must_use]
-pub fn may_write(writer: &Writer, owner: &Owner, write: &Write, read: Option<u64>, current: Option<u64>) -> Permission {
-    let conditional = || if read == current { Permission::Allowed } else { Permission::Conflict };
+pub fn may_write(
+    writer: &NominationWriter,
+    owner: &NominationOwner,
+    write: &NominationWrite,
+    read: Option<u64>,
+    current: Option<u64>,
+) -> WritePermission {
+    let conditional = || if read == current { WritePermission::Allowed } else { WritePermission::Conflict };
     match (writer, owner, write) {
-        (Writer::Scheduler(SchedulerOccasion::Other), _, Write::Set(_)) | (Writer::Scheduler(_), _, Write::Clear) => {
-            Permission::Denied
-        }
-        (Writer::Scheduler(_), _, Write::Set(_)) => Permission::Allowed,
-        (Writer::External(_), Owner::Nobody, Write::Clear) => Permission::NoOp,
-        (Writer::External(_), Owner::Nobody, Write::Set(_)) => conditional(),
-        (Writer::External(name), Owner::External(owner), _) if name == owner => conditional(),
-        (Writer::External(_), _, _) => Permission::Denied,
+        (NominationWriter::Scheduler(SchedulerWriteReason::Other), _, NominationWrite::Set(_))
+        | (NominationWriter::Scheduler(_), _, NominationWrite::Clear) => WritePermission::Denied,
+        (NominationWriter::Scheduler(_), _, NominationWrite::Set(_)) => WritePermission::Allowed,
+        (NominationWriter::External(_), NominationOwner::Nobody, NominationWrite::Clear) => WritePermission::NoOp,
+        (NominationWriter::External(_), NominationOwner::Nobody, NominationWrite::Set(_)) => conditional(),
+        (NominationWriter::External(name), NominationOwner::External(owner), _) if name == owner => conditional(),
+        (NominationWriter::External(_), _, _) => WritePermission::Denied,
     }
 }
 
-/// Which nominations of unschedulable pods are cleared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Clearing {
-    /// All that the cycle clears, as since Kubernetes 1.35.
-    #[default]
-    Always,
-    /// None: the scheduler only overwrites. The alpha of 1.34, and the KEP's alternative.
-    Never,
-    /// All but those to nodes that do not exist.
-    KeepIfNodeMissing,
-    /// Those that the scheduler wrote itself.
-    KeepExternal,
-}
-
-/// Whether the cluster has the nominated node.
+/// Presence of the nominated node in the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "it has or it has not")]
 pub enum NodePresence {
     /// The cluster has the node.
     Present,
-    /// The cluster does not have it.
+    /// The cluster does not have the node.
     Missing,
 }
 
-impl Clearing {
-    /// What is left of a cycle's decision: a clear becomes [`NominatingInfo::Noop`] where the policy keeps the value.
+impl ClearingPolicy {
+    /// Applies the policy to the decision of a cycle: a clear becomes [`NominatingInfo::Noop`] if the policy keeps the
+    /// value.
     ///
     /// ```
-    /// use nnn::external::{Clearing, NodePresence, Owner};
-    /// use nnn::nominating::NominatingInfo;
-    /// let owner = Owner::External("autoscaler".to_owned());
-    /// let decide = |policy: Clearing| policy.apply(NominatingInfo::clear(), &owner, NodePresence::Present);
-    /// assert_eq!(decide(Clearing::Always), NominatingInfo::clear());
-    /// assert_eq!(decide(Clearing::KeepExternal), NominatingInfo::Noop);
+    /// use nnn::NominatingInfo;
+    /// use nnn::behavior::ClearingPolicy;
+    /// use nnn::external::{NodePresence, NominationOwner};
+    /// let owner = NominationOwner::External("autoscaler".to_owned());
+    /// let decide = |policy: ClearingPolicy| policy.apply(NominatingInfo::clear(), &owner, NodePresence::Present);
+    /// assert_eq!(decide(ClearingPolicy::Always), NominatingInfo::clear());
+    /// assert_eq!(decide(ClearingPolicy::KeepExternal), NominatingInfo::Noop);
     /// ```
     #[must_use]
-    pub fn apply(self, info: NominatingInfo, owner: &Owner, node: NodePresence) -> NominatingInfo {
+    pub fn apply(self, info: NominatingInfo, owner: &NominationOwner, node: NodePresence) -> NominatingInfo {
         let keeps = match self {
             Self::Always => false,
             Self::Never => true,
             Self::KeepIfNodeMissing => node == NodePresence::Missing,
-            Self::KeepExternal => matches!(owner, Owner::External(_)),
+            Self::KeepExternal => matches!(owner, NominationOwner::External(_)),
         };
         if keeps && info == NominatingInfo::clear() { NominatingInfo::Noop } else { info }
     }
 }
 
-/// The states of the KEP's alternative.
+/// State of a pod in the KEP's alternative.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
-pub enum ExternalState {
-    /// Waiting, without a nomination.
+pub enum ExternalNominationState {
+    /// The pod waits without a nomination.
     Pending,
-    /// Another component has proposed a node that exists; the scheduler has not agreed.
+    /// Another component has proposed a node that exists, and the scheduler has not agreed yet.
     Proposed,
-    /// The proposed node is not there yet.
+    /// The proposed node does not exist yet.
     WaitingForNode,
-    /// The scheduler has chosen victims.
+    /// The scheduler has chosen victims on the node.
     WaitingForPreemption,
-    /// The scheduler has chosen the node and works towards the binding.
+    /// The scheduler has chosen the node, and the binding cycle runs.
     WaitingForBinding,
-    /// Bound.
+    /// The pod is bound.
     Bound,
 }
 
-/// The state of a pod in the KEP's alternative; `None` for a pod that is gone. The API alone can't tell the four in the
-/// middle apart.
-#[must_use]
-pub fn external_state(state: &State, node: NodePresence) -> Option<ExternalState> {
-    Some(match (state, node) {
-        (State::Pending, _) => ExternalState::Pending,
-        (State::NominatedHint { .. }, NodePresence::Missing) => ExternalState::WaitingForNode,
-        (State::NominatedHint { .. }, NodePresence::Present) => ExternalState::Proposed,
-        (State::NominatedPreempting { .. }, _) => ExternalState::WaitingForPreemption,
-        (State::AssumedQuiet { .. } | State::AssumedAnnounced { .. }, _) => ExternalState::WaitingForBinding,
-        (State::Bound { .. }, _) => ExternalState::Bound,
-        (State::Gone, _) => return None,
-    })
+impl ExternalNominationState {
+    /// Converts a state of the tracker; `None` for a pod that is gone. `node` is the presence of the nominated node.
+    ///
+    /// The API alone can't tell the four states between `Pending` and `Bound` apart.
+    #[must_use]
+    pub fn from_state(state: &NominationState, node: NodePresence) -> Option<Self> {
+        Some(match (state, node) {
+            (NominationState::Pending, _) => Self::Pending,
+            (NominationState::NominatedHint { .. }, NodePresence::Missing) => Self::WaitingForNode,
+            (NominationState::NominatedHint { .. }, NodePresence::Present) => Self::Proposed,
+            (NominationState::NominatedPreempting { .. }, _) => Self::WaitingForPreemption,
+            (NominationState::AssumedQuiet { .. } | NominationState::AssumedAnnounced { .. }, _) => {
+                Self::WaitingForBinding
+            }
+            (NominationState::Bound { .. }, _) => Self::Bound,
+            (NominationState::Gone, _) => return None,
+        })
+    }
 }

@@ -1,22 +1,32 @@
-//! The feature gates, the components that read them, and what readers see in each combination.
+//! The feature gates, the components that read them, and the values that readers see in each combination.
 //!
-//! The KEP has two: `NominatedNodeNameForExpectation` is kube-scheduler's, `ClearingNominatedNodeNameAfterBinding`
+//! KEP-5278 has two: `NominatedNodeNameForExpectation` is kube-scheduler's, `ClearingNominatedNodeNameAfterBinding`
 //! kube-apiserver's. They are independent, and a component that is too old for its gate behaves as with the gate off
-//! (KEP-5278, Version Skew Strategy). Gates of other KEPs are here as far as they change what this crate decides.
+//! (KEP-5278, Version Skew Strategy). Gates of other KEPs are listed where they change a decision of this crate.
 
+use dra_attrs::{FeatureGate, GateSet, Profile};
 use serde::Serialize;
 
-/// A feature gate.
+/// A feature gate that decides about nominations.
+///
+/// ```
+/// use dra_attrs::{GateSet, Profile};
+/// use nnn::NominationGate;
+///
+/// let gates = GateSet::parse("NominatedNodeNameForExpectation=false", Profile::V1_37)?;
+/// assert!(!gates.has(NominationGate::Expectation) && gates.has(NominationGate::Clearing));
+/// # Ok::<(), dra_attrs::GateError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[non_exhaustive]
-pub enum Gate {
+pub enum NominationGate {
     /// kube-scheduler writes the chosen node at the start of a binding cycle that has work to do.
     #[serde(rename = "NominatedNodeNameForExpectation")]
     Expectation,
     /// kube-apiserver clears the field when it binds.
     #[serde(rename = "ClearingNominatedNodeNameAfterBinding")]
     Clearing,
-    /// kube-scheduler looks for victims for a bound pod whose resize in place waits for room.
+    /// kube-scheduler looks for victims for a bound pod whose in-place resize waits for room.
     #[serde(rename = "InPlacePodVerticalScalingSchedulerPreemption")]
     ResizePreemption,
     /// kube-apiserver copies the labels of a binding, which an admission plugin has taken from the node, to the pod.
@@ -24,51 +34,74 @@ pub enum Gate {
     TopologyLabels,
 }
 
-/// A component that reads a gate.
+/// A control plane component that reads a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[non_exhaustive]
-pub enum Component {
+pub enum ControlPlaneComponent {
     /// kube-scheduler
     Scheduler,
     /// kube-apiserver
     ApiServer,
 }
 
+/// Constant properties of one gate.
 struct GateInfo {
     name: &'static str,
-    component: Component,
-    /// The first minor version of Kubernetes 1 that has the code.
+    component: ControlPlaneComponent,
+    /// First minor version of Kubernetes 1 that has the code.
     alpha: u32,
-    /// The first one in which it is on by default.
+    /// First minor version of Kubernetes 1 that has the gate on by default.
     beta: Option<u32>,
 }
 
-const EXPECTATION: GateInfo =
-    GateInfo { name: "NominatedNodeNameForExpectation", component: Component::Scheduler, alpha: 34, beta: Some(35) };
+const EXPECTATION: GateInfo = GateInfo {
+    name: "NominatedNodeNameForExpectation",
+    component: ControlPlaneComponent::Scheduler,
+    alpha: 34,
+    beta: Some(35),
+};
 
 const CLEARING: GateInfo = GateInfo {
     name: "ClearingNominatedNodeNameAfterBinding",
-    component: Component::ApiServer,
+    component: ControlPlaneComponent::ApiServer,
     alpha: 34,
     beta: Some(35),
 };
 
 const RESIZE_PREEMPTION: GateInfo = GateInfo {
     name: "InPlacePodVerticalScalingSchedulerPreemption",
-    component: Component::Scheduler,
+    component: ControlPlaneComponent::Scheduler,
     alpha: 37,
     beta: None,
 };
 
-const TOPOLOGY_LABELS: GateInfo =
-    GateInfo { name: "PodTopologyLabelsAdmission", component: Component::ApiServer, alpha: 33, beta: Some(35) };
+const TOPOLOGY_LABELS: GateInfo = GateInfo {
+    name: "PodTopologyLabelsAdmission",
+    component: ControlPlaneComponent::ApiServer,
+    alpha: 33,
+    beta: Some(35),
+};
 
-impl Gate {
-    /// All gates.
-    pub fn all() -> impl Iterator<Item = Self> {
-        [Self::Expectation, Self::Clearing, Self::ResizePreemption, Self::TopologyLabels].into_iter()
+/// Minor version of the Kubernetes release whose defaults [`GateSet::default`] has.
+const CURRENT_MINOR: u32 = 37;
+
+impl FeatureGate for NominationGate {
+    const ALL: &'static [Self] = &[Self::Expectation, Self::Clearing, Self::ResizePreemption, Self::TopologyLabels];
+
+    fn name(self, _: Profile) -> &'static str {
+        self.info().name
     }
 
+    fn is_default(self) -> bool {
+        self.is_default_in(CURRENT_MINOR)
+    }
+
+    fn position(self) -> u32 {
+        self as u32
+    }
+}
+
+impl NominationGate {
     const fn info(self) -> GateInfo {
         match self {
             Self::Expectation => EXPECTATION,
@@ -78,27 +111,17 @@ impl Gate {
         }
     }
 
-    const fn bit(self) -> u8 {
-        1 << self as u8
-    }
-
-    /// The name on a command line.
+    /// Returns the component that reads the gate.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        self.info().name
-    }
-
-    /// The component that reads it.
-    #[must_use]
-    pub const fn component(self) -> Component {
+    pub const fn component(self) -> ControlPlaneComponent {
         self.info().component
     }
 
-    /// Whether Kubernetes 1.`minor` has it on by default.
+    /// Returns true if Kubernetes 1.`minor` has the gate on by default.
     ///
     /// ```
-    /// use nnn::gates::Gate;
-    /// assert!(Gate::Expectation.is_default_in(35) && !Gate::Expectation.is_default_in(34));
+    /// use nnn::NominationGate;
+    /// assert!(NominationGate::Expectation.is_default_in(35) && !NominationGate::Expectation.is_default_in(34));
     /// ```
     #[must_use]
     pub const fn is_default_in(self, minor: u32) -> bool {
@@ -108,116 +131,75 @@ impl Gate {
         }
     }
 
-    /// Whether Kubernetes 1.`minor` has the code at all. Without it the gate can't be switched on.
+    /// Returns true if Kubernetes 1.`minor` has the code of the gate. Without the code it can't be switched on.
     ///
     /// ```
-    /// use nnn::gates::Gate;
-    /// assert!(Gate::Expectation.exists_in(34) && !Gate::Expectation.exists_in(33));
+    /// use nnn::NominationGate;
+    /// assert!(NominationGate::Expectation.exists_in(34) && !NominationGate::Expectation.exists_in(33));
     /// ```
     #[must_use]
     pub const fn exists_in(self, minor: u32) -> bool {
         minor >= self.info().alpha
     }
-}
 
-/// Which gates are on. Off is also: the component is too old.
-///
-/// ```
-/// use nnn::gates::{Gate, Gates};
-/// assert_eq!(Gates::default(), Gates::of_versions(37, 37));
-/// assert!(!Gates::of_versions(37, 33).has(Gate::Clearing));
-/// assert_eq!(Gates::of_versions(33, 37), Gates::default().without(Gate::Expectation));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Gates(u8);
-
-impl Default for Gates {
-    /// As Kubernetes 1.37 has them: both gates of the KEP are on, as since 1.35.
-    fn default() -> Self {
-        Self::of_versions(37, 37)
-    }
-}
-
-impl Gates {
-    /// All off.
-    pub const NONE: Self = Self(0);
-
-    /// The defaults of a kube-scheduler and a kube-apiserver of minor versions of Kubernetes 1.
+    /// Returns the gates that are on by default in a kube-scheduler and a kube-apiserver of the given minor versions of
+    /// Kubernetes 1. A gate that a component does not know counts as off.
+    ///
+    /// ```
+    /// use dra_attrs::GateSet;
+    /// use nnn::NominationGate;
+    /// assert_eq!(NominationGate::defaults_of_versions(37, 37), GateSet::default());
+    /// assert!(!NominationGate::defaults_of_versions(37, 33).has(NominationGate::Clearing));
+    /// let old_scheduler = NominationGate::defaults_of_versions(33, 37);
+    /// assert_eq!(old_scheduler, GateSet::default().without(NominationGate::Expectation));
+    /// ```
     #[must_use]
-    pub fn of_versions(scheduler: u32, api_server: u32) -> Self {
-        Gate::all().fold(Self::NONE, |gates, gate| {
-            let minor = match gate.component() {
-                Component::Scheduler => scheduler,
-                Component::ApiServer => api_server,
-            };
-            if gate.is_default_in(minor) { gates.with(gate) } else { gates }
-        })
-    }
-
-    /// Gates by their names. What `is_on` has no value for keeps its default.
-    #[must_use]
-    pub fn from_gates(is_on: impl Fn(&str) -> Option<bool>) -> Self {
-        Gate::all().fold(Self::default(), |gates, gate| match is_on(gate.name()) {
-            Some(true) => gates.with(gate),
-            Some(false) => gates.without(gate),
-            None => gates,
-        })
-    }
-
-    /// Whether a gate is on.
-    #[must_use]
-    pub const fn has(self, gate: Gate) -> bool {
-        self.0 & gate.bit() != 0
-    }
-
-    /// With a gate on.
-    #[must_use]
-    pub const fn with(self, gate: Gate) -> Self {
-        Self(self.0 | gate.bit())
-    }
-
-    /// With a gate off.
-    #[must_use]
-    pub const fn without(self, gate: Gate) -> Self {
-        Self(self.0 & !gate.bit())
+    pub fn defaults_of_versions(scheduler: u32, api_server: u32) -> GateSet<Self> {
+        let is_on = |gate: &Self| match gate.component() {
+            ControlPlaneComponent::Scheduler => gate.is_default_in(scheduler),
+            ControlPlaneComponent::ApiServer => gate.is_default_in(api_server),
+        };
+        Self::ALL.iter().copied().filter(is_on).collect()
     }
 }
 
-/// What the field holds at a moment of a pod's life, as far as the gates decide it.
+/// Value of `nominatedNodeName` at one moment of a pod's life, as far as the gates decide it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub enum FieldValue {
+pub enum VisibleValue {
     /// The node of the binding.
     Host,
     /// Unset.
     Unset,
-    /// Whatever was there before the binding cycle, which may be another node.
+    /// The value from before the binding cycle, which may be another node.
     Old,
 }
 
-/// The field while a binding cycle has work to do, and after the binding.
+/// Values of `nominatedNodeName` that readers see of a pod whose binding cycle has work to do.
+///
+/// Readers that prefer `spec.nodeName` ([`PodSnapshot::placement`](crate::PodSnapshot::placement)) can ignore `bound`.
+///
+/// ```
+/// use dra_attrs::GateSet;
+/// use nnn::{FieldVisibility, NominationGate, VisibleValue};
+/// let old_scheduler = FieldVisibility::from_gates(GateSet::default().without(NominationGate::Expectation));
+/// assert_eq!((old_scheduler.while_binding, old_scheduler.bound), (VisibleValue::Old, VisibleValue::Unset));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Visible {
-    /// From the start of the binding cycle to the binding.
-    pub while_binding: FieldValue,
-    /// After the binding.
-    pub bound: FieldValue,
+pub struct FieldVisibility {
+    /// Value from the start of the binding cycle to the binding.
+    pub while_binding: VisibleValue,
+    /// Value after the binding.
+    pub bound: VisibleValue,
 }
 
-impl Gates {
-    /// What readers see of a pod whose binding cycle has work to do. Readers that prefer `spec.nodeName`
-    /// ([`crate::pod::PodView::placement`]) need not care about the last column.
-    ///
-    /// ```
-    /// use nnn::gates::{FieldValue, Gate, Gates};
-    /// let old_scheduler = Gates::default().without(Gate::Expectation).visible();
-    /// assert_eq!((old_scheduler.while_binding, old_scheduler.bound), (FieldValue::Old, FieldValue::Unset));
-    /// ```
+impl FieldVisibility {
+    /// Returns the values that readers see with the given gates on.
     #[must_use]
-    pub const fn visible(self) -> Visible {
-        let while_binding = if self.has(Gate::Expectation) { FieldValue::Host } else { FieldValue::Old };
-        let bound = if self.has(Gate::Clearing) { FieldValue::Unset } else { while_binding };
-        Visible { while_binding, bound }
+    pub fn from_gates(gates: GateSet<NominationGate>) -> Self {
+        let while_binding = if gates.has(NominationGate::Expectation) { VisibleValue::Host } else { VisibleValue::Old };
+        let bound = if gates.has(NominationGate::Clearing) { VisibleValue::Unset } else { while_binding };
+        Self { while_binding, bound }
     }
 }

@@ -1,39 +1,41 @@
-//! The one place that asks which Kubernetes version the types are of.
+//! Fields that only the Kubernetes 1.37 types have.
 
 use k8s_openapi::api::core::v1::PodStatus;
 
-use crate::amount::{AmountError, Resources};
+use dra_attrs::QuantityError;
 
-/// Resources of the node that a claim of a pod takes.
+use crate::resources::Resources;
+
+/// Node resources that a claim of a pod takes.
 pub(crate) struct ClaimResources {
-    /// The claim's name.
+    /// Name of the claim.
     pub(crate) claim: String,
-    /// What the claim takes, once for all pods that use it.
+    /// Resources that the claim takes once for all pods that use it.
     pub(crate) shared: Resources,
-    /// What it takes for this pod.
+    /// Resources that the claim takes for this pod.
     pub(crate) own: Resources,
 }
 
 k8s_openapi::k8s_if_ge_1_37! {
     use k8s_openapi::api::core::v1::NodeAllocatableResourceClaimStatus;
-    use crate::amount::Amount;
+    use dra_attrs::Quantity;
 
-    pub(crate) fn claim_resources(status: &PodStatus) -> Result<Vec<ClaimResources>, AmountError> {
+    pub(crate) fn claim_resources(status: &PodStatus) -> Result<Vec<ClaimResources>, QuantityError> {
         status.node_allocatable_resource_claim_statuses.iter().flatten().map(read).collect()
     }
 
-    fn read(status: &NodeAllocatableResourceClaimStatus) -> Result<ClaimResources, AmountError> {
+    fn read(status: &NodeAllocatableResourceClaimStatus) -> Result<ClaimResources, QuantityError> {
         let (mut shared, mut own) = (Resources::default(), Resources::default());
         for mapped in status.mapping.iter().flatten() {
-            shared.add(&Resources::new([(mapped.name.as_str(), Amount::parse(&mapped.quantity.0)?)]));
+            shared.add(&Resources::new([(mapped.name.as_str(), Quantity::from_kube(&mapped.quantity)?)]));
         }
         for overhead in status.overhead.iter().flatten() {
             let name = overhead.name.as_str();
             if let Some(quantity) = &overhead.per_pod {
-                own.add(&Resources::new([(name, Amount::parse(&quantity.0)?)]));
+                own.add(&Resources::new([(name, Quantity::from_kube(quantity)?)]));
             }
             for quantity in status.containers.iter().flatten().filter_map(|_| overhead.per_container.as_ref()) {
-                own.add(&Resources::new([(name, Amount::parse(&quantity.0)?)]));
+                own.add(&Resources::new([(name, Quantity::from_kube(quantity)?)]));
             }
         }
         Ok(ClaimResources { claim: status.resource_claim_name.clone(), shared, own })
@@ -45,8 +47,8 @@ k8s_openapi::k8s_if_le_1_36! {
         "nnn needs the Kubernetes 1.37 types: enable the feature `v1_37` or `latest` of k8s-openapi in the binary that uses it"
     );
 
-    /// Stands in, so that the sentence above is the only error.
-    pub(crate) fn claim_resources(_: &PodStatus) -> Result<Vec<ClaimResources>, AmountError> {
+    /// Stands in for the real function, so that the message above is the only error.
+    pub(crate) fn claim_resources(_: &PodStatus) -> Result<Vec<ClaimResources>, QuantityError> {
         Ok(Vec::new())
     }
 }

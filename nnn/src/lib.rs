@@ -1,66 +1,94 @@
-//! When a pod's `nominatedNodeName` is set, overwritten and cleared, what it reserves, and what others may conclude from it
-//! (KEP-5278).
+//! Tracking of `nominatedNodeName` for schedulers and autoscalers: when the field of a pod is set, overwritten and
+//! cleared, which room on a node it reserves, and which nodes may be removed (KEP-5278).
 //!
-//! A nomination is a plan: the scheduler has chosen victims on a node, or has chosen the node and waits for volumes and
-//! devices before it binds. This crate has the decisions around it as pure functions, and puts them together.
-//!
-//! - [`state`]: where a pod is on its way to a node, and the only ways between; [`command`]: decisions as values.
-//! - [`scheduling`]: which node is tried first, what the result of a cycle means, what failures write and whom they wake.
-//! - [`binding`]: when a node is announced, what runs in which order, what the API server does.
-//! - [`nominator`]: the cache of nominations; [`reservation`]: what they reserve.
-//! - [`scheduler`] puts these together: events go in, commands come out. [`options`] says how.
-//! - [`view`]: what an autoscaler may conclude: which nodes are in use, promised, removable.
-//! - [`external`]: an option, other writers. [`patch`] and [`cost`]: writes and what they cost. [`gates`]: feature gates
-//!   and version skew. [`profile`]: the text of the KEP, or Kubernetes 1.37.
+//! [`NominationTracker`] takes the events of a scheduler (watch events, results of scheduling and binding cycles) and
+//! answers with the [`Command`]s to carry out, in order.
 //!
 //! ```
-//! use nnn::nominating::NominatingInfo;
-//! use nnn::nominator::Nominator;
-//! use nnn::pod::PodView;
-//! use nnn::reservation::{Fit, two_pass};
+//! use dra_attrs::Profile;
+//! use nnn::{Assumed, Behavior, Command, NominationTracker, Options, PodSnapshot, PreFlight, TrackerInput};
 //!
-//! let (first, second) = (PodView::pending("default", "first"), PodView::pending("default", "second"));
-//! let mut nominator = Nominator::default();
-//! nominator.add(&first, &NominatingInfo::to("node-1"), Some(&first));
-//!
-//! // The node has room for one pod, and that is promised.
-//! let fit = |running: &[_]| if running.is_empty() { Fit::Fits } else { Fit::Rejected("full") };
-//! assert_eq!(two_pass(&second, nominator.on_node("node-1"), fit), Fit::Rejected("full"));
-//! assert_eq!(two_pass(&first, nominator.on_node("node-1"), fit), Fit::Fits);
+//! let mut tracker = NominationTracker::new(Options::new(Profile::V1_37, Behavior::SAFE));
+//! let pod = PodSnapshot::pending("default", "with-a-slow-volume");
+//! tracker.handle(TrackerInput::PodObserved(pod.clone()))?;
+//! // A scheduling cycle has chosen node-1, and the plugin VolumeBinding has work to do there.
+//! let assumed = Assumed::new(&pod.key, "node-1").with_pre_flights(vec![PreFlight::Success]);
+//! let output = tracker.handle(TrackerInput::CycleSucceeded(assumed))?;
+//! assert!(matches!(output.commands[..], [Command::PatchNnn { .. }, Command::Bind { .. }]));
+//! # Ok::<(), nnn::IllegalTransition>(())
 //! ```
 //!
-//! # What a caller must keep
+//! # Contents
 //!
-//! - Commands are carried out in their order. Answers to writes are told in the order of the writes.
-//! - A [`nominator::Nominator`] never gets a nomination of an assumed pod, and is told of every pod that is bound or gone.
-//!   [`scheduler::Scheduler`] keeps both rules itself.
+//! - **Tracker**: [`NominationTracker`], configured by [`Options`]: a [`Profile`](dra_attrs::Profile), feature gates
+//!   ([`NominationGate`]) and a [`Behavior`]. [`TrackerInput`] lists the events, [`NominationState`] the states of a
+//!   pod.
+//! - **Reservations**: [`Nominator`], the nominations in memory, usable alone; [`filter_with_nominated_pods`]
+//!   and [`fits_unreserved_resources`] judge a node with the room that nominations reserve.
+//! - **Decision tables**, pure functions for schedulers with a cache of their own: [`scheduling`] (first node to try,
+//!   result of a cycle, preemption, requeueing, pod groups) and [`binding`] (announcement, order of plugins, claims,
+//!   API server).
+//! - **Autoscalers**: [`view`] tells which nodes are in use, reserved by nominations, or removable.
+//! - **Writes**: [`StatusPatch`] and [`PatchQueue`] merge status writes (KEP-5229); [`ApiCalls`] and
+//!   [`SchedulerObjectives`] measure their cost. [`external`] has the KEP's alternative with other writers of the
+//!   field.
 //!
-//! # What it does not do
+//! # Guarantees
 //!
-//! It filters and scores no nodes, chooses no victims, and neither reads nor writes anything. Devices are
-//! counted as claims have them allocated; nothing is allocated.
+//! - **No IO, deterministic.** The same events give the same commands. Time is an argument.
+//! - **An illegal event changes nothing**: it is an [`IllegalTransition`].
+//! - **The empty name of a node means unset** wherever one is read.
+//! - **Out of scope**: filtering and scoring of nodes, choice of victims, allocation of devices. Devices are counted as
+//!   claims have them allocated.
 //!
-//! The same input gives the same output. `None` and the empty name of a node mean the same wherever one comes in.
+//! Callers carry commands out in order, and report answers to writes in the order of the writes. A caller that uses a
+//! [`Nominator`] alone never adds an assumed pod, and reports every pod that is bound or gone; the tracker does both
+//! itself.
 //!
-//! The crate needs the Kubernetes types of 1.37.
+//! # Features
+//!
+//! None. The binary that uses this crate chooses the Kubernetes version of its `k8s-openapi` dependency, 1.37 or newer
+//! (`k8s-openapi/v1_37` or `latest`).
 
-pub mod amount;
+pub mod behavior;
 pub mod binding;
-pub mod command;
-pub mod cost;
 pub mod external;
-pub mod gates;
-pub mod nominating;
-pub mod nominator;
-pub mod options;
-pub mod patch;
-pub mod pod;
-pub mod profile;
-pub mod reservation;
-pub mod scheduler;
 pub mod scheduling;
-pub mod state;
 pub mod view;
 
+mod command;
+mod cost;
+mod field_writes;
+mod gates;
 mod k8s;
-mod writes;
+mod nominating_info;
+mod nomination_state;
+mod nominator;
+mod options;
+mod patch;
+mod pod;
+mod reservation;
+mod resources;
+mod tracker;
+
+pub use behavior::Behavior;
+pub use binding::claims::BindingClaim;
+pub use binding::failure::FailedStage;
+pub use binding::start::{PermitWait, PreFlight};
+pub use command::{Command, NoPatchReason};
+pub use cost::{ApiCalls, MissedObjective, SchedulerObjectives, SchedulingMeasurement, extra_binding_patches};
+pub use gates::{ControlPlaneComponent, FieldVisibility, NominationGate, VisibleValue};
+pub use nominating_info::NominatingInfo;
+pub use nomination_state::{IllegalTransition, NominationEvent, NominationState, NominationTransition};
+pub use nominator::{Nomination, Nominator, decide_nomination_update};
+pub use options::Options;
+pub use patch::{ConditionChange, PatchDecision, PatchQueue, PodStatusFields, StatusPatch, decide_patch};
+pub use pod::{
+    PodError, PodKey, PodPhase, PodPlacement, PodSnapshot, PreemptionPolicy, ScheduledCondition, parse_node_name,
+};
+pub use reservation::{
+    NodeFit, counted_nominations, filter_with_nominated_pods, fits_unreserved_resources, unreserved_resources,
+};
+pub use resources::Resources;
+pub use scheduling::cycle_result::CycleOutcome;
+pub use tracker::{Assumed, NominationTracker, TrackerInput, TrackerNotice, TrackerOutput};

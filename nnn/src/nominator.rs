@@ -1,152 +1,121 @@
-//! The cache of nominations: which pods are promised which node, with what they need there.
+//! Cache of nominations by node, with the priority and the requests of each nominated pod.
 //!
-//! The cache never asks about nodes: a name of a node that does not exist yet is as good a key as any, and the
-//! reservation holds the moment the node appears.
+//! The cache does not look at nodes: a nomination to a node that does not exist yet counts from the moment the node
+//! appears.
 
 use std::collections::BTreeMap;
 #[expect(clippy::disallowed_types, reason = "its order is never seen: what is listed is sorted first")]
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::amount::Resources;
-use crate::nominating::NominatingInfo;
-use crate::pod::{PodKey, PodView};
-use crate::writes::{Sight, Writes};
+use crate::behavior::{Behavior, PendingWrites, PodIdentity};
+use crate::field_writes::{FieldWrites, WriteObservation};
+use crate::nominating_info::NominatingInfo;
+use crate::pod::{PodKey, PodSnapshot};
+use crate::resources::Resources;
 
-/// What makes a pod that a look-up by name finds the same pod.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Identity {
-    /// Its UID.
-    #[default]
-    Uid,
-    /// Its name, as upstream: a pod that was deleted and made again leaves an entry that no event removes.
-    Name,
-}
-
-/// What a status is worth that is older than a PATCH of our own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum PendingWrites {
-    /// Nothing: memory stays until the PATCH has been seen.
-    #[default]
-    Protected,
-    /// As much as any, as upstream: an unrelated update puts the old nomination back.
-    Ignored,
-}
-
-/// How careful the cache is. The default is the safe way.
-///
-/// ```
-/// use nnn::nominator::{Identity, NominatorOptions};
-/// assert_eq!(NominatorOptions::default().identity, Identity::Uid);
-/// assert_eq!(NominatorOptions::UPSTREAM.identity, Identity::Name);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub struct NominatorOptions {
-    /// When a pod is the same.
-    pub identity: Identity,
-    /// Updates that predate a PATCH.
-    pub pending_writes: PendingWrites,
-}
-
-impl NominatorOptions {
-    /// What kube-scheduler does.
-    pub const UPSTREAM: Self = Self { identity: Identity::Name, pending_writes: PendingWrites::Ignored };
-}
-
-/// A promise of room on a node. It holds what the pod needs, so that nothing has to be looked up when a node is judged.
+/// Nomination of a pod to a node, with the pod's priority and requests, so that judging a node needs no look-up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Nomination {
     /// The pod.
     pub pod: PodKey,
-    /// The node, which need not exist.
+    /// The node, which may not exist.
     pub node: String,
     /// The pod's priority.
     pub priority: i32,
-    /// What it requests.
+    /// Resources that the pod requests.
     pub requests: Resources,
 }
 
 impl Nomination {
-    /// The promise of a node to a pod.
+    /// Builds the nomination of `pod` to `node`.
     #[must_use]
-    pub fn new(pod: &PodView, node: &str) -> Self {
+    pub fn new(pod: &PodSnapshot, node: &str) -> Self {
         Self { pod: pod.key.clone(), node: node.to_owned(), priority: pod.priority, requests: pod.requests.clone() }
     }
 
-    /// What kube-scheduler makes of a nomination whose pod is in none of its queues: priority 0, no requests. The
-    /// reservation has evaporated.
+    /// Builds the nomination that kube-scheduler reads for a pod that is in none of its queues: priority 0, no
+    /// requests, so that nothing is reserved.
     #[must_use]
     pub fn stub(pod: &PodKey, node: &str) -> Self {
         Self { pod: pod.clone(), node: node.to_owned(), priority: 0, requests: Resources::default() }
     }
 }
 
-/// What a status update makes of a nomination, as kube-scheduler has it, by the old status, the new one, and
-/// memory.
+/// Returns the nomination after a status update, as kube-scheduler decides it: from the old status, the new status and
+/// the nomination in memory.
 ///
 /// ```
-/// use nnn::nominator::decide_update;
-/// assert_eq!(decide_update(None, None, Some("m")), Some("m"));
-/// assert_eq!(decide_update(Some("x"), None, Some("m")), None);
+/// use nnn::decide_nomination_update;
+/// assert_eq!(decide_nomination_update(None, None, Some("m")), Some("m"));
+/// assert_eq!(decide_nomination_update(Some("x"), None, Some("m")), None);
 /// ```
 #[must_use]
-pub fn decide_update<'a>(old: Option<&str>, new: Option<&'a str>, memory: Option<&'a str>) -> Option<&'a str> {
+pub fn decide_nomination_update<'a>(
+    old: Option<&str>,
+    new: Option<&'a str>,
+    memory: Option<&'a str>,
+) -> Option<&'a str> {
     if old.is_none() && new.is_none() { memory } else { new }
 }
 
-/// The nominations of all pending pods. A pod has at most one.
+/// Nominations of all pending pods, at most one for each pod.
 ///
-/// An entry lives as long as a pending pod owns it. It ends when the pod is assumed, bound or deleted, and when the
-/// nomination is cleared or replaced ([`Self::remove`], [`Self::add`], [`Self::update`]), so that there are never more
-/// entries than pending pods, nor more nodes than entries.
+/// An entry ends when the pod is assumed, bound or deleted, or when the nomination is cleared or replaced
+/// ([`Self::remove`], [`Self::add`], [`Self::update`]). There are never more entries than pending pods, nor more nodes
+/// than entries.
 ///
-/// No operation on a pod or a node depends on the number of nominations to other nodes. [`Self::on_node`] is linear in
-/// those of its node, [`Self::iter`] and [`Self::nodes`] sort all nodes first.
+/// # Complexity
+/// The cost of an operation on a pod or a node does not depend on the nominations to other nodes. [`Self::on_node`] is
+/// linear in the nominations of its node. [`Self::iter`] and [`Self::nodes`] sort all nodes first.
 ///
 /// ```
-/// use nnn::nominating::NominatingInfo;
-/// use nnn::nominator::Nominator;
-/// use nnn::pod::PodView;
-/// let pod = PodView::pending("default", "web");
-/// let mut nominator = Nominator::default();
-/// nominator.add(&pod, &NominatingInfo::to("not-yet-there"), Some(&pod));
-/// assert_eq!(nominator.node_of(&pod.key.uid), Some("not-yet-there"));
+/// use nnn::{Behavior, NominatingInfo, Nominator, PodSnapshot};
+/// let pod = PodSnapshot::pending("default", "web");
+/// let mut nominator = Nominator::new(Behavior::SAFE);
+/// nominator.add(&pod, &NominatingInfo::nominate("not-yet-there"), Some(&pod));
+/// assert_eq!(nominator.nominated_node(&pod.key.uid), Some("not-yet-there"));
 /// nominator.remove(&pod.key.uid);
 /// assert!(nominator.is_empty());
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[expect(clippy::disallowed_types, reason = "its order is never seen: what is listed is sorted first")]
 pub struct Nominator {
-    options: NominatorOptions,
-    /// In the order in which they were made, by a running number.
+    identity: PodIdentity,
+    pending_writes: PendingWrites,
+    /// Nominations by node, in the order in which they were made (by a running number).
     by_node: HashMap<String, BTreeMap<u64, Nomination>, BuildHasherDefault<DefaultHasher>>,
     by_uid: HashMap<String, (String, u64), BuildHasherDefault<DefaultHasher>>,
-    writes: BTreeMap<String, Writes<Option<String>>>,
+    writes: BTreeMap<String, FieldWrites<Option<String>>>,
     next: u64,
 }
 
 impl Nominator {
-    /// An empty cache.
+    /// Returns an empty cache. Of `behavior`, the fields `identity` and `pending_writes` are read.
     #[must_use]
-    pub fn new(options: NominatorOptions) -> Self {
-        Self { options, ..Self::default() }
+    #[expect(clippy::disallowed_types, reason = "its order is never seen: what is listed is sorted first")]
+    pub fn new(behavior: Behavior) -> Self {
+        Self {
+            identity: behavior.identity,
+            pending_writes: behavior.pending_writes,
+            by_node: HashMap::default(),
+            by_uid: HashMap::default(),
+            writes: BTreeMap::new(),
+            next: 0,
+        }
     }
 
-    /// Replaces the pod's nomination: by the node that `info` names, or, if it says nothing, that of the pod's status.
+    /// Replaces the pod's nomination by the node of `info`, or by that of the pod's status if `info` is a
+    /// [`NominatingInfo::Noop`].
     ///
-    /// `live` is the pod that now has its namespace and name. Without one, or if it is bound, or if it is another pod
-    /// ([`Identity::Uid`]), the pod ends without a nomination. Never call this for an assumed pod.
-    pub fn add(&mut self, pod: &PodView, info: &NominatingInfo, live: Option<&PodView>) {
+    /// `live` is the pod that has the same namespace and name now. The pod is left without a nomination if `live` is
+    /// `None`, bound, or another pod by [`PodIdentity::Uid`]. Never call this for an assumed pod.
+    pub fn add(&mut self, pod: &PodSnapshot, info: &NominatingInfo, live: Option<&PodSnapshot>) {
         self.remove(&pod.key.uid);
-        let is_same = |live: &PodView| self.options.identity == Identity::Name || live.key.uid == pod.key.uid;
+        let is_same = |live: &PodSnapshot| self.identity == PodIdentity::Name || live.key.uid == pod.key.uid;
         let is_pending = live.is_some_and(|live| live.node.is_none() && is_same(live));
         let unseen = self.unseen_write(&pod.key.uid).filter(|_| self.protects());
         let status = unseen.unwrap_or(pod.nnn.as_deref());
@@ -156,10 +125,10 @@ impl Nominator {
     }
 
     fn protects(&self) -> bool {
-        self.options.pending_writes == PendingWrites::Protected
+        self.pending_writes == PendingWrites::Protected
     }
 
-    /// Replaces the nomination of a pod, without a question.
+    /// Replaces the nomination of a pod unconditionally.
     pub fn insert(&mut self, nomination: Nomination) {
         self.remove(&nomination.pod.uid);
         if nomination.node.is_empty() {
@@ -171,7 +140,7 @@ impl Nominator {
         self.by_node.entry(nomination.node.clone()).or_default().insert(number, nomination);
     }
 
-    /// Removes the pod's nomination, if it has one. To be called when the pod is assumed.
+    /// Removes the pod's nomination, if it has one. Called when the pod is assumed.
     pub fn remove(&mut self, uid: &str) -> Option<Nomination> {
         let (node, number) = self.by_uid.remove(uid)?;
         let of_node = self.by_node.get_mut(&node)?;
@@ -182,39 +151,39 @@ impl Nominator {
         nomination
     }
 
-    /// Removes everything that is known about a pod. To be called when it is bound or deleted.
+    /// Removes the pod's nomination and its pending writes. Called when the pod is bound or deleted.
     pub fn forget(&mut self, uid: &str) -> Option<Nomination> {
         self.writes.remove(uid);
         self.remove(uid)
     }
 
-    /// Follows an update of a pending pod's status, by the rows of [`decide_update`]. An update that is older than a
-    /// PATCH of our own leaves the nomination where it is, and one that shows the PATCH is right about it
-    /// ([`PendingWrites::Protected`]).
+    /// Updates the nomination after an update of a pending pod's status, as [`decide_nomination_update`] says.
     ///
-    /// The entry gets the new priority and requests and moves to the end of its node's list.
-    pub fn update(&mut self, old: &PodView, new: &PodView, live: Option<&PodView>) {
+    /// With [`PendingWrites::Protected`], an update that is older than a pending PATCH leaves the nomination unchanged,
+    /// and an update that shows the PATCH sets it to the new status. The entry gets the new priority and requests, and
+    /// moves to the end of its node's list.
+    pub fn update(&mut self, old: &PodSnapshot, new: &PodSnapshot, live: Option<&PodSnapshot>) {
         let memory = self.remove(&old.key.uid).map(|nomination| nomination.node);
         let decided = match self.sight(old, new) {
-            Sight::Older if self.protects() => memory.as_deref(),
-            Sight::Shown if self.protects() => new.nnn.as_deref(),
-            _ => decide_update(old.nnn.as_deref(), new.nnn.as_deref(), memory.as_deref()),
+            WriteObservation::Older if self.protects() => memory.as_deref(),
+            WriteObservation::Shown if self.protects() => new.nnn.as_deref(),
+            _ => decide_nomination_update(old.nnn.as_deref(), new.nnn.as_deref(), memory.as_deref()),
         };
         self.add(new, &NominatingInfo::Override(decided.map(str::to_owned)), live);
     }
 
-    /// Says that a PATCH of the pod's nomination has been sent.
+    /// Records that a PATCH of the pod's nomination was sent.
     pub fn write_issued(&mut self, uid: &str, value: Option<&str>) {
         self.writes.entry(uid.to_owned()).or_default().issued(Some(value.map(str::to_owned)));
     }
 
-    /// Says that a PATCH of the pod's status has been sent that leaves the nomination: its answer is one of those that
-    /// [`Self::write_answered`] is told.
+    /// Records that a PATCH of the pod's status was sent that leaves the nomination unchanged. Its answer goes to
+    /// [`Self::write_answered`] too.
     pub fn other_write_issued(&mut self, uid: &str) {
         self.writes.entry(uid.to_owned()).or_default().issued(None);
     }
 
-    /// Says that a PATCH has been answered, with the version that it made, or `None` if it failed. Answers come in the
+    /// Records the answer to a PATCH: the new resource version, or `None` if the PATCH failed. Answers come in the
     /// order of the writes.
     pub fn write_answered(&mut self, uid: &str, version: Option<u64>) {
         let Some(writes) = self.writes.get_mut(uid) else { return };
@@ -224,19 +193,19 @@ impl Nominator {
         }
     }
 
-    /// What the pod's last PATCH wrote that has not been seen yet.
+    /// Returns the value of the pod's last PATCH that the watch has not shown yet.
     #[must_use]
     pub fn unseen_write(&self, uid: &str) -> Option<Option<&str>> {
         self.writes.get(uid)?.last().map(Option::as_deref)
     }
 
-    /// Takes note of an update of a pod that is assumed, whose nomination does not matter now.
-    pub fn observed(&mut self, old: &PodView, new: &PodView) {
+    /// Records a watch event of an assumed pod, whose nomination does not matter now.
+    pub fn observed(&mut self, old: &PodSnapshot, new: &PodSnapshot) {
         self.sight(old, new);
     }
 
-    fn sight(&mut self, old: &PodView, new: &PodView) -> Sight {
-        let Some(writes) = self.writes.get_mut(&new.key.uid) else { return Sight::NothingWritten };
+    fn sight(&mut self, old: &PodSnapshot, new: &PodSnapshot) -> WriteObservation {
+        let Some(writes) = self.writes.get_mut(&new.key.uid) else { return WriteObservation::NothingWritten };
         let sight = writes.observed(&old.nnn, &new.nnn, new.resource_version);
         if writes.is_over() {
             self.writes.remove(&new.key.uid);
@@ -244,18 +213,18 @@ impl Nominator {
         sight
     }
 
-    /// The nominations of a node, oldest first.
+    /// Returns the nominations to a node, oldest first.
     pub fn on_node(&self, node: &str) -> impl Iterator<Item = &Nomination> {
         self.by_node.get(node).into_iter().flat_map(BTreeMap::values)
     }
 
-    /// The nominations of a node as kube-scheduler reads them: `queued` finds the pod in a queue, and one that is in none
-    /// becomes a [`Nomination::stub`].
+    /// Returns the nominations to a node as kube-scheduler reads them. `queued` looks a pod up in the scheduling
+    /// queues; a pod in none of them becomes a [`Nomination::stub`].
     #[must_use]
-    pub fn on_node_looked_up<'a>(
+    pub fn resolve_on_node<'a>(
         &self,
         node: &str,
-        queued: impl Fn(&PodKey) -> Option<&'a PodView>,
+        queued: impl Fn(&PodKey) -> Option<&'a PodSnapshot>,
     ) -> Vec<Nomination> {
         let resolve = |known: &Nomination| match queued(&known.pod) {
             Some(pod) => Nomination::new(pod, node),
@@ -264,31 +233,31 @@ impl Nominator {
         self.on_node(node).map(resolve).collect()
     }
 
-    /// Where a pod is nominated.
+    /// Returns the node to which a pod is nominated.
     #[must_use]
-    pub fn node_of(&self, uid: &str) -> Option<&str> {
+    pub fn nominated_node(&self, uid: &str) -> Option<&str> {
         self.by_uid.get(uid).map(|(node, _)| node.as_str())
     }
 
-    /// All nominations: by node, oldest first.
+    /// Returns all nominations by node, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Nomination> {
         self.nodes().flat_map(|node| self.on_node(node))
     }
 
-    /// The nodes that have nominations, in order.
+    /// Returns the nodes that have nominations, sorted.
     pub fn nodes(&self) -> impl Iterator<Item = &str> {
         let mut nodes: Vec<&str> = self.by_node.keys().map(String::as_str).collect();
         nodes.sort_unstable();
         nodes.into_iter()
     }
 
-    /// How many pods are nominated.
+    /// Returns the number of nominated pods.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_uid.len()
     }
 
-    /// No pod is nominated.
+    /// Returns true if no pod is nominated.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_uid.is_empty()

@@ -1,105 +1,107 @@
-//! Writes to a pod's status: when one is needed, and how queued ones become one (KEP-5229).
+//! Writes to the status of a pod: the decision to write, and the merging of queued writes (KEP-5229).
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::command::NoPatch;
-use crate::nominating::NominatingInfo;
+use crate::command::NoPatchReason;
+use crate::nominating_info::NominatingInfo;
 use crate::pod::ScheduledCondition;
 
-/// Whether a condition differs from what is known.
+/// Change of a condition relative to the current status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "it does or it does not")]
-pub enum Change {
-    /// It is as it was.
+pub enum ConditionChange {
+    /// The condition is unchanged.
     Same,
-    /// It is new.
+    /// The condition is new or different.
     Changed,
 }
 
-impl Change {
-    /// Compares what is known with what is to be.
+impl ConditionChange {
+    /// Compares the current condition with the new one.
     #[must_use]
     pub fn between<T: PartialEq>(known: &T, new: &T) -> Self {
         if known == new { Self::Same } else { Self::Changed }
     }
 }
 
-/// Whether a status is written.
+/// Decision about a write to the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "it is or it is not")]
-pub enum Patch {
-    /// It is.
+pub enum PatchDecision {
+    /// The status is written.
     Needed,
-    /// It is not, and why.
-    None(NoPatch),
+    /// Nothing is written, for this reason.
+    None(NoPatchReason),
 }
 
-/// Whether a status has to be written: a condition is new, or the nomination is to be another one than is known.
+/// Decides if the status has to be written: it has to if the condition changed, or if `info` sets a nomination other
+/// than `known`.
 ///
 /// ```
-/// use nnn::command::NoPatch;
-/// use nnn::nominating::NominatingInfo;
-/// use nnn::patch::{Change, Patch, decide_patch};
-/// assert_eq!(decide_patch(&NominatingInfo::clear(), Some("a"), Change::Same), Patch::Needed);
-/// assert_eq!(decide_patch(&NominatingInfo::Noop, Some("a"), Change::Same), Patch::None(NoPatch::ModeNoop));
+/// use nnn::{ConditionChange, NoPatchReason, NominatingInfo, PatchDecision, decide_patch};
+/// let decide = |info| decide_patch(&info, Some("a"), ConditionChange::Same);
+/// assert_eq!(decide(NominatingInfo::clear()), PatchDecision::Needed);
+/// assert_eq!(decide(NominatingInfo::Noop), PatchDecision::None(NoPatchReason::ModeNoop));
 /// ```
 #[must_use]
-pub fn decide_patch(info: &NominatingInfo, known: Option<&str>, condition: Change) -> Patch {
+pub fn decide_patch(info: &NominatingInfo, known: Option<&str>, condition: ConditionChange) -> PatchDecision {
     match (condition, info) {
-        (Change::Same, NominatingInfo::Noop) => Patch::None(NoPatch::ModeNoop),
-        (Change::Same, NominatingInfo::Override(node)) if node.as_deref() == known => Patch::None(NoPatch::AlreadySet),
-        _ => Patch::Needed,
+        (ConditionChange::Same, NominatingInfo::Noop) => PatchDecision::None(NoPatchReason::ModeNoop),
+        (ConditionChange::Same, NominatingInfo::Override(node)) if node.as_deref() == known => {
+            PatchDecision::None(NoPatchReason::AlreadySet)
+        }
+        _ => PatchDecision::Needed,
     }
 }
 
-/// A status of a pod, as far as these writes touch it.
+/// The fields of a pod's status that these writes touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Status {
+pub struct PodStatusFields {
     /// `nominatedNodeName`
     pub nnn: Option<String>,
-    /// `conditions`, by type.
+    /// `conditions`, by type
     pub conditions: BTreeMap<String, ScheduledCondition>,
 }
 
-/// A write to a pod's status that waits in a queue.
+/// A queued write to a pod's status.
 ///
 /// ```
-/// use nnn::nominating::NominatingInfo;
-/// use nnn::patch::{Status, StatusPatch};
-/// let set = StatusPatch::nomination(NominatingInfo::to("a"));
-/// let condition = StatusPatch::condition("PodScheduled", Default::default());
+/// use nnn::{NominatingInfo, PodStatusFields, StatusPatch};
+/// let set = StatusPatch::from_nomination(NominatingInfo::nominate("a"));
+/// let condition = StatusPatch::from_condition("PodScheduled", Default::default());
 /// let both = set.clone().then(condition);
-/// assert_eq!(both.nnn, NominatingInfo::to("a"));
-/// let mut status = Status::default();
+/// assert_eq!(both.nnn, NominatingInfo::nominate("a"));
+/// let mut status = PodStatusFields::default();
 /// both.apply(&mut status);
-/// assert!(both.changes_nothing(&status));
+/// assert!(both.is_noop(&status));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct StatusPatch {
-    /// The nomination.
+    /// Change of the nomination.
     pub nnn: NominatingInfo,
-    /// Conditions by type.
+    /// Conditions to write, by type.
     pub conditions: BTreeMap<String, ScheduledCondition>,
 }
 
 impl StatusPatch {
-    /// Writes a nomination.
+    /// Builds a write of the nomination.
     #[must_use]
-    pub fn nomination(nnn: NominatingInfo) -> Self {
+    pub fn from_nomination(nnn: NominatingInfo) -> Self {
         Self { nnn, ..Self::default() }
     }
 
-    /// Writes a condition.
+    /// Builds a write of one condition.
     #[must_use]
-    pub fn condition(kind: &str, condition: ScheduledCondition) -> Self {
+    pub fn from_condition(kind: &str, condition: ScheduledCondition) -> Self {
         Self { conditions: BTreeMap::from([(kind.to_owned(), condition)]), ..Self::default() }
     }
 
-    /// This and a newer one as one write: what the newer one says wins. Associative, and the same as both in turn.
+    /// Merges a newer write into this one: the newer values win. Associative; applying the result equals applying both
+    /// in turn.
     #[must_use]
     pub fn then(mut self, newer: Self) -> Self {
         if newer.nnn != NominatingInfo::Noop {
@@ -109,8 +111,8 @@ impl StatusPatch {
         self
     }
 
-    /// Writes it.
-    pub fn apply(&self, status: &mut Status) {
+    /// Applies the write to a status.
+    pub fn apply(&self, status: &mut PodStatusFields) {
         if let NominatingInfo::Override(node) = &self.nnn {
             status.nnn.clone_from(node);
         }
@@ -118,47 +120,48 @@ impl StatusPatch {
         status.conditions.extend(conditions);
     }
 
-    /// The status is as this would leave it: nothing is sent.
+    /// Returns true if the write would leave `status` unchanged, so that nothing is sent.
     #[must_use]
-    pub fn changes_nothing(&self, status: &Status) -> bool {
+    pub fn is_noop(&self, status: &PodStatusFields) -> bool {
         let condition = self.conditions.iter().all(|(kind, condition)| status.conditions.get(kind) == Some(condition));
-        let condition = if condition { Change::Same } else { Change::Changed };
-        decide_patch(&self.nnn, status.nnn.as_deref(), condition) != Patch::Needed
+        let condition = if condition { ConditionChange::Same } else { ConditionChange::Changed };
+        decide_patch(&self.nnn, status.nnn.as_deref(), condition) != PatchDecision::Needed
     }
 }
 
-/// The writes that wait, at most one for each pod.
+/// Queue of status writes, at most one for each pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PatchQueue {
     waiting: BTreeMap<String, StatusPatch>,
 }
 
 impl PatchQueue {
-    /// Adds a write to the pod's status. One that waits already becomes one with it.
+    /// Adds a write to the pod's status, merged with one that is queued already.
     pub fn push(&mut self, uid: &str, patch: StatusPatch) {
         let earlier = self.waiting.remove(uid).unwrap_or_default();
         self.waiting.insert(uid.to_owned(), earlier.then(patch));
     }
 
-    /// Says that a binding of the pod is queued: its status will be written by that, so that no write is left. If one
-    /// waited, it is dropped, and this is why: [`NoPatch::PatchSuperseded`].
-    pub fn push_binding(&mut self, uid: &str) -> Option<NoPatch> {
-        self.waiting.remove(uid).map(|_| NoPatch::PatchSuperseded)
+    /// Removes the queued write of a pod whose binding is queued, since the binding writes the status.
+    ///
+    /// Returns [`NoPatchReason::PatchSuperseded`] if there was one.
+    pub fn push_binding(&mut self, uid: &str) -> Option<NoPatchReason> {
+        self.waiting.remove(uid).map(|_| NoPatchReason::PatchSuperseded)
     }
 
-    /// Takes the pod's write, unless it changes nothing.
+    /// Takes the pod's write from the queue; `None` if it would leave `status` unchanged.
     #[must_use]
-    pub fn pop(&mut self, uid: &str, status: &Status) -> Option<StatusPatch> {
-        self.waiting.remove(uid).filter(|patch| !patch.changes_nothing(status))
+    pub fn pop(&mut self, uid: &str, status: &PodStatusFields) -> Option<StatusPatch> {
+        self.waiting.remove(uid).filter(|patch| !patch.is_noop(status))
     }
 
-    /// How many pods have a write that waits.
+    /// Returns the number of pods with a queued write.
     #[must_use]
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Nothing waits.
+    /// Returns true if no write is queued.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()

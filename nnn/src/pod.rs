@@ -1,17 +1,18 @@
-//! A pod as far as nominations are concerned.
+//! Snapshot of a pod: the fields that matter to nominations.
 
 use std::fmt;
 
+use dra_attrs::QuantityError;
 use k8s_openapi::api::core::v1::{Pod, PodCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 
-use crate::amount::{AmountError, Resources};
+use crate::resources::Resources;
 
-/// What identifies a pod. Identity is the UID alone; namespace and name are for look-ups and commands.
+/// Identity of a pod. The UID alone identifies it; namespace and name are for look-ups and commands.
 ///
 /// ```
-/// use nnn::pod::PodKey;
+/// use nnn::PodKey;
 /// assert_eq!(PodKey::new("default", "web", "u-1").to_string(), "default/web");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -26,7 +27,7 @@ pub struct PodKey {
 }
 
 impl PodKey {
-    /// Namespace, name, UID.
+    /// Builds a key.
     #[must_use]
     pub fn new(namespace: &str, name: &str, uid: &str) -> Self {
         Self { namespace: namespace.to_owned(), name: name.to_owned(), uid: uid.to_owned() }
@@ -39,27 +40,27 @@ impl fmt::Display for PodKey {
     }
 }
 
-/// Why an object can't be read as a pod.
+/// Error of an object that can't be read as a pod.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PodError {
     /// A field that every stored pod has is missing.
     #[error("{field}: must be set")]
     Missing {
-        /// Its path.
+        /// Path of the field.
         field: &'static str,
     },
-    /// A request is no quantity.
-    #[error("spec.containers: {error}")]
+    /// A request is not a quantity.
+    #[error("spec.containers: {source}")]
     Request {
-        /// What is wrong with it.
-        error: AmountError,
+        /// The error of the quantity.
+        source: QuantityError,
     },
-    /// A resource that a claim brings is no quantity.
-    #[error("status.nodeAllocatableResourceClaimStatuses: {error}")]
+    /// A node resource of a claim is not a quantity.
+    #[error("status.nodeAllocatableResourceClaimStatuses: {source}")]
     ClaimResource {
-        /// What is wrong with it.
-        error: AmountError,
+        /// The error of the quantity.
+        source: QuantityError,
     },
 }
 
@@ -74,98 +75,98 @@ pub enum PreemptionPolicy {
     Never,
 }
 
-/// `status.phase`, as far as it matters.
+/// Phase of a pod: `status.phase`, reduced to the difference that matters here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
-pub enum Phase {
-    /// The pod uses what it has, or will.
+pub enum PodPhase {
+    /// The pod uses its resources, or will use them.
     #[default]
     Active,
-    /// Succeeded or failed: it uses nothing any more.
+    /// The pod has succeeded or failed, and uses nothing any more.
     Terminal,
 }
 
-/// The condition `PodScheduled`, as far as it matters.
+/// Condition `PodScheduled` of a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub struct ScheduledCondition {
-    /// `True` or `False`, or what somebody else wrote.
+    /// `True`, `False` or any other text
     pub status: String,
-    /// `Unschedulable`, `SchedulerError`, ...
+    /// `Unschedulable`, `SchedulerError`, or another reason
     pub reason: String,
-    /// The text.
+    /// `message`
     pub message: String,
 }
 
 impl ScheduledCondition {
-    /// The condition of a pod that a cycle did not place.
+    /// Builds the condition of a pod for which a cycle failed.
     #[must_use]
     pub fn failed(reason: &str, message: &str) -> Self {
         Self { status: "False".to_owned(), reason: reason.to_owned(), message: message.to_owned() }
     }
 
-    /// Not scheduled, with the reason `Unschedulable`.
+    /// Returns true for status `False` with reason `Unschedulable`.
     #[must_use]
     pub fn is_unschedulable(&self) -> bool {
         self.status == "False" && self.reason == "Unschedulable"
     }
 }
 
-/// Where a pod is or is expected.
+/// Node of a pod, bound or nominated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
-pub enum Placement<'a> {
-    /// `spec.nodeName`; a nomination beside it says nothing.
+pub enum PodPlacement<'a> {
+    /// The node of `spec.nodeName`. A nomination of a bound pod is ignored.
     Bound(&'a str),
-    /// `status.nominatedNodeName` of a pod that is not bound, whoever wrote it.
+    /// The node of `status.nominatedNodeName`, whoever wrote it. The pod is not bound.
     Nominated(&'a str),
-    /// Nowhere yet.
+    /// The pod has no node.
     None,
 }
 
-/// A pod as far as nominations are concerned.
+/// Snapshot of a pod at one resource version.
 ///
-/// `None` and the empty name mean the same wherever a node is named; this type has `None` only.
+/// A node that is unset is `None` here, never the empty name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct PodView {
-    /// Who it is.
+pub struct PodSnapshot {
+    /// Identity of the pod.
     pub key: PodKey,
-    /// `spec.priority`; a pod without one has 0.
+    /// `spec.priority`, or 0 if unset
     pub priority: i32,
     /// `spec.nodeName`
     pub node: Option<String>,
     /// `status.nominatedNodeName`
     pub nnn: Option<String>,
-    /// Who wrote `nnn`, as `metadata.managedFields` tells.
+    /// Field manager that wrote `nnn`, from `metadata.managedFields`.
     pub nnn_manager: Option<String>,
-    /// `metadata.deletionTimestamp` is set.
+    /// True if `metadata.deletionTimestamp` is set.
     pub deleting: bool,
-    /// The number in `metadata.resourceVersion`, which later versions exceed.
+    /// Number in `metadata.resourceVersion`. Later versions are higher.
     pub resource_version: Option<u64>,
     /// `spec.schedulerName`
     pub scheduler_name: String,
     /// `spec.preemptionPolicy`
     pub preemption_policy: PreemptionPolicy,
     /// `status.phase`
-    pub phase: Phase,
+    pub phase: PodPhase,
     /// The condition `PodScheduled`.
     pub scheduled: Option<ScheduledCondition>,
-    /// A preemption by a scheduler ends the pod: condition `DisruptionTarget`, reason `PreemptionByScheduler`.
+    /// True if a scheduler's preemption ends the pod: condition `DisruptionTarget`, reason `PreemptionByScheduler`.
     pub preempted: bool,
-    /// A resize in place that waits for room: condition `PodResizePending`, reason `Deferred`.
+    /// True if an in-place resize waits for room: condition `PodResizePending`, reason `Deferred`.
     pub resize_deferred: bool,
-    /// What it requests of a node.
+    /// Resources that the pod requests of a node.
     pub requests: Resources,
 }
 
-impl PodView {
-    /// A pod that waits, with its name as UID: in other namespaces, pods need other names.
+impl PodSnapshot {
+    /// Builds a pending pod whose UID is its name. Pods of other namespaces need other names.
     ///
     /// ```
-    /// use nnn::pod::{Placement, PodView};
-    /// let pod = PodView::pending("default", "web").with_priority(100).nominated_to("node-1");
-    /// assert_eq!(pod.placement(), Placement::Nominated("node-1"));
+    /// use nnn::{PodPlacement, PodSnapshot};
+    /// let pod = PodSnapshot::pending("default", "web").with_priority(100).with_nomination("node-1");
+    /// assert_eq!(pod.placement(), PodPlacement::Nominated("node-1"));
     /// ```
     #[must_use]
     pub fn pending(namespace: &str, name: &str) -> Self {
@@ -176,16 +177,16 @@ impl PodView {
         }
     }
 
-    /// Reads what the API server has.
+    /// Reads a pod as the API server stores it.
     ///
     /// # Errors
-    /// A pod without name or UID, or with a request that is no quantity.
+    /// A pod without name or UID, or a request that is not a quantity.
     ///
     /// ```
-    /// use nnn::pod::PodView;
+    /// use nnn::PodSnapshot;
     /// let pod = serde_json::from_str(r#"{"metadata": {"namespace": "ns", "name": "p", "uid": "1"},
     ///     "status": {"nominatedNodeName": ""}}"#)?;
-    /// assert_eq!(PodView::from_pod(&pod)?.nnn, None);
+    /// assert_eq!(PodSnapshot::from_pod(&pod)?.nnn, None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_pod(pod: &Pod) -> Result<Self, PodError> {
@@ -193,7 +194,7 @@ impl PodView {
         let spec = pod.spec.as_ref();
         let status = pod.status.as_ref();
         let conditions = status.and_then(|status| status.conditions.as_deref()).unwrap_or_default();
-        let request = |error| PodError::Request { error };
+        let request = |source| PodError::Request { source };
         let requests = spec.map_or_else(|| Ok(Resources::default()), Resources::requested_by).map_err(request)?;
         let has = |kind: &str, reason: &str| {
             let condition = conditions.iter().find(|condition| condition.type_ == kind);
@@ -206,8 +207,8 @@ impl PodView {
                 uid: required("metadata.uid", metadata.uid.as_deref())?,
             },
             priority: spec.and_then(|spec| spec.priority).unwrap_or_default(),
-            node: node_name(spec.and_then(|spec| spec.node_name.as_deref())),
-            nnn: node_name(status.and_then(|status| status.nominated_node_name.as_deref())),
+            node: parse_node_name(spec.and_then(|spec| spec.node_name.as_deref())),
+            nnn: parse_node_name(status.and_then(|status| status.nominated_node_name.as_deref())),
             nnn_manager: nnn_manager(metadata),
             deleting: metadata.deletion_timestamp.is_some(),
             resource_version: metadata.resource_version.as_deref().and_then(|version| version.parse().ok()),
@@ -217,8 +218,8 @@ impl PodView {
                 _ => PreemptionPolicy::LowerPriority,
             },
             phase: match status.and_then(|status| status.phase.as_deref()) {
-                Some("Succeeded" | "Failed") => Phase::Terminal,
-                _ => Phase::Active,
+                Some("Succeeded" | "Failed") => PodPhase::Terminal,
+                _ => PodPhase::Active,
             },
             scheduled: conditions.iter().find(|condition| condition.type_ == "PodScheduled").map(scheduled),
             preempted: has("DisruptionTarget", "PreemptionByScheduler"),
@@ -227,60 +228,60 @@ impl PodView {
         })
     }
 
-    /// Where readers should see it. The node of a bound pod wins over whatever `nominatedNodeName` says.
+    /// Returns the node of the pod. `spec.nodeName` wins over `nominatedNodeName`.
     #[must_use]
-    pub fn placement(&self) -> Placement<'_> {
+    pub fn placement(&self) -> PodPlacement<'_> {
         match (&self.node, &self.nnn) {
-            (Some(node), _) => Placement::Bound(node),
-            (None, Some(node)) => Placement::Nominated(node),
-            (None, None) => Placement::None,
+            (Some(node), _) => PodPlacement::Bound(node),
+            (None, Some(node)) => PodPlacement::Nominated(node),
+            (None, None) => PodPlacement::None,
         }
     }
 
-    /// The same pod with a priority.
+    /// Sets the priority.
     #[must_use]
     pub fn with_priority(self, priority: i32) -> Self {
         Self { priority, ..self }
     }
 
-    /// The same pod with a UID.
+    /// Sets the UID.
     #[must_use]
     pub fn with_uid(mut self, uid: &str) -> Self {
         uid.clone_into(&mut self.key.uid);
         self
     }
 
-    /// The same pod with requests.
+    /// Sets the requests.
     #[must_use]
     pub fn with_requests(self, requests: Resources) -> Self {
         Self { requests, ..self }
     }
 
-    /// The same pod with a nomination in its status.
+    /// Sets `status.nominatedNodeName`.
     #[must_use]
-    pub fn nominated_to(self, node: &str) -> Self {
-        Self { nnn: node_name(Some(node)), ..self }
+    pub fn with_nomination(self, node: &str) -> Self {
+        Self { nnn: parse_node_name(Some(node)), ..self }
     }
 
-    /// The same pod on a node.
+    /// Sets `spec.nodeName`.
     #[must_use]
-    pub fn bound_to(self, node: &str) -> Self {
-        Self { node: node_name(Some(node)), ..self }
+    pub fn with_node(self, node: &str) -> Self {
+        Self { node: parse_node_name(Some(node)), ..self }
     }
 }
 
-/// A name of a node; the empty one is none.
+/// Reads the field with the name of a node. The empty name is `None`.
 ///
 /// ```
-/// assert_eq!(nnn::pod::node_name(Some("")), None);
+/// assert_eq!(nnn::parse_node_name(Some("")), None);
 /// ```
 #[must_use]
-pub fn node_name(name: Option<&str>) -> Option<String> {
+pub fn parse_node_name(name: Option<&str>) -> Option<String> {
     name.filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
 fn required(field: &'static str, value: Option<&str>) -> Result<String, PodError> {
-    node_name(value).ok_or(PodError::Missing { field })
+    parse_node_name(value).ok_or(PodError::Missing { field })
 }
 
 fn scheduled(condition: &PodCondition) -> ScheduledCondition {
@@ -291,7 +292,7 @@ fn scheduled(condition: &PodCondition) -> ScheduledCondition {
     }
 }
 
-/// The manager whose entry of the subresource owns the field.
+/// Returns the field manager whose `managedFields` entry owns `status.nominatedNodeName`.
 fn nnn_manager(metadata: &ObjectMeta) -> Option<String> {
     metadata.managed_fields.iter().flatten().find_map(|entry| {
         let fields = &entry.fields_v1.as_ref()?.0;

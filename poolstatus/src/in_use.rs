@@ -1,33 +1,33 @@
-//! Which devices of one pool claims hold, and what they consume of shared ones.
+//! Devices of one pool that claims hold, and the capacity that claims consume of shared devices.
 
 use std::collections::BTreeMap;
 
-use dra_alloc::allocated::of_claim;
-use dra_attrs::quantity::Quantity;
+use dra_alloc::allocated_devices;
+use dra_attrs::Quantity;
 use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, ResourceClaim};
 
-use crate::amount::{Sum, Unordered};
+use crate::quantity_sum::{OrderFreeFormat, QuantitySum};
 
-/// The device results of a claim that take something away. Admin access does not, and neither does a claim without an
-/// allocation; deletion and reservation make no difference.
+/// Returns the allocation results of a claim that take a device away from others: all but results with admin access.
+/// Deletion and reservation of the claim make no difference.
 pub(crate) fn results(claim: &ResourceClaim) -> impl Iterator<Item = &DeviceRequestAllocationResult> {
-    of_claim(claim).iter().filter(|result| result.admin_access != Some(true))
+    allocated_devices(claim).iter().filter(|result| result.admin_access != Some(true))
 }
 
-/// What claims hold of one pool.
+/// Device names and consumed capacity of one pool, from the allocation results of claims.
 #[derive(Debug, Default)]
 pub(crate) struct InUse<'c> {
     /// Names of devices, sorted, each once.
     names: Vec<&'c str>,
-    /// By capacity, over all devices.
-    consumed: BTreeMap<&'c str, Sum<Unordered>>,
-    /// Amounts that are no quantities.
+    /// Consumed amount of each capacity, over all devices.
+    consumed: BTreeMap<&'c str, QuantitySum<OrderFreeFormat>>,
+    /// Number of consumed amounts that are no quantities.
     pub(crate) unreadable: usize,
 }
 
 impl<'c> InUse<'c> {
-    /// The order of the results does not matter.
-    pub(crate) fn of(results: &[&'c DeviceRequestAllocationResult]) -> Self {
+    /// Collects the devices and amounts of allocation results. Their order does not matter.
+    pub(crate) fn from_results(results: &[&'c DeviceRequestAllocationResult]) -> Self {
         let mut names: Vec<&str> = results.iter().map(|result| result.device.as_str()).collect();
         names.sort_unstable();
         names.dedup();
@@ -41,7 +41,7 @@ impl<'c> InUse<'c> {
         in_use
     }
 
-    /// How many devices, of whatever generation.
+    /// Returns the number of device names, including names that the latest generation of the pool does not have.
     pub(crate) fn len(&self) -> usize {
         self.names.len()
     }
@@ -50,13 +50,13 @@ impl<'c> InUse<'c> {
         self.position(device).is_some()
     }
 
-    /// The place of a device among the names.
+    /// Returns the position of a device among the sorted names.
     pub(crate) fn position(&self, device: &str) -> Option<usize> {
         self.names.binary_search(&device).ok()
     }
 
-    /// What all devices together are consumed of.
+    /// Returns the consumed amount of a capacity, over all devices.
     pub(crate) fn consumed(&self, capacity: &str) -> Quantity {
-        self.consumed.get(capacity).map_or(Quantity::ZERO, Sum::total)
+        self.consumed.get(capacity).map_or(Quantity::ZERO, QuantitySum::total)
     }
 }

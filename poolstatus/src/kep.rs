@@ -1,17 +1,18 @@
-//! The objects in the form of the KEP's text, `resource.k8s.io/v1alpha1`. Kubernetes ships another form, for which
-//! k8s-openapi has the types (`resource/v1alpha3`).
+//! Types of the API as KEP-5677 defines it, `resource.k8s.io/v1alpha1`.
+//!
+//! Kubernetes 1.37 ships another form, `resource.k8s.io/v1alpha3`, for which k8s-openapi has the types.
 
-use dra_attrs::profile::Profile;
+use dra_attrs::Profile;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time};
 use k8s_openapi::{ClusterResourceScope, Metadata, Resource};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The short names of the resource for `kubectl`. The shipped resource has none.
+/// Returns the short names of the resource for `kubectl`. The resource of Kubernetes 1.37 has none.
 ///
 /// ```
-/// use dra_attrs::profile::Profile;
 /// use k8s_openapi::Resource;
+/// use poolstatus::Profile;
 /// use poolstatus::kep::{ResourcePoolStatusRequest, short_names};
 /// assert_eq!(short_names(Profile::Kep), ["rpsr"]);
 /// assert_eq!(ResourcePoolStatusRequest::API_VERSION, "resource.k8s.io/v1alpha1");
@@ -25,9 +26,9 @@ pub const fn short_names(profile: Profile) -> &'static [&'static str] {
     }
 }
 
-/// A question about the pools of a driver, and its answer. Cluster-scoped.
+/// A request for the status of a driver's pools, with its answer. Cluster-scoped.
 ///
-/// As with the types of k8s-openapi, JSON has the version and the kind, and an object of another one is refused.
+/// As for the types of k8s-openapi, JSON has `apiVersion` and `kind`, and an object with other values is refused.
 ///
 /// ```
 /// use poolstatus::kep::ResourcePoolStatusRequest;
@@ -42,15 +43,15 @@ pub const fn short_names(profile: Profile) -> &'static [&'static str] {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema), schemars(try_from = "Wire", into = "Wire"))]
 #[expect(clippy::exhaustive_structs, reason = "an object of an API, like those of k8s-openapi")]
 pub struct ResourcePoolStatusRequest {
-    /// Name, UID, time of creation.
+    /// Metadata of the object, such as name, UID and creation time.
     pub metadata: ObjectMeta,
-    /// The question; immutable.
+    /// The pools that the request asks for. Immutable.
     pub spec: Spec,
-    /// The answer. Without an observation time there is none yet.
+    /// The answer. A pending request has no observation time.
     pub status: Status,
 }
 
-/// The object as JSON.
+/// JSON form of the object.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename = "ResourcePoolStatusRequest", rename_all = "camelCase")]
@@ -107,76 +108,77 @@ impl Metadata for ResourcePoolStatusRequest {
     }
 }
 
-/// Which pools are asked for.
+/// Selection of the pools that a request asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
 #[expect(clippy::exhaustive_structs, reason = "an object of an API, like those of k8s-openapi")]
 pub struct Spec {
-    /// The driver; required.
+    /// Name of the driver. Required.
     pub driver: String,
-    /// The name of one pool; every pool of the driver if unset or empty.
+    /// Name of one pool. Selects every pool of the driver if unset or empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool_name: Option<String>,
-    /// The most pools to list.
+    /// Maximum number of listed pools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<i32>,
-    /// How many seconds after its completion the request is deleted; never if unset. The KEP plans it for beta.
+    /// Time from completion to deletion of the request, in seconds. The request is kept if unset. The KEP plans the field
+    /// for beta.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_seconds_after_complete: Option<i64>,
 }
 
-/// What was found.
+/// Answer to a request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
 #[expect(clippy::exhaustive_structs, reason = "an object of an API, like those of k8s-openapi")]
 pub struct Status {
-    /// When the answer was computed. A request with a time is never processed again.
+    /// Time of the computation. A request with an observation time is never processed again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observation_time: Option<Time>,
-    /// The pools, by driver and name; at most `spec.limit`.
+    /// Pools, sorted by driver and name; at most `spec.limit`.
     pub pools: Vec<PoolStatus>,
-    /// `Complete`, once the answer is there.
+    /// Conditions: `Complete` once the request is answered.
     pub conditions: Vec<Condition>,
-    /// What is inconsistent about the listed pools: at most 10 texts of at most 256 characters.
+    /// Inconsistencies of the listed pools: at most 10 texts of at most 256 characters.
     pub validation_errors: Vec<String>,
-    /// Whether there are more pools than listed.
+    /// True if more pools match than are listed.
     pub truncated: bool,
-    /// How many pools match, listed or not.
+    /// Number of matching pools, listed or not.
     pub total_matching_pools: i32,
 }
 
 impl Status {
-    /// Whether there is no answer yet.
+    /// Returns true if the request is not answered yet.
     #[must_use]
     pub fn is_unset(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// One pool. Every field is written, also where it is zero or empty.
+/// Status of one pool. JSON has every field, even if it is zero or empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
 #[expect(clippy::exhaustive_structs, reason = "an object of an API, like those of k8s-openapi")]
 pub struct PoolStatus {
-    /// The driver.
+    /// Name of the driver.
     pub driver: String,
-    /// The name of the pool.
+    /// Name of the pool.
     pub pool_name: String,
-    /// The node that has the pool; empty if the pool is not that of one node.
+    /// Name of the pool's node, empty if the slices do not all name the same node.
     pub node_name: String,
-    /// Devices over all slices of the newest generation, as they are listed.
+    /// Number of devices in all slices of the latest generation, as listed.
     pub total_devices: i32,
-    /// Those that a claim holds, each once.
+    /// Number of devices that claims hold, each counted once.
     pub allocated_devices: i32,
-    /// The others: total less allocated and unavailable.
+    /// Number of devices that can be allocated: total minus allocated and unavailable.
     pub available_devices: i32,
-    /// Those that no claim holds and that a taint keeps from being allocated.
+    /// Number of devices that no claim holds and that a taint keeps from being allocated.
     pub unavailable_devices: i32,
-    /// Slices of the newest generation that are there.
+    /// Number of slices of the latest generation.
     pub slice_count: i32,
-    /// The newest generation.
+    /// The latest generation.
     pub generation: i64,
 }

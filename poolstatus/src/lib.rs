@@ -1,79 +1,97 @@
-//! How many devices of a resource pool are left, where, and why not more (KEP-5677, `ResourcePoolStatusRequest`).
+//! Availability of Kubernetes resource pools, as a `ResourcePoolStatusRequest` reports it (KEP-5677).
 //!
-//! A request names a driver; the answer has one entry for each of its pools: total, allocated, available and unavailable
-//! devices, and what could still be allocated of partitions and shared devices. Slices, claims, taint rules and the time
-//! go in, a [`report::Report`] comes out. It is rendered as the status of the KEP ([`kep::Status`]) or as the one that
-//! Kubernetes 1.37 ships (`resource.k8s.io/v1alpha3`).
+//! [`Cluster::report`] answers the question of that API: how many devices of each pool of a driver are allocated, available
+//! or unavailable?
 //!
 //! ```
 //! use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 //! use k8s_openapi::jiff::Timestamp;
-//! use poolstatus::compute::Cluster;
-//! use poolstatus::request::Query;
-//! use serde_json::{from_value, json};
+//! use poolstatus::{Cluster, Query, RequestOutcome};
+//! # let slice = serde_json::json!({"metadata": {"name": "node-1-gpus"}, "spec": {
+//! #     "driver": "gpu.example.com", "nodeName": "node-1", "devices": [{"name": "gpu-0"}, {"name": "gpu-1"}],
+//! #     "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1},
+//! # }});
+//! # let result = serde_json::json!({"request": "r", "driver": "gpu.example.com", "pool": "node-1", "device": "gpu-1"});
+//! # let claim = serde_json::json!({"metadata": {"namespace": "team", "name": "training"}, "spec": {},
+//! #     "status": {"allocation": {"devices": {"results": [result]}}}});
 //!
-//! let slice: ResourceSlice = from_value(json!({"metadata": {"name": "node-1-gpus"}, "spec": {
-//!     "driver": "gpu.example.com", "nodeName": "node-1",
-//!     "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1},
-//!     "devices": [{"name": "gpu-0"}, {"name": "gpu-1"}],
-//! }}))?;
-//! let claim: ResourceClaim = from_value(json!({"metadata": {"namespace": "team", "name": "training"}, "spec": {},
-//!     "status": {"allocation": {"devices": {"results": [
-//!         {"request": "gpu", "driver": "gpu.example.com", "pool": "node-1", "device": "gpu-1"},
-//!     ]}}},
-//! }))?;
+//! let slice: ResourceSlice = serde_json::from_value(slice)?;
+//! let claim: ResourceClaim = serde_json::from_value(claim)?;
 //!
 //! let cluster = Cluster::new([&slice], [&claim]);
 //! let report = cluster.report(&Query::new("gpu.example.com"), Timestamp::UNIX_EPOCH);
-//! let pool = &report.kep().pools[0];
-//! assert_eq!((pool.total_devices, pool.allocated_devices, pool.available_devices), (2, 1, 1));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! let RequestOutcome::Ready(status) = report.to_v1alpha3() else { panic!("slices are missing") };
+//! let pool = &status.pools.unwrap_or_default()[0];
+//! assert_eq!((pool.total_devices, pool.allocated_devices, pool.available_devices), (Some(2), Some(1), Some(1)));
+//! # Ok::<(), serde_json::Error>(())
 //! ```
 //!
-//! # The parts
+//! # Contents
 //!
-//! - [`request`]: both forms of the request, what is asked, validation. [`kep`]: the KEP's objects.
-//! - [`compute`]: the one-shot computation; [`index`]: the same from an index that takes changes.
-//! - [`report`] and [`pool`]: what was found out; [`outcome`]: ready, incomplete or failed; [`lint`]: what is odd about the
-//!   objects; [`accept`]: whether the API server would take the status.
-//! - [`lifecycle`]: which requests are processed, and how long they wait; [`retention`]: when they are deleted; [`rate`]:
-//!   how many a user may create; [`metrics`]: what is counted; [`totals`]: sums over pools.
+//! - **Computation**: [`Cluster`] for one report, [`PoolIndex`] for many reports while objects change ([`PoolIndexEvent`]).
+//!   A [`Query`] names the driver and narrows the pools.
+//! - **Result**: [`AvailabilityReport`] with one [`PoolReport`] for each pool. [`AvailabilityReport::to_v1alpha3`] gives the
+//!   [`RequestOutcome`] of Kubernetes 1.37 (`resource.k8s.io/v1alpha3`), [`AvailabilityReport::to_kep`] the status of the
+//!   KEP (module [`kep`]). [`PoolWarning`] is a problem of a pool's objects, [`DeviceTotals`] the sum over pools.
+//! - **API server**: [`StatusRequest`] is a request in either form; [`validate_request`], [`validate_request_update`] and
+//!   [`validate_status`] return the field errors of a write.
+//! - **Controller**: module [`lifecycle`] decides which requests are processed and deleted, and limits their rate per user;
+//!   module [`metrics`] names the metrics.
 //!
-//! # What a caller must know
+//! # Guarantees
 //!
-//! - **Parsing is not validating.** Objects are read as they are. A quantity that can't be read counts as nothing and becomes a
-//!   [`lint`], as do numbers that make no sense; a claim without results counts as nothing.
-//! - **No names of consumers.** Claims are counted, never named: no claim, namespace, pod or device name of a claim gets
-//!   into any output.
-//! - **Deterministic.** The order of the objects does not matter, provided that slices have names. Slices of a pool are
-//!   looked at in the order of their names.
-//! - **Nothing panics**, sums stop at the ends of their types, and the work is linear in slices, devices and allocation
-//!   results.
+//! - **Parsing is not validating.** Objects are read as they are. A quantity that can't be read counts as zero and adds a
+//!   [`PoolWarning`], as do numbers of slices that contradict each other. A claim without results counts as nothing.
+//! - **No names of consumers.** Claims are counted, never named: no output has the name of a claim, of its namespace or pod,
+//!   or of a device that only a claim names.
+//! - **Deterministic.** The order of the objects does not matter, provided that slices have names: the slices of a pool are
+//!   read in the order of their names.
+//! - **Bounded, without panics.** Sums saturate at the ends of their types. The work is linear in slices, devices and
+//!   allocation results, apart from sorting.
 //!
 //! # Features
 //!
 //! `schemars` adds `JsonSchema` to the objects of [`kep`]. The crate needs the Kubernetes types of 1.37.
 
-pub mod accept;
-pub mod compute;
-pub mod gate;
-pub mod index;
 pub mod kep;
 pub mod lifecycle;
-pub mod lint;
 pub mod metrics;
-pub mod outcome;
-pub mod pool;
-pub mod rate;
-pub mod report;
-pub mod request;
-pub mod retention;
-pub mod totals;
 
-mod amount;
+mod availability_report;
+mod cluster;
+mod condition;
+mod device_counts;
+mod device_totals;
+mod gates;
 mod in_use;
 mod names;
-mod partition;
-mod shareable;
+mod partition_summary;
+mod pool_index;
+mod pool_report;
+mod quantity_sum;
+mod query;
+mod request_outcome;
+mod shareable_summary;
+mod status_request;
+mod summary_error;
 mod taint;
-mod time;
+mod validate_request;
+mod validate_status;
+mod warning;
+
+pub use availability_report::{AvailabilityReport, MAX_VALIDATION_ERROR_LEN, MAX_VALIDATION_ERRORS};
+pub use cluster::Cluster;
+pub use device_counts::{DeviceCounts, DeviceTally};
+pub use device_totals::DeviceTotals;
+#[doc(no_inline)]
+pub use dra_attrs::{GateSet, Profile};
+pub use gates::PoolStatusGate;
+pub use pool_index::{PoolIndex, PoolIndexEvent};
+pub use pool_report::PoolReport;
+pub use query::Query;
+pub use request_outcome::{InputKind, RequestOutcome};
+pub use status_request::{DEFAULT_LIMIT, MAX_LIMIT, StatusRequest};
+pub use summary_error::SummaryError;
+pub use validate_request::{validate_request, validate_request_update};
+pub use validate_status::validate_status;
+pub use warning::{PoolWarning, ReportWarning};

@@ -1,22 +1,22 @@
-//! What is counted about processing. There are no events.
+//! Metrics of the controller. It emits no events.
 
 use std::time::Duration;
 
-use dra_attrs::profile::Profile;
+use dra_attrs::Profile;
 use serde::Serialize;
 
-/// The label of every metric.
+/// Label of every metric.
 pub const DRIVER_LABEL: &str = "driver_name";
 
-/// What one processing adds to the counters, and the label under which it does. The duration is the caller's to measure.
+/// Amounts that the processing of one request adds to the counters. The caller measures the duration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Observability {
-    /// For [`Metric::Processed`].
+pub struct MetricIncrements {
+    /// Amount to add to [`Metric::Processed`].
     pub processed: u64,
-    /// For [`Metric::Errors`].
+    /// Amount to add to [`Metric::Errors`].
     pub errors: u64,
-    /// The driver.
+    /// Name of the driver, the value of [`DRIVER_LABEL`].
     pub driver: String,
 }
 
@@ -24,7 +24,7 @@ pub struct Observability {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Metric {
-    /// Histogram of how long processing takes, in seconds.
+    /// Histogram of the processing time, in seconds.
     Duration,
     /// Counter of failed attempts.
     Errors,
@@ -33,10 +33,10 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// The name.
+    /// Returns the name of the metric.
     ///
     /// ```
-    /// use dra_attrs::profile::Profile;
+    /// use poolstatus::Profile;
     /// use poolstatus::metrics::Metric;
     /// assert_eq!(Metric::Errors.name(Profile::Kep), "resourcepoolstatus_request_processing_errors_total");
     /// ```
@@ -55,7 +55,7 @@ impl Metric {
     }
 }
 
-/// The upper bounds of the histogram's buckets: 15, from a millisecond, each twice the one before.
+/// Returns the upper bounds of the histogram's 15 buckets: 1 ms, and each bound twice the one before.
 ///
 /// ```
 /// use std::time::Duration;
@@ -66,10 +66,10 @@ pub fn buckets() -> impl Iterator<Item = Duration> {
     (0..15).map(|power| Duration::from_millis(1 << power))
 }
 
-/// Within what time 99% of the requests are to be processed.
+/// Service level objective: time within which 99 % of the requests are processed.
 pub const OBJECTIVE: Duration = Duration::from_secs(30);
 
-/// Whether at least 99% of the durations are within the [`OBJECTIVE`]. None at all are.
+/// Returns true if at least 99 % of the durations are within the [`OBJECTIVE`], or if there are none.
 ///
 /// ```
 /// use std::time::Duration;

@@ -1,14 +1,14 @@
-//! Names that must be there.
+//! Validation of required driver and pool names.
 
-use dra_attrs::field::{FieldError, FieldErrors, FieldPath};
 use dra_attrs::format::{long_name_caseless, resource_pool_name};
+use dra_attrs::{FieldError, FieldErrors, FieldPath};
 
-/// What is wrong with the name of a driver.
+/// Validates the required name of a driver.
 pub(crate) fn check_driver(field: &FieldPath<'_>, name: &str) -> FieldErrors {
     check(field, name, long_name_caseless)
 }
 
-/// What is wrong with the name of a pool.
+/// Validates the required name of a pool.
 pub(crate) fn check_pool(field: &FieldPath<'_>, name: &str) -> FieldErrors {
     check(field, name, resource_pool_name)
 }

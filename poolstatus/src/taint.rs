@@ -1,58 +1,60 @@
-//! Which devices of a pool taints keep from being allocated.
+//! Devices of a pool that taints keep from being allocated.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use dra_alloc::taint::untolerated;
 use k8s_openapi::api::resource::v1::{Device, DeviceTaintRule};
 
-/// The rules with an effect, by driver and pool that they are for. A rule without a selector is for nothing.
+/// Taint rules with an effect on allocation, by the driver and pool of their selector. A rule without a selector selects
+/// nothing.
 #[derive(Debug, Default)]
 pub(crate) struct TaintRules<'r> {
-    by_place: BTreeMap<[Option<&'r str>; 2], Tainted<'r>>,
+    by_driver_and_pool: BTreeMap<[Option<&'r str>; 2], SelectedDevices<'r>>,
 }
 
-/// The devices of one place that rules taint.
+/// Devices that rules with one driver and pool select.
 #[derive(Debug, Default)]
-struct Tainted<'r> {
+struct SelectedDevices<'r> {
     all: bool,
-    devices: BTreeSet<&'r str>,
+    names: BTreeSet<&'r str>,
 }
 
 impl<'r> TaintRules<'r> {
-    pub(crate) fn of(rules: impl IntoIterator<Item = &'r DeviceTaintRule>) -> Self {
-        let mut by_place: BTreeMap<_, Tainted<'r>> = BTreeMap::new();
+    pub(crate) fn new(rules: impl IntoIterator<Item = &'r DeviceTaintRule>) -> Self {
+        let mut by_driver_and_pool: BTreeMap<_, SelectedDevices<'r>> = BTreeMap::new();
         for rule in rules {
             let Some(selector) = &rule.spec.device_selector else { continue };
             if untolerated([&rule.spec.taint], &[]).is_some() {
-                let place = [selector.driver.as_deref(), selector.pool.as_deref()];
-                let tainted = by_place.entry(place).or_default();
+                let key = [selector.driver.as_deref(), selector.pool.as_deref()];
+                let selected = by_driver_and_pool.entry(key).or_default();
                 match selector.device.as_deref() {
-                    Some(device) => _ = tainted.devices.insert(device),
-                    None => tainted.all = true,
+                    Some(device) => _ = selected.names.insert(device),
+                    None => selected.all = true,
                 }
             }
         }
-        Self { by_place }
+        Self { by_driver_and_pool }
     }
 
-    /// What the rules mean for one pool.
+    /// Returns the rules that select devices of one pool.
     pub(crate) fn for_pool<'p>(&'p self, driver: &'p str, pool: &'p str) -> PoolTaints<'p> {
-        let places = [[Some(driver), Some(pool)], [Some(driver), None], [None, Some(pool)], [None, None]];
-        PoolTaints { places: places.map(|place| self.by_place.get(&place)) }
+        let keys = [[Some(driver), Some(pool)], [Some(driver), None], [None, Some(pool)], [None, None]];
+        PoolTaints { selected: keys.map(|key| self.by_driver_and_pool.get(&key)) }
     }
 }
 
-/// The devices of one pool that rules taint.
+/// Devices of one pool that rules taint.
 #[derive(Debug, Default)]
 pub(crate) struct PoolTaints<'r> {
-    places: [Option<&'r Tainted<'r>>; 4],
+    selected: [Option<&'r SelectedDevices<'r>>; 4],
 }
 
 impl PoolTaints<'_> {
-    /// Whether a device is tainted, by its slice or by a rule. Tolerations play no part.
-    pub(crate) fn keep(&self, device: &Device) -> bool {
+    /// Returns true if a taint of the device's slice or of a rule keeps the device from being allocated. Tolerations are
+    /// ignored.
+    pub(crate) fn is_tainted(&self, device: &Device) -> bool {
         let name = device.name.as_str();
-        self.places.iter().flatten().any(|tainted| tainted.all || tainted.devices.contains(name))
+        self.selected.iter().flatten().any(|selected| selected.all || selected.names.contains(name))
             || untolerated(device.taints.iter().flatten(), &[]).is_some()
     }
 }

@@ -1,29 +1,30 @@
-//! What a cluster autoscaler should know of gates (KEP-5233, Story 2). A filter without a taint is invisible to it.
+//! Gates as a cluster autoscaler should treat them (KEP-5233, Story 2). Without a taint, it does not see that a gate keeps
+//! pods away.
 
-use crate::condition::{Observation, TRUE};
+use crate::condition::{ConditionStatus, TRUE};
 use crate::gate::NodeReadinessGate;
-use crate::node::NodeView;
+use crate::node::GatedNodeView;
 use k8s_openapi::api::core::v1::NodeCondition;
 
-/// Prefixes of taint keys by which the autoscaler knows that a node is starting.
-pub const STARTUP_PREFIXES: [&str; 2] =
+/// Prefixes of the taint keys by which the cluster autoscaler recognises a node that is starting.
+pub const STARTUP_TAINT_PREFIXES: [&str; 2] =
     ["startup-taint.cluster-autoscaler.kubernetes.io/", "ignore-taint.cluster-autoscaler.kubernetes.io/"];
 
-/// How an autoscaler should take a node.
+/// State of a node for a cluster autoscaler.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AutoscalerView {
-    /// Whether the node is on its way: pods that wait for it need no other node. A gate that was released by a timeout is
-    /// not waited for.
+    /// True if the node is still starting, so that pods which wait for it need no other node. A gate that a timeout has
+    /// released does not count as starting.
     pub is_starting: bool,
-    /// Conditions for a node that is yet to be made in its likeness: every gate met.
+    /// Conditions for the template of a new node of this kind: every gate met.
     pub template_conditions: Vec<NodeCondition>,
 }
 
-/// How an autoscaler should take a node, by its gates.
+/// Returns the state of a node for a cluster autoscaler, by its gates.
 ///
 /// ```
-/// use readiness::{autoscaler::autoscaler_view, node::GatedNode};
+/// use readiness::{GatedNode, autoscaler_view};
 /// let node: GatedNode = serde_json::from_str(r#"{
 ///     "spec": {"readinessGates": [{"conditionType": "nvidia.com/GPUReady", "timeoutSeconds": 600}]},
 ///     "status": {"conditions": [{"type": "Ready", "status": "True"}]}}"#)?;
@@ -33,10 +34,10 @@ pub struct AutoscalerView {
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[must_use]
-pub fn autoscaler_view(view: &NodeView<'_>) -> AutoscalerView {
+pub fn autoscaler_view(view: &GatedNodeView<'_>) -> AutoscalerView {
     let waits = |gate: &NodeReadinessGate| {
-        let observation = Observation::of(view.condition(&gate.condition_type));
-        !matches!(observation, Observation::True | Observation::TimeoutExceeded)
+        let status = ConditionStatus::from_condition(view.condition(&gate.condition_type));
+        !matches!(status, ConditionStatus::True | ConditionStatus::TimeoutExceeded)
     };
     let met = |gate: &NodeReadinessGate| NodeCondition {
         type_: gate.condition_type.clone(),
@@ -50,19 +51,19 @@ pub fn autoscaler_view(view: &NodeView<'_>) -> AutoscalerView {
     }
 }
 
-/// Gates whose taint an autoscaler with these prefixes would not take for a start-up taint: it counts the node as one that
-/// repels pods, and may add another. Some hosted autoscalers know [`STARTUP_PREFIXES`] only.
+/// Returns the condition types of gates whose taint key has none of the prefixes. A cluster autoscaler with these prefixes
+/// does not recognise such a taint as a start-up taint, and may add another node. Some hosted autoscalers know
+/// [`STARTUP_TAINT_PREFIXES`] only.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Taint;
-/// use readiness::autoscaler::{STARTUP_PREFIXES, not_startup_taints};
-/// use readiness::gate::NodeReadinessGate;
+/// use readiness::{NodeReadinessGate, STARTUP_TAINT_PREFIXES, gates_without_startup_taint};
 /// let taint = Taint { key: "a.example/agent".into(), effect: "NoSchedule".into(), ..Taint::default() };
-/// let gates = [NodeReadinessGate::new("a.example/Agent", 60).tainting(taint)];
-/// assert_eq!(not_startup_taints(&gates, &STARTUP_PREFIXES), ["a.example/Agent"]);
+/// let gates = [NodeReadinessGate::new("a.example/Agent", 60).with_taint(taint)];
+/// assert_eq!(gates_without_startup_taint(&gates, &STARTUP_TAINT_PREFIXES), ["a.example/Agent"]);
 /// ```
 #[must_use]
-pub fn not_startup_taints<'g>(gates: &'g [NodeReadinessGate], prefixes: &[&str]) -> Vec<&'g str> {
+pub fn gates_without_startup_taint<'g>(gates: &'g [NodeReadinessGate], prefixes: &[&str]) -> Vec<&'g str> {
     let is_startup = |key: &str| prefixes.iter().any(|prefix| key.starts_with(prefix));
     let others = gates.iter().filter(|gate| gate.taint().is_some_and(|taint| !is_startup(&taint.key)));
     others.map(|gate| gate.condition_type.as_str()).collect()

@@ -1,45 +1,45 @@
-//! The type of a gate, as it stands in `spec.readinessGates` of a Node (KEP-5233, API Changes).
+//! Readiness gate: an entry of `spec.readinessGates` of a Node (KEP-5233, API Changes).
 
 use std::fmt;
 
+use dra_attrs::label::key_problems;
 use k8s_openapi::api::core::v1::Taint;
 use k8s_openapi::jiff::SignedDuration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::name::key_problems;
 use crate::taint::is_usable;
 
 const TAINT: &str = "Taint";
 const BYPASS: &str = "BypassWithWarning";
 
-/// What happens when a condition is not met in time.
+/// Action of a gate whose condition is not True in time.
 ///
-/// Missing and empty text is [`FailureAction::Taint`], the default of the API. Text that this version does not know is kept,
-/// so that later actions (cordon, remediation) survive reading and writing; [`mod@crate::validate`] refuses it, and a gate
-/// that has it is never released by time.
+/// Missing and empty text is [`FailureAction::Taint`], the default of the API. Unknown text is kept, so that actions of later
+/// versions (cordon, remediation) survive reading and writing. [`validate`](crate::validate) refuses it, and a gate with an
+/// unknown action is never released by time.
 ///
 /// ```
-/// use readiness::gate::FailureAction;
+/// use readiness::FailureAction;
 /// assert_eq!(FailureAction::from("Taint"), FailureAction::default());
 /// assert_eq!(FailureAction::from("Cordon").to_string(), "Cordon");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum FailureAction {
-    /// The gate's `readinessTaint` is put on the node.
+    /// Adds the gate's `readinessTaint` to the node.
     #[default]
     Taint,
-    /// A warning event is recorded.
+    /// Releases the gate and records a warning event.
     BypassWithWarning,
-    /// An action that this version does not know.
+    /// Action that this version does not know.
     Other(String),
 }
 
 impl FailureAction {
-    /// Text of the actions that the API accepts, sorted.
+    /// Names of the actions that the API accepts, sorted.
     pub const KNOWN: [&'static str; 2] = [BYPASS, TAINT];
 
-    /// The text in the API.
+    /// Returns the name in the API.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -79,17 +79,17 @@ impl<'de> Deserialize<'de> for FailureAction {
     }
 }
 
-/// A condition that must be true before a node takes pods.
+/// Readiness gate of a node: a condition that must be True before pods are scheduled to the node.
 ///
-/// Reading is lenient, as that of every Kubernetes type: what is missing is empty. [`mod@crate::validate`] says what the API
-/// server would refuse. In a patch, lists of gates merge by `conditionType` ([`NodeReadinessGate::PATCH_MERGE_KEY`]).
+/// Deserialising is lenient, as for every Kubernetes type: missing fields are empty. [`validate`](crate::validate) returns the
+/// errors of the API server. In a patch, lists of gates merge by `conditionType` ([`NodeReadinessGate::PATCH_MERGE_KEY`]).
 ///
 /// ```
-/// use readiness::gate::{FailureAction, NodeReadinessGate};
+/// use readiness::{FailureAction, NodeReadinessGate};
 /// let gate: NodeReadinessGate =
 ///     serde_json::from_str(r#"{"conditionType": "datadog.com/AgentReady", "timeoutSeconds": 180}"#)?;
 /// assert_eq!(gate.failure_action, FailureAction::Taint);
-/// assert_eq!(gate.releases_after(), None, "there is no taint that could take over");
+/// assert_eq!(gate.releases_after(), None, "never: the action Taint needs a readinessTaint");
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -102,25 +102,25 @@ impl<'de> Deserialize<'de> for FailureAction {
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::exhaustive_structs, reason = "the fields are those of the API")]
 pub struct NodeReadinessGate {
-    /// Type of the entry of `status.conditions`: a domain, a slash and a name.
+    /// Type of the condition in `status.conditions`: a domain, a slash and a name.
     #[serde(default, deserialize_with = "or_default")]
     #[cfg_attr(feature = "schemars", schemars(length(max = 238)))]
     pub condition_type: String,
-    /// Seconds from Ready to the failure action.
+    /// Seconds from Ready to the failure action. Must be positive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schemars", schemars(with = "i32", range(min = 1)))]
     pub timeout_seconds: Option<i32>,
-    /// What happens then.
+    /// Action when the condition is not True in time.
     #[serde(default)]
     #[cfg_attr(feature = "schemars", schemars(with = "schema::Action"))]
     pub failure_action: FailureAction,
-    /// The taint of the action `Taint`; ignored otherwise.
+    /// Taint of the action `Taint`. Ignored for other actions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schemars", schemars(with = "Option<schema::ReadinessTaint>"))]
     pub readiness_taint: Option<Taint>,
 }
 
-/// Null is what is missing, as for every Kubernetes type.
+/// Reads `null` as the default, as every Kubernetes type does.
 pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
@@ -128,51 +128,52 @@ pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de
 }
 
 impl NodeReadinessGate {
-    /// The key by which lists of gates merge in a strategic merge patch.
+    /// Key by which lists of gates merge in a strategic merge patch.
     pub const PATCH_MERGE_KEY: &'static str = "conditionType";
 
-    /// A gate without an action that could release it; see [`Self::tainting`] and [`Self::bypassing`].
+    /// Creates a gate with the action `Taint` and without a taint, which time never releases. Add one with
+    /// [`Self::with_taint`], or choose [`Self::with_bypass_warning`].
     #[must_use]
     pub fn new(condition_type: impl Into<String>, timeout_seconds: i32) -> Self {
         Self { condition_type: condition_type.into(), timeout_seconds: Some(timeout_seconds), ..Self::default() }
     }
 
-    /// The same gate with action `Taint`.
+    /// Sets the action `Taint` with its taint.
     #[must_use]
-    pub fn tainting(self, taint: Taint) -> Self {
+    pub fn with_taint(self, taint: Taint) -> Self {
         Self { failure_action: FailureAction::Taint, readiness_taint: Some(taint), ..self }
     }
 
-    /// The same gate with action `BypassWithWarning`.
+    /// Sets the action `BypassWithWarning`.
     #[must_use]
-    pub fn bypassing(self) -> Self {
+    pub fn with_bypass_warning(self) -> Self {
         Self { failure_action: FailureAction::BypassWithWarning, ..self }
     }
 
-    /// The taint that the failure action adds: none unless the action is `Taint`.
+    /// Returns the taint that the failure action adds. `None` unless the action is `Taint`.
     #[must_use]
     pub fn taint(&self) -> Option<&Taint> {
         self.readiness_taint.as_ref().filter(|_| self.failure_action == FailureAction::Taint)
     }
 
-    /// The taint of the failure action, if the API server takes it and nobody else adds and removes it.
+    /// Returns the taint of the failure action, if the API server accepts it and no other component manages it.
     pub(crate) fn usable_taint(&self) -> Option<&Taint> {
         self.taint().filter(|taint| is_usable(taint))
     }
 
-    /// Whether the type is a domain, a slash and a name: so it is none of kubelet's own conditions.
+    /// Returns true if the type is a domain, a slash and a name, so that it is not one of kubelet's own conditions.
     pub(crate) fn has_valid_type(&self) -> bool {
         self.condition_type.contains('/') && key_problems(&self.condition_type).is_empty()
     }
 
-    /// How long a node waits before the failure action. None: for ever, since the gate would be invalid in the API (a type
-    /// without a domain, an unknown action, `Taint` without a valid taint, no timeout, or one that is not positive).
+    /// Returns the time from Ready to the failure action, or `None` if time never releases the gate because it is invalid in
+    /// the API: a type without a domain, an unknown action, `Taint` without a valid taint, or no positive timeout.
     ///
     /// ```
-    /// use readiness::gate::NodeReadinessGate;
-    /// let gate = NodeReadinessGate::new("a.example/Ready", 180).bypassing();
+    /// use readiness::NodeReadinessGate;
+    /// let gate = NodeReadinessGate::new("a.example/Ready", 180).with_bypass_warning();
     /// assert_eq!(gate.releases_after().map(|time| time.as_secs()), Some(180));
-    /// assert_eq!(NodeReadinessGate::new("a.example/Ready", -1).bypassing().releases_after(), None);
+    /// assert_eq!(NodeReadinessGate::new("a.example/Ready", -1).with_bypass_warning().releases_after(), None);
     /// ```
     #[must_use]
     pub fn releases_after(&self) -> Option<SignedDuration> {
@@ -188,12 +189,12 @@ impl NodeReadinessGate {
 
 #[cfg(feature = "schemars")]
 mod schema {
-    //! What the schema of a gate says in place of types that are open or foreign.
+    //! Schemas of fields whose Rust type is open or foreign.
     #![expect(dead_code, reason = "only their schema is used")]
 
     use schemars::JsonSchema;
 
-    /// What happens when a condition is not met in time.
+    /// Action of a gate whose condition is not True in time.
     #[derive(Default, JsonSchema, serde::Serialize)]
     pub(super) enum Action {
         #[default]
@@ -201,7 +202,7 @@ mod schema {
         BypassWithWarning,
     }
 
-    /// The effect of a taint.
+    /// Effect of a taint.
     #[derive(JsonSchema)]
     pub(super) enum Effect {
         NoSchedule,
@@ -209,7 +210,7 @@ mod schema {
         NoExecute,
     }
 
-    /// A taint of a node.
+    /// Taint of a node.
     #[derive(JsonSchema)]
     pub(super) struct ReadinessTaint {
         key: String,

@@ -1,41 +1,21 @@
-//! Whether a node is ready for work, by the gates that its agents report on (KEP-5233).
+//! Readiness gates of Kubernetes nodes (KEP-5233): pods are scheduled to a node only when its agents have reported that they
+//! are ready.
 //!
-//! A Node lists gates in `spec.readinessGates`; agents report on each in `status.conditions`. A pod is scheduled only when
-//! kubelet's own Ready and every gate is True. A gate that is not met in time is released: its condition becomes
-//! `Unknown`/`TimeoutExceeded`, and its failure action comes into force, a taint or a warning.
-//!
-//! The KEP was not merged: no release of Kubernetes has the field. The crate is for simulators, and for controllers that
-//! bring the field themselves; [`rule`] relates it to node-readiness-controller, which was built instead.
-//!
-//! Three layers, each of use without the others:
-//!
-//! - [`mod@validate`]: what the API server would refuse or warn of, for a list of gates and for a change.
-//! - [`evaluate`]: the filter of a scheduler, stateless and without a clock.
-//! - [`reconcile`]: timers, failure actions, reboots and labels, as a state machine.
-//!
-//! Around them: [`gate`], [`node`] and [`pod`] are the types; [`policy`] says what the KEP leaves open, with the presets
-//! [`policy::Policy::kep`] and [`policy::Policy::hardened`]; [`name`], [`label`] and [`taint`] are the rules of Kubernetes that
-//! gates touch.
-//!
-//! For those who work with gates: [`registration`] (kubelet's configuration), [`reporter`] (an agent's own condition),
-//! [`preview`] (a change over many nodes before it is made), [`autoscaler`], [`network`] (several gates as one, and kubelet's
-//! admission by it), [`partition`] (what the node lifecycle controller does to a lost node), [`rule`] (rules in the style of
-//! node-readiness-controller as gates).
+//! [`filter`](filter()) answers if a pod may be scheduled to a node; [`step`](step()) runs the timers and returns the taints,
+//! conditions and labels to write.
 //!
 //! ```
-//! use k8s_openapi::api::core::v1::Pod;
-//! use readiness::evaluate::{FilterOptions, filter};
-//! use readiness::{node::GatedNode, pod::PodView};
+//! use readiness::{FilterOptions, GatedNode, GatedPod, filter};
 //!
-//! // `kubectl get node -o json` as it is: k8s-openapi's Node does not know the gates, so they are read beside it.
+//! // The output of `kubectl get node -o json`.
 //! let node: GatedNode = serde_json::from_str(r#"{
-//!     "metadata": {"name": "node-1"},
 //!     "spec": {"readinessGates": [{"conditionType": "datadog.com/AgentReady", "timeoutSeconds": 180,
 //!         "failureAction": "BypassWithWarning"}]},
 //!     "status": {"conditions": [{"type": "Ready", "status": "True"},
 //!         {"type": "datadog.com/AgentReady", "status": "False", "reason": "Initializing"}]}}"#)?;
-//! let pod = Pod::default();
-//! let verdict = filter(FilterOptions::kep(), &node.view(), PodView::new(&pod));
+//! let pod = GatedPod::default();
+//! let verdict = filter(FilterOptions::hardened(), &node.view(), pod.view());
+//! assert!(!verdict.is_allowed());
 //! assert_eq!(
 //!     verdict.to_string(),
 //!     r#"readiness gate "datadog.com/AgentReady": condition status is False (Initializing)"#
@@ -43,31 +23,79 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 //!
-//! Nothing here does IO or reads a clock; the same input gives the same output. What a caller of the reconciler has to keep
-//! to stands at [`reconcile`]. Gates get into a spec by kubelet's configuration ([`registration`]); a webhook or a node class
-//! can give the same list.
+//! A Node lists gates in `spec.readinessGates`; agents report the condition of each gate in `status.conditions`. Pods are
+//! scheduled only when kubelet's own Ready and every gate are True. If a condition is not True in time, the reconciler sets
+//! it to `Unknown`/`TimeoutExceeded`, the gate is released, and its failure action applies: a taint or a warning.
 //!
-//! Feature `schemars`: `JsonSchema` for the crate's own API types. The crate needs the Kubernetes types of 1.37.
+//! The KEP was not merged: no release of Kubernetes has the field. The crate is for simulators, and for controllers that
+//! bring the field themselves. Module [`rule`] relates gates to node-readiness-controller, which was built instead.
+//!
+//! # Contents
+//!
+//! - **Objects**: [`NodeReadinessGate`], [`GatedNode`], [`GatedPod`] hold the fields that k8s-openapi's types do not have;
+//!   [`GatedNodeView`] and [`GatedPodView`] are what the functions take. Module [`condition`] has the known condition types.
+//! - **Validation** (module [`validate`](mod@validate)): the errors and warnings of the API server for a list of gates and for
+//!   a change of it.
+//! - **Filter**: [`filter`](filter()) with [`FilterOptions`], stateless and without a clock.
+//! - **Reconciler**: [`step`](step()) with a [`Policy`] ([`Policy::kep`] or [`Policy::hardened`]) and a [`NodeState`] that
+//!   survives restarts; [`apply_writes`] for simulators, [`shutdown_writes`] for a downgrade.
+//! - **Around gates**: [`merge_gates`] (registration by kubelet), [`reporter`] (an agent's own condition), [`preview_gates`]
+//!   (a change over many nodes), [`autoscaler_view`], [`missing_tolerations`], [`gate_label_key`], [`network`] (several gates
+//!   as one, and kubelet's admission by it), [`rule`] (rules of node-readiness-controller as gates).
+//!
+//! # Guarantees
+//!
+//! - **No IO, no clock.** Time is an argument. The same input gives the same output.
+//! - **Bounded, without panics**, for objects of any form: also for those that the API server would refuse.
+//! - **Versioned state.** [`NodeState`] and [`network::HoldDown`] are JSON with a `version`; another version is a
+//!   [`StoredStateError`].
+//!
+//! # Features
+//!
+//! `schemars` adds `JsonSchema` to the API types of this crate. The binary that uses this crate chooses the Kubernetes
+//! version of its `k8s-openapi` dependency, 1.37 or newer (`k8s-openapi/v1_37` or `latest`).
 
-pub mod autoscaler;
 pub mod condition;
-pub mod evaluate;
-pub mod gate;
-pub mod label;
-mod lookup;
-pub mod name;
 pub mod network;
-pub mod node;
-pub mod partition;
-pub mod pod;
-pub mod policy;
-pub mod preview;
-pub mod reconcile;
-pub mod registration;
 pub mod reporter;
 pub mod rule;
-pub mod taint;
 pub mod validate;
+
+mod autoscaler;
+mod filter;
+mod gate;
+mod gate_label;
+mod lookup;
+mod node;
+mod pod;
+mod policy;
+mod preview;
+mod reconcile;
+mod registration;
+mod taint;
+
+pub use autoscaler::{AutoscalerView, STARTUP_TAINT_PREFIXES, autoscaler_view, gates_without_startup_taint};
+pub use condition::condition_status::ConditionStatus;
+pub use filter::{FilterCause, FilterOptions, FilterOutcome, FilterReason, FilterVerdict, RequirementPolicy, filter};
+pub use gate::{FailureAction, NodeReadinessGate};
+pub use gate_label::{
+    GATE_LABEL_PREFIX, GATE_LABEL_VALUE, GateLabelError, gate_label_key, is_gate_label_writable_by_kubelet,
+};
+pub use node::{GatedNode, GatedNodeView};
+pub use pod::{GatedPod, GatedPodView, NodeReadinessRequirement, is_daemon_pod};
+pub use policy::{
+    ColdStart, LabelPolicy, LateReport, Policy, PolicyMode, PreexistingTimeout, ReleaseWhen, TimeoutWrite,
+};
+pub use preview::{GateProposal, GatesPreview, NodePreview, preview_gates};
+pub use reconcile::{
+    BlockReason, EffectiveStatus, EvaluatorRole, EventType, ExpectedCondition, GateDecision, GatePhase, GateState,
+    GateVerdict, NodeChange, NodeState, NodeVerdict, NodeWrite, ReadinessCounters, StepResult, StoredStateError,
+    WriteActor, apply_writes, shutdown_writes, step,
+};
+pub use registration::{KubeletConfiguration, RegistrationMode, merge_gates};
+pub use taint::{
+    NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, TaintId, first_untolerated_taint, missing_tolerations, tolerates,
+};
 
 k8s_openapi::k8s_if_le_1_36! {
     compile_error!(

@@ -1,12 +1,13 @@
-//! Finding an item of a list by its name; of several with one name, the first counts.
+//! Lookup of list items by name. Of several items with one name, the first counts.
 
 use k8s_openapi::api::core::v1::NodeCondition;
 
 use crate::gate::NodeReadinessGate;
 
-/// Lists up to this length are searched from the front, which is faster than sorting them.
-const SHORT: usize = 32;
+/// Length up to which a list is searched linearly, which is faster than sorting it.
+const LINEAR_SEARCH_MAX: usize = 32;
 
+/// List item with a name.
 pub(crate) trait Named {
     fn name(&self) -> &str;
 }
@@ -23,17 +24,18 @@ impl Named for NodeReadinessGate {
     }
 }
 
+/// List with an index by name.
 #[derive(Clone, Debug)]
 pub(crate) struct Lookup<'a, T> {
     items: &'a [T],
-    /// Positions by name, then by position; empty for a short list.
+    /// Positions sorted by name, then by position. Empty for a short list.
     order: Vec<usize>,
 }
 
 impl<'a, T: Named> Lookup<'a, T> {
     pub(crate) fn new(items: &'a [T]) -> Self {
         let mut order = Vec::new();
-        if items.len() > SHORT {
+        if items.len() > LINEAR_SEARCH_MAX {
             order.extend(0..items.len());
             order.sort_by_key(|index| items.get(*index).map(Named::name));
         }
@@ -48,13 +50,13 @@ impl<'a, T: Named> Lookup<'a, T> {
         self.position(name).and_then(|index| self.items.get(index))
     }
 
-    /// The items without those whose name an earlier one has.
+    /// Returns the items without later items of the same name.
     pub(crate) fn distinct(&self) -> impl Iterator<Item = &'a T> + '_ {
         let is_first = |(index, item): &(usize, &'a T)| self.position(item.name()) == Some(*index);
         self.items.iter().enumerate().filter(is_first).map(|(_, item)| item)
     }
 
-    /// Whether an item of the list is the first of its name.
+    /// Returns true if `item`, an item of the list, is the first of its name.
     pub(crate) fn is_first(&self, item: &T) -> bool {
         self.find(item.name()).is_some_and(|first| std::ptr::eq(first, item))
     }

@@ -1,4 +1,4 @@
-//! A node with its gates: read from JSON, and as the functions of this crate look at it.
+//! Nodes with their gates.
 
 use k8s_openapi::api::core::v1::{Node, NodeCondition, Taint};
 use serde::de::Error as _;
@@ -6,17 +6,18 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::condition::{Observation, READY};
+use crate::condition::{ConditionStatus, READY};
 use crate::gate::NodeReadinessGate;
 use crate::lookup::Lookup;
 
-/// A Node and the gates of its spec. k8s-openapi's type does not know the field `readinessGates`, so it stands beside it.
+/// Node object with the gates of its spec. k8s-openapi's [`Node`] does not have the field `readinessGates`, so this type
+/// holds it beside the object.
 ///
-/// One bullet of the KEP spells the field `nodeReadinessGates`: that is read as well. Both at once are an error. Written is
-/// `readinessGates`, and nothing if there are no gates.
+/// One bullet of the KEP spells the field `nodeReadinessGates`, which is read as well. Both at once are an error. The field
+/// is written as `readinessGates`, and only if there are gates.
 ///
 /// ```
-/// use readiness::node::GatedNode;
+/// use readiness::GatedNode;
 /// let node: GatedNode = serde_json::from_str(r#"{"metadata": {"name": "node-1"}, "spec": {"podCIDR": "10.0.0.0/24",
 ///     "readinessGates": [{"conditionType": "datadog.com/AgentReady", "timeoutSeconds": 180}]}}"#)?;
 /// assert_eq!(node.gates.len(), 1);
@@ -27,7 +28,7 @@ use crate::lookup::Lookup;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "an object and the one field that its type lacks")]
 pub struct GatedNode {
-    /// The object.
+    /// Node object.
     pub node: Node,
     /// `spec.readinessGates`.
     pub gates: Vec<NodeReadinessGate>,
@@ -68,38 +69,40 @@ impl Serialize for GatedNode {
 }
 
 impl GatedNode {
-    /// What the functions of this crate look at.
+    /// Returns the view that [`step`](crate::step()), [`filter`](crate::filter()) and the other functions take.
     #[must_use]
-    pub fn view(&self) -> NodeView<'_> {
-        NodeView::new(&self.node, &self.gates)
+    pub fn view(&self) -> GatedNodeView<'_> {
+        GatedNodeView::new(&self.node, &self.gates)
     }
 }
 
-/// Whether the caller has seen all objects since it started.
+/// Completeness of the caller's cache (`HasSynced` in client-go).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Knowledge {
+pub(crate) enum CacheSync {
+    /// The caller has seen all objects.
     #[default]
     Synced,
+    /// Objects may be missing.
     Partial,
 }
 
-/// A node, its gates, and what else is known of it at one instant. Of several conditions or gates of one type the first
-/// counts.
+/// View of a node and its gates at one instant, with what the caller knows besides. Of several conditions or gates of one
+/// type the first counts.
 ///
 /// # Complexity
-/// Made in constant time for up to 32 gates and conditions, `n log n` beyond.
+/// Created in constant time for up to 32 gates and conditions, `n log n` beyond.
 #[derive(Clone, Debug)]
-pub struct NodeView<'a> {
+pub struct GatedNodeView<'a> {
     node: &'a Node,
     gates: Lookup<'a, NodeReadinessGate>,
     conditions: Lookup<'a, NodeCondition>,
     pub(crate) kubelet_instance: Option<&'a str>,
-    pub(crate) knowledge: Knowledge,
+    pub(crate) cache_sync: CacheSync,
     pub(crate) bootstrap_only: &'a [String],
 }
 
-impl<'a> NodeView<'a> {
-    /// A node with gates.
+impl<'a> GatedNodeView<'a> {
+    /// Creates a view of a node and its gates.
     #[must_use]
     pub fn new(node: &'a Node, gates: &'a [NodeReadinessGate]) -> Self {
         let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
@@ -108,61 +111,61 @@ impl<'a> NodeView<'a> {
             gates: Lookup::new(gates),
             conditions: Lookup::new(conditions),
             kubelet_instance: None,
-            knowledge: Knowledge::default(),
+            cache_sync: CacheSync::default(),
             bootstrap_only: &[],
         }
     }
 
-    /// Names the run of kubelet, for example by its start time: another one than in the step before is a restart. Without
-    /// it restarts can't be seen.
+    /// Names the running instance of kubelet, for example by its start time. Another instance than in the previous step is a
+    /// restart. Without a name restarts are not detected.
     #[must_use]
     pub fn with_kubelet_instance(self, instance: &'a str) -> Self {
         Self { kubelet_instance: Some(instance), ..self }
     }
 
-    /// Says that the caller may not have seen all objects yet: nothing is removed or forgotten, and a node that was closed
-    /// is not opened.
+    /// Marks the caller's cache as not synced yet: nothing is removed or forgotten, and a node that was closed is not
+    /// opened.
     #[must_use]
-    pub fn unsynced(self) -> Self {
-        Self { knowledge: Knowledge::Partial, ..self }
+    pub fn with_unsynced_cache(self) -> Self {
+        Self { cache_sync: CacheSync::Partial, ..self }
     }
 
-    /// Names gates that stay satisfied until the next boot once they were (rules of enforcement `bootstrap-only`, see
-    /// [`crate::rule`]).
+    /// Names the gates that stay satisfied until the next boot after they were satisfied once (rules with the enforcement
+    /// mode `bootstrap-only`, see [`rule`](crate::rule)).
     #[must_use]
     pub fn with_bootstrap_only(self, condition_types: &'a [String]) -> Self {
         Self { bootstrap_only: condition_types, ..self }
     }
 
-    /// The node.
+    /// Returns the node object.
     #[must_use]
     pub const fn node(&self) -> &'a Node {
         self.node
     }
 
-    /// Its gates, as given.
+    /// Returns the gates in their order.
     #[must_use]
     pub const fn gates(&self) -> &'a [NodeReadinessGate] {
         self.gates.items()
     }
 
-    /// The first gate of a type.
+    /// Returns the first gate of a type.
     #[must_use]
     pub fn gate(&self, condition_type: &str) -> Option<&'a NodeReadinessGate> {
         self.gates.find(condition_type)
     }
 
-    /// Whether a gate of this node counts: no earlier one has its type.
+    /// Returns true if `gate`, a gate of this node, is the first of its type.
     pub(crate) fn is_first(&self, gate: &NodeReadinessGate) -> bool {
         self.gates.is_first(gate)
     }
 
-    /// The gates without those whose type an earlier one has.
+    /// Returns the gates without later gates of the same type.
     pub(crate) fn distinct_gates(&self) -> impl Iterator<Item = &'a NodeReadinessGate> + '_ {
         self.gates.distinct()
     }
 
-    /// The first condition of a type.
+    /// Returns the first condition of a type.
     #[must_use]
     pub fn condition(&self, condition_type: &str) -> Option<&'a NodeCondition> {
         self.conditions.find(condition_type)
@@ -172,19 +175,19 @@ impl<'a> NodeView<'a> {
         self.conditions.items()
     }
 
-    /// Whether kubelet's own condition is True. A node without it is not ready.
+    /// Returns true if kubelet's own condition Ready is True. A node without it is not ready.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        Observation::of(self.condition(READY)) == Observation::True
+        ConditionStatus::from_condition(self.condition(READY)) == ConditionStatus::True
     }
 
-    /// The taint with a key and an effect: a node has at most one.
+    /// Returns the taint with a key and an effect. A node has at most one.
     #[must_use]
     pub fn taint(&self, key: &str, effect: &str) -> Option<&'a Taint> {
         self.taints().iter().find(|taint| taint.key == key && taint.effect == effect)
     }
 
-    /// All taints of the node.
+    /// Returns all taints of the node.
     #[must_use]
     pub fn taints(&self) -> &'a [Taint] {
         self.node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default()

@@ -1,11 +1,11 @@
-//! A pod with its own requirements on the node (KEP-5233, Pod-Level Node-Readiness API), and pods of daemon sets.
+//! Pods with requirements on the node (KEP-5233, Pod-Level Node-Readiness API), and pods of daemon sets.
 
 use k8s_openapi::api::core::v1::Pod;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// A condition of the node that a pod wants to be True.
+/// Requirement of a pod: a condition of the node that must be True.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schemars", schemars(description = "A condition of the node that a pod wants to be True."))]
@@ -16,15 +16,16 @@ pub struct NodeReadinessRequirement {
     /// Type of the condition.
     #[serde(default, deserialize_with = "crate::gate::or_default")]
     pub condition_type: String,
-    /// The status that it must have: `True` is the only one that the KEP defines.
+    /// Required status. The KEP defines only `True`.
     #[serde(default, deserialize_with = "crate::gate::or_default")]
     pub status: String,
 }
 
-/// A Pod and `spec.nodeReadinessRequirements`, which k8s-openapi's type does not know. An empty list is an absent one.
+/// Pod object with `spec.nodeReadinessRequirements`, which k8s-openapi's [`Pod`] does not have. An empty list is the same as
+/// an absent one.
 ///
 /// ```
-/// use readiness::pod::GatedPod;
+/// use readiness::GatedPod;
 /// let pod: GatedPod = serde_json::from_str(r#"{"metadata": {"name": "gpu-app-1"}, "spec": {"nodeReadinessRequirements":
 ///     [{"conditionType": "nvidia.com/GPUDriversReady", "status": "True"}]}}"#)?;
 /// assert_eq!(pod.requirements.len(), 1);
@@ -33,7 +34,7 @@ pub struct NodeReadinessRequirement {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "an object and the one field that its type lacks")]
 pub struct GatedPod {
-    /// The object.
+    /// Pod object.
     pub pod: Pod,
     /// `spec.nodeReadinessRequirements`.
     pub requirements: Vec<NodeReadinessRequirement>,
@@ -61,39 +62,40 @@ impl<'de> Deserialize<'de> for GatedPod {
 }
 
 impl GatedPod {
-    /// What the filter looks at.
+    /// Returns the view that [`filter`](crate::filter()) takes.
     #[must_use]
-    pub fn view(&self) -> PodView<'_> {
-        PodView { pod: &self.pod, requirements: &self.requirements }
+    pub fn view(&self) -> GatedPodView<'_> {
+        GatedPodView { pod: &self.pod, requirements: &self.requirements }
     }
 }
 
-/// A pod and its requirements.
+/// View of a pod and its requirements.
 #[derive(Clone, Copy, Debug)]
-pub struct PodView<'a> {
+pub struct GatedPodView<'a> {
     pub(crate) pod: &'a Pod,
     pub(crate) requirements: &'a [NodeReadinessRequirement],
 }
 
-impl<'a> PodView<'a> {
-    /// A pod that requires nothing of its own.
+impl<'a> GatedPodView<'a> {
+    /// Creates a view of a pod without requirements.
     #[must_use]
     pub const fn new(pod: &'a Pod) -> Self {
         Self { pod, requirements: &[] }
     }
 
-    /// A pod with requirements; none are the same as an absent list.
+    /// Sets the requirements. An empty list is the same as an absent one.
     #[must_use]
-    pub const fn requiring(pod: &'a Pod, requirements: &'a [NodeReadinessRequirement]) -> Self {
-        Self { pod, requirements }
+    pub const fn with_requirements(self, requirements: &'a [NodeReadinessRequirement]) -> Self {
+        Self { requirements, ..self }
     }
 }
 
-/// Whether a pod is controlled by a `DaemonSet` of the group `apps`: gates do not hold such pods back (KEP-5233, Non-Goals 4).
+/// Returns true if a pod is controlled by a `DaemonSet` of the group `apps`. Gates do not apply to such pods (KEP-5233,
+/// Non-Goals 4).
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
-/// use readiness::pod::is_daemon_pod;
+/// use readiness::is_daemon_pod;
 /// let pod = |api_version: &str, controller: bool| -> Pod {
 ///     serde_json::from_value(serde_json::json!({"metadata": {"ownerReferences": [{"kind": "DaemonSet",
 ///         "apiVersion": api_version, "name": "agent", "uid": "1", "controller": controller}]}})).unwrap()

@@ -1,197 +1,174 @@
-//! What the KEP leaves open, as settings with two presets.
+//! Choices that the KEP leaves open, with two presets.
 
 use k8s_openapi::jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
-/// A report of the owner after a timeout was written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Effect of a report that the owner of a condition writes after the timeout was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum LateReport {
-    /// What the owner says counts: anything but True blocks again.
-    #[default]
-    #[serde(alias = "ownerWins", alias = "owner_wins")]
+    /// The owner's report counts: any status but True blocks again.
     OwnerWins,
-    /// The release stays until the owner says True.
-    #[serde(alias = "sticky")]
+    /// The gate stays released until the owner reports True.
     Sticky,
 }
 
-/// When a gate with action `Taint` counts as released.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Instant at which a gate with the action `Taint` is released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub enum Handoff {
-    /// As soon as the timeout is written. Until the taint is there, nothing keeps pods away.
-    #[default]
-    #[serde(alias = "immediate")]
-    Immediate,
-    /// When the taint is on the node.
-    #[serde(alias = "awaitTaint", alias = "await_taint")]
-    AwaitTaint,
+pub enum ReleaseWhen {
+    /// When the timeout is written. Until the taint is on the node, pods may be scheduled to it.
+    TimeoutWritten,
+    /// When the taint is on the node: no pod is scheduled between the timeout and its taint.
+    TaintPresent,
 }
 
-/// Which conditions a timeout overwrites.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Conditions that a timeout overwrites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum TimeoutWrite {
-    /// Whatever is not True.
-    #[default]
-    #[serde(alias = "always")]
+    /// Every condition that is not True.
     Always,
-    /// Missing and Unknown ones: an explicit False is left to its owner.
-    #[serde(alias = "whenUnreported", alias = "when_unreported")]
+    /// Missing and Unknown conditions. A reported False is kept.
     WhenUnreported,
 }
 
-/// Where timers begin when the evaluator has no state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Start of timers for an evaluator without state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum ColdStart {
     /// Now: a timer never fires too early.
-    #[default]
-    #[serde(alias = "fromNow", alias = "from_now")]
     FromNow,
-    /// When Ready became True, if that is in the past.
-    #[serde(alias = "fromReadyTransition", alias = "from_ready_transition")]
+    /// The last transition of Ready, if that is in the past.
     FromReadyTransition,
 }
 
-/// Which labels are removed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Labels that the reconciler removes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum LabelPolicy {
-    /// Those that the state records as set by us.
-    #[default]
-    #[serde(alias = "owned")]
+    /// Labels that the state records as set by the reconciler.
     Owned,
-    /// Every label with the prefix that has no gate.
-    #[serde(alias = "authoritative")]
+    /// Every label with the prefix `readiness-gate.` that has no gate.
     Authoritative,
 }
 
-/// A condition `TimeoutExceeded` that was seen before its gate: left over from a gate that was removed and added again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Effect of a condition `TimeoutExceeded` that was observed before its gate was added, such as after a gate was removed
+/// and added again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub enum Leftover {
-    /// It releases the gate.
-    #[default]
-    #[serde(alias = "counts")]
+pub enum PreexistingTimeout {
+    /// Releases the gate.
     Counts,
-    /// It is as good as a missing condition.
-    #[serde(alias = "ignored")]
+    /// Counts as a missing condition.
     Ignored,
 }
 
-/// Whether gates are in force.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Mode of the feature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub enum Mode {
-    /// They are.
-    #[default]
-    #[serde(alias = "active")]
+pub enum PolicyMode {
+    /// Gates are evaluated, and writes are requested.
     Active,
-    /// Verdicts and timers go on, nothing is written.
-    #[serde(alias = "suspended")]
+    /// Gates are evaluated and timers run, but nothing is written.
     Suspended,
-    /// The feature is off: what we added is removed once, and gates block nothing.
-    #[serde(alias = "off")]
+    /// The feature is off: owned taints and labels are removed once, and gates block nothing.
     Off,
 }
 
-/// All settings of [`crate::reconcile::step`]. Begin with a preset and change what is needed.
+/// Settings of [`step`](crate::step()). Take a preset and change single fields.
+///
+/// There is no default: the caller chooses [`Policy::kep`] or [`Policy::hardened`].
+///
+/// In JSON, missing fields are as in `kep`, unknown fields are errors, and times are seconds:
 ///
 /// ```
-/// use readiness::policy::{Handoff, Policy};
+/// use readiness::{Policy, ReleaseWhen};
 /// let mut policy = Policy::kep();
-/// assert_eq!(policy.handoff, Handoff::Immediate);
-/// policy.handoff = Handoff::AwaitTaint;
-/// // In JSON, what is not named is as in `kep`, and unknown names are ignored; times are seconds.
-/// let read: Policy = serde_json::from_str(r#"{"handoff": "AwaitTaint"}"#)?;
+/// assert_eq!(policy.release_when, ReleaseWhen::TimeoutWritten);
+/// policy.release_when = ReleaseWhen::TaintPresent;
+/// let read: Policy = serde_json::from_str(r#"{"releaseWhen": "taintPresent"}"#)?;
 /// assert_eq!(read, policy);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default = "Policy::kep", rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Policy {
-    /// Reports after a timeout.
-    #[serde(alias = "lateReport")]
+    /// Effect of reports after a timeout.
     pub late_report: LateReport,
-    /// When a taint takes over.
-    pub handoff: Handoff,
-    /// What a timeout overwrites.
-    #[serde(alias = "timeoutWrite")]
+    /// Instant at which a gate with the action `Taint` is released.
+    pub release_when: ReleaseWhen,
+    /// Conditions that a timeout overwrites.
     pub timeout_write: TimeoutWrite,
-    /// Whether a condition that was True and is no more starts a timer of its own.
-    #[serde(alias = "rearm", alias = "rearmOnRegression")]
+    /// Starts a new timer when a condition regresses from True.
     pub rearm_on_regression: bool,
-    /// Whether a taint that another put counts as ours, and goes when its gate is True. Not so one that was seen on the node
-    /// before a gate had it.
-    pub adopt: bool,
-    /// A `TimeoutExceeded` from before its gate.
-    pub leftover: Leftover,
-    /// Timers without a state.
-    #[serde(alias = "coldStart")]
+    /// Takes ownership of a taint that another component added, so that it is removed when its gate is True. Not for a
+    /// taint that was observed before a gate had it.
+    pub adopt_existing_taints: bool,
+    /// Effect of a `TimeoutExceeded` from before its gate was added.
+    pub preexisting_timeout: PreexistingTimeout,
+    /// Start of timers without state.
     pub cold_start: ColdStart,
-    /// Which labels are removed.
-    #[serde(alias = "labelPolicy")]
+    /// Labels that are removed.
     pub label_policy: LabelPolicy,
-    /// Whether gates are in force.
-    pub mode: Mode,
-    /// An upper bound of the wait in one boot, for kubelets that restart for ever. One that is not positive is none, as
-    /// for timeouts.
-    #[serde(with = "seconds", alias = "maxWaitPerBoot")]
+    /// Mode of the feature.
+    pub mode: PolicyMode,
+    /// Upper bound of the wait in one boot, for kubelets that restart again and again. Zero or less means no bound.
+    #[serde(with = "seconds")]
     pub max_wait_per_boot: Option<SignedDuration>,
-    /// Age of the last heartbeat from which True counts no more. One that is not positive is none.
-    #[serde(with = "seconds", alias = "maxHeartbeatAge")]
+    /// Age of the last heartbeat from which True does not count any more. Zero or less means no limit.
+    #[serde(with = "seconds")]
     pub max_heartbeat_age: Option<SignedDuration>,
-    /// How long a condition must be True before it counts. One that is not positive is none.
-    #[serde(with = "seconds", alias = "holdDown")]
+    /// Time for which a condition must be True before it counts. Zero or less means at once.
+    #[serde(with = "seconds")]
     pub hold_down: Option<SignedDuration>,
 }
 
 impl Policy {
-    /// The text of the KEP, literally.
+    /// Returns the policy that follows the text of the KEP literally.
     #[must_use]
     pub const fn kep() -> Self {
         Self {
             late_report: LateReport::OwnerWins,
-            handoff: Handoff::Immediate,
+            release_when: ReleaseWhen::TimeoutWritten,
             timeout_write: TimeoutWrite::Always,
             rearm_on_regression: false,
-            adopt: false,
-            leftover: Leftover::Counts,
+            adopt_existing_taints: false,
+            preexisting_timeout: PreexistingTimeout::Counts,
             cold_start: ColdStart::FromNow,
             label_policy: LabelPolicy::Owned,
-            mode: Mode::Active,
+            mode: PolicyMode::Active,
             max_wait_per_boot: None,
             max_heartbeat_age: None,
             hold_down: None,
         }
     }
 
-    /// What a cluster can rely on: a timeout protects from a lock-out also when the agent reports failure, and no pod
-    /// comes between the gate and its taint.
+    /// Returns the settings for a real cluster: a timeout releases the gate also while the agent reports failure, a gate is
+    /// released only after its timeout taint is on the node, and a reported False is not overwritten.
     #[must_use]
     pub const fn hardened() -> Self {
         Self {
             late_report: LateReport::Sticky,
-            handoff: Handoff::AwaitTaint,
+            release_when: ReleaseWhen::TaintPresent,
             timeout_write: TimeoutWrite::WhenUnreported,
-            adopt: true,
-            leftover: Leftover::Ignored,
+            adopt_existing_taints: true,
+            preexisting_timeout: PreexistingTimeout::Ignored,
             ..Self::kep()
         }
     }
 }
 
-impl Default for Policy {
-    fn default() -> Self {
-        Self::kep()
-    }
-}
-
 mod seconds {
-    //! A duration as a number of seconds.
+    //! Durations as numbers of seconds.
 
     use k8s_openapi::jiff::SignedDuration;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -1,92 +1,92 @@
-//! A change of gates over many nodes, before it is made.
+//! Preview of a change of gates over many nodes.
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::jiff::Timestamp;
 
-use crate::condition::Observation;
-use crate::evaluate::{FilterOptions, filter};
+use crate::condition::ConditionStatus;
+use crate::filter::{FilterOptions, filter};
 use crate::gate::NodeReadinessGate;
-use crate::node::NodeView;
-use crate::pod::PodView;
+use crate::node::GatedNodeView;
+use crate::pod::GatedPodView;
 use crate::policy::Policy;
-use crate::reconcile::output::Change;
-use crate::reconcile::{Role, State, step};
+use crate::reconcile::{EvaluatorRole, NodeChange, NodeState, step};
 
-/// What a change of gates would do to one node.
+/// Proposed change of the gates of one node.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "the input of one function, made in place")]
-pub struct Proposal<'a> {
-    /// The node.
+pub struct GateProposal<'a> {
+    /// Node object.
     pub node: &'a Node,
-    /// Its gates now.
+    /// Gates that the node has.
     pub current: &'a [NodeReadinessGate],
-    /// Its gates then.
+    /// Gates that the node would have.
     pub proposed: &'a [NodeReadinessGate],
-    /// What the reconciler remembers of it.
-    pub state: &'a State,
+    /// State of the reconciler for this node.
+    pub state: &'a NodeState,
 }
 
-/// What would become of one node.
+/// Effect of a change of gates on one node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NodePreview {
-    /// Its name.
+    /// Name of the node.
     pub name: String,
-    /// Whether an ordinary pod could go there before.
+    /// True if a pod without requirements may be scheduled to the node with its present gates.
     pub open_before: bool,
-    /// Whether it could then.
+    /// True if it may be with the proposed gates.
     pub open_after: bool,
-    /// Taints to add at once.
+    /// Number of taints to add at once.
     pub taints_to_add: usize,
-    /// Taints to remove at once.
+    /// Number of taints to remove at once.
     pub taints_to_remove: usize,
-    /// Gates on which nothing is reported yet.
+    /// Proposed gates whose condition does not exist yet.
     pub unreported: Vec<String>,
-    /// Why it is blocked then; empty if it is open.
+    /// Reason why the node would be blocked. Empty if it would be open.
     pub reason: String,
 }
 
-/// What would become of all nodes.
+/// Effect of a change of gates on all nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Preview {
-    /// Nodes whose list of gates changes.
+pub struct GatesPreview {
+    /// Number of nodes whose list of gates changes.
     pub affected: usize,
-    /// Nodes that are open and would be blocked.
+    /// Number of nodes that are open and would be blocked.
     pub closing: usize,
-    /// Nodes that are blocked and would be open.
+    /// Number of nodes that are blocked and would be open.
     pub opening: usize,
-    /// Taints to add at once.
+    /// Number of taints to add at once.
     pub taints_to_add: usize,
-    /// Taints to remove at once.
+    /// Number of taints to remove at once.
     pub taints_to_remove: usize,
-    /// Affected nodes with a gate on which nothing is reported yet: their agents may not be there.
+    /// Number of affected nodes with a gate whose condition does not exist yet: the agent may not be installed.
     pub risky: usize,
-    /// The affected nodes, in the given order.
+    /// Affected nodes, in the given order.
     pub nodes: Vec<NodePreview>,
 }
 
-/// Plays a change of gates without writing anything. Timers are not awaited: what a timeout does later is not counted.
+/// Evaluates a change of gates without writing anything. Timers do not run: the effects of later timeouts are not counted.
 ///
 /// ```
-/// use readiness::gate::NodeReadinessGate;
-/// use readiness::policy::Policy;
-/// use readiness::preview::{Proposal, preview};
-/// use readiness::reconcile::State;
+/// use readiness::{GateProposal, NodeReadinessGate, NodeState, Policy, preview_gates};
 /// let node = serde_json::from_str(r#"{"metadata": {"name": "node-1"},
 ///     "status": {"conditions": [{"type": "Ready", "status": "True"}]}}"#)?;
-/// let proposed = [NodeReadinessGate::new("a.example/Ready", 180).bypassing()];
-/// let proposal = Proposal { node: &node, current: &[], proposed: &proposed, state: &State::default() };
-/// let preview = preview(&Policy::kep(), [proposal], "2026-01-01T00:00:00Z".parse().unwrap());
+/// let proposed = [NodeReadinessGate::new("a.example/Ready", 180).with_bypass_warning()];
+/// let proposal = GateProposal { node: &node, current: &[], proposed: &proposed, state: &NodeState::default() };
+/// let preview = preview_gates(&Policy::kep(), [proposal], "2026-01-01T00:00:00Z".parse().unwrap());
 /// assert_eq!((preview.affected, preview.closing, preview.risky), (1, 1, 1));
 /// assert!(preview.nodes[0].reason.contains("does not exist"));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[must_use]
-pub fn preview<'a>(policy: &Policy, proposals: impl IntoIterator<Item = Proposal<'a>>, now: Timestamp) -> Preview {
-    let mut all = Preview::default();
+pub fn preview_gates<'a>(
+    policy: &Policy,
+    proposals: impl IntoIterator<Item = GateProposal<'a>>,
+    now: Timestamp,
+) -> GatesPreview {
+    let mut all = GatesPreview::default();
     for proposal in proposals.into_iter().filter(|proposal| proposal.current != proposal.proposed) {
-        let node = of_node(policy, &proposal, now);
+        let node = preview_node(policy, &proposal, now);
         all.affected = all.affected.saturating_add(1);
         all.closing = all.closing.saturating_add(usize::from(node.open_before && !node.open_after));
         all.opening = all.opening.saturating_add(usize::from(!node.open_before && node.open_after));
@@ -98,22 +98,24 @@ pub fn preview<'a>(policy: &Policy, proposals: impl IntoIterator<Item = Proposal
     all
 }
 
-fn of_node(policy: &Policy, proposal: &Proposal<'_>, now: Timestamp) -> NodePreview {
-    let (options, pod) = (FilterOptions::of(policy), Pod::default());
-    let before = NodeView::new(proposal.node, proposal.current);
-    let after = NodeView::new(proposal.node, proposal.proposed);
-    let verdict = filter(options, &after, PodView::new(&pod));
-    let step = step(policy, Role::Combined, &after, now, proposal.state.clone());
-    let count = |is_wanted: fn(&Change) -> bool| step.outputs.iter().filter(|output| is_wanted(&output.change)).count();
-    let is_unreported =
-        |gate: &&NodeReadinessGate| Observation::of(after.condition(&gate.condition_type)) == Observation::Missing;
+fn preview_node(policy: &Policy, proposal: &GateProposal<'_>, now: Timestamp) -> NodePreview {
+    let (options, pod) = (FilterOptions::from(policy), Pod::default());
+    let before = GatedNodeView::new(proposal.node, proposal.current);
+    let after = GatedNodeView::new(proposal.node, proposal.proposed);
+    let verdict = filter(options, &after, GatedPodView::new(&pod));
+    let step = step(policy, EvaluatorRole::Combined, &after, now, proposal.state.clone());
+    let count =
+        |is_wanted: fn(&NodeChange) -> bool| step.writes.iter().filter(|write| is_wanted(&write.change)).count();
+    let is_unreported = |gate: &&NodeReadinessGate| {
+        ConditionStatus::from_condition(after.condition(&gate.condition_type)) == ConditionStatus::Missing
+    };
     let unreported = after.distinct_gates().filter(is_unreported).map(|gate| gate.condition_type.clone());
     NodePreview {
         name: proposal.node.metadata.name.clone().unwrap_or_default(),
-        open_before: filter(options, &before, PodView::new(&pod)).is_allowed(),
+        open_before: filter(options, &before, GatedPodView::new(&pod)).is_allowed(),
         open_after: verdict.is_allowed(),
-        taints_to_add: count(|change| matches!(change, Change::AddTaint { .. })),
-        taints_to_remove: count(|change| matches!(change, Change::RemoveTaint { .. })),
+        taints_to_add: count(|change| matches!(change, NodeChange::AddTaint { .. })),
+        taints_to_remove: count(|change| matches!(change, NodeChange::RemoveTaint { .. })),
         unreported: unreported.collect(),
         reason: if verdict.is_allowed() { String::new() } else { verdict.to_string() },
     }

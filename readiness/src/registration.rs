@@ -1,15 +1,15 @@
-//! How gates get from kubelet's configuration into the spec of its node (KEP-5233, Example Walkthrough step 1).
+//! Registration of gates: from kubelet's configuration into the spec of its node (KEP-5233, Example Walkthrough step 1).
 
 use serde::{Deserialize, Serialize};
 
 use crate::gate::NodeReadinessGate;
-use crate::validate::{Limits, Writer, validate_update};
+use crate::validate::{GateWriter, ValidationOptions, validate_gate_update};
 
-/// The field that the KEP adds to `KubeletConfiguration` (`kubelet.config.k8s.io/v1beta1`); other fields are passed over.
-/// `readinessGates`, the name in the Node, is read as well; both at once are an error.
+/// Field that the KEP adds to `KubeletConfiguration` (`kubelet.config.k8s.io/v1beta1`). Other fields of the configuration
+/// are ignored. The name `readinessGates`, as in the Node, is read as well; both at once are an error.
 ///
 /// ```
-/// use readiness::registration::KubeletConfiguration;
+/// use readiness::KubeletConfiguration;
 /// let config: KubeletConfiguration = serde_json::from_str(r#"{"kind": "KubeletConfiguration", "nodeReadinessGates": [
 ///     {"conditionType": "datadog.com/AgentReady", "timeoutSeconds": 180, "failureAction": "BypassWithWarning"}]}"#)?;
 /// assert_eq!(config.node_readiness_gates.len(), 1);
@@ -20,7 +20,7 @@ use crate::validate::{Limits, Writer, validate_update};
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::exhaustive_structs, reason = "the one field of the object that is ours")]
 pub struct KubeletConfiguration {
-    /// The gates of the node.
+    /// Gates of the node.
     #[cfg_attr(feature = "schemars", schemars(extend(
         "x-kubernetes-patch-strategy" = "merge",
         "x-kubernetes-patch-merge-key" = NodeReadinessGate::PATCH_MERGE_KEY,
@@ -29,41 +29,41 @@ pub struct KubeletConfiguration {
     pub node_readiness_gates: Vec<NodeReadinessGate>,
 }
 
-/// What a kubelet does with its gates when its node exists already.
+/// Mode in which a kubelet registers its gates when its node exists already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Registration {
-    /// Nothing, as with taints: the spec belongs to whoever manages nodes.
+pub enum RegistrationMode {
+    /// Changes nothing, as for taints: after creation, the spec belongs to the administrator.
     #[default]
     CreateOnly,
-    /// Adds gates that are missing and takes over changes that strengthen a gate, as far as a node may do that
-    /// ([`validate_update`]): nothing is removed or weakened, and no taint comes after the first registration.
+    /// Adds missing gates and takes over changes that strengthen a gate, as far as a node may ([`validate_gate_update`]):
+    /// no gate is removed or weakened, and no taint is added after the first registration.
     Sync,
 }
 
-/// The list that a kubelet writes at its registration. It writes and does not evaluate.
+/// Returns the list of gates that a kubelet writes when it registers its node.
 ///
-/// `stored` is None when the node does not exist: gates have to be in the object that creates it, or pods could come in
-/// between. Each gate of `configured` is tried in its order; with [`Registration::Sync`] the strongest of one type counts.
+/// `stored` is `None` if the node does not exist: the object that creates the node must have the gates, or pods could be
+/// scheduled before they are added. Each gate of `configured` is tried in its order; with [`RegistrationMode::Sync`] the
+/// strongest gate of one type counts.
 ///
 /// ```
-/// use readiness::gate::NodeReadinessGate;
-/// use readiness::registration::{Registration, merge};
-/// let gate = |seconds| NodeReadinessGate::new("a.example/Ready", seconds).bypassing();
-/// assert_eq!(merge(None, &[gate(10)], Registration::CreateOnly), [gate(10)]);
-/// assert_eq!(merge(Some(&[gate(10)]), &[gate(20)], Registration::CreateOnly), [gate(10)]);
-/// assert_eq!(merge(Some(&[gate(10)]), &[gate(20)], Registration::Sync), [gate(20)]);
-/// assert_eq!(merge(Some(&[gate(20)]), &[gate(10)], Registration::Sync), [gate(20)]);
+/// use readiness::{NodeReadinessGate, RegistrationMode, merge_gates};
+/// let gate = |seconds| NodeReadinessGate::new("a.example/Ready", seconds).with_bypass_warning();
+/// assert_eq!(merge_gates(None, &[gate(10)], RegistrationMode::CreateOnly), [gate(10)]);
+/// assert_eq!(merge_gates(Some(&[gate(10)]), &[gate(20)], RegistrationMode::CreateOnly), [gate(10)]);
+/// assert_eq!(merge_gates(Some(&[gate(10)]), &[gate(20)], RegistrationMode::Sync), [gate(20)]);
+/// assert_eq!(merge_gates(Some(&[gate(20)]), &[gate(10)], RegistrationMode::Sync), [gate(20)]);
 /// ```
 #[must_use]
-pub fn merge(
+pub fn merge_gates(
     stored: Option<&[NodeReadinessGate]>,
     configured: &[NodeReadinessGate],
-    registration: Registration,
+    mode: RegistrationMode,
 ) -> Vec<NodeReadinessGate> {
     let Some(stored) = stored else { return configured.to_vec() };
     let mut merged = stored.to_vec();
-    if registration == Registration::CreateOnly {
+    if mode == RegistrationMode::CreateOnly {
         return merged;
     }
     let mut places: std::collections::BTreeMap<&str, usize> = std::collections::BTreeMap::new();
@@ -84,8 +84,8 @@ pub fn merge(
     merged
 }
 
-/// Whether the API server lets the node write a gate, new or in place of another. Otherwise its whole write of the node
-/// would fail.
+/// Returns true if the API server lets the node write a gate, new or in place of `old`. One refused gate would make its
+/// whole write of the node fail.
 fn may_write(old: &[NodeReadinessGate], new: &NodeReadinessGate) -> bool {
-    validate_update(old, std::slice::from_ref(new), Writer::Node, &Limits::default()).is_valid()
+    validate_gate_update(old, std::slice::from_ref(new), GateWriter::Node, &ValidationOptions::default()).is_valid()
 }

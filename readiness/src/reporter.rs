@@ -1,5 +1,5 @@
-//! What an agent writes about its own condition (KEP-5233, Principles, and the condition reporter of the comparison with
-//! taints). The KEP asks agents to write upon changes only, not as a heartbeat.
+//! Condition reporter of an agent (KEP-5233, Principles, and the comparison with taints). The KEP asks agents to write only
+//! changes, not heartbeats.
 
 use k8s_openapi::api::core::v1::NodeCondition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -7,11 +7,11 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::condition::{FALSE, INITIALIZING, TRUE, UNKNOWN};
 
-/// What an agent found out about its component.
+/// Result of an agent's probe of its component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Probe {
-    /// The agent has just started: nothing is verified.
+pub enum ProbeResult {
+    /// The agent has just started and has verified nothing.
     Starting,
     /// The component works.
     Success {
@@ -20,107 +20,110 @@ pub enum Probe {
         /// Message of the condition.
         message: String,
     },
-    /// It does not.
+    /// The component does not work.
     Failure {
         /// Reason of the condition.
         reason: String,
         /// Message of the condition.
         message: String,
     },
-    /// An agent elsewhere can't reach the node (a partition).
+    /// An agent outside the node can't reach it (network partition).
     Unreachable,
 }
 
-/// When an agent reports.
+/// Period in which an agent reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Strategy {
-    /// As long as it runs.
+pub enum ReporterStrategy {
+    /// As long as the agent runs.
     #[default]
     Continuous,
-    /// Until the first success (`ReportOnSuccessAndTerminate`): for tasks that are done once.
+    /// Until the first success (`ReportOnSuccessAndTerminate`), for tasks that run once.
     OnSuccessAndTerminate,
 }
 
-/// What an agent elsewhere says of a node that it can't reach.
+/// Report of an agent outside the node while it can't reach the node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum OnUnreachable {
-    /// The last status stays.
+pub enum UnreachablePolicy {
+    /// Keeps the last status.
     #[default]
     KeepLast,
-    /// Unknown.
+    /// Sets the status to Unknown.
     SetUnknown,
 }
 
-/// An agent's settings.
+/// Condition reporter of one agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reporter {
-    /// Type of its condition.
+    /// Type of the condition.
     pub condition_type: String,
     /// Time between two probes.
     pub poll_interval: SignedDuration,
-    /// When it reports.
-    pub strategy: Strategy,
-    /// What it says of a node out of reach.
-    pub on_unreachable: OnUnreachable,
+    /// Period in which the agent reports.
+    pub strategy: ReporterStrategy,
+    /// Report while the node is unreachable.
+    pub on_unreachable: UnreachablePolicy,
 }
 
-/// What comes after a probe.
+/// Next action of an agent after a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Next {
-    /// Another probe at an instant. A patch that failed is tried again then.
+pub enum ReporterAction {
+    /// Probe again at this instant, and retry a failed patch.
     ProbeAt(Timestamp),
-    /// Nothing: the agent is done once its patch is written.
+    /// Stop when the patch is written.
     Finished,
 }
 
 impl Reporter {
-    /// An agent that probes every 30 seconds as long as it runs.
+    /// Creates a reporter that probes every 30 seconds as long as the agent runs.
     #[must_use]
     pub fn new(condition_type: &str) -> Self {
         Self {
             condition_type: condition_type.to_owned(),
             poll_interval: SignedDuration::from_secs(30),
-            strategy: Strategy::default(),
-            on_unreachable: OnUnreachable::default(),
+            strategy: ReporterStrategy::default(),
+            on_unreachable: UnreachablePolicy::default(),
         }
     }
 
-    /// The condition to write after a probe, if status, reason or message change, and what comes next.
+    /// Returns the condition to write after a probe, if status, reason or message change, and the next action.
     ///
     /// ```
-    /// use readiness::reporter::{Probe, Reporter};
+    /// use readiness::reporter::{ProbeResult, Reporter};
     /// let agent = Reporter::new("a.example/Ready");
     /// let now = "2026-01-01T00:00:00Z".parse().unwrap();
-    /// let (first, _) = agent.report(None, &Probe::Starting, now);
+    /// let (first, _) = agent.report(None, &ProbeResult::Starting, now);
     /// let first = first.unwrap();
     /// assert_eq!((first.status.as_str(), first.reason.as_deref()), ("False", Some("Initializing")));
-    /// let (again, _) = agent.report(Some(&first), &Probe::Starting, now);
+    /// let (again, _) = agent.report(Some(&first), &ProbeResult::Starting, now);
     /// assert_eq!(again, None);
     /// ```
     #[must_use]
     pub fn report(
         &self,
         stored: Option<&NodeCondition>,
-        probe: &Probe,
+        probe: &ProbeResult,
         now: Timestamp,
-    ) -> (Option<NodeCondition>, Next) {
-        let is_done = self.strategy == Strategy::OnSuccessAndTerminate && matches!(probe, Probe::Success { .. });
+    ) -> (Option<NodeCondition>, ReporterAction) {
+        let is_done =
+            self.strategy == ReporterStrategy::OnSuccessAndTerminate && matches!(probe, ProbeResult::Success { .. });
         let at = now.checked_add(self.poll_interval.max(SignedDuration::ZERO)).unwrap_or(Timestamp::MAX);
-        let next = if is_done { Next::Finished } else { Next::ProbeAt(at) };
+        let next = if is_done { ReporterAction::Finished } else { ReporterAction::ProbeAt(at) };
         (self.patch(stored, probe, now), next)
     }
 
-    fn patch(&self, stored: Option<&NodeCondition>, probe: &Probe, now: Timestamp) -> Option<NodeCondition> {
+    fn patch(&self, stored: Option<&NodeCondition>, probe: &ProbeResult, now: Timestamp) -> Option<NodeCondition> {
         let (status, reason, message) = match probe {
-            Probe::Starting => (FALSE, INITIALIZING, ""),
-            Probe::Success { reason, message } => (TRUE, reason.as_str(), message.as_str()),
-            Probe::Failure { reason, message } => (FALSE, reason.as_str(), message.as_str()),
-            Probe::Unreachable if self.on_unreachable == OnUnreachable::SetUnknown => (UNKNOWN, "Unreachable", ""),
-            Probe::Unreachable => return None,
+            ProbeResult::Starting => (FALSE, INITIALIZING, ""),
+            ProbeResult::Success { reason, message } => (TRUE, reason.as_str(), message.as_str()),
+            ProbeResult::Failure { reason, message } => (FALSE, reason.as_str(), message.as_str()),
+            ProbeResult::Unreachable if self.on_unreachable == UnreachablePolicy::SetUnknown => {
+                (UNKNOWN, "Unreachable", "")
+            }
+            ProbeResult::Unreachable => return None,
         };
         let text = |field: &Option<String>| field.clone().unwrap_or_default();
         let is_same =

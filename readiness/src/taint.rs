@@ -1,14 +1,15 @@
-//! Taints of nodes and tolerations of pods, in the rules of `core/v1`.
+//! Taints of nodes and tolerations of pods, by the rules of `core/v1`.
 
+use dra_attrs::label::{key_problems, value_problems};
 use k8s_openapi::api::core::v1::{PodSpec, Taint, Toleration};
 use serde::{Deserialize, Serialize};
 
+use crate::condition::domain;
 use crate::gate::NodeReadinessGate;
-use crate::name::{domain, key_problems, value_problems};
 
 /// Effect that keeps new pods away.
 pub const NO_SCHEDULE: &str = "NoSchedule";
-/// Effect that makes a node the last choice.
+/// Effect that makes the scheduler avoid a node if it can.
 pub const PREFER_NO_SCHEDULE: &str = "PreferNoSchedule";
 /// Effect that keeps new pods away and evicts running ones.
 pub const NO_EXECUTE: &str = "NoExecute";
@@ -16,10 +17,10 @@ pub const NO_EXECUTE: &str = "NoExecute";
 /// Every effect, in the API server's order.
 pub(crate) const EFFECTS: [&str; 3] = [NO_SCHEDULE, PREFER_NO_SCHEDULE, NO_EXECUTE];
 
-/// Effects that keep a pod from a node.
+/// Effects that keep new pods away.
 const BLOCKING: [&str; 2] = [NO_SCHEDULE, NO_EXECUTE];
 
-/// Keys of taints that the node lifecycle controller adds and removes by itself.
+/// Keys of taints that the node lifecycle controller adds and removes.
 const MANAGED_KEYS: [&str; 7] = [
     "node.kubernetes.io/not-ready",
     "node.kubernetes.io/unreachable",
@@ -30,54 +31,57 @@ const MANAGED_KEYS: [&str; 7] = [
     "node.kubernetes.io/network-unavailable",
 ];
 
-/// Domain of taints that cloud providers manage.
+/// Domain of taints that cloud providers add and remove.
 const CLOUD_DOMAIN: &str = "node.cloudprovider.kubernetes.io";
 
-/// Whether taints with a key come and go by themselves.
+/// Returns true if the node lifecycle controller or a cloud provider manages taints with this key.
 pub(crate) fn is_managed(key: &str) -> bool {
     MANAGED_KEYS.contains(&key) || domain(key) == Some(CLOUD_DOMAIN)
 }
 
-/// Whether a gate may bring a taint: the API server takes it, and it does not come and go by itself.
+/// Returns true if a gate may have a taint: the API server accepts it, and no other component manages it.
 pub(crate) fn is_usable(taint: &Taint) -> bool {
     let value = taint.value.as_deref().unwrap_or_default();
-    let is_valid = key_problems(&taint.key).is_empty() && value_problems(value).next().is_none();
+    let is_valid = key_problems(&taint.key).is_empty() && value_problems(value).is_empty();
     is_valid && !is_managed(&taint.key) && EFFECTS.contains(&taint.effect.as_str())
 }
 
-/// What a taint is found by: a node has at most one for a key and an effect. The value does not take part.
+/// Identity of a taint on a node: key and effect. A node has at most one taint with both; the value does not count.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TaintId {
-    /// The key.
+    /// Key of the taint.
     pub key: String,
-    /// The effect.
+    /// Effect of the taint.
     pub effect: String,
 }
 
 impl TaintId {
-    pub(crate) fn of(taint: &Taint) -> Self {
-        Self { key: taint.key.clone(), effect: taint.effect.clone() }
-    }
-
-    pub(crate) fn is_of(&self, taint: &Taint) -> bool {
+    /// Returns true if `taint` has this key and effect.
+    pub(crate) fn matches(&self, taint: &Taint) -> bool {
         self.key == taint.key && self.effect == taint.effect
     }
 }
 
-/// Whether two taints take one place on a node.
+impl From<&Taint> for TaintId {
+    fn from(taint: &Taint) -> Self {
+        Self { key: taint.key.clone(), effect: taint.effect.clone() }
+    }
+}
+
+/// Returns true if two taints have the same key and effect.
 pub(crate) fn is_same(one: &Taint, other: &Taint) -> bool {
     one.key == other.key && one.effect == other.effect
 }
 
-/// Whether a toleration covers a taint.
+/// Returns true if a toleration tolerates a taint.
 ///
-/// An empty key or effect covers every one. `Equal`, also when left out, wants the same value, `Exists` any; an operator
-/// that this version does not know covers nothing.
+/// An empty key or effect matches every key or effect. The operator `Equal`, which is the default, requires the same value;
+/// `Exists` matches any value; an unknown operator matches nothing.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::{Taint, Toleration};
-/// use readiness::taint::tolerates;
+/// use readiness::tolerates;
 /// let taint = Taint { key: "a.example/agent".into(), effect: "NoSchedule".into(), ..Taint::default() };
 /// let everything = Toleration { operator: Some("Exists".into()), ..Toleration::default() };
 /// assert!(tolerates(&everything, &taint));
@@ -95,29 +99,30 @@ pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     covers(&toleration.effect, &taint.effect) && covers(&toleration.key, &taint.key) && value_fits
 }
 
-/// The first taint that keeps a pod with these tolerations from a node.
+/// Returns the first taint that keeps a pod with these tolerations away from a node.
 #[must_use]
-pub fn untolerated<'a>(taints: &'a [Taint], tolerations: &[Toleration]) -> Option<&'a Taint> {
+pub fn first_untolerated_taint<'a>(taints: &'a [Taint], tolerations: &[Toleration]) -> Option<&'a Taint> {
     let is_blocking = |taint: &&Taint| BLOCKING.contains(&taint.effect.as_str());
     taints.iter().filter(is_blocking).find(|taint| !tolerations.iter().any(|toleration| tolerates(toleration, taint)))
 }
 
-/// Taints of gates that would keep a pod away, so that an agent which is to meet a gate could never come to the node.
+/// Returns the taints of gates that a pod does not tolerate. An agent that does not tolerate the taint of its own gate could
+/// never be scheduled to the node to meet the gate.
 ///
-/// Tolerations that the `DaemonSet` controller adds do not cover them: it adds those for `not-ready` and `unreachable`
-/// with `NoExecute`, for pressure, for `unschedulable`, and on the host's network for `network-unavailable`.
+/// The tolerations that the `DaemonSet` controller adds do not cover such taints. It adds tolerations of `not-ready` and
+/// `unreachable` with `NoExecute`, of the pressure taints, of `unschedulable`, and with `hostNetwork` of
+/// `network-unavailable`.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::{PodSpec, Taint};
-/// use readiness::gate::NodeReadinessGate;
-/// use readiness::taint::missing_tolerations;
+/// use readiness::{NodeReadinessGate, missing_tolerations};
 /// let taint = Taint { key: "a.example/agent".into(), effect: "NoSchedule".into(), ..Taint::default() };
-/// let gate = NodeReadinessGate::new("a.example/Agent", 60).tainting(taint.clone());
+/// let gate = NodeReadinessGate::new("a.example/Agent", 60).with_taint(taint.clone());
 /// assert_eq!(missing_tolerations(&PodSpec::default(), &[gate]), [&taint]);
 /// ```
 #[must_use]
 pub fn missing_tolerations<'g>(pod: &PodSpec, gates: &'g [NodeReadinessGate]) -> Vec<&'g Taint> {
     let tolerations = pod.tolerations.as_deref().unwrap_or_default();
     let taints = gates.iter().filter_map(NodeReadinessGate::taint);
-    taints.filter(|taint| untolerated(std::slice::from_ref(taint), tolerations).is_some()).collect()
+    taints.filter(|taint| first_untolerated_taint(std::slice::from_ref(taint), tolerations).is_some()).collect()
 }

@@ -1,9 +1,9 @@
-//! What devices share, and keeps them from being used together although each one could be: counters, compatibility
-//! groups, shares of a capacity.
+//! Bottlenecks: shared counters, compatibility groups and shared capacities that keep devices from being used together,
+//! although each device could be used alone.
 //!
-//! Found like the conflict itself, by leaving out one after the other. A bottleneck is left out by changing the slices:
-//! the devices then consume nothing of a counter set, or there is plenty of a capacity. What is named has been seen to
-//! matter; a question that is not answered names nothing.
+//! Found by deletion, like the minimal unsatisfiable subset. A bottleneck is relaxed by changing the slices: the
+//! devices then consume nothing of a counter set, or a capacity is practically unlimited. A bottleneck is reported only
+//! if relaxing it was seen to matter; an unanswered what-if question reports nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,17 +11,18 @@ use k8s_openapi::api::resource::v1::{Device, DeviceCapacity, DeviceCounterConsum
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::Bottleneck;
-use super::conflict::Questions;
+use super::what_if::WhatIf;
+use crate::context::Context;
 use crate::inventory::Inventory;
 use crate::inventory::pool::{Pool, PoolState};
 use crate::search::Table;
 
-/// More than the requests of a call can use up.
+/// Capacity value that the requests of a call can't use up.
 const PLENTY: i64 = i64::MAX;
 
-/// The bottlenecks of claims that are a conflict, if devices are not what is missing.
+/// Returns the bottlenecks of an unsatisfiable core; empty if devices themselves are missing.
 pub(super) fn bottlenecks(
-    questions: &mut Questions<'_>,
+    what_if: &mut WhatIf<'_>,
     claims: &[ResourceClaim],
     table: &Table<'_>,
     usable: &BTreeSet<usize>,
@@ -29,13 +30,11 @@ pub(super) fn bottlenecks(
     let all: BTreeSet<Bottleneck> = usable.iter().flat_map(|device| of_device(table, *device)).collect();
     let pools = table.candidates.pools();
     let mut is_possible_without = |left_out: &BTreeSet<Bottleneck>| {
-        if !questions.may_ask() {
+        if !what_if.may_ask() {
             return false;
         }
-        let inventory = without(pools, left_out, table.allocator.inventory);
-        let mut allocator = table.allocator.clone();
-        allocator.inventory = &inventory;
-        questions.is_possible(&allocator, claims) == Some(true)
+        let inventory = without(pools, left_out, table.context.inventory);
+        what_if.is_possible(&Context { inventory: &inventory, ..*table.context }, claims) == Some(true)
     };
     if all.is_empty() || !is_possible_without(&all) {
         return Vec::new();
@@ -51,7 +50,7 @@ pub(super) fn bottlenecks(
     found
 }
 
-/// What a device may have to share.
+/// Returns the resources that a device may have to share.
 fn of_device(table: &Table<'_>, device: usize) -> Vec<Bottleneck> {
     let candidate = table.candidate(device);
     let (pool, mut found) = (pool_name(candidate.slice), Vec::new());
@@ -77,7 +76,7 @@ fn pool_name(slice: &ResourceSlice) -> String {
     format!("{}/{}", slice.spec.driver, slice.spec.pool.name)
 }
 
-/// An index of pools where some bottlenecks are none.
+/// Builds an inventory of the pools with some bottlenecks relaxed.
 fn without(pools: &[Pool], left_out: &BTreeSet<Bottleneck>, inventory: &Inventory) -> Inventory {
     let complete = pools.iter().filter(|pool| pool.state() == PoolState::Complete);
     let slices = complete.flat_map(|pool| pool.all_slices().chain(pool.counter_slices()));
@@ -110,7 +109,8 @@ fn consumption<'d>(device: &'d mut Device, set: &'d str) -> impl Iterator<Item =
     device.consumes_counters.iter_mut().flatten().filter(move |consumption| consumption.counter_set == set)
 }
 
-/// Without a default, a request that does not name the capacity would take all of it, however much that is.
+/// Makes a capacity practically unlimited. Sets a default too: a request that does not name the capacity would take all
+/// of it otherwise.
 fn widen(capacity: &mut DeviceCapacity) {
     capacity.value = Quantity(PLENTY.to_string());
     capacity.request_policy.get_or_insert_default().default = Some(Quantity("0".to_owned()));

@@ -1,12 +1,12 @@
-//! The answers of many nodes in one line.
+//! Summary of the verdicts of many nodes in one line.
 
 use std::collections::BTreeMap;
 
 use super::{Cause, DeviceRejection, Explanation, Reason};
 use crate::outcome::{NodeFailure, Outcome, Verdict};
 
-/// One line for the verdicts of all nodes, like the event of a pod that can't be scheduled: how many nodes can serve the
-/// claims, and what the others lack, the most frequent first.
+/// Returns one line for the verdicts of all nodes, like the event of an unschedulable pod: the number of nodes that can
+/// serve the claims, then the causes of failure on the others, the most frequent first.
 ///
 /// ```
 /// use dra_alloc::explain::cluster_summary;
@@ -29,7 +29,7 @@ pub fn cluster_summary(verdicts: &[Verdict]) -> String {
     format!("{serving}/{} nodes can serve the claims{colon}{}", verdicts.len(), lacks.join(", "))
 }
 
-/// What a node lacks, in the same words for every node that lacks the same.
+/// Returns the cause of a node's failure, in words that are equal for nodes with the same cause.
 fn headline(verdict: &Verdict) -> Option<String> {
     let told = verdict.explanation.as_ref().and_then(Explanation::headline);
     match &verdict.outcome {
@@ -49,7 +49,7 @@ fn failure_headline(failure: &NodeFailure) -> String {
 }
 
 impl Explanation {
-    /// The first reason in few words, without anything that differs from node to node.
+    /// Returns the first reason in few words, without anything that differs from node to node.
     #[must_use]
     pub fn headline(&self) -> Option<String> {
         self.reasons.first().map(Reason::headline)
@@ -79,7 +79,7 @@ impl Reason {
         }
     }
 
-    /// What most devices of the class fail at.
+    /// Returns the most frequent rejection of the class's devices.
     fn request_headline(&self, class: &str) -> String {
         let first = self.because.iter().find_map(|reason| match &reason.cause {
             Cause::Devices { rejection, .. } => Some(rejection),

@@ -1,41 +1,42 @@
-//! What becomes of the devices of a node when a request asks for them.
+//! Evaluation of a node's devices for one request, for explanations.
 
 use std::collections::BTreeMap;
 
-use dra_attrs::matching::{ValueSet, Violation};
-use dra_attrs::quantity::{Quantity, QuantityFormat};
+use dra_attrs::{FeatureGate, Quantity, QuantityFormat, ValueSet, Violation};
 
 use super::{Cause, Detail, DeviceRejection, Reason, RequestName};
+use crate::allocate_error::AllocateError;
 use crate::counters::Shortage;
-use crate::error::AllocateError;
 use crate::expression::{Expression, Owner};
-use crate::features::Feature;
+use crate::gates::DraGate;
 use crate::request::{Alternative, Claim, Mode};
-use crate::search::{Attempt, Fit, Misfit, Refusal, Rejection, Selection, Short, Table};
+use crate::search::{
+    CapacityCheck, CapacityMiss, Insufficient, PartialAssignment, Refusal, Rejection, Selection, Table,
+};
 use crate::selector::SelectorInput;
 
-/// Devices that are named for one reason, and values that are listed for one request.
+/// Limit of the devices listed for one reason, and of the values listed for one request.
 const MOST_LISTED: usize = 32;
 const MOST_VALUES: usize = 8;
 
-/// The devices of a node as one alternative of a request sees them.
-pub(super) struct View {
+/// Devices of a node as seen by one alternative of a request.
+pub(super) struct RequestView {
     pub(super) usable: Vec<usize>,
     rejected: BTreeMap<DeviceRejection, Vec<usize>>,
     of_class: usize,
-    /// Devices that a request for all would want.
+    /// Number of devices that an `allocationMode: All` request would want.
     eligible: usize,
 }
 
-impl View {
-    /// Looks at every device for one alternative, as if it were the first to be served.
+impl RequestView {
+    /// Evaluates every device for one alternative, as if the alternative were the first to be served.
     pub(super) fn new(table: &Table<'_>, alternative: usize) -> Self {
         let mut view = Self { usable: Vec::new(), rejected: BTreeMap::new(), of_class: 0, eligible: 0 };
-        let mut attempt = Attempt::new(table);
+        let mut assignment = PartialAssignment::new(table);
         for device in 0..table.candidates.all() {
             let unfit = or_error(unfit(table, alternative, device));
             view.eligible += usize::from(unfit.is_none());
-            let rejection = unfit.or_else(|| or_error(unusable(table, &mut attempt, alternative, device)));
+            let rejection = unfit.or_else(|| or_error(unusable(table, &mut assignment, alternative, device)));
             if !matches!(rejection, Some(DeviceRejection::Class { .. })) {
                 view.of_class += 1;
             }
@@ -47,7 +48,7 @@ impl View {
         view
     }
 
-    /// Whether the alternative finds the devices that it wants.
+    /// Returns true if enough devices are usable for the alternative.
     pub(super) fn is_enough(&self, asked: &Alternative<'_>) -> bool {
         match asked.mode {
             Mode::Exactly(count) => u64::try_from(self.usable.len()).is_ok_and(|usable| usable >= count),
@@ -55,7 +56,7 @@ impl View {
         }
     }
 
-    /// How many devices the alternative takes if it finds enough.
+    /// Returns the number of devices that the alternative takes if enough are usable.
     pub(super) fn taken_by(&self, asked: &Alternative<'_>) -> usize {
         match asked.mode {
             Mode::Exactly(count) => usize::try_from(count).unwrap_or(usize::MAX),
@@ -63,7 +64,7 @@ impl View {
         }
     }
 
-    /// What the alternative takes from others.
+    /// Returns the reason that names the devices for which the alternative competes.
     pub(super) fn wants(&self, table: &Table<'_>, alternative: usize) -> Reason {
         let asked = table.alternative(alternative);
         Reason::leaf(Cause::Wants {
@@ -74,8 +75,8 @@ impl View {
         })
     }
 
-    /// The request with its devices: most frequent reason first. Devices of other classes only matter if there are no
-    /// others.
+    /// Returns the request's failure with its rejected devices, the most frequent cause first. Devices of other classes
+    /// are only counted if the class has none.
     pub(super) fn reason(&self, table: &Table<'_>, alternative: usize, detail: Detail) -> Reason {
         let asked = table.alternative(alternative);
         let cause = Cause::Request {
@@ -113,59 +114,59 @@ fn request_name(table: &Table<'_>, asked: &Alternative<'_>) -> RequestName {
     RequestName { claim: table.claim_name(asked), request: asked.name.to_string() }
 }
 
-/// The search may never have come to a device on which the request can't be evaluated.
+/// Turns an evaluation error into a rejection: the search may never have reached the device.
 fn or_error(rejection: Result<Option<DeviceRejection>, AllocateError>) -> Option<DeviceRejection> {
     rejection.unwrap_or_else(|error| Some(DeviceRejection::Error { error: error.to_string() }))
 }
 
-/// Why a device is none of those that a request for all devices would want, whoever uses it.
+/// Returns the reason that an `allocationMode: All` request does not want the device, independently of its use.
 fn unfit(table: &Table<'_>, alternative: usize, device: usize) -> Result<Option<DeviceRejection>, AllocateError> {
     let asked = table.alternative(alternative);
     match table.selection(alternative, device)? {
         Selection::Admitted => {}
         Selection::BindingConditionsOff => {
             let refused = false_selector(table, alternative, device);
-            return Ok(refused.or_else(|| Some(gate_off(table, Feature::BindingConditions))));
+            return Ok(refused.or_else(|| Some(gate_off(table, DraGate::DeviceBindingConditions))));
         }
         Selection::OtherNode => return Ok(Some(DeviceRejection::OtherNode)),
         Selection::Selector(position) => return Ok(asked.selectors().nth(position).map(selector_false)),
     }
-    if !table.has(Feature::ConsumableCapacity) {
+    if !table.has(DraGate::ConsumableCapacity) {
         return Ok(None);
     }
     match table.fit(alternative, device)? {
-        Fit::Never(misfit) => Ok(Some(misfit_of(*misfit))),
-        Fit::Takes(_) => Ok(None),
+        CapacityCheck::Never(misfit) => Ok(Some(misfit_of(*misfit))),
+        CapacityCheck::Takes(_) => Ok(None),
     }
 }
 
-/// The selector that is false for a device. The search looks at gates first, but a device that the selectors do not mean
-/// needs none.
+/// Returns the selector that is false for a device. Selectors are checked before gates here: a device that no selector
+/// admits needs no gate.
 fn false_selector(table: &Table<'_>, alternative: usize, device: usize) -> Option<DeviceRejection> {
     let candidate = table.candidate(device);
     let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
     let is_false = |selector: &Expression<'_>| {
-        let compiled = selector.compile(table.allocator.selectors).and_then(Result::ok);
+        let compiled = selector.compile(table.context.selectors).and_then(Result::ok);
         compiled.is_some_and(|compiled| matches!(compiled.matches(input), Ok(false)))
     };
     table.alternative(alternative).selectors().find(is_false).map(selector_false)
 }
 
-/// Why a device that would fit can't be the first one for an alternative.
+/// Returns the reason that a device can't be the first one for an alternative, although the selectors admit it.
 fn unusable<'s>(
     table: &Table<'s>,
-    attempt: &mut Attempt<'_, 's>,
+    assignment: &mut PartialAssignment<'_, 's>,
     alternative: usize,
     device: usize,
 ) -> Result<Option<DeviceRejection>, AllocateError> {
-    if attempt.is_taken(alternative, device) {
+    if assignment.is_taken(alternative, device) {
         return Ok(Some(DeviceRejection::Held));
     }
-    if let Some(short) = attempt.short_capacity(alternative, device)? {
+    if let Some(short) = assignment.short_capacity(alternative, device)? {
         return Ok(Some(short_of(short)));
     }
-    match attempt.place(alternative, device) {
-        Ok(placed) => attempt.take_back(placed).map(|()| None),
+    match assignment.place(alternative, device) {
+        Ok(placed) => assignment.undo(placed).map(|()| None),
         Err(Refusal::Failed(error)) => Err(error),
         Err(Refusal::Rejected(rejected)) => Ok(Some(refused(table, alternative, device, rejected))),
     }
@@ -179,21 +180,16 @@ fn selector_false(selector: Expression<'_>) -> DeviceRejection {
     }
 }
 
-/// A gate of a feature that is off. Of several, the one that is known to be: that of another feature which is off too.
-fn gate_off(table: &Table<'_>, feature: Feature) -> DeviceRejection {
-    let (features, profile) = (table.allocator.features, table.allocator.profile);
-    let gates = feature.gates(profile);
-    let is_off = |gate: &&&str| {
-        let others = Feature::all().filter(|other| *other != feature && !features.has(*other));
-        others.into_iter().any(|other| other.gates(profile) == [**gate])
-    };
-    DeviceRejection::GateOff { gate: gates.iter().find(is_off).or_else(|| gates.first()).copied().unwrap_or_default() }
+/// Names the gate to turn on: a required gate that is off, or else `gate` itself.
+fn gate_off(table: &Table<'_>, gate: DraGate) -> DeviceRejection {
+    let required_off = gate.requires().iter().find(|required| !table.has(**required));
+    DeviceRejection::GateOff { gate: required_off.copied().unwrap_or(gate).name(table.context.profile) }
 }
 
-fn short_of(short: Short<'_>) -> DeviceRejection {
+fn short_of(short: Insufficient<'_>) -> DeviceRejection {
     match short {
-        Short::Never(misfit) => misfit_of(misfit),
-        Short::Now { name, left, wanted } => DeviceRejection::CapacityUsedUp {
+        Insufficient::Never(misfit) => misfit_of(misfit),
+        Insufficient::Now { name, left, wanted } => DeviceRejection::CapacityUsedUp {
             capacity: name.to_owned(),
             left: left.to_string(),
             wanted: wanted.to_string(),
@@ -201,13 +197,13 @@ fn short_of(short: Short<'_>) -> DeviceRejection {
     }
 }
 
-fn misfit_of(misfit: Misfit<'_>) -> DeviceRejection {
+fn misfit_of(misfit: CapacityMiss<'_>) -> DeviceRejection {
     match misfit {
-        Misfit::Missing(name) => DeviceRejection::NoCapacity { capacity: name.to_owned() },
-        Misfit::Policy { name, wanted } => {
+        CapacityMiss::Missing(name) => DeviceRejection::NoCapacity { capacity: name.to_owned() },
+        CapacityMiss::Policy { name, wanted } => {
             DeviceRejection::CapacityPolicy { capacity: name.to_owned(), wanted: wanted.to_string() }
         }
-        Misfit::TooSmall { name, value, wanted } => DeviceRejection::CapacityTooSmall {
+        CapacityMiss::TooSmall { name, value, wanted } => DeviceRejection::CapacityTooSmall {
             capacity: name.to_owned(),
             value: value.to_string(),
             wanted: wanted.to_string(),
@@ -215,7 +211,7 @@ fn misfit_of(misfit: Misfit<'_>) -> DeviceRejection {
     }
 }
 
-/// The counter that keeps a device from being used: one that it consumes itself, or one of its pool.
+/// Returns the counter that blocks a device: one that it consumes itself, or an overcommitted one of its pool.
 fn counter_used_up(table: &Table<'_>, device: usize) -> Option<DeviceRejection> {
     let counters = table.counters(table.candidate(device).pool).ok()?;
     let (set, counter, left, wanted) = counters.shortage(table.consumption(device).ok()?)?;
@@ -227,13 +223,13 @@ fn counter_used_up(table: &Table<'_>, device: usize) -> Option<DeviceRejection> 
 fn refused(table: &Table<'_>, alternative: usize, device: usize, rejection: Rejection) -> DeviceRejection {
     match rejection {
         Rejection::SkipsOperations => match table.decisions.skip_needs {
-            Some(feature) if table.has(Feature::OptionalNodeOperations) => {
+            Some(feature) if table.has(DraGate::OptionalNodeOperations) => {
                 DeviceRejection::NodeDoesNotDeclare { feature }
             }
-            _ => gate_off(table, Feature::OptionalNodeOperations),
+            _ => gate_off(table, DraGate::OptionalNodeOperations),
         },
-        Rejection::CountersOff => gate_off(table, Feature::PartitionableDevices),
-        Rejection::GroupsOff => gate_off(table, Feature::CompatibilityGroups),
+        Rejection::CountersOff => gate_off(table, DraGate::PartitionableDevices),
+        Rejection::GroupsOff => gate_off(table, DraGate::DeviceCompatibilityGroups),
         Rejection::Shortage(Shortage::Groups) => DeviceRejection::Groups,
         Rejection::Shortage(Shortage::Counters) | Rejection::NoCapacity => {
             counter_used_up(table, device).unwrap_or(DeviceRejection::Groups)
@@ -251,7 +247,7 @@ fn refused(table: &Table<'_>, alternative: usize, device: usize, rejection: Reje
     }
 }
 
-/// What an alternative offers to a constraint: the values of the devices that it could use.
+/// Returns the values that an alternative offers to a constraint: those of the devices that it could use.
 pub(super) fn offer(table: &Table<'_>, alternative: usize, column: usize, attribute: &str, usable: &[usize]) -> Reason {
     let sets = || usable.iter().filter_map(|device| table.values(column, *device).ok());
     let lists_off = sets().filter(|set| set.violation() == Some(Violation::ListTypesOff)).count();

@@ -1,21 +1,16 @@
-//! Why claims are not allocated on a node: a tree of reasons, as data and as text.
+//! Explanations for claims that are not allocated on a node: a tree of reasons, as data and as text.
 //!
-//! An explanation is made after the search, by asking again: it finds a smallest set of requests and constraints that
-//! cannot hold together, says for each of these requests what becomes of the node's devices, and for constraints what
-//! the requests have to offer. Where each request could be served alone, it asks whether counters, compatibility groups or
-//! shared capacities are what does not suffice. A change that would help is only suggested if the allocation then
-//! succeeds.
+//! An explanation is computed after the search, by further searches (what-if questions). It finds a minimal
+//! (irreducible) set of requests and constraints that can't hold together, reports for each of these requests the
+//! rejected devices of the node, and for constraints the values that the requests offer. If each request could be
+//! served alone, further questions find out whether counters, compatibility groups or shared capacities are the
+//! bottleneck. A change is only suggested if the allocation succeeds with it.
 //!
-//! The search itself records nothing, so that not explaining costs nothing. All questions together are bounded.
+//! The search itself records nothing, so that it costs nothing extra without an explanation. The what-if questions of
+//! one explanation are bounded in number and in steps.
 //!
 //! ```
-//! use dra_alloc::allocator::Allocator;
-//! use dra_alloc::budget::Budget;
-//! use dra_alloc::explain::Detail;
-//! use dra_alloc::inventory::Inventory;
-//! use dra_alloc::result::numbered;
-//! use dra_alloc::selector::SelectorCache;
-//! use dra_alloc::state::AllocatedState;
+//! use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Detail, Inventory, Profile};
 //! use serde_json::{from_value, json};
 //!
 //! let slice: k8s_openapi::api::resource::v1::ResourceSlice = from_value(json!({
@@ -31,10 +26,9 @@
 //!     "requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}],
 //! }}}))?;
 //! let node = from_value(json!({"metadata": {"name": "node-1"}}))?;
-//! let inventory = Inventory::new([slice], []);
-//! let (state, selectors) = (AllocatedState::default(), SelectorCache::default());
-//! let allocator = Allocator::new(&inventory, [&class], &state, &selectors, &numbered).explaining(Detail::Full);
-//! let verdict = allocator.allocate(&node, &[claim], Budget::default())?;
+//! let (inventory, classes) = (Inventory::new([slice], []), Classes::new([&class]));
+//! let allocator = Allocator::new(Profile::V1_37, &inventory, &classes).with_explanation(Detail::Full);
+//! let verdict = allocator.allocate(&AllocatedState::default(), &node, &[claim], Budget::default())?;
 //! let explanation = verdict.explanation.unwrap();
 //! assert_eq!(
 //!     explanation.to_string(),
@@ -46,214 +40,225 @@
 
 mod bottleneck;
 mod cluster;
-mod conflict;
 mod devices;
 mod names;
 mod reasons;
 mod render;
 mod suggest;
+mod unsat_core;
+mod what_if;
 
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde::{Deserialize, Serialize};
 
+use self::reasons::reasons;
+use self::suggest::{gates, suggestions};
+use self::unsat_core::unsat_core;
+use self::what_if::WhatIf;
+use crate::budget::Budget;
+use crate::context::Context;
 use crate::device_id::DeviceId;
+use crate::outcome::{NodeFailure, Outcome, Verdict};
+use crate::search::with_table;
+use crate::share::numbered_share_id;
 
 pub use cluster::cluster_summary;
-pub(crate) use conflict::explain;
 
-/// How much is said about a "no".
+/// Level of detail of explanations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Detail {
-    /// Nothing is explained.
+    /// No explanation.
     #[default]
     Off,
-    /// The reasons, devices counted.
+    /// Reasons with numbers of devices.
     Summary,
-    /// The reasons with their devices.
+    /// Reasons with the devices listed.
     Full,
 }
 
-/// The reasons of a "no".
+/// Reasons that claims are not allocated on a node, with suggested changes.
 ///
-/// `Display` gives one line, like a scheduler's event; [`Explanation::tree`] everything.
+/// `Display` prints one line, like a scheduler's event; [`Explanation::tree`] prints everything.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// Each of them alone makes the allocation impossible.
+    /// Reasons, each of which alone makes the allocation impossible.
     pub reasons: Vec<Reason>,
-    /// Changes with which the allocation succeeds.
+    /// Changes with which the allocation succeeds, as tried by a search.
     pub suggestions: Vec<Suggestion>,
 }
 
-/// A reason, and what it follows from.
+/// Cause of a failure and the reasons behind it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Reason {
-    /// The reason itself.
+    /// Cause of the failure.
     #[serde(flatten)]
     pub cause: Cause,
-    /// What it follows from.
+    /// Reasons behind the cause.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub because: Vec<Self>,
 }
 
-/// What is the matter, and where.
+/// Cause of a failure and its location (claim, request, pool or device).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum Cause {
-    /// The node can't be judged now.
+    /// The node can't be evaluated now.
     Node {
-        /// The failure.
+        /// Description of the failure.
         reason: String,
     },
-    /// The search was stopped.
+    /// The budget stopped the search.
     Stopped {
-        /// Steps that it had made.
+        /// Number of steps that the search made.
         steps: u64,
     },
     /// The drivers have published no devices for this node.
     NoDevices,
-    /// A pool can't be used now.
+    /// A pool can't be allocated from now.
     Pool {
         /// `driver/pool`.
         pool: String,
-        /// What is wrong with it; nothing if it is being updated.
+        /// Contradiction within the pool; `None` if the pool is being updated.
         #[serde(skip_serializing_if = "Option::is_none")]
         problem: Option<String>,
     },
-    /// A request does not find enough devices.
+    /// Too few devices are usable for a request.
     Request {
-        /// Where.
+        /// Request that failed.
         at: RequestName,
-        /// The class of the devices.
+        /// Device class of the request.
         class: String,
-        /// How many are wanted; nothing for all.
+        /// Number of devices that the request needs; `None` for all.
         wanted: Option<u64>,
-        /// Devices that could be used if nothing else were asked for.
+        /// Number of devices that could be used if nothing else were requested.
         usable: usize,
-        /// Devices of the class.
+        /// Number of devices of the class.
         of_class: usize,
     },
-    /// Devices that a request can't use, all for the same reason.
+    /// Devices that a request can't use, all for one reason.
     Devices {
-        /// How many.
+        /// Number of devices.
         count: usize,
-        /// Which ones, as far as they are listed.
+        /// Rejected devices; empty at level `Summary`, cut to a limit at level `Full`.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         devices: Vec<DeviceId>,
-        /// Why.
+        /// Reason that the devices are rejected.
         rejection: DeviceRejection,
     },
-    /// No alternative of a request is possible.
+    /// No alternative of a `firstAvailable` request is possible.
     NoAlternative {
-        /// The request.
+        /// Request that failed.
         at: RequestName,
     },
-    /// Requests and constraints that cannot hold together, although each one could without the others.
+    /// Requests and constraints that can't hold together (minimal: without any one of them, the rest is possible).
     Together {
-        /// The requests.
+        /// Requests of the minimal set.
         requests: Vec<RequestName>,
-        /// The constraints.
+        /// Constraints of the minimal set.
         constraints: Vec<ConstraintName>,
-        /// What there is not enough of, if it is not devices.
+        /// Shared resources that do not suffice; empty if devices are missing.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         bottlenecks: Vec<Bottleneck>,
     },
-    /// What a request takes from others that want the same devices.
+    /// Devices for which a request competes with others.
     Wants {
-        /// The request.
+        /// Request that competes.
         at: RequestName,
-        /// The class of the devices.
+        /// Device class of the request.
         class: String,
-        /// How many are wanted; nothing for all.
+        /// Number of devices that the request needs; `None` for all.
         wanted: Option<u64>,
-        /// Devices that could be used if nothing else were asked for.
+        /// Number of devices that could be used if nothing else were requested.
         usable: usize,
     },
-    /// What a request offers to a constraint.
+    /// Values that a request offers to a constraint.
     Offer {
-        /// The request.
+        /// Request that the constraint applies to.
         at: RequestName,
-        /// The attribute that the constraint compares.
+        /// Attribute that the constraint compares.
         attribute: String,
-        /// Values of the devices that the request could use, sorted; the first ones if there are many.
+        /// Values of the devices that the request could use, sorted; cut to a limit.
         values: Vec<String>,
-        /// Values that are not listed.
+        /// Number of values that are not listed.
         left_out: usize,
-        /// Devices that the request could use.
+        /// Number of devices that the request could use.
         usable: usize,
-        /// Those of them whose value is a list while lists are off.
+        /// Number of usable devices whose value is a list while list types are off.
         lists_off: usize,
     },
-    /// A claim would have more devices than an allocation may have, whatever alternatives are taken.
+    /// A claim would get more devices than an allocation may have, whatever alternatives are taken.
     TooManyDevices {
-        /// The claim.
+        /// Claim that is too large.
         claim: String,
-        /// The most devices.
+        /// Largest number of devices of an allocation.
         limit: usize,
     },
-    /// Some alternatives of a claim can't be taken together, since they have more devices than an allocation may have.
+    /// Some alternatives of a claim can't be taken together: they have more devices than an allocation may have.
     AtMost {
-        /// The claim.
+        /// Claim whose alternatives are too large together.
         claim: String,
-        /// The most devices.
+        /// Largest number of devices of an allocation.
         limit: usize,
     },
 }
 
-/// A request of a claim.
+/// Name of a request and its claim.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub struct RequestName {
-    /// Namespace and name of the claim.
+    /// Claim, as `namespace/name`.
     pub claim: String,
-    /// The request, or `request/subrequest`.
+    /// Request, as `request` or `request/subrequest`.
     pub request: String,
 }
 
-/// A constraint of a claim.
+/// Location of a constraint in a claim.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub struct ConstraintName {
-    /// Namespace and name of the claim.
+    /// Claim, as `namespace/name`.
     pub claim: String,
-    /// Position in the claim.
+    /// Position in the claim's list of constraints.
     pub index: usize,
-    /// `matchAttribute` or `distinctAttribute`.
+    /// Field of the constraint: `matchAttribute` or `distinctAttribute`.
     pub field: &'static str,
-    /// The attribute.
+    /// Attribute that the constraint compares.
     pub attribute: String,
 }
 
-/// What devices share, so that they can't all be used together.
+/// Resource that devices share and that does not suffice for using them together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum Bottleneck {
-    /// The counters of a counter set.
+    /// Counters of a counter set.
     Counters {
-        /// `driver/pool`.
+        /// Pool, as `driver/pool`.
         pool: String,
-        /// The counter set.
+        /// Name of the counter set.
         set: String,
     },
-    /// The compatibility groups of the devices on a counter set.
+    /// Compatibility groups of the devices on a counter set.
     Groups {
-        /// `driver/pool`.
+        /// Pool, as `driver/pool`.
         pool: String,
-        /// The counter set.
+        /// Name of the counter set.
         set: String,
     },
-    /// A capacity of devices that are shared.
+    /// Capacity of shareable devices.
     Capacity {
-        /// The capacity.
+        /// Name of the capacity.
         capacity: String,
     },
 }
 
-/// Why a request can't use a device.
+/// Reason that a request can't use a device.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "why", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
@@ -262,125 +267,161 @@ pub enum DeviceRejection {
     Class {
         /// Position of the selector in the class.
         selector: usize,
-        /// The expression.
+        /// CEL expression of the selector.
         expression: String,
     },
     /// A selector of the request is false.
     Selector {
         /// Position of the selector in the request.
         selector: usize,
-        /// The expression.
+        /// CEL expression of the selector.
         expression: String,
     },
-    /// The device is for other nodes.
+    /// The device is restricted to other nodes.
     OtherNode,
     /// Another claim holds the device.
     Held,
-    /// A gate that the device needs is off.
+    /// A feature gate that the device needs is off.
     GateOff {
-        /// The gate.
+        /// Name of the gate.
         gate: &'static str,
     },
-    /// The slice skips node operations, and the node does not declare that it can.
+    /// The slice has `skipNodeOperations`, and the node does not declare the feature that it needs.
     NodeDoesNotDeclare {
-        /// The feature.
+        /// Name of the feature in `Node.status.declaredFeatures`.
         feature: &'static str,
     },
-    /// The device does not have a capacity that is asked for.
+    /// The device does not have a requested capacity.
     NoCapacity {
-        /// The capacity.
+        /// Name of the capacity.
         capacity: String,
     },
-    /// The request policy of a capacity does not permit the amount.
+    /// The request policy of a capacity does not permit the requested amount.
     CapacityPolicy {
-        /// The capacity.
+        /// Name of the capacity.
         capacity: String,
-        /// The amount.
+        /// Requested amount.
         wanted: String,
     },
-    /// A capacity is smaller than the amount.
+    /// A capacity's value is below the requested amount.
     CapacityTooSmall {
-        /// The capacity.
+        /// Name of the capacity.
         capacity: String,
-        /// What the device has.
+        /// Value of the capacity.
         value: String,
-        /// The amount.
+        /// Requested amount.
         wanted: String,
     },
     /// Shares have used up a capacity.
     CapacityUsedUp {
-        /// The capacity.
+        /// Name of the capacity.
         capacity: String,
-        /// What is left of it.
+        /// Remaining amount.
         left: String,
-        /// The amount.
+        /// Requested amount.
         wanted: String,
     },
     /// Other devices of the pool have used up a counter, or the counter is overcommitted.
     CounterUsedUp {
-        /// `counter set/counter`
+        /// Counter, as `counter set/counter`.
         counter: String,
-        /// What is left of it.
+        /// Remaining amount.
         left: String,
-        /// What the device consumes.
+        /// Amount that the device consumes.
         wanted: String,
     },
-    /// The compatibility groups do not go with those of the devices in use on a counter set.
+    /// The device's compatibility groups conflict with those of the devices in use on a counter set.
     Groups,
     /// The device has a taint that is not tolerated.
     Tainted {
-        /// `key[=value]:effect`.
+        /// Taint, as `key[=value]:effect`.
         taint: String,
     },
-    /// The request can't be evaluated on the device. kube-scheduler does not come to it.
+    /// The request can't be evaluated on the device. The search of kube-scheduler does not reach the device.
     Error {
-        /// What is wrong.
+        /// Text of the error.
         error: String,
     },
     /// The device alone breaks a constraint.
     Constraint {
-        /// The attribute.
+        /// Attribute that the constraint compares.
         attribute: String,
-        /// How.
+        /// Text of the violation.
         violation: String,
     },
 }
 
-/// A change with which the allocation succeeds.
+/// Change with which the allocation succeeds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum Suggestion {
-    /// Gates are switched on.
+    /// Switch on feature gates.
     Gates {
-        /// The gates.
-        gates: &'static [&'static str],
+        /// Names of the gates.
+        gates: Vec<&'static str>,
     },
-    /// A request tolerates a taint.
+    /// Let a request tolerate a taint.
     Tolerate {
-        /// The request.
+        /// Request to change.
         at: RequestName,
-        /// `key[=value]:effect`.
+        /// Taint, as `key[=value]:effect`.
         taint: String,
     },
-    /// A request asks for fewer devices.
+    /// Let a request ask for fewer devices.
     Fewer {
-        /// The request.
+        /// Request to change.
         at: RequestName,
-        /// How many.
+        /// Number of devices to ask for.
         count: usize,
     },
-    /// A constraint is left out.
+    /// Remove a constraint.
     WithoutConstraint {
-        /// The constraint.
+        /// Constraint to remove.
         at: ConstraintName,
     },
-    /// Other claims give back what they hold.
+    /// Let other claims release their devices.
     Release,
 }
 
 impl Reason {
     pub(crate) const fn leaf(cause: Cause) -> Self {
         Self { cause, because: Vec::new() }
+    }
+}
+
+/// Explains the outcome of claims on a node; `None` if they are allocated. The stop function of the caller's budget is
+/// called in every what-if question as well.
+pub(crate) fn explain(
+    context: &Context<'_>,
+    detail: Detail,
+    claims: &[ResourceClaim],
+    node: &Node,
+    verdict: &Verdict,
+    budget: Budget<'_>,
+) -> Option<Explanation> {
+    let alone = |cause| Some(Explanation { reasons: vec![Reason::leaf(cause)], suggestions: Vec::new() });
+    // The results of what-if questions are discarded, so that share IDs need not be unique.
+    let context = Context { share_ids: Some(&numbered_share_id), ..*context };
+    let what_if = || WhatIf::new(context, node, budget);
+    match &verdict.outcome {
+        Outcome::Allocated(_) => None,
+        Outcome::Stopped => alone(Cause::Stopped { steps: verdict.steps }),
+        Outcome::FailedOnNode(NodeFailure::InvalidPools { .. }) | Outcome::Unsatisfied => {
+            let mut what_if = what_if();
+            let core = unsat_core(&mut what_if, claims);
+            let reasons = with_table(&context, &core.claims, node, |table| reasons(&mut what_if, table, &core, detail));
+            let reasons = reasons.ok()?;
+            let suggestions = suggestions(&mut what_if, claims, &reasons);
+            Some(Explanation { reasons, suggestions })
+        }
+        Outcome::FailedOnNode(failure) => {
+            let reasons = vec![Reason::leaf(Cause::Node { reason: failure.to_string() })];
+            let suggestions = match failure {
+                NodeFailure::SkipNodeOperationsOff { .. } => gates(&mut what_if(), claims),
+                _ => Vec::new(),
+            };
+            Some(Explanation { reasons, suggestions })
+        }
     }
 }

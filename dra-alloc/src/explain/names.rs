@@ -1,4 +1,4 @@
-//! How requests and constraints are named in texts.
+//! Names of requests, constraints and bottlenecks in texts.
 
 use std::fmt;
 
@@ -13,11 +13,11 @@ impl fmt::Display for RequestName {
 impl fmt::Display for ConstraintName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.field, self.attribute)?;
-        of_claim(f, &self.claim)
+        write_claim(f, &self.claim)
     }
 }
 
-/// After "not enough".
+/// Prints the noun phrase that follows "not enough".
 impl fmt::Display for Bottleneck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.on_any_node())?;
@@ -29,7 +29,7 @@ impl fmt::Display for Bottleneck {
 }
 
 impl Bottleneck {
-    /// Without the pool, whose name differs from node to node.
+    /// Returns the text without the pool, whose name differs from node to node.
     pub(super) fn on_any_node(&self) -> String {
         match self {
             Self::Counters { set, .. } => format!("of counter set {set}"),
@@ -39,31 +39,31 @@ impl Bottleneck {
     }
 }
 
-/// A request within a sentence that may name the claim elsewhere.
+/// Request within a sentence that may name the claim elsewhere.
 pub(super) struct Named<'a>(pub(super) &'a RequestName);
 
 impl fmt::Display for Named<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.request)?;
-        of_claim(f, &self.0.claim)
+        write_claim(f, &self.0.claim)
     }
 }
 
-/// The alternate form names the claim of everything.
-fn of_claim(f: &mut fmt::Formatter<'_>, claim: &str) -> fmt::Result {
+/// Writes the claim in front of a name if the alternate form (`{:#}`) asks for it.
+fn write_claim(f: &mut fmt::Formatter<'_>, claim: &str) -> fmt::Result {
     if f.alternate() { write!(f, " of claim {claim}") } else { Ok(()) }
 }
 
-/// Whose requests a text is about.
+/// Claims that a text is about.
 #[derive(Clone, Copy)]
 pub(super) enum Scope {
-    /// All are of one claim, which need not be named again.
+    /// All requests are of one claim, which need not be named again.
     OneClaim,
     Claims,
 }
 
 impl Scope {
-    pub(super) fn of<'a>(claims: impl IntoIterator<Item = &'a String>) -> Self {
+    pub(super) fn from_claims<'a>(claims: impl IntoIterator<Item = &'a String>) -> Self {
         let mut claims = claims.into_iter();
         let first = claims.next();
         if claims.all(|claim| Some(claim) == first) { Self::OneClaim } else { Self::Claims }
@@ -84,12 +84,12 @@ impl Scope {
 
 impl Explanation {
     pub(super) fn scope(&self) -> Scope {
-        Scope::of(self.reasons.iter().flat_map(|reason| reason.cause.claims()))
+        Scope::from_claims(self.reasons.iter().flat_map(|reason| reason.cause.claims()))
     }
 }
 
 impl Cause {
-    /// The claims whose requests are at fault.
+    /// Returns the claims of the requests that fail.
     fn claims(&self) -> Vec<&String> {
         match self {
             Self::Request { at, .. } | Self::NoAlternative { at } => vec![&at.claim],
@@ -100,7 +100,7 @@ impl Cause {
     }
 }
 
-/// `a`, `a and b`, `a, b and c`
+/// Joins names as a list in a sentence: `a`, `a and b`, `a, b and c`.
 pub(super) fn listed(names: &[String]) -> String {
     match names {
         [] => String::new(),

@@ -1,33 +1,34 @@
-//! What there is to say of requests and constraints that cannot hold together.
+//! Reasons for a set of requests and constraints that can't hold together.
 
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use super::bottleneck::bottlenecks;
-use super::conflict::{Conflict, Part, Questions};
-use super::devices::{View, offer};
-use super::{Cause, ConstraintName, Reason, RequestName};
-use crate::allocator::MAX_DEVICES_PER_CLAIM;
+use super::devices::{RequestView, offer};
+use super::unsat_core::{Part, UnsatCore};
+use super::what_if::WhatIf;
+use super::{Cause, ConstraintName, Detail, Reason, RequestName};
 use crate::inventory::pool::PoolState;
+use crate::limits::MAX_DEVICES_PER_CLAIM;
 use crate::request::{Claim, ConstraintKind, Plan, Request, claim_name};
 use crate::search::Table;
 
-/// The devices of a node as the requests of a conflict see them.
-struct Scene<'t, 's> {
+/// Devices of a node as the requests of an unsatisfiable core see them.
+struct CoreView<'t, 's> {
     table: &'t Table<'s>,
-    /// By alternative.
-    views: Vec<View>,
+    /// Evaluated devices, by alternative.
+    views: Vec<RequestView>,
 }
 
-/// The reasons of claims that are a conflict.
-pub(super) fn reasons(questions: &mut Questions<'_>, table: &Table<'_>, conflict: &Conflict) -> Vec<Reason> {
+/// Returns the reasons of an unsatisfiable core.
+pub(super) fn reasons(what_if: &mut WhatIf<'_>, table: &Table<'_>, core: &UnsatCore, detail: Detail) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if table.candidates.all() > 0 {
-        let scene = Scene::new(table);
-        reasons.extend(scene.lacking(questions, conflict));
+        let view_of_core = CoreView::new(table);
+        reasons.extend(view_of_core.lacking(what_if, core, detail));
         if reasons.is_empty() {
-            reasons.push(scene.together(questions, conflict));
+            reasons.push(view_of_core.together(what_if, core));
         }
     }
     reasons.extend(table.candidates.order().into_iter().filter_map(|(index, _)| {
@@ -41,37 +42,37 @@ pub(super) fn reasons(questions: &mut Questions<'_>, table: &Table<'_>, conflict
     reasons
 }
 
-impl<'t, 's> Scene<'t, 's> {
+impl<'t, 's> CoreView<'t, 's> {
     fn new(table: &'t Table<'s>) -> Self {
         let alternatives = 0..table.plan.alternatives.len();
-        Self { table, views: alternatives.map(|alternative| View::new(table, alternative)).collect() }
+        Self { table, views: alternatives.map(|alternative| RequestView::new(table, alternative)).collect() }
     }
 
     fn requests(&self) -> impl Iterator<Item = (&'s Claim<'s>, &'s Request<'s>)> {
         self.table.plan.claims.iter().flat_map(|claim| claim.requests.iter().map(move |request| (claim, request)))
     }
 
-    /// The alternatives of a request with what they see.
-    fn views(&self, request: &Request<'_>) -> impl Iterator<Item = (usize, &View)> {
+    /// Returns the alternatives of a request with their views of the devices.
+    fn views(&self, request: &Request<'_>) -> impl Iterator<Item = (usize, &RequestView)> {
         request.alternatives.clone().filter_map(|alternative| Some((alternative, self.views.get(alternative)?)))
     }
 
-    /// The alternatives of a request that find enough devices.
-    fn possible(&self, request: &Request<'_>) -> impl Iterator<Item = (usize, &View)> {
+    /// Returns the alternatives of a request for which enough devices are usable.
+    fn possible(&self, request: &Request<'_>) -> impl Iterator<Item = (usize, &RequestView)> {
         self.views(request).filter(|(alternative, view)| view.is_enough(self.table.alternative(*alternative)))
     }
 
-    /// The requests that do not find enough devices, whatever the others get.
-    fn lacking(&self, questions: &mut Questions<'_>, conflict: &Conflict) -> Vec<Reason> {
+    /// Returns the failures of requests that lack devices even when served alone.
+    fn lacking(&self, what_if: &mut WhatIf<'_>, core: &UnsatCore, detail: Detail) -> Vec<Reason> {
         let mut reasons = Vec::new();
         for (claim, request) in self.requests().filter(|(_, request)| self.possible(request).next().is_none()) {
             let at = name(claim, request);
-            // A device may make others usable: one that consumes less than nothing of a counter.
-            if questions.is_possible(self.table.allocator, &alone(&conflict.claims, &at)) == Some(true) {
+            // A device that consumes a negative amount of a counter may make others usable: ask before reporting the
+            // request.
+            if what_if.is_possible(self.table.context, &alone(&core.claims, &at)) == Some(true) {
                 continue;
             }
             let views = self.views(request);
-            let detail = self.table.allocator.detail;
             let alternatives = views.map(|(alternative, view)| view.reason(self.table, alternative, detail));
             if request.is_list {
                 reasons.push(Reason { cause: Cause::NoAlternative { at }, because: alternatives.collect() });
@@ -82,8 +83,8 @@ impl<'t, 's> Scene<'t, 's> {
         reasons
     }
 
-    /// Requests and constraints that are possible one by one.
-    fn together(&self, questions: &mut Questions<'_>, conflict: &Conflict) -> Reason {
+    /// Returns the cause for requests and constraints that are possible one by one.
+    fn together(&self, what_if: &mut WhatIf<'_>, core: &UnsatCore) -> Reason {
         let limit = MAX_DEVICES_PER_CLAIM;
         let (mut requests, mut because) = (Vec::new(), Vec::new());
         for claim in &self.table.plan.claims {
@@ -100,13 +101,14 @@ impl<'t, 's> Scene<'t, 's> {
         let usable = self.views.iter().flat_map(|view| view.usable.iter().copied()).collect();
         let cause = Cause::Together {
             requests,
-            constraints: constraints(self.table.plan, &conflict.parts),
-            bottlenecks: bottlenecks(questions, &conflict.claims, self.table, &usable),
+            constraints: constraints(self.table.plan, &core.parts),
+            bottlenecks: bottlenecks(what_if, &core.claims, self.table, &usable),
         };
         Reason { cause, because }
     }
 
-    /// What the alternatives of a request contribute to a conflict: offers to constraints, or else what they want.
+    /// Returns the contribution of a request's alternatives: offers to constraints, or else the devices that they
+    /// compete for.
     fn shares(&self, claim: &Claim<'_>, request: &Request<'_>) -> Vec<Reason> {
         let mut shares = Vec::new();
         for (alternative, view) in self.views(request) {
@@ -134,7 +136,7 @@ impl<'t, 's> Scene<'t, 's> {
     }
 }
 
-/// How many devices the possible alternatives of a claim's requests have together.
+/// Total numbers of devices of the possible alternatives of a claim's requests.
 struct Sizes {
     fewest: usize,
     most: usize,
@@ -144,7 +146,7 @@ fn name(claim: &Claim<'_>, request: &Request<'_>) -> RequestName {
     RequestName { claim: claim.name(), request: request.name.to_owned() }
 }
 
-/// The claims of a conflict with only one of the requests.
+/// Returns the claims of a core with only one of the requests.
 fn alone(claims: &[ResourceClaim], at: &RequestName) -> Vec<ResourceClaim> {
     let mut claims = claims.to_vec();
     for claim in &mut claims {
@@ -156,7 +158,7 @@ fn alone(claims: &[ResourceClaim], at: &RequestName) -> Vec<ResourceClaim> {
     claims
 }
 
-/// The constraints of a conflict, by their places in the claims as they were before anything was left out.
+/// Returns the constraints of a core, by their positions in the original claims.
 fn constraints(plan: &Plan<'_>, parts: &BTreeSet<Part>) -> Vec<ConstraintName> {
     let places = parts.iter().filter_map(|part| match part {
         Part::Constraint(_, index) => Some(*index),

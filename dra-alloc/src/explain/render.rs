@@ -1,14 +1,14 @@
-//! Explanations as text: one line, or a tree.
+//! Text of explanations: one line, or a tree.
 
 use std::fmt;
 
 use super::names::{Named, Scope, listed};
 use super::{Bottleneck, Cause, ConstraintName, DeviceRejection, Explanation, Reason, RequestName, Suggestion};
 
-/// Characters of an expression that are shown.
+/// Number of characters of an expression that are printed.
 const MOST_CHARACTERS: usize = 100;
 
-/// `1 device`, `2 devices`
+/// Returns a number with its noun: `1 device`, `2 devices`.
 fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
@@ -76,7 +76,7 @@ fn write_together(
     constraints: &[ConstraintName],
     bottlenecks: &[Bottleneck],
 ) -> fmt::Result {
-    let scope = Scope::of(requests.iter().map(|at| &at.claim));
+    let scope = Scope::from_claims(requests.iter().map(|at| &at.claim));
     if let (Scope::OneClaim, Some(first)) = (scope, requests.first()) {
         write!(f, "claim {}, ", first.claim)?;
     }
@@ -92,7 +92,7 @@ fn write_together(
     }
 }
 
-/// A number of devices and why they are rejected.
+/// Number of devices and the reason that they are rejected.
 struct Rejected<'a> {
     count: usize,
     rejection: &'a DeviceRejection,
@@ -139,7 +139,7 @@ impl fmt::Display for Rejected<'_> {
     }
 }
 
-/// An expression on one line, cut if it is long.
+/// Returns an expression on one line, cut if it is long.
 fn shortened(expression: &str) -> String {
     let words: Vec<&str> = expression.split_whitespace().collect();
     let line = words.join(" ");
@@ -186,7 +186,7 @@ impl Reason {
         Ok(())
     }
 
-    /// The lines of the tree below a depth.
+    /// Appends the lines of the reason's subtree, indented by `depth`.
     fn lines(&self, scope: Scope, depth: usize, out: &mut Vec<String>) {
         let devices = match &self.cause {
             Cause::Devices { devices, count, .. } if !devices.is_empty() => {
@@ -219,7 +219,7 @@ impl fmt::Display for Explanation {
 }
 
 impl Explanation {
-    /// All reasons, one a line, indented below what they are a reason for; then the suggestions.
+    /// Returns all reasons, one per line, each indented below the failure that it explains; then the suggestions.
     #[must_use]
     pub fn tree(&self) -> String {
         let (scope, mut lines) = (self.scope(), Vec::new());

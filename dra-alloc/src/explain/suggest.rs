@@ -1,13 +1,15 @@
-//! Changes that would make an allocation possible. Each one is tried before it is suggested.
+//! Suggested changes that make an allocation possible. Each one is tried by a search before it is suggested.
 
+use dra_attrs::FeatureGate;
 use k8s_openapi::api::resource::v1::{DeviceTaint, DeviceToleration, ResourceClaim};
 
-use super::conflict::Questions;
+use super::what_if::WhatIf;
 use super::{Cause, ConstraintName, DeviceRejection, Reason, RequestName, Suggestion};
-use crate::features::Feature;
+use crate::context::Context;
+use crate::gates::DraGate;
 use crate::state::AllocatedState;
 
-/// `key[=value]:effect`, as taints are written.
+/// Returns the text of a taint: `key[=value]:effect`.
 pub(super) fn taint_text(taint: &DeviceTaint) -> String {
     match taint.value.as_deref() {
         Some(value) if !value.is_empty() => format!("{}={value}:{}", taint.key, taint.effect),
@@ -15,13 +17,9 @@ pub(super) fn taint_text(taint: &DeviceTaint) -> String {
     }
 }
 
-/// The changes that help, the smallest first.
-pub(super) fn suggestions(
-    questions: &mut Questions<'_>,
-    claims: &[ResourceClaim],
-    reasons: &[Reason],
-) -> Vec<Suggestion> {
-    let allocator = questions.allocator;
+/// Returns the changes that help, the smallest first.
+pub(super) fn suggestions(what_if: &mut WhatIf<'_>, claims: &[ResourceClaim], reasons: &[Reason]) -> Vec<Suggestion> {
+    let context = what_if.context;
     let mut found = Vec::new();
     for suggestion in candidates(reasons) {
         if found.contains(&suggestion) {
@@ -29,31 +27,30 @@ pub(super) fn suggestions(
         }
         let mut changed = claims.to_vec();
         apply(&suggestion, &mut changed);
-        if questions.is_possible(allocator, &changed) == Some(true) {
+        if what_if.is_possible(&context, &changed) == Some(true) {
             found.push(suggestion);
         }
     }
-    found.extend(gates(questions, claims));
+    found.extend(gates(what_if, claims));
     if found.is_empty() && leaves(reasons).any(is_used_up) {
         let nothing = AllocatedState::default();
-        let mut free = allocator.clone();
-        free.state = &nothing;
-        if questions.is_possible(&free, claims) == Some(true) {
+        let free = Context { state: &nothing, ..context };
+        if what_if.is_possible(&free, claims) == Some(true) {
             found.push(Suggestion::Release);
         }
     }
     found
 }
 
-/// The gates that help.
-pub(super) fn gates(questions: &mut Questions<'_>, claims: &[ResourceClaim]) -> Vec<Suggestion> {
-    let allocator = questions.allocator;
-    let off = Feature::all().filter(|feature| feature.concerns_allocation() && !allocator.features.has(*feature));
-    let helps = off.filter(|feature| {
-        let with = allocator.clone().with_features(allocator.features.with(*feature));
-        questions.is_possible(&with, claims) == Some(true)
+/// Returns the sets of feature gates that help when switched on.
+pub(super) fn gates(what_if: &mut WhatIf<'_>, claims: &[ResourceClaim]) -> Vec<Suggestion> {
+    let context = what_if.context;
+    let off = DraGate::ALL.iter().filter(|gate| gate.concerns_allocation() && !context.gates.has(**gate));
+    let helps = off.filter(|gate| {
+        let changed = Context { gates: context.gates.with(**gate), ..context };
+        what_if.is_possible(&changed, claims) == Some(true)
     });
-    helps.map(|feature| Suggestion::Gates { gates: feature.gates(allocator.profile) }).collect()
+    helps.map(|gate| Suggestion::Gates { gates: gate.all_names(context.profile) }).collect()
 }
 
 fn is_used_up(cause: &Cause) -> bool {
@@ -71,7 +68,7 @@ fn leaves<'r>(reasons: &'r [Reason]) -> Box<dyn Iterator<Item = &'r Cause> + 'r>
     Box::new(reasons.iter().flat_map(|reason| std::iter::once(&reason.cause).chain(leaves(&reason.because))))
 }
 
-/// Changes of the claims that the reasons make one think of.
+/// Returns the changes of the claims that the reasons suggest, not yet tried.
 fn candidates(reasons: &[Reason]) -> Vec<Suggestion> {
     let mut found = Vec::new();
     let mut requests = Vec::new();
@@ -125,7 +122,7 @@ fn apply(suggestion: &Suggestion, claims: &mut [ResourceClaim]) {
     }
 }
 
-/// The fields of a request or subrequest that a suggestion changes.
+/// Fields of a request or subrequest that a suggestion changes.
 struct Asked<'a> {
     tolerations: &'a mut Option<Vec<DeviceToleration>>,
     count: &'a mut Option<i64>,

@@ -1,4 +1,4 @@
-//! What a look at a device tells, whatever is asked of it.
+//! Facts about a device that do not depend on a request.
 
 use k8s_openapi::api::resource::v1::Device;
 
@@ -6,11 +6,11 @@ use super::flags::{Flags, bit};
 use crate::capacity::is_plain;
 use crate::selector::is_sound;
 
-/// Facts about a device, found when they are first needed.
+/// Facts about a device, computed on first use.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeviceFacts(Flags);
 
-/// Facts about a device.
+/// Computed facts about a device, as bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts(u8);
 
@@ -18,7 +18,7 @@ const SOUND: u8 = 1;
 const PLAIN_CAPACITIES: u8 = 2;
 
 impl DeviceFacts {
-    pub(crate) fn of(&self, device: &Device) -> Facts {
+    pub(crate) fn look(&self, device: &Device) -> Facts {
         Facts(self.0.get_or_find(|| {
             let all_plain = device.capacity.iter().flatten().all(|(_, capacity)| is_plain(capacity));
             bit(is_sound(device), SOUND) | bit(all_plain, PLAIN_CAPACITIES)
@@ -27,12 +27,12 @@ impl DeviceFacts {
 }
 
 impl Facts {
-    /// Whether all attributes and capacities have valid values, so that selectors can be evaluated.
+    /// Returns true if all attributes and capacities have valid values, so that selectors can be evaluated.
     pub(crate) const fn is_sound(self) -> bool {
         self.0 & SOUND != 0
     }
 
-    /// Whether no capacity has a policy, and all are simple numbers.
+    /// Returns true if no capacity has a request policy, and all values are simple numbers.
     pub(crate) const fn has_plain_capacities(self) -> bool {
         self.0 & PLAIN_CAPACITIES != 0
     }

@@ -1,16 +1,17 @@
-//! Yes-or-no facts that are found once.
+//! Boolean facts that are computed once.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Up to seven facts, found together when one is first needed. Threads may look at the same time; they find the same.
+/// Up to seven boolean facts, computed together on first use. Threads may compute them at the same time, with equal
+/// results.
 #[derive(Debug, Default)]
 pub(super) struct Flags(AtomicU8);
 
-/// Set once the facts were found.
+/// Bit that is set once the facts are computed.
 const FOUND: u8 = 0x80;
 
 impl Flags {
-    /// The facts as bits.
+    /// Returns the facts as bits and computes them on first use.
     pub(super) fn get_or_find(&self, find: impl FnOnce() -> u8) -> u8 {
         let known = self.0.load(Ordering::Relaxed);
         if known & FOUND != 0 {
@@ -28,7 +29,7 @@ impl Clone for Flags {
     }
 }
 
-/// A bit if a fact holds.
+/// Returns `bit` if the fact holds, else 0.
 pub(super) const fn bit(fact: bool, bit: u8) -> u8 {
     if fact { bit } else { 0 }
 }

@@ -1,4 +1,4 @@
-//! Lists of slices by a name that the slices themselves have, so that no name is stored twice.
+//! Index of slices by a name that the slices themselves contain, so that no name is stored twice.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use smallvec::SmallVec;
 
 use super::SliceIndex;
 
-/// The name by which slices are listed.
+/// Field of a slice that serves as the key of an index.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Key {
-    /// `spec.nodeName`
+    /// Node name (`spec.nodeName`) of node-local slices.
     Node,
     /// Driver and pool.
     Pool,
-    /// `metadata.name`
+    /// Name of the slice (`metadata.name`).
     Name,
 }
 
 impl Key {
-    fn of(self, slice: &ResourceSlice) -> [&str; 2] {
+    fn values(self, slice: &ResourceSlice) -> [&str; 2] {
         match self {
             Self::Node => [slice.spec.node_name.as_deref().unwrap_or_default(), ""],
             Self::Pool => [&slice.spec.driver, &slice.spec.pool.name],
@@ -31,20 +31,20 @@ impl Key {
     }
 }
 
-/// All slices, with gaps.
+/// All slices, with gaps where slices were deleted.
 type Slices = [Option<Arc<ResourceSlice>>];
 
-/// Slices of one name, in ascending order, and what was found out about them.
+/// Slices of one name in ascending order, with a cached value about them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct List<T> {
     positions: Positions,
-    memo: T,
+    cached: T,
 }
 
 /// Positions of slices, ascending.
 pub(super) type Positions = SmallVec<[SliceIndex; 2]>;
 
-/// Lists of slices. The table holds no names and is never iterated, so that its order is nowhere to be seen.
+/// Lists of slices by name. The table holds no names and is never iterated, so that its internal order has no effect.
 #[derive(Clone, Debug)]
 pub(super) struct Lists<T = ()> {
     key: Key,
@@ -56,7 +56,7 @@ impl<T: Default> Lists<T> {
         Self { key, table: HashTable::new() }
     }
 
-    pub(super) fn of(key: Key, slices: &Slices) -> Self {
+    pub(super) fn from_slices(key: Key, slices: &Slices) -> Self {
         let mut lists = Self::new(key);
         for (index, _) in slices.iter().enumerate().filter(|(_, slice)| slice.is_some()) {
             lists.insert(slices, index);
@@ -64,30 +64,30 @@ impl<T: Default> Lists<T> {
         lists
     }
 
-    /// The list of a name.
+    /// Returns the list of a name.
     pub(super) fn get(&self, slices: &Slices, name: [&str; 2]) -> Option<&List<T>> {
         self.table.find(hash(name), |list| list.name(self.key, slices) == Some(name))
     }
 
     pub(super) fn insert(&mut self, slices: &Slices, index: SliceIndex) {
         let key = self.key;
-        let Some(name) = slice_at(slices, index).map(|slice| key.of(slice)) else { return };
+        let Some(name) = slice_at(slices, index).map(|slice| key.values(slice)) else { return };
         let is_name = |list: &List<T>| list.name(key, slices) == Some(name);
         let rehash = |list: &List<T>| list.name(key, slices).map_or(0, hash);
         let list = self.table.entry(hash(name), is_name, rehash).or_insert_with(List::default).into_mut();
         insert_sorted(&mut list.positions, index);
-        list.memo = T::default();
+        list.cached = T::default();
     }
 
-    /// Takes a slice out; it must still be in its place.
+    /// Removes a slice from its list. The slice must still be at its position.
     pub(super) fn remove(&mut self, slices: &Slices, index: SliceIndex) {
         let key = self.key;
-        let Some(name) = slice_at(slices, index).map(|slice| key.of(slice)) else { return };
+        let Some(name) = slice_at(slices, index).map(|slice| key.values(slice)) else { return };
         let is_name = |list: &List<T>| list.name(key, slices) == Some(name);
         let Ok(mut entry) = self.table.find_entry(hash(name), is_name) else { return };
         let list = entry.get_mut();
         list.positions.retain(|other| *other != index);
-        list.memo = T::default();
+        list.cached = T::default();
         if list.positions.is_empty() {
             entry.remove();
         }
@@ -99,13 +99,13 @@ impl<T> List<T> {
         &self.positions
     }
 
-    /// What was found out about the slices; forgotten when they change.
-    pub(super) const fn memo(&self) -> &T {
-        &self.memo
+    /// Returns the cached value about the slices. It is dropped when the slices change.
+    pub(super) const fn cached(&self) -> &T {
+        &self.cached
     }
 
     fn name<'s>(&self, key: Key, slices: &'s Slices) -> Option<[&'s str; 2]> {
-        Some(key.of(slice_at(slices, *self.positions.first()?)?))
+        Some(key.values(slice_at(slices, *self.positions.first()?)?))
     }
 }
 
@@ -113,7 +113,7 @@ fn slice_at(slices: &Slices, index: SliceIndex) -> Option<&ResourceSlice> {
     slices.get(index)?.as_deref()
 }
 
-/// With fixed keys: the same input takes the same time.
+/// Hashes a name with fixed keys, so that equal input takes equal time.
 fn hash(name: [&str; 2]) -> u64 {
     FixedState::default().hash_one(name)
 }

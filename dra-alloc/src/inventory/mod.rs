@@ -1,10 +1,10 @@
-//! The index over the `ResourceSlice`s and `DeviceTaintRule`s of a cluster: built once, asked often.
+//! Index over the `ResourceSlice`s and `DeviceTaintRule`s of a cluster, built once and read by many allocations.
 //!
-//! Building only lists the slices of each node. What a node sees is found when it is first asked for (`view`), what a
-//! pool is worth ([`pool`]) when a search first comes to it, and what a device offers when a request first looks at it. What
-//! depends on nothing but the node's own slices is kept until one of them changes.
+//! Building only lists the slices of each node. The rest is computed on first use: the view of a node (`view`), the
+//! state of a pool ([`pool`]), and the facts about a device. Results that depend only on node-local slices are kept
+//! until one of these slices changes.
 //!
-//! An inventory holds its objects by [`Arc`] and never changes or copies them. It is `Send + Sync`; any number of
+//! An inventory holds its objects by [`Arc`] and never changes or copies them. It is `Send + Sync`: any number of
 //! allocators in any number of threads may read it.
 
 pub(crate) mod device;
@@ -20,12 +20,12 @@ use k8s_openapi::api::resource::v1::{Device, DeviceTaint, DeviceTaintRule, Resou
 
 use crate::taint::taint_by_rule;
 use lists::{Key, List, Lists, Positions, insert_sorted};
-use view::Kept;
+use view::CachedView;
 
-/// A change of a cluster's objects, as a watch reports it.
+/// Change of a cluster's objects, as a watch reports it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Change {
+pub enum InventoryEvent {
     /// A slice was added, or the slice of that name was changed.
     Slice(Arc<ResourceSlice>),
     /// The slice of that name was deleted.
@@ -36,34 +36,34 @@ pub enum Change {
     TaintRuleDeleted(String),
 }
 
-/// Why a change can't be applied. The inventory is as before.
+/// Reason that a change can't be applied. The inventory is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ChangeError {
-    /// An object without a name can't be told from others.
+pub enum InventoryError {
+    /// The object has no name.
     #[error("{kind} metadata.name: must not be empty")]
     NoName {
         /// Kind of the object.
         kind: &'static str,
     },
-    /// The object to delete is not there.
+    /// The object to delete does not exist.
     #[error("{kind} {name:?}: not found")]
     NotFound {
         /// Kind of the object.
         kind: &'static str,
-        /// Its name.
+        /// Name of the object.
         name: String,
     },
 }
 
-/// Position of a slice. Positions keep the order in which slices were given; a changed slice keeps its own.
+/// Position of a slice. Positions keep the order in which slices were given; a changed slice keeps its position.
 pub(crate) type SliceIndex = usize;
 
-/// An index over slices and taint rules.
+/// Index over slices and taint rules.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use dra_alloc::inventory::{Change, Inventory};
+/// use dra_alloc::{Inventory, InventoryEvent};
 /// use k8s_openapi::api::resource::v1::ResourceSlice;
 ///
 /// let mut slice = ResourceSlice::default();
@@ -73,27 +73,27 @@ pub(crate) type SliceIndex = usize;
 ///
 /// let mut inventory = Inventory::new([slice.clone()], []);
 /// slice.spec.pool.generation = 1;
-/// inventory.apply(Change::Slice(Arc::new(slice)))?;
+/// inventory.apply(InventoryEvent::Slice(Arc::new(slice)))?;
 /// assert_eq!(inventory.slices().next().map(|slice| slice.spec.pool.generation), Some(1));
-/// inventory.apply(Change::SliceDeleted("node-1-gpus".into()))?;
+/// inventory.apply(InventoryEvent::SliceDeleted("node-1-gpus".into()))?;
 /// assert_eq!(inventory.slices().count(), 0);
-/// # Ok::<(), dra_alloc::inventory::ChangeError>(())
+/// # Ok::<(), dra_alloc::InventoryError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Inventory {
-    /// A deleted slice leaves a gap, so that positions stay what they are.
+    /// Slices by position. A deleted slice leaves a gap, so that other positions stay valid.
     slices: Vec<Option<Arc<ResourceSlice>>>,
-    /// How many of them are there.
+    /// Number of slices without the gaps.
     live: usize,
-    /// By node, with what the node sees.
-    on_node: Lists<Kept>,
-    /// Slices that are not for one node.
+    /// Node-local slices by node, with the cached view of the node.
+    on_node: Lists<CachedView>,
+    /// Shared slices: those visible to several nodes.
     shared: Positions,
-    /// By pool, from the first pool on that is not complete on a node.
+    /// Slices by pool, built on the first incomplete pool of a node.
     pools: OnceLock<Lists>,
-    /// By name, from the first change on. The API server has no two slices of one name; a hand-made list may.
+    /// Slices by name, built on the first change. The API server has no two slices of one name; a hand-made list may.
     names: Option<Lists>,
-    /// By name. A hand-made list may have several of one, or without any.
+    /// Taint rules by name. A hand-made list may have several rules of one name, or rules without a name.
     rules: BTreeMap<String, Vec<Arc<DeviceTaintRule>>>,
 }
 
@@ -115,7 +115,7 @@ impl Inventory {
     /// Builds the index. The order of the slices is kept; rules apply in the order of their names.
     ///
     /// # Complexity
-    /// Linear in the number of slices, whatever the number of their devices. Nothing is copied.
+    /// Linear in the number of slices, independently of the number of their devices. Nothing is copied.
     pub fn new(
         slices: impl IntoIterator<Item = impl Into<Arc<ResourceSlice>>>,
         rules: impl IntoIterator<Item = Arc<DeviceTaintRule>>,
@@ -131,40 +131,40 @@ impl Inventory {
         inventory
     }
 
-    /// Applies one change. The state afterwards is that of an inventory built from the changed list of objects.
+    /// Applies one change. Afterwards the inventory equals one built from the changed list of objects.
     ///
     /// # Errors
-    /// A name that is missing or unknown.
+    /// The object's name is missing or unknown.
     ///
     /// # Complexity
-    /// Linear in the number of slices of the same node or pool. The first change is linear in the number of all, and so
-    /// is a deletion now and then: when half of the slices have gone, the list is built anew.
-    pub fn apply(&mut self, change: Change) -> Result<(), ChangeError> {
-        match change {
-            Change::Slice(slice) => self.set_slice(slice),
-            Change::SliceDeleted(name) => self.delete_slice(&name),
-            Change::TaintRule(rule) => {
+    /// Linear in the number of slices of the same node or pool. The first change is linear in the number of all slices.
+    /// So is an occasional deletion: when more than half of the positions are gaps, the index is rebuilt.
+    pub fn apply(&mut self, event: InventoryEvent) -> Result<(), InventoryError> {
+        match event {
+            InventoryEvent::Slice(slice) => self.set_slice(slice),
+            InventoryEvent::SliceDeleted(name) => self.delete_slice(&name),
+            InventoryEvent::TaintRule(rule) => {
                 self.rules.insert(name_of("DeviceTaintRule", rule.metadata.name.as_deref())?, vec![rule]);
                 Ok(())
             }
-            Change::TaintRuleDeleted(name) => {
+            InventoryEvent::TaintRuleDeleted(name) => {
                 let removed = self.rules.remove(&name);
-                removed.map(|_| ()).ok_or(ChangeError::NotFound { kind: "DeviceTaintRule", name })
+                removed.map(|_| ()).ok_or(InventoryError::NotFound { kind: "DeviceTaintRule", name })
             }
         }
     }
 
-    /// The slices, in their order.
+    /// Returns the slices, in the order in which they were given.
     pub fn slices(&self) -> impl Iterator<Item = &ResourceSlice> {
         self.slices.iter().flatten().map(|slice| &**slice)
     }
 
-    /// The taint rules, by name.
+    /// Returns the taint rules, by name.
     pub fn taint_rules(&self) -> impl Iterator<Item = &DeviceTaintRule> {
         self.rules.values().flatten().map(|rule| &**rule)
     }
 
-    /// The taints of a device: its own, then those of the rules.
+    /// Returns the taints of a device: its own, then those of the rules.
     pub(crate) fn taints<'i>(
         &'i self,
         driver: &'i str,
@@ -176,7 +176,7 @@ impl Inventory {
         device.taints.iter().flatten().chain(by_rule)
     }
 
-    fn set_slice(&mut self, slice: Arc<ResourceSlice>) -> Result<(), ChangeError> {
+    fn set_slice(&mut self, slice: Arc<ResourceSlice>) -> Result<(), InventoryError> {
         let name = name_of("ResourceSlice", slice.metadata.name.as_deref())?;
         let known = self.named(&name);
         for index in &known {
@@ -193,10 +193,10 @@ impl Inventory {
         Ok(())
     }
 
-    fn delete_slice(&mut self, name: &str) -> Result<(), ChangeError> {
+    fn delete_slice(&mut self, name: &str) -> Result<(), InventoryError> {
         let known = self.named(name);
         if known.is_empty() {
-            return Err(ChangeError::NotFound { kind: "ResourceSlice", name: name.to_owned() });
+            return Err(InventoryError::NotFound { kind: "ResourceSlice", name: name.to_owned() });
         }
         for index in known {
             self.remove(index);
@@ -205,25 +205,25 @@ impl Inventory {
         Ok(())
     }
 
-    /// The slices of a name.
+    /// Returns the positions of the slices of a name.
     fn named(&mut self, name: &str) -> Vec<SliceIndex> {
-        let names = self.names.get_or_insert_with(|| Lists::of(Key::Name, &self.slices));
+        let names = self.names.get_or_insert_with(|| Lists::from_slices(Key::Name, &self.slices));
         names.get(&self.slices, [name, ""]).map_or_else(Vec::new, |list| list.positions().to_vec())
     }
 
-    /// The slices of a pool, on whatever node.
+    /// Returns the slices of a pool on all nodes.
     fn pool_slices(&self, driver: &str, pool: &str) -> impl Iterator<Item = &Arc<ResourceSlice>> {
-        let pools = self.pools.get_or_init(|| Lists::of(Key::Pool, &self.slices));
+        let pools = self.pools.get_or_init(|| Lists::from_slices(Key::Pool, &self.slices));
         self.at(pools.get(&self.slices, [driver, pool]).map_or(&[], List::positions))
     }
 
-    /// The slices that are for one node only, and the place for what it sees.
-    fn own_slices(&self, node: &str) -> (impl Iterator<Item = &Arc<ResourceSlice>> + Clone, Option<&Kept>) {
+    /// Returns the node-local slices of a node, and the place of its cached view.
+    fn own_slices(&self, node: &str) -> (impl Iterator<Item = &Arc<ResourceSlice>> + Clone, Option<&CachedView>) {
         let list = self.on_node.get(&self.slices, [node, ""]);
-        (self.at(list.map_or(&[], List::positions)), list.map(List::memo))
+        (self.at(list.map_or(&[], List::positions)), list.map(List::cached))
     }
 
-    /// The slices that are not for one node.
+    /// Returns the shared slices (visible to several nodes).
     fn shared_slices(&self) -> impl Iterator<Item = &Arc<ResourceSlice>> {
         self.at(&self.shared)
     }
@@ -262,7 +262,7 @@ impl Inventory {
         }
     }
 
-    /// Builds anew once more than half of the positions are gaps, so that memory follows the number of slices.
+    /// Rebuilds the index if more than half of the positions are gaps, so that memory follows the number of slices.
     fn close_gaps(&mut self) {
         if self.slices.len() > 2 * self.live + 16 {
             let objects: Vec<_> = self.slices.drain(..).flatten().collect();
@@ -271,11 +271,11 @@ impl Inventory {
     }
 }
 
-/// Whether only one node sees a slice.
+/// Returns true if the slice is node-local: only one node sees it.
 pub(crate) fn is_for_one_node(slice: &ResourceSlice) -> bool {
     slice.spec.node_name.as_ref().is_some_and(|node| !node.is_empty())
 }
 
-fn name_of(kind: &'static str, name: Option<&str>) -> Result<String, ChangeError> {
-    name.filter(|name| !name.is_empty()).map(str::to_owned).ok_or(ChangeError::NoName { kind })
+fn name_of(kind: &'static str, name: Option<&str>) -> Result<String, InventoryError> {
+    name.filter(|name| !name.is_empty()).map(str::to_owned).ok_or(InventoryError::NoName { kind })
 }

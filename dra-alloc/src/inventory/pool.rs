@@ -1,20 +1,20 @@
-//! What a pool is worth on one node: which of its slices are the newest, whether all of them have been seen, and whether
-//! they fit together.
+//! State of a resource pool as seen by one node: its latest generation, completeness and consistency.
 //!
 //! A pool is a driver's set of devices that is published and replaced as a whole, in slices with one generation number.
 //!
 //! - Only the slices of the highest generation seen on the node count.
-//! - The pool is *complete* when their number is the count that the first of them states. If it is not, slices for other
-//!   nodes are looked at too; if there is one of a higher generation, the node's slices are obsolete and the pool is not
-//!   there at all.
-//! - The pool is *invalid* when its parts contradict each other ([`PoolProblem`]).
+//! - The pool is *complete* if their number equals the `resourceSliceCount` of the first of them. If not, slices for
+//!   other nodes are read too; if one of them has a higher generation, the node's slices are obsolete and the node has
+//!   no such pool.
+//! - The pool is *invalid* if its parts contradict each other ([`PoolProblem`]).
 //!
-//! Pools come sorted by driver and name, those with binding conditions last. A pool's slices come sorted by name.
+//! Pools are sorted by driver and name, those with binding conditions last. A pool's slices are sorted by name.
 //!
-//! [`grouped`] and [`Newest`] are the same rules for any set of slices, whatever node they are for.
+//! [`group_by_pool`] and [`LatestGeneration`] apply these rules to any set of slices, independently of nodes.
 //!
 //! Source: `GatherPools` of kube-scheduler 1.37.
 
+use dra_attrs::GateSet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -24,28 +24,28 @@ use smallvec::SmallVec;
 
 use super::device::DeviceFacts;
 use super::flags::{Flags, bit};
-use crate::features::{Feature, Features};
+use crate::gates::DraGate;
 
-/// Why no device of a pool can be allocated although all its slices are there.
+/// Contradiction within a complete pool. No device of the pool can be allocated.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
 pub enum PoolProblem {
-    /// Two devices have the same name.
+    /// Two devices have one name.
     #[error("duplicate device name {device}")]
     DuplicateDevice {
-        /// The name.
+        /// Name of the devices.
         device: String,
     },
-    /// Two counter sets have the same name.
+    /// Two counter sets have one name.
     #[error("duplicate counter set name {counter_set}")]
     DuplicateCounterSet {
-        /// The name.
+        /// Name of the counter sets.
         counter_set: String,
     },
-    /// A device consumes a counter set that the pool does not have.
+    /// A device consumes from a counter set that the pool does not have.
     #[error("device {device}: counter set {counter_set} not found")]
     UnknownCounterSet {
-        /// The device.
+        /// Name of the device.
         device: String,
         /// Name of the counter set.
         counter_set: String,
@@ -53,7 +53,7 @@ pub enum PoolProblem {
     /// A device consumes a counter that its counter set does not have.
     #[error("device {device}: counter {counter} not found in counter set {counter_set}")]
     UnknownCounter {
-        /// The device.
+        /// Name of the device.
         device: String,
         /// Name of the counter set.
         counter_set: String,
@@ -62,10 +62,10 @@ pub enum PoolProblem {
     },
 }
 
-/// Slices by pool: sorted by driver and pool, those of one pool in the order given.
+/// Groups slices by pool: sorted by driver and pool name, the slices of one pool in the given order.
 ///
 /// ```
-/// use dra_alloc::inventory::pool::grouped;
+/// use dra_alloc::pool::group_by_pool;
 /// use k8s_openapi::api::resource::v1::ResourceSlice;
 ///
 /// let slice = |pool: &str| {
@@ -75,22 +75,23 @@ pub enum PoolProblem {
 /// };
 /// let slices = [slice("b"), slice("a"), slice("b")];
 /// let mut slices: Vec<&ResourceSlice> = slices.iter().collect();
-/// let sizes: Vec<usize> = grouped(&mut slices).map(<[_]>::len).collect();
+/// let sizes: Vec<usize> = group_by_pool(&mut slices).map(<[_]>::len).collect();
 /// assert_eq!(sizes, [1, 2]);
 /// ```
-pub fn grouped<S: Deref<Target = ResourceSlice>>(slices: &mut [S]) -> impl Iterator<Item = &[S]> {
+pub fn group_by_pool<S: Deref<Target = ResourceSlice>>(slices: &mut [S]) -> impl Iterator<Item = &[S]> {
     // Stable: the slices of a pool stay in their order.
     slices.sort_by(|left, right| pool_of(left).cmp(&pool_of(right)));
     slices.chunk_by(|left, right| pool_of(left) == pool_of(right))
 }
 
-/// The slices of one pool that count: those of the newest generation among the slices seen.
+/// Slices of the latest generation of one pool, among the slices seen.
 ///
 /// A driver that updates a pool publishes slices of the next generation, and deletes the old ones later. A number of
-/// slices other than the announced one means that the driver is not done, or that the rest is not in sight.
+/// slices other than [`LatestGeneration::expected_slice_count`] means that the driver is not done, or that other slices
+/// are not visible here.
 ///
 /// ```
-/// use dra_alloc::inventory::pool::Newest;
+/// use dra_alloc::pool::LatestGeneration;
 /// use k8s_openapi::api::resource::v1::ResourceSlice;
 ///
 /// let slice = |generation: i64| {
@@ -101,58 +102,58 @@ pub fn grouped<S: Deref<Target = ResourceSlice>>(slices: &mut [S]) -> impl Itera
 /// };
 /// let slices = [slice(1), slice(2), slice(1)];
 /// let seen: Vec<&ResourceSlice> = slices.iter().collect();
-/// let newest = Newest::of(&seen).unwrap();
-/// assert_eq!((newest.generation(), newest.count(), newest.announced()), (2, 1, 2));
+/// let newest = LatestGeneration::from_slices(&seen).unwrap();
+/// assert_eq!((newest.generation(), newest.count(), newest.expected_slice_count()), (2, 1, 2));
 /// assert!(!newest.is_complete());
 /// ```
 #[derive(Debug)]
-pub struct Newest<'a, S> {
+pub struct LatestGeneration<'a, S> {
     seen: &'a [S],
     first: &'a S,
 }
 
-impl<S> Clone for Newest<'_, S> {
+impl<S> Clone for LatestGeneration<'_, S> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<S> Copy for Newest<'_, S> {}
+impl<S> Copy for LatestGeneration<'_, S> {}
 
-impl<'a, S: Deref<Target = ResourceSlice>> Newest<'a, S> {
-    /// The newest of the slices of one pool; `None` for an empty list.
+impl<'a, S: Deref<Target = ResourceSlice>> LatestGeneration<'a, S> {
+    /// Returns the latest generation among the slices of one pool; `None` for an empty list.
     #[must_use]
-    pub fn of(seen: &'a [S]) -> Option<Self> {
+    pub fn from_slices(seen: &'a [S]) -> Option<Self> {
         let generation = seen.iter().map(|slice| slice.spec.pool.generation).max()?;
         let first = seen.iter().find(|slice| slice.spec.pool.generation == generation)?;
         Some(Self { seen, first })
     }
 
-    /// The driver of the pool.
+    /// Returns the driver of the pool.
     #[must_use]
     pub fn driver(self) -> &'a str {
         &self.first.spec.driver
     }
 
-    /// The name of the pool.
+    /// Returns the name of the pool.
     #[must_use]
     pub fn pool(self) -> &'a str {
         &self.first.spec.pool.name
     }
 
-    /// The newest generation.
+    /// Returns the generation number.
     #[must_use]
     pub fn generation(self) -> i64 {
         self.first.spec.pool.generation
     }
 
-    /// How many slices the pool has, as the first of the newest says. The others may say something else.
+    /// Returns `resourceSliceCount` of the first slice of the latest generation. Other slices may disagree.
     #[must_use]
-    pub fn announced(self) -> i64 {
+    pub fn expected_slice_count(self) -> i64 {
         self.first.spec.pool.resource_slice_count
     }
 
-    /// The slices, in their order.
+    /// Returns the slices of the latest generation, in the given order.
     pub fn slices(self) -> impl Iterator<Item = S> + Clone + use<'a, S>
     where
         S: Clone,
@@ -160,29 +161,29 @@ impl<'a, S: Deref<Target = ResourceSlice>> Newest<'a, S> {
         self.current().cloned()
     }
 
-    /// How many of the newest slices there are.
+    /// Returns the number of slices of the latest generation.
     #[must_use]
     pub fn count(self) -> usize {
         self.current().count()
     }
 
-    /// Whether that is the announced number. kube-scheduler allocates from no other pool.
+    /// Returns true if all slices of the latest generation are there. kube-scheduler allocates from no other pool.
     #[must_use]
     pub fn is_complete(self) -> bool {
-        self.announces(self.count())
+        self.expects(self.count())
     }
 
-    /// What is wrong with the counter sets of the pool: the first of its devices that consumes what is not there, or a
-    /// counter set that is there twice.
+    /// Returns the first problem of the pool's counter sets: a device that consumes from a missing set or counter, or a
+    /// counter set that exists twice.
     #[must_use]
     pub fn counter_problem(self) -> Option<PoolProblem> {
         let slices = || self.current().map(Deref::deref);
         counter_problem(slices(), slices())
     }
 
-    /// Whether a number of slices is the announced one.
-    pub(super) fn announces(self, number: usize) -> bool {
-        i64::try_from(number) == Ok(self.announced())
+    /// Returns true if `number` is the expected number of slices.
+    pub(super) fn expects(self, number: usize) -> bool {
+        i64::try_from(number) == Ok(self.expected_slice_count())
     }
 
     fn current(self) -> impl Iterator<Item = &'a S> + Clone + use<'a, S> {
@@ -191,28 +192,28 @@ impl<'a, S: Deref<Target = ResourceSlice>> Newest<'a, S> {
     }
 }
 
-/// Whether a pool can be allocated from.
+/// State of a pool: whether devices can be allocated from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PoolState {
     Complete,
-    /// The driver is in the middle of an update.
+    /// Slices of the latest generation are missing: the driver is in the middle of an update.
     Incomplete,
-    /// [`Pool::problem`] says why.
+    /// The pool contradicts itself; see [`Pool::problem`].
     Invalid,
 }
 
-/// A pool as one node sees it. At least one of the lists has a slice.
+/// Resource pool as seen by one node. At least one of the lists has a slice.
 #[derive(Clone, Debug)]
 pub(crate) struct Pool {
-    features: Features,
+    gates: GateSet<DraGate>,
     is_complete: bool,
-    /// Slices whose devices the node can use, by name. None unless the pool is complete.
+    /// Slices whose devices the node can use, by name. Empty unless the pool is complete.
     slices: SmallVec<[Arc<ResourceSlice>; 1]>,
-    /// Other slices with devices: they consume counters too.
+    /// Slices with devices for other nodes: these devices consume counters too.
     elsewhere: Vec<Arc<ResourceSlice>>,
     /// Slices with counter sets.
     counters: Vec<Arc<ResourceSlice>>,
-    /// Of the devices that the node can use.
+    /// Facts about the devices that the node can use.
     facts: Box<[DeviceFacts]>,
     flags: Flags,
 }
@@ -221,10 +222,10 @@ const INVALID: u8 = 1;
 const BINDING_CONDITIONS: u8 = 2;
 
 impl Pool {
-    /// The pool of a slice, while not all of its slices are there.
-    pub(super) fn incomplete(slice: Arc<ResourceSlice>, features: Features) -> Self {
+    /// Builds an incomplete pool from one of its slices.
+    pub(super) fn incomplete(slice: Arc<ResourceSlice>, gates: GateSet<DraGate>) -> Self {
         Self {
-            features,
+            gates,
             is_complete: false,
             slices: SmallVec::new(),
             elsewhere: vec![slice],
@@ -234,14 +235,14 @@ impl Pool {
         }
     }
 
-    /// A complete pool of the slices that are for the node and the others.
+    /// Builds a complete pool from the slices for the node and the other slices.
     pub(super) fn complete(
         own: impl Iterator<Item = Arc<ResourceSlice>>,
         others: impl Iterator<Item = Arc<ResourceSlice>>,
-        features: Features,
+        gates: GateSet<DraGate>,
     ) -> Self {
         let (mut slices, mut elsewhere, mut counters) = (SmallVec::new(), Vec::new(), Vec::new());
-        let is_counters = |slice: &ResourceSlice| features.has(Feature::PartitionableDevices) && has_counters(slice);
+        let is_counters = |slice: &ResourceSlice| gates.has(DraGate::PartitionableDevices) && has_counters(slice);
         for slice in own {
             if is_counters(&slice) { counters.push(slice) } else { slices.push(slice) }
         }
@@ -249,9 +250,9 @@ impl Pool {
             if is_counters(&slice) { counters.push(slice) } else { elsewhere.push(slice) }
         }
         slices.sort_by(|left: &Arc<_>, right: &Arc<_>| name_of(left).cmp(name_of(right)));
-        let devices = slices.iter().flat_map(|slice| devices_of(slice));
+        let devices = slices.iter().flat_map(|slice| slice_devices(slice));
         let facts = devices.map(|_| DeviceFacts::default()).collect();
-        Self { features, is_complete: true, slices, elsewhere, counters, facts, flags: Flags::default() }
+        Self { gates, is_complete: true, slices, elsewhere, counters, facts, flags: Flags::default() }
     }
 
     pub(crate) fn driver(&self) -> &str {
@@ -266,32 +267,32 @@ impl Pool {
         self.all_slices().chain(self.counter_slices()).next()
     }
 
-    /// The number of devices that the node can use.
+    /// Returns the number of devices that the node can use.
     pub(crate) const fn len(&self) -> usize {
         self.facts.len()
     }
 
-    /// All slices with devices, also those for other nodes.
+    /// Returns all slices with devices, including those for other nodes.
     pub(crate) fn all_slices(&self) -> impl Iterator<Item = &ResourceSlice> {
         self.slices.iter().chain(&self.elsewhere).map(|slice| &**slice)
     }
 
-    /// The slices with counter sets.
+    /// Returns the slices with counter sets.
     pub(crate) fn counter_slices(&self) -> impl Iterator<Item = &ResourceSlice> {
         self.counters.iter().map(|slice| &**slice)
     }
 
-    /// Finds what would be found when it is first asked for.
+    /// Computes all facts now that are computed on first use otherwise.
     pub(crate) fn look(&self) {
         self.flags();
         for (slice, facts) in self.known_devices() {
-            for (device, facts) in devices_of(slice).iter().zip(facts) {
-                facts.of(device);
+            for (device, facts) in slice_devices(slice).iter().zip(facts) {
+                facts.look(device);
             }
         }
     }
 
-    /// Whether the pool can be allocated from. Looks at every device the first time.
+    /// Returns the state of the pool: complete, incomplete or invalid. Reads every device on first use.
     pub(crate) fn state(&self) -> PoolState {
         if self.flags() & INVALID != 0 {
             return PoolState::Invalid;
@@ -299,27 +300,27 @@ impl Pool {
         if self.is_complete { PoolState::Complete } else { PoolState::Incomplete }
     }
 
-    /// Whether there is a device that has to be bound before it can be used. Looks at every device the first time.
+    /// Returns true if a device has binding conditions. Reads every device on first use.
     pub(crate) fn has_binding_conditions(&self) -> bool {
         self.flags() & BINDING_CONDITIONS != 0
     }
 
-    /// The slices whose devices the node can use, with what is known of each device.
+    /// Returns the slices whose devices the node can use, with the facts about each device.
     pub(crate) fn known_devices(&self) -> impl Iterator<Item = (&ResourceSlice, &[DeviceFacts])> {
         let mut rest = &*self.facts;
         self.slices.iter().map(move |slice| {
-            let (own, others) = rest.split_at_checked(devices_of(slice).len()).unwrap_or((rest, &[]));
+            let (own, others) = rest.split_at_checked(slice_devices(slice).len()).unwrap_or((rest, &[]));
             rest = others;
             (&**slice, own)
         })
     }
 
-    /// Why the parts of the pool do not fit together, if all are there and do not.
+    /// Returns the contradiction within a complete pool, if there is one.
     pub(crate) fn problem(&self) -> Option<PoolProblem> {
         if !self.is_complete {
             return None;
         }
-        let has_counters = self.features.has(Feature::PartitionableDevices);
+        let has_counters = self.gates.has(DraGate::PartitionableDevices);
         let counter_problem =
             || if has_counters { counter_problem(self.counter_slices(), self.all_slices()) } else { None };
         duplicate_device(&self.slices).or_else(counter_problem)
@@ -327,7 +328,7 @@ impl Pool {
 
     fn flags(&self) -> u8 {
         self.flags.get_or_find(|| {
-            let mut devices = self.slices.iter().flat_map(|slice| devices_of(slice));
+            let mut devices = self.slices.iter().flat_map(|slice| slice_devices(slice));
             let has_binding_conditions = devices.any(|device| device.binding_conditions.is_some());
             bit(self.problem().is_some(), INVALID) | bit(has_binding_conditions, BINDING_CONDITIONS)
         })
@@ -338,7 +339,7 @@ fn pool_of(slice: &ResourceSlice) -> (&str, &str) {
     (&slice.spec.driver, &slice.spec.pool.name)
 }
 
-/// Whether the devices of slices consume counters that other slices have.
+/// Returns the first device that consumes from a counter set or counter that the slices do not have.
 fn counter_problem<'s>(
     counters: impl Iterator<Item = &'s ResourceSlice>,
     slices: impl Iterator<Item = &'s ResourceSlice>,
@@ -349,7 +350,7 @@ fn counter_problem<'s>(
             return Some(PoolProblem::DuplicateCounterSet { counter_set: set.name.clone() });
         }
     }
-    for device in slices.flat_map(devices_of) {
+    for device in slices.flat_map(slice_devices) {
         for consumption in device.consumes_counters.iter().flatten() {
             let missing = |counter_set: &str| (device.name.clone(), counter_set.to_owned());
             let Some(set) = sets.get(consumption.counter_set.as_str()) else {
@@ -366,19 +367,19 @@ fn counter_problem<'s>(
 }
 
 fn duplicate_device(slices: &[Arc<ResourceSlice>]) -> Option<PoolProblem> {
-    // Drivers mostly list their devices by name; then there is nothing to remember.
+    // Drivers mostly list their devices by name; then no set of names is needed.
     if ascend(slices) {
         return None;
     }
     let mut seen = BTreeSet::new();
-    let mut names = slices.iter().flat_map(|slice| devices_of(slice)).map(|device| &device.name);
+    let mut names = slices.iter().flat_map(|slice| slice_devices(slice)).map(|device| &device.name);
     names.find(|name| !seen.insert(*name)).map(|name| PoolProblem::DuplicateDevice { device: name.clone() })
 }
 
-/// Whether each device's name is greater than that of the one before.
+/// Returns true if the device names are strictly ascending.
 fn ascend(slices: &[Arc<ResourceSlice>]) -> bool {
     let mut last = None;
-    slices.iter().map(|slice| devices_of(slice)).filter(|devices| !devices.is_empty()).all(|devices| {
+    slices.iter().map(|slice| slice_devices(slice)).filter(|devices| !devices.is_empty()).all(|devices| {
         let before = last.replace(devices);
         let follows =
             before.and_then(<[_]>::last).zip(devices.first()).is_none_or(|(last, first)| last.name < first.name);
@@ -386,13 +387,13 @@ fn ascend(slices: &[Arc<ResourceSlice>]) -> bool {
     })
 }
 
-/// The devices of a slice.
+/// Returns the devices of a slice.
 #[must_use]
-pub fn devices_of(slice: &ResourceSlice) -> &[Device] {
+pub fn slice_devices(slice: &ResourceSlice) -> &[Device] {
     slice.spec.devices.as_deref().unwrap_or_default()
 }
 
-/// The name of a slice.
+/// Returns the name of a slice.
 pub(crate) fn name_of(slice: &ResourceSlice) -> &str {
     slice.metadata.name.as_deref().unwrap_or_default()
 }

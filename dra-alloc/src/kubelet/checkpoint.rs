@@ -1,22 +1,23 @@
-//! The file `dra_manager_state` in which a kubelet keeps its claims over a restart (KEP-5945, Kubelet Changes 2).
+//! The checkpoint file `dra_manager_state`, in which a kubelet keeps its claims across restarts (KEP-5945, Kubelet
+//! Changes 2).
 //!
 //! ```json
 //! {"Data": "{\"kind\":\"DRACheckpoint\",\"apiVersion\":\"checkpoint.dra.kubelet.k8s.io/v1\",\"ClaimInfoStateList\":[…]}",
 //!  "Checksum": 2361995144}
 //! ```
 //!
-//! The checksum is CRC-32 of the text in `Data`. A kubelet that does not know `SkipNodeOperations` reads the file all the
-//! same, and drops the field when it writes the file the next time; a file without it skips nothing. What has been prepared
-//! is not stored: after a restart drivers are called again.
+//! The checksum is the CRC-32 of the text in `Data`. A kubelet that does not know `SkipNodeOperations` can read the
+//! file, and drops the field when it next writes the file. A file without the field skips nothing. The file does not
+//! record that a claim is prepared: drivers are called again after a restart.
 //!
-//! Reading tolerates unknown keys and keys in another case, as Go does. It accepts `SkipNodeOperations` as bool and as
-//! list; [`ClaimCache::to_checkpoint`] writes the form of the profile.
+//! [`ClaimCache::from_checkpoint`] ignores unknown keys and the case of keys, as Go does. It accepts
+//! `SkipNodeOperations` as bool and as list; [`ClaimCache::to_checkpoint`] writes the form of the profile.
 //!
 //! Source of the rules: `pkg/kubelet/cm/dra/state` of Kubernetes 1.37.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::profile::Profile;
+use dra_attrs::Profile;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -26,28 +27,28 @@ use crate::skip::{SkipDeclaration, SkipSet, WireForm};
 const KIND: &str = "DRACheckpoint";
 const API_VERSION: &str = "checkpoint.dra.kubelet.k8s.io/v1";
 
-/// Why a checkpoint can't be used. The node has to be drained and the file removed; a kubelet never starts with an empty
-/// state instead.
+/// Reason why a checkpoint can't be used. An operator has to drain the node and remove the file: a kubelet never starts
+/// with an empty state instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckpointError {
-    /// The file is not JSON: cut off, or never a checkpoint.
+    /// The file or its `Data` is not JSON, for example because it is truncated.
     #[error("checkpoint is corrupted: {part} is not JSON: {reason}")]
     NotJson {
         /// `file` or `Data`.
         part: &'static str,
-        /// What the parser says.
+        /// Message of the JSON parser.
         reason: String,
     },
     /// The file has the format of kubelets before 1.32, whose checksum is over a dump of Go structs.
     #[error("checkpoint is corrupted: it has the format of kubelets before 1.32 (keys version and entries)")]
     LegacyFormat,
-    /// The text does not have the checksum that the file says.
+    /// The checksum of `Data` differs from the one in the file.
     #[error("checkpoint is corrupted: the checksum of Data is {actual}, the file says {expected}")]
     Checksum {
         /// The checksum in the file.
         expected: u32,
-        /// That of the text.
+        /// The checksum computed from `Data`.
         actual: u32,
     },
     /// A value has the wrong type.
@@ -55,12 +56,12 @@ pub enum CheckpointError {
     WrongType {
         /// Path of the value.
         field: String,
-        /// What is wanted.
+        /// The type that the value must have.
         expected: &'static str,
-        /// What is there.
+        /// The type of the value in the file.
         actual: &'static str,
     },
-    /// Two entries are of one claim.
+    /// Two entries are for the same claim.
     #[error("checkpoint is corrupted: {field}: claim {claim} is there twice")]
     Duplicate {
         /// Path of the second entry.
@@ -126,13 +127,15 @@ fn is_absent(declaration: &SkipDeclaration) -> bool {
 }
 
 impl ClaimCache {
-    /// The checkpoint, if it must be written before the caller goes on. A kubelet that finds no file at its start writes one
-    /// as well: [`ClaimCache::to_checkpoint`] of the empty cache will do. (It has `[]` where kubelet's very first file has
-    /// `null`; both are read alike.)
+    /// Returns the text of the checkpoint if the caller must write it to disk before its next step, otherwise none. A
+    /// text is returned once for each step that needs it.
+    ///
+    /// A kubelet that finds no file when it starts also writes one: use [`ClaimCache::to_checkpoint`] of the empty
+    /// cache. (It has the list `[]` where kubelet's first file has `null`; both read as no claims.)
     ///
     /// ```
     /// use dra_alloc::kubelet::ClaimCache;
-    /// use dra_attrs::profile::Profile;
+    /// use dra_attrs::Profile;
     /// let mut cache = ClaimCache::default();
     /// assert_eq!(cache.take_checkpoint(Profile::V1_37), None);
     /// assert!(cache.to_checkpoint(Profile::V1_37).contains("2361995144"));
@@ -142,22 +145,21 @@ impl ClaimCache {
         due.then(|| self.to_checkpoint(profile))
     }
 
-    /// The text of the checkpoint: claims by namespace and name, everything else as Go writes it.
+    /// Returns the text of the checkpoint, as Go writes it. The claims are sorted by namespace and name.
     #[must_use]
     pub fn to_checkpoint(&self, profile: Profile) -> String {
-        let form = WireForm::of(profile);
+        let form = WireForm::from_profile(profile);
         let claims = self.claims.iter().map(|(key, info)| Claim::new(key, info, form)).collect();
         let data = go_json(&Data { kind: KIND, api_version: API_VERSION, claims });
         let checksum = crc32fast::hash(data.as_bytes());
         go_json(&File { data, checksum })
     }
 
-    /// Reads a checkpoint. Nothing in it counts as prepared.
+    /// Parses a checkpoint file. No claim in it counts as prepared.
     ///
     /// ```
-    /// use dra_alloc::kubelet::ClaimCache;
-    /// use dra_alloc::kubelet::checkpoint::CheckpointError;
-    /// use dra_attrs::profile::Profile;
+    /// use dra_alloc::kubelet::{CheckpointError, ClaimCache};
+    /// use dra_attrs::Profile;
     /// let file = ClaimCache::default().to_checkpoint(Profile::Kep);
     /// assert!(ClaimCache::from_checkpoint(file.as_bytes())?.claims().is_empty());
     /// let cut = ClaimCache::from_checkpoint(&file.as_bytes()[..20]).unwrap_err();
@@ -166,7 +168,7 @@ impl ClaimCache {
     /// ```
     ///
     /// # Errors
-    /// Why the file can't be used. A damaged file is never an empty state.
+    /// Returns the reason why the file can't be used. A damaged file never results in an empty cache.
     pub fn from_checkpoint(file: &[u8]) -> Result<Self, CheckpointError> {
         let file: Value = parse(file, "file")?;
         let file = Reader::new(&file, "");
@@ -213,8 +215,8 @@ impl<'a> Driver<'a> {
         let devices: Vec<_> = state.devices.iter().map(Device::new).collect();
         Self {
             devices: some(devices),
-            // What the bool can't say is written as absent: calling a driver without need is safe.
-            skip_node_operations: state.skips.declaration(form).unwrap_or_default(),
+            // A set that the bool form can't express is written as absent: an unnecessary call of a driver is safe.
+            skip_node_operations: state.skips.to_declaration(form).unwrap_or_default(),
         }
     }
 }
@@ -235,9 +237,9 @@ fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
     Some(list).filter(|list| !list.is_empty())
 }
 
-/// JSON as Go writes it. What Go escapes beyond JSON's need occurs in strings only.
+/// Serializes a value as Go's `encoding/json` does, which escapes more characters in strings than JSON requires.
 fn go_json(value: &impl Serialize) -> String {
-    // Serialisation of these types into memory has nothing that could fail.
+    // Serialisation of these types into memory can't fail.
     let json = serde_json::to_string(value).unwrap_or_default();
     let mut escaped = String::with_capacity(json.len());
     for character in json.chars() {
@@ -257,7 +259,7 @@ fn parse(text: &[u8], part: &'static str) -> Result<Value, CheckpointError> {
     serde_json::from_slice(text).map_err(|error| CheckpointError::NotJson { part, reason: error.to_string() })
 }
 
-/// A value of the file and its place.
+/// A JSON value of the file and its path.
 struct Reader<'a> {
     value: Option<&'a Value>,
     path: String,
@@ -268,7 +270,7 @@ impl<'a> Reader<'a> {
         Self { value: Some(value), path: path.to_owned() }
     }
 
-    /// A field by its name, in another case if need be; `null` is absent.
+    /// Returns a field by its name. If no key is equal, the case of keys is ignored. `null` counts as absent.
     fn field(&self, name: &str) -> Self {
         let path = if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) };
         let object = self.value.and_then(Value::as_object);
@@ -279,8 +281,8 @@ impl<'a> Reader<'a> {
         Self { value: value.filter(|value| !value.is_null()), path }
     }
 
-    /// Whether this is the file of an old kubelet: the same outer key for the checksum, but no data. One without claims has
-    /// no entries.
+    /// Returns true for the file of a kubelet before 1.32: it has the key `version` and no `Data`. Its key `entries` is
+    /// absent if it has no claims.
     fn is_legacy(&self) -> bool {
         self.field("Data").value.is_none() && self.field("version").value.is_some()
     }
@@ -292,7 +294,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `null` is an object without fields, as Go reads it.
+    /// Checks that the value is an object or absent. As in Go, `null` is an object without fields.
     fn optional_object(&self) -> Result<(), CheckpointError> {
         if self.value.is_none_or(Value::is_null) { Ok(()) } else { self.required_object() }
     }

@@ -1,4 +1,4 @@
-//! What a kubelet remembers of the claims on its node.
+//! Claim cache of a kubelet: the state of the claims on its node.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,14 +11,14 @@ use crate::skip::SkipSet;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[expect(clippy::exhaustive_structs, reason = "a name has these two parts")]
 pub struct ClaimKey {
-    /// The namespace.
+    /// Namespace of the claim.
     pub namespace: String,
-    /// The name.
+    /// Name of the claim.
     pub name: String,
 }
 
 impl ClaimKey {
-    /// The key of a claim.
+    /// Creates the key of a claim.
     #[must_use]
     pub fn new(namespace: &str, name: &str) -> Self {
         Self { namespace: namespace.to_owned(), name: name.to_owned() }
@@ -39,25 +39,25 @@ pub struct PreparedDevice {
     pub pool: String,
     /// Name of the device.
     pub device: String,
-    /// The share of a device that several claims share.
+    /// Share ID of a device that several claims share.
     pub share_id: Option<String>,
-    /// The requests of the claim that the device is for. Empty: all of them.
+    /// Names of the claim's requests that the device is for; all requests if empty.
     pub requests: Vec<String>,
-    /// CDI ids that go into the containers.
+    /// CDI device IDs for the containers.
     pub cdi_ids: Vec<String>,
 }
 
-/// One driver's part of a claim.
+/// State of one driver of a claim.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct DriverState {
-    /// The operations that the driver is not called for: those that all its devices in the claim skip.
+    /// Operations that the driver is not called for, because all its devices in the claim skip them.
     pub skips: SkipSet,
-    /// What the driver has prepared. Empty until it answered, and for a driver that is not called.
+    /// Devices that the driver has prepared. Empty before its response, and for a driver that is not called.
     pub devices: Vec<PreparedDevice>,
 }
 
-/// What a kubelet remembers of a claim.
+/// State of one claim in the cache of a kubelet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ClaimInfo {
@@ -65,16 +65,17 @@ pub struct ClaimInfo {
     pub uid: String,
     /// UIDs of the pods on the node that use the claim.
     pub pods: BTreeSet<String>,
-    /// The drivers with a device in the claim.
+    /// State of each driver with a device in the claim, by driver name.
     pub drivers: BTreeMap<String, DriverState>,
-    /// Whether everything that must be called has been called since the kubelet started. Not part of the checkpoint.
+    /// True if all drivers that must be called have prepared the claim since the kubelet started. Not part of the
+    /// checkpoint.
     pub prepared: bool,
-    /// Whether drivers are told to clean up for the last pod. No pod takes the claim up until that has succeeded and the
-    /// claim is gone. Not part of the checkpoint.
+    /// True while the drivers unprepare the claim for its last pod. No pod can use the claim until unprepare has
+    /// succeeded and removed it from the cache. Not part of the checkpoint.
     pub unpreparing: bool,
 }
 
-/// The claims that a kubelet knows: filled by prepare and by reading a checkpoint, emptied by unprepare.
+/// Claims that a kubelet knows. Prepare and reading a checkpoint add claims, unprepare removes them.
 ///
 /// ```
 /// use dra_alloc::kubelet::ClaimCache;
@@ -84,26 +85,26 @@ pub struct ClaimInfo {
 #[derive(Clone, Debug, Default)]
 pub struct ClaimCache {
     pub(super) claims: BTreeMap<ClaimKey, ClaimInfo>,
-    /// Whether kubelet would write its checkpoint now.
+    /// True if the checkpoint must be written.
     pub(super) write_due: bool,
 }
 
 impl ClaimCache {
-    /// The claims by namespace and name.
+    /// Returns the claims by namespace and name.
     #[must_use]
     pub const fn claims(&self) -> &BTreeMap<ClaimKey, ClaimInfo> {
         &self.claims
     }
 
-    /// Whether a claim is there that names the pod: the status manager holds back the terminal phase of such a pod.
-    /// Linear in the number of claims.
+    /// Returns true if a claim in the cache is used by the pod. Kubelet's status manager delays the terminal phase of
+    /// such a pod. Linear in the number of claims.
     #[must_use]
     pub fn may_need_unprepare(&self, pod_uid: &str) -> bool {
         self.claims.values().any(|info| info.pods.contains(pod_uid))
     }
 
-    /// The number of prepared claims for each driver, skipped drivers included; the entry [`ANY_DRIVER`] counts each
-    /// claim once. It is the gauge `dra_resource_claims_in_use`.
+    /// Returns the number of prepared claims of each driver, skipped drivers included: the gauge
+    /// `dra_resource_claims_in_use`. The entry [`ANY_DRIVER`] counts each claim once.
     #[must_use]
     pub fn in_use(&self) -> BTreeMap<&str, usize> {
         let mut counts = BTreeMap::from([(ANY_DRIVER, 0)]);
@@ -117,5 +118,5 @@ impl ClaimCache {
     }
 }
 
-/// Stands for all drivers in [`ClaimCache::in_use`].
+/// Key for all drivers together in [`ClaimCache::in_use`].
 pub const ANY_DRIVER: &str = "<any>";

@@ -1,19 +1,19 @@
-//! What a container gets from its claims: CDI ids.
+//! CDI devices that a container gets from its claims.
 
 use std::collections::BTreeMap;
 
-use dra_attrs::quantity::Quantity;
+use dra_attrs::Quantity;
 use k8s_openapi::api::core::v1::{Container, Pod};
 
 use super::claim_info::{ClaimCache, ClaimInfo, ClaimKey};
-use super::gate::{Gate, Settings};
+use super::options::{KubeletGate, KubeletOptions};
 use super::pod_claims::{PodClaimError, namespace, of_entry};
 
-/// Why the devices of a container are not known.
+/// Reason why the devices of a container can't be determined.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContainerError {
-    /// The name of a claim is not known.
+    /// The name of a claim of the pod can't be determined.
     #[error(transparent)]
     PodClaim(#[from] PodClaimError),
     /// The claim has not been prepared.
@@ -21,32 +21,32 @@ pub enum ContainerError {
     NoClaimInfo {
         /// Name of the claim.
         name: String,
-        /// Its namespace.
+        /// Namespace of the claim.
         namespace: String,
     },
 }
 
-/// Prefix of the name under which a device class offers itself as an extended resource.
+/// Prefix of the implicit extended resource name of a device class.
 const DEVICE_CLASS_PREFIX: &str = "deviceclass.resource.kubernetes.io/";
 
 impl ClaimCache {
-    /// The CDI ids of the devices that a container of the pod gets: claims by name, requests of a claim in the order of the
-    /// container, drivers by name, devices in the order of the driver's response.
+    /// Returns the CDI IDs of the devices that a container of the pod gets. The order is: claims by name, requests of a
+    /// claim in the order of the container, drivers by name, devices in the order of the driver's response.
     ///
-    /// A claim that the container names without a request gives all its devices, one with a request those for it and those
-    /// for no request in particular. Two requests that a device serves give its ids twice. Drivers that were not called
-    /// give none.
+    /// If the container uses a claim without naming a request, it gets all devices of the claim. If it names a request,
+    /// it gets the devices for that request and those for all requests. The IDs of a device that serves two named
+    /// requests occur twice. Drivers that were not called contribute no IDs.
     ///
     /// # Errors
-    /// A claim whose name is not known, or that has not been prepared.
+    /// The name of a claim can't be determined, or a claim is not in the cache.
     pub fn container_devices(
         &self,
         pod: &Pod,
         container: &Container,
-        settings: Settings,
+        options: KubeletOptions,
     ) -> Result<Vec<&str>, ContainerError> {
         let mut ids = Vec::new();
-        for (key, requests) in wanted(pod, container, settings)? {
+        for (key, requests) in wanted(pod, container, options)? {
             let Some(info) = self.claims.get(&key) else {
                 return Err(ContainerError::NoClaimInfo { name: key.name, namespace: key.namespace });
             };
@@ -56,11 +56,11 @@ impl ClaimCache {
     }
 }
 
-/// The claims that a container uses, with its requests; an empty request is the whole claim.
+/// Returns the claims that a container uses, with the requests that it names; an empty name stands for all requests.
 fn wanted<'a>(
     pod: &'a Pod,
     container: &'a Container,
-    settings: Settings,
+    options: KubeletOptions,
 ) -> Result<BTreeMap<ClaimKey, Vec<&'a str>>, PodClaimError> {
     let mut wanted: BTreeMap<ClaimKey, Vec<&str>> = BTreeMap::new();
     let used = container.resources.as_ref().and_then(|resources| resources.claims.as_deref()).unwrap_or_default();
@@ -76,7 +76,7 @@ fn wanted<'a>(
         }
     }
     let extended = pod.status.as_ref().and_then(|status| status.extended_resource_claim_status.as_ref());
-    if let Some(status) = extended.filter(|_| settings.has(Gate::ExtendedResource)) {
+    if let Some(status) = extended.filter(|_| options.has(KubeletGate::ExtendedResource)) {
         let mut requests = status.request_mappings.iter().filter(|mapping| {
             mapping.container_name == container.name && asks_for_extended(container, &mapping.resource_name)
         });
@@ -89,7 +89,7 @@ fn wanted<'a>(
     Ok(wanted)
 }
 
-/// Whether a container asks for some of an extended resource that devices may stand behind.
+/// Returns true if a container requests a non-zero amount of an extended resource that devices can provide.
 fn asks_for_extended(container: &Container, resource: &str) -> bool {
     let requests = container.resources.as_ref().and_then(|resources| resources.requests.as_ref());
     let amount = requests.and_then(|requests| requests.get(resource));
@@ -97,7 +97,8 @@ fn asks_for_extended(container: &Container, resource: &str) -> bool {
     amount.is_some_and(|amount| !amount.is_zero()) && is_extended(resource)
 }
 
-/// A resource with a domain that is not Kubernetes' own, or a device class.
+/// Returns true for the name of an extended resource: one with a domain that does not contain `kubernetes.io/`, or the
+/// implicit name of a device class.
 fn is_extended(resource: &str) -> bool {
     let is_foreign =
         resource.contains('/') && !resource.contains("kubernetes.io/") && !resource.starts_with("requests.");

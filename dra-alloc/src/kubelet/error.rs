@@ -1,103 +1,103 @@
-//! Why an operation on a pod's claims ends. The texts are kubelet's.
+//! Errors of prepare and unprepare, with kubelet's messages.
 
 use super::plan::Operation;
 use super::pod_claims::PodClaimError;
 
-const PREPARE: &str = "prepare dynamic resources: ";
-const UNPREPARE: &str = "unprepare dynamic resources: ";
+const PREPARE_PREFIX: &str = "prepare dynamic resources: ";
+const UNPREPARE_PREFIX: &str = "unprepare dynamic resources: ";
 
-/// What is wrong with the answer of a driver.
+/// Reason why a call of a driver does not count as successful.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The call failed.
+    /// The gRPC call failed as a whole.
     #[error("{}: {message}", operation.method())]
     Failed {
-        /// The call.
+        /// The operation that was called.
         operation: Operation,
-        /// Why.
+        /// Error message of the call.
         message: String,
     },
-    /// The response names a claim that was not asked about.
+    /// The response has a result for a claim that was not in the request.
     #[error("{} returned result for unknown claim UID {uid}", operation.method())]
     UnknownClaim {
-        /// The call.
+        /// The operation that was called.
         operation: Operation,
         /// The UID in the response.
         uid: String,
     },
-    /// The driver failed for a claim.
+    /// The driver reports an error for a claim.
     #[error("{} failed for ResourceClaim {claim}: {message}", operation.method())]
     Claim {
-        /// The call.
+        /// The operation that was called.
         operation: Operation,
         /// Name of the claim.
         claim: String,
-        /// The driver's words.
+        /// Error message of the driver.
         message: String,
     },
-    /// The response does not name every claim.
+    /// The response has no result for some claims.
     #[error("{} skipped {claims} ResourceClaims", operation.method())]
     Missing {
-        /// The call.
+        /// The operation that was called.
         operation: Operation,
-        /// How many claims have no answer.
+        /// Number of claims without a result.
         claims: usize,
     },
-    /// The claim has gone from the cache, or has been replaced.
+    /// The claim is no longer in the cache, or was replaced by a claim of the same name.
     #[error("internal error: unable to get claim info for ResourceClaim {name} in namespace {namespace}")]
     NoClaimInfo {
         /// Name of the claim.
         name: String,
-        /// Its namespace.
+        /// Namespace of the claim.
         namespace: String,
     },
-    /// The plan has no call to the driver.
+    /// The driver is not one that the plan calls.
     #[error("{} of driver {driver} is not part of the plan", operation.method())]
     NotCalled {
-        /// The call.
+        /// The operation that was called.
         operation: Operation,
-        /// The driver.
+        /// Name of the driver.
         driver: String,
     },
-    /// The operation can't end, since a driver has not answered well.
+    /// The operation can't be finished, because a driver has not responded successfully.
     #[error("{} of driver {driver} has not been answered", operation.method())]
     NotAnswered {
-        /// The call.
+        /// The operation that was called.
         operation: Operation,
-        /// The driver.
+        /// Name of the driver.
         driver: String,
     },
 }
 
-/// Why the claims of a pod are not prepared. The pod does not start; the caller tries again later.
+/// Reason why the claims of a pod can't be prepared. The pod does not start; the caller retries later.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PrepareError {
-    /// The name of a claim is not known.
-    #[error("{}{error}", PREPARE)]
+    /// The name of a claim of the pod can't be determined.
+    #[error("{}{error}", PREPARE_PREFIX)]
     PodClaim {
-        /// Why.
+        /// The reason.
         error: PodClaimError,
     },
-    /// The API server does not have the claim.
-    #[error("{}fetch ResourceClaim {claim}: resourceclaims.resource.k8s.io {claim:?} not found", PREPARE)]
+    /// The claim is not among the given claims of the API server.
+    #[error("{}fetch ResourceClaim {claim}: resourceclaims.resource.k8s.io {claim:?} not found", PREPARE_PREFIX)]
     NotFound {
         /// Name of the claim.
         claim: String,
     },
-    /// The claim was made from a template, and not for this pod.
-    #[error("{}ResourceClaim {claim} was not created for Pod {pod} ({owners})", PREPARE)]
+    /// The claim was created from a template for another pod.
+    #[error("{}ResourceClaim {claim} was not created for Pod {pod} ({owners})", PREPARE_PREFIX)]
     NotOwner {
         /// Namespace and name of the claim.
         claim: String,
         /// Namespace and name of the pod.
         pod: String,
-        /// Who could have been the owner: the pod, or its group as well.
+        /// Explanation that the pod, or neither the pod nor its group, is the owner.
         owners: String,
     },
     /// The claim is not reserved for the pod.
-    #[error("{}pod {pod} ({pod_uid}) is not allowed to use ResourceClaim {claim} ({claim_uid})", PREPARE)]
+    #[error("{}pod {pod} ({pod_uid}) is not allowed to use ResourceClaim {claim} ({claim_uid})", PREPARE_PREFIX)]
     NotReserved {
         /// Name of the pod.
         pod: String,
@@ -108,50 +108,50 @@ pub enum PrepareError {
         /// UID of the claim.
         claim_uid: String,
     },
-    /// The claim has no devices yet.
-    #[error("{}ResourceClaim {claim}: not allocated", PREPARE)]
+    /// The claim is not allocated.
+    #[error("{}ResourceClaim {claim}: not allocated", PREPARE_PREFIX)]
     NotAllocated {
         /// Name of the claim.
         claim: String,
     },
-    /// A device skips operations, and the gate of the kubelet is off (Kubernetes 1.37).
-    #[error("{}ResourceClaim {claim}: {gate} feature gate is disabled on kubelet", PREPARE)]
+    /// A device skips node operations, but the gate is off on the kubelet (Kubernetes 1.37).
+    #[error("{}ResourceClaim {claim}: {gate} feature gate is disabled on kubelet", PREPARE_PREFIX)]
     GateDisabled {
         /// Name of the claim.
         claim: String,
-        /// The gate.
+        /// Name of the feature gate.
         gate: &'static str,
     },
-    /// A device skips operations, and the gate of the kubelet is off (KEP-5945).
+    /// A device skips node operations, but the gate is off on the kubelet (KEP-5945).
     #[error(
         "{}ResourceClaim {claim}: {gate}Disabled: driver {driver} skips node operations for pod {pod}, and the feature gate \
          {gate} is disabled on the kubelet",
-        PREPARE
+        PREPARE_PREFIX
     )]
     PreparationDisabled {
         /// Name of the claim.
         claim: String,
-        /// The gate.
+        /// Name of the feature gate.
         gate: &'static str,
-        /// The driver of the device.
+        /// Name of the device's driver.
         driver: String,
         /// Namespace and name of the pod.
         pod: String,
     },
-    /// A driver that must be called is not there.
-    #[error("{}DRA driver {driver} is not registered", PREPARE)]
+    /// A driver that must be called is not registered on the node.
+    #[error("{}DRA driver {driver} is not registered", PREPARE_PREFIX)]
     NotRegistered {
-        /// The driver.
+        /// Name of the driver.
         driver: String,
     },
-    /// A device of the claim has no driver.
-    #[error("{}DRA driver name is empty", PREPARE)]
+    /// A device of the claim has an empty driver name.
+    #[error("{}DRA driver name is empty", PREPARE_PREFIX)]
     NoDriverName,
-    /// A claim of the same name, since replaced, has not been unprepared.
+    /// An older claim of the same name, with another UID, has not been unprepared.
     #[error(
         "{}old ResourceClaim with same name {claim} and different UID {old_uid} still exists (previous pod \
          force-deleted?!)",
-        PREPARE
+        PREPARE_PREFIX
     )]
     OldClaim {
         /// Name of the claim.
@@ -159,43 +159,43 @@ pub enum PrepareError {
         /// UID of the old claim.
         old_uid: String,
     },
-    /// The claim is being taken from its last pod. When that has succeeded it can be prepared anew.
-    #[error("{}ResourceClaim {claim}: still being unprepared for another pod", PREPARE)]
+    /// The claim is being unprepared for its last pod. It can be prepared again after that has succeeded.
+    #[error("{}ResourceClaim {claim}: still being unprepared for another pod", PREPARE_PREFIX)]
     Unpreparing {
         /// Name of the claim.
         claim: String,
     },
-    /// A driver's answer is no success.
-    #[error("{}{error}", PREPARE)]
+    /// A call of a driver was not successful.
+    #[error("{}{error}", PREPARE_PREFIX)]
     Call {
-        /// What is wrong with it.
+        /// The reason.
         error: CallError,
     },
 }
 
-/// Why the claims of a pod are not unprepared. The pod stays, with its claims; the caller tries again later.
+/// Reason why the claims of a pod can't be unprepared. The pod keeps its claims; the caller retries later.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnprepareError {
-    /// The cache has no claim of the pod, and the name of one is not known.
-    #[error("{}{error}", UNPREPARE)]
+    /// The cache has no claim of the pod, and the name of one of its claims can't be determined.
+    #[error("{}{error}", UNPREPARE_PREFIX)]
     PodClaim {
-        /// Why.
+        /// The reason.
         error: PodClaimError,
     },
-    /// A driver that must be called is not there.
-    #[error("{}DRA driver {driver} is not registered", UNPREPARE)]
+    /// A driver that must be called is not registered on the node.
+    #[error("{}DRA driver {driver} is not registered", UNPREPARE_PREFIX)]
     NotRegistered {
-        /// The driver.
+        /// Name of the driver.
         driver: String,
     },
-    /// A device of the claim has no driver.
-    #[error("{}DRA driver name is empty", UNPREPARE)]
+    /// A device of the claim has an empty driver name.
+    #[error("{}DRA driver name is empty", UNPREPARE_PREFIX)]
     NoDriverName,
-    /// A driver's answer is no success.
-    #[error("{}{error}", UNPREPARE)]
+    /// A call of a driver was not successful.
+    #[error("{}{error}", UNPREPARE_PREFIX)]
     Call {
-        /// What is wrong with it.
+        /// The reason.
         error: CallError,
     },
 }

@@ -1,21 +1,21 @@
-//! What a kubelet counts (KEP-5945, Monitoring): names, and the counters of skipped calls.
+//! Metrics of a kubelet (KEP-5945, Monitoring): their names, and counters of skipped calls.
 
 use std::collections::BTreeMap;
 
-use dra_attrs::profile::Profile;
+use dra_attrs::Profile;
 use serde::Serialize;
 
 use super::plan::{Operation, Skipped};
 
-/// The label of the counters.
+/// Label of the counters with the name of the driver.
 pub const DRIVER_LABEL: &str = "driver_name";
 
-/// The histogram of the time that an operation on a pod takes, by `operation_name` and `is_error`. The KEP also writes it
-/// without the prefix, as the shipped kubelet does.
+/// Returns the name of the histogram of operation durations in seconds, with the labels `operation_name` and
+/// `is_error`. The KEP uses the name with and without the prefix `kubelet_`; Kubernetes 1.37 has no prefix.
 ///
 /// ```
 /// use dra_alloc::kubelet::metrics::operations_duration;
-/// use dra_attrs::profile::Profile;
+/// use dra_attrs::Profile;
 /// assert_eq!(operations_duration(Profile::Kep), "kubelet_dra_operations_duration_seconds");
 /// assert_eq!(operations_duration(Profile::V1_37), "dra_operations_duration_seconds");
 /// ```
@@ -27,11 +27,12 @@ pub const fn operations_duration(profile: Profile) -> &'static str {
     }
 }
 
-/// The counter of skipped calls.
+/// Returns the name of the counter of skipped calls of an operation.
 ///
 /// ```
-/// use dra_alloc::kubelet::{Operation, metrics::skips_total};
-/// use dra_attrs::profile::Profile;
+/// use dra_alloc::kubelet::Operation;
+/// use dra_alloc::kubelet::metrics::skips_total;
+/// use dra_attrs::Profile;
 /// assert_eq!(skips_total(Operation::Prepare, Profile::Kep), "kubelet_dra_node_prepare_skips_total");
 /// assert_eq!(skips_total(Operation::Unprepare, Profile::V1_37), "dra_node_unprepare_skips_total");
 /// ```
@@ -45,14 +46,14 @@ pub const fn skips_total(operation: Operation, profile: Profile) -> &'static str
     }
 }
 
-/// Counters of skipped calls, one for each claim and driver of each attempt.
+/// Counters of skipped calls. Each attempt counts once for each claim and driver.
 ///
-/// Calls that are made and operations that fail a check add nothing.
+/// Calls that are made, and operations that fail a check, are not counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SkipCounts(BTreeMap<Operation, BTreeMap<String, u64>>);
 
 impl SkipCounts {
-    /// Adds the skips of a plan.
+    /// Counts the skipped calls of a plan ([`super::Plan::skipped`]).
     pub fn add(&mut self, skipped: &[Skipped]) {
         for Skipped { driver, operation, .. } in skipped {
             let count = self.0.entry(*operation).or_default().entry(driver.clone()).or_default();
@@ -60,13 +61,13 @@ impl SkipCounts {
         }
     }
 
-    /// The skips of a driver's operation.
+    /// Returns the number of skipped calls of an operation of a driver.
     #[must_use]
-    pub fn of(&self, operation: Operation, driver: &str) -> u64 {
+    pub fn count(&self, operation: Operation, driver: &str) -> u64 {
         self.0.get(&operation).and_then(|drivers| drivers.get(driver)).copied().unwrap_or_default()
     }
 
-    /// Every counter: operation, driver, count.
+    /// Returns all counters: operation, driver, number of skipped calls.
     pub fn iter(&self) -> impl Iterator<Item = (Operation, &str, u64)> {
         self.0.iter().flat_map(|(operation, drivers)| {
             drivers.iter().map(|(driver, count)| (*operation, driver.as_str(), *count))

@@ -1,6 +1,8 @@
-//! The kubelet's side: which drivers to call for a pod, what to skip, what to remember (KEP-5945, Kubelet Changes).
+//! Kubelet's handling of claims: which drivers to call for a pod, which calls to skip, and the checkpoint (KEP-5945,
+//! Kubelet Changes).
 //!
-//! [`ClaimCache`] is everything that a kubelet knows about claims. An operation on a pod is a plan, calls, an end:
+//! [`ClaimCache`] is the state of a kubelet. An operation on a pod has three steps: make a plan, call the drivers,
+//! finish.
 //!
 //! | | before the pod starts | after it has ended |
 //! |---|---|---|
@@ -8,14 +10,13 @@
 //! | call each driver of the plan | [`ClaimCache::apply_prepare`] | [`ClaimCache::apply_unprepare`] |
 //! | end | [`ClaimCache::finish_prepare`] | [`ClaimCache::finish_unprepare`] |
 //!
-//! After each step [`ClaimCache::take_checkpoint`] says what must be written to disk before going on. A step that fails
-//! ends the operation; the caller drops the plan and starts again with a new one later. No slice is ever looked at, and
-//! unprepare needs neither the API server nor the gate.
+//! After each step, [`ClaimCache::take_checkpoint`] returns the text that must be written to disk before the next step,
+//! if any. A step that fails ends the operation: the caller drops the plan and retries later with a new one. No
+//! operation reads a `ResourceSlice`, and unprepare needs neither the API server nor the feature gate.
 //!
 //! ```
-//! use dra_alloc::kubelet::{Answers, ClaimCache, Settings};
-//! use dra_alloc::kubelet::gate::Gate;
-//! use dra_attrs::profile::Profile;
+//! use dra_alloc::kubelet::{Answers, ClaimCache, KubeletGate, KubeletOptions};
+//! use dra_alloc::{GateSet, Profile};
 //! use k8s_openapi::api::core::v1::Pod;
 //! use k8s_openapi::api::resource::v1::ResourceClaim;
 //! use serde_json::{from_value, json};
@@ -35,10 +36,10 @@
 //!     },
 //! }))?;
 //!
-//! let settings = Settings::new(Profile::V1_37).with(Gate::OptionalNodeOperations);
+//! let options = KubeletOptions::new(Profile::V1_37).with_gates(GateSet::default().with(KubeletGate::OptionalNodeOperations));
 //! let registered = |driver: &str| driver == "called.example.com";
 //! let mut cache = ClaimCache::default();
-//! let mut plan = cache.plan_prepare(&pod, &[claim], registered, settings)?;
+//! let mut plan = cache.plan_prepare(&pod, &[claim], registered, options)?;
 //! assert_eq!(plan.calls().keys().collect::<Vec<_>>(), ["called.example.com"]);
 //! assert_eq!(plan.skipped()[0].driver, "skipped.example.com");
 //!
@@ -53,29 +54,31 @@
 //! ```
 //!
 //! # What differs from kubelet
-//! Order: whatever kubelet does in the order of a Go map is sorted here, so that the same driver is called first, and the
-//! same error comes out. `docs/divergences.md` lists where kubelet would fail or go wrong and this does not.
+//! Order: where kubelet iterates over a Go map in random order, this module sorts, so that calls and errors are
+//! deterministic. `docs/divergences.md` lists the bugs of kubelet that this module does not have.
 //!
 //! Source of the rules: `pkg/kubelet/cm/dra` and `dynamic-resource-allocation/resourceclaim` of Kubernetes 1.37.
 
-pub mod checkpoint;
-pub mod claim_info;
-pub mod gate;
 pub mod metrics;
-pub mod plan;
-pub mod pod_claims;
 
+mod checkpoint;
+mod claim_info;
 mod container;
 mod error;
+mod options;
+mod plan;
+pub(crate) mod pod_claims;
 mod prepare;
 mod unprepare;
 
-pub use claim_info::{ClaimCache, ClaimInfo, ClaimKey, DriverState, PreparedDevice};
+pub use checkpoint::CheckpointError;
+pub use claim_info::{ANY_DRIVER, ClaimCache, ClaimInfo, ClaimKey, DriverState, PreparedDevice};
 pub use container::ContainerError;
 pub use error::{CallError, PrepareError, UnprepareError};
-pub use gate::Settings;
-pub use plan::{Answers, ClaimRef, Operation, Plan, Prepare, Skipped, Unprepare};
+pub use options::{KubeletGate, KubeletOptions};
+pub use plan::{Answers, ClaimRef, NodeOperation, Operation, Plan, Prepare, Skipped, Unprepare};
+pub use pod_claims::{ClaimOrigin, PodClaim, PodClaimError, claims_of_pod};
 pub use unprepare::Orphan;
 
-/// Reason of the event that a kubelet writes when prepare fails.
+/// Reason of the event that a kubelet records when prepare fails.
 pub const FAILED_PREPARE: &str = "FailedPrepareDynamicResources";

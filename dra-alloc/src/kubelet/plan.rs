@@ -1,4 +1,4 @@
-//! Plans: the calls to make for a pod, and what is skipped.
+//! Plans: the calls of drivers to make for a pod, and the skipped ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
@@ -13,46 +13,46 @@ use super::error::CallError;
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::exhaustive_enums, reason = "the plugin has these two")]
 pub enum Operation {
-    /// Before a pod starts.
+    /// `NodePrepareResources`, before a pod starts.
     Prepare,
-    /// After it has ended.
+    /// `NodeUnprepareResources`, after a pod has ended.
     Unprepare,
 }
 
 impl Operation {
-    /// The name of the call.
+    /// Returns the name of the gRPC method.
     #[must_use]
     pub const fn method(self) -> &'static str {
         match self {
-            Self::Prepare => crate::skip::PREPARE,
-            Self::Unprepare => crate::skip::UNPREPARE,
+            Self::Prepare => crate::skip::NODE_PREPARE_RESOURCES,
+            Self::Unprepare => crate::skip::NODE_UNPREPARE_RESOURCES,
         }
     }
 }
 
-/// A claim as drivers are told of it.
+/// Reference to a claim in a call of a driver.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[non_exhaustive]
 pub struct ClaimRef {
     /// UID of the claim.
     pub uid: String,
-    /// Namespace and name.
+    /// Namespace and name of the claim.
     pub key: ClaimKey,
 }
 
-/// A call that is not made.
+/// A skipped call: a claim that is not sent to a driver.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[non_exhaustive]
 pub struct Skipped {
     /// UID of the claim.
     pub claim_uid: String,
-    /// The driver.
+    /// Name of the driver.
     pub driver: String,
-    /// The operation.
+    /// The skipped operation.
     pub operation: Operation,
 }
 
-/// What a driver answers to one call: for each claim by its UID what it says, or the text of its error.
+/// Response of a driver to one call: for each claim, by UID, its result or the driver's error message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answers<T>(BTreeMap<String, Result<T, String>>);
 
@@ -77,21 +77,21 @@ impl<T> IntoIterator for Answers<T> {
     }
 }
 
-/// Marks the plan of a prepare.
+/// Type parameter of a [`Plan`] for prepare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a mark without values")]
 pub enum Prepare {}
 
-/// Marks the plan of an unprepare.
+/// Type parameter of a [`Plan`] for unprepare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a mark without values")]
 pub enum Unprepare {}
 
-/// Which driver answers what about a claim.
+/// Operation of a plan, with the type of a driver's result for one claim.
 pub trait NodeOperation {
-    /// The operation.
+    /// The operation of the plan.
     const OPERATION: Operation;
-    /// What a driver says about one claim.
+    /// Result of a driver for one claim.
     type Answer;
 }
 
@@ -105,12 +105,13 @@ impl NodeOperation for Unprepare {
     type Answer = ();
 }
 
-/// The calls that one operation on a pod needs. Made by [`super::ClaimCache`], answered driver by driver, and finished.
+/// Calls of drivers that one operation on a pod needs. [`super::ClaimCache`] creates it, applies the response of each
+/// driver, and finishes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a plan does nothing until its calls are made"]
 pub struct Plan<O> {
     pub(super) pod_uid: String,
-    /// The claims that the end of the operation concerns.
+    /// Claims whose state changes when the operation is finished.
     pub(super) claims: Vec<ClaimRef>,
     pub(super) calls: BTreeMap<String, Vec<ClaimRef>>,
     pub(super) skipped: Vec<Skipped>,
@@ -130,25 +131,25 @@ impl<O: NodeOperation> Plan<O> {
         }
     }
 
-    /// The drivers to call, and the claims to name in the one call of each. Order does not matter.
+    /// Returns the drivers to call, with the claims of the one call of each. The calls may be made in any order.
     #[must_use]
     pub const fn calls(&self) -> &BTreeMap<String, Vec<ClaimRef>> {
         &self.calls
     }
 
-    /// The calls that are not made, to be counted by [`super::metrics::SkipCounts`].
+    /// Returns the skipped calls, to be counted by [`super::metrics::SkipCounts`].
     #[must_use]
     pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
     }
 
-    /// UID of the pod.
+    /// Returns the UID of the pod.
     #[must_use]
     pub fn pod_uid(&self) -> &str {
         &self.pod_uid
     }
 
-    /// The drivers that have not answered.
+    /// Returns the drivers without a successful response so far.
     pub fn unanswered(&self) -> impl Iterator<Item = &str> {
         self.calls.keys().map(String::as_str).filter(|driver| !self.answered.contains(*driver))
     }
@@ -162,8 +163,8 @@ impl<O: NodeOperation> Plan<O> {
         self.skipped.push(Skipped { claim_uid, driver, operation: O::OPERATION });
     }
 
-    /// Checks the outcome of a driver's call; `apply` sees each good answer. An error ends it: answers before the bad one
-    /// have been applied, and the driver counts as not having answered, also if it had before.
+    /// Checks the response of a driver and calls `apply` with each result. The first error ends it: the results before
+    /// it have been applied, and the driver counts as unanswered, even if it had answered before.
     pub(super) fn answer(
         &mut self,
         driver: &str,

@@ -1,4 +1,4 @@
-//! The claims of a pod: their names, and whether the pod may use them.
+//! Claims of a pod: their names, and the checks that the pod may use them.
 //!
 //! Source of the rules: `dynamic-resource-allocation/resourceclaim`, functions `Name`, `IsForPod`, `IsReservedForPod`.
 
@@ -6,24 +6,24 @@ use k8s_openapi::api::core::v1::{Pod, PodResourceClaim};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimConsumerReference};
 
 use super::claim_info::ClaimKey;
-use super::gate::{Gate, Settings};
+use super::options::{KubeletGate, KubeletOptions};
 
-/// Why the name of a pod's claim is not known.
+/// Reason why the name of a pod's claim can't be determined.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PodClaimError {
-    /// The claim is to be made from a template, and has not been made.
+    /// The claim for a template of the pod has not been created yet.
     #[error("pod {pod:?}: ResourceClaim not created yet")]
     NotCreated {
         /// Namespace and name of the pod.
         pod: String,
     },
-    /// The entry names neither a claim nor a template.
+    /// An entry of `spec.resourceClaims` names neither a claim nor a template.
     #[error("pod {pod:?}, spec.resourceClaim {entry:?}: none of the supported fields are set")]
     NoSource {
         /// Namespace and name of the pod.
         pod: String,
-        /// Name of the entry.
+        /// Name of the entry in `spec.resourceClaims`.
         entry: String,
     },
 }
@@ -32,23 +32,23 @@ pub enum PodClaimError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PodClaim {
-    /// The claim.
+    /// Namespace and name of the claim.
     pub claim: ClaimKey,
-    /// Where the claim comes from.
-    pub origin: Origin,
+    /// Origin of the claim.
+    pub origin: ClaimOrigin,
 }
 
-/// Where a claim of a pod comes from.
+/// Origin of a claim of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Origin {
-    /// Named by the pod, or made for its extended resources.
+pub enum ClaimOrigin {
+    /// Named by the pod, or created for its extended resources.
     Named,
-    /// Made from a template: it must belong to the pod.
+    /// Created from a template: it must be owned by the pod.
     Template,
 }
 
-/// Namespace and name of a pod, for messages.
+/// Returns namespace and name of a pod, for messages.
 pub(super) fn pod_name(pod: &Pod) -> String {
     format!("{}/{}", namespace(pod), pod.metadata.name.as_deref().unwrap_or_default())
 }
@@ -61,42 +61,42 @@ pub(super) fn uid(pod: &Pod) -> &str {
     pod.metadata.uid.as_deref().unwrap_or_default()
 }
 
-/// The claims of a pod in the order of its spec, then the one for its extended resources. Entries of templates that need
-/// no claim are left out.
-pub fn of_pod(pod: &Pod, settings: Settings) -> impl Iterator<Item = Result<PodClaim, PodClaimError>> {
+/// Returns the claims of a pod in the order of its spec, then the claim for its extended resources. Omits templates for
+/// which no claim is needed.
+pub fn claims_of_pod(pod: &Pod, options: KubeletOptions) -> impl Iterator<Item = Result<PodClaim, PodClaimError>> {
     let entries = pod.spec.as_ref().and_then(|spec| spec.resource_claims.as_deref()).unwrap_or_default();
     let named = entries.iter().filter_map(|entry| of_entry(pod, entry).transpose());
     let extended = pod.status.as_ref().and_then(|status| status.extended_resource_claim_status.as_ref());
-    let extended = extended.filter(|_| settings.has(Gate::ExtendedResource)).map(|status| PodClaim {
+    let extended = extended.filter(|_| options.has(KubeletGate::ExtendedResource)).map(|status| PodClaim {
         claim: ClaimKey::new(namespace(pod), &status.resource_claim_name),
-        origin: Origin::Named,
+        origin: ClaimOrigin::Named,
     });
     named.chain(extended.map(Ok))
 }
 
-/// The claim of one entry of a pod's spec; none if its template needs no claim.
+/// Returns the claim of one entry of `spec.resourceClaims`; none if no claim is needed for its template.
 pub(super) fn of_entry(pod: &Pod, entry: &PodResourceClaim) -> Result<Option<PodClaim>, PodClaimError> {
     let found = |name: &str, origin| PodClaim { claim: ClaimKey::new(namespace(pod), name), origin };
     if let Some(name) = &entry.resource_claim_name {
-        return Ok(Some(found(name, Origin::Named)));
+        return Ok(Some(found(name, ClaimOrigin::Named)));
     }
     if entry.resource_claim_template_name.is_none() {
         return Err(PodClaimError::NoSource { pod: pod_name(pod), entry: entry.name.clone() });
     }
     let statuses = pod.status.as_ref().and_then(|status| status.resource_claim_statuses.as_deref()).unwrap_or_default();
     match statuses.iter().find(|status| status.name == entry.name) {
-        Some(status) => Ok(status.resource_claim_name.as_deref().map(|name| found(name, Origin::Template))),
+        Some(status) => Ok(status.resource_claim_name.as_deref().map(|name| found(name, ClaimOrigin::Template))),
         None => Err(PodClaimError::NotCreated { pod: pod_name(pod) }),
     }
 }
 
-/// Whether a claim was made for the pod, or for its group if the gate is on.
-pub(super) fn is_for_pod(pod: &Pod, claim: &ResourceClaim, settings: Settings) -> bool {
+/// Returns true if a claim is owned by the pod, or by its group if the gate for that is on.
+pub(super) fn is_for_pod(pod: &Pod, claim: &ResourceClaim, options: KubeletOptions) -> bool {
     let owners = claim.metadata.owner_references.as_deref().unwrap_or_default();
     let controller = owners.iter().find(|owner| owner.controller == Some(true));
     claim.metadata.namespace == pod.metadata.namespace
         && controller.is_some_and(|owner| {
-            let by_group = settings.has(Gate::WorkloadResourceClaims)
+            let by_group = options.has(KubeletGate::WorkloadResourceClaims)
                 && owner.kind == "PodGroup"
                 && owner.api_version.starts_with("scheduling.k8s.io/")
                 && group_name(pod) == Some(&owner.name);
@@ -104,11 +104,11 @@ pub(super) fn is_for_pod(pod: &Pod, claim: &ResourceClaim, settings: Settings) -
         })
 }
 
-/// Whether a claim is reserved for the pod, or for its group if the gate is on.
-pub(super) fn is_reserved_for(pod: &Pod, claim: &ResourceClaim, settings: Settings) -> bool {
+/// Returns true if a claim is reserved for the pod, or for its group if the gate for that is on.
+pub(super) fn is_reserved_for(pod: &Pod, claim: &ResourceClaim, options: KubeletOptions) -> bool {
     let consumers = claim.status.as_ref().and_then(|status| status.reserved_for.as_deref()).unwrap_or_default();
     let is_group = |consumer: &ResourceClaimConsumerReference| {
-        settings.has(Gate::WorkloadResourceClaims)
+        options.has(KubeletGate::WorkloadResourceClaims)
             && consumer.api_group.as_deref() == Some("scheduling.k8s.io")
             && consumer.resource == "podgroups"
             && group_name(pod) == Some(&consumer.name)
@@ -116,7 +116,7 @@ pub(super) fn is_reserved_for(pod: &Pod, claim: &ResourceClaim, settings: Settin
     consumers.iter().any(|consumer| consumer.uid == uid(pod) || is_group(consumer))
 }
 
-/// The group that a pod is scheduled with.
+/// Returns the name of the pod group of a pod.
 pub(super) fn group_name(pod: &Pod) -> Option<&str> {
     pod.spec.as_ref()?.scheduling_group.as_ref()?.pod_group_name.as_deref()
 }

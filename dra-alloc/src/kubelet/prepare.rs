@@ -1,20 +1,20 @@
-//! Before a pod starts: `PrepareResources`.
+//! Prepare: the calls of drivers before a pod starts (`PrepareResources`).
 
 use std::collections::BTreeMap;
 
-use dra_attrs::profile::Profile;
+use dra_attrs::{FeatureGate, Profile};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
 use super::claim_info::{ClaimCache, ClaimInfo, ClaimKey, PreparedDevice};
 use super::error::{CallError, PrepareError};
-use super::gate::{Gate, Settings};
+use super::options::{KubeletGate, KubeletOptions};
 use super::plan::{Answers, ClaimRef, Plan, Prepare};
-use super::pod_claims::{Origin, PodClaim, group_name, is_for_pod, is_reserved_for, of_pod, pod_name, uid};
-use crate::skip::aggregate::{by_driver, declaring};
+use super::pod_claims::{ClaimOrigin, PodClaim, claims_of_pod, group_name, is_for_pod, is_reserved_for, pod_name, uid};
+use crate::skip::aggregate::{declaring, skipped_operations_by_driver};
 use crate::skip::{SkipSet, WireForm};
 
-/// A claim that has passed every check, and what its drivers skip.
+/// A claim that has passed every check, and the operations that its drivers skip.
 struct Checked {
     claim: ClaimRef,
     drivers: BTreeMap<String, SkipSet>,
@@ -23,32 +23,32 @@ struct Checked {
 impl ClaimCache {
     /// Plans the preparation of a pod's claims.
     ///
-    /// Everything is checked before anything is changed, so that a pod that fails a check can go without any driver. Then
-    /// the pod is entered with each claim, which kubelet writes down before it calls a driver. A claim that is prepared
-    /// needs no call, but its drivers must be there all the same. A claim that two entries name is entered once, and must
-    /// pass the check of both.
+    /// All checks run before the cache is changed, so that a pod that fails a check needs no call of a driver when it
+    /// ends. Then the pod is added to each claim in the cache; the checkpoint must be written before drivers are
+    /// called. A prepared claim needs no call, but its drivers must be registered. A claim that two entries of the pod
+    /// name must pass the checks of both, and is prepared once.
     ///
-    /// What drivers skip is told by the allocation; by the KEP, what is remembered of a claim that is known already counts
-    /// instead.
+    /// The operations that drivers skip are read from the allocation. In the profile `Kep`, those in the cache are used
+    /// instead for a claim that is in the cache.
     ///
-    /// `claims` are the pod's claims as the API server has them; others do no harm. `registered` tells whether a driver's
-    /// plugin is there. It is not asked about a driver whose call is skipped.
+    /// `claims` are the pod's claims as stored by the API server; further claims are ignored. `registered` returns true
+    /// for a driver whose plugin is registered on the node. It is not called for a driver whose call is skipped.
     ///
-    /// Linear in the claims and their devices, and in the length of `claims` for each claim of the pod.
+    /// Linear in the number of the pod's claims times the length of `claims`, plus the number of allocated devices.
     ///
     /// # Errors
-    /// Why the pod can't start now. After [`PrepareError::OldClaim`] and [`PrepareError::Unpreparing`] the pod may have been
-    /// entered with some claims.
+    /// Returns the reason why the pod can't start now. After [`PrepareError::OldClaim`] and
+    /// [`PrepareError::Unpreparing`], the pod may have been added to some claims.
     pub fn plan_prepare(
         &mut self,
         pod: &Pod,
         claims: &[ResourceClaim],
         registered: impl Fn(&str) -> bool,
-        settings: Settings,
+        options: KubeletOptions,
     ) -> Result<Plan<Prepare>, PrepareError> {
         let mut checked: Vec<Checked> = Vec::new();
-        for pod_claim in of_pod(pod, settings) {
-            let claim = self.check(pod, pod_claim?, claims, &registered, settings)?;
+        for pod_claim in claims_of_pod(pod, options) {
+            let claim = self.check(pod, pod_claim?, claims, &registered, options)?;
             if checked.iter().all(|known| known.claim.key != claim.claim.key) {
                 checked.push(claim);
             }
@@ -71,12 +71,13 @@ impl ClaimCache {
         Ok(plan)
     }
 
-    /// Applies what came of the call to one driver of the plan. The response replaces what the driver has said about a
-    /// claim before, so that a repeated call leaves no device twice.
+    /// Records the driver's response to its `NodePrepareResources` call. `outcome` is the response, or the error
+    /// message of a failed call. The devices in the response replace those of an earlier response, so that a repeated
+    /// call does not duplicate devices.
     ///
     /// # Errors
-    /// What is wrong with the response. Claims before the bad one (in the order of UIDs) have been applied. The pod can't
-    /// start; no other driver needs to be called.
+    /// Returns the problem of the response. Results for claims before the failed one, in the order of UIDs, have been
+    /// recorded. The pod can't start; no other driver needs to be called.
     pub fn apply_prepare(
         &mut self,
         plan: &mut Plan<Prepare>,
@@ -91,10 +92,11 @@ impl ClaimCache {
         Ok(applied?)
     }
 
-    /// Ends a preparation whose calls have all been answered: its claims are prepared, and the checkpoint is due.
+    /// Marks the claims of a plan as prepared, after all its drivers have responded. The checkpoint must be written.
     ///
     /// # Errors
-    /// A driver has not answered, or a claim has gone: nothing is prepared then.
+    /// A driver has not responded successfully, or a claim is no longer in the cache. No claim is marked as prepared
+    /// then.
     pub fn finish_prepare(&mut self, plan: Plan<Prepare>) -> Result<(), PrepareError> {
         plan.check_answered()?;
         let claims = plan.claims;
@@ -115,7 +117,7 @@ impl ClaimCache {
         PodClaim { claim: key, origin }: PodClaim,
         claims: &[ResourceClaim],
         registered: impl Fn(&str) -> bool,
-        settings: Settings,
+        options: KubeletOptions,
     ) -> Result<Checked, PrepareError> {
         let is_it = |claim: &&ResourceClaim| {
             let metadata = &claim.metadata;
@@ -126,24 +128,24 @@ impl ClaimCache {
             return Err(PrepareError::NotFound { claim: key.name });
         };
         let claim_uid = claim.metadata.uid.clone().unwrap_or_default();
-        if origin == Origin::Template && !is_for_pod(pod, claim, settings) {
-            let group = group_name(pod).filter(|_| settings.has(Gate::WorkloadResourceClaims));
+        if origin == ClaimOrigin::Template && !is_for_pod(pod, claim, options) {
+            let group = group_name(pod).filter(|_| options.has(KubeletGate::WorkloadResourceClaims));
             let owners = match group {
                 None => "Pod is not owner".to_owned(),
                 Some(group) => format!("neither Pod nor PodGroup {group} is the owner"),
             };
             return Err(PrepareError::NotOwner { claim: key.to_string(), pod: pod_name(pod), owners });
         }
-        if !is_reserved_for(pod, claim, settings) {
+        if !is_reserved_for(pod, claim, options) {
             let (pod, pod_uid) = (pod.metadata.name.clone().unwrap_or_default(), uid(pod).to_owned());
             return Err(PrepareError::NotReserved { pod, pod_uid, claim: key.name, claim_uid });
         }
         let Some(allocation) = claim.status.as_ref().and_then(|status| status.allocation.as_ref()) else {
             return Err(PrepareError::NotAllocated { claim: key.name });
         };
-        check_gate(pod, &key, allocation, settings)?;
+        check_gate(pod, &key, allocation, options)?;
         let claim = ClaimRef { uid: claim_uid, key };
-        let drivers = self.skips(&claim, allocation, settings);
+        let drivers = self.skips(&claim, allocation, options);
         for (driver, _) in drivers.iter().filter(|(_, skips)| !skips.prepare) {
             if driver.is_empty() {
                 return Err(PrepareError::NoDriverName);
@@ -155,20 +157,25 @@ impl ClaimCache {
         Ok(Checked { claim, drivers })
     }
 
-    /// What each driver of a claim skips. A file that an older kubelet has rewritten has lost it: by the KEP the driver is
-    /// called then; as shipped the allocation, which can't have changed, heals the file.
-    fn skips(&self, claim: &ClaimRef, allocation: &AllocationResult, settings: Settings) -> BTreeMap<String, SkipSet> {
+    /// Returns the operations that each driver of a claim skips. A checkpoint that an older kubelet has rewritten lacks
+    /// them: the profile `Kep` then calls the driver, `V1_37` restores them from the allocation, which is immutable.
+    fn skips(
+        &self,
+        claim: &ClaimRef,
+        allocation: &AllocationResult,
+        options: KubeletOptions,
+    ) -> BTreeMap<String, SkipSet> {
         let known = self.claims.get(&claim.key).filter(|info| info.uid == claim.uid);
-        let remembered = known.filter(|_| settings.profile() == Profile::Kep);
+        let remembered = known.filter(|_| options.profile() == Profile::Kep);
         let of_driver = |(driver, fresh): (&str, SkipSet)| {
             let skips =
                 remembered.map_or(fresh, |info| info.drivers.get(driver).map(|state| state.skips).unwrap_or_default());
-            (driver.to_owned(), settings.honoured(skips))
+            (driver.to_owned(), options.honoured(skips))
         };
-        by_driver(allocation).into_iter().map(of_driver).collect()
+        skipped_operations_by_driver(allocation).into_iter().map(of_driver).collect()
     }
 
-    /// Enters the pod with a claim.
+    /// Adds the pod to a claim in the cache, and the claim if it is not there.
     fn enter(
         &mut self,
         claim: &ClaimRef,
@@ -200,20 +207,21 @@ impl ClaimCache {
     }
 }
 
-/// With the gate off, one device that declares to skip anything is refused, whatever its neighbours say.
+/// Rejects a claim with a device that skips any node operation while the gate is off, even if other devices of the same
+/// driver do not skip it.
 fn check_gate(
     pod: &Pod,
     key: &ClaimKey,
     allocation: &AllocationResult,
-    settings: Settings,
+    options: KubeletOptions,
 ) -> Result<(), PrepareError> {
-    if settings.has(Gate::OptionalNodeOperations) {
+    if options.has(KubeletGate::OptionalNodeOperations) {
         return Ok(());
     }
     let Some(device) = declaring(allocation).min_by_key(|device| device.driver.as_str()) else { return Ok(()) };
-    let gate = Gate::OptionalNodeOperations.name(settings.profile());
+    let gate = KubeletGate::OptionalNodeOperations.name(options.profile());
     let claim = key.name.clone();
-    Err(match WireForm::of(settings.profile()) {
+    Err(match WireForm::from_profile(options.profile()) {
         WireForm::List => PrepareError::GateDisabled { claim, gate },
         WireForm::Bool => {
             PrepareError::PreparationDisabled { claim, gate, driver: device.driver.clone(), pod: pod_name(pod) }

@@ -1,4 +1,4 @@
-//! After a pod has ended: `UnprepareResources`, also for pods that are no longer known.
+//! Unprepare: the calls of drivers after a pod has ended (`UnprepareResources`), also for pods that no longer exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,64 +6,69 @@ use k8s_openapi::api::core::v1::Pod;
 
 use super::claim_info::{ClaimCache, ClaimInfo, ClaimKey};
 use super::error::UnprepareError;
-use super::gate::Settings;
+use super::options::KubeletOptions;
 use super::plan::{Answers, ClaimRef, Plan, Unprepare};
-use super::pod_claims::{of_pod, uid};
+use super::pod_claims::{claims_of_pod, uid};
 
-/// A pod that holds claims and is no longer there.
+/// A pod that is in the claim cache but no longer active.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Orphan {
     /// UID of the pod.
     pub pod_uid: String,
-    /// What to do for it, or why it has to wait.
+    /// The calls of drivers for the pod, or the reason why it has to wait.
     pub plan: Result<Plan<Unprepare>, UnprepareError>,
 }
 
 impl ClaimCache {
-    /// Plans the end of a pod's use of its claims, from the cache alone: neither the claims of the API server nor the gate
-    /// for skipping play a part.
+    /// Plans to unprepare a pod's claims, based on the cache alone. Reads neither claims of the API server nor the gate
+    /// for skipping node operations.
     ///
-    /// A claim that another pod uses only loses this pod. For the others, the drivers are called whose unprepare is not
-    /// skipped, and no other pod takes such a claim up until the operation has ended well. Claims that the pod was never
-    /// entered with are left alone; if there are no others, their names in its spec must be known all the same.
+    /// If another pod uses a claim, only this pod is removed from it. For the other claims, the plan calls the drivers
+    /// that do not skip unprepare, and no pod can use such a claim until the operation is finished. Claims that the
+    /// cache does not have for the pod are ignored; if it has none for the pod, the names of the pod's claims must
+    /// still be known.
+    ///
+    /// `registered` returns true for a driver whose plugin is registered on the node.
     ///
     /// # Errors
-    /// Why the pod has to stay for now. Claims that no other pod uses keep it.
+    /// Returns the reason why the pod has to stay for now. It is not removed from claims that no other pod uses.
     pub fn plan_unprepare(
         &mut self,
         pod: &Pod,
         registered: impl Fn(&str) -> bool,
-        settings: Settings,
+        options: KubeletOptions,
     ) -> Result<Plan<Unprepare>, UnprepareError> {
         let mut keys = self.keys_of(uid(pod));
         if keys.is_empty() {
-            keys = of_pod(pod, settings).map(|claim| claim.map(|claim| claim.claim)).collect::<Result<_, _>>()?;
+            keys = claims_of_pod(pod, options).map(|claim| claim.map(|claim| claim.claim)).collect::<Result<_, _>>()?;
         }
-        self.plan_release(uid(pod), keys, registered, settings)
+        self.plan_release(uid(pod), keys, registered, options)
     }
 
-    /// Plans the same for every pod in the cache that is not among the active ones: pods that went while the kubelet was
-    /// down, or were deleted by force. In the order of UIDs; a pod whose plan fails does not hold up others.
+    /// Plans to unprepare the claims of every pod in the cache whose UID is not in `active`. Such pods ended while the
+    /// kubelet was down, or were force-deleted. The result is sorted by UID; an error for one pod does not affect the
+    /// others.
     pub fn plan_orphans(
         &mut self,
         active: &BTreeSet<String>,
         registered: impl Fn(&str) -> bool,
-        settings: Settings,
+        options: KubeletOptions,
     ) -> Vec<Orphan> {
         let pods: BTreeSet<String> = self.claims.values().flat_map(|info| &info.pods).cloned().collect();
         let orphans = pods.difference(active);
         let plan = |pod_uid: &String| {
             let keys = self.keys_of(pod_uid);
-            Orphan { pod_uid: pod_uid.clone(), plan: self.plan_release(pod_uid, keys, &registered, settings) }
+            Orphan { pod_uid: pod_uid.clone(), plan: self.plan_release(pod_uid, keys, &registered, options) }
         };
         orphans.map(plan).collect()
     }
 
-    /// Applies what came of the call to one driver of the plan.
+    /// Records the driver's response to its `NodeUnprepareResources` call. `outcome` is the response, or the error
+    /// message of a failed call.
     ///
     /// # Errors
-    /// What is wrong with the response. The claims stay; the operation is to be repeated.
+    /// Returns the problem of the response. The claims stay in the cache; the caller has to repeat the operation.
     pub fn apply_unprepare(
         &mut self,
         plan: &mut Plan<Unprepare>,
@@ -73,15 +78,16 @@ impl ClaimCache {
         Ok(plan.answer(driver, outcome, |_, ()| Ok(()))?)
     }
 
-    /// Ends the operation: the claims go, and the checkpoint is due.
+    /// Removes the claims of a plan from the cache, after all its drivers have responded. The checkpoint must be
+    /// written.
     ///
     /// # Errors
-    /// A driver has not answered: nothing goes.
+    /// A driver has not responded successfully. No claim is removed then.
     pub fn finish_unprepare(&mut self, plan: Plan<Unprepare>) -> Result<(), UnprepareError> {
         plan.check_answered()?;
         let is_over = |claim: &ClaimRef, info: &ClaimInfo| info.unpreparing && info.uid == claim.uid;
         for claim in plan.claims {
-            // It may have come back since another plan of the same pod has ended.
+            // The claim may have been added again, after another plan for the same pod was finished.
             if self.claims.get(&claim.key).is_some_and(|info| is_over(&claim, info)) {
                 self.claims.remove(&claim.key);
             }
@@ -100,17 +106,17 @@ impl ClaimCache {
         pod_uid: &str,
         keys: Vec<ClaimKey>,
         registered: impl Fn(&str) -> bool,
-        settings: Settings,
+        options: KubeletOptions,
     ) -> Result<Plan<Unprepare>, UnprepareError> {
         let mut plan = Plan::new(pod_uid);
         for key in keys {
-            // An entry of a file that no pod holds would stay for ever.
+            // A claim without pods, read from a checkpoint, would otherwise never be removed.
             let is_held = |info: &&mut ClaimInfo| info.pods.is_empty() || info.pods.contains(pod_uid);
             let Some(info) = self.claims.get_mut(&key).filter(is_held) else { continue };
             if info.pods.len() > 1 {
                 info.pods.remove(pod_uid);
             } else {
-                release(&mut plan, key, info, settings);
+                release(&mut plan, key, info, options);
             }
         }
         check_registered(plan.calls(), registered)?;
@@ -123,11 +129,11 @@ impl ClaimCache {
     }
 }
 
-/// Enters the drivers of a claim that no other pod uses.
-fn release(plan: &mut Plan<Unprepare>, key: ClaimKey, info: &ClaimInfo, settings: Settings) {
+/// Adds the calls for a claim that no other pod uses to the plan.
+fn release(plan: &mut Plan<Unprepare>, key: ClaimKey, info: &ClaimInfo, options: KubeletOptions) {
     let claim = ClaimRef { uid: info.uid.clone(), key };
     for (driver, state) in &info.drivers {
-        if settings.honoured(state.skips).unprepare {
+        if options.honoured(state.skips).unprepare {
             plan.skip(driver, &claim);
         } else {
             plan.call(driver, &claim);

@@ -2,7 +2,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-/// A set of small numbers, of a fixed size.
+/// Bit set of small numbers, with a fixed size.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Bits(SmallVec<[u64; 2]>);
 
@@ -36,12 +36,12 @@ impl Bits {
         Self(self.0.iter().zip(&other.0).map(|(word, other)| word & other).collect())
     }
 
-    /// The members that are not in the other set.
+    /// Returns the members that are not in `other`.
     pub(crate) fn without(&self, other: &Self) -> Self {
         Self(self.0.iter().zip(&other.0).map(|(word, other)| word & !other).collect())
     }
 
-    /// The members from a number on.
+    /// Returns the members that are at least `first`.
     pub(crate) fn starting_at(mut self, first: usize) -> Self {
         for (index, word) in self.0.iter_mut().enumerate() {
             let start = first.saturating_sub(index * 64);

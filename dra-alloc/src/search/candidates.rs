@@ -1,7 +1,7 @@
-//! The devices of a node, pool by pool, in the order in which they are tried.
+//! Devices of a node, pool by pool, in the order in which the search tries them.
 //!
-//! Pools without binding conditions come first; otherwise the order is that of driver and name. A pool is looked into when
-//! a search comes to it, since most searches end in the first pool.
+//! Pools without binding conditions come first; otherwise pools are ordered by driver and name. A pool is read only
+//! when the search reaches it, since most searches end in the first pool.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -10,13 +10,13 @@ use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 use smallvec::SmallVec;
 
 use crate::inventory::device::{DeviceFacts, Facts};
-use crate::inventory::pool::{Pool, PoolState, devices_of};
+use crate::inventory::pool::{Pool, PoolState, slice_devices};
 use crate::inventory::view::View;
 
-/// A device that a request may get.
+/// Device that a request may get.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate<'s> {
-    /// Position of its pool.
+    /// Position of the device's pool.
     pub(crate) pool: usize,
     pub(crate) slice: &'s ResourceSlice,
     pub(crate) device: &'s Device,
@@ -25,25 +25,25 @@ pub(crate) struct Candidate<'s> {
 
 impl Candidate<'_> {
     pub(crate) fn facts(self) -> Facts {
-        self.known.of(self.device)
+        self.known.look(self.device)
     }
 }
 
-/// The devices of the pools that can be allocated from.
+/// Devices of the pools that can be allocated from.
 pub(crate) struct Candidates<'s> {
     view: &'s View,
     seen: RefCell<Seen<'s>>,
 }
 
-/// What has been looked into.
+/// Pools that were read so far.
 #[derive(Default)]
 struct Seen<'s> {
     devices: Vec<Candidate<'s>>,
-    /// Pools in their order, with the positions of their devices.
+    /// Pools in search order, each with the range of its device positions.
     order: SmallVec<[(usize, Range<usize>); 2]>,
-    /// The next pool by driver and name.
+    /// Next pool by driver and name.
     next: usize,
-    /// Pools with binding conditions, kept for the end, and how many of them have been looked into.
+    /// Pools with binding conditions, which come last, and the number of them that were read.
     last: Vec<usize>,
     taken: usize,
 }
@@ -58,17 +58,17 @@ impl<'s> Candidates<'s> {
         &self.view.pools
     }
 
-    /// The most devices that there may be.
+    /// Returns the number of devices in all pools: an upper bound for positions.
     pub(crate) const fn capacity(&self) -> usize {
         self.view.devices
     }
 
-    /// A device that has been looked at.
+    /// Returns a device whose pool was read already.
     pub(crate) fn known(&self, device: usize) -> Candidate<'s> {
         self.seen.borrow().devices[device]
     }
 
-    /// Whether there is a device at a position; looks into further pools if need be.
+    /// Returns true if there is a device at the position. Reads further pools if necessary.
     pub(crate) fn reach(&self, device: usize) -> bool {
         while self.seen.borrow().devices.len() <= device {
             if !self.look() {
@@ -78,19 +78,19 @@ impl<'s> Candidates<'s> {
         true
     }
 
-    /// Looks into all pools. The number of devices.
+    /// Reads all pools and returns the number of devices.
     pub(crate) fn all(&self) -> usize {
         while self.look() {}
         self.seen.borrow().devices.len()
     }
 
-    /// All pools in their order, with the positions of their devices.
+    /// Returns all pools in search order, each with the range of its device positions.
     pub(crate) fn order(&self) -> Vec<(usize, Range<usize>)> {
         self.all();
         self.seen.borrow().order.to_vec()
     }
 
-    /// Looks into the next pool.
+    /// Reads the next pool.
     fn look(&self) -> bool {
         let mut seen = self.seen.borrow_mut();
         if let Some(pool) = self.view.pools.get(seen.next) {
@@ -112,12 +112,12 @@ impl<'s> Candidates<'s> {
     }
 }
 
-/// Adds the devices of a pool.
+/// Appends the devices of a pool.
 fn enter<'s>(seen: &mut Seen<'s>, position: usize, pool: &'s Pool) {
     let first = seen.devices.len();
     if pool.state() == PoolState::Complete {
         for (slice, facts) in pool.known_devices() {
-            let devices = devices_of(slice).iter().zip(facts);
+            let devices = slice_devices(slice).iter().zip(facts);
             seen.devices.extend(devices.map(|(device, known)| Candidate { pool: position, slice, device, known }));
         }
     }

@@ -1,8 +1,8 @@
-//! Facts by column and device, each computed when it is first needed.
+//! Table of facts by column and device, each computed on first use.
 
 use std::cell::OnceCell;
 
-/// Cells for `columns × rows` facts. Nothing is allocated before the first fact is stored.
+/// Lazily filled cells for `columns × rows` facts. Allocates memory with the first stored fact.
 #[derive(Debug)]
 pub(crate) struct Grid<T> {
     columns: usize,
@@ -15,7 +15,7 @@ impl<T> Grid<T> {
         Self { columns, rows, cells: OnceCell::new() }
     }
 
-    /// The fact of a cell, computed if it is not there. An error is not kept.
+    /// Returns the fact of a cell and computes it if it is missing. Errors are not stored.
     #[expect(
         clippy::indexing_slicing,
         reason = "columns and rows are positions in the lists that the grid was made for"

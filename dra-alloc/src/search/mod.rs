@@ -1,32 +1,35 @@
-//! Allocation on one node: pools, then the devices of requests for all, then the search, then the result.
+//! Allocation on one node: reads pools, finds the devices of `allocationMode: All` requests, searches, builds the
+//! result.
 //!
-//! - [`table`] what is known of the node's devices before any is chosen
-//! - [`attempt`] the choices made so far
-//! - [`walk`] the order in which choices are made
-//! - [`prune`] branches that are left out
+//! - [`table`] facts about the node's devices that no decision changes
+//! - [`partial_assignment`] the partial assignment
+//! - [`walk`] the backtracking search
+//! - [`prune`] rules that cut branches without a solution
 
-mod attempt;
 mod bits;
 mod candidates;
 mod grid;
+mod partial_assignment;
 mod prune;
 mod table;
 mod walk;
 
-pub(crate) use attempt::{Attempt, Chosen, Refusal, Rejection, Short};
+pub(crate) use partial_assignment::{Chosen, Insufficient, PartialAssignment, Refusal, Rejection};
 #[doc(hidden)]
-pub use prune::{Technique, Techniques};
-pub(crate) use table::{Fit, Misfit, Selection, Table};
+pub use prune::{PruningRule, PruningRules};
+pub(crate) use table::{CapacityCheck, CapacityMiss, Selection, Table};
 pub(crate) use walk::Solution;
 
+use dra_attrs::FeatureGate;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
-use crate::allocator::{Allocator, MAX_DEVICES_PER_CLAIM};
+use crate::allocate_error::AllocateError;
 use crate::budget::{Budget, Halt, Meter};
-use crate::error::AllocateError;
-use crate::features::Feature;
+use crate::context::Context;
+use crate::gates::DraGate;
 use crate::inventory::pool::{Pool, PoolState, name_of};
+use crate::limits::MAX_DEVICES_PER_CLAIM;
 use crate::outcome::{NodeFailure, Outcome, Verdict};
 use crate::profile::SkipGateOff;
 use crate::request::{Claim, Mode, Plan};
@@ -36,15 +39,15 @@ use grid::Grid;
 use table::skips_operations;
 use walk::Walk;
 
-/// Allocates what a plan asks for on one node.
+/// Allocates the claims of a plan on one node.
 pub(crate) fn allocate_on(
-    allocator: &Allocator<'_>,
+    context: &Context<'_>,
     plan: &Plan<'_>,
     node: &Node,
     budget: Budget<'_>,
 ) -> Result<Verdict, AllocateError> {
     let mut meter = Meter::new(budget);
-    let outcome = match search(allocator, plan, node, &mut meter) {
+    let outcome = match search(context, plan, node, &mut meter) {
         Ok(outcome) => outcome,
         Err(Halt::Stopped) => Outcome::Stopped,
         Err(Halt::OnNode(failure)) => Outcome::FailedOnNode(failure),
@@ -53,36 +56,36 @@ pub(crate) fn allocate_on(
     Ok(Verdict { outcome, steps: meter.used(), explanation: None })
 }
 
-/// What becomes of claims on a node.
+/// Returns the outcome of the claims on a node: allocated or not.
 pub(crate) fn outcome_on(
-    allocator: &Allocator<'_>,
+    context: &Context<'_>,
     claims: &[ResourceClaim],
     node: &Node,
     budget: Budget<'_>,
 ) -> Result<Outcome, AllocateError> {
-    let plan = Plan::new(claims, &allocator.classes, allocator.features);
-    allocate_on(allocator, &plan, node, budget).map(|verdict| verdict.outcome)
+    let plan = Plan::new(claims, context.classes, context.gates);
+    allocate_on(context, &plan, node, budget).map(|verdict| verdict.outcome)
 }
 
-/// Looks at the devices of a node as claims see them, without choosing any.
+/// Calls a function with the table of the node's devices, without choosing any device.
 pub(crate) fn with_table<T>(
-    allocator: &Allocator<'_>,
+    context: &Context<'_>,
     claims: &[ResourceClaim],
     node: &Node,
     look: impl FnOnce(&Table<'_>) -> T,
 ) -> Result<T, AllocateError> {
-    let plan = Plan::new(claims, &allocator.classes, allocator.features);
-    let view = allocator.inventory.view(node, allocator.features).map_err(|failed| AllocateError::from(*failed))?;
+    let plan = Plan::new(claims, context.classes, context.gates);
+    let view = context.inventory.view(node, context.gates).map_err(|failed| AllocateError::from(*failed))?;
     let candidates = Candidates::new(&view);
     let derived = Grid::new(plan.columns.len(), candidates.capacity());
-    Ok(look(&Table::new(allocator, &plan, node, &candidates, &derived)))
+    Ok(look(&Table::new(context, &plan, node, &candidates, &derived)))
 }
 
-fn search(allocator: &Allocator<'_>, plan: &Plan<'_>, node: &Node, meter: &mut Meter<'_>) -> Result<Outcome, Halt> {
-    let view = allocator.inventory.view(node, allocator.features).map_err(|failed| AllocateError::from(*failed))?;
+fn search(context: &Context<'_>, plan: &Plan<'_>, node: &Node, meter: &mut Meter<'_>) -> Result<Outcome, Halt> {
+    let view = context.inventory.view(node, context.gates).map_err(|failed| AllocateError::from(*failed))?;
     let candidates = Candidates::new(&view);
     let derived = Grid::new(plan.columns.len(), candidates.capacity());
-    let table = Table::new(allocator, plan, node, &candidates, &derived);
+    let table = Table::new(context, plan, node, &candidates, &derived);
     let all = devices_of_all(&table, meter)?;
     match Walk::new(&table, &all, meter).run()? {
         Some(solution) => {
@@ -93,7 +96,8 @@ fn search(allocator: &Allocator<'_>, plan: &Plan<'_>, node: &Node, meter: &mut M
     }
 }
 
-/// With a pool that contradicts itself, a node without a solution may have one later.
+/// Returns the outcome for a node without a solution. If a pool of the node is invalid, a later update may make a
+/// solution possible.
 fn no_solution(candidates: &Candidates<'_>) -> Result<Outcome, Halt> {
     let invalid = candidates.order().into_iter().filter_map(|(pool, _)| {
         let pool = candidates.pools().get(pool).filter(|pool| pool.state() == PoolState::Invalid)?;
@@ -107,7 +111,7 @@ fn pool_name(pool: &Pool) -> String {
     format!("{}/{}", pool.driver(), pool.name())
 }
 
-/// The devices of each alternative that wants all, and the checks that come between: the order is kube-scheduler's.
+/// Returns the devices of each `allocationMode: All` alternative. Checks between them run in kube-scheduler's order.
 fn devices_of_all(table: &Table<'_>, meter: &mut Meter<'_>) -> Result<Vec<Vec<usize>>, Halt> {
     let mut all = Vec::new();
     if table.plan.alternatives.iter().any(|asked| asked.mode == Mode::All) {
@@ -132,9 +136,10 @@ fn devices_of_all(table: &Table<'_>, meter: &mut Meter<'_>) -> Result<Vec<Vec<us
     Ok(all)
 }
 
-/// The devices that a request for all devices wants. Those in use are among them, and will make the request fail.
+/// Returns the devices of an `allocationMode: All` request. Devices in use are included, and make the request fail
+/// later.
 ///
-/// All devices are known only if all pools are; a pool before the first unknown one is looked into.
+/// The set of all devices is known only if all pools are complete. Pools before the first incomplete one are read.
 fn all_devices(table: &Table<'_>, alternative: usize, meter: &mut Meter<'_>) -> Result<Vec<usize>, Halt> {
     let mut all = Vec::new();
     for (pool, devices) in table.candidates.order() {
@@ -151,9 +156,9 @@ fn all_devices(table: &Table<'_>, alternative: usize, meter: &mut Meter<'_>) -> 
     Ok(all)
 }
 
-/// Whether an unused device has the capacities that an alternative wants.
+/// Returns true if an unused device has the capacities that an alternative requests.
 fn could_serve(table: &Table<'_>, alternative: usize, device: usize) -> Result<bool, AllocateError> {
-    Ok(!table.has(Feature::ConsumableCapacity) || matches!(table.fit(alternative, device)?, Fit::Takes(_)))
+    Ok(!table.has(DraGate::ConsumableCapacity) || matches!(table.fit(alternative, device)?, CapacityCheck::Takes(_)))
 }
 
 fn unknown_pool(table: &Table<'_>, alternative: usize, pool: usize) -> Option<NodeFailure> {
@@ -171,7 +176,7 @@ fn unknown_pool(table: &Table<'_>, alternative: usize, pool: usize) -> Option<No
     }
 }
 
-/// A claim that needs too many devices at the least is an error on any node.
+/// Returns an error if a claim needs more devices than an allocation may have, even with its smallest alternatives.
 fn check_size(table: &Table<'_>, claim: &Claim<'_>, all: &[Vec<usize>]) -> Result<(), AllocateError> {
     let number = |alternative: usize| match table.alternative(alternative).mode {
         Mode::Exactly(count) => count,
@@ -185,19 +190,20 @@ fn check_size(table: &Table<'_>, claim: &Claim<'_>, all: &[Vec<usize>]) -> Resul
     Err(AllocateError::TooManyDevices { claim: claim.name(), devices, limit: MAX_DEVICES_PER_CLAIM })
 }
 
-/// By the text of KEP-5945, a chosen device that skips node operations fails its claim while the gate is off.
+/// Fails the claim if a chosen device has `skipNodeOperations` while the gate is off. This follows the text of
+/// KEP-5945.
 fn check_skips(table: &Table<'_>, solution: Solution<'_>) -> Result<(), NodeFailure> {
-    let is_off = !table.has(Feature::OptionalNodeOperations);
+    let is_off = !table.has(DraGate::OptionalNodeOperations);
     if table.decisions.skip_gate_off != SkipGateOff::FailClaim || !is_off {
         return Ok(());
     }
     let skipping = |chosen: &&Chosen| skips_operations(table.candidate(chosen.device).slice);
     let Some(chosen) = solution.chosen.iter().find(skipping) else { return Ok(()) };
-    let gates = Feature::OptionalNodeOperations.gates(table.allocator.profile);
+    let gate = DraGate::OptionalNodeOperations.name(table.context.profile);
     Err(NodeFailure::SkipNodeOperationsOff {
         claim: table.claim_name(table.alternative(chosen.alternative)),
         device: table.id(chosen.device).to_string(),
         slice: name_of(table.candidate(chosen.device).slice).to_owned(),
-        gate: gates.first().copied().unwrap_or_default(),
+        gate,
     })
 }

@@ -1,153 +1,151 @@
-//! Branches that need not be searched.
+//! Pruning rules of the search: they cut branches that have no solution, or that repeat a failed one.
 //!
-//! A search that goes well pays nothing for this: pruning starts when the walk has turned back a few times. It then looks at
-//! every device for every alternative, and only goes on if nothing of what it looks at is an error: from there on a search can
-//! have no other end than a solution or none (a request for all devices under a constraint is left alone, since it can
-//! end in an error). Nor does it go on if a device gives back of what it should take: what is left must only become less.
-//! Leaving out branches *without* a solution then does not change which solution is the first.
+//! Easy searches pay nothing: pruning starts after `START_AFTER_BACKTRACKS` backtracks. It first evaluates every
+//! device for every alternative. If one of these evaluations is an error, pruning stays off; otherwise the search can
+//! only end with a solution or without one. Pruning also stays off if a request for all devices has a constraint (it
+//! can end in an error), or if a device consumes a negative amount (the remaining amounts must only shrink). Under
+//! these conditions, cutting branches *without* a solution does not change which solution is the first.
 //!
-//! | technique | a branch has no solution if |
+//! | rule | cuts a branch if |
 //! |---|---|
-//! | [`Technique::Count`] | a request finds fewer free devices than it still wants |
-//! | [`Technique::Compete`] | requests want more devices together than there are free ones for any of them |
-//! | [`Technique::Match`] | there is no value that all devices chosen have, and enough free ones for each request left |
-//! | [`Technique::Distinct`] | fewer values are free than the devices that are still wanted have at the least |
-//! | [`Technique::Counters`] | the counters of one name do not suffice for what is still wanted, at the least each |
-//! | [`Technique::Devices`] | another device of the same kind was tried at the same place |
-//! | [`Technique::Requests`] | two requests for the same would change places |
+//! | [`PruningRule::ForwardChecking`] | an open request has fewer free devices than it still needs |
+//! | [`PruningRule::Pigeonhole`] | several requests together need more devices than they have free (Hall bound) |
+//! | [`PruningRule::CommonValue`] | no value of a `matchAttribute` is left with which all open requests can be served |
+//! | [`PruningRule::AllDifferent`] | a `distinctAttribute` has fewer free values than the open requests need at least |
+//! | [`PruningRule::CounterBound`] | the remaining counters of one name are below the open requests' minimum use |
+//! | [`PruningRule::ValueSymmetry`] | an interchangeable device was tried at this place |
+//! | [`PruningRule::VariableSymmetry`] | it only exchanges the devices of two interchangeable requests |
 //!
-//! The first five are bounds: what they count is never less than what a solution could use. For the last two, a solution
-//! in the branch left out would give one in a branch before it, by exchanging the two devices or the devices of the two
-//! requests, and that branch was searched in vain.
+//! The first five rules are bounds: they never underestimate what a solution could use. For the two symmetry rules, a
+//! solution in the cut branch would imply one in an earlier branch (exchange the two devices, or the devices of the two
+//! requests), and that branch was searched without success.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::matching::ListTypes;
-use dra_attrs::value::Scalar;
+use dra_attrs::{ListTypes, Scalar};
 
-use super::attempt::Attempt;
 use super::bits::Bits;
-use super::table::{Fit, Selection, Table};
+use super::partial_assignment::PartialAssignment;
+use super::table::{CapacityCheck, Selection, Table};
+use crate::allocate_error::AllocateError;
 use crate::budget::{Halt, Meter};
 use crate::capacity::Amount;
 use crate::counters::Consumption;
-use crate::error::AllocateError;
-use crate::features::Feature;
+use crate::gates::DraGate;
 use crate::request::{Alternative, ConstraintKind, Mode};
 use crate::state::DeviceUse;
 
-/// A way of leaving out branches. All are on; tests switch them off.
+/// Pruning rule of the search. All rules are on; tests switch them off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(hidden)]
 #[expect(clippy::exhaustive_enums, reason = "for the project's own tests")]
-pub enum Technique {
-    Count,
-    Compete,
-    Match,
-    Distinct,
-    Counters,
-    Devices,
-    Requests,
+pub enum PruningRule {
+    ForwardChecking,
+    Pigeonhole,
+    CommonValue,
+    AllDifferent,
+    CounterBound,
+    ValueSymmetry,
+    VariableSymmetry,
 }
 
-/// How often a search turns back before it looks for branches to leave out: nearly all that find something do not turn
-/// back that often.
-const PATIENCE: usize = 3;
+/// Number of backtracks before pruning starts. Most satisfiable searches never reach it.
+const START_AFTER_BACKTRACKS: usize = 3;
 
-/// A set of techniques.
+/// Set of pruning rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(hidden)]
-pub struct Techniques(u8);
+pub struct PruningRules(u8);
 
 #[doc(hidden)]
-impl Techniques {
-    /// How many techniques there are.
+impl PruningRules {
+    /// Number of rules.
     pub const COUNT: u8 = 7;
 
-    /// The set with the techniques whose bits are set. They are used from the first time on that a search turns back.
+    /// Returns the set of the rules whose bits are set in `bits`, applied from the first backtrack on.
     #[must_use]
-    pub const fn impatient(bits: u8) -> Self {
+    pub const fn from_start(bits: u8) -> Self {
         Self(bits | 1 << Self::COUNT)
     }
 
-    /// How often a search turns back before it looks for branches to leave out.
-    pub(crate) const fn patience(self) -> usize {
-        if self.0 >> Self::COUNT == 0 { PATIENCE } else { 0 }
+    /// Returns the number of backtracks before pruning starts.
+    pub(crate) const fn start_after(self) -> usize {
+        if self.0 >> Self::COUNT == 0 { START_AFTER_BACKTRACKS } else { 0 }
     }
 
-    const fn has(self, technique: Technique) -> bool {
-        self.0 & (1 << technique as u8) != 0
+    const fn has(self, rule: PruningRule) -> bool {
+        self.0 & (1 << rule as u8) != 0
     }
 }
 
-impl Default for Techniques {
+impl Default for PruningRules {
     fn default() -> Self {
         Self((1 << Self::COUNT) - 1)
     }
 }
 
-/// What every device means to every alternative and constraint.
+/// Domains and symmetries of devices, computed once for all alternatives and constraints.
 pub(crate) struct Prune<'s> {
-    techniques: Techniques,
-    /// By alternative: the devices that it could be given as the first one.
+    pruning: PruningRules,
+    /// By alternative: its domain, the devices that it could be given as the first decision.
     usable: Vec<Bits>,
-    /// By alternative: what each of its devices takes at the least of the counters of its pool, by name.
-    appetites: Vec<Option<Appetite>>,
-    /// By column: the devices that have a value.
-    holders: Vec<BTreeMap<Scalar<'s>, Bits>>,
-    /// By column: how many values each device has.
+    /// By alternative: minimum use of its pool's counters by any one of its devices, by counter name.
+    minimum_uses: Vec<Option<MinimumUse>>,
+    /// By column: the devices that have each value.
+    devices_by_value: Vec<BTreeMap<Scalar<'s>, Bits>>,
+    /// By column: the number of values of each device.
     sizes: Vec<Vec<usize>>,
     shareable: Bits,
-    /// By device: devices of one kind can be exchanged.
-    kinds: Vec<usize>,
-    /// By alternative: an earlier one in the same claim that asks for the same.
-    twins: Vec<Option<usize>>,
-    /// What is wanted from each request of each claim on.
+    /// By device: its symmetry class. Devices of one class are interchangeable.
+    symmetry_classes: Vec<usize>,
+    /// By alternative: the nearest earlier interchangeable one of the claim.
+    predecessors: Vec<Option<usize>>,
+    /// By claim and request: the demands of this request and all later ones.
     demands: Vec<Vec<Vec<Demand>>>,
 }
 
-/// What devices take of counters at the least, if they are all of one pool.
-struct Appetite {
+/// Minimum use of a pool's counters by each device of a set. Exists only if all devices are of one pool.
+struct MinimumUse {
     pool: usize,
     least: Vec<i128>,
 }
 
-/// What one of several alternatives still wants.
+/// Open request: an alternative and the number of devices that it still needs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Want {
+pub(crate) struct OpenRequest {
     pub(crate) alternative: usize,
     pub(crate) missing: usize,
-    /// The first device that it may be given.
+    /// First device position that the alternative may be given.
     pub(crate) from: usize,
 }
 
-/// What one request still wants, or several that want the same.
+/// Demand of one request, or of several interchangeable ones.
 #[derive(Clone, Debug)]
 struct Demand {
     claim: usize,
-    /// What each of the requests wants, by alternative.
-    options: Vec<Want>,
-    /// The fewest devices that they want together.
+    /// Demand of each of the requests, by alternative.
+    options: Vec<OpenRequest>,
+    /// Minimum number of devices that the requests need together.
     total: usize,
 }
 
-/// A demand, and the devices that are free for it, by alternative.
-struct Market<'d> {
+/// Demand with its remaining domain: the free devices, by alternative.
+struct FreeDomain<'d> {
     demand: &'d Demand,
     free: Vec<Bits>,
 }
 
 #[expect(clippy::indexing_slicing, reason = "alternatives, columns and devices are positions in the table's lists")]
 impl<'s> Prune<'s> {
-    /// Looks at everything, each device for each alternative being a step; nothing comes back if something is an error, or
-    /// could become one.
+    /// Computes all domains; each evaluation of a device for an alternative is a step. Returns `None` if pruning is not
+    /// safe: an evaluation is an error, or the search could end in one.
     pub(crate) fn new(
         table: &Table<'s>,
         all: &[Vec<usize>],
-        techniques: Techniques,
+        pruning: PruningRules,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Self>, Halt> {
-        match Self::look(table, all, techniques, meter) {
+        match Self::look(table, all, pruning, meter) {
             Err(Halt::Stopped) => Err(Halt::Stopped),
             looked => Ok(looked.ok().flatten()),
         }
@@ -156,93 +154,107 @@ impl<'s> Prune<'s> {
     fn look(
         table: &Table<'s>,
         all: &[Vec<usize>],
-        techniques: Techniques,
+        pruning: PruningRules,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Self>, Halt> {
         let alternatives = &table.plan.alternatives;
         if alternatives.iter().any(|asked| asked.mode == Mode::All && !asked.constraints.is_empty()) {
             return Ok(None);
         }
-        if gives_back(table, meter)? {
+        if has_negative_consumption(table, meter)? {
             return Ok(None);
         }
         let devices = table.candidates.all();
         let mut shareable = Bits::new(devices);
         (0..devices).filter(|device| table.is_shareable(*device)).for_each(|device| shareable.insert(device));
-        let holders = (0..table.plan.columns.len()).map(|column| holders(table, column));
-        let holders = holders.collect::<Result<Vec<_>, _>>()?;
-        let sizes = holders.iter().map(|holders| sizes(holders, devices)).collect();
+        let devices_by_value = (0..table.plan.columns.len()).map(|column| devices_by_value(table, column));
+        let devices_by_value = devices_by_value.collect::<Result<Vec<_>, _>>()?;
+        let sizes = devices_by_value.iter().map(|devices_by_value| sizes(devices_by_value, devices)).collect();
         let usable = (0..alternatives.len()).map(|alternative| usable(table, alternative, meter));
         let usable = usable.collect::<Result<Vec<_>, _>>()?;
-        let appetites = usable.iter().map(|usable| appetite(table, usable)).collect::<Result<_, _>>()?;
-        let kinds = kinds(table, &usable)?;
-        let twins = (0..alternatives.len()).map(|alternative| twin(table, alternative)).collect();
+        let minimum_uses = usable.iter().map(|usable| minimum_use(table, usable)).collect::<Result<_, _>>()?;
+        let symmetry_classes = symmetry_classes(table, &usable)?;
+        let predecessors = (0..alternatives.len()).map(|alternative| predecessor(table, alternative)).collect();
         let demands = demands(table, all, &usable);
-        Ok(Some(Self { techniques, usable, appetites, holders, sizes, shareable, kinds, twins, demands }))
+        Ok(Some(Self {
+            pruning,
+            usable,
+            minimum_uses,
+            devices_by_value,
+            sizes,
+            shareable,
+            symmetry_classes,
+            predecessors,
+            demands,
+        }))
     }
 
-    /// Whether a device is of a kind that was tried in vain at the same place.
+    /// Returns true if an interchangeable device failed at this place before (value symmetry).
     pub(crate) fn is_tried(&self, tried: &[usize], device: usize) -> bool {
-        self.techniques.has(Technique::Devices) && tried.iter().any(|other| self.kinds[*other] == self.kinds[device])
+        self.pruning.has(PruningRule::ValueSymmetry)
+            && tried.iter().any(|other| self.symmetry_classes[*other] == self.symmetry_classes[device])
     }
 
-    /// The first device that a request may begin with: not before that of a request for the same.
-    pub(crate) fn begin(&self, attempt: &Attempt<'_, '_>, alternative: usize) -> usize {
-        if !self.techniques.has(Technique::Requests) {
+    /// Returns the first device position that a request may start with: not before an interchangeable request's device
+    /// (variable symmetry).
+    pub(crate) fn begin(&self, assignment: &PartialAssignment<'_, '_>, alternative: usize) -> usize {
+        if !self.pruning.has(PruningRule::VariableSymmetry) {
             return 0;
         }
-        let twin = self.twins[alternative];
-        let first = twin.and_then(|twin| attempt.chosen.iter().find(|chosen| chosen.alternative == twin));
+        let predecessor = self.predecessors[alternative];
+        let first = predecessor
+            .and_then(|predecessor| assignment.chosen.iter().find(|chosen| chosen.alternative == predecessor));
         first.map_or(0, |chosen| chosen.device)
     }
 
-    /// Whether all claims can't be served, before anything is chosen.
-    pub(crate) fn is_hopeless(&self, table: &Table<'s>) -> bool {
+    /// Returns true if the claims can't be served, before any decision.
+    pub(crate) fn is_unsatisfiable(&self, table: &Table<'s>) -> bool {
         let first = self.demands.first().and_then(|requests| requests.first());
-        first.is_some_and(|demands| self.fails(table, &Attempt::new(table), demands.iter()))
+        first.is_some_and(|demands| self.fails(table, &PartialAssignment::new(table), demands.iter()))
     }
 
-    /// Whether the rest can't be served when a request of a claim still wants some devices.
-    pub(crate) fn is_hopeless_from(
+    /// Returns true if the open requests can't be served, given that the current request still needs the devices of
+    /// `want`.
+    pub(crate) fn is_unsatisfiable_from(
         &self,
         table: &Table<'s>,
-        attempt: &Attempt<'_, 's>,
+        assignment: &PartialAssignment<'_, 's>,
         (claim, request): (usize, usize),
-        want: Want,
+        want: OpenRequest,
     ) -> bool {
         let current = Demand { claim, options: vec![want], total: want.missing };
-        self.fails(table, attempt, std::iter::once(&current).chain(&self.demands[claim][request + 1]))
+        self.fails(table, assignment, std::iter::once(&current).chain(&self.demands[claim][request + 1]))
     }
 
     fn fails<'d>(
         &self,
         table: &Table<'s>,
-        attempt: &Attempt<'_, 's>,
+        assignment: &PartialAssignment<'_, 's>,
         demands: impl Iterator<Item = &'d Demand>,
     ) -> bool {
-        let has = |technique| self.techniques.has(technique);
-        let taken = attempt.taken();
-        let markets: Vec<Market<'_>> = demands
+        let has = |rule| self.pruning.has(rule);
+        let taken = assignment.taken();
+        let domains: Vec<FreeDomain<'_>> = demands
             .map(|demand| {
                 let free = demand.options.iter().map(|want| self.free(table, taken, *want)).collect();
-                Market { demand, free }
+                FreeDomain { demand, free }
             })
             .collect();
-        (has(Technique::Count) && !markets.iter().all(Market::can_serve_one))
-            || (has(Technique::Compete) && self.compete(table, &markets))
-            || (has(Technique::Counters) && self.counters_run_out(table, attempt, &markets))
-            || self.breaks_constraint(table, attempt, &markets)
+        (has(PruningRule::ForwardChecking) && !domains.iter().all(FreeDomain::can_serve_one))
+            || (has(PruningRule::Pigeonhole) && self.violates_hall_bound(table, &domains))
+            || (has(PruningRule::CounterBound) && self.counters_run_out(table, assignment, &domains))
+            || self.breaks_constraint(table, assignment, &domains)
     }
 
-    /// The devices that a request could still be given.
-    fn free(&self, table: &Table<'_>, taken: &Bits, want: Want) -> Bits {
+    /// Returns the remaining domain of an open request.
+    fn free(&self, table: &Table<'_>, taken: &Bits, want: OpenRequest) -> Bits {
         let usable = &self.usable[want.alternative];
         let free =
             if table.alternative(want.alternative).admin_access { usable.clone() } else { usable.without(taken) };
         free.starting_at(want.from)
     }
 
-    /// Whether no device can serve several of the requests. Devices that can be shared could, and those for admin access.
+    /// Returns true if each device can serve only one of the requests: none is shareable or for admin access.
     fn is_exclusive(&self, table: &Table<'_>, demand: &Demand) -> bool {
         demand.options.iter().all(|want| {
             !table.alternative(want.alternative).admin_access
@@ -250,32 +262,38 @@ impl<'s> Prune<'s> {
         })
     }
 
-    /// Whether requests want more devices together than there are.
-    fn compete(&self, table: &Table<'_>, markets: &[Market<'_>]) -> bool {
-        let exclusive = markets.iter().filter(|market| self.is_exclusive(table, market.demand));
-        let sets: Vec<(usize, Bits)> = exclusive.map(|market| (market.demand.total, market.union())).collect();
+    /// Returns true if a set of requests needs more devices than the union of their domains has (Hall bound).
+    fn violates_hall_bound(&self, table: &Table<'_>, domains: &[FreeDomain<'_>]) -> bool {
+        let exclusive = domains.iter().filter(|domain| self.is_exclusive(table, domain.demand));
+        let sets: Vec<(usize, Bits)> = exclusive.map(|domain| (domain.demand.total, domain.union())).collect();
         sets.iter().any(|(_, set)| total_inside(&sets, set) > set.len())
     }
 
-    /// Whether a constraint of a claim can't hold with the devices that are left.
-    fn breaks_constraint(&self, table: &Table<'s>, attempt: &Attempt<'_, 's>, markets: &[Market<'_>]) -> bool {
-        // Without a value of the first device there is nothing to count on.
+    /// Returns true if a constraint of a claim can't hold with the remaining domains.
+    fn breaks_constraint(
+        &self,
+        table: &Table<'s>,
+        assignment: &PartialAssignment<'_, 's>,
+        domains: &[FreeDomain<'_>],
+    ) -> bool {
+        // With lists off, the first device's value is not checked, so that there is no bound.
         if table.lists() == ListTypes::Disabled {
             return false;
         }
-        markets.chunk_by(|left, right| left.demand.claim == right.demand.claim).any(|own| {
-            let claim = own.first().map_or(0, |market| market.demand.claim);
+        domains.chunk_by(|left, right| left.demand.claim == right.demand.claim).any(|own| {
+            let claim = own.first().map_or(0, |domain| domain.demand.claim);
             table.plan.claims[claim].constraints.iter().enumerate().any(|(index, constraint)| {
-                // A request for no device has nothing to agree with the others.
-                let wanted = own.iter().filter(|market| market.demand.total > 0);
-                let bound: Vec<_> = wanted.filter(|market| is_bound(table, market.demand, index)).collect();
+                // A request for zero devices takes no part in the constraint.
+                let wanted = own.iter().filter(|domain| domain.demand.total > 0);
+                let bound: Vec<_> = wanted.filter(|domain| is_bound(table, domain.demand, index)).collect();
                 let at = (claim, index);
                 match constraint.kind {
                     ConstraintKind::Match => {
-                        self.techniques.has(Technique::Match) && !self.can_match(table, attempt, at, &bound)
+                        self.pruning.has(PruningRule::CommonValue) && !self.can_match(table, assignment, at, &bound)
                     }
                     ConstraintKind::Distinct => {
-                        self.techniques.has(Technique::Distinct) && self.too_few_values(table, attempt, at, &bound)
+                        self.pruning.has(PruningRule::AllDifferent)
+                            && self.too_few_values(table, assignment, at, &bound)
                     }
                 }
             })
@@ -285,110 +303,120 @@ impl<'s> Prune<'s> {
     fn can_match(
         &self,
         table: &Table<'s>,
-        attempt: &Attempt<'_, 's>,
+        assignment: &PartialAssignment<'_, 's>,
         (claim, constraint): (usize, usize),
-        bound: &[&Market<'_>],
+        bound: &[&FreeDomain<'_>],
     ) -> bool {
         let Some(first) = bound.first() else { return true };
         let suffices = |value: &Scalar<'s>| self.suffices(table, value, constraint, bound);
-        match attempt.common(claim, constraint) {
+        match assignment.common(claim, constraint) {
             Some(common) => common.iter().any(suffices),
             None => first
                 .demand
                 .options
                 .iter()
-                .any(|want| self.holders[column(table, want, constraint)].keys().any(suffices)),
+                .any(|want| self.devices_by_value[column(table, want, constraint)].keys().any(suffices)),
         }
     }
 
-    /// Whether the devices that have a value are enough for every request that a constraint binds.
-    fn suffices(&self, table: &Table<'_>, value: &Scalar<'_>, constraint: usize, bound: &[&Market<'_>]) -> bool {
-        let narrowed: Vec<Market<'_>> = bound
+    /// Returns true if the devices with `value` suffice for every request that the constraint applies to.
+    fn suffices(&self, table: &Table<'_>, value: &Scalar<'_>, constraint: usize, bound: &[&FreeDomain<'_>]) -> bool {
+        let narrowed: Vec<FreeDomain<'_>> = bound
             .iter()
-            .map(|market| {
-                let free = market.demand.options.iter().zip(&market.free).map(|(want, free)| {
-                    let holders = self.holders[column(table, want, constraint)].get(value);
-                    holders.map_or_else(|| free.without(free), |holders| holders.and(free))
+            .map(|domain| {
+                let free = domain.demand.options.iter().zip(&domain.free).map(|(want, free)| {
+                    let devices_by_value = self.devices_by_value[column(table, want, constraint)].get(value);
+                    devices_by_value.map_or_else(|| free.without(free), |devices_by_value| devices_by_value.and(free))
                 });
-                Market { demand: market.demand, free: free.collect() }
+                FreeDomain { demand: domain.demand, free: free.collect() }
             })
             .collect();
-        narrowed.iter().all(Market::can_serve_one)
-            && !(self.techniques.has(Technique::Compete) && self.compete(table, &narrowed))
+        narrowed.iter().all(FreeDomain::can_serve_one)
+            && !(self.pruning.has(PruningRule::Pigeonhole) && self.violates_hall_bound(table, &narrowed))
     }
 
-    /// Whether fewer values are free than the devices wanted have at the least, or too few devices have only free values.
+    /// Returns true if there are fewer free values than the requests need at least, or too few devices with only free
+    /// values.
     fn too_few_values(
         &self,
         table: &Table<'s>,
-        attempt: &Attempt<'_, 's>,
+        assignment: &PartialAssignment<'_, 's>,
         (claim, constraint): (usize, usize),
-        bound: &[&Market<'_>],
+        bound: &[&FreeDomain<'_>],
     ) -> bool {
-        let taken = attempt.distinct(claim, constraint);
+        let taken = assignment.distinct(claim, constraint);
         let mut values = BTreeSet::new();
         let mut needed = 0_usize;
-        for market in bound {
+        for domain in bound {
             let mut is_possible = false;
             let mut sizes = Vec::new();
-            for (want, free) in market.demand.options.iter().zip(&market.free) {
+            for (want, free) in domain.demand.options.iter().zip(&domain.free) {
                 let column = column(table, want, constraint);
-                let holders = &self.holders[column];
+                let devices_by_value = &self.devices_by_value[column];
                 let mut devices = free.clone();
-                for holders in taken.iter().filter_map(|value| holders.get(value)) {
-                    devices = devices.without(holders);
+                for devices_by_value in taken.iter().filter_map(|value| devices_by_value.get(value)) {
+                    devices = devices.without(devices_by_value);
                 }
                 is_possible |= devices.len() >= want.missing;
                 values.extend(
-                    holders.iter().filter(|(_, holders)| holders.intersects(&devices)).map(|(value, _)| *value),
+                    devices_by_value
+                        .iter()
+                        .filter(|(_, devices_by_value)| devices_by_value.intersects(&devices))
+                        .map(|(value, _)| *value),
                 );
-                // A device without a value is given to nobody.
+                // A device without a value can't be chosen under the constraint.
                 sizes.extend(devices.iter().map(|device| self.sizes[column][device]).filter(|size| *size > 0));
             }
             if !is_possible {
                 return true;
             }
-            needed = needed.saturating_add(smallest(sizes, market.demand.total));
+            needed = needed.saturating_add(smallest(sizes, domain.demand.total));
         }
         values.len() < needed
     }
 
-    /// Whether the counters of one name run out: each device takes some of it, from whichever set.
-    fn counters_run_out(&self, table: &Table<'s>, attempt: &Attempt<'_, 's>, markets: &[Market<'_>]) -> bool {
-        if !table.has(Feature::PartitionableDevices) {
+    /// Returns true if the remaining counters of one name, over all counter sets, are below the minimum use of the
+    /// demands.
+    fn counters_run_out(
+        &self,
+        table: &Table<'s>,
+        assignment: &PartialAssignment<'_, 's>,
+        domains: &[FreeDomain<'_>],
+    ) -> bool {
+        if !table.has(DraGate::PartitionableDevices) {
             return false;
         }
-        let exclusive = markets.iter().filter(|market| self.is_exclusive(table, market.demand));
-        let markets: Vec<_> = exclusive.filter_map(|market| Some((market, self.appetite(market.demand)?))).collect();
+        let exclusive = domains.iter().filter(|domain| self.is_exclusive(table, domain.demand));
+        let domains: Vec<_> = exclusive.filter_map(|domain| Some((domain, self.minimum_use(domain.demand)?))).collect();
         let sets: Vec<(usize, Bits)> =
-            markets.iter().map(|(market, _)| (market.demand.total, market.union())).collect();
-        markets.iter().zip(&sets).any(|((_, appetite), (_, set))| {
+            domains.iter().map(|(domain, _)| (domain.demand.total, domain.union())).collect();
+        domains.iter().zip(&sets).any(|((_, minimum_use), (_, set))| {
             let wanted = i128::try_from(total_inside(&sets, set)).unwrap_or(i128::MAX);
-            let left = attempt.counters_left(appetite.pool);
-            appetite.least.iter().zip(left).any(|(least, left)| least.saturating_mul(wanted) > left)
+            let left = assignment.counters_left(minimum_use.pool);
+            minimum_use.least.iter().zip(left).any(|(least, left)| least.saturating_mul(wanted) > left)
         })
     }
 
-    /// What each device of a demand takes at the least, if it is the same pool whichever alternative is taken.
-    fn appetite(&self, demand: &Demand) -> Option<Appetite> {
-        let mut options = demand.options.iter().map(|want| self.appetites[want.alternative].as_ref());
+    /// Returns the minimum counter use of a demand's devices, if all its alternatives use one pool.
+    fn minimum_use(&self, demand: &Demand) -> Option<MinimumUse> {
+        let mut options = demand.options.iter().map(|want| self.minimum_uses[want.alternative].as_ref());
         let first = options.next()??;
         let mut least = first.least.clone();
         for other in options {
             let other = other.filter(|other| other.pool == first.pool)?;
             least.iter_mut().zip(&other.least).for_each(|(least, other)| *least = (*least).min(*other));
         }
-        Some(Appetite { pool: first.pool, least })
+        Some(MinimumUse { pool: first.pool, least })
     }
 }
 
-impl Market<'_> {
-    /// Whether some alternative finds as many devices as one request wants.
+impl FreeDomain<'_> {
+    /// Returns true if some alternative has enough free devices for one request.
     fn can_serve_one(&self) -> bool {
         self.demand.options.iter().zip(&self.free).any(|(want, free)| free.len() >= want.missing)
     }
 
-    /// The devices of all alternatives.
+    /// Returns the free devices of all alternatives.
     fn union(&self) -> Bits {
         let mut sets = self.free.iter();
         let mut union = sets.next().cloned().unwrap_or_else(|| Bits::new(0));
@@ -397,27 +425,28 @@ impl Market<'_> {
     }
 }
 
-/// The sum of the smallest numbers.
+/// Returns the sum of the `count` smallest numbers.
 fn smallest(mut numbers: Vec<usize>, count: usize) -> usize {
     numbers.sort_unstable();
     numbers.into_iter().take(count).fold(0, usize::saturating_add)
 }
 
-/// What the demands want together that can only take devices of a set.
+/// Returns the total demand of the requests whose domains are subsets of `set`.
 fn total_inside(sets: &[(usize, Bits)], set: &Bits) -> usize {
     let inside = sets.iter().filter(|(_, other)| other.is_subset(set));
     inside.map(|(total, _)| *total).fold(0, usize::saturating_add)
 }
 
-/// What is wanted from each request of each claim on. Requests that want the same from the same devices are one demand.
+/// Returns the demands of each request and all later ones, by claim and request. Interchangeable requests are merged
+/// into one demand.
 fn demands(table: &Table<'_>, all: &[Vec<usize>], usable: &[Bits]) -> Vec<Vec<Vec<Demand>>> {
     let mut rest: Vec<Demand> = Vec::new();
     let mut demands = Vec::new();
     for (claim, object) in table.plan.claims.iter().enumerate().rev() {
         let mut own = vec![rest.clone()];
         for request in object.requests.iter().rev() {
-            let want = |alternative| Want { alternative, missing: table.wanted(all, alternative), from: 0 };
-            let options: Vec<Want> = request.alternatives.clone().map(want).collect();
+            let want = |alternative| OpenRequest { alternative, missing: table.wanted(all, alternative), from: 0 };
+            let options: Vec<OpenRequest> = request.alternatives.clone().map(want).collect();
             let total = options.iter().map(|want| want.missing).min().unwrap_or(0);
             let same =
                 rest.iter_mut().find(|other| other.claim == claim && is_alike(table, usable, &other.options, &options));
@@ -432,8 +461,8 @@ fn demands(table: &Table<'_>, all: &[Vec<usize>], usable: &[Bits]) -> Vec<Vec<Ve
     demands
 }
 
-/// Whether two requests want as many of the same devices under the same constraints.
-fn is_alike(table: &Table<'_>, usable: &[Bits], left: &[Want], right: &[Want]) -> bool {
+/// Returns true if two requests need the same number of devices from the same domain under the same constraints.
+fn is_alike(table: &Table<'_>, usable: &[Bits], left: &[OpenRequest], right: &[OpenRequest]) -> bool {
     left.len() == right.len()
         && left.iter().zip(right).all(|(left, right)| {
             let (one, other) = (table.alternative(left.alternative), table.alternative(right.alternative));
@@ -444,7 +473,7 @@ fn is_alike(table: &Table<'_>, usable: &[Bits], left: &[Want], right: &[Want]) -
         })
 }
 
-/// Whether a constraint applies to whatever a request takes.
+/// Returns true if the constraint applies to every alternative of the demand.
 fn is_bound(table: &Table<'_>, demand: &Demand, constraint: usize) -> bool {
     demand.options.iter().all(|want| {
         let constraints = &table.alternative(want.alternative).constraints;
@@ -452,32 +481,32 @@ fn is_bound(table: &Table<'_>, demand: &Demand, constraint: usize) -> bool {
     })
 }
 
-fn column(table: &Table<'_>, want: &Want, constraint: usize) -> usize {
+fn column(table: &Table<'_>, want: &OpenRequest, constraint: usize) -> usize {
     let constraints = &table.alternative(want.alternative).constraints;
     constraints.iter().find(|(index, _)| *index == constraint).map_or(0, |(_, column)| *column)
 }
 
-fn holders<'s>(table: &Table<'s>, column: usize) -> Result<BTreeMap<Scalar<'s>, Bits>, AllocateError> {
-    let mut holders: BTreeMap<Scalar<'s>, Bits> = BTreeMap::new();
+fn devices_by_value<'s>(table: &Table<'s>, column: usize) -> Result<BTreeMap<Scalar<'s>, Bits>, AllocateError> {
+    let mut devices_by_value: BTreeMap<Scalar<'s>, Bits> = BTreeMap::new();
     for device in 0..table.candidates.all() {
         for value in table.values(column, device)?.values() {
-            holders.entry(*value).or_insert_with(|| Bits::new(table.candidates.all())).insert(device);
+            devices_by_value.entry(*value).or_insert_with(|| Bits::new(table.candidates.all())).insert(device);
         }
     }
-    Ok(holders)
+    Ok(devices_by_value)
 }
 
-/// How many values each device has.
+/// Returns the number of values of each device.
 #[expect(clippy::indexing_slicing, reason = "devices are positions in the list")]
-fn sizes(holders: &BTreeMap<Scalar<'_>, Bits>, devices: usize) -> Vec<usize> {
+fn sizes(devices_by_value: &BTreeMap<Scalar<'_>, Bits>, devices: usize) -> Vec<usize> {
     let mut sizes = vec![0_usize; devices];
-    for device in holders.values().flat_map(Bits::iter) {
+    for device in devices_by_value.values().flat_map(Bits::iter) {
         sizes[device] = sizes[device].saturating_add(1);
     }
     sizes
 }
 
-/// The devices that an alternative could be given, as far as that does not depend on others.
+/// Returns the initial domain of an alternative: the devices that it can use independently of other decisions.
 fn usable(table: &Table<'_>, alternative: usize, meter: &mut Meter<'_>) -> Result<Bits, Halt> {
     let mut usable = Bits::new(table.candidates.all());
     let admin = table.alternative(alternative).admin_access;
@@ -485,8 +514,9 @@ fn usable(table: &Table<'_>, alternative: usize, meter: &mut Meter<'_>) -> Resul
         meter.step()?;
         let is_held = !admin && table.in_use(device).is_some_and(DeviceUse::is_exclusive);
         let is_selected = table.selection(alternative, device)? == Selection::Admitted;
-        let fits = !table.has(Feature::ConsumableCapacity) || matches!(table.fit(alternative, device)?, Fit::Takes(_));
-        if table.has(Feature::PartitionableDevices) {
+        let fits = !table.has(DraGate::ConsumableCapacity)
+            || matches!(table.fit(alternative, device)?, CapacityCheck::Takes(_));
+        if table.has(DraGate::PartitionableDevices) {
             table.consumption(device)?;
         }
         if !is_held && is_selected && fits && table.may_skip(device) && table.taint(alternative, device).is_none() {
@@ -496,25 +526,25 @@ fn usable(table: &Table<'_>, alternative: usize, meter: &mut Meter<'_>) -> Resul
     Ok(usable)
 }
 
-/// What makes two devices exchangeable: the alternatives that can use them, their values under every constraint, and what
-/// they consume of which pool's counters.
+/// Key of a symmetry class of devices: the alternatives that can use the device, its values under every constraint, and
+/// its consumption of which pool's counters.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Kind<'s> {
     usable: Vec<bool>,
     values: Vec<Vec<Scalar<'s>>>,
-    /// Why there is no value, where there is none.
+    /// By column: reason that the device has no value; empty if it has one.
     lacks: Vec<String>,
-    /// Different for devices that can be shared or once were: what others left of them differs.
+    /// The device itself if it is or was shared, since the remaining capacities of such devices differ.
     shared: Option<usize>,
     consumption: Option<(usize, Vec<Taken<'s>>)>,
 }
 
-/// What a device takes of one counter set: its groups, and amounts by counter.
+/// Consumption of one counter set: its position, the compatibility groups, and amounts by counter.
 type Taken<'s> = (usize, &'s [String], Vec<(usize, i128)>);
 
-fn kinds<'s>(table: &Table<'s>, usable: &[Bits]) -> Result<Vec<usize>, AllocateError> {
+fn symmetry_classes<'s>(table: &Table<'s>, usable: &[Bits]) -> Result<Vec<usize>, AllocateError> {
     let mut known: BTreeMap<Kind<'s>, usize> = BTreeMap::new();
-    let mut kinds = Vec::with_capacity(table.candidates.all());
+    let mut symmetry_classes = Vec::with_capacity(table.candidates.all());
     for device in 0..table.candidates.all() {
         let (mut values, mut lacks) = (Vec::new(), Vec::new());
         for column in 0..table.plan.columns.len() {
@@ -525,7 +555,7 @@ fn kinds<'s>(table: &Table<'s>, usable: &[Bits]) -> Result<Vec<usize>, AllocateE
         let candidate = table.candidate(device);
         let was_shared = table.in_use(device).is_some_and(DeviceUse::is_shared);
         let consumes = candidate.device.consumes_counters.as_ref().is_some_and(|consumed| !consumed.is_empty());
-        let consumption = consumes && table.has(Feature::PartitionableDevices);
+        let consumption = consumes && table.has(DraGate::PartitionableDevices);
         let kind = Kind {
             usable: usable.iter().map(|usable| usable.contains(device)).collect(),
             values,
@@ -534,20 +564,20 @@ fn kinds<'s>(table: &Table<'s>, usable: &[Bits]) -> Result<Vec<usize>, AllocateE
             consumption: if consumption { Some((candidate.pool, taken(table.consumption(device)?))) } else { None },
         };
         let next = known.len();
-        kinds.push(*known.entry(kind).or_insert(next));
+        symmetry_classes.push(*known.entry(kind).or_insert(next));
     }
-    Ok(kinds)
+    Ok(symmetry_classes)
 }
 
 fn taken<'s>(consumption: &[Consumption<'s>]) -> Vec<Taken<'s>> {
     consumption.iter().map(|consumed| (consumed.set, consumed.groups, consumed.amounts.clone())).collect()
 }
 
-/// What the devices of a set take at the least of each name of counters, if they are all of one pool.
-fn appetite(table: &Table<'_>, devices: &Bits) -> Result<Option<Appetite>, AllocateError> {
+/// Returns the minimum use by the devices of each counter name, if all devices are of one pool.
+fn minimum_use(table: &Table<'_>, devices: &Bits) -> Result<Option<MinimumUse>, AllocateError> {
     let pools = || devices.iter().map(|device| table.candidate(device).pool);
     let Some(pool) = pools().next().filter(|first| pools().all(|pool| pool == *first)) else { return Ok(None) };
-    if !table.has(Feature::PartitionableDevices) {
+    if !table.has(DraGate::PartitionableDevices) {
         return Ok(None);
     }
     let counters = table.counters(pool)?;
@@ -559,12 +589,12 @@ fn appetite(table: &Table<'_>, devices: &Bits) -> Result<Option<Appetite>, Alloc
             Some(least) => least.into_iter().zip(amounts).map(|(left, right)| left.min(right)).collect(),
         });
     }
-    Ok(least.map(|least| Appetite { pool, least }))
+    Ok(least.map(|least| MinimumUse { pool, least }))
 }
 
-/// Whether a device consumes less than nothing of a counter or of a capacity.
-fn gives_back(table: &Table<'_>, meter: &mut Meter<'_>) -> Result<bool, Halt> {
-    let (counters, capacity) = (table.has(Feature::PartitionableDevices), table.has(Feature::ConsumableCapacity));
+/// Returns true if a device consumes a negative amount of a counter or a capacity.
+fn has_negative_consumption(table: &Table<'_>, meter: &mut Meter<'_>) -> Result<bool, Halt> {
+    let (counters, capacity) = (table.has(DraGate::PartitionableDevices), table.has(DraGate::ConsumableCapacity));
     for device in 0..table.candidates.all() {
         meter.step()?;
         let consumed = if counters { table.consumption(device)? } else { &[] };
@@ -572,7 +602,7 @@ fn gives_back(table: &Table<'_>, meter: &mut Meter<'_>) -> Result<bool, Halt> {
             return Ok(true);
         }
         for alternative in 0..table.plan.alternatives.len() {
-            let is_negative = |fit: &Fit<'_>| matches!(fit, Fit::Takes(amounts) if amounts.iter().any(is_below_zero));
+            let is_negative = |fit: &CapacityCheck<'_>| matches!(fit, CapacityCheck::Takes(amounts) if amounts.iter().any(is_below_zero));
             if capacity && is_negative(table.fit(alternative, device)?) {
                 return Ok(true);
             }
@@ -585,9 +615,9 @@ fn is_below_zero(amount: &Amount<'_>) -> bool {
     amount.quantity.nanos() < 0
 }
 
-/// The nearest earlier request of the claim that asks for the same devices under the same constraints. There is none for
-/// a constraint that asks more of the first device than of others.
-fn twin(table: &Table<'_>, alternative: usize) -> Option<usize> {
+/// Returns the nearest earlier request of the claim that is interchangeable with this one. Returns `None` if a
+/// constraint treats the first device differently from later ones.
+fn predecessor(table: &Table<'_>, alternative: usize) -> Option<usize> {
     let asked = table.alternative(alternative);
     if table.lists() == ListTypes::Disabled && !asked.constraints.is_empty() {
         return None;

@@ -1,22 +1,20 @@
-//! What is known about the devices of one node before any is chosen: facts that no choice changes.
+//! Facts about the devices of one node that no decision of the search changes.
 //!
-//! A fact is found when it is first asked for and kept for the rest of the call. Rows are devices in the order in which
-//! they are tried; columns are the alternatives and constraints of the plan.
+//! A fact is computed on first use and kept for the rest of the call. Rows are devices in search order; columns are the
+//! alternatives and constraints of the plan.
 
-use dra_attrs::matching::{ListTypes, ValueSet};
-use dra_attrs::name::lookup;
-use dra_attrs::quantity::Quantity;
+use dra_attrs::{ListTypes, Quantity, ValueSet, lookup_by_name};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{DeviceAttribute, DeviceTaint, ResourceSlice};
 use smallvec::SmallVec;
 
-use crate::allocator::Allocator;
+use crate::allocate_error::AllocateError;
 use crate::capacity::{Amount, Capacity, Rounding};
+use crate::context::Context;
 use crate::counters::{Consumption, CounterSets, InvalidCounter};
 use crate::device_id::DeviceId;
-use crate::error::AllocateError;
 use crate::expression::{Expression, Owner};
-use crate::features::Feature;
+use crate::gates::DraGate;
 use crate::inventory::is_for_one_node;
 use crate::inventory::pool::{Pool, name_of};
 use crate::inventory::view::SliceError;
@@ -29,43 +27,43 @@ use crate::selector::SelectorInput;
 use crate::state::{AllocatedState, DeviceUse, PoolUse};
 use crate::taint::untolerated;
 
-/// What an alternative would take from a device's capacities, in the order of their names.
+/// Result of comparing a device's capacities with an alternative's request, in the order of the capacity names.
 #[derive(Debug)]
-pub(crate) enum Fit<'s> {
-    /// The device can't serve the request, even when nothing else uses it.
-    Never(Misfit<'s>),
+pub(crate) enum CapacityCheck<'s> {
+    /// The device can't serve the request, even if nothing else uses it.
+    Never(CapacityMiss<'s>),
     Takes(Vec<Amount<'s>>),
 }
 
-/// Why a device can never give the capacities that a request wants.
+/// Reason that a device can never serve the requested capacities.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Misfit<'s> {
-    /// The device does not have a capacity of the name.
+pub(crate) enum CapacityMiss<'s> {
+    /// The device has no capacity of this name.
     Missing(&'s str),
-    /// The policy of the capacity does not permit the amount.
+    /// The request policy of the capacity does not permit the amount.
     Policy { name: &'s str, wanted: Quantity },
-    /// The capacity is smaller than the amount.
+    /// The capacity's value is below the amount.
     TooSmall { name: &'s str, value: Quantity, wanted: Quantity },
 }
 
-/// Whether class and selectors admit a device, and what does not.
+/// Result of the checks of class, selectors and node selection for a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Selection {
     Admitted,
-    /// The device has binding conditions, and their gate is off.
+    /// The device has binding conditions, and the gate `DRADeviceBindingConditions` is off.
     BindingConditionsOff,
     /// The selector at this position of [`Alternative::selectors`] is false.
     Selector(usize),
-    /// The device is for other nodes.
+    /// The device is restricted to other nodes.
     OtherNode,
 }
 
-/// Attributes that expressions compute, kept where value sets can borrow from them.
+/// Attributes that derived-attribute expressions compute. The grid owns them, so that value sets can borrow from them.
 pub(crate) type DerivedValues = Grid<DeviceAttribute>;
 
-/// The devices of a node and what is known of them.
+/// Devices of a node and their cached facts.
 pub(crate) struct Table<'s> {
-    pub(crate) allocator: &'s Allocator<'s>,
+    pub(crate) context: &'s Context<'s>,
     pub(crate) plan: &'s Plan<'s>,
     pub(crate) decisions: Decisions,
     pub(crate) candidates: &'s Candidates<'s>,
@@ -76,7 +74,7 @@ pub(crate) struct Table<'s> {
     consumption: Grid<Vec<Consumption<'s>>>,
     capacities: Grid<Vec<Capacity<'s>>>,
     selection: Grid<Selection>,
-    fits: Grid<Fit<'s>>,
+    fits: Grid<CapacityCheck<'s>>,
     values: Grid<ValueSet<'s>>,
     skips_allowed: bool,
     lists: ListTypes,
@@ -85,27 +83,27 @@ pub(crate) struct Table<'s> {
 
 impl<'s> Table<'s> {
     pub(crate) fn new(
-        allocator: &'s Allocator<'s>,
+        context: &'s Context<'s>,
         plan: &'s Plan<'s>,
         node: &'s Node,
         candidates: &'s Candidates<'s>,
         derived: &'s DerivedValues,
     ) -> Self {
         let (pools, devices, alternatives) = (candidates.pools(), candidates.capacity(), plan.alternatives.len());
-        let decisions = Decisions::of(allocator.profile);
-        let has = |feature| allocator.features.has(feature);
+        let decisions = Decisions::from_profile(context.profile);
+        let has = |feature| context.gates.has(feature);
         Self {
-            in_use: pools_in_use(allocator.state, pools),
+            in_use: pools_in_use(context.state, pools),
             counters: Grid::new(1, pools.len()),
             consumption: Grid::new(1, devices),
             capacities: Grid::new(1, devices),
             selection: Grid::new(alternatives, devices),
             fits: Grid::new(alternatives, devices),
             values: Grid::new(plan.columns.len(), devices),
-            skips_allowed: skips_allowed(allocator, decisions, node),
-            lists: if has(Feature::ListTypeAttributes) { ListTypes::Enabled } else { decisions.lists_off },
-            rounding: if has(Feature::FractionalCapacityRange) { Rounding::Fractional } else { Rounding::Whole },
-            allocator,
+            skips_allowed: skips_allowed(context, decisions, node),
+            lists: if has(DraGate::ListTypeAttributes) { ListTypes::Enabled } else { decisions.lists_off },
+            rounding: if has(DraGate::FractionalCapacityRange) { Rounding::Fractional } else { Rounding::Whole },
+            context,
             plan,
             decisions,
             candidates,
@@ -118,8 +116,8 @@ impl<'s> Table<'s> {
         self.lists
     }
 
-    pub(crate) fn has(&self, feature: Feature) -> bool {
-        self.allocator.features.has(feature)
+    pub(crate) fn has(&self, feature: DraGate) -> bool {
+        self.context.gates.has(feature)
     }
 
     pub(crate) fn candidate(&self, device: usize) -> Candidate<'s> {
@@ -136,7 +134,8 @@ impl<'s> Table<'s> {
         DeviceId::new(&slice.spec.driver, &slice.spec.pool.name, &device.name)
     }
 
-    /// How many devices an alternative wants; `all` are the devices of those that want all.
+    /// Returns the number of devices that an alternative needs. `all` has the devices of each `allocationMode: All`
+    /// alternative.
     pub(crate) fn wanted(&self, all: &[Vec<usize>], alternative: usize) -> usize {
         match self.alternative(alternative).mode {
             Mode::All => all.get(alternative).map_or(0, Vec::len),
@@ -152,39 +151,39 @@ impl<'s> Table<'s> {
         self.plan.claims.get(asked.claim).map(Claim::name).unwrap_or_default()
     }
 
-    /// How claims outside of this call use a device.
+    /// Returns the use of a device by claims outside of this call; `None` if it is free.
     pub(crate) fn in_use(&self, device: usize) -> Option<&'s DeviceUse> {
         let candidate = self.candidate(device);
         self.in_use.get(candidate.pool).copied().flatten()?.get(&candidate.device.name)
     }
 
-    /// What shares outside of this call consume of a capacity.
+    /// Returns the amount of a capacity that shares outside of this call consume.
     pub(crate) fn consumed(&self, device: usize, capacity: &str) -> Quantity {
         let consumed = self.in_use(device).and_then(|in_use| in_use.consumed.get(capacity));
         consumed.copied().unwrap_or(Quantity::ZERO)
     }
 
-    /// Whether several allocations may share a device.
+    /// Returns true if several allocations may share the device.
     pub(crate) fn is_shareable(&self, device: usize) -> bool {
-        self.has(Feature::ConsumableCapacity) && self.candidate(device).device.allow_multiple_allocations == Some(true)
+        self.has(DraGate::ConsumableCapacity) && self.candidate(device).device.allow_multiple_allocations == Some(true)
     }
 
-    /// Whether the node may use a device, as far as skipped node operations matter.
+    /// Returns true if the node may use the device, considering `skipNodeOperations` only.
     pub(crate) fn may_skip(&self, device: usize) -> bool {
         self.skips_allowed || !skips_operations(self.candidate(device).slice)
     }
 
-    /// The first taint of a device that is not tolerated.
+    /// Returns the first taint of a device that the alternative does not tolerate.
     pub(crate) fn taint(&self, alternative: usize, device: usize) -> Option<&'s DeviceTaint> {
-        if !self.has(Feature::DeviceTaints) {
+        if !self.has(DraGate::DeviceTaints) {
             return None;
         }
         let Candidate { slice, device, .. } = self.candidate(device);
-        let taints = self.allocator.inventory.taints(&slice.spec.driver, &slice.spec.pool.name, device);
+        let taints = self.context.inventory.taints(&slice.spec.driver, &slice.spec.pool.name, device);
         untolerated(taints, self.alternative(alternative).tolerations.unwrap_or_default())
     }
 
-    /// Whether binding conditions, class, selectors and the device's own node selection admit a device.
+    /// Checks binding conditions, class, selectors and the device's own node selection.
     pub(crate) fn selection(&self, alternative: usize, device: usize) -> Result<Selection, AllocateError> {
         self.selection.get_or_try(alternative, device, || self.select(alternative, device)).copied()
     }
@@ -196,7 +195,7 @@ impl<'s> Table<'s> {
     fn select(&self, alternative: usize, device: usize) -> Result<Selection, AllocateError> {
         let candidate = self.candidate(device);
         let conditions = candidate.device.binding_conditions.as_ref();
-        if !self.has(Feature::BindingConditions) && conditions.is_some_and(|conditions| !conditions.is_empty()) {
+        if !self.has(DraGate::DeviceBindingConditions) && conditions.is_some_and(|conditions| !conditions.is_empty()) {
             return Ok(Selection::BindingConditionsOff);
         }
         for (position, selector) in self.alternative(alternative).selectors().enumerate() {
@@ -207,7 +206,7 @@ impl<'s> Table<'s> {
         if candidate.slice.spec.per_device_node_selection != Some(true) {
             return Ok(Selection::Admitted);
         }
-        match Scope::of_device(candidate.device).matches(self.node) {
+        match Scope::from_device(candidate.device).matches(self.node) {
             Ok(true) => Ok(Selection::Admitted),
             Ok(false) => Ok(Selection::OtherNode),
             Err(error) => Err(SliceError { slice: candidate.slice, device: Some(candidate.device), error }.into()),
@@ -226,7 +225,7 @@ impl<'s> Table<'s> {
             Owner::Class(class) => format!("class {class}"),
             Owner::Claim => format!("claim {}", self.claim_name(asked)),
         };
-        let compiled = selector.compile(self.allocator.selectors);
+        let compiled = selector.compile(self.context.selectors);
         let compiled = compiled.ok_or_else(|| AllocateError::SelectorEmpty { owner: owner(), index })?;
         let compiled =
             compiled.map_err(|error| AllocateError::SelectorCompile { owner: owner(), index, error: error.clone() })?;
@@ -246,7 +245,7 @@ impl<'s> Table<'s> {
         Ok(holds)
     }
 
-    /// Whether it is plain to see that a device has room: it goes to one request as a whole, which names no amounts.
+    /// Returns true if the device needs no capacity check: it is not shareable, and the request names no capacities.
     pub(crate) fn has_room_for_one(&self, alternative: usize, device: usize) -> bool {
         self.alternative(alternative).capacity.is_empty()
             && !self.is_shareable(device)
@@ -254,7 +253,7 @@ impl<'s> Table<'s> {
             && self.candidate(device).facts().has_plain_capacities()
     }
 
-    /// The capacities of a device, by name.
+    /// Returns the capacities of a device, sorted by name.
     pub(crate) fn capacities(&self, device: usize) -> Result<&[Capacity<'s>], AllocateError> {
         let Candidate { slice, device: object, .. } = self.candidate(device);
         let read = || {
@@ -270,18 +269,18 @@ impl<'s> Table<'s> {
         self.capacities.get_or_try(0, device, read).map(Vec::as_slice)
     }
 
-    /// What an alternative takes from a device's capacities.
-    pub(crate) fn fit(&self, alternative: usize, device: usize) -> Result<&Fit<'s>, AllocateError> {
+    /// Returns the amounts that an alternative takes from a device's capacities, or the reason that it can't.
+    pub(crate) fn fit(&self, alternative: usize, device: usize) -> Result<&CapacityCheck<'s>, AllocateError> {
         self.fits.get_or_try(alternative, device, || self.compute_fit(alternative, device))
     }
 
-    fn compute_fit(&self, alternative: usize, device: usize) -> Result<Fit<'s>, AllocateError> {
+    fn compute_fit(&self, alternative: usize, device: usize) -> Result<CapacityCheck<'s>, AllocateError> {
         let (asked, capacities) = (self.alternative(alternative), self.capacities(device)?);
         let is_there = |name: &&&str| capacities.iter().any(|capacity| capacity.name == **name);
         if let Some(missing) = asked.capacity.keys().find(|name| !is_there(name)) {
-            return Ok(Fit::Never(Misfit::Missing(missing)));
+            return Ok(CapacityCheck::Never(CapacityMiss::Missing(missing)));
         }
-        // All amounts are computed before any is judged, so that an error does not depend on the order of the names.
+        // Computes all amounts before comparing any, so that an error does not depend on the order of the names.
         let mut amounts = Vec::with_capacity(capacities.len());
         for capacity in capacities {
             let amount = capacity.consumed(asked.capacity.get(capacity.name).copied(), self.rounding);
@@ -296,18 +295,18 @@ impl<'s> Table<'s> {
         let misfit = capacities.iter().zip(&amounts).find_map(|(capacity, amount)| {
             let (name, wanted, value) = (capacity.name, amount.quantity, capacity.value.quantity);
             if !capacity.permits(wanted, self.rounding) {
-                return Some(Misfit::Policy { name, wanted });
+                return Some(CapacityMiss::Policy { name, wanted });
             }
-            (wanted > value).then_some(Misfit::TooSmall { name, value, wanted })
+            (wanted > value).then_some(CapacityMiss::TooSmall { name, value, wanted })
         });
-        Ok(misfit.map_or(Fit::Takes(amounts), Fit::Never))
+        Ok(misfit.map_or(CapacityCheck::Takes(amounts), CapacityCheck::Never))
     }
 
-    /// What a constraint sees of a device.
+    /// Returns the values that a constraint's column reads from a device.
     pub(crate) fn values(&self, column: usize, device: usize) -> Result<&ValueSet<'s>, AllocateError> {
         self.values.get_or_try(column, device, || {
             let attribute = self.attribute(column, device)?;
-            Ok(ValueSet::of(attribute, self.lists))
+            Ok(ValueSet::from_attribute(attribute, self.lists))
         })
     }
 
@@ -316,7 +315,7 @@ impl<'s> Table<'s> {
         let (Column { attribute, derived }, candidate) = (&self.plan.columns[column], self.candidate(device));
         let Some(expression) = derived else {
             let attributes = candidate.device.attributes.as_ref();
-            return Ok(attributes.and_then(|all| lookup(all, attribute, &candidate.slice.spec.driver)));
+            return Ok(attributes.and_then(|all| lookup_by_name(all, attribute, &candidate.slice.spec.driver)));
         };
         let derive = || self.derive(attribute, expression, device);
         self.derived.get_or_try(column, device, derive).map(Some)
@@ -324,7 +323,7 @@ impl<'s> Table<'s> {
 
     fn derive(&self, name: &str, expression: &Derived<'_>, device: usize) -> Result<DeviceAttribute, AllocateError> {
         let (attribute, candidate) = (|| name.to_owned(), self.candidate(device));
-        let compile = || self.allocator.selectors.compile_derived(expression.text);
+        let compile = || self.context.selectors.compile_derived(expression.text);
         let compiled = expression.compiled.get_or_init(compile).as_ref();
         let compiled =
             compiled.map_err(|error| AllocateError::DerivedCompile { attribute: attribute(), error: error.clone() })?;
@@ -335,7 +334,7 @@ impl<'s> Table<'s> {
         })
     }
 
-    /// The counters of a pool, with what devices in use leave of them.
+    /// Returns the counters of a pool, less the consumption of devices in use.
     #[expect(clippy::indexing_slicing, reason = "pools are positions in the list of pools")]
     pub(crate) fn counters(&self, pool: usize) -> Result<&CounterSets<'s>, AllocateError> {
         let in_use = self.in_use.get(pool).copied().flatten();
@@ -343,7 +342,7 @@ impl<'s> Table<'s> {
         Ok(self.counters.get_or_try(0, pool, read)?)
     }
 
-    /// What a device consumes of its pool's counters.
+    /// Returns the device's consumption of its pool's counters.
     pub(crate) fn consumption(&self, device: usize) -> Result<&[Consumption<'s>], AllocateError> {
         let Candidate { pool, slice, device: object, .. } = self.candidate(device);
         let counters = self.counters(pool)?;
@@ -352,7 +351,7 @@ impl<'s> Table<'s> {
     }
 }
 
-/// What is in use of each pool; nothing needs to be looked up where nothing is.
+/// Returns the recorded use of each pool. Skips the look-ups if nothing is in use.
 fn pools_in_use<'s>(state: &'s AllocatedState, pools: &[Pool]) -> SmallVec<[Option<&'s PoolUse>; 4]> {
     if state.is_empty() {
         return SmallVec::new();
@@ -360,17 +359,17 @@ fn pools_in_use<'s>(state: &'s AllocatedState, pools: &[Pool]) -> SmallVec<[Opti
     pools.iter().map(|pool| state.pool(pool.driver(), pool.name())).collect()
 }
 
-/// Whether a slice asks that calls to its driver be skipped.
+/// Returns true if the slice declares `skipNodeOperations`.
 pub(crate) fn skips_operations(slice: &ResourceSlice) -> bool {
     slice.spec.skip_node_operations.as_ref().is_some_and(|operations| !operations.is_empty())
 }
 
-/// Whether devices that skip node operations may be chosen on a node.
-fn skips_allowed(allocator: &Allocator<'_>, decisions: Decisions, node: &Node) -> bool {
+/// Returns true if devices with `skipNodeOperations` may be chosen on the node.
+fn skips_allowed(context: &Context<'_>, decisions: Decisions, node: &Node) -> bool {
     let declared = node.status.as_ref().and_then(|status| status.declared_features.as_deref()).unwrap_or_default();
     let is_ready = decisions.skip_needs.is_none_or(|needed| declared.iter().any(|feature| feature == needed));
     match decisions.skip_gate_off {
-        SkipGateOff::PassOver => is_ready && allocator.features.has(Feature::OptionalNodeOperations),
+        SkipGateOff::PassOver => is_ready && context.gates.has(DraGate::OptionalNodeOperations),
         SkipGateOff::FailClaim => is_ready,
     }
 }

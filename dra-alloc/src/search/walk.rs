@@ -1,33 +1,33 @@
-//! The search: depth first, requests in their order, devices in theirs, and the first solution counts.
+//! Backtracking search: depth first, requests and devices in their order; the first solution is returned.
 //!
-//! Within a request devices are tried as combinations, each after the one before it; a further request starts over. A
-//! claim that would get more than [`MAX_DEVICES_PER_CLAIM`] devices is not tried further: that answer passes through the
-//! requests of the claim, and makes a list of subrequests go on to the next.
+//! The devices of one request are tried as combinations (ascending positions); the next request starts at the first
+//! device again. A claim that would get more than [`MAX_DEVICES_PER_CLAIM`] devices is not searched further: `TooMany`
+//! is passed up through the claim's requests, and a `firstAvailable` list continues with its next subrequest.
 //!
-//! The walk keeps its own stack, so that its depth is no concern of the caller's thread.
+//! The search keeps its own stack, so that its depth does not use the caller's thread stack.
 //!
 //! Source: `allocateOne` of kube-scheduler's allocator, 1.37.
 
 use smallvec::SmallVec;
 
-use super::attempt::{Attempt, Chosen, Placed, Refusal, Rejection};
-use super::prune::{Prune, Want};
+use super::partial_assignment::{Chosen, PartialAssignment, Placed, Refusal, Rejection};
+use super::prune::{OpenRequest, Prune};
 use super::table::Table;
-use crate::allocator::MAX_DEVICES_PER_CLAIM;
+use crate::allocate_error::AllocateError;
 use crate::budget::{Halt, Meter};
-use crate::error::AllocateError;
+use crate::limits::MAX_DEVICES_PER_CLAIM;
 use crate::request::{Claim, Mode, Plan};
 
-/// What to allocate next.
+/// Position of the next decision.
 #[derive(Clone, Copy, Debug)]
 struct Position {
     claim: usize,
     request: usize,
-    /// The alternative of the request that is being tried.
+    /// Alternative of the request that is being tried.
     alternative: Option<usize>,
-    /// Devices that the request has.
+    /// Number of devices that the request has.
     taken: usize,
-    /// The first device that may be tried.
+    /// First device position that may be tried.
     from: usize,
 }
 
@@ -36,75 +36,75 @@ impl Position {
         Self { claim, request: 0, alternative: None, taken: 0, from: 0 }
     }
 
-    /// The request has what it wants.
+    /// Moves on to the next request: the current one has all its devices.
     const fn end_request(&mut self) {
         *self = Self { request: self.request + 1, ..Self::claim(self.claim) };
     }
 
-    /// The request got a device.
+    /// Records that the request got a device.
     const fn pass(&mut self, device: usize) {
         self.taken += 1;
         self.from = device + 1;
     }
 }
 
-/// The answer for everything from a position on.
+/// Result of the subtree below a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     Found,
     No,
-    /// The claim would get too many devices.
+    /// The claim would get more devices than an allocation may have.
     TooMany,
 }
 
 enum Step {
-    /// The walk is at its position.
+    /// Continue at the current position.
     On,
     Back(Answer),
 }
 
-/// A choice that is waiting for the answer to what follows from it.
+/// Pending decision on the search stack, resumed when the subtree below it returns.
 enum Frame<'s> {
-    /// The claims before are complete.
+    /// All earlier claims are complete.
     Claim,
     /// An alternative was chosen.
     Alternative {
         position: Position,
         alternative: usize,
-        /// Whether all alternatives so far would have had too many devices.
+        /// True if all alternatives so far would have had too many devices.
         all_too_many: bool,
     },
     /// A device was placed.
     Device {
         position: Position,
         placed: Placed<'s>,
-        /// The devices that were tried in vain at this place.
+        /// Devices that failed at this place.
         tried: Vec<usize>,
     },
 }
 
-/// Whether branches are left out.
+/// State of pruning.
 enum Pruning<'s> {
-    /// Not before the search has turned back so often.
+    /// Pruning starts after this number of further backtracks.
     After(usize),
     On(Box<Prune<'s>>),
     Never,
 }
 
-/// A search over one table.
+/// Backtracking search over one table.
 pub(crate) struct Walk<'t, 's, 'm, 'b> {
     table: &'t Table<'s>,
-    /// The devices of each alternative that wants all.
+    /// Devices of each `allocationMode: All` alternative.
     all: &'t [Vec<usize>],
     meter: &'m mut Meter<'b>,
-    attempt: Attempt<'t, 's>,
+    assignment: PartialAssignment<'t, 's>,
     position: Position,
     frames: SmallVec<[Frame<'s>; 2]>,
     pruning: Pruning<'s>,
     selected: Selected,
 }
 
-/// The alternative that each request was tried with last: all claims one after the other.
+/// Alternative that each request was tried with last, for the requests of all claims in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Selected(SmallVec<[usize; 8]>);
 
@@ -121,7 +121,7 @@ impl Selected {
     }
 }
 
-/// A solution: the devices in the order of their choice, and the alternative of each request of each claim.
+/// Solution: devices in the order of their decisions, and the chosen alternative of each request of each claim.
 #[derive(Clone, Copy)]
 pub(crate) struct Solution<'w> {
     pub(crate) chosen: &'w [Chosen],
@@ -129,7 +129,8 @@ pub(crate) struct Solution<'w> {
 }
 
 impl<'w> Solution<'w> {
-    /// Each claim with the alternatives of its requests and its devices: the search goes claim by claim.
+    /// Returns each claim with the alternatives of its requests and its devices. Relies on the search visiting claim
+    /// after claim.
     pub(crate) fn by_claim<'p>(
         self,
         plan: &'p Plan<'p>,
@@ -144,7 +145,7 @@ impl<'w> Solution<'w> {
     }
 }
 
-/// Takes the first elements off a list.
+/// Removes and returns the first `count` elements of a list.
 fn split_off<'l, T>(list: &mut &'l [T], count: usize) -> &'l [T] {
     let (first, rest) = list.split_at_checked(count).unwrap_or((*list, &[]));
     *list = rest;
@@ -155,19 +156,20 @@ fn split_off<'l, T>(list: &mut &'l [T], count: usize) -> &'l [T] {
 impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
     pub(crate) fn new(table: &'t Table<'s>, all: &'t [Vec<usize>], meter: &'m mut Meter<'b>) -> Self {
         let selected = Selected::firsts(&table.plan.claims);
-        let (attempt, pruning) = (Attempt::new(table), Pruning::After(table.allocator.techniques.patience()));
+        let (assignment, pruning) =
+            (PartialAssignment::new(table), Pruning::After(table.context.pruning.start_after()));
         let position = Position::claim(0);
-        Self { table, all, meter, attempt, position, frames: SmallVec::new(), pruning, selected }
+        Self { table, all, meter, assignment, position, frames: SmallVec::new(), pruning, selected }
     }
 
-    /// The first solution, if there is one.
+    /// Returns the first solution; `None` if there is none.
     pub(crate) fn run(&mut self) -> Result<Option<Solution<'_>>, Halt> {
         let mut step = Step::On;
         loop {
             step = match step {
                 Step::On => self.enter()?,
                 Step::Back(Answer::Found) => {
-                    return Ok(Some(Solution { chosen: &self.attempt.chosen, selected: &self.selected }));
+                    return Ok(Some(Solution { chosen: &self.assignment.chosen, selected: &self.selected }));
                 }
                 Step::Back(answer) => match self.frames.pop() {
                     Some(frame) if !self.is_over()? => self.resume(frame, answer)?,
@@ -177,33 +179,33 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         }
     }
 
-    /// Notes that the search turns back, and whether it need not go on at all.
+    /// Counts a backtrack and starts pruning when due. Returns true if pruning proves that there is no solution at all.
     fn is_over(&mut self) -> Result<bool, Halt> {
         let Pruning::After(turns) = &mut self.pruning else { return Ok(false) };
         if let Some(left) = turns.checked_sub(1) {
             *turns = left;
             return Ok(false);
         }
-        let Some(prune) = Prune::new(self.table, self.all, self.table.allocator.techniques, self.meter)? else {
+        let Some(prune) = Prune::new(self.table, self.all, self.table.context.pruning, self.meter)? else {
             self.pruning = Pruning::Never;
             return Ok(false);
         };
-        let is_over = prune.is_hopeless(self.table);
+        let is_over = prune.is_unsatisfiable(self.table);
         self.pruning = Pruning::On(Box::new(prune));
         Ok(is_over)
     }
 
-    /// Whether the rest can't be served from the position on.
-    fn is_hopeless(&mut self, alternative: usize) -> Result<bool, Halt> {
+    /// Returns true if pruning proves that the open requests can't be served from the current position.
+    fn is_unsatisfiable(&mut self, alternative: usize) -> Result<bool, Halt> {
         let Pruning::On(prune) = &self.pruning else { return Ok(false) };
         self.meter.step()?;
         let position = &self.position;
         let missing = self.wanted(alternative).saturating_sub(position.taken);
-        let want = Want { alternative, missing, from: position.from };
-        Ok(prune.is_hopeless_from(self.table, &self.attempt, (position.claim, position.request), want))
+        let want = OpenRequest { alternative, missing, from: position.from };
+        Ok(prune.is_unsatisfiable_from(self.table, &self.assignment, (position.claim, position.request), want))
     }
 
-    /// Goes on from the position.
+    /// Takes the decision at the current position.
     fn enter(&mut self) -> Result<Step, Halt> {
         self.meter.step()?;
         let Some(claim) = self.table.plan.claims.get(self.position.claim) else {
@@ -238,7 +240,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
             self.position.end_request();
             return Ok(Step::On);
         };
-        if self.attempt.devices_of(self.position.claim).saturating_add(missing) > MAX_DEVICES_PER_CLAIM {
+        if self.assignment.device_count(self.position.claim).saturating_add(missing) > MAX_DEVICES_PER_CLAIM {
             return Ok(Step::Back(Answer::TooMany));
         }
         match mode {
@@ -250,12 +252,12 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         }
     }
 
-    /// A request for the same as an earlier one does not begin before it.
+    /// Sets the first device position of a request to that of an earlier interchangeable request (variable symmetry).
     fn begin(&mut self, alternative: usize) {
         if let Pruning::On(prune) = &self.pruning
             && self.position.taken == 0
         {
-            self.position.from = prune.begin(&self.attempt, alternative);
+            self.position.from = prune.begin(&self.assignment, alternative);
         }
     }
 
@@ -263,14 +265,14 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         self.table.wanted(self.all, alternative)
     }
 
-    /// The next device of a request for all devices: that one, or none.
+    /// Places the next device of an `allocationMode: All` request. There is no other choice for this place.
     fn next_of_all(&mut self, alternative: usize) -> Result<Step, Halt> {
         let device = self.all[alternative][self.position.taken];
         self.meter.step()?;
-        if self.attempt.is_taken(alternative, device) {
+        if self.assignment.is_taken(alternative, device) {
             return Ok(Step::Back(Answer::No));
         }
-        match self.attempt.place(alternative, device) {
+        match self.assignment.place(alternative, device) {
             Ok(placed) => Ok(self.descend(placed, Vec::new())),
             Err(Refusal::Rejected(Rejection::Constraint { .. })) => Err(self.constraint_on_all(alternative, device)),
             Err(Refusal::Rejected(_)) => Ok(Step::Back(Answer::No)),
@@ -278,9 +280,9 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         }
     }
 
-    /// The next device that can be placed.
+    /// Places the next device that passes all checks.
     fn next_of_any(&mut self, alternative: usize, tried: Vec<usize>) -> Result<Step, Halt> {
-        if self.is_hopeless(alternative)? {
+        if self.is_unsatisfiable(alternative)? {
             return Ok(Step::Back(Answer::No));
         }
         for device in self.position.from.. {
@@ -291,13 +293,13 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
             if matches!(&self.pruning, Pruning::On(prune) if prune.is_tried(&tried, device)) {
                 continue;
             }
-            if self.attempt.is_taken(alternative, device)
+            if self.assignment.is_taken(alternative, device)
                 || !self.table.is_selectable(alternative, device)?
-                || self.attempt.short_capacity(alternative, device)?.is_some()
+                || self.assignment.short_capacity(alternative, device)?.is_some()
             {
                 continue;
             }
-            match self.attempt.place(alternative, device) {
+            match self.assignment.place(alternative, device) {
                 Ok(placed) => return Ok(self.descend(placed, tried)),
                 Err(Refusal::Rejected(_)) => {}
                 Err(Refusal::Failed(error)) => return Err(error.into()),
@@ -313,10 +315,10 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         Step::On
     }
 
-    /// Goes on after what follows from a choice has failed.
+    /// Tries the next choice after the subtree below a decision has failed.
     fn resume(&mut self, frame: Frame<'s>, answer: Answer) -> Result<Step, Halt> {
         match frame {
-            // The limit is the claim's own; to the claims before, it is an ordinary no.
+            // The device limit is the claim's own: for earlier claims, it is an ordinary failure.
             Frame::Claim => Ok(Step::Back(Answer::No)),
             Frame::Alternative { position, alternative, all_too_many } => {
                 let all_too_many = all_too_many && answer == Answer::TooMany;
@@ -329,7 +331,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
             }
             Frame::Device { position, placed, mut tried } => {
                 let Chosen { alternative, device } = placed.chosen;
-                self.attempt.take_back(placed)?;
+                self.assignment.undo(placed)?;
                 let is_all = self.table.alternative(alternative).mode == Mode::All;
                 if is_all || answer == Answer::TooMany {
                     return Ok(Step::Back(answer));

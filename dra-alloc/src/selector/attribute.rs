@@ -3,14 +3,14 @@
 use cel::ExecutionError;
 use cel::common::types::{CelBool, CelInt, CelList, CelString};
 use cel::common::value::Val;
-use dra_attrs::semver::{Version, VersionError};
+use dra_attrs::{Version, VersionError};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 
 use super::EvaluationError;
 use super::direct::plain;
 use super::functions::semver::VersionValue;
 
-/// The one value of an attribute. Where several fields are set, the first of this order counts, as in Kubernetes.
+/// Value of an attribute. If several fields are set, the first in this order counts, as in Kubernetes.
 pub(super) enum Content<'a> {
     Ints(&'a [i64]),
     Bools(&'a [bool]),
@@ -34,7 +34,7 @@ impl<'a> Content<'a> {
     }
 }
 
-/// Whether an attribute has a valid value; otherwise what is wrong with it.
+/// Checks that an attribute has a valid value; the error text says what is wrong.
 pub(super) fn check(attribute: &DeviceAttribute) -> Result<(), String> {
     let valid = |text: &str| match plain::version(text) {
         Some(_) => Ok(()),
@@ -47,7 +47,7 @@ pub(super) fn check(attribute: &DeviceAttribute) -> Result<(), String> {
     }
 }
 
-/// The value in an expression.
+/// Returns the attribute's value as a CEL value.
 pub(super) fn to_value(attribute: &DeviceAttribute) -> Result<Box<dyn Val + '_>, ExecutionError> {
     let invalid = |reason: &str| ExecutionError::function_error("attribute", reason);
     let version = |text: &str| {
@@ -81,7 +81,8 @@ fn describe(error: &VersionError) -> String {
     format!("parse semantic version: {}", error.reason)
 }
 
-/// The attribute that a result is. A list has the type of its first element; an empty one is a list of strings.
+/// Converts the result of an expression to an attribute. A list has the type of its first element; an empty one is a
+/// list of strings.
 pub(super) fn from_value(value: &dyn Val) -> Result<DeviceAttribute, EvaluationError> {
     let refused = |actual: String| EvaluationError::NotAttribute { actual };
     let mut attribute = DeviceAttribute::default();

@@ -6,16 +6,17 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::{CompileError, Selector};
 
-/// Entries of a cache that was made without a number.
+/// Number of entries of a default cache.
 const DEFAULT_CAPACITY: usize = 1000;
 
-/// Compiled expressions, kept by the caller across calls: at most a number of them, the least recently used are dropped.
+/// Cache of compiled expressions that the caller keeps across calls. At its capacity it drops the least recently used
+/// entry.
 ///
 /// Only successful compilations are kept. It can be shared among threads.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use dra_alloc::selector::SelectorCache;
+/// use dra_alloc::SelectorCache;
 ///
 /// let cache = SelectorCache::with_capacity(100);
 /// let first = cache.compile("device.driver == 'gpu.example'")?;
@@ -25,12 +26,12 @@ const DEFAULT_CAPACITY: usize = 1000;
 #[derive(Debug)]
 pub struct SelectorCache {
     capacity: usize,
-    /// Counts uses; an entry's stamp is the count at its last use.
+    /// Counter of uses. An entry's stamp is the counter at its last use.
     clock: AtomicU64,
     entries: RwLock<Entries>,
 }
 
-/// Compiled expressions by their text; selectors and derived attributes are checked for different types.
+/// Compiled expressions by text. Selectors and derived attributes are checked for different types.
 #[derive(Debug, Default)]
 struct Entries {
     selectors: BTreeMap<String, Entry>,
@@ -68,7 +69,7 @@ impl Entries {
     }
 }
 
-/// What an expression is for.
+/// Purpose of an expression: selector or derived attribute.
 #[derive(Clone, Copy, Debug)]
 enum Purpose {
     Selector,
@@ -82,10 +83,10 @@ struct Entry {
 }
 
 impl Default for SelectorCache {
-    /// A cache of 1000 entries.
+    /// Creates a cache of 1000 entries.
     ///
     /// ```
-    /// # use dra_alloc::selector::SelectorCache;
+    /// # use dra_alloc::SelectorCache;
     /// assert!(SelectorCache::default().compile("true").is_ok());
     /// ```
     fn default() -> Self {
@@ -94,10 +95,10 @@ impl Default for SelectorCache {
 }
 
 impl SelectorCache {
-    /// A cache of at most this many entries. With 0, nothing is kept.
+    /// Creates a cache of at most `capacity` entries. With 0, nothing is kept.
     ///
     /// ```
-    /// # use dra_alloc::selector::SelectorCache;
+    /// # use dra_alloc::SelectorCache;
     /// assert!(SelectorCache::with_capacity(0).compile("true").is_ok());
     /// ```
     #[must_use]
@@ -105,26 +106,26 @@ impl SelectorCache {
         Self { capacity, clock: AtomicU64::new(0), entries: RwLock::default() }
     }
 
-    /// The compiled form of a selector.
+    /// Returns the compiled form of a selector, from the cache if it is there.
     ///
     /// # Errors
     /// As [`Selector::compile`].
     ///
     /// ```
-    /// # use dra_alloc::selector::SelectorCache;
+    /// # use dra_alloc::SelectorCache;
     /// assert!(SelectorCache::default().compile("device.driver").is_err());
     /// ```
     pub fn compile(&self, expression: &str) -> Result<Arc<Selector>, CompileError> {
         self.compiled(Purpose::Selector, expression, || Selector::compile(expression))
     }
 
-    /// The compiled form of the expression of a derived attribute.
+    /// Returns the compiled form of a derived attribute's expression, from the cache if it is there.
     ///
     /// # Errors
     /// As [`Selector::compile_derived`].
     ///
     /// ```
-    /// # use dra_alloc::selector::SelectorCache;
+    /// # use dra_alloc::SelectorCache;
     /// assert!(SelectorCache::default().compile_derived("device.driver").is_ok());
     /// ```
     pub fn compile_derived(&self, expression: &str) -> Result<Arc<Selector>, CompileError> {

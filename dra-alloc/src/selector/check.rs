@@ -1,4 +1,4 @@
-//! What can be refused before an evaluation: unknown names, and types where they are known.
+//! Checks before evaluation: unknown names, and types where they can be inferred.
 //!
 //! Kubernetes has a type checker. Here types are inferred as far as it is simple; what is not inferred is left to the
 //! evaluation.
@@ -13,11 +13,11 @@ use super::names;
 use super::overload::{self, undeclared};
 use super::types::{Plain, Ty};
 
-/// What a look at an expression tells.
+/// Result of checking an expression.
 pub(super) struct Findings {
-    /// The type of the result.
+    /// Inferred type of the result.
     pub(super) result: Ty,
-    /// Whether `device.driver` is all that is read of the device.
+    /// True if the expression reads only `device.driver` of the device.
     pub(super) only_driver: bool,
 }
 
@@ -28,9 +28,9 @@ pub(super) fn check(expression: &IdedExpr) -> Result<Findings, CompileError> {
 }
 
 struct Checker {
-    /// The variables of loops and of `cel.bind` in scope, the innermost last.
+    /// Variables of loops and of `cel.bind` in scope, the innermost last.
     variables: Vec<String>,
-    /// Their types.
+    /// Types of these variables.
     types: Vec<Ty>,
     only_driver: bool,
 }
@@ -151,7 +151,7 @@ const fn literal_type(literal: &LiteralValue) -> Plain {
     }
 }
 
-/// The type of what an optional element `?value` adds to a literal.
+/// Returns the type that an optional element `?value` adds to a literal.
 fn content(value: Ty) -> Result<Ty, CompileError> {
     let content = if value.is_open() { Some(Ty::UNKNOWN) } else { value.content() };
     content.ok_or_else(|| CompileError::MixedList {
@@ -160,7 +160,7 @@ fn content(value: Ty) -> Result<Ty, CompileError> {
     })
 }
 
-/// The type that a literal's elements have in common.
+/// Returns the common type of a literal's elements.
 fn same(common: Plain, element: Ty) -> Result<Plain, CompileError> {
     let element = element.plain();
     let dynamic = common == Plain::Dyn || element == Plain::Dyn;

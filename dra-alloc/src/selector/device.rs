@@ -1,4 +1,4 @@
-//! The variable `device`: values that read the device in place.
+//! CEL variable `device`: values that read the device in place.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -16,11 +16,11 @@ use super::functions::equality::is_alike;
 use super::functions::quantity::QuantityValue;
 use super::types::Part;
 use super::{EvaluationError, SelectorInput};
-use dra_attrs::quantity::Quantity;
+use dra_attrs::Quantity;
 
 static DEVICE: Type = Type::new_unspecified_type("kubernetes.DRADevice");
 
-/// Refuses a device with an attribute or capacity that has no valid value, be it read or not: Kubernetes converts all of
+/// Rejects a device with an invalid attribute or capacity, even if no expression reads it: Kubernetes converts all of
 /// them before an evaluation. The first by name is reported.
 pub(super) fn check(device: &Device) -> Result<(), EvaluationError> {
     let invalid = |name: &str, reason| EvaluationError::Attribute { name: name.to_owned(), reason };
@@ -35,7 +35,7 @@ pub(super) fn check(device: &Device) -> Result<(), EvaluationError> {
     Ok(())
 }
 
-/// Domain and id of a name.
+/// Splits a name into domain and id; a name without a domain has the driver's.
 pub(super) fn split<'n>(name: &'n str, driver: &'n str) -> (&'n str, &'n str) {
     name.split_once('/').unwrap_or((driver, name))
 }
@@ -60,8 +60,7 @@ impl<'a> DeviceValue<'a> {
         self.input.device.attributes.iter().flatten().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// The names of a part in their order, split in domain and id. The names end where the budget does; since it stays
-    /// exhausted, nothing comes of that.
+    /// Returns the names of a part in order, each split in domain and id. Stops when the budget is exhausted.
     fn names(self, part: Part) -> impl Iterator<Item = (&'a str, &'a str)> {
         let device = self.input.device;
         let attributes = matches!(part, Part::Attributes).then(|| self.attributes().map(|(name, _)| name));
@@ -72,7 +71,7 @@ impl<'a> DeviceValue<'a> {
         paid.map(move |name| split(name, self.input.driver))
     }
 
-    /// The name in the device of an id in a domain, where it may be there.
+    /// Returns the value for a full name, if the device has one.
     fn value(self, part: Part, name: &str) -> Option<Result<Box<dyn Val + 'a>, ExecutionError>> {
         match part {
             Part::Attributes => {
@@ -103,7 +102,7 @@ impl<'a> DeviceValue<'a> {
     }
 }
 
-/// `device.attributes` or `device.capacity`: a map from domains to maps.
+/// Value of `device.attributes` or `device.capacity`: a map from domains to maps.
 #[derive(Clone, Debug)]
 pub(super) struct DomainsValue<'a> {
     device: DeviceValue<'a>,
@@ -111,7 +110,8 @@ pub(super) struct DomainsValue<'a> {
     keys: OnceLock<Vec<CelString<'a>>>,
 }
 
-/// `device.attributes[domain]` or `device.capacity[domain]`: a map from ids to values, empty for an unknown domain.
+/// Value of `device.attributes[domain]` or `device.capacity[domain]`: a map from ids to values, empty for an unknown
+/// domain.
 #[derive(Clone, Debug)]
 pub(super) struct DomainValue<'a> {
     device: DeviceValue<'a>,
@@ -121,7 +121,7 @@ pub(super) struct DomainValue<'a> {
 }
 
 impl<'a> DomainsValue<'a> {
-    /// The domains that the device names, sorted.
+    /// Returns the domains that the device names, sorted.
     fn keys(&self) -> &[CelString<'a>] {
         self.keys.get_or_init(|| sorted(self.device.names(self.part).map(|(domain, _)| domain)))
     }
@@ -138,7 +138,7 @@ impl<'a> DomainsValue<'a> {
 }
 
 impl<'a> DomainValue<'a> {
-    /// The ids in the domain, sorted.
+    /// Returns the ids in the domain, sorted.
     fn keys(&self) -> &[CelString<'a>] {
         let in_domain = self.device.names(self.part).filter(|(domain, _)| *domain == self.domain);
         self.keys.get_or_init(|| sorted(in_domain.map(|(_, id)| id)))
@@ -170,7 +170,7 @@ impl<'a> DeviceValue<'a> {
     }
 }
 
-/// What the three have in common: they are indexed by a string.
+/// Implements indexing by a string, for all three values.
 macro_rules! indexed_by_name {
     ($value:ident) => {
         impl Indexer for $value<'_> {
@@ -195,7 +195,7 @@ macro_rules! indexed_by_name {
     };
 }
 
-/// What the two maps have in common besides.
+/// Implements the map functions that both maps share.
 macro_rules! map_of_names {
     ($value:ident) => {
         impl Val for $value<'_> {
@@ -229,7 +229,7 @@ macro_rules! map_of_names {
                 Some(self)
             }
 
-            /// Equal to any map with the same keys and values.
+            /// Returns true for any map with equal keys and values.
             fn equals(&self, other: &dyn Val) -> bool {
                 let same_size = other.as_sizer().is_some_and(|other| other.size() == self.size());
                 let Some(other) = other.as_indexer().filter(|_| same_size && *other.get_type() == MAP_TYPE) else {
@@ -295,7 +295,7 @@ impl Val for DeviceValue<'_> {
         Some(self)
     }
 
-    /// There is only one device.
+    /// Returns true for the device itself: an evaluation has only one.
     fn equals(&self, other: &dyn Val) -> bool {
         *other.get_type() == DEVICE
     }

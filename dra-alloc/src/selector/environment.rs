@@ -1,4 +1,4 @@
-//! What expressions are parsed with and evaluated in. It is built once.
+//! Environment for parsing and evaluating expressions, built once.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,18 +15,18 @@ use super::functions::regex::PatternValue;
 use super::functions::{self, conversions, equality, metering};
 use super::{macros, two_variables};
 
-/// The variable that a metered function gets as its last argument.
+/// Variable that holds the budget, the last argument of metered functions.
 pub(super) const FUEL_VARIABLE: &str = "@fuel";
-/// The variable of a compiled pattern, before its number.
+/// Prefix of the variables that hold compiled patterns; a number follows.
 pub(super) const PATTERN_VARIABLE: &str = "@pattern";
-/// The variable that users know.
+/// Variable `device`, as users write it.
 pub(super) const DEVICE_VARIABLE: &str = "device";
-/// The same, where a variable of a loop may not hide it.
+/// Alias of `device` that loop variables can't hide.
 pub(super) const ABSOLUTE_DEVICE_VARIABLE: &str = "@device";
 
 pub(super) struct Environment {
     pub(super) env: Arc<Env>,
-    /// The scope around the scope of each evaluation.
+    /// Outer scope of every evaluation.
     pub(super) root: Context<'static, 'static>,
 }
 
@@ -64,7 +64,7 @@ fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     Ok(())
 }
 
-/// The variables of one evaluation.
+/// Variables of one evaluation.
 pub(super) struct Variables<'a> {
     device: DeviceValue<'a>,
     fuel: &'a Fuel,

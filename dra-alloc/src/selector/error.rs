@@ -1,13 +1,13 @@
-//! Why an expression is refused, and why an evaluation gives no answer.
+//! Errors of compilation and of evaluation.
 
 use cel::ExecutionError;
 
 use super::EXPRESSION_LIMIT;
 
-/// How much of a text that a device or an expression chose is kept in a message.
+/// Number of bytes of a device's or expression's text that a message keeps.
 const LONGEST_TEXT: usize = 512;
 
-/// Why an expression is refused. The words are those of Kubernetes where it refuses the same.
+/// Reason that an expression is rejected. The texts are those of Kubernetes where it rejects the same.
 ///
 /// ```
 /// use dra_alloc::selector::{CompileError, Selector};
@@ -26,7 +26,7 @@ pub enum CompileError {
     /// The expression is longer than the API server stores.
     #[error("expression has {length} bytes, limit {EXPRESSION_LIMIT}")]
     TooLong {
-        /// Its length in bytes.
+        /// Length in bytes.
         length: usize,
     },
     /// The expression is nested too deeply, or has too long a chain of operators or calls.
@@ -35,27 +35,27 @@ pub enum CompileError {
     /// The text is not a CEL expression.
     #[error("{message}")]
     Syntax {
-        /// What the parser says, with the position.
+        /// Message of the parser, with the position.
         message: String,
     },
     /// A variable or function that does not exist.
     #[error("undeclared reference to '{name}' (in container '')")]
     UndeclaredReference {
-        /// The name.
+        /// Name of the variable or function.
         name: String,
     },
     /// A field that `device` does not have.
     #[error("undefined field '{field}'")]
     UndefinedField {
-        /// The field.
+        /// Name of the field.
         field: String,
     },
     /// A function or operator that does not exist for these types.
     #[error("found no matching overload for '{function}' applied to '{arguments}'")]
     NoMatchingOverload {
-        /// The function or operator.
+        /// Name of the function or operator.
         function: String,
-        /// The types it was applied to: `(int, string)`, with a receiver `int.(string)`.
+        /// Types of the arguments: `(int, string)`, with a receiver `int.(string)`.
         arguments: String,
     },
     /// The elements of a list literal have different types.
@@ -63,42 +63,42 @@ pub enum CompileError {
     MixedList {
         /// Type of the first element.
         expected: String,
-        /// The other type.
+        /// Type of the element that differs.
         found: String,
     },
     /// Something that is not a list or map is iterated over.
     #[error("expression of type '{actual}' cannot be range of a comprehension (must be list, map, or dynamic)")]
     NotIterable {
-        /// Its type.
+        /// Type of the operand.
         actual: String,
     },
-    /// A selector that can't be true or false.
+    /// A selector's result is not a bool.
     #[error("must evaluate to bool or the unknown type, not {actual}")]
     NotBool {
-        /// The type of its result.
+        /// Type of the result.
         actual: String,
     },
-    /// A derived attribute that can't be an attribute's value.
+    /// A derived attribute's result is not a valid attribute value.
     #[error(
         "must evaluate to a primitive scalar (string, integer, boolean, semver) or a list of these scalars, not {actual}"
     )]
     NotAttribute {
-        /// The type of its result.
+        /// Type of the result.
         actual: String,
     },
     /// A regular expression in the expression is invalid.
     #[error("invalid matches argument {pattern:?}: {reason}")]
     InvalidPattern {
-        /// The regular expression.
+        /// Text of the regular expression.
         pattern: String,
-        /// What is wrong with it.
+        /// Message of the regular-expression compiler.
         reason: String,
     },
 }
 
 impl CompileError {
-    /// The error as Kubernetes words it where it refuses an expression: it tells a result of a wrong type from what does not
-    /// compile.
+    /// Returns the error in Kubernetes' words for a rejected expression: a result of a wrong type is worded differently
+    /// from other compile errors.
     pub(crate) fn detail(&self) -> String {
         match self {
             Self::NotBool { .. } | Self::NotAttribute { .. } => self.to_string(),
@@ -107,7 +107,7 @@ impl CompileError {
     }
 }
 
-/// Why an evaluation gives no answer. For kube-scheduler every one of these ends the attempt to allocate.
+/// Reason that an evaluation has no result. In kube-scheduler, each of them ends the attempt to allocate.
 ///
 /// ```
 /// use dra_alloc::selector::{EvaluationError, Selector, SelectorInput};
@@ -128,44 +128,44 @@ pub enum EvaluationError {
         "no such key: {key}. consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields"
     )]
     NoSuchKey {
-        /// The name.
+        /// Name of the attribute or capacity.
         key: String,
     },
-    /// An attribute or capacity of the device is invalid. This is found also when the expression does not read it.
+    /// An attribute or capacity of the device is invalid, even if the expression does not read it.
     #[error("attribute {name}: {reason}")]
     Attribute {
-        /// Its name in the device.
+        /// Name of the attribute or capacity on the device.
         name: String,
-        /// What is wrong with it.
+        /// Reason that it is invalid.
         reason: String,
     },
-    /// A selector was neither true nor false.
+    /// A selector's result was not a bool.
     #[error("CEL result of type {actual} could not be converted to bool")]
     NotBool {
-        /// The type of the result.
+        /// Type of the result.
         actual: String,
     },
-    /// A derived attribute was not an attribute's value.
+    /// A derived attribute's result was not a valid attribute value.
     #[error(
         "must evaluate to a primitive scalar (string, integer, boolean, semver) or a list of these scalars, not {actual}"
     )]
     NotAttribute {
-        /// The type of the result.
+        /// Type of the result.
         actual: String,
     },
     /// The evaluation took too many steps, or built too large values.
     #[error("operation cancelled: actual cost limit exceeded")]
     CostExceeded,
-    /// Anything else that goes wrong in an expression: a division by zero, an index out of range, a wrong type.
+    /// Any other error in an expression: a division by zero, an index out of range, a wrong type.
     #[error("{message}")]
     Other {
-        /// What went wrong.
+        /// Text of the error.
         message: String,
     },
 }
 
 impl EvaluationError {
-    /// In cel-go's words, and without the values, which may be large.
+    /// Converts an error of the `cel` crate to cel-go's words, without the values, which may be large.
     pub(super) fn from_execution(error: ExecutionError) -> Self {
         let message = match error {
             ExecutionError::NoSuchKey(key) => return Self::NoSuchKey { key: shortened(&key) },
@@ -195,7 +195,7 @@ impl EvaluationError {
     }
 }
 
-/// A text, or the beginning of it.
+/// Returns a text, cut if it is long.
 pub(super) fn shortened(text: &str) -> String {
     match text.char_indices().nth(LONGEST_TEXT) {
         Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),

@@ -1,4 +1,4 @@
-//! The budget of one evaluation, and what a value costs.
+//! Budget of one evaluation, and the cost of values.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,15 +9,15 @@ use cel::common::value::Val;
 
 use super::opaque::opaque;
 
-/// What an evaluation may spend: the limit that Kubernetes has, in units of about the same size.
+/// Budget of one evaluation: the limit of Kubernetes, in units of about the same size.
 const BUDGET: u64 = 1_000_000;
 
-/// Bytes of text that are walked or copied for one unit.
+/// Number of bytes of text that are read or copied for one unit.
 const BYTES_PER_UNIT: usize = 16;
 
-/// The budget, as a value that metered functions get as their last argument.
+/// Remaining budget, as a value that metered functions get as their last argument.
 ///
-/// Zero means exhausted: what would bring it to zero or below does so and fails, and so does everything after it.
+/// A charge that would reach zero fails and sets the budget to zero, and so do all later charges.
 #[derive(Clone, Debug)]
 pub(super) struct Fuel(Arc<AtomicU64>);
 
@@ -26,19 +26,19 @@ impl Fuel {
         Self(Arc::new(AtomicU64::new(BUDGET + 1)))
     }
 
-    /// Takes a number of units.
+    /// Charges a number of units.
     pub(super) fn spend(&self, units: u64) -> Result<(), ExecutionError> {
         let rest = self.0.load(Ordering::Relaxed).saturating_sub(units);
         self.0.store(rest, Ordering::Relaxed);
         if rest == 0 { Err(exhausted()) } else { Ok(()) }
     }
 
-    /// Takes what walking a text, or building one of this many bytes, costs.
+    /// Charges for reading or building a text of this many bytes.
     pub(super) fn spend_bytes(&self, bytes: usize) -> Result<(), ExecutionError> {
         self.spend(cost_of_bytes(bytes))
     }
 
-    /// Takes what walking or copying a value costs. The walk itself stops where the budget ends.
+    /// Charges for reading or copying a value. The traversal itself stops when the budget ends.
     pub(super) fn spend_value(&self, value: &dyn Val) -> Result<(), ExecutionError> {
         self.spend(cost(value, self.0.load(Ordering::Relaxed)))
     }
@@ -56,7 +56,7 @@ fn cost_of_bytes(bytes: usize) -> u64 {
     u64::try_from(bytes / BYTES_PER_UNIT).unwrap_or(u64::MAX).saturating_add(1)
 }
 
-/// The number of scalars in a value, long texts counting more; at most a little over `most`.
+/// Returns the number of scalars in a value, long texts counting more; at most a little over `most`.
 fn cost(value: &dyn Val, most: u64) -> u64 {
     let mut sum = 1_u64;
     if let Some(text) = value.downcast_ref::<CelString<'_>>() {

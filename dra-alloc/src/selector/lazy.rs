@@ -1,9 +1,9 @@
-//! What cel-go evaluates only when it is needed, and the `cel` crate in any case: the value that `cel.bind` names, and the
-//! alternative of `orValue` and `or`.
+//! Rewriting for lazy evaluation. The `cel` crate evaluates the value of `cel.bind` and the alternatives of `orValue`
+//! and `or` in any case, cel-go only if they are needed.
 //!
-//! An error in a value counts only where its variable is used, and `&&` and `||` absorb it there. A value that can't fail,
-//! or whose variable is used in any case, may be evaluated first. Any other takes the place of its variable, unless it is a
-//! loop that another loop would repeat, or the expression would grow too large.
+//! An error in a value counts only where its variable is used, and `&&` and `||` absorb it there. A value that can't
+//! fail, or whose variable is used in any case, may be evaluated first. Any other value replaces its variable, unless
+//! it is a loop within another loop, or the expression would grow too large.
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, ListExpr, LiteralValue, SelectExpr, operators};
 
@@ -12,18 +12,18 @@ use super::macros::binding;
 use super::names;
 use super::tree::{self, is_device};
 
-/// The most nodes that values may add to an expression in the places of their variables.
+/// Largest number of nodes that values may add to an expression by replacing variables.
 const MOST_NODES: usize = 20_000;
 
-/// The variable of an optional value with an alternative.
+/// Variable of an optional value with an alternative.
 const OPTIONAL: &str = "@optional";
 
-/// Rewrites an expression that was checked.
+/// Rewrites a checked expression.
 pub(super) fn rewrite(expression: &mut IdedExpr) {
     Rewriting { room: MOST_NODES, hides_device: binds_device(expression) }.rewrite(expression);
 }
 
-/// Whether a loop or binding has a variable that is called like the device.
+/// Returns true if a loop or binding has a variable named `device`.
 fn binds_device(expression: &IdedExpr) -> bool {
     let own = matches!(&expression.expr, Expr::Comprehension(inner)
         if [&inner.iter_var, &inner.accu_var].into_iter().any(|name| name == DEVICE_VARIABLE));
@@ -31,9 +31,9 @@ fn binds_device(expression: &IdedExpr) -> bool {
 }
 
 struct Rewriting {
-    /// Then nothing that is called so is taken for it.
+    /// True if a variable may hide `device`; then the name is never taken for the device.
     hides_device: bool,
-    /// The nodes that may still be added.
+    /// Number of nodes that may still be added.
     room: usize,
 }
 
@@ -55,7 +55,7 @@ impl Rewriting {
         }
     }
 
-    /// The body of a binding with the value in the place of the variable, where the value may not be evaluated first.
+    /// Returns the body of a binding with the variable replaced, if the value may not be evaluated first.
     fn unfolded(&mut self, expression: &IdedExpr) -> Option<IdedExpr> {
         let Expr::Comprehension(binding) = &expression.expr else { return None };
         let ComprehensionExpr { accu_var, accu_init, result, .. } = binding.as_ref();
@@ -73,8 +73,8 @@ impl Rewriting {
         can_fail(expression) || (self.hides_device && !matches!(expression.expr, Expr::Literal(_) | Expr::Ident(_)))
     }
 
-    /// `target.orValue(alternative)` as `cel.bind(o, target, o.hasValue() ? o.value() : alternative)`, where the alternative
-    /// may fail.
+    /// Rewrites `target.orValue(alternative)` to `cel.bind(o, target, o.hasValue() ? o.value() : alternative)`, if the
+    /// alternative may fail.
     fn lazy_alternative(&self, call: &mut CallExpr) -> Option<Expr> {
         let is_value = call.func_name == "orValue";
         let [alternative] = call.args.as_mut_slice() else { return None };
@@ -100,7 +100,7 @@ impl Rewriting {
     }
 }
 
-/// `item in []`: false, whatever the item is.
+/// Returns true for `item in []`, which is false for every item.
 fn is_in_nothing(expression: &IdedExpr) -> bool {
     let Expr::Call(call) = &expression.expr else { return false };
     let is_empty = |list: &IdedExpr| matches!(&list.expr, Expr::List(list) if list.elements.is_empty());
@@ -112,7 +112,7 @@ fn has_loop(expression: &IdedExpr) -> bool {
     is_loop || tree::children(expression).into_iter().any(has_loop)
 }
 
-/// Whether a loop reads a variable in every round.
+/// Returns true if a loop reads a variable in every iteration.
 fn loops(expression: &IdedExpr, variable: &str) -> bool {
     let own = match &expression.expr {
         Expr::Comprehension(inner) if !names::is_binding(inner) => {
@@ -123,20 +123,20 @@ fn loops(expression: &IdedExpr, variable: &str) -> bool {
     own || tree::children(expression).into_iter().any(|child| loops(child, variable))
 }
 
-/// How often a name is written in an expression.
+/// Returns the number of occurrences of a name in an expression.
 fn uses(expression: &IdedExpr, name: &str) -> usize {
     let own = matches!(&expression.expr, Expr::Ident(ident) if ident == name);
     tree::children(expression).into_iter().map(|child| uses(child, name)).fold(usize::from(own), usize::saturating_add)
 }
 
-/// A value for a variable.
+/// Replacement of a variable by a value.
 struct Replacement<'e> {
     variable: &'e str,
     value: &'e IdedExpr,
 }
 
 impl Replacement<'_> {
-    /// Whether it could be done: not where a loop or binding hides a name that the value reads.
+    /// Replaces the variable and returns true; false if a loop or binding hides a name that the value reads.
     fn apply(&self, expression: &mut IdedExpr) -> bool {
         match &mut expression.expr {
             Expr::Ident(name) if name == self.variable => {
@@ -162,7 +162,7 @@ impl Replacement<'_> {
     }
 }
 
-/// Whether a variable from outside is read anywhere in an expression.
+/// Returns true if an expression reads a variable from outside.
 fn reads(expression: &IdedExpr, variable: &str) -> bool {
     match &expression.expr {
         Expr::Ident(name) => name == variable,
@@ -177,7 +177,7 @@ fn reads(expression: &IdedExpr, variable: &str) -> bool {
     }
 }
 
-/// Whether an expression fails in any case if its variable does.
+/// Returns true if an expression fails whenever its variable does.
 fn needs(expression: &IdedExpr, variable: &str) -> bool {
     let child_needs = || tree::children(expression).into_iter().any(|child| needs(child, variable));
     match &expression.expr {
@@ -202,7 +202,7 @@ fn needs(expression: &IdedExpr, variable: &str) -> bool {
     }
 }
 
-/// Whether an expression that compiled may fail for some device. It is said of more than can.
+/// Returns true if a compiled expression may fail for some device. Some expressions that can't fail are included.
 fn can_fail(expression: &IdedExpr) -> bool {
     match &expression.expr {
         Expr::Literal(_) | Expr::Ident(_) => false,
@@ -224,7 +224,7 @@ fn can_fail(expression: &IdedExpr) -> bool {
     }
 }
 
-/// `device.attributes` or `device.attributes['domain']`
+/// Returns true for `device.attributes` or `device.attributes['domain']`.
 fn is_map(expression: &IdedExpr) -> bool {
     match &expression.expr {
         Expr::Select(select) if !select.test => {
@@ -243,7 +243,7 @@ fn is_map(expression: &IdedExpr) -> bool {
     }
 }
 
-/// `device.attributes`
+/// Returns true for `device.attributes` or `device.capacity`.
 fn is_part_of_device(expression: &IdedExpr) -> bool {
     matches!(&expression.expr, Expr::Select(select) if is_device(&select.operand)) && is_map(expression)
 }

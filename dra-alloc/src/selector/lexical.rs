@@ -1,15 +1,15 @@
-//! A look at the text before it is parsed: the parser recurses, and must not be given what exhausts the stack.
+//! Checks on the text before parsing: the parser recurses, so that its input must be bounded.
 
 use super::error::CompileError;
 
-/// How many operators, selections and calls may hang together without a bracket, a comma, `&&`, `||` or `?:` between
-/// them, summed over the brackets that are open. (What the evaluation bears is less and is checked afterwards.)
+/// Largest number of operators, selections and calls without a bracket, a comma, `&&`, `||` or `?:` between them,
+/// summed over the open brackets. (The evaluation's own limit is lower and is checked afterwards.)
 const LONGEST_CHAIN: usize = 200;
 
-/// How deep map literals may be nested: the parser needs more of the stack for them than for other brackets.
+/// Largest nesting depth of map literals: the parser needs more stack for them than for other brackets.
 const DEEPEST_MAP: usize = 5;
 
-/// Refuses unterminated literals, and chains that are too long to be parsed.
+/// Rejects unterminated literals, and chains that are too long to be parsed.
 pub(super) fn check_chains(expression: &str) -> Result<(), CompileError> {
     let mut rest = expression;
     // Each open bracket with the chain length before it; and the chain length in the innermost one.
@@ -61,7 +61,7 @@ pub(super) fn check_chains(expression: &str) -> Result<(), CompileError> {
     Ok(())
 }
 
-/// Whether what stands before a quote makes the literal a raw one; `None` where it is no prefix of a literal.
+/// Returns true if the prefix of a quote makes a raw literal; `None` if it is no prefix of a literal.
 fn is_raw(before: &str) -> Option<bool> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let start = before.trim_end_matches(is_word).len();
@@ -72,14 +72,14 @@ fn is_raw(before: &str) -> Option<bool> {
     }
 }
 
-/// What follows the name in backticks at the beginning of a text. What can't be in such a name is left to the parser.
+/// Returns the text after a name in backticks. Characters that such a name can't have are left to the parser.
 fn after_quoted_name(text: &str) -> Option<&str> {
     let (name, after) = text.strip_prefix('`')?.split_once('`')?;
     let is_part = |c: char| c.is_ascii_alphanumeric() || "_.-/ ".contains(c);
     (!name.is_empty() && name.chars().all(is_part)).then_some(after)
 }
 
-/// What follows the string literal at the beginning of a text.
+/// Returns the text after a string literal.
 fn after_literal(text: &str, raw: bool) -> Option<&str> {
     let quote = text.get(..1)?;
     let triple = text.get(..3).filter(|start| start.chars().all(|c| quote.starts_with(c)));
@@ -98,7 +98,7 @@ fn after_literal(text: &str, raw: bool) -> Option<&str> {
     }
 }
 
-/// What follows an escape, given what follows its backslash.
+/// Returns the text after an escape, given the text after its backslash.
 fn after_escape(text: &str) -> Option<&str> {
     let (digits, radix) = match text.chars().next()? {
         'a' | 'b' | 'f' | 'n' | 'r' | 't' | 'v' | '"' | '\'' | '\\' | '?' | '`' => return text.get(1..),

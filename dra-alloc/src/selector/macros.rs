@@ -1,4 +1,4 @@
-//! Macros beyond those of the `cel` crate: `cel.bind` and `sortBy`. Those with two variables are in `two_variables`.
+//! Macros beyond those of the `cel` crate: `cel.bind` and `sortBy`. Macros with two variables are in `two_variables`.
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, ListExpr, LiteralValue, operators};
 use cel::parser::{Macro, MacroExprHelper, ParseError};
@@ -6,7 +6,7 @@ use cel::{DeclarationError, Env};
 
 use super::functions::lists::SORT_BY_KEYS;
 
-/// The variable that a bound value is, as a loop over nothing has its accumulator.
+/// Iteration variable of a binding, which is a loop over nothing with the value as its accumulator.
 const UNUSED: &str = "#unused";
 pub(super) const RESULT: &str = "@result";
 const ITEMS: &str = "@items";
@@ -34,7 +34,7 @@ pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     }))
 }
 
-/// The arguments, if they are of this number; then nothing is left of them.
+/// Takes the arguments if their number is `N`, and leaves the list empty.
 fn take<const N: usize>(args: &mut Vec<IdedExpr>) -> Option<[IdedExpr; N]> {
     if args.len() == N { std::mem::take(args).try_into().ok() } else { None }
 }
@@ -51,7 +51,7 @@ pub(super) fn bind(helper: &mut MacroExprHelper<'_>, name: String, value: IdedEx
     helper.next_expr(binding)
 }
 
-/// `value` under a name in `body`.
+/// Builds the binding of `value` to a name in `body`.
 pub(super) fn binding(name: String, value: IdedExpr, body: IdedExpr, node: &mut impl FnMut(Expr) -> IdedExpr) -> Expr {
     Expr::Comprehension(Box::new(ComprehensionExpr {
         iter_range: node(Expr::List(ListExpr::default())),
@@ -65,7 +65,7 @@ pub(super) fn binding(name: String, value: IdedExpr, body: IdedExpr, node: &mut 
     }))
 }
 
-/// `list.map(name, element)`.
+/// Builds `list.map(name, element)`.
 fn map(helper: &mut MacroExprHelper<'_>, list: IdedExpr, name: String, element: IdedExpr) -> IdedExpr {
     let result = helper.next_expr(Expr::Ident(RESULT.to_owned()));
     let element = helper.next_expr(Expr::List(ListExpr::new(vec![element])));

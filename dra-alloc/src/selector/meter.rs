@@ -1,8 +1,9 @@
-//! The rewriting of an expression by which its evaluation pays for what it does.
+//! Rewriting of an expression so that its evaluation charges the budget.
 //!
-//! Every value is charged by its size where it comes into being or is read from a variable of the author, and every round of
-//! a loop by the number of operations in it. Work on values is linear in their size; functions that do more charge more. So
-//! the budget bounds an evaluation. The forms that the `cel` crate evaluates without copying, `map` and `filter`, are kept.
+//! Every value is charged by its size when it is created or read from a variable of the author, and every loop
+//! iteration by the number of its operations. Work on values is linear in their size; functions that do more charge
+//! more. So the budget bounds an evaluation. The forms that the `cel` crate evaluates without copying, `map` and
+//! `filter`, are kept.
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
@@ -16,13 +17,13 @@ use super::names;
 use super::tree;
 use super::two_variables::CONTAINER;
 
-/// Literals up to this size are not charged when a loop reads them again.
+/// Largest size of a literal that loops read without a charge.
 const SMALL_LITERAL: usize = 64;
 
-/// What a round of a loop costs besides the operations in it.
+/// Cost of an iteration of a loop, besides the operations in it.
 const COST_OF_ROUND: i64 = 5;
 
-/// Rewrites an expression that was checked; gives the patterns that are literals in it, compiled.
+/// Rewrites a checked expression and returns its literal patterns, compiled.
 pub(super) fn rewrite(expression: &mut IdedExpr) -> Result<Vec<PatternValue>, CompileError> {
     let mut rewriting = Rewriting { variables: Vec::new(), loops: 0, patterns: Vec::new() };
     rewriting.rewrite(expression)?;
@@ -30,7 +31,7 @@ pub(super) fn rewrite(expression: &mut IdedExpr) -> Result<Vec<PatternValue>, Co
 }
 
 struct Rewriting {
-    /// The variables of loops and of `cel.bind` in scope.
+    /// Variables of loops and of `cel.bind` in scope.
     variables: Vec<String>,
     loops: usize,
     patterns: Vec<PatternValue>,
@@ -117,7 +118,7 @@ impl Rewriting {
         Ok(())
     }
 
-    /// Puts a compiled pattern in the place of a literal one.
+    /// Replaces a literal pattern by a compiled one.
     fn compile_pattern(&mut self, call: &mut CallExpr, position: usize) -> Result<(), CompileError> {
         let Some(argument) = call.args.get_mut(position) else { return Ok(()) };
         let literal = match &argument.expr {
@@ -161,7 +162,8 @@ impl Rewriting {
         Ok(())
     }
 
-    /// `map`, `filter` and `exists_one`: `accu + [element]` or `accu + 1`, with or without a condition around it.
+    /// Rewrites `map`, `filter` and `exists_one`: `accu + [element]` or `accu + 1`, with or without a condition around
+    /// it.
     fn rewrite_appending(&mut self, comprehension: &mut ComprehensionExpr, cost: i64) -> Result<(), CompileError> {
         let step = &mut comprehension.loop_step;
         match &mut step.expr {
@@ -188,12 +190,12 @@ impl Rewriting {
     }
 }
 
-/// The parser makes no such expression.
+/// Builds the error for an expression that the parser never makes.
 fn unsupported() -> CompileError {
     CompileError::Syntax { message: "Syntax error: unsupported expression".to_owned() }
 }
 
-/// The function that takes the place of one that the `cel` crate evaluates in another way than cel-go.
+/// Returns the function that replaces one that the `cel` crate evaluates differently from cel-go.
 fn replacement(call: &CallExpr) -> Option<&'static str> {
     match (call.func_name.as_str(), call.args.as_slice()) {
         // A literal on the left is equal or not; it never fails to compare.
@@ -212,7 +214,7 @@ fn is_literal(expression: &IdedExpr) -> bool {
     matches!(expression.expr, Expr::Literal(_))
 }
 
-/// Whether a call is `item in list` with a list of constants that cel-go makes a set of.
+/// Returns true if a call is `item in list` with a list of constants that cel-go turns into a set.
 fn is_in_constants(call: &CallExpr) -> bool {
     let Some(Expr::List(list)) = call.args.get(1).map(|list| &list.expr) else { return false };
     let is_hashable = |element: &IdedExpr| match &element.expr {
@@ -255,13 +257,14 @@ fn wrap_optional(expression: &mut IdedExpr) {
     *expression = call(OPTIONAL_ELEMENT, vec![inner]);
 }
 
-/// `function(@fuel, expression)`
+/// Replaces an expression by `function(@fuel, expression)`.
 fn wrap(expression: &mut IdedExpr, function: &str) {
     let inner = std::mem::take(expression);
     *expression = call(function, vec![fuel(), inner]);
 }
 
-/// `@tick(@fuel, cost) ? expression : otherwise`; the tick never gives false, but an error that ends the loop.
+/// Replaces an expression by `@tick(@fuel, cost) ? expression : otherwise`. The tick is never false; its error ends the
+/// loop.
 fn tick_before(expression: &mut IdedExpr, cost: i64, otherwise: IdedExpr) {
     let inner = std::mem::take(expression);
     let cost = node(Expr::Literal(LiteralValue::Int(cost.into())));

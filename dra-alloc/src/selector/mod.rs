@@ -1,23 +1,23 @@
-//! Selectors: CEL expressions over one device, in the environment that Kubernetes has for them.
+//! CEL selectors over one device, in the environment of Kubernetes.
 //!
 //! An expression reads the variable `device`: `device.driver`, `device.allowMultipleAllocations`,
 //! `device.attributes[domain][id]` and `device.capacity[domain][id]`. A name in the device without a domain belongs to
 //! the domain of the driver. An unknown domain is an empty map; an unknown id is an error, unless the expression asks
 //! with `has()`, `in`, `.?` or `[?]`.
 //!
-//! Besides CEL's own there are `cel.bind`, macros with two variables, optional values, quantities, versions, IP addresses
-//! and networks, `includes`, regular expressions, and the string, list and set libraries. Loops over maps go over the
-//! sorted keys.
+//! Besides CEL's own there are `cel.bind`, macros with two variables, optional values, quantities, versions, IP
+//! addresses and networks, `includes`, regular expressions, and the string, list and set libraries. Loops over maps use
+//! the sorted keys.
 //!
 //! # Bounds
-//! Expressions are not trusted. Their length, their nesting and the length of their chains (`a.b().c()`, `a + b + c`; not
-//! `&&`, `||` and commas) are limited, and an evaluation has a budget for rounds of loops and for the size of values. An
-//! exhausted budget is an error whatever the result is, also where `||` or `&&` would have absorbed it.
+//! Expressions are not trusted. Their length, their nesting and the length of their chains (`a.b().c()`, `a + b + c`;
+//! not `&&`, `||` and commas) are limited, and an evaluation has a budget for loop iterations and for the size of
+//! values. An exhausted budget is an error even where `||` or `&&` would have absorbed it.
 //!
-//! # What Kubernetes refuses and this does not
+//! # Difference from Kubernetes
 //! There is no complete type checker: what is not inferred is found when the expression is evaluated.
 //!
-//! Source of the rules: `dynamic-resource-allocation/cel` of Kubernetes 1.37 with the environment for stored expressions.
+//! Source: `dynamic-resource-allocation/cel` of Kubernetes 1.37 with the environment for stored expressions.
 
 mod attribute;
 mod cache;
@@ -53,17 +53,17 @@ use fuel::Fuel;
 use functions::regex::PatternValue;
 use types::{Plain, Ty};
 
-/// The longest expression in bytes.
+/// Largest length of an expression, in bytes.
 pub(crate) const EXPRESSION_LIMIT: usize = 10 * 1024;
 
-/// How deep brackets may be nested. The parser of the `cel` crate needs about 170 KiB of stack for each level in a build
-/// without optimization, so that this many fit in the 2 MiB of a thread with room to spare.
+/// Largest nesting depth of brackets. The parser of the `cel` crate needs about 170 KiB of stack for each level in a
+/// build without optimization, so that the limit fits in the 2 MiB of a thread with room to spare.
 const NESTING_LIMIT: u16 = 9;
 
-/// How deep an expression may be when it is evaluated: about 40 KiB of stack each in a build without optimization.
+/// Largest depth of an expression when it is evaluated: about 40 KiB of stack each in a build without optimization.
 const DEPTH_LIMIT: usize = 40;
 
-/// What a selector is evaluated on.
+/// Input of a selector: a device and its driver.
 ///
 /// ```
 /// use dra_alloc::selector::{Selector, SelectorInput};
@@ -77,13 +77,13 @@ const DEPTH_LIMIT: usize = 40;
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "made by the caller; these are all that an expression can read")]
 pub struct SelectorInput<'a> {
-    /// The driver of the device's slice.
+    /// Driver of the device's slice.
     pub driver: &'a str,
-    /// The device.
+    /// Device to evaluate.
     pub device: &'a Device,
 }
 
-/// A compiled expression.
+/// Compiled CEL expression over a device.
 ///
 /// ```
 /// use dra_alloc::selector::{Selector, SelectorInput};
@@ -106,7 +106,7 @@ pub struct Selector {
     program: IdedExpr,
     patterns: Vec<PatternValue>,
     only_driver: bool,
-    /// What answers instead of the program where it has an answer.
+    /// Direct form, which is tried before the program.
     direct: Option<Direct>,
 }
 
@@ -114,7 +114,7 @@ impl Selector {
     /// Compiles a selector: an expression that is true or false.
     ///
     /// # Errors
-    /// What is wrong with the expression.
+    /// The reason that the expression is rejected.
     ///
     /// ```
     /// # use dra_alloc::selector::Selector;
@@ -129,10 +129,10 @@ impl Selector {
         Err(CompileError::NotBool { actual: result.to_string() })
     }
 
-    /// Compiles the expression of a derived attribute: its value is that of an attribute.
+    /// Compiles the expression of a derived attribute: its result is an attribute's value.
     ///
     /// # Errors
-    /// What is wrong with the expression.
+    /// The reason that the expression is rejected.
     ///
     /// ```
     /// # use dra_alloc::selector::Selector;
@@ -173,7 +173,7 @@ impl Selector {
         Ok((Self { expression, program, patterns, only_driver: findings.only_driver, direct }, findings.result))
     }
 
-    /// The text of the expression.
+    /// Returns the text of the expression.
     ///
     /// ```
     /// # use dra_alloc::selector::Selector;
@@ -185,8 +185,8 @@ impl Selector {
         &self.expression
     }
 
-    /// Whether the expression reads nothing of the device but `device.driver`, so that for devices without an invalid
-    /// attribute one evaluation serves all devices of a driver.
+    /// Returns true if the expression reads only `device.driver` of the device. One evaluation then serves all devices
+    /// of a driver that have no invalid attribute.
     ///
     /// ```
     /// # use dra_alloc::selector::Selector;
@@ -199,10 +199,11 @@ impl Selector {
         self.only_driver
     }
 
-    /// Whether the expression holds for a device.
+    /// Returns true if the expression holds for a device.
     ///
     /// # Errors
-    /// Why there is no answer. A device with an invalid attribute has none, be it read or not.
+    /// The reason that the evaluation fails. It always fails for a device with an invalid attribute, even if the
+    /// expression does not read it.
     ///
     /// ```
     /// # use dra_alloc::selector::{Selector, SelectorInput};
@@ -216,32 +217,33 @@ impl Selector {
         self.matches_sound(input)
     }
 
-    /// [`Selector::matches`] for a device that [is sound](is_sound).
+    /// Evaluates like [`Selector::matches`], for a device that [is sound](is_sound).
     pub(crate) fn matches_sound(&self, input: SelectorInput<'_>) -> Result<bool, EvaluationError> {
         let answer = self.direct.as_ref().and_then(|direct| direct.evaluate(input));
         answer.map_or_else(|| self.interpret(input, truth), Ok)
     }
 
-    /// [`Selector::matches`] without the direct form.
+    /// Evaluates like [`Selector::matches`], without the direct form.
     ///
-    /// Not for users: it is here since the tests that compare the two are outside of this crate.
+    /// For the project's own tests only, which compare both forms and are outside of this crate.
     #[doc(hidden)]
     pub fn matches_interpreted(&self, input: SelectorInput<'_>) -> Result<bool, EvaluationError> {
         device::check(input.device)?;
         self.interpret(input, truth)
     }
 
-    /// Whether the expression has a direct form. Not for users: the tests would say nothing if few had one.
+    /// Returns true if the expression has a direct form. For the project's own tests only.
     #[doc(hidden)]
     #[must_use]
     pub fn is_direct(&self) -> bool {
         self.direct.is_some()
     }
 
-    /// The value of the expression, as an attribute.
+    /// Returns the value of the expression as an attribute.
     ///
     /// # Errors
-    /// Why there is no value. A device with an invalid attribute has none, be it read or not.
+    /// The reason that the evaluation fails. It always fails for a device with an invalid attribute, even if the
+    /// expression does not read it.
     ///
     /// ```
     /// # use dra_alloc::selector::{Selector, SelectorInput};
@@ -256,7 +258,7 @@ impl Selector {
         self.interpret(input, attribute::from_value)
     }
 
-    /// The result of the program for a device that was checked.
+    /// Evaluates the program on a device that was checked.
     fn interpret<T>(
         &self,
         input: SelectorInput<'_>,
@@ -274,7 +276,7 @@ impl Selector {
     }
 }
 
-/// Whether all attributes and capacities of a device have valid values.
+/// Returns true if all attributes and capacities of a device have valid values.
 pub(crate) fn is_sound(device: &Device) -> bool {
     device::check(device).is_ok()
 }

@@ -1,4 +1,4 @@
-//! Which names exist.
+//! Known names of functions, types and variables.
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr};
 
@@ -7,7 +7,7 @@ use super::functions::{self, Function};
 use super::tree;
 use super::types::{Plain, Ty};
 
-/// The overloads of a function that is not the `cel` crate's own.
+/// Returns the overloads of a function that is not the `cel` crate's own.
 pub(super) fn overloads(name: &str, member: bool) -> impl Iterator<Item = &'static Function> {
     functions::all().filter(move |function| function.member == member && function.name == name)
 }
@@ -16,14 +16,14 @@ pub(super) fn is_own(name: &str, member: bool) -> bool {
     overloads(name, member).next().is_some()
 }
 
-/// Whether there is a function of this name, called on a receiver or not.
+/// Returns true if there is a function of this name, called on a receiver or not.
 pub(super) fn exists(name: &str) -> bool {
     functions::all().any(|function| function.name == name)
         || standard_global(name).is_some()
         || standard_member(name).is_some()
 }
 
-/// The result of a global function of the `cel` crate, where it is always the same.
+/// Returns the result type of a global function of the `cel` crate, if it is always the same.
 pub(super) fn standard_global(name: &str) -> Option<Ty> {
     Some(match name {
         "size" | "int" => Ty::INT,
@@ -39,7 +39,7 @@ pub(super) fn standard_global(name: &str) -> Option<Ty> {
     })
 }
 
-/// The result of a member function of the `cel` crate, where it is always the same.
+/// Returns the result type of a member function of the `cel` crate, if it is always the same.
 pub(super) fn standard_member(name: &str) -> Option<Ty> {
     Some(match name {
         "size" => Ty::INT,
@@ -49,26 +49,26 @@ pub(super) fn standard_member(name: &str) -> Option<Ty> {
     })
 }
 
-/// Whether a name is that of a type.
+/// Returns true if the name is that of a type.
 pub(super) fn is_type(name: &str) -> bool {
     let types =
         ["bool", "bytes", "double", "int", "list", "map", "null_type", "optional_type", "string", "type", "uint"];
     types.contains(&name)
 }
 
-/// Whether `namespace.name` is a type.
+/// Returns true if `namespace.name` is a type.
 pub(super) fn is_qualified_type(namespace: &str, name: &str) -> bool {
     namespace.strip_prefix('.').unwrap_or(namespace) == "net" && matches!(name, "IP" | "CIDR")
 }
 
-/// The accumulator that loops had in older versions of CEL.
+/// Loop accumulator of older versions of CEL.
 const OLD_ACCUMULATOR: &str = "__result__";
 
-/// Gives functions their whole name, as cel-go does before it looks at variables: `sets.contains`, which looks like a call
-/// on a receiver, and what begins with a dot.
+/// Resolves namespaced names of functions, as cel-go does before variables: `sets.contains`, which looks like a call on
+/// a receiver, and names that begin with a dot.
 ///
 /// # Errors
-/// A loop whose variable has a name that is taken.
+/// A loop variable has a reserved name.
 pub(super) fn resolve(expression: &mut IdedExpr) -> Result<(), CompileError> {
     match &mut expression.expr {
         Expr::Call(call) => {
@@ -93,10 +93,10 @@ fn global_name(call: &CallExpr) -> Option<String> {
     (is_own(&name, false) || standard_global(&name).is_some()).then_some(name)
 }
 
-/// Refuses the name of an accumulator.
+/// Rejects the name of an accumulator as a variable.
 ///
 /// # Errors
-/// It is that.
+/// The name is reserved.
 pub(super) fn allowed_variable(name: &str) -> Result<(), CompileError> {
     if name != OLD_ACCUMULATOR {
         return Ok(());
@@ -105,7 +105,7 @@ pub(super) fn allowed_variable(name: &str) -> Result<(), CompileError> {
     Err(CompileError::Syntax { message })
 }
 
-/// Whether a comprehension is `cel.bind`: a loop over nothing.
+/// Returns true if a comprehension is `cel.bind`: a loop over nothing.
 pub(super) fn is_binding(comprehension: &ComprehensionExpr) -> bool {
     let nothing = matches!(&comprehension.iter_range.expr, Expr::List(list) if list.elements.is_empty());
     nothing && matches!(comprehension.loop_step.expr, Expr::Ident(_))

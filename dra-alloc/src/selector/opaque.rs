@@ -1,7 +1,6 @@
-//! Types of this crate as values of CEL: they have a name, are copied, and may be compared; expressions see nothing else of
-//! them.
+//! Types of this crate as CEL values: they have a name, are copied, and may be compared.
 
-/// Makes a type a value of CEL. Without a function that compares two of them, none is equal to another.
+/// Makes a type a CEL value. Without a comparison function, no two values are equal.
 macro_rules! opaque {
     ($value:ty, $name:literal $(, $equals:expr)?) => {
         impl cel::common::value::Val for $value {

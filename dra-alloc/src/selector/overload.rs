@@ -1,4 +1,4 @@
-//! Which overload a call is, and the type of its result.
+//! Overload resolution: the overload that a call means, and the type of its result.
 
 use cel::common::ast::{CallExpr, Expr, LiteralValue, operators};
 
@@ -8,7 +8,7 @@ use super::functions::metering::{ELEMENT, KEYS};
 use super::names;
 use super::types::{Part, Plain, Ty};
 
-/// The type of a call of a function or operator; the receiver's type is the first one.
+/// Returns the type of a call of a function or operator; the receiver's type is the first one.
 pub(super) fn call_type(call: &CallExpr, types: &[Ty]) -> Result<Ty, CompileError> {
     let (name, member) = (call.func_name.as_str(), call.target.is_some());
     let refused = || no_overload(name, member, types);
@@ -36,7 +36,7 @@ pub(super) fn undeclared(name: &str) -> CompileError {
     CompileError::UndeclaredReference { name: name.to_owned() }
 }
 
-/// In the words of cel-go: `(int, string)`, of a member function `int.(string)`.
+/// Builds the error in cel-go's words: `(int, string)`, for a member function `int.(string)`.
 fn no_overload(function: &str, member: bool, types: &[Ty]) -> CompileError {
     let list = |types: &[Ty]| types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let arguments = match types.split_first() {
@@ -46,7 +46,7 @@ fn no_overload(function: &str, member: bool, types: &[Ty]) -> CompileError {
     CompileError::NoMatchingOverload { function: function.to_owned(), arguments }
 }
 
-/// The type of `operand.field`; what is selected of an optional value is optional.
+/// Returns the type of `operand.field`; a field of an optional value is optional.
 pub(super) fn field_type(operand: Ty, field: &str) -> Result<Ty, CompileError> {
     if let Some(content) = operand.content() {
         return field_type(content, field).map(|field| Ty::OptionalOf(field.plain()));
@@ -64,7 +64,7 @@ pub(super) fn field_type(operand: Ty, field: &str) -> Result<Ty, CompileError> {
     }
 }
 
-/// What the elements of a list come to, where they have an order, or are numbers in case of a sum.
+/// Returns the result type of `min`, `max`, `sum` or `isSorted` over elements of a type.
 fn folded(name: &str, element: Plain) -> Option<Ty> {
     let fits = match name {
         "sum" => is_number(element),
@@ -74,7 +74,7 @@ fn folded(name: &str, element: Plain) -> Option<Ty> {
     (fits || Ty::One(element).is_open()).then_some(result)
 }
 
-/// What a loop with two variables goes over.
+/// Returns the key type of a two-variable loop over a container.
 fn keys_type(container: Ty) -> Result<Ty, CompileError> {
     match container {
         Ty::ListOf(_) | Ty::One(Plain::List) => Ok(Ty::ListOf(Plain::Int)),
@@ -84,7 +84,7 @@ fn keys_type(container: Ty) -> Result<Ty, CompileError> {
     }
 }
 
-/// What a map or a list holds.
+/// Returns the type of a map's or list's elements.
 const fn element_type(container: Ty) -> Option<Ty> {
     Some(match container {
         Ty::Domains(part) => Ty::Domain(part),
@@ -121,7 +121,7 @@ fn own_result(name: &str, member: bool, types: &[Ty]) -> Option<Ty> {
     Some(if results.all(|result| result == first) { first } else { Ty::UNKNOWN })
 }
 
-/// The type of a call of a function of the `cel` crate, given the result where it is always the same.
+/// Returns the type of a call of a `cel` crate function, given the result type where it is always the same.
 fn standard_result(name: &str, types: &[Ty], result: Ty) -> Option<Ty> {
     match (name, types) {
         ("optional.none", []) => Some(Ty::OptionalOf(Plain::Unknown)),
@@ -142,7 +142,7 @@ fn standard_result(name: &str, types: &[Ty], result: Ty) -> Option<Ty> {
     }
 }
 
-/// Whether a function of one parameter takes a type.
+/// Returns true if a conversion function takes a type.
 const fn converts(function: &str, argument: Plain) -> bool {
     match function.as_bytes() {
         b"size" => matches!(argument, Plain::String | Plain::Bytes | Plain::List | Plain::Map),
@@ -157,12 +157,12 @@ const fn converts(function: &str, argument: Plain) -> bool {
     }
 }
 
-/// What may be in a value where an optional one is wanted.
+/// Returns the content type of an optional value.
 fn content(optional: Ty) -> Option<Ty> {
     if optional.is_open() { Some(optional) } else { optional.content() }
 }
 
-/// The type of an alternative: `dyn` where one of them is.
+/// Returns the common type of two alternatives: `dyn` if one of them is.
 fn either(one: Ty, other: Ty) -> Option<Ty> {
     let joined = one.joined(other)?;
     let dynamic = Ty::One(Plain::Dyn);
@@ -225,7 +225,7 @@ fn operator_result(call: &CallExpr, types: &[Ty]) -> Result<Ty, CompileError> {
     }
 }
 
-/// Whether `item in container` may be asked.
+/// Returns true if `item in container` is permitted.
 fn contains(container: Ty, item: Ty) -> bool {
     match container {
         Ty::Domains(_) | Ty::Domain(_) => item.agrees_with(Ty::STRING),
@@ -234,7 +234,7 @@ fn contains(container: Ty, item: Ty) -> bool {
     }
 }
 
-/// The type of `container[index]`; an element of an optional value is optional.
+/// Returns the type of `container[index]`; an element of an optional value is optional.
 fn indexed(container: Ty, index: Ty) -> Option<Ty> {
     if let Some(content) = container.content() {
         return indexed(content, index).map(|element| Ty::OptionalOf(element.plain()));

@@ -1,25 +1,25 @@
-//! The shape of an expression.
+//! Size and shape of an expression.
 
 use cel::common::ast::{ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr};
 
 use super::environment::DEVICE_VARIABLE;
 
-/// Whether an expression is the variable `device`.
+/// Returns true if an expression is the variable `device`.
 pub(super) fn is_device(expression: &IdedExpr) -> bool {
     matches!(&expression.expr, Expr::Ident(name) if name == DEVICE_VARIABLE)
 }
 
-/// The number of levels of an expression. The length of chains in the text, which was checked, bounds this recursion.
+/// Returns the number of levels of an expression. The checked length of chains in the text bounds this recursion.
 pub(super) fn depth(expression: &IdedExpr) -> usize {
     1 + children(expression).into_iter().map(depth).max().unwrap_or(0)
 }
 
-/// The number of nodes of an expression.
+/// Returns the number of nodes of an expression.
 pub(super) fn nodes(expression: &IdedExpr) -> usize {
     children(expression).into_iter().map(nodes).fold(1, usize::saturating_add)
 }
 
-/// The number of operations in an expression, without those in the rounds of loops in it.
+/// Returns the number of operations in an expression, without those inside its loops.
 pub(super) fn operations(expression: &IdedExpr) -> i64 {
     let children: Vec<&IdedExpr> = match &expression.expr {
         Expr::Comprehension(inner) => vec![&inner.iter_range, &inner.accu_init, &inner.result],

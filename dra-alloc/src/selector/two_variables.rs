@@ -11,11 +11,11 @@ use super::functions::metering::{ELEMENT, KEYS};
 use super::macros::{RESULT, bind, identifier};
 use super::names::allowed_variable;
 
-/// The variable that the container is, before its number. Only [`KEYS`] and [`ELEMENT`] read it, which charge for what they
-/// take from it.
+/// Prefix of the variable that holds the container; a number follows. Only [`KEYS`] and [`ELEMENT`] read it, and both
+/// charge for their result.
 pub(super) const CONTAINER: &str = "@container";
 
-/// A loop, as far as its macro decides about it.
+/// Parts of a loop that its macro decides.
 struct Loop {
     start: Expr,
     condition: IdedExpr,
@@ -23,7 +23,7 @@ struct Loop {
     result: IdedExpr,
 }
 
-/// What a macro makes of its arguments after the variables. There are as many as it was declared for.
+/// Function that builds a loop from the arguments after the variables. Their number is as declared.
 type Body = fn(&mut MacroExprHelper<'_>, Vec<IdedExpr>) -> Loop;
 
 const MACROS: [(&str, usize, Body); 6] = [
@@ -128,7 +128,7 @@ fn exists_one(helper: &mut MacroExprHelper<'_>, mut predicate: Vec<IdedExpr>) ->
     }
 }
 
-/// Of two arguments the first is a filter.
+/// Builds `transformList`. The first of two arguments is a filter.
 fn transform_list(helper: &mut MacroExprHelper<'_>, mut arguments: Vec<IdedExpr>) -> Loop {
     let element = arguments.pop().unwrap_or_default();
     let longer = [accumulator(helper), helper.next_expr(Expr::List(ListExpr::new(vec![element])))];

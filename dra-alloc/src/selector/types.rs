@@ -1,13 +1,13 @@
-//! What is known about the type of an expression before it is evaluated.
+//! Types of expressions, as far as they can be inferred before evaluation.
 
 use std::fmt;
 
-/// A type without parameters.
+/// Type without parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plain {
-    /// Not inferred. Anything may be there.
+    /// Type that is not inferred: any value.
     Unknown,
-    /// The value of an attribute: known only when evaluated, also to Kubernetes' type checker.
+    /// Type of an attribute: known only at evaluation, also to Kubernetes' type checker.
     Dyn,
     Bool,
     Int,
@@ -33,12 +33,12 @@ pub(super) enum Part {
     Capacity,
 }
 
-/// The inferred type of an expression.
+/// Inferred type of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ty {
     One(Plain),
     ListOf(Plain),
-    /// What may be there or not: `container.?field`.
+    /// Optional value: `container.?field`.
     OptionalOf(Plain),
     /// The variable `device`.
     Device,
@@ -54,7 +54,7 @@ impl Ty {
     pub(super) const INT: Self = Self::One(Plain::Int);
     pub(super) const STRING: Self = Self::One(Plain::String);
 
-    /// As an element of a list.
+    /// Returns the type as that of a list element.
     pub(super) const fn plain(self) -> Plain {
         match self {
             Self::One(plain) => plain,
@@ -64,7 +64,7 @@ impl Ty {
         }
     }
 
-    /// The type of an optional value's content.
+    /// Returns the content type of an optional value.
     pub(super) const fn content(self) -> Option<Self> {
         match self {
             Self::OptionalOf(content) => Some(Self::One(content)),
@@ -73,7 +73,7 @@ impl Ty {
         }
     }
 
-    /// Whether `null` may stand for a value of the type, as the checker of Kubernetes sees it: for all types that are not
+    /// Returns true if `null` may stand for a value of the type in Kubernetes' checker: for all types that are not
     /// CEL's own, and for optional values.
     const fn is_nullable(self) -> bool {
         matches!(self, Self::Device | Self::OptionalOf(_))
@@ -83,7 +83,7 @@ impl Ty {
             )
     }
 
-    /// Whether one parameter takes values of both types.
+    /// Returns true if one parameter takes values of both types.
     pub(super) fn agrees_with(self, other: Self) -> bool {
         if self.is_open() || other.is_open() {
             return true;
@@ -95,7 +95,7 @@ impl Ty {
         self.plain() == other.plain() || (self == null && other.is_nullable()) || (other == null && self.is_nullable())
     }
 
-    /// The type of what is of one type or of the other.
+    /// Returns the common type of two alternatives.
     pub(super) fn joined(self, other: Self) -> Option<Self> {
         if !self.agrees_with(other) {
             return None;
@@ -114,7 +114,7 @@ impl Ty {
         })
     }
 
-    /// Whether anything may be there at run time.
+    /// Returns true if any value is possible at run time.
     pub(super) const fn is_open(self) -> bool {
         matches!(self, Self::One(Plain::Unknown | Plain::Dyn))
     }

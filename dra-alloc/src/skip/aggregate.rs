@@ -1,7 +1,7 @@
-//! What the drivers of a claim do without (KEP-5945, Kubelet Changes 1).
+//! Skipped operations of each driver of a claim (KEP-5945, Kubelet Changes 1).
 //!
-//! The kubelet calls a driver once per claim, so that a call falls away only if every device of the driver in the claim
-//! does without it. Drivers and claims do not influence each other.
+//! The kubelet calls a driver once per claim. A call is skipped only if every device of the driver in the claim skips
+//! it. Drivers and claims do not influence each other.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,14 @@ use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequestAllocationRe
 use super::SkipSet;
 use crate::allocated::of_allocation;
 
-/// The operations that are skipped for each driver with a device in the allocation: those that all its devices skip.
+/// Returns the operations that are skipped for each driver with a device in the allocation: those that all its devices
+/// skip.
 ///
-/// A driver without a device has no entry. Devices with admin access and shares of devices count like any other. Linear in
-/// the number of devices.
+/// A driver without a device has no entry. Devices with admin access and shares of devices count like any other. Linear
+/// in the number of devices.
 ///
 /// ```
-/// use dra_alloc::skip::aggregate::by_driver;
+/// use dra_alloc::skip::skipped_operations_by_driver;
 /// use dra_alloc::skip::wire::read;
 /// use k8s_openapi::api::resource::v1::AllocationResult;
 /// use serde_json::json;
@@ -26,12 +27,12 @@ use crate::allocated::of_allocation;
 /// });
 /// let allocation: AllocationResult =
 ///     read(json!({"devices": {"results": [device("gpu-0", json!(["*"])), device("gpu-1", json!(["NodeUnprepareResources"]))]}}))?;
-/// let skips = by_driver(&allocation)["gpu.example.com"];
+/// let skips = skipped_operations_by_driver(&allocation)["gpu.example.com"];
 /// assert!(skips.unprepare && !skips.prepare);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[must_use]
-pub fn by_driver(allocation: &AllocationResult) -> BTreeMap<&str, SkipSet> {
+pub fn skipped_operations_by_driver(allocation: &AllocationResult) -> BTreeMap<&str, SkipSet> {
     let mut drivers = BTreeMap::new();
     for result in of_allocation(allocation) {
         let skips = drivers.entry(result.driver.as_str()).or_insert(SkipSet::EVERYTHING);
@@ -40,29 +41,29 @@ pub fn by_driver(allocation: &AllocationResult) -> BTreeMap<&str, SkipSet> {
     drivers
 }
 
-/// Whether a device of the claim's allocation declares to do without something: what an audit of claims looks for, and
-/// what a kubelet with the gate off refuses.
+/// Returns true if an allocated device of the claim skips any node operation. A kubelet with the gate off rejects such
+/// a claim.
 ///
-/// A list counts when it has names, be they known or not; absent, `false` and the empty list do not.
+/// A non-empty list counts even if all its names are unknown. Absent, `false` and the empty list do not count.
 ///
 /// ```
-/// use dra_alloc::skip::aggregate::is_used_by;
+/// use dra_alloc::skip::skips_node_operations;
 /// use dra_alloc::skip::wire::read;
 /// use serde_json::json;
 /// let claim = |skip| read(json!({"status": {"allocation": {"devices": {"results": [{
 ///     "request": "r", "driver": "gpu.example.com", "pool": "p", "device": "d", "skipNodeOperations": skip,
 /// }]}}}}));
-/// assert!(is_used_by(&claim(json!(true))?));
-/// assert!(!is_used_by(&claim(json!(false))?));
+/// assert!(skips_node_operations(&claim(json!(true))?));
+/// assert!(!skips_node_operations(&claim(json!(false))?));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[must_use]
-pub fn is_used_by(claim: &ResourceClaim) -> bool {
+pub fn skips_node_operations(claim: &ResourceClaim) -> bool {
     let allocation = claim.status.as_ref().and_then(|status| status.allocation.as_ref());
     allocation.is_some_and(|allocation| declaring(allocation).next().is_some())
 }
 
-/// The devices that declare to do without something.
+/// Returns the device results that skip any node operation, unknown ones included.
 pub(crate) fn declaring(allocation: &AllocationResult) -> impl Iterator<Item = &DeviceRequestAllocationResult> {
     of_allocation(allocation)
         .iter()
@@ -70,5 +71,5 @@ pub(crate) fn declaring(allocation: &AllocationResult) -> impl Iterator<Item = &
 }
 
 pub(crate) fn declared(result: &DeviceRequestAllocationResult) -> SkipSet {
-    SkipSet::listed(result.skip_node_operations.as_deref().unwrap_or_default())
+    SkipSet::from_names(result.skip_node_operations.as_deref().unwrap_or_default())
 }

@@ -1,8 +1,8 @@
-//! `skipNodeOperations`: which calls to a driver's node plugin a device does without (KEP-5945).
+//! `skipNodeOperations`: calls of a driver's node plugin that are unnecessary for a device (KEP-5945).
 //!
-//! The KEP's text makes it a bool, Kubernetes 1.37 ships a list of operation names. One model serves both. A
-//! *declaration* is what stands in the object, kept without loss, because an allocation copies it verbatim. A *set* is
-//! what a decision asks: two operations, unknown names ignored.
+//! The field is a bool in the KEP, and a list of operation names in Kubernetes 1.37. A [`SkipDeclaration`] is the value
+//! of the field in either form, kept without loss because an allocation copies it verbatim. A [`SkipSet`] is its
+//! meaning: the operations that are skipped, without unknown names.
 //!
 //! | declaration | prepare | unprepare |
 //! |---|---|---|
@@ -12,27 +12,30 @@
 //! | `["NodeUnprepareResources"]` | called | skipped |
 //! | names unknown to this version | no effect | no effect |
 //!
-//! Only the spec of a `ResourceSlice` and a device of an allocation result carry the field.
+//! Only the spec of a `ResourceSlice` and the device results of an allocation have the field.
 
-pub mod aggregate;
+pub(crate) mod aggregate;
+mod diagnosis;
 pub mod wire;
 
-use dra_attrs::profile::Profile;
+pub use aggregate::{skipped_operations_by_driver, skips_node_operations};
+pub use diagnosis::{SkipDiagnosis, SkipEvidence, SkipSymptom, diagnose_skip};
+use dra_attrs::Profile;
 use serde::{Deserialize, Serialize};
 
-/// The call by which the kubelet has a driver prepare a claim's devices.
-pub const PREPARE: &str = "NodePrepareResources";
+/// Name of the gRPC method that prepares a claim's devices.
+pub const NODE_PREPARE_RESOURCES: &str = "NodePrepareResources";
 
-/// The call by which the kubelet has a driver clean up after a claim.
-pub const UNPREPARE: &str = "NodeUnprepareResources";
+/// Name of the gRPC method that cleans up after a claim.
+pub const NODE_UNPREPARE_RESOURCES: &str = "NodeUnprepareResources";
 
-/// Every operation, also those that later versions add.
-pub const ALL: &str = "*";
+/// Name in the list that stands for all operations, including those that later versions add.
+pub const ALL_OPERATIONS: &str = "*";
 
-/// A declaration as it stands in an object: order, repetitions and unknown names are kept, and absent is not `false` and
-/// not the empty list.
+/// Value of `skipNodeOperations` in an object. Order, duplicates and unknown names are kept; absent, `false` and the
+/// empty list are different values.
 ///
-/// Reads and writes both wire forms as JSON; `null` is absent.
+/// Serializes as either wire form; `null` is absent.
 ///
 /// ```
 /// use dra_alloc::skip::SkipDeclaration;
@@ -48,29 +51,29 @@ pub const ALL: &str = "*";
 #[serde(untagged)]
 #[expect(clippy::exhaustive_enums, reason = "the field is absent or has one of two wire forms")]
 pub enum SkipDeclaration {
-    /// The field is not there: nothing is skipped.
+    /// The field is absent: no operation is skipped.
     #[default]
     Absent,
-    /// The KEP's form.
+    /// Form of the KEP.
     Bool(bool),
-    /// The form that Kubernetes 1.37 ships.
+    /// Form of Kubernetes 1.37: names of operations.
     List(Vec<String>),
 }
 
-/// The operations that are skipped, as decisions see them.
+/// Set of skipped operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[expect(clippy::exhaustive_structs, reason = "a new operation is a new decision for every caller")]
 pub struct SkipSet {
-    /// [`PREPARE`] is skipped.
+    /// True if [`NODE_PREPARE_RESOURCES`] is skipped.
     pub prepare: bool,
-    /// [`UNPREPARE`] is skipped.
+    /// True if [`NODE_UNPREPARE_RESOURCES`] is skipped.
     pub unprepare: bool,
-    /// Operations of later versions are skipped too: `true` or [`ALL`].
+    /// True if operations of later versions are skipped too, as by `true` and [`ALL_OPERATIONS`].
     pub future: bool,
 }
 
-/// How the field is written.
+/// Form of the field `skipNodeOperations` in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -82,19 +85,19 @@ pub enum WireForm {
     List,
 }
 
-/// A set of operations that a wire form has no value for.
+/// A set of operations that a wire form can't express.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("skipNodeOperations: the bool form can't say that only {operation} is skipped")]
 #[non_exhaustive]
 pub struct NotExpressible {
-    /// The operation that alone is skipped.
+    /// The only operation that is skipped.
     pub operation: &'static str,
 }
 
 impl WireForm {
-    /// The form that a profile writes. Both read either.
+    /// Returns the form that a profile writes. Both profiles read both forms.
     #[must_use]
-    pub const fn of(profile: Profile) -> Self {
+    pub const fn from_profile(profile: Profile) -> Self {
         match profile {
             Profile::V1_37 => Self::List,
             // Profiles other than the shipped release follow the KEP.
@@ -104,24 +107,24 @@ impl WireForm {
 }
 
 impl SkipSet {
-    /// Nothing is skipped.
+    /// No operation is skipped.
     pub const NONE: Self = Self { prepare: false, unprepare: false, future: false };
 
-    /// Everything is skipped.
+    /// All operations are skipped, including those of later versions.
     pub const EVERYTHING: Self = Self { prepare: true, unprepare: true, future: true };
 
-    /// Whether no operation is skipped.
+    /// Returns true if no operation is skipped.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self == Self::NONE
     }
 
-    /// What a list of names skips.
-    pub(crate) fn listed(names: &[String]) -> Self {
+    /// Returns the operations that a list of names skips.
+    pub(crate) fn from_names(names: &[String]) -> Self {
         names.iter().map(|name| operation(name)).fold(Self::NONE, Self::union)
     }
 
-    /// The operations skipped in both sets: what several devices of one driver do without together.
+    /// Returns the operations skipped in both sets, as for two devices of one driver.
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
         Self {
@@ -131,7 +134,7 @@ impl SkipSet {
         }
     }
 
-    /// The operations skipped in at least one of the sets.
+    /// Returns the operations skipped in at least one of the sets.
     #[must_use]
     const fn union(self, other: Self) -> Self {
         Self {
@@ -141,31 +144,31 @@ impl SkipSet {
         }
     }
 
-    /// The declaration that says this in a wire form. Nothing skipped is absent; in a list, everything is [`ALL`], and
-    /// names come in the order prepare, unprepare.
+    /// Returns the declaration of the set in a wire form. The empty set is absent. The list form of a set with future
+    /// operations is [`ALL_OPERATIONS`]; other lists name prepare before unprepare.
     ///
     /// # Errors
-    /// The bool form can't say that only one of the operations is skipped. A caller may then write absent: calling a
-    /// driver that needs no call is safe.
+    /// The bool form can't express that only one of the operations is skipped. A caller may then write the absent
+    /// declaration, because an unnecessary call of a driver is safe.
     ///
     /// ```
     /// use dra_alloc::skip::{NotExpressible, SkipDeclaration, SkipSet, WireForm};
     /// let only_unprepare = SkipSet { unprepare: true, ..SkipSet::NONE };
-    /// let refused = only_unprepare.declaration(WireForm::Bool).unwrap_err();
+    /// let refused = only_unprepare.to_declaration(WireForm::Bool).unwrap_err();
     /// assert_eq!(refused.operation, "NodeUnprepareResources");
-    /// let list = only_unprepare.declaration(WireForm::List)?;
+    /// let list = only_unprepare.to_declaration(WireForm::List)?;
     /// assert_eq!(list, SkipDeclaration::List(vec!["NodeUnprepareResources".to_owned()]));
     /// # Ok::<(), NotExpressible>(())
     /// ```
-    pub fn declaration(self, form: WireForm) -> Result<SkipDeclaration, NotExpressible> {
+    pub fn to_declaration(self, form: WireForm) -> Result<SkipDeclaration, NotExpressible> {
         match (form, self.prepare, self.unprepare) {
             (_, false, false) => Ok(SkipDeclaration::Absent),
             (WireForm::Bool, true, true) => Ok(SkipDeclaration::Bool(true)),
-            (WireForm::Bool, true, false) => Err(NotExpressible { operation: PREPARE }),
-            (WireForm::Bool, false, true) => Err(NotExpressible { operation: UNPREPARE }),
-            (WireForm::List, ..) if self.future => Ok(SkipDeclaration::List(vec![ALL.to_owned()])),
+            (WireForm::Bool, true, false) => Err(NotExpressible { operation: NODE_PREPARE_RESOURCES }),
+            (WireForm::Bool, false, true) => Err(NotExpressible { operation: NODE_UNPREPARE_RESOURCES }),
+            (WireForm::List, ..) if self.future => Ok(SkipDeclaration::List(vec![ALL_OPERATIONS.to_owned()])),
             (WireForm::List, prepare, unprepare) => {
-                let names = [(prepare, PREPARE), (unprepare, UNPREPARE)];
+                let names = [(prepare, NODE_PREPARE_RESOURCES), (unprepare, NODE_UNPREPARE_RESOURCES)];
                 let skipped = names.into_iter().filter(|(skipped, _)| *skipped);
                 Ok(SkipDeclaration::List(skipped.map(|(_, name)| name.to_owned()).collect()))
             }
@@ -174,61 +177,61 @@ impl SkipSet {
 }
 
 impl SkipDeclaration {
-    /// The declaration in a field of a k8s-openapi type, which knows the list only.
+    /// Reads the declaration from a field of a k8s-openapi type, which has only the list form.
     #[must_use]
     pub fn from_kube(field: Option<&[String]>) -> Self {
         field.map_or(Self::Absent, |names| Self::List(names.to_vec()))
     }
 
-    /// The declaration for a field of a k8s-openapi type: `true` is `["*"]`, `false` is the empty list, and absent stays
-    /// absent.
+    /// Returns the value for a field of a k8s-openapi type: `true` becomes `["*"]`, `false` the empty list, and absent
+    /// stays absent.
     #[must_use]
     pub fn to_kube(&self) -> Option<Vec<String>> {
         match self {
             Self::Absent => None,
             Self::Bool(false) => Some(Vec::new()),
-            Self::Bool(true) => Some(vec![ALL.to_owned()]),
+            Self::Bool(true) => Some(vec![ALL_OPERATIONS.to_owned()]),
             Self::List(names) => Some(names.clone()),
         }
     }
 
-    /// The operations that are skipped. Names that this version does not know have no effect.
+    /// Returns the operations that are skipped. Unknown names have no effect.
     #[must_use]
     pub fn set(&self) -> SkipSet {
         match self {
             Self::Absent | Self::Bool(false) => SkipSet::NONE,
             Self::Bool(true) => SkipSet::EVERYTHING,
-            Self::List(names) => SkipSet::listed(names),
+            Self::List(names) => SkipSet::from_names(names),
         }
     }
 
-    /// The names that this version does not know, in their order.
+    /// Returns the unknown names of a list, in the order of the list.
     pub fn unknown_names(&self) -> impl Iterator<Item = &str> {
         let names: &[String] = if let Self::List(names) = self { names } else { &[] };
         names.iter().map(String::as_str).filter(|name| operation(name).is_empty())
     }
 
-    /// The declaration in a wire form. One that has the form already stays as it is, unknown names included; absent
-    /// stays absent.
+    /// Converts the declaration to a wire form. A declaration that already has the form stays unchanged, unknown names
+    /// included; absent stays absent.
     ///
     /// # Errors
-    /// The bool form can't say that only one of the operations is skipped.
-    pub fn written_as(&self, form: WireForm) -> Result<Self, NotExpressible> {
+    /// The bool form can't express that only one of the operations is skipped.
+    pub fn to_form(&self, form: WireForm) -> Result<Self, NotExpressible> {
         match (self, form) {
             (Self::Absent, _) | (Self::Bool(_), WireForm::Bool) | (Self::List(_), WireForm::List) => Ok(self.clone()),
             (Self::Bool(false), WireForm::List) => Ok(Self::List(Vec::new())),
             (Self::List(_), WireForm::Bool) if self.set().is_empty() => Ok(Self::Bool(false)),
-            (Self::Bool(true) | Self::List(_), _) => self.set().declaration(form),
+            (Self::Bool(true) | Self::List(_), _) => self.set().to_declaration(form),
         }
     }
 }
 
-/// What one name of a list skips.
+/// Returns the operations that one name of a list skips.
 fn operation(name: &str) -> SkipSet {
     match name {
-        PREPARE => SkipSet { prepare: true, ..SkipSet::NONE },
-        UNPREPARE => SkipSet { unprepare: true, ..SkipSet::NONE },
-        ALL => SkipSet::EVERYTHING,
+        NODE_PREPARE_RESOURCES => SkipSet { prepare: true, ..SkipSet::NONE },
+        NODE_UNPREPARE_RESOURCES => SkipSet { unprepare: true, ..SkipSet::NONE },
+        ALL_OPERATIONS => SkipSet::EVERYTHING,
         _ => SkipSet::NONE,
     }
 }

@@ -1,8 +1,8 @@
-//! Objects that carry `skipNodeOperations`, as JSON in either wire form.
+//! JSON of objects with `skipNodeOperations` in either wire form.
 //!
-//! The types of k8s-openapi know the list only. [`read`] accepts the bool too, and [`write()`] writes the form that a
-//! reader expects. The key counts in two places, the spec of a `ResourceSlice` and the device results of an allocation;
-//! anywhere else it is an unknown field without meaning.
+//! The types of k8s-openapi have only the list form. [`read`] accepts the bool too, and [`write()`] writes the form
+//! that the reader expects. Only the spec of a `ResourceSlice` and the device results of an allocation have the field;
+//! anywhere else the key is an unknown field and ignored.
 
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim, ResourceSlice};
 use serde::de::{DeserializeOwned, Error as _};
@@ -13,29 +13,29 @@ use super::{NotExpressible, SkipDeclaration, WireForm};
 
 const KEY: &str = "skipNodeOperations";
 
-/// An object that carries `skipNodeOperations`.
-pub trait Carrier: DeserializeOwned + Serialize {
-    /// The field names that lead to the carrying objects; `*` stands for every element of a list.
+/// An object type with the field `skipNodeOperations`.
+pub trait SkipField: DeserializeOwned + Serialize {
+    /// Path of the JSON objects that have the field; `*` stands for every element of a list.
     const PATH: &'static [&'static str];
 }
 
-impl Carrier for ResourceSlice {
+impl SkipField for ResourceSlice {
     const PATH: &'static [&'static str] = &["spec"];
 }
 
-impl Carrier for AllocationResult {
+impl SkipField for AllocationResult {
     const PATH: &'static [&'static str] = &["devices", "results", "*"];
 }
 
-impl Carrier for ResourceClaim {
+impl SkipField for ResourceClaim {
     const PATH: &'static [&'static str] = &["status", "allocation", "devices", "results", "*"];
 }
 
-/// Reads an object whose `skipNodeOperations` has either form: `true` becomes `["*"]`, `false` the empty list, and what is
-/// absent or `null` stays absent.
+/// Deserializes an object whose `skipNodeOperations` has either form: `true` becomes `["*"]`, `false` the empty list,
+/// and `null` is absent.
 ///
 /// # Errors
-/// What does not have the shape of the object; a declaration that is neither bool nor list.
+/// The JSON is not a valid object of the type, or a declaration is neither bool nor list.
 ///
 /// ```
 /// use dra_alloc::skip::wire::read;
@@ -46,29 +46,30 @@ impl Carrier for ResourceClaim {
 /// assert_eq!(slice.spec.skip_node_operations, Some(vec!["*".to_owned()]));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-pub fn read<T: Carrier>(json: Value) -> Result<T, serde_json::Error> {
-    T::deserialize(listed::<T>(json).map_err(serde_json::Error::custom)?)
+pub fn read<T: SkipField>(json: Value) -> Result<T, serde_json::Error> {
+    T::deserialize(normalize_to_list::<T>(json).map_err(serde_json::Error::custom)?)
 }
 
-/// The JSON of an object with its `skipNodeOperations` as lists, for a caller that reads the object in its own way.
+/// Converts `skipNodeOperations` in the JSON of an object to the list form, for a caller that deserializes the object
+/// itself.
 ///
 /// # Errors
 /// A declaration that is neither bool nor list.
 ///
 /// ```
-/// use dra_alloc::skip::wire::listed;
+/// use dra_alloc::skip::wire::normalize_to_list;
 /// use k8s_openapi::api::resource::v1::ResourceSlice;
 /// use serde_json::json;
 ///
-/// let slice = listed::<ResourceSlice>(json!({"spec": {"skipNodeOperations": false}}))?;
+/// let slice = normalize_to_list::<ResourceSlice>(json!({"spec": {"skipNodeOperations": false}}))?;
 /// assert_eq!(slice, json!({"spec": {"skipNodeOperations": []}}));
-/// let refused = listed::<ResourceSlice>(json!({"spec": {"skipNodeOperations": 7}})).unwrap_err();
+/// let refused = normalize_to_list::<ResourceSlice>(json!({"spec": {"skipNodeOperations": 7}})).unwrap_err();
 /// assert_eq!(refused.field, "spec.skipNodeOperations");
 /// # Ok::<(), dra_alloc::skip::wire::NotADeclaration>(())
 /// ```
-pub fn listed<T: Carrier>(mut json: Value) -> Result<Value, NotADeclaration> {
+pub fn normalize_to_list<T: SkipField>(mut json: Value) -> Result<Value, NotADeclaration> {
     let mut problem = None;
-    for_each_carrier(&mut json, T::PATH, "", &mut |object, place| {
+    for_each_field(&mut json, T::PATH, "", &mut |object, place| {
         let Some(declaration) = object.get_mut(KEY) else { return };
         match serde_json::from_value::<SkipDeclaration>(declaration.take()) {
             Ok(read) => *declaration = read.to_kube().into(),
@@ -78,7 +79,7 @@ pub fn listed<T: Carrier>(mut json: Value) -> Result<Value, NotADeclaration> {
     problem.map_or(Ok(json), Err)
 }
 
-/// A value that is no declaration.
+/// A value of `skipNodeOperations` that is neither bool nor list.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: neither a bool nor a list of operation names")]
 #[non_exhaustive]
@@ -87,11 +88,11 @@ pub struct NotADeclaration {
     pub field: String,
 }
 
-/// Writes an object with its `skipNodeOperations` in one form. An absent declaration stays absent, and an empty list is
-/// absent too, as the API server writes it; the bool form keeps `false`.
+/// Serializes an object with its `skipNodeOperations` in the given form. An absent declaration stays absent. An empty
+/// list is omitted in the list form, as by the API server, and `false` in the bool form.
 ///
 /// # Errors
-/// A declaration that the form has no value for.
+/// The form can't express a declaration of the object, or the object can't be serialized.
 ///
 /// ```
 /// use dra_alloc::skip::WireForm;
@@ -103,13 +104,13 @@ pub struct NotADeclaration {
 /// assert_eq!(write(&slice, WireForm::Bool)?["spec"]["skipNodeOperations"], json!(true));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn write<T: Carrier>(object: &T, form: WireForm) -> Result<Value, WriteError> {
+pub fn write<T: SkipField>(object: &T, form: WireForm) -> Result<Value, WriteError> {
     let mut json = serde_json::to_value(object).map_err(|error| WriteError::Json { reason: error.to_string() })?;
     let mut problem = None;
-    for_each_carrier(&mut json, T::PATH, "", &mut |object, _| {
+    for_each_field(&mut json, T::PATH, "", &mut |object, _| {
         let Some(declaration) = object.remove(KEY) else { return };
         let declaration = serde_json::from_value::<SkipDeclaration>(declaration).unwrap_or_default();
-        match declaration.written_as(form) {
+        match declaration.to_form(form) {
             Ok(SkipDeclaration::Absent) => {}
             Ok(SkipDeclaration::List(names)) if names.is_empty() => {}
             Ok(SkipDeclaration::List(names)) => drop(object.insert(KEY.to_owned(), names.into())),
@@ -120,59 +121,54 @@ pub fn write<T: Carrier>(object: &T, form: WireForm) -> Result<Value, WriteError
     problem.map_or(Ok(json), |refused| Err(refused.into()))
 }
 
-/// Why an object can't be written.
+/// Reason why an object can't be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The form has no value for a declaration.
+    /// The form can't express a declaration.
     #[error(transparent)]
     NotExpressible(#[from] NotExpressible),
-    /// The object has no JSON.
+    /// The object can't be serialized.
     #[error("{reason}")]
     Json {
-        /// What is wrong.
+        /// Message of the serializer.
         reason: String,
     },
 }
 
-/// An object read from either form, for use in types that derive `Deserialize`.
+/// Wrapper that deserializes an object from either form, for use in types that derive `Deserialize`.
 ///
 /// ```
-/// use dra_alloc::skip::wire::EitherForm;
+/// use dra_alloc::skip::wire::AnyForm;
 /// use k8s_openapi::api::resource::v1::ResourceSlice;
 ///
-/// let slices: Vec<EitherForm<ResourceSlice>> = serde_json::from_str(r#"[{"spec": {"skipNodeOperations": false}}]"#)?;
+/// let slices: Vec<AnyForm<ResourceSlice>> = serde_json::from_str(r#"[{"spec": {"skipNodeOperations": false}}]"#)?;
 /// assert_eq!(slices[0].0.spec.skip_node_operations, Some(vec![]));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "a wrapper, made to be opened")]
-pub struct EitherForm<T>(pub T);
+pub struct AnyForm<T>(pub T);
 
-impl<'de, T: Carrier> Deserialize<'de> for EitherForm<T> {
+impl<'de, T: SkipField> Deserialize<'de> for AnyForm<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         read(Value::deserialize(deserializer)?).map(Self).map_err(D::Error::custom)
     }
 }
 
-/// Visits the carrying objects below `place`, with the path of each.
-fn for_each_carrier(
-    json: &mut Value,
-    path: &[&str],
-    place: &str,
-    visit: &mut impl FnMut(&mut Map<String, Value>, &str),
-) {
+/// Calls `visit` for each JSON object at `path` below `place`, with its full path.
+fn for_each_field(json: &mut Value, path: &[&str], place: &str, visit: &mut impl FnMut(&mut Map<String, Value>, &str)) {
     match (path, json) {
         ([], Value::Object(object)) => visit(object, place),
         (["*", rest @ ..], Value::Array(elements)) => {
             for (index, element) in elements.iter_mut().enumerate() {
-                for_each_carrier(element, rest, &format!("{place}[{index}]"), visit);
+                for_each_field(element, rest, &format!("{place}[{index}]"), visit);
             }
         }
         ([key, rest @ ..], Value::Object(object)) => {
             if let Some(inner) = object.get_mut(*key) {
                 let place = if place.is_empty() { (*key).to_owned() } else { format!("{place}.{key}") };
-                for_each_carrier(inner, rest, &place, visit);
+                for_each_field(inner, rest, &place, visit);
             }
         }
         _ => {}

@@ -1,7 +1,6 @@
-//! An API server as far as its decisions about the objects of DRA go.
+//! Simulation of an API server: validation of writes of the objects of Dynamic Resource Allocation.
 
-use dra_attrs::field::{FieldErrors, Quoted};
-use dra_attrs::profile::Profile;
+use dra_attrs::{FeatureGate, FieldErrors, GateSet, Profile, Quoted};
 use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
 };
@@ -9,27 +8,30 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 
 use super::admin_access::NamespaceAccess;
-use super::admission::{Admission, Admitted};
+use super::context::ValidationContext;
 use super::equality::same;
-use super::findings::Findings;
 use super::gates::{GatePolicy, Kind, Remaining, drop_disabled};
-use super::{admin_access, claim, claim_status, class, device_status, metadata, ratchet, slice, taint_rule, template};
-use crate::features::{Feature, Features};
+use super::write::{Accepted, Write};
+use super::{
+    admin_access, claim, claim_status, class, device_status, metadata, reject_while_off, slice, taint_rule, template,
+};
+use crate::gates::DraGate;
 use crate::profile::Decisions;
 
-/// An API server: a profile, its feature gates, and what is known about the namespace of the object.
+/// Simulated API server: a profile, its feature gates, and the admin access of the object's namespace.
 ///
-/// Its methods answer a write with what would be stored, or with all problems. They prepare the object as the server does
-/// before it validates: the status of a new claim is cleared, an update of the status keeps the spec, fields of features
-/// that are off are dropped or rejected ([`GatePolicy`]).
+/// Each `validate_*` method takes a [`Write`] and returns the object that would be stored ([`Accepted`]), or all
+/// problems of the write. The object is prepared as the API server does before it validates: the status of a new claim
+/// is cleared, an update of the status keeps the spec, and fields of disabled features are dropped or rejected
+/// ([`GatePolicy`]).
 ///
 /// # Complexity
 /// Linear in the size of the objects, apart from compiling CEL expressions.
 ///
 /// ```
-/// use dra_alloc::features::{Feature, Features};
-/// use dra_alloc::validate::{Admission, ApiServer};
-/// use dra_attrs::profile::Profile;
+/// use dra_alloc::validate::{ApiServer, Write};
+/// use dra_alloc::{DraGate, GateSet};
+/// use dra_attrs::Profile;
 /// use k8s_openapi::api::resource::v1::ResourceSlice;
 ///
 /// let slice: ResourceSlice = serde_json::from_value(serde_json::json!({
@@ -43,178 +45,189 @@ use crate::profile::Decisions;
 /// }))?;
 ///
 /// // As shipped: the field is dropped while its gate is off.
-/// let server = ApiServer::new(Profile::V1_37, Features::default());
-/// let admitted = server.slice(Admission::create(&slice))?;
-/// assert_eq!(admitted.dropped, ["spec.skipNodeOperations"]);
+/// let server = ApiServer::new(Profile::V1_37, GateSet::default());
+/// let accepted = server.validate_slice(Write::create(&slice))?;
+/// assert_eq!(accepted.dropped, ["spec.skipNodeOperations"]);
 ///
 /// // In the KEP: the slice is rejected.
-/// let server = ApiServer::new(Profile::Kep, Features::default());
-/// let errors = server.slice(Admission::create(&slice)).unwrap_err();
+/// let server = ApiServer::new(Profile::Kep, GateSet::default());
+/// let errors = server.validate_slice(Write::create(&slice)).unwrap_err();
 /// assert_eq!(errors.as_slice()[0].field, "spec.skipNodeOperations");
 ///
-/// let server = ApiServer::new(Profile::Kep, Features::default().with(Feature::OptionalNodeOperations));
-/// assert_eq!(server.slice(Admission::create(&slice))?.object.spec, slice.spec);
+/// let server = ApiServer::new(Profile::Kep, GateSet::default().with(DraGate::OptionalNodeOperations));
+/// assert_eq!(server.validate_slice(Write::create(&slice))?.object.spec, slice.spec);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ApiServer {
     profile: Profile,
-    features: Features,
+    gates: GateSet<DraGate>,
     namespace: NamespaceAccess,
 }
 
 impl ApiServer {
-    /// An API server with feature gates of its own; no other component's gates matter to it.
+    /// Creates an API server with `gates` as its feature gates. The gates of scheduler and kubelet do not influence it.
     #[must_use]
-    pub const fn new(profile: Profile, features: Features) -> Self {
-        Self { profile, features, namespace: NamespaceAccess::Unknown }
+    pub const fn new(profile: Profile, gates: GateSet<DraGate>) -> Self {
+        Self { profile, gates, namespace: NamespaceAccess::Unknown }
     }
 
-    /// The same, for objects in a namespace about which something is known.
+    /// Sets the permission for admin access of the object's namespace. The default, [`NamespaceAccess::Unknown`], does
+    /// not check admin access.
     #[must_use]
-    pub const fn in_namespace(self, namespace: NamespaceAccess) -> Self {
+    pub const fn with_namespace(self, namespace: NamespaceAccess) -> Self {
         Self { namespace, ..self }
     }
 
-    /// A write of a slice.
+    /// Validates a create or update of a `ResourceSlice`. Sets `metadata.generation`, which counts the changes of the
+    /// spec.
     ///
     /// # Errors
-    /// All problems of the object.
-    pub fn slice(self, write: Admission<'_, ResourceSlice>) -> Result<Admitted<ResourceSlice>, FieldErrors> {
+    /// Returns all problems of the object, each with the path of its field.
+    pub fn validate_slice(self, write: Write<'_, ResourceSlice>) -> Result<Accepted<ResourceSlice>, FieldErrors> {
         let mut object = write.new.clone();
         let old = write.old.map(|old| (&old.spec, &old.metadata));
         object.metadata.generation = generation(&object.spec, old);
         let remaining = self.drop_disabled(Kind::Slice, object, write.old);
-        let mut findings = self.findings();
-        slice::check(&remaining.object, write.old, &mut findings);
+        let mut context = self.context();
+        slice::check(&remaining.object, write.old, &mut context);
         if let Some(gate) = self.rejecting_gate() {
-            ratchet::check_slice(&remaining.object, write.old, gate, &mut findings);
+            reject_while_off::check_slice(&remaining.object, write.old, gate, &mut context);
         }
         let warnings = driver_warning(&remaining.object.spec.driver);
-        admitted(remaining, findings, warnings)
+        accepted(remaining, context, warnings)
     }
 
-    /// A write of a claim; its status is none of the writer's business.
+    /// Validates a create or update of a `ResourceClaim`. Ignores the `status` of the new object: it is replaced by the
+    /// stored one.
     ///
     /// # Errors
-    /// All problems of the object.
-    pub fn claim(self, write: Admission<'_, ResourceClaim>) -> Result<Admitted<ResourceClaim>, FieldErrors> {
+    /// Returns all problems of the object, each with the path of its field.
+    pub fn validate_claim(self, write: Write<'_, ResourceClaim>) -> Result<Accepted<ResourceClaim>, FieldErrors> {
         let mut object = write.new.clone();
         object.status = write.old.and_then(|old| old.status.clone());
         let remaining = self.drop_disabled(Kind::Claim, object, write.old);
-        let mut findings = self.findings();
+        let mut context = self.context();
         if write.old.is_none() {
-            admin_access::check_requests(remaining.object.spec.as_ref(), self.namespace, &mut findings);
+            admin_access::check_requests(remaining.object.spec.as_ref(), self.namespace, &mut context);
         }
-        claim::check(&remaining.object, write.old, &mut findings);
-        admitted(remaining, findings, Vec::new())
+        claim::check(&remaining.object, write.old, &mut context);
+        accepted(remaining, context, Vec::new())
     }
 
-    /// A write of the status of a claim. Without an old object, the claim had no status.
+    /// Validates an update of the status of a `ResourceClaim`. Ignores the `spec` of the new object: it is replaced by
+    /// the stored one. Without an old object, the stored claim is the new one without its status.
     ///
     /// # Errors
-    /// All problems of the object.
-    pub fn claim_status(self, write: Admission<'_, ResourceClaim>) -> Result<Admitted<ResourceClaim>, FieldErrors> {
+    /// Returns all problems of the object, each with the path of its field.
+    pub fn validate_claim_status(
+        self,
+        write: Write<'_, ResourceClaim>,
+    ) -> Result<Accepted<ResourceClaim>, FieldErrors> {
         let unallocated = ResourceClaim { status: None, ..write.new.clone() };
         let old = write.old.unwrap_or(&unallocated);
         let object = ResourceClaim { status: write.new.status.clone(), ..old.clone() };
         let mut remaining = self.drop_disabled(Kind::ClaimStatus, object, Some(old));
-        if self.features.has(Feature::DeviceStatus) || has_device_status(old) {
+        if self.gates.has(DraGate::ResourceClaimDeviceStatus) || has_device_status(old) {
             forget_deallocated(&mut remaining.object, old);
         }
-        let mut findings = self.findings();
+        let mut context = self.context();
         let (status, old_status) = (remaining.object.status.as_ref(), old.status.as_ref());
-        admin_access::check_results(status, old_status, self.namespace, &mut findings);
-        metadata::check_update(&write.new.metadata, &old.metadata, &mut findings);
-        claim_status::check(&remaining.object, old, &mut findings);
+        admin_access::check_results(status, old_status, self.namespace, &mut context);
+        metadata::check_update(&write.new.metadata, &old.metadata, &mut context);
+        claim_status::check(&remaining.object, old, &mut context);
         if let Some(gate) = self.rejecting_gate() {
-            ratchet::check_claim(&remaining.object, old, gate, &mut findings);
+            reject_while_off::check_claim(&remaining.object, old, gate, &mut context);
         }
-        admitted(remaining, findings, Vec::new())
+        accepted(remaining, context, Vec::new())
     }
 
-    /// A write of a template.
+    /// Validates a create or update of a `ResourceClaimTemplate`.
     ///
     /// # Errors
-    /// All problems of the object.
-    pub fn claim_template(
+    /// Returns all problems of the object, each with the path of its field.
+    pub fn validate_claim_template(
         self,
-        write: Admission<'_, ResourceClaimTemplate>,
-    ) -> Result<Admitted<ResourceClaimTemplate>, FieldErrors> {
+        write: Write<'_, ResourceClaimTemplate>,
+    ) -> Result<Accepted<ResourceClaimTemplate>, FieldErrors> {
         let remaining = self.drop_disabled(Kind::Template, write.new.clone(), write.old);
-        let mut findings = self.findings();
+        let mut context = self.context();
         if write.old.is_none() {
-            admin_access::check_requests(template::claim_spec(&remaining.object), self.namespace, &mut findings);
+            admin_access::check_requests(template::claim_spec(&remaining.object), self.namespace, &mut context);
         }
-        template::check(&remaining.object, write.old, &mut findings);
-        admitted(remaining, findings, Vec::new())
+        template::check(&remaining.object, write.old, &mut context);
+        accepted(remaining, context, Vec::new())
     }
 
-    /// A write of a class.
+    /// Validates a create or update of a `DeviceClass`.
     ///
     /// # Errors
-    /// All problems of the object.
-    pub fn class(self, write: Admission<'_, DeviceClass>) -> Result<Admitted<DeviceClass>, FieldErrors> {
+    /// Returns all problems of the object, each with the path of its field.
+    pub fn validate_class(self, write: Write<'_, DeviceClass>) -> Result<Accepted<DeviceClass>, FieldErrors> {
         let mut object = write.new.clone();
         let old = write.old.map(|old| (&old.spec, &old.metadata));
         object.metadata.generation = generation(&object.spec, old);
-        let mut findings = self.findings();
-        class::check(&object, write.old, &mut findings);
-        admitted(unchanged(object), findings, Vec::new())
+        let mut context = self.context();
+        class::check(&object, write.old, &mut context);
+        accepted(unchanged(object), context, Vec::new())
     }
 
-    /// A write of a taint rule; its status is none of the writer's business.
+    /// Validates a create or update of a `DeviceTaintRule`. Ignores the `status` of the new object: it is replaced by
+    /// the stored one.
     ///
     /// # Errors
-    /// All problems of the object.
-    pub fn taint_rule(self, write: Admission<'_, DeviceTaintRule>) -> Result<Admitted<DeviceTaintRule>, FieldErrors> {
+    /// Returns all problems of the object, each with the path of its field.
+    pub fn validate_taint_rule(
+        self,
+        write: Write<'_, DeviceTaintRule>,
+    ) -> Result<Accepted<DeviceTaintRule>, FieldErrors> {
         let status = write.old.and_then(|old| old.status.clone());
         let mut object = DeviceTaintRule { status, ..write.new.clone() };
         let old = write.old.map(|old| (&old.spec, &old.metadata));
         object.metadata.generation = generation(&object.spec, old);
-        let mut findings = self.findings();
-        taint_rule::check(&object, write.old, &mut findings);
-        admitted(unchanged(object), findings, Vec::new())
+        let mut context = self.context();
+        taint_rule::check(&object, write.old, &mut context);
+        accepted(unchanged(object), context, Vec::new())
     }
 
-    /// A write of the status of a taint rule. Without an old object, the rule had no status.
+    /// Validates an update of the status of a `DeviceTaintRule`. Ignores the `spec` of the new object: it is replaced
+    /// by the stored one. Without an old object, the stored rule is the new one without its status.
     ///
     /// # Errors
-    /// All problems of the object.
-    pub fn taint_rule_status(
+    /// Returns all problems of the object, each with the path of its field.
+    pub fn validate_taint_rule_status(
         self,
-        write: Admission<'_, DeviceTaintRule>,
-    ) -> Result<Admitted<DeviceTaintRule>, FieldErrors> {
+        write: Write<'_, DeviceTaintRule>,
+    ) -> Result<Accepted<DeviceTaintRule>, FieldErrors> {
         let untouched = DeviceTaintRule { status: None, ..write.new.clone() };
         let old = write.old.unwrap_or(&untouched);
         let object = DeviceTaintRule { status: write.new.status.clone(), ..old.clone() };
-        let mut findings = self.findings();
-        metadata::check_update(&write.new.metadata, &old.metadata, &mut findings);
-        taint_rule::check_status(&object, &mut findings);
-        admitted(unchanged(object), findings, Vec::new())
+        let mut context = self.context();
+        metadata::check_update(&write.new.metadata, &old.metadata, &mut context);
+        taint_rule::check_status(&object, &mut context);
+        accepted(unchanged(object), context, Vec::new())
     }
 
-    pub(super) const fn has(self, feature: Feature) -> bool {
-        self.features.has(feature)
+    pub(super) fn has(self, feature: DraGate) -> bool {
+        self.gates.has(feature)
     }
 
-    const fn findings(self) -> Findings {
-        Findings::new(self.features, Decisions::of(self.profile))
+    const fn context(self) -> ValidationContext {
+        ValidationContext::new(self.gates, Decisions::from_profile(self.profile))
     }
 
     fn drop_disabled<T>(self, kind: Kind, object: T, old: Option<&T>) -> Remaining<T>
     where
         T: Clone + Serialize + serde::de::DeserializeOwned,
     {
-        drop_disabled(kind, object, old, self.features, self.profile)
+        drop_disabled(kind, object, old, self.gates, self.profile)
     }
 
-    /// The gate that is off and rejects, if there is one.
+    /// Returns the name of the disabled gate whose policy is [`GatePolicy::Reject`], if there is one.
     fn rejecting_gate(self) -> Option<&'static str> {
-        let feature = Feature::OptionalNodeOperations;
-        let rejects = GatePolicy::of(feature, self.profile) == GatePolicy::Reject;
-        let gate = feature.gates(self.profile).first().copied();
-        gate.filter(|_| rejects && !self.features.has(feature))
+        let feature = DraGate::OptionalNodeOperations;
+        let rejects = GatePolicy::for_gate(feature, self.profile) == GatePolicy::Reject;
+        (rejects && !self.gates.has(feature)).then(|| feature.name(self.profile))
     }
 }
 
@@ -222,13 +235,17 @@ const fn unchanged<T>(object: T) -> Remaining<T> {
     Remaining { object, dropped: Vec::new() }
 }
 
-fn admitted<T>(remaining: Remaining<T>, findings: Findings, warnings: Vec<String>) -> Result<Admitted<T>, FieldErrors> {
-    findings.into_errors().into_result()?;
+fn accepted<T>(
+    remaining: Remaining<T>,
+    context: ValidationContext,
+    warnings: Vec<String>,
+) -> Result<Accepted<T>, FieldErrors> {
+    context.into_errors().into_result()?;
     let Remaining { object, dropped } = remaining;
-    Ok(Admitted { object, dropped, warnings })
+    Ok(Accepted { object, dropped, warnings })
 }
 
-/// The generation of an object, which counts changes of its spec.
+/// Returns `metadata.generation` of the object to store: 1 for a create, one more than before if the spec has changed.
 fn generation<S: PartialEq + Serialize>(spec: &S, old: Option<(&S, &ObjectMeta)>) -> Option<i64> {
     match old {
         None => Some(1),
@@ -250,7 +267,7 @@ fn has_device_status(claim: &ResourceClaim) -> bool {
     devices.is_some_and(|devices| !devices.is_empty())
 }
 
-/// Removes what drivers say about devices that were allocated and no longer are.
+/// Removes the entries of `status.devices` for devices that were allocated and no longer are.
 fn forget_deallocated(claim: &mut ResourceClaim, old: &ResourceClaim) {
     let (Some(status), Some(old)) = (&mut claim.status, &old.status) else { return };
     let before = device_status::allocated(old);

@@ -1,15 +1,15 @@
-//! An attribute of a device: a strict union over four scalars and four lists (KEP-5491).
+//! Validation of a device attribute: exactly one of four scalar and four list members (KEP-5491).
 
-use dra_attrs::field::{BadValue, FieldError, FieldPath};
+use dra_attrs::{BadValue, FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 use serde::Serialize;
 
-use super::findings::{Findings, json};
+use super::context::{ValidationContext, json};
 use super::limits;
 
-/// Checks that there is exactly one value, and its form.
-pub(super) fn check(attribute: &DeviceAttribute, at: &FieldPath<'_>, findings: &mut Findings) {
-    check_forms(attribute, at, findings);
+/// Checks that an attribute has exactly one value, and the form of the value.
+pub(super) fn check(attribute: &DeviceAttribute, at: &FieldPath<'_>, context: &mut ValidationContext) {
+    check_forms(attribute, at, context);
     let members = [
         attribute.bool.is_some(),
         attribute.int.is_some(),
@@ -25,15 +25,15 @@ pub(super) fn check(attribute: &DeviceAttribute, at: &FieldPath<'_>, findings: &
         0 => BadValue::from(""),
         _ => json(attribute),
     };
-    findings.push(FieldError::invalid(at, value, "exactly one value must be specified"));
+    context.push(FieldError::invalid(at, value, "exactly one value must be specified"));
 }
 
-/// Whether a list member is set.
+/// Returns true if a list member of the attribute is set.
 pub(super) const fn is_list(attribute: &DeviceAttribute) -> bool {
     attribute.bools.is_some() || attribute.ints.is_some() || attribute.strings.is_some() || attribute.versions.is_some()
 }
 
-/// How many values the attribute counts for: a list its items, anything else one.
+/// Counts the values of an attribute: the number of items of a list, 1 for a scalar.
 pub(super) fn values(attribute: &DeviceAttribute) -> usize {
     let lists = [
         len(attribute.bools.as_deref()),
@@ -44,47 +44,47 @@ pub(super) fn values(attribute: &DeviceAttribute) -> usize {
     lists.iter().sum::<usize>().max(1)
 }
 
-fn check_forms(attribute: &DeviceAttribute, at: &FieldPath<'_>, findings: &mut Findings) {
+fn check_forms(attribute: &DeviceAttribute, at: &FieldPath<'_>, context: &mut ValidationContext) {
     if let Some(text) = &attribute.string {
-        check_string(text, &at.child("string"), findings);
+        check_string(text, &at.child("string"), context);
     }
     if let Some(version) = &attribute.version {
-        check_version(version, &at.child("version"), findings);
+        check_version(version, &at.child("version"), context);
     }
-    check_not_empty(attribute.bools.as_ref(), &at.child("bools"), findings);
-    check_not_empty(attribute.ints.as_ref(), &at.child("ints"), findings);
-    check_not_empty(attribute.strings.as_ref(), &at.child("strings"), findings);
+    check_not_empty(attribute.bools.as_ref(), &at.child("bools"), context);
+    check_not_empty(attribute.ints.as_ref(), &at.child("ints"), context);
+    check_not_empty(attribute.strings.as_ref(), &at.child("strings"), context);
     for (index, text) in attribute.strings.iter().flatten().enumerate() {
-        check_string(text, &at.child("strings").index(index), findings);
+        check_string(text, &at.child("strings").index(index), context);
     }
-    check_not_empty(attribute.versions.as_ref(), &at.child("versions"), findings);
+    check_not_empty(attribute.versions.as_ref(), &at.child("versions"), context);
     for (index, version) in attribute.versions.iter().flatten().enumerate() {
-        check_version(version, &at.child("versions").index(index), findings);
+        check_version(version, &at.child("versions").index(index), context);
     }
 }
 
-fn check_not_empty<T: Serialize>(list: Option<&Vec<T>>, at: &FieldPath<'_>, findings: &mut Findings) {
+fn check_not_empty<T: Serialize>(list: Option<&Vec<T>>, at: &FieldPath<'_>, context: &mut ValidationContext) {
     if let Some(list) = list.filter(|list| list.is_empty()) {
-        findings.push(FieldError::invalid(at, json(list), "must not be empty if specified"));
+        context.push(FieldError::invalid(at, json(list), "must not be empty if specified"));
     }
 }
 
-fn check_string(text: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+fn check_string(text: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
     if text.len() > limits::ATTRIBUTE_VALUE_LEN {
-        findings.push(FieldError::too_long(at, limits::ATTRIBUTE_VALUE_LEN));
+        context.push(FieldError::too_long(at, limits::ATTRIBUTE_VALUE_LEN));
     }
 }
 
-fn check_version(version: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+fn check_version(version: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
     if !is_semver(version) {
         let detail = "must be a string compatible with semver.org spec 2.0.0";
-        findings.push(FieldError::invalid(at, version, detail));
+        context.push(FieldError::invalid(at, version, detail));
     }
-    check_string(version, at, findings);
+    check_string(version, at, context);
 }
 
-/// Whether a text has the form of semver 2.0.0. Its numbers may have any length, unlike those of
-/// [`dra_attrs::semver::Version`].
+/// Returns true if a text is a version of semver 2.0.0. Its numbers may have any length, unlike those of
+/// [`dra_attrs::Version`].
 fn is_semver(text: &str) -> bool {
     let is_word = |word: &str| !word.is_empty() && word.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-');
     let is_digits = |word: &str| word.bytes().all(|c| c.is_ascii_digit());

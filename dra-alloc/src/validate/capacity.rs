@@ -1,29 +1,30 @@
-//! The capacities of a device.
+//! Validation of the capacities of a device.
 
-use dra_attrs::field::{FieldError, FieldPath};
+use dra_attrs::{FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::{Device, DeviceCapacity};
 
-use super::findings::Findings;
+use super::context::ValidationContext;
 use super::list::each_entry;
 use super::{limits, names, quantity, request_policy};
 
-/// Checks the names, the amounts and the request policies, which only a device that can be shared may have.
-pub(super) fn check(device: &Device, at: &FieldPath<'_>, findings: &mut Findings) {
+/// Checks the names, values and request policies of capacities. Only a device with `allowMultipleAllocations` may have
+/// request policies.
+pub(super) fn check(device: &Device, at: &FieldPath<'_>, context: &mut ValidationContext) {
     let Some(capacities) = &device.capacity else { return };
     let shared = device.allow_multiple_allocations == Some(true);
-    each_entry(capacities, limits::QUALIFIED_NAME, at, findings, names::qualified, |capacity, at, findings| {
-        check_one(capacity, shared, at, findings);
+    each_entry(capacities, limits::QUALIFIED_NAME, at, context, names::qualified, |capacity, at, context| {
+        check_one(capacity, shared, at, context);
     });
 }
 
-fn check_one(capacity: &DeviceCapacity, shared: bool, at: &FieldPath<'_>, findings: &mut Findings) {
-    let value = quantity::read(&capacity.value, &at.child("value"), findings);
+fn check_one(capacity: &DeviceCapacity, shared: bool, at: &FieldPath<'_>, context: &mut ValidationContext) {
+    let value = quantity::read(&capacity.value, &at.child("value"), context);
     let Some(policy) = &capacity.request_policy else { return };
     let at = at.child("requestPolicy");
     if !shared {
-        return findings.push(FieldError::forbidden(&at, "allowMultipleAllocations must be true"));
+        return context.push(FieldError::forbidden(&at, "allowMultipleAllocations must be true"));
     }
     if let Some(value) = value {
-        request_policy::check(policy, value, &at, findings);
+        request_policy::check(policy, value, &at, context);
     }
 }

@@ -1,14 +1,14 @@
-//! Conditions in a status.
+//! Validation of `metav1.Condition` lists in a status.
 
 use std::collections::BTreeSet;
 
-use dra_attrs::field::{FieldError, FieldErrors, FieldPath};
+use dra_attrs::{FieldError, FieldErrors, FieldPath};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use super::findings::Findings;
+use super::context::ValidationContext;
 use super::{limits, names};
 
-/// The first second of the year 1, which is how Go writes a time that is not set.
+/// Go's zero time, the first second of the year 1, in seconds since the Unix epoch.
 const NO_TIME: i64 = -62_135_596_800;
 
 const STATUSES: [&str; 3] = ["False", "True", "Unknown"];
@@ -17,21 +17,22 @@ const REASON: &str = "a condition reason must start with alphabetic character, o
                       'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used \
                       for validation is '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?')";
 
-/// Checks the conditions of a device: not too many, each of its form, no type twice.
-pub(super) fn check_list(conditions: Option<&Vec<Condition>>, at: &FieldPath<'_>, findings: &mut Findings) {
+/// Checks the conditions of a device: their number, the form of each, and that no type occurs twice.
+pub(super) fn check_list(conditions: Option<&Vec<Condition>>, at: &FieldPath<'_>, context: &mut ValidationContext) {
     let conditions = conditions.map_or(&[][..], Vec::as_slice);
     if conditions.len() > limits::CONDITIONS {
-        return findings.push(FieldError::too_many(at, conditions.len(), limits::CONDITIONS));
+        return context.push(FieldError::too_many(at, conditions.len(), limits::CONDITIONS));
     }
-    findings.extend(validate_conditions(conditions, at));
+    context.extend(validate_conditions(conditions, at));
 }
 
-/// What the API server says to conditions of any object: the form of each, and that no type is there twice. Their number
-/// is not looked at, since each object has its own limit.
+/// Validates the conditions of any object as the API server does: the form of each condition, and that no type occurs
+/// twice. `at` is the path of the list in the errors. The length of the list is not checked, because each kind of
+/// object has its own limit.
 ///
 /// ```
 /// use dra_alloc::validate::validate_conditions;
-/// use dra_attrs::field::FieldPath;
+/// use dra_attrs::FieldPath;
 /// use serde_json::{from_value, json};
 /// let time = "2026-02-07T10:30:00Z";
 /// let condition = json!({"type": "Ready", "status": "", "reason": "Up", "message": "", "lastTransitionTime": time});

@@ -1,48 +1,49 @@
-//! Configuration for a driver, and other JSON that Kubernetes does not look into.
+//! Validation of opaque driver configuration and of other JSON that Kubernetes does not interpret.
 
-use dra_attrs::field::{BadValue, FieldError, FieldPath};
+use dra_attrs::{BadValue, FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::OpaqueDeviceConfiguration;
 use k8s_openapi::apimachinery::pkg::runtime::RawExtension;
 use serde_json::Value;
 
-use super::findings::Findings;
+use super::context::ValidationContext;
 use super::{limits, names};
 
-/// Whether the size of the parameters is limited. Stored ones may be larger: the limit came late.
+/// Size limit of opaque parameters. Stored parameters may exceed it, because Kubernetes added the limit after the
+/// field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Size {
     Limited,
     Stored,
 }
 
-/// Checks one configuration.
+/// Checks one opaque configuration: the name of its driver and its parameters.
 pub(super) fn check(
     opaque: Option<&OpaqueDeviceConfiguration>,
     size: Size,
     at: &FieldPath<'_>,
-    findings: &mut Findings,
+    context: &mut ValidationContext,
 ) {
     let at = at.child("opaque");
     let Some(opaque) = opaque else {
-        return findings.push(FieldError::required(&at, ""));
+        return context.push(FieldError::required(&at, ""));
     };
-    names::driver(&opaque.driver, &at.child("driver"), findings);
+    names::driver(&opaque.driver, &at.child("driver"), context);
     let max = match size {
         Size::Limited => limits::OPAQUE_PARAMETERS,
         Size::Stored => usize::MAX,
     };
-    check_object(&opaque.parameters, max, &at.child("parameters"), findings);
+    check_object(&opaque.parameters, max, &at.child("parameters"), context);
 }
 
-/// Checks that JSON is an object of at most `max` bytes.
-pub(super) fn check_object(json: &RawExtension, max: usize, at: &FieldPath<'_>, findings: &mut Findings) {
+/// Checks that the JSON is an object of at most `max` bytes.
+pub(super) fn check_object(json: &RawExtension, max: usize, at: &FieldPath<'_>, context: &mut ValidationContext) {
     match &json.0 {
-        Value::Null => findings.push(FieldError::required(at, "")),
-        value if value.to_string().len() > max => findings.push(FieldError::too_long(at, max)),
+        Value::Null => context.push(FieldError::required(at, "")),
+        value if value.to_string().len() > max => context.push(FieldError::too_long(at, max)),
         Value::Object(_) => {}
         _ => {
             let value = BadValue::from("<value omitted>");
-            findings.push(FieldError::invalid(at, value, "must be a valid JSON object"));
+            context.push(FieldError::invalid(at, value, "must be a valid JSON object"));
         }
     }
 }

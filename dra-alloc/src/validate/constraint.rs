@@ -1,37 +1,37 @@
-//! A constraint of a claim.
+//! Validation of a constraint of a claim.
 
-use dra_attrs::field::{FieldError, FieldPath};
+use dra_attrs::{FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::DeviceConstraint;
 
-use super::findings::Findings;
+use super::context::ValidationContext;
 use super::names;
 use super::request_names::RequestNames;
-use crate::features::Feature;
+use crate::gates::DraGate;
 
-/// Checks the requests and the attribute. Two attributes are accepted if their names are, though the allocator looks at
-/// `matchAttribute` alone.
+/// Checks the requests and the attribute of a constraint. A constraint with both `matchAttribute` and
+/// `distinctAttribute` is accepted if both names are valid, although the allocator reads only `matchAttribute`.
 pub(super) fn check(
     constraint: &DeviceConstraint,
     requests: &RequestNames<'_>,
     at: &FieldPath<'_>,
-    findings: &mut Findings,
+    context: &mut ValidationContext,
 ) {
-    requests.check_list(constraint.requests.as_ref(), &at.child("requests"), findings);
+    requests.check_list(constraint.requests.as_ref(), &at.child("requests"), context);
     let (at_match, at_distinct) = (at.child("matchAttribute"), at.child("distinctAttribute"));
     match (&constraint.match_attribute, &constraint.distinct_attribute) {
         (Some(name), other) => {
-            names::fully_qualified(name, &at_match, findings);
+            names::fully_qualified(name, &at_match, context);
             if let Some(name) = other {
-                names::declared_fully_qualified(name, &at_distinct, findings);
+                names::declared_fully_qualified(name, &at_distinct, context);
             }
         }
-        (None, Some(name)) => names::fully_qualified(name, &at_distinct, findings),
-        (None, None) if findings.has(Feature::ConsumableCapacity) => {
-            // These are the words of Kubernetes, though no field is set.
+        (None, Some(name)) => names::fully_qualified(name, &at_distinct, context),
+        (None, None) if context.has(DraGate::ConsumableCapacity) => {
+            // The message is Kubernetes', although no field is set.
             let detail =
                 "exactly one of \"matchAttribute\" or \"distinctAttribute\" is required, but multiple fields are set";
-            findings.push(FieldError::required(at, detail));
+            context.push(FieldError::required(at, detail));
         }
-        (None, None) => findings.push(FieldError::required(&at_match, "")),
+        (None, None) => context.push(FieldError::required(&at_match, "")),
     }
 }

@@ -1,32 +1,33 @@
-//! Derived attributes of a request (KEP-6080): computed, and used by a constraint on the request.
+//! Validation of the derived attributes of a request (KEP-6080). A constraint on the request must use each of them.
 
-use dra_attrs::field::{FieldError, FieldPath};
+use dra_attrs::{FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::{DeviceConstraint, DeviceDerivedAttribute};
 
-use super::findings::Findings;
+use super::context::ValidationContext;
 use super::list::List;
 use super::{limits, names, selector};
 use crate::selector::Selector;
 
-/// Checks the derived attributes of the request that constraints call `reference`.
+/// Checks the derived attributes of a request. `reference` is the name of the request in constraints: `request` or
+/// `request/subrequest`.
 pub(super) fn check(
     attributes: Option<&Vec<DeviceDerivedAttribute>>,
     reference: &str,
     constraints: &[DeviceConstraint],
     at: &FieldPath<'_>,
-    findings: &mut Findings,
+    context: &mut ValidationContext,
 ) {
     List::new(attributes).at_most(limits::DERIVED_ATTRIBUTES).each_unique(
         at,
-        findings,
+        context,
         |attribute| attribute.name.as_str(),
-        |attribute, at, findings| {
-            check_name(&attribute.name, reference, constraints, &at.child("name"), findings);
+        |attribute, at, context| {
+            check_name(&attribute.name, reference, constraints, &at.child("name"), context);
             let at = at.child("expression");
             if attribute.expression.is_empty() {
-                return findings.push(FieldError::required(&at, ""));
+                return context.push(FieldError::required(&at, ""));
             }
-            selector::check_expression(&attribute.expression, Selector::compile_derived, &at, findings);
+            selector::check_expression(&attribute.expression, Selector::compile_derived, &at, context);
         },
     );
 }
@@ -36,20 +37,21 @@ fn check_name(
     reference: &str,
     constraints: &[DeviceConstraint],
     at: &FieldPath<'_>,
-    findings: &mut Findings,
+    context: &mut ValidationContext,
 ) {
     if name.is_empty() {
-        return findings.push(FieldError::required(at, ""));
+        return context.push(FieldError::required(at, ""));
     }
-    names::declared_fully_qualified(name, at, findings);
+    names::declared_fully_qualified(name, at, context);
     if !constraints.iter().any(|constraint| concerns(constraint, name, reference)) {
         let detail =
             "must be referenced by at least one matchAttribute or distinctAttribute constraint targeting this request";
-        findings.push(FieldError::invalid(at, name, detail));
+        context.push(FieldError::invalid(at, name, detail));
     }
 }
 
-/// Whether a constraint is about the attribute, on all requests, on this one, or on the one that it is part of.
+/// Returns true if a constraint uses the attribute `name` and applies to `reference`: to all requests, to the request
+/// itself, or to the request of a subrequest.
 fn concerns(constraint: &DeviceConstraint, name: &str, reference: &str) -> bool {
     let attribute = constraint.match_attribute.as_ref().or(constraint.distinct_attribute.as_ref());
     let request = reference.split_once('/').map_or(reference, |(request, _)| request);

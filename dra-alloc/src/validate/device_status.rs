@@ -1,19 +1,19 @@
-//! What drivers say about the devices of a claim (KEP-4817).
+//! Validation of `status.devices` of a claim: the drivers' status of allocated devices (KEP-4817).
 
 use std::collections::BTreeSet;
 
-use dra_attrs::field::{BadValue, FieldError, FieldPath};
+use dra_attrs::{BadValue, FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::{AllocatedDeviceStatus, NetworkDeviceData, ResourceClaimStatus};
 
-use super::findings::Findings;
+use super::context::ValidationContext;
 use super::list::List;
 use super::{condition, config, limits, names, network};
 use crate::allocated::of_status;
 
-/// Driver, pool, device and share.
+/// Key of a status entry: driver, pool, device and share ID.
 pub(super) type Key<'a> = (&'a str, &'a str, &'a str, Option<&'a str>);
 
-/// The devices of an allocation.
+/// Returns the keys of the allocated devices.
 pub(super) fn allocated(status: &ResourceClaimStatus) -> BTreeSet<Key<'_>> {
     of_status(Some(status))
         .iter()
@@ -23,61 +23,66 @@ pub(super) fn allocated(status: &ResourceClaimStatus) -> BTreeSet<Key<'_>> {
         .collect()
 }
 
-/// The device that a status is about.
+/// Returns the key of a status entry.
 pub(super) fn key(device: &AllocatedDeviceStatus) -> Key<'_> {
     (&device.driver, &device.pool, &device.device, device.share_id.as_deref())
 }
 
-/// Checks what is said about each device.
-pub(super) fn check_list(status: &ResourceClaimStatus, at: &FieldPath<'_>, findings: &mut Findings) {
+/// Checks every entry of `status.devices`.
+pub(super) fn check_list(status: &ResourceClaimStatus, at: &FieldPath<'_>, context: &mut ValidationContext) {
     let allocated = allocated(status);
     List::new(status.devices.as_ref()).each_unique(
         at,
-        findings,
+        context,
         |device| Named(key(device)),
-        |device, at, findings| check(device, &allocated, at, findings),
+        |device, at, context| check(device, &allocated, at, context),
     );
 }
 
-fn check(device: &AllocatedDeviceStatus, allocated: &BTreeSet<Key<'_>>, at: &FieldPath<'_>, findings: &mut Findings) {
-    names::driver(&device.driver, &at.child("driver"), findings);
-    names::pool(&device.pool, &at.child("pool"), findings);
-    names::label(&device.device, &at.child("device"), findings);
+fn check(
+    device: &AllocatedDeviceStatus,
+    allocated: &BTreeSet<Key<'_>>,
+    at: &FieldPath<'_>,
+    context: &mut ValidationContext,
+) {
+    names::driver(&device.driver, &at.child("driver"), context);
+    names::pool(&device.pool, &at.child("pool"), context);
+    names::label(&device.device, &at.child("device"), context);
     if let Some(share) = &device.share_id {
-        names::uuid(share, &at.child("shareID"), findings);
+        names::uuid(share, &at.child("shareID"), context);
     }
     if !allocated.contains(&key(device)) {
-        findings.push(FieldError::invalid(at, Named(key(device)), "must be an allocated device in the claim"));
+        context.push(FieldError::invalid(at, Named(key(device)), "must be an allocated device in the claim"));
     }
-    condition::check_list(device.conditions.as_ref(), &at.child("conditions"), findings);
+    condition::check_list(device.conditions.as_ref(), &at.child("conditions"), context);
     if let Some(data) = &device.data {
-        config::check_object(data, limits::DEVICE_DATA, &at.child("data"), findings);
+        config::check_object(data, limits::DEVICE_DATA, &at.child("data"), context);
     }
     if let Some(data) = &device.network_data {
-        check_network(data, &at.child("networkData"), findings);
+        check_network(data, &at.child("networkData"), context);
     }
 }
 
-fn check_network(data: &NetworkDeviceData, at: &FieldPath<'_>, findings: &mut Findings) {
+fn check_network(data: &NetworkDeviceData, at: &FieldPath<'_>, context: &mut ValidationContext) {
     let lengths = [
         ("interfaceName", &data.interface_name, limits::INTERFACE_NAME),
         ("hardwareAddress", &data.hardware_address, limits::HARDWARE_ADDRESS),
     ];
     for (field, text, max) in lengths {
         if text.as_ref().is_some_and(|text| text.len() > max) {
-            findings.push(FieldError::too_long(&at.child(field), max));
+            context.push(FieldError::too_long(&at.child(field), max));
         }
     }
     List::new(data.ips.as_ref()).at_most(limits::IPS).each_unique(
         &at.child("ips"),
-        findings,
+        context,
         String::as_str,
-        |address, at, findings| network::check_interface_address(address, at, findings),
+        |address, at, context| network::check_interface_address(address, at, context),
     );
 }
 
-/// A device as Kubernetes writes it, with slashes between the parts. They may hold slashes: what is written alike need
-/// not be the same.
+/// Key of a status entry that prints as Kubernetes prints it, with slashes between its parts. Pool names contain
+/// slashes too, so that different keys may print alike.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Named<'a>(Key<'a>);
 

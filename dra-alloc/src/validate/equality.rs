@@ -1,14 +1,14 @@
-//! Whether an object or a part of it is as it was.
+//! Semantic equality of objects, used to detect unchanged parts of an update.
 //!
-//! As in the API server, objects are compared as it has filled them in, amounts by value (`1Gi` is `1024Mi`). An empty list
-//! or map is a missing one. So is an empty text, unless the API server's type has a pointer there, which tells the two
-//! apart. What a driver wrote for itself is compared as it is.
+//! Objects are compared as the API server compares them: after defaulting, with quantities compared by value (`1Gi`
+//! equals `1024Mi`). An empty list or map equals an absent one. An empty string equals an absent one, unless the field
+//! is a pointer in the API server's Go type. Opaque JSON of drivers is compared without any of these rules.
 
-use dra_attrs::quantity::Quantity;
+use dra_attrs::Quantity;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Maps whose keys are names that somebody gave, and how the texts below are compared.
+/// Fields that are maps with user-defined keys, with the comparison of the strings in them.
 const MAPS: [(&str, Texts); 8] = [
     ("annotations", Texts::Plain),
     ("attributes", Texts::Plain),
@@ -20,7 +20,7 @@ const MAPS: [(&str, Texts); 8] = [
     ("requests", Texts::Amounts),
 ];
 
-/// Texts behind pointers: one that is empty is there.
+/// String fields that are pointers in the API server's Go types: an empty string differs from an absent one.
 const POINTERS: [&str; 12] = [
     "capacityKey",
     "device",
@@ -36,28 +36,28 @@ const POINTERS: [&str; 12] = [
     "version",
 ];
 
-/// Objects that are always there. Others are there or not.
+/// Object fields that are not pointers in the API server's Go types: an empty object equals an absent one.
 const ALWAYS: [&str; 3] = ["devices", "metadata", "spec"];
 
-/// What the API server fills in.
+/// Defaults that the API server sets: field and value.
 const DEFAULTS: [(&str, &str); 2] = [("allocationMode", "ExactCount"), ("operator", "Equal")];
 
-/// Objects of a driver's own making.
+/// Fields with opaque JSON of a driver.
 const OPAQUE: [&str; 2] = ["data", "parameters"];
 
-/// How texts are compared.
+/// Comparison of strings: as text, or as quantities.
 #[derive(Clone, Copy)]
 enum Texts {
     Plain,
     Amounts,
 }
 
-/// Whether two values mean the same to the API server.
+/// Returns true if two values are equal to the API server.
 pub(super) fn same<T: PartialEq + Serialize>(one: &T, other: &T) -> bool {
     one == other || both(one, other, |one, other| equal(one, other, Texts::Plain) || is_empty(one) && is_empty(other))
 }
 
-/// Whether the capacities of two devices mean the same to the API server.
+/// Returns true if the capacities of two devices are equal to the API server.
 pub(super) fn same_capacity<T: PartialEq + Serialize>(one: &T, other: &T) -> bool {
     one == other
         || both(one, other, |one, other| equal_maps(one, other, Texts::Amounts) || is_empty(one) && is_empty(other))
@@ -81,7 +81,7 @@ fn equal(one: &Value, other: &Value, texts: Texts) -> bool {
                 (Some(_), Some(_)) if OPAQUE.contains(&name) => one.get(name) == other.get(name),
                 (Some(this), Some(that)) => match map(name, one).filter(|_| this.is_object()) {
                     Some(texts) => equal_maps(this, that, texts),
-                    // The key of a capacity is a name among amounts.
+                    // `capacityKey` is a name, although the strings beside it are quantities.
                     None => equal(this, that, if name == "capacityKey" { Texts::Plain } else { texts }),
                 },
                 (this, that) => this.is_none() && that.is_none(),
@@ -95,19 +95,21 @@ fn names<'v>(one: &'v Map<String, Value>, other: &'v Map<String, Value>) -> impl
     one.keys().chain(other.keys().filter(|name| !one.contains_key(*name))).map(String::as_str)
 }
 
-/// A field of an object, if the API server would not have the same without it.
+/// Returns a field of an object, unless it is equal to an absent one.
 fn field<'v>(object: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
     object.get(name).filter(|value| !is_missing(name, value, object))
 }
 
-/// How texts in a field of the object are compared, if it is a map. The capacity of a request is none, but has one in it.
+/// Returns the comparison of strings in a field that is a map. `capacity` of a request is not a map, but has one in it
+/// (`requests`).
 fn map(name: &str, object: &Map<String, Value>) -> Option<Texts> {
     let of_request = name == "capacity" && object.contains_key("deviceClassName");
     let found = MAPS.iter().find(|(map, _)| *map == name && !of_request);
     found.map(|(_, texts)| *texts)
 }
 
-/// A key says nothing about its value, whatever field has the same name.
+/// Compares two maps by key. The keys are user-defined: a key that equals the name of a known field has no special
+/// meaning.
 fn equal_maps(one: &Value, other: &Value, texts: Texts) -> bool {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {
@@ -128,14 +130,14 @@ fn equal_texts(one: &str, other: &str, texts: Texts) -> bool {
     }
 }
 
-/// Whether the API server has the same for a field of the object that is left out.
+/// Returns true if the value of a field equals that of an absent field.
 fn is_missing(name: &str, value: &Value, object: &Map<String, Value>) -> bool {
     match value {
         _ if OPAQUE.contains(&name) => false,
         Value::Null => true,
         Value::Array(items) => items.is_empty(),
         Value::String(text) => text.is_empty() && !POINTERS.contains(&name) || DEFAULTS.contains(&(name, text)),
-        // Where a number of devices is wanted, it is one by default.
+        // The default of `count` is 1 if the allocation mode is `ExactCount`.
         Value::Number(number) if name == "count" => {
             number.as_i64() == Some(0) || number.as_i64() == Some(1) && field(object, "allocationMode").is_none()
         }
@@ -145,7 +147,7 @@ fn is_missing(name: &str, value: &Value, object: &Map<String, Value>) -> bool {
     }
 }
 
-/// Whether there is nothing in a value that is always there.
+/// Returns true if a value of a field that is not a pointer is empty.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,

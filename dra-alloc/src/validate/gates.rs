@@ -1,55 +1,56 @@
-//! What becomes of fields whose feature is off.
+//! Fields of disabled features: dropped or rejected, unless the stored object already uses the feature.
 //!
-//! Each feature has places where its fields are. A feature is *in use* where the stored object has a value at one of
-//! them; then nothing happens to any, also to new values. Otherwise the policy decides.
+//! Each feature has a list of the paths of its fields. A feature is *in use* if the stored object has a value at one of
+//! these paths. All fields of a feature in use are kept, new values included. For other disabled features, the
+//! [`GatePolicy`] decides.
 
-use dra_attrs::field::FieldPath;
-use dra_attrs::profile::Profile;
+use dra_attrs::{FieldPath, GateSet, Profile};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::features::{Feature, Features};
+use crate::gates::DraGate;
 use crate::profile::Decisions;
 
-/// What the API server does with the fields of a feature that is off.
+/// Treatment of the fields of a disabled feature by the API server.
 ///
 /// ```
-/// use dra_alloc::features::Feature;
 /// use dra_alloc::validate::GatePolicy;
-/// use dra_attrs::profile::Profile;
+/// use dra_alloc::DraGate;
+/// use dra_attrs::Profile;
 ///
-/// let skip = Feature::OptionalNodeOperations;
-/// assert_eq!(GatePolicy::of(skip, Profile::Kep), GatePolicy::Reject);
-/// assert_eq!(GatePolicy::of(skip, Profile::V1_37), GatePolicy::Drop);
+/// let skip = DraGate::OptionalNodeOperations;
+/// assert_eq!(GatePolicy::for_gate(skip, Profile::Kep), GatePolicy::Reject);
+/// assert_eq!(GatePolicy::for_gate(skip, Profile::V1_37), GatePolicy::Drop);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "a request is refused, or it is changed")]
 pub enum GatePolicy {
-    /// A value that is new is an error, one that is stored stays.
+    /// A new value is an error; a stored value is kept.
     Reject,
-    /// The values are removed without a word, unless the feature is in use in the stored object.
+    /// Values are removed silently, unless the stored object uses the feature.
     Drop,
 }
 
 impl GatePolicy {
-    /// The policy of a feature. Only KEP-5945 rejects; what was there before it, and all that is shipped, drops.
+    /// Returns the policy for the fields of a gate. Only KEP-5945 rejects values; all other features, and Kubernetes
+    /// 1.37 in general, drop them.
     #[must_use]
-    pub const fn of(feature: Feature, profile: Profile) -> Self {
+    pub const fn for_gate(feature: DraGate, profile: Profile) -> Self {
         match feature {
-            Feature::OptionalNodeOperations => Decisions::of(profile).skip_api_gate_off,
+            DraGate::OptionalNodeOperations => Decisions::from_profile(profile).skip_api_gate_off,
             _ => Self::Drop,
         }
     }
 }
 
-/// A feature and the paths of its fields; `[*]` is every item of a list and every value of a map.
-type Gated = (Feature, &'static [&'static str]);
+/// A gate and the paths of its fields; `[*]` is every item of a list and every value of a map.
+type Gated = (DraGate, &'static [&'static str]);
 
 const SLICE: &[Gated] = &[
-    (Feature::DeviceTaints, &["spec.devices[*].taints"]),
+    (DraGate::DeviceTaints, &["spec.devices[*].taints"]),
     (
-        Feature::PartitionableDevices,
+        DraGate::PartitionableDevices,
         &[
             "spec.sharedCounters",
             "spec.perDeviceNodeSelection",
@@ -60,7 +61,7 @@ const SLICE: &[Gated] = &[
         ],
     ),
     (
-        Feature::BindingConditions,
+        DraGate::DeviceBindingConditions,
         &[
             "spec.devices[*].bindingConditions",
             "spec.devices[*].bindingFailureConditions",
@@ -68,12 +69,12 @@ const SLICE: &[Gated] = &[
         ],
     ),
     (
-        Feature::ConsumableCapacity,
+        DraGate::ConsumableCapacity,
         &["spec.devices[*].allowMultipleAllocations", "spec.devices[*].capacity[*].requestPolicy"],
     ),
-    (Feature::NodeAllocatableResources, &["spec.devices[*].nodeAllocatableResources"]),
+    (DraGate::NodeAllocatableResources, &["spec.devices[*].nodeAllocatableResources"]),
     (
-        Feature::ListTypeAttributes,
+        DraGate::ListTypeAttributes,
         &[
             "spec.devices[*].attributes[*].bools",
             "spec.devices[*].attributes[*].ints",
@@ -81,20 +82,20 @@ const SLICE: &[Gated] = &[
             "spec.devices[*].attributes[*].versions",
         ],
     ),
-    (Feature::PartitionTypes, &["spec.partitionTypeAttribute"]),
-    (Feature::OptionalNodeOperations, &["spec.skipNodeOperations"]),
-    (Feature::CompatibilityGroups, &["spec.devices[*].consumesCounters[*].compatibilityGroups"]),
+    (DraGate::PartitionableDevicesType, &["spec.partitionTypeAttribute"]),
+    (DraGate::OptionalNodeOperations, &["spec.skipNodeOperations"]),
+    (DraGate::DeviceCompatibilityGroups, &["spec.devices[*].consumesCounters[*].compatibilityGroups"]),
 ];
 
 const CLAIM: &[Gated] = &[
-    (Feature::PrioritizedList, &["spec.devices.requests[*].firstAvailable"]),
+    (DraGate::PrioritizedList, &["spec.devices.requests[*].firstAvailable"]),
     (
-        Feature::AdminAccess,
+        DraGate::AdminAccess,
         &["spec.devices.requests[*].exactly.adminAccess", "status.allocation.devices.results[*].adminAccess"],
     ),
-    (Feature::DeviceStatus, &["status.devices"]),
+    (DraGate::ResourceClaimDeviceStatus, &["status.devices"]),
     (
-        Feature::BindingConditions,
+        DraGate::DeviceBindingConditions,
         &[
             "status.allocation.devices.results[*].bindingConditions",
             "status.allocation.devices.results[*].bindingFailureConditions",
@@ -102,7 +103,7 @@ const CLAIM: &[Gated] = &[
         ],
     ),
     (
-        Feature::ConsumableCapacity,
+        DraGate::ConsumableCapacity,
         &[
             "spec.devices.requests[*].exactly.capacity",
             "spec.devices.requests[*].firstAvailable[*].capacity",
@@ -113,16 +114,16 @@ const CLAIM: &[Gated] = &[
         ],
     ),
     (
-        Feature::DeviceTaints,
+        DraGate::DeviceTaints,
         &[
             "spec.devices.requests[*].exactly.tolerations",
             "spec.devices.requests[*].firstAvailable[*].tolerations",
             "status.allocation.devices.results[*].tolerations",
         ],
     ),
-    (Feature::OptionalNodeOperations, &["status.allocation.devices.results[*].skipNodeOperations"]),
+    (DraGate::OptionalNodeOperations, &["status.allocation.devices.results[*].skipNodeOperations"]),
     (
-        Feature::DerivedAttributes,
+        DraGate::DerivedAttributes,
         &[
             "spec.devices.requests[*].exactly.derivedAttributes",
             "spec.devices.requests[*].firstAvailable[*].derivedAttributes",
@@ -130,19 +131,19 @@ const CLAIM: &[Gated] = &[
     ),
 ];
 
-/// The kind of object whose fields are looked for.
+/// Kind of a written object, which decides the paths of gated fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Slice,
     Claim,
-    /// A write of the status leaves the spec as it is.
+    /// A claim whose status is written; its spec does not change.
     ClaimStatus,
-    /// A template holds the spec of a claim below its own.
+    /// A template, which has the spec of the claim below its own spec.
     Template,
 }
 
 impl Kind {
-    fn gated(self) -> impl Iterator<Item = (Feature, Vec<String>)> {
+    fn gated(self) -> impl Iterator<Item = (DraGate, Vec<String>)> {
         let table = if self == Self::Slice { SLICE } else { CLAIM };
         table.iter().map(move |(feature, places)| {
             let of_kind = |place: &&str| match self {
@@ -158,22 +159,23 @@ impl Kind {
     }
 }
 
-/// An object without the fields that are dropped, and their paths.
+/// Object without the dropped fields, and the paths of those fields.
 #[derive(Debug)]
 pub(super) struct Remaining<T> {
     pub(super) object: T,
     pub(super) dropped: Vec<String>,
 }
 
-/// Drops the fields of features that are off and not in use.
+/// Drops the fields of features that are disabled and not in use in `old`.
 pub(super) fn drop_disabled<T: Clone + Serialize + DeserializeOwned>(
     kind: Kind,
     new: T,
     old: Option<&T>,
-    features: Features,
+    gates: GateSet<DraGate>,
     profile: Profile,
 ) -> Remaining<T> {
-    let is_dropped = |feature: Feature| !features.has(feature) && GatePolicy::of(feature, profile) == GatePolicy::Drop;
+    let is_dropped =
+        |feature: DraGate| !gates.has(feature) && GatePolicy::for_gate(feature, profile) == GatePolicy::Drop;
     let (mut dropped, mut cleared) = (Vec::new(), false);
     let Ok(mut json) = serde_json::to_value(&new) else { return Remaining { object: new, dropped } };
     let mut stored = old.and_then(|old| serde_json::to_value(old).ok());
@@ -194,10 +196,10 @@ pub(super) fn drop_disabled<T: Clone + Serialize + DeserializeOwned>(
     Remaining { object, dropped }
 }
 
-/// Fields of gates that are maps.
+/// Gated fields that are maps.
 const MAPS: [&str; 2] = [".nodeAllocatableResources", ".consumedCapacity"];
 
-fn is_in_use(stored: &mut Value, feature: Feature, places: &[String]) -> bool {
+fn is_in_use(stored: &mut Value, feature: DraGate, places: &[String]) -> bool {
     let mut found = false;
     for place in places {
         visit(stored, place, &FieldPath::root(), &mut |value, _| found |= is_set(value, feature, place));
@@ -205,18 +207,18 @@ fn is_in_use(stored: &mut Value, feature: Feature, places: &[String]) -> bool {
     found
 }
 
-/// Whether a field has a value. An empty list is none, but as the value of an attribute; an empty object is one, but an empty
-/// map is none.
-fn is_set(value: &Value, feature: Feature, place: &str) -> bool {
+/// Returns true if a field has a value. An empty list is not a value, except as a list attribute. An empty map is not a
+/// value, whereas any other empty object is one.
+fn is_set(value: &Value, feature: DraGate, place: &str) -> bool {
     match value {
         Value::Object(entries) if MAPS.iter().any(|map| place.ends_with(map)) => !entries.is_empty(),
         Value::Null => false,
-        Value::Array(items) => !items.is_empty() || feature == Feature::ListTypeAttributes,
+        Value::Array(items) => !items.is_empty() || feature == DraGate::ListTypeAttributes,
         _ => true,
     }
 }
 
-/// Visits what is at a place below `value`.
+/// Calls `act` for every value at the path `place` below `value`.
 fn visit(value: &mut Value, place: &str, at: &FieldPath<'_>, act: &mut dyn FnMut(&mut Value, &FieldPath<'_>)) {
     if let Some(rest) = place.strip_prefix("[*]") {
         let rest = rest.strip_prefix('.').unwrap_or(rest);

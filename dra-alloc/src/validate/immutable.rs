@@ -1,16 +1,16 @@
-//! Fields that stay as they are.
+//! Validation of immutable fields.
 
-use dra_attrs::field::{FieldError, FieldPath};
+use dra_attrs::{FieldError, FieldPath};
 use serde::Serialize;
 
+use super::context::{ValidationContext, json};
 use super::equality::same;
-use super::findings::{Findings, json};
 
 const DETAIL: &str = "field is immutable";
 
-/// Checks that a field has its old value.
-pub(super) fn check<T: PartialEq + Serialize>(new: &T, old: &T, at: &FieldPath<'_>, findings: &mut Findings) {
+/// Checks that an immutable field has its stored value.
+pub(super) fn check<T: PartialEq + Serialize>(new: &T, old: &T, at: &FieldPath<'_>, context: &mut ValidationContext) {
     if !same(new, old) {
-        findings.push(FieldError::invalid(at, json(new), DETAIL));
+        context.push(FieldError::invalid(at, json(new), DETAIL));
     }
 }

@@ -1,16 +1,15 @@
-//! The limits of the API, as its types state them.
+//! Size limits of the API, as the documentation of its types states them.
 
 use dra_attrs::dns::{MAX_LABEL_LEN, MAX_SUBDOMAIN_LEN};
-use dra_attrs::name::{MAX_DOMAIN_LEN, MAX_ID_LEN};
-use dra_attrs::value::{MAX_ENTRIES_PER_DEVICE, MAX_TEXT_LEN, MAX_VALUES_PER_DEVICE};
+use dra_attrs::{MAX_ATTRIBUTE_TEXT_LEN, MAX_DOMAIN_LEN, MAX_ENTRIES_PER_DEVICE, MAX_ID_LEN, MAX_VALUES_PER_DEVICE};
 
-use crate::allocator::MAX_DEVICES_PER_CLAIM;
+use crate::limits::MAX_DEVICES_PER_CLAIM;
 use crate::selector::EXPRESSION_LIMIT;
 
 pub(super) const DRIVER_NAME: usize = MAX_DOMAIN_LEN;
 pub(super) const POOL_NAME: usize = MAX_SUBDOMAIN_LEN;
 pub(super) const ID: usize = MAX_ID_LEN;
-/// Domain, slash and id.
+/// Bytes of a qualified name: domain, slash and identifier.
 pub(super) const QUALIFIED_NAME: usize = DRIVER_NAME + 1 + ID;
 pub(super) const LABEL_NAME: usize = MAX_LABEL_LEN;
 pub(super) const LABEL_VALUE: usize = MAX_LABEL_LEN;
@@ -24,7 +23,7 @@ pub(super) const COUNTERS_PER_CONSUMPTION: usize = 32;
 pub(super) const COMPATIBILITY_GROUPS: usize = 2;
 pub(super) const ATTRIBUTES_AND_CAPACITIES: usize = MAX_ENTRIES_PER_DEVICE;
 pub(super) const ATTRIBUTE_VALUES: usize = MAX_VALUES_PER_DEVICE;
-pub(super) const ATTRIBUTE_VALUE_LEN: usize = MAX_TEXT_LEN;
+pub(super) const ATTRIBUTE_VALUE_LEN: usize = MAX_ATTRIBUTE_TEXT_LEN;
 pub(super) const TAINTS: usize = 16;
 pub(super) const BINDING_CONDITIONS: usize = 4;
 pub(super) const VALID_VALUES: usize = 10;
@@ -39,7 +38,7 @@ pub(super) const CEL_EXPRESSION: usize = EXPRESSION_LIMIT;
 pub(super) const OPAQUE_PARAMETERS: usize = 10 * 1024;
 
 pub(super) const RESULTS: usize = MAX_DEVICES_PER_CLAIM;
-/// That of the class and that of the claim.
+/// Configurations of an allocation: those of the class and those of the claim.
 pub(super) const ALLOCATION_CONFIG: usize = 2 * CONFIG;
 pub(super) const RESERVED_FOR: usize = 256;
 pub(super) const DEVICE_DATA: usize = 10 * 1024;

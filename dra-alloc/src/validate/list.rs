@@ -1,14 +1,14 @@
-//! Lists and maps: how many entries, none twice, each one checked.
+//! Validation of lists and maps: the number of entries, duplicates, and each entry.
 //!
-//! The entries of a list or map that is too long are not looked at, so that nobody makes the server work by sending much.
+//! The entries of a list or map that is too long are not checked, which bounds the work for one object.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::field::{BadValue, FieldError, FieldPath};
+use dra_attrs::{BadValue, FieldError, FieldPath};
 
-use super::findings::Findings;
+use super::context::ValidationContext;
 
-/// A list with its limits.
+/// List with the largest number of items that is allowed.
 #[derive(Debug)]
 pub(super) struct List<'a, T> {
     items: &'a [T],
@@ -24,30 +24,30 @@ impl<'a, T> List<'a, T> {
         Self { max, ..self }
     }
 
-    /// Checks the length, then each item.
+    /// Checks the length of the list, then calls `check` for each item.
     pub(super) fn each(
         &self,
         at: &FieldPath<'_>,
-        findings: &mut Findings,
-        mut check: impl FnMut(&'a T, &FieldPath<'_>, &mut Findings),
+        context: &mut ValidationContext,
+        mut check: impl FnMut(&'a T, &FieldPath<'_>, &mut ValidationContext),
     ) {
         if self.items.len() > self.max {
-            return findings.push(FieldError::too_many(at, self.items.len(), self.max));
+            return context.push(FieldError::too_many(at, self.items.len(), self.max));
         }
         for (index, item) in self.items.iter().enumerate() {
-            check(item, &at.index(index), findings);
+            check(item, &at.index(index), context);
         }
     }
 
-    /// Checks the length, then each item, then that no key is there twice.
+    /// Checks the length of the list, calls `check` for each item, then checks that no two items have the same key.
     pub(super) fn each_unique<K: Ord + Clone + Into<BadValue>>(
         &self,
         at: &FieldPath<'_>,
-        findings: &mut Findings,
+        context: &mut ValidationContext,
         key: impl Fn(&'a T) -> K,
-        check: impl FnMut(&'a T, &FieldPath<'_>, &mut Findings),
+        check: impl FnMut(&'a T, &FieldPath<'_>, &mut ValidationContext),
     ) {
-        self.each(at, findings, check);
+        self.each(at, context, check);
         if self.items.len() > self.max {
             return;
         }
@@ -55,28 +55,29 @@ impl<'a, T> List<'a, T> {
         for (index, item) in self.items.iter().enumerate() {
             let key = key(item);
             if !seen.insert(key.clone()) {
-                findings.push(FieldError::duplicate(&at.index(index), key));
+                context.push(FieldError::duplicate(&at.index(index), key));
             }
         }
     }
 }
 
-/// Checks the keys and values of a map. A problem of a key is one of the map; a long key is cut in the path of its value.
+/// Checks the keys and values of a map. An error in a key has the path of the map. A key longer than `longest_key`
+/// bytes is shortened in the path of its value.
 pub(super) fn each_entry<T>(
     map: &BTreeMap<String, T>,
     longest_key: usize,
     at: &FieldPath<'_>,
-    findings: &mut Findings,
-    check_key: impl Fn(&str, &FieldPath<'_>, &mut Findings),
-    mut check: impl FnMut(&T, &FieldPath<'_>, &mut Findings),
+    context: &mut ValidationContext,
+    check_key: impl Fn(&str, &FieldPath<'_>, &mut ValidationContext),
+    mut check: impl FnMut(&T, &FieldPath<'_>, &mut ValidationContext),
 ) {
     for (key, value) in map {
-        check_key(key, at, findings);
-        check(value, &at.key(&shortened(key, longest_key)), findings);
+        check_key(key, at, context);
+        check(value, &at.key(&shortened(key, longest_key)), context);
     }
 }
 
-/// A text with at most `max` bytes, the middle left out.
+/// Shortens a text to at most `max` bytes by leaving out its middle.
 fn shortened(text: &str, max: usize) -> String {
     const ELLIPSIS: &str = "...";
     if text.len() <= max {

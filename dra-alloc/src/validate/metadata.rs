@@ -1,34 +1,34 @@
-//! The name of an object.
+//! Validation of the metadata of an object.
 //!
-//! A name that is not given is not checked: it comes from the request's path or from `generateName`.
+//! An absent name is not checked: the API server takes it from the path of the HTTP request or from `generateName`.
 
-use dra_attrs::field::{FieldError, FieldPath};
+use dra_attrs::{FieldError, FieldPath};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::findings::Findings;
+use super::context::ValidationContext;
 use super::{immutable, names};
 
-/// Checks the form of the name.
-pub(super) fn check_name(metadata: &ObjectMeta, findings: &mut Findings) {
+/// Checks the form of the object's name.
+pub(super) fn check_name(metadata: &ObjectMeta, context: &mut ValidationContext) {
     let root = FieldPath::new("metadata");
     match metadata.name.as_deref() {
         None => {}
         Some("") if metadata.generate_name.as_ref().is_some_and(|prefix| !prefix.is_empty()) => {}
         Some("") => {
-            findings.push(FieldError::required(&root.child("name"), "name or generateName is required"));
+            context.push(FieldError::required(&root.child("name"), "name or generateName is required"));
         }
-        Some(name) => names::subdomain(name, &root.child("name"), findings),
+        Some(name) => names::subdomain(name, &root.child("name"), context),
     }
 }
 
-/// Checks that the object is the same one.
-pub(super) fn check_update(new: &ObjectMeta, old: &ObjectMeta, findings: &mut Findings) {
+/// Checks that an update is for the stored object.
+pub(super) fn check_update(new: &ObjectMeta, old: &ObjectMeta, context: &mut ValidationContext) {
     let root = FieldPath::new("metadata");
     let fields =
         [("name", &new.name, &old.name), ("namespace", &new.namespace, &old.namespace), ("uid", &new.uid, &old.uid)];
     for (name, new, old) in fields {
         if new.is_some() && old.is_some() {
-            immutable::check(new, old, &root.child(name), findings);
+            immutable::check(new, old, &root.child(name), context);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What the API server accepts, and what it makes of it: `ResourceSlice`, `ResourceClaim` and its status,
+//! Validation of writes as the API server does it: `ResourceSlice`, `ResourceClaim` and its status,
 //! `ResourceClaimTemplate`, `DeviceClass`, `DeviceTaintRule`.
 //!
-//! Every problem is reported, each with the path of its field, the kind of the problem and the API server's words
-//! ([`FieldErrors`]). A driver's author asks with one line, for Kubernetes 1.37 with every feature on:
+//! Every problem is reported with the path of its field, its type and the API server's message ([`FieldErrors`]). A
+//! driver's author validates a slice with one call, for Kubernetes 1.37 with every feature on:
 //!
 //! ```
 //! use dra_alloc::validate::validate_slice;
@@ -13,23 +13,22 @@
 //! }
 //! ```
 //!
-//! [`ApiServer`] is the whole: feature gates, profiles, and updates against the object in storage. A cluster that has not
-//! all features on refuses or drops more.
+//! [`ApiServer`] adds feature gates, profiles and updates of stored objects. A cluster with fewer features on drops or
+//! rejects more fields.
 //!
 //! # Updates
-//! What is immutable must be the same. What stands like this in storage is tolerated where Kubernetes tolerates it: fields
-//! of features that are off, unchanged taints and capacities, CEL expressions, the size of configuration, and the rules
-//! that only the types declare. Other rules hold for every write.
+//! Immutable fields must be equal to the stored ones. Invalid values that are stored and unchanged are tolerated where
+//! Kubernetes tolerates them: fields of disabled features, taints and capacities, CEL expressions, the size of opaque
+//! configuration, and violations of rules that are only declared on the types. All other rules apply to every write.
 //!
 //! # What is not checked
-//! Metadata apart from the name, the cost of CEL expressions, what admission plugins and authorizers add, and everything
-//! that takes more than one object.
+//! Metadata other than the name, the estimated cost of CEL expressions, the checks of admission plugins and
+//! authorizers, and every rule that needs more than one object.
 //!
-//! Source of the rules: `pkg/apis/resource/validation` and `pkg/registry/resource` of Kubernetes 1.37, the declarations in
-//! its types, and KEP-5945.
+//! Source of the rules: `pkg/apis/resource/validation` and `pkg/registry/resource` of Kubernetes 1.37, the declarations
+//! in its types, and KEP-5945.
 
 mod admin_access;
-mod admission;
 mod allocation;
 mod api_server;
 mod attribute;
@@ -41,12 +40,12 @@ mod class;
 mod condition;
 mod config;
 mod constraint;
+mod context;
 mod counters;
 mod derived;
 mod device;
 mod device_status;
 mod equality;
-mod findings;
 mod gates;
 mod immutable;
 mod limits;
@@ -61,6 +60,7 @@ mod partition_type;
 mod publish;
 mod quantity;
 mod ratchet;
+mod reject_while_off;
 mod request;
 mod request_names;
 mod request_policy;
@@ -70,21 +70,19 @@ mod slice;
 mod taint;
 mod taint_rule;
 mod template;
+mod write;
 
-use dra_attrs::field::FieldErrors;
-use dra_attrs::profile::Profile;
+use dra_attrs::{FieldErrors, GateSet, Profile};
 use k8s_openapi::api::resource::v1::ResourceSlice;
 
-use crate::features::Features;
-
 pub use admin_access::{ADMIN_ACCESS_LABEL, NamespaceAccess};
-pub use admission::{Admission, Admitted};
 pub use api_server::ApiServer;
 pub use condition::validate_conditions;
 pub use gates::GatePolicy;
 pub use publish::PublishError;
+pub use write::{Accepted, Write};
 
-/// All problems of a slice that is about to be published, as Kubernetes 1.37 would find them with every feature on.
+/// Validates a new slice and returns all its problems, as found by Kubernetes 1.37 with every feature on.
 ///
 /// ```
 /// use dra_alloc::validate::validate_slice;
@@ -95,6 +93,6 @@ pub use publish::PublishError;
 /// ```
 #[must_use]
 pub fn validate_slice(slice: &ResourceSlice) -> FieldErrors {
-    let server = ApiServer::new(Profile::V1_37, Features::all());
-    server.slice(Admission::create(slice)).err().unwrap_or_default()
+    let server = ApiServer::new(Profile::V1_37, GateSet::all());
+    server.validate_slice(Write::create(slice)).err().unwrap_or_default()
 }

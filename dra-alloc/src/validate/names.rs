@@ -1,10 +1,9 @@
-//! The forms of names, keys and ids.
+//! Validation of names, keys and IDs.
 
 use dra_attrs::dns::{label_problems, subdomain_problems};
-use dra_attrs::field::{FieldError, FieldPath, Quoted};
-use dra_attrs::format;
+use dra_attrs::{FieldError, FieldPath, Quoted, format};
 
-use super::findings::Findings;
+use super::context::ValidationContext;
 use super::limits;
 
 const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', \
@@ -16,70 +15,72 @@ const LABEL_NAME: &str = "must consist of alphanumeric characters, '-', '_' or '
 const SEVERAL_SLASHES: &str = "must not contain more than one slash";
 const NOT_FULLY_QUALIFIED: &str = "a fully qualified name must be a domain and a name separated by a slash";
 
-/// The name of a driver. Capitals are allowed, though not welcome.
-pub(super) fn driver(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+/// Checks the name of a driver. Upper case is allowed; [`super::ApiServer::validate_slice`] warns about it.
+pub(super) fn driver(name: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
     if name.is_empty() {
-        return findings.push(FieldError::required(at, ""));
+        return context.push(FieldError::required(at, ""));
     }
     if name.len() > limits::DRIVER_NAME {
-        findings.push(FieldError::too_long(at, limits::DRIVER_NAME));
+        context.push(FieldError::too_long(at, limits::DRIVER_NAME));
     }
-    invalid(name, subdomain_problems(&name.to_lowercase()), at, findings);
+    invalid(name, subdomain_problems(&name.to_lowercase()), at, context);
 }
 
-/// The name of a pool: DNS subdomains, with slashes between them.
-pub(super) fn pool(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+/// Checks the name of a pool: DNS subdomains with slashes between them.
+pub(super) fn pool(name: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
     if name.is_empty() {
-        return findings.push(FieldError::required(at, ""));
+        return context.push(FieldError::required(at, ""));
     }
     if name.len() > limits::POOL_NAME {
-        findings.push(FieldError::too_long(at, limits::POOL_NAME));
+        context.push(FieldError::too_long(at, limits::POOL_NAME));
     }
-    name.split('/').for_each(|part| subdomain(part, at, findings));
+    name.split('/').for_each(|part| subdomain(part, at, context));
 }
 
-/// The name of a device, a request, a counter or a counter set.
-pub(super) fn label(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
-    invalid(name, label_problems(name), at, findings);
+/// Checks the name of a device, request, counter or counter set: a DNS label.
+pub(super) fn label(name: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
+    invalid(name, label_problems(name), at, context);
 }
 
-/// The name of an object or a node.
-pub(super) fn subdomain(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
-    invalid(name, subdomain_problems(name), at, findings);
+/// Checks the name of an object or node: a DNS subdomain.
+pub(super) fn subdomain(name: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
+    invalid(name, subdomain_problems(name), at, context);
 }
 
-/// The name of an attribute or a capacity: an id, with or without its domain, which is that of a driver.
-pub(super) fn qualified(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
-    domain_and_id(name, driver, at, findings);
+/// Checks the name of an attribute or capacity: an identifier, optionally after `domain/`. The domain has the form of a
+/// driver's name.
+pub(super) fn qualified(name: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
+    domain_and_id(name, driver, at, context);
 }
 
-/// The name of an attribute in a constraint: an id with its domain, which has no capitals.
-pub(super) fn fully_qualified(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
-    domain_and_id(name, domain, at, findings);
+/// Checks the name of an attribute in a constraint: `domain/identifier`, with the domain in lower case.
+pub(super) fn fully_qualified(name: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
+    domain_and_id(name, domain, at, context);
     if !name.contains('/') {
-        findings.push(FieldError::invalid(at, name, NOT_FULLY_QUALIFIED));
+        context.push(FieldError::invalid(at, name, NOT_FULLY_QUALIFIED));
     }
 }
 
-/// The same where only the type has the rule: in other words, and a name with several slashes escapes it.
-pub(super) fn declared_fully_qualified(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
-    findings.extend(format::resource_fully_qualified_name(name, at));
+/// Checks a name of the form `domain/identifier` by the declarative rule of the API types. Its messages differ from
+/// those of [`fully_qualified`], and it accepts names with several slashes.
+pub(super) fn declared_fully_qualified(name: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
+    context.extend(format::resource_fully_qualified_name(name, at));
 }
 
-/// The key of a label, a taint or a condition.
-pub(super) fn label_key(key: &str, at: &FieldPath<'_>, findings: &mut Findings) {
-    invalid(key, label_key_problems(key), at, findings);
+/// Checks the key of a label or taint, or the type of a condition.
+pub(super) fn label_key(key: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
+    invalid(key, label_key_problems(key), at, context);
 }
 
-/// The value of a label or a taint.
-pub(super) fn label_value(value: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+/// Checks the value of a label or taint.
+pub(super) fn label_value(value: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
     let long = too_long(value, limits::LABEL_VALUE);
     let malformed = !value.is_empty() && !is_label_text(value);
-    invalid(value, long.into_iter().chain(malformed.then(|| LABEL_VALUE.to_owned())), at, findings);
+    invalid(value, long.into_iter().chain(malformed.then(|| LABEL_VALUE.to_owned())), at, context);
 }
 
-/// The id of a share: a UUID in lower case.
-pub(super) fn uuid(id: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+/// Checks the ID of a share: a UUID in lower case.
+pub(super) fn uuid(id: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
     const FORM: &str = "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase \
                         hexadecimal characters";
     let detail = match uuid_form(id) {
@@ -87,22 +88,25 @@ pub(super) fn uuid(id: &str, at: &FieldPath<'_>, findings: &mut Findings) {
         Ok(()) => FORM.to_owned(),
         Err(problem) => format!("error validating uid: {problem}"),
     };
-    findings.push(FieldError::invalid(at, id, detail));
+    context.push(FieldError::invalid(at, id, detail));
 }
 
-/// The name of an extended resource, which needs a domain that is not Kubernetes' own.
+/// Returns true for the name of an extended resource: it has a domain, and does not contain `kubernetes.io/`, as in
+/// Kubernetes.
 pub(super) fn is_extended_resource(name: &str) -> bool {
     const QUOTA: &str = "requests.";
     let native = !name.contains('/') || name.contains("kubernetes.io/");
     !native && !name.starts_with(QUOTA) && label_key_problems(&format!("{QUOTA}{name}")).is_empty()
 }
 
-/// A resource that nodes have without extensions, and that devices can stand for. Storage is none of these.
+/// Returns true for a native node resource that devices can account for: CPU, memory and huge pages, but not ephemeral
+/// storage.
 pub(super) fn is_node_allocatable(name: &str) -> bool {
     matches!(name, "cpu" | "memory") || name.starts_with("hugepages-")
 }
 
-/// Whether code takes a text for the name of an attribute with its domain; capitals in it are no matter there.
+/// Returns true if the hand-written validation of Kubernetes accepts a text as `domain/identifier`. Case does not
+/// matter.
 pub(super) fn is_fully_qualified(name: &str) -> bool {
     let is_domain = |domain: &str| {
         let lower = domain.to_lowercase();
@@ -116,38 +120,43 @@ pub(super) fn is_fully_qualified(name: &str) -> bool {
 
 fn domain_and_id(
     name: &str,
-    check_domain: impl Fn(&str, &FieldPath<'_>, &mut Findings),
+    check_domain: impl Fn(&str, &FieldPath<'_>, &mut ValidationContext),
     at: &FieldPath<'_>,
-    findings: &mut Findings,
+    context: &mut ValidationContext,
 ) {
     match name.split_once('/') {
-        None => findings.extend(format::identifier(name, at)),
-        Some((_, id)) if id.contains('/') => findings.push(FieldError::invalid(at, name, SEVERAL_SLASHES)),
+        None => context.extend(format::identifier(name, at)),
+        Some((_, id)) if id.contains('/') => context.push(FieldError::invalid(at, name, SEVERAL_SLASHES)),
         Some((domain, id)) => {
             if domain.is_empty() {
-                findings.push(FieldError::invalid(at, "", "the domain must not be empty"));
+                context.push(FieldError::invalid(at, "", "the domain must not be empty"));
             } else {
-                check_domain(domain, at, findings);
+                check_domain(domain, at, context);
             }
             if id.is_empty() {
-                findings.push(FieldError::invalid(at, "", "the name must not be empty"));
+                context.push(FieldError::invalid(at, "", "the name must not be empty"));
             } else {
-                findings.extend(format::identifier(id, at));
+                context.extend(format::identifier(id, at));
             }
         }
     }
 }
 
-fn domain(name: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+fn domain(name: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
     if name.len() > limits::DRIVER_NAME {
-        findings.push(FieldError::too_long(at, limits::DRIVER_NAME));
+        context.push(FieldError::too_long(at, limits::DRIVER_NAME));
     }
-    subdomain(name, at, findings);
+    subdomain(name, at, context);
 }
 
-fn invalid(value: &str, problems: impl IntoIterator<Item = String>, at: &FieldPath<'_>, findings: &mut Findings) {
+fn invalid(
+    value: &str,
+    problems: impl IntoIterator<Item = String>,
+    at: &FieldPath<'_>,
+    context: &mut ValidationContext,
+) {
     for problem in problems {
-        findings.push(FieldError::invalid(at, value, problem));
+        context.push(FieldError::invalid(at, value, problem));
     }
 }
 
@@ -155,7 +164,7 @@ fn too_long(text: &str, max: usize) -> Option<String> {
     (text.len() > max).then(|| format!("must be no more than {max} bytes"))
 }
 
-/// What is wrong with the key of a label.
+/// Returns the rules that the key of a label breaks.
 pub(super) fn label_key_problems(key: &str) -> Vec<String> {
     let (prefix, name) = match key.split_once('/') {
         None => (None, key),
@@ -190,7 +199,8 @@ fn is_label_text(text: &str) -> bool {
     outer(text.bytes().next()) && outer(text.bytes().last()) && text.bytes().all(inner)
 }
 
-/// Reads the forms of a UUID, which differ in length: plain, in braces, as a URN, and without dashes.
+/// Checks that a text is a UUID in one of the four forms that Go's library reads: plain, in braces, as a URN, or
+/// without dashes.
 fn uuid_form(id: &str) -> Result<(), String> {
     let fits = match id.len() {
         36 => has_groups(id),

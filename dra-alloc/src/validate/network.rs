@@ -1,20 +1,20 @@
-//! Addresses of network interfaces.
+//! Validation of the IP addresses of network interfaces.
 
 use std::net::IpAddr;
 
-use dra_attrs::field::{FieldError, FieldPath, Quoted};
+use dra_attrs::{FieldError, FieldPath, Quoted};
 
-use super::findings::Findings;
+use super::context::ValidationContext;
 
 const FORM: &str = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)";
 
-/// Checks an address with the length of its network's prefix, in canonical form.
-pub(super) fn check_interface_address(address: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+/// Checks that an interface address is in CIDR form (`address/prefix length`) and canonical.
+pub(super) fn check_interface_address(address: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
     match canonical(address) {
-        None => findings.push(FieldError::invalid(at, address, FORM)),
+        None => context.push(FieldError::invalid(at, address, FORM)),
         Some(canonical) if canonical != address => {
             let detail = format!("must be in canonical form ({})", Quoted(&canonical));
-            findings.push(FieldError::invalid(at, address, detail));
+            context.push(FieldError::invalid(at, address, detail));
         }
         Some(_) => {}
     }
@@ -26,7 +26,7 @@ fn canonical(address: &str) -> Option<String> {
     let bits: u8 = if prefix.bytes().all(|c| c.is_ascii_digit()) { prefix.parse().ok()? } else { return None };
     match (ip, ip.to_canonical()) {
         (IpAddr::V4(_), ip) => (bits <= 32).then(|| format!("{ip}/{bits}")),
-        // An IPv4 address in IPv6 form is shown as what it is.
+        // An IPv4-mapped IPv6 address is printed as IPv4.
         (IpAddr::V6(_), ip @ IpAddr::V4(_)) => {
             let length = if bits > 32 { bits.saturating_sub(96) } else { bits };
             (bits <= 128).then(|| format!("{ip}/{length}"))
@@ -35,7 +35,7 @@ fn canonical(address: &str) -> Option<String> {
     }
 }
 
-/// Kubernetes still reads `010.009.008.000` as decimal numbers.
+/// Removes leading zeros from an IPv4 address: Kubernetes reads `010.009.008.000` as decimal numbers.
 fn without_leading_zeros(ip: &str) -> String {
     if ip.contains(':') {
         return ip.to_owned();

@@ -1,44 +1,47 @@
-//! A driver publishes a slice, and may be configured for another cluster.
+//! Publication of a slice by its driver, with an error of its own for list attributes that the cluster does not
+//! support.
 
-use dra_attrs::field::FieldErrors;
+use dra_attrs::FieldErrors;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 
-use super::admission::{Admission, Admitted};
 use super::api_server::ApiServer;
 use super::attribute::is_list;
-use crate::features::Feature;
+use super::write::{Accepted, Write};
+use crate::gates::DraGate;
 
-/// Why a slice can't be published.
+/// Reason why a slice can't be published.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PublishError {
-    /// The driver is configured to publish lists, and the API server drops them. This is for the operator to put right:
-    /// nothing that the driver could publish instead is meant by the configuration, and it must not choose by itself.
+    /// The driver is configured to publish list attributes, but the API server drops them. An operator has to change
+    /// the configuration: the driver must not publish scalars instead, because they do not express what was configured.
     #[error(
         "fatal configuration error: list attributes are published ({}), but the feature gate DRAListTypeAttributes of the \
          API server is off; turn it on in API server and scheduler, or have the driver publish scalars", fields.join(", ")
     )]
     ListsDisabled {
-        /// Paths of the attributes with lists.
+        /// Paths of the list attributes.
         fields: Vec<String>,
-        /// What the API server says: attributes without a value.
+        /// Errors of the API server: attributes without a value.
         errors: FieldErrors,
     },
-    /// The slice has problems.
+    /// The slice is not valid.
     #[error(transparent)]
     Invalid(#[from] FieldErrors),
 }
 
 impl ApiServer {
-    /// A write of a slice by its driver, with the one problem told apart that is none of the slice.
+    /// Validates a create or update of a slice by its driver. Like [`ApiServer::validate_slice`], but reports list
+    /// attributes that the API server does not support as [`PublishError::ListsDisabled`].
     ///
     /// # Errors
-    /// All problems of the slice, or that its lists are not wanted.
+    /// [`PublishError::ListsDisabled`] if the slice has list attributes, the gate for them is off, and the stored slice
+    /// has none. Otherwise [`PublishError::Invalid`] with all problems of the slice.
     ///
     /// ```
-    /// use dra_alloc::features::Features;
-    /// use dra_alloc::validate::{Admission, ApiServer, PublishError};
-    /// use dra_attrs::profile::Profile;
+    /// use dra_alloc::validate::{ApiServer, PublishError, Write};
+    /// use dra_alloc::GateSet;
+    /// use dra_attrs::Profile;
     ///
     /// let slice = serde_json::from_value(serde_json::json!({
     ///     "spec": {
@@ -47,17 +50,17 @@ impl ApiServer {
     ///         "devices": [{"name": "gpu-0", "attributes": {"resource.kubernetes.io/numaNode": {"ints": [0, 1]}}}],
     ///     }
     /// }))?;
-    /// let server = ApiServer::new(Profile::V1_37, Features::default());
-    /// let Err(PublishError::ListsDisabled { fields, .. }) = server.publish(Admission::create(&slice)) else { panic!() };
+    /// let server = ApiServer::new(Profile::V1_37, GateSet::default());
+    /// let Err(PublishError::ListsDisabled { fields, .. }) = server.publish(Write::create(&slice)) else { panic!() };
     /// assert_eq!(fields, ["spec.devices[0].attributes[resource.kubernetes.io/numaNode]"]);
     /// # Ok::<(), serde_json::Error>(())
     /// ```
-    pub fn publish(self, write: Admission<'_, ResourceSlice>) -> Result<Admitted<ResourceSlice>, PublishError> {
-        let outcome = self.slice(write);
+    pub fn publish(self, write: Write<'_, ResourceSlice>) -> Result<Accepted<ResourceSlice>, PublishError> {
+        let outcome = self.validate_slice(write);
         let in_use = write.old.is_some_and(|old| !lists(old).is_empty());
         let fields = lists(write.new);
         match outcome {
-            Err(errors) if !self.has(Feature::ListTypeAttributes) && !in_use && !fields.is_empty() => {
+            Err(errors) if !self.has(DraGate::ListTypeAttributes) && !in_use && !fields.is_empty() => {
                 Err(PublishError::ListsDisabled { fields, errors })
             }
             outcome => Ok(outcome?),
@@ -65,7 +68,7 @@ impl ApiServer {
     }
 }
 
-/// The paths of attributes with lists.
+/// Returns the paths of the list attributes of a slice.
 fn lists(slice: &ResourceSlice) -> Vec<String> {
     let devices = slice.spec.devices.iter().flatten().enumerate();
     let attributes = devices.flat_map(|(index, device)| {

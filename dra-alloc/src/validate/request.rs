@@ -1,20 +1,20 @@
-//! A request of a claim: exactly so, or the first of several alternatives that is available.
+//! Validation of a request of a claim: `exactly`, or the subrequests of `firstAvailable`.
 
-use dra_attrs::field::{BadValue, FieldError, FieldPath};
+use dra_attrs::{BadValue, FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::{
     CapacityRequirements, DeviceConstraint, DeviceDerivedAttribute, DeviceRequest, DeviceSelector, DeviceToleration,
 };
 
-use super::findings::Findings;
+use super::context::ValidationContext;
 use super::list::List;
 use super::{derived, limits, names, quantity, selector, taint};
 
 const MODES: [&str; 2] = ["All", "ExactCount"];
 const ONE_OF: &str = "exactly one of `exactly` or `firstAvailable` is required";
 
-/// What a request and a subrequest have in common.
+/// Fields that an exact request and a subrequest have in common.
 struct Wanted<'a> {
-    /// The request, or request and subrequest, as constraints name it.
+    /// Name of the request in constraints: `request` or `request/subrequest`.
     reference: String,
     class: &'a str,
     selectors: Option<&'a Vec<DeviceSelector>>,
@@ -25,20 +25,20 @@ struct Wanted<'a> {
     tolerations: Option<&'a Vec<DeviceToleration>>,
 }
 
-/// Checks a request.
+/// Checks a request with its subrequests. `constraints` are those of the claim.
 pub(super) fn check(
     request: &DeviceRequest,
     constraints: &[DeviceConstraint],
     at: &FieldPath<'_>,
-    findings: &mut Findings,
+    context: &mut ValidationContext,
 ) {
-    names::label(&request.name, &at.child("name"), findings);
+    names::label(&request.name, &at.child("name"), context);
     let alternatives = request.first_available.as_ref().filter(|alternatives| !alternatives.is_empty());
     match (&request.exactly, alternatives) {
-        (None, None) => findings.push(FieldError::required(at, ONE_OF)),
+        (None, None) => context.push(FieldError::required(at, ONE_OF)),
         (Some(_), Some(_)) => {
             let detail = format!("{ONE_OF}, but multiple fields are set");
-            findings.push(FieldError::invalid(at, BadValue::literal("null"), detail));
+            context.push(FieldError::invalid(at, BadValue::literal("null"), detail));
         }
         (Some(exactly), None) => {
             let wanted = Wanted {
@@ -51,15 +51,15 @@ pub(super) fn check(
                 capacity: exactly.capacity.as_ref(),
                 tolerations: exactly.tolerations.as_ref(),
             };
-            check_wanted(&wanted, constraints, &at.child("exactly"), findings);
+            check_wanted(&wanted, constraints, &at.child("exactly"), context);
         }
         (None, Some(alternatives)) => {
             List::new(Some(alternatives)).at_most(limits::SUBREQUESTS).each_unique(
                 &at.child("firstAvailable"),
-                findings,
+                context,
                 |sub| sub.name.as_str(),
-                |sub, at, findings| {
-                    names::label(&sub.name, &at.child("name"), findings);
+                |sub, at, context| {
+                    names::label(&sub.name, &at.child("name"), context);
                     let wanted = Wanted {
                         reference: format!("{}/{}", request.name, sub.name),
                         class: &sub.device_class_name,
@@ -70,47 +70,52 @@ pub(super) fn check(
                         capacity: sub.capacity.as_ref(),
                         tolerations: sub.tolerations.as_ref(),
                     };
-                    check_wanted(&wanted, constraints, at, findings);
+                    check_wanted(&wanted, constraints, at, context);
                 },
             );
         }
     }
 }
 
-fn check_wanted(wanted: &Wanted<'_>, constraints: &[DeviceConstraint], at: &FieldPath<'_>, findings: &mut Findings) {
+fn check_wanted(
+    wanted: &Wanted<'_>,
+    constraints: &[DeviceConstraint],
+    at: &FieldPath<'_>,
+    context: &mut ValidationContext,
+) {
     let class = at.child("deviceClassName");
     if wanted.class.is_empty() {
-        findings.push(FieldError::required(&class, ""));
+        context.push(FieldError::required(&class, ""));
     } else {
-        names::subdomain(wanted.class, &class, findings);
+        names::subdomain(wanted.class, &class, context);
     }
-    selector::check_list(wanted.selectors, selector::Stored::No, &at.child("selectors"), findings);
+    selector::check_list(wanted.selectors, selector::Stored::No, &at.child("selectors"), context);
     let derived_path = at.child("derivedAttributes");
-    derived::check(wanted.derived, &wanted.reference, constraints, &derived_path, findings);
-    check_count(wanted, at, findings);
-    check_amounts(wanted.capacity, &at.child("capacity").child("requests"), findings);
-    taint::check_tolerations(wanted.tolerations, at, findings);
+    derived::check(wanted.derived, &wanted.reference, constraints, &derived_path, context);
+    check_count(wanted, at, context);
+    check_amounts(wanted.capacity, &at.child("capacity").child("requests"), context);
+    taint::check_tolerations(wanted.tolerations, at, context);
 }
 
-/// Capacities have no rule but that they are amounts.
-fn check_amounts(capacity: Option<&CapacityRequirements>, at: &FieldPath<'_>, findings: &mut Findings) {
+/// Checks that the requested capacities are quantities. They have no other rule.
+fn check_amounts(capacity: Option<&CapacityRequirements>, at: &FieldPath<'_>, context: &mut ValidationContext) {
     for (name, amount) in capacity.and_then(|capacity| capacity.requests.as_ref()).into_iter().flatten() {
-        quantity::read(amount, &at.key(name), findings);
+        quantity::read(amount, &at.key(name), context);
     }
 }
 
-/// Checks mode and count; absent ones have their defaults, one device.
-fn check_count(wanted: &Wanted<'_>, at: &FieldPath<'_>, findings: &mut Findings) {
+/// Checks allocation mode and count. The default is one device.
+fn check_count(wanted: &Wanted<'_>, at: &FieldPath<'_>, context: &mut ValidationContext) {
     let at_count = at.child("count");
     match (wanted.mode, wanted.count) {
         (Some("All"), Some(count)) if count != 0 => {
             let detail = "must not be specified when allocationMode is 'All'";
-            findings.push(FieldError::invalid(&at_count, count, detail));
+            context.push(FieldError::invalid(&at_count, count, detail));
         }
         (None | Some("ExactCount"), Some(count)) if count <= 0 => {
-            findings.push(FieldError::invalid(&at_count, count, "must be greater than zero"));
+            context.push(FieldError::invalid(&at_count, count, "must be greater than zero"));
         }
         (None | Some("All" | "ExactCount"), _) => {}
-        (Some(other), _) => findings.push(FieldError::not_supported(&at.child("allocationMode"), other, &MODES)),
+        (Some(other), _) => context.push(FieldError::not_supported(&at.child("allocationMode"), other, &MODES)),
     }
 }

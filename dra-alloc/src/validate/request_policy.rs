@@ -1,49 +1,53 @@
-//! A request policy of a capacity: listed values, or a range with steps (KEP-5075).
+//! Validation of the request policy of a capacity: listed values, or a range with steps (KEP-5075).
 
-use dra_attrs::field::{FieldError, FieldPath};
-use dra_attrs::quantity::Quantity;
+use dra_attrs::{FieldError, FieldPath, Quantity};
 use k8s_openapi::api::resource::v1::{CapacityRequestPolicy, CapacityRequestPolicyRange};
 
-use super::findings::Findings;
+use super::context::ValidationContext;
 use super::list::List;
 use super::{limits, quantity};
-use crate::features::Feature;
+use crate::gates::DraGate;
 
 const NANOS_PER_UNIT: i128 = 1_000_000_000;
 const NANOS_PER_MILLI: i128 = 1_000_000;
 
-/// In what numbers steps are computed.
+/// Unit in which steps are computed: whole numbers, or thousandths.
 #[derive(Clone, Copy)]
 enum Unit {
     Whole,
     Milli,
 }
 
-/// Checks a policy of a capacity with a value.
-pub(super) fn check(policy: &CapacityRequestPolicy, value: Quantity, at: &FieldPath<'_>, findings: &mut Findings) {
+/// Checks the request policy of a capacity. `value` is the whole capacity of the device.
+pub(super) fn check(
+    policy: &CapacityRequestPolicy,
+    value: Quantity,
+    at: &FieldPath<'_>,
+    context: &mut ValidationContext,
+) {
     let values = policy.valid_values.as_ref().filter(|values| !values.is_empty());
     let at_default = at.child("default");
-    let default = quantity::read_optional(policy.default.as_ref(), &at_default, findings);
+    let default = quantity::read_optional(policy.default.as_ref(), &at_default, context);
     match (values, &policy.valid_range) {
         (Some(_), Some(_)) => {
             let detail = "exactly one policy can be specified, cannot specify \"validValues\" and \"validRange\" at the \
                           same time";
-            findings.push(FieldError::forbidden(at, detail));
+            context.push(FieldError::forbidden(at, detail));
         }
         (None, None) => {}
         (Some(_), None) if policy.default.is_none() => {
-            findings.push(FieldError::required(&at_default, "required when validValues is defined"));
+            context.push(FieldError::required(&at_default, "required when validValues is defined"));
         }
         (None, Some(_)) if policy.default.is_none() => {
-            findings.push(FieldError::required(&at_default, "required when validRange is defined"));
+            context.push(FieldError::required(&at_default, "required when validRange is defined"));
         }
         (Some(_), None) => {
             let Some(default) = default else { return };
-            check_values(policy, default, value, &at.child("validValues"), findings);
+            check_values(policy, default, value, &at.child("validValues"), context);
         }
         (None, Some(range)) => {
             let Some(default) = default else { return };
-            check_range(range, default, value, &at.child("validRange"), findings);
+            check_range(range, default, value, &at.child("validRange"), context);
         }
     }
 }
@@ -53,45 +57,45 @@ fn check_values(
     default: Quantity,
     capacity: Quantity,
     at: &FieldPath<'_>,
-    findings: &mut Findings,
+    context: &mut ValidationContext,
 ) {
     let texts = policy.valid_values.as_deref().unwrap_or_default();
     let values: Vec<Option<Quantity>> =
-        texts.iter().enumerate().map(|(index, text)| quantity::read(text, &at.index(index), findings)).collect();
+        texts.iter().enumerate().map(|(index, text)| quantity::read(text, &at.index(index), context)).collect();
     for (index, pair) in values.windows(2).enumerate() {
         if let [Some(one), Some(next)] = pair
             && one > next
         {
             let detail = "values must be sorted in ascending order";
-            findings.push(FieldError::invalid(&at.index(index.saturating_add(1)), next.to_string(), detail));
+            context.push(FieldError::invalid(&at.index(index.saturating_add(1)), next.to_string(), detail));
         }
     }
-    let fractional = findings.has(Feature::FractionalCapacityRange);
+    let fractional = context.has(DraGate::FractionalCapacityRange);
     let mut found = false;
     List::new(Some(&values)).at_most(limits::VALID_VALUES).each_unique(
         at,
-        findings,
+        context,
         |value| match value {
             None => String::new(),
             Some(value) if fractional => decimal(*value),
             Some(value) => whole(*value).to_string(),
         },
-        |value, at, findings| {
+        |value, at, context| {
             let Some(value) = value else { return };
             found |= *value == default;
             if *value > capacity {
                 let detail = format!("option is larger than capacity value: {capacity}");
-                findings.push(FieldError::invalid(at, value.to_string(), detail));
+                context.push(FieldError::invalid(at, value.to_string(), detail));
             }
         },
     );
     if !found {
         let detail = "default value is not valid according to the requestPolicy";
-        findings.push(FieldError::invalid(at, default.to_string(), detail));
+        context.push(FieldError::invalid(at, default.to_string(), detail));
     }
 }
 
-/// The bounds of a range that could be read, with the default.
+/// Parsed bounds of a range, with the default of the policy.
 struct Bounds {
     default: Quantity,
     min: Quantity,
@@ -112,33 +116,33 @@ fn check_range(
     default: Quantity,
     capacity: Quantity,
     at: &FieldPath<'_>,
-    findings: &mut Findings,
+    context: &mut ValidationContext,
 ) {
     if range.min.0.is_empty() {
-        return findings.push(FieldError::required(&at.child("min"), "required when validRange is defined"));
+        return context.push(FieldError::required(&at.child("min"), "required when validRange is defined"));
     }
-    let Some(min) = quantity::read(&range.min, &at.child("min"), findings) else { return };
+    let Some(min) = quantity::read(&range.min, &at.child("min"), context) else { return };
     let bounds = Bounds {
         default,
         min,
-        max: quantity::read_optional(range.max.as_ref(), &at.child("max"), findings),
-        step: quantity::read_optional(range.step.as_ref(), &at.child("step"), findings),
+        max: quantity::read_optional(range.max.as_ref(), &at.child("max"), context),
+        step: quantity::read_optional(range.step.as_ref(), &at.child("step"), context),
     };
-    check_order(&bounds, capacity, at, findings);
+    check_order(&bounds, capacity, at, context);
     let is_fraction = |bound: Quantity| bound.nanos() % NANOS_PER_UNIT != 0;
-    let milli = findings.has(Feature::FractionalCapacityRange) && bounds.all().any(|(_, bound)| is_fraction(bound));
-    if milli && !check_each(&bounds, milli_problem, at, findings) {
+    let milli = context.has(DraGate::FractionalCapacityRange) && bounds.all().any(|(_, bound)| is_fraction(bound));
+    if milli && !check_each(&bounds, milli_problem, at, context) {
         return;
     }
     let Some(step) = bounds.step else { return };
-    check_step(&bounds, step, capacity, if milli { Unit::Milli } else { Unit::Whole }, at, findings);
+    check_step(&bounds, step, capacity, if milli { Unit::Milli } else { Unit::Whole }, at, context);
 }
 
-fn check_order(bounds: &Bounds, capacity: Quantity, at: &FieldPath<'_>, findings: &mut Findings) {
+fn check_order(bounds: &Bounds, capacity: Quantity, at: &FieldPath<'_>, context: &mut ValidationContext) {
     let Bounds { default, min, max, .. } = *bounds;
     let mut require = |holds: bool, field: &str, value: Quantity, detail: String| {
         if !holds {
-            findings.push(FieldError::invalid(&at.child(field), value.to_string(), detail));
+            context.push(FieldError::invalid(&at.child(field), value.to_string(), detail));
         }
     };
     require(min <= capacity, "min", min, format!("min is larger than capacity value: {capacity}"));
@@ -156,40 +160,40 @@ fn check_step(
     capacity: Quantity,
     unit: Unit,
     at: &FieldPath<'_>,
-    findings: &mut Findings,
+    context: &mut ValidationContext,
 ) {
     let at_step = at.child("step");
     if step <= Quantity::ZERO {
-        return findings.push(FieldError::invalid(&at_step, step.to_string(), "must be greater than zero"));
+        return context.push(FieldError::invalid(&at_step, step.to_string(), "must be greater than zero"));
     }
     if let Some(added) = bounds.min.checked_add(step)
         && added > capacity
     {
         let detail = format!("one step {added} is larger than capacity value: {capacity}");
-        findings.push(FieldError::invalid(&at_step, step.to_string(), detail));
+        context.push(FieldError::invalid(&at_step, step.to_string(), detail));
     }
-    if matches!(unit, Unit::Whole) && !check_each(bounds, whole_problem, at, findings) {
+    if matches!(unit, Unit::Whole) && !check_each(bounds, whole_problem, at, context) {
         return;
     }
     for value in std::iter::once(bounds.default).chain(bounds.max) {
         if !is_on_step(value, bounds.min, step, unit) {
             let detail = format!("value is not a multiple of a given step ({step}) from ({})", bounds.min);
-            findings.push(FieldError::invalid(&at_step, value.to_string(), detail));
+            context.push(FieldError::invalid(&at_step, value.to_string(), detail));
         }
     }
 }
 
-/// Whether no bound has the problem; those that have it are reported.
+/// Reports the bounds for which `problem` returns a message. Returns true if there are none.
 fn check_each(
     bounds: &Bounds,
     problem: impl Fn(Quantity) -> Option<&'static str>,
     at: &FieldPath<'_>,
-    findings: &mut Findings,
+    context: &mut ValidationContext,
 ) -> bool {
     let mut fine = true;
     for (name, bound) in bounds.all() {
         if let Some(detail) = problem(bound) {
-            findings.push(FieldError::invalid(&at.child(name), bound.to_string(), detail));
+            context.push(FieldError::invalid(&at.child(name), bound.to_string(), detail));
             fine = false;
         }
     }
@@ -218,7 +222,7 @@ fn is_on_step(value: Quantity, min: Quantity, step: Quantity, unit: Unit) -> boo
     distance.and_then(|distance| distance.checked_rem(number(step))) == Some(0)
 }
 
-/// The amount in units, whatever the format in which it was written.
+/// Prints a quantity as a decimal number, independent of the format in which it was written.
 fn decimal(quantity: Quantity) -> String {
     let (units, rest) = (quantity.nanos() / NANOS_PER_UNIT, quantity.nanos() % NANOS_PER_UNIT);
     let sign = if quantity < Quantity::ZERO { "-" } else { "" };
@@ -226,7 +230,7 @@ fn decimal(quantity: Quantity) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// The amount in whole units, rounded away from zero.
+/// Returns a quantity in whole units, rounded away from zero.
 const fn whole(quantity: Quantity) -> i128 {
     let (units, rest) = (quantity.nanos() / NANOS_PER_UNIT, quantity.nanos() % NANOS_PER_UNIT);
     if rest == 0 { units } else { units.saturating_add(rest.signum()) }

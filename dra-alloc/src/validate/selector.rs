@@ -1,14 +1,14 @@
-//! CEL selectors: they are compiled, and their result must be a bool.
+//! Validation of CEL expressions: they must compile, and the result of a selector must be a bool.
 
-use dra_attrs::field::{FieldError, FieldPath};
+use dra_attrs::{FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::DeviceSelector;
 
-use super::findings::Findings;
+use super::context::ValidationContext;
 use super::limits;
 use super::list::List;
 use crate::selector::{CompileError, Selector};
 
-/// Whether expressions stand like this in storage; then they were valid once and are not compiled again.
+/// Origin of expressions: stored expressions were valid once and are not compiled again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stored {
     Yes,
@@ -20,29 +20,29 @@ pub(super) fn check_list(
     selectors: Option<&Vec<DeviceSelector>>,
     stored: Stored,
     at: &FieldPath<'_>,
-    findings: &mut Findings,
+    context: &mut ValidationContext,
 ) {
-    List::new(selectors).at_most(limits::SELECTORS).each(at, findings, |selector, at, findings| {
+    List::new(selectors).at_most(limits::SELECTORS).each(at, context, |selector, at, context| {
         let at = at.child("cel");
         match &selector.cel {
-            None => findings.push(FieldError::required(&at, "")),
+            None => context.push(FieldError::required(&at, "")),
             Some(_) if stored == Stored::Yes => {}
-            Some(cel) => check_expression(&cel.expression, Selector::compile, &at.child("expression"), findings),
+            Some(cel) => check_expression(&cel.expression, Selector::compile, &at.child("expression"), context),
         }
     });
 }
 
-/// Checks an expression with the compiler of its kind.
+/// Checks the length of an expression, then compiles it with `compile`.
 pub(super) fn check_expression(
     expression: &str,
     compile: impl Fn(&str) -> Result<Selector, CompileError>,
     at: &FieldPath<'_>,
-    findings: &mut Findings,
+    context: &mut ValidationContext,
 ) {
     if expression.len() > limits::CEL_EXPRESSION {
-        return findings.push(FieldError::too_long(at, limits::CEL_EXPRESSION));
+        return context.push(FieldError::too_long(at, limits::CEL_EXPRESSION));
     }
     if let Err(error) = compile(expression) {
-        findings.push(FieldError::invalid(at, expression, error.detail()));
+        context.push(FieldError::invalid(at, expression, error.detail()));
     }
 }

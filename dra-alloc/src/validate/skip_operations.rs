@@ -1,43 +1,43 @@
-//! `skipNodeOperations` of a slice or of an allocated device (KEP-5945).
+//! Validation of `skipNodeOperations` of a slice or allocation result (KEP-5945).
 
-use dra_attrs::field::{FieldError, FieldPath};
+use dra_attrs::{FieldError, FieldPath};
 use std::collections::BTreeSet;
 
-use super::findings::{Findings, json};
-use crate::profile::SkipForm;
-use crate::skip::{ALL, PREPARE, UNPREPARE};
+use super::context::{ValidationContext, json};
+use crate::skip::WireForm;
+use crate::skip::{ALL_OPERATIONS, NODE_PREPARE_RESOURCES, NODE_UNPREPARE_RESOURCES};
 
 pub(super) const FIELD: &str = "skipNodeOperations";
 
-const KNOWN: [&str; 3] = [ALL, PREPARE, UNPREPARE];
+const KNOWN: [&str; 3] = [ALL_OPERATIONS, NODE_PREPARE_RESOURCES, NODE_UNPREPARE_RESOURCES];
 
-/// Checks the operations, with those in storage if the field is stored. What storage holds already is tolerated, but
-/// skipping prepare alone never is.
-pub(super) fn check(new: &[String], old: Option<&[String]>, at: &FieldPath<'_>, findings: &mut Findings) {
-    if findings.decisions.skip_form == SkipForm::Bool {
-        // Any bool is valid.
+/// Checks `skipNodeOperations`; `old` is the stored list, if there is a stored object. Unknown names are accepted if
+/// they are stored. Skipping prepare without unprepare is never accepted.
+pub(super) fn check(new: &[String], old: Option<&[String]>, at: &FieldPath<'_>, context: &mut ValidationContext) {
+    if context.decisions.skip_form == WireForm::Bool {
+        // Every bool is valid.
         return;
     }
     let old_list = old.unwrap_or_default();
     if old.is_none() || new != old_list {
-        check_names(new, old_list, at, findings);
+        check_names(new, old_list, at, context);
     }
     let has = |operation: &str| new.iter().any(|name| name == operation);
-    if has(PREPARE) && !has(UNPREPARE) && !has(ALL) {
+    if has(NODE_PREPARE_RESOURCES) && !has(NODE_UNPREPARE_RESOURCES) && !has(ALL_OPERATIONS) {
         let detail = "NodePrepareResources cannot be skipped unless NodeUnprepareResources is also skipped";
-        findings.push(FieldError::invalid(at, json(&new), detail));
+        context.push(FieldError::invalid(at, json(&new), detail));
     }
 }
 
-fn check_names(new: &[String], old: &[String], at: &FieldPath<'_>, findings: &mut Findings) {
+fn check_names(new: &[String], old: &[String], at: &FieldPath<'_>, context: &mut ValidationContext) {
     let mut seen = BTreeSet::new();
     for (index, name) in new.iter().enumerate() {
         let at = at.index(index);
         if !KNOWN.contains(&name.as_str()) && !old.contains(name) {
-            findings.push(FieldError::not_supported(&at, name, &KNOWN));
+            context.push(FieldError::not_supported(&at, name, &KNOWN));
         }
         if !seen.insert(name) {
-            findings.push(FieldError::duplicate(&at, name));
+            context.push(FieldError::duplicate(&at, name));
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Taints and tolerations (KEP-5055).
+//! Validation of device taints and tolerations (KEP-5055).
 
-use dra_attrs::field::{FieldError, FieldPath};
+use dra_attrs::{FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::{DeviceTaint, DeviceToleration};
 
-use super::findings::Findings;
+use super::context::ValidationContext;
 use super::list::List;
 use super::{limits, names};
 
@@ -11,69 +11,69 @@ const EFFECTS: [&str; 3] = ["NoExecute", "NoSchedule", "None"];
 const OPERATORS: [&str; 2] = ["Equal", "Exists"];
 
 /// Checks the taints of a device.
-pub(super) fn check_list(taints: Option<&Vec<DeviceTaint>>, at: &FieldPath<'_>, findings: &mut Findings) {
+pub(super) fn check_list(taints: Option<&Vec<DeviceTaint>>, at: &FieldPath<'_>, context: &mut ValidationContext) {
     let taints = List::new(taints).at_most(limits::TAINTS);
-    taints.each(at, findings, |taint, at, findings| check(taint, None, at, findings));
+    taints.each(at, context, |taint, at, context| check(taint, None, at, context));
 }
 
-/// Checks the effects of taints, and nothing else about them.
-pub(super) fn check_effects(taints: Option<&Vec<DeviceTaint>>, at: &FieldPath<'_>, findings: &mut Findings) {
-    List::new(taints).each(at, findings, |taint, at, findings| {
-        check_required_effect(&taint.effect, &at.child("effect"), findings);
+/// Checks only the effects of the taints.
+pub(super) fn check_effects(taints: Option<&Vec<DeviceTaint>>, at: &FieldPath<'_>, context: &mut ValidationContext) {
+    List::new(taints).each(at, context, |taint, at, context| {
+        check_required_effect(&taint.effect, &at.child("effect"), context);
     });
 }
 
-/// Checks a taint. An effect that is in storage is not looked at again.
-pub(super) fn check(new: &DeviceTaint, old: Option<&DeviceTaint>, at: &FieldPath<'_>, findings: &mut Findings) {
-    names::label_key(&new.key, &at.child("key"), findings);
+/// Checks a taint. `old` is the stored taint; an unchanged effect is not checked again.
+pub(super) fn check(new: &DeviceTaint, old: Option<&DeviceTaint>, at: &FieldPath<'_>, context: &mut ValidationContext) {
+    names::label_key(&new.key, &at.child("key"), context);
     if let Some(value) = &new.value {
-        names::label_value(value, &at.child("value"), findings);
+        names::label_value(value, &at.child("value"), context);
     }
     if old.is_none_or(|old| old.effect != new.effect) {
-        check_required_effect(&new.effect, &at.child("effect"), findings);
+        check_required_effect(&new.effect, &at.child("effect"), context);
     }
 }
 
-/// Checks the tolerations of a request or a result. Their number is not limited.
+/// Checks the tolerations of a request or allocation result. Their number is not limited.
 pub(super) fn check_tolerations(
     tolerations: Option<&Vec<DeviceToleration>>,
     at: &FieldPath<'_>,
-    findings: &mut Findings,
+    context: &mut ValidationContext,
 ) {
-    List::new(tolerations).each(&at.child("tolerations"), findings, check_toleration);
+    List::new(tolerations).each(&at.child("tolerations"), context, check_toleration);
 }
 
-fn check_toleration(toleration: &DeviceToleration, at: &FieldPath<'_>, findings: &mut Findings) {
+fn check_toleration(toleration: &DeviceToleration, at: &FieldPath<'_>, context: &mut ValidationContext) {
     if let Some(key) = toleration.key.as_deref().filter(|key| !key.is_empty()) {
-        names::label_key(key, &at.child("key"), findings);
+        names::label_key(key, &at.child("key"), context);
     }
     let value = toleration.value.as_deref().unwrap_or_default();
     match toleration.operator.as_deref() {
         Some("Exists") if !value.is_empty() => {
             let detail = "must be empty for operator `Exists`";
-            findings.push(FieldError::invalid(&at.child("value"), value, detail));
+            context.push(FieldError::invalid(&at.child("value"), value, detail));
         }
         Some("Exists") => {}
-        // The default of an absent operator.
-        None | Some("Equal") => names::label_value(value, &at.child("value"), findings),
-        Some("") => findings.push(FieldError::required(&at.child("operator"), "")),
-        Some(other) => findings.push(FieldError::not_supported(&at.child("operator"), other, &OPERATORS)),
+        // The default operator is `Equal`.
+        None | Some("Equal") => names::label_value(value, &at.child("value"), context),
+        Some("") => context.push(FieldError::required(&at.child("operator"), "")),
+        Some(other) => context.push(FieldError::not_supported(&at.child("operator"), other, &OPERATORS)),
     }
     if let Some(effect) = toleration.effect.as_deref().filter(|effect| !effect.is_empty()) {
-        check_effect(effect, &at.child("effect"), findings);
+        check_effect(effect, &at.child("effect"), context);
     }
 }
 
-fn check_required_effect(effect: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+fn check_required_effect(effect: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
     if effect.is_empty() {
-        findings.push(FieldError::required(at, ""));
+        context.push(FieldError::required(at, ""));
     } else {
-        check_effect(effect, at, findings);
+        check_effect(effect, at, context);
     }
 }
 
-fn check_effect(effect: &str, at: &FieldPath<'_>, findings: &mut Findings) {
+fn check_effect(effect: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
     if !EFFECTS.contains(&effect) {
-        findings.push(FieldError::not_supported(at, effect, &EFFECTS));
+        context.push(FieldError::not_supported(at, effect, &EFFECTS));
     }
 }

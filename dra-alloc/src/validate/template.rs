@@ -1,25 +1,25 @@
-//! A `ResourceClaimTemplate`.
+//! Validation of a `ResourceClaimTemplate`.
 
-use dra_attrs::field::FieldPath;
+use dra_attrs::FieldPath;
 use k8s_openapi::api::resource::v1::{ResourceClaimSpec, ResourceClaimTemplate};
 
-use super::findings::Findings;
+use super::context::ValidationContext;
 use super::{claim, immutable, metadata};
 
-/// Checks a template, against the one in storage if there is one. A stored spec stays as it is.
-pub(super) fn check(new: &ResourceClaimTemplate, old: Option<&ResourceClaimTemplate>, findings: &mut Findings) {
+/// Checks a create of a template, or an update of the stored template `old`. The spec is immutable.
+pub(super) fn check(new: &ResourceClaimTemplate, old: Option<&ResourceClaimTemplate>, context: &mut ValidationContext) {
     let at = FieldPath::new("spec");
     if let Some(old) = old {
-        metadata::check_update(&new.metadata, &old.metadata, findings);
-        return immutable::check(&new.spec, &old.spec, &at, findings);
+        metadata::check_update(&new.metadata, &old.metadata, context);
+        return immutable::check(&new.spec, &old.spec, &at, context);
     }
-    metadata::check_name(&new.metadata, findings);
+    metadata::check_name(&new.metadata, context);
     if let Some(spec) = claim_spec(new) {
-        claim::check_spec(spec, &at.child("spec"), findings);
+        claim::check_spec(spec, &at.child("spec"), context);
     }
 }
 
-/// The spec of the claims that are made of a template.
+/// Returns the spec of the claims that are created from a template.
 pub(super) fn claim_spec(template: &ResourceClaimTemplate) -> Option<&ResourceClaimSpec> {
     template.spec.as_ref().and_then(|spec| spec.spec.as_ref())
 }

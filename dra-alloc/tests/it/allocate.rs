@@ -1,16 +1,11 @@
-//! The allocator's answers: what is chosen, what is written, and what is an error.
+//! Tests of the allocator: chosen devices, written allocations and errors.
 
 use std::cell::Cell;
 
-use dra_alloc::allocator::Allocator;
-use dra_alloc::budget::Budget;
-use dra_alloc::device_id::DeviceId;
-use dra_alloc::error::AllocateError;
-use dra_alloc::explain::Detail;
-use dra_alloc::features::Feature;
-use dra_alloc::outcome::{NodeFailure, Outcome};
-use dra_alloc::result::numbered;
-use dra_alloc::selector::SelectorCache;
+use dra_alloc::{
+    AllocateError, Allocator, Budget, Classes, Detail, DeviceId, DraGate, NodeFailure, Outcome, Profile, SelectorCache,
+    numbered_share_id,
+};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, from_value, json, to_value};
 
@@ -31,7 +26,7 @@ fn error(cluster: &Cluster, claims: &[ResourceClaim]) -> String {
     cluster.try_allocate(&node("node-1"), claims).unwrap_err().to_string()
 }
 
-/// The only result of an allocation, as JSON.
+/// Allocates `claims` and returns the only result as JSON.
 fn result(cluster: &Cluster, claims: &[ResourceClaim]) -> Value {
     let Outcome::Allocated(results) = cluster.allocate("node-1", claims) else { panic!("not allocated") };
     assert_eq!(results.len(), claims.len());
@@ -42,8 +37,11 @@ fn result(cluster: &Cluster, claims: &[ResourceClaim]) -> Value {
 fn a_budget_ends_a_search() {
     let (cluster, claims) = (gpus(20), some(21));
     let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
-    let allocator = Allocator::new(&inventory, &cluster.classes, &cluster.state, &selectors, &numbered);
-    let verdict = |budget| allocator.allocate(&node("node-1"), &claims, budget).unwrap();
+    let classes = Classes::new(&cluster.classes);
+    let allocator = Allocator::new(Profile::Kep, &inventory, &classes)
+        .with_selector_cache(&selectors)
+        .with_share_ids(&numbered_share_id);
+    let verdict = |budget| allocator.allocate(&cluster.state, &node("node-1"), &claims, budget).unwrap();
     let stopped = verdict(Budget::steps(5));
     assert_eq!((stopped.outcome, stopped.steps), (Outcome::Stopped, 5));
     assert_eq!(verdict(Budget::steps(0)).outcome, Outcome::Stopped);
@@ -53,19 +51,22 @@ fn a_budget_ends_a_search() {
         questions.set(questions.get() + 1);
         true
     };
-    let stopped = verdict(Budget::default().stopped_by(&stop));
+    let stopped = verdict(Budget::default().with_stop(&stop));
     assert_eq!((stopped.outcome, stopped.steps, questions.get()), (Outcome::Stopped, 0, 1));
-    assert_eq!(verdict(Budget::default().stopped_by(&|| false)).outcome, Outcome::Unsatisfied);
+    assert_eq!(verdict(Budget::default().with_stop(&|| false)).outcome, Outcome::Unsatisfied);
 }
 
 #[test]
 fn a_look_at_the_devices_that_are_left_is_work_too() {
     let (cluster, claims) = (gpus(20), some(21));
     let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
-    let allocator = Allocator::new(&inventory, &cluster.classes, &cluster.state, &selectors, &numbered);
-    let steps = |budget| allocator.allocate(&node("node-1"), &claims, budget).unwrap();
+    let classes = Classes::new(&cluster.classes);
+    let allocator = Allocator::new(Profile::Kep, &inventory, &classes)
+        .with_selector_cache(&selectors)
+        .with_share_ids(&numbered_share_id);
+    let steps = |budget| allocator.allocate(&cluster.state, &node("node-1"), &claims, budget).unwrap();
     let whole = steps(Budget::default()).steps;
-    // Down to the last device, back a few times, and then each device is looked at twice.
+    // The search reaches the last device and backtracks a few times; then each device is visited twice.
     assert!(whole >= 20 + 2 * 20, "{whole}");
     for limit in 0..whole {
         let stopped = steps(Budget::steps(limit));
@@ -78,7 +79,10 @@ fn a_look_at_the_devices_that_are_left_is_work_too() {
 fn the_function_that_stops_a_search_stops_its_explanation() {
     let (cluster, claims) = (gpus(20), some(21));
     let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
-    let allocator = Allocator::new(&inventory, &cluster.classes, &cluster.state, &selectors, &numbered);
+    let classes = Classes::new(&cluster.classes);
+    let allocator = Allocator::new(Profile::Kep, &inventory, &classes)
+        .with_selector_cache(&selectors)
+        .with_share_ids(&numbered_share_id);
     let asked = Cell::new(0);
     let questions = |detail, limit| {
         asked.set(0);
@@ -86,10 +90,11 @@ fn the_function_that_stops_a_search_stops_its_explanation() {
             asked.set(asked.get() + 1);
             asked.get() > limit
         };
-        let verdict = allocator.clone().explaining(detail).allocate(
+        let verdict = allocator.clone().with_explanation(detail).allocate(
+            &cluster.state,
             &node("node-1"),
             &claims,
-            Budget::default().stopped_by(&stop),
+            Budget::default().with_stop(&stop),
         );
         (verdict.unwrap().outcome, asked.get())
     };
@@ -97,7 +102,7 @@ fn the_function_that_stops_a_search_stops_its_explanation() {
     let (explained, with) = questions(Detail::Full, usize::MAX);
     assert_eq!((&plain, &explained), (&Outcome::Unsatisfied, &Outcome::Unsatisfied));
     assert!(with > without + 4, "{with} {without}");
-    // From the end of the search on, each question of the explanation ends at once.
+    // If the stop comes at the end of the search, every what-if search of the explanation ends at once.
     let (outcome, asked) = questions(Detail::Full, without);
     assert_eq!(outcome, Outcome::Unsatisfied);
     assert!(asked < with, "{asked} {with}");
@@ -130,7 +135,7 @@ fn a_claim_has_at_most_32_devices() {
     );
     let all = claim("claim", json!([request("r", "gpu", json!({"allocationMode": "All"}))]), json!([]));
     assert!(error(&gpus(33), &[all]).contains("33 exceeds"));
-    // The shorter alternative is within the limit, and is what comes out.
+    // The alternative with fewer devices is within the limit and is chosen.
     let list = json!([{"name": "r", "firstAvailable": [
         {"name": "many", "deviceClassName": "gpu", "count": 33}, {"name": "few", "deviceClassName": "gpu"},
     ]}]);
@@ -168,16 +173,16 @@ fn gates_that_are_off_refuse_requests() {
     let list = json!({"name": "r", "firstAvailable": [{"name": "a", "deviceClassName": "gpu"}]});
     let derived = json!([{"name": "d/a", "expression": "1"}]);
     let rows = [
-        (Feature::PrioritizedList, list, "DRAPrioritizedList"),
-        (Feature::ConsumableCapacity, request("r", "gpu", json!({"capacity": {}})), "DRAConsumableCapacity"),
-        (Feature::AdminAccess, request("r", "gpu", json!({"adminAccess": false})), "admin access"),
-        (Feature::DerivedAttributes, request("r", "gpu", json!({"derivedAttributes": derived})), "derived attributes"),
+        (DraGate::PrioritizedList, list, "DRAPrioritizedList"),
+        (DraGate::ConsumableCapacity, request("r", "gpu", json!({"capacity": {}})), "DRAConsumableCapacity"),
+        (DraGate::AdminAccess, request("r", "gpu", json!({"adminAccess": false})), "admin access"),
+        (DraGate::DerivedAttributes, request("r", "gpu", json!({"derivedAttributes": derived})), "derived attributes"),
     ];
     for (feature, request, text) in rows {
         let mut cluster = gpus(1);
         let claims = [claim("claim", json!([request]), json!([]))];
         assert!(cluster.devices("node-1", &claims).is_some(), "{feature:?}");
-        cluster.features = cluster.features.without(feature);
+        cluster.gates = cluster.gates.without(feature);
         assert!(error(&cluster, &claims).contains(text), "{feature:?}");
     }
 }
@@ -208,7 +213,7 @@ fn fields_of_slices_that_can_not_be_used_are_named() {
     for (slices, text) in rows {
         let text = format!("ResourceSlice {text}");
         let mut cluster = Cluster::new(slices);
-        // A selector would find the first of them before.
+        // Without selectors: evaluating one would report the first problem earlier.
         cluster.classes = vec![from_value(json!({"metadata": {"name": "gpu"}, "spec": {}})).unwrap()];
         let error = error(&cluster, &some(1));
         assert!(error.starts_with(&text), "{text}\n{error}");
@@ -270,7 +275,7 @@ fn configuration_of_classes_comes_first_and_names_its_requests() {
     with_config["spec"]["devices"]["config"] = entries.collect();
     let result = result(&cluster, &[from_value(with_config).unwrap()]);
     let config = result["devices"]["config"].as_array().unwrap();
-    // All requests have the class: its entry applies to all and names none.
+    // All requests have the class: its entry applies to all of them and lists no request names.
     assert_eq!(config[0], json!({"source": "FromClass", "opaque": opaque("class")}));
     let kept: Vec<_> = configs.iter().map(|(_, kept)| kept).filter(|kept| !kept.is_null()).collect();
     assert_eq!(config.len(), 1 + kept.len());
@@ -296,14 +301,14 @@ fn node_selectors_of_all_devices_hold_together() {
     let term = json!({"matchExpressions": [name, other]});
     assert_eq!(result(&cluster, &[both])["nodeSelector"], json!({"nodeSelectorTerms": [term]}));
 
-    // A device of the node settles it.
+    // A device with a node name restricts the allocation to the node.
     let local = Cluster::new(slices.into_iter().chain([pool(GPU, "node-1", json!([{"name": "gpu"}]))]));
     let all = ["a", "b", "gpu"].map(|class| request(class, class, json!({})));
     let field = json!({"key": "metadata.name", "operator": "In", "values": ["node-1"]});
     let expected = json!({"nodeSelectorTerms": [{"matchFields": [field]}]});
     assert_eq!(result(&local, &[claim("c", json!(all), json!([]))])["nodeSelector"], expected);
 
-    // Devices for all nodes say nothing.
+    // Devices for all nodes add no node selector.
     let mut anywhere = pool(GPU, "network", json!([{"name": "gpu"}]));
     anywhere["spec"].as_object_mut().unwrap().remove("nodeName");
     let anywhere = Cluster::new([with(anywhere, "allNodes", json!(true))]);
@@ -348,13 +353,13 @@ fn a_selector_error_names_selector_and_device() {
         error(&gpus(1), &claims)
             .starts_with("claim default/claim: selector #0: CEL compile error: compilation failed: ")
     );
-    // Nobody looks at a selector that no device comes to.
+    // A selector that is evaluated on no device is not compiled.
     assert_eq!(gpus(0).allocate("node-1", &claims), Outcome::Unsatisfied);
 }
 
 #[test]
 fn each_node_gets_the_answer_that_it_gets_alone() {
-    // The devices are seen by all nodes, and the selector needs the interpreter.
+    // All nodes see the devices, and the selector has no direct form, so that it needs the interpreter.
     let fabric = |index: usize| {
         let mut device = json!({"name": format!("port-{index}"), "attributes": {"speed": {"int": 100 * index}}});
         let (field, value) = if index.is_multiple_of(2) {
@@ -372,11 +377,14 @@ fn each_node_gets_the_answer_that_it_gets_alone() {
         json!({"selectors": [{"cel": {"expression": "device.attributes['gpu.example.com'].speed / 100 > 0"}}]});
     let claims = [claim("claim", json!([request("r", "gpu", selector)]), json!([]))];
     let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
-    let allocator = Allocator::new(&inventory, &cluster.classes, &cluster.state, &selectors, &numbered)
-        .with_features(cluster.features);
+    let classes = Classes::new(&cluster.classes);
+    let allocator = Allocator::new(Profile::Kep, &inventory, &classes)
+        .with_selector_cache(&selectors)
+        .with_share_ids(&numbered_share_id)
+        .with_gates(cluster.gates);
     let nodes: Vec<_> = (0..6).map(|index| node(&format!("node-{index}"))).collect();
-    let together = allocator.allocate_each(&nodes, &claims, Budget::default()).unwrap();
-    let alone = nodes.iter().map(|node| allocator.allocate(node, &claims, Budget::default()).unwrap());
+    let together = allocator.allocate_each(&cluster.state, &nodes, &claims, Budget::default()).unwrap();
+    let alone = nodes.iter().map(|node| allocator.allocate(&cluster.state, node, &claims, Budget::default()).unwrap());
     assert_eq!(together, alone.collect::<Vec<_>>());
     assert_eq!(cluster.devices("node-1", &claims).unwrap(), ["r port-1"]);
     assert_eq!(cluster.devices("node-2", &claims).unwrap(), ["r port-2"]);
@@ -384,7 +392,8 @@ fn each_node_gets_the_answer_that_it_gets_alone() {
 
 #[test]
 fn lists_are_packed_with_what_each_takes_in_view() {
-    // Each of 16 devices has four values in a row of a ring of 16: four devices fit beside each other.
+    // Each of 16 devices has four consecutive values of a ring of 16 values, so that at most four devices have distinct
+    // values.
     let ring = |first: i64| json!({"ints": (first..first + 4).map(|value| value % 16).collect::<Vec<_>>()});
     let devices: Vec<Value> = (0..16).map(|index| device(&format!("gpu-{index}"), "a", ring(index))).collect();
     let cluster = Cluster::new([pool(GPU, "node-1", json!(devices))]);
@@ -396,7 +405,7 @@ fn lists_are_packed_with_what_each_takes_in_view() {
     assert!(verdict.steps < 200, "20 values are wanted of 16: {}", verdict.steps);
 }
 
-// The search turns back often enough in these to leave out branches, and must not leave out the one with the answer.
+// The next tests backtrack often enough to start pruning, which must not cut off the branch with the solution.
 
 #[test]
 fn a_device_that_was_shared_is_not_like_one_that_is_free() {
@@ -416,7 +425,7 @@ fn without_lists_the_first_device_of_a_constraint_is_special() {
         (0..4).map(|index| device(&format!("gpu-{index}"), "a", json!({"string": "x"}))).collect();
     devices.push(device("gpu-4", "a", json!({"strings": ["q"]})));
     let mut cluster = Cluster::new([pool(GPU, "node-1", json!(devices))]);
-    cluster.features = cluster.features.without(Feature::ListTypeAttributes);
+    cluster.gates = cluster.gates.without(DraGate::ListTypeAttributes);
     let requests = json!([request("a", "gpu", json!({})), request("b", "gpu", json!({}))]);
     let claims = [claim("claim", requests, json!([{"distinctAttribute": format!("{GPU}/a")}]))];
     assert_eq!(cluster.devices("node-1", &claims).unwrap(), ["a gpu-4", "b gpu-0"]);

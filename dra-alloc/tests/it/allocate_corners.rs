@@ -1,8 +1,6 @@
-//! Corners that few objects have, and which of several problems is told.
+//! Tests of rare inputs of the allocator, and of the order in which problems are reported.
 
-use dra_alloc::error::{AllocateError, RequestError};
-use dra_alloc::features::Feature;
-use dra_alloc::outcome::{NodeFailure, Outcome};
+use dra_alloc::{AllocateError, DraGate, NodeFailure, Outcome, RequestError};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, json, to_value};
 
@@ -33,7 +31,7 @@ fn the_first_of_the_newest_slices_says_how_many_there_are() {
         slice["spec"]["pool"] = json!({"name": "node-1", "generation": generation, "resourceSliceCount": count});
         slice
     };
-    // The order is that of the list, not that of the names.
+    // The order is that of the list, not alphabetical.
     let rows = [
         (vec![part("b", 1, 2), part("a", 1, 1)], Some("r a")),
         (vec![part("b", 1, 1), part("a", 1, 2)], None),
@@ -51,7 +49,7 @@ fn device_node_selection_that_is_written_down_as_off_needs_the_gate_too() {
     let slice = with(pool(GPU, "node-1", json!([{"name": "gpu-0"}])), "perDeviceNodeSelection", json!(false));
     let mut cluster = Cluster::new([slice]);
     assert!(cluster.devices("node-1", &one()).is_some());
-    cluster.features = cluster.features.without(Feature::PartitionableDevices);
+    cluster.gates = cluster.gates.without(DraGate::PartitionableDevices);
     assert_eq!(cluster.allocate("node-1", &one()), Outcome::Unsatisfied);
 }
 
@@ -65,7 +63,7 @@ fn an_empty_list_of_binding_conditions_keeps_a_pool_for_the_end_and_no_device_ou
     };
     let mut cluster = Cluster::new([named("a", json!([])), named("b", json!(null))]);
     assert_eq!(cluster.devices("node-1", &one()).unwrap(), ["r b"]);
-    cluster.features = cluster.features.without(Feature::BindingConditions);
+    cluster.gates = cluster.gates.without(DraGate::DeviceBindingConditions);
     let two = claim("claim", json!([request("r", "gpu", json!({"count": 2}))]), json!([]));
     assert_eq!(cluster.devices("node-1", &[two]).unwrap(), ["r b", "r a"]);
 }
@@ -84,16 +82,17 @@ fn of_several_fields_that_say_where_a_slice_is_the_first_one_counts() {
         slice
     };
     let rows = [
-        // A name that is not empty, then all nodes, then the selector; what is written of it is the selector.
+        // The order is: a non-empty node name, then `allNodes`, then the selector. The allocation has the selector in
+        // any case.
         (slice(&plain, json!({"nodeName": "node-2", "allNodes": true})), None),
         (
             slice(&plain, json!({"nodeName": null, "allNodes": true, "nodeSelector": elsewhere})),
             Some(("gpu-0", &elsewhere)),
         ),
         (slice(&plain, json!({"nodeName": null, "allNodes": false})), None),
-        // A name that is there and empty leaves the choice to the next field, and still binds the claim to the node.
+        // An empty node name is skipped when nodes are matched, but still restricts the allocation to the node.
         (slice(&plain, json!({"nodeName": "", "allNodes": true})), Some(("gpu-0", &only_here))),
-        // The slice's field says whether the node sees it, and each device's whether it may be chosen.
+        // The field of the slice decides if the node sees it, and that of each device if the device may be chosen.
         (slice(&own, json!({"perDeviceNodeSelection": true})), Some(("own", &only_here))),
         (slice(&own, json!({"nodeName": "node-2", "perDeviceNodeSelection": true})), None),
     ];
@@ -122,7 +121,7 @@ fn what_is_wrong_first_is_what_is_said() {
     let answer =
         |claims: &[ResourceClaim]| updated.try_allocate(&node("node-1"), claims).map(|verdict| verdict.outcome);
 
-    // Request by request: the devices of one that wants all are looked for before the next one is read.
+    // Request by request: the devices of a request for all devices are searched before the next request is read.
     let incomplete = answer(&[of(json!([all(), unknown()]), json!([{}]))]);
     assert!(matches!(incomplete, Ok(Outcome::FailedOnNode(NodeFailure::PoolIncomplete { .. }))), "{incomplete:?}");
     let list = json!([{"name": "list", "firstAvailable": [
@@ -133,7 +132,7 @@ fn what_is_wrong_first_is_what_is_said() {
     let class =
         |answer| matches!(answer, Err(AllocateError::Request { error: RequestError::ClassNotFound { .. }, .. }));
     assert!(class(answer(&[of(json!([unknown(), all()]), json!([]))])));
-    // Then the size of the claim, then its constraints, then the next claim.
+    // After the requests: the size of the claim, then its constraints, then the next claim.
     assert!(class(answer(&[of(json!([many(), unknown()]), json!([{}]))])));
     let size = answer(&[of(json!([many()]), json!([{}])), of(json!([unknown()]), json!([]))]);
     assert!(matches!(size, Err(AllocateError::TooManyDevices { devices: 33, .. })), "{size:?}");

@@ -1,10 +1,10 @@
-//! What a request consumes of a capacity with a range, and in which words it can't be said.
+//! Tests of the amount that a request consumes of a capacity with a range, and of the error messages.
 
 use dra_alloc::capacity::{Rounding, consumed, permits};
 use k8s_openapi::api::resource::v1::{CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-/// A range: min, max (or nothing), step.
+/// A range: minimum, maximum (empty for none), step.
 type Range = [&'static str; 3];
 
 fn quantity(text: &str) -> Quantity {
@@ -43,7 +43,7 @@ fn fractions_are_computed_in_thousandths_if_the_whole_range_can_be_said_in_them(
     let rows = [
         ("1200m", ["500m", "", "500m"], "1500m"),
         ("1700m", ["500m", "", "500m"], "2"),
-        // Its thousandths pass 64 bits, so that everything is in whole units.
+        // The maximum exceeds 64 bits of thousandths, so that everything is computed in whole units.
         ("1200m", ["500m", "16Pi", "500m"], "2"),
         ("9Pi", ["1Gi", "16Pi", "1Gi"], "9Pi"),
         ("1200m", ["500m", "", "500u"], "2"),

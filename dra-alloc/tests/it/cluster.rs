@@ -2,35 +2,30 @@
 
 use std::sync::Arc;
 
-use dra_alloc::allocator::Allocator;
-use dra_alloc::budget::Budget;
-use dra_alloc::error::AllocateError;
-use dra_alloc::features::Features;
-use dra_alloc::inventory::Inventory;
-use dra_alloc::outcome::{Outcome, Verdict};
-use dra_alloc::result::{Share, ShareCounter};
-use dra_alloc::selector::SelectorCache;
 use dra_alloc::skip::wire;
-use dra_alloc::state::AllocatedState;
-use dra_attrs::profile::Profile;
+use dra_alloc::{
+    AllocateError, AllocatedState, Allocator, Budget, Classes, DraGate, GateSet, Inventory, Outcome, SelectorCache,
+    Share, ShareCounter, Verdict,
+};
+use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use serde_json::{Value, from_value, json};
 
-/// What is needed to allocate, with everything on that 1.37 knows.
+/// Input of the allocator, with all gates of Kubernetes 1.37 on.
 #[derive(Clone)]
 pub(crate) struct Cluster {
     pub(crate) slices: Vec<Arc<ResourceSlice>>,
     pub(crate) rules: Vec<Arc<DeviceTaintRule>>,
     pub(crate) classes: Vec<DeviceClass>,
     pub(crate) state: AllocatedState,
-    pub(crate) features: Features,
+    pub(crate) gates: GateSet<DraGate>,
     pub(crate) profile: Profile,
     pub(crate) shares: Arc<ShareCounter>,
 }
 
 impl Cluster {
-    /// A cluster with a class for each driver, of the driver's name up to the first dot.
+    /// Creates a cluster with a class for each driver, named like the driver up to the first dot.
     pub(crate) fn new(slices: impl IntoIterator<Item = Value>) -> Self {
         let slices: Vec<Arc<ResourceSlice>> =
             slices.into_iter().map(|slice| Arc::new(wire::read(slice).unwrap())).collect();
@@ -38,8 +33,8 @@ impl Cluster {
         drivers.sort_unstable();
         drivers.dedup();
         let classes = drivers.iter().map(|driver| class(driver)).collect();
-        let (state, features, shares) = (AllocatedState::default(), Features::all(), Arc::default());
-        Self { slices, rules: Vec::new(), classes, state, features, profile: Profile::V1_37, shares }
+        let (state, gates, shares) = (AllocatedState::default(), GateSet::all(), Arc::default());
+        Self { slices, rules: Vec::new(), classes, state, gates, profile: Profile::V1_37, shares }
     }
 
     pub(crate) fn inventory(&self) -> Inventory {
@@ -49,17 +44,19 @@ impl Cluster {
     pub(crate) fn try_allocate(&self, node: &Node, claims: &[ResourceClaim]) -> Result<Verdict, AllocateError> {
         let (inventory, selectors) = (self.inventory(), SelectorCache::default());
         let share_ids = |_: Share<'_>| self.shares.next_id();
-        Allocator::new(&inventory, &self.classes, &self.state, &selectors, &share_ids)
-            .with_features(self.features)
-            .with_profile(self.profile)
-            .allocate(node, claims, Budget::default())
+        let classes = Classes::new(&self.classes);
+        Allocator::new(self.profile, &inventory, &classes)
+            .with_selector_cache(&selectors)
+            .with_share_ids(&share_ids)
+            .with_gates(self.gates)
+            .allocate(&self.state, node, claims, Budget::default())
     }
 
     pub(crate) fn allocate(&self, node_name: &str, claims: &[ResourceClaim]) -> Outcome {
         self.try_allocate(&node(node_name), claims).unwrap().outcome
     }
 
-    /// The devices of an allocation, as `request device`.
+    /// Allocates `claims` and returns the devices as `request device`; none without a solution.
     pub(crate) fn devices(&self, node_name: &str, claims: &[ResourceClaim]) -> Option<Vec<String>> {
         match self.allocate(node_name, claims) {
             Outcome::Allocated(results) => Some(devices(&results)),
@@ -67,7 +64,7 @@ impl Cluster {
         }
     }
 
-    /// Allocates one claim after the other; those without a solution stay out.
+    /// Allocates one claim after the other and returns the devices of each. A claim without a solution is skipped.
     pub(crate) fn allocate_in_turn(&mut self, node_name: &str, claims: &[ResourceClaim]) -> Vec<Option<Vec<String>>> {
         let mut answers = Vec::new();
         for claim in claims {
@@ -100,7 +97,7 @@ pub(crate) fn node(name: &str) -> Node {
     from_value(json!({"metadata": {"name": name, "labels": {"name": name}}, "status": features})).unwrap()
 }
 
-/// A pool of one slice on the node of the pool's name.
+/// Creates the slice of a pool with one slice; the pool has the name of its node.
 pub(crate) fn pool(driver: &str, node: &str, devices: Value) -> Value {
     json!({
         "metadata": {"name": format!("{node}-{driver}")},
@@ -111,18 +108,18 @@ pub(crate) fn pool(driver: &str, node: &str, devices: Value) -> Value {
     })
 }
 
-/// The object with another value at `spec`'s field.
+/// Returns the object with another value for a field of `spec`.
 pub(crate) fn with(mut object: Value, field: &str, value: Value) -> Value {
     object["spec"][field] = value;
     object
 }
 
-/// A device with one attribute.
+/// Creates a device with one attribute.
 pub(crate) fn device(name: &str, attribute: &str, value: Value) -> Value {
     json!({"name": name, "attributes": {attribute: value}})
 }
 
-/// A request for one device of a class, with further fields.
+/// Creates a request for one device of a class, with further fields.
 pub(crate) fn request(name: &str, class: &str, fields: Value) -> Value {
     let mut exactly = json!({"deviceClassName": class});
     exactly.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
@@ -137,12 +134,12 @@ pub(crate) fn claim(name: &str, requests: Value, constraints: Value) -> Resource
 pub(crate) const NUMA: &str = "resource.kubernetes.io/numaNode";
 pub(crate) const ROOT: &str = "resource.kubernetes.io/pcieRoot";
 
-/// A device with a scalar or list of NUMA nodes.
+/// Creates a device with a scalar or list of NUMA nodes.
 pub(crate) fn on_numa(name: &str, nodes: &[i64]) -> Value {
     device(name, NUMA, if let [node] = nodes { json!({"int": node}) } else { json!({"ints": nodes}) })
 }
 
-/// A claim for one device of each class, which must have an attribute in common.
+/// Creates a claim for one device of each class, which must have equal values of an attribute.
 pub(crate) fn together(name: &str, classes: &[&str], attribute: &str) -> ResourceClaim {
     let requests: Vec<Value> = classes.iter().map(|class| request(class, class, json!({}))).collect();
     claim(name, json!(requests), json!([{"matchAttribute": attribute}]))

@@ -1,12 +1,12 @@
-//! Features that nodes declare and pods require.
+//! Tests of node declared features.
 
-use dra_alloc::declared_features::{Candidates, DeclaredFeature, FAILED_SCHEDULING, admit, constrains, missing};
-use dra_alloc::graduation::Stage;
-use dra_alloc::kubelet::Settings;
-use dra_alloc::kubelet::gate::Gate;
+use dra_alloc::GateSet;
+use dra_alloc::declared_features::{
+    CandidateNodes, DeclaredFeature, FAILED_SCHEDULING, Stage, check_admission, missing_features, restricts_nodes,
+};
+use dra_alloc::kubelet::{KubeletGate, KubeletOptions};
 use dra_alloc::skip::wire::read;
-use dra_attrs::profile::Profile;
-use dra_attrs::semver::Version;
+use dra_attrs::{FeatureGate, Profile, Version};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, from_value, json};
@@ -48,12 +48,16 @@ fn required(profile: Profile, pod: &Pod, claims: &[ResourceClaim]) -> Vec<&'stat
 fn a_node_declares_the_feature_if_and_only_if_its_gate_is_on() {
     // req: 5945-NDF-1, 5945-NDF-5
     for (profile, name) in [(Profile::Kep, NAME), (Profile::V1_37, "DRAOptionalNodeOperations")] {
-        let (off, feature) = (Settings::new(profile), DeclaredFeature::new(profile));
-        assert_eq!(feature.declared_by(off.with(Gate::OptionalNodeOperations), &version("1.37.0")), Some(name));
+        let (off, feature) = (KubeletOptions::new(profile), DeclaredFeature::new(profile));
+        assert_eq!(
+            feature
+                .declared_by(off.with_gates(off.gates().with(KubeletGate::OptionalNodeOperations)), &version("1.37.0")),
+            Some(name)
+        );
         assert_eq!(feature.declared_by(off, &version("1.37.0")), None);
     }
-    assert_eq!(Gate::OptionalNodeOperations.name(Profile::Kep), GATE);
-    assert_eq!(missing(&[NAME], &[GATE.to_owned()]), [NAME], "the gate's spelling is another name");
+    assert_eq!(KubeletGate::OptionalNodeOperations.name(Profile::Kep), GATE);
+    assert_eq!(missing_features(&[NAME], &[GATE.to_owned()]), [NAME], "the gate's spelling is another name");
 }
 
 #[test]
@@ -98,17 +102,17 @@ fn nodes_that_do_not_declare_it_are_out() {
     // req: 5945-NDF-3, 5945-SKEW-1, 5945-NDF-5
     let (old, gate, new) = (node("old", &[]), node("gate", &[GATE]), node("new", &["Another", NAME]));
     let required = required(Profile::Kep, &pod(&["a"]), &[claim("a", &[json!(true)])]);
-    let among = Candidates::among([&old, &gate, &new], &required);
+    let among = CandidateNodes::from_nodes([&old, &gate, &new], &required);
     assert_eq!(among.fitting, ["new"]);
-    let none = Candidates::among([&old, &gate], &required);
+    let none = CandidateNodes::from_nodes([&old, &gate], &required);
     assert_eq!(
         none.message(),
         "0/2 nodes are available: 2 node(s) didn't match Pod's required features (DraOptionalNodePreparation)."
     );
     assert_eq!(FAILED_SCHEDULING, "FailedScheduling");
-    // The pod is scheduled when a kubelet has been upgraded.
-    assert_eq!(Candidates::among([&node("old", &[NAME]), &gate], &required).fitting, ["old"]);
-    assert_eq!(Candidates::among([&old, &gate], &[]).fitting, ["old", "gate"]);
+    // The pod fits after a kubelet has been upgraded.
+    assert_eq!(CandidateNodes::from_nodes([&node("old", &[NAME]), &gate], &required).fitting, ["old"]);
+    assert_eq!(CandidateNodes::from_nodes([&old, &gate], &[]).fitting, ["old", "gate"]);
 }
 
 #[test]
@@ -116,12 +120,12 @@ fn scheduler_and_kubelet_ask_the_same_function() {
     // req: 5945-NDF-6, 5945-KUBELET-9
     let (pod, claims) = (pod(&["a"]), [claim("a", &[json!(true)])]);
     let required = required(Profile::Kep, &pod, &claims);
-    let refused = admit(&required, &[]).unwrap_err();
+    let refused = check_admission(&required, &[]).unwrap_err();
     assert_eq!(refused.reason(), "PodFeatureUnsupported");
     assert_eq!(refused.to_string(), "Pod requires node features that are not available: DraOptionalNodePreparation");
-    assert_eq!(admit(&required, &[NAME.to_owned()]), Ok(()));
+    assert_eq!(check_admission(&required, &[NAME.to_owned()]), Ok(()));
     let shipped = DeclaredFeature::new(Profile::V1_37).required_by(&pod, &claims, &version("1.37.0"));
-    assert_eq!(admit(shipped.as_slice(), &[]), Ok(()), "the shipped kubelet admits it");
+    assert_eq!(check_admission(shipped.as_slice(), &[]), Ok(()), "the shipped kubelet admits it");
 }
 
 #[test]
@@ -131,23 +135,23 @@ fn the_allocation_of_this_very_cycle_counts_before_binding() {
     let before: ResourceClaim = from_value(json!({"metadata": {"namespace": "ns", "name": "a"}, "spec": {}})).unwrap();
     let (old, new) = (node("old", &[]), node("new", &[NAME]));
     let first = required(Profile::Kep, &pod, std::slice::from_ref(&before));
-    assert_eq!(Candidates::among([&old, &new], &first).fitting, ["old", "new"]);
+    assert_eq!(CandidateNodes::from_nodes([&old, &new], &first).fitting, ["old", "new"]);
     let allocated = ResourceClaim { status: claim("a", &[json!(true)]).status, ..before };
     let again = required(Profile::Kep, &pod, &[allocated]);
-    assert_eq!(Candidates::among([&old, &new], &again).fitting, ["new"]);
+    assert_eq!(CandidateNodes::from_nodes([&old, &new], &again).fitting, ["new"]);
 }
 
 #[test]
 fn the_last_version_with_the_constraint() {
     // req: 5945-NDF-4
     let since = version("1.37.0");
-    assert!(constrains(Stage::Beta, &version("1.39.0"), &since), "not stable yet");
-    assert!(constrains(Stage::Stable, &version("1.36.5"), &since), "old kubelets are allowed");
-    assert!(!constrains(Stage::Stable, &since, &since));
+    assert!(restricts_nodes(Stage::Beta, &version("1.39.0"), &since), "not stable yet");
+    assert!(restricts_nodes(Stage::Stable, &version("1.36.5"), &since), "old kubelets are allowed");
+    assert!(!restricts_nodes(Stage::Stable, &since, &since));
 
     let (pod, claims) = (pod(&["a"]), [claim("a", &[json!(true)])]);
-    let feature = DeclaredFeature::new(Profile::Kep).until(version("1.38.0"));
-    let on = Settings::new(Profile::Kep).with(Gate::OptionalNodeOperations);
+    let feature = DeclaredFeature::new(Profile::Kep).with_max_version(version("1.38.0"));
+    let on = KubeletOptions::new(Profile::Kep).with_gates(GateSet::default().with(KubeletGate::OptionalNodeOperations));
     for (text, counts) in
         [("1.38.0", true), ("1.38.0-rc.1", true), ("1.38.1", false), ("1.39.0-alpha.2", false), ("0.0.0-alpha", true)]
     {
@@ -158,11 +162,11 @@ fn the_last_version_with_the_constraint() {
 
 #[test]
 fn lists_in_any_order_and_with_repetitions() {
-    // A merge of two lists loses names as soon as one is not sorted.
+    // A merge of two sorted lists would lose names if one list is not sorted.
     let declared = ["c", "a", "a"].map(str::to_owned);
-    assert_eq!(missing(&["a", "c"], &declared), [""; 0]);
-    assert_eq!(missing(&["d", "b", "d", "a"], &declared), ["b", "d"]);
-    assert_eq!(missing(&[], &[]), [""; 0]);
+    assert_eq!(missing_features(&["a", "c"], &declared), [""; 0]);
+    assert_eq!(missing_features(&["d", "b", "d", "a"], &declared), ["b", "d"]);
+    assert_eq!(missing_features(&[], &[]), [""; 0]);
 }
 
 #[test]

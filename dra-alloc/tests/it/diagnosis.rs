@@ -1,9 +1,9 @@
-//! From what is seen to the likely cause.
+//! Tests of the diagnosis of problems with skipped node operations.
 
-use dra_alloc::device_id::DeviceId;
-use dra_alloc::diagnosis::{Diagnosis, Evidence, Symptom, diagnose};
+use dra_alloc::DeviceId;
 use dra_alloc::skip::wire::read;
-use dra_attrs::profile::Profile;
+use dra_alloc::skip::{SkipDiagnosis, SkipEvidence, SkipSymptom, diagnose_skip};
+use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use serde_json::{Value, json};
 
@@ -30,51 +30,58 @@ fn symptoms_and_their_causes() {
         (
             json!(true),
             json!(null),
-            Symptom::None,
-            vec![Diagnosis::NotCopied { device: device.clone(), slice: slice_name.clone() }],
+            SkipSymptom::None,
+            vec![SkipDiagnosis::NotCopied { device: device.clone(), slice: slice_name.clone() }],
         ),
-        (json!(true), json!(true), Symptom::None, vec![]),
-        (json!(null), json!(null), Symptom::None, vec![]),
+        (json!(true), json!(true), SkipSymptom::None, vec![]),
+        (json!(null), json!(null), SkipSymptom::None, vec![]),
         (
             json!(false),
             json!(true),
-            Symptom::None,
-            vec![Diagnosis::SliceChanged { device: device.clone(), slice: slice_name.clone() }],
+            SkipSymptom::None,
+            vec![SkipDiagnosis::SliceChanged { device: device.clone(), slice: slice_name.clone() }],
         ),
         (
             json!(true),
             json!(true),
-            Symptom::AllocationFailed("… but the DRAOptionalNodePreparation feature gate is disabled"),
-            vec![Diagnosis::SchedulerGateOff { gate }],
+            SkipSymptom::AllocationFailed("… but the DRAOptionalNodePreparation feature gate is disabled"),
+            vec![SkipDiagnosis::SchedulerGateOff { gate }],
         ),
-        (json!(true), json!(true), Symptom::AllocationFailed("cannot allocate all claims"), vec![]),
+        (json!(true), json!(true), SkipSymptom::AllocationFailed("cannot allocate all claims"), vec![]),
         (
             json!(true),
             json!(true),
-            Symptom::PrepareFailed("prepare dynamic resources: ResourceClaim c: DRAOptionalNodePreparationDisabled: …"),
-            vec![Diagnosis::KubeletGateOff { gate }],
+            SkipSymptom::PrepareFailed(
+                "prepare dynamic resources: ResourceClaim c: DRAOptionalNodePreparationDisabled: …",
+            ),
+            vec![SkipDiagnosis::KubeletGateOff { gate }],
         ),
         (
             json!(true),
             json!(null),
-            Symptom::PrepareFailed("prepare dynamic resources: DRA driver d.example.com is not registered"),
+            SkipSymptom::PrepareFailed("prepare dynamic resources: DRA driver d.example.com is not registered"),
             vec![
-                Diagnosis::DriverMissing { driver: "d.example.com".to_owned() },
-                Diagnosis::NotCopied { device: device.clone(), slice: slice_name.clone() },
+                SkipDiagnosis::DriverMissing { driver: "d.example.com".to_owned() },
+                SkipDiagnosis::NotCopied { device: device.clone(), slice: slice_name.clone() },
             ],
         ),
-        (json!(true), json!(true), Symptom::UnprepareSkipped, vec![Diagnosis::SkipRecorded { device: device.clone() }]),
         (
             json!(true),
             json!(true),
-            Symptom::HardwareMissing,
-            vec![Diagnosis::SliceMisconfigured { device, slice: slice_name }],
+            SkipSymptom::UnprepareSkipped,
+            vec![SkipDiagnosis::SkipRecorded { device: device.clone() }],
         ),
-        (json!(null), json!(null), Symptom::HardwareMissing, vec![]),
+        (
+            json!(true),
+            json!(true),
+            SkipSymptom::HardwareMissing,
+            vec![SkipDiagnosis::SliceMisconfigured { device, slice: slice_name }],
+        ),
+        (json!(null), json!(null), SkipSymptom::HardwareMissing, vec![]),
     ];
     for (published, recorded, symptom, expected) in rows {
         let (slices, claim) = ([slice(1, published)], claim(recorded));
-        let causes = diagnose(Evidence { profile: Profile::Kep, slices: &slices, claim: &claim, symptom });
+        let causes = diagnose_skip(SkipEvidence { profile: Profile::Kep, slices: &slices, claim: &claim, symptom });
         assert_eq!(causes, expected, "{symptom:?}");
     }
 }
@@ -82,10 +89,10 @@ fn symptoms_and_their_causes() {
 #[test]
 fn the_newest_slice_counts_and_texts_say_what_to_do() {
     let (slices, claim) = ([slice(2, json!(null)), slice(1, json!(true))], claim(json!(null)));
-    let evidence = Evidence { profile: Profile::V1_37, slices: &slices, claim: &claim, symptom: Symptom::None };
-    assert_eq!(diagnose(evidence), []);
+    let evidence = SkipEvidence { profile: Profile::V1_37, slices: &slices, claim: &claim, symptom: SkipSymptom::None };
+    assert_eq!(diagnose_skip(evidence), []);
     let message = "ResourceClaim c: DRAOptionalNodeOperations feature gate is disabled on kubelet";
-    let causes = diagnose(Evidence { symptom: Symptom::PrepareFailed(message), ..evidence });
+    let causes = diagnose_skip(SkipEvidence { symptom: SkipSymptom::PrepareFailed(message), ..evidence });
     assert_eq!(causes[0].to_string(), "enable the feature gate DRAOptionalNodeOperations on the kubelet of the node");
 }
 
@@ -98,8 +105,8 @@ fn a_node_that_does_not_declare_the_feature_is_not_the_gate_of_the_scheduler() {
          DRAOptionalNodeOperations",
         "0/1 nodes are available: 1 node(s) didn't match Pod's required features (DRAOptionalNodeOperations).",
     ] {
-        let symptom = Symptom::AllocationFailed(message);
-        let causes = diagnose(Evidence { profile: Profile::V1_37, slices: &slices, claim: &claim, symptom });
-        assert_eq!(causes, [Diagnosis::KubeletGateOff { gate: "DRAOptionalNodeOperations" }]);
+        let symptom = SkipSymptom::AllocationFailed(message);
+        let causes = diagnose_skip(SkipEvidence { profile: Profile::V1_37, slices: &slices, claim: &claim, symptom });
+        assert_eq!(causes, [SkipDiagnosis::KubeletGateOff { gate: "DRAOptionalNodeOperations" }]);
     }
 }

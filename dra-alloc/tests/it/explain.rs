@@ -1,21 +1,14 @@
-//! Explanations of a user's failures, as golden texts: `golden/explain.txt`.
+//! Tests of explanations against the golden file `golden/explain.txt`.
 //!
-//! `UPDATE=1 cargo test -p dra-alloc golden` writes the file anew; read the difference before committing it.
+//! `UPDATE=1 cargo test -p dra-alloc golden` rewrites the file; read the difference before committing it.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use dra_alloc::allocator::Allocator;
-use dra_alloc::budget::Budget;
-use dra_alloc::device_id::DeviceId;
 use dra_alloc::explain::{Cause, Detail, Explanation, Suggestion, cluster_summary};
-use dra_alloc::features::Feature;
-use dra_alloc::outcome::Verdict;
-use dra_alloc::result::numbered;
-use dra_alloc::selector::SelectorCache;
-use dra_attrs::profile::Profile;
+use dra_alloc::{Allocator, Budget, Classes, DeviceId, DraGate, Profile, SelectorCache, Verdict, numbered_share_id};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, json};
@@ -26,7 +19,7 @@ pub(crate) const GPU: &str = "gpu.example.com";
 const NIC: &str = "nic.example.com";
 const CPU: &str = "cpu.example.com";
 
-/// A cluster, claims, and the name of what happens.
+/// A named failure: a cluster, and claims that it does not satisfy.
 struct Case {
     name: &'static str,
     cluster: Cluster,
@@ -66,8 +59,8 @@ fn held(mut cluster: Cluster, count: u64) -> Cluster {
     cluster
 }
 
-pub(crate) fn without(mut cluster: Cluster, feature: Feature) -> Cluster {
-    cluster.features = cluster.features.without(feature);
+pub(crate) fn without(mut cluster: Cluster, feature: DraGate) -> Cluster {
+    cluster.gates = cluster.gates.without(feature);
     cluster
 }
 
@@ -109,7 +102,7 @@ fn partitions(groups: [Value; 2]) -> Cluster {
     Cluster::new([devices, sets])
 }
 
-/// The partitions with a counter that suffices for all of them.
+/// Sets all counters to a value that suffices for all partitions.
 fn unused_counters(mut cluster: Cluster) -> Cluster {
     for slice in cluster.slices.iter_mut().map(Arc::make_mut) {
         for set in slice.spec.shared_counters.iter_mut().flatten() {
@@ -119,7 +112,7 @@ fn unused_counters(mut cluster: Cluster) -> Cluster {
     cluster
 }
 
-/// What the partitions consume.
+/// Sets the amounts that the partitions consume.
 fn set_amounts(cluster: &mut Cluster, amounts: [&str; 2]) {
     let devices = cluster.slices.iter_mut().flat_map(|slice| Arc::make_mut(slice).spec.devices.iter_mut().flatten());
     for (device, amount) in devices.zip(amounts) {
@@ -230,7 +223,7 @@ fn constraints() -> Vec<Case> {
         pool(GPU, "node-1", json!([device("gpu-0", ROOT, json!({"string": "pci0000:00"}))])),
         pool(CPU, "node-1", json!([on_numa("cpu-0", &[0])])),
     ]);
-    let mut kep = without(pair(&[0, 1], &[0]), Feature::ListTypeAttributes);
+    let mut kep = without(pair(&[0, 1], &[0]), DraGate::ListTypeAttributes);
     kep.profile = Profile::Kep;
     let near_and_far = Cluster::new([
         pool(GPU, "node-1", json!([on_numa("gpu-0", &[0]), on_numa("gpu-1", &[1])])),
@@ -251,7 +244,7 @@ fn constraints() -> Vec<Case> {
         case("a device without the attribute", root, [together("training", &["gpu", "cpu"], ROOT)]),
         case(
             "gate for lists off",
-            without(pair(&[0, 1], &[0]), Feature::ListTypeAttributes),
+            without(pair(&[0, 1], &[0]), DraGate::ListTypeAttributes),
             [together("training", &["gpu", "nic"], NUMA)],
         ),
         case("gate for lists off, by the KEP", kep, [together("training", &["gpu", "nic"], NUMA)]),
@@ -304,14 +297,14 @@ fn capacities_and_counters() -> Vec<Case> {
         case("groups of partitions", grouped, ask(json!({}))),
         case(
             "gate for partitions off",
-            without(partitions([json!([]), json!([])]), Feature::PartitionableDevices),
+            without(partitions([json!([]), json!([])]), DraGate::PartitionableDevices),
             ask(json!({})),
         ),
     ]
 }
 
 fn gates_and_limits() -> Vec<Case> {
-    let mut kep = without(skipping(), Feature::OptionalNodeOperations);
+    let mut kep = without(skipping(), DraGate::OptionalNodeOperations);
     kep.profile = Profile::Kep;
     let silent = Case {
         node: serde_json::from_value(json!({"metadata": {"name": "node-1"}})).unwrap(),
@@ -335,34 +328,34 @@ fn gates_and_limits() -> Vec<Case> {
     let mut foreign = Cluster::new([pool(NIC, "node-1", gpu_devices(1, conditions.clone()))]);
     foreign.classes.extend(gpus(0, json!({})).classes);
     let mixed = json!([{"name": "gpu-0"}, {"name": "gpu-1", "bindingConditions": ["ready"]}]);
-    let statuses_off = without(gpus(1, conditions.clone()), Feature::DeviceStatus);
+    let statuses_off = without(gpus(1, conditions.clone()), DraGate::ResourceClaimDeviceStatus);
     let all = request("every", "gpu", json!({"allocationMode": "All"}));
     let all_and_one = [claim("training", json!([all, request("one", "gpu", json!({}))]), json!([]))];
     vec![
         case("firstAvailable exhausted", gpus(2, json!({})), list(alternatives)),
         case(
             "firstAvailable off",
-            without(gpus(1, json!({})), Feature::PrioritizedList),
+            without(gpus(1, json!({})), DraGate::PrioritizedList),
             list(json!([{"name": "a", "deviceClassName": "gpu"}])),
         ),
-        case("admin access off", without(gpus(1, json!({})), Feature::AdminAccess), ask(json!({"adminAccess": true}))),
-        case("binding conditions off", without(gpus(1, conditions), Feature::BindingConditions), ask(json!({}))),
+        case("admin access off", without(gpus(1, json!({})), DraGate::AdminAccess), ask(json!({"adminAccess": true}))),
+        case("binding conditions off", without(gpus(1, conditions), DraGate::DeviceBindingConditions), ask(json!({}))),
         case(
             "binding conditions off, as the status of devices is",
-            without(statuses_off, Feature::BindingConditions),
+            without(statuses_off, DraGate::DeviceBindingConditions),
             ask(json!({})),
         ),
         case(
             "binding conditions off, on a device of another class",
-            without(foreign, Feature::BindingConditions),
+            without(foreign, DraGate::DeviceBindingConditions),
             ask(json!({})),
         ),
         case(
             "all devices wanted, one with binding conditions that are off",
-            without(Cluster::new([pool(GPU, "node-1", mixed)]), Feature::BindingConditions),
+            without(Cluster::new([pool(GPU, "node-1", mixed)]), DraGate::DeviceBindingConditions),
             all_and_one,
         ),
-        case("skipNodeOperations off, as shipped", without(skipping(), Feature::OptionalNodeOperations), one_cpu()),
+        case("skipNodeOperations off, as shipped", without(skipping(), DraGate::OptionalNodeOperations), one_cpu()),
         case("skipNodeOperations off, by the KEP", kep, one_cpu()),
         silent,
         case("limit of 32 devices", gpus(40, json!({})), ask(json!({"count": 33}))),
@@ -373,7 +366,7 @@ fn gates_and_limits() -> Vec<Case> {
     ]
 }
 
-/// Many GPUs are too many together with others, and the one of another model does not go with those.
+/// A claim whose requests together exceed the limit of devices, and where the GPU of another model breaks a constraint.
 fn limit_or_constraint() -> Case {
     let (model, is) =
         ("gpu.example.com/model", |model| format!("device.attributes['gpu.example.com'].model == '{model}'"));
@@ -393,12 +386,14 @@ fn limit_or_constraint() -> Case {
 impl Case {
     fn text(&self) -> String {
         let (inventory, selectors) = (self.cluster.inventory(), SelectorCache::default());
-        let allocator = Allocator::new(&inventory, &self.cluster.classes, &self.cluster.state, &selectors, &numbered)
-            .with_features(self.cluster.features)
-            .with_profile(self.cluster.profile)
-            .explaining(Detail::Full);
+        let classes = Classes::new(&self.cluster.classes);
+        let allocator = Allocator::new(self.cluster.profile, &inventory, &classes)
+            .with_selector_cache(&selectors)
+            .with_share_ids(&numbered_share_id)
+            .with_gates(self.cluster.gates)
+            .with_explanation(Detail::Full);
         let mut text = format!("## {}\n", self.name);
-        match allocator.allocate(&self.node, &self.claims, Budget::steps(self.budget)) {
+        match allocator.allocate(&self.cluster.state, &self.node, &self.claims, Budget::steps(self.budget)) {
             Err(error) => writeln!(text, "error: {error}\n").unwrap(),
             Ok(verdict) => {
                 let explanation = verdict.explanation.as_ref().unwrap_or_else(|| panic!("{} is allocated", self.name));
@@ -444,7 +439,7 @@ fn a_list_that_is_not_understood_is_the_reason_given() {
     for profile in [Profile::Kep, Profile::V1_37] {
         for (gpu, nic) in [(&[0, 1][..], &[0][..]), (&[0, 1], &[4]), (&[0], &[4, 5]), (&[0, 1], &[4, 5])] {
             let claims = [together("training", &["gpu", "nic"], NUMA)];
-            let mut case = case("lists", without(pair(gpu, nic), Feature::ListTypeAttributes), claims);
+            let mut case = case("lists", without(pair(gpu, nic), DraGate::ListTypeAttributes), claims);
             case.cluster.profile = profile;
             let text = case.text();
             assert!(text.contains("list-typed attributes are disabled"), "{text}");
@@ -464,27 +459,33 @@ fn a_summary_of_many_nodes() {
         assert!(cluster.allocate_in_turn(node, &gpu)[0].is_some());
     }
     let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
-    let allocator = Allocator::new(&inventory, &cluster.classes, &cluster.state, &selectors, &numbered)
-        .with_features(cluster.features)
-        .explaining(Detail::Summary);
+    let classes = Classes::new(&cluster.classes);
+    let allocator = Allocator::new(Profile::Kep, &inventory, &classes)
+        .with_selector_cache(&selectors)
+        .with_share_ids(&numbered_share_id)
+        .with_gates(cluster.gates)
+        .with_explanation(Detail::Summary);
     let nodes: Vec<Node> = (0..5).map(|index| node(&format!("node-{index}"))).collect();
     let claims = [together("training", &["gpu", "nic"], NUMA)];
-    let verdicts: Vec<Verdict> = allocator.allocate_each(&nodes, &claims, Budget::default()).unwrap();
+    let verdicts: Vec<Verdict> = allocator.allocate_each(&cluster.state, &nodes, &claims, Budget::default()).unwrap();
     let summary = "0/5 nodes can serve the claims: 3 no free device of class gpu, 2 numaNode mismatch";
     assert_eq!(cluster_summary(&verdicts), summary);
 }
 
 pub(crate) fn explained(cluster: &Cluster, claims: &[ResourceClaim]) -> Option<Explanation> {
     let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
-    Allocator::new(&inventory, &cluster.classes, &cluster.state, &selectors, &numbered)
-        .with_features(cluster.features)
-        .explaining(Detail::Full)
-        .allocate(&node("node-1"), claims, Budget::default())
+    let classes = Classes::new(&cluster.classes);
+    Allocator::new(Profile::Kep, &inventory, &classes)
+        .with_selector_cache(&selectors)
+        .with_share_ids(&numbered_share_id)
+        .with_gates(cluster.gates)
+        .with_explanation(Detail::Full)
+        .allocate(&cluster.state, &node("node-1"), claims, Budget::default())
         .unwrap()
         .explanation
 }
 
-/// Of two constraints on one attribute, the second one can't be met.
+/// Two constraints have the same attribute, and only the second one can't be satisfied.
 #[test]
 fn a_constraint_is_named_by_its_place_in_the_claim() {
     let devices = [0, 1].map(|index| device(&format!("gpu-{index}"), "slot", json!({"int": index})));
@@ -499,7 +500,8 @@ fn a_constraint_is_named_by_its_place_in_the_claim() {
     assert_eq!(explanation.suggestions, [suggestion]);
 }
 
-/// A partition gives the counters that the other one takes: each request could have both.
+/// A partition with a negative consumption provides the counters for the other one, so that each request alone can be
+/// satisfied.
 #[test]
 fn a_device_may_make_another_usable() {
     let mut cluster = partitions([json!([]), json!([])]);

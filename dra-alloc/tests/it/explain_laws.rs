@@ -1,16 +1,14 @@
-//! Laws of explanations, on random clusters.
+//! Property tests of explanations, on random clusters.
 
-use dra_alloc::device_id::DeviceId;
 use dra_alloc::explain::{Cause, DeviceRejection, Reason, Suggestion};
-use dra_alloc::features::Feature;
-use dra_alloc::state::AllocatedState;
+use dra_alloc::{AllocatedState, DeviceId, DraGate};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, NUMA, claim, device, pool, request};
 use crate::explain::{GPU, ask, explained, selector, without};
 
-/// A GPU of the law: what may keep a request from it.
+/// A generated GPU, with the properties that can prevent its allocation.
 #[derive(Clone, Debug)]
 struct Gpu {
     held: bool,
@@ -44,10 +42,10 @@ fn cluster_of(gpus: &[Gpu]) -> Cluster {
     for (index, _) in gpus.iter().enumerate().filter(|(_, gpu)| gpu.held) {
         cluster.state.hold(&DeviceId::new(GPU, "node-1", &format!("gpu-{index}")));
     }
-    without(cluster, Feature::BindingConditions)
+    without(cluster, DraGate::DeviceBindingConditions)
 }
 
-/// A device with or without memory, which may be in use, shared, or need a gate that is off.
+/// Generates a device with or without memory, which may be in use, shared, or need a gate that is off.
 fn memory_device() -> impl Strategy<Value = (Value, bool)> {
     let memory = prop::option::of(prop::sample::select(vec!["3Gi", "10Gi"]));
     let rarely = || prop::bool::weighted(0.3);
@@ -75,7 +73,7 @@ fn memory_cluster(devices: Vec<(Value, bool)>) -> Cluster {
         listed.push(device);
     }
     let cluster = Cluster { state, ..Cluster::new([pool(GPU, "node-1", json!(listed))]) };
-    without(cluster, Feature::BindingConditions)
+    without(cluster, DraGate::DeviceBindingConditions)
 }
 
 fn memory_request() -> impl Strategy<Value = Value> {
@@ -88,7 +86,7 @@ fn memory_request() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The leaves of an explanation: a device and why it is rejected.
+/// Returns the leaves of an explanation: each device with the reason why it is rejected.
 fn leaves(reasons: &[Reason]) -> Vec<(String, DeviceRejection)> {
     let mut found = Vec::new();
     for reason in reasons {
@@ -100,7 +98,7 @@ fn leaves(reasons: &[Reason]) -> Vec<(String, DeviceRejection)> {
     found
 }
 
-/// Takes away what a leaf names, from the device that it names.
+/// Removes the reason of a leaf from its device.
 fn remove(gpus: &mut [Gpu], device: &str, rejection: &DeviceRejection) {
     let gpu = &mut gpus[device.strip_prefix("gpu-").unwrap().parse::<usize>().unwrap()];
     match rejection {
@@ -156,7 +154,7 @@ proptest! {
         for suggestion in explanation.suggestions {
             let (mut cluster, mut fields) = (cluster.clone(), json!({"count": count}));
             match suggestion {
-                Suggestion::Gates { .. } => cluster.features = cluster.features.with(Feature::BindingConditions),
+                Suggestion::Gates { .. } => cluster.gates = cluster.gates.with(DraGate::DeviceBindingConditions),
                 Suggestion::Tolerate { .. } => fields["tolerations"] = json!([{"key": "health", "operator": "Exists"}]),
                 Suggestion::Fewer { count, .. } => fields["count"] = json!(count),
                 Suggestion::Release => cluster.state = AllocatedState::default(),

@@ -1,18 +1,14 @@
-//! The index over slices and rules: built at once or by changes, asked from one thread or two.
+//! Tests of the inventory: built at once or by events, and read by one thread or two.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread;
 
-use dra_alloc::allocator::Allocator;
-use dra_alloc::budget::Budget;
-use dra_alloc::features::{Feature, Features};
-use dra_alloc::inventory::{Change, ChangeError, Inventory};
-use dra_alloc::outcome::{Outcome, Verdict};
-use dra_alloc::result::numbered;
-use dra_alloc::selector::SelectorCache;
 use dra_alloc::skip::wire;
-use dra_alloc::state::AllocatedState;
+use dra_alloc::{
+    AllocatedState, Allocator, Budget, Classes, DraGate, GateSet, Inventory, InventoryError, InventoryEvent, Outcome,
+    Profile, SelectorCache, Verdict, numbered_share_id,
+};
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use proptest::prelude::*;
 use serde_json::{Value, from_value, json};
@@ -52,32 +48,35 @@ fn claims() -> [Vec<ResourceClaim>; 2] {
     [two, all].map(|request| vec![claim("claim", json!([request]), json!([]))])
 }
 
-/// What every node answers.
+/// Returns the verdict for every node.
 fn answers(inventory: &Inventory) -> Vec<Verdict> {
     let (classes, state, selectors) = ([any_class()], AllocatedState::default(), SelectorCache::default());
-    let allocator = Allocator::new(inventory, &classes, &state, &selectors, &numbered);
+    let classes = Classes::new(&classes);
+    let allocator = Allocator::new(Profile::Kep, inventory, &classes)
+        .with_selector_cache(&selectors)
+        .with_share_ids(&numbered_share_id);
     let nodes = ["node-2", "node-3", "node-4"].map(node);
     let verdicts =
-        claims().into_iter().map(|claims| allocator.allocate_each(&nodes, &claims, Budget::default()).unwrap());
+        claims().into_iter().map(|claims| allocator.allocate_each(&state, &nodes, &claims, Budget::default()).unwrap());
     verdicts.flatten().collect()
 }
 
-fn change() -> impl Strategy<Value = Change> {
+fn change() -> impl Strategy<Value = InventoryEvent> {
     let devices = prop::collection::vec(0..4u8, 0..3);
     let slice = (0..5u8, 0..2u8, 0..4u8, 1..3i64, 1..3i64, devices).prop_map(
         |(name, pool, place, generation, count, devices)| {
-            Change::Slice(slice(name, pool, place, generation, count, &devices))
+            InventoryEvent::Slice(slice(name, pool, place, generation, count, &devices))
         },
     );
     prop_oneof![
         6 => slice,
-        2 => (0..5u8).prop_map(|name| Change::SliceDeleted(format!("slice-{name}"))),
-        1 => (0..2u8, 0..4u8).prop_map(|(name, device)| Change::TaintRule(rule(name, device))),
-        1 => (0..2u8).prop_map(|name| Change::TaintRuleDeleted(format!("rule-{name}"))),
+        2 => (0..5u8).prop_map(|name| InventoryEvent::SliceDeleted(format!("slice-{name}"))),
+        1 => (0..2u8, 0..4u8).prop_map(|(name, device)| InventoryEvent::TaintRule(rule(name, device))),
+        1 => (0..2u8).prop_map(|name| InventoryEvent::TaintRuleDeleted(format!("rule-{name}"))),
     ]
 }
 
-/// The objects of a cluster as a list, changed in the plainest way.
+/// Reference model: the objects of a cluster as plain lists.
 #[derive(Default)]
 struct Objects {
     slices: Vec<Arc<ResourceSlice>>,
@@ -85,26 +84,26 @@ struct Objects {
 }
 
 impl Objects {
-    /// Whether the change concerned an object that is there.
-    fn apply(&mut self, change: Change) -> bool {
-        match change {
-            Change::Slice(slice) => {
+    /// Applies an event. Returns true if it changed an object.
+    fn apply(&mut self, event: InventoryEvent) -> bool {
+        match event {
+            InventoryEvent::Slice(slice) => {
                 match self.slices.iter_mut().find(|other| other.metadata.name == slice.metadata.name) {
                     Some(known) => *known = slice,
                     None => self.slices.push(slice),
                 }
                 true
             }
-            Change::SliceDeleted(name) => {
+            InventoryEvent::SliceDeleted(name) => {
                 let before = self.slices.len();
                 self.slices.retain(|slice| slice.metadata.name.as_deref() != Some(name.as_str()));
                 self.slices.len() < before
             }
-            Change::TaintRule(rule) => {
+            InventoryEvent::TaintRule(rule) => {
                 self.rules.insert(rule.metadata.name.clone().unwrap(), rule);
                 true
             }
-            Change::TaintRuleDeleted(name) => self.rules.remove(&name).is_some(),
+            InventoryEvent::TaintRuleDeleted(name) => self.rules.remove(&name).is_some(),
             _ => panic!("no other change is made here"),
         }
     }
@@ -145,7 +144,7 @@ fn rules_of_one_name_count_all_until_one_replaces_them() {
     };
     let mut inventory = Inventory::new([ResourceSlice::default()], [nameless(0), nameless(1), rule(2, 0), rule(2, 1)]);
     assert_eq!(inventory.taint_rules().count(), 4);
-    inventory.apply(Change::TaintRule(rule(2, 2))).unwrap();
+    inventory.apply(InventoryEvent::TaintRule(rule(2, 2))).unwrap();
     assert_eq!(inventory.taint_rules().count(), 3);
 }
 
@@ -155,8 +154,8 @@ fn a_deleted_slice_leaves_no_room_behind() {
     for round in 0..1000u32 {
         let slice = slice((round % 250) as u8, 0, 2, 1, 1, &[0]);
         let name = slice.metadata.name.clone().unwrap();
-        inventory.apply(Change::Slice(slice)).unwrap();
-        inventory.apply(Change::SliceDeleted(name)).unwrap();
+        inventory.apply(InventoryEvent::Slice(slice)).unwrap();
+        inventory.apply(InventoryEvent::SliceDeleted(name)).unwrap();
     }
     assert!(format!("{inventory:?}").len() < 1000, "gaps and pools of deleted slices are given up");
 }
@@ -164,22 +163,22 @@ fn a_deleted_slice_leaves_no_room_behind() {
 #[test]
 fn changes_name_their_object() {
     let mut inventory = Inventory::default();
-    let unknown = inventory.apply(Change::SliceDeleted("gone".to_owned())).unwrap_err();
-    assert_eq!(unknown, ChangeError::NotFound { kind: "ResourceSlice", name: "gone".to_owned() });
+    let unknown = inventory.apply(InventoryEvent::SliceDeleted("gone".to_owned())).unwrap_err();
+    assert_eq!(unknown, InventoryError::NotFound { kind: "ResourceSlice", name: "gone".to_owned() });
     assert_eq!(unknown.to_string(), r#"ResourceSlice "gone": not found"#);
-    let nameless = inventory.apply(Change::Slice(Arc::default())).unwrap_err();
+    let nameless = inventory.apply(InventoryEvent::Slice(Arc::default())).unwrap_err();
     assert_eq!(nameless.to_string(), "ResourceSlice metadata.name: must not be empty");
-    assert!(inventory.apply(Change::TaintRule(Arc::default())).is_err());
-    assert!(inventory.apply(Change::TaintRuleDeleted("gone".to_owned())).is_err());
+    assert!(inventory.apply(InventoryEvent::TaintRule(Arc::default())).is_err());
+    assert!(inventory.apply(InventoryEvent::TaintRuleDeleted("gone".to_owned())).is_err());
 }
 
 #[test]
 fn several_slices_of_one_name_are_changed_together() {
     let mut inventory = Inventory::new([slice(0, 0, 2, 1, 1, &[0]), slice(0, 1, 2, 1, 1, &[1])], []);
     assert_eq!(inventory.slices().count(), 2);
-    inventory.apply(Change::Slice(slice(0, 0, 3, 1, 1, &[2]))).unwrap();
+    inventory.apply(InventoryEvent::Slice(slice(0, 0, 3, 1, 1, &[2]))).unwrap();
     assert_eq!(inventory.slices().count(), 1);
-    inventory.apply(Change::SliceDeleted("slice-0".to_owned())).unwrap();
+    inventory.apply(InventoryEvent::SliceDeleted("slice-0".to_owned())).unwrap();
     assert_eq!(inventory.slices().count(), 0);
 }
 
@@ -189,12 +188,15 @@ fn what_is_kept_for_a_node_belongs_to_the_features_of_the_question() {
     let cluster = Cluster::new([with(anywhere, "perDeviceNodeSelection", json!(true))]);
     let claims = [claim("claim", json!([request("r", "gpu", json!({}))]), json!([]))];
     let (inventory, selectors, state) = (cluster.inventory(), SelectorCache::default(), AllocatedState::default());
-    let on = Features::default().with(Feature::PartitionableDevices);
-    // Without the feature nobody knows the slice.
-    for (features, is_allocated) in [(on.without(Feature::PartitionableDevices), false), (on, true)] {
-        let allocator = Allocator::new(&inventory, &cluster.classes, &state, &selectors, &numbered);
-        let allocator = allocator.with_features(features);
-        let outcome = allocator.allocate(&node("node-1"), &claims, Budget::default()).unwrap().outcome;
+    let on = GateSet::default().with(DraGate::PartitionableDevices);
+    // Without the feature the slice is ignored.
+    for (features, is_allocated) in [(on.without(DraGate::PartitionableDevices), false), (on, true)] {
+        let classes = Classes::new(&cluster.classes);
+        let allocator = Allocator::new(Profile::Kep, &inventory, &classes)
+            .with_selector_cache(&selectors)
+            .with_share_ids(&numbered_share_id);
+        let allocator = allocator.with_gates(features);
+        let outcome = allocator.allocate(&state, &node("node-1"), &claims, Budget::default()).unwrap().outcome;
         assert_eq!(matches!(outcome, Outcome::Allocated(_)), is_allocated, "{features:?}");
     }
 }
@@ -205,10 +207,13 @@ fn two_threads_read_one_index() {
     let pools = (0..50).map(|index| pool("gpu.example.com", &format!("node-{index}"), json!(devices)));
     let cluster = Cluster::new(pools);
     let (inventory, selectors, state) = (cluster.inventory(), SelectorCache::default(), AllocatedState::default());
-    let allocator = Allocator::new(&inventory, &cluster.classes, &state, &selectors, &numbered);
+    let classes = Classes::new(&cluster.classes);
+    let allocator = Allocator::new(Profile::Kep, &inventory, &classes)
+        .with_selector_cache(&selectors)
+        .with_share_ids(&numbered_share_id);
     let claims = [claim("claim", json!([request("r", "gpu", json!({"count": 3}))]), json!([]))];
     let names = |range: std::ops::Range<usize>| range.map(|index| node(&format!("node-{index}"))).collect::<Vec<_>>();
-    let ask = |nodes: &[_]| allocator.allocate_each(nodes, &claims, Budget::default()).unwrap();
+    let ask = |nodes: &[_]| allocator.allocate_each(&state, nodes, &claims, Budget::default()).unwrap();
     let (first, second) = thread::scope(|scope| {
         let first = scope.spawn(|| ask(&names(0..25)));
         let second = scope.spawn(|| ask(&names(25..50)));

@@ -1,4 +1,4 @@
-//! Behaviour of the public API, one module per concept.
+//! Tests of the public API, one module per concept.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::needless_pass_by_value, reason = "values made in place read better without a borrow")]
 
@@ -29,5 +29,4 @@ mod skip_aggregate;
 mod skip_allocation;
 mod state;
 mod taint;
-mod usage;
 mod validate;

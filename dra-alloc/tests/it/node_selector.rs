@@ -1,6 +1,6 @@
-//! Node selectors have Kubernetes' meaning.
+//! Tests of node selectors against Kubernetes' semantics.
 
-use dra_alloc::node::selector_matches;
+use dra_attrs::node_selector_matches;
 use k8s_openapi::api::core::v1::{Node, NodeSelector};
 use serde_json::{Value, from_value, json};
 
@@ -37,7 +37,7 @@ fn operators() {
     ];
     for (key, operator, values, matches) in rows {
         let terms = expression(key, operator, values);
-        assert_eq!(selector_matches(&selector(&terms), &node()), Ok(matches), "{terms}");
+        assert_eq!(node_selector_matches(&selector(&terms), &node()), Ok(matches), "{terms}");
     }
 }
 
@@ -57,7 +57,7 @@ fn terms_are_alternatives_and_requirements_hold_together() {
         (json!([{}, {"matchFields": [name]}]), true),
     ];
     for (terms, matches) in rows {
-        assert_eq!(selector_matches(&selector(&terms), &node()), Ok(matches), "{terms}");
+        assert_eq!(node_selector_matches(&selector(&terms), &node()), Ok(matches), "{terms}");
     }
 }
 
@@ -75,7 +75,7 @@ fn requirements_that_cannot_be_used_are_named() {
     for terms in rows {
         let mut all = json!([{"matchExpressions": [{"key": "zone", "operator": "Exists"}]}]);
         all.as_array_mut().unwrap().extend(terms.as_array().unwrap().clone());
-        let error = selector_matches(&selector(&all), &node()).unwrap_err();
+        let error = node_selector_matches(&selector(&all), &node()).unwrap_err();
         assert_eq!((error.term, error.index), (1, 0), "{terms}: also a term that is not needed is read");
         assert!(error.to_string().starts_with("nodeSelector.nodeSelectorTerms[1].match"), "{error}");
     }

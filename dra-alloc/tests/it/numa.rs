@@ -1,8 +1,7 @@
-//! KEP-6072 as an allocation sees it.
+//! Tests of allocations with the NUMA node attribute of KEP-6072.
 
-use dra_alloc::features::Feature;
-use dra_alloc::outcome::Outcome;
-use dra_attrs::profile::Profile;
+use dra_alloc::{DraGate, Outcome};
+use dra_attrs::Profile;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, NUMA, ROOT, claim, device, on_numa, pool, request, together};
@@ -49,15 +48,15 @@ fn lists_need_their_gate() {
     for profile in [Profile::Kep, Profile::V1_37] {
         let mut lists = two(&[4], &[4, 5]);
         lists.profile = profile;
-        lists.features = lists.features.without(Feature::ListTypeAttributes);
+        lists.gates = lists.gates.without(DraGate::ListTypeAttributes);
         assert_eq!(lists.allocate("node-1", &pair), Outcome::Unsatisfied);
-        lists.features = lists.features.with(Feature::ListTypeAttributes);
+        lists.gates = lists.gates.with(DraGate::ListTypeAttributes);
         assert!(lists.devices("node-1", &pair).is_some());
 
         let mut scalars = two(&[4], &[4]);
         scalars.profile = profile;
-        for features in [scalars.features, scalars.features.without(Feature::ListTypeAttributes)] {
-            scalars.features = features;
+        for features in [scalars.gates, scalars.gates.without(DraGate::ListTypeAttributes)] {
+            scalars.gates = features;
             assert!(scalars.devices("node-1", &pair).is_some());
         }
     }
@@ -68,7 +67,7 @@ fn a_single_list_with_the_gate_off() {
     // req: 6072-MATCH-6
     let alone = [together("alone", &["nic"], NUMA)];
     let mut cluster = two(&[4], &[4, 5]);
-    cluster.features = cluster.features.without(Feature::ListTypeAttributes);
+    cluster.gates = cluster.gates.without(DraGate::ListTypeAttributes);
     assert!(cluster.devices("node-1", &alone).is_some(), "1.37 takes the first device unseen");
     cluster.profile = Profile::Kep;
     assert_eq!(cluster.allocate("node-1", &alone), Outcome::Unsatisfied);
@@ -99,7 +98,7 @@ fn one_cpu_device_serves_claims_until_its_capacity_is_used_up() {
 #[test]
 fn a_node_is_partitioned_for_four_pods() {
     // req: 6072-MATCH-9
-    // Each driver lists its devices in an order of its own: the first free ones are on different nodes.
+    // Each driver lists its devices in its own order: the first free devices are on different NUMA nodes.
     let on = |kind: &str, copies: &[&str], nodes: [i64; 4]| -> Vec<Value> {
         let names = nodes.into_iter().flat_map(|node| copies.iter().map(move |copy| (node, copy)));
         names.map(|(node, copy)| on_numa(&format!("{kind}-{node}{copy}"), &[node])).collect()
@@ -117,7 +116,8 @@ fn a_node_is_partitioned_for_four_pods() {
         let requests = requests.map(|(class, fields)| request(class, class, fields));
         claim(&format!("pod-{number}"), json!(requests), json!([{"matchAttribute": NUMA}]))
     };
-    // One GPU and one VF for each node; then two of each, so that only the cores send the pods to other nodes.
+    // One GPU and one VF for each NUMA node; then two of each, so that only the cores force the pods to other NUMA
+    // nodes.
     for (copies, ascending) in [(&[""][..], [2, 0, 3, 1]), (&["", "-b"], [0, 1, 2, 3])] {
         let (gpus, nics) = (on("gpu", copies, [0, 1, 2, 3]), on("vf", copies, ascending));
         let pools = [(GPU, gpus), (NIC, nics), (CPU, cpus.clone())];
@@ -160,12 +160,12 @@ fn a_pcie_root_leaves_cpus_and_memory_out() {
     }
 }
 
-/// GPUs and NICs of a board: root port and NUMA nodes.
+/// GPUs and NICs of a board, with their root ports and NUMA nodes.
 struct Board {
     name: &'static str,
     gpus: &'static [(&'static str, &'static [i64])],
     nics: &'static [(&'static str, &'static [i64])],
-    /// GPUs that can be placed with a NIC by root port, and by NUMA node.
+    /// Number of GPUs that can be allocated with a NIC by root port, and by NUMA node.
     by_root: usize,
     by_numa: usize,
 }
@@ -218,7 +218,7 @@ impl Board {
         json!(devices.collect::<Vec<_>>())
     }
 
-    /// GPUs that some NIC can be placed with.
+    /// Counts the GPUs that can be allocated with some NIC of the same attribute value.
     fn placeable(&self, attribute: &str) -> usize {
         let nics = pool(NIC, "node-1", Self::devices("nic", self.nics));
         let gpu = |index: &usize| {
@@ -248,7 +248,7 @@ fn after_a_downgrade_to_scalars_only_equality_is_left() {
         for (nic, matches) in [(6, false), (5, true)] {
             let mut scalars = two(&[5], &[nic]);
             if !gate_on {
-                scalars.features = scalars.features.without(Feature::ListTypeAttributes);
+                scalars.gates = scalars.gates.without(DraGate::ListTypeAttributes);
             }
             assert_eq!(scalars.devices("node-1", &claims).is_some(), matches);
         }

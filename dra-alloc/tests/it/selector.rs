@@ -1,4 +1,4 @@
-//! Selectors: what they can say, and what is refused.
+//! Tests of selectors: supported expressions, and rejected ones.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Selectors: whatever they say, they end, with bounded memory and stack.
+//! Tests that every selector terminates with bounded memory and stack.
 
 use std::thread;
 
@@ -7,7 +7,7 @@ use k8s_openapi::api::resource::v1::Device;
 
 use crate::selector::{DRIVER, evaluate, gpu, int, ints};
 
-/// Expressions that never end, or build what does not fit in memory, if nothing stops them.
+/// Returns expressions that would not terminate, or would exceed the memory, without a cost limit.
 fn endless() -> Vec<String> {
     let range = "lists.range(200)";
     let nested = |body: &str| format!("{range}.all(a, {range}.all(b, {range}.all(c, {range}.all(d, {body}))))");
@@ -46,7 +46,7 @@ fn exhaustion_is_an_error_whatever_the_result() {
     let gpu = gpu();
     for (number, expression) in endless().into_iter().enumerate() {
         let absorbed = [format!("({expression}) || true"), format!("!(({expression}) && false)")];
-        // Absorption is the same for all: the first few show it.
+        // `||` and `&&` absorb errors alike in all expressions: the first three suffice.
         let variants = absorbed.into_iter().take(if number < 3 { 2 } else { 0 });
         for expression in variants.chain([expression]) {
             let selector = Selector::compile(&expression).unwrap_or_else(|error| panic!("{error}: {expression}"));
@@ -77,7 +77,7 @@ fn a_device_larger_than_the_api_allows_is_not_walked_for_ever() {
 
 #[test]
 fn long_and_deep_expressions_do_not_exhaust_the_stack() {
-    // The stack of a thread that nobody sized, and a build without optimization.
+    // Runs on the default stack of a thread, also in a build without optimization.
     let room = 10_240;
     let nested = |open: &str, inner: &str, close: &str| {
         let times = (room - inner.len()) / (open.len() + close.len());
@@ -126,7 +126,7 @@ fn long_and_deep_expressions_do_not_exhaust_the_stack() {
             let _ = Selector::compile(&chain("", sign));
             let _ = Selector::compile(&format!("{}true", sign.repeat(10_000)));
         }
-        // As deep as may be compiled, each must also be evaluated.
+        // The deepest expressions that compile must also be evaluated.
         for (open, inner, close) in [
             ("(", "true", ")"),
             ("!(", "true", ")"),

@@ -1,4 +1,4 @@
-//! Selectors in their direct form: the answers are those of the interpreter.
+//! Tests that selectors in direct form (without the interpreter) have the interpreter's results.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ fn what_has_a_direct_form() {
     for expression in expressions {
         assert!(Selector::compile(expression).unwrap().is_direct(), "{expression}");
     }
-    // One part that has none, and the whole has none.
+    // If one part of an expression has no direct form, the whole has none.
     for expression in [
         "device.attributes['gpu.example'].index + 1 == 2",
         "device.attributes['gpu.example'].index == 1.0",
@@ -70,7 +70,7 @@ fn what_has_a_direct_form() {
 
 #[test]
 fn what_is_large_is_left_to_the_interpreter_and_its_budget() {
-    // Alone each of these is far from the budget; several hundred of them exceed it.
+    // One use of each value is far below the cost limit; several hundred uses exceed it.
     let text = DeviceAttribute { string: Some("x".repeat(100_000)), ..Default::default() };
     let list_of_texts = DeviceAttribute { strings: Some(vec!["x".repeat(1_000); 1_000]), ..Default::default() };
     let list = DeviceAttribute { ints: Some(vec![1; 20_000]), ..Default::default() };
@@ -108,7 +108,7 @@ fn what_is_large_is_left_to_the_interpreter_and_its_budget() {
 
 #[test]
 fn as_many_tests_as_fit_do_not_exhaust_the_budget_where_there_is_a_direct_answer() {
-    // The most that each limit lets pass.
+    // The largest values within each limit.
     let text = DeviceAttribute { string: Some("x".repeat(2_048)), ..Default::default() };
     let list_of_texts = DeviceAttribute { strings: Some(vec!["x".repeat(42); 48]), ..Default::default() };
     let rest = (0..126).map(|number| (format!("a{number}"), text.clone()));
@@ -157,7 +157,7 @@ fn every_order_of_versions_and_quantities() {
     }
 }
 
-/// A literal that an attribute may be compared with, or is nearly one.
+/// Generates a literal that an attribute can be compared with, or an odd one.
 fn literal() -> impl Strategy<Value = String> {
     let odd = select(vec!["1.0", "1u", "null", "[1]", "device.driver"]);
     let usual = select(vec!["1", "-2", "0", "7", "'a'", "'ab'", "'b1'", "''", "'1.2.3'", "true", "false"]);
@@ -181,7 +181,7 @@ fn id() -> impl Strategy<Value = &'static str> {
     select(vec!["a", "b", "c", "d", "l", "m", "a", "b", "c", "l", "m", "rack/a", "nope"])
 }
 
-/// A domain of attributes, or its name from `cel.bind`.
+/// Generates a domain of attributes, or the variable that `cel.bind` gives to it.
 fn container(part: &'static str) -> impl Strategy<Value = String> {
     let bound = if part == "attributes" { "x" } else { "y" };
     prop_oneof![
@@ -232,7 +232,7 @@ fn ordered() -> impl Strategy<Value = String> {
     )
 }
 
-/// What is said of an attribute of the usual type.
+/// Generates a condition on an attribute of the type that its name usually has.
 fn typed() -> impl Strategy<Value = String> {
     let text = || select(vec!["'a'", "'ab'", "'b1'", "''"]);
     let number = || select(vec!["-1", "0", "7"]);
@@ -295,7 +295,7 @@ fn expression() -> impl Strategy<Value = String> {
     })
 }
 
-/// An expression in the scope of the names that it may have.
+/// Puts an expression into the scope of the variables that it may use.
 fn in_scope(expression: &str) -> String {
     let inner = format!("cel.bind(x, device.attributes['zone.example'], {expression})");
     format!("cel.bind(y, device.capacity['gpu.example'], {inner})")
@@ -336,7 +336,7 @@ fn attribute() -> impl Strategy<Value = DeviceAttribute> {
     prop_oneof![40 => one, 3 => several, 1 => Just(of())]
 }
 
-/// An attribute of the type that its id usually has.
+/// Generates an attribute of the type that its name usually has.
 fn attribute_of(name: &str) -> BoxedStrategy<DeviceAttribute> {
     let of = DeviceAttribute::default;
     let words = select(vec!["", "a", "ab", "b1", "1.2.3"]).prop_map(str::to_owned);
@@ -399,7 +399,8 @@ fn the_answer_is_that_of_the_interpreter() {
     };
     let result = runner.run(&(expression(), device(), drivers), law);
     assert!(result.is_ok(), "{}", result.unwrap_err());
-    // The law says something: many are direct, and of those both answers and errors are frequent.
+    // The test is significant: many expressions have a direct form, and both results and errors are frequent among
+    // them.
     let counts = (direct.get(), answered.get(), held.get());
     let (direct, answered, held) = counts;
     assert!(direct > cases / 3 && answered > cases / 10 && held > cases / 50, "{counts:?}");

@@ -1,4 +1,4 @@
-//! Selectors made by chance: none panics, and each gives the same answer twice.
+//! Property tests of random selectors: none panics, and each has the same result twice.
 
 use dra_alloc::selector::{Selector, SelectorInput};
 use proptest::prelude::*;
@@ -83,10 +83,10 @@ const METHODS: [&str; 43] = [
     "lowerAscii",
 ];
 
-/// Expressions that are nearly right.
+/// Generates expressions that are nearly valid.
 fn expression() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(&LEAVES[..]);
-    // Most are hidden from the static checks, so that the evaluation sees them.
+    // `dyn` hides most leaves from the type checker, so that they reach the evaluation.
     let leaf = (leaf, 0..4).prop_map(|(leaf, shown)| if shown == 0 { leaf.to_owned() } else { format!("dyn({leaf})") });
     leaf.prop_recursive(3, 16, 3, |inner| {
         let binary = prop::sample::select(vec!["&&", "||", "==", "!=", "<", ">=", "+", "-", "*", "/", "%", "in"]);
@@ -128,7 +128,7 @@ proptest! {
 
     #[test]
     fn generated_expressions_never_panic_and_answer_the_same_twice(expression in expression()) {
-        // In scope of both variables, or of none.
+        // In the scope of both variables, or of none.
         for expression in [format!("cel.bind(x, 'a', cel.bind(y, [1], dyn({expression})))"), expression] {
             let device = gpu();
             let input = SelectorInput { driver: DRIVER, device: &device };

@@ -1,4 +1,4 @@
-//! What is evaluated only when it is needed.
+//! Tests of lazy evaluation: values are evaluated only when they are needed.
 
 use dra_alloc::selector::Selector;
 
@@ -32,7 +32,7 @@ fn a_bound_value_that_fails_counts_where_it_is_used() {
         });
         assert_eq!(result, expected, "{body}");
     }
-    // The value means the same wherever it goes, and a variable that is called like the device is not the device.
+    // A bound value keeps its meaning in any scope, and a variable named `device` is not the device.
     for expression in [
         "[{'a': 1}].exists(device, cel.bind(x, device.attributes, true || x == 1))",
         "[{'attributes': {'a': 1}}].exists(device, optional.of(3).orValue(device.attributes['b']) == 3)",
@@ -67,9 +67,9 @@ fn bound_values_do_not_make_an_expression_grow_without_bounds() {
     assert!(Selector::compile(&doubling(1)).is_ok());
     let uses = format!("{} || true", vec!["a == 1"; 600].join("||"));
     let value = vec!["1 / 1 == 1"; 300].join("&&");
-    // Too large to be written out, so that the value comes first.
+    // Too large to be inlined, so that the value is evaluated first.
     assert_eq!(evaluate(&format!("cel.bind(a, dyn({value} ? 1 : 2), {uses})"), &gpu()), Ok(true));
-    // A loop does not evaluate a value in each of its rounds.
+    // A loop does not evaluate a bound value in each iteration.
     let numbers = (0..100).map(|number| number.to_string()).collect::<Vec<_>>().join(", ");
     let sum = format!("[{numbers}].map(i, [{numbers}].map(j, i * j).sum()).sum()");
     assert_eq!(evaluate(&format!("cel.bind(h, {sum}, [{numbers}].all(x, h >= x))"), &gpu()), Ok(true));

@@ -1,4 +1,4 @@
-//! Addresses and networks in selectors, as Kubernetes' libraries of CEL have them.
+//! Tests of Kubernetes' CEL libraries for IP addresses and networks.
 
 use k8s_openapi::api::resource::v1::Device;
 

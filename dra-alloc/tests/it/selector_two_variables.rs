@@ -1,4 +1,4 @@
-//! Macros with a variable for the key or index and one for the value.
+//! Tests of CEL macros with two variables: one for the key or index, one for the value.
 
 use dra_alloc::selector::Selector;
 
@@ -21,13 +21,13 @@ fn loops_over_keys_and_values() {
         "device.capacity['gpu.example'].all(name, value, value.isGreaterThan(quantity('0')))",
         "device.attributes['gpu.example'].ids.all(i, id, id == i + 1)",
         "device.attributes['nope'].all(k, v, false)",
-        // Variables are of their own loop.
+        // Variables belong to their own loop.
         "[[1, 2], [3]].all(i, row, row.all(j, v, v == 2 * i + j + 1))",
         "[[1], [2]].transformList(i, row, row.transformList(i, v, i + v)) == [[1], [2]]",
         "[1, 2].transformList(i, v, [3, 4].map(v, v + i)) == [[3, 4], [4, 5]]",
         "cel.bind(i, 7, [1].all(i, v, i == 0) && i == 7)",
         "[3, 4].all(device, v, device < 2)",
-        // An element that is not needed is no error, and an error counts as in the loops with one variable.
+        // An element that is not needed causes no error, and other errors count as in macros with one variable.
         "[1, 2, 0].exists(i, v, 1 / v == 1)",
         "[0, 2].exists(i, v, 1 / v == 0)",
         "![0, 2].all(i, v, 1 / v == 1)",

@@ -1,4 +1,4 @@
-//! What the type checker says of optional values, of null and of names.
+//! Tests of the type checker: optional values, null and names.
 
 use dra_alloc::selector::Selector;
 

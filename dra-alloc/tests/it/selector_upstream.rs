@@ -1,4 +1,4 @@
-//! Corners in which expressions answer as cel-go and Kubernetes do.
+//! Tests of rare expressions against the results of cel-go and Kubernetes.
 
 use dra_alloc::selector::Selector;
 
@@ -62,7 +62,7 @@ fn what_does_not_compile() {
     }
 }
 
-/// These have rows in docs/divergences.md.
+/// Checks the expressions whose results differ, as listed in docs/divergences.md.
 #[test]
 fn where_the_answers_differ() {
     let answers = [

@@ -1,4 +1,4 @@
-//! Values: when they are equal, how they are converted, and which patterns they match.
+//! Tests of CEL values: equality, conversions and pattern matches.
 
 use dra_alloc::selector::Selector;
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceCapacity};
@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::selector::{evaluate, gpu};
 
-/// The gpu with two more versions and some more amounts.
+/// Returns the GPU with further versions and capacities.
 fn large_gpu() -> Device {
     let mut gpu = gpu();
     let versions = vec!["1.0.0".to_owned(), "2.0.0".to_owned()];
@@ -19,7 +19,7 @@ fn large_gpu() -> Device {
     gpu
 }
 
-/// `a` are the attributes, `k` the capacities.
+/// Evaluates an expression on the GPU, with `a` bound to its attributes and `k` to its capacities.
 fn on_gpu(expression: &str) -> Result<bool, String> {
     let attributes = "device.attributes['gpu.example']";
     let bound = format!("cel.bind(a, {attributes}, cel.bind(k, device.capacity['gpu.example'], {expression}))");
@@ -48,7 +48,7 @@ fn a_version_compares_with_versions_only() {
         "VERSION != null && !(VERSION == null)",
         "!(VERSION in [device.driver]) && !('1.0.0' in VERSIONS) && !VERSIONS.includes('1.0.0')",
         "VERSIONS.all(v, v != '9')",
-        // A comparison that fails is no difference within a list or a map.
+        // A comparison that fails does not make lists or maps unequal.
         "VERSIONS == ['x', 'y'] && !(VERSIONS != ['x', 'y'])",
         "!(VERSIONS == ['x']) && !(['1.0.0', '2.0.0'] == VERSIONS)",
         "VERSIONS == [semver('1.0.0'), semver('2.0.0')]",

@@ -1,7 +1,6 @@
-//! What the drivers of a claim do without.
+//! Tests of the skipped operations of each driver of a claim.
 
-use dra_alloc::skip::aggregate::{by_driver, is_used_by};
-use dra_alloc::skip::{SkipDeclaration, SkipSet};
+use dra_alloc::skip::{SkipDeclaration, SkipSet, skipped_operations_by_driver, skips_node_operations};
 use k8s_openapi::api::resource::v1::{
     AllocationResult, DeviceAllocationResult, DeviceRequestAllocationResult, ResourceClaim,
 };
@@ -21,7 +20,7 @@ fn allocation(results: Vec<DeviceRequestAllocationResult>) -> AllocationResult {
 
 fn aggregate(declarations: &[Vec<String>]) -> SkipSet {
     let devices = declarations.iter().map(|names| device("d.example.com", Some(names.clone())));
-    by_driver(&allocation(devices.collect()))["d.example.com"]
+    skipped_operations_by_driver(&allocation(devices.collect()))["d.example.com"]
 }
 
 fn names(text: &str) -> Vec<String> {
@@ -65,11 +64,11 @@ fn drivers_do_not_influence_each_other() {
         device("a.example.com", Some(names("*"))),
     ];
     let allocation = allocation(results);
-    let drivers = by_driver(&allocation);
+    let drivers = skipped_operations_by_driver(&allocation);
     assert_eq!(drivers.keys().copied().collect::<Vec<_>>(), ["a.example.com", "b.example.com"]);
     assert_eq!(drivers["a.example.com"], SkipSet::EVERYTHING);
     assert_eq!(drivers["b.example.com"], SkipSet::NONE);
-    assert!(by_driver(&AllocationResult::default()).is_empty());
+    assert!(skipped_operations_by_driver(&AllocationResult::default()).is_empty());
 }
 
 #[test]
@@ -79,7 +78,7 @@ fn admin_access_and_shares_count_like_any_device() {
         {"request": "r", "driver": "d", "pool": "p", "device": "y", "shareID": "s"},
     ]))
     .unwrap();
-    assert_eq!(by_driver(&allocation(results))["d"], SkipSet::NONE);
+    assert_eq!(skipped_operations_by_driver(&allocation(results))["d"], SkipSet::NONE);
 }
 
 #[test]
@@ -90,15 +89,15 @@ fn claims_that_use_it() {
         dra_alloc::skip::wire::read(json!({"status": {"allocation": {"devices": {"results": [result]}}}})).unwrap()
     };
     let claims = [json!(null), json!(false), json!([]), json!(true), json!(["*"]), json!(["Future"])].map(claim);
-    assert_eq!(claims.each_ref().map(is_used_by), [false, false, false, true, true, true]);
-    assert!(!is_used_by(&ResourceClaim::default()));
+    assert_eq!(claims.each_ref().map(skips_node_operations), [false, false, false, true, true, true]);
+    assert!(!skips_node_operations(&ResourceClaim::default()));
 }
 
 fn declaration() -> impl Strategy<Value = Vec<String>> {
     subsequence(names("PU*X"), 0..=4).prop_shuffle()
 }
 
-/// What the API server accepts: prepare is skipped only together with unprepare.
+/// Returns true if the API server accepts a set: prepare is skipped only together with unprepare.
 fn is_valid(set: SkipSet) -> bool {
     !set.prepare || set.unprepare
 }

@@ -1,15 +1,11 @@
-//! skipNodeOperations in allocations: what is recorded, and what a gate that is off does (KEP-5945).
+//! Tests of `skipNodeOperations` in allocations, with the gate on and off (KEP-5945).
 
-use dra_alloc::allocator::Allocator;
-use dra_alloc::budget::Budget;
-use dra_alloc::features::Feature;
-use dra_alloc::inventory::{Change, Inventory};
-use dra_alloc::outcome::{NodeFailure, Outcome};
-use dra_alloc::result::Share;
-use dra_alloc::selector::SelectorCache;
 use dra_alloc::skip::wire::{read, write};
 use dra_alloc::skip::{SkipDeclaration, WireForm};
-use dra_attrs::profile::Profile;
+use dra_alloc::{
+    Allocator, Budget, Classes, DraGate, Inventory, InventoryEvent, NodeFailure, Outcome, SelectorCache, Share,
+};
+use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, ResourceClaim, ResourceSlice};
 use serde_json::{Value, from_value, json};
@@ -32,7 +28,7 @@ fn one(class: &str) -> ResourceClaim {
     claim("claim", json!([request("r", class, json!({}))]), json!([]))
 }
 
-/// What the results of an allocation say, device by device.
+/// Returns `skipNodeOperations` of each device result.
 fn recorded(outcome: &Outcome) -> Vec<Option<Vec<String>>> {
     let Outcome::Allocated(results) = outcome else { panic!("{outcome:?}") };
     let devices = results.iter().flat_map(|result| result.devices.as_ref().unwrap().results.iter().flatten());
@@ -88,8 +84,8 @@ fn the_key_means_nothing_elsewhere() {
     loud_class["spec"][KEY] = json!(true);
     loud.classes = vec![from_value::<DeviceClass>(loud_class).unwrap()];
     for profile in PROFILES {
-        for features in [cluster.features, cluster.features.without(Feature::OptionalNodeOperations)] {
-            (loud.profile, loud.features) = (profile, features);
+        for features in [cluster.gates, cluster.gates.without(DraGate::OptionalNodeOperations)] {
+            (loud.profile, loud.gates) = (profile, features);
             let outcome = loud.allocate("node-1", &[read(claim_json.clone()).unwrap()]);
             assert_eq!(recorded(&outcome), [None]);
         }
@@ -126,7 +122,7 @@ fn kep_with_the_gate_off_fails_the_claim_of_a_chosen_device() {
         pool(GPU, "node-1", devices(&["gpu-0"])),
         pool("spare.example.com", "node-1", devices(&["spare-0"])),
     ]);
-    (cluster.profile, cluster.features) = (Profile::Kep, cluster.features.without(Feature::OptionalNodeOperations));
+    (cluster.profile, cluster.gates) = (Profile::Kep, cluster.gates.without(DraGate::OptionalNodeOperations));
     let both = claim("pair", json!([request("g", "gpu", json!({})), request("c", "cpu", json!({}))]), json!([]));
     let outcome = cluster.allocate("node-1", &[both]);
     let Outcome::FailedOnNode(failure) = &outcome else { panic!("{outcome:?}") };
@@ -135,7 +131,7 @@ fn kep_with_the_gate_off_fails_the_claim_of_a_chosen_device() {
     assert_eq!(*gate, "DRAOptionalNodePreparation");
     assert!(failure.to_string().contains("DRAOptionalNodePreparation"));
 
-    // No fallback to the alternative, nor to another device.
+    // The allocator does not fall back to the other alternative or to another device.
     let list = json!([{"name": "r", "firstAvailable": [
         {"name": "cpu", "deviceClassName": "cpu"}, {"name": "spare", "deviceClassName": "spare"},
     ]}]);
@@ -151,7 +147,7 @@ fn shipped_with_the_gate_off_passes_the_device_over() {
         pool("zcpu.example.com", "node-1", devices(&["cpu-1"])),
     ]);
     cluster.classes.push(from_value(json!({"metadata": {"name": "any"}, "spec": {}})).unwrap());
-    cluster.features = cluster.features.without(Feature::OptionalNodeOperations);
+    cluster.gates = cluster.gates.without(DraGate::OptionalNodeOperations);
     assert_eq!(cluster.devices("node-1", &[one("any")]).unwrap(), ["r cpu-1"]);
     assert_eq!(cluster.allocate("node-1", &[one("cpu")]), Outcome::Unsatisfied);
     let all = claim("all", json!([request("r", "any", json!({"allocationMode": "All"}))]), json!([]));
@@ -185,7 +181,7 @@ fn with_the_gate_off_other_slices_do_not_matter() {
         slices.reverse();
         let mut cluster =
             Cluster::new(slices.into_iter().chain([with(pool(CPU, "node-1", devices(&["cpu-0"])), KEY, json!(true))]));
-        cluster.features = cluster.features.without(Feature::OptionalNodeOperations);
+        cluster.gates = cluster.gates.without(DraGate::OptionalNodeOperations);
         for profile in PROFILES {
             cluster.profile = profile;
             let kube = from_value::<SkipDeclaration>(declaration.clone()).unwrap().to_kube();
@@ -207,19 +203,19 @@ fn a_result_is_frozen() {
 #[test]
 fn a_failure_leaves_nothing_behind() {
     // req: 5945-ALLOC-10
-    let off = |cluster: &Cluster| cluster.features.without(Feature::OptionalNodeOperations);
+    let off = |cluster: &Cluster| cluster.gates.without(DraGate::OptionalNodeOperations);
     for profile in PROFILES {
         let mut cluster = cpus(json!(true));
         cluster.profile = profile;
-        let on = cluster.features;
+        let on = cluster.gates;
         let expected = cluster.allocate("node-1", &[one("cpu")]);
-        cluster.features = off(&cluster);
+        cluster.gates = off(&cluster);
         assert!(!matches!(cluster.allocate("node-1", &[one("cpu")]), Outcome::Allocated(_)));
-        cluster.features = on;
+        cluster.gates = on;
         assert_eq!(cluster.allocate("node-1", &[one("cpu")]), expected);
 
         let mut plain = cpus(json!(null));
-        (plain.profile, plain.features) = (profile, off(&plain));
+        (plain.profile, plain.gates) = (profile, off(&plain));
         assert_eq!(recorded(&plain.allocate("node-1", &[one("cpu")])), [None]);
     }
 }
@@ -234,9 +230,9 @@ fn kep_with_the_gate_off_does_not_turn_to_another_device_of_the_request() {
         slice
     });
     let mut cluster = Cluster::new(slices.into_iter().chain([pool(GPU, "node-1", devices(&["gpu-0"]))]));
-    (cluster.profile, cluster.features) = (Profile::Kep, cluster.features.without(Feature::OptionalNodeOperations));
+    (cluster.profile, cluster.gates) = (Profile::Kep, cluster.gates.without(DraGate::OptionalNodeOperations));
     let named = |name, class| claim(name, json!([request("r", class, json!({}))]), json!([]));
-    // The claim that is named is the one whose device it is, not the first.
+    // The error names the claim of the device, not the first claim.
     let outcome = cluster.allocate("node-1", &[named("plain", "gpu"), named("skipping", "cpu")]);
     let Outcome::FailedOnNode(NodeFailure::SkipNodeOperationsOff { claim, slice, .. }) = &outcome else {
         panic!("{outcome:?}")
@@ -250,14 +246,16 @@ fn a_retry_in_the_same_cluster_finds_everything_as_it_was() {
     let shared = json!([{"name": "cpu-0", "allowMultipleAllocations": true}]);
     let mut cluster = Cluster::new([with(pool(CPU, "node-1", shared), KEY, json!(true))]);
     cluster.profile = Profile::Kep;
-    let (on, off) = (cluster.features, cluster.features.without(Feature::OptionalNodeOperations));
+    let (on, off) = (cluster.gates, cluster.gates.without(DraGate::OptionalNodeOperations));
     let (mut inventory, selectors) = (cluster.inventory(), SelectorCache::default());
     let allocate = |inventory: &Inventory, features| {
         let share_ids = |_: Share<'_>| cluster.shares.next_id();
-        Allocator::new(inventory, &cluster.classes, &cluster.state, &selectors, &share_ids)
-            .with_features(features)
-            .with_profile(Profile::Kep)
-            .allocate(&node("node-1"), &[one("cpu")], Budget::default())
+        let classes = Classes::new(&cluster.classes);
+        Allocator::new(Profile::Kep, inventory, &classes)
+            .with_selector_cache(&selectors)
+            .with_share_ids(&share_ids)
+            .with_gates(features)
+            .allocate(&cluster.state, &node("node-1"), &[one("cpu")], Budget::default())
             .unwrap()
             .outcome
     };
@@ -268,6 +266,6 @@ fn a_retry_in_the_same_cluster_finds_everything_as_it_was() {
     assert_eq!(device.share_id.as_deref(), Some("00000000-0000-0000-0000-000000000001"), "the failure took no id");
     let mut slice = (*cluster.slices[0]).clone();
     slice.spec.skip_node_operations = None;
-    inventory.apply(Change::Slice(slice.into())).unwrap();
+    inventory.apply(InventoryEvent::Slice(slice.into())).unwrap();
     assert_eq!(recorded(&allocate(&inventory, off)), [None]);
 }

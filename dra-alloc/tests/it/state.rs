@@ -1,8 +1,6 @@
-//! What is allocated already.
+//! Tests of the state of allocated devices.
 
-use dra_alloc::device_id::DeviceId;
-use dra_alloc::features::{Feature, Features};
-use dra_alloc::state::AllocatedState;
+use dra_alloc::{AllocatedState, DeviceId, DraGate, GateSet};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use proptest::prelude::*;
 use serde_json::{Value, from_value, json};
@@ -45,7 +43,7 @@ fn what_counts() {
 #[test]
 fn claims_without_an_allocation_count_for_nothing() {
     let held: ResourceClaim = from_value(json!({"status": {"allocation": result(&[device("a")])}})).unwrap();
-    let state = AllocatedState::from_claims([&ResourceClaim::default(), &held], Features::default()).unwrap();
+    let state = AllocatedState::from_claims([&ResourceClaim::default(), &held], GateSet::default()).unwrap();
     assert!(state.is_allocated(&id("a")));
     assert!(!state.is_allocated(&id("b")));
 }
@@ -54,7 +52,7 @@ fn claims_without_an_allocation_count_for_nothing() {
 fn without_consumable_capacity_a_share_holds_the_device() {
     let share = with(device("a"), "shareID", json!("s"));
     let results = [result(&[with(share, "consumedCapacity", json!({"memory": "lots"}))])];
-    let mut off = AllocatedState::new(Features::default().without(Feature::ConsumableCapacity));
+    let mut off = AllocatedState::new(GateSet::default().without(DraGate::ConsumableCapacity));
     let empty = off.clone();
     off.assume(&results).unwrap();
     let mut held = empty.clone();

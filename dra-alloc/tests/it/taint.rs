@@ -1,4 +1,4 @@
-//! Which toleration covers which taint, and which device a rule taints.
+//! Tests of taints: tolerations, and devices that a rule taints.
 
 use dra_alloc::taint::{taint_by_rule, tolerates, untolerated};
 use k8s_openapi::api::resource::v1::{DeviceTaint, DeviceTaintRule, DeviceTaintSelector, DeviceToleration};
@@ -38,7 +38,7 @@ fn key_value_effect_and_operator() {
     for (toleration, expected) in rows {
         assert_eq!(tolerates(&toleration, &health), expected, "{toleration:?}");
     }
-    // A value that is absent is the empty value.
+    // An absent value equals the empty one.
     assert!(tolerates(&toleration("health", "Equal", "", ""), &taint("health", None, "NoSchedule")));
     let empty =
         DeviceToleration { key: Some(String::new()), effect: Some(String::new()), ..toleration("", "Exists", "", "") };

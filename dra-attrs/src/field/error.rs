@@ -1,4 +1,4 @@
-//! One problem of one field.
+//! Validation error of one field.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use serde::Serialize;
 
 use super::{BadValue, ErrorType, FieldPath, Quoted};
 
-/// One problem of one field.
+/// Validation error of one field of an object.
 ///
-/// Its text is the API server's; on the wire it is `{field, type, detail}`.
+/// `Display` prints the API server's text. The serialized form is `{field, type, detail}`.
 ///
 /// ```
-/// use dra_attrs::field::{FieldError, FieldPath};
+/// use dra_attrs::{FieldError, FieldPath};
 /// let path = FieldPath::new("spec");
 /// let error = FieldError::invalid(&path.child("allNodes"), false, "must be either unset or set to true");
 /// assert_eq!(error.to_string(), "spec.allNodes: Invalid value: false: must be either unset or set to true");
@@ -22,59 +22,59 @@ use super::{BadValue, ErrorType, FieldPath, Quoted};
 #[error("{field}: {}", Body(self))]
 #[non_exhaustive]
 pub struct FieldError {
-    /// The path of the field.
+    /// Path of the field.
     pub field: String,
-    /// What kind of problem it is.
+    /// Type of the error.
     pub r#type: ErrorType,
-    /// What is wrong, in words; may be empty.
+    /// Description of the error; may be empty.
     pub detail: String,
-    /// The value.
+    /// Value of the field, as far as it is shown.
     #[serde(skip)]
     #[cfg_attr(feature = "schemars", schemars(skip))]
     pub value: BadValue,
 }
 
 impl FieldError {
-    /// A problem of any kind.
+    /// Builds an error of any type.
     #[must_use]
     pub fn new(r#type: ErrorType, field: &FieldPath<'_>, value: BadValue, detail: impl Into<String>) -> Self {
         Self { field: field.to_string(), r#type, detail: detail.into(), value }
     }
 
-    /// A value is missing.
+    /// Builds an error for a missing value.
     #[must_use]
     pub fn required(field: &FieldPath<'_>, detail: impl Into<String>) -> Self {
         Self::new(ErrorType::Required, field, BadValue::Omitted, detail)
     }
 
-    /// A value is malformed or out of bounds.
+    /// Builds an error for a value that is malformed or out of bounds.
     #[must_use]
     pub fn invalid(field: &FieldPath<'_>, value: impl Into<BadValue>, detail: impl Into<String>) -> Self {
         Self::new(ErrorType::Invalid, field, value.into(), detail)
     }
 
-    /// A well-formed value is not permitted here.
+    /// Builds an error for a well-formed value that is not permitted here.
     #[must_use]
     pub fn forbidden(field: &FieldPath<'_>, detail: impl Into<String>) -> Self {
         Self::new(ErrorType::Forbidden, field, BadValue::Omitted, detail)
     }
 
-    /// A value is there twice.
+    /// Builds an error for a value that must be unique and occurs twice.
     #[must_use]
     pub fn duplicate(field: &FieldPath<'_>, value: impl Into<BadValue>) -> Self {
         Self::new(ErrorType::Duplicate, field, value.into(), "")
     }
 
-    /// A value that is referred to does not exist.
+    /// Builds an error for a reference to a value that does not exist.
     #[must_use]
     pub fn not_found(field: &FieldPath<'_>, value: impl Into<BadValue>) -> Self {
         Self::new(ErrorType::NotFound, field, value.into(), "")
     }
 
-    /// A value is none of the `supported` ones, which are listed as given.
+    /// Builds an error for a value that is not one of `supported`, which are listed in the given order.
     ///
     /// ```
-    /// use dra_attrs::field::{FieldError, FieldPath};
+    /// use dra_attrs::{FieldError, FieldPath};
     /// let error = FieldError::not_supported(&FieldPath::new("effect"), "NoSuch", &["NoExecute", "None"]);
     /// assert_eq!(error.to_string(), r#"effect: Unsupported value: "NoSuch": supported values: "NoExecute", "None""#);
     /// ```
@@ -85,14 +85,14 @@ impl FieldError {
         Self::new(ErrorType::NotSupported, field, value.into(), detail)
     }
 
-    /// A text has more than `max` bytes.
+    /// Builds an error for a text of more than `max` bytes.
     #[must_use]
     pub fn too_long(field: &FieldPath<'_>, max: usize) -> Self {
         let unit = if max == 1 { "byte" } else { "bytes" };
         Self::new(ErrorType::TooLong, field, BadValue::Omitted, format!("may not be more than {max} {unit}"))
     }
 
-    /// A list or map has `len` entries, more than `max`.
+    /// Builds an error for a list or map that has `len` entries, more than `max`.
     #[must_use]
     pub fn too_many(field: &FieldPath<'_>, len: usize, max: usize) -> Self {
         let unit = if max == 1 { "item" } else { "items" };
@@ -100,7 +100,7 @@ impl FieldError {
     }
 }
 
-/// The message without the field's path.
+/// Message of an error, without the field's path.
 struct Body<'a>(&'a FieldError);
 
 impl fmt::Display for Body<'_> {

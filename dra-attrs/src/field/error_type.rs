@@ -1,15 +1,15 @@
-//! What kind of problem a field has.
+//! Types of validation errors.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What kind of problem a field has.
+/// Type of a validation error.
 ///
-/// On the wire it is the API server's name (`FieldValueRequired`), in a message its words (`Required value`).
+/// The serialized form is the API server's name (`FieldValueRequired`); `Display` prints its words (`Required value`).
 ///
 /// ```
-/// use dra_attrs::field::ErrorType;
+/// use dra_attrs::ErrorType;
 /// assert_eq!(ErrorType::NotSupported.name(), "FieldValueNotSupported");
 /// assert_eq!(ErrorType::NotSupported.to_string(), "Unsupported value");
 /// ```
@@ -17,19 +17,19 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum ErrorType {
-    /// A value that is referred to does not exist.
+    /// A reference to a value that does not exist.
     #[serde(rename = "FieldValueNotFound")]
     NotFound,
     /// A value is missing: empty text, empty list, null.
     #[serde(rename = "FieldValueRequired")]
     Required,
-    /// A value that must be unique is there twice.
+    /// A value that must be unique occurs twice.
     #[serde(rename = "FieldValueDuplicate")]
     Duplicate,
     /// A value is malformed or out of bounds.
     #[serde(rename = "FieldValueInvalid")]
     Invalid,
-    /// A value is none of the known ones.
+    /// A value is not one of the supported ones.
     #[serde(rename = "FieldValueNotSupported")]
     NotSupported,
     /// A well-formed value is not permitted here.
@@ -56,7 +56,7 @@ pub enum ErrorType {
 }
 
 impl ErrorType {
-    /// The API server's name for it, as in the causes of a `Status`.
+    /// Returns the API server's name of the type, as in the causes of a `Status`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -75,8 +75,8 @@ impl ErrorType {
         }
     }
 
-    /// Whether a message of this kind shows the value. The API server leaves it out where it is missing, too long or
-    /// not the point.
+    /// Returns true if a message of this type shows the value. The API server omits values that are missing or too
+    /// long, and those of types where the value is irrelevant.
     #[must_use]
     pub const fn shows_value(self) -> bool {
         !matches!(self, Self::Required | Self::Forbidden | Self::TooLong | Self::TooShort | Self::Internal)

@@ -1,4 +1,4 @@
-//! All problems of an object.
+//! Validation errors of an object.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,12 +7,12 @@ use serde::Serialize;
 
 use super::FieldError;
 
-/// All problems of an object, in the order in which they were found.
+/// Validation errors of an object, in the order in which they were found.
 ///
-/// Its text is the API server's: one problem as it is, several in brackets, each text once.
+/// `Display` prints the API server's text: a single error alone, several in brackets, without repeated texts.
 ///
 /// ```
-/// use dra_attrs::field::{FieldError, FieldErrors, FieldPath};
+/// use dra_attrs::{FieldError, FieldErrors, FieldPath};
 /// let spec = FieldPath::new("spec");
 /// let mut errors = FieldErrors::new();
 /// errors.push(FieldError::required(&spec.child("driver"), ""));
@@ -32,44 +32,44 @@ pub struct FieldErrors {
 }
 
 impl FieldErrors {
-    /// No problem.
+    /// Builds an empty list.
     #[must_use]
     pub const fn new() -> Self {
         Self { errors: Vec::new() }
     }
 
-    /// Adds a problem.
+    /// Appends an error.
     pub fn push(&mut self, error: FieldError) {
         self.errors.push(error);
     }
 
-    /// Whether there is no problem.
+    /// Returns true if there are no errors.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.errors.is_empty()
     }
 
-    /// How many problems there are.
+    /// Returns the number of errors.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.errors.len()
     }
 
-    /// The problems, in the order in which they were found.
+    /// Returns an iterator over the errors, in the order in which they were found.
     pub fn iter(&self) -> std::slice::Iter<'_, FieldError> {
         self.errors.iter()
     }
 
-    /// The problems, in the order in which they were found.
+    /// Returns the errors, in the order in which they were found.
     #[must_use]
     pub fn as_slice(&self) -> &[FieldError] {
         &self.errors
     }
 
-    /// `Ok` where there is no problem.
+    /// Returns `Ok` if there are no errors, and the list itself as the error otherwise.
     ///
     /// # Errors
-    /// The problems.
+    /// The validation errors.
     pub fn into_result(self) -> Result<(), Self> {
         if self.is_empty() { Ok(()) } else { Err(self) }
     }

@@ -1,7 +1,8 @@
-//! Problems of an object, each with the field that has it: what the API server answers to a bad object.
+//! Validation errors of an object, each with its field: the API server's answer to an invalid object.
 //!
-//! [`FieldPath`] says where, [`ErrorType`] says what kind, [`FieldError`] is one problem, [`FieldErrors`] all of them.
-//! The texts are those of the API server, so that a message found here is also found in its documentation and in issues.
+//! [`FieldPath`] is the location, [`ErrorType`] the kind, [`FieldError`] one error, [`FieldErrors`] the list of all
+//! errors.
+//! The texts are those of the API server, so that a message can be looked up in its documentation and issues.
 //!
 //! Source of the rules: `k8s.io/apimachinery/pkg/util/validation/field`.
 

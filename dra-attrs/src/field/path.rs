@@ -1,14 +1,14 @@
-//! Where in an object a problem is.
+//! Paths of fields within an object.
 
 use std::fmt;
 
-/// The path of a field: `spec.devices[3].attributes[numaNode].int`.
+/// Path of a field: `spec.devices[3].attributes[numaNode].int`.
 ///
-/// A path is a chain of borrowed steps on the stack: descending costs nothing, and only a problem that is found makes
-/// a text of it. Equality, order and hash are deliberately missing; compare the rendered text.
+/// A path is a chain of borrowed steps on the stack: it is cheap to extend, and becomes a text only when an error is
+/// found. It has no equality, order or hash; compare the text.
 ///
 /// ```
-/// use dra_attrs::field::FieldPath;
+/// use dra_attrs::FieldPath;
 /// let spec = FieldPath::new("spec");
 /// let devices = spec.child("devices");
 /// assert_eq!(devices.index(3).child("attributes").key("numaNode").to_string(), "spec.devices[3].attributes[numaNode]");
@@ -29,31 +29,31 @@ enum Step<'a> {
 }
 
 impl<'a> FieldPath<'a> {
-    /// The object itself; renders as nothing.
+    /// Returns the path of the object itself, which prints as an empty text.
     #[must_use]
     pub const fn root() -> Self {
         Self { parent: None, step: Step::Root }
     }
 
-    /// The path of a field of the object.
+    /// Returns the path of a top-level field.
     #[must_use]
     pub const fn new(name: &'a str) -> Self {
         Self { parent: None, step: Step::Field(name) }
     }
 
-    /// The field `name` below this one: `.name`.
+    /// Returns the path of the field `name` of this one: `.name`.
     #[must_use]
     pub const fn child<'b>(&'b self, name: &'b str) -> FieldPath<'b> {
         FieldPath { parent: Some(self), step: Step::Field(name) }
     }
 
-    /// The item at `index` of this list: `[3]`.
+    /// Returns the path of the item at `index` of this list: `[3]`.
     #[must_use]
     pub const fn index(&self, index: usize) -> FieldPath<'_> {
         FieldPath { parent: Some(self), step: Step::Index(index) }
     }
 
-    /// The entry of this map under `key`: `[key]`.
+    /// Returns the path of the entry under `key` of this map: `[key]`.
     #[must_use]
     pub const fn key<'b>(&'b self, key: &'b str) -> FieldPath<'b> {
         FieldPath { parent: Some(self), step: Step::Key(key) }

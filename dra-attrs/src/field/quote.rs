@@ -1,20 +1,20 @@
-//! Texts in quotes, as Go's `%q` writes them.
+//! Quoted texts in the form of Go's `%q`.
 
 use std::fmt;
 
-/// A text in double quotes with Go's escapes (`%q`), which is how the API server shows texts in its messages.
+/// Text in double quotes with Go's escapes (`%q`), as in the API server's messages.
 ///
-/// Characters that Go does not print are escaped: control characters, blanks other than the plain space, invisible format
-/// characters, private use, and what Unicode has not assigned.
+/// Characters that Go does not print are escaped: control characters, blanks other than the plain space, invisible
+/// format characters, private use, and code points that Unicode has not assigned.
 ///
 /// ```
-/// use dra_attrs::field::Quoted;
+/// use dra_attrs::Quoted;
 /// assert_eq!(Quoted("tab\there \u{7f} \u{200b} é").to_string(), r#""tab\there \x7f \u200b é""#);
 /// ```
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "a wrapper for Display")]
 pub struct Quoted<'a>(
-    /// The text.
+    /// Text to quote.
     pub &'a str,
 );
 
@@ -44,8 +44,8 @@ fn write_escaped(f: &mut fmt::Formatter<'_>, c: char) -> fmt::Result {
     }
 }
 
-/// The standard library escapes the same characters when it prints for debugging. At the start of a text it escapes
-/// combining ones too, hence the letter before.
+/// Returns true if Go prints the character unescaped. The standard library's debug format escapes the same characters,
+/// except that it also escapes combining characters at the start of a text; hence the letter before.
 fn is_printable(c: char) -> bool {
     let after_a_letter: String = ['a', c].into_iter().collect();
     after_a_letter.escape_debug().count() == 2

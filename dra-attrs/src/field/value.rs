@@ -1,13 +1,13 @@
-//! The value that a problem is about, as a message shows it.
+//! Values in validation messages.
 
 use std::fmt;
 
 use super::Quoted;
 
-/// The value that a problem is about.
+/// Value of the field that an error is about.
 ///
 /// ```
-/// use dra_attrs::field::BadValue;
+/// use dra_attrs::BadValue;
 /// assert_eq!(BadValue::from("a\"b").to_string(), r#""a\"b""#);
 /// assert_eq!(BadValue::from(-1).to_string(), "-1");
 /// assert_eq!(BadValue::literal(r#"{"int":1}"#).to_string(), r#"{"int":1}"#);
@@ -15,16 +15,16 @@ use super::Quoted;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum BadValue {
-    /// No value is shown.
+    /// No value in the message.
     Omitted,
-    /// A text, shown in quotes.
+    /// Text, printed in quotes.
     Text(String),
-    /// Anything else, shown as it stands: a number, a bool, JSON.
+    /// Text that is printed as it is: a number, a bool, JSON.
     Literal(String),
 }
 
 impl BadValue {
-    /// A value that is shown as it stands, such as JSON.
+    /// Builds a value that is printed as it is, such as JSON.
     #[must_use]
     pub fn literal(text: impl Into<String>) -> Self {
         Self::Literal(text.into())

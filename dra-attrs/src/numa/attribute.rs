@@ -1,4 +1,4 @@
-//! The attribute `resource.kubernetes.io/numaNode`: computing it for a device, reading it from one.
+//! Attribute `resource.kubernetes.io/numaNode`: computing it for a device, and reading it from one.
 
 use std::collections::BTreeMap;
 
@@ -12,73 +12,73 @@ use crate::standard::{NUMA_NODE, StandardAttribute};
 use crate::sysfs::{Sysfs, SysfsError, trimmed};
 use crate::value::{AttributeValue, MAX_VALUES_PER_DEVICE, ValueError};
 
-/// The form in which a driver publishes the attribute. The driver's operator chooses it; no cluster state is asked.
+/// Form in which a driver publishes the attribute. The driver's operator chooses it; no cluster state is consulted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum NumaForm {
-    /// The physical node as `int`: valid in every cluster.
+    /// Physical node as `int`, which is valid in every cluster.
     #[default]
     Scalar,
-    /// The physical node as a list of one element; for CPUs and memory once lists are usual.
+    /// Physical node as a list of one element, for CPUs and memory in clusters with list types.
     OwnNode,
-    /// The physical node and the nodes as near to it as possible on the same socket, as `ints`. Needs the feature gate
+    /// Physical node and the nearest nodes of the same socket, as `ints`. Needs the feature gate
     /// `DRAListTypeAttributes` in the cluster.
     LocalNodes,
 }
 
-/// What a device's NUMA node is read from.
+/// Source of a device's NUMA node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NumaPlace {
-    /// A node that the driver knows (CPU and memory devices).
+    /// Node that the driver knows (CPU and memory devices).
     Node(i64),
-    /// The node of a CPU.
+    /// Node of the CPU with this id.
     Cpu(u32),
-    /// The `numa_node` file of a PCI function.
+    /// Node in the `numa_node` file of a PCI function.
     Pci(PciAddress),
 }
 
-/// Why a device has no NUMA attribute. A driver then leaves the attribute out.
+/// Reason that a device has no NUMA attribute. A driver then omits the attribute.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NumaError {
     /// The kernel reports no affinity (a negative node).
     #[error("the device has no NUMA affinity (node {node})")]
     NoAffinity {
-        /// What was reported.
+        /// Reported node.
         node: i64,
     },
     /// The node is not below [`MAX_NODES`].
     #[error("NUMA node {node} is not in 0..{MAX_NODES}")]
     OutOfRange {
-        /// The node.
+        /// Node out of range.
         node: i64,
     },
     /// The CPU is in no online node.
     #[error("CPU {cpu} is in no NUMA node")]
     UnknownCpu {
-        /// The CPU.
+        /// CPU id.
         cpu: u32,
     },
-    /// No node that could be asked has the CPU, and one could not.
+    /// No readable node has the CPU, and at least one node could not be read.
     #[error("the CPUs of NUMA node {node} are not known: {reason}")]
     UnreadableCpus {
-        /// The first such node.
+        /// First unreadable node.
         node: u32,
-        /// What is wrong with its `cpulist`.
+        /// Reason that its `cpulist` can't be read.
         reason: String,
     },
     /// A file below `/sys` can't be read: the device's `numa_node`, or the list of nodes.
     #[error(transparent)]
     Sysfs(#[from] SysfsError),
-    /// The `numa_node` file has no number.
+    /// The `numa_node` file does not contain a number.
     #[error("/sys/{path}: {text:?} is not a NUMA node")]
     NotANumber {
-        /// The path below `/sys`.
+        /// Path below `/sys`.
         path: String,
-        /// What the file holds.
+        /// Text of the file.
         text: String,
     },
     /// The nodes that a CPU could be in can't be read.
@@ -87,31 +87,31 @@ pub enum NumaError {
     /// The list has more values than a device may have.
     #[error("{count} local NUMA nodes, more than the {MAX_VALUES_PER_DEVICE} values of a device")]
     TooManyValues {
-        /// Nodes in the list.
+        /// Number of nodes in the list.
         count: usize,
     },
 }
 
-/// The attribute for one device, with what was noticed on the way.
+/// Attribute of one device, with diagnostics.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct NumaNodeAttribute {
-    /// Exactly one of `int` and `ints` is set.
+    /// Attribute value, with exactly one of `int` and `ints` set.
     pub value: DeviceAttribute,
-    /// Why the value is less than the machine might offer; empty in the normal case.
+    /// Reasons that the value has fewer nodes than the machine might offer; normally empty.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl NumaNodeAttribute {
-    /// The scalar form.
+    /// Builds the scalar form.
     fn scalar(node: i64) -> Self {
         Self { value: DeviceAttribute { int: Some(node), ..DeviceAttribute::default() }, diagnostics: Vec::new() }
     }
 
-    /// The list form of given local nodes, for a caller that chose or [trimmed](LocalNodes::trimmed) them.
+    /// Builds the list form from local nodes that the caller chose or [trimmed](LocalNodes::trimmed).
     ///
     /// # Errors
-    /// More nodes than a device may have values. Nothing is cut off silently.
+    /// The list has more nodes than a device may have values. Nothing is truncated silently.
     ///
     /// ```
     /// use dra_attrs::numa::{NumaError, NumaNode, NumaNodeAttribute, NumaTopology};
@@ -130,7 +130,7 @@ impl NumaNodeAttribute {
         Ok(Self { value: DeviceAttribute { ints: Some(nodes), ..DeviceAttribute::default() }, diagnostics })
     }
 
-    /// The attribute under its full name.
+    /// Returns the attribute under its full name.
     #[must_use]
     pub fn into_standard(self) -> StandardAttribute {
         StandardAttribute::new(NUMA_NODE, self.value)
@@ -138,7 +138,7 @@ impl NumaNodeAttribute {
 }
 
 impl NumaTopology {
-    /// The attribute of a device on a node of this machine.
+    /// Returns the attribute of a device on `node` of this machine.
     ///
     /// # Errors
     /// The node is negative or out of range, or the list is too long.
@@ -157,7 +157,7 @@ impl NumaTopology {
         attribute_on(node, form, |node| self.local_nodes(node))
     }
 
-    /// The node of a CPU; the lowest one if several nodes claim it (NUMA emulation).
+    /// Returns the node of a CPU; the lowest one if several nodes list it (NUMA emulation).
     ///
     /// # Errors
     /// No node has the CPU.
@@ -167,20 +167,19 @@ impl NumaTopology {
     }
 }
 
-/// The attribute of a device, read from a machine: what a driver calls.
+/// Reads the attribute of a device from a machine. Entry point for drivers.
 ///
-/// The scalar reads nothing but the device's own place; the list also reads the distance rows and socket ids. Nothing is
-/// cached: the value follows the machine as it is at the call. A driver with many devices reads the topology once, and
-/// for each device [`numa_node`] and [`NumaTopology::attribute`].
+/// The scalar form only reads the device's own place; the list form also reads distances and socket ids. Nothing is
+/// cached: the value describes the machine at the time of the call. A driver with many devices reads the topology once,
+/// and calls [`numa_node`] and [`NumaTopology::attribute`] for each device.
 ///
 /// # Errors
-/// The device has no affinity, its node is out of range or can't be read, or the list is too long. A distance table that
-/// can't be read is no error: the list is then the physical node alone, with a diagnostic.
+/// The device has no affinity, its node is out of range or can't be read, or the list is too long. An unreadable
+/// distance table is no error: the list is then the physical node alone, with a diagnostic.
 ///
 /// ```
-/// use dra_attrs::numa::{NumaForm, NumaPlace, numa_node_attribute};
-/// use dra_attrs::pci::PciAddress;
-/// use dra_attrs::sysfs::SysfsMap;
+/// use dra_attrs::numa::{numa_node_attribute, NumaForm, NumaPlace};
+/// use dra_attrs::{PciAddress, SysfsMap};
 ///
 /// let machine = SysfsMap::default().with_file("bus/pci/devices/0000:c1:00.0/numa_node", "6\n");
 /// let gpu = NumaPlace::Pci(PciAddress::parse("0000:c1:00.0")?);
@@ -204,15 +203,14 @@ pub fn numa_node_attribute(
     })
 }
 
-/// The NUMA node of a device, read from a machine.
+/// Reads the NUMA node of a device from a machine.
 ///
 /// # Errors
 /// The device has no affinity, or its node is out of range or can't be read.
 ///
 /// ```
-/// use dra_attrs::numa::{NumaPlace, numa_node};
-/// use dra_attrs::pci::PciAddress;
-/// use dra_attrs::sysfs::SysfsMap;
+/// use dra_attrs::numa::{numa_node, NumaPlace};
+/// use dra_attrs::{PciAddress, SysfsMap};
 ///
 /// let machine = SysfsMap::default().with_file("bus/pci/devices/0000:c1:00.0/numa_node", "6\n");
 /// assert_eq!(numa_node(&machine, NumaPlace::Pci(PciAddress::parse("0000:c1:00.0")?))?, 6);
@@ -258,7 +256,7 @@ fn node_of_cpu(sysfs: &impl Sysfs, cpu: u32) -> Result<i64, NumaError> {
             Err(reason) => drop(unread.get_or_insert(NumaError::UnreadableCpus { node, reason })),
         }
     }
-    // The CPU may be in a node that could not be asked.
+    // The CPU may be in a node that could not be read.
     Err(unread.unwrap_or(NumaError::UnknownCpu { cpu }))
 }
 
@@ -269,16 +267,16 @@ fn node_of_pci(sysfs: &impl Sysfs, address: PciAddress) -> Result<i64, NumaError
     text.parse().map_err(|_| NumaError::NotANumber { path, text: text.to_owned() })
 }
 
-/// Puts the outcome of a helper on a device: the attribute, or no attribute under the standard name. The device's other
-/// attributes stay as they are.
+/// Sets the standard attribute on a device to the result of a helper, or removes it if the result is an error. Other
+/// attributes are unchanged.
 ///
 /// # Errors
-/// The helper's error, passed on after the attribute was left out.
+/// The helper's error, passed on after the attribute was removed.
 ///
 /// ```
 /// use std::collections::BTreeMap;
-/// use dra_attrs::numa::{NumaForm, NumaPlace, numa_node_attribute, publish};
-/// use dra_attrs::sysfs::SysfsMap;
+/// use dra_attrs::numa::{numa_node_attribute, publish, NumaForm, NumaPlace};
+/// use dra_attrs::SysfsMap;
 ///
 /// let mut attributes = BTreeMap::new();
 /// let unknown = numa_node_attribute(&SysfsMap::default(), NumaPlace::Node(-1), NumaForm::Scalar);
@@ -295,9 +293,9 @@ pub fn publish(
     Ok(diagnostics)
 }
 
-/// The physical NUMA node of a device, from either form: the scalar, or the first element of the list.
+/// Returns the physical NUMA node of a device from either form: the scalar, or the first element of the list.
 ///
-/// `None` means unknown, never node 0: the attribute has neither form. Lists are read as they are, never sorted.
+/// `None` means unknown, never node 0: the attribute has neither form. The list is not sorted before reading.
 ///
 /// ```
 /// use dra_attrs::numa::physical_node;
@@ -311,34 +309,34 @@ pub fn physical_node(attribute: &DeviceAttribute) -> Option<i64> {
     attribute.int.or_else(|| attribute.ints.as_ref().and_then(|nodes| nodes.first().copied()))
 }
 
-/// A valid value of the attribute.
+/// Valid value of the attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 #[expect(clippy::exhaustive_enums, reason = "the KEP has these two forms")]
 pub enum NumaNodeValue<'a> {
-    /// The physical node.
+    /// Physical node.
     Scalar(i64),
-    /// The physical node first.
+    /// List of nodes, the physical node first.
     List(&'a [i64]),
 }
 
-/// Why an attribute is not a NUMA node.
+/// Reason that an attribute is not a NUMA node.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotANumaNode {
-    /// The attribute has no valid value at all.
+    /// The attribute has no valid value.
     #[error(transparent)]
     Value(#[from] ValueError),
-    /// The value is of a type that is no number.
+    /// The value is not of type `int` or `ints`.
     #[error("a NUMA node must be int or ints, not {field}")]
     Type {
-        /// The field that is set.
+        /// Name of the field that is set.
         field: &'static str,
     },
 }
 
 impl<'a> NumaNodeValue<'a> {
-    /// Reads and checks the attribute: exactly one of `int` and `ints`.
+    /// Parses and checks the attribute: exactly one of `int` and `ints` is set.
     ///
     /// # Errors
     /// Both or neither is set, the list is empty, or the value is of another type.

@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::sysfs::trimmed;
 
-/// Ids of a set must be below this; no kernel is built for more CPUs.
+/// Exclusive upper bound of ids; no kernel is built for more CPUs.
 pub const MAX_CPUS: u32 = 65_536;
 
-/// Why a text is not a list of ids.
+/// Reason that a text is not a list of ids.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("id list {text:?}: {reason}")]
 #[non_exhaustive]
 pub struct CpuSetError {
-    /// The text.
+    /// Text as given.
     pub text: String,
-    /// What is wrong with it.
+    /// Violated rule.
     pub reason: &'static str,
 }
 
-/// A set of ids, kept as ascending ranges that do not touch.
+/// Set of ids, stored as ascending ranges that do not touch.
 ///
 /// ```
 /// use dra_attrs::numa::CpuSet;
@@ -38,24 +38,24 @@ pub struct CpuSetError {
 pub struct CpuSet(Vec<(u32, u32)>);
 
 impl CpuSet {
-    /// Whether the set has no id.
+    /// Returns true if the set is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether an id is in the set.
+    /// Returns true if `id` is in the set.
     #[must_use]
     pub fn contains(&self, id: u32) -> bool {
         self.0.iter().any(|(first, last)| (*first..=*last).contains(&id))
     }
 
-    /// The ids, ascending.
+    /// Returns the ids in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u32> {
         self.0.iter().flat_map(|(first, last)| *first..=*last)
     }
 
-    /// Makes ranges ascending and disjoint.
+    /// Sorts and merges ranges so that they are ascending and disjoint.
     fn normalised(mut ranges: Vec<(u32, u32)>) -> Self {
         ranges.sort_unstable();
         let mut merged: Vec<(u32, u32)> = Vec::with_capacity(ranges.len());

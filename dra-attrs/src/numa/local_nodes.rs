@@ -1,11 +1,11 @@
-//! The list of KEP-6072: which nodes are as local to a device as its own.
+//! List algorithm of KEP-6072: the nodes that are as local to a device as its own node.
 //!
 //! 1. *Minimum distance*: the nodes at the smallest distance from the physical node, over all other nodes of every
-//!    socket.
+//!   socket.
 //! 2. *Same socket*: of these, only nodes of the physical node's socket.
 //!
-//! The physical node comes first, the rest ascending (their order means nothing). What the KEP leaves open is decided so
-//! that no wrong locality is claimed: a table that can't be used gives the physical node alone, with a diagnostic.
+//! The physical node comes first, the others are ascending (their order has no meaning). Where the KEP leaves a case
+//! open, no wrong locality is claimed: an unusable table gives the physical node alone, with a diagnostic.
 
 use std::fmt;
 
@@ -13,35 +13,36 @@ use serde::{Deserialize, Serialize};
 
 use super::topology::{Distances, NumaNode, NumaTopology, Socket, SocketUnknown};
 
-/// From this distance on a node is unreachable (ACPI).
+/// Distance from which on a node counts as unreachable (ACPI).
 pub(super) const UNREACHABLE: u32 = 255;
 
-/// What to do with a nearest node whose socket is not known and can't be inferred.
+/// Treatment of nearest nodes whose socket is unknown and can't be inferred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::exhaustive_enums, reason = "a node is in the list or it is not")]
 pub enum UnknownSockets {
-    /// Keep it, as upstream does. A memory node that is nearest to everyone then joins all devices of the machine.
+    /// Keeps the node, as upstream does. A memory node that is nearest to every node then joins all devices of the
+    /// machine.
     #[default]
     Include,
-    /// Leave it out.
+    /// Omits the node.
     Exclude,
 }
 
-/// The local nodes of a physical node, and what was noticed on the way.
+/// Local nodes of a physical node, with diagnostics.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct LocalNodes {
-    /// The physical node, then the others ascending.
+    /// Physical node, then the others in ascending order.
     pub nodes: Vec<i64>,
-    /// Why the list is shorter, or less certain, than the table could say.
+    /// Reasons that the list is shorter or less certain than a complete table would allow.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl LocalNodes {
-    /// The first `most` nodes, the physical one always among them: for a device that would otherwise have more values
+    /// Keeps the first `most` nodes, always including the physical one. Use it if the device would have more values
     /// than the API allows.
     #[must_use]
     pub fn trimmed(mut self, most: usize) -> Self {
@@ -50,7 +51,7 @@ impl LocalNodes {
     }
 }
 
-/// Something noticed while the attribute was computed.
+/// Irregularity that was found while the attribute was computed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -58,47 +59,47 @@ impl LocalNodes {
 pub enum Diagnostic {
     /// The topology can't be read; the list is the physical node alone.
     NoTopology {
-        /// Why not.
+        /// Reason that it can't be read.
         reason: String,
     },
-    /// The physical node is not among the online nodes; the list is that node alone.
+    /// The physical node is not online; the list is the physical node alone.
     NotOnline {
-        /// The physical node.
+        /// Physical node.
         node: i64,
     },
     /// The distance row can't be used; the list is the physical node alone.
     NoDistances {
-        /// The physical node.
+        /// Physical node.
         node: i64,
-        /// Why not.
+        /// Reason that the row can't be used.
         reason: String,
     },
     /// The nearest other node is unreachable; the list is the physical node alone.
     Unreachable {
-        /// The physical node.
+        /// Physical node.
         node: i64,
-        /// The smallest distance.
+        /// Smallest distance to another node.
         distance: u32,
     },
-    /// The physical node's socket is not known while others are; the list is that node alone.
+    /// The physical node's socket is unknown while others are known; the list is the physical node alone.
     SocketUnknown {
-        /// The physical node.
+        /// Physical node.
         node: i64,
-        /// Why not.
+        /// Reason that the socket is unknown.
         reason: SocketUnknown,
     },
-    /// A node was kept although its socket is not known.
+    /// A node was kept although its socket is unknown.
     KeptUnknown {
-        /// The node.
+        /// Node that was kept.
         node: i64,
-        /// Why its socket is not known.
+        /// Reason that its socket is unknown.
         reason: SocketUnknown,
     },
-    /// A node was left out because its socket is not known.
+    /// A node was omitted because its socket is unknown.
     LeftOutUnknown {
-        /// The node.
+        /// Node that was omitted.
         node: i64,
-        /// Why its socket is not known.
+        /// Reason that its socket is unknown.
         reason: SocketUnknown,
     },
 }
@@ -121,7 +122,7 @@ impl fmt::Display for Diagnostic {
 }
 
 impl NumaTopology {
-    /// The nodes local to a physical node, nodes of unknown socket included.
+    /// Returns the nodes local to a physical node, including nodes of unknown socket.
     ///
     /// # Complexity
     /// Linear in the number of nodes.
@@ -141,7 +142,7 @@ impl NumaTopology {
         self.local_nodes_with(physical, UnknownSockets::Include)
     }
 
-    /// The nodes local to a physical node, with a choice about nodes of unknown socket.
+    /// Returns the nodes local to a physical node, with a choice for nodes of unknown socket.
     ///
     /// # Complexity
     /// Linear in the number of nodes.
@@ -161,7 +162,7 @@ impl NumaTopology {
         self.nodes.iter().zip(&self.sockets).map(|(node, socket)| Placed { node, socket: *socket })
     }
 
-    /// The other nodes at the smallest distance; `Err` when only the physical node can be listed.
+    /// Returns the other nodes at the smallest distance; an error if only the physical node can be listed.
     fn nearest(&self, own: &NumaNode) -> Result<Vec<Placed<'_>>, Option<Diagnostic>> {
         let row = self.row(own).ok_or_else(|| Some(self.no_distances(own)))?;
         let others = || self.placed().zip(row).filter(|(other, _)| other.node.id() != own.id());
@@ -198,7 +199,7 @@ impl NumaTopology {
                 (None, UnknownSockets::Exclude) => list.diagnostics.push(Diagnostic::LeftOutUnknown { node, reason }),
                 (None, UnknownSockets::Include) => {
                     list.nodes.push(node);
-                    // Without any known socket the filter is off: nothing is uncertain about one node in particular.
+                    // If no socket is known at all, the filter is off: then no diagnostic for a single node.
                     list.diagnostics.extend(sockets_known.then_some(Diagnostic::KeptUnknown { node, reason }));
                 }
             }
@@ -207,7 +208,7 @@ impl NumaTopology {
     }
 }
 
-/// A node with the socket that it is taken to be on.
+/// Node with its reported or inferred socket.
 #[derive(Clone, Copy)]
 struct Placed<'t> {
     node: &'t NumaNode,
@@ -215,8 +216,8 @@ struct Placed<'t> {
 }
 
 impl Placed<'_> {
-    /// The socket of the node. Of one with CPUs it is told or unknown: a neighbour of another socket would otherwise be
-    /// claimed to be on the same one.
+    /// Returns the socket of the node. The inferred socket is only used for nodes without CPUs: a node with CPUs might
+    /// be on another socket than its neighbour.
     fn own_socket(self) -> Option<i64> {
         match self.node.socket() {
             Socket::Id(id) => Some(*id),
@@ -229,7 +230,7 @@ impl Placed<'_> {
         }
     }
 
-    /// Whether both nodes tell their sockets, and have none in common: a node may span several.
+    /// Returns true if both nodes report their sockets and have none in common. A node may span several sockets.
     fn is_elsewhere(self, other: Self) -> bool {
         let (own, its) = (told(self.node.socket()), told(other.node.socket()));
         !own.is_empty() && !its.is_empty() && own.iter().all(|id| !its.contains(id))
@@ -243,7 +244,7 @@ impl Placed<'_> {
     }
 }
 
-/// The sockets that a node's CPUs tell.
+/// Returns the sockets that the node's CPUs report.
 fn told(socket: &Socket) -> &[i64] {
     match socket {
         Socket::Id(id) => std::slice::from_ref(id),

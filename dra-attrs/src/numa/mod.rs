@@ -1,7 +1,7 @@
 //! NUMA topology, and the attribute `resource.kubernetes.io/numaNode` (KEP-6072).
 //!
-//! [`NumaTopology`] is what the kernel says about a machine's nodes; [`NumaTopology::local_nodes`] is the list algorithm
-//! of the KEP; [`numa_node_attribute`] is what a driver calls.
+//! [`NumaTopology`] holds the kernel's data about a machine's nodes; [`NumaTopology::local_nodes`] is the list
+//! algorithm of the KEP; [`numa_node_attribute`] is the entry point for drivers.
 
 mod attribute;
 mod cpu_set;

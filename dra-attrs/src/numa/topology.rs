@@ -1,4 +1,4 @@
-//! The NUMA nodes of a machine: distances, CPUs, sockets.
+//! NUMA nodes of a machine: distances, CPUs, sockets.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,29 +8,29 @@ use serde::{Deserialize, Serialize};
 use super::cpu_set::CpuSet;
 use crate::sysfs::{Sysfs, trimmed};
 
-/// Node ids are below this (Linux allows at most `NODES_SHIFT` = 10).
+/// Exclusive upper bound of node ids (Linux allows at most `NODES_SHIFT` = 10).
 pub const MAX_NODES: i64 = 1024;
 
-/// The distance of a node to itself in an ACPI SLIT; all others are larger.
+/// Distance of a node to itself in an ACPI SLIT; all others are larger.
 const LOCAL_DISTANCE: u32 = 10;
 
 const NODES: &str = "devices/system/node";
 const CPUS: &str = "devices/system/cpu";
 
-/// A node's row of the distance table, as far as it could be read.
+/// Row of the distance table for one node, as far as it could be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 #[expect(clippy::exhaustive_enums, reason = "a row was read or it was not")]
 pub enum Distances {
-    /// One distance per online node, in the order of ascending ids.
+    /// Distances to the online nodes, in the order of ascending ids.
     Row(Vec<u32>),
-    /// The row could not be read, and why.
+    /// Unreadable row, with the reason.
     Unreadable(String),
 }
 
 impl Distances {
-    /// Reads the text of a node's `distance` file.
+    /// Parses the text of a node's `distance` file.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let columns: Result<Vec<u32>, _> = trimmed(text).split_ascii_whitespace().map(str::parse).collect();
@@ -42,28 +42,28 @@ impl Distances {
     }
 }
 
-/// The socket (physical package) of a node.
+/// Socket (physical package) of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::exhaustive_enums, reason = "a socket is known or it is not")]
 pub enum Socket {
-    /// The `physical_package_id` of all CPUs of the node.
+    /// Value of `physical_package_id` that all CPUs of the node report.
     Id(i64),
-    /// Not known, and why.
+    /// Unknown socket, with the reason.
     Unknown(SocketUnknown),
 }
 
-/// Why the socket of a node is not known.
+/// Reason that the socket of a node is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum SocketUnknown {
-    /// Nothing was said about it.
+    /// No data about the socket.
     #[error("its socket is not known")]
     Unstated,
-    /// The node has no CPUs: memory of a GPU, of a CXL device, persistent memory.
+    /// The node has no CPUs: memory of a GPU or a CXL device, or persistent memory.
     #[error("it has no CPUs")]
     NoCpus,
     /// The kernel reports the package id -1.
@@ -77,7 +77,7 @@ pub enum SocketUnknown {
     Unreadable(String),
 }
 
-/// One NUMA node.
+/// NUMA node of a machine.
 ///
 /// ```
 /// use dra_attrs::numa::NumaNode;
@@ -95,113 +95,113 @@ pub struct NumaNode {
 }
 
 impl NumaNode {
-    /// A node with its row of the distance table (one column per online node, ids ascending), no CPUs and an unknown
-    /// socket.
+    /// Builds a node with its row of the distance table (one column per online node, ids ascending), without CPUs and
+    /// with an unknown socket.
     #[must_use]
     pub fn new(id: i64, distances: impl Into<Vec<u32>>) -> Self {
         Self::with_distances(id, Distances::Row(distances.into()))
     }
 
-    /// A node whose row may be unreadable.
+    /// Builds a node whose row may be unreadable.
     #[must_use]
     pub fn with_distances(id: i64, distances: Distances) -> Self {
         Self { id, distances, socket: Socket::Unknown(SocketUnknown::Unstated), cpus: CpuSet::default() }
     }
 
-    /// Puts the node on a socket; a negative id means unknown, as in the kernel.
+    /// Sets the socket; a negative id means unknown, as in the kernel.
     #[must_use]
     pub fn on_socket(self, id: i64) -> Self {
         let socket = if id < 0 { Socket::Unknown(SocketUnknown::Negative(id)) } else { Socket::Id(id) };
         Self { socket, ..self }
     }
 
-    /// Says why the socket is not known.
+    /// Sets the reason that the socket is unknown.
     #[must_use]
     pub fn on_unknown_socket(self, why: SocketUnknown) -> Self {
         Self { socket: Socket::Unknown(why), ..self }
     }
 
-    /// Gives the node its CPUs.
+    /// Sets the CPUs of the node.
     #[must_use]
     pub fn with_cpus(self, cpus: CpuSet) -> Self {
         Self { cpus, ..self }
     }
 
-    /// The node's id.
+    /// Returns the node's id.
     #[must_use]
     pub const fn id(&self) -> i64 {
         self.id
     }
 
-    /// The node's row of the distance table.
+    /// Returns the node's row of the distance table.
     #[must_use]
     pub const fn distances(&self) -> &Distances {
         &self.distances
     }
 
-    /// The node's socket.
+    /// Returns the node's socket.
     #[must_use]
     pub const fn socket(&self) -> &Socket {
         &self.socket
     }
 
-    /// The node's CPUs.
+    /// Returns the node's CPUs.
     #[must_use]
     pub const fn cpus(&self) -> &CpuSet {
         &self.cpus
     }
 }
 
-/// Why nodes make no topology.
+/// Reason that a list of nodes is no valid topology.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopologyError {
     /// A node's id is negative, or not below [`MAX_NODES`].
     #[error("NUMA node id {id} is not in 0..{MAX_NODES}")]
     NodeOutOfRange {
-        /// The id.
+        /// Node id.
         id: i64,
     },
     /// Two nodes have the same id.
     #[error("NUMA node {id} appears twice")]
     DuplicateNode {
-        /// The id.
+        /// Node id.
         id: i64,
     },
     /// The list of online nodes can't be read.
     #[error("online NUMA nodes: {reason}")]
     Online {
-        /// Why not.
+        /// Reason that the list can't be read.
         reason: String,
     },
 }
 
-/// Something unusual in the distance table. The list algorithm works on what is there; a caller may prefer the physical
-/// node alone on a machine whose table is not one that ACPI allows.
+/// Irregularity of the distance table. The list algorithm accepts it; a caller may prefer the physical node alone on a
+/// machine whose table ACPI does not allow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum SlitFinding {
-    /// A row is missing, malformed, or has not one column per node.
+    /// The row is missing, malformed, or does not have one column per node.
     Row {
-        /// The node.
+        /// Node of the row.
         node: i64,
     },
     /// The distance of a node to itself is not 10.
     Diagonal {
-        /// The node.
+        /// Node of the row.
         node: i64,
-        /// The distance.
+        /// Reported distance.
         distance: u32,
     },
-    /// The distance to another node is 10 or less: NUMA emulation, or firmware that is wrong.
+    /// The distance to another node is 10 or less: NUMA emulation, or wrong firmware data.
     TooNear {
-        /// The node.
+        /// Node of the row.
         from: i64,
-        /// The other node.
+        /// Other node.
         to: i64,
-        /// The distance.
+        /// Reported distance.
         distance: u32,
     },
 }
@@ -218,14 +218,14 @@ impl fmt::Display for SlitFinding {
     }
 }
 
-/// The online NUMA nodes of a machine.
+/// Online NUMA nodes of a machine.
 ///
-/// Columns of a distance row stand for online nodes in ascending order, not for ids `0, 1, 2, …`: ids have holes on many
-/// machines.
+/// The columns of a distance row are the online nodes in ascending order, not the ids `0, 1, 2, …`: ids have gaps on
+/// many machines.
 ///
 /// ```
 /// use dra_attrs::numa::NumaTopology;
-/// use dra_attrs::sysfs::SysfsMap;
+/// use dra_attrs::SysfsMap;
 ///
 /// let machine = SysfsMap::default()
 ///     .with_file("devices/system/node/online", "0,8\n")
@@ -244,19 +244,19 @@ impl fmt::Display for SlitFinding {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct NumaTopology {
     pub(super) nodes: Vec<NumaNode>,
-    /// The socket of each node, told or inferred from its neighbours, by position.
+    /// Socket of each node, reported or inferred from its neighbours, by position.
     #[serde(skip)]
     pub(super) sockets: Vec<Option<i64>>,
 }
 
 impl NumaTopology {
-    /// A topology of the given nodes, in any order.
+    /// Builds a topology of the given nodes, which may be in any order.
     ///
     /// # Errors
-    /// An id out of range, or twice.
+    /// An id is out of range or occurs twice.
     ///
     /// # Complexity
-    /// `O(n log n)`, and `O(n)` more for each node whose socket has to be inferred.
+    /// `O(n log n)`, plus `O(n)` for each node whose socket has to be inferred.
     pub fn new(mut nodes: Vec<NumaNode>) -> Result<Self, TopologyError> {
         if let Some(node) = nodes.iter().find(|node| !(0..MAX_NODES).contains(&node.id)) {
             return Err(TopologyError::NodeOutOfRange { id: node.id });
@@ -271,22 +271,22 @@ impl NumaTopology {
         Ok(topology)
     }
 
-    /// Reads the topology of a machine. What can't be read about one node is kept as [`Distances::Unreadable`] or
+    /// Reads the topology of a machine. Unreadable data of one node become [`Distances::Unreadable`] or
     /// [`SocketUnknown::Unreadable`].
     ///
     /// # Errors
-    /// The list of online nodes can't be read, or names a node out of range.
+    /// The list of online nodes can't be read, or contains a node out of range.
     pub fn from_sysfs(sysfs: &impl Sysfs) -> Result<Self, TopologyError> {
         Self::new(online_nodes(sysfs)?.iter().map(|id| read_node(sysfs, id)).collect())
     }
 
-    /// The nodes, ids ascending.
+    /// Returns the nodes, with ascending ids.
     #[must_use]
     pub fn nodes(&self) -> &[NumaNode] {
         &self.nodes
     }
 
-    /// The row of a node if it has one column per online node.
+    /// Returns the row of a node if it has one column per online node.
     pub(super) fn row<'n>(&self, node: &'n NumaNode) -> Option<&'n [u32]> {
         match &node.distances {
             Distances::Row(row) if row.len() == self.nodes.len() => Some(row),
@@ -294,7 +294,7 @@ impl NumaTopology {
         }
     }
 
-    /// What is unusual in the distance table; empty for one that ACPI allows.
+    /// Returns the irregularities of the distance table; empty for a table that ACPI allows.
     ///
     /// ```
     /// use dra_attrs::numa::{NumaNode, NumaTopology};
@@ -318,8 +318,8 @@ impl NumaTopology {
         findings.collect()
     }
 
-    /// A node's own socket, or that of its nearest nodes with a known one if these agree: the memory of a CXL device or
-    /// of a Xeon Max belongs to the socket it is nearest to.
+    /// Returns the node's own socket, or the common socket of its nearest nodes with a known one. The memory of a CXL
+    /// device or of a Xeon Max belongs to the nearest socket.
     fn socket_or_inferred(&self, node: &NumaNode) -> Option<i64> {
         if let Socket::Id(id) = node.socket {
             return Some(id);

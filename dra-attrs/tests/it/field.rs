@@ -1,6 +1,6 @@
-//! Problems of a field and their texts.
+//! Validation errors and their texts.
 
-use dra_attrs::field::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath, Quoted};
+use dra_attrs::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath, Quoted};
 
 const TYPES: [(ErrorType, &str, &str); 12] = [
     (ErrorType::NotFound, "FieldValueNotFound", "Not found"),

@@ -1,7 +1,7 @@
-//! Formats that types declare, in the words of the API server.
+//! Formats that API types declare, with the API server's messages.
 
-use dra_attrs::field::{FieldErrors, FieldPath};
 use dra_attrs::format::{identifier, long_name, long_name_caseless, resource_fully_qualified_name, resource_pool_name};
+use dra_attrs::{FieldErrors, FieldPath};
 
 const LABELS: &str = r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*'";
 
@@ -12,7 +12,7 @@ fn subdomain() -> String {
     )
 }
 
-/// Each problem as kind, value and detail.
+/// Returns each error as type, value and detail.
 fn problems(format: fn(&str, &FieldPath<'_>) -> FieldErrors, text: &str) -> Vec<String> {
     let errors = format(text, &FieldPath::new("f"));
     errors.iter().map(|error| error.to_string().trim_start_matches("f: ").to_owned()).collect()

@@ -1,18 +1,15 @@
-//! Laws that hold for every input.
+//! Properties that hold for every input.
 
 use std::collections::BTreeSet;
 
-use dra_attrs::matching::{DistinctState, ListTypes, MatchState, ValueSet};
-use dra_attrs::name::QualifiedName;
 use dra_attrs::numa::{CpuSet, Distances, NumaForm, NumaNode, NumaTopology, Socket, physical_node};
-use dra_attrs::pci::PciAddress;
-use dra_attrs::quantity::{Quantity, QuantityFormat};
+use dra_attrs::{DistinctState, ListTypes, MatchState, PciAddress, QualifiedName, Quantity, QuantityFormat, ValueSet};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 use proptest::prelude::*;
 
 use super::{int, ints};
 
-/// Up to eight nodes with ids that have holes, any distances from 8 to 30 or 255, sockets known or not.
+/// Generates up to eight nodes with gaps in their ids, distances from 8 to 30 or 255, and known or unknown sockets.
 fn topology() -> impl Strategy<Value = NumaTopology> {
     let ids = prop::collection::btree_set(0..1024_i64, 1..8);
     ids.prop_flat_map(|ids| {
@@ -49,15 +46,15 @@ fn devices() -> impl Strategy<Value = Vec<Option<DeviceAttribute>>> {
 
 fn all_match(devices: &[Option<DeviceAttribute>], lists: ListTypes) -> bool {
     let mut state = MatchState::new();
-    devices.iter().all(|device| state.push(&ValueSet::of(device.as_ref(), lists)).is_ok())
+    devices.iter().all(|device| state.push(&ValueSet::from_attribute(device.as_ref(), lists)).is_ok())
 }
 
 fn all_distinct(devices: &[Option<DeviceAttribute>], lists: ListTypes) -> bool {
     let mut state = DistinctState::new();
-    devices.iter().all(|device| state.push(&ValueSet::of(device.as_ref(), lists)).is_ok())
+    devices.iter().all(|device| state.push(&ValueSet::from_attribute(device.as_ref(), lists)).is_ok())
 }
 
-/// The definition, without any cleverness: sets of texts with their type.
+/// Returns the attribute's values by the plain definition: a set of texts with their types.
 fn as_set(device: Option<&DeviceAttribute>) -> BTreeSet<String> {
     let Some(device) = device else { return BTreeSet::new() };
     let ints = device.ints.iter().flatten().chain(&device.int).map(|value| format!("int {value}"));
@@ -140,8 +137,8 @@ proptest! {
     #[test]
     fn push_then_pop_restores(devices in devices(), extra in attribute()) {
         for lists in [ListTypes::Enabled, ListTypes::Disabled, ListTypes::Refused] {
-            let sets: Vec<_> = devices.iter().map(|device| ValueSet::of(device.as_ref(), lists)).collect();
-            let extra = ValueSet::of(Some(&extra), lists);
+            let sets: Vec<_> = devices.iter().map(|device| ValueSet::from_attribute(device.as_ref(), lists)).collect();
+            let extra = ValueSet::from_attribute(Some(&extra), lists);
             let (mut same, mut other) = (MatchState::new(), DistinctState::new());
             for set in &sets {
                 let (common, len) = (same.common().to_vec(), same.len());
@@ -152,7 +149,7 @@ proptest! {
                 if other.push(&extra).is_ok() {
                     other.pop();
                 }
-                // A fresh state with the same history gives the same answers.
+                // A fresh state with the same history must give the same answers.
                 let (mut fresh_same, mut fresh_other) = (MatchState::new(), DistinctState::new());
                 for set in &sets[..len.min(sets.len())] {
                     let _ = fresh_same.push(set);

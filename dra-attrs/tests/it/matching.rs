@@ -1,15 +1,13 @@
-//! The table of matchAttribute and distinctAttribute, row by row.
+//! Table of matchAttribute and distinctAttribute cases.
 
-use dra_attrs::matching::{DistinctState, ListTypes, MatchState, ValueSet, Violation};
-use dra_attrs::profile::Profile;
-use dra_attrs::value::Scalar;
+use dra_attrs::{DistinctState, ListTypes, MatchState, Profile, Scalar, ValueSet, Violation};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 
 use super::{int, ints, string, version};
 
 const GATES: [ListTypes; 3] = [ListTypes::Enabled, ListTypes::Disabled, ListTypes::Refused];
 
-/// The first device that fails, and why.
+/// Result of pushing devices: the position of the first failing device and its violation.
 type Verdict = Result<(), (usize, Violation)>;
 
 fn matches(devices: &[Option<DeviceAttribute>], lists: ListTypes) -> Verdict {
@@ -28,7 +26,7 @@ fn push_all<'a>(
     mut push: impl FnMut(ValueSet<'a>) -> Result<(), Violation>,
 ) -> Verdict {
     for (index, device) in devices.iter().enumerate() {
-        push(ValueSet::of(device.as_ref(), lists)).map_err(|violation| (index, violation))?;
+        push(ValueSet::from_attribute(device.as_ref(), lists)).map_err(|violation| (index, violation))?;
     }
     Ok(())
 }
@@ -121,7 +119,7 @@ fn intersection_is_over_all_devices() {
 fn common(devices: &[DeviceAttribute]) -> Vec<Scalar<'_>> {
     let mut state = MatchState::new();
     for device in devices {
-        state.push(&ValueSet::of(Some(device), ListTypes::Enabled)).unwrap();
+        state.push(&ValueSet::from_attribute(Some(device), ListTypes::Enabled)).unwrap();
     }
     state.common().to_vec()
 }
@@ -156,7 +154,7 @@ fn element_order_never_changes_a_match() {
 #[test]
 fn pop_gives_back_what_a_push_narrowed() {
     let (wide, narrow, other) = (ints(&[1, 2, 3]), ints(&[1]), ints(&[3, 9]));
-    let set = |attribute| ValueSet::of(Some(attribute), ListTypes::Enabled);
+    let set = |attribute| ValueSet::from_attribute(Some(attribute), ListTypes::Enabled);
     let mut state = MatchState::new();
     state.push(&set(&wide)).unwrap();
     state.push(&set(&narrow)).unwrap();
@@ -173,11 +171,11 @@ fn pop_gives_back_what_a_push_narrowed() {
 
 #[test]
 fn distinct_remembers_every_device() {
-    // A, B, A: the third is compared with the first, not only with the second.
+    // A, B, A: the third device is compared with the first, not only with the second.
     let devices = [Some(string("a")), Some(string("b")), Some(string("a"))];
     assert_eq!(distinct(&devices, ListTypes::Enabled), Err((2, Violation::Repeated { with: 0 })));
     let mut state = DistinctState::new();
-    let set = |index: usize| ValueSet::of(devices[index].as_ref(), ListTypes::Enabled);
+    let set = |index: usize| ValueSet::from_attribute(devices[index].as_ref(), ListTypes::Enabled);
     state.push(&set(0)).unwrap();
     state.push(&set(1)).unwrap();
     state.pop();
@@ -189,10 +187,10 @@ fn distinct_remembers_every_device() {
 #[test]
 fn an_invalid_union_is_read_lists_first() {
     let both = DeviceAttribute { int: Some(9), bools: Some(vec![true]), ..ints(&[1]) };
-    assert_eq!(ValueSet::of(Some(&both), ListTypes::Enabled).values(), [Scalar::Int(1)]);
-    assert_eq!(ValueSet::of(Some(&both), ListTypes::Disabled).values(), [Scalar::Int(9)]);
+    assert_eq!(ValueSet::from_attribute(Some(&both), ListTypes::Enabled).values(), [Scalar::Int(1)]);
+    assert_eq!(ValueSet::from_attribute(Some(&both), ListTypes::Disabled).values(), [Scalar::Int(9)]);
     let empty_list = DeviceAttribute { int: Some(9), ..ints(&[]) };
-    assert_eq!(ValueSet::of(Some(&empty_list), ListTypes::Enabled).values(), [Scalar::Int(9)]);
+    assert_eq!(ValueSet::from_attribute(Some(&empty_list), ListTypes::Enabled).values(), [Scalar::Int(9)]);
 }
 
 #[test]

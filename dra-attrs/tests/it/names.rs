@@ -1,9 +1,10 @@
-//! Qualified names and the look-up of a constraint's name.
+//! Qualified names, and look-ups by a constraint's name.
 
 use std::collections::BTreeMap;
 
-use dra_attrs::name::{FullyQualifiedName, NameError, QualifiedName, STANDARD_DOMAIN, lookup};
-use dra_attrs::standard::{NUMA_NODE, PCI_BUS_ID, PCIE_ROOT};
+use dra_attrs::{
+    FullyQualifiedName, NUMA_NODE, NameError, PCI_BUS_ID, PCIE_ROOT, QualifiedName, STANDARD_DOMAIN, lookup_by_name,
+};
 
 #[test]
 fn standard_names() {
@@ -53,12 +54,12 @@ fn each_rule_has_its_error() {
 fn explicit_key_wins_over_the_bare_id_of_the_driver() {
     let both = BTreeMap::from([("gpu.example/numa".to_owned(), 1), ("numa".to_owned(), 2)]);
     let bare = BTreeMap::from([("numa".to_owned(), 2)]);
-    assert_eq!(lookup(&both, "gpu.example/numa", "gpu.example"), Some(&1));
-    assert_eq!(lookup(&bare, "gpu.example/numa", "gpu.example"), Some(&2));
-    assert_eq!(lookup(&bare, "gpu.example/numa", "nic.example"), None);
+    assert_eq!(lookup_by_name(&both, "gpu.example/numa", "gpu.example"), Some(&1));
+    assert_eq!(lookup_by_name(&bare, "gpu.example/numa", "gpu.example"), Some(&2));
+    assert_eq!(lookup_by_name(&bare, "gpu.example/numa", "nic.example"), None);
     // A bare key of a driver is not the standard attribute.
     let numa_node = BTreeMap::from([("numaNode".to_owned(), 3)]);
-    assert_eq!(lookup(&numa_node, NUMA_NODE, "gpu.amd.com"), None);
-    // A name without a domain only finds the very same key.
-    assert_eq!(lookup(&bare, "numa", "gpu.example"), Some(&2));
+    assert_eq!(lookup_by_name(&numa_node, NUMA_NODE, "gpu.amd.com"), None);
+    // A name without a domain only finds the identical key.
+    assert_eq!(lookup_by_name(&bare, "numa", "gpu.example"), Some(&2));
 }

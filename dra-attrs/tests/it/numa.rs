@@ -1,16 +1,16 @@
-//! The list algorithm, row by row of its decision table, and the forms of the attribute.
+//! Decision table of the list algorithm, and the forms of the attribute.
 
+use dra_attrs::NUMA_NODE;
 use dra_attrs::numa::{
     CpuSet, Diagnostic, Distances, NumaError, NumaForm, NumaNode, NumaNodeAttribute, NumaTopology, SlitFinding, Socket,
     SocketUnknown, TopologyError, UnknownSockets, physical_node, publish,
 };
-use dra_attrs::standard::NUMA_NODE;
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 use std::collections::BTreeMap;
 
 use super::{int, ints, string};
 
-/// Nodes with ids 0, 1, 2, … from their rows and sockets.
+/// Builds nodes with ids 0, 1, 2, … from their rows and sockets.
 fn machine<const N: usize>(rows: [[u32; N]; N], sockets: [Option<i64>; N]) -> NumaTopology {
     let ids = 0..i64::try_from(N).unwrap();
     let nodes = ids.zip(rows).zip(sockets).map(|((id, row), socket)| {
@@ -31,7 +31,7 @@ fn one_socket<const N: usize>(rows: [[u32; N]; N]) -> Vec<Vec<i64>> {
     lists(&machine(rows, [Some(0); N]))
 }
 
-/// AMD EPYC 9825, two sockets, NPS4: the KEP's table.
+/// Builds the KEP's table: AMD EPYC 9825, two sockets, NPS4.
 fn epyc() -> NumaTopology {
     let row = |own: usize| -> [u32; 8] {
         std::array::from_fn(|other| match (own == other, own / 4 == other / 4) {
@@ -177,7 +177,7 @@ fn a_memory_node_belongs_to_its_nearest_socket() {
     assert_eq!(topology.local_nodes_with(0, UnknownSockets::Exclude).nodes, [0, 2]);
     // The device's own node is such a memory node.
     assert_eq!(topology.local_nodes(2).nodes, [2, 0]);
-    // A package id of -1 says no more than none.
+    // A package id of -1 means unknown.
     let told = |node: NumaNode| NumaTopology::new(vec![NumaNode::new(0, [10, 14]).on_socket(0), node]).unwrap();
     let memory = NumaNode::new(1, [14, 10]);
     assert_eq!(told(memory.clone().on_socket(-1)).local_nodes(1), told(memory).local_nodes(1));
@@ -189,7 +189,7 @@ fn a_memory_node_belongs_to_its_nearest_socket() {
 #[test]
 fn a_node_with_cpus_takes_no_socket_from_its_neighbours() {
     // req: 6072-LIST-3
-    // Of two nodes, the only neighbour would always agree, and the list would cross sockets.
+    // If the only neighbour were inferred to be on the same socket, the list would cross sockets.
     let unknown =
         |reason: SocketUnknown| NumaNode::new(0, [10, 21]).with_cpus("0-1".parse().unwrap()).on_unknown_socket(reason);
     let other = || NumaNode::new(1, [21, 10]).with_cpus("2-3".parse().unwrap()).on_socket(2);
@@ -330,7 +330,7 @@ fn nodes_of_other_sockets_are_left_out_also_where_a_node_spans_several() {
         assert_eq!(lists(&topology), [[0], [1]]);
         assert_eq!(topology.local_nodes_with(1, UnknownSockets::Exclude).nodes, [1]);
     }
-    // With a socket in common, or an unknown one, nothing is known for sure.
+    // With a common or unknown socket, the node may be on the same socket.
     let reason = SocketUnknown::Spans(vec![0, 1]);
     let shared = NumaTopology::new(vec![wide(), node(1, [21, 10], "2-3").on_socket(1)]).unwrap();
     assert_eq!(shared.local_nodes(1).nodes, [1, 0]);

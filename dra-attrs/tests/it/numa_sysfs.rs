@@ -1,18 +1,16 @@
-//! The helpers a driver calls, on a machine held in memory.
+//! Helpers for drivers, on a machine in memory.
 
 use std::cell::RefCell;
 
-use dra_attrs::matching::{ListTypes, ValueSet};
 use dra_attrs::numa::{
     Diagnostic, NumaError, NumaForm, NumaNodeAttribute, NumaPlace, NumaTopology, Socket, SocketUnknown, TopologyError,
     numa_node_attribute,
 };
-use dra_attrs::pci::PciAddress;
-use dra_attrs::sysfs::{Sysfs, SysfsError, SysfsMap};
+use dra_attrs::{ListTypes, PciAddress, Sysfs, SysfsError, SysfsMap, ValueSet};
 
 use super::{int, ints};
 
-/// Two sockets with two nodes of one CPU each; a NIC on node 2, a GPU without affinity.
+/// Builds two sockets with two nodes of one CPU each, a NIC on node 2, and a GPU without affinity.
 fn machine() -> SysfsMap {
     let rows = ["10 12 20 20", "12 10 20 20", "20 20 10 12", "20 20 12 10"];
     let mut machine = SysfsMap::default()
@@ -28,7 +26,7 @@ fn machine() -> SysfsMap {
     machine
 }
 
-/// Remembers which files were read.
+/// Sysfs that records which files were read.
 struct Recorded {
     machine: SysfsMap,
     reads: RefCell<Vec<String>>,
@@ -208,7 +206,10 @@ fn values_of_the_helpers_and_by_hand_are_the_same() {
         let computed = numa_node_attribute(&machine(), pci("0000:41:00.0"), form).unwrap().into_standard();
         assert_eq!((computed.name.as_str(), &computed.value), ("resource.kubernetes.io/numaNode", &by_hand));
         for lists in [ListTypes::Enabled, ListTypes::Disabled, ListTypes::Refused] {
-            assert_eq!(ValueSet::of(Some(&computed.value), lists), ValueSet::of(Some(&by_hand), lists));
+            assert_eq!(
+                ValueSet::from_attribute(Some(&computed.value), lists),
+                ValueSet::from_attribute(Some(&by_hand), lists)
+            );
         }
     }
 }

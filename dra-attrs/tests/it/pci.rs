@@ -1,8 +1,6 @@
 //! PCI addresses and roots.
 
-use dra_attrs::pci::{PciAddress, PciAddressError, PcieRootError, pcie_root, pcie_root_attribute};
-use dra_attrs::standard::PCIE_ROOT;
-use dra_attrs::sysfs::SysfsMap;
+use dra_attrs::{PCIE_ROOT, PciAddress, PciAddressError, PcieRootError, SysfsMap, pcie_root, pcie_root_attribute};
 
 #[test]
 fn strict_addresses() {

@@ -1,6 +1,6 @@
 //! resource.Quantity: parsing, canonical form, arithmetic.
 
-use dra_attrs::quantity::{Quantity, QuantityError, QuantityFormat};
+use dra_attrs::{Quantity, QuantityError, QuantityFormat};
 
 const SI: QuantityFormat = QuantityFormat::DecimalSi;
 const BIN: QuantityFormat = QuantityFormat::BinarySi;
@@ -43,13 +43,13 @@ fn canonical_forms() {
         ("100Ei", "9223372036854775807", BIN),
         ("-100Ei", "-9223372036854775807", BIN),
         ("7Ei", "7Ei", BIN),
-        // Away from zero, to nano.
+        // Rounding to nano-units goes away from zero.
         ("0.1n", "1n", SI),
         ("-0.1n", "-1n", SI),
         ("1.0000000001", "1000000001n", SI),
         ("1e-100", "1e-9", EXP),
         ("0.00000000000000000000000000000000000000001Ei", "1n", SI),
-        // Digits that are not there count as zero.
+        // Missing digits count as zero.
         ("+", "0", SI),
         ("-", "0", SI),
         (".", "0", SI),

@@ -1,8 +1,7 @@
-//! What callers may rely on beside values.
+//! Traits of the public types that callers may rely on.
 
-use dra_attrs::matching::{DistinctState, MatchState, ValueSet};
 use dra_attrs::numa::{NumaError, NumaTopology};
-use dra_attrs::quantity::Quantity;
+use dra_attrs::{DistinctState, MatchState, Quantity, ValueSet};
 
 const fn send_sync<T: Send + Sync>() {}
 

@@ -1,10 +1,9 @@
-//! The strict union, and the limits of a device.
+//! Attribute values as a strict union, and the limits of a device.
 
 use std::collections::BTreeMap;
 
 use dra_attrs::numa::{NotANumaNode, NumaNodeValue};
-use dra_attrs::semver::Version;
-use dra_attrs::value::{AttributeValue, DeviceAttributesError, Scalar, ValueError, check_device_attributes};
+use dra_attrs::{AttributeValue, DeviceAttributesError, Scalar, ValueError, Version, check_device_attributes};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 
 use super::{int, ints, string, version};

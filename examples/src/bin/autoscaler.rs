@@ -1,5 +1,5 @@
-//! Looks at a cluster as an autoscaler should: which nodes are in use, which are promised to pods that are not bound yet,
-//! which could be removed, and why not.
+//! Lists the nodes of a cluster as an autoscaler sees them: in use, reserved for pods that are not bound yet, or removable,
+//! with the reasons.
 //!
 //! ```text
 //! kubectl get nodes,pods,resourceclaims,resourceslices -A -o json | autoscaler -
@@ -15,14 +15,17 @@ use examples::instant::instant;
 use examples::manifest::Manifests;
 use examples::output::{OutputError, as_json, finish, put, say};
 use k8s_openapi::jiff::Timestamp;
-use nnn::view::{ClusterView, Holder, Inputs, Mode, NodeView, Presence, Settings, ViewError};
+use nnn::view::{
+    AutoscalerNode, AutoscalerNodePresence, ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions,
+    RemovalMode, ReservedBy,
+};
 use serde_json::{Value, json};
 
 const CLUSTER: &str = include_str!("../../data/autoscaler/cluster.yaml");
 
-/// Tells which nodes of a cluster are in use, reserved or removable, and why
+/// Lists the nodes of a cluster that are in use, reserved or removable, with the reasons
 ///
-/// What can't be read goes to stderr, with exit status 1.
+/// Manifests that can't be read are reported on stderr, with exit status 1.
 #[derive(Debug, Parser)]
 #[command(name = "autoscaler")]
 struct Args {
@@ -30,34 +33,34 @@ struct Args {
     /// are none
     #[arg(value_name = "FILE")]
     files: Vec<String>,
-    /// Whether a promise keeps a node, or counts as use alone
+    /// Strictness: a nomination keeps a node (strict), or counts as utilisation only (lenient)
     #[arg(long, value_enum, default_value_t = Caution::Strict)]
     mode: Caution,
-    /// The utilisation in percent from which on a node stays
+    /// Utilisation in percent from which on a node is not removed
     #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100))]
     threshold: u32,
-    /// A node that is being created
+    /// Name of a node that is being created
     #[arg(long = "upcoming", value_name = "NAME")]
     upcoming: Vec<String>,
-    /// The present time, which tells pods that have been terminating for too long; without it no pod has
+    /// Current time, by which terminating pods become overdue; none does if it is absent
     #[arg(long, value_name = "TIME", value_parser = instant)]
     now: Option<Timestamp>,
-    /// What to print
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     output: Output,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Caution {
-    /// A node that a pod is expected on stays
+    /// A node with a nominated pod is kept
     Strict,
-    /// As cluster-autoscaler: a pod that is expected counts like one that is there
+    /// As cluster-autoscaler: a nominated pod counts as utilisation, like a bound one
     Lenient,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Output {
-    /// A table, and below it the pods that need a node
+    /// A table of nodes, followed by the pods that need a node
     Table,
     /// An object with nodes and pods
     Json,
@@ -66,7 +69,7 @@ enum Output {
 #[derive(Debug, thiserror::Error)]
 enum AutoscalerError {
     #[error(transparent)]
-    View(#[from] ViewError),
+    View(#[from] ClusterViewError),
     #[error(transparent)]
     Output(#[from] OutputError),
 }
@@ -81,14 +84,15 @@ fn run(args: &Args) -> Result<ExitCode, AutoscalerError> {
     for (kind, count) in &manifests.ignored {
         say(&format_args!("autoscaler: ignored: {kind} ({count})"));
     }
-    let mut settings = Settings::default();
-    settings.threshold_permille = args.threshold.saturating_mul(10);
-    settings.upcoming = args.upcoming.iter().cloned().collect::<BTreeSet<_>>();
-    let inputs = Inputs::new(&manifests.nodes, &manifests.pods).devices(&manifests.slices, &manifests.claims);
-    let view = ClusterView::new(args.now.map_or(inputs, |now| inputs.at(now)), &settings)?;
+    let mut options = ClusterViewOptions::default();
+    options.threshold_permille = args.threshold.saturating_mul(10);
+    options.upcoming = args.upcoming.iter().cloned().collect::<BTreeSet<_>>();
+    let objects =
+        ClusterObjects::new(&manifests.nodes, &manifests.pods).with_devices(&manifests.slices, &manifests.claims);
+    let view = ClusterView::new(args.now.map_or(objects, |now| objects.with_now(now)), &options)?;
     let mode = match args.mode {
-        Caution::Strict => Mode::Strict,
-        Caution::Lenient => Mode::Lenient,
+        Caution::Strict => RemovalMode::Strict,
+        Caution::Lenient => RemovalMode::Lenient,
     };
     let text = match args.output {
         Output::Table => table(&view, mode) + "\n",
@@ -98,56 +102,56 @@ fn run(args: &Args) -> Result<ExitCode, AutoscalerError> {
     Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What a node is, in a word or two.
-fn verdict(node: &NodeView, mode: Mode) -> &'static str {
-    let is_promised = node.held_by(Holder::Nominated).next().is_some();
+/// Returns the verdict on a node in one or two words.
+fn verdict(node: &AutoscalerNode, mode: RemovalMode) -> &'static str {
+    let is_promised = node.pods_reserved_by(ReservedBy::Nominated).next().is_some();
     match node.presence {
-        Presence::Upcoming => "being created",
-        Presence::Present if node.removable(mode).is_removable() => "removable",
-        Presence::Present if is_promised => "reserved",
-        Presence::Present => "in use",
+        AutoscalerNodePresence::Upcoming => "being created",
+        AutoscalerNodePresence::Present if node.removability(mode).is_removable() => "removable",
+        AutoscalerNodePresence::Present if is_promised => "reserved",
+        AutoscalerNodePresence::Present => "in use",
         _ => "not there",
     }
 }
 
-fn names(node: &NodeView, holder: Holder) -> Vec<String> {
-    node.held_by(holder).map(|pod| pod.pod.to_string()).collect()
+fn names(node: &AutoscalerNode, reserved_by: ReservedBy) -> Vec<String> {
+    node.pods_reserved_by(reserved_by).map(|pod| pod.pod.to_string()).collect()
 }
 
-fn table(view: &ClusterView, mode: Mode) -> String {
+fn table(view: &ClusterView, mode: RemovalMode) -> String {
     let mut table = Table::new();
     table.load_preset(UTF8_FULL_CONDENSED);
     table.set_header(["NODE", "IS", "USED", "CPU", "BOUND", "EXPECTED", "WHY"]);
     for node in view.nodes() {
-        let removable = node.removable(mode);
+        let removable = node.removability(mode);
         let why = removable.reasons.iter().map(ToString::to_string);
-        let noticed = node.findings.iter().map(ToString::to_string);
+        let noticed = node.warnings.iter().map(ToString::to_string);
         let mut lines: Vec<String> = why.chain(noticed).collect();
         lines.dedup();
         let (cpu, percent) = match node.presence {
-            Presence::Present => (
-                format!("{} of {}", node.committed().of("cpu"), node.allocatable.of("cpu")),
+            AutoscalerNodePresence::Present => (
+                format!("{} of {}", node.committed().quantity("cpu"), node.allocatable.quantity("cpu")),
                 format!("{}%", node.utilisation_permille() / 10),
             ),
-            _ => (node.committed().of("cpu").to_string(), "-".to_owned()),
+            _ => (node.committed().quantity("cpu").to_string(), "-".to_owned()),
         };
         table.add_row([
             node.name.clone(),
             verdict(node, mode).to_owned(),
             percent,
             cpu,
-            names(node, Holder::Bound).join("\n"),
-            names(node, Holder::Nominated).join("\n"),
+            names(node, ReservedBy::Bound).join("\n"),
+            names(node, ReservedBy::Nominated).join("\n"),
             lines.join("\n"),
         ]);
     }
-    let needed: Vec<String> = view.need_nodes().map(|pod| format!("needs a node: {pod}")).collect();
+    let needed: Vec<String> = view.pods_needing_nodes().map(|pod| format!("needs a node: {pod}")).collect();
     std::iter::once(table.to_string()).chain(needed).collect::<Vec<_>>().join("\n")
 }
 
-fn object(view: &ClusterView, mode: Mode) -> Value {
+fn object(view: &ClusterView, mode: RemovalMode) -> Value {
     let nodes = view.nodes().map(|node| {
-        let removable = node.removable(mode);
+        let removable = node.removability(mode);
         json!({
             "name": node.name,
             "is": verdict(node, mode),
@@ -157,14 +161,14 @@ fn object(view: &ClusterView, mode: Mode) -> Value {
             "allocatable": node.allocatable,
             "committed": node.committed(),
             "expected": node.expected(),
-            "bound": names(node, Holder::Bound),
-            "nominated": names(node, Holder::Nominated),
+            "bound": names(node, ReservedBy::Bound),
+            "nominated": names(node, ReservedBy::Nominated),
             "devices": node.devices,
-            "findings": node.findings,
+            "findings": node.warnings,
         })
     });
-    let pods = view.classes().map(|(pod, class)| json!({"pod": pod.to_string(), "uid": pod.uid, "class": class}));
-    let needed = view.need_nodes().map(ToString::to_string);
+    let pods = view.pod_classes().map(|(pod, class)| json!({"pod": pod.to_string(), "uid": pod.uid, "class": class}));
+    let needed = view.pods_needing_nodes().map(ToString::to_string);
     json!({
         "nodes": nodes.collect::<Vec<_>>(),
         "pods": pods.collect::<Vec<_>>(),

@@ -1,8 +1,8 @@
-//! What a DRA driver for PCI devices would publish: one `ResourceSlice` of this machine, a directory laid out like
+//! Example DRA driver for PCI devices: prints one `ResourceSlice` for this machine, a directory with the layout of
 //! `/sys`, or a captured machine.
 //!
-//! The document goes to stdout. What was left out of it, and why, goes to stderr, one line each. With `--check` only a
-//! document that the API server would store as it is goes to stdout; the problems of any other go to stderr.
+//! The document goes to stdout. Omitted devices and attributes go to stderr with the reason, one line each. With
+//! `--check`, a slice that the API server would reject or change is not printed; its problems go to stderr.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,54 +10,53 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
-use dra_alloc::features::Features;
-use dra_alloc::validate::{Admission, ApiServer, PublishError};
+use dra_alloc::GateSet;
+use dra_alloc::validate::{ApiServer, PublishError, Write};
 use dra_attrs::dns::{MAX_SUBDOMAIN_LEN, subdomain_problems};
-use dra_attrs::name::FullyQualifiedName;
 use dra_attrs::numa::{NumaForm, NumaPlace, numa_node_attribute, publish};
-use dra_attrs::pci::{PciAddress, PciAddressError, pcie_root_attribute};
-use dra_attrs::profile::Profile;
-use dra_attrs::standard::NUMA_NODE;
-use dra_attrs::sysfs::Sysfs;
-use dra_attrs::value::{Scalar, check_device_attributes};
-use examples::gates::GateError;
+use dra_attrs::{
+    FullyQualifiedName, GateError, NUMA_NODE, PciAddress, PciAddressError, Profile, Scalar, Sysfs,
+    check_device_attributes, pcie_root_attribute,
+};
 use examples::machine::{Machine, MachineError};
 use examples::output::{OutputError, as_json, finish, put, say};
-use examples::scheduler::args::features;
 use examples::sysfs::{PciBus, SysfsDir};
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, ResourcePool, ResourceSlice, ResourceSliceSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 const KIND: &str = "kind";
 
-/// Prints what a DRA driver for the PCI devices of a machine would publish
+/// Prints the ResourceSlice that a DRA driver would publish for the PCI devices of a machine
 #[derive(Debug, Parser)]
 #[command(name = "driver")]
 struct Args {
-    /// The directory to read as /sys
+    /// Directory to read as /sys
     #[arg(long, value_name = "DIR", default_value = "/sys")]
     sysfs: PathBuf,
-    /// A captured machine instead
+    /// Captured machine to read instead of /sys
     #[arg(long, value_name = "NAME", conflicts_with = "sysfs")]
     capture: Option<String>,
-    /// Publish numaNode as the list of local nodes
+    /// Publish numaNode as a list of the local nodes
     #[arg(long)]
     list: bool,
-    /// The format of the document
+    /// Format of the document
     #[arg(short, long, value_enum, default_value_t = Output::Yaml)]
     output: Output,
-    /// The node, whose name the pool has too
+    /// Name of the node and of the pool
     #[arg(long, value_name = "NAME", default_value = "node-1", value_parser = node_name)]
     node_name: String,
-    /// The driver
+    /// Name of the driver
     #[arg(long, value_name = "NAME", default_value = "pci.example.com", value_parser = driver_name)]
     driver: String,
-    /// Check the slice as the API server of Kubernetes 1.37 does; one that it would not store is not printed
+    /// Check the slice as an API server does; a slice that would not be stored is not printed
     #[arg(long)]
     check: bool,
-    /// Feature gates of that API server, where they are not the defaults
+    /// Feature gates of that API server that differ from the defaults
     #[arg(long, value_name = "NAME=BOOL,...", default_value = "", requires = "check")]
     feature_gates: String,
+    /// Profile of that API server: kep or v1.37
+    #[arg(long, value_name = "PROFILE", default_value_t = Profile::V1_37, requires = "check")]
+    profile: Profile,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -66,7 +65,7 @@ enum Output {
     Json,
 }
 
-/// A kind of device that the driver publishes.
+/// Kind of device that the driver publishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Gpu,
@@ -75,7 +74,7 @@ enum Kind {
     Nvme,
 }
 
-/// What was found on a machine, and what there is to say about it.
+/// Devices found on a machine, with remarks.
 #[derive(Debug, Default)]
 struct Survey {
     devices: Vec<Device>,
@@ -114,14 +113,14 @@ fn run(args: &Args) -> Result<(), DriverError> {
     survey.notes().for_each(|line| note(&line));
     let slice = args.slice(name, survey.devices);
     if args.check {
-        check(&slice, features(Profile::V1_37, &args.feature_gates)?)?;
+        check(&slice, ApiServer::new(args.profile, GateSet::parse(&args.feature_gates, args.profile)?))?;
     }
     print(&slice, args.output)
 }
 
-/// Whether an API server would store the slice as it is.
-fn check(slice: &ResourceSlice, features: Features) -> Result<(), DriverError> {
-    match ApiServer::new(Profile::V1_37, features).publish(Admission::create(slice)) {
+/// Checks that an API server would store the slice unchanged.
+fn check(slice: &ResourceSlice, server: ApiServer) -> Result<(), DriverError> {
+    match server.publish(Write::create(slice)) {
         Ok(admitted) if admitted.dropped.is_empty() => {
             admitted.warnings.iter().for_each(note);
             Ok(())
@@ -160,7 +159,7 @@ fn node_name(text: &str) -> Result<String, String> {
     }
 }
 
-/// A driver's name is the domain of its attributes.
+/// Checks a driver's name, which is the domain of its attributes.
 fn driver_name(text: &str) -> Result<String, String> {
     let attribute = format!("{text}/{KIND}");
     FullyQualifiedName::parse(&attribute).map(|name| name.domain().to_owned()).map_err(|error| error.to_string())
@@ -187,7 +186,7 @@ impl Args {
 }
 
 impl Kind {
-    /// The kind by base class and, for storage, subclass.
+    /// Returns the kind for a base class and, for storage, subclass.
     const fn of_class(class: u32) -> Option<Self> {
         match (class >> 16, (class >> 8) & 0xff) {
             (0x01, 0x08) => Some(Self::Nvme),
@@ -218,7 +217,7 @@ impl Survey {
         survey
     }
 
-    /// The notes, then what concerns the survey as a whole.
+    /// Returns the notes on devices, then those on the survey as a whole.
     fn notes(&self) -> impl Iterator<Item = String> {
         let others = (self.others > 0).then(|| format!("PCI functions of other classes: {}", self.others));
         let empty = self.devices.is_empty().then(|| "no device to publish: the slice is empty".to_owned());
@@ -262,7 +261,7 @@ impl Survey {
         attributes
     }
 
-    /// A list that is valid on its own may be too long beside the other attributes.
+    /// Removes numaNode if the attributes exceed the device limits only because of it, and notes the reason.
     fn fit(&mut self, address: PciAddress, attributes: &mut BTreeMap<String, DeviceAttribute>) {
         let Err(errors) = check_device_attributes(attributes, 0) else { return };
         let numa = attributes.remove(NUMA_NODE);
@@ -276,7 +275,7 @@ impl Survey {
     }
 }
 
-/// The address that the kernel prints like this. Another spelling would lead to other files.
+/// Parses an address in the kernel's spelling. Another spelling would name other files.
 fn address(name: &str) -> Result<PciAddress, String> {
     let parsed = PciAddress::parse(name).or_else(|_| PciAddress::parse_extended(name));
     let address = parsed.map_err(|error: PciAddressError| error.to_string())?;
@@ -289,12 +288,12 @@ fn kind(machine: &impl Sysfs, address: PciAddress) -> Result<Option<Kind>, Strin
     digits.map(Kind::of_class).ok_or_else(|| format!("{:?} is not a PCI class", text.trim()))
 }
 
-/// Lists halve what the API server accepts in one slice.
+/// Returns the largest number of devices in a slice. Lists halve it.
 fn most_devices(form: NumaForm) -> usize {
     if form == NumaForm::Scalar { 128 } else { 64 }
 }
 
-/// A DNS label: `gpu-0000-c1-00-0`.
+/// Returns the device's name, a DNS label: `gpu-0000-c1-00-0`.
 fn device_name(kind: Kind, address: PciAddress) -> String {
     format!("{}-{}", kind.name(), address.to_string().replace([':', '.'], "-"))
 }

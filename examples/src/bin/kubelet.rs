@@ -1,5 +1,5 @@
-//! A small kubelet for claims. Without a command it tells a story with a driver of its own; with one it works on manifests,
-//! a state file, and drivers that listen on unix sockets.
+//! Example kubelet for resource claims. With a command it works on manifests, a state file, and drivers that listen on
+//! unix sockets. Without a command it runs a demonstration with a driver of its own.
 //!
 //! Two terminals:
 //!
@@ -13,10 +13,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use dra_alloc::kubelet::gate::Gate;
-use dra_alloc::kubelet::{ClaimCache, Settings};
-use dra_attrs::profile::Profile;
-use examples::gates::{GateError, changed, profile};
+use dra_alloc::GateSet;
+use dra_alloc::kubelet::{ClaimCache, KubeletOptions};
+use dra_attrs::{GateError, Profile};
 use examples::kubelet::agent::{Agent, AgentError, Done};
 use examples::kubelet::fake_driver::{ServeError, listen, serve};
 use examples::kubelet::state_file::StateFile;
@@ -25,27 +24,27 @@ use examples::manifest::{Manifests, name_of};
 use examples::output::{OutputError, finish, put};
 use k8s_openapi::api::core::v1::Pod;
 
-/// Prepares and unprepares the claims of pods as a kubelet does; without a command, tells a story
+/// Prepares and unprepares the resource claims of pods like a kubelet; without a command, runs a demonstration
 #[derive(Debug, Parser)]
 #[command(name = "kubelet")]
 struct Args {
-    /// Serves a driver on this socket that prepares everything, and prints the calls
+    /// Serve a driver on this socket that prepares every claim, and print the calls
     #[arg(long, value_name = "SOCKET", conflicts_with_all = ["plugin", "state"])]
     fake_driver: Option<PathBuf>,
-    /// The name of the driver that is served
+    /// Name of the served driver
     #[arg(long, value_name = "NAME", default_value = "gpu.example.com", requires = "fake_driver")]
     driver: String,
-    /// For a command: a driver that is registered, as NAME=SOCKET
+    /// Registered driver, as NAME=SOCKET; may be repeated (only with a command)
     #[arg(long, value_name = "PLUGIN", value_parser = plugin)]
     plugin: Vec<(String, PathBuf)>,
-    /// For a command: the checkpoint
+    /// Checkpoint file (only with a command)
     #[arg(long, value_name = "FILE", default_value = "dra_manager_state")]
     state: PathBuf,
-    /// Gates that differ from the defaults of Kubernetes 1.37, by their names in the profile
+    /// Feature gates that differ from the defaults of Kubernetes 1.37, by their names in the profile
     #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
     feature_gates: String,
-    /// The text to follow: kep or v1.37
-    #[arg(long, value_name = "PROFILE", default_value = "kep", value_parser = profile)]
+    /// Rules to follow: kep (texts of the KEPs) or v1.37 (Kubernetes 1.37 as released)
+    #[arg(long, value_name = "PROFILE", default_value_t = Profile::V1_37)]
     profile: Profile,
     #[command(subcommand)]
     command: Option<Command>,
@@ -53,16 +52,16 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Before a pod starts
+    /// Prepare the claims of a pod before it starts
     Prepare(PodArgs),
-    /// After a pod has ended
+    /// Unprepare the claims of a pod after it has ended
     Unprepare(PodArgs),
-    /// Ends the use of claims by pods that are not in the manifests
+    /// Unprepare the claims of all pods that are not in the manifests
     Reconcile {
-        /// Manifests with the pods that are active: files, directories, - for stdin; no pod is if there are none
+        /// Manifests with the active pods: files, directories, - for stdin; without any, no pod is active
         files: Vec<String>,
     },
-    /// Prints the claims of the checkpoint
+    /// Print the claims of the checkpoint
     Show,
 }
 
@@ -107,12 +106,12 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
         let listener = listen(socket)?;
         print(&format!("{} serves {}", args.driver, socket.display()))?;
         let on_call = Box::new(|method: &'static str, claims: &[String]| {
-            // A reader that has gone is no reason to refuse claims.
+            // A closed output is no reason to reject claims.
             let _ = print(&format!("{method}({})", claims.join(", ")));
         });
         return Ok(serve(listener, &args.driver, on_call).await?);
     }
-    let settings = settings(args.profile, &args.feature_gates)?;
+    let settings = KubeletOptions::new(args.profile).with_gates(GateSet::parse(&args.feature_gates, args.profile)?);
     let Some(command) = &args.command else {
         return Ok(print(tell(args.profile).await?.trim_end())?);
     };
@@ -130,13 +129,6 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
     }
 }
 
-fn settings(profile: Profile, gates: &str) -> Result<Settings, GateError> {
-    let known = [Gate::OptionalNodeOperations, Gate::ExtendedResource, Gate::WorkloadResourceClaims];
-    let defaults = Settings::new(profile);
-    let gates = changed(profile, known.map(|gate| (gate.name(profile), defaults.has(gate))), gates)?;
-    Ok(Settings::from_gates(profile, |gate| gates.get(gate).copied()))
-}
-
 async fn prepare(agent: &mut Agent, PodArgs { pod, files }: &PodArgs) -> Result<(), KubeletError> {
     let manifests = read(files)?;
     let pod = find(&manifests, pod)?;
@@ -148,7 +140,7 @@ async fn prepare(agent: &mut Agent, PodArgs { pod, files }: &PodArgs) -> Result<
     Ok(())
 }
 
-/// The claims of a checkpoint, by name.
+/// Returns the claims of a checkpoint, by name.
 fn remembered(cache: &ClaimCache) -> Result<String, KubeletError> {
     let claims = cache.claims().iter().map(|(key, info)| (key.to_string(), info));
     Ok(serde_json::to_string_pretty(&claims.collect::<BTreeMap<_, _>>())?)

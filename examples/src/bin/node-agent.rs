@@ -1,4 +1,5 @@
-//! Nodes with readiness gates: plays a timeline, or watches a file. Without arguments it plays the walkthrough of KEP-5233.
+//! Simulates nodes with readiness gates through a timeline, or watches a file. Without arguments it shows the walkthrough of
+//! KEP-5233.
 //!
 //! ```text
 //! node-agent                                        # the walkthrough, with timeouts, a reboot, an upgrade
@@ -20,40 +21,37 @@ use examples::instant::instant;
 use examples::manifest::manifest_files;
 use examples::node_agent::nodes::{NodesError, read_nodes};
 use examples::node_agent::player::Stage;
-use examples::node_agent::print::{node_verdict, scene, written};
+use examples::node_agent::print::{node_verdict, scene, write_line};
 use examples::node_agent::timeline::read_timeline;
 use k8s_openapi::jiff::Timestamp;
-use readiness::gate::NodeReadinessGate;
-use readiness::node::GatedNode;
-use readiness::policy::Policy;
-use readiness::reconcile::{Role, State, step};
-use readiness::validate::{Limits, validate};
+use readiness::validate::{ValidationOptions, validate_gates};
+use readiness::{EvaluatorRole, GatedNode, NodeReadinessGate, NodeState, Policy, step};
 
 const NODES: &str = include_str!("../../data/readiness/nodes.yaml");
 const TIMELINE: &str = include_str!("../../data/readiness/timeline.yaml");
 
-/// How often a watched file is looked at.
+/// Interval between two reads of a watched file.
 const POLL: Duration = Duration::from_millis(200);
 
-/// Plays nodes with readiness gates through a timeline, or watches a file of nodes
+/// Simulates nodes with readiness gates through a timeline, or watches a file of nodes
 #[derive(Debug, Parser)]
 #[command(name = "node-agent")]
 struct Args {
-    /// Manifests of nodes: YAML or JSON files, directories of them, - for stdin; the walkthrough if there are none
+    /// Manifests of nodes: YAML or JSON files, directories, - for stdin; the walkthrough if there are none
     files: Vec<PathBuf>,
-    /// What happens to them
+    /// Timeline of events: a YAML or JSON file
     #[arg(long, value_name = "FILE", requires = "files")]
     timeline: Option<PathBuf>,
-    /// Evaluates the nodes of this file by the clock, and again whenever the file changes or a timer ends
+    /// Evaluates the nodes of this file now, and again whenever the file changes or a timer ends
     #[arg(long, value_name = "FILE", conflicts_with_all = ["files", "timeline", "schema"])]
     watch_file: Option<PathBuf>,
-    /// kep, hardened, or a file with settings
+    /// Policy: kep, hardened, or a YAML or JSON file with its fields
     #[arg(long, default_value = "kep")]
     policy: String,
-    /// Which component evaluates: kubelet, the node lifecycle controller (nlc), or one in place of both
+    /// Component that evaluates: kubelet, the node lifecycle controller (nlc), or one in place of both
     #[arg(long, value_enum, default_value_t)]
     role: RoleArg,
-    /// When the timeline begins
+    /// Start of the timeline
     #[arg(long, value_name = "TIME", default_value = "2026-01-01T00:00:00Z", value_parser = instant)]
     begin: Timestamp,
     /// Prints the JSON Schema of a gate
@@ -69,7 +67,7 @@ enum RoleArg {
     Nlc,
 }
 
-impl From<RoleArg> for Role {
+impl From<RoleArg> for EvaluatorRole {
     fn from(role: RoleArg) -> Self {
         match role {
             RoleArg::Combined => Self::Combined,
@@ -129,9 +127,9 @@ fn run(args: &Args) -> Result<(), AgentError> {
     Ok(())
 }
 
-/// What the API server would say of the gates.
+/// Prints the errors and warnings of the API server about the gates of a node.
 fn report_problems(node: &GatedNode) -> Result<(), AgentError> {
-    let report = validate(&node.gates, &Limits::default());
+    let report = validate_gates(&node.gates, &ValidationOptions::default());
     let errors = report.errors.iter().map(|error| format!("error: {error}"));
     let warnings = report.warnings.iter().map(|warning| format!("warning: {warning}"));
     for line in errors.chain(warnings) {
@@ -140,10 +138,10 @@ fn report_problems(node: &GatedNode) -> Result<(), AgentError> {
     Ok(())
 }
 
-fn watch(file: &Path, policy: &Policy, role: Role) -> Result<(), AgentError> {
-    let mut states: BTreeMap<String, State> = BTreeMap::new();
+fn watch(file: &Path, policy: &Policy, role: EvaluatorRole) -> Result<(), AgentError> {
+    let mut states: BTreeMap<String, NodeState> = BTreeMap::new();
     let mut last: Option<String> = None;
-    let mut wake_up: Option<Timestamp> = None;
+    let mut requeue_at: Option<Timestamp> = None;
     loop {
         let text = match read(file) {
             // It may be just being replaced.
@@ -155,19 +153,19 @@ fn watch(file: &Path, policy: &Policy, role: Role) -> Result<(), AgentError> {
         };
         let now = now();
         let is_changed = last.as_ref() != Some(&text);
-        if is_changed || wake_up.is_some_and(|instant| instant <= now) {
-            wake_up = None;
+        if is_changed || requeue_at.is_some_and(|instant| instant <= now) {
+            requeue_at = None;
             match nodes(&file.display().to_string(), &text) {
                 Ok(nodes) => {
                     print(&format!("{now}"))?;
                     for node in &nodes {
                         let state = states.remove(&name_of(node)).unwrap_or_default();
                         let step = step(policy, role, &node.view(), now, state);
-                        for output in &step.outputs {
-                            print(&format!("  {}: {}", name_of(node), written(output)))?;
+                        for write in &step.writes {
+                            print(&format!("  {}: {}", name_of(node), write_line(write)))?;
                         }
                         print(&format!("  {}: {}", name_of(node), node_verdict(&step.verdict)))?;
-                        wake_up = wake_up.into_iter().chain(step.wake_up).min();
+                        requeue_at = requeue_at.into_iter().chain(step.requeue_at).min();
                         states.insert(name_of(node), step.state);
                     }
                 }

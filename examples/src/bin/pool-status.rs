@@ -1,29 +1,28 @@
 //! Shows how many devices of each resource pool are left, from manifests.
 //!
-//! Tables go to stdout, with `-o json` or `-o yaml` the request objects with their status. What can't be read, and what
-//! holds a shipped status back, goes to stderr.
+//! Prints tables to stdout, or with `-o json` or `-o yaml` the request objects with their status. Manifests that can't be
+//! read, and pools with missing slices, are reported on stderr.
 
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
-use dra_attrs::profile::Profile;
-use examples::gates::GateError;
+use dra_attrs::GateError;
 use examples::manifest::Manifests;
 use examples::output::{OutputError, as_json, as_yaml, finish, put, say};
 use examples::pool_status::args::{Args, Output};
 use examples::pool_status::print::tables;
-use examples::pool_status::{Question, held_back};
+use examples::pool_status::{Question, incomplete_pools};
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::report::Report;
+use poolstatus::{AvailabilityReport, Profile};
 use serde_json::{Value, json};
 
-/// The cluster that is built in.
+/// File name and text of the built-in cluster.
 const BUILT_IN: (&str, &str) = ("cluster.yaml", include_str!("../../data/pools/cluster.yaml"));
 
 #[derive(Debug, thiserror::Error)]
 enum PoolStatusError {
-    #[error(transparent)]
+    #[error("--feature-gates: {0}")]
     Gates(#[from] GateError),
     #[error(transparent)]
     Output(#[from] OutputError),
@@ -36,21 +35,21 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Result<ExitCode, PoolStatusError> {
     let question = args.question()?;
     let manifests = Manifests::of_arguments(&args.files, BUILT_IN);
-    report(&manifests);
+    report_manifests(&manifests);
     let reports = question.ask(&manifests, args.now.unwrap_or_else(now));
     print(&reports, &question, args)?;
     Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The time by the clock of this machine, to a second.
+/// Returns the time of this machine's clock, in whole seconds.
 fn now() -> Timestamp {
     let passed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let seconds = i64::try_from(passed.as_secs()).unwrap_or(i64::MAX);
     Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX)
 }
 
-/// Says what was not read, or not as it may have been meant.
-fn report(manifests: &Manifests) {
+/// Prints the problems and notes of the manifests to stderr.
+fn report_manifests(manifests: &Manifests) {
     manifests.problems.iter().for_each(say);
     manifests.notes.iter().for_each(say);
     for (kind, count) in &manifests.ignored {
@@ -61,10 +60,10 @@ fn report(manifests: &Manifests) {
     }
 }
 
-fn print(reports: &[Report], question: &Question, args: &Args) -> Result<(), PoolStatusError> {
+fn print(reports: &[AvailabilityReport], question: &Question, args: &Args) -> Result<(), PoolStatusError> {
     if question.profile == Profile::V1_37 {
         for report in reports {
-            let pools = held_back(report);
+            let pools = incomplete_pools(report);
             if !pools.is_empty() {
                 let pools = pools.join(", ");
                 say(&format_args!("pool-status: {}: no status while pools are incomplete: {pools}", report.driver));
@@ -80,7 +79,7 @@ fn print(reports: &[Report], question: &Question, args: &Args) -> Result<(), Poo
     Ok(put(&text)?)
 }
 
-/// One object as it is, several as a list.
+/// Returns a single object as it is, and several objects as a `List`.
 fn one_or_list(mut objects: Vec<Value>) -> Value {
     match (objects.pop(), objects.is_empty()) {
         (Some(only), true) => only,

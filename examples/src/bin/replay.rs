@@ -1,17 +1,17 @@
-//! Answers JSON documents, one a line: `replay < in.jsonl > out.jsonl`.
+//! Answers JSON documents, one per line: `replay < in.jsonl > out.jsonl`.
 //!
-//! A line that can't be answered gives an error line, and the run goes on. Blank lines are passed over.
+//! A line that can't be answered gives an error line, and the run continues. Blank lines are skipped.
 
 use std::io::{self, BufRead, BufWriter, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Answers are many small objects; this allocator hands them out faster than that of most systems.
+/// Allocator that is faster than that of most systems: answers are many small objects.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Answers JSON documents, one a line, from stdin to stdout
+/// Answers JSON documents from stdin, one per line, on stdout
 #[derive(Debug, Parser)]
 #[command(name = "replay", after_help = "docs/replay.md says what can be asked.")]
 struct Args {}
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     let Args {} = Args::parse();
     match replay(io::stdin().lock(), BufWriter::new(io::stdout().lock())) {
         Ok(()) => ExitCode::SUCCESS,
-        // The reader of the answers has gone; there is nobody to tell.
+        // A closed pipe is no error: there is no reader to tell.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             anstream::eprintln!("replay: {error}");

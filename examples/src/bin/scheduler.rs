@@ -1,17 +1,17 @@
 //! Allocates the pending claims of a cluster, given as manifests, and explains what can't be allocated.
 //!
-//! Allocations go to stdout, and so do the reasons of claims that have none; with `-o json` or `-o yaml` the reasons go
-//! to stderr. What can't be read goes to stderr too.
+//! Allocations go to stdout, and so do the reasons of claims that are not allocated; with `-o json` or `-o yaml` the
+//! reasons go to stderr. Problems of manifests go to stderr too.
 
 use std::process::ExitCode;
 
 use clap::Parser;
-use dra_alloc::features::{Feature, Features};
 use dra_alloc::skip::WireForm;
-use examples::gates::GateError;
+use dra_alloc::{DraGate, GateSet};
+use dra_attrs::GateError;
 use examples::manifest::Manifests;
 use examples::output::{OutputError, as_json, as_yaml, finish, put, say};
-use examples::scheduler::args::{Args, Output, features};
+use examples::scheduler::args::{Args, Output};
 use examples::scheduler::print::{UnwritableClaim, claims, list, refusals, table};
 use examples::scheduler::{Answer, ScheduleError, Settings, schedule};
 use k8s_openapi::api::resource::v1::ResourceSlice;
@@ -33,20 +33,19 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
-    let mut settings = Settings::default();
+    let mut settings = Settings::new(args.profile);
     settings.nodes.clone_from(&args.nodes);
-    settings.features = features(args.profile, &args.feature_gates)?;
-    settings.profile = args.profile;
+    settings.gates = GateSet::parse(&args.feature_gates, args.profile)?;
     settings.detail = args.explain.into();
     let manifests = Manifests::of_arguments(&args.files, args.cluster.manifest());
-    report(&manifests, settings.features);
+    report(&manifests, settings.gates);
     let answers = schedule(&manifests, &settings)?;
     print(&answers, &manifests.slices, args)?;
     Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Says what was not read, or not as it may have been meant.
-fn report(manifests: &Manifests, features: Features) {
+/// Prints the problems and notes of the manifests to stderr.
+fn report(manifests: &Manifests, gates: GateSet<DraGate>) {
     manifests.problems.iter().for_each(say);
     manifests.notes.iter().for_each(say);
     let mut ignored = manifests.ignored.clone();
@@ -59,7 +58,7 @@ fn report(manifests: &Manifests, features: Features) {
     if manifests.nodes.is_empty() {
         say(&"scheduler: no Node among the manifests: nothing can be allocated");
     }
-    if !features.has(Feature::ListTypeAttributes) && manifests.slices.iter().any(has_lists) {
+    if !gates.has(DraGate::ListTypeAttributes) && manifests.slices.iter().any(has_lists) {
         say(&"scheduler: there are lists of attribute values; constraints match them with \
              --feature-gates DRAListTypeAttributes=true only");
     }
@@ -78,7 +77,7 @@ fn print(answers: &[Answer], slices: &[ResourceSlice], args: &Args) -> Result<()
     if args.output == Output::Table {
         return Ok(put(&format!("{}\n{refusals}", table(answers, slices)))?);
     }
-    let written = claims(answers, WireForm::of(args.profile))?;
+    let written = claims(answers, WireForm::from_profile(args.profile))?;
     written.notes.iter().map(String::as_str).chain(refusals.lines()).for_each(|line| say(&line));
     if args.output == Output::Json {
         return Ok(put(&as_json(&list(&written.claims))?)?);

@@ -1,6 +1,6 @@
-//! A walk through the family: the story of a pod with devices, from the driver that publishes them to the pool that has
-//! fewer left, and a node that is held back until it is ready. `--machines` looks at NUMA on machines of real shape
-//! instead. Plain in a pipe, coloured on a terminal.
+//! Tour of the crates: the story of a pod with devices, from the driver that publishes them to the status of the pools,
+//! and a node that is held back until it is ready. `--machines` shows NUMA attributes of real machines instead. Plain
+//! text in a pipe, coloured on a terminal.
 
 use std::process::ExitCode;
 
@@ -8,11 +8,11 @@ use anstream::{eprint, print};
 use clap::Parser;
 use examples::tour::{machines, story};
 
-/// A walk through dra-sdk
+/// Shows the crates of dra-sdk at work, in the story of a pod with devices
 #[derive(Debug, Parser)]
 #[command(name = "tour")]
 struct Args {
-    /// What devices publish about NUMA, and what matches, on machines of real shape
+    /// Show the NUMA attributes that devices of real machines publish, and the pairs that match
     #[arg(long)]
     machines: bool,
 }

@@ -1,13 +1,13 @@
-//! The agent: the plans of `dra_alloc::kubelet`, carried out.
+//! Agent that carries out the plans of `dra_alloc::kubelet`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 
-use dra_alloc::kubelet::checkpoint::CheckpointError;
 use dra_alloc::kubelet::metrics::SkipCounts;
 use dra_alloc::kubelet::{
-    ClaimCache, ClaimRef, ContainerError, Plan, PrepareError, Settings, Skipped, Unprepare, UnprepareError,
+    CheckpointError, ClaimCache, ClaimRef, ContainerError, KubeletOptions, Plan, PrepareError, Skipped, Unprepare,
+    UnprepareError,
 };
 use k8s_openapi::api::core::v1::{Container, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -15,64 +15,68 @@ use k8s_openapi::api::resource::v1::ResourceClaim;
 use super::driver_client;
 use super::state_file::StateFile;
 
-/// Why the agent could not do what it was asked to.
+/// Reason that the agent could not do a task.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
     /// The checkpoint is damaged.
     #[error("{path}: {error}")]
     Checkpoint {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// What is wrong with it.
+        /// Reason that it is damaged.
         error: CheckpointError,
     },
     /// The checkpoint can't be read or written.
     #[error("{path}: {error}")]
     StateFile {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// Error of the operating system.
         error: io::Error,
     },
-    /// The pod can't start.
+    /// The pod can't start now.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
-    /// The pod can't go.
+    /// The pod can't be removed now.
     #[error(transparent)]
     Unprepare(#[from] UnprepareError),
-    /// The devices of a container are not known.
+    /// The devices of a container are unknown.
     #[error(transparent)]
     Container(#[from] ContainerError),
 }
 
-/// What was done for a pod.
+/// Calls made and skipped for a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Done {
-    /// The calls that were made: the driver and its claims.
+    /// Calls that were made: the driver and its claims.
     pub called: Vec<(String, Vec<ClaimRef>)>,
-    /// The calls that were not.
+    /// Calls that were skipped.
     pub skipped: Vec<Skipped>,
 }
 
-/// A kubelet's work with claims on one node.
+/// Agent for the claims of one node.
 #[derive(Debug)]
 pub struct Agent {
     cache: ClaimCache,
-    settings: Settings,
+    settings: KubeletOptions,
     file: StateFile,
-    /// The sockets of the drivers that are registered.
+    /// Sockets of the registered drivers, by driver name.
     plugins: BTreeMap<String, PathBuf>,
     counts: SkipCounts,
 }
 
 impl Agent {
-    /// Starts with what the file says, or with nothing if there is none.
+    /// Starts with the state of the checkpoint, or with an empty one if there is no file.
     ///
     /// # Errors
-    /// A file that can't be read or is damaged: the agent does not start with an empty state instead.
-    pub fn start(file: StateFile, settings: Settings, plugins: BTreeMap<String, PathBuf>) -> Result<Self, AgentError> {
+    /// The file can't be read or is damaged; the agent does not start with an empty state then.
+    pub fn start(
+        file: StateFile,
+        settings: KubeletOptions,
+        plugins: BTreeMap<String, PathBuf>,
+    ) -> Result<Self, AgentError> {
         let found = Self::remembered(&file)?;
         let is_new = found.is_none();
         let agent = Self { cache: found.unwrap_or_default(), settings, file, plugins, counts: SkipCounts::default() };
@@ -82,10 +86,10 @@ impl Agent {
         Ok(agent)
     }
 
-    /// What a file says; nothing if there is none.
+    /// Reads the checkpoint; `None` if there is no file.
     ///
     /// # Errors
-    /// A file that can't be read or is damaged.
+    /// The file can't be read or is damaged.
     pub fn remembered(file: &StateFile) -> Result<Option<ClaimCache>, AgentError> {
         let path = || file.path().display().to_string();
         let found = file.read().map_err(|error| AgentError::StateFile { path: path(), error })?;
@@ -93,13 +97,13 @@ impl Agent {
         cache.map_err(|error| AgentError::Checkpoint { path: path(), error })
     }
 
-    /// What is remembered of claims.
+    /// Returns the remembered claims.
     #[must_use]
     pub const fn cache(&self) -> &ClaimCache {
         &self.cache
     }
 
-    /// The skipped calls so far.
+    /// Returns the counts of skipped calls since the start.
     #[must_use]
     pub const fn counts(&self) -> &SkipCounts {
         &self.counts
@@ -108,7 +112,7 @@ impl Agent {
     /// Prepares the claims of a pod before it starts.
     ///
     /// # Errors
-    /// Why the pod can't start now.
+    /// The reason that the pod can't start now.
     pub async fn prepare(&mut self, pod: &Pod, claims: &[ResourceClaim]) -> Result<Done, AgentError> {
         let registered = |driver: &str| self.plugins.contains_key(driver);
         let plan = self.cache.plan_prepare(pod, claims, registered, self.settings);
@@ -132,14 +136,14 @@ impl Agent {
     /// Unprepares the claims of a pod after it has ended.
     ///
     /// # Errors
-    /// Why the pod has to stay.
+    /// The reason that the pod can't be removed now.
     pub async fn unprepare(&mut self, pod: &Pod) -> Result<Done, AgentError> {
         let registered = |driver: &str| self.plugins.contains_key(driver);
         let plan = self.cache.plan_unprepare(pod, registered, self.settings)?;
         self.carry_out(plan).await
     }
 
-    /// Unprepares the claims of all pods that are not active: by the UID of the pod, what was done or why not.
+    /// Unprepares the claims of all pods that are not active. Returns the result for each pod UID.
     pub async fn reconcile(&mut self, active: &BTreeSet<String>) -> Vec<(String, Result<Done, AgentError>)> {
         let registered = |driver: &str| self.plugins.contains_key(driver);
         let orphans = self.cache.plan_orphans(active, registered, self.settings);
@@ -154,10 +158,10 @@ impl Agent {
         all
     }
 
-    /// The CDI ids of a container.
+    /// Returns the CDI ids of a container's devices.
     ///
     /// # Errors
-    /// A claim that has not been prepared.
+    /// A claim of the container is not prepared.
     pub fn container_devices(&self, pod: &Pod, container: &Container) -> Result<Vec<&str>, AgentError> {
         Ok(self.cache.container_devices(pod, container, self.settings)?)
     }

@@ -1,4 +1,4 @@
-//! Calls to a driver on its unix socket.
+//! Client for a driver on its unix socket.
 
 use std::error::Error;
 use std::path::Path;
@@ -11,13 +11,13 @@ use tonic::{Code, Request, Status, TimeoutExpired};
 use super::api::dra_plugin_client::DraPluginClient;
 use super::api::{Claim, Device, NodePrepareResourcesRequest, NodeUnprepareResourcesRequest};
 
-/// How long a kubelet waits for a driver.
+/// Time that a kubelet waits for a driver.
 const TIMEOUT: Duration = Duration::from_secs(45);
 
-/// Has a driver prepare claims.
+/// Calls a driver's `NodePrepareResources`.
 ///
 /// # Errors
-/// Why there is no response, with the text that kubelet would log.
+/// The reason that there is no response, with the text that kubelet would log.
 pub async fn prepare(socket: &Path, claims: &[ClaimRef]) -> Result<Answers<Vec<PreparedDevice>>, String> {
     let request = NodePrepareResourcesRequest { claims: claims.iter().map(Claim::from).collect() };
     let mut client = connect(socket).await?;
@@ -26,10 +26,10 @@ pub async fn prepare(socket: &Path, claims: &[ClaimRef]) -> Result<Answers<Vec<P
     Ok(claims.map(|(uid, claim)| (uid, result(&claim.error).map(|()| prepared(claim.devices)))).collect())
 }
 
-/// Has a driver clean up after claims.
+/// Calls a driver's `NodeUnprepareResources`.
 ///
 /// # Errors
-/// Why there is no response.
+/// The reason that there is no response.
 pub async fn unprepare(socket: &Path, claims: &[ClaimRef]) -> Result<Answers<()>, String> {
     let request = NodeUnprepareResourcesRequest { claims: claims.iter().map(Claim::from).collect() };
     let mut client = connect(socket).await?;
@@ -46,14 +46,14 @@ async fn connect(socket: &Path) -> Result<DraPluginClient<Channel>, String> {
     channel.map(DraPluginClient::new).map_err(|error| unavailable(error.to_string()))
 }
 
-/// A request that tells the driver how long its caller waits.
+/// Builds a request with a deadline that the driver sees.
 fn timed<T>(request: T) -> Request<T> {
     let mut request = Request::new(request);
     request.set_timeout(TIMEOUT);
     request
 }
 
-/// The text of a failure as Go's gRPC has it.
+/// Returns the text of a failure in the form of Go's gRPC.
 fn failure(status: &Status) -> String {
     let (code, message) = match status.code() {
         Code::Cancelled if is_expired(status) => ("DeadlineExceeded".to_owned(), "context deadline exceeded"),
@@ -63,7 +63,7 @@ fn failure(status: &Status) -> String {
     format!("rpc error: code = {code} desc = {message}")
 }
 
-/// Whether the caller's own time was up.
+/// Returns true if the caller's own deadline expired.
 fn is_expired(status: &Status) -> bool {
     let mut source = status.source();
     while let Some(error) = source {

@@ -1,4 +1,4 @@
-//! A driver that prepares whatever it is asked to, and tells what it was asked.
+//! Driver that prepares every claim, and reports the calls.
 
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
@@ -14,34 +14,34 @@ use super::api::{
     NodeUnprepareResourceResponse, NodeUnprepareResourcesRequest, NodeUnprepareResourcesResponse,
 };
 
-/// Hears of every call: the method, and the claims as `namespace/name`.
+/// Callback for every call: the method, and the claims as `namespace/name`.
 pub type OnCall = Box<dyn Fn(&'static str, &[String]) + Send + Sync>;
 
-/// Why a fake driver does not serve.
+/// Reason that a fake driver does not serve.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// The socket can't be made.
+    /// The socket can't be created.
     #[error("{socket}: {error}")]
     Socket {
-        /// The path.
+        /// Path of the socket.
         socket: String,
-        /// Why.
+        /// Error of the operating system.
         error: std::io::Error,
     },
-    /// The server has ended.
+    /// The server stopped.
     #[error(transparent)]
     Server(#[from] tonic::transport::Error),
 }
 
-/// A driver that listens and does not answer yet.
+/// Listening socket of a driver that does not answer yet.
 #[derive(Debug)]
 pub struct Listener(UnixListener);
 
-/// Listens on a unix socket. One that another run has left is replaced; any other file stays.
+/// Listens on a unix socket. Replaces a socket that another run has left; any other file is kept.
 ///
 /// # Errors
-/// The socket can't be made.
+/// The socket can't be created.
 pub fn listen(socket: &Path) -> Result<Listener, ServeError> {
     let failed = |error| ServeError::Socket { socket: socket.display().to_string(), error };
     if socket.symlink_metadata().is_ok_and(|left| left.file_type().is_socket()) {
@@ -50,10 +50,10 @@ pub fn listen(socket: &Path) -> Result<Listener, ServeError> {
     UnixListener::bind(socket).map(Listener).map_err(failed)
 }
 
-/// Answers the calls that come in, until it is dropped.
+/// Answers calls until the future is dropped.
 ///
 /// # Errors
-/// Why it has ended.
+/// The reason that the server stopped.
 pub async fn serve(Listener(listener): Listener, driver: &str, on_call: OnCall) -> Result<(), ServeError> {
     let driver = FakeDriver { name: driver.to_owned(), on_call };
     let server = Server::builder().add_service(DraPluginServer::new(driver));
@@ -71,7 +71,7 @@ impl FakeDriver {
         (self.on_call)(method, &names);
     }
 
-    /// One device for a claim, always the same.
+    /// Returns the device of a claim, always the same one.
     fn device(&self, claim: &Claim) -> Device {
         Device {
             pool_name: "node-1".to_owned(),
@@ -89,7 +89,7 @@ impl DraPlugin for FakeDriver {
         request: Request<NodePrepareResourcesRequest>,
     ) -> Result<Response<NodePrepareResourcesResponse>, Status> {
         let claims = request.into_inner().claims;
-        self.tell(dra_alloc::skip::PREPARE, &claims);
+        self.tell(dra_alloc::skip::NODE_PREPARE_RESOURCES, &claims);
         let answer = |claim: Claim| {
             let devices = vec![self.device(&claim)];
             (claim.uid, NodePrepareResourceResponse { devices, ..Default::default() })
@@ -102,7 +102,7 @@ impl DraPlugin for FakeDriver {
         request: Request<NodeUnprepareResourcesRequest>,
     ) -> Result<Response<NodeUnprepareResourcesResponse>, Status> {
         let claims = request.into_inner().claims;
-        self.tell(dra_alloc::skip::UNPREPARE, &claims);
+        self.tell(dra_alloc::skip::NODE_UNPREPARE_RESOURCES, &claims);
         let answer = |claim: Claim| (claim.uid, NodeUnprepareResourceResponse::default());
         Ok(Response::new(NodeUnprepareResourcesResponse { claims: claims.into_iter().map(answer).collect() }))
     }

@@ -1,4 +1,4 @@
-//! A small kubelet: claims from manifests, a checkpoint on disk, drivers over gRPC.
+//! Example kubelet for claims: manifests, a checkpoint on disk, drivers over gRPC.
 
 pub mod agent;
 pub mod driver_client;

@@ -1,31 +1,31 @@
-//! The checkpoint on disk.
+//! Checkpoint file on disk.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-/// A file that is there as a whole or not at all, whenever the machine stops.
+/// File that is replaced atomically: after a crash it is complete or absent.
 #[derive(Clone, Debug)]
 pub struct StateFile(PathBuf);
 
 impl StateFile {
-    /// The file at a path, which need not be there yet.
+    /// Returns the file at a path, which need not exist yet.
     #[must_use]
     pub const fn new(path: PathBuf) -> Self {
         Self(path)
     }
 
-    /// Where it is.
+    /// Returns the path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// What is in it; none if there is no file.
+    /// Returns the contents; `None` if there is no file.
     ///
     /// # Errors
-    /// A file that is there and can't be read.
+    /// The file exists and can't be read.
     pub fn read(&self) -> io::Result<Option<Vec<u8>>> {
         match std::fs::read(&self.0) {
             Ok(bytes) => Ok(Some(bytes)),
@@ -34,10 +34,10 @@ impl StateFile {
         }
     }
 
-    /// Puts a text in its place: written beside the file, synced, renamed.
+    /// Replaces the contents: writes a new file beside it, syncs and renames.
     ///
     /// # Errors
-    /// What could not be done. The file is then as it was.
+    /// The error of the failed step. The file is unchanged then.
     pub fn write(&self, text: &str) -> io::Result<()> {
         let folder = self.0.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
         let mut file = NamedTempFile::new_in(folder)?;

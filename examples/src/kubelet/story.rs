@@ -1,5 +1,5 @@
-//! A story of four parts on one node: a claim whose driver is called, one without any driver, a restart in between, and
-//! the gate switched off.
+//! Demonstration in four parts on one node: a claim whose driver is called, one without any driver, a restart in
+//! between, and the gate switched off.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,10 +7,10 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dra_alloc::kubelet::gate::Gate;
+use dra_alloc::GateSet;
 use dra_alloc::kubelet::metrics::{DRIVER_LABEL, skips_total};
-use dra_alloc::kubelet::{FAILED_PREPARE, Operation, Settings};
-use dra_attrs::profile::Profile;
+use dra_alloc::kubelet::{FAILED_PREPARE, KubeletGate, KubeletOptions, Operation};
+use dra_attrs::{FeatureGate, Profile};
 use k8s_openapi::api::core::v1::Pod;
 use tempfile::TempDir;
 
@@ -22,20 +22,20 @@ use crate::manifest::Manifests;
 const DRIVER: &str = "gpu.example.com";
 const MANIFEST: &str = include_str!("../../data/kubelet/pods.yaml");
 
-/// Why the story ends early.
+/// Reason that the demonstration ends early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoryError {
-    /// The agent failed where it should not have.
+    /// The agent failed unexpectedly.
     #[error(transparent)]
     Agent(#[from] AgentError),
-    /// There is no place for the socket and the file.
+    /// The directory for the socket and the file can't be created.
     #[error("temporary directory: {0}")]
     Folder(#[from] io::Error),
-    /// The driver does not serve.
+    /// The driver can't serve.
     #[error(transparent)]
     Driver(#[from] ServeError),
-    /// The driver has ended.
+    /// The driver stopped.
     #[error("the driver has ended")]
     DriverEnded,
     /// A pod is not in the manifest.
@@ -43,10 +43,10 @@ pub enum StoryError {
     NoPod(String),
 }
 
-/// Tells the story. What it says is what happened: the driver's lines come from the driver.
+/// Runs the demonstration and returns its text. The driver's lines come from the driver itself.
 ///
 /// # Errors
-/// Why it ends early.
+/// The reason that it ends early.
 pub async fn tell(profile: Profile) -> Result<String, StoryError> {
     let folder = TempDir::new()?;
     let socket = folder.path().join("dra.sock");
@@ -64,7 +64,7 @@ pub async fn tell(profile: Profile) -> Result<String, StoryError> {
 }
 
 struct Teller<'a> {
-    settings: Settings,
+    settings: KubeletOptions,
     file: StateFile,
     seen: &'a Mutex<Vec<String>>,
     text: String,
@@ -75,7 +75,8 @@ impl<'a> Teller<'a> {
     fn new(profile: Profile, folder: &TempDir, seen: &'a Mutex<Vec<String>>) -> Self {
         let mut manifests = Manifests::default();
         manifests.read("pods.yaml", MANIFEST);
-        let settings = Settings::new(profile).with(Gate::OptionalNodeOperations);
+        let settings =
+            KubeletOptions::new(profile).with_gates(GateSet::default().with(KubeletGate::OptionalNodeOperations));
         let file = StateFile::new(folder.path().join("dra_manager_state"));
         Self { settings, file, seen, text: String::new(), manifests }
     }
@@ -106,10 +107,10 @@ impl<'a> Teller<'a> {
         self.done("infer is looked at again", &done);
         self.metrics(&agent);
 
-        let gate = Gate::OptionalNodeOperations.name(self.settings.profile());
+        let gate = KubeletGate::OptionalNodeOperations.name(self.settings.profile());
         self.chapter(&format!("The kubelet restarts with the gate {gate} off"));
         drop(agent);
-        let off = self.settings.without(Gate::OptionalNodeOperations);
+        let off = self.settings.with_gates(self.settings.gates().without(KubeletGate::OptionalNodeOperations));
         let mut agent = Agent::start(self.file.clone(), off, plugins)?;
         match agent.prepare(&late, &self.manifests.claims).await {
             Err(AgentError::Prepare(error)) => self.line(&format!("late does not start: {FAILED_PREPARE}: {error}")),

@@ -1,4 +1,4 @@
-//! Documents as trees whose parts know their lines.
+//! Documents as trees whose parts have line numbers.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Number, Value};
 use serde_saphyr::Spanned;
 
-/// One step of a path into an object.
+/// Step of a path into an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) enum Step {
     Key(String),
@@ -20,7 +20,7 @@ impl From<&str> for Step {
     }
 }
 
-/// A path as the API server writes it: `spec.devices[0].attributes[example.com/model]`.
+/// Returns a path in the API server's form: `spec.devices[0].attributes[example.com/model]`.
 pub(super) fn path_text(path: &[Step]) -> String {
     let mut text = String::new();
     for step in path {
@@ -35,10 +35,10 @@ pub(super) fn path_text(path: &[Step]) -> String {
     text
 }
 
-/// The documents of a text that are not empty, each with the line on which it starts, from 0.
+/// Returns the non-empty documents of a text, each with the line on which it starts, from 0.
 ///
-/// A line that starts with `---` or `...` is a boundary wherever it stands, so that a document that can't be parsed
-/// leaves the others alone.
+/// A line that starts with `---` or `...` always separates documents, so that a document that can't be parsed does not
+/// affect the others.
 pub(super) fn documents(text: &str) -> Vec<(u64, &str)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (mut documents, mut start, mut start_line, mut offset) = (Vec::new(), 0, 0, 0);
@@ -59,12 +59,13 @@ fn is_boundary(line: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
 }
 
-/// Whether there is nothing but comments and directives.
+/// Returns true if the document has only comments and directives.
 fn is_empty(document: &str) -> bool {
     document.lines().all(|line| line.starts_with('%') || matches!(line.trim_start().chars().next(), None | Some('#')))
 }
 
-/// The fields that one value has and another has not, unless they are empty. Elements of lists are compared in pairs.
+/// Returns the paths of the non-empty fields that `given` has and `other` has not. Elements of lists are compared in
+/// pairs.
 pub(super) fn only_in(given: &Value, other: &Value) -> Vec<Vec<Step>> {
     let mut found = Vec::new();
     collect_only_in(given, other, &mut Vec::new(), &mut found);
@@ -103,10 +104,10 @@ fn is_blank(value: &Value) -> bool {
     }
 }
 
-/// A document, or a part of one.
+/// Document, or a part of one.
 #[derive(Debug)]
 pub(super) struct Tree {
-    /// From 1; 0 where it is not known.
+    /// Line number from 1; 0 if unknown.
     line: u64,
     part: Part,
 }
@@ -119,10 +120,10 @@ enum Part {
 }
 
 impl Tree {
-    /// Parses one document, which starts after some lines.
+    /// Parses one document that starts after `lines_before` lines.
     ///
     /// # Errors
-    /// The line, if there is one, and what is wrong with it.
+    /// The line, if known, and a description of the error.
     pub(super) fn parse(document: &str, lines_before: u64) -> Result<Self, (Option<u64>, String)> {
         let budget = serde_saphyr::budget! {
             max_events: 100_000_000, max_nodes: 100_000_000, max_total_scalar_bytes: usize::MAX,
@@ -147,7 +148,7 @@ impl Tree {
         }
     }
 
-    /// The line on which it starts.
+    /// Returns the line on which the part starts.
     pub(super) fn line(&self) -> Option<u64> {
         Some(self.line).filter(|line| *line > 0)
     }
@@ -156,13 +157,13 @@ impl Tree {
         matches!(self.part, Part::Scalar(Value::Null))
     }
 
-    /// The value of a field.
+    /// Returns the value of a field.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
         let Part::Map(fields) = &self.part else { return None };
         fields.iter().find(|(other, _)| other == key).map(|(_, value)| value)
     }
 
-    /// The text at the end of a path.
+    /// Returns the text at the end of a path.
     pub(super) fn text(&self, path: &[&str]) -> Option<&str> {
         match path.iter().try_fold(self, |tree, key| tree.get(key)).map(|tree| &tree.part) {
             Some(Part::Scalar(Value::String(text))) => Some(text),
@@ -170,13 +171,13 @@ impl Tree {
         }
     }
 
-    /// The elements, if it is a list.
+    /// Returns the elements of a list; none for other values.
     pub(super) fn elements(&self) -> impl Iterator<Item = &Self> {
         let elements: &[Self] = if let Part::List(elements) = &self.part { elements } else { &[] };
         elements.iter()
     }
 
-    /// The line of what a path leads to, or of the last thing on the way that is there.
+    /// Returns the line of the value at a path, or of the last existing part of the path.
     pub(super) fn line_at(&self, path: &[Step]) -> Option<u64> {
         let (mut tree, mut line) = (self, self.line);
         for step in path {
@@ -191,7 +192,7 @@ impl Tree {
         Some(line).filter(|line| *line > 0)
     }
 
-    /// Kind and name as far as the document tells them.
+    /// Returns kind and name of the object, as far as the document has them.
     pub(super) fn described(&self, kind: &str) -> String {
         let name = self.text(&["metadata", "name"]).unwrap_or_default();
         let namespace = self.text(&["metadata", "namespace"]).filter(|namespace| !namespace.is_empty());
@@ -200,7 +201,7 @@ impl Tree {
         parts.join(" ")
     }
 
-    /// The value without the fields that say what it is, since a version may be read as another.
+    /// Returns the value without `apiVersion` and `kind`, since it may be read as another version.
     pub(super) fn object_json(&self) -> Value {
         let mut json = self.json();
         if let Value::Object(fields) = &mut json {
@@ -219,12 +220,12 @@ impl Tree {
     }
 }
 
-/// The reason alone, on one line: the line number goes before it, and is another where documents precede.
+/// Returns the reason on one line, without the line number, which the caller corrects for preceding documents.
 fn reason(error: &serde_saphyr::Error) -> String {
     let text = error.to_string();
     let place = error.location().map(|location| format!(" at line {}, column {}", location.line(), location.column()));
     let text = place.map_or_else(|| text.clone(), |place| text.replacen(&place, "", 1));
-    // What a programmer might do about it is of no use here.
+    // Advice to programmers is removed.
     let text = text.split(", set DuplicateKeyPolicy").next().unwrap_or(&text);
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

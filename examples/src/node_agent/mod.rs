@@ -1,4 +1,4 @@
-//! Nodes with readiness gates: read from manifests, played through a timeline.
+//! Parts of the program `node-agent`: reads nodes with readiness gates from manifests, and simulates a timeline.
 
 pub mod nodes;
 pub mod player;

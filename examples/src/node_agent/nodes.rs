@@ -1,30 +1,30 @@
-//! Reading nodes with their gates.
+//! Manifests of nodes with their gates.
 
-use readiness::node::GatedNode;
+use readiness::GatedNode;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A manifest that can't be read.
+/// Manifest that can't be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NodesError {
-    /// It is no YAML or JSON.
+    /// The text is not YAML or JSON.
     #[error("{message}")]
     Text {
-        /// What is wrong, with its place.
+        /// Problem, with its place in the text.
         message: String,
     },
-    /// It is no node.
+    /// The object is not a node.
     #[error("node {node:?}: {message}")]
     Node {
-        /// The node's name, as far as known.
+        /// Name of the node, if it has one.
         node: String,
-        /// What is wrong.
+        /// Problem of the object.
         message: String,
     },
 }
 
-/// The nodes of a text: YAML or JSON, several documents, lists of objects. Other kinds are passed over.
+/// Reads the nodes of a YAML or JSON text with one or several documents, also lists of objects. Other kinds are skipped.
 ///
 /// ```
 /// use examples::node_agent::nodes::read_nodes;
@@ -33,7 +33,7 @@ pub enum NodesError {
 /// ```
 ///
 /// # Errors
-/// Text that is none, and nodes that can't be read.
+/// Text that is not YAML or JSON, and nodes that can't be read.
 pub fn read_nodes(text: &str) -> Result<Vec<GatedNode>, NodesError> {
     // A node may be called `n`, which older YAML takes for false.
     let budget = serde_saphyr::budget! {

@@ -1,55 +1,52 @@
-//! Plays a timeline: what happens, what the reconciler writes, what comes of it.
+//! Simulation of a timeline: events, writes of the reconciler, resulting nodes.
 
 use k8s_openapi::api::core::v1::NodeCondition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use readiness::condition::READY;
-use readiness::node::GatedNode;
-use readiness::policy::Policy;
-use readiness::reconcile::output::Output;
-use readiness::reconcile::{Decision, Role, State, apply, step};
+use readiness::{EvaluatorRole, GateDecision, GatedNode, NodeState, NodeWrite, Policy, apply_writes, step};
 
-use super::timeline::{Entry, Report};
+use super::timeline::{ConditionReport, Entry};
 
-/// Rounds of writing and looking again before the next instant; two are enough for every policy.
-const ROUNDS: usize = 4;
+/// Maximum number of steps at one instant. Two are enough for every policy.
+const MAX_STEPS: usize = 4;
 
-/// What there is to see at an instant.
+/// Events, writes and verdict of one node at one instant.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Scene {
-    /// Seconds from the beginning.
+    /// Seconds since the start of the timeline.
     pub at: i64,
-    /// The node.
+    /// Name of the node.
     pub node: String,
-    /// What happened.
+    /// Events in words.
     pub happened: Vec<String>,
-    /// What was written.
-    pub outputs: Vec<Output>,
-    /// Whether the node is open for pods then.
+    /// Writes of the reconciler.
+    pub writes: Vec<NodeWrite>,
+    /// True if the node is open for pods after the writes.
     pub schedulable: bool,
-    /// Each gate, and what it says.
-    pub gates: Vec<(String, Decision)>,
-    /// Taints of the node then.
+    /// Decision of each gate, by condition type.
+    pub gates: Vec<(String, GateDecision)>,
+    /// Taints of the node after the writes.
     pub taints: Vec<String>,
-    /// When the reconciler looks again, in seconds from the beginning.
-    pub wake_up: Option<i64>,
+    /// Next step of the reconciler, in seconds since the start of the timeline.
+    pub requeue_at: Option<i64>,
 }
 
 struct Player {
     node: GatedNode,
-    state: State,
+    state: NodeState,
     kubelet: u32,
     boots: u32,
-    wake_up: Option<Timestamp>,
+    requeue_at: Option<Timestamp>,
 }
 
-/// A cluster of nodes in time.
+/// Simulated cluster of nodes.
 pub struct Stage {
     policy: Policy,
-    role: Role,
+    role: EvaluatorRole,
     begin: Timestamp,
-    /// How far the evaluator's clock is ahead.
+    /// Time by which the evaluator's clock is ahead.
     skew: SignedDuration,
     players: Vec<Player>,
 }
@@ -65,22 +62,22 @@ impl std::fmt::Debug for Stage {
 }
 
 impl Stage {
-    /// Nodes before anything happens.
+    /// Creates a cluster at the start of the timeline.
     #[must_use]
-    pub fn new(nodes: Vec<GatedNode>, policy: Policy, role: Role, begin: Timestamp) -> Self {
-        let player = |node| Player { node, state: State::default(), kubelet: 1, boots: 1, wake_up: None };
+    pub fn new(nodes: Vec<GatedNode>, policy: Policy, role: EvaluatorRole, begin: Timestamp) -> Self {
+        let player = |node| Player { node, state: NodeState::default(), kubelet: 1, boots: 1, requeue_at: None };
         let players = nodes.into_iter().map(player).collect();
         Self { policy, role, begin, skew: SignedDuration::ZERO, players }
     }
 
-    /// Plays a timeline to its end, and on until no timer runs any more.
+    /// Simulates a timeline to its end, and further until no timer runs any more.
     pub fn play(&mut self, timeline: &[Entry]) -> Vec<Scene> {
         let mut scenes = Vec::new();
         let mut entries = timeline.iter().peekable();
         let mut last = i64::MIN;
         loop {
             let next_entry = entries.peek().map(|entry| entry.at);
-            let next_timer = self.players.iter().filter_map(|player| self.seconds(player.wake_up?)).min();
+            let next_timer = self.players.iter().filter_map(|player| self.seconds(player.requeue_at?)).min();
             let Some(at) = next_entry.into_iter().chain(next_timer).min() else { return scenes };
             // A clock that is set forward makes timers end that were to end later, now.
             let at = at.max(last);
@@ -93,7 +90,7 @@ impl Stage {
         }
     }
 
-    /// One instant: what happens to each node, and what is done about it.
+    /// Simulates one instant: the events of each node, and the steps of the reconciler.
     fn turn(&mut self, at: i64, entries: &[&Entry], scenes: &mut Vec<Scene>) {
         let Ok(instant) = self.begin.checked_add(SignedDuration::from_secs(at)) else { return };
         for entry in entries {
@@ -105,61 +102,61 @@ impl Stage {
             let name = player.node.node.metadata.name.clone().unwrap_or_default();
             let concerns = |entry: &&&Entry| entry.node.as_ref().is_none_or(|node| *node == name);
             let happened: Vec<String> =
-                entries.iter().filter(concerns).flat_map(|entry| happen(player, entry, instant)).collect();
-            let is_due = player.wake_up.is_some_and(|wake_up| wake_up <= now);
+                entries.iter().filter(concerns).flat_map(|entry| apply_events(player, entry, instant)).collect();
+            let is_due = player.requeue_at.is_some_and(|requeue_at| requeue_at <= now);
             if happened.is_empty() && !is_due {
                 continue;
             }
             let (policy, role) = (self.policy.clone(), self.role);
-            let mut scene = look(player, &policy, role, now);
-            let wake_up = player.wake_up;
+            let mut scene = settle(player, &policy, role, now);
+            let requeue_at = player.requeue_at;
             (scene.at, scene.node, scene.happened) = (at, name, happened);
-            scene.wake_up = wake_up.and_then(|wake_up| self.seconds(wake_up));
+            scene.requeue_at = requeue_at.and_then(|requeue_at| self.seconds(requeue_at));
             scenes.push(scene);
         }
     }
 
-    /// The first whole second of the timeline at which the evaluator's clock shows an instant, or later.
+    /// Returns the first whole second of the timeline at which the evaluator's clock has reached an instant.
     fn seconds(&self, instant: Timestamp) -> Option<i64> {
         let time = instant.duration_since(self.begin.checked_add(self.skew).ok()?);
         Some(time.as_secs().saturating_add(i64::from(time.subsec_nanos() > 0)))
     }
 }
 
-/// Looks and writes until nothing is left to write.
-fn look(player: &mut Player, policy: &Policy, role: Role, now: Timestamp) -> Scene {
+/// Steps and applies the writes until a step has none.
+fn settle(player: &mut Player, policy: &Policy, role: EvaluatorRole, now: Timestamp) -> Scene {
     let mut scene = Scene {
         at: 0,
         node: String::new(),
         happened: Vec::new(),
-        outputs: Vec::new(),
+        writes: Vec::new(),
         schedulable: false,
         gates: Vec::new(),
         taints: Vec::new(),
-        wake_up: None,
+        requeue_at: None,
     };
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_STEPS {
         let instance = player.kubelet.to_string();
         let view = player.node.view().with_kubelet_instance(&instance);
         let step = step(policy, role, &view, now, std::mem::take(&mut player.state));
         let gates = step.verdict.gates.iter().map(|gate| (gate.condition_type.to_owned(), gate.decision));
         (scene.schedulable, scene.gates) = (step.verdict.schedulable, gates.collect());
-        (player.state, player.wake_up) = (step.state, step.wake_up);
-        let outputs = step.outputs;
-        if outputs.is_empty() {
+        (player.state, player.requeue_at) = (step.state, step.requeue_at);
+        let writes = step.writes;
+        if writes.is_empty() {
             break;
         }
         // Nobody else writes here, so nothing can be refused.
-        let _ = apply(&mut player.node.node, &outputs, now);
-        scene.outputs.extend(outputs);
+        let _ = apply_writes(&mut player.node.node, &writes, now);
+        scene.writes.extend(writes);
     }
     let taints = player.node.view();
     scene.taints = taints.taints().iter().map(|taint| format!("{}:{}", taint.key, taint.effect)).collect();
     scene
 }
 
-/// Changes the node, and says what was changed.
-fn happen(player: &mut Player, entry: &Entry, instant: Timestamp) -> Vec<String> {
+/// Applies the events of an entry to the node, and returns them in words.
+fn apply_events(player: &mut Player, entry: &Entry, instant: Timestamp) -> Vec<String> {
     let mut happened = Vec::new();
     if entry.reboot {
         player.boots = player.boots.saturating_add(1);
@@ -179,7 +176,7 @@ fn happen(player: &mut Player, entry: &Entry, instant: Timestamp) -> Vec<String>
     if let Some(clock) = entry.clock {
         happened.push(format!("the clock is set by {clock} s"));
     }
-    let ready = entry.ready.clone().map(|said| Report {
+    let ready = entry.ready.clone().map(|said| ConditionReport {
         type_: READY.to_owned(),
         status: said.status,
         reason: said.reason,
@@ -197,7 +194,7 @@ fn happen(player: &mut Player, entry: &Entry, instant: Timestamp) -> Vec<String>
     happened
 }
 
-fn write(player: &mut Player, report: &Report, instant: Timestamp) {
+fn write(player: &mut Player, report: &ConditionReport, instant: Timestamp) {
     let conditions = player.node.node.status.get_or_insert_default().conditions.get_or_insert_default();
     let place = conditions.iter().position(|condition| condition.type_ == report.type_);
     let old = place.map(|index| conditions.remove(index));

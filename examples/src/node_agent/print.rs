@@ -1,10 +1,9 @@
-//! What `node-agent` prints.
+//! Output of `node-agent`.
 
 use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
-use readiness::reconcile::output::{Actor, Change, EventType, Output};
-use readiness::reconcile::{Decision, NodeVerdict};
+use readiness::{EventType, GateDecision, NodeChange, NodeVerdict, NodeWrite, WriteActor};
 
 use super::player::Scene;
 
@@ -18,18 +17,18 @@ fn styled(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// An instant of a timeline.
+/// Formats one node at one instant of a timeline.
 #[must_use]
 pub fn scene(scene: &Scene) -> String {
     let mut text = String::new();
-    let what = if scene.happened.is_empty() { "a timer ends".to_owned() } else { scene.happened.join("; ") };
+    let events = if scene.happened.is_empty() { "a timer ends".to_owned() } else { scene.happened.join("; ") };
     let time = format!("{:>5} s", scene.at);
     // Writing to a String can't fail.
-    let _ = writeln!(text, "{}  {}: {what}", styled(TIME, &time), styled(TIME, &scene.node));
-    for output in &scene.outputs {
-        let _ = writeln!(text, "         {}", written(output));
+    let _ = writeln!(text, "{}  {}: {events}", styled(TIME, &time), styled(TIME, &scene.node));
+    for write in &scene.writes {
+        let _ = writeln!(text, "         {}", write_line(write));
     }
-    let next = scene.wake_up.map(|at| format!("; looks again at {at} s")).unwrap_or_default();
+    let next = scene.requeue_at.map(|at| format!("; looks again at {at} s")).unwrap_or_default();
     let verdict = verdict(scene.schedulable, scene.gates.iter().map(|(name, decision)| (name.as_str(), *decision)));
     let _ = writeln!(text, "         {verdict}{}", styled(QUIET, &next));
     if !scene.taints.is_empty() {
@@ -38,34 +37,34 @@ pub fn scene(scene: &Scene) -> String {
     text
 }
 
-/// A change in one line.
+/// Formats a write in one line.
 #[must_use]
-pub fn written(output: &Output) -> String {
-    let actor = match output.actor {
-        Actor::Kubelet => "kubelet",
-        Actor::Nlc => "nlc    ",
+pub fn write_line(write: &NodeWrite) -> String {
+    let actor = match write.actor {
+        WriteActor::Kubelet => "kubelet",
+        WriteActor::Nlc => "nlc    ",
     };
-    let style = match &output.change {
-        Change::AddTaint { .. } => BAD,
-        Change::RemoveTaint { .. } => GOOD,
-        Change::PatchCondition { .. } | Change::Event { event_type: EventType::Warning, .. } => CAUTION,
+    let style = match &write.change {
+        NodeChange::AddTaint { .. } => BAD,
+        NodeChange::RemoveTaint { .. } => GOOD,
+        NodeChange::PatchCondition { .. } | NodeChange::Event { event_type: EventType::Warning, .. } => CAUTION,
         _ => QUIET,
     };
-    format!("{} {}", styled(QUIET, actor), styled(style, &output.to_string()))
+    format!("{} {}", styled(QUIET, actor), styled(style, &write.to_string()))
 }
 
-/// A node as the reconciler sees it.
+/// Formats the verdict of the reconciler on a node.
 #[must_use]
 pub fn node_verdict(of_node: &NodeVerdict<'_>) -> String {
     verdict(of_node.schedulable, of_node.gates.iter().map(|gate| (gate.condition_type, gate.decision)))
 }
 
-fn verdict<'a>(schedulable: bool, gates: impl Iterator<Item = (&'a str, Decision)>) -> String {
+fn verdict<'a>(schedulable: bool, gates: impl Iterator<Item = (&'a str, GateDecision)>) -> String {
     let head = if schedulable { styled(GOOD, "open") } else { styled(BAD, "blocked") };
     let gates: Vec<String> = gates
-        .filter(|(_, decision)| *decision != Decision::Satisfied)
+        .filter(|(_, decision)| *decision != GateDecision::Satisfied)
         .map(|(name, decision)| match decision {
-            Decision::Blocked { why, .. } => format!("{name} {}", styled(BAD, &why.to_string())),
+            GateDecision::Blocked { reason, .. } => format!("{name} {}", styled(BAD, &reason.to_string())),
             other => format!("{name} {}", styled(CAUTION, other.name())),
         })
         .collect();

@@ -1,59 +1,59 @@
-//! What happens to nodes, and when.
+//! Timeline of events on nodes.
 
-use readiness::gate::NodeReadinessGate;
+use readiness::NodeReadinessGate;
 use serde::Deserialize;
 
-/// One thing or several that happen at an instant.
+/// Events at one instant.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::exhaustive_structs, reason = "the format of a file")]
 pub struct Entry {
-    /// Seconds from the beginning.
+    /// Seconds since the start of the timeline.
     pub at: i64,
-    /// The node; every one if it is not named.
+    /// Name of the node. Every node if missing.
     pub node: Option<String>,
-    /// kubelet's own condition.
-    pub ready: Option<Said>,
-    /// A condition of an agent.
-    pub report: Option<Report>,
-    /// Type of a condition that is deleted.
+    /// New value of kubelet's own condition Ready.
+    pub ready: Option<ReadyReport>,
+    /// Condition that an agent reports.
+    pub report: Option<ConditionReport>,
+    /// Type of the condition to delete.
     pub delete: Option<String>,
-    /// The node boots.
+    /// Reboots the node.
     pub reboot: bool,
-    /// kubelet restarts.
+    /// Restarts kubelet.
     pub restart: bool,
-    /// The list of gates is replaced.
+    /// New list of gates.
     pub gates: Option<Vec<NodeReadinessGate>>,
-    /// The evaluator's clock is set forward, or back, by so many seconds.
+    /// Number of seconds by which the evaluator's clock is set forward, or back if negative.
     pub clock: Option<i64>,
 }
 
-/// What a condition says.
+/// Status, reason and message of the condition Ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::exhaustive_structs, reason = "the format of a file")]
-pub struct Said {
-    /// Its status.
+pub struct ReadyReport {
+    /// Status of the condition.
     pub status: String,
-    /// Its reason.
+    /// Reason of the condition.
     pub reason: String,
-    /// Its message.
+    /// Message of the condition.
     pub message: String,
 }
 
-/// A condition and what it says.
+/// Condition with status, reason and message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::exhaustive_structs, reason = "the format of a file")]
-pub struct Report {
-    /// Its type.
+pub struct ConditionReport {
+    /// Type of the condition.
     #[serde(rename = "type")]
     pub type_: String,
-    /// Its status.
+    /// Status of the condition.
     pub status: String,
-    /// Its reason.
+    /// Reason of the condition.
     pub reason: String,
-    /// Its message.
+    /// Message of the condition.
     pub message: String,
 }
 
@@ -66,7 +66,7 @@ pub struct Report {
 /// ```
 ///
 /// # Errors
-/// Text that is none, or an unknown field, with its place.
+/// Text that is not YAML or JSON, or an unknown field, with its place.
 pub fn read_timeline(text: &str) -> Result<Vec<Entry>, String> {
     let mut entries: Vec<Entry> = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
     entries.sort_by_key(|entry| entry.at);

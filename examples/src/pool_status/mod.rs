@@ -1,48 +1,42 @@
-//! The parts of the program `pool-status`: its command line, the question for each driver, and the output.
+//! Parts of the program `pool-status`: command line, question for each driver, output.
 
 pub mod args;
 pub mod print;
 
 use std::collections::BTreeSet;
 
-use dra_attrs::profile::Profile;
 use k8s_openapi::api::resource::v1alpha3::{ResourcePoolStatusRequest, ResourcePoolStatusRequestSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::compute::Cluster;
-use poolstatus::gate::Gates;
-use poolstatus::kep;
-use poolstatus::outcome::Outcome;
-use poolstatus::report::Report;
-use poolstatus::request::Query;
+use poolstatus::{AvailabilityReport, Cluster, GateSet, PoolStatusGate, Profile, Query, RequestOutcome, kep};
 use serde_json::{Value, json};
 
 use crate::manifest::Manifests;
 
-/// What is asked of every driver.
+/// Question that is asked about every driver.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Question {
-    /// The drivers; all that publish slices if empty.
+    /// Names of the drivers. All drivers that publish slices if empty.
     pub drivers: Vec<String>,
-    /// The pool, if one is asked for.
+    /// Name of the pool, if only one is asked for.
     pub pool: Option<String>,
-    /// The most pools of a driver to list.
+    /// Maximum number of listed pools per driver.
     pub limit: i32,
-    /// The attribute of partitions in pools whose slices do not name one.
+    /// Partition type attribute for pools whose slices do not name one.
     pub partition_type: Option<String>,
-    /// Only pools that this namespace holds devices of.
+    /// Namespace, if only pools are asked for of which its claims hold devices.
     pub namespace: Option<String>,
-    /// The gates.
-    pub gates: Gates,
-    /// The text to follow.
+    /// Feature gates.
+    pub gates: GateSet<PoolStatusGate>,
+    /// Contract to follow.
     pub profile: Profile,
 }
 
 impl Question {
-    /// The answers, one for each driver, by name.
+    /// Computes one report for each driver, sorted by driver name.
     #[must_use]
-    pub fn ask(&self, manifests: &Manifests, now: Timestamp) -> Vec<Report> {
+    pub fn ask(&self, manifests: &Manifests, now: Timestamp) -> Vec<AvailabilityReport> {
         let published = manifests.slices.iter().map(|slice| slice.spec.driver.as_str());
         let drivers: BTreeSet<&str> = if self.drivers.is_empty() {
             published.collect()
@@ -58,50 +52,50 @@ impl Question {
     fn query(&self, driver: &str) -> Query {
         let mut query = Query::new(driver).with_limit(usize::try_from(self.limit).unwrap_or_default());
         if let Some(pool) = &self.pool {
-            query = query.in_pool(pool);
+            query = query.with_pool(pool);
         }
         if let Some(attribute) = &self.partition_type {
-            query = query.with_partition_type(attribute);
+            query = query.with_partition_type_attribute(attribute);
         }
         if let Some(namespace) = &self.namespace {
-            query = query.in_namespace(namespace);
+            query = query.with_namespace(namespace);
         }
         query
     }
 
-    /// An answer as the object that a cluster would have.
+    /// Builds the request object with its status, as a cluster would store it.
     #[must_use]
-    pub fn object(&self, report: &Report) -> Value {
+    pub fn object(&self, report: &AvailabilityReport) -> Value {
         let name = format!("pool-status-{}", report.driver.to_ascii_lowercase().replace('/', "-"));
         let metadata = ObjectMeta { name: Some(name), ..ObjectMeta::default() };
         match self.profile {
-            Profile::V1_37 => json!(self.shipped(report, metadata)),
+            Profile::V1_37 => json!(self.v1alpha3(report, metadata)),
             _ => json!(self.kep(report, metadata)),
         }
     }
 
-    fn kep(&self, report: &Report, metadata: ObjectMeta) -> kep::ResourcePoolStatusRequest {
+    fn kep(&self, report: &AvailabilityReport, metadata: ObjectMeta) -> kep::ResourcePoolStatusRequest {
         let (driver, pool_name, limit) = (report.driver.clone(), self.pool.clone(), Some(self.limit));
         let spec = kep::Spec { driver, pool_name, limit, ..kep::Spec::default() };
-        kep::ResourcePoolStatusRequest { metadata, spec, status: report.kep() }
+        kep::ResourcePoolStatusRequest { metadata, spec, status: report.to_kep() }
     }
 
-    fn shipped(&self, report: &Report, metadata: ObjectMeta) -> ResourcePoolStatusRequest {
+    fn v1alpha3(&self, report: &AvailabilityReport, metadata: ObjectMeta) -> ResourcePoolStatusRequest {
         let spec = ResourcePoolStatusRequestSpec {
             driver: report.driver.clone(),
             pool_name: self.pool.clone(),
             limit: Some(self.limit),
             default_partition_type_attribute: self.partition_type.clone(),
         };
-        ResourcePoolStatusRequest { metadata, spec, status: report.shipped().status().cloned() }
+        ResourcePoolStatusRequest { metadata, spec, status: report.to_v1alpha3().status().cloned() }
     }
 }
 
-/// The pools that hold back the shipped status of a driver.
+/// Returns the names of incomplete pools, which keep a `v1alpha3` status from being written.
 #[must_use]
-pub fn held_back(report: &Report) -> Vec<String> {
-    match report.shipped() {
-        Outcome::Incomplete { pools, .. } => pools,
+pub fn incomplete_pools(report: &AvailabilityReport) -> Vec<String> {
+    match report.to_v1alpha3() {
+        RequestOutcome::Incomplete { pools, .. } => pools,
         _ => Vec::new(),
     }
 }

@@ -1,25 +1,23 @@
-//! What `pool-status` prints.
+//! Tables and notes that `pool-status` prints.
 
 use std::collections::BTreeMap;
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, Table};
-use dra_attrs::profile::Profile;
-use poolstatus::pool::{PoolReport, Shown};
-use poolstatus::report::Report;
+use poolstatus::{AvailabilityReport, DeviceCounts, PoolReport, Profile};
 
 use super::args::By;
 
-/// Nothing to say in a cell.
-const NOTHING: &str = "-";
+/// Text of a cell without a value.
+const NO_VALUE: &str = "-";
 
-/// The width of a bar, in characters.
+/// Width of a bar, in characters.
 const BAR: i64 = 10;
 
-/// The columns with numbers.
+/// Columns with numbers.
 const NUMBERS: std::ops::Range<usize> = 3..7;
 
-/// Sums over pools.
+/// Sums of device counts over pools.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     total: i64,
@@ -29,7 +27,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn add(&mut self, counts: Shown) {
+    fn add(&mut self, counts: DeviceCounts) {
         self.total = self.total.saturating_add(counts.total.into());
         self.allocated = self.allocated.saturating_add(counts.allocated.into());
         self.available = self.available.saturating_add(counts.available.into());
@@ -42,7 +40,7 @@ impl Sums {
         [total, allocated, available, unavailable, self.bar()]
     }
 
-    /// Allocated, unavailable and free parts of the total. A part that is not nothing is seen.
+    /// Draws the allocated, unavailable and free parts of the total. A part above zero has at least one character.
     fn bar(self) -> String {
         let part = |number: i64| number.saturating_mul(BAR).checked_div(self.total).unwrap_or_default().clamp(0, BAR);
         let seen = |number: i64| if number > 0 { part(number).max(1) } else { 0 };
@@ -54,9 +52,9 @@ impl Sums {
     }
 }
 
-/// The tables: pools or nodes with their sum, partitions, shares; then what is odd.
+/// Renders the tables (pools or nodes with their sum, partitions, shared capacities) and the notes.
 #[must_use]
-pub fn tables(reports: &[Report], by: By, profile: Profile) -> String {
+pub fn tables(reports: &[AvailabilityReport], by: By, profile: Profile) -> String {
     let mut parts = vec![match by {
         By::Node => node_table(reports, profile),
         By::Pool => pool_table(reports, profile),
@@ -69,11 +67,10 @@ pub fn tables(reports: &[Report], by: By, profile: Profile) -> String {
     parts.join("\n") + "\n"
 }
 
-fn counts(pool: &PoolReport, profile: Profile) -> Option<Shown> {
+fn counts(pool: &PoolReport, profile: Profile) -> Option<DeviceCounts> {
     match profile {
         Profile::V1_37 if pool.is_incomplete() => None,
-        Profile::V1_37 => Some(pool.counts.shipped()),
-        _ => Some(pool.counts.kep()),
+        _ => Some(pool.tally.counts(profile)),
     }
 }
 
@@ -92,7 +89,7 @@ fn right_aligned(mut table: Table, columns: std::ops::Range<usize>) -> String {
     table.to_string()
 }
 
-fn pool_table(reports: &[Report], profile: Profile) -> String {
+fn pool_table(reports: &[AvailabilityReport], profile: Profile) -> String {
     let mut table = table(&["DRIVER", "POOL", "NODE", "TOTAL", "ALLOCATED", "AVAILABLE", "UNAVAILABLE", "USE", "NOTE"]);
     let mut all = Sums::default();
     for report in reports {
@@ -104,20 +101,20 @@ fn pool_table(reports: &[Report], profile: Profile) -> String {
             table.add_row(pool_row(pool, counts));
         }
         if report.is_truncated() {
-            let more = report.matching.saturating_sub(report.pools.len());
+            let more = report.matching_pools.saturating_sub(report.pools.len());
             table.add_row([report.driver.as_str(), &format!("{more} more")]);
         }
     }
-    let note = if reports.iter().any(Report::is_truncated) { "at least" } else { "" };
+    let note = if reports.iter().any(AvailabilityReport::is_truncated) { "at least" } else { "" };
     table.add_row(row(["all", "", ""], all, note));
     right_aligned(table, NUMBERS)
 }
 
-fn pool_row(pool: &PoolReport, counts: Option<Shown>) -> Vec<String> {
-    let names = [pool.driver.as_str(), &pool.pool, pool.node.as_deref().unwrap_or(NOTHING)];
+fn pool_row(pool: &PoolReport, counts: Option<DeviceCounts>) -> Vec<String> {
+    let names = [pool.driver.as_str(), &pool.pool, pool.node.as_deref().unwrap_or(NO_VALUE)];
     let Some(counts) = counts else {
         let names = names.into_iter().map(str::to_owned);
-        let unknown = std::iter::repeat_n(NOTHING.to_owned(), NUMBERS.len()).chain([String::new(), note(pool)]);
+        let unknown = std::iter::repeat_n(NO_VALUE.to_owned(), NUMBERS.len()).chain([String::new(), note(pool)]);
         return names.chain(unknown).collect();
     };
     let mut sums = Sums::default();
@@ -130,11 +127,11 @@ fn row(names: [&str; 3], sums: Sums, note: &str) -> Vec<String> {
     names.chain(sums.cells()).chain([note.to_owned()]).collect()
 }
 
-/// What keeps a pool from being what it seems, in a few words.
+/// Summarizes in a few words the features and problems of a pool.
 fn note(pool: &PoolReport) -> String {
     let mut notes = Vec::new();
     if pool.is_incomplete() {
-        notes.push(format!("incomplete, {} of {} slices", pool.slices, pool.announced));
+        notes.push(format!("incomplete, {} of {} slices", pool.slice_count, pool.expected_slice_count));
     }
     if pool.partitions.as_ref().is_ok_and(|partitions| !partitions.is_empty()) {
         notes.push("partitions".to_owned());
@@ -142,18 +139,18 @@ fn note(pool: &PoolReport) -> String {
     if pool.shareable.as_ref().is_ok_and(Option::is_some) {
         notes.push("shared".to_owned());
     }
-    if let Some(error) = pool.view_error() {
+    if let Some(error) = pool.summary_error() {
         let error = error.to_string();
         notes.push(error.split(':').next().unwrap_or_default().to_owned());
     }
     notes.join(", ")
 }
 
-fn node_table(reports: &[Report], profile: Profile) -> String {
+fn node_table(reports: &[AvailabilityReport], profile: Profile) -> String {
     let mut nodes: BTreeMap<&str, (Vec<&str>, Sums, usize)> = BTreeMap::new();
     let mut all = Sums::default();
     for pool in reports.iter().flat_map(|report| &report.pools) {
-        let (drivers, sums, unknown) = nodes.entry(pool.node.as_deref().unwrap_or(NOTHING)).or_default();
+        let (drivers, sums, unknown) = nodes.entry(pool.node.as_deref().unwrap_or(NO_VALUE)).or_default();
         drivers.push(&pool.driver);
         match counts(pool, profile) {
             Some(counts) => {
@@ -172,12 +169,12 @@ fn node_table(reports: &[Report], profile: Profile) -> String {
         let note = if unknown > 0 { format!("{unknown} without counts") } else { String::new() };
         table.add_row(row([node, &drivers.join(" "), &pools], sums, &note));
     }
-    let note = if reports.iter().any(Report::is_truncated) { "at least" } else { "" };
+    let note = if reports.iter().any(AvailabilityReport::is_truncated) { "at least" } else { "" };
     table.add_row(row(["all", "", ""], all, note));
     right_aligned(table, 2..NUMBERS.end)
 }
 
-fn partition_table(reports: &[Report]) -> Option<String> {
+fn partition_table(reports: &[AvailabilityReport]) -> Option<String> {
     let mut table = table(&["POOL", "PARTITION", "TOTAL", "ALLOCATABLE", "ATTRIBUTE"]);
     let pools = reports.iter().flat_map(|report| &report.pools);
     for pool in pools {
@@ -189,7 +186,7 @@ fn partition_table(reports: &[Report]) -> Option<String> {
     (table.row_count() > 0).then(|| right_aligned(table, 2..4))
 }
 
-fn share_table(reports: &[Report]) -> Option<String> {
+fn share_table(reports: &[AvailabilityReport]) -> Option<String> {
     let mut table = table(&["POOL", "CAPACITY", "TOTAL", "CONSUMED", "AVAILABLE", "UNTOUCHED", "IN USE"]);
     for pool in reports.iter().flat_map(|report| &report.pools) {
         let Ok(Some(summary)) = &pool.shareable else { continue };
@@ -205,13 +202,13 @@ fn share_table(reports: &[Report]) -> Option<String> {
     (table.row_count() > 0).then(|| right_aligned(table, 2..7))
 }
 
-/// What is odd: errors of views, then lints.
-fn notes(reports: &[Report], profile: Profile) -> Vec<String> {
-    let errors = reports.iter().flat_map(|report| &report.pools).filter_map(PoolReport::view_error);
+/// Collects the errors of summaries, then the warnings.
+fn notes(reports: &[AvailabilityReport], profile: Profile) -> Vec<String> {
+    let errors = reports.iter().flat_map(|report| &report.pools).filter_map(PoolReport::summary_error);
     let errors = errors.map(ToString::to_string);
-    let lints = reports.iter().flat_map(|report| {
-        let lints = report.lints(profile);
-        lints.map(move |lint| format!("{}: {lint}", report.driver))
+    let warnings = reports.iter().flat_map(|report| {
+        let warnings = report.warnings(profile);
+        warnings.map(move |warning| format!("{}: {warning}", report.driver))
     });
-    errors.chain(lints).collect()
+    errors.chain(warnings).collect()
 }

@@ -1,24 +1,16 @@
-//! The operation `alloc.allocate`.
+//! Operation `alloc.allocate`.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use dra_alloc::allocator::Allocator;
-use dra_alloc::budget::Budget;
-use dra_alloc::device_id::DeviceId;
-use dra_alloc::error::AllocateError;
-use dra_alloc::explain::Detail;
-use dra_alloc::features::Features;
-use dra_alloc::inventory::Inventory;
-use dra_alloc::outcome::{Outcome, Verdict};
-use dra_alloc::result::numbered;
-use dra_alloc::selector::SelectorCache;
 use dra_alloc::skip::WireForm;
-use dra_alloc::skip::wire::{Carrier, WriteError, listed, write};
-use dra_alloc::state::AllocatedState;
-use dra_attrs::profile::Profile;
-use dra_attrs::quantity::Quantity;
+use dra_alloc::skip::wire::{SkipField, WriteError, normalize_to_list, write};
+use dra_alloc::{
+    AllocateError, AllocatedState, Allocator, Budget, Classes, Detail, DeviceId, DraGate, GateSet, Inventory, Outcome,
+    SelectorCache, Verdict, numbered_share_id,
+};
+use dra_attrs::{Profile, Quantity};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use serde::Deserialize;
@@ -27,12 +19,12 @@ use serde_json::{Value, json};
 use super::refusal::{Refusal, read};
 use super::{Operation, Stopwatch};
 
-/// Two gates that belong together, under one name.
+/// Combined name of two gates that belong together.
 const BINDING_GATES: &str = "DRADeviceBindingConditions+DRAResourceClaimDeviceStatus";
 
 #[derive(Deserialize)]
 struct AllocateInput {
-    #[serde(default)]
+    #[serde(default = "super::kep")]
     profile: Profile,
     #[serde(default, alias = "gates")]
     features: BTreeMap<String, bool>,
@@ -66,8 +58,8 @@ struct Allocated {
 }
 
 impl AllocateInput {
-    fn state(&self, claims: &[ResourceClaim], features: Features) -> Result<AllocatedState, Refusal> {
-        let state = AllocatedState::from_claims(claims, features);
+    fn state(&self, claims: &[ResourceClaim], gates: GateSet<DraGate>) -> Result<AllocatedState, Refusal> {
+        let state = AllocatedState::from_claims(claims, gates);
         let mut state = state.map_err(|error| Refusal::field("allocated_claims", error.to_string()))?;
         self.allocated.devices.iter().for_each(|device| state.hold(device));
         for (index, share) in self.allocated.shared.iter().enumerate() {
@@ -85,10 +77,10 @@ impl AllocateInput {
     }
 }
 
-/// The features whose gates are on; gates that are not named are off.
-pub(super) fn features(profile: Profile, gates: &BTreeMap<String, bool>) -> Features {
+/// Returns the set of the gates that are on; gates that are not named are off.
+pub(super) fn features(profile: Profile, gates: &BTreeMap<String, bool>) -> GateSet<DraGate> {
     let is_on = |gate: &str| gates.get(gate).copied().unwrap_or(false);
-    Features::from_gates(profile, |gate| {
+    GateSet::from_names(profile, |gate| {
         Some(is_on(gate) || BINDING_GATES.split('+').any(|both| both == gate) && is_on(BINDING_GATES))
     })
 }
@@ -104,27 +96,29 @@ pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
     let rules: Vec<Arc<DeviceTaintRule>> = input.taint_rules.drain(..).map(Arc::new).collect();
     let claims: Vec<ResourceClaim> = carriers("claims", input.claims.drain(..))?;
     let budget = input.steps.map_or_else(Budget::default, Budget::steps);
-    let (features, form) = (features(input.profile, &input.features), WireForm::of(input.profile));
+    let (features, form) = (features(input.profile, &input.features), WireForm::from_profile(input.profile));
     let selectors = SelectorCache::default();
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
         let (inventory, state) = stopwatch.index(|| {
             (Inventory::new(slices.iter().cloned(), rules.iter().cloned()), input.state(&allocated, features))
         });
         let state = state?;
-        let allocator = Allocator::new(&inventory, &input.classes, &state, &selectors, &numbered)
-            .with_features(features)
-            .with_profile(input.profile)
-            .explaining(input.explain);
+        let classes = Classes::new(&input.classes);
+        let allocator = Allocator::new(input.profile, &inventory, &classes)
+            .with_selector_cache(&selectors)
+            .with_share_ids(&numbered_share_id)
+            .with_gates(features)
+            .with_explanation(input.explain);
         stopwatch.index(|| allocator.prepare(input.node.iter().chain(input.nodes.iter().flatten())));
         if let Some(node) = &input.node {
-            let verdict = stopwatch.run(|| allocator.allocate(node, &claims, budget));
+            let verdict = stopwatch.run(|| allocator.allocate(&state, node, &claims, budget));
             if !stopwatch.is_asked() {
                 return Ok(Value::Null);
             }
             return answer(&verdict.map_err(|error| refusal(&error))?, form);
         }
         let nodes = input.nodes.as_deref().unwrap_or_default();
-        let verdicts = stopwatch.run(|| allocator.allocate_each(nodes, &claims, budget));
+        let verdicts = stopwatch.run(|| allocator.allocate_each(&state, nodes, &claims, budget));
         if !stopwatch.is_asked() {
             return Ok(Value::Null);
         }
@@ -135,14 +129,14 @@ pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
 }
 
 /// Reads the objects of a field, which carry `skipNodeOperations` in either form.
-pub(super) fn carriers<T: Carrier>(field: &str, objects: impl Iterator<Item = Value>) -> Result<Vec<T>, Refusal> {
+pub(super) fn carriers<T: SkipField>(field: &str, objects: impl Iterator<Item = Value>) -> Result<Vec<T>, Refusal> {
     objects.enumerate().map(|(index, object)| carrier(&format!("{field}[{index}]"), object)).collect()
 }
 
 /// Reads the object of a field, which carries `skipNodeOperations` in either form.
-pub(super) fn carrier<T: Carrier>(field: &str, object: Value) -> Result<T, Refusal> {
-    let object =
-        listed::<T>(object).map_err(|error| Refusal::field(&format!("{field}.{}", error.field), error.to_string()))?;
+pub(super) fn carrier<T: SkipField>(field: &str, object: Value) -> Result<T, Refusal> {
+    let object = normalize_to_list::<T>(object)
+        .map_err(|error| Refusal::field(&format!("{field}.{}", error.field), error.to_string()))?;
     read(object).map_err(|refusal| refusal.below(field))
 }
 
@@ -174,7 +168,7 @@ fn refusal(error: &AllocateError) -> Refusal {
     Refusal::new(&kind, error.to_string())
 }
 
-/// The name of an error's variant.
+/// Returns the name of an error's variant.
 fn variant(error: &impl Debug) -> String {
     format!("{error:?}").chars().take_while(char::is_ascii_alphanumeric).collect()
 }

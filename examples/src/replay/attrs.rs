@@ -1,16 +1,15 @@
-//! The operations `attrs.*`.
+//! Operations `attrs.*`.
 
 use std::collections::BTreeMap;
 
-use dra_attrs::matching::{DistinctState, ListTypes, MatchState, ValueSet, Violation};
-use dra_attrs::name::{FullyQualifiedName, lookup};
 use dra_attrs::numa::{
     CpuSet, Distances, NumaError, NumaForm, NumaNode, NumaNodeAttribute, NumaPlace, NumaTopology, SocketUnknown,
     TopologyError, numa_node_attribute,
 };
-use dra_attrs::pci::{PciAddress, PcieRootError, pcie_root_attribute};
-use dra_attrs::quantity::{Quantity, QuantityError};
-use dra_attrs::sysfs::SysfsMap;
+use dra_attrs::{
+    DistinctState, FullyQualifiedName, ListTypes, MatchState, PciAddress, PcieRootError, Quantity, QuantityError,
+    SysfsMap, ValueSet, Violation, lookup_by_name, pcie_root_attribute,
+};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -76,7 +75,7 @@ pub(super) fn numa_node(input: Value) -> Result<Operation, Refusal> {
     }))
 }
 
-/// A number that can be no CPU's id is that of an unknown CPU.
+/// Converts a CPU id. Numbers that no CPU can have become the id of an unknown CPU.
 fn cpu_id(cpu: i64) -> Result<u32, Refusal> {
     u32::try_from(cpu).map_err(|_| Refusal::new("UnknownCpu", format!("CPU {cpu} is in no NUMA node")))
 }
@@ -182,13 +181,14 @@ pub(super) fn matching(input: Value) -> Result<Operation, Refusal> {
     let input: MatchInput = read(input)?;
     FullyQualifiedName::parse(&input.attribute)
         .map_err(|error| Refusal::new("InvalidName", error.to_string()).at("attribute"))?;
-    // The gate's "off" is the shipped one: the KEP's stricter reading needs a whole claim and is the allocator's.
+    // With the gate off, the rules of 1.37 apply: the KEP's stricter ones need a whole claim and belong to the
+    // allocator.
     let lists = if input.list_types { ListTypes::Enabled } else { ListTypes::Disabled };
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
         let sets: Vec<ValueSet<'_>> = stopwatch.index(|| {
             let values =
-                input.devices.iter().map(|device| lookup(&device.attributes, &input.attribute, &device.driver));
-            values.map(|value| ValueSet::of(value, lists)).collect()
+                input.devices.iter().map(|device| lookup_by_name(&device.attributes, &input.attribute, &device.driver));
+            values.map(|value| ValueSet::from_attribute(value, lists)).collect()
         });
         let (mut same, mut distinct) = (MatchState::new(), DistinctState::new());
         let failed_at = stopwatch.run(|| {

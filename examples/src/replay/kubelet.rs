@@ -1,14 +1,16 @@
-//! The operations of the kubelet's side: `alloc.aggregate_skip`, `alloc.required_features`, `alloc.match_features` and
+//! Operations of the kubelet's side: `alloc.aggregate_skip`, `alloc.required_features`, `alloc.match_features` and
 //! `alloc.kubelet`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
-use dra_alloc::declared_features::{DeclaredFeature, missing};
-use dra_alloc::kubelet::{Answers, ClaimCache, ClaimRef, Plan, Prepare, PreparedDevice, Settings, Skipped, Unprepare};
-use dra_alloc::skip::aggregate::by_driver;
-use dra_attrs::profile::Profile;
-use dra_attrs::semver::Version;
+use dra_alloc::GateSet;
+use dra_alloc::declared_features::{DeclaredFeature, missing_features};
+use dra_alloc::kubelet::{
+    Answers, ClaimCache, ClaimRef, KubeletOptions, Plan, Prepare, PreparedDevice, Skipped, Unprepare,
+};
+use dra_alloc::skip::skipped_operations_by_driver;
+use dra_attrs::{Profile, Version};
 use k8s_openapi::api::core::v1::{Container, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde::{Deserialize, Serialize};
@@ -28,7 +30,7 @@ pub(super) fn aggregate_skip(input: Value) -> Result<Operation, Refusal> {
     let claim: ResourceClaim = carrier("claim", input.claim)?;
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
         let allocation = claim.status.as_ref().and_then(|status| status.allocation.as_ref());
-        let drivers = stopwatch.run(|| allocation.map(by_driver).unwrap_or_default());
+        let drivers = stopwatch.run(|| allocation.map(skipped_operations_by_driver).unwrap_or_default());
         let drivers = drivers.into_iter().map(|(driver, skips)| {
             (driver.to_owned(), json!({"prepare": skips.prepare, "unprepare": skips.unprepare}))
         });
@@ -38,7 +40,7 @@ pub(super) fn aggregate_skip(input: Value) -> Result<Operation, Refusal> {
 
 #[derive(Deserialize)]
 struct RequiredInput {
-    #[serde(default)]
+    #[serde(default = "super::kep")]
     profile: Profile,
     pod: Pod,
     #[serde(default)]
@@ -53,7 +55,7 @@ pub(super) fn required_features(input: Value) -> Result<Operation, Refusal> {
     let target = version("version", input.version.as_deref().unwrap_or("1.37.0"))?;
     let feature = DeclaredFeature::new(input.profile);
     let feature = match &input.max_version {
-        Some(text) => feature.until(version("max_version", text)?),
+        Some(text) => feature.with_max_version(version("max_version", text)?),
         None => feature,
     };
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
@@ -62,10 +64,10 @@ pub(super) fn required_features(input: Value) -> Result<Operation, Refusal> {
     }))
 }
 
-/// A version of Kubernetes, with or without `v`.
+/// Parses a version of Kubernetes, with or without `v`.
 fn version(field: &str, text: &str) -> Result<Version, Refusal> {
     let number = text.strip_prefix('v').unwrap_or(text);
-    number.parse().map_err(|error: dra_attrs::semver::VersionError| Refusal::field(field, error.to_string()))
+    number.parse().map_err(|error: dra_attrs::VersionError| Refusal::field(field, error.to_string()))
 }
 
 #[derive(Deserialize)]
@@ -80,14 +82,14 @@ pub(super) fn match_features(input: Value) -> Result<Operation, Refusal> {
     let input: MatchInput = read(input)?;
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
         let required: Vec<&str> = input.required.iter().map(String::as_str).collect();
-        let missing = stopwatch.run(|| missing(&required, &input.declared));
+        let missing = stopwatch.run(|| missing_features(&required, &input.declared));
         Ok(json!({"match": missing.is_empty(), "missing": missing}))
     }))
 }
 
 #[derive(Deserialize)]
 struct KubeletInput {
-    #[serde(default)]
+    #[serde(default = "super::kep")]
     profile: Profile,
     #[serde(default)]
     steps: Vec<Step>,
@@ -177,7 +179,7 @@ struct RestartStep {
     checkpoint: Option<String>,
 }
 
-/// What a step shows.
+/// Output of a step.
 #[derive(Default, Serialize)]
 struct Shown {
     calls: BTreeMap<String, Vec<String>>,
@@ -188,7 +190,7 @@ struct Shown {
     error: Option<String>,
 }
 
-/// Claim UID, driver, operation.
+/// Skipped call: claim UID, driver, operation.
 #[derive(Serialize)]
 struct SkippedCall(String, String, dra_alloc::kubelet::Operation);
 
@@ -204,17 +206,17 @@ pub(super) fn kubelet(input: Value) -> Result<Operation, Refusal> {
     }))
 }
 
-/// One kubelet through its steps.
+/// Kubelet that runs through its steps.
 struct Kubelet {
     profile: Profile,
-    settings: Settings,
-    /// None: a checkpoint could not be read.
+    settings: KubeletOptions,
+    /// Remembered claims; `None` if a checkpoint could not be read.
     cache: Option<ClaimCache>,
     preparing: Option<Plan<Prepare>>,
     unpreparing: Vec<Plan<Unprepare>>,
-    /// The plugins that the last step named.
+    /// Plugins that the last step named.
     registered: BTreeSet<String>,
-    /// The checkpoint on disk.
+    /// Text of the checkpoint on disk.
     file: String,
 }
 
@@ -292,7 +294,7 @@ impl Kubelet {
         done(cache.apply_prepare(plan, &response.driver, outcome))
     }
 
-    /// A plan that can't be finished yet is kept: its driver may still answer well.
+    /// Keeps a plan that can't be finished yet: its driver may still send a good answer.
     fn finish_prepare(&mut self, cache: &mut ClaimCache) -> Shown {
         let Some(plan) = self.preparing.take() else { return failed("no prepare is under way") };
         let end = cache.finish_prepare(plan.clone());
@@ -313,7 +315,7 @@ impl Kubelet {
         }
     }
 
-    /// The plans of all orphans together: calls by driver, the first error.
+    /// Returns the plans of all orphaned pods together: calls by driver, and the first error.
     fn reconcile(&mut self, step: &ReconcileStep, cache: &mut ClaimCache) -> Shown {
         if let Some(registered) = &step.registered {
             self.registered.clone_from(registered);
@@ -337,8 +339,8 @@ impl Kubelet {
         shown
     }
 
-    /// A response goes to the plans whose claims it names, or, if it names none of any, to all that call the driver. The
-    /// first error is shown; what is wrong for one pod does not hold up others.
+    /// Passes a response to the plans whose claims it names, or, if it names none of them, to all plans that call the
+    /// driver. The first error is shown; an error of one pod does not affect others.
     fn unprepare_response(&mut self, response: &Response<UnpreparedClaim>, cache: &mut ClaimCache) -> Shown {
         let outcome = response.outcome(|claim| success(claim.error.as_deref()));
         let driver = &response.driver;
@@ -410,9 +412,10 @@ impl Kubelet {
     }
 }
 
-/// Gates that are not named are off.
-fn settings(profile: Profile, gates: &BTreeMap<String, bool>) -> Settings {
-    Settings::from_gates(profile, |gate| Some(gates.get(gate).copied().unwrap_or(false)))
+/// Returns the kubelet's options; gates that are not named are off.
+fn settings(profile: Profile, gates: &BTreeMap<String, bool>) -> KubeletOptions {
+    KubeletOptions::new(profile)
+        .with_gates(GateSet::from_names(profile, |gate| Some(gates.get(gate).copied().unwrap_or(false))))
 }
 
 impl<T> Response<T> {
@@ -436,7 +439,7 @@ impl DeviceInput {
     }
 }
 
-/// A driver that has nothing to complain about may say so in no words.
+/// Treats an empty error text as success.
 fn success(error: Option<&str>) -> Result<(), String> {
     error.filter(|error| !error.is_empty()).map_or(Ok(()), |error| Err(error.to_owned()))
 }

@@ -1,4 +1,4 @@
-//! The replay door: one JSON document a line in, one a line out. `docs/replay.md` describes it.
+//! Replay door: one JSON document per line in, one per line out. `docs/replay.md` describes it.
 
 mod alloc;
 mod attrs;
@@ -12,20 +12,26 @@ mod settings;
 mod stopwatch;
 mod validate;
 
+use dra_attrs::Profile;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use refusal::Refusal;
 pub use stopwatch::{Stopwatch, Timing};
 
-/// A parsed operation: computes the answer, as often as it is called, and says to the stopwatch what is index and what
-/// is run.
+/// Profile of an operation that names none.
+pub(super) fn kep() -> Profile {
+    Profile::Kep
+}
+
+/// Parsed operation. It can be called repeatedly, computes the answer, and tells the stopwatch which part is index and
+/// which is run.
 pub type Operation = Box<dyn Fn(&mut Stopwatch) -> Result<Value, Refusal>>;
 
-/// Reads the input of an operation.
+/// Function that reads the input of an operation.
 type Reader = fn(Value) -> Result<Operation, Refusal>;
 
-/// Every operation by its name.
+/// All operations by name.
 const OPERATIONS: &[(&str, Reader)] = &[
     ("attrs.numa_node", attrs::numa_node),
     ("attrs.numa_node_sysfs", attrs::numa_node_sysfs),
@@ -73,7 +79,7 @@ struct Answer {
     error: Option<Refusal>,
 }
 
-/// The answer to one line, without a line feed.
+/// Returns the answer to one line, without a line feed.
 #[must_use]
 pub fn answer(line: &[u8]) -> String {
     let (id, outcome) = match serde_json::from_slice::<Value>(line) {
@@ -108,7 +114,7 @@ fn run(document: Value) -> Result<(Value, Option<Timing>), Refusal> {
     Ok((ok, request.repeat.map(|_| stopwatch.minima())))
 }
 
-/// `null` means absent, at every depth of an object.
+/// Removes fields that are `null`, at every depth: `null` means absent.
 fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(fields) => {

@@ -1,11 +1,11 @@
-//! Objects are objects: serde's own readers of structs also take a list of the fields' values.
+//! Strict reading of JSON objects: serde's own readers of structs also accept a list of the fields' values.
 
 use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqDeserializer};
 use serde::de::{Error as _, IntoDeserializer, Unexpected, Visitor};
 use serde::{Deserializer, forward_to_deserialize_any};
 use serde_json::{Error, Value};
 
-/// A JSON value in which nothing but an object is read as a struct.
+/// JSON value in which only an object is read as a struct.
 pub(super) struct Objects(pub(super) Value);
 
 impl IntoDeserializer<'_, Error> for Objects {

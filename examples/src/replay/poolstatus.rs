@@ -2,20 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::field::FieldErrors;
-use dra_attrs::profile::Profile;
+use dra_attrs::FieldErrors;
 use k8s_openapi::Resource;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3;
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::compute::Cluster;
-use poolstatus::gate::Gates;
-use poolstatus::kep;
-use poolstatus::lint::Lint;
-use poolstatus::metrics::Observability;
-use poolstatus::outcome::Outcome;
-use poolstatus::report::Report;
-use poolstatus::request::{Query, Request};
+use poolstatus::metrics::MetricIncrements;
+use poolstatus::{
+    AvailabilityReport, Cluster, GateSet, PoolStatusGate, Profile, Query, ReportWarning, RequestOutcome, StatusRequest,
+    kep,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -23,6 +19,7 @@ use super::alloc::carriers;
 use super::refusal::{Refusal, read};
 use super::{Operation, Stopwatch};
 
+/// Form of the request and of its status.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Form {
@@ -56,32 +53,32 @@ struct ComputeInput {
     now: Timestamp,
 }
 
-/// A request, as far as it matters.
-struct Asked {
+/// Query of a request, and the status that the request already has.
+struct ReadRequest {
     query: Query,
-    /// The answer that is there already.
-    answer: Option<Value>,
+    /// Status of a processed request.
+    status: Option<Value>,
 }
 
-impl Asked {
+impl ReadRequest {
     fn read(form: Form, request: Value) -> Result<Self, Refusal> {
         let place = |refusal: Refusal| refusal.below("request");
         match form {
             Form::Kep => {
                 check_kind(&request)?;
                 let request: kep::ResourcePoolStatusRequest = read(request).map_err(place)?;
-                Self::of((&request).into(), json!(request.status))
+                Self::new((&request).into(), json!(request.status))
             }
             Form::V1Alpha3 => {
                 let request: v1alpha3::ResourcePoolStatusRequest = read(request).map_err(place)?;
-                Self::of((&request).into(), json!(request.status))
+                Self::new((&request).into(), json!(request.status))
             }
         }
     }
 
-    fn of(request: Request<'_>, status: Value) -> Result<Self, Refusal> {
-        let query = Query::of(request).map_err(|errors| invalid(&errors))?;
-        Ok(Self { query, answer: request.is_processed().then_some(status) })
+    fn new(request: StatusRequest<'_>, status: Value) -> Result<Self, Refusal> {
+        let query = Query::from_request(request).map_err(|errors| invalid(&errors))?;
+        Ok(Self { query, status: request.is_processed().then_some(status) })
     }
 }
 
@@ -89,54 +86,57 @@ pub(super) fn compute(input: Value) -> Result<Operation, Refusal> {
     let mut input: ComputeInput = read(input)?;
     let slices: Vec<ResourceSlice> = carriers("slices", input.slices.drain(..))?;
     let claims: Vec<ResourceClaim> = carriers("claims", input.claims.drain(..))?;
-    let asked = Asked::read(input.form, input.request.take())?;
-    let gates = Gates::from_gates(|gate| Some(input.features.get(gate).copied().unwrap_or(false)));
+    let request = ReadRequest::read(input.form, input.request.take())?;
     let profile = input.form.profile();
+    let gates =
+        GateSet::<PoolStatusGate>::from_names(profile, |gate| Some(input.features.get(gate).copied().unwrap_or(false)));
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
-        if let Some(status) = &asked.answer {
-            let observed = json!({"processed": 0, "errors": 0, "driver": asked.query.driver()});
+        if let Some(status) = &request.status {
+            let observed = json!({"processed": 0, "errors": 0, "driver": request.query.driver()});
             return Ok(json!({"status": status, "lints": [], "observability": observed}));
         }
         let cluster =
             stopwatch.index(|| Cluster::new(&slices, &claims).with_taint_rules(&input.taint_rules).with_gates(gates));
         let (report, status) = stopwatch.run(|| {
-            let report = cluster.report(&asked.query, input.now);
-            let status = rendered(&report, input.form);
+            let report = cluster.report(&request.query, input.now);
+            let status = to_form(&report, input.form);
             (report, status)
         });
         if !stopwatch.is_asked() {
             return Ok(Value::Null);
         }
-        Ok(answer(&status, &report.lints(profile).collect::<Vec<_>>(), &report.observability(profile)))
+        let warnings: Vec<_> = report.warnings(profile).collect();
+        Ok(answer(&status, &warnings, &report.metric_increments(profile)))
     }))
 }
 
-/// A status in one of the forms.
-enum Rendered {
+/// Status in one of the forms.
+enum FormedStatus {
     Kep(kep::Status),
-    Shipped(Outcome),
+    V1Alpha3(RequestOutcome),
 }
 
-fn rendered(report: &Report, form: Form) -> Rendered {
+fn to_form(report: &AvailabilityReport, form: Form) -> FormedStatus {
     match form {
-        Form::Kep => Rendered::Kep(report.kep()),
-        Form::V1Alpha3 => Rendered::Shipped(report.shipped()),
+        Form::Kep => FormedStatus::Kep(report.to_kep()),
+        Form::V1Alpha3 => FormedStatus::V1Alpha3(report.to_v1alpha3()),
     }
 }
 
-fn answer(status: &Rendered, lints: &[Lint], observability: &Observability) -> Value {
+/// Builds the output of the operation.
+fn answer(status: &FormedStatus, lints: &[ReportWarning], observability: &MetricIncrements) -> Value {
     match status {
-        Rendered::Kep(status) => json!({"status": status, "lints": lints, "observability": observability}),
-        Rendered::Shipped(Outcome::Incomplete { pools, preview }) => json!({
+        FormedStatus::Kep(status) => json!({"status": status, "lints": lints, "observability": observability}),
+        FormedStatus::V1Alpha3(RequestOutcome::Incomplete { pools, preview }) => json!({
             "status": null, "incomplete": pools, "preview": preview, "lints": lints, "observability": observability,
         }),
-        Rendered::Shipped(outcome) => {
+        FormedStatus::V1Alpha3(outcome) => {
             json!({"status": outcome.status(), "lints": lints, "observability": observability})
         }
     }
 }
 
-/// The types of Kubernetes look at this themselves.
+/// Checks the kind of a request in the KEP's form. The types of k8s-openapi check theirs when they deserialize.
 fn check_kind(request: &Value) -> Result<(), Refusal> {
     let expected = kep::ResourcePoolStatusRequest::KIND;
     match &request["kind"] {
@@ -146,7 +146,7 @@ fn check_kind(request: &Value) -> Result<(), Refusal> {
     }
 }
 
-/// A request that no API server would store.
+/// Builds the refusal of a request with field errors.
 fn invalid(errors: &FieldErrors) -> Refusal {
     let field = errors.iter().next().map_or_else(|| "request".to_owned(), |error| format!("request.{}", error.field));
     Refusal::field(&field, errors.to_string())

@@ -1,17 +1,19 @@
-//! The operations `readiness.filter`, `readiness.step` and `readiness.validate`.
+//! Operations `readiness.filter`, `readiness.step` and `readiness.validate`.
+
+mod policy;
+mod state;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::jiff::Timestamp;
-use readiness::evaluate::{FilterOptions, Reason, filter};
-use readiness::gate::NodeReadinessGate;
-use readiness::node::GatedNode;
-use readiness::pod::{GatedPod, NodeReadinessRequirement};
-use readiness::policy::{Mode, Policy};
-use readiness::reconcile::{NodeVerdict, Role, State, step};
-use readiness::validate::{LengthPolicy, Limits, Writer, validate, validate_update};
+use readiness::validate::{self, GateWriter, LengthPolicy, ValidationOptions};
+use readiness::{
+    EvaluatorRole, FilterOptions, FilterReason, GatedNode, GatedPod, NodeReadinessGate, NodeReadinessRequirement,
+    NodeState, NodeVerdict, NodeWrite, Policy, PolicyMode, RequirementPolicy, filter, step,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use self::policy::PolicyFields;
 use super::refusal::{Refusal, read};
 use super::settings::Settings;
 use super::{Operation, Stopwatch};
@@ -25,7 +27,7 @@ struct FilterInput {
     pod: Value,
 }
 
-/// The sets of settings that have a name.
+/// Presets of settings.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Preset {
@@ -50,7 +52,7 @@ impl Settings<Preset, FilterKnobs> {
             Self::Named(Preset::Hardened) => FilterOptions::hardened(),
             Self::Changed(knobs) => {
                 let options = if knobs.await_taint { FilterOptions::hardened() } else { FilterOptions::kep() };
-                if knobs.additive { options.additive() } else { options }
+                if knobs.additive { options.with_requirements(RequirementPolicy::Additive) } else { options }
             }
         }
     }
@@ -69,7 +71,7 @@ pub(super) fn filter_node(input: Value) -> Result<Operation, Refusal> {
     }))
 }
 
-fn reason(reason: &Reason<'_>) -> Value {
+fn reason(reason: &FilterReason<'_>) -> Value {
     json!({
         "conditionType": reason.condition_type,
         "status": reason.condition.map(|condition| &condition.status),
@@ -78,12 +80,12 @@ fn reason(reason: &Reason<'_>) -> Value {
     })
 }
 
-/// Reads an object; an error names its place.
+/// Reads an object. An error names its place.
 fn object<T: serde::de::DeserializeOwned>(place: &str, value: Value) -> Result<T, Refusal> {
     read(value).map_err(|refusal| refusal.below(place))
 }
 
-/// Reads a node and its gates, each by itself, so that an error names its place.
+/// Reads a node and its gates separately, so that an error names its place.
 fn gated_node(place: &str, value: &Value) -> Result<GatedNode, Refusal> {
     let node = object::<Node>(place, value.clone())?;
     let gates = |field| in_spec::<Vec<NodeReadinessGate>>(place, value, field);
@@ -93,14 +95,14 @@ fn gated_node(place: &str, value: &Value) -> Result<GatedNode, Refusal> {
     }
 }
 
-/// Reads a pod and what it requires, in the same way.
+/// Reads a pod and its requirements separately, so that an error names its place.
 fn gated_pod(place: &str, value: &Value) -> Result<GatedPod, Refusal> {
     let pod = object::<Pod>(place, value.clone())?;
     let requirements = in_spec::<Vec<NodeReadinessRequirement>>(place, value, "nodeReadinessRequirements")?;
     Ok(GatedPod { pod, requirements: requirements.unwrap_or_default() })
 }
 
-/// A field of an object's spec, which may be absent.
+/// Reads a field of an object's spec, which may be absent.
 fn in_spec<T: serde::de::DeserializeOwned>(place: &str, value: &Value, field: &str) -> Result<Option<T>, Refusal> {
     let part = value.pointer(&format!("/spec/{field}")).cloned().unwrap_or_default();
     object(&format!("{place}.spec.{field}"), part)
@@ -109,9 +111,9 @@ fn in_spec<T: serde::de::DeserializeOwned>(place: &str, value: &Value, field: &s
 #[derive(Deserialize)]
 struct StepInput {
     #[serde(default)]
-    policy: Settings<Preset, Policy>,
+    policy: Settings<Preset, PolicyFields>,
     #[serde(default)]
-    role: Role,
+    role: EvaluatorRole,
     #[serde(default)]
     steps: Vec<StepAt>,
 }
@@ -131,7 +133,7 @@ const fn yes() -> bool {
     true
 }
 
-/// Two switches that stand for `mode`.
+/// Switches that set the `mode` of the policy.
 #[derive(Deserialize)]
 struct Switches {
     enabled: Option<bool>,
@@ -139,12 +141,12 @@ struct Switches {
 }
 
 impl Switches {
-    const fn mode(&self) -> Option<Mode> {
+    const fn mode(&self) -> Option<PolicyMode> {
         match (self.enabled, self.suspend) {
-            (Some(false), _) => Some(Mode::Off),
-            (_, Some(true)) => Some(Mode::Suspended),
+            (Some(false), _) => Some(PolicyMode::Off),
+            (_, Some(true)) => Some(PolicyMode::Suspended),
             (None, None) => None,
-            _ => Some(Mode::Active),
+            _ => Some(PolicyMode::Active),
         }
     }
 }
@@ -155,7 +157,7 @@ pub(super) fn steps(input: Value) -> Result<Operation, Refusal> {
     let mut policy = match input.policy {
         Settings::Named(Preset::Kep) => Policy::kep(),
         Settings::Named(Preset::Hardened) => Policy::hardened(),
-        Settings::Changed(policy) => policy,
+        Settings::Changed(fields) => fields.into(),
     };
     let switches = switches.map(|switches| object::<Switches>("policy", switches)).transpose()?;
     policy.mode = switches.and_then(|switches| switches.mode()).unwrap_or(policy.mode);
@@ -165,20 +167,20 @@ pub(super) fn steps(input: Value) -> Result<Operation, Refusal> {
         steps.push((at.now, node, at.kubelet_instance, at.synced));
     }
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
-        let mut state = State::default();
+        let mut state = NodeState::default();
         let mut shown = Vec::with_capacity(steps.len());
         for (now, node, instance, synced) in &steps {
             let view = node.view();
             let view = instance.iter().fold(view, |view, instance| view.with_kubelet_instance(instance));
-            let view = if *synced { view } else { view.unsynced() };
+            let view = if *synced { view } else { view.with_unsynced_cache() };
             let step = stopwatch.run(|| step(&policy, input.role, &view, *now, std::mem::take(&mut state)));
             state = step.state;
             if stopwatch.is_asked() {
                 shown.push(json!({
-                    "outputs": step.outputs.iter().map(output).collect::<Result<Vec<_>, _>>()?,
+                    "outputs": step.writes.iter().map(output).collect::<Result<Vec<_>, _>>()?,
                     "verdict": verdict(&step.verdict),
-                    "wake_up": step.wake_up,
-                    "state": written(&state)?,
+                    "wake_up": step.requeue_at,
+                    "state": state::printed(&state)?,
                 }));
             }
         }
@@ -186,9 +188,9 @@ pub(super) fn steps(input: Value) -> Result<Operation, Refusal> {
     }))
 }
 
-/// The output as the library writes it, without what only its writer needs.
-fn output(output: &readiness::reconcile::output::Output) -> Result<Value, Refusal> {
-    let mut tree = written(output)?;
+/// Returns a write as the library serialises it, without the fields that only a writer needs.
+fn output(write: &NodeWrite) -> Result<Value, Refusal> {
+    let mut tree = written(write)?;
     if let Some(fields) = tree.as_object_mut() {
         fields.remove("resourceVersion");
         fields.remove("evicting");
@@ -199,7 +201,7 @@ fn output(output: &readiness::reconcile::output::Output) -> Result<Value, Refusa
 fn verdict(verdict: &NodeVerdict<'_>) -> Value {
     let gates = verdict.gates.iter().map(|gate| {
         let decision = gate.decision;
-        json!({"conditionType": gate.condition_type, "state": decision.name(), "why": decision.why()})
+        json!({"conditionType": gate.condition_type, "state": decision.name(), "why": decision.reason()})
     });
     json!({"schedulable": verdict.schedulable, "gates": gates.collect::<Vec<_>>()})
 }
@@ -226,7 +228,7 @@ enum Lengths {
     PrefixOnly,
 }
 
-/// The identities of nodes; everyone else is an administrator.
+/// Actors that are nodes. Any other actor is an administrator.
 const NODES: [&str; 2] = ["node", "kubelet"];
 
 pub(super) fn validate_gates(input: Value) -> Result<Operation, Refusal> {
@@ -234,18 +236,18 @@ pub(super) fn validate_gates(input: Value) -> Result<Operation, Refusal> {
     if input.gates.is_some() == (input.old.is_some() || input.new.is_some()) {
         return Err(Refusal::field("gates", "either gates, or old and new must be given"));
     }
-    let limits = Limits::default().with_lengths(match input.lengths {
+    let options = ValidationOptions::default().with_lengths(match input.lengths {
         Lengths::Strict => LengthPolicy::Strict,
         Lengths::PrefixOnly => LengthPolicy::PrefixOnly,
     });
     let name = input.actor.unwrap_or_default();
     let is_node = NODES.contains(&name.as_str()) || name.starts_with("system:node:");
-    let writer = if is_node { Writer::Node } else { Writer::Admin };
+    let writer = if is_node { GateWriter::Node } else { GateWriter::Admin };
     let (gates, old, new) = (input.gates, input.old.unwrap_or_default(), input.new.unwrap_or_default());
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
         let report = stopwatch.run(|| match &gates {
-            Some(gates) => validate(gates, &limits),
-            None => validate_update(&old, &new, writer, &limits),
+            Some(gates) => validate::validate_gates(gates, &options),
+            None => validate::validate_gate_update(&old, &new, writer, &options),
         });
         let warnings: Vec<String> = report.warnings.iter().map(ToString::to_string).collect();
         Ok(json!({"errors": written(&report.errors)?, "warnings": warnings}))

@@ -1,4 +1,4 @@
-//! Error lines, and reading input so that they name the field.
+//! Error lines, and reading of input with errors that name the field.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -6,36 +6,36 @@ use serde_json::Value;
 
 use super::objects::Objects;
 
-/// The field of input that is wrong as a whole.
+/// Field name for input that is wrong as a whole.
 const ROOT: &str = "input";
 
-/// Why an operation gives no answer.
+/// Reason that an operation has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Refusal {
-    /// The name of the error variant.
+    /// Name of the error variant.
     pub kind: String,
-    /// The reason.
+    /// Text of the error.
     pub message: String,
-    /// Path of the field that is wrong.
+    /// Path of the invalid field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
 }
 
 impl Refusal {
-    /// A refusal of one kind.
+    /// Builds an error of a kind.
     #[must_use]
     pub fn new(kind: &str, message: impl Into<String>) -> Self {
         Self { kind: kind.to_owned(), message: message.into(), field: None }
     }
 
-    /// Input of a wrong type or form.
+    /// Builds an error for a field of a wrong type or form.
     #[must_use]
     pub fn field(field: &str, message: impl Into<String>) -> Self {
         Self::new("InvalidInput", message).at(field)
     }
 
-    /// The same refusal, of an object at a place.
+    /// Prefixes the field's path with that of its object.
     #[must_use]
     pub(super) fn below(self, place: &str) -> Self {
         let field = self.field.filter(|field| field != ROOT);
@@ -45,14 +45,14 @@ impl Refusal {
         Self { field: Some(field), ..self }
     }
 
-    /// Names the field.
+    /// Sets the field's path.
     #[must_use]
     pub fn at(self, field: &str) -> Self {
         Self { field: Some(field.to_owned()), ..self }
     }
 }
 
-/// Reads a value; an error names the path of what could not be read.
+/// Reads a value. An error names the path of the field that could not be read.
 ///
 /// # Errors
 /// `InvalidInput` for a wrong type or a missing field.

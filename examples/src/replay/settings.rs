@@ -1,4 +1,4 @@
-//! A set of settings by its name, or settings one by one.
+//! Settings given as the name of a set, or one by one.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,7 +7,7 @@ use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{Error, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// A name, or what differs from the default.
+/// Name of a set of settings, or the settings that differ from the default.
 pub(super) enum Settings<N, T> {
     Named(N),
     Changed(T),
@@ -25,7 +25,7 @@ impl<'de, N: Deserialize<'de>, T: Deserialize<'de>> Deserialize<'de> for Setting
     }
 }
 
-/// Reads either form without a copy in between, so that an error keeps its place.
+/// Visitor that reads either form without an intermediate copy, so that errors keep their position.
 struct Either<N, T>(PhantomData<(N, T)>);
 
 impl<'de, N: Deserialize<'de>, T: Deserialize<'de>> Visitor<'de> for Either<N, T> {

@@ -1,23 +1,23 @@
-//! What `repeat` measures.
+//! Time measurements of `repeat`.
 
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-/// The fastest building of what can be reused, and the fastest call or run of steps, in nanoseconds.
+/// Shortest times of building the index and of one call or run, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Timing {
-    /// Building the index.
+    /// Time for building the index, in nanoseconds.
     pub index_ns: u64,
-    /// One call on a fresh index, or all steps of a run.
+    /// Time for one call on a fresh index, or for all steps of a run, in nanoseconds.
     pub run_ns: u64,
 }
 
-/// Takes the minimum over the repetitions of an operation.
+/// Stopwatch that keeps the minimum over the repetitions of an operation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stopwatch {
-    /// In this repetition.
+    /// Build time in this repetition.
     building: Option<Duration>,
     running: Option<Duration>,
     index: Option<Duration>,
@@ -26,18 +26,18 @@ pub struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// The next answer is the one that counts.
+    /// Marks the next repetition as the one whose answer counts.
     pub(super) const fn ask(&mut self) {
         self.is_asked = true;
     }
 
-    /// Whether the answer is wanted, or only the time that it takes.
+    /// Returns true if the answer is needed, and not only its time.
     #[must_use]
     pub const fn is_asked(&self) -> bool {
         self.is_asked
     }
 
-    /// Measures the building of what can be reused, or a part of it.
+    /// Measures the building of the index, or a part of it.
     pub fn index<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let (result, time) = measure(work);
         self.building = Some(self.building.unwrap_or_default() + time);
@@ -57,7 +57,7 @@ impl Stopwatch {
         self.run = fastest(self.run, self.running.take());
     }
 
-    /// The minima; what was never measured took no time.
+    /// Returns the minima; a part that was never measured counts as zero.
     #[must_use]
     pub fn minima(&self) -> Timing {
         let nanos = |time: Option<Duration>| time.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));

@@ -1,83 +1,80 @@
-//! The command line of `scheduler`.
+//! Command line of `scheduler`.
 
 use clap::{Parser, ValueEnum};
-use dra_alloc::explain::Detail;
-use dra_alloc::features::{Feature, Features};
-use dra_attrs::profile::Profile;
-
-use crate::gates::{GateError, changed, profile};
+use dra_alloc::Detail;
+use dra_attrs::Profile;
 
 /// Allocates the pending resource claims of a cluster on its nodes
 ///
-/// Claims are allocated in the order in which they are read, each on the first node that can serve it; claims with an
-/// allocation count as they are. Lines about manifests go to stderr. The exit status is 1 if something can't be read, and
-/// 0 otherwise, also if claims can't be allocated.
+/// Claims are allocated in the order in which they are read, each on the first node that can serve it. Claims that
+/// already have an allocation keep their devices. Messages about manifests go to stderr. The exit status is 1 if
+/// something can't be read, and 0 otherwise, even if claims can't be allocated.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "scheduler")]
 #[non_exhaustive]
 pub struct Args {
-    /// Manifests: YAML or JSON files, directories of them, - for stdin; a built-in cluster if there are none
+    /// Manifests: YAML or JSON files, directories, - for stdin [default: a built-in cluster]
     #[arg(value_name = "FILE")]
     pub files: Vec<String>,
-    /// The built-in cluster
+    /// Built-in cluster to use if there are no manifests
     #[arg(long, value_enum, default_value_t = Cluster::Rack, conflicts_with = "files")]
     pub cluster: Cluster,
-    /// A node to try, in this order; all nodes if there is none
+    /// Node to try; may be repeated, in this order [default: all nodes]
     #[arg(long = "node", value_name = "NAME")]
     pub nodes: Vec<String>,
-    /// Gates that differ from the defaults of Kubernetes 1.37, by their names in the profile, such as
+    /// Feature gates that differ from the defaults of Kubernetes 1.37, by their names in the profile, such as
     /// DRAListTypeAttributes=true,DRADeviceTaints=false
     #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
     pub feature_gates: String,
-    /// The text to follow: kep or v1.37
-    #[arg(long, value_name = "PROFILE", default_value = "kep", value_parser = profile)]
+    /// Rules to follow: kep (texts of the KEPs) or v1.37 (Kubernetes 1.37 as released)
+    #[arg(long, value_name = "PROFILE", default_value_t = Profile::V1_37)]
     pub profile: Profile,
-    /// How much to say about nodes that can't serve a claim
+    /// Level of detail for claims that can't be allocated
     #[arg(long, value_enum, default_value_t = Explain::Summary)]
     pub explain: Explain,
-    /// What to print
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     pub output: Output,
 }
 
-/// A cluster that is built in.
+/// Built-in cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[non_exhaustive]
 pub enum Cluster {
     /// Two nodes with GPUs, NICs, CPUs and memory
     Rack,
-    /// The user stories of KEP-6072
+    /// User stories of KEP-6072
     Stories,
-    /// The boards of KEP-6072
+    /// Boards of KEP-6072
     Boards,
 }
 
-/// How much is said about a "no".
+/// Level of detail of explanations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[non_exhaustive]
 pub enum Explain {
-    /// That there is none
+    /// No reasons
     Off,
     /// One line for each node
     Summary,
-    /// Everything
+    /// All reasons, as a tree for each node
     Full,
 }
 
-/// What is printed.
+/// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[non_exhaustive]
 pub enum Output {
-    /// A table, and below it why claims are not allocated
+    /// A table of allocations, then the reasons of claims that are not allocated
     Table,
-    /// The claims with their status, as a list
+    /// The claims with their status, as a list in JSON
     Json,
-    /// The claims with their status, one document each
+    /// The claims with their status, as YAML documents
     Yaml,
 }
 
 impl Cluster {
-    /// The file's name and text.
+    /// Returns the file's name and text.
     #[must_use]
     pub const fn manifest(self) -> (&'static str, &'static str) {
         match self {
@@ -96,23 +93,4 @@ impl From<Explain> for Detail {
             Explain::Full => Self::Full,
         }
     }
-}
-
-/// The features of 1.37, with the gates of a list changed: `A=true,B=false`. Gates have the names of the profile.
-///
-/// # Errors
-/// A gate that the profile does not know, or a part that is no gate with a value.
-///
-/// ```
-/// use dra_alloc::features::{Feature, Features};
-/// use dra_attrs::profile::Profile;
-/// use examples::scheduler::args::features;
-/// let expected = Features::default().with(Feature::ListTypeAttributes);
-/// assert_eq!(features(Profile::Kep, "DRAListTypeAttributes=true"), Ok(expected));
-/// ```
-pub fn features(profile: Profile, gates: &str) -> Result<Features, GateError> {
-    let of =
-        |feature: Feature| feature.gates(profile).iter().map(move |gate| (*gate, Features::default().has(feature)));
-    let on = changed(profile, Feature::all().flat_map(of), gates)?;
-    Ok(Features::from_gates(profile, |gate| on.get(gate).copied()))
 }

@@ -1,5 +1,4 @@
-//! The example program `scheduler`: pending claims are allocated one after the other, each on the first node that can
-//! serve it.
+//! Example program `scheduler`: allocates pending claims one after the other, each on the first node that can serve it.
 
 pub mod args;
 pub mod print;
@@ -7,90 +6,90 @@ pub mod print;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dra_alloc::allocated::of_claim;
-use dra_alloc::allocator::Allocator;
-use dra_alloc::budget::Budget;
-use dra_alloc::error::AllocateError;
-use dra_alloc::explain::Detail;
-use dra_alloc::features::Features;
-use dra_alloc::inventory::Inventory;
-use dra_alloc::outcome::{Outcome, Verdict};
-use dra_alloc::result::{Share, ShareCounter};
-use dra_alloc::selector::SelectorCache;
-use dra_alloc::state::{AllocatedState, StateError};
-use dra_attrs::profile::Profile;
+use dra_alloc::{
+    AllocateError, AllocatedState, Allocator, Budget, Classes, Detail, DraGate, GateSet, Inventory, Outcome, Profile,
+    SelectorCache, Share, ShareCounter, StateError, Verdict, allocated_devices,
+};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
 use crate::manifest::{Manifests, name_of};
 
-/// How to schedule.
-#[derive(Clone, Debug, Default)]
+/// Options of a scheduling run.
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Nodes by name, in the order in which they are tried; all nodes if empty.
+    /// Names of the nodes, in the order in which they are tried; all nodes if empty.
     pub nodes: Vec<String>,
-    /// What is on.
-    pub features: Features,
-    /// Which text is followed.
+    /// Feature gates of the scheduler.
+    pub gates: GateSet<DraGate>,
+    /// Profile of the rules.
     pub profile: Profile,
-    /// How much is said about a "no".
+    /// Level of detail of explanations.
     pub detail: Detail,
 }
 
-/// A claim, with its allocation if it has one.
+impl Settings {
+    /// Settings of a scheduler with the default gates, which tries all nodes and explains nothing.
+    #[must_use]
+    pub fn new(profile: Profile) -> Self {
+        Self { nodes: Vec::new(), gates: GateSet::default(), profile, detail: Detail::default() }
+    }
+}
+
+/// Claim, with its allocation if it has one.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Answer {
-    /// The claim.
+    /// Claim as read, with its new status.
     pub claim: ResourceClaim,
-    /// What became of it.
+    /// Result for the claim.
     pub fate: Fate,
 }
 
-/// What became of a claim.
+/// Result of scheduling a claim.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Fate {
-    /// It was allocated already.
+    /// The claim was allocated before.
     Before,
-    /// It was allocated on a node.
+    /// The claim was allocated on a node.
     Allocated {
-        /// The node's name.
+        /// Name of the node.
         node: String,
     },
-    /// Each node said "no".
+    /// No node can serve the claim.
     Nowhere {
-        /// The nodes that were tried.
+        /// Names of the nodes that were tried.
         nodes: Vec<String>,
-        /// The answer of each.
+        /// Verdict for each node.
         verdicts: Vec<Verdict>,
     },
-    /// It can't be allocated, whatever the node.
+    /// The claim can't be allocated on any node.
     Failed(Box<AllocateError>),
 }
 
-/// Why nothing can be scheduled.
+/// Reason that nothing can be scheduled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScheduleError {
-    /// A node was asked for that is not among the manifests.
+    /// A requested node is not among the manifests.
     #[error("no node {name:?}; known: {}", known.join(", "))]
     UnknownNode {
-        /// The name.
+        /// Name of the node.
         name: String,
-        /// The nodes that there are.
+        /// Names of the known nodes.
         known: Vec<String>,
     },
-    /// An allocation can't be counted.
+    /// An existing allocation can't be counted.
     #[error(transparent)]
     State(#[from] StateError),
 }
 
-/// Allocates the pending claims in their order, and remembers what it allocated.
+/// Allocates the pending claims in their order; each allocation counts for the later claims.
 ///
-/// Answers come in the order of the claims. The time of an allocation is not set, and ids of shares are counted: the same
-/// manifests give the same answers.
+/// Answers are in the order of the claims. The time of an allocation is not set, and share IDs are numbered: equal
+/// manifests give equal answers.
 ///
 /// # Errors
 /// See [`ScheduleError`].
@@ -118,7 +117,7 @@ struct Simulation<'a> {
     state: AllocatedState,
     selectors: SelectorCache,
     shares: ShareCounter,
-    /// Ids of shares that were there before.
+    /// Share IDs of existing allocations.
     taken: BTreeSet<String>,
 }
 
@@ -130,7 +129,7 @@ impl<'a> Simulation<'a> {
             settings,
             nodes,
             inventory: Inventory::new(slices, manifests.taint_rules.iter().cloned().map(Arc::new)),
-            state: AllocatedState::from_claims(&manifests.claims, settings.features)?,
+            state: AllocatedState::from_claims(&manifests.claims, settings.gates)?,
             selectors: SelectorCache::default(),
             shares: ShareCounter::default(),
             taken: manifests.claims.iter().flat_map(share_ids).collect(),
@@ -160,14 +159,15 @@ impl<'a> Simulation<'a> {
     /// Tries the nodes until one can serve the claim.
     fn place(&self, claim: &ResourceClaim) -> Result<Placement, AllocateError> {
         let share_ids = |_: Share<'_>| self.next_share_id();
-        let allocator =
-            Allocator::new(&self.inventory, &self.manifests.classes, &self.state, &self.selectors, &share_ids)
-                .with_features(self.settings.features)
-                .with_profile(self.settings.profile)
-                .explaining(self.settings.detail);
+        let classes = Classes::new(&self.manifests.classes);
+        let allocator = Allocator::new(self.settings.profile, &self.inventory, &classes)
+            .with_selector_cache(&self.selectors)
+            .with_share_ids(&share_ids)
+            .with_gates(self.settings.gates)
+            .with_explanation(self.settings.detail);
         let mut verdicts = Vec::new();
         for node in &self.nodes {
-            let verdict = allocator.allocate(node, std::slice::from_ref(claim), Budget::default())?;
+            let verdict = allocator.allocate(&self.state, node, std::slice::from_ref(claim), Budget::default())?;
             match verdict.outcome {
                 Outcome::Allocated(results) => return Ok(Placement::On(name_of(&node.metadata), results)),
                 _ => verdicts.push(verdict),
@@ -176,7 +176,7 @@ impl<'a> Simulation<'a> {
         Ok(Placement::Nowhere(verdicts))
     }
 
-    /// An id that no share has: two shares of one id would count as one.
+    /// Returns an unused share ID: two shares of one ID would count as one.
     fn next_share_id(&self) -> String {
         loop {
             let id = self.shares.next_id();
@@ -211,5 +211,5 @@ fn allocation(claim: &ResourceClaim) -> Option<&AllocationResult> {
 }
 
 fn share_ids(claim: &ResourceClaim) -> impl Iterator<Item = String> {
-    of_claim(claim).iter().filter_map(|result| result.share_id.clone())
+    allocated_devices(claim).iter().filter_map(|result| result.share_id.clone())
 }

@@ -1,17 +1,15 @@
-//! What `scheduler` prints.
+//! Output of `scheduler`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
-use dra_alloc::allocated::of_claim;
-use dra_alloc::device_id::DeviceId;
 use dra_alloc::explain::{Detail, Explanation, cluster_summary};
-use dra_alloc::outcome::{Outcome, Verdict};
 use dra_alloc::skip::wire::{WriteError, write};
 use dra_alloc::skip::{SkipDeclaration, WireForm};
-use dra_attrs::standard::{NUMA_NODE, PCIE_ROOT};
+use dra_alloc::{DeviceId, Outcome, Verdict, allocated_devices};
+use dra_attrs::{NUMA_NODE, PCIE_ROOT};
 use k8s_openapi::api::resource::v1::{
     AllocationResult, Device, DeviceAttribute, DeviceRequestAllocationResult, ResourceClaim, ResourceSlice,
 };
@@ -20,34 +18,34 @@ use serde_json::{Value, json};
 use super::{Answer, Fate, allocation};
 use crate::manifest::name_of;
 
-/// Nothing to say in a cell.
+/// Text of an empty cell.
 const NOTHING: &str = "-";
 
-/// The attributes that a table shows of a device.
+/// Attributes of a device that the table shows.
 const SHOWN: [(&str, &str); 2] = [(NUMA_NODE, "numaNode"), (PCIE_ROOT, "pcieRoot")];
 
-/// A claim that can't be written.
+/// Error of a claim that can't be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("ResourceClaim {claim}: {error}")]
 #[non_exhaustive]
 pub struct UnwritableClaim {
-    /// Namespace and name.
+    /// Claim, as `namespace/name`.
     pub claim: String,
-    /// What is wrong.
+    /// Reason that it can't be written.
     pub error: WriteError,
 }
 
-/// Claims as they are printed.
+/// Claims in their written form.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Written {
-    /// The claims.
+    /// Claims as JSON.
     pub claims: Vec<Value>,
-    /// What could not be written as it should.
+    /// Remarks about claims that are not written in the requested form.
     pub notes: Vec<String>,
 }
 
-/// The allocations: a row for each device.
+/// Returns the table of allocations, with a row for each device.
 #[must_use]
 pub fn table(answers: &[Answer], slices: &[ResourceSlice]) -> String {
     let devices = devices(slices);
@@ -59,8 +57,8 @@ pub fn table(answers: &[Answer], slices: &[ResourceSlice]) -> String {
     table.to_string()
 }
 
-/// Why claims are not allocated: for each claim a line, then one for each node, and below it with full detail
-/// the tree of its reasons.
+/// Returns the reasons of claims that are not allocated: a line for each claim, then one for each node, and with full
+/// detail the tree of reasons below it.
 #[must_use]
 pub fn refusals(answers: &[Answer], detail: Detail) -> String {
     let mut text = String::new();
@@ -82,11 +80,11 @@ pub fn refusals(answers: &[Answer], detail: Detail) -> String {
     text
 }
 
-/// The claims, as JSON in a wire form. A declaration that the form has no value for is written in the other one, which
-/// every reader of the form understands too, and noted.
+/// Returns the claims as JSON in a wire form. A declaration that has no value in this form is written in the other one,
+/// which every reader of the form understands too, with a note.
 ///
 /// # Errors
-/// A claim that has no JSON.
+/// A claim can't be written as JSON.
 pub fn claims(answers: &[Answer], form: WireForm) -> Result<Written, UnwritableClaim> {
     let mut written = Written::default();
     for Answer { claim, .. } in answers {
@@ -103,13 +101,13 @@ pub fn claims(answers: &[Answer], form: WireForm) -> Result<Written, UnwritableC
     Ok(written)
 }
 
-/// The claims as one `List`.
+/// Returns the claims as one `List`.
 #[must_use]
 pub fn list(claims: &[Value]) -> Value {
     json!({"apiVersion": "v1", "kind": "List", "items": claims})
 }
 
-/// What a node says: its reason, or all of them below its name where they were asked for.
+/// Returns the lines of a node: its first reason, or with full detail all reasons below its name.
 fn node_lines(node: &str, verdict: &Verdict, detail: Detail) -> Vec<String> {
     let explanation = verdict.explanation.as_ref().filter(|_| detail == Detail::Full);
     let tree = explanation.map(Explanation::tree).unwrap_or_default();
@@ -139,7 +137,7 @@ fn rows(answer: &Answer, devices: &BTreeMap<DeviceId, &Device>) -> Vec<[String; 
         Fate::Nowhere { .. } => return vec![row(&claim, NOTHING, [NOTHING, NOTHING, "not allocated"])],
         Fate::Failed(_) => return vec![row(&claim, NOTHING, [NOTHING, NOTHING, "error"])],
     };
-    let results = of_claim(&answer.claim);
+    let results = allocated_devices(&answer.claim);
     if results.is_empty() {
         return vec![row(&claim, &node, [NOTHING, NOTHING, remark])];
     }
@@ -156,7 +154,7 @@ fn row(claim: &str, node: &str, [request, device, notes]: [&str; 3]) -> [String;
     [claim, node, request, device, notes].map(str::to_owned)
 }
 
-/// The node of an allocation that can be used on one node only.
+/// Returns the node of an allocation that can be used on one node only.
 fn only_node(claim: &ResourceClaim) -> Option<&str> {
     let AllocationResult { node_selector, .. } = allocation(claim)?;
     let mut terms = node_selector.as_ref()?.node_selector_terms.iter();
@@ -168,7 +166,7 @@ fn only_node(claim: &ResourceClaim) -> Option<&str> {
     }
 }
 
-/// Where a device is, what a share takes of it, and what else is special about the result.
+/// Returns the notes on a device: its location, the share's consumption, and special properties of the result.
 fn notes(result: &DeviceRequestAllocationResult, device: Option<&Device>, remark: &str) -> String {
     let attributes = device.and_then(|device| device.attributes.as_ref());
     let shown = SHOWN.iter().filter_map(|(attribute, short)| {

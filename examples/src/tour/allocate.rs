@@ -1,20 +1,16 @@
-//! The scheduler allocates claims (KEP-6072 for what is near to each other), and says why it can't.
+//! Step "allocate": the scheduler allocates claims on one NUMA node (KEP-6072), and explains failures.
 
-use dra_alloc::allocator::Allocator;
-use dra_alloc::budget::Budget;
 use dra_alloc::explain::{Detail, cluster_summary};
-use dra_alloc::inventory::Inventory;
-use dra_alloc::outcome::{Outcome, Verdict};
-use dra_alloc::result::{Share, ShareCounter};
-use dra_alloc::selector::SelectorCache;
-use dra_alloc::state::AllocatedState;
+use dra_alloc::{
+    AllocatedState, Allocator, Budget, Classes, Inventory, Outcome, SelectorCache, Share, ShareCounter, Verdict,
+};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{
     AllocationResult, ResourceClaim, ResourceClaimConsumerReference, ResourceClaimStatus,
 };
 
 use super::TourError;
-use super::cluster::{Cluster, PROFILE, features, name};
+use super::cluster::{Cluster, PROFILE, gates, name};
 use super::page::Page;
 
 pub(super) fn allocate(cluster: &mut Cluster, page: &mut Page) -> Result<(), TourError> {
@@ -22,13 +18,16 @@ pub(super) fn allocate(cluster: &mut Cluster, page: &mut Page) -> Result<(), Tou
     let inventory = Inventory::new(cluster.slices.iter().cloned(), []);
     let (selectors, shares) = (SelectorCache::default(), ShareCounter::default());
     let share_ids = |_: Share<'_>| shares.next_id();
-    let mut state = AllocatedState::new(features());
+    let mut state = AllocatedState::new(gates());
     for claim in &mut cluster.claims {
-        let allocator = Allocator::new(&inventory, &cluster.classes, &state, &selectors, &share_ids)
-            .with_profile(PROFILE)
-            .with_features(features())
-            .explaining(Detail::Summary);
-        let verdicts = allocator.allocate_each(&cluster.nodes, std::slice::from_ref(claim), Budget::default())?;
+        let classes = Classes::new(&cluster.classes);
+        let allocator = Allocator::new(PROFILE, &inventory, &classes)
+            .with_selector_cache(&selectors)
+            .with_share_ids(&share_ids)
+            .with_gates(gates())
+            .with_explanation(Detail::Summary);
+        let verdicts =
+            allocator.allocate_each(&state, &cluster.nodes, std::slice::from_ref(claim), Budget::default())?;
         page.input(asked(claim));
         if let Some((node, result)) = first(&cluster.nodes, &verdicts) {
             state.assume([result])?;
@@ -45,7 +44,7 @@ pub(super) fn allocate(cluster: &mut Cluster, page: &mut Page) -> Result<(), Tou
     Ok(())
 }
 
-/// The first node that can serve the claim.
+/// Returns the first node that can serve the claim.
 fn first<'v>(nodes: &'v [Node], verdicts: &'v [Verdict]) -> Option<(&'v str, &'v AllocationResult)> {
     nodes.iter().zip(verdicts).find_map(|(node, verdict)| match &verdict.outcome {
         Outcome::Allocated(results) => Some((name(&node.metadata), results.first()?)),
@@ -74,7 +73,7 @@ fn reasons(nodes: &[Node], verdicts: &[Verdict]) -> Vec<String> {
     told.map(|(node, explanation)| format!("{}: {explanation}", name(&node.metadata))).collect()
 }
 
-/// What the scheduler writes: the allocation, and for whom.
+/// Returns the claim status that the scheduler writes: the allocation, and the pod that uses it.
 fn status(result: &AllocationResult, pod: &Pod) -> ResourceClaimStatus {
     let consumer = ResourceClaimConsumerReference {
         resource: "pods".to_owned(),

@@ -1,7 +1,7 @@
-//! What the story is about: nodes, classes, claims and a pod from a manifest, and the slices that the drivers add.
+//! Cluster of the story: nodes, classes, claims and a pod from a manifest, and the slices that the drivers add.
 
-use dra_alloc::features::{Feature, Features};
-use dra_attrs::profile::Profile;
+use dra_alloc::{DraGate, GateSet};
+use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 
@@ -10,15 +10,15 @@ use crate::manifest::Manifests;
 
 const MANIFEST: &str = include_str!("../../data/tour/cluster.yaml");
 
-/// The story follows the text of the KEPs.
-pub(super) const PROFILE: Profile = Profile::Kep;
+/// Profile of the story. The step "validate" shows where the text of the KEPs answers otherwise.
+pub(super) const PROFILE: Profile = Profile::V1_37;
 
-/// The cluster as far as the story has come.
+/// Cluster in its current state of the story.
 #[derive(Debug)]
 pub(super) struct Cluster {
     pub(super) nodes: Vec<Node>,
     pub(super) classes: Vec<DeviceClass>,
-    /// With the status that the story gives them.
+    /// Claims, with the status that the story gives them.
     pub(super) claims: Vec<ResourceClaim>,
     pub(super) pod: Pod,
     pub(super) slices: Vec<ResourceSlice>,
@@ -37,12 +37,12 @@ impl Cluster {
     }
 }
 
-/// The features of all components: what the two KEPs of the story need is on.
-pub(super) fn features() -> Features {
-    Features::default().with(Feature::ListTypeAttributes).with(Feature::OptionalNodeOperations)
+/// Returns the feature gates of all components: the defaults, and those of the story's two KEPs.
+pub(super) fn gates() -> GateSet<DraGate> {
+    GateSet::default().with(DraGate::ListTypeAttributes).with(DraGate::OptionalNodeOperations)
 }
 
-/// The name of an object.
+/// Returns the name of an object.
 pub(super) fn name(metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> &str {
     metadata.name.as_deref().unwrap_or_default()
 }

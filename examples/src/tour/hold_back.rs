@@ -1,12 +1,10 @@
-//! A node is held back by a gate until its agent reports (KEP-5233).
+//! Node that a gate holds back until its agent reports (KEP-5233).
 
 use k8s_openapi::api::core::v1::{NodeCondition, Pod};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
-use readiness::evaluate::{FilterOptions, filter};
-use readiness::node::GatedNode;
-use readiness::pod::PodView;
-use readiness::policy::Policy;
-use readiness::reconcile::{Role, State, Step, apply, step};
+use readiness::{
+    EvaluatorRole, FilterOptions, GatedNode, GatedPodView, NodeState, Policy, StepResult, apply_writes, filter, step,
+};
 
 use super::TourError;
 use super::page::Page;
@@ -21,30 +19,30 @@ pub(super) fn hold_back(page: &mut Page) -> Result<(), TourError> {
     let begin = Timestamp::UNIX_EPOCH;
 
     page.input(format!("node-3 is Ready, and has a gate: {AGENT}, 300 s, then a taint"));
-    let first = step(&policy, Role::Combined, &node.view(), begin, State::default());
+    let first = step(&policy, EvaluatorRole::Combined, &node.view(), begin, NodeState::default());
     page.decision(answer(&node, &pod, &first, begin));
-    let Step { outputs, state, .. } = first;
-    apply(&mut node.node, &outputs, begin);
+    let StepResult { writes, state, .. } = first;
+    apply_writes(&mut node.node, &writes, begin);
 
     report(&mut node, AGENT);
     let later = begin.saturating_add(SignedDuration::from_secs(40)).unwrap_or(begin);
     page.input("40 s later the agent reports True");
-    let second = step(&policy, Role::Combined, &node.view(), later, state);
+    let second = step(&policy, EvaluatorRole::Combined, &node.view(), later, state);
     page.decision(answer(&node, &pod, &second, later));
     page.reason("Ready is kubelet's own word; a gate is that of an agent without which a pod with devices would fail.");
     Ok(())
 }
 
-/// What the filter of a scheduler says, what is written, and when to look again.
-fn answer(node: &GatedNode, pod: &Pod, step: &Step<'_>, now: Timestamp) -> String {
-    let verdict = filter(FilterOptions::kep(), &node.view(), PodView::new(pod));
+/// Formats the answer of a scheduler's filter, the writes, and the time of the next step.
+fn answer(node: &GatedNode, pod: &Pod, step: &StepResult<'_>, now: Timestamp) -> String {
+    let verdict = filter(FilterOptions::kep(), &node.view(), GatedPodView::new(pod));
     let pods = if verdict.is_allowed() { "pods may come".to_owned() } else { format!("no pods: {verdict}") };
-    let wake_up = step.wake_up.map(|at| format!("look again in {} s", at.duration_since(now).as_secs()));
-    let outputs = step.outputs.iter().map(ToString::to_string);
-    [pods].into_iter().chain(wake_up).chain(outputs).collect::<Vec<_>>().join("\n")
+    let requeue_at = step.requeue_at.map(|at| format!("look again in {} s", at.duration_since(now).as_secs()));
+    let writes = step.writes.iter().map(ToString::to_string);
+    [pods].into_iter().chain(requeue_at).chain(writes).collect::<Vec<_>>().join("\n")
 }
 
-/// What an agent writes when it is ready.
+/// Writes the condition of an agent that is ready.
 fn report(node: &mut GatedNode, condition_type: &str) {
     let condition =
         NodeCondition { type_: condition_type.to_owned(), status: "True".to_owned(), ..NodeCondition::default() };

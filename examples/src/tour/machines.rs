@@ -1,6 +1,6 @@
-//! NUMA on machines of real shape (KEP-6072): what each device publishes as `resource.kubernetes.io/numaNode`, as a scalar
-//! and as a list, which pairs of devices a `matchAttribute` constraint accepts, and what pods get that want devices of
-//! several kinds on one NUMA node.
+//! NUMA attributes of real machines (KEP-6072): the value of `resource.kubernetes.io/numaNode` for each device, as a
+//! scalar and as a list, the pairs of devices that a `matchAttribute` constraint accepts, and the devices of pods that
+//! need several kinds on one NUMA node.
 
 use std::process::ExitCode;
 
@@ -10,23 +10,15 @@ use anstream::{eprintln, println};
 use anstyle::{AnsiColor, Style};
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{ContentArrangement, Table};
-use dra_alloc::allocator::Allocator;
-use dra_alloc::budget::Budget;
-use dra_alloc::explain::Detail;
-use dra_alloc::features::{Feature, Features};
-use dra_alloc::inventory::Inventory;
-use dra_alloc::outcome::{Outcome, Verdict};
-use dra_alloc::result::{Share, ShareCounter};
-use dra_alloc::selector::SelectorCache;
-use dra_alloc::state::AllocatedState;
-use dra_attrs::matching::{ListTypes, MatchState, ValueSet, Violation};
+use dra_alloc::{
+    AllocatedState, Allocator, Budget, Classes, Detail, DraGate, GateSet, Inventory, Outcome, Profile, SelectorCache,
+    Share, ShareCounter, Verdict,
+};
 use dra_attrs::numa::{
     Diagnostic, Distances, NumaError, NumaForm, NumaNode, NumaNodeAttribute, NumaPlace, NumaTopology, Socket,
     numa_node_attribute,
 };
-use dra_attrs::pci::PciAddress;
-use dra_attrs::standard::NUMA_NODE;
-use dra_attrs::sysfs::SysfsMap;
+use dra_attrs::{ListTypes, MatchState, NUMA_NODE, PciAddress, SysfsMap, ValueSet, Violation};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{
     CELDeviceSelector, Device, DeviceAttribute, DeviceClaim, DeviceClass, DeviceClassSpec, DeviceConstraint,
@@ -37,12 +29,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 const HEADING: Style = AnsiColor::Cyan.on_default().bold();
 const QUIET: Style = Style::new().dimmed();
-/// Devices that a pod wants together.
+/// Kinds of devices that a pod needs together.
 const KINDS: [&str; 4] = ["gpu", "nvidia", "nic", "cpu"];
-/// The name of the node that the machine is in its cluster.
+/// Name of the cluster node for the machine.
 const NODE: &str = "node-1";
 
-/// A machine of the tour, what to look at, and the CPU and memory devices beside its PCI devices.
+/// Machine of the tour, with a remark, and the CPU and memory devices in addition to its PCI devices.
 struct Stop {
     capture: &'static str,
     lesson: &'static str,
@@ -85,7 +77,7 @@ that socket list it, and match memory on it.",
     },
 ];
 
-/// Prints what there is to see on the captured machines and on this one.
+/// Prints the tables for the captured machines and for the local machine.
 #[must_use]
 pub fn show() -> ExitCode {
     for stop in &STOPS {
@@ -118,7 +110,7 @@ fn visit(stop: &Stop) -> Result<(), MachineError> {
     Ok(())
 }
 
-/// A device of the tour and what it would publish, in both forms.
+/// Device of the tour with its attribute in both forms.
 struct Published {
     name: String,
     scalar: Result<NumaNodeAttribute, NumaError>,
@@ -128,7 +120,7 @@ struct Published {
 impl Published {
     fn new(name: String, sysfs: &SysfsMap, place: NumaPlace) -> Self {
         let publish = |form| numa_node_attribute(sysfs, place, form);
-        // CPUs and memory are on one node by nature: their list is their own node.
+        // CPUs and memory are local to one node by nature: their list has only that node.
         let list = if matches!(place, NumaPlace::Pci(_)) { NumaForm::LocalNodes } else { NumaForm::OwnNode };
         Self { name, scalar: publish(NumaForm::Scalar), list: publish(list) }
     }
@@ -196,7 +188,7 @@ fn value(outcome: &Result<NumaNodeAttribute, NumaError>) -> String {
     }
 }
 
-/// Every pair of devices that differ in kind or value; twins would only repeat a row.
+/// Returns a table of the pairs of devices that differ in kind or value. Equal pairs would only repeat a row.
 fn pair_table(devices: &[Published]) -> Table {
     let kind = |device: &Published| device.name.split(' ').next().map(str::to_owned);
     let twins = |a: &Published, b: &Published| kind(a) == kind(b) && a.scalar == b.scalar && a.list == b.list;
@@ -214,12 +206,12 @@ fn pair_table(devices: &[Published]) -> Table {
     table
 }
 
-/// Whether `matchAttribute: resource.kubernetes.io/numaNode` accepts two devices.
+/// Returns the verdict of `matchAttribute: resource.kubernetes.io/numaNode` on two devices.
 fn verdict(left: &Result<NumaNodeAttribute, NumaError>, right: &Result<NumaNodeAttribute, NumaError>) -> String {
     let mut state = MatchState::new();
     let pushed = [left, right].into_iter().try_for_each(|device| {
         let value = device.as_ref().ok().map(|attribute| &attribute.value);
-        state.push(&ValueSet::of(value, ListTypes::Enabled))
+        state.push(&ValueSet::from_attribute(value, ListTypes::Enabled))
     });
     match pushed {
         Ok(()) => format!("match: {}", join(state.common())),
@@ -228,11 +220,11 @@ fn verdict(left: &Result<NumaNodeAttribute, NumaError>, right: &Result<NumaNodeA
     }
 }
 
-/// One of the two forms of a device's attribute.
+/// Selector of one of the two forms of a device's attribute.
 type Form = fn(&Published) -> &Result<NumaNodeAttribute, NumaError>;
 
-/// Pods in turn, each of which wants an accelerator, a NIC and CPUs on one NUMA node: what they get, and why the first that
-/// gets nothing does not.
+/// Returns a table of pods, each of which needs an accelerator, a NIC and CPUs on one NUMA node: the devices they get,
+/// and the reason of the first failure.
 fn pod_table(devices: &[Published]) -> Table {
     let mut table = table(["published as", "pod", "gets"]);
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(100);
@@ -247,7 +239,7 @@ fn pod_table(devices: &[Published]) -> Table {
     table
 }
 
-/// The kinds of devices that a pod wants, each once.
+/// Returns the kinds of devices that a pod needs, each once.
 fn kinds(devices: &[Published]) -> impl Iterator<Item = String> {
     let kind = |device: &Published| device.name.split(' ').next().unwrap_or_default().to_lowercase();
     devices.iter().enumerate().filter_map(move |(index, device)| {
@@ -256,7 +248,7 @@ fn kinds(devices: &[Published]) -> impl Iterator<Item = String> {
     })
 }
 
-/// What a driver of one kind of devices would publish.
+/// Returns the slice that a driver of one kind of devices would publish.
 fn slice(kind: &str, devices: &[Published], attribute: Form) -> ResourceSlice {
     let own = devices.iter().filter(|device| device.name.to_lowercase().starts_with(&format!("{kind} ")));
     let devices = own.map(|device| Device {
@@ -278,7 +270,7 @@ fn named(name: &str) -> ObjectMeta {
     ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() }
 }
 
-/// What pods get in turn, up to the first that gets nothing, three at the most.
+/// Returns the results of up to three pods in turn, up to the first failure.
 fn pods(inventory: &Inventory, kinds: &[String]) -> Vec<String> {
     let classes: Vec<DeviceClass> = kinds.iter().map(|kind| class(kind)).collect();
     let (selectors, shares, node) = (SelectorCache::default(), ShareCounter::default(), node());
@@ -286,10 +278,13 @@ fn pods(inventory: &Inventory, kinds: &[String]) -> Vec<String> {
     let mut state = AllocatedState::default();
     let mut answers = Vec::new();
     while answers.len() < 3 {
-        let allocator = Allocator::new(inventory, &classes, &state, &selectors, &share_ids)
-            .with_features(Features::default().with(Feature::ListTypeAttributes))
-            .explaining(Detail::Summary);
-        let verdict = allocator.allocate(&node, &[claim(kinds)], Budget::default());
+        let classes = Classes::new(&classes);
+        let allocator = Allocator::new(Profile::V1_37, inventory, &classes)
+            .with_selector_cache(&selectors)
+            .with_share_ids(&share_ids)
+            .with_gates(GateSet::default().with(DraGate::ListTypeAttributes))
+            .with_explanation(Detail::Summary);
+        let verdict = allocator.allocate(&state, &node, &[claim(kinds)], Budget::default());
         let results = match verdict {
             Ok(Verdict { outcome: Outcome::Allocated(results), .. }) => results,
             Ok(verdict) => {
@@ -321,7 +316,7 @@ fn class(kind: &str) -> DeviceClass {
     DeviceClass { metadata: named(kind), spec: Some(spec) }
 }
 
-/// One device of each kind, all on one NUMA node.
+/// Builds a claim for one device of each kind, all on one NUMA node.
 fn claim(kinds: &[String]) -> ResourceClaim {
     let requests = kinds.iter().map(|kind| DeviceRequest {
         name: kind.clone(),
@@ -334,7 +329,7 @@ fn claim(kinds: &[String]) -> ResourceClaim {
     ResourceClaim { metadata: named("pod"), spec: Some(ResourceClaimSpec { devices: Some(devices) }), status: None }
 }
 
-/// The machine that the tour runs on, whatever it is.
+/// Prints the tables for the machine that the tour runs on.
 fn this_machine() {
     println!("{HEADING}This machine{HEADING:#}");
     match NumaTopology::from_sysfs(&SysfsDir::default()) {

@@ -1,7 +1,7 @@
-//! The story of a pod with devices, told step by step: what goes in, what is decided, and why.
+//! Story of a pod with devices, step by step: inputs, decisions and reasons.
 //!
-//! Two machines of real shape, three drivers, a pod that wants a GPU, a network card and CPUs near to each other. Each step
-//! is the call of one crate on the objects that the step before has left.
+//! Two real machines, three drivers, and a pod that needs a GPU, a network card and CPUs on one NUMA node. Each step
+//! calls one crate on the objects that the step before has left.
 
 mod allocate;
 mod availability;
@@ -15,21 +15,18 @@ mod publish;
 mod slow_volume;
 mod validate;
 
-use dra_alloc::error::AllocateError;
 use dra_alloc::kubelet::{PrepareError, UnprepareError};
-use dra_alloc::state::StateError;
-use dra_attrs::field::FieldErrors;
+use dra_alloc::{AllocateError, StateError};
 use dra_attrs::numa::NumaError;
-use dra_attrs::pci::PciAddressError;
-use nnn::pod::PodError;
-use nnn::state::IllegalTransition;
+use dra_attrs::{FieldErrors, PciAddressError};
+use nnn::{IllegalTransition, PodError};
 
 use crate::machine::MachineError;
 use cluster::Cluster;
 use page::Page;
 pub use slow_volume::StoryError;
 
-/// Why the story ends early.
+/// Reason that the story ends early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TourError {
@@ -39,42 +36,42 @@ pub enum TourError {
     /// The cluster can't be read.
     #[error("{0}")]
     Cluster(String),
-    /// A device of a captured machine has no proper address.
+    /// A device of a captured machine has an invalid address.
     #[error(transparent)]
     Address(#[from] PciAddressError),
     /// A device of a captured machine has no NUMA node.
     #[error(transparent)]
     Numa(#[from] NumaError),
-    /// A slice is not accepted.
+    /// A slice is invalid.
     #[error(transparent)]
     Invalid(#[from] FieldErrors),
     /// The claims can't be read.
     #[error(transparent)]
     Allocate(#[from] AllocateError),
-    /// What is allocated does not fit together.
+    /// Existing allocations contradict each other.
     #[error(transparent)]
     State(#[from] StateError),
     /// The pod can't be read.
     #[error(transparent)]
     Pod(#[from] PodError),
-    /// The scheduler does what it must not do.
+    /// The scheduler's state machine reports an illegal transition.
     #[error(transparent)]
     Transition(#[from] IllegalTransition),
-    /// The story of the slow volume is broken.
+    /// The story of the slow volume failed.
     #[error(transparent)]
     SlowVolume(#[from] StoryError),
     /// The pod can't start.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
-    /// The pod can't go.
+    /// The pod can't be removed.
     #[error(transparent)]
     Unprepare(#[from] UnprepareError),
 }
 
-/// The whole story, with colours.
+/// Returns the whole story, with colours.
 ///
 /// # Errors
-/// Data of the examples that does not fit together.
+/// Inconsistent data of the examples.
 pub fn story() -> Result<String, TourError> {
     let mut page = Page::default();
     let mut cluster = Cluster::load()?;

@@ -1,12 +1,10 @@
-//! The scheduler announces the pod before it waits (KEP-5278): nomination and allocation in order, then the binding.
+//! Announcement of a pod before its binding (KEP-5278): nomination, then allocation, then the binding.
 
+use dra_attrs::{GateSet, Profile};
 use k8s_openapi::api::resource::v1::ResourceClaim;
-use nnn::binding::claims::ClaimState;
-use nnn::binding::start::PreFlight;
-use nnn::gates::{Gate, Gates};
-use nnn::options::Options;
-use nnn::pod::PodView;
-use nnn::scheduler::{Input, Placed, Scheduler};
+use nnn::{
+    Assumed, Behavior, BindingClaim, NominationGate, NominationTracker, Options, PodSnapshot, PreFlight, TrackerInput,
+};
 
 use super::TourError;
 use super::cluster::{Cluster, name};
@@ -15,18 +13,20 @@ use super::slow_volume::{Moment, tell};
 
 pub(super) fn nominate(cluster: &Cluster, page: &mut Page) -> Result<(), TourError> {
     page.step("The scheduler announces the pod, then binds it");
-    let pod = PodView::from_pod(&cluster.pod)?;
+    let pod = PodSnapshot::from_pod(&cluster.pod)?;
     let Some((claim, node)) = cluster.claims.iter().find_map(|claim| Some((claim, node_of(claim)?))) else {
         return Ok(());
     };
     page.input(format!("pod {} fits on {node}; its claim {} is to be written first", pod.key, name(&claim.metadata)));
-    let claims = [ClaimState::Chosen(claim.metadata.uid.clone().unwrap_or_default())];
-    for (state, gates) in [("on", Gates::default()), ("off", Gates::default().without(Gate::Expectation))] {
-        let mut scheduler = Scheduler::new(Options::default().with_gates(gates));
-        scheduler.handle(Input::PodObserved(pod.clone()))?;
-        let placed = Placed::new(&pod.key, &node).pre_flights(vec![PreFlight::Success]).claims(claims.to_vec());
-        let reaction = scheduler.handle(Input::CycleSucceeded(placed))?;
-        let commands: Vec<String> = reaction.commands.iter().map(ToString::to_string).collect();
+    let claims = [BindingClaim::Chosen(claim.metadata.uid.clone().unwrap_or_default())];
+    let options = Options::new(Profile::V1_37, Behavior::SAFE);
+    let off = GateSet::default().without(NominationGate::Expectation);
+    for (state, gates) in [("on", GateSet::default()), ("off", off)] {
+        let mut tracker = NominationTracker::new(options.with_gates(gates));
+        tracker.handle(TrackerInput::PodObserved(pod.clone()))?;
+        let assumed = Assumed::new(&pod.key, &node).with_pre_flights(vec![PreFlight::Success]);
+        let output = tracker.handle(TrackerInput::CycleSucceeded(assumed.with_claims(claims.to_vec())))?;
+        let commands: Vec<String> = output.commands.iter().map(ToString::to_string).collect();
         page.decision(format!("with the gate {state}: {}", commands.join(", ")));
     }
     page.reason(
@@ -40,7 +40,7 @@ pub(super) fn nominate(cluster: &Cluster, page: &mut Page) -> Result<(), TourErr
     Ok(())
 }
 
-/// The node that the devices of an allocated claim are on, by the node selector of the allocation.
+/// Returns the node of an allocated claim, from the node selector of the allocation.
 fn node_of(claim: &ResourceClaim) -> Option<String> {
     let selector = claim.status.as_ref()?.allocation.as_ref()?.node_selector.as_ref()?;
     let name = selector.node_selector_terms.first()?.match_fields.as_ref()?.first()?;

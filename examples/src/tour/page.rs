@@ -1,4 +1,4 @@
-//! How the story is set.
+//! Layout of the story's text.
 
 use std::fmt::{Display, Write};
 
@@ -7,7 +7,7 @@ use anstyle::{AnsiColor, Style};
 const HEADING: Style = AnsiColor::Cyan.on_default().bold();
 const DECISION: Style = Style::new().bold();
 const QUIET: Style = Style::new().dimmed();
-/// Where the text beside a word like "input" begins.
+/// Indent of the text beside a label such as "input".
 const INDENT: &str = "             ";
 
 /// Text that grows step by step.
@@ -26,17 +26,17 @@ impl Page {
         self.put(format_args!("{gap}{HEADING}{number}. {title}{HEADING:#}\n"));
     }
 
-    /// What is given.
+    /// Appends an input.
     pub(super) fn input(&mut self, text: impl Display) {
         self.line("input", Style::new(), text);
     }
 
-    /// What is decided.
+    /// Appends a decision.
     pub(super) fn decision(&mut self, text: impl Display) {
         self.line("decision", DECISION, text);
     }
 
-    /// Why.
+    /// Appends a reason.
     pub(super) fn reason(&mut self, text: impl Display) {
         self.line("reason", QUIET, text);
     }

@@ -1,20 +1,21 @@
-//! The kubelet prepares the pod's claim: one driver is called, another is not (KEP-5945).
+//! Step "prepare": the kubelet prepares the pod's claim and calls only one of two drivers (KEP-5945).
 
 use std::collections::BTreeMap;
 
-use dra_alloc::kubelet::gate::Gate;
-use dra_alloc::kubelet::{Answers, ClaimCache, ClaimRef, Settings, Skipped};
+use dra_alloc::GateSet;
+use dra_alloc::kubelet::{Answers, ClaimCache, ClaimRef, KubeletGate, KubeletOptions, Skipped};
 
 use super::TourError;
 use super::cluster::{Cluster, PROFILE, name};
 use super::page::Page;
 
-/// The drivers that run on the node: that of the CPUs does not.
+/// Drivers that run on the node. The CPU driver does not.
 const RUNNING: [&str; 2] = ["gpu.example.com", "nic.example.com"];
 
 pub(super) fn prepare(cluster: &Cluster, page: &mut Page) -> Result<(), TourError> {
     page.step("The kubelet prepares the pod's devices");
-    let settings = Settings::new(PROFILE).with(Gate::OptionalNodeOperations);
+    let settings =
+        KubeletOptions::new(PROFILE).with_gates(GateSet::default().with(KubeletGate::OptionalNodeOperations));
     let is_running = |driver: &str| RUNNING.contains(&driver);
     page.input(format!(
         "pod {} with its claim; drivers on the node: {}",

@@ -1,10 +1,10 @@
-//! Drivers publish where their devices are (KEP-6072), and whether they have to be called (KEP-5945).
+//! Step "publish": drivers publish the NUMA nodes of their devices (KEP-6072), and the node operations to skip
+//! (KEP-5945).
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use dra_attrs::numa::{NumaForm, NumaNodeAttribute, NumaPlace, numa_node_attribute};
-use dra_attrs::pci::PciAddress;
-use dra_attrs::standard::NUMA_NODE;
+use dra_attrs::{NUMA_NODE, PciAddress};
 use k8s_openapi::api::resource::v1::{Device, ResourcePool, ResourceSlice, ResourceSliceSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -13,11 +13,11 @@ use super::cluster::Cluster;
 use super::page::Page;
 use crate::machine::Machine;
 
-/// A machine of the cluster.
+/// Machine of the cluster.
 struct Place {
     node: &'static str,
     capture: &'static str,
-    /// One CPU of each NUMA node whose CPUs are offered as a device.
+    /// One CPU of each NUMA node whose CPUs are a device.
     cpus: &'static [u32],
 }
 
@@ -26,7 +26,7 @@ const PLACES: [Place; 2] = [
     Place { node: "xeon", capture: "xeon-snc3", cpus: &[24] },
 ];
 
-/// What a driver offers, and whether the node need not call it.
+/// Kinds of devices of the drivers, each with true if node operations are to be skipped.
 const DRIVERS: [(&str, bool); 3] = [("gpu", false), ("nic", false), ("cpu", true)];
 
 pub(super) fn publish(cluster: &mut Cluster, page: &mut Page) -> Result<(), TourError> {
@@ -56,7 +56,7 @@ pub(super) fn publish(cluster: &mut Cluster, page: &mut Page) -> Result<(), Tour
 fn devices(driver: &str, place: &Place, machine: &Machine) -> Result<Vec<Device>, TourError> {
     let sysfs = machine.sysfs();
     if driver == "cpu" {
-        // On one node by nature: the list is that node.
+        // CPUs are local to one node by nature: the list has only that node.
         let device = |cpu: &u32| {
             let numa = numa_node_attribute(&sysfs, NumaPlace::Cpu(*cpu), NumaForm::OwnNode)?;
             Ok(device(format!("cpus-from-{cpu}"), numa))
@@ -87,7 +87,7 @@ fn slice(driver: &str, skips: bool, node: &str, devices: Vec<Device>) -> Resourc
         node_name: Some(node.to_owned()),
         pool: ResourcePool { name: node.to_owned(), generation: 1, resource_slice_count: 1 },
         devices: Some(devices),
-        // What the KEP writes as `true`.
+        // The list form of the KEP's `true`.
         skip_node_operations: skips.then(|| vec!["*".to_owned()]),
         ..ResourceSliceSpec::default()
     };

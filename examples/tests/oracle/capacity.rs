@@ -1,15 +1,15 @@
-//! Consumable capacity: how much a request takes from a device, and whether the device has it.
+//! Consumable capacity: the amounts that a request takes from a device, and the check that the device has them.
 
 use std::collections::BTreeMap;
 
-use dra_attrs::quantity::Quantity;
+use dra_attrs::Quantity;
 use k8s_openapi::api::resource::v1::{CapacityRequestPolicy, CapacityRequestPolicyRange, Device, DeviceCapacity};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 
 const UNIT: i128 = 1_000_000_000;
 const MILLI: i128 = 1_000_000;
 
-/// Whether policies may have fractions: the gate.
+/// Gate for policies with fractions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fractions {
     Allowed,
@@ -19,7 +19,8 @@ pub enum Fractions {
 /// Amounts by the name of the capacity.
 pub type Amounts = BTreeMap<String, Quantity>;
 
-/// What a request takes of every capacity of the device. None if it asks for a capacity that the device lacks.
+/// Returns the amounts that a request takes of every capacity of the device; `None` if the device lacks a requested
+/// capacity.
 pub fn resolve(
     device: &Device,
     requested: Option<&BTreeMap<String, KubeQuantity>>,
@@ -42,7 +43,7 @@ pub fn resolve(
     Ok(Some(amounts))
 }
 
-/// Whether the device has these amounts beside what is in use, and its policies allow them.
+/// Returns true if the device has these amounts beside those in use, and its policies permit them.
 pub fn fits(device: &Device, amounts: &Amounts, in_use: &[&Amounts], fractions: Fractions) -> Result<bool, String> {
     for (name, capacity) in device.capacity.iter().flatten() {
         let amount = amounts[name];
@@ -59,7 +60,7 @@ fn parse(quantity: &KubeQuantity) -> Result<Quantity, String> {
     Quantity::from_kube(quantity).map_err(|error| error.to_string())
 }
 
-/// What a request takes of one capacity.
+/// Returns the amount that a request takes of one capacity.
 pub fn consumed(
     capacity: &DeviceCapacity,
     requested: Option<Quantity>,
@@ -80,12 +81,12 @@ pub fn consumed(
     Ok(enough.into_iter().min().unwrap_or(requested))
 }
 
-/// The range of a policy; one without a minimum is none.
+/// Returns the range of a policy; `None` if it has no minimum.
 fn range_of(policy: &CapacityRequestPolicy) -> Option<&CapacityRequestPolicyRange> {
     policy.valid_range.as_ref().filter(|range| !range.min.0.is_empty())
 }
 
-/// The first value of min, min + step, min + 2 step … that is not less than the request.
+/// Returns the first value of min, min + step, min + 2 step … that is not less than the request.
 fn round_in_range(
     requested: Quantity,
     range: &CapacityRequestPolicyRange,
@@ -109,7 +110,7 @@ fn round_in_range(
     Ok(Quantity::from_nanos(rounded * grain, step.format()))
 }
 
-/// The unit of the arithmetic: milli if the gate is on and the whole range can be said in it.
+/// Returns the unit of the arithmetic: milli if the gate is on and the whole range can be expressed in it.
 fn grain(range: &CapacityRequestPolicyRange, fractions: Fractions) -> Result<i128, String> {
     let mut exact = fractions == Fractions::Allowed;
     for quantity in [Some(&range.min), range.max.as_ref(), range.step.as_ref()].into_iter().flatten() {
@@ -121,7 +122,7 @@ fn grain(range: &CapacityRequestPolicyRange, fractions: Fractions) -> Result<i12
     Ok(if exact { MILLI } else { UNIT })
 }
 
-/// The number of grains: whole units are rounded up, milli-units must be exact.
+/// Returns the number of grains: whole units are rounded up, milli-units must be exact.
 fn in_grains(quantity: Quantity, grain: i128) -> Result<i128, String> {
     if grain == MILLI && quantity.nanos() % MILLI != 0 {
         return Err(unrepresentable());
@@ -138,7 +139,7 @@ fn unrepresentable() -> String {
     "capacity request cannot be represented".to_owned()
 }
 
-/// Whether a policy forbids an amount. The default is always allowed.
+/// Returns true if a policy forbids an amount. The default is always permitted.
 pub fn violates(
     amount: Quantity,
     policy: Option<&CapacityRequestPolicy>,
@@ -156,7 +157,7 @@ pub fn violates(
         }
         let Some(step) = &range.step else { return Ok(false) };
         let grain = grain(range, fractions)?;
-        // An amount between the grains is on no step.
+        // An amount between the grains is not on a step.
         let Ok(amount) = in_grains(amount, grain) else { return Ok(true) };
         let beyond_min = amount - in_grains(parse(&range.min)?, grain)?;
         let remainder = beyond_min.checked_rem(in_grains(parse(step)?, grain)?);

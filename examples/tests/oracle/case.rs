@@ -1,11 +1,10 @@
-//! The input of an allocation, and its form as JSON.
+//! Input of an allocation, and its JSON form.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use dra_alloc::features::{Feature, Features};
-use dra_attrs::profile::Profile;
-use dra_attrs::quantity::Quantity;
+use dra_alloc::{DraGate, GateSet};
+use dra_attrs::{FeatureGate, Profile, Quantity};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use serde::de::DeserializeOwned;
@@ -14,7 +13,7 @@ use serde_json::{Value, json};
 const BINDING_GATES: [&str; 2] = ["DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"];
 const SKIP_FIELD: &str = "skipNodeOperations";
 
-/// A device of the cluster.
+/// Device of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DeviceId {
     pub driver: String,
@@ -27,7 +26,7 @@ impl DeviceId {
         Self { driver: driver.to_owned(), pool: pool.to_owned(), device: device.to_owned() }
     }
 
-    /// Reads `driver/pool/device`; the pool may hold slashes.
+    /// Parses `driver/pool/device`; the pool may contain slashes.
     pub fn parse(key: &str) -> Self {
         let (driver, rest) = key.split_once('/').expect("driver/pool/device");
         let (pool, device) = rest.rsplit_once('/').expect("driver/pool/device");
@@ -41,33 +40,33 @@ impl fmt::Display for DeviceId {
     }
 }
 
-/// What is allocated already.
+/// Devices in use.
 #[derive(Clone, Debug, Default)]
 pub struct Allocated {
-    /// Devices that one claim has for itself.
+    /// Devices that one claim holds exclusively.
     pub devices: BTreeSet<DeviceId>,
-    /// Shares of devices, by the id of the share.
+    /// Shares of devices, by share ID.
     pub shared: BTreeSet<(DeviceId, String)>,
-    /// What the shares of a device consume together.
+    /// Total consumption of a device's shares.
     pub capacity: BTreeMap<DeviceId, BTreeMap<String, Quantity>>,
 }
 
 impl Allocated {
-    /// Whether somebody has a share of the device.
+    /// Returns true if any claim has a share of the device.
     pub fn is_shared(&self, id: &DeviceId) -> bool {
         self.capacity.contains_key(id) || self.shared.iter().any(|(shared, _)| shared == id)
     }
 
-    /// Whether somebody has the device or a share of it.
+    /// Returns true if any claim has the device or a share of it.
     pub fn is_allocated(&self, id: &DeviceId) -> bool {
         self.devices.contains(id) || self.is_shared(id)
     }
 }
 
-/// An allocation that is asked for.
+/// Input of one allocation.
 #[derive(Clone, Debug)]
 pub struct Case {
-    pub features: Features,
+    pub gates: GateSet<DraGate>,
     pub profile: Profile,
     pub node: Node,
     pub claims: Vec<ResourceClaim>,
@@ -78,11 +77,11 @@ pub struct Case {
 }
 
 impl Case {
-    pub fn has(&self, feature: Feature) -> bool {
-        self.features.has(feature)
+    pub fn has(&self, feature: DraGate) -> bool {
+        self.gates.has(feature)
     }
 
-    /// Reads the layout of the corpus. Gates that are not named are off; without a profile it is 1.37.
+    /// Reads the layout of the corpus. Gates that are not named are off; the default profile is 1.37.
     pub fn from_json(mut value: Value) -> Self {
         lists_for_bools(&mut value);
         let profile = field::<Option<Profile>>(&value, "profile").unwrap_or(Profile::V1_37);
@@ -98,7 +97,7 @@ impl Case {
             (DeviceId::parse(device), share.to_owned())
         };
         Self {
-            features: Features::from_gates(profile, |gate| Some(is_on(gate))),
+            gates: GateSet::from_names(profile, |gate| Some(is_on(gate))),
             profile,
             node: field(&value, "node"),
             claims: field(&value, "claims"),
@@ -113,10 +112,10 @@ impl Case {
         }
     }
 
-    /// The case in the layout of the corpus, for reports.
+    /// Returns the case in the layout of the corpus, for reports.
     pub fn to_json(&self) -> Value {
-        let on = Feature::all().filter(|feature| self.has(*feature));
-        let gates: BTreeMap<&str, bool> = on.flat_map(|f| f.gates(self.profile)).map(|gate| (*gate, true)).collect();
+        let on = DraGate::ALL.iter().filter(|feature| self.has(**feature));
+        let gates: BTreeMap<&str, bool> = on.map(|gate| (gate.name(self.profile), true)).collect();
         let devices: Vec<String> = self.allocated.devices.iter().map(DeviceId::to_string).collect();
         let shared: Vec<String> = self.allocated.shared.iter().map(|(id, share)| format!("{id}/{share}")).collect();
         let capacity: BTreeMap<String, _> =
@@ -134,13 +133,13 @@ impl Case {
     }
 }
 
-/// A field that may be null or missing.
+/// Reads a field that may be null or missing.
 fn field<T: DeserializeOwned + Default>(value: &Value, name: &str) -> T {
     let found: Option<T> = serde_json::from_value(value[name].clone()).expect(name);
     found.unwrap_or_default()
 }
 
-/// The KEP's form of skipNodeOperations becomes the list form, which is what the types have.
+/// Converts the KEP's form of skipNodeOperations to the list form of the types.
 fn lists_for_bools(value: &mut Value) {
     match value {
         Value::Object(fields) => {

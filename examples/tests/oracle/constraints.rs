@@ -1,9 +1,9 @@
-//! `matchAttribute` and `distinctAttribute`, decided over the list of all values each time.
+//! Constraints `matchAttribute` and `distinctAttribute`, evaluated over the list of all values each time.
 
-use dra_attrs::matching::ListTypes;
+use dra_attrs::ListTypes;
 use k8s_openapi::api::resource::v1::{DeviceAttribute, DeviceConstraint};
 
-/// What a constraint says about the values of its attribute.
+/// Condition of a constraint on the values of its attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Constraint<'a> {
     Match(&'a str),
@@ -11,7 +11,7 @@ pub enum Constraint<'a> {
 }
 
 impl<'a> Constraint<'a> {
-    /// None for a kind that this version does not know.
+    /// Reads a constraint; `None` for an unknown kind.
     pub fn of(constraint: &'a DeviceConstraint) -> Option<Self> {
         let (same, distinct) = (&constraint.match_attribute, &constraint.distinct_attribute);
         same.as_deref().map(Self::Match).or_else(|| distinct.as_deref().map(Self::Distinct))
@@ -24,14 +24,14 @@ impl<'a> Constraint<'a> {
     }
 }
 
-/// Whether a constraint is about a request; for an alternative of a list, its parent counts as well.
+/// Returns true if a constraint applies to a request. The name of an alternative's parent counts too.
 pub fn applies(constraint: &DeviceConstraint, request: &str, alternative: Option<&str>) -> bool {
     let named = constraint.requests.as_deref().unwrap_or_default();
     let full = alternative.map_or_else(|| request.to_owned(), |sub| format!("{request}/{sub}"));
     named.is_empty() || named.iter().any(|name| name == request || *name == full)
 }
 
-/// One value of an attribute; versions are text, but no strings.
+/// Single value of an attribute. Versions are text, but differ from strings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum One {
     Bool(bool),
@@ -47,7 +47,7 @@ fn scalar(attribute: &DeviceAttribute) -> Option<One> {
     int.or(bool).or(string).or_else(|| attribute.version.clone().map(One::Version))
 }
 
-/// The attribute as a set; empty if it has no value.
+/// Returns the attribute as a set; empty if it has no value.
 fn set(attribute: &DeviceAttribute) -> Vec<One> {
     let ints = attribute.ints.iter().flatten().map(|value| One::Int(*value)).collect();
     let bools = attribute.bools.iter().flatten().map(|value| One::Bool(*value)).collect();
@@ -57,8 +57,8 @@ fn set(attribute: &DeviceAttribute) -> Vec<One> {
     lists.into_iter().find(|list| !list.is_empty()).unwrap_or_else(|| scalar(attribute).into_iter().collect())
 }
 
-/// Whether the constraint holds for these devices, whose values are given in the order of the choice. `None` is a
-/// device without the attribute.
+/// Returns true if the constraint holds for devices with these values, in the order of the choice. `None` is a device
+/// without the attribute.
 pub fn holds(constraint: &Constraint<'_>, values: &[Option<DeviceAttribute>], lists: ListTypes) -> bool {
     let Some(values) = values.iter().cloned().collect::<Option<Vec<_>>>() else { return false };
     match (constraint, lists) {
@@ -82,12 +82,12 @@ fn pairwise_disjoint(sets: &[Vec<One>]) -> bool {
         .all(|(index, set)| !set.is_empty() && sets[..index].iter().all(|before| disjoint(before, set)))
 }
 
-/// Without list types: a single value is not looked at, several must all be there and be equal.
+/// Evaluates equality without list types: a single value is not checked; several must all exist and be equal.
 fn all_equal(values: &[Option<One>]) -> bool {
     values.len() < 2 || values.iter().all(|value| value.is_some() && *value == values[0])
 }
 
-/// Without list types: every value but the first must be there and differ from all before it.
+/// Evaluates difference without list types: every value but the first must exist and differ from all before it.
 fn all_different(values: &[Option<One>]) -> bool {
     (1..values.len()).all(|index| values[index].is_some() && !values[..index].contains(&values[index]))
 }

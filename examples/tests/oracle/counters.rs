@@ -1,8 +1,8 @@
-//! Counters that several devices of a pool share, and the compatibility groups of their consumers.
+//! Shared counters of a pool, and the compatibility groups of their consumers.
 
 use std::collections::BTreeSet;
 
-use dra_attrs::quantity::Quantity;
+use dra_attrs::Quantity;
 use k8s_openapi::api::resource::v1::{Counter, Device, DeviceCounterConsumption};
 
 use super::Failure;
@@ -17,7 +17,7 @@ fn nanos(counter: &Counter) -> Result<i128, Failure> {
     Ok(quantity.nanos())
 }
 
-/// What the consumers take together of one counter.
+/// Returns the consumers' total use of one counter.
 fn taken(consumers: &[&Device], set: &str, counter: &str) -> Result<i128, Failure> {
     let mut sum = 0;
     for consumption in consumers.iter().flat_map(|device| consumptions(device)).filter(|c| c.counter_set == set) {
@@ -26,7 +26,7 @@ fn taken(consumers: &[&Device], set: &str, counter: &str) -> Result<i128, Failur
     Ok(sum)
 }
 
-/// Whether no counter of the pool is overdrawn by these consumers: those of before and the candidate.
+/// Returns true if no counter of the pool is overdrawn by these consumers, including the candidate.
 pub fn suffice(pool: &Pool<'_>, consumers: &[&Device]) -> Result<bool, Failure> {
     for set in &pool.counter_sets {
         for (name, counter) in &set.counters {
@@ -38,24 +38,24 @@ pub fn suffice(pool: &Pool<'_>, consumers: &[&Device]) -> Result<bool, Failure> 
     Ok(true)
 }
 
-/// The groups that a device declares for a counter set.
+/// Returns the groups that a device declares for a counter set.
 fn groups(consumption: &DeviceCounterConsumption) -> BTreeSet<&str> {
     consumption.compatibility_groups.iter().flatten().map(String::as_str).collect()
 }
 
-/// The groups of each consumer of a counter set.
+/// Returns the groups of each consumer of a counter set.
 fn members<'d>(consumers: &[&'d Device], set: &str) -> Vec<BTreeSet<&'d str>> {
     let all = consumers.iter().flat_map(|device| consumptions(device));
     all.filter(|consumption| consumption.counter_set == set).map(groups).collect()
 }
 
-/// Whether the candidate goes with the consumers of each counter set that it consumes.
+/// Returns true if the candidate is compatible with the consumers of each counter set that it consumes.
 pub fn compatible(candidate: &Device, consumers: &[&Device]) -> bool {
     consumptions(candidate).iter().all(|consumption| admits(&members(consumers, &consumption.counter_set), consumption))
 }
 
-/// The first member decides whether a counter set is one with groups. Members of the other kind, which only slices that
-/// changed after an allocation can bring, count for nothing.
+/// Returns true if a counter set admits the candidate. The first member decides whether the set uses groups. Members of
+/// the other kind, which exist only if slices changed after an allocation, are ignored.
 fn admits(members: &[BTreeSet<&str>], candidate: &DeviceCounterConsumption) -> bool {
     let wanted = groups(candidate);
     let Some(first) = members.first() else { return true };
@@ -66,7 +66,7 @@ fn admits(members: &[BTreeSet<&str>], candidate: &DeviceCounterConsumption) -> b
     wanted.iter().any(|group| with_groups.clone().all(|member| member.contains(group)))
 }
 
-/// The gate is off: whether the candidate has to do with groups, its own or those of an allocated consumer.
+/// Returns true if groups are involved while the gate is off: those of the candidate or of an allocated consumer.
 pub fn touches_groups(candidate: &Device, allocated: &[&Device]) -> bool {
     consumptions(candidate).iter().any(|consumption| {
         let mut involved = members(allocated, &consumption.counter_set);

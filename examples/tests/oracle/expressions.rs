@@ -1,4 +1,4 @@
-//! CEL: selectors and derived attributes.
+//! CEL expressions: selectors and derived attributes.
 
 use std::sync::LazyLock;
 
@@ -7,10 +7,10 @@ use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceSelector};
 
 use super::{Failure, fatal};
 
-/// Compiled expressions, shared by all cases.
+/// Cache of compiled expressions, shared by all cases.
 static COMPILED: LazyLock<SelectorCache> = LazyLock::new(SelectorCache::default);
 
-/// Whether all selectors hold; the first that does not ends it.
+/// Returns true if all selectors hold; stops at the first that does not.
 pub fn all_hold(selectors: Option<&Vec<DeviceSelector>>, driver: &str, device: &Device) -> Result<bool, Failure> {
     for (index, selector) in selectors.into_iter().flatten().enumerate() {
         let Some(cel) = &selector.cel else { return fatal(format!("selector #{index}: CEL expression empty")) };
@@ -24,7 +24,7 @@ pub fn all_hold(selectors: Option<&Vec<DeviceSelector>>, driver: &str, device: &
     Ok(true)
 }
 
-/// The value of a derived attribute.
+/// Returns the value of a derived attribute.
 pub fn derive(expression: &str, driver: &str, device: &Device) -> Result<DeviceAttribute, Failure> {
     let failed = |kind: &str, reason: String| Failure::Fatal(format!("{kind} derived attribute: {reason}"));
     let program = COMPILED.compile_derived(expression).map_err(|error| failed("compile", error.to_string()))?;

@@ -1,8 +1,8 @@
-//! A second allocator, to test the first one against: plain depth-first recursion over immutable state.
+//! Oracle: a second allocator for tests, as plain depth-first recursion over immutable state.
 //!
-//! Nothing is ever taken back. Each call of the recursion gets the devices chosen so far as a list; counters, compatibility
-//! groups, constraints and capacities in use are computed again from that list for every candidate. So no state can be
-//! left behind by a branch that failed, and the code says what the rules say, at the price of speed.
+//! Nothing is ever undone. Each call of the recursion gets the list of the devices chosen so far, and computes
+//! counters, compatibility groups, constraints and capacities in use again from that list for every candidate. So a
+//! failed branch can't leave state behind, and the code reads like the rules, at the price of speed.
 #![allow(dead_code, unreachable_pub, reason = "several tests include these modules, each uses what it needs")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -24,22 +24,22 @@ pub use search::allocate_counting;
 
 use k8s_openapi::api::resource::v1::AllocationResult;
 
-/// What the allocator says.
+/// Answer of the oracle.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// One result per claim, in their order.
+    /// Results of the claims, in their order.
     Allocated(Vec<AllocationResult>),
-    /// Not on this node, for now.
+    /// No solution on this node for now.
     Unsatisfied,
-    /// Not on this node, because something is wrong with it.
+    /// Failure of this node, because of its objects.
     FailedOnNode(String),
-    /// The input is bad for every node.
+    /// Invalid input, on every node.
     Failed(String),
-    /// The number of steps was exceeded.
+    /// The limit of steps was exceeded.
     Stopped,
 }
 
-/// Why a search ended without an answer of yes or no.
+/// Reason that a search ended without an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     OnNode(String),
@@ -57,7 +57,7 @@ impl From<Failure> for Answer {
     }
 }
 
-/// A fatal error.
+/// Returns a fatal error.
 pub fn fatal<T>(reason: impl Into<String>) -> Result<T, Failure> {
     Err(Failure::Fatal(reason.into()))
 }

@@ -1,16 +1,16 @@
-//! Whether a slice or a device is meant for a node.
+//! Node selection of slices and devices.
 
 use k8s_openapi::api::core::v1::{Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
 
-/// The only field that a node selector can ask for.
+/// Only field that a node selector can match.
 pub const NAME_FIELD: &str = "metadata.name";
 
-/// The node's name.
+/// Returns the node's name.
 pub fn name(node: &Node) -> &str {
     node.metadata.name.as_deref().unwrap_or_default()
 }
 
-/// The name decides where there is one, then "all nodes", then the selector.
+/// Returns true if the node is selected: by name if there is one, then by "all nodes", then by the selector.
 pub fn matches(
     node: &Node,
     node_name: Option<&str>,
@@ -25,7 +25,7 @@ pub fn matches(
     }
 }
 
-/// Every term is read, also those after one that matches: a mistake in any of them is an error.
+/// Evaluates every term, including those after a match: an error in any term is an error.
 fn selected(selector: &NodeSelector, node: &Node) -> Result<bool, String> {
     let mut any = false;
     for term in &selector.node_selector_terms {

@@ -1,8 +1,8 @@
-//! What can be compared of two answers.
+//! Normal form of answers for comparisons.
 
 use serde_json::{Map, Value, json};
 
-/// Drops what is null or empty, and makes all share ids one.
+/// Removes fields that are null or empty, and replaces all share IDs by one.
 pub fn plain(value: &Value) -> Value {
     let is_empty = |value: &Value| match value {
         Value::Null => true,

@@ -1,13 +1,13 @@
-//! Which pools a node sees, and which devices are in them.
+//! Pools that a node sees, with their devices.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_alloc::features::Feature;
+use dra_alloc::DraGate;
 use k8s_openapi::api::resource::v1::{CounterSet, Device, ResourceSlice};
 
 use super::{Case, Failure, nodes};
 
-/// Whether the devices of a pool can be allocated.
+/// State of a pool: whether its devices can be allocated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
     Ready,
@@ -15,7 +15,7 @@ pub enum Status {
     Invalid(String),
 }
 
-/// A pool as one node sees it.
+/// Pool as one node sees it.
 #[derive(Clone, Debug)]
 pub struct Pool<'a> {
     pub driver: &'a str,
@@ -48,7 +48,7 @@ fn uses_binding_conditions(pool: &Pool<'_>) -> bool {
     pool.slices.iter().flat_map(|slice| devices(slice)).any(|device| device.binding_conditions.is_some())
 }
 
-/// The pools of the case's node: those without binding conditions first, then by driver and name.
+/// Returns the pools of the case's node: those without binding conditions first, then by driver and name.
 pub fn gather(case: &Case) -> Result<Vec<Pool<'_>>, Failure> {
     let here = nodes::name(&case.node);
     let local = case.slices.iter().filter(|slice| !target(slice).is_empty() && target(slice) == here);
@@ -68,7 +68,7 @@ pub fn gather(case: &Case) -> Result<Vec<Pool<'_>>, Failure> {
 fn is_relevant(case: &Case, slice: &ResourceSlice) -> Result<bool, Failure> {
     let spec = &slice.spec;
     let partitions = spec.per_device_node_selection.is_some() || !counter_sets(slice).is_empty();
-    if partitions && !case.has(Feature::PartitionableDevices) {
+    if partitions && !case.has(DraGate::PartitionableDevices) {
         return Ok(false);
     }
     let failed = |reason| Failure::Fatal(format!("node selection for slice {}: {reason}", slice_name(slice)));
@@ -86,12 +86,13 @@ fn is_relevant(case: &Case, slice: &ResourceSlice) -> Result<bool, Failure> {
     Ok(false)
 }
 
-/// Whether a device of a slice with node selection per device is for the node.
+/// Returns true if a device of a slice with per-device node selection is for the node.
 pub fn device_matches_node(case: &Case, device: &Device) -> Result<bool, String> {
     nodes::matches(&case.node, device.node_name.as_deref(), device.all_nodes, device.node_selector.as_ref())
 }
 
-/// The pool made of these slices and, if they are not all, of those for other nodes. None if it is obsolete.
+/// Returns the pool made of these slices and, if they are incomplete, of those for other nodes; `None` if it is
+/// obsolete.
 fn pool<'a>(case: &'a Case, driver: &'a str, name: &'a str, seen: Vec<&'a ResourceSlice>) -> Option<Pool<'a>> {
     let newest = seen.iter().map(|slice| slice.spec.pool.generation).max()?;
     let kept: Vec<_> = seen.into_iter().filter(|slice| slice.spec.pool.generation == newest).collect();
@@ -126,7 +127,7 @@ fn complete<'a>(
     others: Vec<&'a ResourceSlice>,
 ) -> Pool<'a> {
     kept.sort_by_key(|slice| slice_name(slice));
-    let partitions = case.has(Feature::PartitionableDevices);
+    let partitions = case.has(DraGate::PartitionableDevices);
     let has_devices = |slice: &&ResourceSlice| !partitions || counter_sets(slice).is_empty();
     let slices: Vec<_> = kept.iter().copied().filter(has_devices).collect();
     let elsewhere: Vec<_> = others.iter().copied().filter(has_devices).collect();

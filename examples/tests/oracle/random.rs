@@ -1,22 +1,22 @@
-//! Random cases: small clusters in which a request is just about possible, or just about not.
+//! Random cases: small clusters in which a request is just possible, or just impossible.
 
 mod claims;
 mod expressions;
 mod slices;
 mod tight;
 
-use dra_attrs::quantity::Quantity;
+use dra_attrs::Quantity;
 use serde_json::{Map, Value, json};
 
 use super::Case;
 
-/// The reserved domain, and the drivers.
+/// Reserved domain, and the drivers.
 pub const STANDARD: &str = "resource.kubernetes.io";
 pub const DRIVERS: [&str; 3] = ["cpu.example.com", "gpu.example.com", "nic.example.com"];
 pub const TAINT_KEYS: [&str; 2] = ["unhealthy", "maintenance"];
 pub const EFFECTS: [&str; 4] = ["NoSchedule", "NoExecute", "None", "Future"];
 
-/// Gates, and how likely each is on, in percent.
+/// Gates with the probability that each is on, in percent.
 const GATES: [(&str, u32); 11] = [
     ("DRAAdminAccess", 90),
     ("DRAPrioritizedList", 95),
@@ -31,7 +31,7 @@ const GATES: [(&str, u32); 11] = [
     ("DRAFractionalCapacityRange", 50),
 ];
 
-/// A generator of numbers: splitmix64.
+/// Random number generator: splitmix64.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
@@ -48,17 +48,17 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     pub fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() % u64::try_from(end).unwrap()).unwrap()
     }
 
-    /// A number from `first` to `last`.
+    /// Returns a number from `first` to `last`.
     pub fn between(&mut self, first: usize, last: usize) -> usize {
         first + self.below(last - first + 1)
     }
 
-    /// True in so many of a hundred times.
+    /// Returns true with a probability in percent.
     pub fn percent(&mut self, percent: u32) -> bool {
         self.next() % 100 < u64::from(percent)
     }
@@ -67,7 +67,7 @@ impl Random {
         from[self.below(from.len())].clone()
     }
 
-    /// Each with a probability, in their order.
+    /// Returns each element with a probability in percent, in their order.
     pub fn some<T: Clone>(&mut self, from: &[T], percent: u32) -> Vec<T> {
         from.iter().filter(|_| self.percent(percent)).cloned().collect()
     }
@@ -79,15 +79,15 @@ impl Random {
     }
 }
 
-/// What the parts of a case must agree on.
+/// Properties that the parts of a case share.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub drivers: Vec<&'static str>,
     pub nodes: usize,
     gates: Map<String, Value>,
-    /// Many plain devices, to get near the limits.
+    /// True for many plain devices, near the limits.
     pub crowded: bool,
-    /// How much of what keeps devices from being allocated there is, in percent of the most.
+    /// Frequency of obstacles to allocation, in percent of the maximum.
     noise: u32,
 }
 
@@ -96,33 +96,34 @@ impl Plan {
         self.gates.get(gate).is_some()
     }
 
-    /// Whether to use what a gate switches: often if it is on, and seldom if it is off, because that is an error.
+    /// Returns true if a gated feature is to be used: often if its gate is on, and seldom if it is off, since that is
+    /// an error.
     pub fn uses(&self, random: &mut Random, gate: &str, percent: u32) -> bool {
         random.percent(if self.has(gate) { percent } else { 1 })
     }
 
-    /// Whether something comes up that keeps a device from being allocated, whatever else is asked for.
+    /// Returns true if an obstacle to allocation is to be added.
     pub fn is_spoilt(&self, random: &mut Random, percent: u32) -> bool {
         random.next() % 10_000 < u64::from(percent * self.noise)
     }
 }
 
-/// A random selector.
+/// Returns a random selector.
 pub fn expression(random: &mut Random) -> String {
     expressions::selector(random)
 }
 
-/// The case of a seed.
+/// Returns the case of a seed.
 pub fn case(seed: u64) -> Case {
     Case::from_json(json(seed))
 }
 
-/// The case of a seed in which devices and requests are nearly alike.
+/// Returns the case of a seed in which devices and requests are nearly interchangeable.
 pub fn tight(seed: u64) -> Case {
     Case::from_json(tight::json(seed))
 }
 
-/// The case of a seed, in the layout of the corpus.
+/// Returns the case of a seed, in the layout of the corpus.
 pub fn json(seed: u64) -> Value {
     let random = &mut Random::new(seed);
     let plan = plan(random);
@@ -184,7 +185,7 @@ fn taint_rules(random: &mut Random, plan: &Plan) -> Value {
     rules.collect()
 }
 
-/// Some devices are taken, and some have shares already.
+/// Returns devices in use: some exclusively, some with shares.
 fn allocated(random: &mut Random, plan: &Plan, slices: &[Value]) -> Value {
     let (mut devices, mut shared, mut capacity) = (Vec::new(), Vec::new(), Map::new());
     let usual = random.pick(&[0, 20, 40]);
@@ -193,7 +194,7 @@ fn allocated(random: &mut Random, plan: &Plan, slices: &[Value]) -> Value {
         let pool = format!("{}/{}", spec["driver"].as_str().unwrap(), spec["pool"]["name"].as_str().unwrap());
         for device in spec["devices"].as_array().into_iter().flatten() {
             let key = format!("{pool}/{}", device["name"].as_str().unwrap());
-            // A few devices changed from or to sharing after they were allocated.
+            // A few devices became shareable, or ceased to be, after they were allocated.
             let is_shared = (device["allowMultipleAllocations"] == true) != random.percent(3);
             let is_used = is_shared && random.percent(usual) || plan.is_spoilt(random, usual);
             if !is_used {
@@ -221,7 +222,7 @@ fn allocated(random: &mut Random, plan: &Plan, slices: &[Value]) -> Value {
     json!({"devices": devices, "shared": shared, "capacity": capacity})
 }
 
-/// A part of a quantity, in quarters; seldom more than the whole.
+/// Returns a part of a quantity, in quarters; seldom more than the whole.
 fn part(random: &mut Random, whole: &str) -> String {
     let whole: Quantity = whole.parse().unwrap();
     let end = if random.percent(5) { 6 } else { 5 };

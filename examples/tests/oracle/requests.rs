@@ -1,8 +1,8 @@
-//! Reading and checking claims before the search.
+//! Reading and checking of claims before the search.
 
 use std::collections::BTreeMap;
 
-use dra_alloc::features::Feature;
+use dra_alloc::DraGate;
 use k8s_openapi::api::resource::v1::{
     CapacityRequirements, DeviceClaimConfiguration, DeviceClassConfiguration, DeviceConstraint, DeviceDerivedAttribute,
     DeviceRequest, DeviceSelector, DeviceToleration, ResourceClaim,
@@ -12,14 +12,14 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 use super::constraints::Constraint;
 use super::{Case, Failure, fatal};
 
-/// The most devices of one claim.
+/// Largest number of devices of one claim.
 pub const MAX_DEVICES: i64 = 32;
 
-/// How many devices a request is for.
+/// Number of devices that a request is for.
 #[derive(Clone, Debug)]
 pub enum Wanted {
     Count(i64),
-    /// These candidates, by index.
+    /// Candidates of an `allocationMode: All` request, by index.
     All(Vec<usize>),
 }
 
@@ -32,11 +32,11 @@ impl Wanted {
     }
 }
 
-/// What is asked for: by a request, or by one alternative of a request.
+/// Devices that a request, or one alternative of a request, asks for.
 #[derive(Clone, Debug)]
 pub struct Ask<'a> {
     pub request: &'a str,
-    /// The name of the alternative.
+    /// Name of the alternative.
     pub alternative: Option<&'a str>,
     pub class: &'a str,
     pub class_selectors: Option<&'a Vec<DeviceSelector>>,
@@ -51,13 +51,13 @@ pub struct Ask<'a> {
 }
 
 impl Ask<'_> {
-    /// The name in results.
+    /// Returns the name in results.
     pub fn full_name(&self) -> String {
         self.alternative.map_or_else(|| self.request.to_owned(), |sub| format!("{}/{sub}", self.request))
     }
 }
 
-/// A request, or a list of alternatives in the order of preference.
+/// Request, or a list of alternatives in the order of preference.
 #[derive(Clone, Debug)]
 pub struct RequestPlan<'a> {
     pub name: &'a str,
@@ -72,7 +72,7 @@ pub struct ClaimPlan<'a> {
     pub requests: Vec<RequestPlan<'a>>,
 }
 
-/// The fields that requests and alternatives have in common.
+/// Fields that requests and alternatives share.
 struct Fields<'a> {
     alternative: Option<&'a str>,
     class: &'a str,
@@ -85,12 +85,12 @@ struct Fields<'a> {
     count: Option<i64>,
 }
 
-/// Finds the devices of a request for all devices.
+/// Source of the devices of an `allocationMode: All` request.
 pub trait AllDevices {
     fn all(&self, ask: &Ask<'_>) -> Result<Vec<usize>, Failure>;
 }
 
-/// Reads all claims in order; the first mistake ends it.
+/// Reads all claims in order; stops at the first error.
 pub fn read<'a>(case: &'a Case, devices: &impl AllDevices) -> Result<Vec<ClaimPlan<'a>>, Failure> {
     case.claims.iter().map(|claim| read_claim(case, claim, devices)).collect()
 }
@@ -129,13 +129,13 @@ fn read_request<'a>(
     let name = request.name.as_str();
     let fields = fields_of(request);
     let is_list = request.first_available.as_ref().is_some_and(|list| !list.is_empty());
-    if is_list && !case.has(Feature::PrioritizedList) {
+    if is_list && !case.has(DraGate::PrioritizedList) {
         return fatal(format!("request {name}: has subrequests, but the DRAPrioritizedList feature is disabled"));
     }
     if fields.is_empty() {
         return fatal(format!("request {name}: unknown request type"));
     }
-    if !case.has(Feature::ConsumableCapacity) && fields.iter().any(|fields| fields.capacity.is_some()) {
+    if !case.has(DraGate::ConsumableCapacity) && fields.iter().any(|fields| fields.capacity.is_some()) {
         return fatal(format!("request {name}: has capacity requests, but DRAConsumableCapacity is disabled"));
     }
     let asks: Result<Vec<_>, _> = fields.iter().map(|fields| read_ask(case, name, fields, devices)).collect();
@@ -180,13 +180,13 @@ fn read_ask<'a>(
 ) -> Result<Ask<'a>, Failure> {
     let derived = fields.derived.into_iter().flatten();
     let derived: BTreeMap<_, _> = derived.map(|entry| (entry.name.as_str(), entry.expression.as_str())).collect();
-    if !derived.is_empty() && !case.has(Feature::DerivedAttributes) {
+    if !derived.is_empty() && !case.has(DraGate::DerivedAttributes) {
         return fatal(format!("request {request}: cannot handle derived attributes, the feature is disabled"));
     }
     if fields.selectors.into_iter().flatten().any(|selector| selector.cel.is_none()) {
         return fatal(format!("request {request}: CEL expression empty (unsupported selector type?)"));
     }
-    if fields.admin_access.is_some() && !case.has(Feature::AdminAccess) {
+    if fields.admin_access.is_some() && !case.has(DraGate::AdminAccess) {
         return fatal(format!("request {request}: admin access is requested, but the feature is disabled"));
     }
     if fields.class.is_empty() {

@@ -1,7 +1,7 @@
-//! What is written into the claims.
+//! Allocation results for the claims' status.
 
-use dra_alloc::features::Feature;
-use dra_attrs::profile::Profile;
+use dra_alloc::DraGate;
+use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
 use k8s_openapi::api::resource::v1::{
     AllocationResult, DeviceAllocationConfiguration, DeviceAllocationResult, DeviceRequestAllocationResult,
@@ -12,14 +12,14 @@ use super::requests::Ask;
 use super::search::{Candidate, Chosen, Decisions, Search};
 use super::{Failure, fatal, nodes};
 
-/// Whether the driver of a slice wants node operations left out.
+/// Returns true if the driver of a slice declares `skipNodeOperations`.
 pub fn skips_operations(slice: &ResourceSlice) -> bool {
     slice.spec.skip_node_operations.as_ref().is_some_and(|names| !names.is_empty())
 }
 
-/// The results of all claims. The KEP fails here for devices without node operations while its gate is off.
+/// Returns the results of all claims. By the KEP, fails for devices that skip node operations while the gate is off.
 pub fn results(search: &Search<'_>, decisions: &Decisions) -> Result<Vec<AllocationResult>, Failure> {
-    let refuses = search.case.profile == Profile::Kep && !search.has(Feature::OptionalNodeOperations);
+    let refuses = search.case.profile == Profile::Kep && !search.has(DraGate::OptionalNodeOperations);
     let mut slices = decisions.devices.iter().map(|chosen| search.candidates[chosen.candidate].slice);
     if refuses && slices.any(skips_operations) {
         return Err(Failure::OnNode("a chosen device skips node operations, but the feature is disabled".to_owned()));
@@ -49,7 +49,7 @@ fn result(search: &Search<'_>, decisions: &Decisions, claim: usize) -> Result<Al
 fn device(search: &Search<'_>, chosen: &Chosen, share: usize) -> DeviceRequestAllocationResult {
     let ask = search.ask(chosen.claim, chosen.request, chosen.ask);
     let Candidate { id, slice, device, .. } = &search.candidates[chosen.candidate];
-    let with_conditions = search.has(Feature::BindingConditions);
+    let with_conditions = search.has(DraGate::DeviceBindingConditions);
     let consumed = chosen.consumed.as_ref().filter(|amounts| !amounts.is_empty());
     DeviceRequestAllocationResult {
         request: ask.full_name(),
@@ -67,7 +67,7 @@ fn device(search: &Search<'_>, chosen: &Chosen, share: usize) -> DeviceRequestAl
     }
 }
 
-/// The configuration of the classes, then that of the claim.
+/// Returns the configuration of the classes, then that of the claim.
 fn configs(search: &Search<'_>, claim: usize, asks: &[&Ask<'_>]) -> Vec<DeviceAllocationConfiguration> {
     let mut classes: Vec<(&Ask<'_>, Vec<String>)> = Vec::new();
     for ask in asks {
@@ -103,12 +103,12 @@ fn configs(search: &Search<'_>, claim: usize, asks: &[&Ask<'_>]) -> Vec<DeviceAl
     all
 }
 
-/// Whether a list of names has the request, or the alternative that was chosen for it.
+/// Returns true if a list of names contains the request, or the alternative that was chosen for it.
 fn is_named(ask: &Ask<'_>, names: &[String]) -> bool {
     names.iter().any(|name| name == ask.request || *name == ask.full_name())
 }
 
-/// Where the claim can be used: the nodes that all its devices have in common.
+/// Returns the node selector of the claim: the nodes that all its devices have in common.
 fn node_selector(search: &Search<'_>, devices: &[&Candidate<'_>]) -> Result<Option<NodeSelector>, Failure> {
     let mut term = NodeSelectorTerm::default();
     for Candidate { slice, device, .. } in devices {
@@ -145,7 +145,7 @@ fn only_node(name: &str) -> NodeSelector {
     NodeSelector { node_selector_terms: vec![term] }
 }
 
-/// Adds requirements that are not there yet; the order of values does not matter.
+/// Adds requirements that are not there yet; the order of values is ignored.
 fn merge(into: &mut Option<Vec<NodeSelectorRequirement>>, from: Option<&Vec<NodeSelectorRequirement>>) {
     let values = |requirement: &NodeSelectorRequirement| {
         requirement.values.iter().flatten().cloned().collect::<std::collections::BTreeSet<_>>()

@@ -1,13 +1,11 @@
-//! The search: depth first, devices in the order of the pools, the first solution wins.
+//! Depth-first search over devices in the order of the pools; the first solution is returned.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use dra_alloc::features::Feature;
+use dra_alloc::DraGate;
 use dra_alloc::taint::{taint_by_rule, untolerated};
-use dra_attrs::matching::ListTypes;
-use dra_attrs::name::lookup;
-use dra_attrs::profile::Profile;
+use dra_attrs::{ListTypes, Profile, lookup_by_name};
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceConstraint, ResourceSlice};
 
 use super::capacity::{self, Amounts, Fractions};
@@ -16,10 +14,10 @@ use super::pools::{self, Pool, Status};
 use super::requests::{self, AllDevices, Ask, ClaimPlan, MAX_DEVICES, Wanted};
 use super::{Answer, Case, DeviceId, Failure, counters, expressions, fatal, result};
 
-/// What a node declares if its kubelet can do without node operations.
+/// Feature that a node declares if its kubelet supports skipped node operations.
 const NODE_FEATURE: &str = "DRAOptionalNodeOperations";
 
-/// A device that a node could get.
+/// Device that the case's node could use.
 #[derive(Clone, Debug)]
 pub struct Candidate<'a> {
     pub id: DeviceId,
@@ -28,18 +26,18 @@ pub struct Candidate<'a> {
     pub device: &'a Device,
 }
 
-/// A device that was chosen for a request.
+/// Device that was chosen for a request.
 #[derive(Clone, Debug)]
 pub struct Chosen {
     pub claim: usize,
     pub request: usize,
     pub ask: usize,
     pub candidate: usize,
-    /// What is consumed of a device that can be shared. None for other devices.
+    /// Amounts consumed of a shareable device; `None` for other devices.
     pub consumed: Option<Amounts>,
 }
 
-/// The alternative that was chosen for a request.
+/// Alternative that was chosen for a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Pick {
     pub claim: usize,
@@ -47,23 +45,23 @@ pub struct Pick {
     pub ask: usize,
 }
 
-/// What has been decided so far.
+/// Decisions made so far.
 #[derive(Clone, Debug, Default)]
 pub struct Decisions {
     pub devices: Vec<Chosen>,
     pub picks: Vec<Pick>,
 }
 
-/// Where the search is.
+/// Position of the search.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     claim: usize,
     request: usize,
-    /// The alternative, once one is being tried.
+    /// Alternative that is being tried, if any.
     ask: Option<usize>,
-    /// Devices that the request has already.
+    /// Number of devices that the request has.
     number: i64,
-    /// The first candidate to look at.
+    /// First candidate to try.
     start: usize,
 }
 
@@ -74,7 +72,7 @@ enum Found {
     TooMany,
 }
 
-/// What became of one candidate.
+/// Result of trying one candidate.
 enum Attempt {
     Taken(Decisions),
     Refused,
@@ -87,16 +85,16 @@ pub struct Search<'a> {
     pub claims: Vec<ClaimPlan<'a>>,
     limit: u64,
     steps: Cell<u64>,
-    /// Answers of selectors that were evaluated already, by claim, request, alternative and candidate.
+    /// Cached results of selectors, by claim, request, alternative and candidate.
     selectable: RefCell<BTreeMap<[usize; 4], bool>>,
 }
 
-/// Searches an allocation, for at most this many steps.
+/// Searches an allocation with a limit of steps.
 pub fn allocate(case: &Case, steps: u64) -> Answer {
     allocate_counting(case, steps).0
 }
 
-/// The answer, with the number of steps that it took.
+/// Returns the answer with the number of steps that it took.
 pub fn allocate_counting(case: &Case, limit: u64) -> (Answer, u64) {
     let steps = Cell::new(0);
     let answer = run(case, limit, &steps).unwrap_or_else(Answer::from);
@@ -131,7 +129,7 @@ const fn is_invalid(pool: &Pool<'_>) -> bool {
     matches!(pool.status, Status::Invalid(_))
 }
 
-/// All devices for the node, in the order of pools, slices and devices.
+/// Returns all devices for the node, in the order of pools, slices and devices.
 fn candidates<'a>(pools: &[Pool<'a>]) -> Vec<Candidate<'a>> {
     let mut all = Vec::new();
     for (index, pool) in pools.iter().enumerate() {
@@ -171,7 +169,7 @@ impl AllDevices for Search<'_> {
 }
 
 impl<'a> Search<'a> {
-    pub fn has(&self, feature: Feature) -> bool {
+    pub fn has(&self, feature: DraGate) -> bool {
         self.case.has(feature)
     }
 
@@ -179,7 +177,7 @@ impl<'a> Search<'a> {
         &self.claims[claim].requests[request].asks[ask]
     }
 
-    /// Decides everything from a place on.
+    /// Makes all decisions from a position on.
     fn step(&self, decisions: &Decisions, place: Place) -> Result<Found, Failure> {
         self.steps.set(self.steps.get() + 1);
         if self.steps.get() > self.limit {
@@ -188,7 +186,7 @@ impl<'a> Search<'a> {
         let Some(claim) = self.claims.get(place.claim) else { return Ok(Found::Solution(decisions.clone())) };
         let Some(request) = claim.requests.get(place.request) else {
             let next = self.step(decisions, Place { claim: place.claim + 1, ..Place::default() })?;
-            // The limit is one of a single claim.
+            // The limit is the claim's own: for earlier claims, it is an ordinary failure.
             return Ok(if matches!(next, Found::TooMany) { Found::Nothing } else { next });
         };
         let Some(number) = place.ask.or(if request.is_list { None } else { Some(0) }) else {
@@ -233,8 +231,8 @@ impl<'a> Search<'a> {
         Ok(if all_too_many { Found::TooMany } else { Found::Nothing })
     }
 
-    /// One candidate after the other for the next device of a request. Devices of one request are chosen in ascending
-    /// order.
+    /// Tries one candidate after the other for the next device of a request. The devices of one request are chosen in
+    /// ascending order.
     fn try_candidates(&self, decisions: &Decisions, place: Place, number: usize) -> Result<Found, Failure> {
         let ask = self.ask(place.claim, place.request, number);
         for (index, candidate) in self.candidates.iter().enumerate().skip(place.start) {
@@ -264,10 +262,12 @@ impl<'a> Search<'a> {
         Ok(answer)
     }
 
-    /// Whether the class, the request and the node are content with a device, whatever else is allocated.
+    /// Returns true if class, request and node selection admit a device, independently of allocations.
     fn selected(&self, ask: &Ask<'_>, candidate: &Candidate<'_>) -> Result<bool, Failure> {
         let Candidate { slice, device, id, .. } = candidate;
-        if !self.has(Feature::BindingConditions) && device.binding_conditions.as_ref().is_some_and(|c| !c.is_empty()) {
+        if !self.has(DraGate::DeviceBindingConditions)
+            && device.binding_conditions.as_ref().is_some_and(|c| !c.is_empty())
+        {
             return Ok(false);
         }
         if !expressions::all_hold(ask.class_selectors, &id.driver, device)?
@@ -281,12 +281,12 @@ impl<'a> Search<'a> {
         Ok(true)
     }
 
-    /// Whether the device can be given to several requests.
+    /// Returns true if the device can be given to several requests.
     pub fn is_sharable(&self, candidate: &Candidate<'_>) -> bool {
-        self.has(Feature::ConsumableCapacity) && candidate.device.allow_multiple_allocations == Some(true)
+        self.has(DraGate::ConsumableCapacity) && candidate.device.allow_multiple_allocations == Some(true)
     }
 
-    /// Whether a device is gone. Admin access only cares for devices of its own claim.
+    /// Returns true if a device is taken. Admin access only considers devices of its own claim.
     fn is_taken(&self, decisions: &Decisions, claim: usize, ask: &Ask<'_>, candidate: &Candidate<'_>) -> bool {
         let chosen = decisions.devices.iter().filter(|chosen| chosen.consumed.is_none());
         let mut chosen = chosen.filter(|chosen| self.candidates[chosen.candidate].id == candidate.id);
@@ -296,25 +296,25 @@ impl<'a> Search<'a> {
         self.case.allocated.devices.contains(&candidate.id) || chosen.next().is_some()
     }
 
-    const fn fractions(&self) -> Fractions {
-        if self.case.features.has(Feature::FractionalCapacityRange) { Fractions::Allowed } else { Fractions::RoundedUp }
+    fn fractions(&self) -> Fractions {
+        if self.case.gates.has(DraGate::FractionalCapacityRange) { Fractions::Allowed } else { Fractions::RoundedUp }
     }
 
-    /// What the shares of a device take: those that exist, and those of this attempt.
+    /// Returns the amounts that the shares of a device consume: existing ones, and those of this attempt.
     fn in_use<'d>(&'d self, decisions: &'d Decisions, candidate: &Candidate<'_>) -> Vec<&'d Amounts> {
         let same = decisions.devices.iter().filter(|chosen| self.candidates[chosen.candidate].id == candidate.id);
         let shares = same.filter_map(|chosen| chosen.consumed.as_ref());
         self.case.allocated.capacity.get(&candidate.id).into_iter().chain(shares).collect()
     }
 
-    /// What the request would take of a device. None if that can't be had.
+    /// Returns the amounts that the request would take of a device; `None` if the device can't provide them.
     fn amounts(
         &self,
         ask: &Ask<'_>,
         candidate: &Candidate<'_>,
         in_use: &[&Amounts],
     ) -> Result<Option<Amounts>, Failure> {
-        if !self.has(Feature::ConsumableCapacity) {
+        if !self.has(DraGate::ConsumableCapacity) {
             return Ok(Some(Amounts::new()));
         }
         let failed = |reason| Failure::Fatal(format!("checking capacity for device {}: {reason}", candidate.id));
@@ -324,7 +324,7 @@ impl<'a> Search<'a> {
         Ok(fits.then_some(amounts))
     }
 
-    /// Adds a device to the decisions, if nothing speaks against it.
+    /// Adds a device to the decisions if all checks pass.
     fn try_device(&self, decisions: &Decisions, place: Place, number: usize, index: usize) -> Result<Attempt, Failure> {
         let ask = self.ask(place.claim, place.request, number);
         let candidate = &self.candidates[index];
@@ -358,14 +358,14 @@ impl<'a> Search<'a> {
         Ok(Attempt::Taken(more))
     }
 
-    /// 1.37 passes over devices whose driver wants no node operations where they can't be left out. The KEP has no such
-    /// check here: see `result::results`.
+    /// Returns true if 1.37 ignores the device because its driver skips node operations and the node does not support
+    /// that. The KEP has no such check here: see `result::results`.
     fn skips_what_the_node_needs(&self, candidate: &Candidate<'_>) -> bool {
         let declared = self.case.node.status.as_ref().and_then(|status| status.declared_features.as_ref());
         let node_can = declared.is_some_and(|names| names.iter().any(|name| name == NODE_FEATURE));
         self.case.profile == Profile::V1_37
             && result::skips_operations(candidate.slice)
-            && !(self.has(Feature::OptionalNodeOperations) && node_can)
+            && !(self.has(DraGate::OptionalNodeOperations) && node_can)
     }
 
     fn is_tainted(&self, ask: &Ask<'_>, candidate: &Candidate<'_>) -> bool {
@@ -373,15 +373,15 @@ impl<'a> Search<'a> {
         let by_rules = self.case.taint_rules.iter().filter_map(|rule| taint_by_rule(rule, driver, pool, device));
         let taints = candidate.device.taints.iter().flatten().chain(by_rules);
         let tolerations = ask.tolerations.map(Vec::as_slice).unwrap_or_default();
-        self.has(Feature::DeviceTaints) && untolerated(taints, tolerations).is_some()
+        self.has(DraGate::DeviceTaints) && untolerated(taints, tolerations).is_some()
     }
 
-    /// Counters and compatibility groups. A device pays with its first share.
+    /// Returns true if counters and compatibility groups admit a device. A device is counted with its first share.
     fn counters_allow(&self, decisions: &Decisions, candidate: &Candidate<'_>) -> Result<bool, Failure> {
         if counters::consumptions(candidate.device).is_empty() {
             return Ok(true);
         }
-        if !self.has(Feature::PartitionableDevices) {
+        if !self.has(DraGate::PartitionableDevices) {
             return Ok(false);
         }
         if self.is_paid(&decisions.devices, candidate) {
@@ -395,7 +395,7 @@ impl<'a> Search<'a> {
         });
         let mut consumers = allocated.clone();
         consumers.extend(chosen.map(|(_, chosen)| self.candidates[chosen.candidate].device));
-        let compatible = if self.has(Feature::CompatibilityGroups) {
+        let compatible = if self.has(DraGate::DeviceCompatibilityGroups) {
             counters::compatible(candidate.device, &consumers)
         } else {
             !counters::touches_groups(candidate.device, &allocated)
@@ -404,21 +404,21 @@ impl<'a> Search<'a> {
         Ok(compatible && counters::suffice(pool, &consumers)?)
     }
 
-    /// Whether a device has a share already, which has paid its counters.
+    /// Returns true if a device already has a share, with which its counters were counted.
     fn is_paid(&self, before: &[Chosen], candidate: &Candidate<'_>) -> bool {
         let chosen = || before.iter().any(|chosen| self.candidates[chosen.candidate].id == candidate.id);
         self.is_sharable(candidate) && (self.case.allocated.is_shared(&candidate.id) || chosen())
     }
 
-    /// Devices of the pool that were allocated before, for this node or another.
+    /// Returns the devices of the pool that were allocated before, for this node or another.
     fn allocated_devices(&self, pool: &Pool<'a>) -> Vec<&'a Device> {
         let all = pool.slices.iter().chain(&pool.elsewhere).flat_map(|slice| pools::devices(slice));
         let id = |device: &Device| DeviceId::new(pool.driver, pool.name, &device.name);
         all.filter(|device| self.case.allocated.is_allocated(&id(device))).collect()
     }
 
-    /// Whether all constraints of a claim hold for the devices chosen for it. Only the last one is new, and constraints
-    /// that don't apply to it are not asked.
+    /// Returns true if all constraints of a claim hold for the devices chosen for it. Only the last device is new;
+    /// constraints that don't apply to it are not evaluated.
     fn constraints_hold(&self, decisions: &Decisions, claim: usize) -> Result<bool, Failure> {
         let devices: Vec<_> = decisions.devices.iter().filter(|chosen| chosen.claim == claim).collect();
         for constraint in self.claims[claim].constraints {
@@ -441,10 +441,10 @@ impl<'a> Search<'a> {
     }
 
     fn list_types(&self) -> ListTypes {
-        if self.has(Feature::ListTypeAttributes) { ListTypes::Enabled } else { ListTypes::off(self.case.profile) }
+        if self.has(DraGate::ListTypeAttributes) { ListTypes::Enabled } else { ListTypes::off(self.case.profile) }
     }
 
-    /// An attribute of a device: a derived one of the request comes first.
+    /// Returns an attribute of a device; a derived attribute of the request is preferred.
     fn value(&self, chosen: &Chosen, name: &str) -> Result<Option<DeviceAttribute>, Failure> {
         let candidate = &self.candidates[chosen.candidate];
         let driver = &candidate.id.driver;
@@ -452,6 +452,6 @@ impl<'a> Search<'a> {
             return expressions::derive(expression, driver, candidate.device).map(Some);
         }
         let attributes = candidate.device.attributes.as_ref();
-        Ok(attributes.and_then(|attributes| lookup(attributes, name, driver)).cloned())
+        Ok(attributes.and_then(|attributes| lookup_by_name(attributes, name, driver)).cloned())
     }
 }

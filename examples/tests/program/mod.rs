@@ -1,11 +1,11 @@
-//! A program, run as a user runs it.
+//! Programs, run as a user runs them.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// What a run printed.
+/// Output of a run.
 pub(crate) struct Run {
     pub(crate) code: i32,
     pub(crate) stdout: String,
@@ -17,14 +17,14 @@ impl Run {
         let mut command = Command::new(program);
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        // The program need not read what it is not asked to.
+        // The program need not read all of its input.
         let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
         let output = child.wait_with_output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
         Self { code: output.status.code().unwrap(), stdout: text(output.stdout), stderr: text(output.stderr) }
     }
 
-    /// The same run, which must be without any complaint.
+    /// Returns the run after checking that it succeeded and wrote nothing to stderr.
     pub(crate) fn clean(self) -> Self {
         assert_eq!((self.code, self.stderr.as_str()), (0, ""));
         self

@@ -1,46 +1,46 @@
-//! What the API server does with a binding (KEP-5278, Kube-apiserver clears `NominatedNodeName` when receiving
-//! binding requests).
+//! Bindings in the API server (KEP-5278, Kube-apiserver clears `NominatedNodeName` when receiving binding requests).
 
+use dra_attrs::GateSet;
 use k8s_openapi::api::core::v1::{Binding, Pod, PodCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 
-use crate::gates::{Gate, Gates};
-use crate::pod::node_name;
+use crate::gates::NominationGate;
+use crate::pod::parse_node_name;
 
-/// Why a binding is refused.
+/// Reason for which the API server refuses a binding.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindingConflict {
-    /// It is meant for another pod of that name.
+    /// The binding is for a pod with another UID.
     #[error("the UID in the precondition ({wanted}) does not match the UID in record ({found})")]
     Uid {
-        /// The UID in the binding.
+        /// UID in the binding.
         wanted: String,
-        /// The pod's.
+        /// UID of the pod.
         found: String,
     },
-    /// It is meant for another version of the pod.
+    /// The binding is for another version of the pod.
     #[error("the resource version in the precondition ({wanted}) does not match that in record ({found})")]
     ResourceVersion {
-        /// The version in the binding.
+        /// Resource version in the binding.
         wanted: String,
-        /// The pod's.
+        /// Resource version of the pod.
         found: String,
     },
-    /// It is meant for something that is no node.
+    /// The target of the binding is not a node.
     #[error("target.kind: Unsupported value: {kind:?}: supported values: \"Node\", \"<empty>\"")]
     TargetKind {
-        /// The kind in the binding.
+        /// Kind in the binding.
         kind: String,
     },
-    /// It names no node.
+    /// The binding names no node.
     #[error("target.name: must be set")]
     NoTarget,
     /// The pod is being deleted.
     #[error("pod is being deleted, cannot be assigned to a host")]
     Deleting,
-    /// The pod has a node.
+    /// The pod has a node already.
     #[error("pod is already assigned to node {node:?}")]
     Bound {
         /// The node.
@@ -51,36 +51,43 @@ pub enum BindingConflict {
     Gated,
 }
 
-/// The pod after a binding, in one write: its node, the annotations of the binding, its labels if
-/// `PodTopologyLabelsAdmission` is on, the condition `PodScheduled` without the reason and message of earlier failures, and
-/// no nomination any more if `ClearingNominatedNodeNameAfterBinding` is on.
+/// Applies a binding to a pod, as kube-apiserver does in one write.
+///
+/// The pod gets its node, the annotations of the binding, and the condition `PodScheduled` without the reason and
+/// message of earlier failures. It gets the labels of the binding if `PodTopologyLabelsAdmission` is on, and loses its
+/// nomination if `ClearingNominatedNodeNameAfterBinding` is on.
 ///
 /// # Errors
-/// The binding is refused, and nothing is written. What is wrong with the binding itself is found before its preconditions
-/// are compared with the pod.
+/// The binding is refused, and nothing is written. Errors of the binding itself are found before its preconditions are
+/// compared with the pod.
 ///
 /// ```
+/// use dra_attrs::GateSet;
 /// use k8s_openapi::api::core::v1::{Binding, Pod};
 /// use k8s_openapi::jiff::Timestamp;
-/// use nnn::binding::api_server::bind;
-/// use nnn::gates::{Gate, Gates};
-/// use nnn::pod::PodView;
+/// use nnn::binding::bind;
+/// use nnn::{NominationGate, PodSnapshot};
 /// use serde_json::{from_value, json};
 /// let pod: Pod = from_value(json!({"metadata": {"name": "p", "uid": "1"}, "status": {"nominatedNodeName": "old"}}))?;
 /// let binding: Binding = from_value(json!({"metadata": {"name": "p"}, "target": {"name": "node-1"}}))?;
-/// let bound = bind(&pod, &binding, Gates::default(), Timestamp::UNIX_EPOCH)?;
-/// assert_eq!(PodView::from_pod(&bound)?.nnn, None);
-/// let stale = bind(&pod, &binding, Gates::default().without(Gate::Clearing), Timestamp::UNIX_EPOCH)?;
-/// assert_eq!(PodView::from_pod(&stale)?.nnn.as_deref(), Some("old"));
+/// let bound = bind(&pod, &binding, GateSet::default(), Timestamp::UNIX_EPOCH)?;
+/// assert_eq!(PodSnapshot::from_pod(&bound)?.nnn, None);
+/// let stale = bind(&pod, &binding, GateSet::default().without(NominationGate::Clearing), Timestamp::UNIX_EPOCH)?;
+/// assert_eq!(PodSnapshot::from_pod(&stale)?.nnn.as_deref(), Some("old"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn bind(pod: &Pod, binding: &Binding, gates: Gates, now: Timestamp) -> Result<Pod, BindingConflict> {
+pub fn bind(
+    pod: &Pod,
+    binding: &Binding,
+    gates: GateSet<NominationGate>,
+    now: Timestamp,
+) -> Result<Pod, BindingConflict> {
     let node = target(binding)?;
     check(pod, binding)?;
     let mut bound = pod.clone();
     bound.spec.get_or_insert_default().node_name = Some(node);
     let status = bound.status.get_or_insert_default();
-    if gates.has(Gate::Clearing) {
+    if gates.has(NominationGate::Clearing) {
         status.nominated_node_name = None;
     }
     set_scheduled(status.conditions.get_or_insert_default(), now);
@@ -88,7 +95,7 @@ pub fn bind(pod: &Pod, binding: &Binding, gates: Gates, now: Timestamp) -> Resul
     if let Some(annotations) = &binding.metadata.annotations {
         metadata.annotations.get_or_insert_default().extend(annotations.clone());
     }
-    if gates.has(Gate::TopologyLabels)
+    if gates.has(NominationGate::TopologyLabels)
         && let Some(labels) = &binding.metadata.labels
     {
         metadata.labels.get_or_insert_default().extend(labels.clone());
@@ -96,15 +103,15 @@ pub fn bind(pod: &Pod, binding: &Binding, gates: Gates, now: Timestamp) -> Resul
     Ok(bound)
 }
 
-/// The node of a binding.
+/// Returns the node of a binding.
 fn target(binding: &Binding) -> Result<String, BindingConflict> {
     match binding.target.kind.as_deref() {
-        None | Some("" | "Node") => node_name(binding.target.name.as_deref()).ok_or(BindingConflict::NoTarget),
+        None | Some("" | "Node") => parse_node_name(binding.target.name.as_deref()).ok_or(BindingConflict::NoTarget),
         Some(kind) => Err(BindingConflict::TargetKind { kind: kind.to_owned() }),
     }
 }
 
-/// Replaces the condition where it stands. The transition is now, unless the status was the same.
+/// Replaces the condition at its position. The transition time is `now`, unless the status is unchanged.
 fn set_scheduled(conditions: &mut Vec<PodCondition>, now: Timestamp) {
     let mut scheduled = PodCondition {
         type_: "PodScheduled".to_owned(),
@@ -138,7 +145,7 @@ fn check(pod: &Pod, binding: &Binding) -> Result<(), BindingConflict> {
         return Err(BindingConflict::Deleting);
     }
     let spec = pod.spec.as_ref();
-    if let Some(node) = node_name(spec.and_then(|spec| spec.node_name.as_deref())) {
+    if let Some(node) = parse_node_name(spec.and_then(|spec| spec.node_name.as_deref())) {
         return Err(BindingConflict::Bound { node });
     }
     if spec.is_some_and(|spec| spec.scheduling_gates.as_ref().is_some_and(|gates| !gates.is_empty())) {

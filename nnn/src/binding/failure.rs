@@ -1,52 +1,39 @@
-//! What becomes of the nomination when a binding cycle fails.
+//! Nomination after a failed binding cycle.
 
 use serde::{Deserialize, Serialize};
 
-use crate::nominating::NominatingInfo;
+use crate::behavior::BindingFailurePolicy;
+use crate::nominating_info::NominatingInfo;
 
-/// What to do with the nomination of a pod whose binding cycle failed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum OnBindingFailure {
-    /// Clear it, as Kubernetes 1.35 and later.
-    #[default]
-    Clear,
-    /// Keep it if every `PreBind` plugin had succeeded: what they did is pinned to the node.
-    KeepAfterPreBind,
-    /// Keep it.
-    Keep,
-}
-
-/// How far a binding cycle came.
+/// Stage at which a binding cycle failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FailedStage {
-    /// A pre-flight failed.
+    /// A `PreBindPreFlight` failed.
     PreFlight,
-    /// A `Permit` plugin rejected, or its time was over.
+    /// A `Permit` plugin rejected the pod, or its wait timed out.
     Permit,
     /// A `PreBind` plugin failed.
     PreBind,
-    /// The binding itself failed.
+    /// The API server refused the binding, or the request failed.
     Bind,
 }
 
-impl OnBindingFailure {
-    /// What the failure handler is told.
+impl BindingFailurePolicy {
+    /// Decides about the nomination to `host` after a binding cycle failed at `stage`.
     ///
     /// ```
-    /// use nnn::binding::failure::{FailedStage, OnBindingFailure};
-    /// use nnn::nominating::NominatingInfo;
-    /// let policy = OnBindingFailure::KeepAfterPreBind;
+    /// use nnn::behavior::BindingFailurePolicy;
+    /// use nnn::{FailedStage, NominatingInfo};
+    /// let policy = BindingFailurePolicy::KeepAfterPreBind;
     /// assert_eq!(policy.decide(FailedStage::PreBind, "node-1"), NominatingInfo::clear());
-    /// assert_eq!(policy.decide(FailedStage::Bind, "node-1"), NominatingInfo::to("node-1"));
+    /// assert_eq!(policy.decide(FailedStage::Bind, "node-1"), NominatingInfo::nominate("node-1"));
     /// ```
     #[must_use]
     pub fn decide(self, stage: FailedStage, host: &str) -> NominatingInfo {
         match (self, stage) {
-            (Self::Keep, _) | (Self::KeepAfterPreBind, FailedStage::Bind) => NominatingInfo::to(host),
+            (Self::Keep, _) | (Self::KeepAfterPreBind, FailedStage::Bind) => NominatingInfo::nominate(host),
             _ => NominatingInfo::clear(),
         }
     }

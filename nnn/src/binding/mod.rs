@@ -1,16 +1,23 @@
-//! The binding cycle: whether the chosen node is announced, what runs in which order, what a failure means, and what the
-//! API server does.
+//! The binding cycle, as decision tables.
 //!
-//! | table | where |
+//! | table | entry |
 //! |---|---|
-//! | start of the cycle | [`start`] |
-//! | groups of `PreBind` plugins | [`prebind`] |
-//! | failure | [`failure`] |
-//! | the API server | [`api_server`] |
-//! | claims | [`claims`] |
+//! | start of the cycle | [`BindingStart::decide`], [`aggregate`] |
+//! | `PreBind` plugins that run together | [`groups`], [`groups_with_gates`], [`delay_before`] |
+//! | order of the steps | [`steps`] |
+//! | writes to pod and claims | [`announce`], [`persist`], [`visible_reservation`], [`gap`] |
+//! | failure | [`BindingFailurePolicy::decide`](crate::behavior::BindingFailurePolicy::decide) |
+//! | API server | [`bind`] |
 
-pub mod api_server;
-pub mod claims;
-pub mod failure;
-pub mod prebind;
-pub mod start;
+mod api_server;
+pub(crate) mod claims;
+pub(crate) mod failure;
+mod prebind;
+pub(crate) mod start;
+
+pub use api_server::{BindingConflict, bind};
+pub use claims::{VisibleReservation, announce, gap, persist, visible_reservation};
+pub use prebind::{
+    BindingStep, PreBindConcurrency, PreBindExecution, PreBindPlugin, delay_before, groups, groups_with_gates, steps,
+};
+pub use start::{BindingStart, PreBindWork, PreFlightError, aggregate};

@@ -1,28 +1,30 @@
-//! The order of a binding cycle, and which `PreBind` plugins run together (KEP-5278, Handling `ResourceClaim` status updates).
+//! Order of a binding cycle, and groups of `PreBind` plugins that run together (KEP-5278, Handling `ResourceClaim`
+//! status updates).
 
 use std::time::Duration;
 
+use dra_attrs::GateSet;
 use serde::{Deserialize, Serialize};
 
 use super::start::PermitWait;
-use crate::gates::{Gate, Gates};
-use crate::patch::Patch;
+use crate::gates::NominationGate;
+use crate::patch::PatchDecision;
 
-/// Whether a plugin may run beside others.
+/// Permission of a plugin to run in parallel with others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[expect(clippy::exhaustive_enums, reason = "it may or it may not")]
-pub enum Concurrency {
-    /// It runs alone.
+pub enum PreBindConcurrency {
+    /// The plugin runs alone.
     #[default]
     Alone,
-    /// It may run beside others that may.
+    /// The plugin may run in parallel with others of this kind.
     Parallel,
 }
 
-/// Whether a plugin has something to do, as its pre-flight said.
+/// Execution of a plugin, as its pre-flight decided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[expect(clippy::exhaustive_enums, reason = "it runs or it is skipped")]
-pub enum Work {
+pub enum PreBindExecution {
     /// Its `PreBind` runs.
     #[default]
     Runs,
@@ -33,55 +35,56 @@ pub enum Work {
 /// A `PreBind` plugin in one binding cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Plugin<'a> {
-    /// Its name.
+pub struct PreBindPlugin<'a> {
+    /// Name of the plugin.
     pub name: &'a str,
-    /// Whether it runs.
-    pub work: Work,
-    /// Whether it may run beside others.
-    pub concurrency: Concurrency,
-    /// How long it takes.
-    pub takes: Duration,
+    /// Execution of its `PreBind`.
+    pub execution: PreBindExecution,
+    /// Permission to run in parallel with others.
+    pub concurrency: PreBindConcurrency,
+    /// Duration of its `PreBind`.
+    pub duration: Duration,
 }
 
-impl<'a> Plugin<'a> {
-    /// A plugin that takes no time.
+impl<'a> PreBindPlugin<'a> {
+    /// Builds a plugin with duration zero.
     #[must_use]
-    pub const fn new(name: &'a str, work: Work, concurrency: Concurrency) -> Self {
-        Self { name, work, concurrency, takes: Duration::ZERO }
+    pub const fn new(name: &'a str, execution: PreBindExecution, concurrency: PreBindConcurrency) -> Self {
+        Self { name, execution, concurrency, duration: Duration::ZERO }
     }
 
-    /// The same with a duration.
+    /// Sets the duration.
     #[must_use]
-    pub const fn taking(self, takes: Duration) -> Self {
-        Self { takes, ..self }
+    pub const fn with_duration(self, duration: Duration) -> Self {
+        Self { duration, ..self }
     }
 }
 
-/// The groups of `PreBind` plugins: one group after the other, the plugins of a group together.
+/// Groups `PreBind` plugins: the groups run one after the other, the plugins of a group in parallel.
 ///
-/// A plugin that may not run beside others ends the group before it even when it is skipped.
+/// A plugin that runs alone ends the group before it even if it is skipped.
 ///
 /// ```
-/// use nnn::binding::prebind::{Concurrency, Plugin, Work, groups};
-/// let plugin = |name, work| Plugin::new(name, work, Concurrency::Parallel);
-/// let plugins = [plugin("a", Work::Runs), plugin("b", Work::Skipped), plugin("c", Work::Runs)];
+/// use nnn::binding::{PreBindConcurrency, PreBindExecution, PreBindPlugin, groups};
+/// let plugin = |name, work| PreBindPlugin::new(name, work, PreBindConcurrency::Parallel);
+/// let (runs, skipped) = (PreBindExecution::Runs, PreBindExecution::Skipped);
+/// let plugins = [plugin("a", runs), plugin("b", skipped), plugin("c", runs)];
 /// let groups = groups(&plugins);
 /// assert_eq!(groups.len(), 1);
 /// assert_eq!(groups[0].iter().map(|plugin| plugin.name).collect::<Vec<_>>(), ["a", "c"]);
 /// ```
 #[must_use]
-pub fn groups<'a>(plugins: &[Plugin<'a>]) -> Vec<Vec<Plugin<'a>>> {
-    let mut groups: Vec<Vec<Plugin<'a>>> = Vec::new();
+pub fn groups<'a>(plugins: &[PreBindPlugin<'a>]) -> Vec<Vec<PreBindPlugin<'a>>> {
+    let mut groups: Vec<Vec<PreBindPlugin<'a>>> = Vec::new();
     let mut open = Vec::new();
     for plugin in plugins {
-        if plugin.concurrency == Concurrency::Alone {
+        if plugin.concurrency == PreBindConcurrency::Alone {
             groups.push(std::mem::take(&mut open));
         }
-        if plugin.work == Work::Runs {
+        if plugin.execution == PreBindExecution::Runs {
             open.push(*plugin);
         }
-        if plugin.concurrency == Concurrency::Alone {
+        if plugin.concurrency == PreBindConcurrency::Alone {
             groups.push(std::mem::take(&mut open));
         }
     }
@@ -90,43 +93,47 @@ pub fn groups<'a>(plugins: &[Plugin<'a>]) -> Vec<Vec<Plugin<'a>>> {
     groups
 }
 
-/// The groups as the gates have it: without `NominatedNodeNameForExpectation` nothing is known about plugins, so that all
-/// of them run, one by one.
+/// Groups `PreBind` plugins as the gates say. If `NominatedNodeNameForExpectation` is off, pre-flights are not known:
+/// every plugin runs, one at a time.
 #[must_use]
-pub fn groups_under<'a>(gates: Gates, plugins: &[Plugin<'a>]) -> Vec<Vec<Plugin<'a>>> {
-    if gates.has(Gate::Expectation) {
+pub fn groups_with_gates<'a>(
+    gates: GateSet<NominationGate>,
+    plugins: &[PreBindPlugin<'a>],
+) -> Vec<Vec<PreBindPlugin<'a>>> {
+    if gates.has(NominationGate::Expectation) {
         return groups(plugins);
     }
-    plugins.iter().map(|plugin| vec![Plugin { work: Work::Runs, ..*plugin }]).collect()
+    plugins.iter().map(|plugin| vec![PreBindPlugin { execution: PreBindExecution::Runs, ..*plugin }]).collect()
 }
 
-/// How long after the start of `PreBind` a plugin starts; `None` if it does not run.
+/// Returns the time from the start of `PreBind` to the start of a plugin; `None` if the plugin does not run.
 ///
 /// ```
+/// use nnn::binding::{PreBindConcurrency, PreBindExecution, PreBindPlugin, delay_before, groups};
 /// use std::time::Duration;
-/// use nnn::binding::prebind::{Concurrency, Plugin, Work, delay_of, groups};
-/// let volumes = Plugin::new("VolumeBinding", Work::Runs, Concurrency::Alone).taking(Duration::from_secs(60));
-/// let claims = Plugin::new("DynamicResources", Work::Runs, Concurrency::Alone);
-/// assert_eq!(delay_of("DynamicResources", &groups(&[volumes, claims])), Some(Duration::from_secs(60)));
-/// assert_eq!(delay_of("DynamicResources", &groups(&[claims, volumes])), Some(Duration::ZERO));
+/// let plugin = |name| PreBindPlugin::new(name, PreBindExecution::Runs, PreBindConcurrency::Alone);
+/// let volumes = plugin("VolumeBinding").with_duration(Duration::from_secs(60));
+/// let claims = plugin("DynamicResources");
+/// assert_eq!(delay_before("DynamicResources", &groups(&[volumes, claims])), Some(Duration::from_secs(60)));
+/// assert_eq!(delay_before("DynamicResources", &groups(&[claims, volumes])), Some(Duration::ZERO));
 /// ```
 #[must_use]
-pub fn delay_of(name: &str, groups: &[Vec<Plugin<'_>>]) -> Option<Duration> {
+pub fn delay_before(name: &str, groups: &[Vec<PreBindPlugin<'_>>]) -> Option<Duration> {
     let mut delay = Duration::ZERO;
     for group in groups {
         if group.iter().any(|plugin| plugin.name == name) {
             return Some(delay);
         }
-        let longest = group.iter().map(|plugin| plugin.takes).max().unwrap_or_default();
+        let longest = group.iter().map(|plugin| plugin.duration).max().unwrap_or_default();
         delay = delay.saturating_add(longest);
     }
     None
 }
 
-/// A step of a binding cycle.
+/// Step of a binding cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Step<'a> {
+pub enum BindingStep<'a> {
     /// The PATCH of the nomination.
     PatchNnn,
     /// The wait on permit.
@@ -137,18 +144,23 @@ pub enum Step<'a> {
     Bind,
 }
 
-/// The steps of a binding cycle in their order. `announced` is what [`super::start::BindingStart::decide`] said.
+/// Returns the steps of a binding cycle in order. `announced` is the result of
+/// [`BindingStart::decide`](super::BindingStart::decide).
 ///
 /// ```
-/// use nnn::binding::prebind::{Step, steps};
-/// use nnn::binding::start::PermitWait;
-/// use nnn::patch::Patch;
-/// assert_eq!(steps(Patch::Needed, PermitWait::Waiting, &[]), [Step::PatchNnn, Step::WaitOnPermit, Step::Bind]);
+/// use nnn::binding::{BindingStep, steps};
+/// use nnn::{PatchDecision, PermitWait};
+/// let steps = steps(PatchDecision::Needed, PermitWait::Waiting, &[]);
+/// assert_eq!(steps, [BindingStep::PatchNnn, BindingStep::WaitOnPermit, BindingStep::Bind]);
 /// ```
 #[must_use]
-pub fn steps<'a>(announced: Patch, permit: PermitWait, groups: &[Vec<Plugin<'a>>]) -> Vec<Step<'a>> {
-    let patch = (announced == Patch::Needed).then_some(Step::PatchNnn);
-    let wait = (permit == PermitWait::Waiting).then_some(Step::WaitOnPermit);
-    let pre_bind = groups.iter().map(|group| Step::PreBind(group.iter().map(|plugin| plugin.name).collect()));
-    patch.into_iter().chain(wait).chain(pre_bind).chain([Step::Bind]).collect()
+pub fn steps<'a>(
+    announced: PatchDecision,
+    permit: PermitWait,
+    groups: &[Vec<PreBindPlugin<'a>>],
+) -> Vec<BindingStep<'a>> {
+    let patch = (announced == PatchDecision::Needed).then_some(BindingStep::PatchNnn);
+    let wait = (permit == PermitWait::Waiting).then_some(BindingStep::WaitOnPermit);
+    let pre_bind = groups.iter().map(|group| BindingStep::PreBind(group.iter().map(|plugin| plugin.name).collect()));
+    patch.into_iter().chain(wait).chain(pre_bind).chain([BindingStep::Bind]).collect()
 }

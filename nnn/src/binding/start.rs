@@ -1,41 +1,42 @@
-//! The start of a binding cycle: does it have work to do, and is the node announced (KEP-5278, The scheduler puts
-//! `NominatedNodeName`)?
+//! Start of a binding cycle: the decision to announce the chosen node (KEP-5278, The scheduler puts
+//! `NominatedNodeName`).
 
+use dra_attrs::GateSet;
 use serde::Serialize;
 
-use crate::command::NoPatch;
-use crate::gates::{Gate, Gates};
-use crate::patch::Patch;
+use crate::command::NoPatchReason;
+use crate::gates::NominationGate;
+use crate::patch::PatchDecision;
 
-/// What a plugin's `PreBindPreFlight` says about one pod.
+/// Result of a plugin's `PreBindPreFlight` for one pod.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PreFlight {
-    /// It will work in `PreBind`.
+    /// The plugin has work to do in `PreBind`.
     Success,
-    /// It has nothing to do: its `PreBind` is not run.
+    /// The plugin has nothing to do: its `PreBind` is skipped.
     Skip,
-    /// It failed.
+    /// The pre-flight failed.
     Error {
-        /// The plugin.
+        /// Name of the plugin.
         plugin: String,
-        /// What it says.
+        /// Message of the plugin.
         error: String,
     },
-    /// A status that no pre-flight may have, which is an error.
+    /// The plugin returned a status that a pre-flight must not return, which is an error.
     Unsupported {
-        /// The plugin.
+        /// Name of the plugin.
         plugin: String,
-        /// The status.
+        /// Name of the status.
         status: String,
     },
 }
 
 impl PreFlight {
-    /// What a plugin says, by the name of its status; `error` is the text that belongs to `Error`.
+    /// Converts the name of a framework status. `error` is the message that belongs to `Error`.
     ///
     /// ```
-    /// use nnn::binding::start::PreFlight;
+    /// use nnn::PreFlight;
     /// assert_eq!(PreFlight::from_status("VolumeBinding", "Skip", ""), PreFlight::Skip);
     /// assert!(matches!(PreFlight::from_status("Mine", "Wait", ""), PreFlight::Unsupported { .. }));
     /// ```
@@ -50,59 +51,60 @@ impl PreFlight {
     }
 }
 
-/// Why pre-flights end the binding cycle. The texts are kube-scheduler's, and stand in the pod's condition.
+/// Error of a pre-flight that ends the binding cycle. The texts are kube-scheduler's and end up in the pod's condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PreFlightError {
-    /// A plugin failed.
+    /// A pre-flight failed.
     #[error("running PreBindPreFlight {plugin:?}: {error}")]
     Failed {
-        /// The plugin.
+        /// Name of the plugin.
         plugin: String,
-        /// What it says.
+        /// Message of the plugin.
         error: String,
     },
-    /// A plugin said what it must not say.
+    /// A plugin returned a status that a pre-flight must not return.
     #[error(
         "PreBindPreFlight {plugin} returned {status:?}, which is unsupported. \
          It is supposed to return Success, Skip, or Error status"
     )]
     Unsupported {
-        /// The plugin.
+        /// Name of the plugin.
         plugin: String,
-        /// The status.
+        /// Name of the status.
         status: String,
     },
 }
 
-/// Whether the plugins have something to do in `PreBind`.
+/// Amount of work that the plugins have in `PreBind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[expect(clippy::exhaustive_enums, reason = "they have or they have not")]
 pub enum PreBindWork {
-    /// At least one has.
+    /// At least one plugin has work.
     Some,
-    /// None has, or there is none.
+    /// No plugin has work.
     None,
 }
 
-/// Whether a `Permit` plugin said that the pod has to wait.
+/// Combined result of the `Permit` plugins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[expect(clippy::exhaustive_enums, reason = "it waits or it does not")]
 pub enum PermitWait {
-    /// None did.
+    /// No plugin asked to wait.
     #[default]
     None,
-    /// At least one did.
+    /// At least one plugin asked to wait.
     Waiting,
 }
 
-/// What the pre-flights of all plugins, in their order, say together.
+/// Combines the pre-flights of all plugins, given in their order.
 ///
 /// # Errors
-/// The first plugin that failed or said what it must not say. Nothing has been written then.
+/// The first plugin that failed or returned an unsupported status. Nothing has been written then.
 ///
 /// ```
-/// use nnn::binding::start::{PreBindWork, PreFlight, aggregate};
+/// use nnn::PreFlight;
+/// use nnn::binding::{PreBindWork, aggregate};
 /// assert_eq!(aggregate(&[PreFlight::Skip, PreFlight::Success]), Ok(PreBindWork::Some));
 /// assert_eq!(aggregate(&[]), Ok(PreBindWork::None));
 /// assert!(aggregate(&[PreFlight::Success, PreFlight::from_status("Mine", "Wait", "")]).is_err());
@@ -120,52 +122,53 @@ pub fn aggregate(pre_flights: &[PreFlight]) -> Result<PreBindWork, PreFlightErro
     Ok(work)
 }
 
-/// What the start of a binding cycle looks at.
+/// Input of a binding cycle.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct BindingStart<'a> {
-    /// The scheduler's gates.
-    pub gates: Gates,
-    /// What the plugins' pre-flights say. Not asked if the gate is off.
+    /// Feature gates of the scheduler.
+    pub gates: GateSet<NominationGate>,
+    /// Results of `PreBindPreFlight`. Ignored if `NominatedNodeNameForExpectation` is off.
     pub pre_flights: &'a [PreFlight],
-    /// Whether the pod waits on permit.
+    /// Result of the `Permit` plugins.
     pub permit: PermitWait,
-    /// The pod's nomination, as last written or observed.
+    /// Nomination of the pod, as last written or observed.
     pub nnn: Option<&'a str>,
-    /// The node that was chosen.
+    /// The chosen node.
     pub host: &'a str,
 }
 
 impl<'a> BindingStart<'a> {
-    /// The start of a binding cycle with the default gates, for a pod that was not nominated and does not wait.
+    /// Builds the input for a pod that has no nomination and does not wait, with the default gates.
     #[must_use]
     pub fn new(pre_flights: &'a [PreFlight], host: &'a str) -> Self {
-        Self { gates: Gates::default(), pre_flights, permit: PermitWait::None, nnn: None, host }
+        Self { gates: GateSet::default(), pre_flights, permit: PermitWait::None, nnn: None, host }
     }
 
-    /// Whether the node is written into the status before anything waits or works. The cycle goes on even if the write
-    /// fails. An old nomination to another node is left to the API server if nothing is written.
+    /// Decides if the node is written into the status before the cycle waits or works.
+    ///
+    /// The cycle goes on even if the write fails. If nothing is written, an old nomination to another node is left to
+    /// the API server.
     ///
     /// # Errors
-    /// The cycle fails in pre-flight.
+    /// A pre-flight failed, so that the cycle fails.
     ///
     /// ```
-    /// use nnn::binding::start::{BindingStart, PreFlight};
-    /// use nnn::command::NoPatch;
-    /// use nnn::patch::Patch;
+    /// use nnn::binding::BindingStart;
+    /// use nnn::{NoPatchReason, PatchDecision, PreFlight};
     /// let start = |pre_flight| BindingStart::new(&[pre_flight], "node-1").decide();
-    /// assert_eq!(start(PreFlight::Success), Ok(Patch::Needed));
-    /// assert_eq!(start(PreFlight::Skip), Ok(Patch::None(NoPatch::NothingToWaitFor)));
+    /// assert_eq!(start(PreFlight::Success), Ok(PatchDecision::Needed));
+    /// assert_eq!(start(PreFlight::Skip), Ok(PatchDecision::None(NoPatchReason::NothingToWaitFor)));
     /// ```
-    pub fn decide(&self) -> Result<Patch, PreFlightError> {
-        if !self.gates.has(Gate::Expectation) {
-            return Ok(Patch::None(NoPatch::GateOff));
+    pub fn decide(&self) -> Result<PatchDecision, PreFlightError> {
+        if !self.gates.has(NominationGate::Expectation) {
+            return Ok(PatchDecision::None(NoPatchReason::GateOff));
         }
         let work = aggregate(self.pre_flights)?;
         Ok(match (work, self.permit) {
-            (PreBindWork::None, PermitWait::None) => Patch::None(NoPatch::NothingToWaitFor),
-            _ if self.nnn == Some(self.host) => Patch::None(NoPatch::AlreadySet),
-            _ => Patch::Needed,
+            (PreBindWork::None, PermitWait::None) => PatchDecision::None(NoPatchReason::NothingToWaitFor),
+            _ if self.nnn == Some(self.host) => PatchDecision::None(NoPatchReason::AlreadySet),
+            _ => PatchDecision::Needed,
         })
     }
 }

@@ -1,124 +1,128 @@
-//! Which node is tried first (KEP-5278, External components may set `NominatedNodeName`; KEP-1923).
+//! Nodes that are tried before the others (KEP-5278, External components may set `NominatedNodeName`; KEP-1923).
 
 use serde::Serialize;
 
-use crate::reservation::Fit;
+use crate::reservation::NodeFit;
 
-/// What `PreFilter` said about the pod.
+/// Result of the `PreFilter` plugins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum PreFilter {
-    /// Nodes are to be judged.
+pub enum PreFilterResult {
+    /// Nodes are to be filtered.
     #[default]
     Passed,
     /// No node can fit.
     Rejected,
-    /// It could not tell.
+    /// A plugin failed.
     Failed,
 }
 
-/// Whether the hint of a batch of like pods is tried when the nominated node did not fit.
+/// Treatment of the node hint of a batch of like pods when the nominated node did not fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum HintAfterNnn {
-    /// No, as kube-scheduler 1.37.
+pub enum HintAfterNomination {
+    /// The hint is not tried, as in kube-scheduler 1.37.
     #[default]
-    Passed,
-    /// Yes: a wish that is open upstream.
+    Skipped,
+    /// The hint is tried too (an open request upstream).
     Tried,
 }
 
-/// What became of a node that was tried before the others.
+/// Result of a node that was tried before the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
-pub enum FirstTry {
-    /// It fits: no other node is filtered, none is scored.
+pub enum CandidateResult {
+    /// The node fits: no other node is filtered, and none is scored.
     Taken,
-    /// There is no such node.
+    /// The cluster does not have the node.
     NotInCluster,
-    /// It is not among the nodes that may be used now.
+    /// The node is not among the nodes that may be used now.
     NotInPlacement,
-    /// It could not be judged, which is fatal only if it happens again among all nodes.
+    /// The filter failed, which is fatal only if it fails again when all nodes are filtered.
     Failed,
-    /// It does not fit.
+    /// The node does not fit.
     Rejected,
 }
 
-/// What the evaluation of nodes found.
+/// Nodes that fit a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Feasible<'a> {
-    /// There are no nodes to judge.
+pub enum FeasibleNodes<'a> {
+    /// There are no nodes to filter.
     NoNodes,
-    /// `PreFilter` failed.
+    /// A `PreFilter` plugin failed.
     PreFilterFailed,
-    /// `PreFilter` rejected: nothing was judged, not the nominated node either.
+    /// A `PreFilter` plugin rejected the pod: no node was filtered, not even the nominated one.
     PreFilterRejected,
-    /// A node that was tried before the others. Scoring is skipped: a better node would not have been looked for.
+    /// A node that was tried before the others fits. Scoring is skipped, because no other node was filtered.
     First(&'a str),
-    /// The nodes that fit, in the given order; to be scored. None means that the pod does not fit.
+    /// The nodes that fit, in the given order, to be scored. The pod is unschedulable if there are none.
     Nodes(Vec<&'a str>),
-    /// A node could not be judged.
+    /// The filter failed on this node.
     Failed(&'a str),
 }
 
-/// The start of a scheduling cycle.
+/// Input of a scheduling cycle.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct CycleStart<'a> {
-    /// `status.nominatedNodeName` of the copy that came out of the queue. What is written later is not seen.
+    /// `status.nominatedNodeName` of the copy that came out of the queue. Later writes are not seen.
     pub nnn: Option<&'a str>,
-    /// The node on which the last like pod of a batch fitted.
+    /// Node on which the last like pod of a batch fitted.
     pub hint: Option<&'a str>,
-    /// What happens after the nominated node did not fit.
-    pub hint_after_nnn: HintAfterNnn,
-    /// What `PreFilter` said.
-    pub pre_filter: PreFilter,
-    /// The nodes that may be used, in the order in which they are judged.
+    /// Treatment of `hint` when the nominated node did not fit.
+    pub hint_after_nomination: HintAfterNomination,
+    /// Result of the `PreFilter` plugins.
+    pub pre_filter: PreFilterResult,
+    /// Nodes that may be used, in the order in which they are filtered.
     pub placement: &'a [&'a str],
 }
 
-/// How a scheduling cycle looked at nodes.
+/// Result of filtering nodes for one pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Evaluation<'a> {
-    /// What was found.
-    pub feasible: Feasible<'a>,
-    /// The nodes that were tried before the others, and what became of them.
-    pub tried: Vec<(&'a str, FirstTry)>,
-    /// How often a node was judged.
+pub struct NodeEvaluation<'a> {
+    /// Nodes that fit.
+    pub feasible: FeasibleNodes<'a>,
+    /// Nodes that were tried before the others, with their results.
+    pub tried: Vec<(&'a str, CandidateResult)>,
+    /// Number of filter runs.
     pub filter_runs: usize,
 }
 
 impl<'a> CycleStart<'a> {
-    /// A cycle over these nodes.
+    /// Builds the input for these nodes.
     #[must_use]
     pub fn new(placement: &'a [&'a str]) -> Self {
         Self { placement, ..Self::default() }
     }
 
-    /// The same for a pod with a nomination.
+    /// Sets the nomination of the pod.
     #[must_use]
-    pub fn nominated_to(self, nnn: Option<&'a str>) -> Self {
+    pub fn with_nomination(self, nnn: Option<&'a str>) -> Self {
         Self { nnn: nnn.filter(|node| !node.is_empty()), ..self }
     }
 
-    /// Looks for nodes. `exists` tells whether the cluster has a node, `fit` judges one: with the nominations of the node
-    /// ([`crate::reservation::two_pass`]) and extenders.
+    /// Filters nodes, the nominated node first. `exists` tells if the cluster has a node. `fit` filters one node, with
+    /// its nominations ([`filter_with_nominated_pods`](crate::filter_with_nominated_pods)) and extenders.
     ///
-    /// A node that was tried first and did not fit is judged again with the others, so that the cost of a useless hint is
-    /// one more call of `fit`.
+    /// A node that was tried first and did not fit is filtered again with the others, so that a useless nomination
+    /// costs one more call of `fit`.
     ///
     /// ```
-    /// use nnn::reservation::Fit;
-    /// use nnn::scheduling::candidate::{CycleStart, Feasible};
+    /// use nnn::NodeFit;
+    /// use nnn::scheduling::{CycleStart, FeasibleNodes};
     /// let nodes = ["a", "b", "c"];
-    /// let start = CycleStart::new(&nodes).nominated_to(Some("b"));
-    /// let found = start.evaluate(|_| true, |_| Fit::<()>::Fits);
-    /// assert_eq!((found.feasible, found.filter_runs), (Feasible::First("b"), 1));
+    /// let start = CycleStart::new(&nodes).with_nomination(Some("b"));
+    /// let found = start.evaluate(|_| true, |_| NodeFit::<()>::Fits);
+    /// assert_eq!((found.feasible, found.filter_runs), (FeasibleNodes::First("b"), 1));
     /// ```
-    pub fn evaluate<R>(&self, exists: impl Fn(&str) -> bool, mut fit: impl FnMut(&str) -> Fit<R>) -> Evaluation<'a> {
-        let mut evaluation = Evaluation { feasible: Feasible::NoNodes, tried: Vec::new(), filter_runs: 0 };
+    pub fn evaluate<R>(
+        &self,
+        exists: impl Fn(&str) -> bool,
+        mut fit: impl FnMut(&str) -> NodeFit<R>,
+    ) -> NodeEvaluation<'a> {
+        let mut evaluation = NodeEvaluation { feasible: FeasibleNodes::NoNodes, tried: Vec::new(), filter_runs: 0 };
         if let Some(stop) = self.stop() {
             evaluation.feasible = stop;
             return evaluation;
@@ -126,8 +130,8 @@ impl<'a> CycleStart<'a> {
         for node in self.candidates().into_iter().flatten() {
             let tried = self.try_first(node, &exists, &mut fit, &mut evaluation.filter_runs);
             evaluation.tried.push((node, tried));
-            if tried == FirstTry::Taken {
-                evaluation.feasible = Feasible::First(node);
+            if tried == CandidateResult::Taken {
+                evaluation.feasible = FeasibleNodes::First(node);
                 return evaluation;
             }
         }
@@ -135,20 +139,20 @@ impl<'a> CycleStart<'a> {
         evaluation
     }
 
-    fn stop(&self) -> Option<Feasible<'a>> {
+    fn stop(&self) -> Option<FeasibleNodes<'a>> {
         match self.pre_filter {
-            _ if self.placement.is_empty() => Some(Feasible::NoNodes),
-            PreFilter::Failed => Some(Feasible::PreFilterFailed),
-            PreFilter::Rejected => Some(Feasible::PreFilterRejected),
-            PreFilter::Passed => None,
+            _ if self.placement.is_empty() => Some(FeasibleNodes::NoNodes),
+            PreFilterResult::Failed => Some(FeasibleNodes::PreFilterFailed),
+            PreFilterResult::Rejected => Some(FeasibleNodes::PreFilterRejected),
+            PreFilterResult::Passed => None,
         }
     }
 
     fn candidates(&self) -> [Option<&'a str>; 2] {
-        match (self.nnn, self.hint_after_nnn) {
+        match (self.nnn, self.hint_after_nomination) {
             (None, _) => [self.hint, None],
-            (nnn, HintAfterNnn::Passed) => [nnn, None],
-            (nnn, HintAfterNnn::Tried) => [nnn, self.hint.filter(|hint| nnn != Some(hint))],
+            (nnn, HintAfterNomination::Skipped) => [nnn, None],
+            (nnn, HintAfterNomination::Tried) => [nnn, self.hint.filter(|hint| nnn != Some(hint))],
         }
     }
 
@@ -156,41 +160,41 @@ impl<'a> CycleStart<'a> {
         &self,
         node: &str,
         exists: impl Fn(&str) -> bool,
-        mut fit: impl FnMut(&str) -> Fit<R>,
+        mut fit: impl FnMut(&str) -> NodeFit<R>,
         filter_runs: &mut usize,
-    ) -> FirstTry {
+    ) -> CandidateResult {
         if !exists(node) {
-            return FirstTry::NotInCluster;
+            return CandidateResult::NotInCluster;
         }
         if !self.placement.contains(&node) {
-            return FirstTry::NotInPlacement;
+            return CandidateResult::NotInPlacement;
         }
         *filter_runs = filter_runs.saturating_add(1);
         match fit(node) {
-            Fit::Fits => FirstTry::Taken,
-            Fit::Rejected(_) => FirstTry::Rejected,
-            Fit::Failed(_) => FirstTry::Failed,
+            NodeFit::Fits => CandidateResult::Taken,
+            NodeFit::Rejected(_) => CandidateResult::Rejected,
+            NodeFit::Failed(_) => CandidateResult::Failed,
         }
     }
 
-    fn evaluate_all<R>(&self, mut fit: impl FnMut(&str) -> Fit<R>, filter_runs: &mut usize) -> Feasible<'a> {
+    fn evaluate_all<R>(&self, mut fit: impl FnMut(&str) -> NodeFit<R>, filter_runs: &mut usize) -> FeasibleNodes<'a> {
         let mut fitting = Vec::new();
         for node in self.placement {
             *filter_runs = filter_runs.saturating_add(1);
             match fit(node) {
-                Fit::Fits => fitting.push(*node),
-                Fit::Rejected(_) => {}
-                Fit::Failed(_) => return Feasible::Failed(node),
+                NodeFit::Fits => fitting.push(*node),
+                NodeFit::Rejected(_) => {}
+                NodeFit::Failed(_) => return FeasibleNodes::Failed(node),
             }
         }
-        Feasible::Nodes(fitting)
+        FeasibleNodes::Nodes(fitting)
     }
 }
 
-/// How many rounds of filters judge so many nodes, so many at a time.
+/// Returns the number of rounds in which `nodes` nodes are filtered, `parallelism` at a time.
 ///
 /// ```
-/// use nnn::scheduling::candidate::filter_rounds;
+/// use nnn::scheduling::filter_rounds;
 /// assert_eq!(filter_rounds(1000, 16), 63);
 /// ```
 #[must_use]

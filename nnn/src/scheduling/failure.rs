@@ -1,138 +1,130 @@
-//! What a failed cycle writes and where the pod goes.
+//! Failure handling of a scheduling or binding cycle: memory, status and queue.
 
-use serde::Deserialize;
+use dra_attrs::GateSet;
 
-use crate::command::NoPatch;
-use crate::gates::{Gate, Gates};
-use crate::nominating::NominatingInfo;
-use crate::patch::{Change, Patch, decide_patch};
-use crate::pod::PodView;
+use crate::behavior::PatchAfterBind;
+use crate::command::NoPatchReason;
+use crate::gates::NominationGate;
+use crate::nominating_info::NominatingInfo;
+use crate::patch::{ConditionChange, PatchDecision, decide_patch};
+use crate::pod::PodSnapshot;
 
-/// Whether the status of a pod that is gone or bound is still written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum LatePatch {
-    /// No: a late "not scheduled" on a bound pod misleads.
-    #[default]
-    Suppressed,
-    /// Yes, as upstream, if it differs from the copy that came out of the queue.
-    Sent,
-}
-
-/// What happens to the nomination in memory.
+/// Change of the nomination in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Memory {
-    /// It follows the live copy and what the cycle says.
+pub enum MemoryUpdate {
+    /// The nomination is set from the live pod and the result of the cycle.
     Renewed,
-    /// It ends: the pod is not pending.
+    /// The nomination ends, because the pod is not pending.
     Released,
-    /// It stays.
+    /// The nomination stays.
     Untouched,
 }
 
-/// Where the pod goes.
+/// Change of the scheduling queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Queue {
-    /// Back into the queue.
+pub enum QueueAction {
+    /// The pod goes back into the queue.
     Requeue,
-    /// Nowhere.
+    /// The queue is done with the pod.
     Done,
 }
 
-/// What a failed cycle comes to. Memory is served first, so that the next cycle sees it, then the PATCH; the pod is
-/// requeued last.
+/// Consequences of a failed cycle, in this order: memory, so that the next cycle sees it, then the PATCH, then the
+/// queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub struct Failure {
-    /// The nomination in memory.
-    pub memory: Memory,
-    /// One PATCH with condition and nomination, or why none.
-    pub patch: Patch,
-    /// The pod.
-    pub queue: Queue,
+pub struct FailureDecision {
+    /// Change of the nomination in memory.
+    pub memory: MemoryUpdate,
+    /// One PATCH with condition and nomination, or the reason for none.
+    pub patch: PatchDecision,
+    /// Change of the queue.
+    pub queue: QueueAction,
 }
 
-/// What has failed, and what is known about the pod's status.
+/// A failed cycle and the current status of its pod.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct FailedCycle<'a> {
-    /// The copy that came out of the queue.
-    pub popped: &'a PodView,
-    /// The pod that has its namespace and name now.
-    pub live: Option<&'a PodView>,
-    /// What the cycle says about the nomination.
+    /// The pod as it came out of the queue.
+    pub queued_pod: &'a PodSnapshot,
+    /// The pod that has the same namespace and name now.
+    pub live: Option<&'a PodSnapshot>,
+    /// Change of the nomination by the cycle.
     pub info: &'a NominatingInfo,
-    /// The nomination that was last written or observed; that of the popped copy if the pod is gone or bound.
-    pub known_nnn: Option<&'a str>,
-    /// Whether the condition differs from the one last written or observed, or from that of the popped copy likewise.
-    pub condition: Change,
-    /// Writing to pods that are gone or bound.
-    pub late_patch: LatePatch,
-    /// The gates: whether bound pods are looked at that wait for a resize in place.
-    pub gates: Gates,
+    /// Nomination as last written or observed; that of `queued_pod` if the pod is gone or bound.
+    pub current_nnn: Option<&'a str>,
+    /// Change of the condition relative to the one last written or observed; to that of `queued_pod` if the pod is gone
+    /// or bound.
+    pub condition: ConditionChange,
+    /// Writes to pods that are gone or bound.
+    pub patch_after_bind: PatchAfterBind,
+    /// Feature gates. Only [`NominationGate::ResizePreemption`] is read.
+    pub gates: GateSet<NominationGate>,
 }
 
 impl<'a> FailedCycle<'a> {
-    /// A failure of a pod that is there as it was.
+    /// Builds the failure of a pod that is unchanged since it came out of the queue.
     #[must_use]
-    pub fn new(popped: &'a PodView, info: &'a NominatingInfo, condition: Change) -> Self {
+    pub fn new(queued_pod: &'a PodSnapshot, info: &'a NominatingInfo, condition: ConditionChange) -> Self {
         Self {
-            popped,
-            live: Some(popped),
+            queued_pod,
+            live: Some(queued_pod),
             info,
-            known_nnn: popped.nnn.as_deref(),
+            current_nnn: queued_pod.nnn.as_deref(),
             condition,
-            late_patch: LatePatch::default(),
-            gates: Gates::default(),
+            patch_after_bind: PatchAfterBind::Suppressed,
+            gates: GateSet::default(),
         }
     }
 
-    /// What it comes to.
+    /// Decides about memory, PATCH and queue.
     ///
     /// ```
-    /// use nnn::nominating::NominatingInfo;
-    /// use nnn::patch::{Change, Patch};
-    /// use nnn::pod::PodView;
-    /// use nnn::scheduling::failure::{FailedCycle, Queue};
-    /// let pod = PodView::pending("default", "web");
-    /// let failure = FailedCycle::new(&pod, &NominatingInfo::to("node-1"), Change::Same).decide();
-    /// assert_eq!((failure.patch, failure.queue), (Patch::Needed, Queue::Requeue));
+    /// use nnn::scheduling::{FailedCycle, QueueAction};
+    /// use nnn::{ConditionChange, NominatingInfo, PatchDecision, PodSnapshot};
+    /// let pod = PodSnapshot::pending("default", "web");
+    /// let failure = FailedCycle::new(&pod, &NominatingInfo::nominate("node-1"), ConditionChange::Same).decide();
+    /// assert_eq!((failure.patch, failure.queue), (PatchDecision::Needed, QueueAction::Requeue));
     /// ```
     #[must_use]
-    pub fn decide(&self) -> Failure {
-        let Some(live) = self.live else { return self.too_late(NoPatch::PodGone) };
-        let is_same = live.key.uid == self.popped.key.uid;
-        if live.node.is_some() && live.resize_deferred && self.gates.has(Gate::ResizePreemption) {
-            let queue = if is_same { Queue::Requeue } else { Queue::Done };
-            return Failure { memory: Memory::Untouched, patch: Patch::None(NoPatch::DeferredResize), queue };
-        }
-        // Upstream asks whether the pod of that name is bound before it asks whether it is the same.
-        if live.node.is_some() && (is_same || self.late_patch == LatePatch::Sent) {
-            return self.too_late(NoPatch::PodBound);
-        }
-        if !is_same {
-            return Failure {
-                memory: Memory::Untouched,
-                patch: Patch::None(NoPatch::PodRecreated),
-                queue: Queue::Done,
+    pub fn decide(&self) -> FailureDecision {
+        let Some(live) = self.live else { return self.too_late(NoPatchReason::PodGone) };
+        let is_same = live.key.uid == self.queued_pod.key.uid;
+        if live.node.is_some() && live.resize_deferred && self.gates.has(NominationGate::ResizePreemption) {
+            let queue = if is_same { QueueAction::Requeue } else { QueueAction::Done };
+            return FailureDecision {
+                memory: MemoryUpdate::Untouched,
+                patch: PatchDecision::None(NoPatchReason::DeferredResize),
+                queue,
             };
         }
-        Failure { memory: Memory::Renewed, patch: self.patch(), queue: Queue::Requeue }
+        // Upstream asks whether the pod of that name is bound before it asks whether it is the same.
+        if live.node.is_some() && (is_same || self.patch_after_bind == PatchAfterBind::Sent) {
+            return self.too_late(NoPatchReason::PodBound);
+        }
+        if !is_same {
+            return FailureDecision {
+                memory: MemoryUpdate::Untouched,
+                patch: PatchDecision::None(NoPatchReason::PodRecreated),
+                queue: QueueAction::Done,
+            };
+        }
+        FailureDecision { memory: MemoryUpdate::Renewed, patch: self.patch(), queue: QueueAction::Requeue }
     }
 
-    /// The pod waits for no node any more.
-    fn too_late(&self, reason: NoPatch) -> Failure {
-        let patch = match self.late_patch {
-            LatePatch::Suppressed => Patch::None(reason),
-            LatePatch::Sent => self.patch(),
+    /// Decides for a pod that does not wait for a node any more.
+    fn too_late(&self, reason: NoPatchReason) -> FailureDecision {
+        let patch = match self.patch_after_bind {
+            PatchAfterBind::Suppressed => PatchDecision::None(reason),
+            PatchAfterBind::Sent => self.patch(),
         };
-        Failure { memory: Memory::Released, patch, queue: Queue::Done }
+        FailureDecision { memory: MemoryUpdate::Released, patch, queue: QueueAction::Done }
     }
 
-    fn patch(&self) -> Patch {
-        decide_patch(self.info, self.known_nnn, self.condition)
+    fn patch(&self) -> PatchDecision {
+        decide_patch(self.info, self.current_nnn, self.condition)
     }
 }

@@ -1,96 +1,83 @@
-//! What the result of a pod group's cycle says about its members' nominations (KEP-4671, KEP-5836).
+//! Nominations of the members of a pod group after the group's cycle (KEP-4671, KEP-5836).
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use crate::nominating_info::NominatingInfo;
+use crate::pod::PodSnapshot;
 
-use crate::nominating::NominatingInfo;
-use crate::pod::PodView;
-
-/// How one member fared in the group's cycle.
+/// Result of one member in the cycle of its group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum MemberResult {
-    /// It fits on this node. If the group needs victims, it may have to be elsewhere.
+pub enum GroupMemberResult {
+    /// The member fits on this node. If the group needs victims, it may have to go elsewhere.
     Fits(String),
-    /// It fits once victims are gone, on this node.
+    /// The member fits on this node once victims are gone.
     NeedsPreemption(String),
-    /// It does not fit; what its own `PostFilter` says.
+    /// The member does not fit; the result of its own `PostFilter`.
     Unschedulable(NominatingInfo),
 }
 
-impl MemberResult {
-    /// What the member is told when the group's `PostFilter` says nothing about it.
+impl GroupMemberResult {
+    /// Returns the nomination of a member about which the group's `PostFilter` says nothing.
     fn by_itself(&self) -> NominatingInfo {
         match self {
             Self::Fits(_) => NominatingInfo::Noop,
-            Self::NeedsPreemption(node) => NominatingInfo::to(node),
+            Self::NeedsPreemption(node) => NominatingInfo::nominate(node),
             Self::Unschedulable(own) => own.clone(),
         }
     }
 }
 
-/// How the group fared.
+/// Result of the cycle of a pod group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum GroupResult {
-    /// Something failed.
+pub enum PodGroupResult {
+    /// A plugin or the scheduler failed.
     Error,
     /// The group is placed.
     Success,
-    /// The group waits for victims. The map has what the group's own `PostFilter` says about members, by UID.
+    /// The group waits for victims. The map has the nominations that the group's own `PostFilter` decided, by UID.
     WaitingForPreemption(BTreeMap<String, NominatingInfo>),
     /// The group is not placed.
     Rejected,
 }
 
-/// What becomes of lower nominations to the nodes for which a group has chosen victims.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum LowerNominations {
-    /// They are cleared, as by the preemption of a single pod.
-    #[default]
-    Cleared,
-    /// They stay, as upstream: it looks for nominations to a node with the name of the group's candidate, the whole cluster.
-    Left,
-}
-
-/// What a member's failure handler is told; `None` for a member that goes on to its binding cycle.
+/// Decides about the nomination of one member; `None` for a member that goes on to its binding cycle.
 ///
 /// ```
-/// use nnn::nominating::NominatingInfo;
-/// use nnn::scheduling::group::{GroupResult, MemberResult, decide_member};
-/// let fits = MemberResult::Fits("node-1".to_owned());
-/// let waiting = GroupResult::WaitingForPreemption([("uid".to_owned(), NominatingInfo::to("node-2"))].into());
-/// assert_eq!(decide_member("uid", &fits, &waiting), Some(NominatingInfo::to("node-2")));
-/// assert_eq!(decide_member("uid", &fits, &GroupResult::Success), None);
+/// use nnn::NominatingInfo;
+/// use nnn::scheduling::{GroupMemberResult, PodGroupResult, decide_member};
+/// let fits = GroupMemberResult::Fits("node-1".to_owned());
+/// let waiting = PodGroupResult::WaitingForPreemption([("uid".to_owned(), NominatingInfo::nominate("node-2"))].into());
+/// assert_eq!(decide_member("uid", &fits, &waiting), Some(NominatingInfo::nominate("node-2")));
+/// assert_eq!(decide_member("uid", &fits, &PodGroupResult::Success), None);
 /// ```
 #[must_use]
-pub fn decide_member(uid: &str, member: &MemberResult, group: &GroupResult) -> Option<NominatingInfo> {
+pub fn decide_member(uid: &str, member: &GroupMemberResult, group: &PodGroupResult) -> Option<NominatingInfo> {
     match (group, member) {
-        (GroupResult::Error, _) => Some(NominatingInfo::clear()),
-        (GroupResult::Success, MemberResult::Fits(_)) => None,
-        (GroupResult::WaitingForPreemption(by_uid), _) => {
+        (PodGroupResult::Error, _) => Some(NominatingInfo::clear()),
+        (PodGroupResult::Success, GroupMemberResult::Fits(_)) => None,
+        (PodGroupResult::WaitingForPreemption(by_uid), _) => {
             Some(by_uid.get(uid).cloned().unwrap_or_else(|| member.by_itself()))
         }
-        (_, MemberResult::Unschedulable(own)) => Some(own.clone()),
-        (_, MemberResult::Fits(_) | MemberResult::NeedsPreemption(_)) => Some(NominatingInfo::clear()),
+        (_, GroupMemberResult::Unschedulable(own)) => Some(own.clone()),
+        (_, GroupMemberResult::Fits(_) | GroupMemberResult::NeedsPreemption(_)) => Some(NominatingInfo::clear()),
     }
 }
 
-/// What each member is told while the group still waits for victims: its nomination again. A pod that is bound and waits
-/// for a resize in place never gets one.
+/// Decides about the nomination of a member while the group still waits for victims: it keeps its node. A bound pod
+/// that waits for an in-place resize is never nominated.
 #[must_use]
-pub fn decide_still_waiting(member: &PodView) -> NominatingInfo {
+pub fn decide_waiting_member(member: &PodSnapshot) -> NominatingInfo {
     if member.node.is_some() && member.resize_deferred {
         return NominatingInfo::Noop;
     }
     NominatingInfo::Override(member.nnn.clone())
 }
 
-/// The nomination that a simulated assumption has to give back when it is undone: that of the status, if it has one.
+/// Returns the nomination to restore after a simulated assumption is undone: that of the status, if the pod is not
+/// bound.
 #[must_use]
-pub fn restored_after_simulation(member: &PodView) -> Option<&str> {
+pub fn restored_nomination(member: &PodSnapshot) -> Option<&str> {
     member.nnn.as_deref().filter(|_| member.node.is_none())
 }

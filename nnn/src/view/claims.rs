@@ -1,4 +1,4 @@
-//! The claims of pods, and the devices that their allocations hold.
+//! Claims of pods, and the devices of their allocations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,8 +21,8 @@ impl<'a> Claims<'a> {
         Self { by_name: claims.iter().map(|claim| (key(claim), claim)).collect() }
     }
 
-    /// The claims of a pod; `None` for one that is not made or not known.
-    pub(super) fn of(&self, pod: &Pod) -> Vec<Option<&'a ResourceClaim>> {
+    /// Returns the claims of a pod; `None` for a claim that was not created yet or is not known.
+    pub(super) fn for_pod(&self, pod: &Pod) -> Vec<Option<&'a ResourceClaim>> {
         let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
         let find = |name: &str| self.by_name.get(&(namespace, name)).copied();
         let status = pod.status.as_ref();
@@ -52,7 +52,7 @@ pub(super) fn allocation(claim: &ResourceClaim) -> Option<&AllocationResult> {
     claim.status.as_ref()?.allocation.as_ref()
 }
 
-/// The devices of an allocation. Admin access takes nothing from anybody.
+/// Returns the devices of an allocation, without those of admin access, which reserves nothing.
 pub(super) fn devices(claim: &ResourceClaim) -> impl Iterator<Item = DeviceUse> {
     let results = allocation(claim).and_then(|allocation| allocation.devices.as_ref()?.results.as_ref());
     let used = results.into_iter().flatten().filter(|result| result.admin_access != Some(true));

@@ -1,60 +1,60 @@
-//! Which pods an autoscaler looks at, and as what (the order of cluster-autoscaler).
+//! Classification of pods, in the order of cluster-autoscaler.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::pod::{Phase, PodView};
+use crate::pod::{PodPhase, PodSnapshot};
 
-/// What a pod is to an autoscaler.
+/// Class of a pod to an autoscaler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Class {
-    /// It does not matter: it has ended, is about to, is another scheduler's, or may be evicted at no cost.
+pub enum PodClass {
+    /// The pod is ignored: it has ended or is being deleted, belongs to another scheduler, or is expendable.
     Dropped,
-    /// It is bound.
+    /// The pod is bound.
     Scheduled,
-    /// It is expected on a node. It needs no new one, even if that node does not exist.
+    /// The pod is nominated to a node. It needs no new node, even if its node does not exist yet.
     Nominated,
-    /// No node has room for it: a reason to add one.
+    /// No node has room for the pod: a reason to add a node.
     Unschedulable,
-    /// A scheduler that is not waited for has not seen it yet.
+    /// The pod's scheduler is bypassed (not waited for) and has not tried the pod yet: a reason to add a node.
     Unprocessed,
-    /// Nothing can be said yet.
+    /// The pod's scheduler has not decided yet.
     Ignored,
 }
 
-/// The class of a pod. `schedulers` are those whose pods count, all if there are none; `bypassed` those that are not
+/// Classifies a pod. `schedulers` are the schedulers whose pods count (all if empty); `bypassed` those that are not
 /// waited for.
 ///
 /// ```
-/// use nnn::pod::PodView;
-/// use nnn::view::classify::{Class, classify};
+/// use nnn::PodSnapshot;
+/// use nnn::view::{PodClass, classify_pod};
 /// let none = Default::default();
-/// let pod = PodView::pending("default", "web").nominated_to("not-there-yet");
-/// assert_eq!(classify(&pod, &none, &none), Class::Nominated);
+/// let pod = PodSnapshot::pending("default", "web").with_nomination("not-there-yet");
+/// assert_eq!(classify_pod(&pod, &none, &none), PodClass::Nominated);
 /// ```
 #[must_use]
-pub fn classify(pod: &PodView, schedulers: &BTreeSet<String>, bypassed: &BTreeSet<String>) -> Class {
+pub fn classify_pod(pod: &PodSnapshot, schedulers: &BTreeSet<String>, bypassed: &BTreeSet<String>) -> PodClass {
     let is_allowed = schedulers.is_empty() || schedulers.contains(&pod.scheduler_name);
     let is_unseen = || match &pod.scheduled {
         None => true,
         Some(condition) => condition.status == "False" && condition.reason.is_empty(),
     };
-    if pod.phase == Phase::Terminal || !is_allowed {
-        Class::Dropped
+    if pod.phase == PodPhase::Terminal || !is_allowed {
+        PodClass::Dropped
     } else if pod.node.is_some() {
-        Class::Scheduled
+        PodClass::Scheduled
     } else if pod.deleting {
-        Class::Dropped
+        PodClass::Dropped
     } else if pod.nnn.is_some() {
-        Class::Nominated
+        PodClass::Nominated
     } else if pod.scheduled.as_ref().is_some_and(crate::pod::ScheduledCondition::is_unschedulable) {
-        Class::Unschedulable
+        PodClass::Unschedulable
     } else if bypassed.contains(&pod.scheduler_name) && is_unseen() {
-        Class::Unprocessed
+        PodClass::Unprocessed
     } else {
-        Class::Ignored
+        PodClass::Ignored
     }
 }

@@ -1,117 +1,117 @@
-//! The cluster as readers of the API see it.
+//! View of a cluster, built from API objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dra_attrs::{QuantityError, node_selector_matches};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::claims::{Claims, allocation, devices, uid};
-use super::classify::{Class, classify};
-use super::node::{Finding, Holder, NodeView, PodUse, Presence, Stays};
-use super::selector;
-use crate::amount::{AmountError, Resources};
+use super::classify::{PodClass, classify_pod};
+use super::node::{AutoscalerNode, AutoscalerNodePresence, BlockingPodReason, NodeWarning, PodUse, ReservedBy};
 use crate::k8s::claim_resources;
-use crate::pod::{Placement, PodError, PodKey, PodView};
+use crate::pod::{PodError, PodKey, PodPlacement, PodSnapshot};
+use crate::resources::Resources;
 
-/// How long after its grace period a terminating pod still counts.
+/// Time after its grace period for which a terminating pod still counts.
 const OVERDUE_AFTER: SignedDuration = SignedDuration::from_secs(30);
 
-/// The grace period of a pod that does not name one, in seconds.
+/// Grace period of a pod that does not set one, in seconds.
 const DEFAULT_GRACE: i64 = 30;
 
-/// Why a view can't be built.
+/// Error of an object that can't be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ViewError {
+pub enum ClusterViewError {
     /// A pod can't be read.
-    #[error("pods[{index}]: {error}")]
+    #[error("pods[{index}]: {source}")]
     Pod {
-        /// Its position.
+        /// Position of the pod.
         index: usize,
-        /// What is wrong.
-        error: PodError,
+        /// The error of the pod.
+        source: PodError,
     },
     /// A node has no name.
     #[error("nodes[{index}]: metadata.name: must be set")]
     NodeName {
-        /// Its position.
+        /// Position of the node.
         index: usize,
     },
-    /// What a node has is no quantity.
-    #[error("nodes[{index}]: status.allocatable: {error}")]
+    /// An allocatable resource of a node is not a quantity.
+    #[error("nodes[{index}]: status.allocatable: {source}")]
     Allocatable {
-        /// Its position.
+        /// Position of the node.
         index: usize,
-        /// What is wrong.
-        error: AmountError,
+        /// The error of the quantity.
+        source: QuantityError,
     },
 }
 
-/// What a view is made of.
+/// API objects from which a view is built.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Inputs<'a> {
-    /// The nodes.
+pub struct ClusterObjects<'a> {
+    /// Nodes of the cluster.
     pub nodes: &'a [Node],
-    /// The pods, of all namespaces.
+    /// Pods of all namespaces.
     pub pods: &'a [Pod],
-    /// The claims.
+    /// Resource claims of all namespaces.
     pub claims: &'a [ResourceClaim],
-    /// The slices.
+    /// Resource slices of the cluster.
     pub slices: &'a [ResourceSlice],
-    /// Nodes of pods by UID, for a scheduler that looks at its own cluster. Readers of the API have none.
+    /// Nodes of assumed pods by UID, for a scheduler that looks at its own cluster. Readers of the API have none.
     pub assumed: &'a BTreeMap<String, String>,
-    /// The present time, which tells terminating pods that are overdue; `None` if none is.
+    /// Current time, by which terminating pods become overdue; `None` to let no pod become overdue.
     pub now: Option<Timestamp>,
 }
 
-impl<'a> Inputs<'a> {
-    /// Nodes and pods.
+impl<'a> ClusterObjects<'a> {
+    /// Builds the input from nodes and pods.
     #[must_use]
     pub const fn new(nodes: &'a [Node], pods: &'a [Pod]) -> Self {
         static NONE: BTreeMap<String, String> = BTreeMap::new();
         Self { nodes, pods, claims: &[], slices: &[], assumed: &NONE, now: None }
     }
 
-    /// The same with slices and claims.
+    /// Sets slices and claims.
     #[must_use]
-    pub const fn devices(self, slices: &'a [ResourceSlice], claims: &'a [ResourceClaim]) -> Self {
+    pub const fn with_devices(self, slices: &'a [ResourceSlice], claims: &'a [ResourceClaim]) -> Self {
         Self { claims, slices, ..self }
     }
 
-    /// The same with what a scheduler has assumed.
+    /// Sets the nodes of assumed pods.
     #[must_use]
-    pub const fn assumed(self, assumed: &'a BTreeMap<String, String>) -> Self {
+    pub const fn with_assumed(self, assumed: &'a BTreeMap<String, String>) -> Self {
         Self { assumed, ..self }
     }
 
-    /// The same at a time.
+    /// Sets the current time.
     #[must_use]
-    pub const fn at(self, now: Timestamp) -> Self {
+    pub const fn with_now(self, now: Timestamp) -> Self {
         Self { now: Some(now), ..self }
     }
 }
 
-/// How a reader looks at a cluster. The defaults are those of cluster-autoscaler.
+/// Options of a view. The defaults are those of cluster-autoscaler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Settings {
-    /// The schedulers whose pods count; all, if empty.
+pub struct ClusterViewOptions {
+    /// Schedulers whose pods count; all if empty.
     pub schedulers: BTreeSet<String>,
-    /// The schedulers that are not waited for.
+    /// Schedulers that are bypassed: the view does not wait for them to try a pod (`--bypassed-scheduler-names`).
     pub bypassed: BTreeSet<String>,
-    /// Pods of a lower priority cost nothing and don't count.
+    /// Priority below which pods are expendable and do not count (`--expendable-pods-priority-cutoff`).
     pub expendable_below: i32,
-    /// The utilisation in thousandths from which on a node stays.
+    /// Utilisation in thousandths from which on a node is not removed.
     pub threshold_permille: u32,
-    /// Resources that decide alone about utilisation if a node has any.
+    /// Resources that alone decide about the utilisation of a node that has any of them.
     pub accelerators: Vec<String>,
-    /// The names of nodes that are being created.
+    /// Names of nodes that are being created.
     pub upcoming: BTreeSet<String>,
 }
 
-impl Default for Settings {
+impl Default for ClusterViewOptions {
     fn default() -> Self {
         Self {
             schedulers: BTreeSet::new(),
@@ -124,74 +124,78 @@ impl Default for Settings {
     }
 }
 
-/// The cluster as readers of the API see it.
+/// Nodes and pods as an autoscaler sees them through the API.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ClusterView {
-    nodes: BTreeMap<String, NodeView>,
-    classes: BTreeMap<PodKey, Class>,
+    nodes: BTreeMap<String, AutoscalerNode>,
+    classes: BTreeMap<PodKey, PodClass>,
 }
 
 impl ClusterView {
-    /// Counts every pod and every claim once. Of several objects with one UID the last counts.
+    /// Builds a view. Each pod and each claim counts once; of several objects with one UID the last one counts.
     ///
+    /// # Complexity
     /// Linear in the input, besides look-ups.
     ///
     /// # Errors
     /// The first object that can't be read.
-    pub fn new(inputs: Inputs<'_>, settings: &Settings) -> Result<Self, ViewError> {
-        let mut view = Self { nodes: read_nodes(inputs, settings)?, classes: BTreeMap::new() };
+    pub fn new(objects: ClusterObjects<'_>, options: &ClusterViewOptions) -> Result<Self, ClusterViewError> {
+        let mut view = Self { nodes: read_nodes(objects, options)?, classes: BTreeMap::new() };
         let nodes: BTreeMap<&str, &Node> =
-            inputs.nodes.iter().map(|node| (node.metadata.name.as_deref().unwrap_or_default(), node)).collect();
+            objects.nodes.iter().map(|node| (node.metadata.name.as_deref().unwrap_or_default(), node)).collect();
         let mut counter = Counter {
-            inputs,
+            objects,
             nodes,
-            claims: Claims::new(inputs.claims),
+            claims: Claims::new(objects.claims),
             counted: BTreeSet::new(),
             mapped: BTreeSet::new(),
         };
-        let mut held: BTreeMap<(Holder, String), (String, PodView, &Pod)> = BTreeMap::new();
-        for (pod, raw) in read_pods(inputs.pods)?.into_values() {
-            let class = if is_expendable(raw, settings) {
-                Class::Dropped
+        let mut held: BTreeMap<(ReservedBy, String), (String, PodSnapshot, &Pod)> = BTreeMap::new();
+        for (pod, raw) in read_pods(objects.pods)?.into_values() {
+            let class = if is_expendable(raw, options) {
+                PodClass::Dropped
             } else {
-                classify(&pod, &settings.schedulers, &settings.bypassed)
+                classify_pod(&pod, &options.schedulers, &options.bypassed)
             };
             view.classes.insert(pod.key.clone(), class);
-            if let Some((holder, node)) = hold(&pod, class, inputs.assumed) {
-                held.insert((holder, pod.key.uid.clone()), (node, pod, raw));
+            if let Some((reserved_by, node)) = hold(&pod, class, objects.assumed) {
+                held.insert((reserved_by, pod.key.uid.clone()), (node, pod, raw));
             }
         }
-        for ((holder, _), (node, pod, raw)) in held {
-            let at = view.nodes.entry(node.clone()).or_insert_with(|| NodeView::empty(&node, Presence::Missing));
-            counter.count(at, holder, &pod, raw).map_err(|error| ViewError::Pod {
-                index: position(inputs.pods, raw),
-                error: PodError::ClaimResource { error },
+        for ((reserved_by, _), (node, pod, raw)) in held {
+            let at = view
+                .nodes
+                .entry(node.clone())
+                .or_insert_with(|| AutoscalerNode::empty(&node, AutoscalerNodePresence::Missing));
+            counter.count(at, reserved_by, &pod, raw).map_err(|source| ClusterViewError::Pod {
+                index: position(objects.pods, raw),
+                source: PodError::ClaimResource { source },
             })?;
         }
         Ok(view)
     }
 
-    /// The nodes by name: those that are there, and those that pods are nominated to.
-    pub fn nodes(&self) -> impl Iterator<Item = &NodeView> {
+    /// Returns the nodes by name: existing and upcoming nodes, and missing nodes to which pods are nominated.
+    pub fn nodes(&self) -> impl Iterator<Item = &AutoscalerNode> {
         self.nodes.values()
     }
 
-    /// A node.
+    /// Returns a node.
     #[must_use]
-    pub fn node(&self, name: &str) -> Option<&NodeView> {
+    pub fn node(&self, name: &str) -> Option<&AutoscalerNode> {
         self.nodes.get(name)
     }
 
-    /// What each pod is to an autoscaler.
-    pub fn classes(&self) -> impl Iterator<Item = (&PodKey, Class)> {
+    /// Returns the class of each pod.
+    pub fn pod_classes(&self) -> impl Iterator<Item = (&PodKey, PodClass)> {
         self.classes.iter().map(|(pod, class)| (pod, *class))
     }
 
-    /// The pods that are a reason to add a node. A pod that is expected on a node is none, even if the node is not there.
-    pub fn need_nodes(&self) -> impl Iterator<Item = &PodKey> {
-        self.classes()
-            .filter(|(_, class)| matches!(class, Class::Unschedulable | Class::Unprocessed))
+    /// Returns the pods that are a reason to add a node. A nominated pod is none, even if its node does not exist yet.
+    pub fn pods_needing_nodes(&self) -> impl Iterator<Item = &PodKey> {
+        self.pod_classes()
+            .filter(|(_, class)| matches!(class, PodClass::Unschedulable | PodClass::Unprocessed))
             .map(|(pod, _)| pod)
     }
 }
@@ -200,26 +204,35 @@ fn position(pods: &[Pod], pod: &Pod) -> usize {
     pods.iter().position(|other| std::ptr::eq(other, pod)).unwrap_or_default()
 }
 
-fn read_nodes(inputs: Inputs<'_>, settings: &Settings) -> Result<BTreeMap<String, NodeView>, ViewError> {
+fn read_nodes(
+    objects: ClusterObjects<'_>,
+    options: &ClusterViewOptions,
+) -> Result<BTreeMap<String, AutoscalerNode>, ClusterViewError> {
     let mut nodes = BTreeMap::new();
-    for name in &settings.upcoming {
-        nodes.insert(name.clone(), NodeView::empty(name, Presence::Upcoming));
+    for name in &options.upcoming {
+        nodes.insert(name.clone(), AutoscalerNode::empty(name, AutoscalerNodePresence::Upcoming));
     }
-    for (index, node) in inputs.nodes.iter().enumerate() {
-        let name = node.metadata.name.clone().filter(|name| !name.is_empty()).ok_or(ViewError::NodeName { index })?;
+    for (index, node) in objects.nodes.iter().enumerate() {
+        let name =
+            node.metadata.name.clone().filter(|name| !name.is_empty()).ok_or(ClusterViewError::NodeName { index })?;
         let allocatable = node.status.as_ref().and_then(|status| status.allocatable.as_ref());
         let allocatable = allocatable.map_or_else(|| Ok(Resources::default()), Resources::parse);
-        let allocatable = allocatable.map_err(|error| ViewError::Allocatable { index, error })?;
-        let (accelerators, threshold) = (settings.accelerators.clone(), settings.threshold_permille);
-        let view = NodeView { allocatable, accelerators, threshold, ..NodeView::empty(&name, Presence::Present) };
+        let allocatable = allocatable.map_err(|source| ClusterViewError::Allocatable { index, source })?;
+        let (accelerators, threshold) = (options.accelerators.clone(), options.threshold_permille);
+        let view = AutoscalerNode {
+            allocatable,
+            accelerators,
+            threshold,
+            ..AutoscalerNode::empty(&name, AutoscalerNodePresence::Present)
+        };
         nodes.insert(name, view);
     }
-    note_local_devices(inputs.slices, &mut nodes);
+    note_local_devices(objects.slices, &mut nodes);
     Ok(nodes)
 }
 
-/// Notes the devices of the newest generation of each pool on one node.
-fn note_local_devices(slices: &[ResourceSlice], nodes: &mut BTreeMap<String, NodeView>) {
+/// Adds the devices of the latest generation of each pool to its node.
+fn note_local_devices(slices: &[ResourceSlice], nodes: &mut BTreeMap<String, AutoscalerNode>) {
     let mut newest: BTreeMap<(&str, &str, &str), (i64, BTreeSet<String>)> = BTreeMap::new();
     for slice in slices {
         let spec = &slice.spec;
@@ -240,65 +253,72 @@ fn note_local_devices(slices: &[ResourceSlice], nodes: &mut BTreeMap<String, Nod
     }
 }
 
-/// Pods by UID.
-fn read_pods(pods: &[Pod]) -> Result<BTreeMap<String, (PodView, &Pod)>, ViewError> {
+/// Reads the pods, by UID.
+fn read_pods(pods: &[Pod]) -> Result<BTreeMap<String, (PodSnapshot, &Pod)>, ClusterViewError> {
     let read = pods.iter().enumerate().map(|(index, pod)| {
-        let view = PodView::from_pod(pod).map_err(|error| ViewError::Pod { index, error })?;
+        let view = PodSnapshot::from_pod(pod).map_err(|source| ClusterViewError::Pod { index, source })?;
         Ok((view.key.uid.clone(), (view, pod)))
     });
     read.collect()
 }
 
-fn is_expendable(pod: &Pod, settings: &Settings) -> bool {
-    pod.spec.as_ref().and_then(|spec| spec.priority).is_some_and(|priority| priority < settings.expendable_below)
+fn is_expendable(pod: &Pod, options: &ClusterViewOptions) -> bool {
+    pod.spec.as_ref().and_then(|spec| spec.priority).is_some_and(|priority| priority < options.expendable_below)
 }
 
-/// Where a pod counts, and why.
-fn hold(pod: &PodView, class: Class, assumed: &BTreeMap<String, String>) -> Option<(Holder, String)> {
+/// Returns the node at which a pod counts, and the reason.
+fn hold(pod: &PodSnapshot, class: PodClass, assumed: &BTreeMap<String, String>) -> Option<(ReservedBy, String)> {
     match (pod.placement(), assumed.get(&pod.key.uid)) {
-        _ if class == Class::Dropped => None,
-        (Placement::Bound(node), _) => Some((Holder::Bound, node.to_owned())),
-        (_, Some(node)) => Some((Holder::Assumed, node.clone())),
-        (Placement::Nominated(node), None) => Some((Holder::Nominated, node.to_owned())),
-        (Placement::None, None) => None,
+        _ if class == PodClass::Dropped => None,
+        (PodPlacement::Bound(node), _) => Some((ReservedBy::Bound, node.to_owned())),
+        (_, Some(node)) => Some((ReservedBy::Assumed, node.clone())),
+        (PodPlacement::Nominated(node), None) => Some((ReservedBy::Nominated, node.to_owned())),
+        (PodPlacement::None, None) => None,
     }
 }
 
-/// What has been counted so far.
+/// Claims that were counted already, and the inputs to count more.
 struct Counter<'a> {
-    inputs: Inputs<'a>,
+    objects: ClusterObjects<'a>,
     nodes: BTreeMap<&'a str, &'a Node>,
     claims: Claims<'a>,
-    /// Claims by UID.
+    /// UIDs of claims whose devices are counted.
     counted: BTreeSet<&'a str>,
-    /// Claims by namespace and name whose node resources are counted.
+    /// Namespaces and names of claims whose node resources are counted.
     mapped: BTreeSet<(String, String)>,
 }
 
 impl Counter<'_> {
-    fn count(&mut self, node: &mut NodeView, holder: Holder, pod: &PodView, raw: &Pod) -> Result<(), AmountError> {
+    fn count(
+        &mut self,
+        node: &mut AutoscalerNode,
+        reserved_by: ReservedBy,
+        pod: &PodSnapshot,
+        raw: &Pod,
+    ) -> Result<(), QuantityError> {
         let requests = self.requests(pod, raw)?;
-        if holder == Holder::Bound
+        if reserved_by == ReservedBy::Bound
             && let Some(nominated) = pod.nnn.clone().filter(|nominated| *nominated != node.name)
         {
-            node.findings.push(Finding::StaleNomination { pod: pod.key.clone(), nominated });
+            node.warnings.push(NodeWarning::StaleNomination { pod: pod.key.clone(), nominated });
         }
-        self.count_claims(node, holder, pod, raw);
+        self.count_claims(node, reserved_by, pod, raw);
         node.pods.push(PodUse {
             pod: pod.key.clone(),
-            holder,
+            reserved_by,
             priority: pod.priority,
             requests,
             is_victim: pod.deleting && pod.preempted,
             is_node_owned: is_node_owned(raw),
             is_overdue: self.is_overdue(raw),
-            stays: stays(raw),
+            blocking_reason: blocking_reason(raw),
         });
         Ok(())
     }
 
-    /// What the pod requests, with the node resources of its claims: of each claim at the first pod that counts.
-    fn requests(&mut self, pod: &PodView, raw: &Pod) -> Result<Resources, AmountError> {
+    /// Returns the requests of a pod, with the node resources of its claims. A claim of several pods counts at the
+    /// first one.
+    fn requests(&mut self, pod: &PodSnapshot, raw: &Pod) -> Result<Resources, QuantityError> {
         let mut requests = pod.requests.clone();
         let Some(status) = &raw.status else { return Ok(requests) };
         for claim in claim_resources(status)? {
@@ -310,18 +330,20 @@ impl Counter<'_> {
         Ok(requests)
     }
 
-    fn count_claims(&mut self, node: &mut NodeView, holder: Holder, pod: &PodView, raw: &Pod) {
-        let claims = self.claims.of(raw);
+    fn count_claims(&mut self, node: &mut AutoscalerNode, reserved_by: ReservedBy, pod: &PodSnapshot, raw: &Pod) {
+        let claims = self.claims.for_pod(raw);
         let is_allocated = |claim: Option<&ResourceClaim>| claim.is_some_and(|claim| allocation(claim).is_some());
-        if holder != Holder::Bound && !claims.iter().copied().all(is_allocated) {
-            node.findings.push(Finding::DraUnknown { pod: pod.key.clone() });
+        if reserved_by != ReservedBy::Bound && !claims.iter().copied().all(is_allocated) {
+            node.warnings.push(NodeWarning::DraUnknown { pod: pod.key.clone() });
         }
         for claim in claims.into_iter().flatten() {
             let selector = allocation(claim).and_then(|allocation| allocation.node_selector.as_ref());
-            let excludes = |object: &&Node| selector.is_some_and(|selector| !selector::matches(selector, object));
+            let excludes = |object: &&Node| {
+                selector.is_some_and(|selector| !node_selector_matches(selector, object).unwrap_or(false))
+            };
             if self.nodes.get(node.name.as_str()).is_some_and(excludes) {
                 let claim = uid(claim).to_owned();
-                node.findings.push(Finding::Inconsistent { pod: pod.key.clone(), claim });
+                node.warnings.push(NodeWarning::Inconsistent { pod: pod.key.clone(), claim });
             }
             if self.counted.insert(uid(claim)) {
                 node.devices.extend(devices(claim));
@@ -330,7 +352,7 @@ impl Counter<'_> {
     }
 
     fn is_overdue(&self, raw: &Pod) -> bool {
-        let Some(now) = self.inputs.now else { return false };
+        let Some(now) = self.objects.now else { return false };
         let grace = raw.spec.as_ref().and_then(|spec| spec.termination_grace_period_seconds).unwrap_or(DEFAULT_GRACE);
         let time = SignedDuration::from_secs(grace).saturating_add(OVERDUE_AFTER);
         let deadline = raw.metadata.deletion_timestamp.as_ref().and_then(|begin| begin.0.checked_add(time).ok());
@@ -343,11 +365,11 @@ fn is_node_owned(pod: &Pod) -> bool {
     is_mirror || controller_kind(pod) == Some("DaemonSet")
 }
 
-fn stays(pod: &Pod) -> Option<Stays> {
+fn blocking_reason(pod: &Pod) -> Option<BlockingPodReason> {
     match annotation(pod, "cluster-autoscaler.kubernetes.io/safe-to-evict") {
-        Some("false") => Some(Stays::NotSafeToEvict),
+        Some("false") => Some(BlockingPodReason::NotSafeToEvict),
         Some("true") => None,
-        _ => controller_kind(pod).is_none().then_some(Stays::NoController),
+        _ => controller_kind(pod).is_none().then_some(BlockingPodReason::NoController),
     }
 }
 

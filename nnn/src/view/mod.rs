@@ -1,12 +1,13 @@
-//! What others may conclude from the API: which nodes are in use, which are promised, which could go.
+//! The cluster as an autoscaler may read it from the API: nodes in use, reserved by nominations, or removable.
 //!
-//! [`ClusterView::new`] reads nodes, pods, claims and slices as the API server has them. Each pod and each claim is counted
-//! once, at the node where it is or is expected ([`crate::pod::PodView::placement`]), whoever wrote the nomination.
-//! A nomination reserves node resources only; the devices come from the claims' allocations.
+//! [`ClusterView::new`] reads nodes, pods, claims and slices as the API server has them. Each pod and each claim counts
+//! once, at the node where the pod is bound or nominated ([`PodSnapshot::placement`](crate::PodSnapshot::placement)),
+//! whoever wrote the nomination. A nomination reserves node resources only; devices come from the allocations of
+//! claims.
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::{Node, Pod};
-//! use nnn::view::{ClusterView, Inputs, Mode, Settings};
+//! use nnn::view::{ClusterObjects, ClusterView, ClusterViewOptions, RemovalMode};
 //! use serde_json::{from_value, json};
 //! let node: Node = from_value(json!({"metadata": {"name": "node-1"}, "status": {"allocatable": {"cpu": "4"}}}))?;
 //! let pod: Pod = from_value(json!({
@@ -15,18 +16,21 @@
 //!     "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
 //!     "status": {"nominatedNodeName": "node-1"},
 //! }))?;
-//! let view = ClusterView::new(Inputs::new(&[node], &[pod]), &Settings::default())?;
+//! let view = ClusterView::new(ClusterObjects::new(&[node], &[pod]), &ClusterViewOptions::default())?;
 //! let node = view.node("node-1").ok_or("no such node")?;
-//! assert!(!node.removable(Mode::Strict).is_removable());
-//! assert!(node.removable(Mode::Lenient).is_removable());
+//! assert!(!node.removability(RemovalMode::Strict).is_removable());
+//! assert!(node.removability(RemovalMode::Lenient).is_removable());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod claims;
-pub mod classify;
+mod classify;
 mod cluster;
-pub mod node;
-mod selector;
+mod node;
 
-pub use cluster::{ClusterView, Inputs, Settings, ViewError};
-pub use node::{DeviceUse, Finding, Holder, Mode, NodeView, PodUse, Presence, Reason, Removability};
+pub use classify::{PodClass, classify_pod};
+pub use cluster::{ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions};
+pub use node::{
+    AutoscalerNode, AutoscalerNodePresence, BlockingPodReason, DeviceUse, NodeWarning, PodUse, Removability,
+    RemovalMode, ReservedBy, UnremovableReason,
+};

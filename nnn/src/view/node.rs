@@ -1,23 +1,24 @@
-//! What is on a node, what is promised there, and whether the node could go.
+//! A node as an autoscaler sees it: pods, devices, utilisation and removability.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use dra_attrs::Quantity;
 use serde::Serialize;
 
-use crate::amount::{Amount, Resources};
 use crate::pod::PodKey;
+use crate::resources::Resources;
 
-/// Why a pod counts at a node. A pod that could count for several reasons counts for the first.
+/// Reason for which a pod counts at a node. A pod with several reasons counts for the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Holder {
-    /// It is bound.
+pub enum ReservedBy {
+    /// The pod is bound.
     Bound,
-    /// The scheduler has assumed it, which only the scheduler knows.
+    /// The scheduler has assumed the pod, which only the scheduler knows.
     Assumed,
-    /// It is nominated.
+    /// The pod is nominated.
     Nominated,
 }
 
@@ -27,30 +28,30 @@ pub enum Holder {
 pub struct PodUse {
     /// The pod.
     pub pod: PodKey,
-    /// Why it counts.
-    pub holder: Holder,
-    /// Its priority.
+    /// Reason for which the pod counts.
+    pub reserved_by: ReservedBy,
+    /// Priority of the pod.
     pub priority: i32,
-    /// What it requests, with the node resources that its claims take.
+    /// Requests of the pod, with the node resources that its claims take.
     pub requests: Resources,
-    /// A preemption ends it.
+    /// True if a preemption ends the pod.
     pub is_victim: bool,
-    /// It belongs to the node itself: a `DaemonSet`'s pod or a mirror pod.
+    /// True if the pod belongs to the node: a pod of a `DaemonSet`, or a mirror pod.
     pub is_node_owned: bool,
-    /// It has been terminating for longer than it may.
+    /// True if the pod has been terminating for longer than its grace period and 30 s.
     pub is_overdue: bool,
-    /// Why it can't be moved to another node.
-    pub stays: Option<Stays>,
+    /// Reason for which the pod can't be moved to another node.
+    pub blocking_reason: Option<BlockingPodReason>,
 }
 
-/// Why a pod can't be moved.
+/// Reason for which a pod blocks the removal of its node, as in cluster-autoscaler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Stays {
-    /// No controller would make it anew.
+pub enum BlockingPodReason {
+    /// No controller would recreate the pod.
     NoController,
-    /// Its annotation says that it is not safe to evict.
+    /// The annotation `cluster-autoscaler.kubernetes.io/safe-to-evict` is `false`.
     NotSafeToEvict,
 }
 
@@ -58,7 +59,7 @@ pub enum Stays {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[non_exhaustive]
 pub struct DeviceUse {
-    /// The claim's UID.
+    /// UID of the claim.
     pub claim: String,
     /// The driver.
     pub driver: String,
@@ -68,24 +69,24 @@ pub struct DeviceUse {
     pub device: String,
 }
 
-/// Whether the cluster has a node.
+/// Presence of a node in the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Presence {
-    /// The cluster has it.
+pub enum AutoscalerNodePresence {
+    /// The cluster has the node.
     Present,
-    /// It is being created.
+    /// The node is being created.
     Upcoming,
-    /// Nobody knows it but pods that are nominated there.
+    /// The node does not exist; only pods that are nominated to it name it.
     Missing,
 }
 
-/// Something that does not fit together.
+/// Inconsistency of the objects of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub enum Finding {
-    /// Not all claims of a pod that is expected here are allocated: which devices it takes is not known.
+pub enum NodeWarning {
+    /// A pod that is expected here has claims without an allocation, so that its devices are not known.
     DraUnknown {
         /// The pod.
         pod: PodKey,
@@ -94,116 +95,117 @@ pub enum Finding {
     Inconsistent {
         /// The pod.
         pod: PodKey,
-        /// The claim's UID.
+        /// UID of the claim.
         claim: String,
     },
-    /// A pod that is bound here has another node as its nomination, which means nothing.
+    /// A pod that is bound here has a nomination to another node, which is ignored.
     StaleNomination {
         /// The pod.
         pod: PodKey,
-        /// The nomination.
+        /// The nominated node.
         nominated: String,
     },
 }
 
-/// How careful a removal is.
+/// Strictness of the decision to remove a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
-pub enum Mode {
-    /// A promise keeps a node (KEP-5278, Story 1).
+pub enum RemovalMode {
+    /// A nomination keeps a node (KEP-5278, Story 1).
     #[default]
     Strict,
-    /// As cluster-autoscaler: a promise counts as use, and a pod that waits is moved like any other.
+    /// A nomination counts as utilisation only, and a pending pod is moved like any other, as in cluster-autoscaler.
     Lenient,
 }
 
-/// Why a node can't be removed.
+/// Reason for which a node can't be removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type")]
 #[non_exhaustive]
-pub enum Reason {
-    /// It is not there.
+pub enum UnremovableReason {
+    /// The node is missing or upcoming.
     NotPresent {
-        /// What is known.
-        presence: Presence,
+        /// Presence of the node.
+        presence: AutoscalerNodePresence,
     },
-    /// A pod is expected here.
+    /// A pod is nominated to the node.
     Nominated {
         /// The pod.
         pod: PodKey,
     },
-    /// A pod is on its way here, as the scheduler knows.
+    /// A pod is assumed on the node, as the scheduler knows.
     Assumed {
         /// The pod.
         pod: PodKey,
     },
-    /// What a pod that is expected here takes is not known.
+    /// The devices of a pod that is expected here are not known.
     DraUnknown {
         /// The pod.
         pod: PodKey,
     },
-    /// Too much of it is in use, in thousandths.
+    /// The utilisation is at or above the threshold.
     InUse {
-        /// How much is used.
+        /// Utilisation in thousandths.
         permille: u32,
-        /// From where on a node stays.
+        /// Threshold in thousandths.
         threshold: u32,
     },
     /// A pod can't be moved.
     NotMovable {
         /// The pod.
         pod: PodKey,
-        /// Why.
-        why: Stays,
+        /// The reason.
+        why: BlockingPodReason,
     },
 }
 
-/// Whether a node could be removed. Whether its pods find room elsewhere is for the caller to find out.
+/// Result of the removal check of one node. The caller checks if the node's pods fit elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Removability {
-    /// Why not; nothing, if it could.
-    pub reasons: Vec<Reason>,
+    /// Reasons against a removal; empty if the node is removable.
+    pub reasons: Vec<UnremovableReason>,
 }
 
 impl Removability {
-    /// Nothing keeps the node.
+    /// Returns true if nothing speaks against a removal.
     #[must_use]
     pub fn is_removable(&self) -> bool {
         self.reasons.is_empty()
     }
 }
 
-/// A node with all that counts there.
+/// A node with the pods and devices that count there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct NodeView {
-    /// The name.
+pub struct AutoscalerNode {
+    /// Name of the node.
     pub name: String,
-    /// Whether it is there.
-    pub presence: Presence,
-    /// What it has to give.
+    /// Presence in the cluster.
+    pub presence: AutoscalerNodePresence,
+    /// `status.allocatable`
     pub allocatable: Resources,
-    /// The pods that count here: bound ones first, then by UID.
+    /// Pods that count here: bound pods first, then by UID.
     pub pods: Vec<PodUse>,
-    /// The devices of their claims, each claim once.
+    /// Devices of the pods' claims. Each claim counts once.
     pub devices: Vec<DeviceUse>,
-    /// The devices that each driver's pools offer on this node alone, by driver and pool.
+    /// Devices that pools of this node alone offer, by driver and pool.
     #[serde(skip)]
     pub local_devices: BTreeMap<(String, String), BTreeSet<String>>,
-    /// What does not fit together.
-    pub findings: Vec<Finding>,
-    /// Resources that decide alone about utilisation if the node has any.
+    /// Inconsistencies of the node's objects. In JSON the field is `findings`.
+    #[serde(rename = "findings")]
+    pub warnings: Vec<NodeWarning>,
+    /// Resources that alone decide about utilisation if the node has any of them.
     #[serde(skip)]
     pub accelerators: Vec<String>,
-    /// The utilisation in thousandths from which on a node stays.
+    /// Utilisation in thousandths from which on the node is not removed.
     #[serde(skip)]
     pub threshold: u32,
 }
 
-impl NodeView {
-    /// A node with nothing on it.
-    pub(super) fn empty(name: &str, presence: Presence) -> Self {
+impl AutoscalerNode {
+    /// Builds a node without pods.
+    pub(super) fn empty(name: &str, presence: AutoscalerNodePresence) -> Self {
         Self {
             name: name.to_owned(),
             presence,
@@ -211,96 +213,118 @@ impl NodeView {
             pods: Vec::new(),
             devices: Vec::new(),
             local_devices: BTreeMap::new(),
-            findings: Vec::new(),
+            warnings: Vec::new(),
             accelerators: Vec::new(),
             threshold: 0,
         }
     }
 
-    /// The pods that count for a reason.
-    pub fn held_by(&self, holder: Holder) -> impl Iterator<Item = &PodUse> {
-        self.pods.iter().filter(move |pod| pod.holder == holder)
+    /// Returns the pods that count for a reason.
+    pub fn pods_reserved_by(&self, reserved_by: ReservedBy) -> impl Iterator<Item = &PodUse> {
+        self.pods.iter().filter(move |pod| pod.reserved_by == reserved_by)
     }
 
-    /// What all pods here request together. It may be more than the node has while victims terminate.
+    /// Returns the requests of all pods. The sum may exceed the allocatable while victims terminate.
     #[must_use]
     pub fn committed(&self) -> Resources {
         sum(self.pods.iter())
     }
 
-    /// The same without the victims of preemptions: what will be requested.
+    /// Returns the requests of all pods but the victims of preemptions.
     #[must_use]
     pub fn expected(&self) -> Resources {
         sum(self.pods.iter().filter(|pod| !pod.is_victim))
     }
 
-    /// What is left for a pod of a priority that is not here: bound and assumed pods count, and nominated ones of at least
-    /// that priority. May be below zero.
+    /// Returns the resources that are left for a new pod of the given priority. A resource may be below zero.
+    ///
+    /// Bound and assumed pods count, and nominated pods of at least that priority.
     #[must_use]
     pub fn free_for(&self, priority: i32) -> Resources {
-        let counts = |pod: &&PodUse| pod.holder != Holder::Nominated || pod.priority >= priority;
+        let counts = |pod: &&PodUse| pod.reserved_by != ReservedBy::Nominated || pod.priority >= priority;
         self.allocatable.minus(&sum(self.pods.iter().filter(counts)))
     }
 
-    /// How much of the node is in use, in thousandths, as cluster-autoscaler has it: of its accelerators alone if it has
-    /// any; else of the pool of local devices that is used most, if there is one; else of CPU or memory, whichever is
-    /// more. The node's own pods count neither as use nor as room. Each device of a pool counts as one, partitions too.
+    /// Returns the utilisation of the node in thousandths, as cluster-autoscaler computes it.
+    ///
+    /// If the node has accelerators, they alone count. Otherwise, if it has pools of local devices, the most used pool
+    /// counts; each device is one unit, partitions too. Otherwise the larger share of CPU and memory counts. Pods that
+    /// belong to the node count neither as used nor as available.
     #[must_use]
     pub fn utilisation_permille(&self) -> u32 {
         let movable = sum(self.pods.iter().filter(|pod| !pod.is_node_owned && !pod.is_overdue));
         let own = sum(self.pods.iter().filter(|pod| pod.is_node_owned));
-        let mut accelerators = self.accelerators.iter().map(|name| (name, self.allocatable.of(name)));
-        if let Some((name, whole)) = accelerators.find(|(_, whole)| *whole > Amount::ZERO) {
-            return movable.of(name).permille_of(whole.minus(own.of(name)));
+        let mut accelerators = self.accelerators.iter().map(|name| (name, self.allocatable.quantity(name)));
+        if let Some((name, whole)) = accelerators.find(|(_, whole)| *whole > Quantity::ZERO) {
+            return permille(movable.quantity(name).nanos(), whole.saturating_sub(own.quantity(name)).nanos());
         }
         if !self.local_devices.is_empty() {
             return self.device_permille();
         }
         let whole = self.allocatable.minus(&own);
-        ["cpu", "memory"].map(|name| movable.of(name).permille_of(whole.of(name))).into_iter().max().unwrap_or_default()
+        ["cpu", "memory"]
+            .map(|name| permille(movable.quantity(name).nanos(), whole.quantity(name).nanos()))
+            .into_iter()
+            .max()
+            .unwrap_or_default()
     }
 
     fn device_permille(&self) -> u32 {
-        let units = |count: usize| Amount::from_units(i64::try_from(count).unwrap_or(i64::MAX));
+        let count = |len: usize| i128::try_from(len).unwrap_or(i128::MAX);
         let of_pool = |((driver, pool), all): (&(String, String), &BTreeSet<String>)| {
             let held = self.devices.iter().filter(|it| it.driver == *driver && it.pool == *pool);
             let used: BTreeSet<&str> = held.map(|it| it.device.as_str()).filter(|name| all.contains(*name)).collect();
-            units(used.len()).permille_of(units(all.len()))
+            permille(count(used.len()), count(all.len()))
         };
         self.local_devices.iter().map(of_pool).max().unwrap_or_default()
     }
 
-    /// Whether the node could be removed, and everything that speaks against it.
+    /// Checks if the node could be removed, and collects every reason against it.
     #[must_use]
-    pub fn removable(&self, mode: Mode) -> Removability {
+    pub fn removability(&self, mode: RemovalMode) -> Removability {
         let mut reasons = Vec::new();
-        if self.presence != Presence::Present {
-            reasons.push(Reason::NotPresent { presence: self.presence });
+        if self.presence != AutoscalerNodePresence::Present {
+            reasons.push(UnremovableReason::NotPresent { presence: self.presence });
         }
-        if mode == Mode::Strict {
+        if mode == RemovalMode::Strict {
             reasons.extend(self.promises());
         }
-        if self.presence != Presence::Present {
+        if self.presence != AutoscalerNodePresence::Present {
             return Removability { reasons };
         }
         let permille = self.utilisation_permille();
         if permille >= self.threshold {
-            reasons.push(Reason::InUse { permille, threshold: self.threshold });
+            reasons.push(UnremovableReason::InUse { permille, threshold: self.threshold });
         }
         let moved = self.pods.iter().filter(|pod| !pod.is_node_owned && !pod.is_overdue);
-        reasons.extend(moved.filter_map(|it| it.stays.map(|why| Reason::NotMovable { pod: it.pod.clone(), why })));
+        reasons.extend(
+            moved.filter_map(|it| {
+                it.blocking_reason.map(|why| UnremovableReason::NotMovable { pod: it.pod.clone(), why })
+            }),
+        );
         Removability { reasons }
     }
 
-    fn promises(&self) -> impl Iterator<Item = Reason> {
-        let nominated = self.held_by(Holder::Nominated).map(|it| Reason::Nominated { pod: it.pod.clone() });
-        let assumed = self.held_by(Holder::Assumed).map(|it| Reason::Assumed { pod: it.pod.clone() });
-        let unknown = self.findings.iter().filter_map(|finding| match finding {
-            Finding::DraUnknown { pod } => Some(Reason::DraUnknown { pod: pod.clone() }),
+    fn promises(&self) -> impl Iterator<Item = UnremovableReason> {
+        let nominated =
+            self.pods_reserved_by(ReservedBy::Nominated).map(|it| UnremovableReason::Nominated { pod: it.pod.clone() });
+        let assumed =
+            self.pods_reserved_by(ReservedBy::Assumed).map(|it| UnremovableReason::Assumed { pod: it.pod.clone() });
+        let unknown = self.warnings.iter().filter_map(|warning| match warning {
+            NodeWarning::DraUnknown { pod } => Some(UnremovableReason::DraUnknown { pod: pod.clone() }),
             _ => None,
         });
         assumed.chain(nominated).chain(unknown)
     }
+}
+
+/// Returns `part` in thousandths of `whole`. A positive part of nothing is 1000.
+fn permille(part: i128, whole: i128) -> u32 {
+    if part <= 0 {
+        return 0;
+    }
+    let permille = part.saturating_mul(1000).checked_div(whole.max(0));
+    permille.map_or(1000, |permille| u32::try_from(permille).unwrap_or(u32::MAX))
 }
 
 fn sum<'a>(pods: impl Iterator<Item = &'a PodUse>) -> Resources {
@@ -309,7 +333,7 @@ fn sum<'a>(pods: impl Iterator<Item = &'a PodUse>) -> Resources {
     sum
 }
 
-impl fmt::Display for Stays {
+impl fmt::Display for BlockingPodReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoController => "no controller would make it anew",
@@ -318,7 +342,7 @@ impl fmt::Display for Stays {
     }
 }
 
-impl fmt::Display for Presence {
+impl fmt::Display for AutoscalerNodePresence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Present => "is there",
@@ -328,7 +352,7 @@ impl fmt::Display for Presence {
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for UnremovableReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotPresent { presence } => write!(f, "the node {presence}"),
@@ -343,7 +367,7 @@ impl fmt::Display for Reason {
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for NodeWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::DraUnknown { pod } => write!(f, "the devices of {pod} are not known yet"),
@@ -357,7 +381,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Thousandths as percent.
+/// Thousandths, printed as percent.
 struct Percent(u32);
 
 impl fmt::Display for Percent {
@@ -366,5 +390,16 @@ impl fmt::Display for Percent {
             (whole, 0) => write!(f, "{whole}%"),
             (whole, tenth) => write!(f, "{whole}.{tenth}%"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::permille;
+
+    #[test]
+    fn permille_saturates_and_takes_all_of_nothing() {
+        assert_eq!([permille(1, 4), permille(0, 0), permille(-1, 4), permille(1, 0)], [250, 0, 0, 1000]);
+        assert_eq!(permille(i128::MAX, 1), u32::MAX);
     }
 }

@@ -1,8 +1,8 @@
+use dra_attrs::GateSet;
 use k8s_openapi::api::core::v1::{Binding, Pod};
 use k8s_openapi::jiff::Timestamp;
-use nnn::binding::api_server::{BindingConflict, bind};
-use nnn::gates::{Gate, Gates};
-use nnn::pod::{Placement, PodView};
+use nnn::binding::{BindingConflict, bind};
+use nnn::{Behavior, NominationGate, PodPlacement, PodSnapshot};
 use serde_json::{Value, from_value, json};
 
 fn pod(change: &Value) -> Pod {
@@ -22,7 +22,7 @@ fn binding(metadata: Value) -> Binding {
     from_value(json!({"metadata": metadata, "target": {"name": "n"}})).unwrap()
 }
 
-fn bound(gates: Gates) -> Pod {
+fn bound(gates: GateSet<NominationGate>) -> Pod {
     bind(&pod(&json!({})), &binding(json!({"name": "p", "annotations": {"a": "new"}})), gates, Timestamp::UNIX_EPOCH)
         .unwrap()
 }
@@ -30,8 +30,8 @@ fn bound(gates: Gates) -> Pod {
 #[test]
 fn a_binding_clears_the_nomination_in_the_same_write() {
     // req: 5278-CLEAR-2
-    let after = bound(Gates::default());
-    let view = PodView::from_pod(&after).unwrap();
+    let after = bound(GateSet::default());
+    let view = PodSnapshot::from_pod(&after).unwrap();
     assert_eq!((view.node.as_deref(), view.nnn), (Some("n"), None));
     let conditions = after.status.unwrap().conditions.unwrap();
     let scheduled: Vec<_> = conditions.iter().filter(|it| it.type_ == "PodScheduled").collect();
@@ -47,7 +47,7 @@ fn the_condition_is_replaced_where_it_stands() {
         let scheduled = json!({"type": "PodScheduled", "status": status, "reason": reason, "message": "m",
             "lastTransitionTime": at(1), "lastProbeTime": at(1)});
         let change = json!({"/status/conditions": [scheduled, {"type": "Other", "status": "True"}]});
-        let bound = bind(&pod(&change), &binding(json!({})), Gates::default(), at(2)).unwrap();
+        let bound = bind(&pod(&change), &binding(json!({})), GateSet::default(), at(2)).unwrap();
         serde_json::to_value(bound.status.unwrap().conditions).unwrap()
     };
     let expected = |seconds: i64| {
@@ -61,37 +61,37 @@ fn the_condition_is_replaced_where_it_stands() {
 #[test]
 fn labels_of_a_binding_come_with_their_gate() {
     let labelled = binding(json!({"labels": {"topology.kubernetes.io/zone": "z"}}));
-    let labels = |gates: Gates| {
+    let labels = |gates: GateSet<NominationGate>| {
         bind(&pod(&json!({})), &labelled, gates, Timestamp::UNIX_EPOCH).unwrap().metadata.labels.map(|it| it.len())
     };
-    assert_eq!(labels(Gates::default()), Some(1));
-    assert_eq!(labels(Gates::default().without(Gate::TopologyLabels)), None);
+    assert_eq!(labels(GateSet::default()), Some(1));
+    assert_eq!(labels(GateSet::default().without(NominationGate::TopologyLabels)), None);
 }
 
 #[test]
 fn with_the_gate_off_it_stays_and_means_nothing() {
     // req: 5278-CLEAR-2, 5278-SKEW-1, 5278-GATE-1
-    let view = PodView::from_pod(&bound(Gates::default().without(Gate::Clearing))).unwrap();
+    let view = PodSnapshot::from_pod(&bound(GateSet::default().without(NominationGate::Clearing))).unwrap();
     assert_eq!(view.nnn.as_deref(), Some("stale"));
-    assert_eq!(view.placement(), Placement::Bound("n"));
+    assert_eq!(view.placement(), PodPlacement::Bound("n"));
 }
 
 #[test]
 fn a_nomination_that_is_written_after_the_binding_holds_nothing() {
     // req: 5278-CLEAR-5
-    let mut after = bound(Gates::default());
+    let mut after = bound(GateSet::default());
     after.status.as_mut().unwrap().nominated_node_name = Some("late".to_owned());
-    let view = PodView::from_pod(&after).unwrap();
-    assert_eq!(view.placement(), Placement::Bound("n"));
-    let mut nominator = nnn::nominator::Nominator::default();
-    nominator.add(&view, &nnn::nominating::NominatingInfo::Noop, Some(&view));
+    let view = PodSnapshot::from_pod(&after).unwrap();
+    assert_eq!(view.placement(), PodPlacement::Bound("n"));
+    let mut nominator = nnn::Nominator::new(Behavior::SAFE);
+    nominator.add(&view, &nnn::NominatingInfo::Noop, Some(&view));
     assert!(nominator.is_empty());
 }
 
 #[test]
 fn refused_bindings() {
     let refuse = |change: Value, metadata: Value| {
-        bind(&pod(&change), &binding(metadata), Gates::default(), Timestamp::UNIX_EPOCH).unwrap_err()
+        bind(&pod(&change), &binding(metadata), GateSet::default(), Timestamp::UNIX_EPOCH).unwrap_err()
     };
     let plain = || json!({"name": "p"});
     assert!(matches!(refuse(json!({}), json!({"uid": "other"})), BindingConflict::Uid { .. }));
@@ -107,7 +107,7 @@ fn refused_bindings() {
     // The binding itself is looked at first.
     let to = |target: Value| {
         let binding: Binding = from_value(json!({"metadata": {"uid": "other"}, "target": target})).unwrap();
-        bind(&pod(&json!({})), &binding, Gates::default(), Timestamp::UNIX_EPOCH).unwrap_err()
+        bind(&pod(&json!({})), &binding, GateSet::default(), Timestamp::UNIX_EPOCH).unwrap_err()
     };
     assert_eq!(to(json!({"name": ""})), BindingConflict::NoTarget);
     let kind = to(json!({"kind": "Minion", "name": "n"}));
@@ -116,5 +116,5 @@ fn refused_bindings() {
     assert!(matches!(to(json!({"kind": "Node", "name": "n"})), BindingConflict::Uid { .. }));
     // Preconditions that hold.
     let exact = binding(json!({"uid": "u", "resourceVersion": "5"}));
-    assert!(bind(&pod(&json!({})), &exact, Gates::default(), Timestamp::UNIX_EPOCH).is_ok());
+    assert!(bind(&pod(&json!({})), &exact, GateSet::default(), Timestamp::UNIX_EPOCH).is_ok());
 }

@@ -1,28 +1,37 @@
-//! Pods and small helpers.
+//! Builders of pods, options and events.
 
-use nnn::amount::{Amount, Resources};
-use nnn::command::Command;
-use nnn::options::Options;
-use nnn::pod::{PodView, ScheduledCondition};
-use nnn::scheduler::{Input, Placed, Reaction, Scheduler};
-use nnn::scheduling::cycle::CycleOutcome;
+use dra_attrs::{Profile, Quantity, QuantityFormat};
+use nnn::{
+    Assumed, Behavior, Command, CycleOutcome, NominationTracker, Options, PodSnapshot, Resources, ScheduledCondition,
+    TrackerInput, TrackerOutput,
+};
+
+/// Returns options of the KEP's profile with the safe behavior.
+pub(crate) fn safe() -> Options {
+    Options::new(Profile::Kep, Behavior::SAFE)
+}
+
+/// Returns options of kube-scheduler 1.37, its races included.
+pub(crate) fn kube_scheduler() -> Options {
+    Options::new(Profile::V1_37, Behavior::KUBE_SCHEDULER)
+}
 
 pub(crate) fn cpu(units: i64) -> Resources {
-    Resources::new([("cpu", Amount::from_units(units))])
+    Resources::new([("cpu", Quantity::from_units(units, QuantityFormat::DecimalSi))])
 }
 
-pub(crate) fn pod(name: &str, priority: i32) -> PodView {
-    PodView::pending("default", name).with_priority(priority)
+pub(crate) fn pod(name: &str, priority: i32) -> PodSnapshot {
+    PodSnapshot::pending("default", name).with_priority(priority)
 }
 
-/// The same with a change.
+/// Applies a change to a value.
 pub(crate) fn with<T>(mut value: T, change: impl FnOnce(&mut T)) -> T {
     change(&mut value);
     value
 }
 
-/// The same pod in a later version.
-pub(crate) fn version(pod: PodView, version: u64) -> PodView {
+/// Sets the resource version of a pod.
+pub(crate) fn version(pod: PodSnapshot, version: u64) -> PodSnapshot {
     with(pod, |pod| pod.resource_version = Some(version))
 }
 
@@ -30,36 +39,36 @@ pub(crate) fn unschedulable() -> ScheduledCondition {
     ScheduledCondition::failed("Unschedulable", "0/3 nodes are available")
 }
 
-/// A scheduler that has seen these pods.
-pub(crate) fn scheduler(options: Options, pods: &[PodView]) -> Scheduler {
-    let mut scheduler = Scheduler::new(options);
+/// Builds a tracker that has observed these pods.
+pub(crate) fn tracker(options: Options, pods: &[PodSnapshot]) -> NominationTracker {
+    let mut tracker = NominationTracker::new(options);
     for pod in pods {
-        handle(&mut scheduler, Input::PodObserved(pod.clone()));
+        handle(&mut tracker, TrackerInput::PodObserved(pod.clone()));
     }
-    scheduler
+    tracker
 }
 
-pub(crate) fn handle(scheduler: &mut Scheduler, input: Input) -> Reaction {
-    scheduler.handle(input).unwrap()
+pub(crate) fn handle(tracker: &mut NominationTracker, input: TrackerInput) -> TrackerOutput {
+    tracker.handle(input).unwrap()
 }
 
-pub(crate) fn fails(pod: &PodView, outcome: CycleOutcome) -> Input {
-    Input::CycleFailed { popped: pod.clone(), outcome, condition: unschedulable() }
+pub(crate) fn fails(pod: &PodSnapshot, outcome: CycleOutcome) -> TrackerInput {
+    TrackerInput::CycleFailed { queued_pod: pod.clone(), outcome, condition: unschedulable() }
 }
 
 pub(crate) fn nominated(node: &str) -> CycleOutcome {
     CycleOutcome::Nominated { node: node.to_owned() }
 }
 
-pub(crate) fn placed(pod: &PodView, node: &str) -> Placed {
-    Placed::new(&pod.key, node)
+pub(crate) fn placed(pod: &PodSnapshot, node: &str) -> Assumed {
+    Assumed::new(&pod.key, node)
 }
 
-pub(crate) fn patches(reaction: &Reaction) -> Vec<&Command> {
-    reaction.commands.iter().filter(|command| command.is_patch()).collect()
+pub(crate) fn patches(output: &TrackerOutput) -> Vec<&Command> {
+    output.commands.iter().filter(|command| command.is_patch()).collect()
 }
 
-/// What is written into `nominatedNodeName`, by pod name.
-pub(crate) fn written(reaction: &Reaction) -> Vec<(&str, Option<&str>)> {
-    reaction.commands.iter().filter_map(Command::written_nnn).map(|(pod, node)| (pod.name.as_str(), node)).collect()
+/// Returns the values written into `nominatedNodeName`, by pod name.
+pub(crate) fn written(output: &TrackerOutput) -> Vec<(&str, Option<&str>)> {
+    output.commands.iter().filter_map(Command::written_nnn).map(|(pod, node)| (pod.name.as_str(), node)).collect()
 }

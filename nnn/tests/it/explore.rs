@@ -1,16 +1,16 @@
-//! Every history of small clusters: all orders of a few events, of `PATCHes`, answers and the watch.
+//! Exhaustive exploration of small clusters: all orders of a few events, of `PATCHes`, answers and watch events.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use nnn::gates::{Gate, Gates};
-use nnn::options::Options;
-use nnn::state::State;
+use dra_attrs::GateSet;
+use nnn::{NominationGate, NominationState};
 
+use super::common::{kube_scheduler, safe};
 use super::invariants::{check_memory, check_preemption, check_writes};
 use super::sim::{Action, Sim, create, create_slow};
 
-/// What happens by itself, as often as it can.
+/// Actions that may happen at any time, as often as they can.
 const BY_ITSELF: [Action; 3] = [Action::Serve, Action::Answer, Action::Watch];
 
 fn digest(sim: &Sim, used: u32) -> u64 {
@@ -19,8 +19,10 @@ fn digest(sim: &Sim, used: u32) -> u64 {
     hasher.finish()
 }
 
-/// Plays every order of `events`, each at most once, with the invariants at each step; `at_rest` checks states in which
-/// nothing is on its way. The number of states.
+/// Plays every order of `events`, each at most once, and checks the invariants at each step. Returns the number of
+/// states.
+///
+/// `at_rest` checks the states in which no write, answer or watch event is pending.
 fn explore(start: &Sim, events: &[Action], at_rest: impl Fn(&Sim)) -> usize {
     explore_with(start, events, |before, after, action| {
         check_memory(after);
@@ -53,16 +55,16 @@ fn explore_with(start: &Sim, events: &[Action], check: impl Fn(&Sim, &Sim, &Acti
     seen.len()
 }
 
-/// When nothing is on its way, memory is what the API server has.
+/// Checks that memory equals the API server's status.
 fn memory_is_the_status(sim: &Sim) {
     for pod in sim.api.values().filter(|pod| pod.node.is_none()) {
         let uid = &pod.key.uid;
-        if !sim.scheduler.state(uid).is_assumed() {
+        if !sim.tracker.state(uid).is_assumed() {
             assert_eq!(
-                sim.scheduler.nominator().node_of(uid),
+                sim.tracker.nominator().nominated_node(uid),
                 pod.nnn.as_deref(),
                 "{uid} at rest: {:?}",
-                sim.scheduler.state(uid)
+                sim.tracker.state(uid)
             );
         }
     }
@@ -70,7 +72,7 @@ fn memory_is_the_status(sim: &Sim) {
 
 #[test]
 fn a_pod_with_a_slow_volume() {
-    let mut start = Sim::new(Options::default(), &["m", "n"]);
+    let mut start = Sim::new(safe(), &["m", "n"]);
     start.run(&[create_slow(0, 0, 3)]);
     let events = [
         Action::Cycle(0),
@@ -91,7 +93,7 @@ fn a_pod_with_a_slow_volume() {
 
 #[test]
 fn a_preemptor_and_a_pod_that_is_in_its_way() {
-    let mut start = Sim::new(Options::default(), &["n"]);
+    let mut start = Sim::new(safe(), &["n"]);
     start.run(&[create(9, 0, 4), Action::Cycle(9), Action::Bind(9), create(1, 1, 2), Action::Cycle(1)]);
     assert_eq!(start.nominated(1), Some("n"));
     let events = [
@@ -109,7 +111,7 @@ fn a_preemptor_and_a_pod_that_is_in_its_way() {
 
 #[test]
 fn a_binding_that_is_told_late() {
-    let mut start = Sim::new(Options::default(), &["n"]);
+    let mut start = Sim::new(safe(), &["n"]);
     start.run(&[create_slow(0, 0, 3), Action::Cycle(0)]);
     let events = [
         Action::BindUntold(0),
@@ -121,7 +123,7 @@ fn a_binding_that_is_told_late() {
     ];
     let states = explore(&start, &events, |sim| {
         memory_is_the_status(sim);
-        let bound = matches!(sim.state(0), State::Bound { .. });
+        let bound = matches!(sim.state(0), NominationState::Bound { .. });
         assert_eq!(bound, sim.node(0).is_some(), "{:?}", sim.state(0));
     });
     assert!(states > 1_000, "{states} states");
@@ -129,8 +131,8 @@ fn a_binding_that_is_told_late() {
 
 #[test]
 fn a_restart_at_any_moment() {
-    for gates in [Gates::default(), Gates::default().without(Gate::Expectation)] {
-        let mut start = Sim::new(Options::default().with_gates(gates), &["m", "n"]);
+    for gates in [GateSet::default(), GateSet::default().without(NominationGate::Expectation)] {
+        let mut start = Sim::new(safe().with_gates(gates), &["m", "n"]);
         start.run(&[create_slow(0, 0, 3), create(1, 0, 3)]);
         let events =
             [Action::Cycle(0), Action::Restart, Action::Cycle(1), Action::Cycle(0), Action::Bind(0), Action::Bind(1)];
@@ -138,7 +140,7 @@ fn a_restart_at_any_moment() {
             memory_is_the_status(sim);
             let used = |node: &str| sim.api.values().filter(|pod| pod.node.as_deref() == Some(node)).count();
             assert!(used("m") <= 1 && used("n") <= 1, "overcommitted");
-            assert!((0..2).all(|id| sim.state(id) != State::Gone));
+            assert!((0..2).all(|id| sim.state(id) != NominationState::Gone));
         });
         assert!(states > 300, "{states} states, {gates:?}");
     }
@@ -147,11 +149,11 @@ fn a_restart_at_any_moment() {
 #[test]
 fn upstreams_options_break_what_holds_here() {
     // The same exploration finds the races where they are allowed.
-    let mut start = Sim::new(Options::upstream(), &["n"]);
+    let mut start = Sim::new(kube_scheduler(), &["n"]);
     start.run(&[create(1, 1, 9), Action::Hint(1, Some("n"))]);
     let lost = std::cell::Cell::new(false);
     explore_with(&start, &[Action::Cycle(1), Action::Relabel(1)], |_, sim, _| {
-        let cleared = sim.scheduler.nominator().unseen_write("p1") == Some(None);
+        let cleared = sim.tracker.nominator().unseen_write("p1") == Some(None);
         lost.set(lost.get() || cleared && sim.nominated(1).is_some());
     });
     assert!(lost.get(), "a nomination that was released came back");

@@ -2,25 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dra_attrs::{GateSet, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
-use nnn::command::Command;
-use nnn::external::{Owner, Permission, Write, Writer, may_write};
-use nnn::gates::{Gate, Gates};
-use nnn::nominating::NominatingInfo;
-use nnn::nominator::{Nomination, Nominator, NominatorOptions};
-use nnn::options::Options;
-use nnn::patch::{Status, StatusPatch};
-use nnn::pod::{PodView, ScheduledCondition};
-use nnn::profile::Profile;
-use nnn::reservation::{Fit, fits_resources, two_pass};
-use nnn::scheduler::{Input, Placed, Scheduler};
-use nnn::state::State;
-use nnn::view::{ClusterView, Inputs, Settings};
+use nnn::external::{NominationOwner, NominationWrite, NominationWriter, WritePermission, may_write};
+use nnn::view::{ClusterObjects, ClusterView, ClusterViewOptions};
+use nnn::{
+    Assumed, Behavior, Command, NodeFit, NominatingInfo, Nomination, NominationGate, NominationState,
+    NominationTracker, Nominator, Options, PodSnapshot, PodStatusFields, ScheduledCondition, StatusPatch, TrackerInput,
+    filter_with_nominated_pods, fits_unreserved_resources,
+};
 use proptest::prelude::*;
 use serde_json::{from_value, json};
 
-use super::common::{cpu, fails, nominated, pod, version};
+use super::common::{cpu, fails, nominated, pod, safe, version};
 use super::sim::{Action, PodSpec, Sim, uid};
 
 const CASES: u32 = 1_000;
@@ -63,18 +58,18 @@ fn history() -> impl Strategy<Value = Vec<Action>> {
 
 fn options() -> impl Strategy<Value = Options> {
     let gates = prop::sample::select(vec![
-        Gates::default(),
-        Gates::default().without(Gate::Clearing),
-        Gates::default().without(Gate::Expectation),
-        Gates::NONE,
+        GateSet::default(),
+        GateSet::default().without(NominationGate::Clearing),
+        GateSet::default().without(NominationGate::Expectation),
+        GateSet::NONE,
     ]);
     (gates, prop::sample::select(vec![Profile::Kep, Profile::V1_37]))
-        .prop_map(|(gates, profile)| Options::default().with_gates(gates).with_profile(profile))
+        .prop_map(|(gates, profile)| Options::new(profile, Behavior::SAFE).with_gates(gates))
 }
 
-/// What must hold of memory at any time.
+/// Checks the invariants of memory.
 pub(crate) fn check_memory(sim: &Sim) {
-    let nominator = sim.scheduler.nominator();
+    let nominator = sim.tracker.nominator();
     let mut seen = BTreeSet::new();
     for node in nominator.nodes() {
         assert!(!node.is_empty(), "a node without a name");
@@ -83,21 +78,26 @@ pub(crate) fn check_memory(sim: &Sim) {
     for nomination in nominator.iter() {
         let uid = &nomination.pod.uid;
         assert!(seen.insert(uid.clone()), "{uid} twice");
-        assert_eq!(nominator.node_of(uid), Some(nomination.node.as_str()));
-        assert!(!sim.scheduler.state(uid).is_assumed(), "{uid} is nominated and assumed");
-        let pod = sim.scheduler.pod(uid).unwrap();
+        assert_eq!(nominator.nominated_node(uid), Some(nomination.node.as_str()));
+        assert!(!sim.tracker.state(uid).is_assumed(), "{uid} is nominated and assumed");
+        let pod = sim.tracker.pod(uid).unwrap();
         assert!(pod.node.is_none(), "{uid} is bound");
     }
     assert_eq!(seen.len(), nominator.len());
-    for pod in sim.scheduler.pods() {
-        let state = sim.scheduler.state(&pod.key.uid);
-        if matches!(state, State::Pending | State::NominatedPreempting { .. } | State::NominatedHint { .. }) {
-            assert_eq!(state.node(), nominator.node_of(&pod.key.uid), "state and memory of {}", pod.key.uid);
+    for pod in sim.tracker.pods() {
+        let state = sim.tracker.state(&pod.key.uid);
+        if matches!(
+            state,
+            NominationState::Pending
+                | NominationState::NominatedPreempting { .. }
+                | NominationState::NominatedHint { .. }
+        ) {
+            assert_eq!(state.node(), nominator.nominated_node(&pod.key.uid), "state and memory of {}", pod.key.uid);
         }
     }
 }
 
-/// What holds for the commands of one decision.
+/// Checks the writes of one decision: at most one for each pod, and none that changes nothing.
 pub(crate) fn check_writes(sim: &Sim, before: &Sim) {
     let mut patched = BTreeSet::new();
     for command in &sim.last.commands {
@@ -107,27 +107,27 @@ pub(crate) fn check_writes(sim: &Sim, before: &Sim) {
         let Some((pod, node)) = command.written_nnn() else { continue };
         assert!(patched.insert(pod.uid.clone()), "two writes for {pod} in one decision");
         if matches!(command, Command::PatchNnn { .. } | Command::ClearNnn { .. }) {
-            assert_ne!(before.scheduler.known_nnn(&pod.uid), node, "{pod} is written again");
+            assert_ne!(before.tracker.current_nnn(&pod.uid), node, "{pod} is written again");
         }
     }
 }
 
-/// Only lower nominations to the same node are cleared.
+/// Checks that a preemption clears lower nominations to its own node only.
 pub(crate) fn check_preemption(sim: &Sim, before: &Sim, action: &Action) {
     let Action::Cycle(id) = action else { return };
     for command in &sim.last.commands {
         let Command::ClearNnn { pod } = command else { continue };
-        let preemptor = before.scheduler.pod(&uid(*id)).unwrap();
-        let lower = before.scheduler.pod(&pod.uid).unwrap();
+        let preemptor = before.tracker.pod(&uid(*id)).unwrap();
+        let lower = before.tracker.pod(&pod.uid).unwrap();
         assert!(lower.priority < preemptor.priority, "{pod} is not lower");
-        assert_eq!(before.scheduler.nominator().node_of(&pod.uid), sim.nominated(*id), "another node");
+        assert_eq!(before.tracker.nominator().nominated_node(&pod.uid), sim.nominated(*id), "another node");
     }
 }
 
 proptest! {
     #![proptest_config(config())]
 
-    /// What holds after every step.
+    /// Checks every invariant after every step.
     #[test]
     fn of_every_step(options in options(), history in history()) {
         let mut sim = Sim::new(options, &NODES[..2]);
@@ -147,7 +147,7 @@ proptest! {
         }
     }
 
-    /// After every pod is gone nothing is left, whatever nodes did.
+    /// Checks that memory is empty after every pod is gone.
     #[test]
     fn nothing_leaks(options in options(), history in history()) {
         let mut sim = Sim::new(options, &NODES[..1]);
@@ -156,66 +156,69 @@ proptest! {
             sim.act(&Action::Delete(id));
         }
         sim.settle();
-        let nominator = sim.scheduler.nominator();
+        let nominator = sim.tracker.nominator();
         prop_assert!(nominator.is_empty() && nominator.nodes().next().is_none());
         prop_assert!((0..4).all(|id| nominator.unseen_write(&uid(id)).is_none()));
     }
 
-    /// Events of nodes never change memory.
+    /// Checks that node events never change memory.
     #[test]
-    fn nodes_do_not_matter_to_memory(history in history(), events in prop::collection::vec((any::<bool>(), node()), 1..6)) {
-        let mut sim = Sim::new(Options::default(), &NODES[..2]);
+    fn nodes_do_not_matter_to_memory(
+        history in history(),
+        events in prop::collection::vec((any::<bool>(), node()), 1..6),
+    ) {
+        let mut sim = Sim::new(safe(), &NODES[..2]);
         sim.act_all(&history);
-        let memory = |scheduler: &Scheduler| scheduler.nominator().iter().cloned().collect::<Vec<_>>();
-        let before = memory(&sim.scheduler);
+        let memory = |tracker: &NominationTracker| tracker.nominator().iter().cloned().collect::<Vec<_>>();
+        let before = memory(&sim.tracker);
         for (appears, node) in events {
             let node = node.to_owned();
-            let input = if appears { Input::NodeObserved { node } } else { Input::NodeDeleted { node } };
-            let reaction = sim.scheduler.handle(input).unwrap();
-            prop_assert!(reaction.commands.is_empty());
+            let input = if appears { TrackerInput::NodeObserved { node } } else { TrackerInput::NodeDeleted { node } };
+            let output = sim.tracker.handle(input).unwrap();
+            prop_assert!(output.commands.is_empty());
         }
-        prop_assert_eq!(memory(&sim.scheduler), before);
+        prop_assert_eq!(memory(&sim.tracker), before);
     }
 
-    /// The same event again changes nothing.
+    /// Checks that a repeated event changes nothing.
     #[test]
     fn the_same_event_again(history in history(), id in 0..4_u8) {
-        let mut sim = Sim::new(Options::default(), &NODES[..2]);
+        let mut sim = Sim::new(safe(), &NODES[..2]);
         sim.act_all(&history);
         sim.settle();
-        let places = |scheduler: &Scheduler| {
-            scheduler.nominator().iter().map(|it| (it.pod.clone(), it.node.clone())).collect::<BTreeMap<_, _>>()
+        let places = |tracker: &NominationTracker| {
+            tracker.nominator().iter().map(|it| (it.pod.clone(), it.node.clone())).collect::<BTreeMap<_, _>>()
         };
-        let before = places(&sim.scheduler);
+        let before = places(&sim.tracker);
         if let Some(pod) = sim.pod(id).cloned() {
-            for pod in [pod.clone(), PodView::clone(&pod)] {
-                let reaction = sim.scheduler.handle(Input::PodObserved(pod)).unwrap();
-                prop_assert!(reaction.commands.is_empty(), "{:?}", reaction);
+            for pod in [pod.clone(), PodSnapshot::clone(&pod)] {
+                let output = sim.tracker.handle(TrackerInput::PodObserved(pod)).unwrap();
+                prop_assert!(output.commands.is_empty(), "{:?}", output);
             }
-            prop_assert_eq!(places(&sim.scheduler), before);
+            prop_assert_eq!(places(&sim.tracker), before);
         }
-        let gone = Input::PodDeleted { uid: uid(id) };
-        sim.scheduler.handle(gone.clone()).unwrap();
-        let once = places(&sim.scheduler);
-        prop_assert!(sim.scheduler.handle(gone).unwrap().commands.is_empty());
-        prop_assert_eq!(places(&sim.scheduler), once);
+        let gone = TrackerInput::PodDeleted { uid: uid(id) };
+        sim.tracker.handle(gone.clone()).unwrap();
+        let once = places(&sim.tracker);
+        prop_assert!(sim.tracker.handle(gone).unwrap().commands.is_empty());
+        prop_assert_eq!(places(&sim.tracker), once);
     }
 
-    /// An update from nothing to nothing never loses what memory has.
+    /// Checks that an update without a nomination before and after keeps the nomination in memory.
     #[test]
     fn a_lagging_watch_loses_nothing(node in node(), number in 1..9_u64, upstream in any::<bool>()) {
-        let options = if upstream { NominatorOptions::UPSTREAM } else { NominatorOptions::default() };
+        let options = if upstream { Behavior::KUBE_SCHEDULER } else { Behavior::SAFE };
         let mut nominator = Nominator::new(options);
         let (old, new) = (version(pod("p", 0), number), version(pod("p", 1), number + 1));
-        nominator.add(&old, &NominatingInfo::to(node), Some(&old));
+        nominator.add(&old, &NominatingInfo::nominate(node), Some(&old));
         nominator.update(&old, &new, Some(&new));
-        prop_assert_eq!(nominator.node_of("p"), Some(node));
+        prop_assert_eq!(nominator.nominated_node("p"), Some(node));
     }
 
-    /// With the clearing gate, a bound pod has no nomination unless it was written after the binding.
+    /// Checks that a bound pod has no nomination with the clearing gate on, unless it was written after the binding.
     #[test]
     fn bound_pods_have_no_nomination(history in history()) {
-        let mut sim = Sim::new(Options::default(), &NODES[..2]);
+        let mut sim = Sim::new(safe(), &NODES[..2]);
         let mut hinted: BTreeSet<String> = BTreeSet::new();
         for action in &history {
             if let Action::Hint(id, _) = action
@@ -234,54 +237,61 @@ proptest! {
         }
     }
 
-    /// A new scheduler has the reservations of the old one, but for those that were never written.
+    /// Checks that a restarted scheduler has the old reservations, except for those that were never written.
     #[test]
     fn a_restart_keeps_reservations(history in history()) {
-        let mut sim = Sim::new(Options::default(), &NODES[..2]);
+        let mut sim = Sim::new(safe(), &NODES[..2]);
         sim.act_all(&history);
         sim.settle();
         let expected: BTreeMap<String, String> = sim
-            .scheduler
+            .tracker
             .pods()
             .filter_map(|pod| {
-                let state = sim.scheduler.state(&pod.key.uid);
-                let reserves = matches!(state, State::NominatedPreempting { .. } | State::AssumedAnnounced { .. });
+                let state = sim.tracker.state(&pod.key.uid);
+                use NominationState::{AssumedAnnounced, NominatedPreempting};
+                let reserves = matches!(state, NominatedPreempting { .. } | AssumedAnnounced { .. });
                 let written = sim.api.get(&pod.key.uid).and_then(|pod| pod.nnn.clone());
-                (reserves && written.as_deref() == state.node()).then(|| (pod.key.uid.clone(), written.unwrap_or_default()))
+                let is_written = reserves && written.as_deref() == state.node();
+                is_written.then(|| (pod.key.uid.clone(), written.unwrap_or_default()))
             })
             .collect();
         sim.act(&Action::Restart);
         for (uid, node) in expected {
-            prop_assert_eq!(sim.scheduler.nominator().node_of(&uid), Some(node.as_str()));
+            prop_assert_eq!(sim.tracker.nominator().nominated_node(&uid), Some(node.as_str()));
         }
     }
 
-    /// Readers count every pod once and every claim once.
+    /// Checks that a view counts every pod once and every claim once.
     #[test]
     fn readers_count_once(history in history(), shared in any::<bool>()) {
-        let mut sim = Sim::new(Options::default(), &NODES[..2]);
+        let mut sim = Sim::new(safe(), &NODES[..2]);
         sim.act_all(&history);
-        let nodes: Vec<Node> = sim.nodes.iter().map(|name| from_value(json!({"metadata": {"name": name}})).unwrap()).collect();
+        let node = |name| from_value::<Node>(json!({"metadata": {"name": name}})).unwrap();
+        let nodes: Vec<Node> = sim.nodes.iter().map(node).collect();
         let pods: Vec<Pod> = sim.api.values().map(|pod| kubernetes(pod, shared)).collect();
         let claims: Vec<ResourceClaim> = ["own", "shared"].into_iter().map(claim).collect();
-        let assumed: BTreeMap<String, String> = sim.scheduler.pods().filter_map(|pod| {
-            let state = sim.scheduler.state(&pod.key.uid);
+        let assumed: BTreeMap<String, String> = sim.tracker.pods().filter_map(|pod| {
+            let state = sim.tracker.state(&pod.key.uid);
             state.is_assumed().then(|| (pod.key.uid.clone(), state.node().unwrap_or_default().to_owned()))
         }).collect();
-        let inputs = Inputs::new(&nodes, &pods).devices(&[], &claims).assumed(&assumed);
-        let view = ClusterView::new(inputs, &Settings::default()).unwrap();
+        let inputs = ClusterObjects::new(&nodes, &pods).with_devices(&[], &claims).with_assumed(&assumed);
+        let view = ClusterView::new(inputs, &ClusterViewOptions::default()).unwrap();
         let counted: Vec<&str> = view.nodes().flat_map(|node| &node.pods).map(|pod| pod.pod.uid.as_str()).collect();
         let once: BTreeSet<&str> = counted.iter().copied().collect();
         prop_assert_eq!(counted.len(), once.len());
-        let devices: Vec<&str> = view.nodes().flat_map(|node| &node.devices).map(|device| device.claim.as_str()).collect();
+        let devices = view.nodes().flat_map(|node| &node.devices);
+        let devices: Vec<&str> = devices.map(|device| device.claim.as_str()).collect();
         let once: BTreeSet<&str> = devices.iter().copied().collect();
         prop_assert_eq!(devices.len(), once.len());
         // Whoever is on a node, expected there or assumed counts.
-        let expected = sim.api.values().filter(|pod| (pod.node.is_some() || !pod.deleting && pod.nnn.is_some()) || assumed.contains_key(&pod.key.uid) && !pod.deleting);
+        let expected = sim.api.values().filter(|pod| {
+            let is_expected = pod.nnn.is_some() || assumed.contains_key(&pod.key.uid);
+            pod.node.is_some() || !pod.deleting && is_expected
+        });
         prop_assert_eq!(counted.len(), expected.count());
     }
 
-    /// The two passes against plain filtering.
+    /// Compares the two passes with plain filtering.
     #[test]
     fn two_passes(
         free in 0..8_i64,
@@ -293,9 +303,14 @@ proptest! {
         let nominations: Vec<Nomination> = promised.iter().enumerate().map(|(number, (priority, units))| {
             Nomination::new(&pod(&format!("q{number}"), *priority).with_requests(cpu(*units)), "n")
         }).collect();
-        let plain = |running: i64| if wanted == 0 || wanted <= free - running { Fit::Fits } else { Fit::Rejected(()) };
-        let sum = |running: &[&Nomination]| running.iter().map(|it| promised[it.pod.uid[1..].parse::<usize>().unwrap()].1).sum::<i64>();
-        let judge = |asking: &PodView, nominations: &[Nomination]| two_pass(asking, nominations, |running| plain(sum(running)));
+        let plain = |running: i64| {
+            if wanted == 0 || wanted <= free - running { NodeFit::Fits } else { NodeFit::Rejected(()) }
+        };
+        let promise = |it: &&Nomination| promised[it.pod.uid[1..].parse::<usize>().unwrap()].1;
+        let sum = |running: &[&Nomination]| running.iter().map(promise).sum::<i64>();
+        let judge = |asking: &PodSnapshot, nominations: &[Nomination]| {
+            filter_with_nominated_pods(asking, nominations, |running| plain(sum(running)))
+        };
         let verdict = judge(&asking, &nominations);
         // Lower ones and the pod itself change nothing; without any it is plain filtering.
         let counting: Vec<Nomination> = nominations.iter().filter(|it| it.priority >= priority).cloned().collect();
@@ -306,7 +321,7 @@ proptest! {
         // Only the pass with the promised pods matters to resources.
         let all: Vec<&Nomination> = counting.iter().collect();
         prop_assert_eq!(&plain(sum(&all)), &verdict);
-        prop_assert_eq!(fits_resources(&asking, &cpu(free), &nominations), verdict.fits());
+        prop_assert_eq!(fits_unreserved_resources(&asking, &cpu(free), &nominations), verdict.fits());
         // A higher priority never loses a place.
         if verdict.fits() {
             let higher = asking.with_priority(priority + 1);
@@ -314,7 +329,7 @@ proptest! {
         }
     }
 
-    /// The gate makes one difference, the PATCH at the start of a binding cycle.
+    /// Checks that the gate changes nothing but the PATCH at the start of a binding cycle.
     #[test]
     fn what_the_gate_changes(
         nnn in prop::option::of(node()),
@@ -323,87 +338,94 @@ proptest! {
         waiting in any::<bool>(),
         fails_first in any::<bool>(),
     ) {
-        let play = |gates: Gates| {
+        let play = |gates: GateSet<NominationGate>| {
             let mut waiting_pod = pod("p", 1);
             waiting_pod.nnn = nnn.map(str::to_owned);
-            let mut scheduler = Scheduler::new(Options::default().with_gates(gates));
+            let mut tracker = NominationTracker::new(safe().with_gates(gates));
             let mut commands = Vec::new();
-            let mut inputs = vec![Input::PodObserved(waiting_pod.clone())];
+            let mut inputs = vec![TrackerInput::PodObserved(waiting_pod.clone())];
             if fails_first {
                 inputs.push(fails(&waiting_pod, nominated("c")));
             }
-            let pre_flight = if slow { nnn::binding::start::PreFlight::Success } else { nnn::binding::start::PreFlight::Skip };
-            let permit = if waiting { nnn::binding::start::PermitWait::Waiting } else { nnn::binding::start::PermitWait::None };
-            inputs.push(Input::CycleSucceeded(Placed::new(&waiting_pod.key, host).pre_flights(vec![pre_flight]).permit(permit)));
-            inputs.push(Input::Bound { pod: waiting_pod.key });
+            let pre_flight = if slow { nnn::PreFlight::Success } else { nnn::PreFlight::Skip };
+            let permit = if waiting { nnn::PermitWait::Waiting } else { nnn::PermitWait::None };
+            let assumed = Assumed::new(&waiting_pod.key, host).with_pre_flights(vec![pre_flight]).with_permit(permit);
+            inputs.push(TrackerInput::CycleSucceeded(assumed));
+            inputs.push(TrackerInput::Bound { pod: waiting_pod.key });
             for input in inputs {
-                commands.extend(scheduler.handle(input).unwrap().commands);
+                commands.extend(tracker.handle(input).unwrap().commands);
             }
             commands.retain(|command| !matches!(command, Command::None { .. }));
             commands
         };
-        let off = play(Gates::default().without(Gate::Expectation));
-        let mut on = play(Gates::default());
+        let off = play(GateSet::default().without(NominationGate::Expectation));
+        let mut on = play(GateSet::default());
         on.retain(|command| !matches!(command, Command::PatchNnn { .. }));
         prop_assert_eq!(on, off);
     }
 
-    /// Queued writes become one that does what they do in turn, however they are grouped.
+    /// Checks that merged writes equal the writes in turn, in any grouping.
     #[test]
     fn queued_writes(patches in prop::collection::vec(patch(), 3)) {
         let [first, second, third] = patches.try_into().unwrap();
         let grouped = first.clone().then(second.clone()).then(third.clone());
         prop_assert_eq!(&first.clone().then(second.clone().then(third.clone())), &grouped);
-        let (mut one_by_one, mut at_once) = (Status::default(), Status::default());
+        let (mut one_by_one, mut at_once) = (PodStatusFields::default(), PodStatusFields::default());
         one_by_one.nnn = Some("before".to_owned());
         at_once.nnn.clone_from(&one_by_one.nnn);
         [&first, &second, &third].into_iter().for_each(|patch| patch.apply(&mut one_by_one));
         grouped.apply(&mut at_once);
         prop_assert_eq!(&one_by_one, &at_once);
-        prop_assert!(grouped.changes_nothing(&at_once));
+        prop_assert!(grouped.is_noop(&at_once));
     }
 
-    /// No sequence of writes lets one component change another's value.
+    /// Checks that no sequence of writes lets one component change the value of another.
     #[test]
-    fn nobody_changes_the_value_of_another(writes in prop::collection::vec((0..3_usize, prop::option::of(node()), 0..3_u64), 1..30)) {
-        let (mut owner, mut value, mut current) = (Owner::Nobody, None, 0);
+    fn nobody_changes_the_value_of_another(
+        writes in prop::collection::vec((0..3_usize, prop::option::of(node()), 0..3_u64), 1..30),
+    ) {
+        let (mut owner, mut value, mut current) = (NominationOwner::Nobody, None, 0);
         for (writer, node, lag) in writes {
             let name = ["x", "y", "z"][writer].to_owned();
-            let write = node.map_or(Write::Clear, |node| Write::Set(node.to_owned()));
+            let write = node.map_or(NominationWrite::Clear, |node| NominationWrite::Set(node.to_owned()));
             let read: u64 = current - lag.min(current);
-            match may_write(&Writer::External(name.clone()), &owner, &write, Some(read), Some(current)) {
-                Permission::Allowed => {
-                    prop_assert!(owner == Owner::Nobody || owner == Owner::External(name.clone()), "{} over {:?}", name, owner);
+            match may_write(&NominationWriter::External(name.clone()), &owner, &write, Some(read), Some(current)) {
+                WritePermission::Allowed => {
+                    let own = NominationOwner::External(name.clone());
+                    prop_assert!(owner == NominationOwner::Nobody || owner == own, "{} over {:?}", name, owner);
                     prop_assert_eq!(read, current, "never on an old version");
                     current += 1;
                     value = node;
-                    owner = if value.is_some() { Owner::External(name) } else { Owner::Nobody };
+                    owner = if value.is_some() { NominationOwner::External(name) } else { NominationOwner::Nobody };
                 }
-                Permission::NoOp => prop_assert!(owner == Owner::Nobody && value.is_none()),
-                Permission::Conflict => prop_assert!(read != current),
-                _ => prop_assert!(owner != Owner::Nobody && owner != Owner::External(name)),
+                WritePermission::NoOp => prop_assert!(owner == NominationOwner::Nobody && value.is_none()),
+                WritePermission::Conflict => prop_assert!(read != current),
+                _ => prop_assert!(owner != NominationOwner::Nobody && owner != NominationOwner::External(name)),
             }
         }
     }
 }
 
 fn patch() -> impl Strategy<Value = StatusPatch> {
-    let nnn =
-        prop_oneof![Just(NominatingInfo::Noop), Just(NominatingInfo::clear()), node().prop_map(NominatingInfo::to)];
+    let nnn = prop_oneof![
+        Just(NominatingInfo::Noop),
+        Just(NominatingInfo::clear()),
+        node().prop_map(NominatingInfo::nominate)
+    ];
     let condition = prop::option::of((prop::sample::select(vec!["PodScheduled", "Other"]), 0..3_u8));
     (nnn, condition).prop_map(|(nnn, condition)| {
-        let patch = StatusPatch::nomination(nnn);
+        let patch = StatusPatch::from_nomination(nnn);
         match condition {
             Some((kind, number)) => {
-                patch.then(StatusPatch::condition(kind, ScheduledCondition::failed("R", &number.to_string())))
+                patch.then(StatusPatch::from_condition(kind, ScheduledCondition::failed("R", &number.to_string())))
             }
             None => patch,
         }
     })
 }
 
-/// The object that the API server would have.
-fn kubernetes(pod: &PodView, shared: bool) -> Pod {
+/// Builds the object that the API server would have.
+fn kubernetes(pod: &PodSnapshot, shared: bool) -> Pod {
     let claim = if shared { "shared" } else { "own" };
     from_value(json!({
         "metadata": {"namespace": "default", "name": pod.key.name, "uid": pod.key.uid,

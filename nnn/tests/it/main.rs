@@ -1,4 +1,4 @@
-//! Decisions around `nominatedNodeName`: the tables, the races, invariants over random and over all small histories.
+//! Tests of the decision tables, of known races, and of invariants over random and over all small histories.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -17,7 +17,6 @@
 
 mod common;
 
-mod amount;
 mod api_server;
 mod binding;
 mod candidate;
@@ -30,6 +29,7 @@ mod invariants;
 mod nominator;
 mod races;
 mod reservation;
+mod resources;
 mod sim;
 mod state;
 mod upstream;

@@ -1,5 +1,5 @@
-use nnn::nominating::NominatingInfo;
-use nnn::nominator::{Identity, Nomination, Nominator, NominatorOptions};
+use nnn::behavior::PodIdentity;
+use nnn::{Behavior, NominatingInfo, Nomination, Nominator};
 
 use proptest::prelude::*;
 
@@ -12,9 +12,9 @@ fn on(nominator: &Nominator, node: &str) -> Vec<String> {
 #[test]
 fn a_node_that_does_not_exist_is_as_good_a_key_as_any() {
     // req: 5278-CACHE-1
-    let mut nominator = Nominator::default();
+    let mut nominator = Nominator::new(Behavior::SAFE);
     let waiting = pod("p", 0).with_requests(cpu(2));
-    nominator.add(&waiting, &NominatingInfo::to("not-there"), Some(&waiting));
+    nominator.add(&waiting, &NominatingInfo::nominate("not-there"), Some(&waiting));
     assert_eq!(on(&nominator, "not-there"), ["p"]);
     let [nomination] = nominator.on_node("not-there").collect::<Vec<_>>()[..] else { panic!() };
     assert_eq!((nomination.priority, &nomination.requests), (0, &cpu(2)));
@@ -23,7 +23,7 @@ fn a_node_that_does_not_exist_is_as_good_a_key_as_any() {
 #[test]
 fn a_nomination_ends_with_its_pod() {
     // req: 5278-CACHE-2
-    let mut nominator = Nominator::default();
+    let mut nominator = Nominator::new(Behavior::SAFE);
     for name in ["deleted", "bound"] {
         nominator.insert(Nomination::new(&pod(name, 0), "n"));
         nominator.write_issued(name, Some("n"));
@@ -37,11 +37,11 @@ fn a_nomination_ends_with_its_pod() {
 #[test]
 fn an_update_moves_the_only_nomination() {
     // req: 5278-CACHE-3
-    let mut nominator = Nominator::default();
-    let old = pod("p", 0).nominated_to("a");
+    let mut nominator = Nominator::new(Behavior::SAFE);
+    let old = pod("p", 0).with_nomination("a");
     nominator.add(&old, &NominatingInfo::Noop, Some(&old));
     nominator.insert(Nomination::new(&pod("other", 0), "b"));
-    let new = pod("p", 3).nominated_to("b");
+    let new = pod("p", 3).with_nomination("b");
     nominator.update(&old, &new, Some(&new));
     assert_eq!((on(&nominator, "a"), on(&nominator, "b")), (vec![], vec!["other".to_owned(), "p".to_owned()]));
     assert_eq!(nominator.on_node("b").last().map(|nomination| nomination.priority), Some(3));
@@ -50,9 +50,9 @@ fn an_update_moves_the_only_nomination() {
 
 #[test]
 fn a_clear_is_no_node_of_the_empty_name() {
-    let mut nominator = Nominator::default();
-    let waiting = pod("p", 0).nominated_to("a");
-    for info in [NominatingInfo::clear(), NominatingInfo::to("")] {
+    let mut nominator = Nominator::new(Behavior::SAFE);
+    let waiting = pod("p", 0).with_nomination("a");
+    for info in [NominatingInfo::clear(), NominatingInfo::nominate("")] {
         nominator.add(&waiting, &info, Some(&waiting));
         assert!(nominator.is_empty() && nominator.nodes().next().is_none(), "{info:?}");
     }
@@ -63,20 +63,20 @@ fn a_clear_is_no_node_of_the_empty_name() {
 #[test]
 fn pods_that_are_not_pending_get_no_nomination() {
     let waiting = pod("p", 0);
-    let bound = pod("p", 0).bound_to("n");
+    let bound = pod("p", 0).with_node("n");
     for live in [None, Some(&bound)] {
-        let mut nominator = Nominator::default();
+        let mut nominator = Nominator::new(Behavior::SAFE);
         nominator.insert(Nomination::new(&waiting, "a"));
-        nominator.add(&waiting, &NominatingInfo::to("b"), live);
+        nominator.add(&waiting, &NominatingInfo::nominate("b"), live);
         assert!(nominator.is_empty(), "what it had is gone as well: {live:?}");
     }
 }
 
 #[test]
 fn an_entry_that_is_renewed_goes_to_the_end() {
-    let mut nominator = Nominator::new(NominatorOptions::default());
-    let first = pod("first", 0).nominated_to("n");
-    for waiting in [&first, &pod("second", 0).nominated_to("n")] {
+    let mut nominator = Nominator::new(Behavior::SAFE);
+    let first = pod("first", 0).with_nomination("n");
+    for waiting in [&first, &pod("second", 0).with_nomination("n")] {
         nominator.add(waiting, &NominatingInfo::Noop, Some(waiting));
     }
     nominator.update(&first, &first, Some(&first));
@@ -85,8 +85,8 @@ fn an_entry_that_is_renewed_goes_to_the_end() {
 
 #[test]
 fn a_repeated_event_changes_nothing_more() {
-    let mut nominator = Nominator::default();
-    let (old, new) = (pod("p", 0).nominated_to("a"), pod("p", 0).nominated_to("b"));
+    let mut nominator = Nominator::new(Behavior::SAFE);
+    let (old, new) = (pod("p", 0).with_nomination("a"), pod("p", 0).with_nomination("b"));
     let state = |nominator: &Nominator| nominator.iter().cloned().collect::<Vec<_>>();
     nominator.add(&old, &NominatingInfo::Noop, Some(&old));
     let once = state(&nominator);
@@ -100,11 +100,11 @@ fn a_repeated_event_changes_nothing_more() {
 
 #[test]
 fn identity_by_name_is_upstreams() {
-    assert_eq!(NominatorOptions::UPSTREAM.identity, Identity::Name);
-    assert_eq!(NominatorOptions::default().identity, Identity::Uid);
+    assert_eq!(Behavior::KUBE_SCHEDULER.identity, PodIdentity::Name);
+    assert_eq!(Behavior::SAFE.identity, PodIdentity::Uid);
 }
 
-/// An obviously correct nominator: a list of pods and nodes in the order of nomination.
+/// Obviously correct nominator: a list of pods and nodes in the order of nomination.
 #[derive(Default)]
 struct Model(Vec<(String, String)>);
 
@@ -132,7 +132,7 @@ proptest! {
 
     #[test]
     fn as_a_plain_list(steps in prop::collection::vec((0..4_u8, 0..4_u8, place(), place()), 1..40)) {
-        let (mut nominator, mut model) = (Nominator::default(), Model::default());
+        let (mut nominator, mut model) = (Nominator::new(Behavior::SAFE), Model::default());
         for (what, number, first, second) in steps {
             let uid = format!("p{number}");
             let at = |node: Option<&str>| with(pod(&uid, 0), |pod| pod.nnn = node.map(str::to_owned));

@@ -1,7 +1,6 @@
 use std::cell::Cell;
 
-use nnn::nominator::Nomination;
-use nnn::reservation::{Fit, fits_resources, left_for, two_pass};
+use nnn::{NodeFit, Nomination, filter_with_nominated_pods, fits_unreserved_resources, unreserved_resources};
 
 use super::common::{cpu, pod, with};
 
@@ -14,34 +13,38 @@ fn equal_and_higher_priorities_count_and_lower_ones_do_not() {
     // req: 5278-RES-1
     let asking = |priority| pod("asking", priority).with_requests(cpu(2));
     for (priority, fits) in [(4, false), (5, false), (6, true)] {
-        assert_eq!(fits_resources(&asking(priority), &cpu(3), &[promised("other", 5, 2)]), fits, "priority {priority}");
+        assert_eq!(
+            fits_unreserved_resources(&asking(priority), &cpu(3), &[promised("other", 5, 2)]),
+            fits,
+            "priority {priority}"
+        );
     }
 }
 
 #[test]
 fn a_pod_is_not_in_its_own_way() {
     let own = promised("p", 5, 3);
-    assert!(fits_resources(&pod("p", 5).with_requests(cpu(3)), &cpu(3), [&own]));
+    assert!(fits_unreserved_resources(&pod("p", 5).with_requests(cpu(3)), &cpu(3), [&own]));
     // Not even under another name: the UID counts.
-    let renamed = with(pod("p", 5).with_requests(cpu(3)), |pod| pod.key = nnn::pod::PodKey::new("other", "name", "p"));
-    assert!(fits_resources(&renamed, &cpu(3), [&own]));
+    let renamed = with(pod("p", 5).with_requests(cpu(3)), |pod| pod.key = nnn::PodKey::new("other", "name", "p"));
+    assert!(fits_unreserved_resources(&renamed, &cpu(3), [&own]));
     let same_name = pod("p", 5).with_uid("another").with_requests(cpu(3));
-    assert!(!fits_resources(&same_name, &cpu(3), [&own]));
+    assert!(!fits_unreserved_resources(&same_name, &cpu(3), [&own]));
 }
 
 #[test]
 fn a_node_must_fit_with_and_without_promised_pods() {
     // req: 5278-RES-2
     let nominations = [promised("other", 5, 1)];
-    let judge = |with: Fit<&'static str>, without: Fit<&'static str>| {
+    let judge = |with: NodeFit<&'static str>, without: NodeFit<&'static str>| {
         let calls = Cell::new(0);
-        let verdict = two_pass(&pod("p", 5), &nominations, |running| {
+        let verdict = filter_with_nominated_pods(&pod("p", 5), &nominations, |running| {
             calls.set(calls.get() + 1);
             if running.is_empty() { without.clone() } else { with.clone() }
         });
         (verdict, calls.get())
     };
-    let (fits, no, failed) = (|| Fit::Fits, || Fit::Rejected("no"), || Fit::Failed("failed"));
+    let (fits, no, failed) = (|| NodeFit::Fits, || NodeFit::Rejected("no"), || NodeFit::Failed("failed"));
     assert_eq!(judge(fits(), fits()), (fits(), 2));
     // As with affinity to a pod that is only promised.
     assert_eq!(judge(fits(), no()), (no(), 2));
@@ -55,18 +58,18 @@ fn a_higher_priority_ignores_promises_to_lower_ones() {
     // req: 5278-RES-3
     let nominations = [promised("low", 1, 4), promised("lower", 0, 4)];
     let calls = Cell::new(0);
-    let verdict = two_pass(&pod("high", 2), &nominations, |running| {
+    let verdict = filter_with_nominated_pods(&pod("high", 2), &nominations, |running| {
         calls.set(calls.get() + 1);
         assert!(running.is_empty());
-        Fit::<()>::Fits
+        NodeFit::<()>::Fits
     });
-    assert_eq!((verdict, calls.get()), (Fit::Fits, 1));
+    assert_eq!((verdict, calls.get()), (NodeFit::Fits, 1));
 }
 
 #[test]
 fn what_is_left_may_be_below_zero() {
-    let left = left_for(&pod("p", 0), &cpu(2), &[promised("a", 0, 2), promised("b", 9, 3)]);
-    assert_eq!(left.of("cpu").to_string(), "-3");
+    let left = unreserved_resources(&pod("p", 0), &cpu(2), &[promised("a", 0, 2), promised("b", 9, 3)]);
+    assert_eq!(left.quantity("cpu").to_string(), "-3");
     // A pod that asks for nothing fits all the same, as in kube-scheduler.
-    assert!(fits_resources(&pod("p", 0), &cpu(2), &[promised("a", 0, 9)]));
+    assert!(fits_unreserved_resources(&pod("p", 0), &cpu(2), &[promised("a", 0, 9)]));
 }

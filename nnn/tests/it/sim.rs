@@ -1,63 +1,57 @@
-//! A small cluster that is driven step by step: a scheduler with its memory, an API server, a watch that lags behind,
-//! and `PATCHes` that are on their way. Nothing happens unless an [`Action`] says so.
+//! Simulation of a small cluster: a tracker, an API server, a lagging watch and pending `PATCHes`. Nothing happens
+//! unless an [`Action`] does it.
 
+use dra_attrs::QuantityFormat;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use nnn::amount::{Amount, Resources};
-use nnn::binding::failure::FailedStage;
-use nnn::binding::start::{PermitWait, PreFlight};
-use nnn::command::Command;
-use nnn::gates::Gate;
-use nnn::nominating::NominatingInfo;
-use nnn::options::Options;
-use nnn::pod::{PodKey, PodView, ScheduledCondition};
-use nnn::reservation::{Fit, left_for, two_pass};
-use nnn::scheduler::{Input, Notice, Placed, Reaction, Scheduler};
-use nnn::scheduling::candidate::{CycleStart, Evaluation, Feasible};
-use nnn::scheduling::cycle::CycleOutcome;
-use nnn::scheduling::preemption::{NominatedNode, may_preempt};
-use nnn::state::State;
+use dra_attrs::Quantity;
+use nnn::scheduling::{CycleStart, FeasibleNodes, NodeEvaluation, NominatedNodeStatus, may_preempt};
+use nnn::{
+    Assumed, Command, CycleOutcome, FailedStage, NodeFit, NominatingInfo, NominationGate, NominationState,
+    NominationTracker, Options, PermitWait, PodKey, PodSnapshot, PreFlight, Resources, ScheduledCondition,
+    TrackerInput, TrackerNotice, TrackerOutput, filter_with_nominated_pods, unreserved_resources,
+};
 
 use super::common::{cpu, unschedulable, with};
 
-/// Something that happens next.
+/// One step of the simulation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Action {
     Create(PodSpec),
     Delete(u8),
-    /// An update that has nothing to do with nominations.
+    /// Updates the pod without a change of its nomination.
     Relabel(u8),
-    /// Somebody else writes a nomination, or clears it.
+    /// Lets another component write or clear a nomination.
     Hint(u8, Option<&'static str>),
-    /// A scheduling cycle for the pod, if it waits.
+    /// Runs a scheduling cycle for the pod, if it waits.
     Cycle(u8),
-    /// The binding cycle of the pod ends.
+    /// Ends the binding cycle of the pod with a binding.
     Bind(u8),
     FailBinding(u8),
-    /// The binding cycle of the pod ends at the API server; the scheduler is told by [`Action::Report`].
+    /// Binds the pod at the API server; [`Action::Report`] tells the tracker.
     BindUntold(u8),
-    /// The scheduler is told the oldest end of a binding cycle.
+    /// Reports the oldest end of a binding cycle to the tracker.
     Report,
-    /// The victims of preemptions are gone.
+    /// Deletes the victims of preemptions.
     EndVictims,
-    /// The API server serves the oldest PATCH of the pod; the answer is on its way.
+    /// Serves the oldest PATCH; its answer becomes pending.
     Serve,
-    /// The oldest answer arrives.
+    /// Delivers the oldest answer.
     Answer,
-    /// The watch shows the oldest change.
+    /// Delivers the oldest watch event.
     Watch,
     AddNode(&'static str),
     RemoveNode(&'static str),
     Restart,
 }
 
-/// What a pod is made of.
+/// Properties of a pod to create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PodSpec {
     pub(crate) id: u8,
     pub(crate) priority: i32,
     pub(crate) cpu: i64,
-    /// The binding cycle has something to wait for.
+    /// True if the binding cycle has something to wait for.
     pub(crate) slow: bool,
 }
 
@@ -65,31 +59,31 @@ pub(crate) const CAPACITY: i64 = 4;
 
 #[derive(Clone, Debug)]
 enum Change {
-    Pod(PodView),
+    Pod(PodSnapshot),
     Deleted(String),
     Node(&'static str),
     NodeGone(&'static str),
 }
 
-/// The cluster.
+/// A simulated cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Sim {
-    pub(crate) scheduler: Scheduler,
+    pub(crate) tracker: NominationTracker,
     options: Options,
-    /// What the API server has.
-    pub(crate) api: BTreeMap<String, PodView>,
+    /// Pods in the API server, by UID.
+    pub(crate) api: BTreeMap<String, PodSnapshot>,
     pub(crate) nodes: BTreeSet<&'static str>,
-    /// The nodes that the scheduler has seen.
+    /// Nodes that the watch has shown.
     seen_nodes: BTreeSet<&'static str>,
     slow: BTreeSet<String>,
     version: u64,
     changes: VecDeque<Change>,
     patches: VecDeque<Command>,
     answers: VecDeque<(String, Option<u64>)>,
-    /// Ends of binding cycles that were not told, by UID.
-    reports: VecDeque<(String, Input)>,
-    /// The commands of the last action.
-    pub(crate) last: Reaction,
+    /// Unreported ends of binding cycles, with UIDs.
+    reports: VecDeque<(String, TrackerInput)>,
+    /// Output of the last action.
+    pub(crate) last: TrackerOutput,
     pub(crate) calls: u64,
     /// Pods whose nomination was written after their binding.
     pub(crate) written_late: BTreeSet<String>,
@@ -99,7 +93,7 @@ pub(crate) struct Sim {
 impl Sim {
     pub(crate) fn new(options: Options, nodes: &[&'static str]) -> Self {
         let mut sim = Self {
-            scheduler: Scheduler::new(options),
+            tracker: NominationTracker::new(options),
             options,
             api: BTreeMap::new(),
             nodes: BTreeSet::new(),
@@ -110,7 +104,7 @@ impl Sim {
             patches: VecDeque::new(),
             answers: VecDeque::new(),
             reports: VecDeque::new(),
-            last: Reaction::default(),
+            last: TrackerOutput::default(),
             calls: 0,
             written_late: BTreeSet::new(),
             last_evaluation: None,
@@ -122,8 +116,8 @@ impl Sim {
         sim
     }
 
-    /// Pods as the API server has them, by the number.
-    pub(crate) fn pod(&self, id: u8) -> Option<&PodView> {
+    /// Returns a pod in the API server by its number.
+    pub(crate) fn pod(&self, id: u8) -> Option<&PodSnapshot> {
         self.api.get(&uid(id))
     }
 
@@ -136,14 +130,14 @@ impl Sim {
     }
 
     pub(crate) fn nominated(&self, id: u8) -> Option<&str> {
-        self.scheduler.nominator().node_of(&uid(id))
+        self.tracker.nominator().nominated_node(&uid(id))
     }
 
-    pub(crate) fn state(&self, id: u8) -> State {
-        self.scheduler.state(&uid(id))
+    pub(crate) fn state(&self, id: u8) -> NominationState {
+        self.tracker.state(&uid(id))
     }
 
-    /// Serves, answers and shows everything.
+    /// Serves, answers and shows everything that is pending.
     pub(crate) fn settle(&mut self) {
         while !self.is_settled() {
             self.act(&Action::Serve);
@@ -157,7 +151,7 @@ impl Sim {
         self.changes.is_empty() && self.patches.is_empty() && self.answers.is_empty() && self.reports.is_empty()
     }
 
-    /// Acts, and lets everything arrive.
+    /// Acts, and delivers everything after each action.
     pub(crate) fn run(&mut self, actions: &[Action]) {
         for action in actions {
             self.act(action);
@@ -173,9 +167,9 @@ impl Sim {
         }
     }
 
-    /// Acts. What can't happen now does nothing.
+    /// Acts. An action that is impossible now does nothing.
     pub(crate) fn act(&mut self, action: &Action) {
-        self.last = Reaction::default();
+        self.last = TrackerOutput::default();
         match action {
             Action::Create(spec) => self.create(*spec),
             Action::Delete(id) => self.delete(&uid(*id)),
@@ -228,15 +222,15 @@ impl Sim {
         self.answers.clear();
         self.reports.clear();
         self.changes.clear();
-        let mut scheduler = Scheduler::new(options);
+        let mut tracker = NominationTracker::new(options);
         self.seen_nodes.clone_from(&self.nodes);
         for node in &self.nodes {
-            scheduler.handle(Input::NodeObserved { node: (*node).to_owned() }).unwrap();
+            tracker.handle(TrackerInput::NodeObserved { node: (*node).to_owned() }).unwrap();
         }
         for pod in self.api.values() {
-            scheduler.handle(Input::PodObserved(pod.clone())).unwrap();
+            tracker.handle(TrackerInput::PodObserved(pod.clone())).unwrap();
         }
-        self.scheduler = scheduler;
+        self.tracker = tracker;
     }
 
     fn create(&mut self, spec: PodSpec) {
@@ -244,7 +238,7 @@ impl Sim {
         if self.api.contains_key(&uid) || self.is_leaving(&uid) {
             return;
         }
-        let pod = PodView::pending("default", &uid).with_priority(spec.priority).with_requests(cpu(spec.cpu));
+        let pod = PodSnapshot::pending("default", &uid).with_priority(spec.priority).with_requests(cpu(spec.cpu));
         if spec.slow {
             self.slow.insert(uid.clone());
         }
@@ -252,7 +246,7 @@ impl Sim {
         self.update(&uid, |_| {});
     }
 
-    fn update(&mut self, uid: &str, change: impl FnOnce(&mut PodView)) {
+    fn update(&mut self, uid: &str, change: impl FnOnce(&mut PodSnapshot)) {
         let Some(pod) = self.api.get_mut(uid) else { return };
         self.version += 1;
         pod.resource_version = Some(self.version);
@@ -273,14 +267,14 @@ impl Sim {
         victims.iter().for_each(|uid| self.delete(uid));
     }
 
-    fn handle(&mut self, input: Input) {
-        let reaction = self.scheduler.handle(input).unwrap();
-        self.carry_out(&reaction);
-        self.last = reaction;
+    fn handle(&mut self, input: TrackerInput) {
+        let output = self.tracker.handle(input).unwrap();
+        self.carry_out(&output);
+        self.last = output;
     }
 
-    fn carry_out(&mut self, reaction: &Reaction) {
-        for command in &reaction.commands {
+    fn carry_out(&mut self, output: &TrackerOutput) {
+        for command in &output.commands {
             if command.is_patch() {
                 self.calls += 1;
                 self.patches.push_back(command.clone());
@@ -291,7 +285,7 @@ impl Sim {
     fn serve(&mut self) {
         let Some(command) = self.patches.pop_front() else { return };
         let (key, nnn, condition) = match &command {
-            Command::PatchNnn { pod, node } => (pod, NominatingInfo::to(node), None),
+            Command::PatchNnn { pod, node } => (pod, NominatingInfo::nominate(node), None),
             Command::ClearNnn { pod } => (pod, NominatingInfo::clear(), None),
             Command::PatchConditionAndNnn { pod, condition, nnn } => (pod, nnn.clone(), Some(condition.clone())),
             other => panic!("{other:?} is no PATCH"),
@@ -319,49 +313,55 @@ impl Sim {
 
     fn answer(&mut self) {
         if let Some((uid, version)) = self.answers.pop_front() {
-            self.handle(Input::PatchAnswered { uid, version });
+            self.handle(TrackerInput::PatchAnswered { uid, version });
         }
     }
 
     fn watch(&mut self) {
         match self.changes.pop_front() {
-            Some(Change::Pod(pod)) => self.handle(Input::PodObserved(pod)),
-            Some(Change::Deleted(uid)) => self.handle(Input::PodDeleted { uid }),
+            Some(Change::Pod(pod)) => self.handle(TrackerInput::PodObserved(pod)),
+            Some(Change::Deleted(uid)) => self.handle(TrackerInput::PodDeleted { uid }),
             Some(Change::Node(node)) => {
                 self.seen_nodes.insert(node);
-                self.handle(Input::NodeObserved { node: node.to_owned() });
+                self.handle(TrackerInput::NodeObserved { node: node.to_owned() });
             }
             Some(Change::NodeGone(node)) => {
                 self.seen_nodes.remove(node);
-                self.handle(Input::NodeDeleted { node: node.to_owned() });
+                self.handle(TrackerInput::NodeDeleted { node: node.to_owned() });
             }
             None => {}
         }
     }
 
     fn waits(&self, uid: &str) -> bool {
-        let state = self.scheduler.state(uid);
-        matches!(state, State::Pending | State::NominatedPreempting { .. } | State::NominatedHint { .. })
+        let state = self.tracker.state(uid);
+        matches!(
+            state,
+            NominationState::Pending
+                | NominationState::NominatedPreempting { .. }
+                | NominationState::NominatedHint { .. }
+        )
     }
 
-    /// What a node has left, as the scheduler sees it: bound and assumed pods count, but for the given ones.
-    fn free(&self, node: &str, without: impl Fn(&PodView) -> bool) -> Resources {
-        let mut free = Resources::new([("cpu", Amount::from_units(CAPACITY))]);
-        for pod in self.scheduler.pods().filter(|pod| !without(pod)) {
-            let state = self.scheduler.state(&pod.key.uid);
-            if matches!(&state, State::Bound { node: on } | State::AssumedQuiet { node: on } | State::AssumedAnnounced { node: on } if on == node)
-            {
+    /// Returns the free resources of a node as the tracker sees it: bound and assumed pods count, except for the given
+    /// ones.
+    fn free(&self, node: &str, without: impl Fn(&PodSnapshot) -> bool) -> Resources {
+        let mut free = Resources::new([("cpu", Quantity::from_units(CAPACITY, QuantityFormat::DecimalSi))]);
+        for pod in self.tracker.pods().filter(|pod| !without(pod)) {
+            let state = self.tracker.state(&pod.key.uid);
+            let runs = matches!(state, NominationState::Bound { .. }) || state.is_assumed();
+            if runs && state.node() == Some(node) {
                 free = free.minus(&pod.requests);
             }
         }
         free
     }
 
-    fn judge(&self, pod: &PodView, node: &str, without: impl Fn(&PodView) -> bool) -> Fit<()> {
+    fn judge(&self, pod: &PodSnapshot, node: &str, without: impl Fn(&PodSnapshot) -> bool) -> NodeFit<()> {
         let free = self.free(node, without);
-        two_pass(pod, self.scheduler.nominator().on_node(node), |running| {
-            let left = left_for(pod, &free, running.iter().copied());
-            if pod.requests.fits_into(&left) { Fit::Fits } else { Fit::Rejected(()) }
+        filter_with_nominated_pods(pod, self.tracker.nominator().on_node(node), |running| {
+            let left = unreserved_resources(pod, &free, running.iter().copied());
+            if pod.requests.fits_into(&left) { NodeFit::Fits } else { NodeFit::Rejected(()) }
         })
     }
 
@@ -369,64 +369,64 @@ impl Sim {
         if !self.waits(uid) {
             return;
         }
-        let Some(pod) = self.scheduler.pod(uid).cloned() else { return };
+        let Some(pod) = self.tracker.pod(uid).cloned() else { return };
         let nodes: Vec<&str> = self.seen_nodes.iter().copied().collect();
-        let start = CycleStart::new(&nodes).nominated_to(pod.nnn.as_deref());
+        let start = CycleStart::new(&nodes).with_nomination(pod.nnn.as_deref());
         let found = self.evaluate(&pod, start);
         let all = self.evaluate(&pod, CycleStart::new(&nodes));
-        let places = |feasible: &Feasible<'_>| match feasible {
-            Feasible::First(_) => true,
-            Feasible::Nodes(nodes) => !nodes.is_empty(),
+        let places = |feasible: &FeasibleNodes<'_>| match feasible {
+            FeasibleNodes::First(_) => true,
+            FeasibleNodes::Nodes(nodes) => !nodes.is_empty(),
             _ => false,
         };
         self.last_evaluation = Some((places(&found.feasible), places(&all.feasible)));
         let chosen = match &found.feasible {
-            Feasible::First(node) => Some((*node).to_owned()),
-            Feasible::Nodes(nodes) => nodes.first().map(|node| (*node).to_owned()),
+            FeasibleNodes::First(node) => Some((*node).to_owned()),
+            FeasibleNodes::Nodes(nodes) => nodes.first().map(|node| (*node).to_owned()),
             _ => None,
         };
         let input = if let Some(node) = chosen {
-            Input::CycleSucceeded(self.placed(&pod, &node))
+            TrackerInput::CycleSucceeded(self.placed(&pod, &node))
         } else {
             let outcome = self.preempt(&pod, &found.feasible);
-            Input::CycleFailed { popped: pod.clone(), outcome, condition: unschedulable() }
+            TrackerInput::CycleFailed { queued_pod: pod.clone(), outcome, condition: unschedulable() }
         };
         self.handle(input);
     }
 
-    fn evaluate<'a>(&self, pod: &PodView, start: CycleStart<'a>) -> Evaluation<'a> {
+    fn evaluate<'a>(&self, pod: &PodSnapshot, start: CycleStart<'a>) -> NodeEvaluation<'a> {
         start.evaluate(|node| self.seen_nodes.contains(node), |node| self.judge(pod, node, |_| false))
     }
 
-    fn placed(&self, pod: &PodView, node: &str) -> Placed {
+    fn placed(&self, pod: &PodSnapshot, node: &str) -> Assumed {
         let (pre_flight, permit) = if self.slow.contains(&pod.key.uid) {
             (PreFlight::Success, PermitWait::None)
         } else {
             (PreFlight::Skip, PermitWait::None)
         };
-        Placed::new(&pod.key, node).pre_flights(vec![pre_flight]).permit(permit)
+        Assumed::new(&pod.key, node).with_pre_flights(vec![pre_flight]).with_permit(permit)
     }
 
     /// Evicts all pods of lower priority from the first node where that helps.
-    fn preempt(&mut self, pod: &PodView, feasible: &Feasible<'_>) -> CycleOutcome {
-        if *feasible == Feasible::NoNodes {
+    fn preempt(&mut self, pod: &PodSnapshot, feasible: &FeasibleNodes<'_>) -> CycleOutcome {
+        if *feasible == FeasibleNodes::NoNodes {
             return CycleOutcome::NoNodes;
         }
         let nominated = pod.nnn.as_deref().filter(|node| self.seen_nodes.contains(node));
-        let on_node: Vec<PodView> = self
-            .scheduler
+        let on_node: Vec<PodSnapshot> = self
+            .tracker
             .pods()
             .filter(|other| other.node.is_some() && other.node.as_deref() == nominated)
             .cloned()
             .collect();
-        let state = if nominated.is_some() { NominatedNode::Unschedulable } else { NominatedNode::Absent };
+        let state = if nominated.is_some() { NominatedNodeStatus::Unschedulable } else { NominatedNodeStatus::Absent };
         if let Err(outcome) = may_preempt(pod, state, &on_node) {
             return outcome;
         }
-        let lower = |other: &PodView| other.node.is_some() && other.priority < pod.priority;
+        let lower = |other: &PodSnapshot| other.node.is_some() && other.priority < pod.priority;
         let helps = |node: &&&str| {
-            let has_victims = self.scheduler.pods().any(|other| other.node.as_deref() == Some(**node) && lower(other));
-            has_victims && self.judge(pod, node, lower) == Fit::Fits
+            let has_victims = self.tracker.pods().any(|other| other.node.as_deref() == Some(**node) && lower(other));
+            has_victims && self.judge(pod, node, lower) == NodeFit::Fits
         };
         let Some(node) = self.seen_nodes.iter().find(helps).copied() else { return CycleOutcome::NoCandidates };
         let victims: Vec<String> = self
@@ -441,7 +441,7 @@ impl Sim {
         CycleOutcome::Nominated { node: node.to_owned() }
     }
 
-    /// The scheduler has still to hear of the end of a pod or of its binding cycle. No UID is given again so early.
+    /// Returns true if the end of a pod or of its binding cycle is not reported yet. Its UID is not reused before.
     fn is_leaving(&self, uid: &str) -> bool {
         let deleted = |change: &Change| matches!(change, Change::Deleted(deleted) if deleted == uid);
         self.is_ending(uid) || self.changes.iter().any(deleted)
@@ -451,20 +451,20 @@ impl Sim {
         self.reports.iter().any(|(ending, _)| ending == uid)
     }
 
-    /// The pod and its node, if a binding cycle runs.
+    /// Returns the pod and its node, if a binding cycle runs.
     fn binding(&self, uid: &str) -> Option<(PodKey, String)> {
-        let state = self.scheduler.state(uid);
+        let state = self.tracker.state(uid);
         let node = state.node().filter(|_| state.is_assumed() && !self.is_ending(uid))?;
-        Some((self.scheduler.pod(uid)?.key.clone(), node.to_owned()))
+        Some((self.tracker.pod(uid)?.key.clone(), node.to_owned()))
     }
 
-    /// The API server binds: in one write, the node and perhaps no nomination.
-    fn bind(&mut self, uid: &str) -> Option<Input> {
+    /// Binds the pod at the API server in one write, which may clear the nomination.
+    fn bind(&mut self, uid: &str) -> Option<TrackerInput> {
         let (pod, node) = self.binding(uid)?;
         if self.api.get(uid).is_none_or(|pod| pod.deleting || pod.node.is_some()) {
             return self.fail_binding(uid);
         }
-        let clears = self.options.gates.has(Gate::Clearing);
+        let clears = self.options.gates.has(NominationGate::Clearing);
         self.update(uid, |pod| {
             pod.node = Some(node);
             pod.scheduled = Some(with(ScheduledCondition::default(), |it| "True".clone_into(&mut it.status)));
@@ -472,18 +472,18 @@ impl Sim {
                 pod.nnn = None;
             }
         });
-        Some(Input::Bound { pod })
+        Some(TrackerInput::Bound { pod })
     }
 
-    fn fail_binding(&self, uid: &str) -> Option<Input> {
+    fn fail_binding(&self, uid: &str) -> Option<TrackerInput> {
         self.binding(uid)?;
-        let popped = self.scheduler.pod(uid)?.clone();
+        let queued_pod = self.tracker.pod(uid)?.clone();
         let condition = ScheduledCondition::failed("SchedulerError", "binding failed");
-        Some(Input::BindingFailed { popped, stage: FailedStage::Bind, condition })
+        Some(TrackerInput::BindingFailed { queued_pod, stage: FailedStage::Bind, condition })
     }
 
     pub(crate) fn foreign_writes(&self) -> usize {
-        self.last.notices.iter().filter(|notice| matches!(notice, Notice::ForeignWrite { .. })).count()
+        self.last.notices.iter().filter(|notice| matches!(notice, TrackerNotice::ForeignWrite { .. })).count()
     }
 }
 

@@ -1,28 +1,26 @@
-//! The scenarios that upstream's integration tests name, and those of KEP-5278, played by the simulator.
+//! Scenarios of upstream's integration tests and of KEP-5278, played by the simulation.
 
-use nnn::command::{Command, NoPatch};
-use nnn::external::Clearing;
-use nnn::gates::{Gate, Gates};
-use nnn::nominating::NominatingInfo;
-use nnn::options::Options;
-use nnn::profile::Profile;
-use nnn::state::State;
+use dra_attrs::{GateSet, Profile};
+use nnn::behavior::ClearingPolicy;
+use nnn::{
+    Behavior, Command, FieldVisibility, NoPatchReason, NominatingInfo, NominationGate, NominationState, Options,
+};
 
-use super::common::with;
+use super::common::{safe, with};
 use super::sim::{Action, Sim, create, create_slow};
 
-fn options(gates: Gates) -> Options {
-    Options::default().with_profile(Profile::V1_37).with_gates(gates)
+fn options(gates: GateSet<NominationGate>) -> Options {
+    Options::new(Profile::V1_37, Behavior::SAFE).with_gates(gates)
 }
 
-/// All four combinations of the gates.
-fn combinations() -> [Gates; 4] {
-    let on = Gates::default();
-    [on, on.without(Gate::Clearing), on.without(Gate::Expectation), Gates::NONE]
+/// Lists all four combinations of the gates.
+fn combinations() -> [GateSet<NominationGate>; 4] {
+    let on = GateSet::default();
+    [on, on.without(NominationGate::Clearing), on.without(NominationGate::Expectation), GateSet::NONE]
 }
 
-/// `None` where there was nothing to write.
-fn reason(sim: &Sim) -> Option<NoPatch> {
+/// Returns the reason of a cycle that wrote nothing.
+fn reason(sim: &Sim) -> Option<NoPatchReason> {
     sim.last.commands.iter().find_map(|command| match command {
         Command::None { reason, .. } => Some(*reason),
         _ => None,
@@ -34,7 +32,7 @@ fn nnn_is_put_before_pre_bind_and_not_without_work() {
     for gates in combinations() {
         let mut sim = Sim::new(options(gates), &["n"]);
         sim.run(&[create_slow(0, 0, 1), Action::Cycle(0)]);
-        let announced = gates.has(Gate::Expectation).then_some("n");
+        let announced = gates.has(NominationGate::Expectation).then_some("n");
         assert_eq!(sim.nnn(0), announced, "{gates:?}");
         sim.run(&[create(1, 0, 1), Action::Cycle(1)]);
         assert_eq!((sim.nnn(1), sim.state(1).is_assumed()), (None, true));
@@ -45,35 +43,35 @@ fn nnn_is_put_before_pre_bind_and_not_without_work() {
 fn all_four_combinations_of_the_gates() {
     // req: 5278-GATE-1, 5278-SKEW-1, 5278-SET-8
     for gates in combinations() {
-        let visible = gates.visible();
+        let visible = FieldVisibility::from_gates(gates);
         let mut sim = Sim::new(options(gates), &["m", "n"]);
         // A hint to another node that is full.
         sim.run(&[create(9, 5, 4), Action::Hint(9, Some("m")), Action::Cycle(9), Action::Bind(9)]);
         assert_eq!(sim.node(9), Some("m"));
         sim.run(&[create_slow(0, 0, 1), Action::Hint(0, Some("m")), Action::Cycle(0)]);
         let show = |value| match value {
-            nnn::gates::FieldValue::Host => Some("n"),
-            nnn::gates::FieldValue::Old => Some("m"),
+            nnn::VisibleValue::Host => Some("n"),
+            nnn::VisibleValue::Old => Some("m"),
             _ => None,
         };
         assert_eq!(sim.nnn(0), show(visible.while_binding), "{gates:?}, while binding");
         sim.run(&[Action::Bind(0)]);
         assert_eq!((sim.nnn(0), sim.node(0)), (show(visible.bound), Some("n")), "{gates:?}, bound");
     }
-    assert_eq!(Gates::of_versions(35, 35), Gates::default(), "on by default since the beta");
-    assert_eq!(Gates::of_versions(34, 34), Gates::NONE);
-    let old_api_server = Gates::default().without(Gate::Clearing).without(Gate::TopologyLabels);
-    assert_eq!(Gates::of_versions(37, 33), old_api_server);
-    assert_eq!(Gates::of_versions(33, 37), Gates::default().without(Gate::Expectation));
+    assert_eq!(NominationGate::defaults_of_versions(35, 35), GateSet::default(), "on by default since the beta");
+    assert_eq!(NominationGate::defaults_of_versions(34, 34), GateSet::NONE);
+    let old_api_server = GateSet::default().without(NominationGate::Clearing).without(NominationGate::TopologyLabels);
+    assert_eq!(NominationGate::defaults_of_versions(37, 33), old_api_server);
+    assert_eq!(NominationGate::defaults_of_versions(33, 37), GateSet::default().without(NominationGate::Expectation));
     let by_name = |name: &str| (name == "ClearingNominatedNodeNameAfterBinding").then_some(false);
-    assert_eq!(Gates::from_gates(by_name), Gates::default().without(Gate::Clearing));
+    assert_eq!(GateSet::from_names(Profile::V1_37, by_name), GateSet::default().without(NominationGate::Clearing));
 }
 
 #[test]
 fn an_old_api_server_leaves_a_stale_nomination_that_changes_nothing() {
     // req: 5278-SKEW-3
-    let new = options(Gates::default());
-    let old = options(Gates::of_versions(37, 33));
+    let new = options(GateSet::default());
+    let old = options(NominationGate::defaults_of_versions(37, 33));
     let play = |options| {
         let mut sim = Sim::new(options, &["n"]);
         sim.run(&[create_slow(0, 0, 1), Action::Cycle(0), Action::Hint(0, Some("elsewhere")), Action::Bind(0)]);
@@ -83,9 +81,9 @@ fn an_old_api_server_leaves_a_stale_nomination_that_changes_nothing() {
     let (new, old) = (play(new), play(old));
     assert_eq!((old.nnn(0), new.nnn(0)), (Some("elsewhere"), None));
     assert_eq!((old.node(0), old.node(1)), (new.node(0), new.node(1)), "the same scheduling");
-    let mut again = old.scheduler.clone();
-    let shown = again.handle(nnn::scheduler::Input::PodObserved(old.pod(0).unwrap().clone())).unwrap();
-    assert!(matches!(shown.notices[..], [nnn::scheduler::Notice::StaleNomination { .. }]), "{shown:?}");
+    let mut again = old.tracker.clone();
+    let shown = again.handle(nnn::TrackerInput::PodObserved(old.pod(0).unwrap().clone())).unwrap();
+    assert!(matches!(shown.notices[..], [nnn::TrackerNotice::StaleNomination { .. }]), "{shown:?}");
 }
 
 #[test]
@@ -98,9 +96,9 @@ fn basic_preemption_sets_nnn() {
         sim.run(&[Action::Cycle(2)]);
         assert_eq!(sim.nnn(2), Some("n"));
         sim.run(&[Action::EndVictims, Action::Cycle(2), Action::Bind(2)]);
-        let left = (!gates.has(Gate::Clearing)).then_some("n");
+        let left = (!gates.has(NominationGate::Clearing)).then_some("n");
         assert_eq!((sim.node(2), sim.nnn(2)), (Some("n"), left), "{gates:?}");
-        assert!(sim.scheduler.nominator().is_empty());
+        assert!(sim.tracker.nominator().is_empty());
     }
 }
 
@@ -147,41 +145,43 @@ fn without_preemption_nnn_is_cleared_by_the_binding() {
     for gates in combinations() {
         let mut sim = Sim::new(options(gates), &["n"]);
         sim.run(&[create(1, 0, 1), Action::Hint(1, Some("n")), Action::Cycle(1), Action::Bind(1)]);
-        assert_eq!(sim.nnn(1).is_none(), gates.has(Gate::Clearing), "{gates:?}");
+        assert_eq!(sim.nnn(1).is_none(), gates.has(NominationGate::Clearing), "{gates:?}");
     }
 }
 
 #[test]
 fn the_members_of_a_group_that_preempts_are_nominated() {
-    use nnn::scheduler::Input;
-    use nnn::scheduling::group::{GroupResult, MemberResult, decide_member};
+    use nnn::TrackerInput;
+    use nnn::scheduling::{GroupMemberResult, PodGroupResult, decide_member};
     for gates in combinations() {
         let mut sim = Sim::new(options(gates), &["n"]);
         sim.run(&[create(1, 10, 1), create(2, 10, 1), create(3, 10, 1)]);
-        let on_n = |id| (super::sim::uid(id), NominatingInfo::to("n"));
-        let waiting = GroupResult::WaitingForPreemption((1..4).map(on_n).collect());
+        let on_n = |id| (super::sim::uid(id), NominatingInfo::nominate("n"));
+        let waiting = PodGroupResult::WaitingForPreemption((1..4).map(on_n).collect());
         let results = [
-            MemberResult::Fits("elsewhere".to_owned()),
-            MemberResult::NeedsPreemption("n".to_owned()),
-            MemberResult::NeedsPreemption("n".to_owned()),
+            GroupMemberResult::Fits("elsewhere".to_owned()),
+            GroupMemberResult::NeedsPreemption("n".to_owned()),
+            GroupMemberResult::NeedsPreemption("n".to_owned()),
         ];
         for (id, result) in (1..).zip(&results) {
-            let popped = sim.pod(id).unwrap().clone();
-            let info = decide_member(&popped.key.uid, result, &waiting).unwrap();
+            let queued_pod = sim.pod(id).unwrap().clone();
+            let info = decide_member(&queued_pod.key.uid, result, &waiting).unwrap();
             let condition = super::common::unschedulable();
-            let reaction = sim.scheduler.handle(Input::MemberFailed { popped, info, condition }).unwrap();
-            assert_eq!(super::common::written(&reaction), [(super::sim::uid(id).as_str(), Some("n"))]);
+            let output = sim.tracker.handle(TrackerInput::MemberFailed { queued_pod, info, condition }).unwrap();
+            assert_eq!(super::common::written(&output), [(super::sim::uid(id).as_str(), Some("n"))]);
         }
-        assert_eq!(sim.scheduler.nominator().on_node("n").count(), 3, "{gates:?}");
+        assert_eq!(sim.tracker.nominator().on_node("n").count(), 3, "{gates:?}");
     }
 }
 
 #[test]
 fn a_pod_binds_on_its_node_after_failed_bindings_and_a_restart() {
     // The nomination has to outlive the failures for that.
-    use nnn::binding::failure::OnBindingFailure;
+    use nnn::behavior::BindingFailurePolicy;
     for failures in 0..3 {
-        let kept = with(options(Gates::default()), |it| it.on_binding_failure = OnBindingFailure::KeepAfterPreBind);
+        let kept = with(options(GateSet::default()), |it| {
+            it.behavior.on_binding_failure = BindingFailurePolicy::KeepAfterPreBind;
+        });
         let mut sim = Sim::new(kept, &["m", "n"]);
         sim.run(&[create(9, 0, 4), Action::Cycle(9), create_slow(0, 0, 3), Action::Cycle(0)]);
         assert_eq!(sim.nnn(0), Some("n"));
@@ -199,20 +199,20 @@ fn a_pod_binds_on_its_node_after_failed_bindings_and_a_restart() {
 #[test]
 fn after_a_restart_the_same_node_is_tried_first() {
     // req: 5278-RESUME-1
-    let mut sim = Sim::new(options(Gates::default()), &["m", "n"]);
+    let mut sim = Sim::new(options(GateSet::default()), &["m", "n"]);
     sim.run(&[create(9, 0, 4), Action::Cycle(9), create_slow(0, 0, 1), Action::Cycle(0), Action::Delete(9)]);
     assert_eq!(sim.nnn(0), Some("n"));
     sim.run(&[Action::Restart]);
-    assert_eq!(sim.state(0), State::NominatedHint { node: "n".to_owned() });
+    assert_eq!(sim.state(0), NominationState::NominatedHint { node: "n".to_owned() });
     sim.run(&[Action::Cycle(0)]);
-    assert_eq!(sim.state(0), State::AssumedAnnounced { node: "n".to_owned() }, "m would come first");
-    assert_eq!(reason(&sim), Some(NoPatch::AlreadySet), "and nothing is written again");
+    assert_eq!(sim.state(0), NominationState::AssumedAnnounced { node: "n".to_owned() }, "m would come first");
+    assert_eq!(reason(&sim), Some(NoPatchReason::AlreadySet), "and nothing is written again");
 }
 
 #[test]
 fn after_a_restart_the_node_may_not_fit_any_more() {
     // req: 5278-RESUME-2
-    let mut sim = Sim::new(options(Gates::default()), &["m", "n"]);
+    let mut sim = Sim::new(options(GateSet::default()), &["m", "n"]);
     sim.run(&[create_slow(0, 0, 1), Action::Hint(0, Some("n")), Action::Cycle(0), Action::Restart]);
     sim.run(&[Action::RemoveNode("n"), Action::Cycle(0), Action::Bind(0)]);
     assert_eq!((sim.node(0), sim.nnn(0)), (Some("m"), None));
@@ -221,8 +221,8 @@ fn after_a_restart_the_node_may_not_fit_any_more() {
 #[test]
 fn the_rollback_drill_of_the_kep() {
     // req: 5278-SKEW-2, 5278-GATE-2
-    let on = options(Gates::default());
-    let off = options(Gates::default().without(Gate::Expectation));
+    let on = options(GateSet::default());
+    let off = options(GateSet::default().without(NominationGate::Expectation));
     let mut sim = Sim::new(off, &["m", "n"]);
     // 1. upgrade
     sim.restart(on);
@@ -235,7 +235,7 @@ fn the_rollback_drill_of_the_kep() {
     assert_eq!((sim.node(1), sim.nnn(1)), (Some("n"), None));
     // 6. another such pod; 7. it is not announced
     sim.run(&[create_slow(2, 0, 1), Action::Cycle(2)]);
-    assert_eq!((sim.nnn(2), reason(&sim)), (None, Some(NoPatch::GateOff)));
+    assert_eq!((sim.nnn(2), reason(&sim)), (None, Some(NoPatchReason::GateOff)));
     // 8. with the gate again; 9. the pod is bound, to any node
     sim.restart(on);
     sim.run(&[Action::Cycle(2)]);
@@ -247,7 +247,7 @@ fn the_rollback_drill_of_the_kep() {
 #[test]
 fn leftovers_under_a_scheduler_without_the_feature() {
     // req: 5278-CLEAR-3, 5278-CLEAR-4
-    let old = options(Gates::default().without(Gate::Expectation));
+    let old = options(GateSet::default().without(NominationGate::Expectation));
     let leftover = |sim: &mut Sim| sim.run(&[create_slow(0, 50, 2), Action::Hint(0, Some("m"))]);
     // Tried first, and it fits.
     let mut sim = Sim::new(old, &["a", "m"]);
@@ -272,7 +272,7 @@ fn leftovers_under_a_scheduler_without_the_feature() {
     sim.run(&[Action::Cycle(0)]);
     assert_eq!(sim.nnn(0), None);
     // With both gates off, as after the KEP's downgrade, nobody clears it at the binding.
-    let mut sim = Sim::new(options(Gates::NONE), &["a"]);
+    let mut sim = Sim::new(options(GateSet::NONE), &["a"]);
     leftover(&mut sim);
     sim.run(&[Action::Cycle(0), Action::Bind(0)]);
     assert_eq!((sim.node(0), sim.nnn(0)), (Some("a"), Some("m")));
@@ -281,11 +281,11 @@ fn leftovers_under_a_scheduler_without_the_feature() {
 #[test]
 fn a_foreign_write_is_told_and_taken_as_a_hint() {
     // req: 5278-READER-2
-    let mut sim = Sim::new(options(Gates::default()), &["m", "n"]);
+    let mut sim = Sim::new(options(GateSet::default()), &["m", "n"]);
     sim.run(&[create(0, 0, 1)]);
     sim.act(&Action::Hint(0, Some("n")));
     sim.act(&Action::Watch);
-    let [nnn::scheduler::Notice::ForeignWrite { writer, node, .. }] = &sim.last.notices[..] else {
+    let [nnn::TrackerNotice::ForeignWrite { writer, node, .. }] = &sim.last.notices[..] else {
         panic!("{:?}", sim.last)
     };
     assert_eq!((writer.as_deref(), node.as_deref()), (Some("somebody"), Some("n")));
@@ -293,7 +293,7 @@ fn a_foreign_write_is_told_and_taken_as_a_hint() {
     sim.run(&[Action::Cycle(0)]);
     assert_eq!(sim.state(0).node(), Some("n"));
     // The scheduler's own writes are not told.
-    let mut sim = Sim::new(options(Gates::default()), &["n"]);
+    let mut sim = Sim::new(options(GateSet::default()), &["n"]);
     sim.run(&[create_slow(0, 0, 1)]);
     sim.act(&Action::Cycle(0));
     sim.act(&Action::Serve);
@@ -304,14 +304,14 @@ fn a_foreign_write_is_told_and_taken_as_a_hint() {
 #[test]
 fn a_node_that_appears_later_goes_to_the_pod_that_was_nominated() {
     // req: 5278-ALT-4, 5278-ALT-2
-    let external = with(options(Gates::default()), |it| it.clearing = Clearing::Never);
+    let external = with(options(GateSet::default()), |it| it.behavior.clearing = ClearingPolicy::Never);
     let mut sim = Sim::new(external, &["full"]);
     sim.run(&[create(9, 9, 4), Action::Cycle(9), Action::Bind(9)]);
     sim.run(&[create(1, 0, 4), Action::Hint(1, Some("new")), create(2, 0, 4), create(3, 1, 4)]);
     sim.run(&[Action::Cycle(1), Action::Cycle(2)]);
     assert_eq!((sim.nnn(1), sim.nominated(1)), (Some("new"), Some("new")), "kept though the node is not there");
     sim.run(&[Action::AddNode("new"), Action::Cycle(2)]);
-    assert_eq!(sim.state(2), State::Pending, "an equal waits");
+    assert_eq!(sim.state(2), NominationState::Pending, "an equal waits");
     let mut higher = sim.clone();
     sim.run(&[Action::Cycle(1), Action::Bind(1)]);
     assert_eq!(sim.node(1), Some("new"));
@@ -323,7 +323,7 @@ fn a_node_that_appears_later_goes_to_the_pod_that_was_nominated() {
 fn the_nine_steps_with_a_node_that_is_not_ready() {
     // req: 5278-ALT-5
     let play = |clearing| {
-        let mut sim = Sim::new(with(options(Gates::default()), |it| it.clearing = clearing), &[]);
+        let mut sim = Sim::new(with(options(GateSet::default()), |it| it.behavior.clearing = clearing), &[]);
         // 1. unschedulable; 2. and 3. an autoscaler orders a node and writes the hint; 4. tried in vain
         sim.run(&[create(1, 0, 4), Action::Cycle(1), Action::Hint(1, Some("new"))]);
         // 5. and 6. the node appears with a taint: no pod fits yet; 7. to 9. the cycle fails
@@ -331,16 +331,16 @@ fn the_nine_steps_with_a_node_that_is_not_ready() {
         (sim.nnn(1).map(str::to_owned), sim.nominated(1).map(str::to_owned))
     };
     let kept = (Some("new".to_owned()), Some("new".to_owned()));
-    assert_eq!(play(Clearing::Never), kept);
-    assert_eq!(play(Clearing::KeepExternal), kept);
-    assert_eq!(play(Clearing::Always), (None, None), "as shipped");
-    assert_eq!(play(Clearing::KeepIfNodeMissing), (None, None), "which is why the KEP does not stop there");
+    assert_eq!(play(ClearingPolicy::Never), kept);
+    assert_eq!(play(ClearingPolicy::KeepExternal), kept);
+    assert_eq!(play(ClearingPolicy::Always), (None, None), "as shipped");
+    assert_eq!(play(ClearingPolicy::KeepIfNodeMissing), (None, None), "which is why the KEP does not stop there");
 }
 
 #[test]
 fn too_many_hints_overcommit_nothing() {
     // req: 5278-ALT-6
-    let external = with(options(Gates::default()), |it| it.clearing = Clearing::Never);
+    let external = with(options(GateSet::default()), |it| it.behavior.clearing = ClearingPolicy::Never);
     let mut sim = Sim::new(external, &["n"]);
     for id in 0..4 {
         sim.run(&[create(id, i32::from(id), 2), Action::Hint(id, Some("n"))]);
@@ -356,7 +356,7 @@ fn too_many_hints_overcommit_nothing() {
 #[test]
 fn too_many_hints_of_equals_block_each_other_until_one_goes() {
     // req: 5278-ALT-6
-    let external = with(options(Gates::default()), |it| it.clearing = Clearing::Never);
+    let external = with(options(GateSet::default()), |it| it.behavior.clearing = ClearingPolicy::Never);
     let mut sim = Sim::new(external, &["n"]);
     for id in 0..3 {
         sim.run(&[create(id, 0, 2), Action::Hint(id, Some("n"))]);
@@ -374,21 +374,21 @@ fn too_many_hints_of_equals_block_each_other_until_one_goes() {
 
 #[test]
 fn a_hint_for_a_node_that_never_comes_leaks_nothing() {
-    let mut sim = Sim::new(options(Gates::default()), &[]);
+    let mut sim = Sim::new(options(GateSet::default()), &[]);
     for id in 0..20 {
         sim.run(&[create(id, 0, 1), Action::Hint(id, Some("never"))]);
     }
-    assert_eq!(sim.scheduler.nominator().len(), 20);
+    assert_eq!(sim.tracker.nominator().len(), 20);
     for id in 0..20 {
         sim.run(&[Action::Delete(id)]);
     }
-    assert!(sim.scheduler.nominator().is_empty() && sim.scheduler.nominator().nodes().next().is_none());
+    assert!(sim.tracker.nominator().is_empty() && sim.tracker.nominator().nodes().next().is_none());
 }
 
 #[test]
 fn after_a_restart_the_node_is_full() {
     // req: 5278-RESUME-2
-    let mut sim = Sim::new(Options::default(), &["m", "n"]);
+    let mut sim = Sim::new(safe(), &["m", "n"]);
     sim.run(&[create_slow(0, 0, 3), Action::Hint(0, Some("n")), Action::Cycle(0), Action::Restart]);
     assert_eq!(sim.nominated(0), Some("n"));
     // A higher priority takes the place.

@@ -1,14 +1,12 @@
 //! Recorded rows of the decision tables.
 
-use nnn::binding::prebind::{Concurrency, Plugin, Work, groups};
-use nnn::binding::start::{BindingStart, PermitWait, PreFlight};
-use nnn::gates::{Gate, Gates};
-use nnn::nominating::NominatingInfo;
-use nnn::nominator::decide_update;
-use nnn::patch::{Change, Patch, decide_patch};
-use nnn::pod::node_name;
-use nnn::profile::Profile;
-use nnn::scheduling::cycle::{CycleOutcome, decide_cycle};
+use dra_attrs::{GateSet, Profile};
+use nnn::binding::{BindingStart, PreBindConcurrency, PreBindExecution, PreBindPlugin, groups};
+use nnn::scheduling::decide_cycle;
+use nnn::{
+    ConditionChange, CycleOutcome, NominatingInfo, NominationGate, PatchDecision, PermitWait, PreFlight,
+    decide_nomination_update, decide_patch, parse_node_name,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -33,14 +31,14 @@ fn check(rows: &[Value], least: usize, decide: impl Fn(&Value) -> Value) {
 }
 
 fn text(value: &Value) -> Option<String> {
-    node_name(value.as_str())
+    parse_node_name(value.as_str())
 }
 
 #[test]
 fn updates_of_the_nominator() {
     check(&vectors().update, 10, |row| {
         let (old, new, memory) = (text(&row["old"]), text(&row["new"]), text(&row["memory"]));
-        json!(decide_update(old.as_deref(), new.as_deref(), memory.as_deref()).unwrap_or_default())
+        json!(decide_nomination_update(old.as_deref(), new.as_deref(), memory.as_deref()).unwrap_or_default())
     });
 }
 
@@ -57,11 +55,11 @@ fn starts_of_binding_cycles() {
             start.permit = PermitWait::Waiting;
         }
         if row["gate"] == false {
-            start.gates = Gates::default().without(Gate::Expectation);
+            start.gates = GateSet::default().without(NominationGate::Expectation);
         }
         match start.decide() {
-            Ok(Patch::Needed) => json!(["PatchNnn", host]),
-            Ok(Patch::None(reason)) => json!(["None", reason]),
+            Ok(PatchDecision::Needed) => json!(["PatchNnn", host]),
+            Ok(PatchDecision::None(reason)) => json!(["None", reason]),
             Err(_) => json!(["Fail", "PreFlight"]),
         }
     });
@@ -91,12 +89,12 @@ fn results_of_cycles() {
 fn groups_of_pre_bind_plugins() {
     check(&vectors().groups, 38, |row| {
         let plugin = |row: &'static [Value; 3]| {
-            let work = if row[1] == true { Work::Skipped } else { Work::Runs };
-            let concurrency = if row[2] == true { Concurrency::Parallel } else { Concurrency::Alone };
-            Plugin::new(row[0].as_str().unwrap(), work, concurrency)
+            let work = if row[1] == true { PreBindExecution::Skipped } else { PreBindExecution::Runs };
+            let concurrency = if row[2] == true { PreBindConcurrency::Parallel } else { PreBindConcurrency::Alone };
+            PreBindPlugin::new(row[0].as_str().unwrap(), work, concurrency)
         };
         let rows: Vec<[Value; 3]> = serde_json::from_value(row["plugins"].clone()).unwrap();
-        let plugins: Vec<Plugin<'static>> = rows.leak().iter().map(plugin).collect();
+        let plugins: Vec<PreBindPlugin<'static>> = rows.leak().iter().map(plugin).collect();
         let groups = groups(&plugins);
         json!(groups.iter().map(|group| group.iter().map(|it| it.name).collect::<Vec<_>>()).collect::<Vec<_>>())
     });
@@ -107,9 +105,9 @@ fn needed_patches() {
     check(&vectors().needs_patch, 7, |row| {
         let info = match row["mode"].as_u64() {
             Some(0) => NominatingInfo::Noop,
-            _ => NominatingInfo::to(row["node"].as_str().unwrap()),
+            _ => NominatingInfo::nominate(row["node"].as_str().unwrap()),
         };
-        let condition = if row["condition_changed"] == true { Change::Changed } else { Change::Same };
-        json!(decide_patch(&info, text(&row["known"]).as_deref(), condition) == Patch::Needed)
+        let condition = if row["condition_changed"] == true { ConditionChange::Changed } else { ConditionChange::Same };
+        json!(decide_patch(&info, text(&row["known"]).as_deref(), condition) == PatchDecision::Needed)
     });
 }

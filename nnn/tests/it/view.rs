@@ -2,9 +2,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
-use nnn::pod::{Phase, PodView, ScheduledCondition};
-use nnn::view::classify::{Class, classify};
-use nnn::view::{ClusterView, Finding, Holder, Inputs, Mode, NodeView, Presence, Reason, Settings, ViewError};
+use nnn::view::{
+    AutoscalerNode, AutoscalerNodePresence, ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions,
+    NodeWarning, PodClass, RemovalMode, ReservedBy, UnremovableReason, classify_pod,
+};
+use nnn::{PodPhase, PodSnapshot, ScheduledCondition};
 use serde_json::{Value, from_value, json};
 
 use super::common::{pod as waiting, unschedulable, with};
@@ -13,7 +15,7 @@ fn node(name: &str, cpu: &str) -> Node {
     from_value(json!({"metadata": {"name": name}, "status": {"allocatable": {"cpu": cpu, "memory": "8Gi"}}})).unwrap()
 }
 
-/// A pod of a controller with one CPU; `change` replaces parts of it.
+/// Builds a pod of a controller with one CPU; `change` replaces parts of it.
 fn pod(name: &str, change: &[(&str, Value)]) -> Pod {
     let mut pod = json!({
         "metadata": {"namespace": "ns", "name": name, "uid": name, "ownerReferences":
@@ -37,15 +39,15 @@ fn bound(name: &str, node: &str) -> Pod {
 }
 
 fn view(nodes: &[Node], pods: &[Pod]) -> ClusterView {
-    ClusterView::new(Inputs::new(nodes, pods), &Settings::default()).unwrap()
+    ClusterView::new(ClusterObjects::new(nodes, pods), &ClusterViewOptions::default()).unwrap()
 }
 
-fn reasons(node: &NodeView, mode: Mode) -> Vec<String> {
-    node.removable(mode).reasons.iter().map(ToString::to_string).collect()
+fn reasons(node: &AutoscalerNode, mode: RemovalMode) -> Vec<String> {
+    node.removability(mode).reasons.iter().map(ToString::to_string).collect()
 }
 
-fn cpu(node: &NodeView) -> String {
-    node.committed().of("cpu").to_string()
+fn cpu(node: &AutoscalerNode) -> String {
+    node.committed().quantity("cpu").to_string()
 }
 
 #[test]
@@ -54,8 +56,8 @@ fn a_node_that_a_pod_is_expected_on_is_in_use() {
     let view = view(&[node("n", "4")], &[nominated("p", "n")]);
     let node = view.node("n").unwrap();
     assert_eq!((cpu(node), node.utilisation_permille()), ("1".to_owned(), 250));
-    assert_eq!(reasons(node, Mode::Strict), ["ns/p is expected here"]);
-    assert_eq!(reasons(node, Mode::Lenient), [""; 0], "as cluster-autoscaler, which only counts the use");
+    assert_eq!(reasons(node, RemovalMode::Strict), ["ns/p is expected here"]);
+    assert_eq!(reasons(node, RemovalMode::Lenient), [""; 0], "as cluster-autoscaler, which only counts the use");
 }
 
 #[test]
@@ -69,7 +71,7 @@ fn a_nomination_counts_whoever_wrote_it() {
     };
     for manager in ["kube-scheduler", "karpenter", ""] {
         let view = view(&[node("n", "4")], &[by(manager)]);
-        assert!(!view.node("n").unwrap().removable(Mode::Strict).is_removable(), "{manager}");
+        assert!(!view.node("n").unwrap().removability(RemovalMode::Strict).is_removable(), "{manager}");
     }
 }
 
@@ -83,14 +85,16 @@ fn a_pod_counts_once_for_the_strongest_reason() {
     ];
     let assumed = BTreeMap::from([("assumed".to_owned(), "n".to_owned()), ("both".to_owned(), "m".to_owned())]);
     let nodes = [node("n", "4"), node("m", "4")];
-    let view = ClusterView::new(Inputs::new(&nodes, &pods).assumed(&assumed), &Settings::default()).unwrap();
+    let view =
+        ClusterView::new(ClusterObjects::new(&nodes, &pods).with_assumed(&assumed), &ClusterViewOptions::default())
+            .unwrap();
     let (n, m) = (view.node("n").unwrap(), view.node("m").unwrap());
-    assert_eq!(n.pods.iter().map(|pod| pod.holder).collect::<Vec<_>>(), [Holder::Bound, Holder::Assumed]);
+    assert_eq!(n.pods.iter().map(|pod| pod.reserved_by).collect::<Vec<_>>(), [ReservedBy::Bound, ReservedBy::Assumed]);
     assert!(m.pods.is_empty());
-    assert!(matches!(&n.findings[..], [Finding::StaleNomination { nominated, .. }] if nominated == "m"));
+    assert!(matches!(&n.warnings[..], [NodeWarning::StaleNomination { nominated, .. }] if nominated == "m"));
     assert!(matches!(
-        &n.removable(Mode::Strict).reasons[..],
-        [Reason::Assumed { .. }, Reason::InUse { permille: 500, .. }]
+        &n.removability(RemovalMode::Strict).reasons[..],
+        [UnremovableReason::Assumed { .. }, UnremovableReason::InUse { permille: 500, .. }]
     ));
 }
 
@@ -110,23 +114,26 @@ fn victims_and_priorities() {
     let high = pod("high", &[("/status/nominatedNodeName", json!("n")), ("/spec/priority", json!(5))]);
     let view = view(&[node("n", "1")], &[victim, high]);
     let node = view.node("n").unwrap();
-    assert_eq!((cpu(node).as_str(), node.expected().of("cpu").to_string().as_str()), ("2", "1"));
-    let free = |priority| node.free_for(priority).of("cpu").to_string();
+    assert_eq!((cpu(node).as_str(), node.expected().quantity("cpu").to_string().as_str()), ("2", "1"));
+    let free = |priority| node.free_for(priority).quantity("cpu").to_string();
     assert_eq!([free(5), free(6)], ["-1", "0"]);
 }
 
 #[test]
 fn a_node_that_is_not_there_is_expected_and_no_reason_for_another() {
     let (settings, pods) = (
-        with(Settings::default(), |it| it.upcoming = BTreeSet::from(["new".to_owned()])),
+        with(ClusterViewOptions::default(), |it| it.upcoming = BTreeSet::from(["new".to_owned()])),
         [nominated("a", "new"), nominated("b", "unknown")],
     );
-    let view = ClusterView::new(Inputs::new(&[], &pods), &settings).unwrap();
-    assert_eq!(view.need_nodes().count(), 0);
+    let view = ClusterView::new(ClusterObjects::new(&[], &pods), &settings).unwrap();
+    assert_eq!(view.pods_needing_nodes().count(), 0);
     let presence = |name: &str| view.node(name).unwrap().presence;
-    assert_eq!((presence("new"), presence("unknown")), (Presence::Upcoming, Presence::Missing));
     assert_eq!(
-        reasons(view.node("new").unwrap(), Mode::Strict),
+        (presence("new"), presence("unknown")),
+        (AutoscalerNodePresence::Upcoming, AutoscalerNodePresence::Missing)
+    );
+    assert_eq!(
+        reasons(view.node("new").unwrap(), RemovalMode::Strict),
         ["the node is being created", "ns/a is expected here"]
     );
 }
@@ -138,7 +145,7 @@ fn no_scale_up_for_a_pod_that_is_expected() {
     let p1 = pod("p1", &[("/spec/containers", requests.clone()), ("/spec/nodeName", json!("n"))]);
     let p2 = pod("p2", &[("/spec/containers", requests), ("/status/nominatedNodeName", json!("n"))]);
     let view = view(&[node("n", "2")], &[p1, p2]);
-    assert_eq!(view.need_nodes().count(), 0);
+    assert_eq!(view.pods_needing_nodes().count(), 0);
     assert_eq!(
         (cpu(view.node("n").unwrap()).as_str(), view.node("n").unwrap().utilisation_permille()),
         ("2800m", 1400)
@@ -149,33 +156,33 @@ fn no_scale_up_for_a_pod_that_is_expected() {
 fn classes_in_their_order() {
     let none = BTreeSet::new();
     let bypassed = BTreeSet::from(["default-scheduler".to_owned()]);
-    let of = |change: &dyn Fn(&mut PodView), bypassed: &BTreeSet<String>| {
-        classify(&with(waiting("p", 0), change), &none, bypassed)
+    let of = |change: &dyn Fn(&mut PodSnapshot), bypassed: &BTreeSet<String>| {
+        classify_pod(&with(waiting("p", 0), change), &none, bypassed)
     };
     let set = |field: &str| Some(field.to_owned());
-    let rows: [(&dyn Fn(&mut PodView), Class, Class); 8] = [
-        (&|pod| (pod.phase, pod.node) = (Phase::Terminal, set("n")), Class::Dropped, Class::Dropped),
-        (&|pod| (pod.node, pod.deleting) = (set("n"), true), Class::Scheduled, Class::Scheduled),
-        (&|pod| (pod.nnn, pod.deleting) = (set("n"), true), Class::Dropped, Class::Dropped),
-        (&|pod| (pod.nnn, pod.scheduled) = (set("n"), Some(unschedulable())), Class::Nominated, Class::Nominated),
-        (&|pod| pod.nnn = set("n"), Class::Nominated, Class::Nominated),
-        (&|pod| pod.scheduled = Some(unschedulable()), Class::Unschedulable, Class::Unschedulable),
-        (&|_| {}, Class::Ignored, Class::Unprocessed),
+    let rows: [(&dyn Fn(&mut PodSnapshot), PodClass, PodClass); 8] = [
+        (&|pod| (pod.phase, pod.node) = (PodPhase::Terminal, set("n")), PodClass::Dropped, PodClass::Dropped),
+        (&|pod| (pod.node, pod.deleting) = (set("n"), true), PodClass::Scheduled, PodClass::Scheduled),
+        (&|pod| (pod.nnn, pod.deleting) = (set("n"), true), PodClass::Dropped, PodClass::Dropped),
+        (&|pod| (pod.nnn, pod.scheduled) = (set("n"), Some(unschedulable())), PodClass::Nominated, PodClass::Nominated),
+        (&|pod| pod.nnn = set("n"), PodClass::Nominated, PodClass::Nominated),
+        (&|pod| pod.scheduled = Some(unschedulable()), PodClass::Unschedulable, PodClass::Unschedulable),
+        (&|_| {}, PodClass::Ignored, PodClass::Unprocessed),
         (
             &|pod| pod.scheduled = Some(ScheduledCondition::failed("SchedulingGated", "")),
-            Class::Ignored,
-            Class::Ignored,
+            PodClass::Ignored,
+            PodClass::Ignored,
         ),
     ];
     for (number, (change, expected, with_bypassed)) in rows.into_iter().enumerate() {
         assert_eq!(of(change, &none), expected, "row {number}");
         assert_eq!(of(change, &bypassed), with_bypassed, "row {number}, bypassed");
     }
-    let unseen: &dyn Fn(&mut PodView) = &|pod| pod.scheduled = Some(ScheduledCondition::failed("", ""));
-    assert_eq!(of(unseen, &bypassed), Class::Unprocessed);
+    let unseen: &dyn Fn(&mut PodSnapshot) = &|pod| pod.scheduled = Some(ScheduledCondition::failed("", ""));
+    assert_eq!(of(unseen, &bypassed), PodClass::Unprocessed);
     assert_eq!(
-        classify(&waiting("p", 0).nominated_to("n"), &BTreeSet::from(["another".to_owned()]), &none),
-        Class::Dropped
+        classify_pod(&waiting("p", 0).with_nomination("n"), &BTreeSet::from(["another".to_owned()]), &none),
+        PodClass::Dropped
     );
 }
 
@@ -230,21 +237,30 @@ fn devices_come_from_allocations_each_once() {
     };
     let slices = [slices(1, 100), slices(2, 8)];
     let nodes = [node("n", "64")];
-    let view = ClusterView::new(Inputs::new(&nodes, &pods).devices(&slices, &claims), &Settings::default()).unwrap();
+    let view = ClusterView::new(
+        ClusterObjects::new(&nodes, &pods).with_devices(&slices, &claims),
+        &ClusterViewOptions::default(),
+    )
+    .unwrap();
     let node = view.node("n").unwrap();
     let devices: Vec<(&str, &str)> = node.devices.iter().map(|it| (it.claim.as_str(), it.device.as_str())).collect();
     assert_eq!(devices, [("uid-shared", "a"), ("uid-own", "b"), ("uid-own", "gone")]);
     assert_eq!(node.utilisation_permille(), 250, "2 of 8 devices of the newest generation; CPU does not count then");
     let unknown: Vec<&str> = node
-        .findings
+        .warnings
         .iter()
         .filter_map(|finding| match finding {
-            Finding::DraUnknown { pod } => Some(pod.name.as_str()),
+            NodeWarning::DraUnknown { pod } => Some(pod.name.as_str()),
             _ => None,
         })
         .collect();
     assert_eq!(unknown, ["partial", "unknown"]);
-    assert!(node.removable(Mode::Strict).reasons.iter().any(|reason| matches!(reason, Reason::DraUnknown { .. })));
+    assert!(
+        node.removability(RemovalMode::Strict)
+            .reasons
+            .iter()
+            .any(|reason| matches!(reason, UnremovableReason::DraUnknown { .. }))
+    );
 }
 
 #[test]
@@ -269,13 +285,15 @@ fn claims_of_templates_and_of_extended_resources() {
     );
     let claims = [claim("of-template", &json!([device("a")])), claim("extended", &json!([device("b")]))];
     let (nodes, pods) = ([node("n", "64")], [made, needless, pending, extended]);
-    let view = ClusterView::new(Inputs::new(&nodes, &pods).devices(&[], &claims), &Settings::default()).unwrap();
+    let view =
+        ClusterView::new(ClusterObjects::new(&nodes, &pods).with_devices(&[], &claims), &ClusterViewOptions::default())
+            .unwrap();
     let node = view.node("n").unwrap();
     assert_eq!(node.devices.len(), 2);
     assert!(
-        matches!(&node.findings[..], [Finding::DraUnknown { pod }] if pod.name == "pending"),
+        matches!(&node.warnings[..], [NodeWarning::DraUnknown { pod }] if pod.name == "pending"),
         "{:?}",
-        node.findings
+        node.warnings
     );
 }
 
@@ -306,9 +324,13 @@ fn an_allocation_for_other_nodes() {
     ] {
         let claims = [with_selector(selector.clone())];
         let nodes = [here.clone()];
-        let view = ClusterView::new(Inputs::new(&nodes, &pods).devices(&[], &claims), &Settings::default()).unwrap();
+        let view = ClusterView::new(
+            ClusterObjects::new(&nodes, &pods).with_devices(&[], &claims),
+            &ClusterViewOptions::default(),
+        )
+        .unwrap();
         let found =
-            view.node("n").unwrap().findings.iter().any(|finding| matches!(finding, Finding::Inconsistent { .. }));
+            view.node("n").unwrap().warnings.iter().any(|warning| matches!(warning, NodeWarning::Inconsistent { .. }));
         assert_eq!(!found, fits, "{selector}");
     }
 }
@@ -318,10 +340,10 @@ fn node_resources_that_claims_take() {
     let status = json!([{"resourceClaimName": "c", "containers": ["a", "b"],
         "mapping": [{"name": "cpu", "quantity": "2"}],
         "overhead": [{"name": "cpu", "perPod": "100m", "perContainer": "10m"}]}]);
-    let taking = |name: &str| {
+    let with_duration = |name: &str| {
         pod(name, &[("/spec/nodeName", json!("n")), ("/status/nodeAllocatableResourceClaimStatuses", status.clone())])
     };
-    let view = view(&[node("n", "16")], &[taking("a"), taking("b")]);
+    let view = view(&[node("n", "16")], &[with_duration("a"), with_duration("b")]);
     assert_eq!(cpu(view.node("n").unwrap()), "4240m", "the claim's two CPUs once, the overhead for each pod");
 }
 
@@ -344,8 +366,8 @@ fn utilisation_as_cluster_autoscaler_has_it() {
     let pods = [daemon, bound("p", "n"), terminating];
     let nodes = [node("n", "4")];
     let at = |time: &str| {
-        let inputs = Inputs::new(&nodes, &pods).at(time.parse().unwrap());
-        ClusterView::new(inputs, &Settings::default()).unwrap().node("n").unwrap().utilisation_permille()
+        let inputs = ClusterObjects::new(&nodes, &pods).with_now(time.parse().unwrap());
+        ClusterView::new(inputs, &ClusterViewOptions::default()).unwrap().node("n").unwrap().utilisation_permille()
     };
     assert_eq!(at("2026-01-01T00:01:00Z"), 666, "2 of the 3 that the node's own pod leaves");
     assert_eq!(at("2026-01-01T00:01:01Z"), 333, "overdue");
@@ -387,8 +409,9 @@ fn a_terminating_pod_is_overdue_after_its_grace_period_and_half_a_minute() {
             ],
         );
         let used = |time: &str| {
-            let inputs = Inputs::new(&nodes, std::slice::from_ref(&terminating)).at(time.parse().unwrap());
-            ClusterView::new(inputs, &Settings::default()).unwrap().node("n").unwrap().utilisation_permille()
+            let inputs =
+                ClusterObjects::new(&nodes, std::slice::from_ref(&terminating)).with_now(time.parse().unwrap());
+            ClusterView::new(inputs, &ClusterViewOptions::default()).unwrap().node("n").unwrap().utilisation_permille()
         };
         assert_eq!((used(last), used(first)), (250, 0), "{grace}");
     }
@@ -416,19 +439,20 @@ fn pods_that_can_not_be_moved() {
         (alone(safe("true")), None),
         (alone(json!({"kubernetes.io/config.mirror": "x"})), None),
     ] {
-        let found = reasons(view(&[node("n", "4")], &[pod]).node("n").unwrap(), Mode::Lenient);
+        let found = reasons(view(&[node("n", "4")], &[pod]).node("n").unwrap(), RemovalMode::Lenient);
         assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
     }
 }
 
 #[test]
 fn objects_that_can_not_be_read() {
-    let broken =
-        |pods: &[Pod], nodes: &[Node]| ClusterView::new(Inputs::new(nodes, pods), &Settings::default()).unwrap_err();
+    let broken = |pods: &[Pod], nodes: &[Node]| {
+        ClusterView::new(ClusterObjects::new(nodes, pods), &ClusterViewOptions::default()).unwrap_err()
+    };
     let anonymous: Pod = from_value(json!({"metadata": {"name": "p"}})).unwrap();
     assert_eq!(broken(&[bound("p", "n"), anonymous], &[]).to_string(), "pods[1]: metadata.uid: must be set");
     let odd = pod("p", &[("/spec/containers", json!([{"name": "c", "resources": {"requests": {"cpu": "much"}}}]))]);
-    assert!(matches!(broken(&[odd], &[]), ViewError::Pod { index: 0, .. }));
-    assert!(matches!(broken(&[], &[node("n", "many")]), ViewError::Allocatable { index: 0, .. }));
-    assert!(matches!(broken(&[], &[Node::default()]), ViewError::NodeName { index: 0 }));
+    assert!(matches!(broken(&[odd], &[]), ClusterViewError::Pod { index: 0, .. }));
+    assert!(matches!(broken(&[], &[node("n", "many")]), ClusterViewError::Allocatable { index: 0, .. }));
+    assert!(matches!(broken(&[], &[Node::default()]), ClusterViewError::NodeName { index: 0 }));
 }

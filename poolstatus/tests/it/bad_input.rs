@@ -1,8 +1,8 @@
-//! Objects that no API server would store: nothing panics, and what can't be read counts as nothing.
+//! Objects that no API server would store: nothing panics, and unreadable values count as zero.
 
-use dra_attrs::quantity::Quantity;
+use dra_attrs::Quantity;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
-use poolstatus::compute::Cluster;
+use poolstatus::{Cluster, Query};
 use serde_json::{Value, from_value, json};
 
 use crate::cluster::{DRIVER, claim_with, gpus, kep_counts, now, query, report, slice};
@@ -20,9 +20,9 @@ fn empty_objects() {
     .into_iter()
     .map(|claim| from_value(claim).unwrap())
     .collect();
-    let report = Cluster::new(&slices, &claims).report(&poolstatus::request::Query::new(""), now());
-    assert_eq!((report.matching, report.pools[0].slices, report.pools[0].announced), (1, 2, 0));
-    assert_eq!(report.pools[0].counts.named, 1, "a result without names is a device without a name");
+    let report = Cluster::new(&slices, &claims).report(&Query::new(""), now());
+    assert_eq!((report.matching_pools, report.pools[0].slice_count, report.pools[0].expected_slice_count), (1, 2, 0));
+    assert_eq!(report.pools[0].tally.claimed, 1, "a result without names is a device without a name");
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn numbers_at_the_ends_of_their_types() {
     let pool = |generation: i64, count: i64| json!({"pool": {"generation": generation, "resourceSliceCount": count}});
     for (generation, count) in [(i64::MIN, i64::MIN), (i64::MAX, i64::MAX), (-1, 0), (0, -1)] {
         let report = report(&[slice("s", "p", pool(generation, count))], &[]);
-        assert_eq!(report.kep().pools[0].generation, generation);
+        assert_eq!(report.to_kep().pools[0].generation, generation);
         assert_eq!(report.pools[0].is_incomplete(), count > 1);
     }
     let older = [slice("a", "p", pool(i64::MIN, 1)), slice("b", "p", pool(-1, 1))];
@@ -97,6 +97,6 @@ fn slices_without_names_all_count() {
         .collect();
     let backwards: Vec<ResourceSlice> = slices.iter().rev().cloned().collect();
     let report = Cluster::new(&slices, []).report(&query(), now());
-    assert_eq!(report.kep().pools[0].total_devices, 3);
+    assert_eq!(report.to_kep().pools[0].total_devices, 3);
     assert_eq!(report, Cluster::new(&backwards, []).report(&query(), now()));
 }

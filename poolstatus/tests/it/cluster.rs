@@ -1,12 +1,9 @@
-//! Small clusters for the tests.
+//! Small clusters for tests.
 
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3::{PoolStatus, ResourcePoolStatusRequestStatus};
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::compute::Cluster;
-use poolstatus::outcome::Outcome;
-use poolstatus::report::Report;
-use poolstatus::request::Query;
+use poolstatus::{AvailabilityReport, Cluster, Query, RequestOutcome};
 use serde_json::{Value, from_value, json};
 
 pub(crate) const DRIVER: &str = "gpu.example.com";
@@ -16,7 +13,7 @@ pub(crate) fn now() -> Timestamp {
     NOW.parse().unwrap()
 }
 
-/// A slice of a pool of the driver; `spec` adds to it or replaces what it has.
+/// Builds a slice of a pool of the driver. Fields of `spec` are added or replace the defaults.
 pub(crate) fn slice(name: &str, pool: &str, spec: Value) -> ResourceSlice {
     let mut all = json!({"driver": DRIVER, "pool": {"name": pool, "generation": 1, "resourceSliceCount": 1}});
     merge(&mut all, spec);
@@ -34,34 +31,34 @@ fn merge(into: &mut Value, from: Value) {
     }
 }
 
-/// Devices of these names.
+/// Builds devices of the given names.
 pub(crate) fn devices(names: &[&str]) -> Value {
     names.iter().map(|name| json!({"name": name})).collect()
 }
 
-/// Devices `gpu-0`, `gpu-1` and so on.
+/// Builds devices `gpu-0`, `gpu-1` and so on.
 pub(crate) fn gpus(count: usize) -> Value {
     (0..count).map(|index| json!({"name": format!("gpu-{index}")})).collect()
 }
 
-/// The GPUs of one node.
+/// Builds the slice of one node's GPUs.
 pub(crate) fn node(name: &str, count: usize) -> ResourceSlice {
     slice(&format!("{name}-gpus"), name, json!({"nodeName": name, "devices": gpus(count)}))
 }
 
-/// A claim in a namespace that holds results.
+/// Builds a claim with allocation results.
 pub(crate) fn claim_with(namespace: &str, name: &str, results: Value) -> ResourceClaim {
     from_value(json!({"metadata": {"namespace": namespace, "name": name}, "spec": {},
         "status": {"allocation": {"devices": {"results": results}}}}))
     .unwrap()
 }
 
-/// A claim that holds devices, each as `pool/device`.
+/// Builds a claim that holds devices, each given as `pool/device`.
 pub(crate) fn claim(name: &str, held: &[&str]) -> ResourceClaim {
     claim_with("team", name, held.iter().map(|held| result(held)).collect())
 }
 
-/// The result for a device, as `pool/device`.
+/// Builds the allocation result for a device, given as `pool/device`.
 pub(crate) fn result(held: &str) -> Value {
     let (pool, device) = held.rsplit_once('/').unwrap();
     json!({"request": "r", "driver": DRIVER, "pool": pool, "device": device})
@@ -76,36 +73,37 @@ pub(crate) fn query() -> Query {
     Query::new(DRIVER)
 }
 
-pub(crate) fn report(slices: &[ResourceSlice], claims: &[ResourceClaim]) -> Report {
+pub(crate) fn report(slices: &[ResourceSlice], claims: &[ResourceClaim]) -> AvailabilityReport {
     Cluster::new(slices, claims).report(&query(), now())
 }
 
-/// The shipped status of a cluster in which no pool is incomplete.
-pub(crate) fn ready(report: &Report) -> ResourcePoolStatusRequestStatus {
-    match report.shipped() {
-        Outcome::Ready(status) => status,
+/// Returns the `v1alpha3` status of a report without incomplete pools.
+pub(crate) fn ready(report: &AvailabilityReport) -> ResourcePoolStatusRequestStatus {
+    match report.to_v1alpha3() {
+        RequestOutcome::Ready(status) => status,
         other => panic!("{other:?}"),
     }
 }
 
-/// The shipped status of the only pool.
-pub(crate) fn pool(report: &Report) -> PoolStatus {
+/// Returns the `v1alpha3` status of the only pool.
+pub(crate) fn pool(report: &AvailabilityReport) -> PoolStatus {
     let mut pools = ready(report).pools.unwrap();
     assert_eq!(pools.len(), 1);
     pools.remove(0)
 }
 
-/// Total, allocated, available, unavailable of each pool in the KEP's form.
-pub(crate) fn kep_counts(report: &Report) -> Vec<[i32; 4]> {
-    let pools = report.kep().pools.into_iter();
+/// Returns total, allocated, available and unavailable devices of each pool in the KEP's form.
+pub(crate) fn kep_counts(report: &AvailabilityReport) -> Vec<[i32; 4]> {
+    let pools = report.to_kep().pools.into_iter();
     pools
         .map(|pool| [pool.total_devices, pool.allocated_devices, pool.available_devices, pool.unavailable_devices])
         .collect()
 }
 
-/// The same in the shipped form, where the pool has counts.
-pub(crate) fn shipped_counts(report: &Report) -> Vec<[i32; 4]> {
-    let (Outcome::Ready(status) | Outcome::Incomplete { preview: status, .. }) = report.shipped() else {
+/// Returns total, allocated, available and unavailable devices of each pool that has counts in `v1alpha3`.
+pub(crate) fn shipped_counts(report: &AvailabilityReport) -> Vec<[i32; 4]> {
+    let (RequestOutcome::Ready(status) | RequestOutcome::Incomplete { preview: status, .. }) = report.to_v1alpha3()
+    else {
         panic!("failed")
     };
     let counts = |pool: PoolStatus| {

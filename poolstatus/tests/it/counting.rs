@@ -1,8 +1,6 @@
-//! What counts as what, in both forms.
+//! Device counts in both forms of a status.
 
-use dra_attrs::profile::Profile;
-use poolstatus::compute::Cluster;
-use poolstatus::gate::{Gate, Gates};
+use poolstatus::{Cluster, GateSet, PoolStatusGate, Profile};
 use serde_json::json;
 
 use crate::cluster::{
@@ -18,7 +16,7 @@ fn the_pools_of_story_1() {
     let report = report(&slices, &claims);
     assert_eq!(kep_counts(&report), [[4, 3, 1, 0], [4, 1, 3, 0]]);
     assert_eq!(shipped_counts(&report), kep_counts(&report));
-    let pools = report.kep().pools;
+    let pools = report.to_kep().pools;
     assert_eq!((pools[0].pool_name.as_str(), pools[1].node_name.as_str()), ("node-1", "node-2"));
 }
 
@@ -30,11 +28,11 @@ fn only_pools_asked_for_sorted_by_name() {
     let slices = [node("node-2", 1), other, node("node-10", 1), upper, node("node-1", 1), node("Node", 1)];
     let names = |query| -> Vec<String> {
         let report = Cluster::new(&slices, []).report(&query, now());
-        report.kep().pools.into_iter().map(|pool| pool.pool_name).collect()
+        report.to_kep().pools.into_iter().map(|pool| pool.pool_name).collect()
     };
     assert_eq!(names(query()), ["Node", "node-1", "node-10", "node-2"], "by bytes");
-    assert_eq!(names(query().in_pool("node-1")), ["node-1"]);
-    assert_eq!(names(query().in_pool("node")), [""; 0]);
+    assert_eq!(names(query().with_pool("node-1")), ["node-1"]);
+    assert_eq!(names(query().with_pool("node")), [""; 0]);
 }
 
 #[test]
@@ -48,19 +46,19 @@ fn devices_of_all_slices_of_the_newest_generation() {
     ];
     let report = report(&slices, &[claim("c", &["p/x"])]);
     assert_eq!(kep_counts(&report), [[5, 1, 4, 0]]);
-    let pool = &report.kep().pools[0];
+    let pool = &report.to_kep().pools[0];
     assert_eq!((pool.slice_count, pool.generation), (2, 7));
-    assert!(report.kep().validation_errors.is_empty() && report.lints(Profile::Kep).count() == 0);
+    assert!(report.to_kep().validation_errors.is_empty() && report.warnings(Profile::Kep).count() == 0);
 }
 
 #[test]
 fn slices_are_counted_not_announced() {
     // req: 5677-CALC-6
     let pool = |count: i64| json!({"pool": {"resourceSliceCount": count}, "devices": gpus(1)});
-    assert_eq!(report(&[slice("a", "p", pool(3))], &[]).kep().pools[0].slice_count, 1);
+    assert_eq!(report(&[slice("a", "p", pool(3))], &[]).to_kep().pools[0].slice_count, 1);
     let two = [slice("a", "p", pool(1)), slice("b", "p", json!({"devices": devices(&["x"])}))];
     let report = report(&two, &[]);
-    assert_eq!(report.kep().pools[0].slice_count, 2);
+    assert_eq!(report.to_kep().pools[0].slice_count, 2);
     assert_eq!(crate::cluster::pool(&report).resource_slice_count, Some(2), "more than announced is complete");
 }
 
@@ -157,7 +155,7 @@ fn taint_rules() {
     }
     let rules = [rule("r", json!({}), "NoSchedule")];
     let cluster = Cluster::new(&slices, []).with_taint_rules(&rules);
-    let off = cluster.with_gates(Gates::default().without(Gate::DeviceTaintRules));
+    let off = cluster.with_gates(GateSet::default().without(PoolStatusGate::DeviceTaintRules));
     assert_eq!(kep_counts(&off.report(&query(), now()))[0], [4, 0, 4, 0], "the gate is off");
 }
 
@@ -170,7 +168,7 @@ fn the_node_of_a_pool() {
         slices[0].spec.node_name = Option::<&str>::map(first, str::to_owned);
         slices[1].spec.node_name = Option::<&str>::map(second, str::to_owned);
         let report = report(&slices, &[]);
-        (report.kep().pools[0].node_name.clone(), crate::cluster::pool(&report).node_name)
+        (report.to_kep().pools[0].node_name.clone(), crate::cluster::pool(&report).node_name)
     };
     assert_eq!(two(Some("n"), Some("n")), ("n".into(), Some("n".into())));
     for (first, second) in [(Some("n"), Some("m")), (Some("n"), None), (None, Some("n")), (None, None)] {
@@ -181,7 +179,7 @@ fn the_node_of_a_pool() {
 #[test]
 fn a_pool_that_only_claims_name_is_none() {
     let report = report(&[node("node-1", 1)], &[claim("c", &["gone/gpu-0"])]);
-    assert_eq!((report.matching, report.pools.len()), (1, 1));
+    assert_eq!((report.matching_pools, report.pools.len()), (1, 1));
 }
 
 #[test]
@@ -192,7 +190,7 @@ fn a_slice_of_counters_is_a_slice_without_devices() {
         slice("a", "p", json!({"pool": pool, "sharedCounters": counters})),
         slice("b", "p", json!({"pool": pool, "devices": gpus(2)})),
     ];
-    let pool = &report(&slices, &[]).kep().pools[0];
+    let pool = &report(&slices, &[]).to_kep().pools[0];
     assert_eq!((pool.slice_count, pool.total_devices), (2, 2));
 }
 
@@ -212,7 +210,7 @@ fn partitions_are_counted_as_they_are_listed() {
     ];
     let report = report(&slices, &[claim("c", &["card-0/partition-3"])]);
     assert_eq!(kep_counts(&report), [[15, 1, 14, 0]]);
-    let notes: Vec<String> = report.lints(Profile::Kep).map(|lint| lint.to_string()).collect();
+    let notes: Vec<String> = report.warnings(Profile::Kep).map(|warning| warning.to_string()).collect();
     assert_eq!(notes, ["pool card-0: devices share counters: the counts are of devices as listed and may mislead"]);
 }
 
@@ -220,8 +218,8 @@ fn partitions_are_counted_as_they_are_listed() {
 fn a_later_request_sees_what_an_earlier_one_did_not() {
     // req: 5677-REQ-7
     let slices = [node("node-1", 4)];
-    let before = report(&slices, &[]).kep();
-    let after = report(&slices, &[claim("c", &["node-1/gpu-0"])]).kep();
+    let before = report(&slices, &[]).to_kep();
+    let after = report(&slices, &[claim("c", &["node-1/gpu-0"])]).to_kep();
     assert_eq!(after.pools[0].allocated_devices, before.pools[0].allocated_devices + 1);
     assert_eq!(after.pools[0].available_devices, before.pools[0].available_devices - 1);
 }
@@ -238,8 +236,8 @@ fn pools_of_one_namespace() {
         claim_with("team", "monitor", json!([admin])),
         claim("stale", &["node-1/gone"]),
     ];
-    let report = Cluster::new(&slices, &claims).report(&query().in_namespace("team"), now());
-    let pools = report.kep().pools;
-    assert_eq!((pools.len(), pools[0].pool_name.as_str(), report.matching), (1, "node-2", 1));
+    let report = Cluster::new(&slices, &claims).report(&query().with_namespace("team"), now());
+    let pools = report.to_kep().pools;
+    assert_eq!((pools.len(), pools[0].pool_name.as_str(), report.matching_pools), (1, "node-2", 1));
     assert_eq!(pools[0].allocated_devices, 2, "counts are those of all namespaces");
 }

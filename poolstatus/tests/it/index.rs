@@ -1,15 +1,11 @@
-//! The index that takes changes, against the computation from scratch.
+//! `PoolIndex`, compared with the computation from scratch.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dra_alloc::inventory::ChangeError;
+use dra_alloc::InventoryError;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
-use poolstatus::compute::Cluster;
-use poolstatus::gate::{Gate, Gates};
-use poolstatus::index::{Change, PoolIndex};
-use poolstatus::report::Report;
-use poolstatus::request::Query;
+use poolstatus::{AvailabilityReport, Cluster, GateSet, PoolIndex, PoolIndexEvent, PoolStatusGate, Query};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
@@ -17,7 +13,7 @@ use serde_json::json;
 use crate::cluster::{claim, kep_counts, node, now, query, rule, slice};
 use crate::random;
 
-/// The objects as a plain list by name.
+/// Objects of a cluster by name: a simple model of the index.
 #[derive(Default)]
 struct Objects {
     slices: BTreeMap<String, Arc<ResourceSlice>>,
@@ -26,41 +22,43 @@ struct Objects {
 }
 
 impl Objects {
-    /// Whether the object to delete was there.
-    fn apply(&mut self, change: Change) -> bool {
+    /// Applies an event. Returns false if the object to delete is missing.
+    fn apply(&mut self, change: PoolIndexEvent) -> bool {
         let name = |name: &Option<String>| name.clone().unwrap_or_default();
         match change {
-            Change::Slice(slice) => _ = self.slices.insert(name(&slice.metadata.name), slice),
-            Change::SliceDeleted(name) => return self.slices.remove(&name).is_some(),
-            Change::Claim(claim) => {
+            PoolIndexEvent::Slice(slice) => _ = self.slices.insert(name(&slice.metadata.name), slice),
+            PoolIndexEvent::SliceDeleted(name) => return self.slices.remove(&name).is_some(),
+            PoolIndexEvent::Claim(claim) => {
                 let key = (name(&claim.metadata.namespace), name(&claim.metadata.name));
                 self.claims.insert(key, claim);
             }
-            Change::ClaimDeleted { namespace, name } => return self.claims.remove(&(namespace, name)).is_some(),
-            Change::TaintRule(rule) => _ = self.rules.insert(name(&rule.metadata.name), rule),
-            Change::TaintRuleDeleted(name) => return self.rules.remove(&name).is_some(),
+            PoolIndexEvent::ClaimDeleted { namespace, name } => {
+                return self.claims.remove(&(namespace, name)).is_some();
+            }
+            PoolIndexEvent::TaintRule(rule) => _ = self.rules.insert(name(&rule.metadata.name), rule),
+            PoolIndexEvent::TaintRuleDeleted(name) => return self.rules.remove(&name).is_some(),
             _ => panic!("unknown"),
         }
         true
     }
 
-    fn report(&self, query: &Query) -> Report {
+    fn report(&self, query: &Query) -> AvailabilityReport {
         let cluster =
             Cluster::new(self.slices.values().map(|slice| &**slice), self.claims.values().map(|claim| &**claim));
         cluster.with_taint_rules(self.rules.values().map(|rule| &**rule)).report(query, now())
     }
 }
 
-fn change() -> impl Strategy<Value = Change> {
+fn change() -> impl Strategy<Value = PoolIndexEvent> {
     prop_oneof![
-        6 => random::slice().prop_map(|slice| Change::Slice(Arc::new(slice))),
-        3 => (0..8_u8).prop_map(|name| Change::SliceDeleted(format!("slice-{name}"))),
-        6 => random::claim().prop_map(|claim| Change::Claim(Arc::new(claim))),
-        3 => (0..2_u8, 0..4_u8).prop_map(|(namespace, name)| Change::ClaimDeleted {
+        6 => random::slice().prop_map(|slice| PoolIndexEvent::Slice(Arc::new(slice))),
+        3 => (0..8_u8).prop_map(|name| PoolIndexEvent::SliceDeleted(format!("slice-{name}"))),
+        6 => random::claim().prop_map(|claim| PoolIndexEvent::Claim(Arc::new(claim))),
+        3 => (0..2_u8, 0..4_u8).prop_map(|(namespace, name)| PoolIndexEvent::ClaimDeleted {
             namespace: format!("ns-{namespace}"), name: format!("claim-{name}"),
         }),
-        1 => random::rule().prop_map(|rule| Change::TaintRule(Arc::new(rule))),
-        1 => (0..3_u8).prop_map(|name| Change::TaintRuleDeleted(format!("rule-{name}"))),
+        1 => random::rule().prop_map(|rule| PoolIndexEvent::TaintRule(Arc::new(rule))),
+        1 => (0..3_u8).prop_map(|name| PoolIndexEvent::TaintRuleDeleted(format!("rule-{name}"))),
     ]
 }
 
@@ -83,30 +81,30 @@ proptest! {
 fn a_claim_that_moves() {
     // req: 5677-INCR-1
     let mut index = PoolIndex::default();
-    let mut counts = |change: Change| {
+    let mut counts = |change: PoolIndexEvent| {
         index.apply(change).unwrap();
         kep_counts(&index.report(&query(), now()))
     };
-    counts(Change::Slice(Arc::new(node("node-1", 2))));
-    assert_eq!(counts(Change::Slice(Arc::new(node("node-2", 2)))), [[2, 0, 2, 0], [2, 0, 2, 0]]);
-    assert_eq!(counts(Change::Claim(Arc::new(claim("c", &["node-1/gpu-0"])))), [[2, 1, 1, 0], [2, 0, 2, 0]]);
+    counts(PoolIndexEvent::Slice(Arc::new(node("node-1", 2))));
+    assert_eq!(counts(PoolIndexEvent::Slice(Arc::new(node("node-2", 2)))), [[2, 0, 2, 0], [2, 0, 2, 0]]);
+    assert_eq!(counts(PoolIndexEvent::Claim(Arc::new(claim("c", &["node-1/gpu-0"])))), [[2, 1, 1, 0], [2, 0, 2, 0]]);
     assert_eq!(
-        counts(Change::Claim(Arc::new(claim("c", &["node-2/gpu-0", "node-2/gpu-1"])))),
+        counts(PoolIndexEvent::Claim(Arc::new(claim("c", &["node-2/gpu-0", "node-2/gpu-1"])))),
         [[2, 0, 2, 0], [2, 2, 0, 0]]
     );
-    let deleted = Change::ClaimDeleted { namespace: "team".to_owned(), name: "c".to_owned() };
+    let deleted = PoolIndexEvent::ClaimDeleted { namespace: "team".to_owned(), name: "c".to_owned() };
     assert_eq!(counts(deleted), [[2, 0, 2, 0], [2, 0, 2, 0]]);
-    assert_eq!(counts(Change::SliceDeleted("node-1-gpus".to_owned())), [[2, 0, 2, 0]]);
+    assert_eq!(counts(PoolIndexEvent::SliceDeleted("node-1-gpus".to_owned())), [[2, 0, 2, 0]]);
 }
 
 #[test]
 fn a_slice_that_comes_back_finds_its_claims() {
     let mut index = PoolIndex::default();
     let changes = [
-        Change::Claim(Arc::new(claim("c", &["node-1/gpu-0"]))),
-        Change::Slice(Arc::new(node("node-1", 2))),
-        Change::SliceDeleted("node-1-gpus".to_owned()),
-        Change::Slice(Arc::new(node("node-1", 3))),
+        PoolIndexEvent::Claim(Arc::new(claim("c", &["node-1/gpu-0"]))),
+        PoolIndexEvent::Slice(Arc::new(node("node-1", 2))),
+        PoolIndexEvent::SliceDeleted("node-1-gpus".to_owned()),
+        PoolIndexEvent::Slice(Arc::new(node("node-1", 3))),
     ];
     for change in changes {
         index.apply(change).unwrap();
@@ -116,10 +114,12 @@ fn a_slice_that_comes_back_finds_its_claims() {
 
 #[test]
 fn the_gate_of_taint_rules() {
-    for (gates, unavailable) in [(Gates::default(), 2), (Gates::default().without(Gate::DeviceTaintRules), 0)] {
+    for (gates, unavailable) in
+        [(GateSet::default(), 2), (GateSet::default().without(PoolStatusGate::DeviceTaintRules), 0)]
+    {
         let mut index = PoolIndex::new(gates);
-        index.apply(Change::Slice(Arc::new(node("node-1", 2)))).unwrap();
-        index.apply(Change::TaintRule(Arc::new(rule("r", json!({}), "NoExecute")))).unwrap();
+        index.apply(PoolIndexEvent::Slice(Arc::new(node("node-1", 2)))).unwrap();
+        index.apply(PoolIndexEvent::TaintRule(Arc::new(rule("r", json!({}), "NoExecute")))).unwrap();
         assert_eq!(kep_counts(&index.report(&query(), now())), [[2, 0, 2 - unavailable, unavailable]]);
     }
 }
@@ -127,19 +127,22 @@ fn the_gate_of_taint_rules() {
 #[test]
 fn names_that_are_missing_or_unknown() {
     let mut index = PoolIndex::default();
-    index.apply(Change::Slice(Arc::new(node("node-1", 2)))).unwrap();
+    index.apply(PoolIndexEvent::Slice(Arc::new(node("node-1", 2)))).unwrap();
     let before = index.report(&query(), now());
     let mut nameless = slice("", "p", json!({}));
     assert_eq!(
-        index.apply(Change::Slice(Arc::new(nameless.clone()))),
-        Err(ChangeError::NoName { kind: "ResourceSlice" })
+        index.apply(PoolIndexEvent::Slice(Arc::new(nameless.clone()))),
+        Err(InventoryError::NoName { kind: "ResourceSlice" })
     );
     nameless.metadata.name = None;
-    assert_eq!(index.apply(Change::Slice(Arc::new(nameless))), Err(ChangeError::NoName { kind: "ResourceSlice" }));
-    let not_found = |kind, name: &str| Err(ChangeError::NotFound { kind, name: name.to_owned() });
-    assert_eq!(index.apply(Change::SliceDeleted("x".to_owned())), not_found("ResourceSlice", "x"));
-    assert_eq!(index.apply(Change::TaintRuleDeleted("x".to_owned())), not_found("DeviceTaintRule", "x"));
-    let claim = Change::ClaimDeleted { namespace: "n".to_owned(), name: "x".to_owned() };
+    assert_eq!(
+        index.apply(PoolIndexEvent::Slice(Arc::new(nameless))),
+        Err(InventoryError::NoName { kind: "ResourceSlice" })
+    );
+    let not_found = |kind, name: &str| Err(InventoryError::NotFound { kind, name: name.to_owned() });
+    assert_eq!(index.apply(PoolIndexEvent::SliceDeleted("x".to_owned())), not_found("ResourceSlice", "x"));
+    assert_eq!(index.apply(PoolIndexEvent::TaintRuleDeleted("x".to_owned())), not_found("DeviceTaintRule", "x"));
+    let claim = PoolIndexEvent::ClaimDeleted { namespace: "n".to_owned(), name: "x".to_owned() };
     assert_eq!(index.apply(claim), not_found("ResourceClaim", "n/x"));
     assert_eq!(index.report(&query(), now()), before);
 }

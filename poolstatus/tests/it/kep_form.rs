@@ -1,21 +1,19 @@
-//! The status in the KEP's form.
+//! Status in the KEP's form, `v1alpha1`.
 
 use std::collections::BTreeSet;
 
-use dra_attrs::profile::Profile;
 use k8s_openapi::{ClusterResourceScope, Resource};
-use poolstatus::compute::Cluster;
 use poolstatus::kep::{ResourcePoolStatusRequest, short_names};
-use poolstatus::report::MAX_VALIDATION_ERRORS;
+use poolstatus::{Cluster, MAX_VALIDATION_ERRORS, Profile};
 use serde_json::{Value, json};
 
 use crate::cluster::{DRIVER, NOW, claim, devices, gpus, node, now, query, report, slice};
 
 fn errors(slices: &[k8s_openapi::api::resource::v1::ResourceSlice]) -> Vec<String> {
-    report(slices, &[]).kep().validation_errors
+    report(slices, &[]).to_kep().validation_errors
 }
 
-/// Two slices of one pool.
+/// Builds two slices of one pool.
 fn pair(first: Value, second: Value) -> [k8s_openapi::api::resource::v1::ResourceSlice; 2] {
     let both = |name, spec: Value| {
         let mut all = slice(name, "node-1", json!({"pool": {"resourceSliceCount": 2}}));
@@ -41,7 +39,7 @@ fn the_whole_status() {
     // req: 5677-FORM-1, 5677-COND-1, 5677-COND-4, 5677-TRUNC-1
     let slices = [node("node-1", 4), node("node-2", 4), node("node-3", 1)];
     let claims = [claim("c", &["node-1/gpu-0"])];
-    let status = Cluster::new(&slices, &claims).report(&query().with_limit(2), now()).kep();
+    let status = Cluster::new(&slices, &claims).report(&query().with_limit(2), now()).to_kep();
     let pool = |name: &str, allocated: i32| {
         json!({
             "driver": DRIVER, "poolName": name, "nodeName": name, "totalDevices": 4, "allocatedDevices": allocated,
@@ -82,7 +80,7 @@ fn names_of_the_api() {
 #[test]
 fn no_pool_is_no_error() {
     // req: 5677-COND-3
-    let status = report(&[], &[claim("c", &["node-1/gpu-0"])]).kep();
+    let status = report(&[], &[claim("c", &["node-1/gpu-0"])]).to_kep();
     assert_eq!((status.pools.len(), status.total_matching_pools, status.truncated), (0, 0, false));
     assert!(status.validation_errors.is_empty());
     assert_eq!((status.conditions[0].type_.as_str(), status.conditions[0].status.as_str()), ("Complete", "True"));
@@ -94,7 +92,7 @@ fn a_device_in_several_slices() {
     // req: 5677-VALID-1, 5677-VALID-6
     let slices = pair(json!({"devices": gpus(2)}), json!({"devices": devices(&["gpu-0", "x"])}));
     assert_eq!(errors(&slices), ["pool node-1: device gpu-0 appears in multiple slices"]);
-    let status = report(&slices, &[]).kep();
+    let status = report(&slices, &[]).to_kep();
     assert_eq!(status.pools[0].total_devices, 4, "as they are listed");
     assert_eq!((status.conditions[0].type_.as_str(), status.conditions[0].status.as_str()), ("Complete", "True"));
 }
@@ -105,7 +103,7 @@ fn a_pool_with_missing_slices() {
     let slices =
         [slice("a", "node-1", json!({"pool": {"generation": 5, "resourceSliceCount": 2}, "devices": gpus(3)}))];
     assert_eq!(errors(&slices), ["pool node-1: incomplete: observed 1/2 slices at generation 5"]);
-    assert_eq!(report(&slices, &[]).kep().pools[0].total_devices, 3, "what is there is counted");
+    assert_eq!(report(&slices, &[]).to_kep().pools[0].total_devices, 3, "what is there is counted");
 }
 
 #[test]
@@ -126,16 +124,16 @@ fn ten_errors_of_256_characters() {
     // req: 5677-VALID-3, 5677-VALID-5
     let twice = |count: usize| pair(json!({"devices": gpus(count)}), json!({"devices": gpus(count)}));
     for (count, expected) in [(9, 9), (10, 10), (11, 10)] {
-        let status = report(&twice(count), &[]).kep();
+        let status = report(&twice(count), &[]).to_kep();
         assert_eq!(status.validation_errors.len(), expected);
         assert_eq!(status.pools[0].total_devices, i32::try_from(2 * count).unwrap());
         assert!(!status.truncated);
     }
-    // By name `gpu-10` comes before `gpu-2`, and the last is the eleventh.
+    // Sorted by name, `gpu-10` comes before `gpu-2`, so that `gpu-9` is the eleventh and is dropped.
     let kept = errors(&twice(11));
     assert_eq!((MAX_VALIDATION_ERRORS, kept.len()), (10, 10));
     assert!(kept[0].contains("gpu-0 ") && kept[9].contains("gpu-8 "), "the first ten stay: {kept:?}");
-    // The text is longer by "pool node-1: device " and " appears in multiple slices".
+    // The text adds "pool node-1: device " and " appears in multiple slices" to the name.
     for (len, expected) in [(209, 256), (210, 256), (300, 256), (208, 255)] {
         let name = "ü".repeat(len);
         let slices = pair(json!({"devices": devices(&[&name])}), json!({"devices": devices(&[&name])}));
@@ -150,11 +148,11 @@ fn errors_are_those_of_the_listed_pools() {
     let slices: Vec<_> = (0..3)
         .map(|index| slice(&format!("s-{index}"), &format!("p-{index}"), json!({"pool": {"resourceSliceCount": 2}})))
         .collect();
-    let status = Cluster::new(&slices, []).report(&query().with_limit(2), now()).kep();
+    let status = Cluster::new(&slices, []).report(&query().with_limit(2), now()).to_kep();
     assert_eq!((status.validation_errors.len(), status.total_matching_pools, status.truncated), (2, 3, true));
 }
 
-/// The names of all fields.
+/// Collects the names of all fields.
 fn fields(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(entries) => entries.iter().for_each(|(key, value)| {
@@ -175,7 +173,7 @@ fn nothing_of_a_slice_but_its_counts() {
         "taints": [{"key": "secret-taint", "effect": "NoSchedule"}],
     });
     let slices = [slice("secret-slice", "p", json!({"devices": [device]}))];
-    let status = serde_json::to_value(report(&slices, &[]).kep()).unwrap();
+    let status = serde_json::to_value(report(&slices, &[]).to_kep()).unwrap();
     let allowed = [
         "observationTime",
         "pools",

@@ -1,17 +1,13 @@
-//! What holds for every cluster.
+//! Properties that hold for every cluster.
 
-use dra_attrs::profile::Profile;
 use k8s_openapi::api::resource::v1::ResourceClaim;
-use poolstatus::compute::Cluster;
-use poolstatus::outcome::Outcome;
-use poolstatus::report::Report;
-use poolstatus::request::Query;
+use poolstatus::{AvailabilityReport, Cluster, Profile, Query, RequestOutcome};
 use proptest::prelude::*;
 
 use crate::cluster::{kep_counts, now, shipped_counts};
 use crate::random::{Objects, objects, query};
 
-fn report(objects: &Objects, query: &Query) -> Report {
+fn report(objects: &Objects, query: &Query) -> AvailabilityReport {
     Cluster::new(&objects.slices, &objects.claims).with_taint_rules(&objects.rules).report(query, now())
 }
 
@@ -32,7 +28,7 @@ proptest! {
         prop_assert_eq!(report(&objects, &query), report(&shuffled, &query));
     }
 
-    /// The KEP's counts add up; no count exceeds the total where it should not.
+    /// The KEP's counts add up, and no count exceeds the total unless upstream's does.
     #[test]
     fn counts(objects in objects(), query in query()) {
         // req: 5677-CALC-4
@@ -51,17 +47,17 @@ proptest! {
         }
     }
 
-    /// No more pools are listed than match, or than asked for; both forms list the same.
+    /// At most the matching pools and at most `limit` pools are listed, and both forms list the same pools.
     #[test]
     fn pools(objects in objects(), query in query()) {
         let report = report(&objects, &query);
-        let kep = report.kep();
-        let (Outcome::Ready(status) | Outcome::Incomplete { preview: status, .. }) = report.shipped() else {
+        let kep = report.to_kep();
+        let (RequestOutcome::Ready(status) | RequestOutcome::Incomplete { preview: status, .. }) = report.to_v1alpha3() else {
             return Err(TestCaseError::fail("failed"));
         };
         let shipped = status.pools.unwrap_or_default();
-        prop_assert!(kep.pools.len() <= report.matching && kep.pools.len() <= query.limit());
-        prop_assert_eq!(kep.truncated, kep.pools.len() < report.matching);
+        prop_assert!(kep.pools.len() <= report.matching_pools && kep.pools.len() <= query.limit());
+        prop_assert_eq!(kep.truncated, kep.pools.len() < report.matching_pools);
         prop_assert_eq!(kep.total_matching_pools, status.pool_count);
         prop_assert!(shipped.iter().map(|pool| &pool.pool_name).eq(kep.pools.iter().map(|pool| &pool.pool_name)));
         prop_assert!(kep.pools.is_sorted_by(|left, right| left.pool_name < right.pool_name));
@@ -71,7 +67,7 @@ proptest! {
         prop_assert!(errors.into_iter().all(|error| error.len() <= 256));
     }
 
-    /// Another result with admin access changes nothing.
+    /// An additional result with admin access changes nothing.
     #[test]
     fn admin_access(mut objects in objects(), query in query(), device in 0..7_u8) {
         let before = report(&objects, &query);
@@ -85,7 +81,7 @@ proptest! {
         prop_assert_eq!(report(&objects, &query), before);
     }
 
-    /// Slices of an old generation change nothing where there are newer ones.
+    /// Slices of an older generation change nothing.
     #[test]
     fn old_generations(mut objects in objects(), query in query()) {
         // req: 5677-CALC-8
@@ -99,7 +95,7 @@ proptest! {
         prop_assert_eq!(report(&objects, &query), before);
     }
 
-    /// Taking a claim away gives back at most what it held, in both forms.
+    /// Removing a claim frees at most the devices that it held.
     #[test]
     fn fewer_claims(mut objects in objects(), query in query()) {
         let query = Query::new(query.driver());
@@ -109,24 +105,24 @@ proptest! {
         let held = held.flat_map(|devices| devices.results.iter().flatten()).count();
         let after = report(&objects, &query);
         for (before, after) in before.pools.iter().zip(&after.pools) {
-            prop_assert!(after.counts.allocated <= before.counts.allocated);
-            prop_assert!(before.counts.named - after.counts.named <= held);
-            prop_assert_eq!((after.counts.total, after.counts.tainted), (before.counts.total, before.counts.tainted));
+            prop_assert!(after.tally.allocated <= before.tally.allocated);
+            prop_assert!(before.tally.claimed - after.tally.claimed <= held);
+            prop_assert_eq!((after.tally.total, after.tally.tainted), (before.tally.total, before.tally.tainted));
         }
     }
 
-    /// The same input gives the same bytes.
+    /// Equal input gives equal output, byte for byte.
     #[test]
     fn deterministic(objects in objects(), query in query()) {
-        let text = |report: Report| {
-            let lints: Vec<_> = report.lints(Profile::Kep).collect();
-            serde_json::to_string(&(report.kep(), lints)).unwrap()
+        let text = |report: AvailabilityReport| {
+            let warnings: Vec<_> = report.warnings(Profile::Kep).collect();
+            serde_json::to_string(&(report.to_kep(), warnings)).unwrap()
         };
         prop_assert_eq!(text(report(&objects, &query)), text(report(&objects, &query)));
     }
 }
 
-/// A fixed shuffle.
+/// Shuffles items, determined by the seed.
 fn shuffle<T>(items: &mut [T], mut seed: u64) {
     for index in (1..items.len()).rev() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

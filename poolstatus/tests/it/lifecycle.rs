@@ -1,28 +1,30 @@
-//! Which requests are processed, how long they wait, when they are deleted, how many a user may create, what is counted.
+//! Lifecycle of requests: decisions, phases, expiry, rate limit and metrics.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use dra_attrs::profile::Profile;
+use dra_attrs::FeatureGate;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::api::resource::v1alpha3;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
-use poolstatus::gate::{Gate, Gates};
 use poolstatus::kep;
-use poolstatus::lifecycle::{Controller, Decision, Phase};
+use poolstatus::lifecycle::{
+    COMPLETED_TTL, NegativeTtl, PENDING_TTL, RateLimiter, RequestController, RequestDecision, RequestPhase,
+    is_retention_expired, is_ttl_expired, status_age,
+};
 use poolstatus::metrics::{DRIVER_LABEL, Metric, OBJECTIVE, is_objective_met};
-use poolstatus::outcome::{Input, Outcome};
-use poolstatus::rate::RateLimiter;
-use poolstatus::request::Request;
-use poolstatus::retention::{COMPLETED, NegativeTtl, PENDING, age, is_expired, is_swept};
+use poolstatus::{GateSet, InputKind, PoolStatusGate, Profile, RequestOutcome, StatusRequest};
 use proptest::prelude::*;
 use serde_json::json;
 
 use crate::cluster::{DRIVER, claim, node, now, ready, report, slice};
 
-const ON: Gates = Gates::NONE.with(Gate::ResourcePoolStatus);
-const OFF: Gates = Gates::NONE;
+fn on() -> GateSet<PoolStatusGate> {
+    GateSet::NONE.with(PoolStatusGate::ResourcePoolStatus)
+}
+
+const OFF: GateSet<PoolStatusGate> = GateSet::NONE;
 
 fn after(seconds: i64) -> Timestamp {
     now().checked_add(SignedDuration::from_secs(seconds)).unwrap()
@@ -43,11 +45,11 @@ fn shipped_request(uid: &str) -> v1alpha3::ResourcePoolStatusRequest {
     v1alpha3::ResourcePoolStatusRequest { metadata: request.metadata, spec, status: None }
 }
 
-/// A controller that has seen every list.
-fn controller(api_server: Gates, manager: Gates) -> Controller {
-    let mut controller = Controller::new(api_server, manager);
-    for input in [Input::ResourceSlices, Input::ResourceClaims, Input::DeviceTaintRules] {
-        controller.synced(input);
+/// Creates a controller that has synced every list.
+fn controller(api_server: GateSet<PoolStatusGate>, manager: GateSet<PoolStatusGate>) -> RequestController {
+    let mut controller = RequestController::new(api_server, manager);
+    for input in [InputKind::ResourceSlices, InputKind::ResourceClaims, InputKind::DeviceTaintRules] {
+        controller.mark_synced(input);
     }
     controller
 }
@@ -55,43 +57,47 @@ fn controller(api_server: Gates, manager: Gates) -> Controller {
 #[test]
 fn processed_exactly_once() {
     // req: 5677-REQ-5, 5677-REQ-8
-    let mut controller = controller(ON, ON);
+    let mut controller = controller(on(), on());
     let (mut kep, mut shipped) = (kep_request("1"), shipped_request("2"));
     let report = report(&[node("node-1", 1)], &[]);
     let mut writes = 0;
     for _ in 0..3 {
-        if controller.decide((&kep).into()) == Decision::Process {
+        if controller.decide((&kep).into()) == RequestDecision::Process {
             writes += 1;
-            controller.written("1");
+            controller.mark_written("1");
         }
-        if controller.decide((&shipped).into()) == Decision::Process {
+        if controller.decide((&shipped).into()) == RequestDecision::Process {
             writes += 1;
-            controller.written("2");
+            controller.mark_written("2");
         }
     }
     assert_eq!(writes, 2, "the watch need not have shown the status yet");
 
-    // What counts is in the objects: a controller that starts anew sees it too.
-    let fresh = self::controller(ON, ON);
-    kep.status = report.kep();
+    // Processed requests are recognised by their status, so that a restarted controller knows them too.
+    let fresh = self::controller(on(), on());
+    kep.status = report.to_kep();
     shipped.status = Some(ready(&report));
-    assert_eq!(fresh.decide((&kep).into()), Decision::Processed);
-    assert_eq!(fresh.decide((&shipped).into()), Decision::Processed);
+    assert_eq!(fresh.decide((&kep).into()), RequestDecision::Processed);
+    assert_eq!(fresh.decide((&shipped).into()), RequestDecision::Processed);
     kep.status.observation_time = None;
-    assert_eq!(fresh.decide((&kep).into()), Decision::Process, "the mark is the time");
+    assert_eq!(fresh.decide((&kep).into()), RequestDecision::Process, "the mark is the time");
     shipped.status = Some(v1alpha3::ResourcePoolStatusRequestStatus::default());
-    assert_eq!(fresh.decide((&shipped).into()), Decision::Processed, "the mark is the status, even an empty one");
+    assert_eq!(
+        fresh.decide((&shipped).into()),
+        RequestDecision::Processed,
+        "the mark is the status, even an empty one"
+    );
 }
 
 #[test]
 fn an_answer_stays_when_a_claim_comes_later() {
     // req: 5677-REQ-7
-    let (controller, slices) = (controller(ON, ON), [node("node-1", 4)]);
+    let (controller, slices) = (controller(on(), on()), [node("node-1", 4)]);
     let mut requests = vec![kep_request("1")];
     let sync = |requests: &mut [kep::ResourcePoolStatusRequest], claims: &[ResourceClaim]| {
         for request in requests {
-            if controller.decide((&*request).into()) == Decision::Process {
-                request.status = report(&slices, claims).kep();
+            if controller.decide((&*request).into()) == RequestDecision::Process {
+                request.status = report(&slices, claims).to_kep();
             }
         }
     };
@@ -106,31 +112,35 @@ fn an_answer_stays_when_a_claim_comes_later() {
 #[test]
 fn made_again_under_the_same_name() {
     // req: 5677-REQ-6
-    let mut controller = controller(ON, ON);
-    controller.written("1");
-    assert_eq!(controller.decide((&kep_request("1")).into()), Decision::Processed);
-    assert_eq!(controller.decide((&kep_request("2")).into()), Decision::Process);
-    controller.deleted("1");
-    assert_eq!(controller.decide((&kep_request("1")).into()), Decision::Process, "nothing is remembered for ever");
+    let mut controller = controller(on(), on());
+    controller.mark_written("1");
+    assert_eq!(controller.decide((&kep_request("1")).into()), RequestDecision::Processed);
+    assert_eq!(controller.decide((&kep_request("2")).into()), RequestDecision::Process);
+    controller.forget("1");
+    assert_eq!(
+        controller.decide((&kep_request("1")).into()),
+        RequestDecision::Process,
+        "nothing is remembered for ever"
+    );
 }
 
 #[test]
 fn no_partial_answer() {
     // req: 5677-REQ-9
     let request = kep_request("1");
-    let mut controller = Controller::new(ON, ON.with(Gate::DeviceTaintRules));
-    for input in [Input::ResourceSlices, Input::ResourceClaims, Input::DeviceTaintRules] {
-        assert_eq!(controller.decide((&request).into()), Decision::NotSynced(input));
-        controller.synced(input);
+    let mut controller = RequestController::new(on(), on().with(PoolStatusGate::DeviceTaintRules));
+    for input in [InputKind::ResourceSlices, InputKind::ResourceClaims, InputKind::DeviceTaintRules] {
+        assert_eq!(controller.decide((&request).into()), RequestDecision::NotSynced(input));
+        controller.mark_synced(input);
     }
-    assert_eq!(controller.decide((&request).into()), Decision::Process);
-    let mut controller = Controller::new(ON, ON);
-    for input in [Input::ResourceClaims, Input::ResourceSlices] {
-        controller.synced(input);
+    assert_eq!(controller.decide((&request).into()), RequestDecision::Process);
+    let mut controller = RequestController::new(on(), on());
+    for input in [InputKind::ResourceClaims, InputKind::ResourceSlices] {
+        controller.mark_synced(input);
     }
     assert_eq!(
         controller.decide((&request).into()),
-        Decision::Process,
+        RequestDecision::Process,
         "rules are not waited for while their gate is off"
     );
 }
@@ -138,19 +148,22 @@ fn no_partial_answer() {
 #[test]
 fn the_gate_in_two_components() {
     // req: 5677-GATE-1
-    assert_eq!(Gate::ResourcePoolStatus.name(), "DRAResourcePoolStatus");
-    assert!(!Gates::default().has(Gate::ResourcePoolStatus), "alpha");
+    assert_eq!(PoolStatusGate::ResourcePoolStatus.name(Profile::V1_37), "DRAResourcePoolStatus");
+    assert!(!GateSet::default().has(PoolStatusGate::ResourcePoolStatus), "alpha");
     let request = kep_request("1");
     let rows = [
-        (OFF, OFF, Decision::Inaccessible),
-        (OFF, ON, Decision::Inaccessible),
-        (ON, OFF, Decision::Unserved),
-        (ON, ON, Decision::Process),
+        (OFF, OFF, RequestDecision::Inaccessible),
+        (OFF, on(), RequestDecision::Inaccessible),
+        (on(), OFF, RequestDecision::NotReady),
+        (on(), on(), RequestDecision::Process),
     ];
     for (api_server, manager, expected) in rows {
         assert_eq!(controller(api_server, manager).decide((&request).into()), expected, "{api_server:?} {manager:?}");
     }
-    assert_eq!(Phase::of((&request).into(), now()), Phase::Pending { waiting: Some(Duration::ZERO) });
+    assert_eq!(
+        RequestPhase::from_request((&request).into(), now()),
+        RequestPhase::Pending { waiting: Some(Duration::ZERO) }
+    );
     assert!(request.status.is_unset());
 }
 
@@ -158,30 +171,34 @@ fn the_gate_in_two_components() {
 fn off_and_on_again() {
     // req: 5677-GATE-2
     let (pending, mut done) = (kep_request("1"), kep_request("2"));
-    done.status = report(&[], &[]).kep();
+    done.status = report(&[], &[]).to_kep();
     let decisions = |gates| [&pending, &done].map(|request| controller(gates, gates).decide(request.into()));
-    assert_eq!(decisions(OFF), [Decision::Inaccessible, Decision::Inaccessible]);
-    assert_eq!(decisions(ON), [Decision::Process, Decision::Processed], "answers are not computed again");
+    assert_eq!(decisions(OFF), [RequestDecision::Inaccessible, RequestDecision::Inaccessible]);
+    assert_eq!(
+        decisions(on()),
+        [RequestDecision::Process, RequestDecision::Processed],
+        "answers are not computed again"
+    );
 }
 
 #[test]
 fn phases() {
     // req: 5677-STATE-1
     let mut kep = kep_request("1");
-    let pending = |seconds| Phase::Pending { waiting: Some(Duration::from_secs(seconds)) };
-    assert_eq!(Phase::of((&kep).into(), after(90)), pending(90));
-    assert_eq!(Phase::of((&kep).into(), after(-90)), pending(0), "clocks differ");
+    let pending = |seconds| RequestPhase::Pending { waiting: Some(Duration::from_secs(seconds)) };
+    assert_eq!(RequestPhase::from_request((&kep).into(), after(90)), pending(90));
+    assert_eq!(RequestPhase::from_request((&kep).into(), after(-90)), pending(0), "clocks differ");
     kep.metadata.creation_timestamp = None;
-    assert_eq!(Phase::of((&kep).into(), after(90)), Phase::Pending { waiting: None });
-    kep.status = report(&[], &[]).kep();
-    assert_eq!(Phase::of((&kep).into(), now()), Phase::Complete);
+    assert_eq!(RequestPhase::from_request((&kep).into(), after(90)), RequestPhase::Pending { waiting: None });
+    kep.status = report(&[], &[]).to_kep();
+    assert_eq!(RequestPhase::from_request((&kep).into(), now()), RequestPhase::Complete);
 
     let mut shipped = shipped_request("1");
-    assert_eq!(Phase::of((&shipped).into(), after(5)), pending(5));
+    assert_eq!(RequestPhase::from_request((&shipped).into(), after(5)), pending(5));
     shipped.status = Some(ready(&report(&[], &[])));
-    assert_eq!(Phase::of((&shipped).into(), now()), Phase::Complete);
-    shipped.status = Outcome::unreadable(Input::ResourceSlices, "gone", now()).status().cloned();
-    assert_eq!(Phase::of((&shipped).into(), now()), Phase::Failed);
+    assert_eq!(RequestPhase::from_request((&shipped).into(), now()), RequestPhase::Complete);
+    shipped.status = RequestOutcome::from_list_error(InputKind::ResourceSlices, "gone", now()).status().cloned();
+    assert_eq!(RequestPhase::from_request((&shipped).into(), now()), RequestPhase::Failed);
 }
 
 #[test]
@@ -197,39 +214,40 @@ fn seconds_to_live() {
         (Some(i64::MAX), Some(now()), Timestamp::MAX, false),
     ];
     for (ttl, completion, at, expected) in rows {
-        assert_eq!(is_expired(ttl, completion, at), Ok(expected), "{ttl:?} {at}");
+        assert_eq!(is_ttl_expired(ttl, completion, at), Ok(expected), "{ttl:?} {at}");
     }
-    let refused: Result<bool, NegativeTtl> = is_expired(Some(-1), None, now());
+    let refused: Result<bool, NegativeTtl> = is_ttl_expired(Some(-1), None, now());
     assert_eq!(refused.unwrap_err().to_string(), "ttlSecondsAfterComplete -1: must not be negative");
 }
 
 #[test]
 fn the_sweep_of_kubernetes() {
     // req: 5677-TTL-1
-    assert_eq!((COMPLETED, PENDING), (Duration::from_secs(3_600), Duration::from_secs(86_400)));
-    let swept = |request: &v1alpha3::ResourcePoolStatusRequest, seconds| is_swept(request.into(), after(seconds));
+    assert_eq!((COMPLETED_TTL, PENDING_TTL), (Duration::from_secs(3_600), Duration::from_secs(86_400)));
+    let expired =
+        |request: &v1alpha3::ResourcePoolStatusRequest, seconds| is_retention_expired(request.into(), after(seconds));
     let mut request = shipped_request("1");
-    assert!(!swept(&request, 86_400) && swept(&request, 86_401));
+    assert!(!expired(&request, 86_400) && expired(&request, 86_401));
 
     request.status = Some(v1alpha3::ResourcePoolStatusRequestStatus::default());
-    assert!(!swept(&request, 3_600) && swept(&request, 3_601), "from its creation, without a condition");
+    assert!(!expired(&request, 3_600) && expired(&request, 3_601), "from its creation, without a condition");
     let mut later = ready(&report(&[], &[]));
     later.conditions.as_mut().unwrap()[0].last_transition_time = Time(after(600));
     request.status = Some(later);
-    assert!(!swept(&request, 4_200) && swept(&request, 4_201), "from its completion");
+    assert!(!expired(&request, 4_200) && expired(&request, 4_201), "from its completion");
 
     request.status = None;
     request.metadata.creation_timestamp = None;
-    assert!(!swept(&request, 1_000_000), "without a time it stays");
+    assert!(!expired(&request, 1_000_000), "without a time it stays");
 }
 
 #[test]
 fn the_age_of_an_answer() {
     // req: 5677-CALC-14
-    assert_eq!(age(now(), after(61)), Duration::from_secs(61));
-    assert_eq!(age(now(), now()), Duration::ZERO);
-    assert_eq!(age(after(1), now()), Duration::ZERO);
-    assert!(age(Timestamp::MIN, Timestamp::MAX) > Duration::from_secs(1));
+    assert_eq!(status_age(now(), after(61)), Duration::from_secs(61));
+    assert_eq!(status_age(now(), now()), Duration::ZERO);
+    assert_eq!(status_age(after(1), now()), Duration::ZERO);
+    assert!(status_age(Timestamp::MIN, Timestamp::MAX) > Duration::from_secs(1));
 }
 
 #[test]
@@ -265,7 +283,7 @@ fn tokens_that_never_come_back() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// In any span no more than the burst and what came back is granted; after the wait there is a token.
+    /// In any span of time at most the burst and the refilled tokens are granted, and after the wait there is a token.
     #[test]
     fn never_more_than_burst_and_refill(
         burst in 1_u32..5, refill in 0_u64..20, gaps in prop::collection::vec(0_i64..30, 1..40)
@@ -299,11 +317,15 @@ fn what_the_metrics_need() {
     // req: 5677-METRIC-1, 5677-METRIC-2
     let report_ = report(&[node("node-1", 1)], &[]);
     for profile in [Profile::Kep, Profile::V1_37] {
-        let observed = serde_json::to_value(report_.observability(profile)).unwrap();
+        let observed = serde_json::to_value(report_.metric_increments(profile)).unwrap();
         assert_eq!(observed, json!({"processed": 1, "errors": 0, "driver": DRIVER}));
     }
     let missing = report(&[slice("s", "p", json!({"pool": {"resourceSliceCount": 2}}))], &[]);
-    assert_eq!(missing.observability(Profile::V1_37).processed, 0, "nothing is counted while a request is held back");
+    assert_eq!(
+        missing.metric_increments(Profile::V1_37).processed,
+        0,
+        "nothing is counted while a request is held back"
+    );
     assert_eq!(DRIVER_LABEL, "driver_name");
     let names = [Metric::Duration, Metric::Errors, Metric::Processed].map(|metric| metric.name(Profile::Kep));
     assert_eq!(
@@ -336,8 +358,8 @@ fn the_objective() {
 fn processing_yields_a_status_and_numbers_only() {
     // req: 5677-METRIC-4
     let report = report(&[node("node-1", 1)], &[]);
-    let Outcome::Ready(status) = report.shipped() else { panic!("not ready") };
-    let written = serde_json::to_value((report.kep(), status, report.observability(Profile::Kep))).unwrap();
+    let RequestOutcome::Ready(status) = report.to_v1alpha3() else { panic!("not ready") };
+    let written = serde_json::to_value((report.to_kep(), status, report.metric_increments(Profile::Kep))).unwrap();
     assert!(!written.to_string().to_lowercase().contains("event"));
     let keys = |value: &serde_json::Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
     assert_eq!(keys(&written[1]), ["conditions", "poolCount", "pools"]);
@@ -347,7 +369,7 @@ fn processing_yields_a_status_and_numbers_only() {
 #[test]
 fn both_forms_of_a_request_say_the_same() {
     let (kep, shipped) = (kep_request("1"), shipped_request("1"));
-    let (kep, shipped) = (Request::from(&kep), Request::from(&shipped));
+    let (kep, shipped) = (StatusRequest::from(&kep), StatusRequest::from(&shipped));
     assert_eq!(kep.metadata(), shipped.metadata());
     assert_eq!((kep.profile(), shipped.profile()), (Profile::Kep, Profile::V1_37));
     assert_eq!((kep.is_processed(), shipped.is_processed()), (false, false));
@@ -363,8 +385,8 @@ fn the_sweep_begins_with_the_first_condition_that_ends_a_request() {
     ] {
         let mut request = shipped_request("1");
         request.status = serde_json::from_value(json!({"poolCount": 0, "conditions": conditions})).unwrap();
-        let swept = |seconds| is_swept((&request).into(), after(seconds));
-        assert!(!swept(4_200) && swept(4_201), "{conditions}");
+        let expired = |seconds| is_retention_expired((&request).into(), after(seconds));
+        assert!(!expired(4_200) && expired(4_201), "{conditions}");
     }
 }
 

@@ -1,7 +1,6 @@
-//! More pools than asked for; sums over what is listed.
+//! Limits on the number of listed pools, and sums over the listed pools.
 
-use poolstatus::compute::Cluster;
-use poolstatus::totals::Totals;
+use poolstatus::{Cluster, DeviceTotals, RequestOutcome};
 use serde_json::json;
 
 use crate::cluster::{claim, node, now, query, ready, slice};
@@ -12,13 +11,13 @@ fn limit_and_one_more() {
     for (count, limit, shown, truncated) in [(100, 100, 100, false), (101, 100, 100, true), (3, 1, 1, true)] {
         let slices: Vec<_> = (0..count).rev().map(|index| node(&format!("node-{index:03}"), 1)).collect();
         let report = Cluster::new(&slices, []).report(&query().with_limit(limit), now());
-        let (kep, shipped) = (report.kep(), ready(&report));
+        let (kep, shipped) = (report.to_kep(), ready(&report));
         assert_eq!((kep.pools.len(), kep.truncated, kep.total_matching_pools), (shown, truncated, count));
         assert_eq!((shipped.pools.unwrap().len(), shipped.pool_count), (shown, count));
         assert_eq!(kep.pools.last().unwrap().pool_name, format!("node-{:03}", shown - 1), "the first in order");
 
         let last = format!("node-{:03}", count - 1);
-        let one = Cluster::new(&slices, []).report(&query().with_limit(limit).in_pool(&last), now()).kep();
+        let one = Cluster::new(&slices, []).report(&query().with_limit(limit).with_pool(&last), now()).to_kep();
         assert_eq!((one.pools.len(), one.truncated), (1, false), "the name is looked at before the limit");
     }
 }
@@ -30,13 +29,12 @@ fn what_is_left_against_a_threshold() {
     let claims = [claim("c", &["node-1/gpu-0", "node-1/gpu-1", "node-2/gpu-0", "node-2/gpu-1"])];
     let totals = |limit, slices| {
         let report = Cluster::new(slices, &claims).report(&query().with_limit(limit), now());
-        let totals = Totals::of_kep(&report.kep());
-        let (poolstatus::outcome::Outcome::Ready(status)
-        | poolstatus::outcome::Outcome::Incomplete { preview: status, .. }) = report.shipped()
+        let totals = DeviceTotals::from(&report.to_kep());
+        let (RequestOutcome::Ready(status) | RequestOutcome::Incomplete { preview: status, .. }) = report.to_v1alpha3()
         else {
             panic!("failed")
         };
-        (totals, Totals::of_shipped(&status))
+        (totals, DeviceTotals::from(&status))
     };
     let (all, shipped) = totals(10, &slices[..]);
     assert_eq!(all, shipped);
@@ -64,7 +62,7 @@ fn thousands_of_pools() {
         .map(|index| claim(&name(index), &held(index).iter().map(String::as_str).collect::<Vec<_>>()))
         .collect();
     let report = Cluster::new(&slices, &claims).report(&query().with_limit(pools), now());
-    let totals = Totals::of_kep(&report.kep());
+    let totals = DeviceTotals::from(&report.to_kep());
     assert_eq!((totals.pools, totals.total, totals.allocated), (3_000, 60_000, 16_500));
     assert_eq!(totals.available, 43_500);
 }

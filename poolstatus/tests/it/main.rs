@@ -1,8 +1,7 @@
-//! Behaviour of the public API, one module per concept.
+//! Tests of the public API, one module per concept.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::needless_pass_by_value, reason = "values made in place read better without a borrow")]
 
-mod accept;
 mod bad_input;
 mod cluster;
 mod counting;
@@ -11,7 +10,6 @@ mod kep_form;
 mod laws;
 mod lifecycle;
 mod limits;
-mod lint;
 mod oracle;
 mod partition;
 mod random;
@@ -19,3 +17,5 @@ mod request;
 mod secrets;
 mod shareable;
 mod shipped_form;
+mod validate_status;
+mod warnings;

@@ -1,12 +1,10 @@
-//! A second implementation that looks at everything again for every question, as the rules are written.
+//! Second implementation, which reads all objects again for each value and follows the text of the rules.
 
 use std::collections::BTreeSet;
 
-use dra_attrs::quantity::Quantity;
+use dra_attrs::Quantity;
 use k8s_openapi::api::resource::v1::{Device, DeviceRequestAllocationResult, ResourceSlice};
-use poolstatus::compute::Cluster;
-use poolstatus::outcome::Outcome;
-use poolstatus::request::Query;
+use poolstatus::{Cluster, Query, RequestOutcome};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -34,7 +32,7 @@ impl<'a> Oracle<'a> {
         slices
     }
 
-    /// Devices with their slices.
+    /// Returns the devices with their slices.
     fn devices(&self) -> Vec<(&'a ResourceSlice, &'a Device)> {
         let slices = self.slices().into_iter();
         slices.flat_map(|slice| slice.spec.devices.iter().flatten().map(move |device| (slice, device))).collect()
@@ -73,7 +71,7 @@ impl<'a> Oracle<'a> {
             })
     }
 
-    fn kep(&self) -> [usize; 5] {
+    fn kep_counts(&self) -> [usize; 5] {
         let devices = self.devices();
         let held: BTreeSet<_> =
             devices.iter().filter(|(_, device)| self.is_held(device)).map(|(_, device)| &device.name).collect();
@@ -81,7 +79,7 @@ impl<'a> Oracle<'a> {
         [devices.len(), held.len(), devices.len() - held.len() - unavailable, unavailable, self.slices().len()]
     }
 
-    fn shipped(&self) -> Value {
+    fn v1alpha3_pool(&self) -> Value {
         let (slices, devices) = (self.slices(), self.devices());
         let nodes: BTreeSet<_> = slices.iter().map(|slice| slice.spec.node_name.clone().unwrap_or_default()).collect();
         let node = nodes.first().filter(|node| nodes.len() == 1 && !node.is_empty());
@@ -90,12 +88,12 @@ impl<'a> Oracle<'a> {
         if let Some(node) = node {
             pool["nodeName"] = json!(node);
         }
-        let announced = slices[0].spec.pool.resource_slice_count;
-        if i64::try_from(slices.len()).unwrap() < announced {
+        let expected_slice_count = slices[0].spec.pool.resource_slice_count;
+        if i64::try_from(slices.len()).unwrap() < expected_slice_count {
             let (driver, name, number, generation) =
                 (self.driver, &self.pool, slices.len(), slices[0].spec.pool.generation);
             pool["validationError"] = json!(format!(
-                "PoolIncomplete: pool {driver}/{name} is incomplete: observed {number}/{announced} slices at generation {generation}"
+                "PoolIncomplete: pool {driver}/{name} is incomplete: observed {number}/{expected_slice_count} slices at generation {generation}"
             ));
             return pool;
         }
@@ -123,7 +121,7 @@ impl<'a> Oracle<'a> {
         if self.devices().iter().any(|(slice, _)| declared(slice).is_some()) { declared(slice) } else { self.default }
     }
 
-    /// The types, or how the error begins.
+    /// Returns the entries of the partition summary, or the prefix of the error.
     fn partitions(&self) -> Result<Vec<Value>, &'static str> {
         let devices = self.devices();
         if !devices.iter().any(|(slice, _)| self.attribute(slice).is_some()) {
@@ -243,7 +241,7 @@ fn take(left: &mut [(String, i128)], device: &Device) {
     }
 }
 
-/// What the library says, with amounts as numbers and view errors by their beginning.
+/// Converts a status of the library for comparison: amounts to numbers, summary errors to their prefix.
 fn comparable(mut pool: Value, expected: &Value) -> Value {
     let capacities = pool.pointer_mut("/shareableSummary/capacity").and_then(Value::as_array_mut);
     for capacity in capacities.into_iter().flatten() {
@@ -264,7 +262,7 @@ fn comparable(mut pool: Value, expected: &Value) -> Value {
     pool
 }
 
-fn in_namespace(objects: &Objects, namespace: &str, driver: &str) -> BTreeSet<String> {
+fn pools_of_namespace(objects: &Objects, namespace: &str, driver: &str) -> BTreeSet<String> {
     let only = Objects {
         claims: objects
             .claims
@@ -275,13 +273,15 @@ fn in_namespace(objects: &Objects, namespace: &str, driver: &str) -> BTreeSet<St
         ..objects.clone()
     };
     let pools = objects.slices.iter().map(|slice| slice.spec.pool.name.clone());
-    pools.filter(|pool| Oracle { objects: &only, driver, pool: pool.clone(), default: None }.kep()[1] > 0).collect()
+    pools
+        .filter(|pool| Oracle { objects: &only, driver, pool: pool.clone(), default: None }.kep_counts()[1] > 0)
+        .collect()
 }
 
 fn expected_pools(objects: &Objects, query: &Query) -> Vec<String> {
     let slices = objects.slices.iter().filter(|slice| slice.spec.driver == query.driver());
     let names: BTreeSet<String> = slices.map(|slice| slice.spec.pool.name.clone()).collect();
-    let used = query.namespace().map(|namespace| in_namespace(objects, namespace, query.driver()));
+    let used = query.namespace().map(|namespace| pools_of_namespace(objects, namespace, query.driver()));
     let asked = names.into_iter().filter(|name| query.pool().is_none_or(|pool| pool == name));
     asked.filter(|name| used.as_ref().is_none_or(|used| used.contains(name))).collect()
 }
@@ -293,17 +293,17 @@ proptest! {
     fn the_same_in_both_forms(objects in objects(), query in query()) {
         let report = Cluster::new(&objects.slices, &objects.claims).with_taint_rules(&objects.rules).report(&query, now());
         let names = expected_pools(&objects, &query);
-        prop_assert_eq!(report.matching, names.len());
-        let (Outcome::Ready(status) | Outcome::Incomplete { preview: status, .. }) = report.shipped() else {
+        prop_assert_eq!(report.matching_pools, names.len());
+        let (RequestOutcome::Ready(status) | RequestOutcome::Incomplete { preview: status, .. }) = report.to_v1alpha3() else {
             return Err(TestCaseError::fail("failed"));
         };
-        let (kep, shipped) = (report.kep().pools, status.pools.unwrap_or_default());
+        let (kep, shipped) = (report.to_kep().pools, status.pools.unwrap_or_default());
         prop_assert_eq!(kep.len(), names.len().min(query.limit()));
         for ((name, kep), shipped) in names.into_iter().zip(kep).zip(shipped) {
-            let oracle = Oracle { objects: &objects, driver: query.driver(), pool: name, default: query.default_partition_type() };
+            let oracle = Oracle { objects: &objects, driver: query.driver(), pool: name, default: query.partition_type_attribute() };
             let counts = [kep.total_devices, kep.allocated_devices, kep.available_devices, kep.unavailable_devices, kep.slice_count];
-            prop_assert_eq!(counts.map(|count| usize::try_from(count).unwrap()), oracle.kep());
-            let expected = oracle.shipped();
+            prop_assert_eq!(counts.map(|count| usize::try_from(count).unwrap()), oracle.kep_counts());
+            let expected = oracle.v1alpha3_pool();
             prop_assert_eq!(comparable(serde_json::to_value(shipped).unwrap(), &expected), expected);
         }
     }

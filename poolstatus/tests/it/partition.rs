@@ -1,15 +1,14 @@
-//! How many partitions could still be allocated.
+//! Partition summary: partitions that could still be allocated.
 
-use dra_attrs::profile::Profile;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
-use poolstatus::compute::Cluster;
+use poolstatus::{Cluster, Profile};
 use serde_json::{Value, json};
 
 use crate::cluster::{DRIVER, claim, gpus, kep_counts, now, pool, query, report, slice};
 
 const PROFILE: &str = "gpu.example.com/profile";
 
-/// A partition of a type that consumes counters of `card`.
+/// Builds a partition of a type that consumes counters of the counter set `card`.
 fn partition(name: &str, of_type: &str, counters: Value) -> Value {
     let counters: serde_json::Map<String, Value> =
         counters.as_object().unwrap().iter().map(|(name, value)| (name.clone(), json!({"value": value}))).collect();
@@ -27,7 +26,7 @@ fn half(name: &str) -> Value {
     partition(name, "Half", json!({"memory": "40Gi"}))
 }
 
-/// A pool of a slice with counters and a slice with devices.
+/// Builds a pool of two slices: one with counters, one with devices.
 fn card(counters: Value, devices: Value) -> Vec<ResourceSlice> {
     card_of(json!(PROFILE), counters, devices)
 }
@@ -42,7 +41,7 @@ fn card_of(attribute: Value, counters: Value, devices: Value) -> Vec<ResourceSli
     ]
 }
 
-/// Type, allocatable and total of each entry.
+/// Returns type, allocatable and total of each entry of the summary.
 fn types(slices: &[ResourceSlice], claims: &[ResourceClaim]) -> Vec<(String, i32, i32)> {
     let pool = pool(&report(slices, claims));
     assert_eq!(pool.validation_error, None);
@@ -87,7 +86,7 @@ fn amounts_of_one_type_must_agree() {
     );
     assert_eq!(error(&slices), expected);
 
-    // Written alike in canonical form, or not.
+    // Equal amounts agree only if their canonical forms are equal.
     let mebi = partition("h1", "Half", json!({"memory": "40960Mi"}));
     assert_eq!(types(&card(json!({"memory": "80Gi"}), json!([half("h0"), mebi])), &[]), entries(&[("Half", 2, 2)]));
     let bytes = partition("h1", "Half", json!({"memory": "42949672960"}));
@@ -106,7 +105,7 @@ fn a_partition_without_a_type() {
         typeless["attributes"] = json!({PROFILE: value});
         assert_eq!(error(&card(json!({"memory": "80Gi"}), json!([typeless]))), expected);
     }
-    // What consumes no counter needs no type.
+    // A device that consumes no counters needs no type.
     let slices = card(json!({"memory": "80Gi"}), json!([half("h0"), {"name": "plain"}]));
     assert_eq!(types(&slices, &[]), entries(&[("Half", 1, 1)]));
 }
@@ -151,7 +150,7 @@ fn each_slice_names_its_attribute() {
 #[test]
 fn the_attribute_of_the_request() {
     let summary = |slices: &[ResourceSlice], attribute: &str| {
-        let report = Cluster::new(slices, []).report(&query().with_partition_type(attribute), now());
+        let report = Cluster::new(slices, []).report(&query().with_partition_type_attribute(attribute), now());
         let pool = pool(&report);
         let types = pool.partition_summary.unwrap_or_default().into_iter().map(|entry| entry.type_);
         (types.collect::<Vec<_>>(), pool.validation_error)
@@ -161,7 +160,7 @@ fn the_attribute_of_the_request() {
     assert_eq!(summary(&undeclared, PROFILE), (vec!["Half".to_owned()], None));
     assert_eq!(summary(&undeclared, ""), (vec![], None), "an empty text is no attribute");
 
-    // A slice that names one decides for the whole pool.
+    // A slice that names an attribute disables the request's attribute for the whole pool.
     let mut mixed = card(json!({"memory": "80Gi"}), json!([half("h0")]));
     for slice in &mut mixed {
         slice.spec.pool.resource_slice_count = 3;
@@ -170,7 +169,7 @@ fn the_attribute_of_the_request() {
     mixed.push(slice("more", "p", more));
     assert_eq!(summary(&mixed, "gpu.example.com/shape"), (vec!["Half".to_owned()], None));
 
-    // Unless it has no devices.
+    // A slice without devices does not.
     let mut idle = undeclared;
     idle[0].spec.partition_type_attribute = Some("gpu.example.com/shape".to_owned());
     assert_eq!(summary(&idle, PROFILE), (vec!["Half".to_owned()], None));
@@ -193,8 +192,12 @@ fn a_counter_set_for_each_card() {
     };
     let slices = card(json!({"memory": "80Gi"}), json!([on("a", "card"), on("b", "card-1")]));
     assert!(error(&slices).starts_with("PartitionCostMismatch: "));
-    let lints: Vec<String> = report(&slices, &[]).lints(Profile::V1_37).map(|lint| lint.to_string()).collect();
-    assert!(lints.iter().any(|lint| lint.contains("type \"Half\" have a counter set for each card")), "{lints:?}");
+    let warnings: Vec<String> =
+        report(&slices, &[]).warnings(Profile::V1_37).map(|warning| warning.to_string()).collect();
+    assert!(
+        warnings.iter().any(|warning| warning.contains("type \"Half\" have a counter set for each card")),
+        "{warnings:?}"
+    );
 }
 
 #[test]
@@ -206,10 +209,10 @@ fn counters_that_do_not_suffice_or_are_not_there() {
     let slices = card(json!({"memory": "80Gi"}), devices);
     let expected = entries(&[("Full", 1, 1), ("Half", 1, 1), ("None", 1, 1), ("Other", 0, 1), ("Zero", 1, 1)]);
     assert_eq!(types(&slices, &[]), expected);
-    // Overcommitted: less than nothing is left, so that even nothing does not fit.
+    // Overcommitted: the remaining counter is negative, so that even an amount of 0 does not fit.
     let expected = entries(&[("Full", 0, 1), ("Half", 0, 1), ("None", 1, 1), ("Other", 0, 1), ("Zero", 0, 1)]);
     assert_eq!(types(&slices, &[claim("c", &["p/f", "p/h"])]), expected);
-    // A device that is not grouped consumes too.
+    // A device without a group consumes counters too.
     let ungrouped =
         json!({"name": "u", "consumesCounters": [{"counterSet": "card", "counters": {"memory": {"value": "60Gi"}}}]});
     let mut more = slices;

@@ -1,7 +1,7 @@
-//! Random clusters, in which most things go wrong that can.
+//! Random clusters, rich in inconsistencies.
 
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
-use poolstatus::request::Query;
+use poolstatus::Query;
 use proptest::collection::vec;
 use proptest::option::weighted;
 use proptest::prelude::*;
@@ -54,7 +54,7 @@ fn device() -> impl Strategy<Value = Value> {
     )
 }
 
-/// A slice under one of a few names.
+/// Generates a slice under one of a few names.
 pub(crate) fn slice() -> impl Strategy<Value = ResourceSlice> {
     let place = (0..8_u8, 0..8_u8, 0..3_u8, 1..3_i64, 0..3_i64);
     let sets = weighted(0.4, vec((0..2_u8, 0..2_u8, amount()), 0..3));
@@ -100,7 +100,7 @@ fn result() -> impl Strategy<Value = Value> {
     )
 }
 
-/// A claim under one of a few names, mostly allocated.
+/// Generates a claim under one of a few names, usually allocated.
 pub(crate) fn claim() -> impl Strategy<Value = ResourceClaim> {
     (0..2_u8, 0..4_u8, weighted(0.9, vec(result(), 0..4))).prop_map(|(namespace, name, results)| {
         let mut claim =
@@ -112,7 +112,7 @@ pub(crate) fn claim() -> impl Strategy<Value = ResourceClaim> {
     })
 }
 
-/// A rule under one of a few names.
+/// Generates a taint rule under one of a few names.
 pub(crate) fn rule() -> impl Strategy<Value = DeviceTaintRule> {
     let selector = (weighted(0.5, 0..2_usize), weighted(0.5, 0..3_u8), weighted(0.8, 0..6_u8));
     (0..3_u8, weighted(0.9, selector), effect()).prop_map(|(name, selector, effect)| {
@@ -127,7 +127,7 @@ pub(crate) fn rule() -> impl Strategy<Value = DeviceTaintRule> {
     })
 }
 
-/// One object of each name, the last that was made.
+/// Keeps the last object of each name.
 fn unique<T: k8s_openapi::Metadata<Ty = k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta>>(
     objects: Vec<T>,
 ) -> Vec<T> {
@@ -153,13 +153,13 @@ pub(crate) fn query() -> impl Strategy<Value = Query> {
         |(pool, attribute, limit, namespace)| {
             let mut query = Query::new(DRIVER).with_limit(limit);
             if let Some(pool) = pool {
-                query = query.in_pool(&format!("pool-{pool}"));
+                query = query.with_pool(&format!("pool-{pool}"));
             }
             if let Some(attribute) = attribute {
-                query = query.with_partition_type(attribute);
+                query = query.with_partition_type_attribute(attribute);
             }
             if let Some(namespace) = namespace {
-                query = query.in_namespace(&format!("ns-{namespace}"));
+                query = query.with_namespace(&format!("ns-{namespace}"));
             }
             query
         },

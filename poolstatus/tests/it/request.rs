@@ -1,9 +1,10 @@
-//! Validation of requests, and what they ask.
+//! Validation of requests, and the queries that they ask.
 
 use k8s_openapi::api::resource::v1alpha3;
-use poolstatus::gate::{Gate, Gates};
 use poolstatus::kep;
-use poolstatus::request::{DEFAULT_LIMIT, Query, Request, validate, validate_update};
+use poolstatus::{
+    DEFAULT_LIMIT, GateSet, PoolStatusGate, Query, StatusRequest, validate_request, validate_request_update,
+};
 use serde_json::{Value, from_value, json};
 
 use crate::cluster::DRIVER;
@@ -16,11 +17,11 @@ fn shipped_request(spec: Value) -> v1alpha3::ResourcePoolStatusRequest {
     from_value(json!({"metadata": {"name": "check"}, "spec": spec})).unwrap()
 }
 
-/// The problems of a spec in the KEP's form and in the shipped one, as field and type.
+/// Returns the errors of a spec in the KEP's form and in `v1alpha3`, as field and type.
 fn problems(spec: Value) -> [Vec<String>; 2] {
-    let gates = Gates::default().with(Gate::PartitionableDevicesType);
-    let of = |request: Request<'_>| {
-        let problems = validate(request, gates);
+    let gates = GateSet::default().with(PoolStatusGate::PartitionableDevicesType);
+    let of = |request: StatusRequest<'_>| {
+        let problems = validate_request(request, gates);
         problems.iter().map(|error| format!("{} {}", error.field, error.r#type.name())).collect()
     };
     [of((&kep_request(spec.clone())).into()), of((&shipped_request(spec)).into())]
@@ -43,7 +44,7 @@ fn the_driver() {
     for driver in ["gpu_example", "-gpu", "gpu.", "a/b/c", "/gpu", "gpu example", "gpu\u{e9}", &long] {
         assert_eq!(problems(json!({"driver": driver})), both("spec.driver FieldValueInvalid"), "{driver}");
     }
-    // The KEP's own examples have a slash, which no driver name has.
+    // The KEP's examples have a slash, which is invalid in a driver name.
     let [kep, shipped] = problems(json!({"driver": "example.com/gpu"}));
     assert_eq!((kep, shipped), (vec![], vec!["spec.driver FieldValueInvalid".to_owned()]));
 }
@@ -63,19 +64,19 @@ fn the_name_of_the_pool() {
     }
     let long = format!("{}/{}", "a".repeat(126), "b".repeat(127));
     assert_eq!(problems(json!({"driver": DRIVER, "poolName": long})), both("spec.poolName FieldValueTooLong"));
-    // Empty means unset in the KEP's form, where the field is a plain text.
+    // In the KEP's form the field is a string that is empty if unset.
     let [kep, shipped] = problems(json!({"driver": DRIVER, "poolName": ""}));
     assert_eq!((kep, shipped), (vec![], vec!["spec.poolName FieldValueInvalid".to_owned()]));
     let request = kep_request(json!({"driver": DRIVER, "poolName": ""}));
-    assert_eq!(Query::of((&request).into()).unwrap().pool(), None);
+    assert_eq!(Query::from_request((&request).into()).unwrap().pool(), None);
     let request = kep_request(json!({"driver": DRIVER, "poolName": "node-1"}));
-    assert_eq!(Query::of((&request).into()).unwrap().pool(), Some("node-1"));
+    assert_eq!(Query::from_request((&request).into()).unwrap().pool(), Some("node-1"));
 }
 
 #[test]
 fn names_are_worded_as_the_api_server_words_them() {
     const LABELS: &str = r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*'";
-    let text = |spec: Value| validate((&shipped_request(spec)).into(), Gates::default()).to_string();
+    let text = |spec: Value| validate_request((&shipped_request(spec)).into(), GateSet::default()).to_string();
     let driver = |name: &str| text(json!({"driver": name}));
     let pool = |name: &str| text(json!({"driver": DRIVER, "poolName": name}));
     assert_eq!(
@@ -108,17 +109,17 @@ fn the_limit() {
     for limit in [1, 100, 1000] {
         assert_eq!(problems(json!({"driver": DRIVER, "limit": limit})), both(""));
         let request = shipped_request(json!({"driver": DRIVER, "limit": limit}));
-        assert_eq!(Query::of((&request).into()).unwrap().limit(), usize::try_from(limit).unwrap());
+        assert_eq!(Query::from_request((&request).into()).unwrap().limit(), usize::try_from(limit).unwrap());
     }
     for limit in [0, -1, 1001, i32::MAX, i32::MIN] {
         assert_eq!(problems(json!({"driver": DRIVER, "limit": limit})), both("spec.limit FieldValueInvalid"));
         let request = kep_request(json!({"driver": DRIVER, "limit": limit}));
-        assert!(Query::of((&request).into()).is_err());
+        assert!(Query::from_request((&request).into()).is_err());
     }
     let request = kep_request(json!({"driver": DRIVER}));
-    assert_eq!(Query::of((&request).into()).unwrap().limit(), usize::try_from(DEFAULT_LIMIT).unwrap());
+    assert_eq!(Query::from_request((&request).into()).unwrap().limit(), usize::try_from(DEFAULT_LIMIT).unwrap());
     let request = shipped_request(json!({"driver": DRIVER, "limit": 1001}));
-    let text = validate((&request).into(), Gates::default()).to_string();
+    let text = validate_request((&request).into(), GateSet::default()).to_string();
     assert_eq!(text, "spec.limit: Invalid value: 1001: must be less than or equal to 1000");
 }
 
@@ -127,19 +128,28 @@ fn the_attribute_of_partitions() {
     let request =
         |attribute: &str| shipped_request(json!({"driver": DRIVER, "defaultPartitionTypeAttribute": attribute}));
     let good = request("gpu.example.com/profile");
-    assert!(validate((&good).into(), Gates::default().with(Gate::PartitionableDevicesType)).is_empty());
-    let query = Query::of((&good).into()).unwrap();
-    assert_eq!(query.default_partition_type(), Some("gpu.example.com/profile"), "what is stored counts");
+    assert!(
+        validate_request((&good).into(), GateSet::default().with(PoolStatusGate::PartitionableDevicesType)).is_empty()
+    );
+    let query = Query::from_request((&good).into()).unwrap();
+    assert_eq!(query.partition_type_attribute(), Some("gpu.example.com/profile"), "what is stored counts");
 
-    let off = validate((&good).into(), Gates::default());
+    let off = validate_request((&good).into(), GateSet::default());
     assert_eq!(
         off.to_string(),
         "spec.defaultPartitionTypeAttribute: Forbidden: field requires the DRAPartitionableDevicesType feature gate"
     );
-    assert_eq!(validate((&request("profile")).into(), Gates::default()), off, "what it says does not matter then");
+    assert_eq!(
+        validate_request((&request("profile")).into(), GateSet::default()),
+        off,
+        "what it says does not matter then"
+    );
 
     let problems = |attribute: &str| {
-        let problems = validate((&request(attribute)).into(), Gates::default().with(Gate::PartitionableDevicesType));
+        let problems = validate_request(
+            (&request(attribute)).into(),
+            GateSet::default().with(PoolStatusGate::PartitionableDevicesType),
+        );
         problems.iter().map(|error| error.r#type.name()).collect::<Vec<_>>()
     };
     for attribute in ["gpu.example.com/", "GPU.example.com/profile", "gpu.example.com/a-b", "profile"] {
@@ -148,13 +158,13 @@ fn the_attribute_of_partitions() {
     let (long_domain, long_id) = (format!("{}/p", "x.".repeat(32) + "x"), format!("a/{}", "p".repeat(33)));
     assert_eq!((problems(&long_domain), problems(&long_id)), (vec!["FieldValueTooLong"], vec!["FieldValueTooLong"]));
     assert_eq!(problems(""), ["FieldValueInvalid"; 2], "no identifier, and no domain");
-    assert!(Query::of((&request("profile")).into()).is_err());
+    assert!(Query::from_request((&request("profile")).into()).is_err());
 }
 
 #[test]
 fn an_attribute_with_several_slashes_is_accepted_as_by_the_api_server() {
     let spec = json!({"driver": DRIVER, "defaultPartitionTypeAttribute": "a/b/c"});
-    assert_eq!(Query::of((&shipped_request(spec)).into()).unwrap().default_partition_type(), Some("a/b/c"));
+    assert_eq!(Query::from_request((&shipped_request(spec)).into()).unwrap().partition_type_attribute(), Some("a/b/c"));
 }
 
 #[test]
@@ -162,7 +172,7 @@ fn the_name_of_the_request() {
     let named = |name: Value| {
         let request: kep::ResourcePoolStatusRequest =
             from_value(json!({"metadata": {"name": name}, "spec": {"driver": DRIVER}})).unwrap();
-        let problems = validate((&request).into(), Gates::default());
+        let problems = validate_request((&request).into(), GateSet::default());
         problems.iter().map(|error| error.r#type.name()).collect::<Vec<_>>()
     };
     assert!(named(json!("check-gpus-1707300000")).is_empty());
@@ -171,14 +181,14 @@ fn the_name_of_the_request() {
     let mut generated = kep_request(json!({"driver": DRIVER}));
     generated.metadata.name = None;
     generated.metadata.generate_name = Some("check-".to_owned());
-    assert!(validate((&generated).into(), Gates::default()).is_empty());
+    assert!(validate_request((&generated).into(), GateSet::default()).is_empty());
 }
 
 #[test]
 fn every_problem_is_reported() {
     let spec = json!({"driver": "-", "poolName": "-", "limit": 0, "ttlSecondsAfterComplete": -1});
     let request = kep_request(spec);
-    let problems = Query::of((&request).into()).unwrap_err();
+    let problems = Query::from_request((&request).into()).unwrap_err();
     let fields: Vec<_> = problems.iter().map(|error| error.field.as_str()).collect();
     assert_eq!(fields, ["spec.driver", "spec.poolName", "spec.limit", "spec.ttlSecondsAfterComplete"]);
 }
@@ -196,8 +206,8 @@ fn the_spec_is_immutable() {
         for (other, new) in specs.iter().enumerate() {
             let kep = [kep_request(old.clone()), kep_request(new.clone())];
             let shipped = [shipped_request(old.clone()), shipped_request(new.clone())];
-            let kep = validate_update((&kep[0]).into(), (&kep[1]).into());
-            let shipped = validate_update((&shipped[0]).into(), (&shipped[1]).into());
+            let kep = validate_request_update((&kep[0]).into(), (&kep[1]).into());
+            let shipped = validate_request_update((&shipped[0]).into(), (&shipped[1]).into());
             assert_eq!(kep, shipped);
             assert_eq!(kep.is_empty(), index == other, "{old} to {new}");
             assert!(kep.iter().all(|error| error.to_string() == "spec: Invalid value: null: field is immutable"));
@@ -205,24 +215,28 @@ fn the_spec_is_immutable() {
     }
     let [old, new] = [json!("gpu.example.com/a"), json!("gpu.example.com/b")]
         .map(|attribute| shipped_request(json!({"driver": DRIVER, "defaultPartitionTypeAttribute": attribute})));
-    assert_eq!(validate_update((&old).into(), (&new).into()).len(), 1);
+    assert_eq!(validate_request_update((&old).into(), (&new).into()).len(), 1);
     let [none, old] =
         [json!({"driver": DRIVER}), json!({"driver": DRIVER, "defaultPartitionTypeAttribute": "a.example/t"})]
             .map(shipped_request);
-    assert_eq!(validate_update((&none).into(), (&old).into()).len(), 1, "set");
-    assert_eq!(validate_update((&old).into(), (&none).into()).len(), 1, "cleared");
+    assert_eq!(validate_request_update((&none).into(), (&old).into()).len(), 1, "set");
+    assert_eq!(validate_request_update((&old).into(), (&none).into()).len(), 1, "cleared");
     let ttl =
         [json!({}), json!({"ttlSecondsAfterComplete": 0}), json!({"ttlSecondsAfterComplete": 5})].map(kep_request);
     for (index, old) in ttl.iter().enumerate() {
         for (other, new) in ttl.iter().enumerate() {
-            assert_eq!(validate_update(old.into(), new.into()).is_empty(), index == other, "{index} to {other}");
+            assert_eq!(
+                validate_request_update(old.into(), new.into()).is_empty(),
+                index == other,
+                "{index} to {other}"
+            );
         }
     }
-    // The default is no change.
+    // A missing limit equals the default.
     let [old, new] = [json!({"driver": DRIVER, "limit": 100}), json!({"driver": DRIVER})].map(shipped_request);
-    assert!(validate_update((&old).into(), (&new).into()).is_empty());
-    // Labels and the like may change.
+    assert!(validate_request_update((&old).into(), (&new).into()).is_empty());
+    // Metadata such as labels may change.
     let mut labelled = shipped_request(specs[0].clone());
     labelled.metadata.labels = Some([("a".to_owned(), "b".to_owned())].into());
-    assert!(validate_update((&shipped_request(specs[0].clone())).into(), (&labelled).into()).is_empty());
+    assert!(validate_request_update((&shipped_request(specs[0].clone())).into(), (&labelled).into()).is_empty());
 }

@@ -1,17 +1,14 @@
-//! Nothing about who uses a device gets out.
+//! Confidentiality: no output names the user of a device.
 
-use dra_attrs::profile::Profile;
 use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim};
-use poolstatus::compute::Cluster;
-use poolstatus::gate::Gates;
-use poolstatus::index::{Change, PoolIndex};
+use poolstatus::{Cluster, GateSet, PoolIndex, PoolIndexEvent, Profile};
 use proptest::prelude::*;
 use serde_json::{from_value, json};
 use std::sync::Arc;
 
 use crate::cluster::{DRIVER, node, now, query, slice};
 
-/// A claim in which every text that says something about its user contains a secret.
+/// Builds a claim in which every text about its user contains a secret.
 fn claim(secret: &str, pool: &str, device: &str) -> ResourceClaim {
     let consumer = json!({"resource": "pods", "name": format!("pod-{secret}"), "uid": format!("uid-{secret}")});
     let result = json!({
@@ -44,24 +41,24 @@ proptest! {
         let claims = [claim(&secret, &pool, "gpu-0"), claim(&other, &pool, &format!("device-{secret}"))];
         let rules: [DeviceTaintRule; 0] = [];
 
-        let mut index = PoolIndex::new(Gates::default());
+        let mut index = PoolIndex::new(GateSet::default());
         for slice in &slices {
-            index.apply(Change::Slice(Arc::new(slice.clone()))).unwrap();
+            index.apply(PoolIndexEvent::Slice(Arc::new(slice.clone()))).unwrap();
         }
         for claim in &claims {
-            index.apply(Change::Claim(Arc::new(claim.clone()))).unwrap();
+            index.apply(PoolIndexEvent::Claim(Arc::new(claim.clone()))).unwrap();
         }
         let reports = [
             Cluster::new(&slices, &claims).with_taint_rules(&rules).report(&query(), now()),
             index.report(&query(), now()),
         ];
         for report in reports {
-            let lints: Vec<_> = [Profile::Kep, Profile::V1_37].into_iter().flat_map(|profile| report.lints(profile)).collect();
-            let kep = serde_json::to_string(&report.kep()).unwrap();
-            let observed = serde_json::to_string(&report.observability(Profile::Kep)).unwrap();
-            let output = format!("{kep}\n{observed}\n{:?}\n{lints:?}\n{report:?}", report.shipped());
+            let warnings: Vec<_> = [Profile::Kep, Profile::V1_37].into_iter().flat_map(|profile| report.warnings(profile)).collect();
+            let kep = serde_json::to_string(&report.to_kep()).unwrap();
+            let observed = serde_json::to_string(&report.metric_increments(Profile::Kep)).unwrap();
+            let output = format!("{kep}\n{observed}\n{:?}\n{warnings:?}\n{report:?}", report.to_v1alpha3());
             prop_assert!(!output.contains(&secret) && !output.contains(&other), "{}", output);
-            prop_assert!(!lints.is_empty(), "the unknown device is reported, without its name");
+            prop_assert!(!warnings.is_empty(), "the unknown device is reported, without its name");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is left of devices that claims share.
+//! Shareable summary: remaining capacity of devices that claims share.
 
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, json};

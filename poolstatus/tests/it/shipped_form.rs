@@ -1,8 +1,6 @@
-//! The status in the form that Kubernetes 1.37 ships.
+//! Status in the form of Kubernetes 1.37, `v1alpha3`.
 
-use dra_attrs::profile::Profile;
-use poolstatus::compute::Cluster;
-use poolstatus::outcome::{Input, Outcome};
+use poolstatus::{Cluster, InputKind, Profile, RequestOutcome};
 use serde_json::json;
 
 use crate::cluster::{DRIVER, NOW, claim, gpus, node, now, query, ready, report, slice};
@@ -40,7 +38,7 @@ fn an_incomplete_pool_holds_the_status_back() {
     let missing = slice("a", "node-2", json!({"pool": {"generation": 3, "resourceSliceCount": 2}, "devices": gpus(1)}));
     let slices = [node("node-1", 4), missing];
     let report_ = report(&slices, &[]);
-    let Outcome::Incomplete { pools, preview } = report_.shipped() else { panic!("complete") };
+    let RequestOutcome::Incomplete { pools, preview } = report_.to_v1alpha3() else { panic!("complete") };
     assert_eq!(pools, ["node-2"]);
     let expected = json!({
         "driver": DRIVER, "poolName": "node-2", "generation": 3, "validationError":
@@ -48,23 +46,25 @@ fn an_incomplete_pool_holds_the_status_back() {
     });
     assert_eq!(serde_json::to_value(&preview.pools.unwrap()[1]).unwrap(), expected, "counts are unset");
     assert_eq!(preview.conditions.unwrap()[0].message, "Calculated status for 2 pools (1 incomplete)");
-    assert_eq!(report_.observability(Profile::V1_37).processed, 0);
-    assert_eq!(report_.observability(Profile::Kep).processed, 1, "the KEP's form has a status");
+    assert_eq!(report_.metric_increments(Profile::V1_37).processed, 0);
+    assert_eq!(report_.metric_increments(Profile::Kep).processed, 1, "the KEP's form has a status");
 
     let first = Cluster::new(&slices, []).report(&query().with_limit(1), now());
-    assert!(matches!(first.shipped(), Outcome::Ready(_)), "a pool beyond the limit holds nothing back");
+    assert!(matches!(first.to_v1alpha3(), RequestOutcome::Ready(_)), "a pool beyond the limit holds nothing back");
 }
 
 #[test]
 fn only_a_list_that_can_not_be_read_fails_a_request() {
     // req: 5677-COND-2
     let rows = [
-        (Input::ResourceSlices, "ResourceSlices"),
-        (Input::ResourceClaims, "ResourceClaims"),
-        (Input::DeviceTaintRules, "DeviceTaintRules"),
+        (InputKind::ResourceSlices, "ResourceSlices"),
+        (InputKind::ResourceClaims, "ResourceClaims"),
+        (InputKind::DeviceTaintRules, "DeviceTaintRules"),
     ];
     for (input, name) in rows {
-        let Outcome::Failed(status) = Outcome::unreadable(input, "timeout", now()) else { panic!("not failed") };
+        let RequestOutcome::Failed(status) = RequestOutcome::from_list_error(input, "timeout", now()) else {
+            panic!("not failed")
+        };
         let condition = json!({
             "type": "Failed", "status": "True", "reason": "CalculationFailed",
             "message": format!("Failed to list {name}: timeout"), "lastTransitionTime": NOW,

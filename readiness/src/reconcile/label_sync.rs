@@ -1,56 +1,56 @@
-//! Keeping the labels of gates up to date (KEP-5233, Labels for Readiness Gates).
+//! Labels of gates on the node (KEP-5233, Labels for Readiness Gates).
 
-use super::output::{Actor, Change, Outputs};
-use super::state::State;
-use crate::label::{LABEL_PREFIX, LABEL_VALUE, key_problem, writer};
-use crate::node::{Knowledge, NodeView};
+use super::node_state::NodeState;
+use super::node_write::{NodeChange, WriteActor, WriteList};
+use crate::gate_label::{GATE_LABEL_PREFIX, GATE_LABEL_VALUE, key_problem, label_writer};
+use crate::node::{CacheSync, GatedNodeView};
 use crate::policy::{LabelPolicy, Policy};
 
-/// Sets one label for each gate and removes ours that have no gate. A label that was right before is not ours: an
-/// administrator may have set it.
-pub(crate) fn labels(
+/// Sets one label for each gate and removes owned labels without a gate. A label that had the right value before is not
+/// owned: an administrator may have set it.
+pub(super) fn sync_labels(
     policy: &Policy,
-    view: &NodeView<'_>,
-    writes: impl Fn(Actor) -> bool,
-    state: &mut State,
-    outputs: &mut Outputs,
+    view: &GatedNodeView<'_>,
+    may_write: impl Fn(WriteActor) -> bool,
+    state: &mut NodeState,
+    writes: &mut WriteList,
 ) {
     let mut key = String::new();
     for gate in view.distinct_gates() {
         let condition_type = &gate.condition_type;
-        let actor = writer(condition_type);
-        if !writes(actor) || key_problem(condition_type).is_some() {
+        let actor = label_writer(condition_type);
+        if !may_write(actor) || key_problem(condition_type).is_some() {
             continue;
         }
         key.clear();
-        key.extend([LABEL_PREFIX, condition_type]);
-        if view.label(&key) != Some(LABEL_VALUE) {
-            outputs.push(actor, Change::SetLabel { key: key.clone(), value: LABEL_VALUE.to_owned() });
+        key.extend([GATE_LABEL_PREFIX, condition_type]);
+        if view.label(&key) != Some(GATE_LABEL_VALUE) {
+            writes.push(actor, NodeChange::SetLabel { key: key.clone(), value: GATE_LABEL_VALUE.to_owned() });
             state.owned_labels.insert(key.clone());
         }
         if !state.leaving_labels.is_empty() && state.leaving_labels.remove(&key) {
             state.owned_labels.insert(key.clone());
         }
     }
-    if view.knowledge == Knowledge::Synced {
-        release(policy, view, writes, state, outputs);
+    if view.cache_sync == CacheSync::Synced {
+        release(policy, view, may_write, state, writes);
     }
 }
 
-/// Who writes a label of ours.
-pub(crate) fn writer_of(key: &str) -> Actor {
-    writer(key.strip_prefix(LABEL_PREFIX).unwrap_or(key))
+/// Returns the component that writes the label `key`.
+pub(super) fn key_writer(key: &str) -> WriteActor {
+    label_writer(key.strip_prefix(GATE_LABEL_PREFIX).unwrap_or(key))
 }
 
 fn release(
     policy: &Policy,
-    view: &NodeView<'_>,
-    writes: impl Fn(Actor) -> bool,
-    state: &mut State,
-    outputs: &mut Outputs,
+    view: &GatedNodeView<'_>,
+    may_write: impl Fn(WriteActor) -> bool,
+    state: &mut NodeState,
+    writes: &mut WriteList,
 ) {
-    let has_gate = |key: &str| key.strip_prefix(LABEL_PREFIX).is_some_and(|name| view.gate(name).is_some());
-    let may_remove = |key: &str| writes(writer_of(key));
+    let has_gate = |key: &str| key.strip_prefix(GATE_LABEL_PREFIX).is_some_and(|name| view.gate(name).is_some());
+    let may_remove = |key: &str| may_write(key_writer(key));
     let mut leaving = Vec::new();
     state.owned_labels.retain(|key| {
         let goes = !has_gate(key) && may_remove(key);
@@ -61,14 +61,14 @@ fn release(
     });
     if policy.label_policy == LabelPolicy::Authoritative {
         let keys = view.node().metadata.labels.iter().flatten().map(|(key, _)| key);
-        let orphans = keys.filter(|key| key.starts_with(LABEL_PREFIX) && !has_gate(key) && may_remove(key));
+        let orphans = keys.filter(|key| key.starts_with(GATE_LABEL_PREFIX) && !has_gate(key) && may_remove(key));
         leaving.extend(orphans.cloned());
     }
     state.leaving_labels.extend(leaving);
     state.leaving_labels.retain(|key| {
         let is_present = view.label(key).is_some();
         if is_present && may_remove(key) {
-            outputs.push(writer_of(key), Change::RemoveLabel { key: key.clone() });
+            writes.push(key_writer(key), NodeChange::RemoveLabel { key: key.clone() });
         }
         is_present
     });

@@ -1,28 +1,31 @@
-//! Reboots, restarts of kubelet, and the beginning of timers (KEP-5233, Handling Ready to Not Ready Transitions).
+//! Reboots, restarts of kubelet, and the start of timers (KEP-5233, Handling Ready to Not Ready Transitions).
 
 use k8s_openapi::jiff::Timestamp;
 
-use super::state::{GateState, Phase, Report, State};
+use super::gate_state::{GatePhase, GateState};
+use super::node_state::NodeState;
+use super::recorded_condition::RecordedCondition;
 use crate::condition::READY;
-use crate::node::NodeView;
+use crate::node::GatedNodeView;
 use crate::policy::ColdStart;
 
-/// What has happened since the last step.
+/// Restart that happened since the previous step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Restart {
+pub(super) enum Restart {
+    /// No restart.
     No,
-    /// Timers that wait begin anew.
+    /// kubelet restarted: timers of waiting gates start again.
     Kubelet,
-    /// Every report is from before the boot.
+    /// The node booted: every stored report is from before the boot.
     Node,
 }
 
-/// Compares the node with the state and takes over what identifies it. Another UID is another node.
-pub(crate) fn recognise(state: &mut State, view: &NodeView<'_>) -> Restart {
+/// Compares the identity of the node with the state and takes it over. A new UID discards the state.
+pub(super) fn recognise(state: &mut NodeState, view: &GatedNodeView<'_>) -> Restart {
     if state.is_warm && state.uid != view.uid() {
-        *state = State::default();
+        *state = NodeState::default();
     }
-    // As kubelet does: without one of the ids nothing is known.
+    // As in kubelet: if one of the IDs is missing, no reboot is assumed.
     let is_reboot = !state.boot_id.is_empty() && !view.boot_id().is_empty() && state.boot_id != view.boot_id();
     let is_restart = match (&state.kubelet_instance, view.kubelet_instance) {
         (Some(before), Some(now)) => before != now,
@@ -48,10 +51,10 @@ fn set(text: &mut String, new: &str) {
     }
 }
 
-/// What a restart does to a gate.
-pub(crate) fn reset(state: &mut GateState, restart: Restart) {
+/// Resets the state of a gate after a restart.
+pub(super) fn reset(state: &mut GateState, restart: Restart) {
     match restart {
-        Restart::Kubelet if state.phase == Phase::Waiting => state.anchor = None,
+        Restart::Kubelet if state.phase == GatePhase::Waiting => state.timer_started_at = None,
         Restart::No | Restart::Kubelet => {}
         Restart::Node => {
             *state = GateState { regressions: std::mem::take(&mut state.regressions), ..GateState::default() };
@@ -59,44 +62,49 @@ pub(crate) fn reset(state: &mut GateState, restart: Restart) {
     }
 }
 
-/// What a restart, and Ready, do to gates that a partial view does not show.
-pub(crate) fn unseen(state: &mut State, view: &NodeView<'_>, restart: Restart, timers_from: Timestamp) {
+/// Applies a restart and Ready to the gates that a partial view hides.
+pub(super) fn reset_hidden_gates(
+    state: &mut NodeState,
+    view: &GatedNodeView<'_>,
+    restart: Restart,
+    timers_from: Timestamp,
+) {
     for (name, gate) in state.gates.iter_mut().filter(|(name, _)| view.gate(name).is_none()) {
         reset(gate, restart);
         if restart == Restart::Node {
-            distrust(gate, view, name);
+            record_before_boot(gate, view, name);
             gate.reset_is_due = true;
         }
-        arm(gate, view.is_ready(), timers_from);
+        start_or_stop_timer(gate, view.is_ready(), timers_from);
     }
 }
 
-/// Whether a partial view does not show a gate that is not met.
-pub(crate) fn hides_unmet(state: &State, view: &NodeView<'_>) -> bool {
-    let is_unmet = |gate: &GateState| matches!(gate.phase, Phase::Waiting | Phase::Regressed);
+/// Returns true if a partial view hides a gate that is not satisfied.
+pub(super) fn hides_unmet_gate(state: &NodeState, view: &GatedNodeView<'_>) -> bool {
+    let is_unmet = |gate: &GateState| matches!(gate.phase, GatePhase::Waiting | GatePhase::Regressed);
     state.gates.iter().any(|(name, gate)| is_unmet(gate) && view.gate(name).is_none())
 }
 
-/// Remembers the report of a gate from before a boot.
-pub(crate) fn distrust(state: &mut GateState, view: &NodeView<'_>, condition_type: &str) {
-    state.before_boot = view.condition(condition_type).and_then(Report::of);
+/// Records the stored report of a gate as one from before the boot.
+pub(super) fn record_before_boot(state: &mut GateState, view: &GatedNodeView<'_>, condition_type: &str) {
+    state.before_boot = view.condition(condition_type).and_then(RecordedCondition::from_condition);
 }
 
-/// Begins the timer of a gate that waits, or ends it: timers run while the node is ready.
-pub(crate) fn arm(state: &mut GateState, is_ready: bool, from: Timestamp) {
-    if state.phase != Phase::Waiting {
+/// Starts the timer of a waiting gate while the node is ready, and stops it while the node is not.
+pub(super) fn start_or_stop_timer(state: &mut GateState, is_ready: bool, from: Timestamp) {
+    if state.phase != GatePhase::Waiting {
         return;
     }
     if !is_ready {
-        state.anchor = None;
-    } else if state.anchor.is_none() {
-        state.anchor = Some(from);
-        state.first_anchor.get_or_insert(from);
+        state.timer_started_at = None;
+    } else if state.timer_started_at.is_none() {
+        state.timer_started_at = Some(from);
+        state.first_timer_started_at.get_or_insert(from);
     }
 }
 
-/// Where timers begin in this step.
-pub(crate) fn beginning(cold_start: ColdStart, is_warm: bool, view: &NodeView<'_>, now: Timestamp) -> Timestamp {
+/// Returns the start of the timers that begin in this step.
+pub(super) fn timer_start(cold_start: ColdStart, is_warm: bool, view: &GatedNodeView<'_>, now: Timestamp) -> Timestamp {
     let became_ready = || view.condition(READY)?.last_transition_time.as_ref().map(|time| time.0);
     match cold_start {
         ColdStart::FromReadyTransition if !is_warm => became_ready().map_or(now, |instant| instant.min(now)),

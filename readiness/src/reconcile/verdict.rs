@@ -1,54 +1,54 @@
-//! The reconciler's answer for a node, gate by gate.
+//! Verdict of the reconciler on a node and its gates.
 
 use std::fmt;
 
 use k8s_openapi::jiff::Timestamp;
 
-use super::timeout::Sighting;
+use super::effective_status::EffectiveStatus;
 
-/// Why a gate blocks.
+/// Reason why a gate blocks pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Why {
+pub enum BlockReason {
     /// The condition is not True.
-    Condition(Sighting),
-    /// The timeout was written, and the owner reported something else than True since.
-    LateReport(Sighting),
-    /// The taint that takes over is not on the node.
+    Condition(EffectiveStatus),
+    /// The timeout was written, and the owner has reported another status than True since.
+    LateReport(EffectiveStatus),
+    /// The timeout was written, and the taint of the gate is not on the node yet.
     AwaitingTaint,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for BlockReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Condition(sighting) => sighting.fmt(formatter),
-            Self::LateReport(sighting) => write!(formatter, "LateReport ({sighting})"),
+            Self::Condition(effective) => effective.fmt(formatter),
+            Self::LateReport(effective) => write!(formatter, "LateReport ({effective})"),
             Self::AwaitingTaint => formatter.write_str("AwaitingTaint"),
         }
     }
 }
 
-/// What one gate says.
+/// Decision of one gate on pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Decision {
-    /// Its condition is True.
+pub enum GateDecision {
+    /// Allows pods: the condition is True.
     Satisfied,
-    /// It timed out, and lets pods pass with a warning.
+    /// Allows pods with a warning: the gate timed out.
     Bypass,
-    /// It timed out, and its taint keeps pods away that do not tolerate it.
+    /// Allows pods that tolerate the taint of the gate: the gate timed out, and the taint keeps other pods away.
     TaintHandoff,
-    /// It keeps pods away.
+    /// Keeps pods away.
     Blocked {
-        /// Why.
-        why: Why,
-        /// When the failure action comes, if a timer runs.
+        /// Reason for it.
+        reason: BlockReason,
+        /// Instant of the failure action, if a timer runs.
         deadline: Option<Timestamp>,
     },
 }
 
-impl Decision {
-    /// The name of the state.
+impl GateDecision {
+    /// Returns the name of the decision: `Satisfied`, `Bypass`, `TaintHandoff` or `Blocked`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -59,49 +59,51 @@ impl Decision {
         }
     }
 
-    /// The reason in a word or two.
+    /// Returns the reason in one or two words, such as `TimeoutExceeded` or `LateReport (False)`.
     #[must_use]
-    pub fn why(&self) -> String {
+    pub fn reason(&self) -> String {
         match self {
             Self::Satisfied => crate::condition::TRUE.to_owned(),
             Self::Bypass | Self::TaintHandoff => crate::condition::TIMEOUT_EXCEEDED.to_owned(),
-            Self::Blocked { why, .. } => why.to_string(),
+            Self::Blocked { reason, .. } => reason.to_string(),
         }
     }
 
-    /// Whether the gate keeps pods away.
+    /// Returns true if the gate keeps pods away.
     #[must_use]
     pub const fn is_blocking(&self) -> bool {
         matches!(self, Self::Blocked { .. })
     }
 }
 
-impl fmt::Display for Decision {
+impl fmt::Display for GateDecision {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Blocked { why, deadline: Some(deadline) } => write!(formatter, "Blocked: {why}, until {deadline}"),
-            Self::Blocked { why, deadline: None } => write!(formatter, "Blocked: {why}"),
+            Self::Blocked { reason, deadline: Some(deadline) } => {
+                write!(formatter, "Blocked: {reason}, until {deadline}")
+            }
+            Self::Blocked { reason, deadline: None } => write!(formatter, "Blocked: {reason}"),
             other => formatter.write_str(other.name()),
         }
     }
 }
 
-/// One gate and what it says.
+/// Decision of one gate, with its condition type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GateVerdict<'a> {
-    /// The gate.
+    /// Condition type of the gate.
     pub condition_type: &'a str,
-    /// What it says.
-    pub decision: Decision,
+    /// Decision of the gate.
+    pub decision: GateDecision,
 }
 
-/// Whether the node is open for pods. Its taints, other than those that a gate waits for, are not looked at.
+/// Verdict on a node. Its taints are not considered, other than those that a gate waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NodeVerdict<'a> {
-    /// Whether the node is ready and no gate blocks. On a partial view, a node that was closed stays closed.
+    /// True if the node is ready and no gate blocks. On a partial view, a node that was closed stays closed.
     pub schedulable: bool,
-    /// Each gate, in the order of the list.
+    /// Verdict on each gate, in the order of `spec.readinessGates`.
     pub gates: Vec<GateVerdict<'a>>,
 }

@@ -1,152 +1,158 @@
-//! The rules for one gate, and those between the gates of a list.
+//! Rules for one gate, and rules between the gates of a list.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dra_attrs::dns::MAX_SUBDOMAIN_LEN;
+use dra_attrs::label::{key_problems, name_problems, prefix_problems, value_problems};
+use dra_attrs::{BadValue, ErrorType, FieldError, FieldPath};
 use k8s_openapi::api::core::v1::Taint;
 
-use super::error::{ErrorType, FieldError, Warning, WarningKind};
-use super::{LengthPolicy, Limits, Report};
+use super::warning::{GateWarning, GateWarningKind};
+use super::{LengthPolicy, ValidationOptions};
 use crate::gate::{FailureAction, NodeReadinessGate};
-use crate::label::LABEL_PREFIX;
-use crate::name::{MAX_DOMAIN, domain_problems, key_problems, name_problems, value_problems};
+use crate::gate_label::GATE_LABEL_PREFIX;
 use crate::taint::{EFFECTS, NO_EXECUTE, PREFER_NO_SCHEDULE, is_managed};
 
-/// 253 bytes of a domain without the prefix of the label.
-const MAX_TYPE: usize = MAX_DOMAIN - LABEL_PREFIX.len();
+/// Longest condition type in bytes: the domain of a label key without the prefix of gate labels.
+const MAX_TYPE_LEN: usize = MAX_SUBDOMAIN_LEN - GATE_LABEL_PREFIX.len();
 
-/// What is the matter with one gate.
-pub(super) struct GateReport {
-    pub(super) report: Report,
-    /// An error that comes of earlier gates, which have another value for the same taint.
+/// Errors and warnings of one gate.
+#[derive(Default)]
+pub(super) struct GateFindings {
+    pub(super) errors: Vec<FieldError>,
+    pub(super) warnings: Vec<GateWarning>,
+    /// Error of a taint that has another value in an earlier gate.
     pub(super) conflict: Option<FieldError>,
 }
 
-/// One report for each gate. Gates that were stored do not conflict among each other.
-pub(super) fn reports(
+impl GateFindings {
+    fn warn(&mut self, field: &FieldPath<'_>, kind: GateWarningKind) {
+        self.warnings.push(GateWarning { field: field.to_string(), kind });
+    }
+}
+
+/// Returns the findings of each gate. Gates that were stored do not conflict with each other.
+pub(super) fn check_gates(
     gates: &[NodeReadinessGate],
     was_stored: impl Fn(usize) -> bool,
-    limits: &Limits,
-) -> Vec<GateReport> {
+    options: &ValidationOptions,
+) -> Vec<GateFindings> {
     let mut types = BTreeSet::new();
-    // By key and effect: the values, and whether all gates with a value were stored.
+    // By key and effect: the values, each with true if all gates with it were stored.
     let mut taints: BTreeMap<(&str, &str), BTreeMap<&str, bool>> = BTreeMap::new();
-    let mut reports = Vec::with_capacity(gates.len());
+    let mut all = Vec::with_capacity(gates.len());
+    let list = FieldPath::new(&options.path);
     for (index, gate) in gates.iter().enumerate() {
-        let path = format!("{}[{index}]", limits.path);
-        let (mut report, mut conflict) = (Report::default(), None);
-        let field = format!("{path}.conditionType");
-        report.errors.extend(type_errors(&gate.condition_type, &field, limits.lengths));
+        let path = list.index(index);
+        let mut findings = GateFindings::default();
+        let field = path.child("conditionType");
+        findings.errors.extend(type_errors(&gate.condition_type, &field, options.lengths));
         if !gate.condition_type.is_empty() && !types.insert(gate.condition_type.as_str()) {
-            report.errors.push(FieldError::text(ErrorType::Duplicate, field, &gate.condition_type, ""));
+            findings.errors.push(FieldError::duplicate(&field, &gate.condition_type));
         }
-        check_timeout(gate, &path, limits, &mut report);
-        check_action(gate, &path, &mut report);
-        let field = format!("{path}.readinessTaint");
-        check_presence(gate, &field, &mut report);
+        check_timeout(gate, &path, options, &mut findings);
+        check_action(gate, &path, &mut findings);
+        let field = path.child("readinessTaint");
+        check_presence(gate, &field, &mut findings);
         if let Some(taint) = gate.taint() {
-            check_taint(taint, &field, &mut report);
+            check_taint(taint, &field, &mut findings);
             let value = taint.value.as_deref().unwrap_or_default();
             let values = taints.entry((&taint.key, &taint.effect)).or_default();
             *values.entry(value).or_insert(true) &= was_stored(index);
             if values.iter().any(|(other, all_stored)| *other != value && !(*all_stored && was_stored(index))) {
-                let quoted = format!("{}={value}:{}", taint.key, taint.effect);
+                let text = format!("{}={value}:{}", taint.key, taint.effect);
                 let detail = "taints must be unique by key and effect pair";
-                conflict = Some(FieldError::text(ErrorType::Duplicate, field, &quoted, detail));
+                findings.conflict = Some(FieldError::new(ErrorType::Duplicate, &field, text.into(), detail));
             }
         }
-        reports.push(GateReport { report, conflict });
+        all.push(findings);
     }
-    reports
+    all
 }
 
-/// What is wrong with a condition type. Its uniqueness is not looked at.
-pub(super) fn type_errors(condition_type: &str, field: &str, lengths: LengthPolicy) -> Vec<FieldError> {
+/// Returns the errors of a condition type. Does not check that it is unique.
+pub(super) fn type_errors(condition_type: &str, field: &FieldPath<'_>, lengths: LengthPolicy) -> Vec<FieldError> {
     const FORM: &str = "must be a domain, a slash and a name (e.g. 'domainname.com/MyCondition')";
     if condition_type.is_empty() {
         return vec![FieldError::required(field, "")];
     }
-    let too_long = |what: &str| {
-        let detail = format!("{what}may not be more than {MAX_TYPE} bytes");
-        vec![FieldError::text(ErrorType::TooLong, field, condition_type, &detail)]
+    let too_long = |part: &str| {
+        let detail = format!("{part}may not be more than {MAX_TYPE_LEN} bytes");
+        vec![FieldError::new(ErrorType::TooLong, field, BadValue::Omitted, detail)]
     };
-    if lengths == LengthPolicy::Strict && condition_type.len() > MAX_TYPE {
+    if lengths == LengthPolicy::Strict && condition_type.len() > MAX_TYPE_LEN {
         return too_long("");
     }
-    let invalid = |detail: &str| FieldError::text(ErrorType::Invalid, field, condition_type, detail);
+    let invalid = |detail: String| FieldError::invalid(field, condition_type, detail);
     let Some((domain, name)) = condition_type.split_once('/').filter(|(_, name)| !name.contains('/')) else {
-        return vec![invalid(FORM)];
+        return vec![invalid(FORM.to_owned())];
     };
-    if domain.len() > MAX_TYPE {
+    if domain.len() > MAX_TYPE_LEN {
         return too_long("the domain ");
     }
-    domain_problems(domain).chain(name_problems(name)).map(invalid).collect()
+    prefix_problems(domain).into_iter().chain(name_problems(name)).map(invalid).collect()
 }
 
-fn check_timeout(gate: &NodeReadinessGate, path: &str, limits: &Limits, report: &mut Report) {
-    let field = format!("{path}.timeoutSeconds");
-    let advised = limits.status_update_seconds.saturating_mul(2);
+fn check_timeout(
+    gate: &NodeReadinessGate,
+    path: &FieldPath<'_>,
+    options: &ValidationOptions,
+    findings: &mut GateFindings,
+) {
+    let field = path.child("timeoutSeconds");
+    let advised = options.status_update_seconds.saturating_mul(2);
     match gate.timeout_seconds {
-        None => report.errors.push(FieldError::required(field, "")),
+        None => findings.errors.push(FieldError::required(&field, "")),
         Some(seconds) if seconds <= 0 => {
-            report.errors.push(FieldError::new(ErrorType::Invalid, field, seconds, "must be greater than 0"));
+            findings.errors.push(FieldError::invalid(&field, seconds, "must be greater than 0"));
         }
-        Some(seconds) if seconds < advised => {
-            report.warnings.push(Warning { field, kind: WarningKind::ShortTimeout { seconds, advised } });
-        }
+        Some(seconds) if seconds < advised => findings.warn(&field, GateWarningKind::ShortTimeout { seconds, advised }),
         Some(_) => {}
     }
 }
 
-fn check_action(gate: &NodeReadinessGate, path: &str, report: &mut Report) {
+fn check_action(gate: &NodeReadinessGate, path: &FieldPath<'_>, findings: &mut GateFindings) {
     let FailureAction::Other(action) = &gate.failure_action else { return };
-    let hint = if action == "TaintNode" { "; did you mean \"Taint\"?" } else { "" };
-    let detail = format!("supported values: {}{hint}", quoted(&FailureAction::KNOWN));
-    report.errors.push(FieldError::text(ErrorType::NotSupported, format!("{path}.failureAction"), action, &detail));
+    let mut error = FieldError::not_supported(&path.child("failureAction"), action, &FailureAction::KNOWN);
+    if action == "TaintNode" {
+        error.detail.push_str("; did you mean \"Taint\"?");
+    }
+    findings.errors.push(error);
 }
 
-fn check_presence(gate: &NodeReadinessGate, field: &str, report: &mut Report) {
+fn check_presence(gate: &NodeReadinessGate, field: &FieldPath<'_>, findings: &mut GateFindings) {
     let has_taint = gate.readiness_taint.is_some();
     match gate.failure_action {
         FailureAction::Taint if !has_taint => {
-            report.errors.push(FieldError::required(field, "must be set if failureAction is Taint"));
+            findings.errors.push(FieldError::required(field, "must be set if failureAction is Taint"));
         }
-        FailureAction::BypassWithWarning if has_taint => {
-            report.warnings.push(Warning { field: field.to_owned(), kind: WarningKind::IgnoredTaint });
-        }
+        FailureAction::BypassWithWarning if has_taint => findings.warn(field, GateWarningKind::IgnoredTaint),
         _ => {}
     }
 }
 
-fn check_taint(taint: &Taint, path: &str, report: &mut Report) {
-    let field = format!("{path}.key");
-    let invalid = |problem| FieldError::text(ErrorType::Invalid, &*field, &taint.key, problem);
-    report.errors.extend(key_problems(&taint.key).into_iter().map(invalid));
+fn check_taint(taint: &Taint, path: &FieldPath<'_>, findings: &mut GateFindings) {
+    let field = path.child("key");
+    let invalid = |problem| FieldError::invalid(&field, &taint.key, problem);
+    findings.errors.extend(key_problems(&taint.key).into_iter().map(invalid));
     if is_managed(&taint.key) {
         let detail = "taints with this key are added and removed by the node lifecycle controller or a cloud provider";
-        report.errors.push(FieldError::forbidden(field, detail));
+        findings.errors.push(FieldError::forbidden(&field, detail));
     }
     let value = taint.value.as_deref().unwrap_or_default();
-    let problems: Vec<&str> = value_problems(value).collect();
+    let problems = value_problems(value);
     if !problems.is_empty() {
-        let detail = problems.join(";");
-        report.errors.push(FieldError::text(ErrorType::Invalid, format!("{path}.value"), value, &detail));
+        findings.errors.push(FieldError::invalid(&path.child("value"), value, problems.join(";")));
     }
-    check_effect(&taint.effect, format!("{path}.effect"), report);
+    check_effect(&taint.effect, &path.child("effect"), findings);
 }
 
-fn check_effect(effect: &str, field: String, report: &mut Report) {
+fn check_effect(effect: &str, field: &FieldPath<'_>, findings: &mut GateFindings) {
     match effect {
-        NO_EXECUTE => report.warnings.push(Warning { field, kind: WarningKind::Evicting }),
-        PREFER_NO_SCHEDULE => report.warnings.push(Warning { field, kind: WarningKind::NotBlocking }),
-        "" => report.errors.push(FieldError::required(field, "")),
+        NO_EXECUTE => findings.warn(field, GateWarningKind::Evicting),
+        PREFER_NO_SCHEDULE => findings.warn(field, GateWarningKind::NotBlocking),
+        "" => findings.errors.push(FieldError::required(field, "")),
         known if EFFECTS.contains(&known) => {}
-        other => {
-            let detail = format!("supported values: {}", quoted(&EFFECTS));
-            report.errors.push(FieldError::text(ErrorType::NotSupported, field, other, &detail));
-        }
+        other => findings.errors.push(FieldError::not_supported(field, other, &EFFECTS)),
     }
-}
-
-fn quoted(values: &[&str]) -> String {
-    values.iter().map(|value| format!("{value:?}")).collect::<Vec<_>>().join(", ")
 }

@@ -1,15 +1,14 @@
-//! Taints, labels, roles, and taking everything back.
+//! Taints, labels, roles, and shutdown.
 
-use readiness::gate::NodeReadinessGate;
-use readiness::label::{LABEL_PREFIX, LABEL_VALUE, label_key};
-use readiness::policy::{LabelPolicy, Mode, Policy};
-use readiness::reconcile::output::{Actor, Change};
-use readiness::reconcile::{Decision, Phase, Role, apply, shutdown};
+use readiness::{
+    EvaluatorRole, GATE_LABEL_PREFIX, GATE_LABEL_VALUE, GateDecision, GatePhase, LabelPolicy, NodeChange,
+    NodeReadinessGate, Policy, PolicyMode, WriteActor, apply_writes, gate_label_key, shutdown_writes,
+};
 
 use super::examples::{CNI, DATADOG};
 use super::world::{A, B, World, at, gate_a, gate_b, taint};
 
-/// A world whose gate A has timed out and put its taint.
+/// Returns a world whose gate A has timed out and has its taint on the node.
 fn tainted(policy: Policy) -> World {
     let mut world = World::new(policy, &[gate_a()]).ready(0);
     world.run(0);
@@ -23,59 +22,59 @@ fn a_taint_of_ours_leaves_only_for_a_reason() {
     // req: 5233-28, 5233-32
     let mut world = tainted(Policy::kep());
     world.report(A, "False", "Broken", 10);
-    assert!(world.run(10).writes().is_empty());
+    assert!(world.run(10).changes().is_empty());
     world.instance = "kubelet-2".to_owned();
-    assert!(world.run(11).writes().is_empty(), "not for a restart of kubelet");
+    assert!(world.run(11).changes().is_empty(), "not for a restart of kubelet");
     world.boot("boot-2");
-    assert_eq!(world.run(12).writes(), ["a.example/Ready=NodeRestarted"], "not for a reboot");
-    assert_eq!(world.state.gates[A].phase, Phase::Waiting);
-    assert!(world.run(13).writes().is_empty());
+    assert_eq!(world.run(12).changes(), ["a.example/Ready=NodeRestarted"], "not for a reboot");
+    assert_eq!(world.state.gates[A].phase, GatePhase::Waiting);
+    assert!(world.run(13).changes().is_empty());
     world.report("Ready", "Unknown", "NodeStatusUnknown", 14);
-    assert!(world.run(14).writes().is_empty(), "not for a partition");
+    assert!(world.run(14).changes().is_empty(), "not for a partition");
     assert_eq!(world.taints(), ["a:NoSchedule"]);
 
     let mut satisfied = world.clone();
     satisfied.report(A, "True", "Ok", 20);
-    assert_eq!(satisfied.run(20).writes(), ["-a:NoSchedule"]);
+    assert_eq!(satisfied.run(20).changes(), ["-a:NoSchedule"]);
     let mut removed = world.clone();
     removed.node.gates.clear();
-    assert_eq!(removed.run(20).writes(), ["-a:NoSchedule"]);
+    assert_eq!(removed.run(20).changes(), ["-a:NoSchedule"]);
     let mut bypassing = world.clone();
-    bypassing.node.gates = vec![gate_a().bypassing()];
-    assert_eq!(bypassing.run(20).writes(), ["-a:NoSchedule"]);
+    bypassing.node.gates = vec![gate_a().with_bypass_warning()];
+    assert_eq!(bypassing.run(20).changes(), ["-a:NoSchedule"]);
     let mut exchanged = world;
-    exchanged.node.gates = vec![NodeReadinessGate::new(A, 3).tainting(taint("b", "NoSchedule"))];
-    assert_eq!(exchanged.run(20).writes(), ["-a:NoSchedule"]);
+    exchanged.node.gates = vec![NodeReadinessGate::new(A, 3).with_taint(taint("b", "NoSchedule"))];
+    assert_eq!(exchanged.run(20).changes(), ["-a:NoSchedule"]);
 }
 
 #[test]
 fn a_change_of_the_taint_while_it_is_in_force() {
     let mut world = tainted(Policy::hardened());
-    world.node.gates = vec![NodeReadinessGate::new(A, 3).tainting(taint("b", "NoSchedule"))];
+    world.node.gates = vec![NodeReadinessGate::new(A, 3).with_taint(taint("b", "NoSchedule"))];
     let seen = world.run(5);
-    assert_eq!(seen.writes(), ["+b:NoSchedule", "-a:NoSchedule"], "the new one first");
+    assert_eq!(seen.changes(), ["+b:NoSchedule", "-a:NoSchedule"], "the new one first");
     assert!(world.run(5).schedulable);
-    world.node.gates = vec![gate_a().bypassing()];
+    world.node.gates = vec![gate_a().with_bypass_warning()];
     let seen = world.run(6);
-    assert_eq!((seen.writes(), seen.decision(A)), (vec!["-b:NoSchedule".to_owned()], Decision::Bypass));
+    assert_eq!((seen.changes(), seen.decision(A)), (vec!["-b:NoSchedule".to_owned()], GateDecision::Bypass));
     // A change of the value only: found by key and effect, it is the same taint.
     let mut world = tainted(Policy::kep());
     world.node.gates[0].readiness_taint.as_mut().unwrap().value = Some("other".to_owned());
-    assert!(world.run(5).writes().is_empty());
+    assert!(world.run(5).changes().is_empty());
 }
 
 #[test]
 fn a_taint_that_was_there_before() {
     for (adopt, removed) in [(false, vec![]), (true, vec!["-a:NoSchedule".to_owned()])] {
         let mut policy = Policy::kep();
-        policy.adopt = adopt;
+        policy.adopt_existing_taints = adopt;
         // It is there while the gate times out.
         let mut world = World::new(policy.clone(), &[gate_a()]).ready(0);
         world.put_taint(taint("a", "NoSchedule"));
         world.run(0);
-        assert_eq!(world.run(3).writes(), ["a.example/Ready=TimeoutExceeded"], "no second one");
+        assert_eq!(world.run(3).changes(), ["a.example/Ready=TimeoutExceeded"], "no second one");
         world.report(A, "True", "Ok", 4);
-        assert_eq!(world.run(4).writes(), removed);
+        assert_eq!(world.run(4).changes(), removed);
         // It is there, with another value, when the gate is True at once.
         let mut world = World::new(policy, &[gate_a()]).ready(0);
         let mut other = taint("a", "NoSchedule");
@@ -84,7 +83,7 @@ fn a_taint_that_was_there_before() {
         world.put_taint(taint("a", "NoExecute"));
         world.report(A, "True", "Ok", 0);
         let seen = world.run(0);
-        assert_eq!(seen.writes(), removed);
+        assert_eq!(seen.changes(), removed);
         assert_eq!(seen.events().contains(&"TaintAdopted"), adopt);
         assert!(world.taints().contains(&"a:NoExecute".to_owned()), "another effect is another taint");
     }
@@ -97,29 +96,29 @@ fn a_taint_that_was_seen_before_its_gate_is_not_adopted() {
     world.report(A, "True", "Ok", 0);
     world.run(0);
     world.node.gates.push(gate_a());
-    assert!(world.run(1).writes().is_empty(), "an administrator may have put it");
+    assert!(world.run(1).changes().is_empty(), "an administrator may have put it");
     world.report(A, "Unknown", "TimeoutExceeded", 2);
     assert!(world.run(2).schedulable, "it keeps pods away all the same");
     world.report(A, "True", "Ok", 3);
-    assert!(world.run(3).writes().is_empty());
+    assert!(world.run(3).changes().is_empty());
     // Also if a gate is changed to have it.
-    world.node.gates = vec![gate_a().bypassing()];
+    world.node.gates = vec![gate_a().with_bypass_warning()];
     world.run(4);
     world.node.gates = vec![gate_a()];
-    assert!(world.run(5).writes().is_empty());
+    assert!(world.run(5).changes().is_empty());
     // Nor is it if only a gate had it that does not count, as another one of its type stands before it.
-    let mut twice = World::new(Policy::hardened(), &[gate_a().bypassing(), gate_a()]).ready(0);
+    let mut twice = World::new(Policy::hardened(), &[gate_a().with_bypass_warning(), gate_a()]).ready(0);
     twice.put_taint(taint("a", "NoSchedule"));
     twice.report(A, "True", "Ok", 0);
     twice.run(0);
     twice.node.gates.remove(0);
-    assert!(twice.run(1).writes().is_empty());
+    assert!(twice.run(1).changes().is_empty());
     // Once it is gone, the next one is not that one.
     world.node.node.spec = None;
     world.report(A, "Unknown", "TimeoutExceeded", 6);
-    assert_eq!(world.run(6).writes(), ["+a:NoSchedule"]);
+    assert_eq!(world.run(6).changes(), ["+a:NoSchedule"]);
     world.report(A, "True", "Ok", 7);
-    assert_eq!(world.run(7).writes(), ["-a:NoSchedule"]);
+    assert_eq!(world.run(7).changes(), ["-a:NoSchedule"]);
 }
 
 #[test]
@@ -127,12 +126,12 @@ fn someone_else_removes_the_taint() {
     // It comes back while it is wanted; its removal, when nobody wants it, is no error.
     let mut world = tainted(Policy::kep());
     world.node.node.spec.as_mut().unwrap().taints = None;
-    assert_eq!(world.run(4).writes(), ["+a:NoSchedule"]);
+    assert_eq!(world.run(4).changes(), ["+a:NoSchedule"]);
     world.report(A, "True", "Ok", 5);
     let seen = world.look(5);
     world.node.node.spec.as_mut().unwrap().taints = None;
-    assert!(world.write(&seen.outputs, 5).is_empty());
-    assert!(world.run(6).outputs.is_empty());
+    assert!(world.write(&seen.writes, 5).is_empty());
+    assert!(world.run(6).writes.is_empty());
 }
 
 #[test]
@@ -141,46 +140,46 @@ fn writes_that_are_lost() {
     world.run(0);
     world.look(3);
     assert_eq!(
-        world.run(3).writes(),
+        world.run(3).changes(),
         ["+a:NoSchedule", "a.example/Ready=TimeoutExceeded"],
         "missing things are written again"
     );
     world.report(A, "True", "Ok", 4);
     world.look(4);
-    assert_eq!(world.run(5).writes(), ["-a:NoSchedule"]);
-    assert!(world.run(6).outputs.is_empty() && world.state.leaving_taints.is_empty());
+    assert_eq!(world.run(5).changes(), ["-a:NoSchedule"]);
+    assert!(world.run(6).writes.is_empty() && world.state.leaving_taints.is_empty());
     // A gate that is lost again before the removal was seen: the taint is ours still.
     let mut world = tainted(Policy::kep());
     world.report(A, "True", "Ok", 4);
     world.look(4);
     world.report(A, "Unknown", "TimeoutExceeded", 5);
-    assert!(world.run(5).writes().is_empty());
+    assert!(world.run(5).changes().is_empty());
     world.report(A, "True", "Ok", 6);
-    assert_eq!(world.run(6).writes(), ["-a:NoSchedule"]);
+    assert_eq!(world.run(6).changes(), ["-a:NoSchedule"]);
 }
 
 #[test]
 fn writes_of_taints_carry_the_version_they_are_about() {
     let mut world =
-        World::new(Policy::kep(), &[NodeReadinessGate::new(A, 3).tainting(taint("a", "NoExecute"))]).ready(0);
+        World::new(Policy::kep(), &[NodeReadinessGate::new(A, 3).with_taint(taint("a", "NoExecute"))]).ready(0);
     world.node.node.metadata.resource_version = Some("7".to_owned());
     world.run(0);
     let seen = world.look(3);
-    let Change::AddTaint { resource_version, evicting, .. } = &seen.outputs[0].change else { panic!("{seen:?}") };
+    let NodeChange::AddTaint { resource_version, evicting, .. } = &seen.writes[0].change else { panic!("{seen:?}") };
     assert_eq!((resource_version.as_deref(), *evicting), (Some("7"), true));
     world.node.node.metadata.resource_version = Some("8".to_owned());
-    let refused = apply(&mut world.node.node, &seen.outputs, at(3)).into_iter().cloned().collect::<Vec<_>>();
-    assert_eq!(refused, seen.outputs[..1]);
+    let refused = apply_writes(&mut world.node.node, &seen.writes, at(3)).into_iter().cloned().collect::<Vec<_>>();
+    assert_eq!(refused, seen.writes[..1]);
     assert!(world.taints().is_empty());
     // An effect that does not evict is not marked; one that does has its time.
-    assert_eq!(world.run(4).writes(), ["+a:NoExecute"]);
+    assert_eq!(world.run(4).changes(), ["+a:NoExecute"]);
     assert!(world.node.node.spec.as_ref().unwrap().taints.as_ref().unwrap()[0].time_added.is_some());
     let mut mild =
-        World::new(Policy::hardened(), &[NodeReadinessGate::new(A, 3).tainting(taint("a", "PreferNoSchedule"))])
+        World::new(Policy::hardened(), &[NodeReadinessGate::new(A, 3).with_taint(taint("a", "PreferNoSchedule"))])
             .ready(0);
     mild.run(0);
     let seen = mild.run(3);
-    assert!(matches!(seen.outputs[0].change, Change::AddTaint { evicting: false, .. }));
+    assert!(matches!(seen.writes[0].change, NodeChange::AddTaint { evicting: false, .. }));
     assert!(mild.run(3).schedulable, "it counts as the hand-over");
 }
 
@@ -189,9 +188,9 @@ fn before_everything_is_known_nothing_is_removed() {
     let mut world = tainted(Policy::kep());
     world.is_synced = false;
     world.node.gates.clear();
-    assert!(world.run(4).outputs.is_empty());
+    assert!(world.run(4).writes.is_empty());
     world.is_synced = true;
-    assert_eq!(world.run(5).writes(), ["-a:NoSchedule"]);
+    assert_eq!(world.run(5).changes(), ["-a:NoSchedule"]);
     assert!(world.labels().is_empty());
 }
 
@@ -210,7 +209,7 @@ fn before_everything_is_known_no_gate_is_forgotten() {
         seen
     };
     assert!(hidden(&mut world, 4).schedulable, "open before");
-    assert_eq!(world.run(5).decision(B), Decision::Bypass);
+    assert_eq!(world.run(5).decision(B), GateDecision::Bypass);
 
     let mut world = World::new(Policy::kep(), &[gate_b()]).ready(0);
     world.report(B, "True", "Ok", 0);
@@ -218,7 +217,7 @@ fn before_everything_is_known_no_gate_is_forgotten() {
     hidden(&mut world, 4);
     world.report(B, "False", "Upgrading", 5);
     let seen = world.run(5);
-    assert_eq!((world.state.gates[B].phase, seen.wake_up), (Phase::Regressed, None), "no timer begins");
+    assert_eq!((world.state.gates[B].phase, seen.requeue_at), (GatePhase::Regressed, None), "no timer begins");
 
     // Restarts are not missed: a report from before the boot does not count, and timers begin with Ready.
     world.report(B, "True", "Ok", 6);
@@ -244,7 +243,7 @@ fn a_gate_that_was_out_of_sight_at_a_boot_is_reset_when_it_is_seen() {
     (world.node.gates, world.is_synced) = (gates, true);
     // Longer after the boot than the gate may take: its time begins now.
     let seen = world.run(100);
-    assert_eq!(seen.writes(), ["b.example/Ready=NodeRestarted"]);
+    assert_eq!(seen.changes(), ["b.example/Ready=NodeRestarted"]);
     assert!(!seen.schedulable && seen.wakes(102));
     world.report(B, "True", "Ok", 101);
     assert!(world.run(101).schedulable);
@@ -280,30 +279,30 @@ fn before_everything_is_known_taints_of_ours_stay_ours() {
     world.run(4);
     (world.node.node.spec, world.node.gates, world.is_synced) = (taints, gates, true);
     world.report(A, "True", "Ok", 5);
-    assert_eq!(world.run(5).writes(), ["-a:NoSchedule"]);
+    assert_eq!(world.run(5).changes(), ["-a:NoSchedule"]);
 }
 
 #[test]
 fn labels_follow_the_list_of_gates() {
     // req: 5233-44, 5233-45, 5233-66
-    let mut world = World::new(Policy::kep(), &[gate_a(), NodeReadinessGate::new(DATADOG, 9).bypassing()]);
+    let mut world = World::new(Policy::kep(), &[gate_a(), NodeReadinessGate::new(DATADOG, 9).with_bypass_warning()]);
     let seen = world.run(0);
     assert_eq!(
-        seen.by(Actor::Kubelet),
+        seen.by(WriteActor::Kubelet),
         ["+readiness-gate.a.example/Ready=true", "+readiness-gate.datadog.com/AgentReady=true"]
     );
-    assert_eq!(label_key(DATADOG).unwrap(), format!("{LABEL_PREFIX}{DATADOG}"));
+    assert_eq!(gate_label_key(DATADOG).unwrap(), format!("{GATE_LABEL_PREFIX}{DATADOG}"));
     // They show the configuration, not the state.
     world.report(A, "False", "Broken", 1);
-    assert!(world.run(1).outputs.is_empty());
+    assert!(world.run(1).writes.is_empty());
     // A value that is not the text true is put right.
-    world.node.node.metadata.labels.as_mut().unwrap().insert(label_key(A).unwrap(), "True".to_owned());
-    assert_eq!(world.run(2).by(Actor::Kubelet), ["+readiness-gate.a.example/Ready=true"]);
-    assert_eq!(LABEL_VALUE, "true");
+    world.node.node.metadata.labels.as_mut().unwrap().insert(gate_label_key(A).unwrap(), "True".to_owned());
+    assert_eq!(world.run(2).by(WriteActor::Kubelet), ["+readiness-gate.a.example/Ready=true"]);
+    assert_eq!(GATE_LABEL_VALUE, "true");
     // Lost writes are made again.
     world.node.gates.remove(1);
     world.look(3);
-    assert_eq!(world.run(3).by(Actor::Kubelet), ["-readiness-gate.datadog.com/AgentReady"]);
+    assert_eq!(world.run(3).by(WriteActor::Kubelet), ["-readiness-gate.datadog.com/AgentReady"]);
     assert_eq!(world.labels(), ["readiness-gate.a.example/Ready=true"]);
 }
 
@@ -314,7 +313,7 @@ fn labels_of_others_stay() {
         let mut kep = Policy::kep();
         kep.label_policy = policy;
         let mut world = World::new(kep, &[gate_a()]);
-        let labels = [(label_key(A).unwrap(), "true".to_owned()), (label_key(B).unwrap(), "true".to_owned())];
+        let labels = [(gate_label_key(A).unwrap(), "true".to_owned()), (gate_label_key(B).unwrap(), "true".to_owned())];
         world.node.node.metadata.labels =
             Some(labels.into_iter().chain([("mine".to_owned(), "1".to_owned())]).collect());
         world.run(0);
@@ -329,33 +328,33 @@ fn labels_of_others_stay() {
 
 #[test]
 fn labels_that_kubelet_may_not_write_have_another_writer() {
-    let gates = [NodeReadinessGate::new(CNI, 9).bypassing(), gate_b()];
+    let gates = [NodeReadinessGate::new(CNI, 9).with_bypass_warning(), gate_b()];
     let seen = World::new(Policy::kep(), &gates).run(0);
-    assert_eq!(seen.by(Actor::Nlc), ["+readiness-gate.network.kubernetes.io/CNIReady=true"]);
-    assert_eq!(seen.by(Actor::Kubelet), ["+readiness-gate.b.example/Ready=true"]);
-    let kubelet = World::new(Policy::kep(), &gates).playing(Role::Kubelet).run(0);
-    assert_eq!((kubelet.outputs.len(), kubelet.by(Actor::Nlc).len()), (1, 0));
+    assert_eq!(seen.by(WriteActor::Nlc), ["+readiness-gate.network.kubernetes.io/CNIReady=true"]);
+    assert_eq!(seen.by(WriteActor::Kubelet), ["+readiness-gate.b.example/Ready=true"]);
+    let kubelet = World::new(Policy::kep(), &gates).with_role(EvaluatorRole::Kubelet).run(0);
+    assert_eq!((kubelet.writes.len(), kubelet.by(WriteActor::Nlc).len()), (1, 0));
     // What makes no label has none, and nothing else is wrong for it.
-    let odd = [NodeReadinessGate::new("Ready", 9).bypassing()];
-    assert!(World::new(Policy::kep(), &odd).run(0).outputs.is_empty());
+    let odd = [NodeReadinessGate::new("Ready", 9).with_bypass_warning()];
+    assert!(World::new(Policy::kep(), &odd).run(0).writes.is_empty());
 }
 
 #[test]
 fn kubelet_and_the_controller_divide_the_work() {
     // req: 5233-24, 5233-25, 5233-26, 5233-27, 5233-30
     let gates = [gate_a(), gate_b()];
-    let mut kubelet = World::new(Policy::kep(), &gates).ready(0).playing(Role::Kubelet);
-    let mut nlc = World::new(Policy::kep(), &gates).ready(0).playing(Role::Nlc);
+    let mut kubelet = World::new(Policy::kep(), &gates).ready(0).with_role(EvaluatorRole::Kubelet);
+    let mut nlc = World::new(Policy::kep(), &gates).ready(0).with_role(EvaluatorRole::Nlc);
     kubelet.run(0);
-    assert_eq!(nlc.run(0).wake_up, None, "it keeps no time");
-    assert!(nlc.run(100).outputs.is_empty());
+    assert_eq!(nlc.run(0).requeue_at, None, "it keeps no time");
+    assert!(nlc.run(100).writes.is_empty());
 
     let by_kubelet = kubelet.run(3);
-    assert_eq!(by_kubelet.writes(), ["a.example/Ready=TimeoutExceeded", "b.example/Ready=TimeoutExceeded"]);
+    assert_eq!(by_kubelet.changes(), ["a.example/Ready=TimeoutExceeded", "b.example/Ready=TimeoutExceeded"]);
     assert!(by_kubelet.events().is_empty());
     nlc.node = kubelet.node.clone();
     let by_nlc = nlc.run(3);
-    assert_eq!(by_nlc.writes(), ["+a:NoSchedule"]);
+    assert_eq!(by_nlc.changes(), ["+a:NoSchedule"]);
     let mut events = by_nlc.events();
     events.sort_unstable();
     assert_eq!(events, ["GateBypassed", "GateTimedOut", "TaintAdded"]);
@@ -363,16 +362,16 @@ fn kubelet_and_the_controller_divide_the_work() {
     kubelet.node = nlc.node.clone();
     kubelet.report(A, "True", "Ok", 4);
     nlc.node = kubelet.node.clone();
-    assert!(kubelet.run(4).outputs.is_empty());
-    assert_eq!(nlc.run(4).writes(), ["-a:NoSchedule"]);
+    assert!(kubelet.run(4).writes.is_empty());
+    assert_eq!(nlc.run(4).changes(), ["-a:NoSchedule"]);
 }
 
 #[test]
 fn taking_everything_back() {
     let mut world = tainted(Policy::hardened());
     world.put_taint(taint("b", "NoSchedule"));
-    let outputs = shutdown(&world.state);
-    world.write(&outputs, 9);
+    let writes = shutdown_writes(&world.state);
+    world.write(&writes, 9);
     assert_eq!(world.taints(), ["b:NoSchedule"]);
     assert!(world.labels().is_empty());
     assert_eq!(world.condition(A).unwrap().1, "TimeoutExceeded", "conditions are their owners'");
@@ -382,25 +381,25 @@ fn taking_everything_back() {
 fn switching_off_and_suspending() {
     // req: 5233-50
     let mut world = tainted(Policy::kep());
-    world.policy.mode = Mode::Off;
+    world.policy.mode = PolicyMode::Off;
     let seen = world.run(5);
-    assert_eq!(seen.writes(), ["-a:NoSchedule"]);
-    assert!(seen.schedulable && seen.gates.is_empty() && seen.wake_up.is_none());
+    assert_eq!(seen.changes(), ["-a:NoSchedule"]);
+    assert!(seen.schedulable && seen.gates.is_empty() && seen.requeue_at.is_none());
     assert!(world.labels().is_empty());
-    assert!(world.run(6).outputs.is_empty());
-    world.policy.mode = Mode::Active;
+    assert!(world.run(6).writes.is_empty());
+    world.policy.mode = PolicyMode::Active;
     world.forget(A);
     assert!(world.run(7).wakes(10), "on again, it begins from the start");
 
     let mut world = World::new(Policy::kep(), &[gate_a(), gate_b()]).ready(0);
-    world.policy.mode = Mode::Suspended;
+    world.policy.mode = PolicyMode::Suspended;
     assert!(world.run(0).wakes(2));
     let seen = world.run(100);
-    assert!(seen.outputs.is_empty() && !seen.schedulable, "timers run, nothing is written");
-    world.policy.mode = Mode::Active;
+    assert!(seen.writes.is_empty() && !seen.schedulable, "timers run, nothing is written");
+    world.policy.mode = PolicyMode::Active;
     let seen = world.run(101);
     assert_eq!(
-        seen.writes(),
+        seen.changes(),
         ["+a:NoSchedule", "a.example/Ready=TimeoutExceeded", "b.example/Ready=TimeoutExceeded"],
         "what was held back is written"
     );

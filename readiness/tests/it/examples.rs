@@ -1,4 +1,4 @@
-//! Objects of the KEP's text.
+//! Objects from the text of the KEP.
 
 use serde_json::{Value, json};
 
@@ -16,13 +16,13 @@ fn gates() -> Value {
     ])
 }
 
-/// Step 1 of the walkthrough: kubelet's configuration.
+/// Returns kubelet's configuration, step 1 of the walkthrough.
 pub(crate) fn configuration() -> Value {
     json!({"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "maxPods": 110,
         "nodeReadinessGates": gates()})
 }
 
-/// Step 1 of the walkthrough: the node.
+/// Returns the node, step 1 of the walkthrough.
 pub(crate) fn node() -> Value {
     json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-123", "labels": {
         "readiness-gate.datadog.com/AgentReady": "true",

@@ -1,15 +1,12 @@
-//! The filter: its decision table, its words, and the examples of the KEP.
+//! Filter: its decision table, its messages, and the examples of the KEP.
 
 use k8s_openapi::api::core::v1::{Pod, Toleration};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use readiness::evaluate::{Cause, FilterOptions, Outcome, Requirements, filter};
-use readiness::gate::NodeReadinessGate;
-use readiness::label::{LABEL_VALUE, label_key};
-use readiness::node::GatedNode;
-use readiness::pod::GatedPod;
-use readiness::policy::{Handoff, Mode, Policy};
-use readiness::taint::{missing_tolerations, untolerated};
+use readiness::{
+    FilterCause, FilterOptions, FilterOutcome, GATE_LABEL_VALUE, GatedNode, GatedPod, NodeReadinessGate, Policy,
+    PolicyMode, ReleaseWhen, RequirementPolicy, filter, first_untolerated_taint, gate_label_key, missing_tolerations,
+};
 use serde_json::{Value, from_value, json};
 
 use super::examples::{self, CNI, DATADOG, PATCH};
@@ -42,10 +39,10 @@ fn requiring(names: &[&str]) -> GatedPod {
     from_value(json!({"spec": {"containers": [], "nodeReadinessRequirements": list}})).unwrap()
 }
 
-fn ask(node: &GatedNode, pod: &GatedPod) -> (Outcome, Vec<String>) {
+fn ask(node: &GatedNode, pod: &GatedPod) -> (FilterOutcome, Vec<String>) {
     let view = node.view();
     let verdict = filter(FilterOptions::kep(), &view, pod.view());
-    let allowed = !matches!(verdict.outcome, Outcome::NodeNotReady | Outcome::Unmet);
+    let allowed = !matches!(verdict.outcome, FilterOutcome::NodeNotReady | FilterOutcome::Unmet);
     assert_eq!(verdict.is_allowed(), allowed);
     (verdict.outcome, verdict.reasons.iter().map(|reason| reason.condition_type.to_owned()).collect())
 }
@@ -57,28 +54,28 @@ fn each_row_of_the_decision_table() {
     let (met, released) = (condition(A, "True", "Ok"), condition(B, "Unknown", "TimeoutExceeded"));
     let both = || json!([gate(A), gate(B)]);
     let none: [&str; 0] = [];
-    let rows: Vec<(GatedNode, GatedPod, Outcome, &[&str])> = vec![
-        (node(both(), &[]), daemon(), Outcome::DaemonSetExempt, &none),
-        (node(both(), &[condition("Ready", "False", "")]), daemon(), Outcome::DaemonSetExempt, &none),
-        (node(json!([]), &[]), plain(), Outcome::NodeNotReady, &["Ready"]),
-        (node(json!([]), &[condition("Ready", "False", "x")]), plain(), Outcome::NodeNotReady, &["Ready"]),
-        (node(json!([]), &[condition("Ready", "Unknown", "x")]), plain(), Outcome::NodeNotReady, &["Ready"]),
-        (node(json!([gate(A)]), &[met.clone()]), plain(), Outcome::NodeNotReady, &["Ready"]),
-        (node(json!([gate(A)]), &[]), plain(), Outcome::NodeNotReady, &["Ready", A]),
-        (node(json!([]), &[ready.clone()]), plain(), Outcome::NoGates, &none),
-        (node(json!([gate(A)]), &[ready.clone(), met.clone()]), plain(), Outcome::GatesMet, &none),
-        (node(both(), &[ready.clone(), met.clone(), released.clone()]), plain(), Outcome::GatesMet, &[B]),
-        (node(both(), &[ready.clone(), released.clone()]), plain(), Outcome::Unmet, &[A]),
-        (node(both(), &[ready.clone()]), plain(), Outcome::Unmet, &[A, B]),
-        (node(both(), &[ready.clone(), met.clone()]), requiring(&[A]), Outcome::PodScoped, &none),
-        (node(both(), &[ready.clone(), met.clone()]), requiring(&[B, A]), Outcome::Unmet, &[B]),
-        (node(both(), &[ready.clone(), released.clone()]), requiring(&[B]), Outcome::Unmet, &[B]),
-        (node(json!([]), &[met.clone()]), requiring(&[A]), Outcome::NodeNotReady, &["Ready"]),
-        (node(json!([]), &[]), requiring(&[A]), Outcome::NodeNotReady, &["Ready", A]),
+    let rows: Vec<(GatedNode, GatedPod, FilterOutcome, &[&str])> = vec![
+        (node(both(), &[]), daemon(), FilterOutcome::DaemonSetExempt, &none),
+        (node(both(), &[condition("Ready", "False", "")]), daemon(), FilterOutcome::DaemonSetExempt, &none),
+        (node(json!([]), &[]), plain(), FilterOutcome::NodeNotReady, &["Ready"]),
+        (node(json!([]), &[condition("Ready", "False", "x")]), plain(), FilterOutcome::NodeNotReady, &["Ready"]),
+        (node(json!([]), &[condition("Ready", "Unknown", "x")]), plain(), FilterOutcome::NodeNotReady, &["Ready"]),
+        (node(json!([gate(A)]), &[met.clone()]), plain(), FilterOutcome::NodeNotReady, &["Ready"]),
+        (node(json!([gate(A)]), &[]), plain(), FilterOutcome::NodeNotReady, &["Ready", A]),
+        (node(json!([]), &[ready.clone()]), plain(), FilterOutcome::NoGates, &none),
+        (node(json!([gate(A)]), &[ready.clone(), met.clone()]), plain(), FilterOutcome::GatesMet, &none),
+        (node(both(), &[ready.clone(), met.clone(), released.clone()]), plain(), FilterOutcome::GatesMet, &[B]),
+        (node(both(), &[ready.clone(), released.clone()]), plain(), FilterOutcome::Unmet, &[A]),
+        (node(both(), &[ready.clone()]), plain(), FilterOutcome::Unmet, &[A, B]),
+        (node(both(), &[ready.clone(), met.clone()]), requiring(&[A]), FilterOutcome::PodScoped, &none),
+        (node(both(), &[ready.clone(), met.clone()]), requiring(&[B, A]), FilterOutcome::Unmet, &[B]),
+        (node(both(), &[ready.clone(), released.clone()]), requiring(&[B]), FilterOutcome::Unmet, &[B]),
+        (node(json!([]), &[met.clone()]), requiring(&[A]), FilterOutcome::NodeNotReady, &["Ready"]),
+        (node(json!([]), &[]), requiring(&[A]), FilterOutcome::NodeNotReady, &["Ready", A]),
         (
             node(both(), &[]),
             from_value(json!({"spec": {"containers": [], "nodeReadinessRequirements": []}})).unwrap(),
-            Outcome::NodeNotReady,
+            FilterOutcome::NodeNotReady,
             &["Ready", A, B],
         ),
     ];
@@ -110,7 +107,7 @@ fn what_satisfies_a_gate() {
     ];
     for (status, reason, met) in rows {
         let node = node(json!([gate(A)]), &[condition("Ready", "True", ""), condition(A, status, reason)]);
-        assert_eq!(ask(&node, &plain()).0 == Outcome::GatesMet, met, "{status:?} {reason:?}");
+        assert_eq!(ask(&node, &plain()).0 == FilterOutcome::GatesMet, met, "{status:?} {reason:?}");
     }
 }
 
@@ -118,11 +115,11 @@ fn what_satisfies_a_gate() {
 fn the_first_of_several_conditions_counts() {
     let conditions = [condition("Ready", "True", ""), condition(A, "False", ""), condition(A, "True", "")];
     let mut node = node(json!([gate(A)]), &conditions);
-    assert_eq!(ask(&node, &plain()).0, Outcome::Unmet);
+    assert_eq!(ask(&node, &plain()).0, FilterOutcome::Unmet);
     node.node.status.as_mut().unwrap().conditions.as_mut().unwrap().swap(1, 2);
-    assert_eq!(ask(&node, &plain()).0, Outcome::GatesMet);
+    assert_eq!(ask(&node, &plain()).0, FilterOutcome::GatesMet);
     let two_ready = [condition("Ready", "False", ""), condition("Ready", "True", "")];
-    assert_eq!(ask(&super::filter::node(json!([]), &two_ready), &plain()).0, Outcome::NodeNotReady);
+    assert_eq!(ask(&super::filter::node(json!([]), &two_ready), &plain()).0, FilterOutcome::NodeNotReady);
 }
 
 #[test]
@@ -157,7 +154,7 @@ fn a_released_gate_may_have_to_wait_for_its_taint() {
     assert!(verdict(&node, FilterOptions::kep()));
     assert!(!verdict(&node, FilterOptions::hardened()));
     let view = node.view();
-    assert_eq!(filter(FilterOptions::hardened(), &view, pod.view()).reasons[0].cause, Cause::AwaitingTaint);
+    assert_eq!(filter(FilterOptions::hardened(), &view, pod.view()).reasons[0].cause, FilterCause::AwaitingTaint);
 
     // Any value will do, but not another effect.
     let mut other = taint("a", "NoExecute");
@@ -169,10 +166,10 @@ fn a_released_gate_may_have_to_wait_for_its_taint() {
     assert!(verdict(&node, FilterOptions::hardened()));
     // Now the taint decides: without the toleration the pod is still repelled.
     let taints = node.view().taints().to_vec();
-    assert!(untolerated(&taints, &[]).is_some());
+    assert!(first_untolerated_taint(&taints, &[]).is_some());
     let toleration =
         Toleration { key: Some("a".to_owned()), operator: Some("Exists".to_owned()), ..Toleration::default() };
-    assert_eq!(untolerated(&taints, &[toleration]), None);
+    assert_eq!(first_untolerated_taint(&taints, &[toleration]), None);
 
     // A gate that bypasses has no taint to wait for, and leaves none.
     let bypass = super::filter::node(json!([gate(A)]), &conditions);
@@ -198,8 +195,8 @@ fn the_walkthrough() {
         node.node.status.get_or_insert_default().conditions = Some(from_value(json!(conditions)).unwrap());
         let (outcome, reasons) = ask(&node, &plain());
         assert_eq!(reasons, unmet);
-        assert_eq!(outcome == Outcome::GatesMet, index == 4, "snapshot {index}");
-        assert_eq!(ask(&node, &daemon()).0, Outcome::DaemonSetExempt, "agents come to the node all the time");
+        assert_eq!(outcome == FilterOutcome::GatesMet, index == 4, "snapshot {index}");
+        assert_eq!(ask(&node, &daemon()).0, FilterOutcome::DaemonSetExempt, "agents come to the node all the time");
     }
 }
 
@@ -227,7 +224,7 @@ fn daemon_sets_are_exempt_from_gates_and_not_from_taints() {
         let owner = json!({"apiVersion": version, "kind": kind, "name": "x", "uid": "1", "controller": controller});
         from_value::<Pod>(json!({"metadata": {"ownerReferences": [owner]}})).unwrap()
     };
-    let is_daemon = readiness::pod::is_daemon_pod;
+    let is_daemon = readiness::is_daemon_pod;
     assert!(is_daemon(&owner("DaemonSet", "apps/v1", json!(true))));
     assert!(!is_daemon(&owner("ReplicaSet", "apps/v1", json!(true))));
     assert!(!is_daemon(&owner("DaemonSet", "example.com/v1", json!(true))));
@@ -243,21 +240,21 @@ fn requirements_of_pods() {
     let conditions =
         [condition("Ready", "True", ""), condition(proxy, "True", ""), condition(gpu, "False", "Installing")];
     let node = node(json!([gate(proxy), gate(gpu)]), &conditions);
-    assert_eq!(ask(&node, &requiring(&[proxy])).0, Outcome::PodScoped, "cpu-app-1");
-    assert_eq!(ask(&node, &requiring(&[proxy, gpu])), (Outcome::Unmet, vec![gpu.to_owned()]), "gpu-app-1");
-    assert_eq!(ask(&node, &plain()), (Outcome::Unmet, vec![gpu.to_owned()]), "legacy-pod");
+    assert_eq!(ask(&node, &requiring(&[proxy])).0, FilterOutcome::PodScoped, "cpu-app-1");
+    assert_eq!(ask(&node, &requiring(&[proxy, gpu])), (FilterOutcome::Unmet, vec![gpu.to_owned()]), "gpu-app-1");
+    assert_eq!(ask(&node, &plain()), (FilterOutcome::Unmet, vec![gpu.to_owned()]), "legacy-pod");
     // An infrastructure team may want both.
     let view = node.view();
-    let (cpu, additive) = (requiring(&[proxy]), FilterOptions::kep().additive());
-    assert_eq!(additive.requirements, Requirements::Additive);
+    let (cpu, additive) = (requiring(&[proxy]), FilterOptions::kep().with_requirements(RequirementPolicy::Additive));
+    assert_eq!(additive.requirements, RequirementPolicy::Additive);
     assert!(!filter(additive, &view, cpu.view()).is_allowed());
     // A condition that is no gate of the node can be required; a status other than True can't.
-    assert_eq!(ask(&node, &requiring(&["other.example/Missing"])).0, Outcome::Unmet);
+    assert_eq!(ask(&node, &requiring(&["other.example/Missing"])).0, FilterOutcome::Unmet);
     let not_gpu: GatedPod = from_value(
         json!({"spec": {"containers": [], "nodeReadinessRequirements": [{"conditionType": gpu, "status": "False"}]}}),
     )
     .unwrap();
-    assert_eq!(filter(FilterOptions::kep(), &view, not_gpu.view()).reasons[0].cause, Cause::UnsupportedStatus);
+    assert_eq!(filter(FilterOptions::kep(), &view, not_gpu.view()).reasons[0].cause, FilterCause::UnsupportedStatus);
 }
 
 #[test]
@@ -273,7 +270,7 @@ fn the_first_of_several_gates_of_a_type_counts() {
         assert_eq!(world.look(0).schedulable, allowed);
     }
     let world = World::new(Policy::kep(), &[gate_b(), gate_b()]).ready(0);
-    assert_eq!(ask(&world.node, &plain()), (Outcome::Unmet, vec![B.to_owned()]), "one reason");
+    assert_eq!(ask(&world.node, &plain()), (FilterOutcome::Unmet, vec![B.to_owned()]), "one reason");
 }
 
 #[test]
@@ -282,13 +279,13 @@ fn nodes_without_gates_are_as_before() {
     let ready = [condition("Ready", "True", "")];
     let old: GatedNode = from_value(json!({"metadata": {"name": "old"}, "status": {"conditions": ready}})).unwrap();
     let new = node(json!([gate(A)]), &ready);
-    assert_eq!(ask(&old, &plain()).0, Outcome::NoGates);
-    assert_eq!(ask(&new, &plain()).0, Outcome::Unmet);
+    assert_eq!(ask(&old, &plain()).0, FilterOutcome::NoGates);
+    assert_eq!(ask(&new, &plain()).0, FilterOutcome::Unmet);
     assert!(!serde_json::to_string(&old).unwrap().contains("readinessGates"));
     // Ready is asked for with gates and without.
     let lost = [condition("Ready", "Unknown", "NodeStatusUnknown")];
     let old: GatedNode = from_value(json!({"metadata": {"name": "old"}, "status": {"conditions": lost}})).unwrap();
-    assert_eq!(ask(&old, &plain()).0, Outcome::NodeNotReady);
+    assert_eq!(ask(&old, &plain()).0, FilterOutcome::NodeNotReady);
 }
 
 #[test]
@@ -297,9 +294,9 @@ fn a_plugin_that_is_off_has_no_effect() {
     let node = node(json!([gate(A)]), &[condition("Ready", "False", ""), condition(A, "False", "Broken")]);
     let (view, pod) = (node.view(), plain());
     let mut policy = Policy::kep();
-    policy.mode = Mode::Off;
-    let verdict = filter(FilterOptions::of(&policy), &view, pod.view());
-    assert_eq!((verdict.outcome, verdict.reasons.len()), (Outcome::Disabled, 0));
+    policy.mode = PolicyMode::Off;
+    let verdict = filter(FilterOptions::from(&policy), &view, pod.view());
+    assert_eq!((verdict.outcome, verdict.reasons.len()), (FilterOutcome::Disabled, 0));
     // The field stays, and the condition can still be looked at.
     assert_eq!(node.gates.len(), 1);
     assert_eq!(view.condition(A).unwrap().reason.as_deref(), Some("Broken"));
@@ -310,18 +307,18 @@ fn gates_come_and_go() {
     // req: 5233-20, 5233-49, 5233-67, 5233-68
     let mut world = World::new(Policy::kep(), &[]).ready(0);
     let open = |world: &World| ask(&world.node, &plain()).0;
-    assert_eq!(open(&world), Outcome::NoGates);
+    assert_eq!(open(&world), FilterOutcome::NoGates);
     world.node.gates.push(gate_a());
-    assert_eq!(open(&world), Outcome::Unmet, "new pods wait");
+    assert_eq!(open(&world), FilterOutcome::Unmet, "new pods wait");
     world.report(A, "True", "Ok", 1);
-    assert_eq!(open(&world), Outcome::GatesMet);
+    assert_eq!(open(&world), FilterOutcome::GatesMet);
     world.report(A, "False", "Upgrading", 2);
-    assert_eq!(open(&world), Outcome::Unmet, "and again");
+    assert_eq!(open(&world), FilterOutcome::Unmet, "and again");
     // Without the gate, Ready and taints decide; a taint that is left over still repels.
     world.put_taint(taint("a", "NoSchedule"));
     world.node.gates.clear();
-    assert_eq!(open(&world), Outcome::NoGates);
-    assert!(untolerated(world.view().taints(), &[]).is_some());
+    assert_eq!(open(&world), FilterOutcome::NoGates);
+    assert!(first_untolerated_taint(world.view().taints(), &[]).is_some());
 }
 
 #[test]
@@ -330,7 +327,10 @@ fn labels_select_nodes() {
     let node: GatedNode = from_value(examples::node()).unwrap();
     let labels = node.node.metadata.labels.clone().unwrap();
     for gate in &node.gates {
-        assert_eq!(labels.get(&label_key(&gate.condition_type).unwrap()).map(String::as_str), Some(LABEL_VALUE));
+        assert_eq!(
+            labels.get(&gate_label_key(&gate.condition_type).unwrap()).map(String::as_str),
+            Some(GATE_LABEL_VALUE)
+        );
     }
     // nodeSelector {"readiness-gate.datadog.com/AgentReady": "true"}, and Exists on the other.
     assert_eq!(labels["readiness-gate.datadog.com/AgentReady"], "true");
@@ -353,7 +353,7 @@ fn both_spellings_of_the_field() {
     assert!(read(json!({"readinessGates": [{"timeoutSeconds": "soon"}]})).is_err());
     assert_eq!(NodeReadinessGate::PATCH_MERGE_KEY, "conditionType");
     // kubelet's configuration has the other name, and takes this one too.
-    let config = |text: Value| from_value::<readiness::registration::KubeletConfiguration>(text);
+    let config = |text: Value| from_value::<readiness::KubeletConfiguration>(text);
     assert_eq!(
         config(json!({"readinessGates": [gate(A)]})).unwrap(),
         config(json!({"nodeReadinessGates": [gate(A)]})).unwrap()
@@ -365,7 +365,7 @@ fn both_spellings_of_the_field() {
 #[test]
 fn lists_of_gates_merge_by_type() {
     // req: 5233-1
-    let schema = schemars::schema_for!(readiness::registration::KubeletConfiguration);
+    let schema = schemars::schema_for!(readiness::KubeletConfiguration);
     let gates = &schema.as_value()["properties"]["nodeReadinessGates"];
     assert_eq!(gates["x-kubernetes-patch-strategy"], "merge");
     assert_eq!(gates["x-kubernetes-patch-merge-key"], NodeReadinessGate::PATCH_MERGE_KEY);
@@ -394,12 +394,12 @@ fn any_node() -> impl Strategy<Value = GatedNode> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// Ready is needed; a condition that turns True never blocks, a gate more never opens.
+    /// Checks that Ready is required, that a condition which becomes True never blocks, and that another gate never opens.
     #[test]
     fn the_filter_is_monotone(node in any_node(), which in 0_usize..4) {
         let allows = |node: &GatedNode| ask(node, &plain()).0;
         let before = ask(&node, &plain());
-        let is_open = !matches!(before.0, Outcome::NodeNotReady | Outcome::Unmet);
+        let is_open = !matches!(before.0, FilterOutcome::NodeNotReady | FilterOutcome::Unmet);
         prop_assert!(!is_open || node.view().is_ready());
         prop_assert!(!(node.gates.is_empty() && node.view().is_ready()) || is_open);
 
@@ -408,14 +408,14 @@ proptest! {
         let conditions = better.node.status.get_or_insert_default().conditions.get_or_insert_default();
         conditions.retain(|condition| condition.type_ != name);
         conditions.push(from_value(condition(name, "True", "Ok")).unwrap());
-        prop_assert!(!is_open || !matches!(allows(&better), Outcome::NodeNotReady | Outcome::Unmet));
+        prop_assert!(!is_open || !matches!(allows(&better), FilterOutcome::NodeNotReady | FilterOutcome::Unmet));
 
         let mut stricter = node.clone();
         stricter.gates.push(gate_a());
-        prop_assert!(is_open || matches!(allows(&stricter), Outcome::NodeNotReady | Outcome::Unmet));
+        prop_assert!(is_open || matches!(allows(&stricter), FilterOutcome::NodeNotReady | FilterOutcome::Unmet));
     }
 
-    /// Order changes nothing but the order of the reasons.
+    /// Checks that the order of gates and conditions changes only the order of the reasons.
     #[test]
     fn order_does_not_matter(node in any_node()) {
         let mut turned = node.clone();
@@ -427,11 +427,11 @@ proptest! {
         prop_assert_eq!((outcome, reasons), (other, others));
     }
 
-    /// With the feature off, everything is allowed.
+    /// Checks that every pod is allowed with the feature off.
     #[test]
     fn off_allows(node in any_node()) {
         let mut options = FilterOptions::hardened();
-        (options.mode, options.handoff) = (Mode::Off, Handoff::AwaitTaint);
+        (options.mode, options.release_when) = (PolicyMode::Off, ReleaseWhen::TaintPresent);
         prop_assert!(filter(options, &node.view(), plain().view()).is_allowed());
     }
 }

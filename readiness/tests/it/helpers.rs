@@ -1,25 +1,19 @@
-//! What stands around the three layers.
+//! Registration, network, previews, autoscalers and rules.
 
 use k8s_openapi::api::core::v1::{NodeCondition, Pod, Toleration};
 use k8s_openapi::jiff::SignedDuration;
-use readiness::autoscaler::{STARTUP_PREFIXES, autoscaler_view, not_startup_taints};
-use readiness::condition::Observation;
-use readiness::evaluate::{FilterOptions, filter};
-use readiness::gate::NodeReadinessGate;
-use readiness::name::NETWORK_PREFIX;
+use readiness::condition::NETWORK_PREFIX;
 use readiness::network::{
-    ADMISSION_TIMEOUT_SECONDS, Admission, Aggregate, HoldDown, LocalNetwork, NETWORK_READY, NETWORK_TIMEOUT, PodAge,
-    PodNetwork, admission, aggregate,
+    ADMISSION_TIMEOUT_SECONDS, Aggregate, HoldDown, LocalNetwork, NETWORK_READY, NETWORK_TIMEOUT, PodAge, PodNetwork,
+    PodNetworkAdmission, admit_pod, aggregate,
 };
-use readiness::node::GatedNode;
-use readiness::pod::PodView;
-use readiness::policy::Policy;
-use readiness::preview::{Proposal, preview};
-use readiness::reconcile::State;
-use readiness::registration::{KubeletConfiguration, Registration, merge};
 use readiness::rule::{ExpandError, NodeReadinessRule, ReadinessTaintRule, expand};
-use readiness::taint::untolerated;
-use readiness::validate::{Limits, Writer, validate_update};
+use readiness::validate::{GateWriter, ValidationOptions, validate_gate_update};
+use readiness::{
+    ConditionStatus, FilterOptions, GateProposal, GatedNode, GatedPodView, KubeletConfiguration, NodeReadinessGate,
+    NodeState, Policy, RegistrationMode, STARTUP_TAINT_PREFIXES, autoscaler_view, filter, first_untolerated_taint,
+    gates_without_startup_taint, merge_gates, preview_gates,
+};
 use serde_json::{Value, from_value, json};
 
 use super::examples;
@@ -29,38 +23,38 @@ const CNI: &str = "network.kubernetes.io/CNIReady";
 const PROXY: &str = "network.kubernetes.io/NetworkProxyReady";
 
 fn gate(name: &str, seconds: i32) -> NodeReadinessGate {
-    NodeReadinessGate::new(name, seconds).bypassing()
+    NodeReadinessGate::new(name, seconds).with_bypass_warning()
 }
 
 #[test]
 fn registration() {
     // req: 5233-2, 5233-47
     let config: KubeletConfiguration = from_value(examples::configuration()).unwrap();
-    let created = merge(None, &config.node_readiness_gates, Registration::CreateOnly);
+    let created = merge_gates(None, &config.node_readiness_gates, RegistrationMode::CreateOnly);
     assert_eq!(created, config.node_readiness_gates);
     // It is in the object from the first moment: there is no time at which a pod could come in between.
     let node = GatedNode { gates: created, ..GatedNode::default() };
     let pod = Pod::default();
-    assert!(!filter(FilterOptions::kep(), &node.view(), PodView::new(&pod)).is_allowed());
+    assert!(!filter(FilterOptions::kep(), &node.view(), GatedPodView::new(&pod)).is_allowed());
 
     let stored = [gate(A, 10), gate(B, 20)];
     let rows = [
-        (vec![gate(A, 99)], Registration::CreateOnly, vec![gate(A, 10), gate(B, 20)]),
-        (vec![gate(A, 99)], Registration::Sync, vec![gate(A, 99), gate(B, 20)]),
-        (vec![gate(A, 1)], Registration::Sync, vec![gate(A, 10), gate(B, 20)]),
-        (vec![gate(CNI, 5), gate(CNI, 6)], Registration::Sync, vec![gate(A, 10), gate(B, 20), gate(CNI, 6)]),
-        (vec![], Registration::Sync, stored.to_vec()),
+        (vec![gate(A, 99)], RegistrationMode::CreateOnly, vec![gate(A, 10), gate(B, 20)]),
+        (vec![gate(A, 99)], RegistrationMode::Sync, vec![gate(A, 99), gate(B, 20)]),
+        (vec![gate(A, 1)], RegistrationMode::Sync, vec![gate(A, 10), gate(B, 20)]),
+        (vec![gate(CNI, 5), gate(CNI, 6)], RegistrationMode::Sync, vec![gate(A, 10), gate(B, 20), gate(CNI, 6)]),
+        (vec![], RegistrationMode::Sync, stored.to_vec()),
         // A taint comes with the first registration or not from the node.
-        (vec![gate_a(), gate(CNI, 5).tainting(taint("a", "NoSchedule"))], Registration::Sync, stored.to_vec()),
+        (vec![gate_a(), gate(CNI, 5).with_taint(taint("a", "NoSchedule"))], RegistrationMode::Sync, stored.to_vec()),
         // One gate that is refused would keep out the others.
-        (vec![NodeReadinessGate::new(CNI, 5), gate(A, 0), gate(PROXY, 0)], Registration::Sync, stored.to_vec()),
+        (vec![NodeReadinessGate::new(CNI, 5), gate(A, 0), gate(PROXY, 0)], RegistrationMode::Sync, stored.to_vec()),
     ];
     for (configured, registration, expected) in rows {
-        let merged = merge(Some(&stored), &configured, registration);
-        assert!(validate_update(&stored, &merged, Writer::Node, &Limits::default()).is_valid());
+        let merged = merge_gates(Some(&stored), &configured, registration);
+        assert!(validate_gate_update(&stored, &merged, GateWriter::Node, &ValidationOptions::default()).is_valid());
         assert_eq!(merged, expected);
     }
-    assert_eq!(merge(None, &[gate_a()], Registration::Sync), [gate_a()]);
+    assert_eq!(merge_gates(None, &[gate_a()], RegistrationMode::Sync), [gate_a()]);
 }
 
 #[test]
@@ -92,7 +86,7 @@ fn several_network_gates_as_one() {
 
 #[test]
 fn admission_by_local_signals() {
-    use {Observation::Missing, Observation::TimeoutExceeded, Observation::True};
+    use {ConditionStatus::Missing, ConditionStatus::TimeoutExceeded, ConditionStatus::True};
     use {PodAge::Existing, PodAge::New, PodNetwork::Host, PodNetwork::Pod};
     // req: 5233-53, 5233-54, 5233-55
     assert_eq!(ADMISSION_TIMEOUT_SECONDS, 120);
@@ -105,24 +99,24 @@ fn admission_by_local_signals() {
         network,
         timeout: SignedDuration::from_secs(timeout),
     };
-    let until = |seconds| Admission::Reject { until: Some(at(seconds)) };
+    let until = |seconds| PodNetworkAdmission::Reject { until: Some(at(seconds)) };
     let rows = [
-        (local(None, Some(0), 120), Pod, New, 1, Admission::Admit),
-        (local(Some(True), Some(0), 120), Pod, New, 1, Admission::Admit),
-        (local(Some(Missing), Some(0), 120), Host, New, 1, Admission::Admit),
+        (local(None, Some(0), 120), Pod, New, 1, PodNetworkAdmission::Admit),
+        (local(Some(True), Some(0), 120), Pod, New, 1, PodNetworkAdmission::Admit),
+        (local(Some(Missing), Some(0), 120), Host, New, 1, PodNetworkAdmission::Admit),
         (local(Some(Missing), Some(0), 120), Pod, New, 1, until(120)),
         (local(Some(TimeoutExceeded), Some(0), 120), Pod, New, 1, until(120)),
         (local(Some(Missing), Some(0), 120), Pod, Existing, 119, until(120)),
-        (local(Some(Missing), Some(0), 120), Pod, Existing, 120, Admission::AdmitDegraded),
+        (local(Some(Missing), Some(0), 120), Pod, Existing, 120, PodNetworkAdmission::AdmitDegraded),
         (local(Some(Missing), Some(0), 120), Pod, New, 120, until(120)),
-        (local(Some(Missing), Some(0), 30), Pod, Existing, 30, Admission::AdmitDegraded),
-        (local(Some(Missing), None, 120), Pod, Existing, 9_999, Admission::Reject { until: None }),
-        (local(Some(Missing), Some(0), i64::MAX), Pod, Existing, 9_999, Admission::Reject { until: None }),
+        (local(Some(Missing), Some(0), 30), Pod, Existing, 30, PodNetworkAdmission::AdmitDegraded),
+        (local(Some(Missing), None, 120), Pod, Existing, 9_999, PodNetworkAdmission::Reject { until: None }),
+        (local(Some(Missing), Some(0), i64::MAX), Pod, Existing, 9_999, PodNetworkAdmission::Reject { until: None }),
     ];
     for (index, (local, network, age, now, expected)) in rows.into_iter().enumerate() {
-        assert_eq!(admission(local, network, age, at(now)), expected, "row {index}");
+        assert_eq!(admit_pod(local, network, age, at(now)), expected, "row {index}");
     }
-    assert!(Admission::AdmitDegraded.to_string().contains(NETWORK_TIMEOUT));
+    assert!(PodNetworkAdmission::AdmitDegraded.to_string().contains(NETWORK_TIMEOUT));
 }
 
 #[test]
@@ -134,9 +128,9 @@ fn all_network_gates_together_open_admission() {
         let reported = network.observe(&aggregate(&world.view(), NETWORK_PREFIX).unwrap(), at(second));
         let condition = json!({"type": NETWORK_READY, "status": reported.status, "reason": reported.reason});
         let condition: NodeCondition = from_value(condition).unwrap();
-        let network = Some(Observation::of(Some(&condition)));
+        let network = Some(ConditionStatus::from_condition(Some(&condition)));
         let local = LocalNetwork { ready_since: Some(at(0)), network, timeout: SignedDuration::from_secs(120) };
-        (condition.status, admission(local, PodNetwork::Pod, PodAge::New, at(second)) == Admission::Admit)
+        (condition.status, admit_pod(local, PodNetwork::Pod, PodAge::New, at(second)) == PodNetworkAdmission::Admit)
     };
     assert_eq!(admit(&world, 0), ("Unknown".to_owned(), false));
     world.report(CNI, "True", "Ok", 1);
@@ -226,25 +220,25 @@ fn a_preview_counts_and_changes_nothing() {
         node("unready", json!([]), json!([])),
         node("unchanged", json!([ready]), json!([])),
     ];
-    let (proposed, state) = ([gate_a()], State::default());
+    let (proposed, state) = ([gate_a()], NodeState::default());
     let proposals = nodes.iter().map(|node| {
         let name = node.node.metadata.name.as_deref().unwrap();
         let current: &[NodeReadinessGate] = if name == "unchanged" { &proposed } else { &[] };
-        Proposal { node: &node.node, current, proposed: &proposed, state: &state }
+        GateProposal { node: &node.node, current, proposed: &proposed, state: &state }
     });
     let before = nodes.clone();
-    let preview = preview(&Policy::hardened(), proposals, at(0));
+    let preview = preview_gates(&Policy::hardened(), proposals, at(0));
     assert_eq!((preview.affected, preview.closing, preview.opening, preview.risky), (4, 2, 0, 2));
     assert_eq!((preview.taints_to_add, preview.taints_to_remove), (1, 1), "an adopted one goes");
-    let of = |name: &str| preview.nodes.iter().find(|node| node.name == name).unwrap();
-    assert!(of("met").open_before && of("met").open_after && of("met").reason.is_empty());
-    assert_eq!(of("unreported").unreported, [A]);
-    assert!(of("unreported").reason.contains("does not exist"));
+    let node_named = |name: &str| preview.nodes.iter().find(|node| node.name == name).unwrap();
+    assert!(node_named("met").open_before && node_named("met").open_after && node_named("met").reason.is_empty());
+    assert_eq!(node_named("unreported").unreported, [A]);
+    assert!(node_named("unreported").reason.contains("does not exist"));
     assert_eq!(nodes, before);
     // The other way round.
     let proposals =
-        nodes.iter().map(|node| Proposal { node: &node.node, current: &proposed, proposed: &[], state: &state });
-    let preview = readiness::preview::preview(&Policy::hardened(), proposals, at(0));
+        nodes.iter().map(|node| GateProposal { node: &node.node, current: &proposed, proposed: &[], state: &state });
+    let preview = preview_gates(&Policy::hardened(), proposals, at(0));
     assert_eq!((preview.affected, preview.closing, preview.opening), (5, 0, 3));
 }
 
@@ -252,7 +246,7 @@ fn a_preview_counts_and_changes_nothing() {
 fn autoscalers() {
     let startup = "startup-taint.cluster-autoscaler.kubernetes.io/gpu";
     let mut world =
-        World::new(Policy::kep(), &[gate_a(), gate_b(), gate(CNI, 1).tainting(taint(startup, "NoSchedule"))]);
+        World::new(Policy::kep(), &[gate_a(), gate_b(), gate(CNI, 1).with_taint(taint(startup, "NoSchedule"))]);
     assert!(autoscaler_view(&world.view()).is_starting);
     world.report(A, "True", "Ok", 0);
     world.report(B, "Unknown", "TimeoutExceeded", 0);
@@ -268,9 +262,9 @@ fn autoscalers() {
     let ready = from_value(json!({"type": "Ready", "status": "True"})).unwrap();
     template.node.status.as_mut().unwrap().conditions.as_mut().unwrap().push(ready);
     let pod = Pod::default();
-    assert!(filter(FilterOptions::kep(), &template.view(), PodView::new(&pod)).is_allowed());
-    assert_eq!(not_startup_taints(&world.node.gates, &STARTUP_PREFIXES), [A]);
-    assert!(not_startup_taints(&world.node.gates, &["startup-taint.", "a"]).is_empty());
+    assert!(filter(FilterOptions::kep(), &template.view(), GatedPodView::new(&pod)).is_allowed());
+    assert_eq!(gates_without_startup_taint(&world.node.gates, &STARTUP_TAINT_PREFIXES), [A]);
+    assert!(gates_without_startup_taint(&world.node.gates, &["startup-taint.", "a"]).is_empty());
 }
 
 fn rule(name: &str, spec: Value) -> NodeReadinessRule {
@@ -295,7 +289,7 @@ fn rules_become_gates() {
         assert_eq!(expansion.gates.len(), 1);
         assert_eq!(expansion.gates[0].condition_type, "readiness.k8s.io/gpu");
         assert_eq!(expansion.gates[0].taint().unwrap().key, "readiness.k8s.io/gpu");
-        expansion.reports.first().map(|condition| condition.status.clone())
+        expansion.conditions.first().map(|condition| condition.status.clone())
     };
     let some = |status: &str| Some(status.to_owned());
     let met = json!({"type": "gpu.example/Ready", "status": "True"});
@@ -325,7 +319,7 @@ fn rules_become_gates() {
     assert_eq!(report(json!({}), json!([reported("2026-01-01T00:00:50Z"), restarted])), some("True"));
 }
 
-/// A node that rules select, which the adapter and the reconciler look at in turn.
+/// Node that rules select. The rules are expanded and the reconciler steps in turn.
 struct Ruled {
     rules: Vec<NodeReadinessRule>,
     world: World,
@@ -342,7 +336,7 @@ impl Ruled {
         let expansion = expand(&self.rules, &self.world.node, 5, at(now)).unwrap();
         (self.world.node.gates, self.world.bootstrap_only) = (expansion.gates, expansion.bootstrap_only);
         let conditions = self.world.conditions();
-        for report in expansion.reports {
+        for report in expansion.conditions {
             conditions.retain(|condition| condition.type_ != report.type_);
             conditions.push(report);
         }
@@ -358,11 +352,11 @@ fn a_bootstrap_rule_that_was_met_blocks_no_more() {
     ruled.world.report("gpu.example/Ready", "False", "Down", 1);
     assert!(ruled.run(1).schedulable);
     let pod = Pod::default();
-    assert!(filter(FilterOptions::kep(), &ruled.world.view(), PodView::new(&pod)).is_allowed());
+    assert!(filter(FilterOptions::kep(), &ruled.world.view(), GatedPodView::new(&pod)).is_allowed());
     // Nor with an evaluator that has lost its state.
-    ruled.world.state = State::default();
+    ruled.world.state = NodeState::default();
     ruled.run(2);
-    assert!(ruled.run(7).writes().is_empty());
+    assert!(ruled.run(7).changes().is_empty());
     // A boot begins anew.
     ruled.world.boot("boot-2");
     assert!(!ruled.run(10).schedulable);
@@ -377,10 +371,10 @@ fn a_rule_takes_no_report_from_before_the_boot_also_after_a_timeout() {
         ruled.world.boot("boot-2");
         ruled.run(10);
         ruled.run(15);
-        assert!(ruled.run(16).writes().is_empty());
+        assert!(ruled.run(16).changes().is_empty());
         assert_eq!(ruled.world.taints(), ["readiness.k8s.io/gpu:NoSchedule"]);
         ruled.world.report("gpu.example/Ready", "True", "Ok", 17);
-        assert_eq!(ruled.run(17).writes(), ["-readiness.k8s.io/gpu:NoSchedule"]);
+        assert_eq!(ruled.run(17).changes(), ["-readiness.k8s.io/gpu:NoSchedule"]);
     }
 }
 
@@ -474,15 +468,15 @@ fn a_rule_that_ceases_to_select_takes_its_taint_away() {
     let adapt = |world: &mut World, now: i64| {
         let expansion = expand(&rules, &world.node, 5, at(now)).unwrap();
         (world.node.gates, world.bootstrap_only) = (expansion.gates, expansion.bootstrap_only);
-        for condition in expansion.reports {
+        for condition in expansion.conditions {
             world.report(&condition.type_, &condition.status, condition.reason.as_deref().unwrap_or_default(), now);
         }
         world.run(now)
     };
     adapt(&mut world, 0);
-    assert_eq!(adapt(&mut world, 5).writes(), ["+readiness.k8s.io/gpu:NoSchedule"]);
+    assert_eq!(adapt(&mut world, 5).changes(), ["+readiness.k8s.io/gpu:NoSchedule"]);
     world.node.node.metadata.labels.as_mut().unwrap().remove("pool");
-    assert_eq!(adapt(&mut world, 6).writes(), ["-readiness.k8s.io/gpu:NoSchedule"]);
+    assert_eq!(adapt(&mut world, 6).changes(), ["-readiness.k8s.io/gpu:NoSchedule"]);
 }
 
 #[test]
@@ -507,8 +501,9 @@ fn gates_compared_with_a_startup_taint() {
     let rule = ReadinessTaintRule { readiness_condition: name.to_owned(), target_taint: taint(pending, "NoSchedule") };
     let mut world = World::new(Policy::kep(), &[gate(name, 600)]).ready(0);
     world.put_taint(taint(pending, "NoSchedule"));
-    let tolerates =
-        |world: &World, tolerations: &[Toleration]| untolerated(world.view().taints(), tolerations).is_none();
+    let tolerates = |world: &World, tolerations: &[Toleration]| {
+        first_untolerated_taint(world.view().taints(), tolerations).is_none()
+    };
     assert_eq!(rule.removal(&world.view()), None);
     world.report(name, "True", "Ok", 1);
     let removal = rule.removal(&world.view()).unwrap();
@@ -531,15 +526,15 @@ fn objects_of_any_form_get_an_answer() {
         .collect();
     let node: GatedNode =
         from_value(json!({"spec": {"readinessGates": gates}, "status": {"conditions": conditions}})).unwrap();
-    let step = readiness::reconcile::step(
+    let step = readiness::step(
         &Policy::hardened(),
-        readiness::reconcile::Role::Combined,
+        readiness::EvaluatorRole::Combined,
         &node.view(),
         at(0),
-        State::default(),
+        NodeState::default(),
     );
     assert_eq!(step.verdict.gates.len(), 7_000);
     assert!(step.verdict.gates.iter().all(|gate| !gate.decision.is_blocking()));
-    let report = readiness::validate::validate(&node.gates, &Limits::default());
+    let report = readiness::validate::validate_gates(&node.gates, &ValidationOptions::default());
     assert!(!report.is_valid());
 }

@@ -10,6 +10,7 @@ mod helpers;
 mod laws;
 mod restarts;
 mod scenario;
+mod state;
 mod timeouts;
 mod timers;
 mod trace;

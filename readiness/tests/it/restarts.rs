@@ -1,22 +1,18 @@
-//! Reboots, restarts, partitions, and agents through all of them.
+//! Reboots, restarts of kubelet, network partitions, and agents during each of them.
 
-use k8s_openapi::api::core::v1::{Node, NodeCondition, Toleration};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::api::core::v1::{Node, NodeCondition};
 use k8s_openapi::jiff::SignedDuration;
 use readiness::condition::INITIALIZING;
-use readiness::gate::NodeReadinessGate;
-use readiness::partition::{DEFAULT_TOLERATION_SECONDS, Eviction, GRACE_PERIOD_SECONDS, UNREACHABLE, eviction, lose};
-use readiness::policy::Policy;
-use readiness::reconcile::{Decision, Phase, Role};
-use readiness::reporter::{Next, OnUnreachable, Probe, Reporter, Strategy};
+use readiness::reporter::{ProbeResult, Reporter, ReporterAction, ReporterStrategy, UnreachablePolicy};
+use readiness::{EvaluatorRole, GateDecision, GatePhase, NO_EXECUTE, NO_SCHEDULE, NodeReadinessGate, Policy};
 
 use super::world::{A, B, World, at, gate_a, gate_b, taint};
 
 fn gate(name: &str) -> NodeReadinessGate {
-    NodeReadinessGate::new(name, 300).bypassing()
+    NodeReadinessGate::new(name, 300).with_bypass_warning()
 }
 
-/// A world in which both gates are True, at 10 s.
+/// Returns a world in which both gates are True, at 10 s.
 fn established() -> World {
     let mut world = World::new(Policy::kep(), &[gate(A), gate(B)]).ready(0);
     world.report(A, "True", "Ok", 1);
@@ -33,10 +29,10 @@ fn a_reboot_makes_every_report_stale() {
     world.run(11);
     world.boot("boot-2");
     let seen = world.run(20);
-    assert_eq!(seen.writes(), ["a.example/Ready=NodeRestarted"], "what is missing stays missing");
+    assert_eq!(seen.changes(), ["a.example/Ready=NodeRestarted"], "what is missing stays missing");
     assert_eq!(world.condition(A).unwrap(), ("Unknown".to_owned(), "NodeRestarted".to_owned()));
     assert!(!seen.schedulable);
-    assert!(world.run(21).outputs.is_empty(), "once");
+    assert!(world.run(21).writes.is_empty(), "once");
     // Whatever the reports say.
     for (status, reason) in [("False", "Broken"), ("Unknown", "Lost"), ("Unknown", "TimeoutExceeded")] {
         let mut world = established();
@@ -44,16 +40,16 @@ fn a_reboot_makes_every_report_stale() {
         world.run(11);
         world.boot("boot-2");
         let expected = ["a.example/Ready=NodeRestarted", "b.example/Ready=NodeRestarted"];
-        assert_eq!(world.run(20).writes(), expected, "{status} ({reason})");
+        assert_eq!(world.run(20).changes(), expected, "{status} ({reason})");
     }
     // Without the old or the new id nothing is known of a boot.
     let mut world = established();
     world.boot("");
-    assert!(world.run(20).writes().is_empty());
+    assert!(world.run(20).changes().is_empty());
     world.boot("boot-1");
-    assert!(world.run(21).writes().is_empty() && world.run(21).schedulable);
+    assert!(world.run(21).changes().is_empty() && world.run(21).schedulable);
     world.boot("boot-2");
-    assert_eq!(world.run(22).writes().len(), 2);
+    assert_eq!(world.run(22).changes().len(), 2);
 }
 
 #[test]
@@ -63,10 +59,10 @@ fn a_fresh_report_is_not_overwritten() {
     world.boot("boot-2");
     let seen = world.look(20);
     world.report(A, "True", "Verified", 21);
-    let refused = world.write(&seen.outputs, 21);
+    let refused = world.write(&seen.writes, 21);
     assert_eq!(refused.len(), 1);
     let seen = world.run(22);
-    assert_eq!(seen.decision(A), Decision::Satisfied);
+    assert_eq!(seen.decision(A), GateDecision::Satisfied);
     assert!(seen.decision(B).is_blocking());
 }
 
@@ -76,7 +72,7 @@ fn a_report_from_before_the_boot_does_not_count_when_the_reset_is_lost() {
     world.boot("boot-2");
     world.look(20);
     let seen = world.run(21);
-    assert!(!seen.schedulable && seen.writes().is_empty(), "asked for once, and still not trusted");
+    assert!(!seen.schedulable && seen.changes().is_empty(), "asked for once, and still not trusted");
     world.report(A, "True", "Ok", 22);
     world.report(B, "True", "Ok", 22);
     assert!(world.run(22).schedulable, "a heartbeat is a report");
@@ -85,28 +81,28 @@ fn a_report_from_before_the_boot_does_not_count_when_the_reset_is_lost() {
     world.boot("boot-2");
     world.look(20);
     let seen = world.run(320);
-    assert!(seen.schedulable && seen.writes().is_empty());
-    assert_eq!(seen.decision(A), Decision::Bypass);
+    assert!(seen.schedulable && seen.changes().is_empty());
+    assert_eq!(seen.decision(A), GateDecision::Bypass);
 }
 
 #[test]
 fn a_timeout_from_before_the_boot_is_written_anew_when_the_reset_is_lost() {
-    let mut kubelet = World::new(Policy::kep(), &[gate_a()]).ready(0).playing(Role::Kubelet);
-    let mut nlc = kubelet.clone().playing(Role::Nlc);
+    let mut kubelet = World::new(Policy::kep(), &[gate_a()]).ready(0).with_role(EvaluatorRole::Kubelet);
+    let mut nlc = kubelet.clone().with_role(EvaluatorRole::Nlc);
     kubelet.run(0);
-    assert_eq!(kubelet.run(3).writes(), ["a.example/Ready=TimeoutExceeded"]);
+    assert_eq!(kubelet.run(3).changes(), ["a.example/Ready=TimeoutExceeded"]);
     nlc.node = kubelet.node.clone();
-    assert_eq!(nlc.run(3).writes(), ["+a:NoSchedule"]);
+    assert_eq!(nlc.run(3).changes(), ["+a:NoSchedule"]);
 
     kubelet.node = nlc.node.clone();
     kubelet.boot("boot-2");
-    assert_eq!(kubelet.look(10).writes(), ["a.example/Ready=NodeRestarted"], "which is lost");
+    assert_eq!(kubelet.look(10).changes(), ["a.example/Ready=NodeRestarted"], "which is lost");
     nlc.node = kubelet.node.clone();
     assert!(!nlc.run(10).schedulable);
-    assert!(kubelet.look(11).writes().is_empty());
-    assert_eq!(kubelet.look(13).writes(), ["a.example/Ready=TimeoutExceeded"]);
-    assert_eq!(kubelet.run(14).writes(), ["a.example/Ready=TimeoutExceeded"], "the write before was lost, too");
-    assert!(kubelet.run(15).outputs.is_empty());
+    assert!(kubelet.look(11).changes().is_empty());
+    assert_eq!(kubelet.look(13).changes(), ["a.example/Ready=TimeoutExceeded"]);
+    assert_eq!(kubelet.run(14).changes(), ["a.example/Ready=TimeoutExceeded"], "the write before was lost, too");
+    assert!(kubelet.run(15).writes.is_empty());
     nlc.node = kubelet.node.clone();
     assert!(nlc.run(15).schedulable);
 }
@@ -149,12 +145,12 @@ fn a_restart_of_kubelet_and_two_agents() {
     assert!(!world.run(20).schedulable);
     world.report("Ready", "True", "KubeletReady", 21);
     let seen = world.run(21);
-    assert!(seen.schedulable && seen.outputs.is_empty(), "an agent that does not depend on kubelet stays True");
+    assert!(seen.schedulable && seen.writes.is_empty(), "an agent that does not depend on kubelet stays True");
     world.report(B, "False", "Reconnecting", 22);
     assert!(!world.run(22).schedulable, "one that does says so");
     world.report(B, "True", "Connected", 30);
     let seen = world.run(30);
-    assert!(seen.schedulable && seen.writes().is_empty());
+    assert!(seen.schedulable && seen.changes().is_empty());
 }
 
 #[test]
@@ -192,75 +188,33 @@ fn three_named_scenarios() {
     assert!(world.run(24).schedulable);
 }
 
+/// Marks the node as unreachable, as the node lifecycle controller does after its `node-monitor-grace-period`.
+fn lose(world: &mut World, seconds: i64) {
+    world.report("Ready", "Unknown", "NodeStatusUnknown", seconds);
+    for effect in [NO_SCHEDULE, NO_EXECUTE] {
+        world.put_taint(taint("node.kubernetes.io/unreachable", effect));
+    }
+}
+
 #[test]
 fn a_partition() {
-    // req: 5233-39, 5233-40, 5233-42, 5233-43
+    // req: 5233-39, 5233-40, 5233-43
     let mut world = established();
-    let grace = SignedDuration::from_secs(GRACE_PERIOD_SECONDS);
-    assert_eq!(GRACE_PERIOD_SECONDS, 50);
-    assert!(!lose(&mut world.node, grace, at(50)), "not yet");
     assert!(world.run(50).schedulable);
-    assert!(lose(&mut world.node, grace, at(51)));
-    assert!(!lose(&mut world.node, grace, at(52)), "once");
-    assert_eq!(world.taints(), [format!("{UNREACHABLE}:NoSchedule"), format!("{UNREACHABLE}:NoExecute")]);
+    lose(&mut world, 51);
     let seen = world.run(51);
-    assert!(!seen.schedulable && seen.writes().is_empty());
-    assert_eq!(world.condition("Ready").unwrap().0, "Unknown");
-    assert_eq!(world.condition(A).unwrap(), ("True".to_owned(), "Ok".to_owned()), "gates stay at their last word");
-    assert_eq!(seen.decision(A), Decision::Satisfied, "and still it is blocked");
+    assert!(!seen.schedulable && seen.changes().is_empty());
+    assert_eq!(world.condition(A).unwrap(), ("True".to_owned(), "Ok".to_owned()), "gates keep their last status");
+    assert_eq!(seen.decision(A), GateDecision::Satisfied, "the node is blocked whatever the gates say");
 
-    // A pod stays as long as it tolerates that: five minutes by default.
-    let taints = world.view().taints().to_vec();
-    let tolerating = |seconds| Toleration {
-        key: Some(UNREACHABLE.to_owned()),
-        operator: Some("Exists".to_owned()),
-        effect: Some("NoExecute".to_owned()),
-        toleration_seconds: seconds,
-        ..Toleration::default()
-    };
-    assert_eq!(eviction(&taints, &[tolerating(Some(DEFAULT_TOLERATION_SECONDS))], at(60)), Eviction::At(at(351)));
-    assert_eq!(eviction(&taints, &[tolerating(None)], at(60)), Eviction::Never, "a critical daemon");
-    assert_eq!(eviction(&taints, &[], at(60)), Eviction::At(at(60)));
-    // Of several tolerations of a taint the first counts.
-    let (forever, brief) = (tolerating(None), tolerating(Some(5)));
-    assert_eq!(eviction(&taints, &[forever.clone(), brief.clone()], at(60)), Eviction::Never);
-    assert_eq!(eviction(&taints, &[brief, forever], at(60)), Eviction::At(at(56)));
-
-    // It heals: Ready first, then what the agents say.
+    // It heals: Ready first, then the reports of the agents.
     world.node.node.spec.as_mut().unwrap().taints = None;
     world.report("Ready", "True", "KubeletReady", 400);
     world.report(B, "False", "Reconnecting", 400);
     assert!(!world.run(400).schedulable);
     world.report(B, "True", "Ok", 410);
     let seen = world.run(410);
-    assert!(seen.schedulable && seen.writes().is_empty());
-}
-
-#[test]
-fn a_partition_of_a_node_that_was_not_well() {
-    let grace = SignedDuration::from_secs(GRACE_PERIOD_SECONDS);
-    let of = |world: &World, name: &str| world.condition(name).map(|(status, reason)| format!("{status} ({reason})"));
-    let mut world = World::new(Policy::kep(), &[gate(A)]);
-    world.report("Ready", "False", "KubeletNotReady", 0);
-    world.report("MemoryPressure", "True", "KubeletHasInsufficientMemory", 0);
-    world.report("PIDPressure", "Unknown", "Unsure", 0);
-    for (key, effect) in [("not-ready", "NoSchedule"), ("not-ready", "NoExecute"), ("memory-pressure", "NoSchedule")] {
-        world.put_taint(taint(&format!("node.kubernetes.io/{key}"), effect));
-    }
-    assert!(lose(&mut world.node, grace, at(51)), "whatever Ready said");
-    assert_eq!(of(&world, "Ready").unwrap(), "Unknown (NodeStatusUnknown)");
-    assert_eq!(of(&world, "MemoryPressure").unwrap(), "Unknown (NodeStatusUnknown)");
-    assert_eq!(of(&world, "PIDPressure").unwrap(), "Unknown (Unsure)", "as it was");
-    assert_eq!(of(&world, "DiskPressure").unwrap(), "Unknown (NodeStatusNeverUpdated)");
-    assert_eq!(world.taints(), [format!("{UNREACHABLE}:NoSchedule"), format!("{UNREACHABLE}:NoExecute")]);
-
-    // A node whose kubelet never reported.
-    let mut world = World::new(Policy::kep(), &[gate(A)]);
-    assert!(!lose(&mut world.node, grace, at(999)), "nobody knows since when");
-    world.node.node.metadata.creation_timestamp = Some(Time(at(0)));
-    assert!(!lose(&mut world.node, grace, at(50)) && lose(&mut world.node, grace, at(51)));
-    assert_eq!(of(&world, "Ready").unwrap(), "Unknown (NodeStatusNeverUpdated)");
-    assert!(!lose(&mut world.node, grace, at(52)), "once");
+    assert!(seen.schedulable && seen.changes().is_empty());
 }
 
 #[test]
@@ -269,12 +223,12 @@ fn an_owner_elsewhere_during_a_partition() {
     let mut operator = Reporter::new(A);
     let mut world = established();
     let stored = world.conditions().iter().find(|condition| condition.type_ == A).cloned();
-    let (patch, next) = operator.report(stored.as_ref(), &Probe::Unreachable, at(60));
-    assert_eq!((patch, next), (None, Next::ProbeAt(at(90))), "the last word stays, and it tries again");
-    operator.on_unreachable = OnUnreachable::SetUnknown;
-    let (patch, next) = operator.report(stored.as_ref(), &Probe::Unreachable, at(60));
+    let (patch, next) = operator.report(stored.as_ref(), &ProbeResult::Unreachable, at(60));
+    assert_eq!((patch, next), (None, ReporterAction::ProbeAt(at(90))), "the last word stays, and it tries again");
+    operator.on_unreachable = UnreachablePolicy::SetUnknown;
+    let (patch, next) = operator.report(stored.as_ref(), &ProbeResult::Unreachable, at(60));
     let patch = patch.unwrap();
-    assert_eq!((patch.status.as_str(), next), ("Unknown", Next::ProbeAt(at(90))));
+    assert_eq!((patch.status.as_str(), next), ("Unknown", ReporterAction::ProbeAt(at(90))));
     world.report(A, &patch.status, patch.reason.as_deref().unwrap(), 60);
     assert_eq!(world.run(60).decision(A).name(), "Blocked");
 }
@@ -287,26 +241,26 @@ fn gates_evict_nobody() {
     world.run(3);
     world.report(B, "False", "Broken", 4);
     assert!(!world.run(4).schedulable);
-    assert_eq!(eviction(world.view().taints(), &[], at(4)), Eviction::Never);
-    // A taint with effect NoExecute does, as any such taint.
-    let evicting = NodeReadinessGate::new(A, 3).tainting(taint("a", "NoExecute"));
+    assert!(!world.taints().is_empty() && world.view().taints().iter().all(|taint| taint.effect != NO_EXECUTE));
+    // Only a readinessTaint with the effect NoExecute evicts, as every such taint does.
+    let evicting = NodeReadinessGate::new(A, 3).with_taint(taint("a", "NoExecute"));
     let mut world = World::new(Policy::kep(), &[evicting]).ready(0);
     world.run(0);
     world.run(3);
-    assert_eq!(eviction(world.view().taints(), &[], at(5)), Eviction::At(at(5)));
+    assert!(world.view().taint("a", NO_EXECUTE).is_some_and(|taint| taint.time_added.is_some()));
 }
 
 #[test]
 fn what_an_agent_writes() {
     // req: 5233-11, 5233-34, 5233-35, 5233-72
     let agent = Reporter::new(A);
-    let success = |message: &str| Probe::Success { reason: "Ok".to_owned(), message: message.to_owned() };
-    let failure = Probe::Failure { reason: "Broken".to_owned(), message: "no answer".to_owned() };
+    let success = |message: &str| ProbeResult::Success { reason: "Ok".to_owned(), message: message.to_owned() };
+    let failure = ProbeResult::Failure { reason: "Broken".to_owned(), message: "no answer".to_owned() };
     let mut stored: Option<NodeCondition> = None;
-    // Probe, time; the status that is written, if any.
+    // Result of the probe, time; the status that is written, if any.
     let rows = [
-        (Probe::Starting, 0, Some("False")),
-        (Probe::Starting, 30, None),
+        (ProbeResult::Starting, 0, Some("False")),
+        (ProbeResult::Starting, 30, None),
         (success("v1"), 60, Some("True")),
         (success("v1"), 90, None),
         (success("v2"), 120, Some("True")),
@@ -318,22 +272,22 @@ fn what_an_agent_writes() {
     for (probe, second, status) in rows {
         let (patch, next) = agent.report(stored.as_ref(), &probe, at(second));
         assert_eq!(patch.as_ref().map(|patch| patch.status.as_str()), status, "at {second}");
-        assert_eq!(next, Next::ProbeAt(at(second + 30)));
+        assert_eq!(next, ReporterAction::ProbeAt(at(second + 30)));
         stored = patch.or(stored);
     }
     let stored = stored.unwrap();
     assert_eq!(stored.last_transition_time.as_ref().unwrap().0, at(210));
     // An agent that starts again does not trust what it said before, until it has verified it.
-    let (patch, _) = agent.report(Some(&stored), &Probe::Starting, at(240));
+    let (patch, _) = agent.report(Some(&stored), &ProbeResult::Starting, at(240));
     let patch = patch.unwrap();
     assert_eq!((patch.status.as_str(), patch.reason.as_deref()), ("False", Some(INITIALIZING)));
     // A change of the reason alone is a change.
-    let other = Probe::Success { reason: "Degraded".to_owned(), message: "v2".to_owned() };
+    let other = ProbeResult::Success { reason: "Degraded".to_owned(), message: "v2".to_owned() };
     assert_eq!(agent.report(Some(&stored), &other, at(240)).0.unwrap().reason.as_deref(), Some("Degraded"));
     // The status is all that an agent writes: with it in status.conditions, the gate is met.
     node.status.get_or_insert_default().conditions = Some(vec![stored]);
     let gates = [gate(A)];
-    let view = readiness::node::NodeView::new(&node, &gates);
+    let view = readiness::GatedNodeView::new(&node, &gates);
     assert_eq!(view.condition(A).unwrap().status, "True");
 
     // A change of the message alone keeps the time of the transition.
@@ -342,14 +296,14 @@ fn what_an_agent_writes() {
     assert_eq!(second.unwrap().last_transition_time.unwrap().0, at(0));
 
     let mut once = Reporter::new(A);
-    once.strategy = Strategy::OnSuccessAndTerminate;
-    assert_eq!(once.report(None, &Probe::Starting, at(0)).1, Next::ProbeAt(at(30)));
-    let broken = Probe::Failure { reason: "Broken".to_owned(), message: String::new() };
-    assert_eq!(once.report(None, &broken, at(0)).1, Next::ProbeAt(at(30)), "only a success ends it");
+    once.strategy = ReporterStrategy::OnSuccessAndTerminate;
+    assert_eq!(once.report(None, &ProbeResult::Starting, at(0)).1, ReporterAction::ProbeAt(at(30)));
+    let broken = ProbeResult::Failure { reason: "Broken".to_owned(), message: String::new() };
+    assert_eq!(once.report(None, &broken, at(0)).1, ReporterAction::ProbeAt(at(30)), "only a success ends it");
     once.poll_interval = SignedDuration::from_secs(7);
-    assert_eq!(once.report(None, &broken, at(0)).1, Next::ProbeAt(at(7)));
+    assert_eq!(once.report(None, &broken, at(0)).1, ReporterAction::ProbeAt(at(7)));
     let (patch, next) = once.report(None, &success("done"), at(30));
-    assert_eq!((patch.unwrap().status.as_str(), next), ("True", Next::Finished));
+    assert_eq!((patch.unwrap().status.as_str(), next), ("True", ReporterAction::Finished));
 }
 
 #[test]
@@ -359,7 +313,7 @@ fn the_reconciler_writes_no_heartbeats() {
     world.run(0);
     world.run(3);
     for second in 4..400 {
-        assert!(world.run(second).outputs.is_empty(), "at {second}");
+        assert!(world.run(second).writes.is_empty(), "at {second}");
     }
 }
 
@@ -375,5 +329,5 @@ fn a_gate_that_needs_to_be_met_once() {
     // Until the next boot.
     world.boot("boot-2");
     assert!(!world.run(3).schedulable);
-    assert_eq!(world.state.gates[A].phase, Phase::Waiting);
+    assert_eq!(world.state.gates[A].phase, GatePhase::Waiting);
 }

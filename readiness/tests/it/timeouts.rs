@@ -1,9 +1,9 @@
-//! Timeouts in conditions: what is written, what is asked for again, and which are from before.
+//! Timeout conditions: their writes, repeated requests for lost writes, and timeouts from before their gate.
 
-use readiness::condition::Observation;
-use readiness::policy::{Leftover, Mode, Policy};
-use readiness::reconcile::output::{Change, EventType, Expected};
-use readiness::reconcile::{Decision, Role, Sighting, Why};
+use readiness::{
+    BlockReason, ConditionStatus, EffectiveStatus, EvaluatorRole, EventType, ExpectedCondition, GateDecision,
+    NodeChange, Policy, PolicyMode, PreexistingTimeout,
+};
 
 use super::world::{A, B, World, blocked, gate_a, gate_b};
 
@@ -14,18 +14,19 @@ fn what_is_written_at_a_timeout() {
     world.report(B, "False", "Initializing", 0);
     world.run(0);
     let seen = world.look(2);
-    let Change::PatchCondition { condition_type, status, reason, message, expect } = &seen.outputs[0].change else {
-        panic!("{:?}", seen.outputs)
+    let NodeChange::PatchCondition { condition_type, status, reason, message, expected } = &seen.writes[0].change
+    else {
+        panic!("{:?}", seen.writes)
     };
     assert_eq!((condition_type.as_str(), status.as_str(), reason.as_str()), (B, "Unknown", "TimeoutExceeded"));
     assert_eq!(message, "not True within 2 s; before: status is False (Initializing)");
     // The agent comes first: the write is refused, and the agent's word stays.
-    let expected: &Expected = expect.as_ref().unwrap();
+    let expected: &ExpectedCondition = expected.as_ref().unwrap();
     assert_eq!((expected.status.as_str(), expected.reason.as_deref()), ("False", Some("Initializing")));
     world.report(B, "True", "Ok", 2);
-    assert_eq!(world.write(&seen.outputs[..1], 2).len(), 1);
+    assert_eq!(world.write(&seen.writes[..1], 2).len(), 1);
     assert_eq!(world.condition(B).unwrap().0, "True");
-    assert_eq!(world.run(2).decision(B), Decision::Satisfied);
+    assert_eq!(world.run(2).decision(B), GateDecision::Satisfied);
 
     let warning = world_with_event(Policy::kep());
     assert_eq!(warning, (EventType::Warning, "GateBypassed".to_owned()));
@@ -35,8 +36,8 @@ fn world_with_event(policy: Policy) -> (EventType, String) {
     let mut world = World::new(policy, &[gate_b()]).ready(0);
     world.run(0);
     let seen = world.run(2);
-    let found = seen.outputs.iter().find_map(|output| match &output.change {
-        Change::Event { event_type, reason, .. } => Some((*event_type, reason.clone())),
+    let found = seen.writes.iter().find_map(|write| match &write.change {
+        NodeChange::Event { event_type, reason, .. } => Some((*event_type, reason.clone())),
         _ => None,
     });
     found.unwrap()
@@ -52,11 +53,11 @@ fn a_late_report() {
     // The owner has the last word: what it says is never overwritten again.
     world.report(A, "False", "Slow", 4);
     for second in 4..20 {
-        assert!(world.run(second).writes().is_empty());
+        assert!(world.run(second).changes().is_empty());
     }
     assert_eq!(world.condition(A).unwrap(), ("False".to_owned(), "Slow".to_owned()));
     world.report(A, "True", "Ok", 20);
-    assert_eq!(world.run(20).writes(), ["-a:NoSchedule"]);
+    assert_eq!(world.run(20).changes(), ["-a:NoSchedule"]);
     assert!(world.run(20).schedulable);
 }
 
@@ -72,19 +73,19 @@ fn a_timeout_that_was_not_written_is_asked_for_again() {
         let counters = world.state.counters.clone();
         for second in 3..6 {
             let seen = world.look(second);
-            assert_eq!(seen.outputs, first.outputs[..1], "the same write, and no other event");
-            assert_eq!((seen.decision(B), seen.schedulable), (Decision::Bypass, true));
+            assert_eq!(seen.writes, first.writes[..1], "the same write, and no other event");
+            assert_eq!((seen.decision(B), seen.schedulable), (GateDecision::Bypass, true));
         }
         assert_eq!(world.state.counters, counters);
         world.run(6);
-        assert!(world.run(7).outputs.is_empty());
+        assert!(world.run(7).writes.is_empty());
         // A sign of life of the owner is a report, which is never overwritten.
         world.report(B, "Unknown", "Lost", 8);
-        assert!(world.run(8).outputs.is_empty());
+        assert!(world.run(8).writes.is_empty());
     }
     let late = |observation| {
-        let why = Why::LateReport(Sighting::Observed(observation));
-        Decision::Blocked { why, deadline: None }
+        let reason = BlockReason::LateReport(EffectiveStatus::Observed(observation));
+        GateDecision::Blocked { reason, deadline: None }
     };
     let mut world = World::new(Policy::kep(), &[gate_b()]).ready(0);
     world.report(B, "False", "Initializing", 0);
@@ -93,10 +94,10 @@ fn a_timeout_that_was_not_written_is_asked_for_again() {
     let mut suspended = world.clone();
     world.report(B, "False", "Initializing", 3);
     let seen = world.run(3);
-    assert_eq!((seen.decision(B), seen.outputs.len()), (late(Observation::False), 0));
-    suspended.policy.mode = Mode::Suspended;
+    assert_eq!((seen.decision(B), seen.writes.len()), (late(ConditionStatus::False), 0));
+    suspended.policy.mode = PolicyMode::Suspended;
     let seen = suspended.run(3);
-    assert_eq!((seen.decision(B), seen.outputs.len()), (blocked(Observation::False), 0), "nobody has said more");
+    assert_eq!((seen.decision(B), seen.writes.len()), (blocked(ConditionStatus::False), 0), "nobody has said more");
 }
 
 #[test]
@@ -107,24 +108,24 @@ fn a_condition_that_is_deleted_is_written_again() {
         world.run(2);
         for second in 3..6 {
             world.forget(B);
-            assert_eq!(world.run(second).writes(), ["b.example/Ready=TimeoutExceeded"]);
+            assert_eq!(world.run(second).changes(), ["b.example/Ready=TimeoutExceeded"]);
         }
     }
 }
 
 #[test]
 fn a_timeout_that_is_there_already_is_not_written_again() {
-    for (role, writes) in [(Role::Combined, false), (Role::Kubelet, true)] {
-        let mut world = World::new(Policy::hardened(), &[gate_b()]).ready(0).playing(role);
+    for (role, writes) in [(EvaluatorRole::Combined, false), (EvaluatorRole::Kubelet, true)] {
+        let mut world = World::new(Policy::hardened(), &[gate_b()]).ready(0).with_role(role);
         let mut written = false;
         // The message quotes what was there before, so that it is the same from the third time on.
-        for round in 0..3 {
-            world.run(round * 10);
-            let seen = world.run(round * 10 + 2);
-            written = !seen.writes().is_empty();
-            assert_eq!(seen.decision(B), Decision::Bypass);
+        for pass in 0..3 {
+            world.run(pass * 10);
+            let seen = world.run(pass * 10 + 2);
+            written = !seen.changes().is_empty();
+            assert_eq!(seen.decision(B), GateDecision::Bypass);
             let gates = std::mem::take(&mut world.node.gates);
-            world.run(round * 10 + 5);
+            world.run(pass * 10 + 5);
             world.node.gates = gates;
         }
         assert_eq!(written, writes, "the controller has to see a new one");
@@ -133,9 +134,9 @@ fn a_timeout_that_is_there_already_is_not_written_again() {
 
 #[test]
 fn a_timeout_left_over_from_a_removed_gate() {
-    for (leftover, is_open) in [(Leftover::Counts, true), (Leftover::Ignored, false)] {
+    for (preexisting_timeout, is_open) in [(PreexistingTimeout::Counts, true), (PreexistingTimeout::Ignored, false)] {
         let mut policy = Policy::kep();
-        policy.leftover = leftover;
+        policy.preexisting_timeout = preexisting_timeout;
         let mut world = World::new(policy, &[gate_b()]).ready(0);
         world.run(0);
         world.run(2);
@@ -147,8 +148,8 @@ fn a_timeout_left_over_from_a_removed_gate() {
         assert_eq!(seen.schedulable, is_open);
         if !is_open {
             assert!(seen.wakes(12));
-            assert_eq!(world.run(12).decision(B), Decision::Bypass);
-            assert!(world.run(13).outputs.is_empty());
+            assert_eq!(world.run(12).decision(B), GateDecision::Bypass);
+            assert!(world.run(13).writes.is_empty());
         }
     }
 }
@@ -157,25 +158,25 @@ fn a_timeout_left_over_from_a_removed_gate() {
 fn a_timeout_that_is_written_later_is_no_leftover() {
     // Unknown since long before the gate: that is the time of its last transition, whatever kubelet's clock says.
     for kubelets_clock in [160, 1] {
-        let mut world = World::new(Policy::hardened(), &[]).ready(0).playing(Role::Nlc);
+        let mut world = World::new(Policy::hardened(), &[]).ready(0).with_role(EvaluatorRole::Nlc);
         world.report(A, "Unknown", "Lost", 50);
         world.run(90);
         world.node.gates.push(gate_a());
-        assert!(world.run(100).writes().is_empty());
+        assert!(world.run(100).changes().is_empty());
         world.report(A, "Unknown", "TimeoutExceeded", kubelets_clock);
-        assert_eq!(world.run(160).writes(), ["+a:NoSchedule"]);
+        assert_eq!(world.run(160).changes(), ["+a:NoSchedule"]);
     }
     // Nor is one that is first seen together with its gate: kubelet may have been faster.
-    let mut world = World::new(Policy::hardened(), &[]).ready(0).playing(Role::Nlc);
+    let mut world = World::new(Policy::hardened(), &[]).ready(0).with_role(EvaluatorRole::Nlc);
     world.run(90);
     world.node.gates.push(gate_a());
     world.report(A, "Unknown", "TimeoutExceeded", 20);
-    assert_eq!(world.run(160).writes(), ["+a:NoSchedule"]);
+    assert_eq!(world.run(160).changes(), ["+a:NoSchedule"]);
 }
 
 #[test]
 fn a_clock_that_is_set_back_makes_no_leftovers() {
-    let mut world = World::new(Policy::hardened(), &[]).ready(0).playing(Role::Nlc);
+    let mut world = World::new(Policy::hardened(), &[]).ready(0).with_role(EvaluatorRole::Nlc);
     world.run(10);
     world.node.gates.push(gate_a());
     world.run(10);

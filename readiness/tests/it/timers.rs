@@ -1,41 +1,38 @@
-//! Timers, phases, and what is written at the end of them.
+//! Timers, phases, and the writes at their end.
 
 use k8s_openapi::api::core::v1::{Pod, Taint};
 use k8s_openapi::jiff::SignedDuration;
-use readiness::condition::Observation;
-use readiness::evaluate::{FilterOptions, filter};
-use readiness::gate::{FailureAction, NodeReadinessGate};
-use readiness::pod::PodView;
-use readiness::policy::{ColdStart, LateReport, Policy, TimeoutWrite};
-use readiness::reconcile::output::Change;
-use readiness::reconcile::{Decision, Phase, Role, Sighting, State, Why};
-use serde_json::from_value;
+use readiness::{
+    BlockReason, ColdStart, ConditionStatus, EffectiveStatus, EvaluatorRole, FailureAction, FilterOptions,
+    GateDecision, GatePhase, GatedPodView, LateReport, NodeChange, NodeReadinessGate, Policy, TimeoutWrite, filter,
+};
+use serde_json::{from_value, json};
 
 use super::examples::{self, CNI, DATADOG, PATCH};
 use super::world::{A, B, Seen, World, at, blocked, gate_a, gate_b, taint};
 
-fn bypassing(name: &str, seconds: i32) -> NodeReadinessGate {
-    NodeReadinessGate::new(name, seconds).bypassing()
+fn bypass_gate(name: &str, seconds: i32) -> NodeReadinessGate {
+    NodeReadinessGate::new(name, seconds).with_bypass_warning()
 }
 
-/// A world in which gate B is in a phase, at 10 s.
-fn in_phase(phase: Phase, policy: &Policy) -> World {
-    let mut world = World::new(policy.clone(), &[bypassing(B, 2)]);
+/// Returns a world in which gate B is in a phase, at 10 s.
+fn in_phase(phase: GatePhase, policy: &Policy) -> World {
+    let mut world = World::new(policy.clone(), &[bypass_gate(B, 2)]);
     match phase {
-        Phase::Waiting => {
+        GatePhase::Waiting => {
             world = world.ready(9);
             world.run(9);
         }
-        Phase::Established | Phase::Regressed => {
+        GatePhase::Established | GatePhase::Regressed => {
             world = world.ready(0);
             world.report(B, "True", "Ok", 0);
             world.run(0);
-            if phase == Phase::Regressed {
+            if phase == GatePhase::Regressed {
                 world.report(B, "False", "Lost", 9);
                 world.run(9);
             }
         }
-        Phase::TimedOut => {
+        GatePhase::TimedOut => {
             world = world.ready(0);
             world.run(0);
             world.run(2);
@@ -45,21 +42,21 @@ fn in_phase(phase: Phase, policy: &Policy) -> World {
     world
 }
 
-fn show(world: &mut World, observation: Observation, seconds: i64) {
+fn show(world: &mut World, observation: ConditionStatus, seconds: i64) {
     match observation {
-        Observation::Missing => world.forget(B),
-        Observation::True => world.report(B, "True", "Ok", seconds),
-        Observation::False => world.report(B, "False", "Broken", seconds),
-        Observation::Unknown => world.report(B, "Unknown", "Lost", seconds),
-        Observation::TimeoutExceeded => world.report(B, "Unknown", "TimeoutExceeded", seconds),
-        Observation::NodeRestarted => world.report(B, "Unknown", "NodeRestarted", seconds),
+        ConditionStatus::Missing => world.forget(B),
+        ConditionStatus::True => world.report(B, "True", "Ok", seconds),
+        ConditionStatus::False => world.report(B, "False", "Broken", seconds),
+        ConditionStatus::Unknown => world.report(B, "Unknown", "Lost", seconds),
+        ConditionStatus::TimeoutExceeded => world.report(B, "Unknown", "TimeoutExceeded", seconds),
+        ConditionStatus::NodeRestarted => world.report(B, "Unknown", "NodeRestarted", seconds),
     }
 }
 
 #[test]
 fn each_cell_of_the_phase_table() {
-    use Observation::{False, Missing, NodeRestarted, TimeoutExceeded, True, Unknown};
-    use Phase::{Established, Regressed, TimedOut, Waiting};
+    use ConditionStatus::{False, Missing, NodeRestarted, TimeoutExceeded, True, Unknown};
+    use GatePhase::{Established, Regressed, TimedOut, Waiting};
     // Phase, then (True, False, Unknown, Missing, NodeRestarted, TimeoutExceeded); the second Waiting is at its deadline.
     let columns = [True, False, Unknown, Missing, NodeRestarted, TimeoutExceeded];
     let rows = [
@@ -96,7 +93,7 @@ fn each_cell_of_the_phase_table() {
 
 #[test]
 fn each_cell_of_the_table_of_timeout_writes() {
-    use Observation::{False, Missing, NodeRestarted, TimeoutExceeded, Unknown};
+    use ConditionStatus::{False, Missing, NodeRestarted, TimeoutExceeded, Unknown};
     // What is there, whether the timeout was written before; what each setting writes.
     let rows = [
         (TimeoutExceeded, true, false, false),
@@ -113,12 +110,12 @@ fn each_cell_of_the_table_of_timeout_writes() {
         for (setting, writes) in [(TimeoutWrite::Always, always), (TimeoutWrite::WhenUnreported, when_unreported)] {
             let mut policy = Policy::kep();
             policy.timeout_write = setting;
-            let mut world = in_phase(if is_written { Phase::TimedOut } else { Phase::Waiting }, &policy);
+            let mut world = in_phase(if is_written { GatePhase::TimedOut } else { GatePhase::Waiting }, &policy);
             show(&mut world, observation, 20);
             let seen = world.run(20);
             let expected: &[&str] = if writes { &["b.example/Ready=TimeoutExceeded"] } else { &[] };
-            assert_eq!(seen.writes(), expected, "{observation:?}, {is_written}, {setting:?}");
-            assert!(world.run(21).writes().is_empty(), "once");
+            assert_eq!(seen.changes(), expected, "{observation:?}, {is_written}, {setting:?}");
+            assert!(world.run(21).changes().is_empty(), "once");
         }
     }
 }
@@ -126,22 +123,27 @@ fn each_cell_of_the_table_of_timeout_writes() {
 #[test]
 fn each_cell_of_the_table_of_verdicts() {
     // req: 5233-13
-    use Observation::{False, Missing, TimeoutExceeded};
-    let late =
-        |observation| Decision::Blocked { why: Why::LateReport(Sighting::Observed(observation)), deadline: None };
+    use ConditionStatus::{False, Missing, TimeoutExceeded};
+    let late = |observation| GateDecision::Blocked {
+        reason: BlockReason::LateReport(EffectiveStatus::Observed(observation)),
+        deadline: None,
+    };
     for (policy, is_sticky) in [(Policy::kep(), false), (Policy::hardened(), true)] {
         let decide = |phase, observation| {
             let mut world = in_phase(phase, &policy);
             show(&mut world, observation, 10);
             world.look(10).decision(B)
         };
-        assert_eq!(decide(Phase::Established, Observation::True), Decision::Satisfied);
-        let waits = Decision::Blocked { why: Why::Condition(Sighting::Observed(False)), deadline: Some(at(11)) };
-        assert_eq!(decide(Phase::Waiting, False), waits);
-        assert_eq!(decide(Phase::Regressed, False), blocked(False));
-        assert_eq!(decide(Phase::TimedOut, TimeoutExceeded), Decision::Bypass);
-        assert_eq!(decide(Phase::TimedOut, Missing), Decision::Bypass, "written again in this step");
-        assert_eq!(decide(Phase::TimedOut, False), if is_sticky { Decision::Bypass } else { late(False) });
+        assert_eq!(decide(GatePhase::Established, ConditionStatus::True), GateDecision::Satisfied);
+        let waits = GateDecision::Blocked {
+            reason: BlockReason::Condition(EffectiveStatus::Observed(False)),
+            deadline: Some(at(11)),
+        };
+        assert_eq!(decide(GatePhase::Waiting, False), waits);
+        assert_eq!(decide(GatePhase::Regressed, False), blocked(False));
+        assert_eq!(decide(GatePhase::TimedOut, TimeoutExceeded), GateDecision::Bypass);
+        assert_eq!(decide(GatePhase::TimedOut, Missing), GateDecision::Bypass, "written again in this step");
+        assert_eq!(decide(GatePhase::TimedOut, False), if is_sticky { GateDecision::Bypass } else { late(False) });
     }
 }
 
@@ -149,13 +151,13 @@ fn each_cell_of_the_table_of_verdicts() {
 fn the_example_configuration_without_any_report() {
     // req: 5233-21, 5233-60, 5233-26, 5233-27
     for policy in [Policy::kep(), Policy::hardened()] {
-        let gates = from_value::<readiness::node::GatedNode>(examples::node()).unwrap().gates;
+        let gates = from_value::<readiness::GatedNode>(examples::node()).unwrap().gates;
         let mut world = World::new(policy, &gates).ready(0);
         assert!(world.run(0).wakes(180));
-        assert!(world.run(179).outputs.is_empty());
+        assert!(world.run(179).writes.is_empty());
         let seen = world.run(180);
         assert_eq!(
-            seen.writes(),
+            seen.changes(),
             [
                 "+node.cilium.io/agent-not-ready:NoSchedule".to_owned(),
                 format!("{DATADOG}=TimeoutExceeded"),
@@ -168,12 +170,12 @@ fn the_example_configuration_without_any_report() {
         let warning = format!(
             "Warning event GateBypassed: readiness gate {DATADOG} was not satisfied in time: the node takes pods without it"
         );
-        assert!(seen.outputs.iter().any(|output| output.to_string() == warning), "{:?}", seen.outputs);
+        assert!(seen.writes.iter().any(|write| write.to_string() == warning), "{:?}", seen.writes);
         assert!(!seen.schedulable && seen.wakes(300), "the node waits for the longest timeout");
-        assert!(world.run(299).outputs.is_empty());
+        assert!(world.run(299).writes.is_empty());
         let seen = world.run(300);
         assert_eq!(
-            seen.writes(),
+            seen.changes(),
             ["+ai-corp.com/runtime-patch-not-installed:NoSchedule".to_owned(), format!("{PATCH}=TimeoutExceeded")]
         );
         assert!(world.run(300).schedulable);
@@ -186,15 +188,15 @@ fn the_example_configuration_without_any_report() {
 fn timers_begin_with_ready() {
     // req: 5233-22, 5233-25
     let mut world = World::new(Policy::kep(), &[gate_b()]);
-    assert_eq!(world.run(0).wake_up, None);
+    assert_eq!(world.run(0).requeue_at, None);
     world.report("Ready", "False", "KubeletStarting", 50);
-    assert_eq!(world.run(50).wake_up, None);
-    assert!(world.run(100).writes().is_empty(), "no timer without Ready");
+    assert_eq!(world.run(50).requeue_at, None);
+    assert!(world.run(100).changes().is_empty(), "no timer without Ready");
     world.report("Ready", "True", "KubeletReady", 100);
     assert!(world.run(100).wakes(102));
     // A flap of Ready just before the end begins it anew.
     world.report("Ready", "Unknown", "NodeStatusUnknown", 101);
-    assert_eq!(world.run(101).wake_up, None);
+    assert_eq!(world.run(101).requeue_at, None);
     world.report("Ready", "True", "KubeletReady", 102);
     assert!(world.run(102).wakes(104));
     assert_eq!(world.run(104).events(), ["GateBypassed"]);
@@ -209,14 +211,14 @@ fn a_gate_added_later_has_its_own_timer() {
     world.node.gates.push(gate_b());
     let seen = world.run(50);
     assert!(seen.wakes(52) && !seen.schedulable);
-    assert_eq!(world.state.gates[A].phase, Phase::TimedOut);
+    assert_eq!(world.state.gates[A].phase, GatePhase::TimedOut);
     assert_eq!(world.run(52).events(), ["GateBypassed"]);
 }
 
 #[test]
 fn a_restart_of_kubelet_resets_timers_and_nothing_else() {
     // req: 5233-23, 5233-38
-    let mut world = World::new(Policy::kep(), &[gate_b(), bypassing(A, 1), bypassing(CNI, 9)]).ready(0);
+    let mut world = World::new(Policy::kep(), &[gate_b(), bypass_gate(A, 1), bypass_gate(CNI, 9)]).ready(0);
     world.report(CNI, "True", "Ok", 0);
     world.run(0);
     world.run(1);
@@ -224,10 +226,10 @@ fn a_restart_of_kubelet_resets_timers_and_nothing_else() {
     world.instance = "kubelet-2".to_owned();
     let seen = world.run(1);
     assert!(seen.wakes(3), "the timer of B begins again");
-    assert!(seen.outputs.is_empty());
+    assert!(seen.writes.is_empty());
     assert_eq!(world.node.node.status, before, "conditions stay");
-    let phases: Vec<Phase> = [A, B, CNI].iter().map(|name| world.state.gates[*name].phase).collect();
-    assert_eq!(phases, [Phase::TimedOut, Phase::Waiting, Phase::Established]);
+    let phases: Vec<GatePhase> = [A, B, CNI].iter().map(|name| world.state.gates[*name].phase).collect();
+    assert_eq!(phases, [GatePhase::TimedOut, GatePhase::Waiting, GatePhase::Established]);
     // Again and again: without a bound the timer never ends, with one it does. A bound of nothing is none.
     for (bound, fires) in [(None, None), (Some(5), Some(5)), (Some(0), None), (Some(-1), None)] {
         let mut policy = Policy::kep();
@@ -244,24 +246,24 @@ fn a_restart_of_kubelet_resets_timers_and_nothing_else() {
 #[test]
 fn a_restart_of_kubelet_resets_the_timers_of_all_gates() {
     // req: 5233-23
-    let mut world = World::new(Policy::kep(), &[gate_a(), gate_b(), bypassing(CNI, 9)]).ready(0);
+    let mut world = World::new(Policy::kep(), &[gate_a(), gate_b(), bypass_gate(CNI, 9)]).ready(0);
     world.run(0);
     world.instance = "kubelet-2".to_owned();
     assert!(world.run(1).wakes(3));
-    assert!(world.state.gates.values().all(|gate| gate.anchor == Some(at(1))));
+    assert!(world.state.gates.values().all(|gate| gate.timer_started_at == Some(at(1))));
 }
 
 #[test]
 fn a_gate_that_bypasses_adds_no_taint() {
     // req: 5233-8, 5233-62
     for policy in [Policy::kep(), Policy::hardened()] {
-        let mut world = World::new(policy, &[gate_a().bypassing()]).ready(0);
+        let mut world = World::new(policy, &[gate_a().with_bypass_warning()]).ready(0);
         assert!(world.node.gates[0].readiness_taint.is_some(), "ignored with this action");
         world.run(0);
-        assert_eq!(world.run(3).writes(), ["a.example/Ready=TimeoutExceeded"]);
+        assert_eq!(world.run(3).changes(), ["a.example/Ready=TimeoutExceeded"]);
         assert!(world.run(4).schedulable && world.taints().is_empty());
-        let (options, pod) = (FilterOptions::of(&world.policy), Pod::default());
-        assert!(filter(options, &world.view(), PodView::new(&pod)).is_allowed());
+        let (options, pod) = (FilterOptions::from(&world.policy), Pod::default());
+        assert!(filter(options, &world.view(), GatedPodView::new(&pod)).is_allowed());
     }
 }
 
@@ -274,8 +276,8 @@ fn a_reboot_is_not_a_timeout_whatever_the_bound() {
         world.report(B, "True", "Ok", 0);
         world.run(0);
         world.boot("boot-2");
-        assert_eq!(world.run(1).writes(), ["b.example/Ready=NodeRestarted"], "bound {bound}");
-        assert!(world.run(1).writes().is_empty(), "bound {bound}");
+        assert_eq!(world.run(1).changes(), ["b.example/Ready=NodeRestarted"], "bound {bound}");
+        assert!(world.run(1).changes().is_empty(), "bound {bound}");
     }
 }
 
@@ -283,11 +285,11 @@ fn a_reboot_is_not_a_timeout_whatever_the_bound() {
 fn the_longest_wait_is_that_of_one_wait() {
     let mut policy = Policy::kep();
     policy.max_wait_per_boot = Some(SignedDuration::from_secs(5));
-    let mut world = World::new(policy, &[bypassing(B, 20), bypassing(A, 4)]).ready(0);
+    let mut world = World::new(policy, &[bypass_gate(B, 20), bypass_gate(A, 4)]).ready(0);
     world.report(A, "True", "Ok", 0);
     world.run(0);
-    let message = |seen: &Seen| match &seen.outputs[0].change {
-        Change::PatchCondition { message, .. } => message.clone(),
+    let message = |seen: &Seen| match &seen.writes[0].change {
+        NodeChange::PatchCondition { message, .. } => message.clone(),
         other => panic!("{other:?}"),
     };
     assert_eq!(message(&world.run(5)), "not True within 5 s, the longest wait in one boot; before: does not exist");
@@ -310,7 +312,7 @@ fn a_gate_that_was_true_is_not_released_by_the_timer() {
     world.report(B, "False", "Upgrading", 5);
     for second in [5, 7, 100, 100_000] {
         let seen = world.run(second);
-        assert!(!seen.schedulable && seen.writes().is_empty() && seen.wake_up.is_none(), "at {second}");
+        assert!(!seen.schedulable && seen.changes().is_empty() && seen.requeue_at.is_none(), "at {second}");
     }
     // Restarts of kubelet, and of Ready, begin no timer for it.
     for (instance, status) in
@@ -319,8 +321,11 @@ fn a_gate_that_was_true_is_not_released_by_the_timer() {
         world.instance = instance.to_owned();
         world.report("Ready", status, "Kubelet", 100_000);
         let seen = world.run(100_000);
-        assert!(!seen.schedulable && seen.writes().is_empty() && seen.wake_up.is_none(), "{instance}, Ready {status}");
-        assert_eq!(world.state.gates[B].phase, Phase::Regressed);
+        assert!(
+            !seen.schedulable && seen.changes().is_empty() && seen.requeue_at.is_none(),
+            "{instance}, Ready {status}"
+        );
+        assert_eq!(world.state.gates[B].phase, GatePhase::Regressed);
     }
     // The rollout goes through.
     world.report(B, "True", "Ok", 100_001);
@@ -329,14 +334,14 @@ fn a_gate_that_was_true_is_not_released_by_the_timer() {
 
 #[test]
 fn changes_of_a_gate_while_it_waits() {
-    let mut world = World::new(Policy::kep(), &[bypassing(B, 100)]).ready(0);
+    let mut world = World::new(Policy::kep(), &[bypass_gate(B, 100)]).ready(0);
     world.run(0);
     world.node.gates[0].timeout_seconds = Some(200);
     assert!(world.run(50).wakes(200));
     world.node.gates[0].timeout_seconds = Some(10);
     assert_eq!(world.run(60).events(), ["GateBypassed"], "already past");
     world.node.gates[0].timeout_seconds = Some(1_000);
-    assert_eq!(world.run(61).decision(B), Decision::Bypass, "a longer timeout does not take a release back");
+    assert_eq!(world.run(61).decision(B), GateDecision::Bypass, "a longer timeout does not take a release back");
 }
 
 #[test]
@@ -344,30 +349,30 @@ fn gates_that_would_be_invalid_are_never_released() {
     let other = |action| NodeReadinessGate { failure_action: action, ..NodeReadinessGate::new(B, 2) };
     let tainting = |key: &str, value: &str, effect: &str| {
         let taint = Taint { value: Some(value.to_owned()), ..taint(key, effect) };
-        NodeReadinessGate::new(B, 2).tainting(taint)
+        NodeReadinessGate::new(B, 2).with_taint(taint)
     };
     let broken = [
         other(FailureAction::from("Cordon")),
         other(FailureAction::Taint),
-        bypassing(B, 0),
-        bypassing(B, -5),
-        NodeReadinessGate { timeout_seconds: None, ..bypassing(B, 1) },
+        bypass_gate(B, 0),
+        bypass_gate(B, -5),
+        NodeReadinessGate { timeout_seconds: None, ..bypass_gate(B, 1) },
         tainting("a", "", "noschedule"),
         tainting("a", "", ""),
         tainting("not a key", "", "NoSchedule"),
         tainting("a", "not a value", "NoSchedule"),
         tainting("node.kubernetes.io/not-ready", "", "NoSchedule"),
         tainting("node.cloudprovider.kubernetes.io/shutdown", "", "NoSchedule"),
-        bypassing("MemoryPressure", 2),
-        bypassing("b.example/Ready/Now", 2),
+        bypass_gate("MemoryPressure", 2),
+        bypass_gate("b.example/Ready/Now", 2),
     ];
     for gate in broken {
         for policy in [Policy::kep(), Policy::hardened()] {
             let mut world = World::new(policy, &[gate.clone()]).ready(0);
             world.report("MemoryPressure", "False", "KubeletHasSufficientMemory", 0);
-            assert_eq!(world.run(0).wake_up, None);
+            assert_eq!(world.run(0).requeue_at, None);
             let seen = world.run(1_000_000);
-            assert!(!seen.schedulable && seen.writes().is_empty());
+            assert!(!seen.schedulable && seen.changes().is_empty());
         }
     }
 }
@@ -376,35 +381,35 @@ fn gates_that_would_be_invalid_are_never_released() {
 fn gates_that_would_be_invalid_touch_neither_taints_nor_conditions_of_others() {
     // The taint of a cordoned node is nobody's to adopt, and one that no node can have is not asked for.
     let unschedulable = taint("node.kubernetes.io/unschedulable", "NoSchedule");
-    let mut world = World::new(Policy::hardened(), &[NodeReadinessGate::new(A, 3).tainting(unschedulable.clone())]);
+    let mut world = World::new(Policy::hardened(), &[NodeReadinessGate::new(A, 3).with_taint(unschedulable.clone())]);
     world = world.ready(0);
     world.put_taint(unschedulable);
     world.report(A, "True", "Ok", 0);
-    assert!(world.run(0).writes().is_empty());
+    assert!(world.run(0).changes().is_empty());
     let mut world =
-        World::new(Policy::kep(), &[NodeReadinessGate::new(A, 3).tainting(taint("a", "noschedule"))]).ready(0);
+        World::new(Policy::kep(), &[NodeReadinessGate::new(A, 3).with_taint(taint("a", "noschedule"))]).ready(0);
     world.report(A, "Unknown", "TimeoutExceeded", 0);
-    assert!(world.run(0).writes().is_empty());
+    assert!(world.run(0).changes().is_empty());
     world.forget(A);
-    assert!(world.run(1).writes().is_empty());
+    assert!(world.run(1).changes().is_empty());
     // A reboot does not reset what kubelet says of itself.
-    let mut world = World::new(Policy::kep(), &[bypassing("Ready", 3)]).ready(0);
+    let mut world = World::new(Policy::kep(), &[bypass_gate("Ready", 3)]).ready(0);
     world.run(0);
     world.boot("boot-2");
-    assert!(world.run(1).writes().is_empty());
+    assert!(world.run(1).changes().is_empty());
 }
 
 #[test]
 fn a_start_without_a_state() {
-    for (cold_start, wake_up) in [(ColdStart::FromNow, 102), (ColdStart::FromReadyTransition, 101)] {
+    for (cold_start, requeue_at) in [(ColdStart::FromNow, 102), (ColdStart::FromReadyTransition, 101)] {
         let mut policy = Policy::kep();
         policy.cold_start = cold_start;
         let mut world = World::new(policy, &[gate_b()]).ready(99);
-        assert!(world.run(100).wakes(wake_up));
+        assert!(world.run(100).wakes(requeue_at));
         // Not so for what is added later.
-        world.node.gates.push(bypassing(A, 50));
+        world.node.gates.push(bypass_gate(A, 50));
         world.run(101);
-        assert_eq!(world.state.gates[A].anchor, Some(at(101)));
+        assert_eq!(world.state.gates[A].timer_started_at, Some(at(101)));
     }
     // A transition in the future counts as now.
     let mut policy = Policy::kep();
@@ -412,10 +417,10 @@ fn a_start_without_a_state() {
     assert!(World::new(policy, &[gate_b()]).ready(500).run(100).wakes(102));
 
     let phases = [
-        (Observation::True, Phase::Established),
-        (Observation::TimeoutExceeded, Phase::TimedOut),
-        (Observation::NodeRestarted, Phase::Waiting),
-        (Observation::False, Phase::Waiting),
+        (ConditionStatus::True, GatePhase::Established),
+        (ConditionStatus::TimeoutExceeded, GatePhase::TimedOut),
+        (ConditionStatus::NodeRestarted, GatePhase::Waiting),
+        (ConditionStatus::False, GatePhase::Waiting),
     ];
     for (observation, phase) in phases {
         for policy in [Policy::kep(), Policy::hardened()] {
@@ -431,14 +436,14 @@ fn a_start_without_a_state() {
 fn a_true_that_must_last() {
     let mut policy = Policy::kep();
     policy.hold_down = Some(SignedDuration::from_secs(10));
-    let mut world = World::new(policy, &[bypassing(B, 20)]).ready(0);
+    let mut world = World::new(policy, &[bypass_gate(B, 20)]).ready(0);
     world.run(0);
     world.report(B, "True", "Ok", 5);
     let seen = world.run(5);
     assert!(!seen.schedulable && seen.wakes(15));
     assert_eq!(
         seen.decision(B),
-        Decision::Blocked { why: Why::Condition(Sighting::Stabilizing), deadline: Some(at(20)) }
+        GateDecision::Blocked { reason: BlockReason::Condition(EffectiveStatus::Stabilizing), deadline: Some(at(20)) }
     );
     assert!(world.run(15).schedulable);
     // A dip acts at once, and the count begins again.
@@ -449,35 +454,38 @@ fn a_true_that_must_last() {
     assert!(world.run(27).schedulable);
 
     // The timer does not fire over a True that is still unstable.
-    let mut world = World::new(world.policy, &[bypassing(B, 20)]).ready(0);
+    let mut world = World::new(world.policy, &[bypass_gate(B, 20)]).ready(0);
     world.run(0);
     world.report(B, "True", "Ok", 15);
     world.run(15);
     let seen = world.run(20);
-    assert!(seen.writes().is_empty() && seen.wakes(25));
-    assert_eq!(world.run(25).decision(B), Decision::Satisfied);
+    assert!(seen.changes().is_empty() && seen.wakes(25));
+    assert_eq!(world.run(25).decision(B), GateDecision::Satisfied);
     // Once it has lasted it does, whatever becomes of the clock.
-    assert_eq!(world.run(16).decision(B), Decision::Satisfied);
-    assert_eq!(world.run(0).decision(B), Decision::Satisfied);
+    assert_eq!(world.run(16).decision(B), GateDecision::Satisfied);
+    assert_eq!(world.run(0).decision(B), GateDecision::Satisfied);
     // A clock that is set back far does not make it last for longer than that from then on.
     world.report(B, "False", "Dip", 100);
     world.run(100);
     world.report(B, "True", "Ok", 101);
     world.run(101);
     assert!(world.run(50).wakes(60));
-    assert_eq!(world.run(60).decision(B), Decision::Satisfied);
+    assert_eq!(world.run(60).decision(B), GateDecision::Satisfied);
 }
 
 #[test]
 fn a_true_that_has_become_stale() {
     let mut stale = Policy::kep();
     stale.max_heartbeat_age = Some(SignedDuration::from_secs(60));
-    let mut world = World::new(stale.clone(), &[bypassing(B, 20)]).ready(0);
+    let mut world = World::new(stale.clone(), &[bypass_gate(B, 20)]).ready(0);
     world.report(B, "True", "Ok", 0);
     assert!(world.run(0).wakes(60));
     let seen = world.run(60);
-    assert_eq!(seen.decision(B), Decision::Blocked { why: Why::Condition(Sighting::Stale), deadline: None });
-    assert!(seen.writes().is_empty(), "an observed True is never overwritten");
+    assert_eq!(
+        seen.decision(B),
+        GateDecision::Blocked { reason: BlockReason::Condition(EffectiveStatus::Stale), deadline: None }
+    );
+    assert!(seen.changes().is_empty(), "an observed True is never overwritten");
     world.report(B, "True", "Ok", 61);
     assert!(world.run(61).schedulable);
     // Before the gate was ever met, the timer releases it as any other.
@@ -486,10 +494,10 @@ fn a_true_that_has_become_stale() {
         let mut world = World::new(policy, &[gate]).ready(100);
         world.policy.max_heartbeat_age = stale.max_heartbeat_age;
         world.report(&name, "True", "Ok", 10);
-        assert_eq!(world.run(100).decision(&name).why(), "Stale");
+        assert_eq!(world.run(100).decision(&name).reason(), "Stale");
         world.run(103);
         let seen = world.run(104);
-        assert!(seen.schedulable && seen.writes().is_empty(), "{:?}", seen.decision(&name));
+        assert!(seen.schedulable && seen.changes().is_empty(), "{:?}", seen.decision(&name));
         assert_eq!(world.condition(&name).unwrap().0, "True", "an observed True is never overwritten");
     }
     // By default the last word counts, however old; an age that is not positive is none.
@@ -499,7 +507,7 @@ fn a_true_that_has_become_stale() {
         let mut world = World::new(policy, &[gate_b()]).ready(0);
         world.report(B, "True", "Ok", 0);
         let seen = world.run(100);
-        assert!(seen.schedulable && seen.wake_up.is_none());
+        assert!(seen.schedulable && seen.requeue_at.is_none());
     }
     let mut literal = World::new(Policy::kep(), &[gate_b()]).ready(0);
     literal.report(B, "True", "Ok", 0);
@@ -515,17 +523,17 @@ fn a_true_that_was_stale_must_last_anew() {
     let mut policy = Policy::kep();
     policy.hold_down = Some(SignedDuration::from_secs(30));
     policy.max_heartbeat_age = Some(SignedDuration::from_secs(60));
-    let mut world = World::new(policy, &[bypassing(B, 900)]).ready(100);
+    let mut world = World::new(policy, &[bypass_gate(B, 900)]).ready(100);
     world.report(B, "True", "Ok", 0);
-    assert_eq!(world.run(100).decision(B).why(), "Stale");
+    assert_eq!(world.run(100).decision(B).reason(), "Stale");
     world.report(B, "True", "Ok", 140);
     let seen = world.run(140);
-    assert_eq!(seen.decision(B).why(), "Stabilizing");
+    assert_eq!(seen.decision(B).reason(), "Stabilizing");
     assert!(seen.wakes(170) && world.run(170).schedulable);
     // Stale acts at once, and then the count begins again.
-    assert_eq!(world.run(200).decision(B).why(), "Stale");
+    assert_eq!(world.run(200).decision(B).reason(), "Stale");
     world.report(B, "True", "Ok", 201);
-    assert_eq!(world.run(201).decision(B).why(), "Stabilizing");
+    assert_eq!(world.run(201).decision(B).reason(), "Stabilizing");
 }
 
 #[test]
@@ -533,21 +541,21 @@ fn a_clock_that_goes_back() {
     let mut world = World::new(Policy::kep(), &[gate_b()]).ready(0);
     world.run(100);
     let seen = world.run(0);
-    assert!(seen.writes().is_empty() && seen.wakes(102), "not earlier for it");
-    assert!(world.run(101).writes().is_empty());
+    assert!(seen.changes().is_empty() && seen.wakes(102), "not earlier for it");
+    assert!(world.run(101).changes().is_empty());
     assert_eq!(world.run(102).events(), ["GateBypassed"]);
 }
 
 #[test]
 fn flaps_are_counted_and_told() {
-    let mut world = World::new(Policy::kep(), &[bypassing(B, 5)]).ready(0);
+    let mut world = World::new(Policy::kep(), &[bypass_gate(B, 5)]).ready(0);
     world.run(0);
     let mut told = 0;
-    for round in 0..6 {
-        world.report(B, "True", "Ok", round * 10 + 3);
-        world.run(round * 10 + 3);
-        world.report(B, "False", "Lost", round * 10 + 4);
-        told += world.run(round * 10 + 4).events().iter().filter(|reason| **reason == "GateFlapping").count();
+    for pass in 0..6 {
+        world.report(B, "True", "Ok", pass * 10 + 3);
+        world.run(pass * 10 + 3);
+        world.report(B, "False", "Lost", pass * 10 + 4);
+        told += world.run(pass * 10 + 4).events().iter().filter(|reason| **reason == "GateFlapping").count();
     }
     assert_eq!(told, 2, "at the third and the sixth");
     let counters = &world.state.counters;
@@ -569,19 +577,22 @@ fn another_uid_is_another_node() {
 }
 
 #[test]
-fn knobs_have_names() {
-    let policy: Policy = from_value(serde_json::json!({"late_report": "Sticky", "timeout_write": "WhenUnreported",
-        "handoff": "AwaitTaint", "adopt": true, "leftover": "Ignored"}))
+fn each_setting_has_one_spelling() {
+    let policy: Policy = from_value(json!({"lateReport": "sticky", "timeoutWrite": "whenUnreported",
+        "releaseWhen": "taintPresent", "adoptExistingTaints": true, "preexistingTimeout": "ignored"}))
     .unwrap();
     assert_eq!(policy, Policy::hardened());
     let policy: Policy = from_value(
-        serde_json::json!({"lateReport": "OwnerWins", "rearm": true, "hold_down": 5, "max_wait_per_boot": null}),
+        json!({"lateReport": "ownerWins", "rearmOnRegression": true, "holdDown": 5, "maxWaitPerBoot": null}),
     )
     .unwrap();
     assert!(policy.rearm_on_regression && policy.late_report == LateReport::OwnerWins);
     assert_eq!(policy.hold_down, Some(SignedDuration::from_secs(5)));
     let written: Policy = serde_json::from_str(&serde_json::to_string(&policy).unwrap()).unwrap();
     assert_eq!(written, policy);
-    assert_eq!(serde_json::from_str::<Role>("\"nlc\"").unwrap(), Role::Nlc);
-    assert_eq!(serde_json::from_str::<State>("{}").unwrap(), State::default());
+    assert_eq!(from_value::<Policy>(json!({})).unwrap(), Policy::kep(), "missing fields are as in kep");
+    for old in [json!({"lateReport": "OwnerWins"}), json!({"lateReport": "owner_wins"})] {
+        assert!(from_value::<Policy>(old.clone()).is_err(), "{old}");
+    }
+    assert_eq!(serde_json::from_str::<EvaluatorRole>("\"nlc\"").unwrap(), EvaluatorRole::Nlc);
 }

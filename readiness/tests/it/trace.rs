@@ -1,23 +1,22 @@
-//! Random stories of one node.
+//! Random sequences of events on one node.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use readiness::gate::NodeReadinessGate;
-use readiness::policy::Policy;
+use readiness::{NodeReadinessGate, Policy};
 
 use super::world::{A, B, World, taint};
 
 pub(crate) const C: &str = "network.kubernetes.io/CNIReady";
 pub(crate) const NAMES: [&str; 3] = [A, B, C];
 
-/// What may happen between two steps.
+/// Event between two steps.
 #[derive(Clone, Debug)]
 pub(crate) enum Happening {
-    /// Time goes by, or the clock is set back.
+    /// Time passes, or the clock is set back.
     Clock(i64),
     /// An agent reports.
     Report(usize, &'static str, &'static str),
-    /// Someone deletes a condition.
+    /// A condition is deleted.
     Delete(usize),
     /// kubelet reports.
     Ready(&'static str),
@@ -26,18 +25,18 @@ pub(crate) enum Happening {
     /// A gate is added, or replaced by one of another kind.
     Put(usize, usize),
     Remove(usize),
-    /// Someone else puts a taint.
+    /// Another component adds a taint.
     PutTaint(&'static str),
     RemoveTaint(&'static str),
 }
 
-/// The kinds of gates: two share a taint, one bypasses, one is of no use.
+/// Kinds of gates: two share a taint, one bypasses, one is invalid.
 pub(crate) fn kind(name: &str, kind: usize) -> NodeReadinessGate {
     match kind {
-        0 => NodeReadinessGate::new(name, 3).tainting(taint("a", "NoSchedule")),
-        1 => NodeReadinessGate::new(name, 5).tainting(taint("a", "NoSchedule")),
-        2 => NodeReadinessGate::new(name, 2).tainting(taint("b", "NoExecute")),
-        3 => NodeReadinessGate::new(name, 4).bypassing(),
+        0 => NodeReadinessGate::new(name, 3).with_taint(taint("a", "NoSchedule")),
+        1 => NodeReadinessGate::new(name, 5).with_taint(taint("a", "NoSchedule")),
+        2 => NodeReadinessGate::new(name, 2).with_taint(taint("b", "NoExecute")),
+        3 => NodeReadinessGate::new(name, 4).with_bypass_warning(),
         _ => NodeReadinessGate::new(name, 1),
     }
 }
@@ -65,7 +64,7 @@ pub(crate) fn happening() -> impl Strategy<Value = Happening> {
     ]
 }
 
-/// A story, with the writes that are lost after each happening (bits by position).
+/// Strategy for a sequence of events, each with the writes that are lost after it (bits by position).
 pub(crate) fn story(lost: impl Strategy<Value = u8> + Clone) -> impl Strategy<Value = Vec<(Happening, u8)>> {
     vec((happening(), lost), 1..40)
 }
@@ -74,12 +73,12 @@ pub(crate) fn no_loss() -> Just<u8> {
     Just(0)
 }
 
-/// Most writes arrive.
+/// Strategy for lost writes: most arrive.
 pub(crate) fn some_loss() -> impl Strategy<Value = u8> + Clone {
     prop_oneof![4 => Just(0_u8), 1 => any::<u8>()]
 }
 
-/// The settings that matter to timers and taints.
+/// Strategy for the settings that affect timers and taints.
 pub(crate) fn any_policy() -> impl Strategy<Value = Policy> {
     let rearmed = |policy: &Policy| {
         let mut policy = policy.clone();
@@ -92,7 +91,7 @@ pub(crate) fn any_policy() -> impl Strategy<Value = Policy> {
     prop_oneof![Just(kep), Just(hardened), Just(kep_rearmed), Just(hardened_rearmed)]
 }
 
-/// A node in the middle of its story. Agents have a clock of their own, which only goes forward: no two reports are alike.
+/// Simulation of a node. Agents have their own clock, which only goes forward, so that no two reports are equal.
 #[derive(Clone, Debug)]
 pub(crate) struct Sim {
     pub(crate) world: World,
@@ -100,7 +99,7 @@ pub(crate) struct Sim {
     agents: i64,
     boots: u32,
     restarts: u32,
-    /// Gates whose agent has said True since the boot.
+    /// Gates whose agent has reported True since the boot.
     pub(crate) reported: [bool; NAMES.len()],
 }
 

@@ -1,12 +1,15 @@
-//! What the API server would refuse, and what it would warn of.
+//! Errors and warnings of validation.
 
+use dra_attrs::ErrorType;
 use proptest::prelude::*;
-use readiness::gate::{FailureAction, NodeReadinessGate};
-use readiness::label::{LABEL_PREFIX, is_writable_by_kubelet, label_key};
-use readiness::name::{CNI_READY, NETWORK_PROXY_READY, is_known, is_standard};
-use readiness::pod::NodeReadinessRequirement;
+use readiness::condition::{CNI_READY, NETWORK_PROXY_READY, is_known, is_standard};
 use readiness::validate::{
-    ErrorType, LengthPolicy, Limits, Warning, WarningKind, Writer, validate, validate_requirements, validate_update,
+    GateWarning, GateWarningKind, GateWriter, LengthPolicy, ValidationOptions, validate_gate_update, validate_gates,
+    validate_requirements,
+};
+use readiness::{
+    FailureAction, GATE_LABEL_PREFIX, NodeReadinessGate, NodeReadinessRequirement, gate_label_key,
+    is_gate_label_writable_by_kubelet,
 };
 use serde_json::{Value, from_value, json};
 
@@ -16,10 +19,14 @@ fn gates(list: Value) -> Vec<NodeReadinessGate> {
     from_value(list).unwrap()
 }
 
-/// Field below the list, kind, detail.
+/// Returns the field below the list and the kind of each error.
 fn errors(list: &[NodeReadinessGate]) -> Vec<(String, ErrorType)> {
     let strip = |field: &str| field.strip_prefix("spec.readinessGates").unwrap().to_owned();
-    validate(list, &Limits::default()).errors.iter().map(|error| (strip(&error.field), error.r#type)).collect()
+    validate_gates(list, &ValidationOptions::default())
+        .errors
+        .iter()
+        .map(|error| (strip(&error.field), error.r#type))
+        .collect()
 }
 
 fn only(gate: NodeReadinessGate) -> Vec<(String, ErrorType)> {
@@ -27,21 +34,23 @@ fn only(gate: NodeReadinessGate) -> Vec<(String, ErrorType)> {
 }
 
 fn named(name: &str) -> NodeReadinessGate {
-    NodeReadinessGate::new(name, 60).bypassing()
+    NodeReadinessGate::new(name, 60).with_bypass_warning()
 }
 
 #[test]
 fn the_example_of_the_kep_is_valid() {
     // req: 5233-2, 5233-12
-    let config: readiness::registration::KubeletConfiguration = from_value(super::examples::configuration()).unwrap();
+    let config: readiness::KubeletConfiguration = from_value(super::examples::configuration()).unwrap();
     assert_eq!(config.node_readiness_gates.len(), 3);
-    let report = validate(&config.node_readiness_gates, &Limits::default().at("nodeReadinessGates"));
+    let report =
+        validate_gates(&config.node_readiness_gates, &ValidationOptions::default().with_path("nodeReadinessGates"));
     assert!(report.is_valid() && report.warnings.is_empty(), "{report:?}");
     // Whoever writes the list, it is the same list.
-    let node: readiness::node::GatedNode = from_value(super::examples::node()).unwrap();
+    let node: readiness::GatedNode = from_value(super::examples::node()).unwrap();
     assert_eq!(node.gates, config.node_readiness_gates);
-    let broken = validate(&[NodeReadinessGate::default()], &Limits::default().at("nodeReadinessGates"));
-    assert_eq!(broken.errors[0].to_string(), "nodeReadinessGates[0].conditionType: Required value");
+    let broken =
+        validate_gates(&[NodeReadinessGate::default()], &ValidationOptions::default().with_path("nodeReadinessGates"));
+    assert_eq!(broken.errors.as_slice()[0].to_string(), "nodeReadinessGates[0].conditionType: Required value");
 }
 
 #[test]
@@ -80,43 +89,46 @@ fn condition_types() {
 #[test]
 fn the_length_of_a_type() {
     // req: 5233-10
-    let of = |domain: usize, name: usize| {
+    let type_of_length = |domain: usize, name: usize| {
         // Domains of parts that are short enough for every reader.
         let domain: String = "aaaaaaa.".chars().cycle().take(domain).collect::<String>().replace(".a", ".b");
         let domain = format!("{}z", &domain[..domain.len() - 1]);
         format!("{domain}/{}", "n".repeat(name))
     };
     let kinds = |name: &str, lengths| {
-        let report = validate(&[named(name)], &Limits::default().with_lengths(lengths));
+        let report = validate_gates(&[named(name)], &ValidationOptions::default().with_lengths(lengths));
         report.errors.iter().map(|error| error.r#type).collect::<Vec<_>>()
     };
     let rows = [
-        (of(174, 63), vec![], vec![]),
-        (of(175, 63), vec![ErrorType::TooLong], vec![]),
-        (of(236, 1), vec![], vec![]),
-        (of(237, 1), vec![ErrorType::TooLong], vec![]),
-        (of(238, 63), vec![ErrorType::TooLong], vec![]),
-        (of(239, 1), vec![ErrorType::TooLong], vec![ErrorType::TooLong]),
-        (of(10, 64), vec![ErrorType::Invalid], vec![ErrorType::Invalid]),
+        (type_of_length(174, 63), vec![], vec![]),
+        (type_of_length(175, 63), vec![ErrorType::TooLong], vec![]),
+        (type_of_length(236, 1), vec![], vec![]),
+        (type_of_length(237, 1), vec![ErrorType::TooLong], vec![]),
+        (type_of_length(238, 63), vec![ErrorType::TooLong], vec![]),
+        (type_of_length(239, 1), vec![ErrorType::TooLong], vec![ErrorType::TooLong]),
+        (type_of_length(10, 64), vec![ErrorType::Invalid], vec![ErrorType::Invalid]),
     ];
     for (name, strict, prefix_only) in rows {
         assert_eq!(kinds(&name, LengthPolicy::Strict), strict, "{} bytes", name.len());
         assert_eq!(kinds(&name, LengthPolicy::PrefixOnly), prefix_only, "{} bytes", name.len());
     }
-    let report = validate(&[named(&of(300, 1))], &Limits::default());
+    let report = validate_gates(&[named(&type_of_length(300, 1))], &ValidationOptions::default());
     assert_eq!(
-        report.errors[0].to_string(),
+        report.errors.as_slice()[0].to_string(),
         "spec.readinessGates[0].conditionType: Too long: may not be more than 238 bytes"
     );
-    let report = validate(&[named(&of(239, 1))], &Limits::default().with_lengths(LengthPolicy::PrefixOnly));
-    assert!(report.errors[0].to_string().ends_with("Too long: the domain may not be more than 238 bytes"));
-    assert_eq!(LABEL_PREFIX.len() + 238, 253);
+    let report = validate_gates(
+        &[named(&type_of_length(239, 1))],
+        &ValidationOptions::default().with_lengths(LengthPolicy::PrefixOnly),
+    );
+    assert!(report.errors.as_slice()[0].to_string().ends_with("Too long: the domain may not be more than 238 bytes"));
+    assert_eq!(GATE_LABEL_PREFIX.len() + 238, 253);
 }
 
 #[test]
 fn a_type_is_there_once() {
     // req: 5233-4
-    let report = validate(&[named("a.example/Ready"), named("a.example/Ready")], &Limits::default());
+    let report = validate_gates(&[named("a.example/Ready"), named("a.example/Ready")], &ValidationOptions::default());
     let texts: Vec<String> = report.errors.iter().map(ToString::to_string).collect();
     assert_eq!(texts, ["spec.readinessGates[1].conditionType: Duplicate value: \"a.example/Ready\""]);
     assert_eq!(errors(&[named(""), named("")]).len(), 2, "what is missing is no duplicate");
@@ -134,13 +146,13 @@ fn timeouts() {
     for seconds in [0, -1, i32::MIN] {
         assert_eq!(errors(&with(json!(seconds))), [(field.clone(), ErrorType::Invalid)], "{seconds}");
     }
-    let mut slow = Limits::default();
+    let mut slow = ValidationOptions::default();
     slow.status_update_seconds = 60;
-    assert_eq!([60, 120].map(|seconds| validate(&with(json!(seconds)), &slow).warnings.len()), [1, 0]);
-    let warnings = |seconds: i32| validate(&with(json!(seconds)), &Limits::default()).warnings;
+    assert_eq!([60, 120].map(|seconds| validate_gates(&with(json!(seconds)), &slow).warnings.len()), [1, 0]);
+    let warnings = |seconds: i32| validate_gates(&with(json!(seconds)), &ValidationOptions::default()).warnings;
     for seconds in [1, 10, 19] {
-        let kind = WarningKind::ShortTimeout { seconds, advised: 20 };
-        let [Warning { field: at, kind: warned, .. }] = &warnings(seconds)[..] else { panic!("no warning") };
+        let kind = GateWarningKind::ShortTimeout { seconds, advised: 20 };
+        let [GateWarning { field: at, kind: warned, .. }] = &warnings(seconds)[..] else { panic!("no warning") };
         assert_eq!((at.as_str(), warned), ("spec.readinessGates[0].timeoutSeconds", &kind));
     }
     assert!(warnings(20).is_empty() && warnings(i32::MAX).is_empty());
@@ -169,9 +181,9 @@ fn failure_actions() {
     assert_eq!(serde_json::to_value(&cordon[0]).unwrap()["failureAction"], "Cordon");
     assert_eq!(errors(&cordon), [("[0].failureAction".to_owned(), ErrorType::NotSupported)]);
     assert_eq!(cordon[0].releases_after(), None);
-    let report = validate(&with(json!("TaintNode")), &Limits::default());
+    let report = validate_gates(&with(json!("TaintNode")), &ValidationOptions::default());
     assert_eq!(
-        report.errors[0].to_string(),
+        report.errors.as_slice()[0].to_string(),
         "spec.readinessGates[0].failureAction: Unsupported value: \"TaintNode\": supported values: \
          \"BypassWithWarning\", \"Taint\"; did you mean \"Taint\"?"
     );
@@ -189,7 +201,7 @@ fn the_taint_belongs_to_its_action() {
 
     let mut ignored = gate("BypassWithWarning");
     ignored["readinessTaint"] = json!({"key": "not a key", "effect": "nonsense"});
-    let report = validate(&gates(json!([ignored])), &Limits::default());
+    let report = validate_gates(&gates(json!([ignored])), &ValidationOptions::default());
     assert!(report.is_valid());
     assert_eq!(
         report.warnings[0].to_string(),
@@ -197,13 +209,14 @@ fn the_taint_belongs_to_its_action() {
     );
 
     let warned = |effect: &str| {
-        let report = validate(&[named("a.example/Ready").tainting(taint("a", effect))], &Limits::default());
+        let report =
+            validate_gates(&[named("a.example/Ready").with_taint(taint("a", effect))], &ValidationOptions::default());
         assert!(report.is_valid(), "{effect}");
         report.warnings.into_iter().map(|warning| warning.kind).collect::<Vec<_>>()
     };
     assert_eq!(warned("NoSchedule"), []);
-    assert_eq!(warned("NoExecute"), [WarningKind::Evicting]);
-    assert_eq!(warned("PreferNoSchedule"), [WarningKind::NotBlocking]);
+    assert_eq!(warned("NoExecute"), [GateWarningKind::Evicting]);
+    assert_eq!(warned("PreferNoSchedule"), [GateWarningKind::NotBlocking]);
 }
 
 #[test]
@@ -211,7 +224,7 @@ fn taints_of_gates() {
     let with = |key: &str, value: &str, effect: &str| {
         let mut taint = taint(key, effect);
         taint.value = Some(value.to_owned());
-        only(named("a.example/Ready").tainting(taint))
+        only(named("a.example/Ready").with_taint(taint))
     };
     let error = |field: &str, kind| vec![(format!(".readinessTaint.{field}"), kind)];
     assert_eq!(with("node.cilium.io/agent-not-ready", "", "NoSchedule"), []);
@@ -249,7 +262,7 @@ fn problems_of_keys_and_values_in_the_api_servers_words() {
     let details = |key: &str, value: &str, effect: &str| {
         let mut taint = taint(key, effect);
         taint.value = Some(value.to_owned());
-        let report = validate(&[named("a.example/Ready").tainting(taint)], &Limits::default());
+        let report = validate_gates(&[named("a.example/Ready").with_taint(taint)], &ValidationOptions::default());
         report.errors.into_iter().map(|error| error.detail).collect::<Vec<_>>()
     };
     let name = format!("name part {NAME}");
@@ -280,28 +293,28 @@ fn two_gates_share_a_taint_only_with_its_value() {
     let gate = |name: &str, value: &str, effect: &str| {
         let mut taint = taint("a", effect);
         taint.value = Some(value.to_owned());
-        named(name).tainting(taint)
+        named(name).with_taint(taint)
     };
     let (first, second) = (gate("a.example/A", "x", "NoSchedule"), "a.example/B");
     assert!(errors(&[first.clone(), gate(second, "x", "NoSchedule")]).is_empty());
     assert!(errors(&[first.clone(), gate(second, "y", "NoExecute")]).is_empty());
     let conflict = [first.clone(), gate(second, "y", "NoSchedule")];
-    let report = validate(&conflict, &Limits::default());
+    let report = validate_gates(&conflict, &ValidationOptions::default());
     assert_eq!(
-        report.errors[0].to_string(),
+        report.errors.as_slice()[0].to_string(),
         "spec.readinessGates[1].readinessTaint: Duplicate value: \"a=y:NoSchedule\": taints must be unique by key and \
          effect pair"
     );
     // An entry that was stored does not excuse the new one that it conflicts with.
     let stored = [gate(second, "y", "NoSchedule")];
-    assert!(!validate_update(&stored, &conflict, Writer::Admin, &Limits::default()).is_valid());
-    assert!(validate_update(&conflict, &conflict, Writer::Admin, &Limits::default()).is_valid());
+    assert!(!validate_gate_update(&stored, &conflict, GateWriter::Admin, &ValidationOptions::default()).is_valid());
+    assert!(validate_gate_update(&conflict, &conflict, GateWriter::Admin, &ValidationOptions::default()).is_valid());
     // Nor do entries that were stored excuse a new one that agrees with one of them, wherever it stands.
     let third = gate("a.example/C", "x", "NoSchedule");
     for place in 0..=2 {
         let mut list = conflict.to_vec();
         list.insert(place, third.clone());
-        let report = validate_update(&conflict, &list, Writer::Admin, &Limits::default());
+        let report = validate_gate_update(&conflict, &list, GateWriter::Admin, &ValidationOptions::default());
         assert_eq!(report.errors.len(), 1, "{:?}", report.errors);
     }
 }
@@ -311,21 +324,21 @@ fn changes_of_the_list() {
     // req: 5233-9
     let (old, new) = ([gate_a()], [named("b.example/Ready")]);
     for (old, new) in [(&old[..], &new[..]), (&new, &old), (&old, &[]), (&[], &old)] {
-        assert!(validate_update(old, new, Writer::Admin, &Limits::default()).is_valid());
+        assert!(validate_gate_update(old, new, GateWriter::Admin, &ValidationOptions::default()).is_valid());
     }
     // Every field of an entry that stays.
     let other = NodeReadinessGate { timeout_seconds: Some(1), ..gate_a() };
-    let tainting = gate_a().tainting(taint("b", "NoExecute"));
-    for new in [other, tainting, gate_a().bypassing()] {
+    let tainting = gate_a().with_taint(taint("b", "NoExecute"));
+    for new in [other, tainting, gate_a().with_bypass_warning()] {
         for (old, new) in [(&old[0], &new), (&new, &old[0])] {
             let (old, new) = (std::slice::from_ref(old), std::slice::from_ref(new));
-            assert!(validate_update(old, new, Writer::Admin, &Limits::default()).is_valid());
+            assert!(validate_gate_update(old, new, GateWriter::Admin, &ValidationOptions::default()).is_valid());
         }
     }
     // Ratcheting: what was stored stays, whatever today's rules are; a change of it has to follow them.
     let broken = named("Ready");
     let update = |old: &[NodeReadinessGate], new: &[NodeReadinessGate]| {
-        validate_update(old, new, Writer::Admin, &Limits::default()).errors.len()
+        validate_gate_update(old, new, GateWriter::Admin, &ValidationOptions::default()).errors.len()
     };
     assert_eq!(update(std::slice::from_ref(&broken), &[broken.clone(), named("a.example/Ready")]), 0);
     let mut longer = broken.clone();
@@ -359,17 +372,21 @@ fn a_node_may_not_weaken_its_own_gates() {
         ),
     ];
     for (new, forbidden) in rows {
-        let report = validate_update(std::slice::from_ref(&old), &new, Writer::Node, &Limits::default());
+        let report =
+            validate_gate_update(std::slice::from_ref(&old), &new, GateWriter::Node, &ValidationOptions::default());
         let fields: Vec<_> = report.errors.iter().map(|error| (error.field.as_str(), error.r#type)).collect();
         assert_eq!(fields, forbidden.map(|field| (field, ErrorType::Forbidden)).as_slice());
-        assert!(validate_update(std::slice::from_ref(&old), &new, Writer::Admin, &Limits::default()).is_valid());
+        assert!(
+            validate_gate_update(std::slice::from_ref(&old), &new, GateWriter::Admin, &ValidationOptions::default())
+                .is_valid()
+        );
     }
 }
 
-/// Where a change by a node is refused.
+/// Returns the fields for which a change by a node is refused.
 fn by_node(old: &[NodeReadinessGate], new: &[NodeReadinessGate]) -> Vec<String> {
-    assert!(validate_update(old, new, Writer::Admin, &Limits::default()).is_valid());
-    let report = validate_update(old, new, Writer::Node, &Limits::default());
+    assert!(validate_gate_update(old, new, GateWriter::Admin, &ValidationOptions::default()).is_valid());
+    let report = validate_gate_update(old, new, GateWriter::Node, &ValidationOptions::default());
     assert!(report.errors.iter().all(|error| error.r#type == ErrorType::Forbidden), "{report:?}");
     report.errors.into_iter().map(|error| error.field).collect()
 }
@@ -380,24 +397,24 @@ fn a_node_may_not_bring_taints_after_its_registration() {
     let taint_of = |index| vec![format!("spec.readinessGates[{index}].readinessTaint")];
     assert_eq!(by_node(&[], &[gate_a()]), taint_of(0));
     assert_eq!(by_node(&[named("b.example/Ready")], &[named("b.example/Ready"), gate_a()]), taint_of(1));
-    assert_eq!(by_node(&[gate_a().bypassing()], &[gate_a()]), taint_of(0));
-    let report = validate_update(&[], &[gate_a()], Writer::Node, &Limits::default());
+    assert_eq!(by_node(&[gate_a().with_bypass_warning()], &[gate_a()]), taint_of(0));
+    let report = validate_gate_update(&[], &[gate_a()], GateWriter::Node, &ValidationOptions::default());
     assert_eq!(
-        report.errors[0].to_string(),
+        report.errors.as_slice()[0].to_string(),
         "spec.readinessGates[0].readinessTaint: Forbidden: a node may not choose the taint of its gate \"a.example/Ready\""
     );
-    assert!(by_node(&[], &[gate_a().bypassing()]).is_empty(), "ignored with this action");
-    assert!(validate(&[gate_a()], &Limits::default()).is_valid(), "it may at its registration");
+    assert!(by_node(&[], &[gate_a().with_bypass_warning()]).is_empty(), "ignored with this action");
+    assert!(validate_gates(&[gate_a()], &ValidationOptions::default()).is_valid(), "it may at its registration");
 }
 
 #[test]
 fn a_node_may_not_let_time_release_what_it_never_does() {
     let cordon = NodeReadinessGate { failure_action: FailureAction::from("Cordon"), ..gate_a() };
     assert_eq!(by_node(&[cordon.clone()], &[gate_a()]), ["spec.readinessGates[0].failureAction"]);
-    assert_eq!(by_node(&[cordon], &[gate_a().bypassing()]), ["spec.readinessGates[0].failureAction"]);
+    assert_eq!(by_node(&[cordon], &[gate_a().with_bypass_warning()]), ["spec.readinessGates[0].failureAction"]);
     let bare = NodeReadinessGate::new("a.example/Ready", 3);
     assert_eq!(by_node(&[bare.clone()], &[gate_a()]), ["spec.readinessGates[0].readinessTaint"]);
-    assert_eq!(by_node(&[bare], &[gate_a().bypassing()]), ["spec.readinessGates[0].failureAction"]);
+    assert_eq!(by_node(&[bare], &[gate_a().with_bypass_warning()]), ["spec.readinessGates[0].failureAction"]);
     let endless = NodeReadinessGate { timeout_seconds: None, ..gate_a() };
     assert_eq!(by_node(&[endless], &[gate_a()]), ["spec.readinessGates[0].timeoutSeconds"]);
 }
@@ -425,7 +442,11 @@ fn what_is_unchanged_in_substance_passes() {
 fn requirements_of_pods() {
     let with = |list: Value| {
         let list: Vec<NodeReadinessRequirement> = from_value(list).unwrap();
-        validate_requirements(&list, &Limits::default()).errors.iter().map(ToString::to_string).collect::<Vec<_>>()
+        validate_requirements(&list, &ValidationOptions::default())
+            .errors
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
     };
     let good = json!({"conditionType": "nvidia.com/GPUReady", "status": "True"});
     assert!(with(json!([good])).is_empty());
@@ -470,7 +491,7 @@ fn which_labels_a_kubelet_may_write() {
         ("mykubernetes.io/A", true),
     ];
     for (name, may) in rows {
-        assert_eq!(is_writable_by_kubelet(name), may, "{name}");
+        assert_eq!(is_gate_label_writable_by_kubelet(name), may, "{name}");
     }
 }
 
@@ -483,13 +504,13 @@ fn name() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// Every type that either policy accepts makes a label key, and the strict one accepts no more than the other.
+    /// Checks that every type which either policy accepts has a label key, and that the strict policy accepts no more types.
     #[test]
     fn accepted_types_make_label_keys(name in name()) {
-        let accepts = |lengths| validate(&[named(&name)], &Limits::default().with_lengths(lengths)).is_valid();
+        let accepts = |lengths| validate_gates(&[named(&name)], &ValidationOptions::default().with_lengths(lengths)).is_valid();
         let (strict, prefix_only) = (accepts(LengthPolicy::Strict), accepts(LengthPolicy::PrefixOnly));
         prop_assert!(!strict || prefix_only);
-        if let Ok(key) = label_key(&name) {
+        if let Ok(key) = gate_label_key(&name) {
             let (domain, name) = key.split_once('/').unwrap();
             prop_assert!(domain.len() <= 253 && name.len() <= 63 && prefix_only);
         } else {
@@ -497,12 +518,12 @@ proptest! {
         }
     }
 
-    /// Any text at all: an answer, and the same one every time.
+    /// Checks that every text gets an answer, and the same answer every time.
     #[test]
     fn any_text_gets_an_answer(name in ".{0,400}", key in ".{0,80}", effect in ".{0,12}", seconds: i32) {
-        let gate = NodeReadinessGate::new(name, seconds).tainting(taint(&key, &effect));
-        let report = validate(std::slice::from_ref(&gate), &Limits::default());
-        prop_assert_eq!(&report, &validate(std::slice::from_ref(&gate), &Limits::default()));
+        let gate = NodeReadinessGate::new(name, seconds).with_taint(taint(&key, &effect));
+        let report = validate_gates(std::slice::from_ref(&gate), &ValidationOptions::default());
+        prop_assert_eq!(&report, &validate_gates(std::slice::from_ref(&gate), &ValidationOptions::default()));
         prop_assert!(report.errors.iter().all(|error| error.field.starts_with("spec.readinessGates[0].")));
         prop_assert_eq!(report.is_valid(), report.errors.is_empty());
     }

@@ -1,20 +1,18 @@
-//! One node with its gates, its agents, a clock and an evaluator.
+//! Test fixture: one node with its gates, its agents, a clock and an evaluator.
 
 use k8s_openapi::api::core::v1::{Node, NodeCondition, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
-use readiness::condition::Observation;
-use readiness::gate::NodeReadinessGate;
-use readiness::node::{GatedNode, NodeView};
-use readiness::policy::Policy;
-use readiness::reconcile::output::{Actor, Change, Output};
-use readiness::reconcile::{Decision, Role, Sighting, State, Step, Why, apply, step};
+use readiness::{
+    BlockReason, ConditionStatus, EffectiveStatus, EvaluatorRole, GateDecision, GatedNode, GatedNodeView, NodeChange,
+    NodeReadinessGate, NodeState, NodeWrite, Policy, StepResult, WriteActor, apply_writes, step,
+};
 use serde_json::{from_value, json};
 
 pub(crate) const A: &str = "a.example/Ready";
 pub(crate) const B: &str = "b.example/Ready";
 
-/// Seconds after the beginning of all tests.
+/// Returns the instant `seconds` after the start of every test.
 pub(crate) fn at(seconds: i64) -> Timestamp {
     let zero: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
     zero.checked_add(SignedDuration::from_secs(seconds)).unwrap()
@@ -24,39 +22,39 @@ pub(crate) fn taint(key: &str, effect: &str) -> Taint {
     Taint { key: key.to_owned(), effect: effect.to_owned(), ..Taint::default() }
 }
 
-/// Gate A: three seconds, then the taint `a`.
+/// Returns gate A: 3 s, then the taint `a`.
 pub(crate) fn gate_a() -> NodeReadinessGate {
-    NodeReadinessGate::new(A, 3).tainting(taint("a", "NoSchedule"))
+    NodeReadinessGate::new(A, 3).with_taint(taint("a", "NoSchedule"))
 }
 
-/// Gate B: two seconds, then a warning.
+/// Returns gate B: 2 s, then a warning.
 pub(crate) fn gate_b() -> NodeReadinessGate {
-    NodeReadinessGate::new(B, 2).bypassing()
+    NodeReadinessGate::new(B, 2).with_bypass_warning()
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     pub(crate) policy: Policy,
-    pub(crate) role: Role,
+    pub(crate) role: EvaluatorRole,
     pub(crate) node: GatedNode,
-    pub(crate) state: State,
+    pub(crate) state: NodeState,
     pub(crate) instance: String,
     pub(crate) is_synced: bool,
     pub(crate) bootstrap_only: Vec<String>,
 }
 
-/// What a gate says whose condition is not True, without a timer.
-pub(crate) fn blocked(observation: Observation) -> Decision {
-    Decision::Blocked { why: Why::Condition(Sighting::Observed(observation)), deadline: None }
+/// Returns the decision of a gate whose condition is not True, without a timer.
+pub(crate) fn blocked(observation: ConditionStatus) -> GateDecision {
+    GateDecision::Blocked { reason: BlockReason::Condition(EffectiveStatus::Observed(observation)), deadline: None }
 }
 
-/// A step without borrows of the node.
+/// Result of a step, without borrows of the node.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Seen {
-    pub(crate) outputs: Vec<Output>,
+    pub(crate) writes: Vec<NodeWrite>,
     pub(crate) schedulable: bool,
-    pub(crate) gates: Vec<(String, Decision)>,
-    pub(crate) wake_up: Option<Timestamp>,
+    pub(crate) gates: Vec<(String, GateDecision)>,
+    pub(crate) requeue_at: Option<Timestamp>,
 }
 
 impl World {
@@ -67,22 +65,22 @@ impl World {
         .unwrap();
         Self {
             policy,
-            role: Role::Combined,
+            role: EvaluatorRole::Combined,
             node: GatedNode { node, gates: gates.to_vec() },
-            state: State::default(),
+            state: NodeState::default(),
             instance: "kubelet-1".to_owned(),
             is_synced: true,
             bootstrap_only: Vec::new(),
         }
     }
 
-    /// The same world with Ready True.
+    /// Sets Ready to True.
     pub(crate) fn ready(mut self, seconds: i64) -> Self {
         self.report("Ready", "True", "KubeletReady", seconds);
         self
     }
 
-    pub(crate) fn playing(self, role: Role) -> Self {
+    pub(crate) fn with_role(self, role: EvaluatorRole) -> Self {
         Self { role, ..self }
     }
 
@@ -90,7 +88,7 @@ impl World {
         self.node.node.status.get_or_insert_default().conditions.get_or_insert_default()
     }
 
-    /// An agent, or kubelet, writes a condition.
+    /// Writes a condition, as an agent or kubelet does.
     pub(crate) fn report(&mut self, name: &str, status: &str, reason: &str, seconds: i64) {
         let conditions = self.conditions();
         let old = conditions.iter().position(|condition| condition.type_ == name).map(|index| conditions.remove(index));
@@ -133,12 +131,12 @@ impl World {
         self.node.node.metadata.labels.iter().flatten().map(|(key, value)| format!("{key}={value}")).collect()
     }
 
-    pub(crate) fn view(&self) -> NodeView<'_> {
+    pub(crate) fn view(&self) -> GatedNodeView<'_> {
         let view = self.node.view().with_kubelet_instance(&self.instance).with_bootstrap_only(&self.bootstrap_only);
-        if self.is_synced { view } else { view.unsynced() }
+        if self.is_synced { view } else { view.with_unsynced_cache() }
     }
 
-    /// Decides; nothing is written.
+    /// Makes a step without applying its writes.
     pub(crate) fn look(&mut self, seconds: i64) -> Seen {
         self.look_at(at(seconds))
     }
@@ -146,66 +144,66 @@ impl World {
     pub(crate) fn look_at(&mut self, now: Timestamp) -> Seen {
         let before = std::mem::take(&mut self.state);
         let (seen, state) = {
-            let Step { outputs, verdict, wake_up, state, .. } =
+            let StepResult { writes, verdict, requeue_at, state, .. } =
                 step(&self.policy, self.role, &self.view(), now, before);
             let gates = verdict.gates.iter().map(|gate| (gate.condition_type.to_owned(), gate.decision)).collect();
-            (Seen { outputs, schedulable: verdict.schedulable, gates, wake_up }, state)
+            (Seen { writes, schedulable: verdict.schedulable, gates, requeue_at }, state)
         };
         self.state = state;
         seen
     }
 
-    /// Decides and writes.
+    /// Makes a step and applies its writes.
     pub(crate) fn run(&mut self, seconds: i64) -> Seen {
         let seen = self.look(seconds);
-        assert!(self.write(&seen.outputs, seconds).is_empty(), "refused at {seconds}");
+        assert!(self.write(&seen.writes, seconds).is_empty(), "refused at {seconds}");
         seen
     }
 
-    pub(crate) fn write(&mut self, outputs: &[Output], seconds: i64) -> Vec<Output> {
-        apply(&mut self.node.node, outputs, at(seconds)).into_iter().cloned().collect()
+    pub(crate) fn write(&mut self, writes: &[NodeWrite], seconds: i64) -> Vec<NodeWrite> {
+        apply_writes(&mut self.node.node, writes, at(seconds)).into_iter().cloned().collect()
     }
 }
 
 impl Seen {
-    pub(crate) fn decision(&self, name: &str) -> Decision {
+    pub(crate) fn decision(&self, name: &str) -> GateDecision {
         self.gates.iter().find(|(gate, _)| gate == name).unwrap_or_else(|| panic!("no gate {name}")).1
     }
 
-    /// What is written to the node, without labels and events.
-    pub(crate) fn writes(&self) -> Vec<String> {
-        let is_write = |change: &Change| {
-            !matches!(change, Change::Event { .. } | Change::SetLabel { .. } | Change::RemoveLabel { .. })
+    /// Returns the changes of taints and conditions in short form.
+    pub(crate) fn changes(&self) -> Vec<String> {
+        let is_write = |change: &NodeChange| {
+            !matches!(change, NodeChange::Event { .. } | NodeChange::SetLabel { .. } | NodeChange::RemoveLabel { .. })
         };
-        self.outputs.iter().map(|output| &output.change).filter(|change| is_write(change)).map(short).collect()
+        self.writes.iter().map(|write| &write.change).filter(|change| is_write(change)).map(short).collect()
     }
 
     pub(crate) fn events(&self) -> Vec<&str> {
-        let reason = |output: &'_ Output| match &output.change {
-            Change::Event { reason, .. } => Some(reason.clone().leak() as &str),
+        let reason = |write: &'_ NodeWrite| match &write.change {
+            NodeChange::Event { reason, .. } => Some(reason.clone().leak() as &str),
             _ => None,
         };
-        self.outputs.iter().filter_map(reason).collect()
+        self.writes.iter().filter_map(reason).collect()
     }
 
-    pub(crate) fn by(&self, actor: Actor) -> Vec<String> {
-        self.outputs.iter().filter(|output| output.actor == actor).map(|output| short(&output.change)).collect()
+    pub(crate) fn by(&self, actor: WriteActor) -> Vec<String> {
+        self.writes.iter().filter(|write| write.actor == actor).map(|write| short(&write.change)).collect()
     }
 
     pub(crate) fn wakes(&self, seconds: i64) -> bool {
-        self.wake_up == Some(at(seconds))
+        self.requeue_at == Some(at(seconds))
     }
 }
 
-/// A change in a word or two.
-pub(crate) fn short(change: &Change) -> String {
+/// Formats a change in one or two words.
+pub(crate) fn short(change: &NodeChange) -> String {
     match change {
-        Change::AddTaint { taint, .. } => format!("+{}:{}", taint.key, taint.effect),
-        Change::RemoveTaint { taint, .. } => format!("-{}:{}", taint.key, taint.effect),
-        Change::PatchCondition { condition_type, reason, .. } => format!("{condition_type}={reason}"),
-        Change::SetLabel { key, value } => format!("+{key}={value}"),
-        Change::RemoveLabel { key } => format!("-{key}"),
-        Change::Event { reason, .. } => reason.clone(),
+        NodeChange::AddTaint { taint, .. } => format!("+{}:{}", taint.key, taint.effect),
+        NodeChange::RemoveTaint { taint, .. } => format!("-{}:{}", taint.key, taint.effect),
+        NodeChange::PatchCondition { condition_type, reason, .. } => format!("{condition_type}={reason}"),
+        NodeChange::SetLabel { key, value } => format!("+{key}={value}"),
+        NodeChange::RemoveLabel { key } => format!("-{key}"),
+        NodeChange::Event { reason, .. } => reason.clone(),
         other => panic!("{other:?}"),
     }
 }

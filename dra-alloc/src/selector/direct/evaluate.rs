@@ -1,11 +1,9 @@
-//! The answer of a direct form for a device whose attributes and capacities are valid.
+//! Evaluates a direct form on a device whose attributes and capacities are valid.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use dra_attrs::quantity::{Quantity, QuantityFormat};
-use dra_attrs::semver::Version;
-use dra_attrs::value::MAX_VALUES_PER_DEVICE;
+use dra_attrs::{MAX_VALUES_PER_DEVICE, Quantity, QuantityFormat, Version};
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute};
 
 use super::{Direct, Key, Literal, Relation, Source, TextTest, plain};
@@ -14,14 +12,14 @@ use crate::selector::attribute::Content;
 use crate::selector::device::split;
 use crate::selector::types::Part;
 
-/// The longest text that is looked at, and the most names of a part. With them and the most elements of a list the
-/// interpreter pays at most 200 units for a test, and not more than 2500 tests fit in an expression.
+/// Longest text in bytes that a test reads, and largest number of names of a part. With these limits and that of list
+/// elements the interpreter pays at most 200 units for a test, and at most 2500 tests fit in an expression.
 const LONGEST_TEXT: usize = 2_048;
 const MOST_NAMES: usize = 128;
-/// What the search for a pattern may cost besides. Not more than 700 of them fit in an expression.
+/// Largest additional cost of a pattern search, in units. At most 700 searches fit in an expression.
 const DEAREST_MATCH: u64 = 512;
 
-/// A scalar of an attribute, the device or a literal.
+/// Scalar of an attribute, of the device or of a literal.
 #[derive(Clone, Copy)]
 enum Scalar<'a> {
     Bool(bool),
@@ -30,7 +28,7 @@ enum Scalar<'a> {
 }
 
 impl Direct {
-    /// The answer, where it is an ordinary one.
+    /// Returns the result; `None` if the interpreter must decide.
     pub(in crate::selector) fn evaluate(&self, input: SelectorInput<'_>) -> Option<bool> {
         match self {
             Self::Constant(value) => Some(*value),
@@ -203,7 +201,7 @@ fn has_domain(part: Part, domain: &str, input: SelectorInput<'_>) -> Option<bool
     })
 }
 
-/// Whether an attribute costs the interpreter little.
+/// Returns true if the interpreter can read the attribute at small cost.
 fn is_small(content: &Content<'_>) -> bool {
     match content {
         Content::String(text) => text.len() <= LONGEST_TEXT,
@@ -217,7 +215,7 @@ fn is_small(content: &Content<'_>) -> bool {
     }
 }
 
-/// Whether a list of the literal's type has it as an element.
+/// Returns true if a list of the literal's type contains the literal; `None` for other types.
 fn holds(content: &Content<'_>, literal: &Literal) -> Option<bool> {
     if !is_small(content) {
         return None;
@@ -230,7 +228,7 @@ fn holds(content: &Content<'_>, literal: &Literal) -> Option<bool> {
     }
 }
 
-/// Whether it is so for any, where there is an answer for each.
+/// Returns true if `is_so` holds for any item; `None` if it has no answer for one of them.
 fn any<T>(items: &[T], is_so: impl Fn(&T) -> Option<bool>) -> Option<bool> {
     for item in items {
         if is_so(item)? {
@@ -240,7 +238,7 @@ fn any<T>(items: &[T], is_so: impl Fn(&T) -> Option<bool>) -> Option<bool> {
     Some(false)
 }
 
-/// The order of a version in a text. Most versions have only numbers, and most differ in one.
+/// Compares a version in a text with a bound. Most versions have only numbers, and most differ in one.
 fn compare_version(text: &str, bound: &Version) -> Option<Ordering> {
     let own = plain::version(text).map(|parts| parts.map(plain::number));
     match own.map(|own| own.cmp(&[bound.major(), bound.minor(), bound.patch()])) {

@@ -1,9 +1,9 @@
-//! The selectors that nearly everybody writes, in a form that is evaluated without the interpreter.
+//! Common forms of selectors, evaluated without the interpreter.
 //!
-//! A direct form answers only where all is ordinary. It has no answer where an attribute is missing, has another type
-//! than the literal it is compared with, or is large; then the interpreter decides, which also words the errors. So each
-//! answer is the interpreter's, and a mistake here can only be a wrong answer, never another error: that is what the
-//! generated tests of this module look for.
+//! A direct form answers only ordinary cases. It has no answer if an attribute is missing, has another type than the
+//! literal it is compared with, or is large; then the interpreter decides, which also words the errors. A mistake here
+//! can therefore only be a wrong answer, never another error. The generated tests of this module look for such
+//! mistakes.
 //!
 //! # Cost
 //! An expression is short, and every test in it reads one value that is not large ([`evaluate`] has the limits), so
@@ -16,22 +16,21 @@ mod recognize;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use dra_attrs::quantity::Quantity;
-use dra_attrs::semver::Version;
+use dra_attrs::{Quantity, Version};
 
 use super::functions::regex::PatternValue;
 use super::types::Part;
 
 pub(super) use recognize::recognize;
 
-/// An expression that is true or false.
+/// Boolean expression in a direct form.
 #[derive(Debug)]
 pub(super) enum Direct {
     Constant(bool),
     Not(Box<Self>),
     And(Box<Self>, Box<Self>),
     Or(Box<Self>, Box<Self>),
-    /// A scalar that is a bool.
+    /// Boolean scalar.
     Truth(Source),
     /// `scalar == literal`
     Compare {
@@ -69,14 +68,14 @@ pub(super) enum Direct {
         part: Part,
         domain: String,
     },
-    /// `attribute.compareTo(semver('1.2.3')) >= to`, and what can be said so.
+    /// `attribute.compareTo(semver('1.2.3')) >= to`, and equivalent forms.
     Version {
         key: Key,
         bound: Version,
         relation: Relation,
         to: i64,
     },
-    /// `capacity.compareTo(quantity('1Gi')) >= to`, and what can be said so.
+    /// `capacity.compareTo(quantity('1Gi')) >= to`, and equivalent forms.
     Capacity {
         key: Key,
         bound: Quantity,
@@ -85,11 +84,11 @@ pub(super) enum Direct {
     },
 }
 
-/// A comparison, as what it makes of an order: [`Ordering::is_lt`] is `<`.
+/// Comparison operator, as a function of an order: [`Ordering::is_lt`] is `<`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Relation(fn(Ordering) -> bool);
 
-/// Where a scalar is.
+/// Location of a scalar.
 #[derive(Debug)]
 pub(super) enum Source {
     Driver,
@@ -99,7 +98,7 @@ pub(super) enum Source {
     AttributeOr(Key, Literal),
 }
 
-/// A literal of the types that scalar attributes have.
+/// Literal of a type that scalar attributes have.
 #[derive(Debug)]
 pub(super) enum Literal {
     Bool(bool),
@@ -107,7 +106,7 @@ pub(super) enum Literal {
     Text(String),
 }
 
-/// What is asked about a text.
+/// Test of a text: prefix, suffix, substring or pattern.
 #[derive(Debug)]
 pub(super) enum TextTest {
     StartsWith(String),
@@ -116,13 +115,13 @@ pub(super) enum TextTest {
     Matches(PatternValue),
 }
 
-/// An id in a domain, with the names that an attribute or capacity may have for it.
+/// Id in a domain, with the names that an attribute or capacity may have for it.
 #[derive(Debug)]
 pub(super) struct Key {
     domain: String,
-    /// The id, where the domain is that of the driver.
+    /// Id without the domain, if the domain is the driver's.
     bare: Option<String>,
-    /// `domain/id`
+    /// Name with its domain: `domain/id`.
     qualified: Option<String>,
 }
 
@@ -133,7 +132,7 @@ impl Key {
         Self { domain: domain.to_owned(), bare, qualified }
     }
 
-    /// What is there. A name without a domain counts before one with the driver's domain.
+    /// Returns the entry of a key. A name without a domain is preferred to one with the driver's domain.
     fn find<'d, T>(&self, driver: &str, values: &'d BTreeMap<String, T>) -> Option<&'d T> {
         let bare = self.bare.as_ref().filter(|_| self.domain == driver);
         let bare = bare.and_then(|name| values.get(name));

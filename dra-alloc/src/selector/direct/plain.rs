@@ -2,10 +2,10 @@
 //!
 //! `None` says that a text is not of the plain form; whether it is valid is for the parser to say.
 
-/// Digits that surely fit in 64 bits.
+/// Number of digits that fit in 64 bits in any case.
 const MOST_DIGITS: usize = 18;
 
-/// The numbers of a version that has nothing else, as digits.
+/// Returns the three numbers of a version without pre-release and build metadata, as digits.
 #[inline]
 pub(in crate::selector) fn version(text: &str) -> Option<[&[u8]; 3]> {
     let (major, rest) = digits(text.as_bytes())?;
@@ -16,7 +16,7 @@ pub(in crate::selector) fn version(text: &str) -> Option<[&[u8]; 3]> {
     rest.is_empty().then_some([major, minor, patch])
 }
 
-/// The units of a quantity that is a whole number of them and fits in 63 bits, beyond which suffixes differ.
+/// Returns the units of a quantity that is a whole number below 2⁶³.
 #[inline]
 pub(in crate::selector) fn units(quantity: &str) -> Option<i64> {
     let (digits, suffix) = digits(quantity.as_bytes())?;
@@ -40,7 +40,7 @@ pub(in crate::selector) fn units(quantity: &str) -> Option<i64> {
     i64::try_from(units).ok()
 }
 
-/// The digits at the beginning of a text, without leading zeros and not too many, and what follows them.
+/// Splits off the leading digits of a text, without leading zeros and up to a limit.
 #[inline]
 fn digits(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = text.iter().take_while(|c| c.is_ascii_digit()).count();
@@ -49,15 +49,14 @@ fn digits(text: &[u8]) -> Option<(&[u8], &[u8])> {
     ((1..=MOST_DIGITS).contains(&end) && !leading_zero).then_some((digits, rest))
 }
 
-/// The number that digits are.
+/// Returns the number that the digits denote.
 pub(in crate::selector) fn number(digits: &[u8]) -> u64 {
     digits.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0'))
 }
 
 #[cfg(test)]
 mod tests {
-    use dra_attrs::quantity::{Quantity, QuantityFormat};
-    use dra_attrs::semver::Version;
+    use dra_attrs::{Quantity, QuantityFormat, Version};
     use proptest::prelude::*;
 
     use super::{number, units, version};

@@ -11,7 +11,7 @@ use crate::selector::names;
 use crate::selector::tree::is_device;
 use crate::selector::types::Part;
 
-/// The direct form, where all of the expression has one.
+/// Returns the direct form of an expression, if all of it has one.
 pub(in crate::selector) fn recognize(expression: &IdedExpr) -> Option<Direct> {
     Recognizer { bound: Vec::new() }.direct(expression)
 }
@@ -24,7 +24,7 @@ struct Domain<'e> {
 }
 
 struct Recognizer<'e> {
-    /// What `cel.bind` gave a name, the innermost last.
+    /// Names bound by `cel.bind` with their values, the innermost last.
     bound: Vec<(&'e str, Domain<'e>)>,
 }
 
@@ -245,7 +245,7 @@ fn relation(operator: &str) -> Option<Relation> {
     }))
 }
 
-/// The relation that an operator is when its operands are exchanged.
+/// Returns the relation of an operator with its operands exchanged.
 fn mirrored(operator: &str) -> Option<Relation> {
     relation(match operator {
         operators::LESS => operators::GREATER,

@@ -1,18 +1,18 @@
-//! A quantity as apimachinery holds it: `isInteger`, `asInteger` and `asApproximateFloat` depend on that, not on the value
-//! alone.
+//! Quantities with apimachinery's representation: `isInteger`, `asInteger` and `asApproximateFloat` depend on the
+//! representation, not on the value alone.
 
 use std::str::FromStr;
 
-use dra_attrs::quantity::{Quantity, QuantityError, QuantityFormat};
+use dra_attrs::{Quantity, QuantityError, QuantityFormat};
 
-/// A quantity with its representation.
+/// Quantity with its internal representation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Amount {
     quantity: Quantity,
     form: Form,
 }
 
-/// The representation. A power is that of ten.
+/// Internal representation. Powers are powers of ten.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     /// `digits × 10^power`, in 64 bits.
@@ -25,13 +25,13 @@ enum Form {
 const NANO: i32 = -9;
 const UNIT: i32 = 0;
 
-/// Digits of a decimal number in 64 bits, and of a binary one.
+/// Largest number of digits of a decimal number in 64 bits, and of a binary one.
 const DECIMAL_DIGITS: usize = 18;
 const BINARY_DIGITS: usize = 14;
 
 const DECIMAL_SUFFIXES: [(&str, i32); 10] =
     [("", 0), ("n", -9), ("u", -6), ("m", -3), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
-/// With the power of two, and the digits that it has about.
+/// Binary suffixes with their power of two and their approximate number of digits.
 const BINARY_SUFFIXES: [(&str, u32, usize); 6] =
     [("Ki", 10, 3), ("Mi", 20, 6), ("Gi", 30, 9), ("Ti", 40, 12), ("Pi", 50, 15), ("Ei", 60, 18)];
 
@@ -64,7 +64,7 @@ impl Amount {
         Some(Self { quantity: self.quantity.checked_sub(other.quantity)?, form: self.form.plus(other.form.negated()) })
     }
 
-    /// The value, where its representation is that of an integer.
+    /// Returns the value if its representation is that of an integer.
     pub(super) fn integer(self) -> Option<i64> {
         match self.form {
             Form::Scaled { digits, power } => scaled(digits, u32::try_from(power).ok()?),
@@ -72,7 +72,7 @@ impl Amount {
         }
     }
 
-    /// The digits as a float times the power of ten as a float: `0.3` is `3 * 0.1`.
+    /// Returns the digits as a float times the power of ten as a float: `0.3` is `3 * 0.1`.
     #[expect(clippy::cast_precision_loss, clippy::float_arithmetic, reason = "the function promises an approximation")]
     pub(super) fn approximate(self) -> f64 {
         let (digits, power) = match self.form {
@@ -89,7 +89,7 @@ impl Amount {
 }
 
 impl Form {
-    /// The form of a text that is a quantity, where it fits in 64 bits.
+    /// Returns the representation of a quantity's text, if it fits in 64 bits.
     fn of(text: &str) -> Option<Self> {
         let negative = text.starts_with('-');
         let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -137,7 +137,7 @@ impl Form {
         }
     }
 
-    /// The digits with a lower power, in 64 bits.
+    /// Returns the digits at a lower power, if they fit in 64 bits.
     fn digits_at(self, lower: i32) -> Option<i64> {
         match self {
             Self::Scaled { digits, power } => scaled(digits, u32::try_from(power.checked_sub(lower)?).ok()?),
@@ -146,7 +146,7 @@ impl Form {
     }
 }
 
-/// `digits × 10^power`, in 64 bits.
+/// Returns `digits × 10^power`, if it fits in 64 bits.
 fn scaled(digits: i64, power: u32) -> Option<i64> {
     if digits == 0 { Some(0) } else { digits.checked_mul(10_i64.checked_pow(power)?) }
 }

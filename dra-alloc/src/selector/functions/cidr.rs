@@ -1,4 +1,4 @@
-//! Kubernetes' library of networks in CIDR notation: an address with the length of a prefix. Bits after the prefix are kept.
+//! Kubernetes' CIDR library: an address with the length of a prefix. Bits after the prefix are kept.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use cel::ExecutionError;
 use cel::common::types::CelInt;
 use cel::common::value::CowVal;
-use dra_attrs::field::Quoted;
+use dra_attrs::Quoted;
 
 use super::Parameter::{Cidr, Ip, String as Text};
 use super::ip::{self, IpValue};
@@ -16,22 +16,22 @@ use crate::selector::types::{Plain, Ty};
 
 const RESULT: Ty = Ty::One(Plain::Cidr);
 
-/// A network in an expression.
+/// Network as a CEL value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::selector) struct CidrValue {
     address: IpAddr,
-    /// At most the bits of the address.
+    /// Length of the prefix, at most the number of bits of the address.
     prefix_length: u8,
 }
 
 impl CidrValue {
-    /// How many bits the address has after the prefix.
+    /// Returns the number of address bits after the prefix.
     fn host_length(self) -> u32 {
         let bits: u8 = if self.address.is_ipv4() { 32 } else { 128 };
         bits.saturating_sub(self.prefix_length).into()
     }
 
-    /// The bits of the prefix of an address.
+    /// Returns the prefix bits of an address.
     fn prefix_of(self, address: IpAddr) -> u128 {
         let bits = match address {
             IpAddr::V4(address) => address.to_bits().into(),
@@ -48,7 +48,7 @@ impl CidrValue {
         self.prefix_length <= other.prefix_length && self.contains(other.address)
     }
 
-    /// The network without the bits after the prefix.
+    /// Returns the network with the bits after the prefix cleared.
     fn masked(self) -> Self {
         let bits = self.prefix_of(self.address).checked_shl(self.host_length()).unwrap_or(0);
         let address = match self.address {
@@ -129,7 +129,7 @@ fn argument_text<'a>(args: &'a [CowVal<'_, '_>]) -> Result<&'a str, ExecutionErr
     Ok(source)
 }
 
-/// The receiver, after the budget was charged.
+/// Returns the receiver after charging the budget.
 fn receiver(args: &[CowVal<'_, '_>]) -> Result<CidrValue, ExecutionError> {
     let [target, .., budget] = args else { return Err(mismatch()) };
     fuel(budget)?.spend(1)?;

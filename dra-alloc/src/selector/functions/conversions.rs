@@ -9,7 +9,7 @@ use super::ip::IpValue;
 use super::{failed, truth};
 use crate::selector::environment::environment;
 
-/// The conversions, each with the name of the function that takes its place.
+/// Replaced conversions, each with the name of the function that takes its place.
 pub(in crate::selector) const REPLACED: [(&str, &str); 4] =
     [("bool", "@bool"), ("string", "@string"), ("double", "@double"), ("uint", "@uint")];
 
@@ -33,7 +33,7 @@ pub(in crate::selector) fn declare(env: &mut Env) -> Result<(), DeclarationError
     })
 }
 
-/// The text of what the `cel` crate does not know, or prints in another way.
+/// Returns the text of a value that the `cel` crate does not know or prints differently.
 fn own_text(value: &CowVal<'_, '_>) -> Option<String> {
     let number = value.downcast_ref::<CelDouble>().map(|number| text_of(*number.inner()));
     let address = || value.downcast_ref::<IpValue>().map(|address| address.0.to_string());
@@ -45,7 +45,7 @@ fn text<'a>(args: &'a [CowVal<'_, '_>]) -> Option<&'a str> {
     args.first()?.downcast_ref::<CelString<'_>>().map(CelString::inner)
 }
 
-/// The conversion of the `cel` crate.
+/// Calls the conversion of the `cel` crate.
 fn standard<'b, 'v>(function: &str, args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     if let Some(operation) = environment().env.find_overload(function, &args) {
         return operation(args);
@@ -58,7 +58,7 @@ fn unreadable(wanted: &str) -> ExecutionError {
     failed(format!("type conversion error from 'string' to '{wanted}'"))
 }
 
-/// A number that Go reads: a sign belongs to no `NaN`, and a number may not be too large.
+/// Parses a number as Go does: `NaN` has no sign, and too large numbers are errors.
 fn double(text: &str) -> Result<f64, ExecutionError> {
     let number: f64 = text.parse().map_err(|_| unreadable("double"))?;
     let unsigned = text.trim_start_matches(['+', '-']);
@@ -70,7 +70,7 @@ fn double(text: &str) -> Result<f64, ExecutionError> {
     if refused { Err(unreadable("double")) } else { Ok(number) }
 }
 
-/// A number as Go's `%g` prints it: the fewest digits that read back as it, with an exponent below -4 and from 6 on.
+/// Formats a number like Go's `%g`: the fewest digits that read back exactly, with an exponent below -4 and from 6 on.
 fn text_of(number: f64) -> String {
     if number.is_infinite() {
         return if number.is_sign_positive() { "+Inf" } else { "-Inf" }.to_owned();

@@ -1,5 +1,5 @@
-//! `==` and `!=` as cel-go evaluates them. The `cel` crate knows values that are equal or not; here a comparison may also
-//! fail: Kubernetes' own values (versions, quantities, addresses, networks) compare with their own kind only.
+//! `==` and `!=` as cel-go evaluates them. In the `cel` crate values are equal or not; here a comparison may also fail:
+//! Kubernetes' own values (versions, quantities, addresses, networks) compare with their own kind only.
 
 use cel::common::types::{CelList, CelMap, CelNull, CelOptional, DYN_TYPE, MAP_TYPE};
 use cel::common::value::{CowVal, StaticVal, Val};
@@ -11,9 +11,9 @@ use super::mismatch;
 use super::quantity::QuantityValue;
 use super::semver::VersionValue;
 
-/// `==`
+/// Name of the function for `==`.
 pub(in crate::selector) const EQUAL: &str = "@equal";
-/// `!=`: what can't be compared is different.
+/// Name of the function for `!=`: values that can't be compared are different.
 pub(in crate::selector) const DIFFERENT: &str = "@different";
 
 pub(in crate::selector) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
@@ -39,7 +39,7 @@ fn truth_of<'b, 'v>(value: bool) -> Result<CowVal<'b, 'v>, ExecutionError> {
     Ok(super::truth(value))
 }
 
-/// Whether two values are equal; an error where the left one does not compare with the right one.
+/// Returns true if two values are equal; an error if the left one does not compare with the right one.
 pub(in crate::selector) fn equality(left: &dyn Val, right: &dyn Val) -> Result<bool, ExecutionError> {
     let is_null = |value: &dyn Val| value.downcast_ref::<CelNull>().is_some();
     if is_null(left) || is_null(right) {
@@ -70,13 +70,14 @@ pub(in crate::selector) fn equality(left: &dyn Val, right: &dyn Val) -> Result<b
     Ok(left.equals(right))
 }
 
-/// Whether a value of a kind is equal to another one, which has to be of that kind; none where the left one is of another.
+/// Compares two values if the left one is of type `T`; an error if the right one is not. `None` if the left one is of
+/// another type.
 fn of_kind<T: StaticVal>(left: &dyn Val, right: &dyn Val) -> Option<Result<bool, ExecutionError>> {
     let left = left.downcast_ref::<T>()?;
     Some(right.downcast_ref::<T>().map(|right| left.equals(right)).ok_or_else(mismatch))
 }
 
-/// Whether two elements of containers are not different: an error there is no difference.
+/// Returns true if two elements of containers are equal or can't be compared.
 pub(in crate::selector) fn is_alike(left: &dyn Val, right: &dyn Val) -> bool {
     equality(left, right) != Ok(false)
 }

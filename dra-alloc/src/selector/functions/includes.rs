@@ -1,9 +1,9 @@
-//! `x.includes(v)`: a list has an element, or a scalar is it.
+//! `x.includes(v)`: true if the list contains the value, or the scalar equals it.
 
 use cel::ExecutionError;
 use cel::common::types::{CelBool, CelList};
 use cel::common::value::CowVal;
-use dra_attrs::value::MAX_VALUES_PER_DEVICE;
+use dra_attrs::MAX_VALUES_PER_DEVICE;
 
 use super::Parameter::Any;
 use super::{Function, failed, fuel, member, mismatch};

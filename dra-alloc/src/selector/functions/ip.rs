@@ -5,14 +5,14 @@ use std::net::{IpAddr, Ipv4Addr};
 use cel::ExecutionError;
 use cel::common::types::CelInt;
 use cel::common::value::CowVal;
-use dra_attrs::field::Quoted;
+use dra_attrs::Quoted;
 
 use super::Parameter::{Ip, String as Text};
 use super::{Function, failed, fuel, global, member, mismatch, own, read, text, truth};
 use crate::selector::opaque::opaque;
 use crate::selector::types::{Plain, Ty};
 
-/// An address in an expression.
+/// IP address as a CEL value.
 #[derive(Clone, Debug)]
 pub(in crate::selector) struct IpValue(pub(super) IpAddr);
 
@@ -80,7 +80,7 @@ const fn is_link_local_unicast(address: &IpAddr) -> bool {
     }
 }
 
-/// As Go's `netip`: private addresses are among them.
+/// Returns true for global unicast addresses, like Go's `netip`: private addresses are included.
 fn is_global_unicast(address: &IpAddr) -> bool {
     *address != Ipv4Addr::BROADCAST
         && !address.is_unspecified()

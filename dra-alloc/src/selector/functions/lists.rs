@@ -13,7 +13,7 @@ use crate::selector::types::{Plain, Ty};
 const LIST: Ty = Ty::ListOf(Plain::Unknown);
 const OPTIONAL: Ty = Ty::OptionalOf(Plain::Unknown);
 
-/// Sorts a list by keys that were computed for its elements; what the macro `sortBy` becomes.
+/// Name of the function behind the macro `sortBy`: sorts a list by precomputed keys.
 pub(in crate::selector) const SORT_BY_KEYS: &str = "@sortByKeys";
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -37,14 +37,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
     global("lists.range", &[Int], Ty::ListOf(Plain::Int), |args| range(&args).map(CowVal::owned)),
 ];
 
-/// The elements of the receiver, after a walk over it was paid for.
+/// Returns the elements of the receiver after charging one traversal.
 fn values<'a, 'v>(args: &'a [CowVal<'_, 'v>]) -> Result<&'a [Box<dyn Val + 'v>], ExecutionError> {
     let [target, .., budget] = args else { return Err(mismatch()) };
     fuel(budget)?.spend_value(target.as_ref())?;
     elements(target)
 }
 
-/// The budget pays `times` walks over the receiver.
+/// Charges `times` traversals of the receiver.
 fn pay(args: &[CowVal<'_, '_>], times: usize) -> Result<(), ExecutionError> {
     let [target, .., budget] = args else { return Err(mismatch()) };
     fuel(budget)?.spend(units(elements(target)?.len()).saturating_mul(units(times)))
@@ -61,18 +61,18 @@ fn compare(left: &dyn Val, right: &dyn Val) -> Result<Ordering, ExecutionError> 
     left.as_comparer().ok_or_else(|| failed("list elements must be comparable"))?.compare(right)
 }
 
-/// Types of numbers, and those with an order.
+/// Numeric types and ordered types.
 const NUMBERS: [&str; 3] = ["int", "uint", "double"];
 const ORDERED: [&str; 6] = ["int", "uint", "double", "bool", "string", "bytes"];
 
-/// The elements of the receiver; the first one decides whether there is such a function.
+/// Returns the elements of the receiver if the first one has one of the types.
 fn values_of<'a, 'v>(args: &'a [CowVal<'_, 'v>], types: &[&str]) -> Result<&'a [Box<dyn Val + 'v>], ExecutionError> {
     let values = values(args)?;
     let fits = values.first().is_none_or(|first| types.contains(&first.get_type().name()));
     if fits { Ok(values) } else { Err(mismatch()) }
 }
 
-/// The order of two elements; none where they have none, which is no error to Kubernetes.
+/// Returns the order of two elements; `None` if they have none, which is no error in Kubernetes.
 fn order(left: &dyn Val, right: &dyn Val) -> Result<Option<Ordering>, ExecutionError> {
     right.as_comparer().ok_or_else(mismatch)?;
     Ok(left.as_comparer().ok_or_else(mismatch)?.compare(right).ok())
@@ -175,7 +175,7 @@ fn sort_by_keys<'v>(args: &[CowVal<'_, 'v>]) -> Result<CelList<'v>, ExecutionErr
     sorted(args, values(args)?, elements(keys)?)
 }
 
-/// The values in the order of their keys; equal keys keep their order.
+/// Sorts values by their keys; equal keys keep their order.
 fn sorted<'v>(
     args: &[CowVal<'_, 'v>],
     values: &[Box<dyn Val + 'v>],
@@ -191,17 +191,17 @@ fn sorted<'v>(
     Ok(list(pairs.into_iter().map(|(_, value)| value.clone_as_boxed())))
 }
 
-/// The first element, where there is one.
+/// Returns the first element, if there is one.
 fn first<'v>(args: &[CowVal<'_, 'v>]) -> Result<CelOptional<'v>, ExecutionError> {
     Ok(CelOptional::from(values(args)?.first().cloned()))
 }
 
-/// The last element, where there is one.
+/// Returns the last element, if there is one.
 fn last<'v>(args: &[CowVal<'_, 'v>]) -> Result<CelOptional<'v>, ExecutionError> {
     Ok(CelOptional::from(values(args)?.last().cloned()))
 }
 
-/// The contents of the optional values that have one.
+/// Returns the contents of the optional values that have one.
 fn unwrapped<'v>(args: &[CowVal<'_, 'v>]) -> Result<CelList<'v>, ExecutionError> {
     let mut contents = Vec::new();
     for value in values(args)? {

@@ -1,4 +1,4 @@
-//! Functions that only the rewriting of an expression calls: their names can't be written in one.
+//! Functions that only rewritten expressions call: users can't write their names.
 
 use cel::common::types::{CelInt, CelList, CelMap, CelOptional};
 use cel::common::value::{CowVal, Val};
@@ -9,21 +9,21 @@ use super::{Function, count, failed, fuel, global, int, mismatch, truth, units};
 use crate::selector::fuel::Fuel;
 use crate::selector::types::Ty;
 
-/// One round of a loop.
+/// Name of the function that charges one iteration of a loop.
 pub(in crate::selector) const TICK: &str = "@tick";
-/// A value, after its size was charged.
+/// Name of the function that returns a value after charging its size.
 pub(in crate::selector) const USE: &str = "@use";
-/// What a loop goes over, as a list.
+/// Name of the function that returns a loop's range as a list.
 pub(in crate::selector) const RANGE: &str = "@range";
-/// What a loop with two variables goes over, as a list: the indices of a list, the keys of a map.
+/// Name of the function that returns the range of a two-variable loop: the indices of a list, the keys of a map.
 pub(in crate::selector) const KEYS: &str = "@keys";
-/// An element of a list or map.
+/// Name of the function that returns an element of a list or map.
 pub(in crate::selector) const ELEMENT: &str = "@element";
-/// The value of an optional element of a literal, which has to be an optional one.
+/// Name of the function that checks that the value of an optional element is optional.
 pub(in crate::selector) const OPTIONAL_ELEMENT: &str = "@optionalElement";
-/// `in` a list of constants.
+/// Name of the function for `in` with a list of constants.
 pub(in crate::selector) const IN_CONSTANTS: &str = "@inConstants";
-/// A sum that is an operand of another sum.
+/// Name of the function for a sum within another sum.
 pub(in crate::selector) const ADD: &str = "@add";
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -54,7 +54,7 @@ fn charged<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Executio
     Ok(value)
 }
 
-/// A list as it is, and the keys of a map: sorted, since the maps of the `cel` crate have no order.
+/// Returns a list unchanged, and the sorted keys of a map: the maps of the `cel` crate have no order.
 fn range<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let [budget, value] = <[_; 2]>::try_from(args).map_err(|_| mismatch())?;
     fuel(&budget)?.spend_value(value.as_ref())?;
@@ -102,7 +102,7 @@ fn optional_element<'b, 'v>(mut args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 
     )))
 }
 
-/// cel-go makes a map of the constants, in which it can't look for a version.
+/// Implements `in` for constants. cel-go makes a map of them, in which it can't find a version.
 fn in_constants<'b, 'v>(args: &[CowVal<'_, '_>]) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let [item, constants] = args else { return Err(mismatch()) };
     let name = go_type(item.as_ref());
@@ -131,7 +131,7 @@ fn unsupported(value: &dyn Val) -> ExecutionError {
     failed(format!("unsupported comprehension range type: {}", go_type(value)))
 }
 
-/// The name of a type in cel-go, which its messages show.
+/// Returns the name of a type in cel-go's messages.
 fn go_type(value: &dyn Val) -> String {
     match value.get_type().name() {
         "int" => "types.Int".to_owned(),

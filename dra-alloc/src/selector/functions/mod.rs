@@ -1,4 +1,4 @@
-//! The functions that Kubernetes adds to CEL, and those of CEL's extension libraries.
+//! Functions that Kubernetes adds to CEL, and those of CEL's extension libraries.
 //!
 //! Each takes the budget as its last argument; the rewriting of an expression appends it.
 
@@ -30,21 +30,21 @@ use quantity::QuantityValue;
 use regex::PatternValue;
 use semver::VersionValue;
 
-/// An overload of a function.
+/// Overload of a function.
 pub(super) struct Function {
-    /// The name, of global functions with the namespace.
+    /// Name; a global function's has the namespace.
     pub(super) name: &'static str,
-    /// Whether it is called on a receiver, which is then the first parameter.
+    /// True for a member function, whose first parameter is the receiver.
     pub(super) member: bool,
-    /// The types of the parameters, without the budget.
+    /// Types of the parameters, without the budget.
     pub(super) parameters: &'static [Parameter],
-    /// The type of the result.
+    /// Type of the result.
     pub(super) result: Ty,
-    /// The implementation.
+    /// Implementation of the overload.
     pub(super) operation: Operation,
 }
 
-/// The type of a parameter.
+/// Type of a parameter.
 #[derive(Clone, Copy)]
 pub(super) enum Parameter {
     Any,
@@ -76,7 +76,7 @@ impl Parameter {
     }
 }
 
-/// Every function of this module.
+/// Returns every function of this module.
 pub(super) fn all() -> impl Iterator<Item = &'static Function> {
     [
         cidr::FUNCTIONS,
@@ -102,12 +102,12 @@ const fn global(name: &'static str, parameters: &'static [Parameter], result: Ty
     Function { name, member: false, parameters, result, operation }
 }
 
-/// An error with a text of its own.
+/// Builds an error with a given text.
 fn failed(message: impl ToString) -> ExecutionError {
     ExecutionError::function_error("", message)
 }
 
-/// What a wrong number or type of arguments gives, which the choice of the overload excludes.
+/// Builds the error for a wrong number or type of arguments, which overload resolution excludes.
 fn mismatch() -> ExecutionError {
     failed("no such overload")
 }
@@ -136,7 +136,7 @@ fn fuel<'a>(value: &'a CowVal<'_, '_>) -> Result<&'a Fuel, ExecutionError> {
     own(value)
 }
 
-/// What is in a text, the only argument, or why it is not.
+/// Parses the only argument, a text; the inner error says why it can't be parsed.
 fn read<T>(
     args: &[CowVal<'_, '_>],
     parse: impl FnOnce(&str) -> Result<T, String>,
@@ -151,12 +151,12 @@ fn truth<'b, 'v>(value: bool) -> CowVal<'b, 'v> {
     CowVal::owned(CelBool::from(value))
 }
 
-/// A number of things, as CEL counts them.
+/// Converts a number to a CEL integer.
 fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// A number of things, as the budget counts them.
+/// Converts a number to units of the budget.
 fn units(number: usize) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }

@@ -1,21 +1,21 @@
-//! Patterns in the syntax of Go (RE2), translated to that of the `regex` crate.
+//! Translation of Go's regular expressions (RE2) to the syntax of the `regex` crate.
 //!
-//! What one of the two knows and the other does not, or reads as something else: `\<` is a character in Go, braces that are
-//! no repetition are characters, `\Q...\E` quotes, repetitions do not follow each other, classes are those of ASCII and do
-//! not nest, and there are no escapes `\u` and no flag `x`.
+//! The syntaxes differ: in Go `\<` is a character, braces that are no repetition are characters, `\Q...\E` quotes,
+//! repetitions do not follow each other, classes are ASCII and do not nest, and there are no escapes `\u` and no flag
+//! `x`.
 
 use ::regex::escape;
 
-/// The most repetitions that Go allows.
+/// Largest number of repetitions that Go allows.
 const MOST_REPETITIONS: u32 = 1000;
 
-/// What comes before a closing character is looked through so far: names of groups and classes, and digits.
+/// Largest number of bytes searched for a closing character: names of groups and classes, and digits.
 const LONGEST_NAME: usize = 100;
 
-/// What a class of Perl contains, within brackets.
+/// Contents of Perl classes, within brackets.
 const PERL_CLASSES: [(char, &str); 3] = [('d', "0-9"), ('s', "\\t\\n\\f\\r "), ('w', "0-9A-Za-z_")];
 
-/// The classes that are named `[:alpha:]`, or negated `[:^alpha:]`.
+/// Names of classes: `[:alpha:]`, or negated `[:^alpha:]`.
 const NAMED_CLASSES: [&str; 14] = [
     "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "word",
     "xdigit",
@@ -25,7 +25,7 @@ const NAMED_CLASSES: [&str; 14] = [
 const CONTROLS: [(char, char); 6] =
     [('a', '\x07'), ('f', '\x0c'), ('n', '\n'), ('r', '\r'), ('t', '\t'), ('v', '\x0b')];
 
-/// The same pattern for the `regex` crate, or why Go refuses it.
+/// Translates a pattern for the `regex` crate; the error says why Go rejects it.
 pub(super) fn translate(pattern: &str) -> Result<String, String> {
     let out = String::with_capacity(pattern.len());
     let mut translation = Translation { rest: pattern, out, repetitions: Repetitions::default() };
@@ -61,12 +61,12 @@ pub(super) fn translate(pattern: &str) -> Result<String, String> {
     Ok(translation.out)
 }
 
-/// How often what a pattern has is repeated at the most, by the counts of the repetitions around it.
+/// Product of the nested repetition counts of a pattern.
 #[derive(Default)]
 struct Repetitions {
-    /// In each group that is open.
+    /// Count of each open group.
     open: Vec<u32>,
-    /// Of what stands last.
+    /// Count of the last item.
     last: u32,
 }
 
@@ -87,7 +87,7 @@ impl Repetitions {
         }
     }
 
-    /// Repeats what stands last; false if that is too often.
+    /// Applies a repetition to the last item; false if the product is too large.
     fn repeat(&mut self, count: u32) -> bool {
         let repeated = self.last.saturating_mul(count);
         self.item(repeated);
@@ -101,11 +101,11 @@ struct Translation<'p> {
     repetitions: Repetitions,
 }
 
-/// A repetition by numbers.
+/// Repetition with numbers.
 struct Counted {
-    /// Bytes of its text.
+    /// Length of its text in bytes.
     length: usize,
-    /// The most repetitions, or the least of them if there is no end.
+    /// Largest number of repetitions, or the smallest if there is no upper bound.
     count: u32,
 }
 
@@ -116,7 +116,7 @@ impl<'p> Translation<'p> {
         Some(first)
     }
 
-    /// The next bytes, if there are as many.
+    /// Takes the next bytes, if there are as many.
     fn take(&mut self, bytes: usize) -> &'p str {
         let (taken, rest) = self.rest.split_at_checked(bytes).unwrap_or((self.rest, ""));
         self.rest = rest;
@@ -129,7 +129,7 @@ impl<'p> Translation<'p> {
         rest.is_some()
     }
 
-    /// Where a character comes next, if that is near.
+    /// Returns the next position of a character, if it is near.
     fn position(&self, closing: char) -> Option<usize> {
         self.rest.char_indices().take(LONGEST_NAME).find(|(_, character)| *character == closing).map(|(at, _)| at)
     }
@@ -138,7 +138,7 @@ impl<'p> Translation<'p> {
         self.out.push_str(&escape(character.encode_utf8(&mut [0; 4])));
     }
 
-    /// `*`, `+?`, `{1,2}`; braces of another form are characters.
+    /// Parses a repetition: `*`, `+?`, `{1,2}`. Braces of another form are characters.
     fn repetition(&mut self) -> Result<bool, String> {
         let length = match self.rest.chars().next() {
             Some('*' | '+' | '?') => 1,
@@ -157,7 +157,7 @@ impl<'p> Translation<'p> {
         Ok(true)
     }
 
-    /// The beginning of a group, with a name or flags.
+    /// Parses the beginning of a group, with a name or flags.
     fn group(&mut self) -> Result<(), String> {
         let named = self.rest.starts_with("(?P<") || self.rest.starts_with("(?<");
         let end = match self.rest.strip_prefix("(?") {
@@ -171,7 +171,7 @@ impl<'p> Translation<'p> {
         Ok(())
     }
 
-    /// `(?is-U:`, or `(?i)`, which is no group of its own: of a flag that is there several times the last one counts.
+    /// Parses flags: `(?is-U:`, or `(?i)`, which opens no group. The last of repeated flags counts.
     fn flags(&mut self) -> Result<(), String> {
         let refused = || "invalid or unsupported Perl syntax".to_owned();
         self.take("(?".len());
@@ -201,7 +201,7 @@ impl<'p> Translation<'p> {
         Ok(())
     }
 
-    /// What a backslash begins outside of a class.
+    /// Parses an escape outside of a class.
     fn escape(&mut self) -> Result<(), String> {
         if self.skip("\\Q") {
             let (quoted, rest) = self.rest.split_once("\\E").unwrap_or((self.rest, ""));
@@ -223,7 +223,7 @@ impl<'p> Translation<'p> {
         Ok(())
     }
 
-    /// `\d` or, negated, `\D`.
+    /// Parses a Perl class: `\d` or, negated, `\D`.
     fn perl_class(&mut self) -> Option<(&'static str, bool)> {
         let name = self.rest.strip_prefix('\\')?.chars().next()?;
         let (_, class) = PERL_CLASSES.iter().find(|(known, _)| *known == name.to_ascii_lowercase())?;
@@ -231,7 +231,7 @@ impl<'p> Translation<'p> {
         Some((class, name.is_ascii_uppercase()))
     }
 
-    /// `\pL`, `\P{Greek}` or `\p{^Greek}`: a category or a script.
+    /// Parses a Unicode category or script: `\pL`, `\P{Greek}` or `\p{^Greek}`.
     fn unicode_class(&mut self) -> Result<bool, String> {
         if !self.rest.starts_with("\\p") && !self.rest.starts_with("\\P") {
             return Ok(false);
@@ -257,7 +257,7 @@ impl<'p> Translation<'p> {
         Ok(true)
     }
 
-    /// The character that comes next or that an escape stands for.
+    /// Parses one character, escaped or not.
     fn character(&mut self) -> Result<char, String> {
         let first = self.next().ok_or("unexpected end")?;
         if first != '\\' {
@@ -283,7 +283,7 @@ impl<'p> Translation<'p> {
         character.ok_or_else(|| format!("invalid escape sequence: `\\{escaped}`"))
     }
 
-    /// What follows `\x`: two digits, or any number of them in braces.
+    /// Parses the digits after `\x`: two digits, or any number of them in braces.
     fn hexadecimal(&mut self) -> Option<char> {
         let digits = if self.skip("{") {
             let end = self.position('}')?;
@@ -297,7 +297,7 @@ impl<'p> Translation<'p> {
         u32::from_str_radix(digits, 16).ok().filter(|_| are_digits).and_then(char::from_u32)
     }
 
-    /// `[...]`: characters, ranges and classes with a name.
+    /// Parses a class: `[...]` with characters, ranges and named classes.
     fn class(&mut self) -> Result<(), String> {
         self.take(1);
         self.out.push('[');
@@ -317,7 +317,7 @@ impl<'p> Translation<'p> {
         Ok(())
     }
 
-    /// The name in `[:name:]`, as far as it could be one: a longer text is not looked through.
+    /// Returns the name in `[:name:]`; a long text is not searched.
     fn class_name(&self) -> Option<&'p str> {
         let inner = self.rest.strip_prefix("[:")?;
         let end = inner.as_bytes().windows(2).take(LONGEST_NAME).position(|pair| pair == b":]")?;
@@ -357,7 +357,7 @@ fn invalid_count(repetition: &str) -> String {
     format!("invalid repeat count: `{repetition}`")
 }
 
-/// `{2}`, `{2,}` or `{2,5}`; none for other braces.
+/// Parses `{2}`, `{2,}` or `{2,5}`; `None` for other braces.
 fn counted(text: &str) -> Result<Option<Counted>, String> {
     let Some(inner) = text.strip_prefix('{') else { return Ok(None) };
     let length = inner.bytes().take_while(|c| c.is_ascii_digit() || *c == b',').count();

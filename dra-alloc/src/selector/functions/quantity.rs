@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use cel::ExecutionError;
 use cel::common::types::{CelBool, CelDouble, CelInt};
 use cel::common::value::{CowVal, Val};
-use dra_attrs::quantity::{Quantity, QuantityError};
+use dra_attrs::{Quantity, QuantityError};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 
 use super::Parameter::{Int, Quantity as Kube, String};
@@ -16,14 +16,14 @@ use crate::selector::types::{Plain, Ty};
 
 const RESULT: Ty = Ty::One(Plain::Quantity);
 
-/// A quantity in an expression.
+/// Quantity as a CEL value.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::selector) struct QuantityValue {
     amount: Amount,
     origin: Origin,
 }
 
-/// Where a quantity comes from. Nothing is equal to a computed one in Kubernetes, which holds it as another Go type.
+/// Origin of a quantity. In Kubernetes nothing equals a computed quantity, which has another Go type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     Read,
@@ -31,12 +31,12 @@ enum Origin {
 }
 
 impl QuantityValue {
-    /// The value of a capacity.
+    /// Returns the CEL value of a capacity.
     pub(in crate::selector) fn read<'v>(quantity: &KubeQuantity) -> Result<Box<dyn Val + 'v>, QuantityError> {
         Ok(Box::new(Self::from_text(quantity.0.trim())?))
     }
 
-    /// `==`, which fails for anything but a quantity that was read.
+    /// Implements `==`, which fails for anything but a parsed quantity.
     pub(in crate::selector) fn equality(&self, other: &dyn Val) -> Result<bool, ExecutionError> {
         let other = other.downcast_ref::<Self>().filter(|other| other.origin == Origin::Read);
         Ok(self.quantity() == other.ok_or_else(mismatch)?.quantity())
@@ -94,14 +94,14 @@ fn is_quantity(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
     Ok(source.parse::<Quantity>().is_ok().into())
 }
 
-/// The receiver, after the budget was charged.
+/// Returns the receiver after charging the budget.
 fn receiver(args: &[CowVal<'_, '_>]) -> Result<Amount, ExecutionError> {
     let [target, .., budget] = args else { return Err(mismatch()) };
     fuel(budget)?.spend(1)?;
     own::<QuantityValue>(target).map(|value| value.amount)
 }
 
-/// The argument; an integer is a number of units.
+/// Returns the argument; an integer is a number of units.
 fn argument(args: &[CowVal<'_, '_>]) -> Result<Amount, ExecutionError> {
     let [_, value, _] = args else { return Err(mismatch()) };
     match value.downcast_ref::<QuantityValue>() {

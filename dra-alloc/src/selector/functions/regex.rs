@@ -14,13 +14,13 @@ use crate::selector::fuel::Fuel;
 use crate::selector::opaque::opaque;
 use crate::selector::types::{Plain, Ty};
 
-/// Memory of a compiled pattern, and of what it keeps while it matches.
+/// Largest memory of a compiled pattern and of its match cache, in bytes.
 const LARGEST_PATTERN: usize = 1 << 19;
 
-/// What compiling a pattern costs that is not a literal.
+/// Cost of compiling a pattern that is not a literal, in units.
 const COST_OF_COMPILING: u64 = 2_000;
 
-/// The functions whose second argument, or first after the receiver, is a pattern.
+/// Functions whose second argument, or first after the receiver, is a pattern.
 pub(in crate::selector) const WITH_PATTERN: [&str; 3] = ["matches", "find", "findAll"];
 
 const TEXTS: Ty = Ty::ListOf(Plain::String);
@@ -38,12 +38,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
     member("findAll", &[Text, Pattern, Int], TEXTS, |args| find_all(&args).map(CowVal::owned)),
 ];
 
-/// A pattern that was compiled with the expression.
+/// Pattern that was compiled with the expression.
 #[derive(Clone, Debug)]
 pub(in crate::selector) struct PatternValue(Arc<Regex>);
 
 impl PatternValue {
-    /// Compiles a pattern, or says what is wrong with it.
+    /// Compiles a pattern; the error says what is wrong with it.
     pub(in crate::selector) fn compile(pattern: &str) -> Result<Self, String> {
         compile(pattern).map(Arc::new).map(Self)
     }
@@ -52,7 +52,7 @@ impl PatternValue {
         self.0.is_match(text)
     }
 
-    /// What a search in a text costs: the product of the lengths, as in Kubernetes.
+    /// Returns the cost of a search in a text: the product of the lengths, as in Kubernetes.
     pub(in crate::selector) fn cost(&self, text: &str) -> u64 {
         units(text.len() / 10 + 1).saturating_mul(units(self.0.as_str().len() / 4 + 1))
     }
@@ -66,7 +66,7 @@ fn compile(pattern: &str) -> Result<Regex, String> {
     built.map_err(|error| error.to_string())
 }
 
-/// Text, pattern, what follows them, and the budget.
+/// Arguments of a search: text, pattern, the arguments that follow, and the budget.
 struct Arguments<'a, 'b, 'v> {
     text: &'a str,
     pattern: PatternValue,
@@ -74,7 +74,7 @@ struct Arguments<'a, 'b, 'v> {
     budget: &'a Fuel,
 }
 
-/// The arguments, after the search was paid for.
+/// Returns the arguments after charging the search.
 fn arguments<'a, 'b, 'v>(args: &'a [CowVal<'b, 'v>]) -> Result<Arguments<'a, 'b, 'v>, ExecutionError> {
     let [source, pattern, rest @ .., budget] = args else { return Err(mismatch()) };
     let budget = fuel(budget)?;

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use cel::ExecutionError;
 use cel::common::types::{CelBool, CelInt};
 use cel::common::value::{CowVal, Val};
-use dra_attrs::semver::Version;
+use dra_attrs::Version;
 
 use super::Parameter::{Bool, String as Text, Version as Semver};
 use super::{Function, boolean, failed, fuel, global, member, mismatch, own, text};
@@ -14,7 +14,7 @@ use crate::selector::types::{Plain, Ty};
 
 const RESULT: Ty = Ty::One(Plain::Semver);
 
-/// A version in an expression.
+/// Version as a CEL value.
 #[derive(Clone, Debug)]
 pub(in crate::selector) struct VersionValue(Version);
 
@@ -49,18 +49,17 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
-/// The version in a text; with `true` after the text, also in a text that is only nearly one.
+/// Parses the version in a text; with `true` after the text, also one that needs normalizing.
 fn read(args: &[CowVal<'_, '_>]) -> Result<Result<Version, String>, ExecutionError> {
     let [source, normalize @ .., budget] = args else { return Err(mismatch()) };
     let source = text(source)?;
     fuel(budget)?.spend_bytes(source.len())?;
     let normalize = normalize.first().map_or(Ok(false), boolean)?;
     let normalized = if normalize { normalized(source) } else { Ok(source.to_owned()) };
-    Ok(normalized
-        .and_then(|version| version.parse().map_err(|error: dra_attrs::semver::VersionError| error.to_string())))
+    Ok(normalized.and_then(|version| version.parse().map_err(|error: dra_attrs::VersionError| error.to_string())))
 }
 
-/// Without a leading `v` and leading zeros, and with the missing numbers, as Kubernetes does it.
+/// Normalizes a version like Kubernetes: removes a leading `v` and leading zeros, adds missing numbers.
 fn normalized(version: &str) -> Result<String, String> {
     let version = version.strip_prefix('v').unwrap_or(version);
     let mut parts: Vec<String> = version.splitn(3, '.').map(without_leading_zeros).collect();
@@ -87,7 +86,7 @@ fn is_semver(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
     Ok(read(args)?.is_ok().into())
 }
 
-/// The receiver, after the budget was charged.
+/// Returns the receiver after charging the budget.
 fn receiver<'a>(args: &'a [CowVal<'_, '_>]) -> Result<&'a Version, ExecutionError> {
     let [target, .., budget] = args else { return Err(mismatch()) };
     fuel(budget)?.spend(1)?;

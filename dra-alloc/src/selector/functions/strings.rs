@@ -9,7 +9,7 @@ use super::{Function, count, elements, failed, fuel, global, int, member, mismat
 use crate::selector::fuel::Fuel;
 use crate::selector::types::{Plain, Ty};
 
-/// Characters that stand behind a backslash in a literal, and as what.
+/// Escape sequences of a string literal: character, letter after the backslash.
 const ESCAPES: [(char, char); 9] = [
     ('\x07', 'a'),
     ('\x08', 'b'),
@@ -44,7 +44,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     member("join", &[List, Text], Ty::STRING, |args| join(&args).map(CowVal::owned)),
 ];
 
-/// The receiver, the arguments and the budget, after the walk over the receiver was paid for.
+/// Returns the receiver, the arguments and the budget after charging a traversal of the receiver.
 fn parts<'a, 'b, 'v>(args: &'a [CowVal<'b, 'v>]) -> Result<(&'a str, &'a [CowVal<'b, 'v>], &'a Fuel), ExecutionError> {
     let [target, arguments @ .., budget] = args else { return Err(mismatch()) };
     let (target, budget) = (text(target)?, fuel(budget)?);
@@ -52,7 +52,7 @@ fn parts<'a, 'b, 'v>(args: &'a [CowVal<'b, 'v>]) -> Result<(&'a str, &'a [CowVal
     Ok((target, arguments, budget))
 }
 
-/// As a literal, whose special characters are escaped.
+/// Returns the text as a literal with escaped special characters.
 fn quoted(text: &str) -> String {
     let mut literal = String::with_capacity(text.len() + 2);
     literal.push('"');
@@ -70,13 +70,13 @@ fn out_of_range(index: i64) -> ExecutionError {
     failed(format!("index out of range: {index}"))
 }
 
-/// The byte at which a character begins; the number of characters is the end.
+/// Returns the byte at which a character begins; the number of characters is the end.
 fn byte_of(text: &str, index: i64) -> Result<usize, ExecutionError> {
     let bytes = || text.char_indices().map(|(byte, _)| byte).chain([text.len()]);
     usize::try_from(index).ok().and_then(|index| bytes().nth(index)).ok_or_else(|| out_of_range(index))
 }
 
-/// The character that begins at a byte, as a number.
+/// Returns the index of the character that begins at a byte.
 fn index_at(text: &str, byte: usize) -> CelInt {
     CelInt::from(count(text.get(..byte).unwrap_or(text).chars().count()))
 }
@@ -92,14 +92,14 @@ fn char_at(args: &[CowVal<'_, '_>]) -> Result<CelString<'static>, ExecutionError
     Ok(CelString::from(rest.chars().next().map(String::from).unwrap_or_default()))
 }
 
-/// Where a search begins. An offset at the end or past it finds nothing, but an empty text, which is everywhere.
+/// Start of a search. An offset at or past the end finds nothing except the empty text.
 enum Start {
     At(usize),
     PastEnd,
 }
 
 impl Start {
-    /// The byte at which the character of an offset begins.
+    /// Returns the byte at which the character at an offset begins.
     fn of(text: &str, offset: &CowVal<'_, '_>) -> Result<Self, ExecutionError> {
         let offset = int(offset)?;
         let characters = usize::try_from(offset).map_err(|_| out_of_range(offset))?;

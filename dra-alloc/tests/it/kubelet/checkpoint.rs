@@ -1,9 +1,8 @@
-//! The file over restarts, up- and downgrades, and damage.
+//! Tests of the checkpoint file: restarts, upgrades, downgrades and damage.
 
-use dra_alloc::kubelet::checkpoint::CheckpointError;
-use dra_alloc::kubelet::{ClaimCache, Operation};
+use dra_alloc::kubelet::{CheckpointError, ClaimCache, Operation};
 use dra_alloc::skip::SkipSet;
-use dra_attrs::profile::Profile;
+use dra_attrs::Profile;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -13,7 +12,7 @@ fn read(file: &str) -> Result<ClaimCache, CheckpointError> {
     ClaimCache::from_checkpoint(file.as_bytes())
 }
 
-/// The file of a kubelet, with a checksum that a Go program has computed.
+/// Returns the file of a kubelet, with a checksum that a Go program has computed.
 fn known(data: &str, checksum: u32) -> String {
     json!({"Data": data, "Checksum": checksum}).to_string()
 }
@@ -78,7 +77,7 @@ fn the_form_of_the_field_is_the_profiles_and_both_are_read() {
 #[test]
 fn a_reader_that_does_not_know_the_field() {
     // req: 5945-CKPT-2, 5945-CKPT-5
-    // As for Go, so here: keys that the reader has no name for are passed over, at every level.
+    // Unknown keys are ignored at every level, as in Go.
     let mut world = World::new(Profile::Kep, &[GPU]);
     world.prepare(&pod("p", &["c"]), &[claim("c", &[(GPU, json!(true))])]).unwrap();
     let newer = edit(&world.file, |data| {
@@ -194,11 +193,11 @@ fn the_gate_that_is_off_keeps_what_the_file_says() {
         world = world.restart().gate_off();
         let text = world.prepare(&pod("q", &["c"]), &[object]).unwrap_err().to_string();
         assert!(text.contains("DRAOptionalNode"), "{text}");
-        // Another claim makes the kubelet write its file anew.
+        // Another claim makes the kubelet rewrite its file.
         world.prepare(&pod("q", &["other"]), &[claim("other", &[])]).unwrap();
         world = world.restart();
         world.unprepare(&pod("p", &["c"])).unwrap();
-        assert_eq!(world.counts.of(Operation::Unprepare, GPU), 1);
+        assert_eq!(world.counts.count(Operation::Unprepare, GPU), 1);
         assert!(world.calls.is_empty());
     }
 }
@@ -222,7 +221,7 @@ fn an_older_release_has_to_call_the_driver() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// One bit of the data turned over is noticed, wherever it is.
+    /// A flipped bit is detected wherever it is in `Data`.
     #[test]
     fn one_turned_bit_is_noticed(at in 0_usize..10_000, bit in 0_u8..7) {
         let mut world = World::new(Profile::V1_37, &[GPU]);
@@ -238,7 +237,7 @@ proptest! {
 
 #[test]
 fn prepared_devices_byte_for_byte() {
-    // A file from before shares; what 1.34 and later write; and one with the field of the KEP.
+    // Files from before share IDs, from 1.34 and later, and with the field of the KEP.
     let file = |share: &str, skips: &str| {
         format!(
             r#"{HEAD}{{"ClaimUID":"067798be-454e-4be4-9047-1aa06aea63f7","ClaimName":"example","Namespace":"default","PodUIDs":{{"139cdb46-f989-4f17-9561-ca10cfb509a6":{{}}}},"DriverState":{{"test-driver.cdi.k8s.io":{{"Devices":[{{"PoolName":"worker-1","DeviceName":"dev-1",{share}"RequestNames":["test request"],"CDIDeviceIDs":["example.com/example=cdi-example"]}}]{skips}}}}}}}]}}"#

@@ -1,23 +1,23 @@
-//! API server, scheduler and kubelet, each with a gate of its own.
+//! Tests of API server, scheduler and kubelet, each with its own gate.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use dra_alloc::declared_features::DeclaredFeature;
-use dra_alloc::features::{Feature, Features};
-use dra_alloc::kubelet::gate::Gate;
-use dra_alloc::validate::{Admission, ApiServer};
-use dra_attrs::profile::Profile;
+use dra_alloc::kubelet::KubeletGate;
+use dra_alloc::validate::{ApiServer, Write};
+use dra_alloc::{DraGate, GateSet};
+use dra_attrs::{FeatureGate, Profile};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use serde_json::json;
 
 use super::world::{BOTH, GPU, World, claim, pod};
 use crate::cluster::{Cluster, pool, request, with};
 
-fn features(gate: bool) -> Features {
-    if gate { Features::all() } else { Features::all().without(Feature::OptionalNodeOperations) }
+fn features(gate: bool) -> GateSet<DraGate> {
+    if gate { GateSet::all() } else { GateSet::all().without(DraGate::OptionalNodeOperations) }
 }
 
-/// What the API server makes of a new slice, and of a new allocation, that skip.
+/// Returns the API server's result for a new slice and a new allocation that skip node operations.
 fn stored(profile: Profile, gate: bool) -> String {
     let server = ApiServer::new(profile, features(gate));
     let slice: ResourceSlice =
@@ -25,21 +25,22 @@ fn stored(profile: Profile, gate: bool) -> String {
     let mut new = claim("c", &[(GPU, json!(true))]);
     new.spec = crate::cluster::claim("c", json!([request("r", "gpu", json!({}))]), json!([])).spec;
     let old = ResourceClaim { status: None, ..new.clone() };
-    let slice = server.slice(Admission::create(&slice)).map(|admitted| admitted.object.spec.skip_node_operations);
-    let claim = server.claim_status(Admission::update(&old, &new)).map(|admitted| admitted.object.status);
+    let slice = server.validate_slice(Write::create(&slice)).map(|admitted| admitted.object.spec.skip_node_operations);
+    let claim = server.validate_claim_status(Write::update(&old, &new)).map(|admitted| admitted.object.status);
     format!("{slice:?} {claim:?}")
 }
 
-/// What the scheduler makes of a slice that skips.
+/// Returns the scheduler's result for a slice that skips node operations.
 fn scheduled(profile: Profile, gate: bool) -> String {
     let slice = with(pool(GPU, "node-1", json!([{"name": "gpu-0"}])), "skipNodeOperations", json!(true));
     let mut cluster = Cluster::new([slice]);
-    (cluster.profile, cluster.features) = (profile, features(gate));
+    (cluster.profile, cluster.gates) = (profile, features(gate));
     let claims = [crate::cluster::claim("c", json!([request("r", "gpu", json!({}))]), json!([]))];
     format!("{:?}", cluster.allocate("node-1", &claims))
 }
 
-/// What the kubelet makes of a claim that skips, without a driver, and what it says about its node.
+/// Returns the kubelet's results for a claim that skips node operations, without a driver, and the feature that its
+/// node declares.
 fn prepared(profile: Profile, gate: bool) -> String {
     let world = World::new(profile, &[]);
     let mut world = if gate { world } else { world.gate_off() };
@@ -56,7 +57,7 @@ fn each_component_decides_by_its_own_gate_in_all_eight_combinations() {
         let mut seen: BTreeMap<(&str, bool), BTreeSet<String>> = BTreeMap::new();
         for combination in 0..8 {
             let gate = |bit: i32| combination & (1 << bit) != 0;
-            // Each is made from its own gate; there is no place for another's.
+            // Each component is created with its own gate and has no parameter for another's.
             seen.entry(("api server", gate(0))).or_default().insert(stored(profile, gate(0)));
             seen.entry(("scheduler", gate(1))).or_default().insert(scheduled(profile, gate(1)));
             seen.entry(("kubelet", gate(2))).or_default().insert(prepared(profile, gate(2)));
@@ -72,14 +73,14 @@ fn each_component_decides_by_its_own_gate_in_all_eight_combinations() {
 #[test]
 fn a_gate_has_a_name_in_each_component() {
     for profile in BOTH {
-        assert_eq!([Gate::OptionalNodeOperations.name(profile)], *Feature::OptionalNodeOperations.gates(profile));
+        assert_eq!(KubeletGate::OptionalNodeOperations.name(profile), DraGate::OptionalNodeOperations.name(profile));
     }
 }
 
 #[test]
 fn without_a_true_no_pod_requires_anything() {
     // req: 5945-GATE-3
-    // Inference has no argument for a gate: with and without it, the answer is the same.
+    // `required_by` has no parameter for a gate: its result is the same with the gate on and off.
     for profile in BOTH {
         for skip in [json!(null), json!(false)] {
             let claims = [claim("c", &[(GPU, skip.clone()), (GPU, skip)])];

@@ -1,8 +1,7 @@
-//! The CDI ids of a container.
+//! Tests of the CDI IDs of a container.
 
-use dra_alloc::kubelet::PreparedDevice;
-use dra_alloc::kubelet::gate::Gate;
-use dra_attrs::profile::Profile;
+use dra_alloc::kubelet::{KubeletGate, PreparedDevice};
+use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::{Container, Pod};
 use serde_json::{Value, from_value, json};
 
@@ -12,7 +11,7 @@ fn container(claims: Value) -> Container {
     from_value(json!({"name": "main", "resources": {"claims": claims}})).unwrap()
 }
 
-/// A claim prepared by two drivers: three devices for different requests, and one of a driver that is not called.
+/// Prepares a claim with two drivers: three devices for different requests, and one of a driver that is not called.
 fn prepared() -> (World, Pod) {
     let object = claim("c", &[(GPU, json!(null)), (NIC, json!(null)), ("virtual.example.com", json!(["*"]))]);
     let pod = pod("p", &["c"]);
@@ -99,6 +98,9 @@ fn which_resources_devices_may_stand_behind() {
         let container = from_value(json!({"name": "main", "resources": {"requests": {resource: "1"}}})).unwrap();
         let ids = |settings| world.cache.container_devices(&pod, &container, settings).unwrap();
         assert_eq!(ids(world.settings).is_empty(), !stands, "{resource}");
-        assert!(ids(world.settings.without(Gate::ExtendedResource)).is_empty(), "{resource}");
+        assert!(
+            ids(world.settings.with_gates(world.settings.gates().without(KubeletGate::ExtendedResource))).is_empty(),
+            "{resource}"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! The kubelet's side of KEP-5945.
+//! Tests of kubelet's handling of claims (KEP-5945).
 
 mod checkpoint;
 mod components;

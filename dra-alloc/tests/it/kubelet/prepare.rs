@@ -1,8 +1,7 @@
-//! What keeps a pod from starting, in kubelet's words, and what a retry does.
+//! Tests of the errors that prevent a pod from starting, with kubelet's messages, and of retries.
 
-use dra_alloc::kubelet::gate::Gate;
-use dra_alloc::kubelet::{Answers, FAILED_PREPARE, PreparedDevice};
-use dra_attrs::profile::Profile;
+use dra_alloc::kubelet::{Answers, FAILED_PREPARE, KubeletGate, PreparedDevice};
+use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, from_value, json};
@@ -143,7 +142,7 @@ fn an_old_claim_of_the_same_name() {
         text,
         "old ResourceClaim with same name c and different UID c-claim still exists (previous pod force-deleted?!)"
     );
-    // The claim before it has been entered, and the file says so.
+    // The pod was added to the claim before the failing one, and the file has it.
     assert!(world.file.contains("a-claim") && world.cache.may_need_unprepare("p-uid"));
 }
 
@@ -155,7 +154,7 @@ fn cdi(id: &str) -> Vec<PreparedDevice> {
     vec![PreparedDevice { cdi_ids: vec![id.to_owned()], ..PreparedDevice::default() }]
 }
 
-/// What comes of a response to the call for the claims a and b.
+/// Prepares the claims a and b with a response of the driver, and returns the result.
 fn respond(world: &mut World, outcome: Result<Answers<Vec<PreparedDevice>>, String>) -> Result<(), String> {
     let objects = ["a", "b"].map(|name| claim(name, &[(GPU, json!(null))]));
     let mut plan = world.cache.plan_prepare(&pod("p", &["a", "b"]), &objects, |_| true, world.settings).unwrap();
@@ -203,7 +202,7 @@ fn a_plan_ends_only_when_all_have_answered() {
     let mut plan = world.cache.plan_prepare(&pod("p", &["c"]), &[object], |_| true, world.settings).unwrap();
     world.cache.apply_prepare(&mut plan, GPU, Ok(answers([("c-claim", Ok(vec![]))]))).unwrap();
     assert_eq!(plan.unanswered().collect::<Vec<_>>(), [NIC]);
-    // A later answer that is no success counts.
+    // A later failed response replaces the successful one.
     world.cache.apply_prepare(&mut plan, GPU, Err("gone".to_owned())).unwrap_err();
     assert_eq!(plan.unanswered().collect::<Vec<_>>(), [GPU, NIC]);
     world.cache.apply_prepare(&mut plan, GPU, Ok(answers([("c-claim", Ok(vec![]))]))).unwrap();
@@ -226,7 +225,7 @@ fn a_claim_that_went_in_between() {
 
 #[test]
 fn a_retry_leaves_no_device_twice() {
-    // A kubelet that appends each response passes the ids of the first attempt to the container as well.
+    // A kubelet that appends each response would also pass the IDs of the first attempt to the container.
     let mut world = World::new(Profile::V1_37, &[]);
     respond(&mut world, Ok(answers([("a-claim", Ok(cdi("x=1"))), ("b-claim", Err("busy"))]))).unwrap_err();
     respond(&mut world, Ok(answers([("a-claim", Ok(cdi("x=1"))), ("b-claim", Ok(cdi("x=2")))]))).unwrap();
@@ -252,7 +251,7 @@ fn after_a_restart_drivers_are_called_again_and_devices_are_not_doubled() {
 
 #[test]
 fn a_claim_that_two_entries_name_is_sent_once() {
-    // A kubelet that sends it twice is told of one claim too few, for ever.
+    // A kubelet that sends the claim twice would always miss one result in the response.
     let object = claim("c", &[(GPU, json!(null))]);
     let pod: Pod = from_value(json!({
         "metadata": {"namespace": "ns", "name": "p", "uid": "p-uid"},
@@ -312,15 +311,15 @@ fn a_claim_of_the_pods_group_with_its_gate() {
     grouped = changed(&grouped, "/status/reservedFor", reserved);
 
     let mut world = World::new(Profile::V1_37, &[GPU]);
-    world.settings = world.settings.with(Gate::WorkloadResourceClaims);
-    // The pod belongs to no group: no claim of a group is for it.
+    world.settings = world.settings.with_gates(world.settings.gates().with(KubeletGate::WorkloadResourceClaims));
+    // The pod belongs to no group, so that it can't use a claim of a group.
     assert!(refusal(&mut world, &made, std::slice::from_ref(&grouped)).contains("Pod is not owner"));
     made.spec.as_mut().unwrap().scheduling_group = from_value(json!({"podGroupName": "other"})).unwrap();
     let refused = refusal(&mut world, &made, std::slice::from_ref(&grouped));
     assert!(refused.ends_with("(neither Pod nor PodGroup other is the owner)"), "{refused}");
     made.spec.as_mut().unwrap().scheduling_group = from_value(json!({"podGroupName": "g"})).unwrap();
     world.prepare(&made, std::slice::from_ref(&grouped)).unwrap();
-    world.settings = world.settings.without(Gate::WorkloadResourceClaims);
+    world.settings = world.settings.with_gates(world.settings.gates().without(KubeletGate::WorkloadResourceClaims));
     assert!(refusal(&mut world, &made, &[grouped]).contains("Pod is not owner"));
 }
 
@@ -334,7 +333,7 @@ fn the_claim_for_extended_resources_with_its_gate() {
     world.prepare(&pod, std::slice::from_ref(&object)).unwrap();
     assert_eq!(world.calls.len(), 1);
     let mut off = World::new(Profile::V1_37, &[GPU]);
-    off.settings = off.settings.without(Gate::ExtendedResource);
+    off.settings = off.settings.with_gates(off.settings.gates().without(KubeletGate::ExtendedResource));
     off.prepare(&pod, &[object]).unwrap();
     assert!(off.calls.is_empty());
 }
@@ -372,7 +371,7 @@ fn what_makes_a_group_the_owner_or_consumer_of_a_claim() {
         let mut grouped = changed(&claim("c", &[(GPU, json!(null))]), "/status/reservedFor", consumers);
         grouped.metadata.owner_references = from_value(owners).unwrap();
         let mut world = World::new(Profile::V1_37, &[GPU]);
-        world.settings = world.settings.with(Gate::WorkloadResourceClaims);
+        world.settings = world.settings.with_gates(world.settings.gates().with(KubeletGate::WorkloadResourceClaims));
         match expected {
             None => world.prepare(&made, &[grouped]).unwrap(),
             Some(text) => assert!(refusal(&mut world, &made, &[grouped]).contains(text), "{text}"),

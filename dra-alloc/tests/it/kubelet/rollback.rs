@@ -1,11 +1,10 @@
-//! Versions and gates that change while claims live.
+//! Tests of upgrades, downgrades and gate changes while claims exist.
 
-use dra_alloc::features::{Feature, Features};
-use dra_alloc::kubelet::{Operation, Settings};
-use dra_alloc::outcome::Outcome;
+use dra_alloc::kubelet::{KubeletOptions, Operation};
 use dra_alloc::skip::wire::read;
-use dra_alloc::validate::{Admission, ApiServer};
-use dra_attrs::profile::Profile;
+use dra_alloc::validate::{ApiServer, Write};
+use dra_alloc::{DraGate, GateSet, Outcome};
+use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use serde_json::json;
 
@@ -15,7 +14,7 @@ use crate::cluster::{Cluster, pool, request, with};
 #[test]
 fn what_the_slice_says_later_does_not_matter() {
     // req: 5945-RISK-1, 5945-RISK-2, 5945-ALLOC-5, 5945-KUBELET-16
-    // Plans have no argument for a slice: the claim is all that there is. The slice is here for its story.
+    // Plans have no parameter for a slice, only for claims. The slice only illustrates the scenario.
     let slice =
         |skips| -> ResourceSlice { read(json!({"spec": {"driver": GPU, "skipNodeOperations": skips}})).unwrap() };
     for profile in BOTH {
@@ -57,8 +56,8 @@ fn a_result_without_the_field_needs_a_driver_that_may_do_nothing() {
 
 #[test]
 fn older_release_in_between_then_new_again() {
-    // The file lost the skips, the claim still has them. A kubelet that looks up drivers by the claim, and batches by the
-    // file, sends a call to a driver that it never looked up.
+    // The file has lost the skips, the claim still has them. A kubelet that looks up drivers by the claim, but selects
+    // the calls by the file, would call a driver that it has not looked up.
     let object = claim("c", &[(GPU, json!(["*"]))]);
     let mut world = World::new(Profile::V1_37, &[]);
     world.prepare(&pod("p", &["c"]), std::slice::from_ref(&object)).unwrap();
@@ -88,7 +87,7 @@ fn the_kep_takes_a_claim_without_the_field_for_one_that_drivers_prepare() {
     world = world.restart();
     world.unprepare(&pod("p", &["c"])).unwrap();
     assert_eq!(world.calls.len(), 2);
-    // The next claim of that name is a new one.
+    // The next claim of the same name is a new one.
     world.calls.clear();
     world.prepare(&pod("q", &["c"]), &[object]).unwrap();
     world.unprepare(&pod("q", &["c"])).unwrap();
@@ -101,7 +100,7 @@ fn one_operation_in_a_file_is_none_where_the_field_is_a_bool() {
         let object = claim("c", &[(GPU, json!(["NodeUnprepareResources"]))]);
         let mut world = World::new(Profile::V1_37, &[GPU]);
         world.prepare(&pod("p", &["c"]), &[object]).unwrap();
-        world.settings = Settings::new(profile);
+        world.settings = KubeletOptions::new(profile);
         world = world.restart();
         let orphans = world.cache.plan_orphans(&[].into(), |_| true, world.settings);
         assert_eq!(orphans[0].plan.as_ref().unwrap().calls().len(), calls);
@@ -119,31 +118,31 @@ fn upgrade_downgrade_upgrade() {
         let (on, off) = servers(profile);
         let slice: ResourceSlice =
             read(with(pool(GPU, "node-1", devices()), "skipNodeOperations", json!(true))).unwrap();
-        let stored = on.slice(Admission::create(&slice)).unwrap().object;
+        let stored = on.validate_slice(Write::create(&slice)).unwrap().object;
 
-        // N: no driver, and the pods start.
+        // Release N: the pods start without a driver.
         let skipping = |name| claim(name, &[(GPU, json!(true))]);
         let mut world = World::new(profile, &[]);
         world.prepare(&pod("p", &["c1"]), &[skipping("c1")]).unwrap();
         world.prepare(&pod("q", &["c2"]), &[skipping("c2")]).unwrap();
 
-        // N with the gate off: nothing new starts, what runs ends without a call.
+        // Release N with the gate off: no new pod starts, running pods end without a call.
         world = world.restart().gate_off();
         let mut republished = stored.clone();
         republished.spec.pool.generation = 2;
-        let stored = off.slice(Admission::update(&stored, &republished)).unwrap().object;
+        let stored = off.validate_slice(Write::update(&stored, &republished)).unwrap().object;
         assert_eq!(stored.spec.skip_node_operations, slice.spec.skip_node_operations, "the true is kept");
         let before = skipping("c2");
         let mut released = before.clone();
         released.status.as_mut().unwrap().reserved_for = None;
-        let updated = off.claim_status(Admission::update(&before, &released)).unwrap().object;
+        let updated = off.validate_claim_status(Write::update(&before, &released)).unwrap().object;
         assert_eq!(skipping_of(&updated), skipping_of(&before), "the true is kept");
         assert!(
             world.prepare(&pod("r", &["c1"]), &[changed(&skipping("c1"), "/status/reservedFor", for_r())]).is_err()
         );
         world.unprepare(&pod("p", &["c1"])).unwrap();
 
-        // N-1: the driver has to be there for the other pod.
+        // Release N-1: the driver must be registered for the other pod.
         world.file = forget_skips(&world.file);
         world = world.restart();
         assert!(world.unprepare(&pod("q", &["c2"])).is_err());
@@ -151,11 +150,11 @@ fn upgrade_downgrade_upgrade() {
         world.unprepare(&pod("q", &["c2"])).unwrap();
         assert_eq!(world.called(Operation::Unprepare)[GPU], [["c2-claim"]]);
 
-        // A claim that was allocated meanwhile says nothing, and goes on being prepared by the driver.
+        // A claim that was allocated in the meantime does not skip, and is still prepared by the driver.
         let plain = claim("c3", &[(GPU, json!(null))]);
         world.prepare(&pod("p", &["c3"]), std::slice::from_ref(&plain)).unwrap();
 
-        // N again: the surviving slice still says it, and a new claim from it needs no driver.
+        // Release N again: the slice still skips, and a new claim from it needs no driver.
         let mut cluster = Cluster::new([serde_json::to_value(&stored).unwrap()]);
         cluster.profile = profile;
         let wanted = crate::cluster::claim("c4", json!([request("r", "gpu", json!({}))]), json!([]));
@@ -178,10 +177,10 @@ fn devices() -> serde_json::Value {
     json!([{"name": "gpu-0"}])
 }
 
-/// API servers with the gate on and off.
+/// Creates API servers with the gate on and off.
 fn servers(profile: Profile) -> (ApiServer, ApiServer) {
-    let off = Features::all().without(Feature::OptionalNodeOperations);
-    (ApiServer::new(profile, Features::all()), ApiServer::new(profile, off))
+    let off = GateSet::all().without(DraGate::OptionalNodeOperations);
+    (ApiServer::new(profile, GateSet::all()), ApiServer::new(profile, off))
 }
 
 fn for_r() -> serde_json::Value {
@@ -191,7 +190,7 @@ fn for_r() -> serde_json::Value {
 #[test]
 fn a_control_plane_that_goes_back_does_not_disturb_a_prepared_claim() {
     // req: 5945-SKEW-7, 5945-KUBELET-16
-    // Unprepare has no argument for the claim: the API server may be older, gated off, or away.
+    // Unprepare has no parameter for the claim: the API server may be older, have the gate off, or be unavailable.
     for profile in BOTH {
         let mut world = World::new(profile, &[]);
         world.prepare(&pod("p", &["c"]), &[claim("c", &[(GPU, json!(true))])]).unwrap();
@@ -204,7 +203,7 @@ fn a_control_plane_that_goes_back_does_not_disturb_a_prepared_claim() {
 #[test]
 fn an_older_kubelet_expects_the_driver_and_a_gated_one_refuses() {
     // req: 5945-SKEW-6
-    // N-1 does not see the field: for it, the claim says nothing.
+    // Release N-1 does not know the field: for it, the claim does not skip.
     let mut older = World::new(Profile::Kep, &[]).gate_off();
     let seen_by_older = claim("c", &[(GPU, json!(null))]);
     let error = older.prepare(&pod("p", &["c"]), &[seen_by_older]).unwrap_err();
@@ -221,12 +220,12 @@ fn an_older_control_plane_that_drops_the_field_does_not_disturb_a_prepared_claim
         let (_, off) = servers(profile);
         let mut world = World::new(profile, &[]);
         world.prepare(&pod("p", &["c"]), std::slice::from_ref(&stored)).unwrap();
-        // The gate of the API server goes off, and the claim loses a consumer: the true stays.
+        // The gate of the API server is turned off, and a consumer is removed from the claim: the value true is kept.
         let mut reserved = stored.clone();
         reserved.status.as_mut().unwrap().reserved_for.as_mut().unwrap().truncate(1);
-        let served = off.claim_status(Admission::update(&stored, &reserved)).unwrap().object;
+        let served = off.validate_claim_status(Write::update(&stored, &reserved)).unwrap().object;
         world.prepare(&pod("p", &["c"]), &[served]).unwrap();
-        // A server of the release before does not know the field.
+        // An API server of the previous release does not know the field.
         let older = world.prepare(&pod("p", &["c"]), &[claim("c", &[(GPU, json!(null))])]);
         assert_eq!(older.is_ok(), profile == Profile::Kep, "as shipped, drivers are looked up by the claim");
         assert!(world.cache.claims().values().all(|info| info.prepared && info.drivers[GPU].skips.unprepare));
@@ -240,7 +239,7 @@ fn an_older_control_plane_that_drops_the_field_does_not_disturb_a_prepared_claim
 
 #[test]
 fn a_prepared_claim_keeps_what_it_skips_whatever_is_served_later() {
-    // An older API server serves the claim without the field, and its driver is there by now.
+    // An older API server serves the claim without the field, and the driver is registered by now.
     for profile in BOTH {
         let mut world = World::new(profile, &[]);
         world.prepare(&pod("p", &["c"]), &[claim("c", &[(GPU, json!(true))])]).unwrap();

@@ -1,8 +1,8 @@
-//! The decision tables of the kubelet: gate, declarations, cache and registry against what happens.
+//! Tests of the kubelet's decision tables: outcomes by gate, declarations, cache and registry.
 
 use dra_alloc::kubelet::metrics::{DRIVER_LABEL, operations_duration, skips_total};
 use dra_alloc::kubelet::{FAILED_PREPARE, Operation, PrepareError, UnprepareError};
-use dra_attrs::profile::Profile;
+use dra_attrs::Profile;
 use serde_json::{Value, json};
 
 use super::world::{BOTH, GPU, NIC, World, claim, pod};
@@ -11,31 +11,31 @@ use super::world::{BOTH, GPU, NIC, World, claim, pod};
 enum Done {
     Called,
     Skipped,
-    /// Neither called nor counted.
+    /// The driver is neither called nor counted as skipped.
     Nothing,
     NotRegistered,
     GateOff,
 }
 
 fn prepare_once(world: &mut World, name: &str, devices: &[(&str, Value)]) -> Done {
-    let (calls, skips) = (world.calls.len(), world.counts.of(Operation::Prepare, GPU));
+    let (calls, skips) = (world.calls.len(), world.counts.count(Operation::Prepare, GPU));
     match world.prepare(&pod(name, &["c"]), &[claim("c", devices)]) {
         Err(PrepareError::NotRegistered { driver }) if driver == GPU => Done::NotRegistered,
         Err(PrepareError::GateDisabled { .. } | PrepareError::PreparationDisabled { .. }) => Done::GateOff,
         Err(error) => panic!("{error}"),
         Ok(()) if world.calls.len() > calls => Done::Called,
-        Ok(()) if world.counts.of(Operation::Prepare, GPU) > skips => Done::Skipped,
+        Ok(()) if world.counts.count(Operation::Prepare, GPU) > skips => Done::Skipped,
         Ok(()) => Done::Nothing,
     }
 }
 
 fn unprepare_once(world: &mut World, name: &str) -> Done {
-    let (calls, skips) = (world.calls.len(), world.counts.of(Operation::Unprepare, GPU));
+    let (calls, skips) = (world.calls.len(), world.counts.count(Operation::Unprepare, GPU));
     match world.unprepare(&pod(name, &["c"])) {
         Err(UnprepareError::NotRegistered { driver }) if driver == GPU => Done::NotRegistered,
         Err(error) => panic!("{error}"),
         Ok(()) if world.calls.len() > calls => Done::Called,
-        Ok(()) if world.counts.of(Operation::Unprepare, GPU) > skips => Done::Skipped,
+        Ok(()) if world.counts.count(Operation::Unprepare, GPU) > skips => Done::Skipped,
         Ok(()) => Done::Nothing,
     }
 }
@@ -54,7 +54,7 @@ fn prepare_by_gate_aggregate_cache_and_registry() {
         let mixed = vec![(GPU, all.clone()), (GPU, json!(null))];
         let skipping = vec![(GPU, all.clone())];
         let here: &[&str] = &[GPU];
-        // Gate, devices, prepared before, registered now, outcome.
+        // Columns: gate, devices, prepared before, registered now, outcome.
         let rows = [
             (false, &none, false, here, Done::Called),
             (false, &none, false, &[], Done::NotRegistered),
@@ -217,7 +217,7 @@ fn several_drivers_and_claims_of_one_pod() {
         let pod = pod("p", &names);
         let objects: Vec<_> = claims.iter().map(|(name, devices)| claim(name, devices)).collect();
         let needed: Vec<&str> = prepared.iter().map(|(driver, _)| *driver).collect();
-        // Only the drivers that are called are there.
+        // Only the drivers that are called are registered.
         let mut world = World::new(Profile::V1_37, &needed);
         world.prepare(&pod, &objects).unwrap();
         assert_eq!(calls(&world, Operation::Prepare), expected(prepared));
@@ -261,8 +261,8 @@ fn a_failing_driver_leaves_the_claim_unprepared_and_the_skip_counts_again() {
     assert!(world.cache.claims().values().all(|info| !info.prepared));
     world.failing.clear();
     world.prepare(&pod("p", &["c"]), &[object]).unwrap();
-    assert_eq!(world.counts.of(Operation::Prepare, GPU), 2);
-    assert_eq!(world.counts.of(Operation::Prepare, NIC), 0);
+    assert_eq!(world.counts.count(Operation::Prepare, GPU), 2);
+    assert_eq!(world.counts.count(Operation::Prepare, NIC), 0);
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! What an ending pod needs, and pods that nobody knows any more.
+//! Tests of unprepare, and of pods that no longer exist.
 
 use dra_alloc::kubelet::{Operation, PrepareError};
-use dra_attrs::profile::Profile;
+use dra_attrs::Profile;
 use serde_json::json;
 
 use super::world::{BOTH, GPU, NIC, World, claim, pod};
@@ -52,8 +52,8 @@ fn responses_that_are_no_success() {
 
 #[test]
 fn a_claim_of_another_pod_is_left_alone() {
-    // A kubelet that only counts the pods of a claim takes it away from a running pod: this pod names the claim, but
-    // never got far enough to be entered.
+    // A kubelet that only counts the pods of a claim would take it away from a running pod: this pod names the claim,
+    // but was never added to it.
     let object = claim("shared", &[(GPU, json!(null))]);
     let mut world = World::new(Profile::V1_37, &[GPU]);
     world.prepare(&pod("q", &["shared"]), &[object]).unwrap();

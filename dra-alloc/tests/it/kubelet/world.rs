@@ -1,27 +1,27 @@
-//! A node with one kubelet, whose drivers answer what a test wants.
+//! Simulated node with one kubelet and drivers that respond as a test wants.
 
+use dra_alloc::GateSet;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_alloc::kubelet::gate::Gate;
 use dra_alloc::kubelet::metrics::SkipCounts;
 use dra_alloc::kubelet::{
-    Answers, ClaimCache, ClaimRef, Operation, PrepareError, PreparedDevice, Settings, UnprepareError,
+    Answers, ClaimCache, ClaimRef, KubeletGate, KubeletOptions, Operation, PrepareError, PreparedDevice, UnprepareError,
 };
 use dra_alloc::skip::wire::read;
-use dra_attrs::profile::Profile;
+use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, from_value, json};
 
 pub(super) const BOTH: [Profile; 2] = [Profile::Kep, Profile::V1_37];
 
-/// The driver of most tests.
+/// Name of the driver of most tests.
 pub(super) const GPU: &str = "gpu.example.com";
-/// Another one.
+/// Name of a second driver.
 pub(super) const NIC: &str = "nic.example.com";
 
-/// A pod that names claims.
+/// Creates a pod that names claims.
 pub(super) fn pod(name: &str, claims: &[&str]) -> Pod {
     let entries: Vec<Value> = claims.iter().map(|claim| json!({"name": claim, "resourceClaimName": claim})).collect();
     from_value(json!({
@@ -31,7 +31,7 @@ pub(super) fn pod(name: &str, claims: &[&str]) -> Pod {
     .unwrap()
 }
 
-/// An allocated claim, reserved for the pods `p` and `q`, with a device for each driver and declaration.
+/// Creates an allocated claim, reserved for the pods `p` and `q`, with a device for each driver and declaration.
 pub(super) fn claim(name: &str, devices: &[(&str, Value)]) -> ResourceClaim {
     let devices: Vec<Value> = devices
         .iter()
@@ -50,38 +50,39 @@ pub(super) fn claim(name: &str, devices: &[(&str, Value)]) -> ResourceClaim {
     .unwrap()
 }
 
-/// A claim with another change.
-pub(super) fn changed<T: dra_alloc::skip::wire::Carrier>(object: &T, pointer: &str, value: Value) -> T {
+/// Returns an object with another value at a JSON pointer.
+pub(super) fn changed<T: dra_alloc::skip::wire::SkipField>(object: &T, pointer: &str, value: Value) -> T {
     let mut json = serde_json::to_value(object).unwrap();
     *json.pointer_mut(pointer).unwrap() = value;
     read(json).unwrap()
 }
 
-/// A kubelet, the plugins on its node, and what they have seen.
+/// A kubelet, the driver plugins on its node, and a log of their calls.
 #[derive(Clone)]
 pub(super) struct World {
     pub(super) cache: ClaimCache,
-    pub(super) settings: Settings,
+    pub(super) settings: KubeletOptions,
     pub(super) registered: BTreeSet<String>,
-    /// Drivers whose calls fail.
+    /// Names of the drivers whose calls fail.
     pub(super) failing: BTreeSet<String>,
-    /// Every call: method, driver, UIDs.
+    /// Log of calls: operation, driver, UIDs of the claims.
     pub(super) calls: Vec<(Operation, String, Vec<String>)>,
     pub(super) counts: SkipCounts,
-    /// Drivers that were looked up since the last clearing.
+    /// Names of the drivers that were looked up in the registry since the test cleared the set.
     pub(super) asked: BTreeSet<String>,
-    /// The file on disk.
+    /// Text of the checkpoint file on disk.
     pub(super) file: String,
 }
 
 impl World {
-    /// A kubelet with its gate on, and these plugins.
+    /// Creates a kubelet with its gate on and with registered plugins.
     pub(super) fn new(profile: Profile, registered: &[&str]) -> Self {
         let cache = ClaimCache::default();
         let file = cache.to_checkpoint(profile);
         Self {
             cache,
-            settings: Settings::new(profile).with(Gate::OptionalNodeOperations),
+            settings: KubeletOptions::new(profile)
+                .with_gates(GateSet::default().with(KubeletGate::OptionalNodeOperations)),
             registered: registered.iter().map(|&driver| driver.to_owned()).collect(),
             failing: BTreeSet::new(),
             calls: Vec::new(),
@@ -96,22 +97,22 @@ impl World {
     }
 
     pub(super) fn gate_off(mut self) -> Self {
-        self.settings = self.settings.without(Gate::OptionalNodeOperations);
+        self.settings = self.settings.with_gates(self.settings.gates().without(KubeletGate::OptionalNodeOperations));
         self
     }
 
     pub(super) fn gate_on(mut self) -> Self {
-        self.settings = self.settings.with(Gate::OptionalNodeOperations);
+        self.settings = self.settings.with_gates(self.settings.gates().with(KubeletGate::OptionalNodeOperations));
         self
     }
 
-    /// The kubelet stops and starts.
+    /// Restarts the kubelet.
     pub(super) fn restart(mut self) -> Self {
         self.cache = ClaimCache::from_checkpoint(self.file.as_bytes()).unwrap();
         self
     }
 
-    /// A kubelet of the release before, which drops what it does not know when it writes the file.
+    /// Restarts the kubelet as one of the previous release, which drops unknown fields when it writes the file.
     pub(super) fn restart_in_older_release(mut self) -> Self {
         self.file = forget_skips(&self.file);
         self.restart()
@@ -177,7 +178,7 @@ impl World {
         Ok(())
     }
 
-    /// The drivers that were called for an operation, with the claims of each call.
+    /// Returns the drivers that were called for an operation, with the claims of each call.
     pub(super) fn called(&self, operation: Operation) -> BTreeMap<&str, Vec<Vec<String>>> {
         let mut called: BTreeMap<&str, Vec<Vec<String>>> = BTreeMap::new();
         for (_, driver, claims) in self.calls.iter().filter(|(done, ..)| *done == operation) {
@@ -187,7 +188,7 @@ impl World {
     }
 }
 
-/// The device that a driver prepares for a claim.
+/// Returns the device that a driver prepares for a claim.
 pub(super) fn device(driver: &str, claim: &ClaimRef) -> PreparedDevice {
     PreparedDevice {
         pool: "node-1".to_owned(),
@@ -201,7 +202,7 @@ pub(super) fn uids(claims: &[ClaimRef]) -> Vec<String> {
     claims.iter().map(|claim| claim.uid.clone()).collect()
 }
 
-/// The file as a release writes it that does not know the field.
+/// Returns the file as written by a release that does not know the field.
 pub(super) fn forget_skips(file: &str) -> String {
     edit(file, |data| {
         for claim in data["ClaimInfoStateList"].as_array_mut().unwrap() {
@@ -212,7 +213,7 @@ pub(super) fn forget_skips(file: &str) -> String {
     })
 }
 
-/// The file with other data and the checksum for it.
+/// Returns the file with changed data and the checksum for it.
 pub(super) fn edit(file: &str, change: impl FnOnce(&mut Value)) -> String {
     let file: Value = serde_json::from_str(file).unwrap();
     let mut data: Value = serde_json::from_str(file["Data"].as_str().unwrap()).unwrap();
@@ -220,7 +221,7 @@ pub(super) fn edit(file: &str, change: impl FnOnce(&mut Value)) -> String {
     sealed(&data.to_string())
 }
 
-/// The file with this data.
+/// Returns the file with this data and the checksum for it.
 pub(super) fn sealed(data: &str) -> String {
     json!({"Data": data, "Checksum": crc32fast::hash(data.as_bytes())}).to_string()
 }

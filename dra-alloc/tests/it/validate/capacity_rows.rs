@@ -1,9 +1,9 @@
-//! Every rule about capacities of a device and their request policies.
+//! Tests of every rule for capacities of a device and their request policies.
 
-use dra_alloc::features::{Feature, Features};
 use dra_alloc::validate::ApiServer;
-use dra_attrs::field::ErrorType::*;
-use dra_attrs::profile::Profile;
+use dra_alloc::{DraGate, GateSet};
+use dra_attrs::ErrorType::*;
+use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use serde_json::{Value, json};
 
@@ -89,13 +89,13 @@ fn listed_values_that_are_equal_are_one() {
         )
     };
     let field = at("capacity[m].requestPolicy.validValues[1]");
-    let whole = ApiServer::new(Profile::V1_37, Features::all().without(Feature::FractionalCapacityRange));
+    let whole = ApiServer::new(Profile::V1_37, GateSet::all().without(DraGate::FractionalCapacityRange));
     for server in [shipped(), whole] {
         for equal in [["1Gi", "1073741824"], ["5", "5.0"], ["1e3", "1k"]] {
             expect::<ResourceSlice>("equal", create(server, values(equal)), &[(&field, Duplicate, "")]);
         }
     }
-    // Fractions are told apart where the feature is on.
+    // Values with different fractions are distinct if the feature is on.
     expect::<ResourceSlice>("on", create(shipped(), values(["1500m", "1600m"])), &[]);
     expect::<ResourceSlice>("on", create(shipped(), values(["1.5", "1500m"])), &[(&field, Duplicate, "")]);
     expect::<ResourceSlice>("off", create(whole, values(["1500m", "1600m"])), &[(&field, Duplicate, "")]);
@@ -166,11 +166,11 @@ fn range_of_a_policy() {
 
 #[test]
 fn range_in_thousandths_where_the_feature_is_on() {
-    use dra_alloc::features::{Feature, Features};
     use dra_alloc::validate::ApiServer;
-    use dra_attrs::profile::Profile;
+    use dra_alloc::{DraGate, GateSet};
+    use dra_attrs::Profile;
 
-    let whole = ApiServer::new(Profile::V1_37, Features::all().without(Feature::FractionalCapacityRange));
+    let whole = ApiServer::new(Profile::V1_37, GateSet::all().without(DraGate::FractionalCapacityRange));
     let path = |field: &str| at(&format!("capacity[m].requestPolicy.validRange.{field}"));
     let object = |default: &str, step: &str| {
         let range = json!({"default": default, "validRange": {"min": "1", "step": step}});
@@ -180,7 +180,7 @@ fn range_in_thousandths_where_the_feature_is_on() {
     let between = [(path("step"), Invalid, "value is not a multiple of a given step (250m) from (1)")];
     let between: Vec<_> = between.iter().map(|(field, kind, detail)| (field.as_str(), *kind, *detail)).collect();
     expect::<ResourceSlice>("between steps", create(shipped(), object("1600m", "250m")), &between);
-    // In whole numbers everything is rounded up, and 2 is a step of 1 from 1.
+    // Everything is rounded up to whole units, and 2 is one step of 1 above 1.
     expect::<ResourceSlice>("rounded", create(whole, object("1600m", "250m")), &[]);
     expect::<ResourceSlice>(
         "too fine",
@@ -190,7 +190,7 @@ fn range_in_thousandths_where_the_feature_is_on() {
             (&path("default"), Invalid, "value cannot be represented as a milli value"),
         ],
     );
-    // Values that are the same when rounded are there twice.
+    // Values that are equal after rounding are duplicates.
     let values = changed(&slice(), policy(json!({"default": "2", "validValues": ["1500m", "2"]})));
     expect::<ResourceSlice>("fractions", create(shipped(), values.clone()), &[]);
     let twice = at("capacity[m].requestPolicy.validValues[1]");
@@ -227,9 +227,9 @@ fn a_fraction_in_the_default_alone_is_seen() {
             (policy("2", json!({"min": "1", "max": "2500m", "step": "1"})), &[(&step, Invalid, "is not a multiple")]),
         ],
     );
-    let whole = ApiServer::new(Profile::V1_37, Features::all().without(Feature::FractionalCapacityRange));
+    let whole = ApiServer::new(Profile::V1_37, GateSet::all().without(DraGate::FractionalCapacityRange));
     expect::<ResourceSlice>("rounded", create(whole, changed(&slice(), object)), &[]);
-    // An empty list is none.
+    // An empty list counts as absent.
     let mut both = policy("1", json!({"min": "1"}));
     both["/spec/devices/0/capacity"]["m"]["requestPolicy"]["validValues"] = json!([]);
     check_rows::<ResourceSlice>(&slice(), &[(both, &[])]);

@@ -1,9 +1,9 @@
-//! Every rule about claims and templates, with objects that keep and break it.
+//! Tests of every rule for claims and templates, with valid and invalid objects.
 
-use dra_alloc::features::{Feature, Features};
 use dra_alloc::validate::{ADMIN_ACCESS_LABEL, ApiServer, NamespaceAccess};
-use dra_attrs::field::ErrorType::*;
-use dra_attrs::profile::Profile;
+use dra_alloc::{DraGate, GateSet};
+use dra_attrs::ErrorType::*;
+use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimTemplate};
 use serde_json::{Value, json};
@@ -151,7 +151,7 @@ fn tolerations() {
         &[
             (one(json!({})), &[]),
             (one(json!({"key": "a.b/c", "operator": "Equal", "value": "v", "effect": "NoExecute"})), &[]),
-            // Some things that the documentation rules out are accepted.
+            // The API server accepts some values that its documentation rules out.
             (one(json!({"operator": "Equal", "value": "v", "effect": "None"})), &[]),
             (exact("tolerations", json!(vec![json!({"key": "k", "operator": "Exists"}); 17])), &[]),
             (one(json!({"key": "a b", "operator": "Exists"})), &[(&path("key"), Invalid, "name part must consist of")]),
@@ -214,7 +214,7 @@ fn derived_attributes_are_used_by_a_constraint() {
             (derived(many(33), uses(32)), &[(&path(""), TooMany, "must have at most 32 items")]),
         ],
     );
-    // A constraint on a request covers its subrequests, one on another subrequest does not.
+    // A constraint on a request covers its subrequests; a constraint on another subrequest does not.
     let of_sub = |requests: Value| {
         json!({"/spec/devices/requests/1/firstAvailable/0/derivedAttributes": a,
             "/spec/devices/requests/0/exactly/derivedAttributes": null, "/spec/devices/constraints": on(requests)})
@@ -259,18 +259,18 @@ fn constraints() {
             ),
             (only(json!({"matchAttribute": "A.b/c"})), &[(&path("matchAttribute"), Invalid, "RFC 1123 subdomain")]),
             (only(json!({"matchAttribute": "a.b/c/d"})), &[(&path("matchAttribute"), Invalid, "more than one slash")]),
-            // Both are accepted, if each has its form.
+            // Both attributes are accepted if both names are valid.
             (only(json!({"matchAttribute": "a.b/c", "distinctAttribute": "a.b/c"})), &[]),
             (
                 only(json!({"matchAttribute": "a.b/c", "distinctAttribute": "c"})),
                 &[(&path("distinctAttribute"), Invalid, "a fully qualified name")],
             ),
-            // Code does not look at the second name, and the type's rule has a gap.
+            // The hand-written validation ignores the second name, and the declarative rule accepts several slashes.
             (only(json!({"matchAttribute": "a.b/c", "distinctAttribute": "a.b/c/d"})), &[]),
             (only(json!({})), &[("spec.devices.constraints[0]", Required, "but multiple fields are set")]),
         ],
     );
-    let gate_off = ApiServer::new(Profile::V1_37, Features::all().without(Feature::ConsumableCapacity));
+    let gate_off = ApiServer::new(Profile::V1_37, GateSet::all().without(DraGate::ConsumableCapacity));
     let object = changed(&claim(), only(json!({})));
     expect::<ResourceClaim>("gate off", create(gate_off, object), &[(&path("matchAttribute"), Required, "")]);
 }
@@ -362,7 +362,7 @@ fn what_is_there_without_content_is_not_what_is_left_out() {
     let all = changed(&all, exact("count", json!(null)));
     let constraint = |constraint: Value| changed(&claim(), json!({"/spec/devices/constraints/1": constraint}));
     for (what, old, new) in [
-        // One is the default where a number of devices is wanted, and here all are.
+        // 1 is the default of `count` only for the allocation mode `ExactCount`, and the mode here is `All`.
         ("count", all.clone(), changed(&all, exact("count", json!(1)))),
         ("capacity", claim(), changed(&claim(), exact("capacity", json!({})))),
         (
@@ -426,17 +426,17 @@ fn admin_access_needs_a_namespace_with_the_label() {
     let labelled = |value: &str| {
         let mut namespace = Namespace::default();
         namespace.metadata.labels = Some([(ADMIN_ACCESS_LABEL.to_owned(), value.to_owned())].into());
-        NamespaceAccess::of(&namespace)
+        NamespaceAccess::from_namespace(&namespace)
     };
     for (access, expected) in [
         (NamespaceAccess::Unknown, &[][..]),
-        (NamespaceAccess::of(&Namespace::default()), refused),
+        (NamespaceAccess::from_namespace(&Namespace::default()), refused),
         (labelled("false"), refused),
         (labelled("true"), &[]),
     ] {
-        expect::<ResourceClaim>("claim", create(shipped().in_namespace(access), admin.clone()), expected);
+        expect::<ResourceClaim>("claim", create(shipped().with_namespace(access), admin.clone()), expected);
     }
-    let ordinary = shipped().in_namespace(NamespaceAccess::Ordinary);
+    let ordinary = shipped().with_namespace(NamespaceAccess::Ordinary);
     expect::<ResourceClaim>("no admin access", create(ordinary, claim()), &[]);
     let no = changed(&claim(), exact("adminAccess", json!(false)));
     expect::<ResourceClaim>("false", create(ordinary, no), &[]);

@@ -1,8 +1,8 @@
-//! Every rule about classes and taint rules, with objects that keep and break it.
+//! Tests of every rule for classes and taint rules, with valid and invalid objects.
 
-use dra_alloc::validate::{Admission, Admitted};
-use dra_attrs::field::ErrorType::*;
-use dra_attrs::field::FieldErrors;
+use dra_alloc::validate::{Accepted, Write};
+use dra_attrs::ErrorType::*;
+use dra_attrs::FieldErrors;
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule};
 use serde_json::{Value, from_value, json};
 
@@ -13,7 +13,7 @@ fn classes() {
     let selectors = |list: Value| json!({"/spec/selectors": list});
     let config = |list: Value| json!({"/spec/config": list});
     let name = |name: &str| json!({"/spec/extendedResourceName": name});
-    const EXTENDED: (&str, dra_attrs::field::ErrorType, &str) =
+    const EXTENDED: (&str, dra_attrs::ErrorType, &str) =
         ("spec.extendedResourceName", Invalid, "must be a valid extended resource name");
     let many = |count: usize| json!(vec![json!({"cel": {"expression": "true"}}); count]);
     let configs = |count: usize| json!(vec![json!({"opaque": {"driver": "d", "parameters": {}}}); count]);
@@ -122,7 +122,7 @@ fn the_status_of_a_rule() {
         from_value::<DeviceTaintRule>(changed(&rule(), json!({"/status": {"conditions": list}}))).unwrap()
     };
     let old: DeviceTaintRule = from_value(rule()).unwrap();
-    let write = |new: &DeviceTaintRule| shipped().taint_rule_status(Admission::update(&old, new));
+    let write = |new: &DeviceTaintRule| shipped().validate_taint_rule_status(Write::update(&old, new));
     expect("few", write(&conditions(8)), &[]);
     expect("many", write(&conditions(9)), &[("status.conditions", TooMany, "must have at most 8 items")]);
     assert_eq!(write(&conditions(1)).unwrap().object.spec, old.spec);
@@ -135,13 +135,13 @@ fn the_generation_of_classes_and_rules_counts_changes_of_the_spec() {
     let stored = |object: Value| changed(&object, json!({"/metadata/generation": 4}));
     let labels = json!({"/metadata/labels": {"a": "b"}});
     let class = stored(class());
-    let of_class = |outcome: Result<Admitted<DeviceClass>, FieldErrors>| outcome.unwrap().object.metadata.generation;
+    let of_class = |outcome: Result<Accepted<DeviceClass>, FieldErrors>| outcome.unwrap().object.metadata.generation;
     assert_eq!(of_class(create(shipped(), class.clone())), Some(1));
     assert_eq!(of_class(update(shipped(), class.clone(), changed(&class, labels.clone()))), Some(4));
     assert_eq!(of_class(update(shipped(), class.clone(), changed(&class, json!({"/spec": {}})))), Some(5));
 
     let rule = stored(rule());
-    let of_rule = |outcome: Result<Admitted<DeviceTaintRule>, FieldErrors>| outcome.unwrap().object.metadata.generation;
+    let of_rule = |outcome: Result<Accepted<DeviceTaintRule>, FieldErrors>| outcome.unwrap().object.metadata.generation;
     assert_eq!(of_rule(create(shipped(), rule.clone())), Some(1));
     assert_eq!(of_rule(update(shipped(), rule.clone(), changed(&rule, labels))), Some(4));
     let effect = changed(&rule, json!({"/spec/taint/effect": "None"}));

@@ -1,6 +1,6 @@
-//! Every rule about devices of a slice, but for capacities.
+//! Tests of every rule for devices of a slice, except capacities.
 
-use dra_attrs::field::ErrorType::*;
+use dra_attrs::ErrorType::*;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use serde_json::{Map, Value, json};
 

@@ -1,12 +1,11 @@
-//! Fields of features that are off: dropped, kept while in use, and what follows.
+//! Tests of fields of disabled features: dropped, or kept while in use, and the consequences.
 
-use dra_alloc::features::{Feature, Features};
 use dra_alloc::skip::WireForm;
 use dra_alloc::skip::wire::write;
-use dra_alloc::validate::{Admitted, ApiServer, GatePolicy};
-use dra_attrs::field::ErrorType::*;
-use dra_attrs::field::FieldErrors;
-use dra_attrs::profile::Profile;
+use dra_alloc::validate::{Accepted, ApiServer, GatePolicy};
+use dra_alloc::{DraGate, GateSet};
+use dra_attrs::ErrorType::*;
+use dra_attrs::{FeatureGate, FieldErrors, Profile};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimTemplate, ResourceSlice};
 use serde_json::{Value, json};
 
@@ -14,15 +13,15 @@ use super::world::{
     BOTH, Written, allocated, changed, claim, counters, create, expect, slice, template, update, update_status,
 };
 
-fn without(feature: Feature) -> ApiServer {
-    ApiServer::new(Profile::V1_37, Features::all().without(feature))
+fn without(feature: DraGate) -> ApiServer {
+    ApiServer::new(Profile::V1_37, GateSet::all().without(feature))
 }
 
-/// Checks that a field is dropped from a new object, and stays where the stored object has it.
-fn check<T: Written + serde::Serialize>(feature: Feature, with: &Value, field: &str, path: &str) {
+/// Checks that a field is dropped from a new object, and kept if the stored object has it.
+fn check<T: Written + serde::Serialize>(feature: DraGate, with: &Value, field: &str, path: &str) {
     for profile in BOTH {
-        let server = ApiServer::new(profile, Features::all().without(feature));
-        let on = ApiServer::new(profile, Features::all());
+        let server = ApiServer::new(profile, GateSet::all().without(feature));
+        let on = ApiServer::new(profile, GateSet::all());
         let kept = create::<T>(on, with.clone()).unwrap();
         assert!(kept.dropped.is_empty(), "{field}");
         let object = serde_json::to_value(&kept.object).unwrap();
@@ -36,7 +35,7 @@ fn check<T: Written + serde::Serialize>(feature: Feature, with: &Value, field: &
     }
 }
 
-/// A slice whose device has nothing but these fields.
+/// Creates a slice with one device that has only these fields.
 fn device(fields: Value) -> Value {
     let mut device = json!({"name": "d"});
     device.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
@@ -56,13 +55,13 @@ fn fields_of_slices() {
     let taints = json!({"taints": [{"key": "k", "effect": "None"}]});
     let resources = json!({"nodeAllocatableResources": {"cpu": {"mapping": {"deviceMultiplier": "1"}}}});
     for (feature, object, field) in [
-        (Feature::DeviceTaints, device(taints), "taints"),
-        (Feature::PartitionableDevices, device(json!({"consumesCounters": consumes})), "consumesCounters"),
-        (Feature::BindingConditions, device(conditions.clone()), "bindingConditions"),
-        (Feature::BindingConditions, device(conditions.clone()), "bindingFailureConditions"),
-        (Feature::BindingConditions, device(conditions), "bindsToNode"),
-        (Feature::ConsumableCapacity, device(shared), "allowMultipleAllocations"),
-        (Feature::NodeAllocatableResources, device(resources), "nodeAllocatableResources"),
+        (DraGate::DeviceTaints, device(taints), "taints"),
+        (DraGate::PartitionableDevices, device(json!({"consumesCounters": consumes})), "consumesCounters"),
+        (DraGate::DeviceBindingConditions, device(conditions.clone()), "bindingConditions"),
+        (DraGate::DeviceBindingConditions, device(conditions.clone()), "bindingFailureConditions"),
+        (DraGate::DeviceBindingConditions, device(conditions), "bindsToNode"),
+        (DraGate::ConsumableCapacity, device(shared), "allowMultipleAllocations"),
+        (DraGate::NodeAllocatableResources, device(resources), "nodeAllocatableResources"),
     ] {
         let path = format!("/spec/devices/0/{field}");
         check::<ResourceSlice>(feature, &object, &format!("spec.devices[0].{field}"), &path);
@@ -70,31 +69,36 @@ fn fields_of_slices() {
     let shared = device(json!({"allowMultipleAllocations": true, "capacity": {"m": policy}}));
     let path = "/spec/devices/0/capacity/m/requestPolicy";
     let field = "spec.devices[0].capacity[m].requestPolicy";
-    check::<ResourceSlice>(Feature::ConsumableCapacity, &shared, field, path);
+    check::<ResourceSlice>(DraGate::ConsumableCapacity, &shared, field, path);
     let groups = "spec.devices[0].consumesCounters[0].compatibilityGroups";
     let path = "/spec/devices/0/consumesCounters/0/compatibilityGroups";
     let with_groups = device(json!({"consumesCounters": consumes}));
-    check::<ResourceSlice>(Feature::CompatibilityGroups, &with_groups, groups, path);
+    check::<ResourceSlice>(DraGate::DeviceCompatibilityGroups, &with_groups, groups, path);
     let name = "partitionTypeAttribute";
-    check::<ResourceSlice>(Feature::PartitionTypes, &partition, &format!("spec.{name}"), &format!("/spec/{name}"));
-    check::<ResourceSlice>(Feature::PartitionableDevices, &counters(), "spec.sharedCounters", "/spec/sharedCounters");
+    check::<ResourceSlice>(
+        DraGate::PartitionableDevicesType,
+        &partition,
+        &format!("spec.{name}"),
+        &format!("/spec/{name}"),
+    );
+    check::<ResourceSlice>(DraGate::PartitionableDevices, &counters(), "spec.sharedCounters", "/spec/sharedCounters");
 }
 
 #[test]
 fn a_device_that_says_where_it_is_has_no_place_without_the_gate() {
-    // What is dropped was one of the fields of which exactly one is needed.
+    // The dropped field was one of those of which exactly one is required.
     let per_device = changed(
         &device(json!({"nodeName": "n"})),
         json!({"/spec/nodeName": null, "/spec/perDeviceNodeSelection": true}),
     );
     expect::<ResourceSlice>(
         "off",
-        create(without(Feature::PartitionableDevices), per_device.clone()),
+        create(without(DraGate::PartitionableDevices), per_device.clone()),
         &[("spec", Required, "exactly one of `nodeName`")],
     );
     expect::<ResourceSlice>(
         "in use",
-        update(without(Feature::PartitionableDevices), per_device.clone(), per_device),
+        update(without(DraGate::PartitionableDevices), per_device.clone(), per_device),
         &[],
     );
 }
@@ -102,16 +106,16 @@ fn a_device_that_says_where_it_is_has_no_place_without_the_gate() {
 #[test]
 fn an_empty_list_goes_like_a_full_one() {
     let both = changed(&slice(), json!({"/spec/devices": [], "/spec/sharedCounters": []}));
-    let admitted = create::<ResourceSlice>(without(Feature::PartitionableDevices), both.clone()).unwrap();
+    let admitted = create::<ResourceSlice>(without(DraGate::PartitionableDevices), both.clone()).unwrap();
     assert_eq!((admitted.object.spec.shared_counters, admitted.dropped.len()), (None, 0));
-    assert!(create::<ResourceSlice>(without(Feature::DeviceTaints), both).is_err());
+    assert!(create::<ResourceSlice>(without(DraGate::DeviceTaints), both).is_err());
 }
 
 #[test]
 fn an_empty_text_that_becomes_a_list_is_an_attribute_without_value() {
     let model = |value: Value| changed(&slice(), json!({"/spec/devices/0/attributes": {"model": value}}));
     let (text, list) = (model(json!({"string": ""})), model(json!({"strings": ["a", "b"]})));
-    let outcome = update::<ResourceSlice>(without(Feature::ListTypeAttributes), text, list);
+    let outcome = update::<ResourceSlice>(without(DraGate::ListTypeAttributes), text, list);
     expect("list", outcome, &[("spec.devices[0].attributes[model]", Invalid, "exactly one value must be specified")]);
 }
 
@@ -120,23 +124,23 @@ fn a_feature_in_use_anywhere_lets_everything_of_it_through() {
     let taint = json!([{"key": "k", "effect": "None"}]);
     let old = changed(&slice(), json!({"/spec/devices": [{"name": "a", "taints": taint}, {"name": "b"}]}));
     let new = changed(&slice(), json!({"/spec/devices": [{"name": "a"}, {"name": "b", "taints": taint}]}));
-    let admitted = update::<ResourceSlice>(without(Feature::DeviceTaints), old, new.clone()).unwrap();
+    let admitted = update::<ResourceSlice>(without(DraGate::DeviceTaints), old, new.clone()).unwrap();
     assert_eq!(admitted.object.spec, ResourceSlice::parse(new).spec);
-    // An empty list is no use; false is one, where the field is a bool.
+    // An empty list does not count as in use; `false` does.
     let empty = changed(&slice(), json!({"/spec/devices": [{"name": "a", "taints": []}]}));
     let new = changed(&slice(), json!({"/spec/devices": [{"name": "a", "taints": taint}]}));
-    let admitted = update::<ResourceSlice>(without(Feature::DeviceTaints), empty, new).unwrap();
+    let admitted = update::<ResourceSlice>(without(DraGate::DeviceTaints), empty, new).unwrap();
     assert_eq!(admitted.dropped, ["spec.devices[0].taints"]);
     let no = device(json!({"allowMultipleAllocations": false}));
     let yes = device(json!({"allowMultipleAllocations": true}));
-    let admitted = update::<ResourceSlice>(without(Feature::ConsumableCapacity), no, yes).unwrap();
+    let admitted = update::<ResourceSlice>(without(DraGate::ConsumableCapacity), no, yes).unwrap();
     assert!(admitted.dropped.is_empty());
 }
 
 #[test]
 fn a_stored_name_of_partition_types_may_stay_and_not_become_another() {
     const NAME: &str = "spec.partitionTypeAttribute";
-    let off = without(Feature::PartitionTypes);
+    let off = without(DraGate::PartitionableDevicesType);
     let named = |name: &str| changed(&slice(), json!({"/spec/partitionTypeAttribute": name}));
     let stored = named("gpu.example.com/model");
     let kept = changed(&stored, json!({"/spec/pool/generation": 1}));
@@ -160,11 +164,11 @@ fn fields_of_claims_and_templates() {
     };
     let derived = json!([{"name": "a.b/c", "expression": "1"}]);
     for (feature, fields, field) in [
-        (Feature::AdminAccess, json!({"adminAccess": true}), "adminAccess"),
-        (Feature::AdminAccess, json!({"adminAccess": false}), "adminAccess"),
-        (Feature::ConsumableCapacity, json!({"capacity": {"requests": {"m": "1"}}}), "capacity"),
-        (Feature::DeviceTaints, json!({"tolerations": [{"operator": "Exists"}]}), "tolerations"),
-        (Feature::DerivedAttributes, json!({"derivedAttributes": derived}), "derivedAttributes"),
+        (DraGate::AdminAccess, json!({"adminAccess": true}), "adminAccess"),
+        (DraGate::AdminAccess, json!({"adminAccess": false}), "adminAccess"),
+        (DraGate::ConsumableCapacity, json!({"capacity": {"requests": {"m": "1"}}}), "capacity"),
+        (DraGate::DeviceTaints, json!({"tolerations": [{"operator": "Exists"}]}), "tolerations"),
+        (DraGate::DerivedAttributes, json!({"derivedAttributes": derived}), "derivedAttributes"),
     ] {
         let name = format!("spec.devices.requests[0].exactly.{field}");
         let path = format!("/spec/devices/requests/0/exactly/{field}");
@@ -173,7 +177,7 @@ fn fields_of_claims_and_templates() {
         let object = changed(&template(), json!({"/spec/spec/devices": request(fields)}));
         check::<ResourceClaimTemplate>(feature, &object, &format!("spec.{name}"), &format!("/spec{path}"));
     }
-    // Without its alternatives a request asks for nothing.
+    // A request without its subrequests asks for nothing.
     let list = changed(
         &claim(),
         json!({"/spec/devices":
@@ -181,10 +185,10 @@ fn fields_of_claims_and_templates() {
     );
     expect::<ResourceClaim>(
         "list",
-        create(without(Feature::PrioritizedList), list.clone()),
+        create(without(DraGate::PrioritizedList), list.clone()),
         &[("spec.devices.requests[0]", Required, "exactly one of `exactly` or `firstAvailable`")],
     );
-    expect("in use", update::<ResourceClaim>(without(Feature::PrioritizedList), list.clone(), list), &[]);
+    expect("in use", update::<ResourceClaim>(without(DraGate::PrioritizedList), list.clone(), list), &[]);
     let distinct = changed(
         &claim(),
         json!({"/spec/devices/constraints": [{"distinctAttribute": "a.b/c"}],
@@ -192,7 +196,7 @@ fn fields_of_claims_and_templates() {
     );
     expect::<ResourceClaim>(
         "distinct",
-        create(without(Feature::ConsumableCapacity), distinct),
+        create(without(DraGate::ConsumableCapacity), distinct),
         &[("spec.devices.constraints[0].matchAttribute", Required, "")],
     );
 }
@@ -215,14 +219,14 @@ fn fields_of_a_status() {
             "/status/allocation/allocationTimestamp": "2026-11-01T00:00:00Z"}),
     );
     for (feature, new, place) in [
-        (Feature::AdminAccess, result("adminAccess", json!(true)), "devices/results/0/adminAccess"),
-        (Feature::BindingConditions, conditions.clone(), "devices/results/0/bindingConditions"),
-        (Feature::BindingConditions, conditions.clone(), "devices/results/0/bindingFailureConditions"),
-        (Feature::BindingConditions, conditions, "allocationTimestamp"),
-        (Feature::ConsumableCapacity, result("request", json!("gpu")), "devices/results/0/shareID"),
-        (Feature::ConsumableCapacity, result("request", json!("gpu")), "devices/results/0/consumedCapacity"),
+        (DraGate::AdminAccess, result("adminAccess", json!(true)), "devices/results/0/adminAccess"),
+        (DraGate::DeviceBindingConditions, conditions.clone(), "devices/results/0/bindingConditions"),
+        (DraGate::DeviceBindingConditions, conditions.clone(), "devices/results/0/bindingFailureConditions"),
+        (DraGate::DeviceBindingConditions, conditions, "allocationTimestamp"),
+        (DraGate::ConsumableCapacity, result("request", json!("gpu")), "devices/results/0/shareID"),
+        (DraGate::ConsumableCapacity, result("request", json!("gpu")), "devices/results/0/consumedCapacity"),
         (
-            Feature::DeviceTaints,
+            DraGate::DeviceTaints,
             result("tolerations", json!([{"operator": "Exists"}])),
             "devices/results/0/tolerations",
         ),
@@ -237,20 +241,20 @@ fn fields_of_a_status() {
         assert_eq!(stored(new.clone()), new.pointer(&path).cloned(), "{feature:?} {place} stays");
     }
     let unreported = changed(&allocated(), json!({"/status/devices": null}));
-    let admitted = update_status(without(Feature::DeviceStatus), unreported, allocated()).unwrap();
+    let admitted = update_status(without(DraGate::ResourceClaimDeviceStatus), unreported, allocated()).unwrap();
     assert_eq!((admitted.object.status.unwrap().devices, admitted.dropped), (None, vec!["status.devices".to_owned()]));
-    let stays = update_status(without(Feature::DeviceStatus), allocated(), allocated()).unwrap();
+    let stays = update_status(without(DraGate::ResourceClaimDeviceStatus), allocated(), allocated()).unwrap();
     assert!(stays.object.status.unwrap().devices.is_some());
-    // A feature that the spec uses lets its fields of the status through.
+    // A feature in use in the spec also keeps its fields in the status.
     let admin = changed(&plain, json!({"/spec/devices/requests/0/exactly/adminAccess": true}));
     let new = changed(&result("adminAccess", json!(true)), json!({"/spec": admin["spec"]}));
-    let admitted = update_status(without(Feature::AdminAccess), admin, new).unwrap();
+    let admitted = update_status(without(DraGate::AdminAccess), admin, new).unwrap();
     assert!(admitted.dropped.is_empty());
 }
 
 #[test]
 fn an_empty_object_that_is_stored_is_in_use() {
-    let server = without(Feature::ConsumableCapacity);
+    let server = without(DraGate::ConsumableCapacity);
     let stored = changed(&claim(), json!({"/spec/devices/requests/0/exactly/capacity": {}}));
     let labelled = changed(&stored, json!({"/metadata/labels": {"a": "b"}}));
     let admitted = update::<ResourceClaim>(server, stored.clone(), labelled).unwrap();
@@ -273,7 +277,7 @@ fn an_empty_object_that_is_stored_is_in_use() {
 
 #[test]
 fn a_status_is_written_without_a_change_of_the_spec() {
-    for feature in [Feature::DeviceTaints, Feature::ConsumableCapacity, Feature::AdminAccess] {
+    for feature in [DraGate::DeviceTaints, DraGate::ConsumableCapacity, DraGate::AdminAccess] {
         let tolerations = json!([{"key": "k", "operator": "Exists"}]);
         let fields = json!({
             "/spec/devices/requests/0/exactly/tolerations": tolerations,
@@ -288,24 +292,24 @@ fn a_status_is_written_without_a_change_of_the_spec() {
 
 #[test]
 fn only_the_feature_of_the_kep_rejects() {
-    for feature in Feature::all() {
-        assert_eq!(GatePolicy::of(feature, Profile::V1_37), GatePolicy::Drop);
-        let rejects = GatePolicy::of(feature, Profile::Kep) == GatePolicy::Reject;
-        assert_eq!(rejects, feature == Feature::OptionalNodeOperations, "{feature:?}");
+    for feature in DraGate::ALL.iter().copied() {
+        assert_eq!(GatePolicy::for_gate(feature, Profile::V1_37), GatePolicy::Drop);
+        let rejects = GatePolicy::for_gate(feature, Profile::Kep) == GatePolicy::Reject;
+        assert_eq!(rejects, feature == DraGate::OptionalNodeOperations, "{feature:?}");
     }
 }
 
 #[test]
 fn where_nothing_skips_the_gate_changes_nothing() {
     // req: 5945-GATE-3
-    let feature = Feature::OptionalNodeOperations;
+    let feature = DraGate::OptionalNodeOperations;
     let slices = [json!(null), json!(false)].map(|skip| changed(&slice(), json!({"/spec/skipNodeOperations": skip})));
     let invalid = changed(&slices[0], json!({"/spec/driver": "", "/spec/devices/0/name": ""}));
     for profile in BOTH {
         let servers =
-            [Features::all(), Features::all().without(feature)].map(|features| ApiServer::new(profile, features));
-        // What goes over the wire: an empty list is an absent one there.
-        let written = |outcome: Result<Admitted<ResourceSlice>, FieldErrors>| {
+            [GateSet::all(), GateSet::all().without(feature)].map(|features| ApiServer::new(profile, features));
+        // Compares the JSON, where an empty list is omitted.
+        let written = |outcome: Result<Accepted<ResourceSlice>, FieldErrors>| {
             outcome.map(|admitted| write(&admitted.object, WireForm::List).unwrap())
         };
         for new in slices.iter().chain([&invalid]) {
@@ -331,7 +335,7 @@ fn where_nothing_skips_the_gate_changes_nothing() {
 fn an_empty_map_that_is_stored_is_no_use() {
     let resources = |value: Value| changed(&slice(), json!({"/spec/devices/0/nodeAllocatableResources": value}));
     let new = resources(json!({"cpu": {"mapping": {"deviceMultiplier": "1"}}}));
-    let server = without(Feature::NodeAllocatableResources);
+    let server = without(DraGate::NodeAllocatableResources);
     let admitted = update::<ResourceSlice>(server, resources(json!({})), new).unwrap();
     assert_eq!(admitted.dropped, ["spec.devices[0].nodeAllocatableResources"]);
     assert!(create::<ResourceSlice>(server, resources(json!({}))).unwrap().dropped.is_empty());
@@ -342,7 +346,7 @@ fn an_empty_map_that_is_stored_is_no_use() {
         changed(&plain, json!({"/status": {"allocation": {"devices": {"results": [result]}}}}))
     };
     let new = status(json!("12345678-90ab-cdef-1234-567890abcdef"), json!(null));
-    let admitted = update_status(without(Feature::ConsumableCapacity), status(json!(null), json!({})), new).unwrap();
+    let admitted = update_status(without(DraGate::ConsumableCapacity), status(json!(null), json!({})), new).unwrap();
     assert_eq!(admitted.dropped, ["status.allocation.devices.results[0].shareID"]);
 }
 
@@ -356,9 +360,9 @@ fn fields_of_alternatives_and_places_of_devices_are_dropped() {
             "constraints": [{"matchAttribute": "a.b/c"}]}}),
     );
     for (feature, field) in [
-        (Feature::DeviceTaints, "tolerations"),
-        (Feature::ConsumableCapacity, "capacity"),
-        (Feature::DerivedAttributes, "derivedAttributes"),
+        (DraGate::DeviceTaints, "tolerations"),
+        (DraGate::ConsumableCapacity, "capacity"),
+        (DraGate::DerivedAttributes, "derivedAttributes"),
     ] {
         let admitted = create::<ResourceClaim>(without(feature), object.clone()).unwrap();
         assert_eq!(admitted.dropped, [format!("spec.devices.requests[0].firstAvailable[0].{field}")]);
@@ -370,10 +374,10 @@ fn fields_of_alternatives_and_places_of_devices_are_dropped() {
         let device = changed(&slice(), json!({"/spec/devices": [{"name": "d", field: value}]}));
         expect::<ResourceSlice>(
             field,
-            create(ApiServer::new(Profile::V1_37, Features::all()), device.clone()),
+            create(ApiServer::new(Profile::V1_37, GateSet::all()), device.clone()),
             &[("spec.devices[0]", Invalid, "can only be set if `perDeviceNodeSelection` is set to true")],
         );
-        let admitted = create::<ResourceSlice>(without(Feature::PartitionableDevices), device).unwrap();
+        let admitted = create::<ResourceSlice>(without(DraGate::PartitionableDevices), device).unwrap();
         assert_eq!(admitted.dropped, [format!("spec.devices[0].{field}")]);
     }
 }
@@ -382,7 +386,7 @@ fn fields_of_alternatives_and_places_of_devices_are_dropped() {
 fn a_change_that_is_dropped_counts_for_the_generation() {
     let stored = changed(&slice(), json!({"/metadata/generation": 4, "/spec/devices/0/taints": null}));
     let tainted = changed(&stored, json!({"/spec/devices/0/taints": [{"key": "k", "effect": "None"}]}));
-    let admitted = update::<ResourceSlice>(without(Feature::DeviceTaints), stored.clone(), tainted).unwrap();
+    let admitted = update::<ResourceSlice>(without(DraGate::DeviceTaints), stored.clone(), tainted).unwrap();
     assert_eq!(admitted.dropped, ["spec.devices[0].taints"]);
     assert_eq!(admitted.object.spec, ResourceSlice::parse(stored).spec);
     assert_eq!(admitted.object.metadata.generation, Some(5));

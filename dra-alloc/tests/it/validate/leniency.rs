@@ -1,8 +1,8 @@
-//! Where the validation is more lenient than the API server, or takes a request as it was sent.
+//! Tests of cases where the validation is more lenient than the API server, or does not change the object as it does.
 
-use dra_alloc::features::Features;
+use dra_alloc::GateSet;
 use dra_alloc::validate::ApiServer;
-use dra_attrs::profile::Profile;
+use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceSlice};
 use serde_json::json;
 
@@ -48,7 +48,7 @@ fn selectors_may_use_what_only_gates_allow() {
     ] {
         let selector = json!({"/spec/selectors/0/cel/expression": expression});
         for profile in [Profile::Kep, Profile::V1_37] {
-            let server = ApiServer::new(profile, Features::default());
+            let server = ApiServer::new(profile, GateSet::default());
             assert!(create::<DeviceClass>(server, changed(&class(), selector.clone())).is_ok(), "{expression}");
         }
     }

@@ -1,11 +1,9 @@
-//! List attributes through API server, scheduler and drivers (KEP-6072, KEP-5491).
+//! Tests of list attributes in API server, scheduler and drivers (KEP-6072, KEP-5491).
 
-use dra_alloc::features::{Feature, Features};
-use dra_alloc::outcome::Outcome;
-use dra_alloc::rollout::{Consequence, Form, ListSupport, Rollout, Step};
-use dra_alloc::validate::{Admission, ApiServer, PublishError};
-use dra_attrs::field::ErrorType::*;
-use dra_attrs::profile::Profile;
+use dra_alloc::validate::{ApiServer, PublishError, Write};
+use dra_alloc::{DraGate, GateSet, Outcome};
+use dra_attrs::ErrorType::*;
+use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use serde_json::{Value, json};
 
@@ -15,11 +13,18 @@ use crate::cluster::{Cluster, NUMA, pool, together};
 const FIELD: &str = "spec.devices[0].attributes[resource.kubernetes.io/numaNode]";
 
 fn server(profile: Profile, lists: bool) -> ApiServer {
-    let features = Features::all();
-    ApiServer::new(profile, if lists { features } else { features.without(Feature::ListTypeAttributes) })
+    let features = GateSet::all();
+    ApiServer::new(profile, if lists { features } else { features.without(DraGate::ListTypeAttributes) })
 }
 
-/// A slice of one device on NUMA nodes 4 and 5, or on 4.
+/// Form in which a driver publishes the attribute.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Form {
+    Lists,
+    Scalars,
+}
+
+/// Creates a slice with one device on NUMA nodes 4 and 5, or on node 4.
 fn slice(driver: &str, form: Form) -> Value {
     let value = if form == Form::Lists { json!({"ints": [4, 5]}) } else { json!({"int": 4}) };
     pool(driver, "node-1", json!([{"name": "d", "attributes": {NUMA: value}}]))
@@ -42,7 +47,7 @@ fn a_list_that_is_dropped_leaves_an_attribute_without_value() {
             &[(FIELD, Invalid, "exactly one value must be specified")],
         );
         expect::<ResourceSlice>("scalar", create(off, scalar.clone()), &[]);
-        // Stored lists stay, and others may come.
+        // Stored lists are kept, and new ones are accepted.
         let longer = changed(&list, json!({"/spec/devices/0/attributes": {NUMA: {"ints": [4, 5, 6]}}}));
         let admitted = update::<ResourceSlice>(off, list.clone(), longer.clone()).unwrap();
         assert_eq!(admitted.object.spec, ResourceSlice::parse(longer).spec);
@@ -55,7 +60,7 @@ fn a_rejected_list_is_a_fatal_configuration_error_and_nothing_else_is_published(
     // req: 6072-FORM-6, 6072-FORM-12
     let list = ResourceSlice::parse(slice("nic.example.com", Form::Lists));
     for profile in BOTH {
-        let Err(error) = server(profile, false).publish(Admission::create(&list)) else { panic!("published") };
+        let Err(error) = server(profile, false).publish(Write::create(&list)) else { panic!("published") };
         let PublishError::ListsDisabled { fields, errors } = &error else { panic!("{error}") };
         assert_eq!((fields.as_slice(), errors.len()), (&[FIELD.to_owned()][..], 1));
         let text = error.to_string();
@@ -64,12 +69,12 @@ fn a_rejected_list_is_a_fatal_configuration_error_and_nothing_else_is_published(
             "{text}"
         );
         assert!(text.contains("DRAListTypeAttributes"));
-        let published = server(profile, true).publish(Admission::create(&list)).unwrap();
+        let published = server(profile, true).publish(Write::create(&list)).unwrap();
         assert_eq!(published.object.spec, list.spec, "what is published is what was asked for");
-        assert!(server(profile, false).publish(Admission::update(&list, &list)).is_ok(), "stored lists stay");
+        assert!(server(profile, false).publish(Write::update(&list, &list)).is_ok(), "stored lists stay");
         let other =
             ResourceSlice::parse(changed(&slice("nic.example.com", Form::Scalars), json!({"/spec/driver": ""})));
-        let error = server(profile, false).publish(Admission::create(&other)).unwrap_err();
+        let error = server(profile, false).publish(Write::create(&other)).unwrap_err();
         assert!(matches!(error, PublishError::Invalid(errors) if errors.len() == 1));
     }
 }
@@ -78,7 +83,7 @@ fn a_rejected_list_is_a_fatal_configuration_error_and_nothing_else_is_published(
 fn gates_of_api_server_and_scheduler_by_form() {
     // req: 6072-MATCH-14
     let claims = [together("pair", &["gpu", "nic"], NUMA)];
-    // API server, scheduler, form; whether it is published, and whether the claim is allocated.
+    // Columns: gate of the API server, gate of the scheduler, form, published, allocated.
     for (api_server, scheduler, form, published, allocated) in [
         (true, true, Form::Lists, true, true),
         (true, false, Form::Lists, true, false),
@@ -101,7 +106,7 @@ fn gates_of_api_server_and_scheduler_by_form() {
             cluster.profile = profile;
             cluster.classes = ["gpu.example.com", "nic.example.com"].map(crate::cluster::class).to_vec();
             if !scheduler {
-                cluster.features = cluster.features.without(Feature::ListTypeAttributes);
+                cluster.gates = cluster.gates.without(DraGate::ListTypeAttributes);
             }
             let outcome = cluster.allocate("node-1", &claims);
             let expected =
@@ -119,9 +124,9 @@ fn on_off_on_needs_no_migration() {
         let (on, off) = (server(profile, true), server(profile, false));
         let first = create::<ResourceSlice>(on, list.clone()).unwrap().object;
         // Gate off: the driver publishes scalars.
-        let second = off.slice(Admission::update(&first, &ResourceSlice::parse(scalar))).unwrap().object;
+        let second = off.validate_slice(Write::update(&first, &ResourceSlice::parse(scalar))).unwrap().object;
         // Gate on again: the next update has the list.
-        let third = on.slice(Admission::update(&second, &ResourceSlice::parse(list))).unwrap().object;
+        let third = on.validate_slice(Write::update(&second, &ResourceSlice::parse(list))).unwrap().object;
         assert_eq!(third.spec, first.spec);
     }
 }
@@ -137,74 +142,10 @@ fn a_rejected_list_leaves_the_slices_of_other_drivers() {
         let stored: Vec<ResourceSlice> = admitted.map(|admitted| admitted.object).collect();
         let specs: Vec<_> = stored.iter().map(|slice| slice.spec.clone()).collect();
         assert_eq!(specs, [ResourceSlice::parse(gpu).spec, ResourceSlice::parse(cpu).spec]);
-        assert!(stored.iter().all(|slice| off.slice(Admission::update(slice, slice)).is_ok()));
+        assert!(stored.iter().all(|slice| off.validate_slice(Write::update(slice, slice)).is_ok()));
         let mut cluster = Cluster::new(stored.iter().map(|slice| serde_json::to_value(slice).unwrap()));
         cluster.profile = profile;
         let pair = [together("pair", &["gpu", "cpu"], NUMA)];
         assert_eq!(cluster.allocate_in_turn("node-1", &pair)[0].as_deref().unwrap(), ["gpu d", "cpu d"]);
-    }
-}
-
-#[test]
-fn the_order_of_a_rollout() {
-    // req: 6072-FORM-11
-    let (off, on) = (ListSupport::Off, ListSupport::On);
-    let rejected = Consequence::PublishRejected { api_server: off };
-    let pending = Consequence::ClaimsPending { scheduler: off };
-    let (lists, scalars) = (Step::Driver(Form::Lists), Step::Driver(Form::Scalars));
-    let (api, scheduler, kubelet) = (Step::ApiServer, Step::Scheduler, Step::Kubelet);
-    let forth: [(&[Step], Option<(usize, Consequence)>); 7] = [
-        (&[api(on), scheduler(on), lists], None),
-        (&[scheduler(on), api(on), lists], None),
-        (&[kubelet(on), api(on), scheduler(on), kubelet(off), lists], None),
-        (&[lists, api(on), scheduler(on)], Some((0, rejected))),
-        (&[api(on), lists, scheduler(on)], Some((1, pending))),
-        (&[scheduler(on), lists, api(on)], Some((1, rejected))),
-        (&[kubelet(on), lists], Some((1, rejected))),
-    ];
-    let check = |start: Rollout, steps: &[Step], expected: Option<(usize, Consequence)>| {
-        let found = start.check(steps).err().map(|error| (error.step, error.consequence));
-        assert_eq!(found, expected, "{steps:?}");
-    };
-    for (steps, expected) in forth {
-        check(Rollout::new(off, off), steps, expected);
-    }
-    let published = Rollout::new(on, on).after(lists);
-    let back: [(&[Step], Option<(usize, Consequence)>); 5] = [
-        (&[scalars, api(off), scheduler(off)], None),
-        (&[scalars, scheduler(off), api(off)], None),
-        (&[api(off), scalars], Some((0, rejected))),
-        (&[scheduler(off), scalars], Some((0, pending))),
-        (&[kubelet(off), scalars, api(off)], None),
-    ];
-    for (steps, expected) in back {
-        check(published, steps, expected);
-    }
-    let both = published.after(api(off)).after(scheduler(off)).consequences();
-    assert_eq!(both, [rejected, pending]);
-    let error = published.check(&[api(ListSupport::Unknown)]).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "step 1: new slices with list attributes are rejected: the feature gate DRAListTypeAttributes does not exist in \
-         the API server"
-    );
-}
-
-#[test]
-fn the_check_of_the_order_says_what_the_components_do() {
-    let support = |on: bool| if on { ListSupport::On } else { ListSupport::Off };
-    let claims = [together("pair", &["gpu", "nic"], NUMA)];
-    for (api_server, scheduler) in [(true, true), (true, false), (false, true), (false, false)] {
-        let consequences = Rollout::new(support(api_server), support(scheduler)).before_lists();
-        let list = |driver| create::<ResourceSlice>(server(Profile::V1_37, api_server), slice(driver, Form::Lists));
-        let rejected = consequences.iter().any(|found| matches!(found, Consequence::PublishRejected { .. }));
-        assert_eq!(rejected, list("nic.example.com").is_err());
-        let stored = ["gpu.example.com", "nic.example.com"].map(|driver| slice(driver, Form::Lists));
-        let mut cluster = Cluster::new(stored);
-        if !scheduler {
-            cluster.features = cluster.features.without(Feature::ListTypeAttributes);
-        }
-        let pending = consequences.iter().any(|found| matches!(found, Consequence::ClaimsPending { .. }));
-        assert_eq!(pending, cluster.devices("node-1", &claims).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! What the API server accepts.
+//! Tests of the validation by the API server.
 #![allow(clippy::items_after_statements, clippy::type_complexity, reason = "a table has its words beside it")]
 
 mod capacity_rows;

@@ -1,10 +1,9 @@
-//! What holds for all objects.
+//! Property tests of the validation.
 
-use dra_alloc::features::Features;
-use dra_alloc::outcome::Outcome;
-use dra_alloc::validate::{Admission, ApiServer};
-use dra_attrs::field::ErrorType::{self, *};
-use dra_attrs::profile::Profile;
+use dra_alloc::validate::{ApiServer, Write};
+use dra_alloc::{DraGate, GateSet, Outcome};
+use dra_attrs::ErrorType::{self, *};
+use dra_attrs::{FeatureGate, Profile};
 use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimStatus, ResourceClaimTemplate, ResourceSlice,
 };
@@ -19,7 +18,7 @@ use super::world::{
 };
 use crate::cluster::{Cluster, pool, request};
 
-/// A change of one field of a valid object, and the problem that it makes.
+/// A change of one field of a valid object, and the problem that it causes.
 struct Mutation {
     pointer: &'static str,
     value: Value,
@@ -200,7 +199,7 @@ fn of_statuses() -> Vec<Mutation> {
 
 type Found = Vec<(String, ErrorType)>;
 
-fn found<T>(outcome: Result<T, dra_attrs::field::FieldErrors>) -> Found {
+fn found<T>(outcome: Result<T, dra_attrs::FieldErrors>) -> Found {
     outcome.err().unwrap_or_default().into_iter().map(|error| (error.field, error.r#type)).collect()
 }
 
@@ -241,10 +240,10 @@ fn one_change_makes_one_problem_that_names_its_field() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// All problems are reported, not only the first.
+    /// Checks that all problems are reported, not only the first.
     #[test]
     fn several_changes_make_as_many_problems(chosen in subsequence((0..9).collect::<Vec<usize>>(), 1..9)) {
-        // These are independent of each other.
+        // These changes do not influence each other.
         let independent = [0, 1, 2, 3, 4, 6, 7, 8, 9];
         let all = of_slices();
         let some: Vec<&Mutation> = chosen.iter().map(|index| &all[independent[*index]]).collect();
@@ -255,22 +254,22 @@ proptest! {
         prop_assert_eq!(errors, wanted);
     }
 
-    /// A valid object may be written again as it is, by whatever server.
+    /// Checks that every server accepts an update of a valid object that changes nothing.
     #[test]
     fn an_unchanged_object_is_accepted(bits in any::<u32>(), kep in any::<bool>()) {
         let profile = if kep { Profile::Kep } else { Profile::V1_37 };
-        let on = dra_alloc::features::Feature::all().enumerate().filter(|(bit, _)| bits & (1 << bit) != 0);
-        let server = ApiServer::new(profile, on.map(|(_, feature)| feature).collect::<Features>());
+        let on = DraGate::ALL.iter().copied().enumerate().filter(|(bit, _)| bits & (1 << bit) != 0);
+        let server = ApiServer::new(profile, on.map(|(_, feature)| feature).collect::<GateSet<DraGate>>());
         for object in [slice(), counters()] {
             let stored = ResourceSlice::parse(object);
-            let again = server.slice(Admission::update(&stored, &stored)).unwrap();
+            let again = server.validate_slice(Write::update(&stored, &stored)).unwrap();
             prop_assert_eq!((&again.object, again.dropped.len()), (&stored, 0));
         }
         for object in [claim(), allocated()] {
             let stored = ResourceClaim::parse(object);
             for again in [
-                server.claim(Admission::update(&stored, &stored)).unwrap(),
-                server.claim_status(Admission::update(&stored, &stored)).unwrap(),
+                server.validate_claim(Write::update(&stored, &stored)).unwrap(),
+                server.validate_claim_status(Write::update(&stored, &stored)).unwrap(),
             ] {
                 prop_assert_eq!((&again.object, again.dropped.len()), (&stored, 0));
             }
@@ -280,22 +279,22 @@ proptest! {
         prop_assert!(update::<DeviceTaintRule>(server, rule(), rule()).is_ok());
     }
 
-    /// What is accepted is accepted again: storing changes nothing that matters.
+    /// Checks that an accepted object is accepted again, as stored.
     #[test]
     fn what_is_stored_is_valid(bits in any::<u32>(), kep in any::<bool>(), changes in vec(0..21_usize, 0..2)) {
         let profile = if kep { Profile::Kep } else { Profile::V1_37 };
-        let on = dra_alloc::features::Feature::all().enumerate().filter(|(bit, _)| bits & (1 << bit) != 0);
-        let server = ApiServer::new(profile, on.map(|(_, feature)| feature).collect::<Features>());
+        let on = DraGate::ALL.iter().copied().enumerate().filter(|(bit, _)| bits & (1 << bit) != 0);
+        let server = ApiServer::new(profile, on.map(|(_, feature)| feature).collect::<GateSet<DraGate>>());
         let all = of_slices();
         let object = mutated(&slice(), changes.iter().map(|index| &all[*index]));
         if let Ok(first) = create::<ResourceSlice>(server, object) {
-            let second = server.slice(Admission::create(&first.object)).unwrap();
+            let second = server.validate_slice(Write::create(&first.object)).unwrap();
             prop_assert_eq!((&second.object, second.dropped.len()), (&first.object, 0));
-            prop_assert!(server.slice(Admission::update(&first.object, &first.object)).is_ok());
+            prop_assert!(server.validate_slice(Write::update(&first.object, &first.object)).is_ok());
         }
     }
 
-    /// The API server accepts what the allocator finds.
+    /// Checks that the API server accepts the results of the allocator.
     #[test]
     fn what_the_allocator_finds_is_accepted(
         declarations in vec(prop_oneof![Just(json!(null)), Just(json!(false)), Just(json!(true))], 3),
@@ -317,9 +316,9 @@ proptest! {
         });
         let mut cluster = Cluster::new(slices);
         cluster.profile = profile;
-        let server = ApiServer::new(profile, Features::all());
+        let server = ApiServer::new(profile, GateSet::all());
         for slice in &cluster.slices {
-            prop_assert!(server.slice(Admission::create(slice)).is_ok());
+            prop_assert!(server.validate_slice(Write::create(slice)).is_ok());
         }
         let tolerations = json!([{"key": "example.com/x", "operator": "Exists"}]);
         let requests = json!([
@@ -331,12 +330,12 @@ proptest! {
         let mut object = crate::cluster::claim("c", requests, json!([]));
         let config = json!([{"requests": ["g"], "opaque": {"driver": "gpu.example.com", "parameters": {"a": 1}}}]);
         object.spec.as_mut().unwrap().devices.as_mut().unwrap().config = serde_json::from_value(config).unwrap();
-        let created = server.claim(Admission::create(&object)).unwrap().object;
+        let created = server.validate_claim(Write::create(&object)).unwrap().object;
         let outcome = cluster.try_allocate(&crate::cluster::node("node-1"), std::slice::from_ref(&created)).unwrap();
         let Outcome::Allocated(results) = outcome.outcome else { panic!("{:?}", outcome.outcome) };
         let status = ResourceClaimStatus { allocation: Some(results[0].clone()), ..Default::default() };
         let allocated = ResourceClaim { status: Some(status), ..created.clone() };
-        let admitted = server.claim_status(Admission::update(&created, &allocated));
+        let admitted = server.validate_claim_status(Write::update(&created, &allocated));
         prop_assert_eq!(admitted.map(|admitted| admitted.object), Ok(allocated));
     }
 }
@@ -344,7 +343,7 @@ proptest! {
 #[test]
 fn both_profiles_accept_the_valid_objects() {
     for profile in BOTH {
-        let server = ApiServer::new(profile, Features::all());
+        let server = ApiServer::new(profile, GateSet::all());
         assert_eq!(found(create::<ResourceSlice>(server, slice())), []);
         assert_eq!(found(create::<ResourceSlice>(server, counters())), []);
         assert_eq!(found(create::<ResourceClaim>(server, claim())), []);

@@ -1,13 +1,13 @@
-//! What is stored already, and is tolerated or not.
+//! Tests of invalid values that are stored: tolerated by an update, or not.
 
-use dra_attrs::field::ErrorType::*;
+use dra_attrs::ErrorType::*;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use serde_json::{Value, json};
 
 use super::world::{Expected, allocated, changed, counters, expect, shipped, slice, update, update_status};
 
-/// Checks that an invalid slice is refused when it is new, and what is said of it when it is stored and one field that
-/// has nothing to do with it changes.
+/// Checks the errors for an invalid new slice, and the errors for an update of the stored slice that changes an
+/// unrelated field.
 fn check(bad: Value, new: &[Expected<'_>], stored: &[Expected<'_>], elsewhere: Value) {
     expect::<ResourceSlice>("new", super::world::create(shipped(), bad.clone()), new);
     expect::<ResourceSlice>("stored", update(shipped(), bad.clone(), changed(&bad, elsewhere)), stored);
@@ -21,7 +21,7 @@ fn generation() -> Value {
 fn unchanged_capacities_and_taints_of_a_device_are_not_looked_at() {
     let policy = "spec.devices[0].capacity[memory].requestPolicy";
     let not_shared: &[Expected<'_>] = &[(policy, Forbidden, "allowMultipleAllocations must be true")];
-    // Sharing was turned off afterwards, and the policy stays.
+    // `allowMultipleAllocations` is turned off later, and the request policy stays.
     let turned = changed(&slice(), json!({"/spec/devices/0/allowMultipleAllocations": false}));
     check(turned.clone(), not_shared, &[], generation());
     expect::<ResourceSlice>("turned off", update(shipped(), slice(), turned.clone()), &[]);
@@ -36,13 +36,13 @@ fn unchanged_capacities_and_taints_of_a_device_are_not_looked_at() {
     check(tainted.clone(), bad, &[], generation());
     let more = changed(&tainted, json!({"/spec/devices/0/taints/-": {"key": "k", "effect": "None"}}));
     expect::<ResourceSlice>("another taint", update(shipped(), tainted.clone(), more), bad);
-    // The type's rule about effects looks again when anything about any device changes.
+    // The declarative rule for effects is checked again if any field of any device changes.
     let elsewhere = changed(&tainted, json!({"/spec/devices/0/attributes/other": {"int": 1}}));
     expect::<ResourceSlice>("elsewhere", update(shipped(), tainted.clone(), elsewhere), bad);
     let key = changed(&slice(), json!({"/spec/devices/0/taints/0/key": "a b"}));
     let elsewhere = changed(&key, json!({"/spec/devices/0/attributes/other": {"int": 1}}));
     expect::<ResourceSlice>("key", update(shipped(), key, elsewhere), &[]);
-    // Another name is another device.
+    // A device with another name is a new device.
     let renamed = changed(&tainted, json!({"/spec/devices/0/name": "gpu-1"}));
     expect::<ResourceSlice>("renamed", update(shipped(), tainted, renamed), bad);
 }
@@ -57,7 +57,7 @@ fn rules_that_only_types_declare_are_not_checked_on_what_is_stored() {
     ] {
         let bad = changed(&slice(), changes);
         check(bad.clone(), &[(field, kind, "")], &[], generation());
-        // The list of devices is stored as a whole.
+        // Declarative rules compare the list of devices as a whole.
         let elsewhere = json!({"/spec/devices/0/attributes/other": {"int": 1}});
         check(bad, &[(field, kind, "")], &[(field, kind, "")], elsewhere);
     }
@@ -96,7 +96,7 @@ fn other_rules_hold_for_every_write() {
         let bad = changed(&slice(), changes);
         check(bad, &[(field, kind, "")], &[(field, kind, "")], json!({"/metadata/labels": {"a": "b"}}));
     }
-    // Devices of other names may be in the old slice: each is checked on its own.
+    // The stored slice may have devices of other names: each device is checked on its own.
     let devices = |count: usize| -> Value { (0..count).map(|index| json!({"name": format!("d{index}")})).collect() };
     let many = changed(&slice(), json!({"/spec/devices": devices(129)}));
     check(many, &[("spec.devices", TooMany, "")], &[("spec.devices", TooMany, "")], generation());

@@ -1,10 +1,9 @@
-//! `skipNodeOperations` as the API server sees it (KEP-5945), in both profiles.
+//! Tests of the validation of `skipNodeOperations` in both profiles (KEP-5945).
 
-use dra_alloc::features::{Feature, Features};
-use dra_alloc::validate::{Admission, ApiServer};
-use dra_attrs::field::ErrorType::*;
-use dra_attrs::field::FieldErrors;
-use dra_attrs::profile::Profile;
+use dra_alloc::validate::{ApiServer, Write};
+use dra_alloc::{DraGate, GateSet};
+use dra_attrs::ErrorType::*;
+use dra_attrs::{FieldErrors, Profile};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use serde_json::{Value, json};
 
@@ -14,18 +13,18 @@ const SLICE: &str = "spec.skipNodeOperations";
 const RESULTS: &str = "status.allocation.devices.results";
 
 fn off(profile: Profile) -> ApiServer {
-    ApiServer::new(profile, Features::all().without(Feature::OptionalNodeOperations))
+    ApiServer::new(profile, GateSet::all().without(DraGate::OptionalNodeOperations))
 }
 
 fn on(profile: Profile) -> ApiServer {
-    ApiServer::new(profile, Features::all())
+    ApiServer::new(profile, GateSet::all())
 }
 
 fn skipping(declaration: Value) -> Value {
     changed(&slice(), json!({"/spec/skipNodeOperations": declaration}))
 }
 
-/// A claim with one result for each declaration.
+/// Creates a claim with one device result for each declaration.
 fn results(declarations: &[Value]) -> Value {
     let results: Vec<Value> = declarations
         .iter()
@@ -84,7 +83,7 @@ fn the_kep_rejects_a_new_allocation_with_the_field_while_the_gate_is_off() {
             (&second, Forbidden, "DRAOptionalNodePreparation is disabled"),
         ],
     );
-    let without_old = off(Profile::Kep).claim_status(Admission::create(&ResourceClaim::parse(new.clone())));
+    let without_old = off(Profile::Kep).validate_claim_status(Write::create(&ResourceClaim::parse(new.clone())));
     assert_eq!(without_old.unwrap_err().len(), 2);
     expect("gate on", update_status(on(Profile::Kep), claim(), new), &[]);
 }
@@ -143,25 +142,25 @@ fn false_is_the_same_as_absent_in_what_is_stored() {
 #[test]
 fn results_are_known_again_by_what_they_are() {
     // req: 5945-VAL-8
-    // An allocation does not change once it is there, so that each of these is refused for that too.
+    // A stored allocation is immutable, so that each of these updates is also rejected for that reason.
     let immutable: Expected<'_> = ("status.allocation", Invalid, "field is immutable");
     let old = results(&[json!(true), json!(false)]);
     let newly = results(&[json!(true), json!(true)]);
     let field = format!("{RESULTS}[1].skipNodeOperations");
     let server = off(Profile::Kep);
     expect("newly", update_status(server, old.clone(), newly), &[immutable, (&field, Forbidden, "is disabled")]);
-    // The same results in another order are not new.
+    // Stored results in another order are not new.
     let mut turned = old.clone();
     turned.pointer_mut("/status/allocation/devices/results").unwrap().as_array_mut().unwrap().reverse();
     expect("turned", update_status(server, old.clone(), turned), &[immutable]);
-    // So is a result for another request, and the device of that name of another driver or pool.
+    // A result for another request, or for a device of the same name of another driver or pool, is new.
     let field = format!("{RESULTS}[0].skipNodeOperations");
     for (name, value) in [("request", "other"), ("driver", "other.example.com"), ("pool", "node-2")] {
         let pointer = format!("/status/allocation/devices/results/0/{name}");
         let other = changed(&old, json!({pointer: value}));
         expect(name, update_status(server, old.clone(), other), &[immutable, (&field, Forbidden, "is disabled")]);
     }
-    // Another share of the same device is another result.
+    // A result for another share of the same device is new.
     let shared = |share: &str| {
         let pointer = "/status/allocation/devices/results/0/shareID";
         changed(&old, json!({pointer: share}))
@@ -231,10 +230,10 @@ fn what_a_stored_list_holds_is_tolerated_as_shipped() {
     expect("duplicates stay", outcome(json!([u, u]), json!([u, u])), &[]);
     expect("other unknown", outcome(json!([future]), json!([future, later])), &[(&second, NotSupported, "")]);
     expect("new duplicate", outcome(json!([u]), json!([u, u])), &[(&second, Duplicate, "")]);
-    // Skipping prepare alone is never tolerated in a slice.
+    // Skipping prepare without unprepare is never tolerated in a slice.
     let alone = json!(["NodePrepareResources"]);
     expect("alone", outcome(alone.clone(), alone.clone()), &[(SLICE, Invalid, "cannot be skipped unless")]);
-    // An allocation is not looked at again.
+    // A stored allocation is not validated again.
     let stored = results(&[alone]);
     expect("stored", update_status(on(Profile::V1_37), stored.clone(), stored), &[]);
 }
@@ -254,7 +253,7 @@ fn the_gate_off_as_shipped_drops_what_is_not_in_use() {
     }
     let create_unset = create::<ResourceSlice>(server, skipping(json!(null))).unwrap();
     assert!(create_unset.dropped.is_empty());
-    // In use: the same, another value, and none are all stored as they are.
+    // In use: an equal value, another value and none are all stored unchanged.
     let unprepare = json!(["NodeUnprepareResources"]);
     let same = update::<ResourceSlice>(server, skipping(json!(["*"])), skipping(json!(["*"]))).unwrap();
     assert_eq!(declared(&same.object), all);
@@ -262,19 +261,19 @@ fn the_gate_off_as_shipped_drops_what_is_not_in_use() {
     assert_eq!(declared(&other.object), all);
     let cleared = update::<ResourceSlice>(server, skipping(json!(["*"])), skipping(json!(null))).unwrap();
     assert_eq!(declared(&cleared.object), None);
-    // An allocation that differs only by what is dropped has not changed.
+    // An allocation that differs only in dropped fields has not changed.
     let (old, new) = (results(&[json!(null)]), results(&[json!(["*"])]));
     assert_eq!(declared_in(&update_status(server, old, new).unwrap().object), [None]);
 }
 
-/// What is stored in the end, or that the write is refused.
-fn stored(outcome: Result<dra_alloc::validate::Admitted<ResourceSlice>, FieldErrors>) -> Option<bool> {
+/// Returns true if the stored object skips node operations; none if the write is rejected.
+fn stored(outcome: Result<dra_alloc::validate::Accepted<ResourceSlice>, FieldErrors>) -> Option<bool> {
     outcome.ok().map(|admitted| declared(&admitted.object).is_some_and(|names| !names.is_empty()))
 }
 
 #[test]
 fn decisions_of_the_api_server_side_by_side() {
-    // Gate, old, new, and what is stored: in the KEP, and as shipped.
+    // Columns: gate, old value, new value, result in the KEP, result in Kubernetes 1.37.
     let (t, f, n) = (json!(true), json!(false), json!(null));
     let rows: [(bool, Option<&Value>, &Value, Option<bool>, Option<bool>); 20] = [
         (false, None, &n, Some(false), Some(false)),
@@ -312,7 +311,7 @@ fn decisions_of_the_api_server_side_by_side() {
 
 #[test]
 fn values_that_are_valid_and_what_becomes_of_invalid_ones() {
-    // Declaration; whether the shipped API server takes it when it is new, and when it is stored already.
+    // Columns: declaration, accepted by Kubernetes 1.37 when it is new, accepted when it is stored.
     for (declaration, new, old) in [
         (json!(null), true, true),
         (json!([]), true, true),

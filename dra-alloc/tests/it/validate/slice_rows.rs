@@ -1,6 +1,6 @@
-//! Every rule about slices as a whole, with objects that keep and break it.
+//! Tests of every rule for slices as a whole, with valid and invalid objects.
 
-use dra_attrs::field::ErrorType::*;
+use dra_attrs::ErrorType::*;
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use serde_json::{Map, Value, json};
 
@@ -278,7 +278,7 @@ fn the_attribute_that_tells_partitions_apart() {
                 named("model"),
                 &[(NAME, Invalid, "a fully qualified name must be a domain and a name separated by a slash")],
             ),
-            // The type's rule about names has a gap.
+            // The declarative rule for names accepts several slashes.
             (named("gpu.example.com/model/large"), &[]),
             (
                 named("GPU.example.com/model"),
@@ -346,8 +346,8 @@ fn a_capital_in_the_name_of_a_driver_is_a_warning() {
 #[test]
 fn the_generation_counts_changes_of_the_spec() {
     let stored = changed(&slice(), json!({"/metadata/generation": 4}));
-    let generation = |outcome: Result<dra_alloc::validate::Admitted<ResourceSlice>, _>| {
-        outcome.map_err(|errors: dra_attrs::field::FieldErrors| errors.to_string()).unwrap().object.metadata.generation
+    let generation = |outcome: Result<dra_alloc::validate::Accepted<ResourceSlice>, _>| {
+        outcome.map_err(|errors: dra_attrs::FieldErrors| errors.to_string()).unwrap().object.metadata.generation
     };
     assert_eq!(generation(create(shipped(), stored.clone())), Some(1));
     assert_eq!(generation(update(shipped(), stored.clone(), stored.clone())), Some(4));
@@ -355,7 +355,7 @@ fn the_generation_counts_changes_of_the_spec() {
     assert_eq!(generation(update(shipped(), stored.clone(), relabelled)), Some(4));
     let rewritten = changed(&stored, json!({"/spec/devices/0/capacity/memory/value": "81920Mi"}));
     assert_eq!(generation(update(shipped(), stored.clone(), rewritten)), Some(4), "80Gi is 81920Mi");
-    // What a name looks like does not matter.
+    // An attribute named like a field with quantities is not compared as a quantity.
     let text = |text: &str| changed(&stored, json!({"/spec/devices/0/attributes": {"capacity": {"string": text}}}));
     assert_eq!(generation(update(shipped(), text("1Ki"), text("1024"))), Some(5));
     let mapping = json!({"/spec/devices/0/nodeAllocatableResources/cpu/mapping/deviceMultiplier": "2000m"});
@@ -392,7 +392,7 @@ fn names_of_exactly_the_largest_length() {
             (taint(63, 63), &[]),
             (taint(64, 63), &[(&at("taints[0].key"), Invalid, "must be no more than 63 bytes")]),
             (taint(63, 64), &[(&at("taints[0].value"), Invalid, "must be no more than 63 bytes")]),
-            // Empty lists are no advanced features.
+            // Empty lists do not count as advanced features.
             (json!({"/spec/devices": plain}), &[]),
         ],
     );
@@ -402,7 +402,7 @@ fn names_of_exactly_the_largest_length() {
     };
     let field = "spec.devices.constraints[0].matchAttribute";
     check_rows::<ResourceClaim>(&claim(), &[(domain(63), &[]), (domain(64), &[(field, TooLong, "63 bytes")])]);
-    // With `requests.` before it the domain must still be one.
+    // The domain must still be valid with `requests.` before it.
     let resource = |last: usize| {
         let labels = [text(60), text(60), text(60), text(last)].join(".");
         json!({"/spec/extendedResourceName": format!("{labels}/gpu")})

@@ -1,16 +1,16 @@
-//! Every rule about the status of claims, with objects that keep and break it.
+//! Tests of every rule for the status of claims, with valid and invalid objects.
 
-use dra_alloc::features::{Feature, Features};
 use dra_alloc::validate::{ApiServer, NamespaceAccess};
-use dra_attrs::field::ErrorType::*;
-use dra_attrs::profile::Profile;
+use dra_alloc::{DraGate, GateSet};
+use dra_attrs::ErrorType::*;
+use dra_attrs::Profile;
 use serde_json::{Value, json};
 
 use super::world::{Expected, allocated, changed, claim, expect, shipped, update_status};
 
 const RESULTS: &str = "status.allocation.devices.results";
 
-/// Checks changes of a status that is written for the first time.
+/// Checks the errors for changes of a status that is written for the first time.
 fn check_first(rows: &[(Value, &[Expected<'_>])]) {
     for (changes, expected) in rows {
         let new = changed(&allocated(), changes.clone());
@@ -18,7 +18,7 @@ fn check_first(rows: &[(Value, &[Expected<'_>])]) {
     }
 }
 
-/// Checks changes of a status that is there.
+/// Checks the errors for changes of a stored status.
 fn check_later(rows: &[(Value, &[Expected<'_>])]) {
     for (changes, expected) in rows {
         let new = changed(&allocated(), changes.clone());
@@ -90,7 +90,7 @@ fn an_allocation_stays_until_it_is_gone() {
         ),
     ]);
     check_first(&[(json!({}), &[])]);
-    // What is stored is not looked at again.
+    // A stored allocation is not validated again.
     let bad = changed(&allocated(), json!({"/status/allocation/devices/results/0/request": "unknown"}));
     expect("stored", update_status(shipped(), bad.clone(), bad), &[]);
 }
@@ -120,7 +120,7 @@ fn results_of_a_new_allocation() {
     const SHARE: &str = "error validating uid: invalid UUID";
     const NORMALIZED: &str = "uid must be in RFC 4122 normalized form";
     check_first(&[
-        // The same device twice is nobody's problem.
+        // The API server accepts the same device twice.
         (many(32), &[]),
         (many(33), &[(RESULTS, TooMany, "must have at most 32 items")]),
         (result("request", json!("cpu")), &[(&path("request"), Invalid, "must be the name of a request")]),
@@ -185,7 +185,7 @@ fn configuration_of_a_new_allocation() {
 #[test]
 fn admin_access_of_a_new_allocation() {
     let admin = changed(&allocated(), json!({"/status/allocation/devices/results/0/adminAccess": true}));
-    let ordinary = shipped().in_namespace(NamespaceAccess::Ordinary);
+    let ordinary = shipped().with_namespace(NamespaceAccess::Ordinary);
     let field = format!("{RESULTS}[0].adminAccess");
     expect("new", update_status(ordinary, claim(), admin.clone()), &[(&field, Forbidden, "admin access to devices")]);
     let renamed = changed(&admin, json!({"/metadata/name": "other"}));
@@ -195,7 +195,7 @@ fn admin_access_of_a_new_allocation() {
         &[(&field, Forbidden, "admin access to devices"), ("metadata.name", Invalid, "field is immutable")],
     );
     expect("granted", update_status(ordinary, admin.clone(), admin.clone()), &[]);
-    expect("label", update_status(shipped().in_namespace(NamespaceAccess::Admin), claim(), admin), &[]);
+    expect("label", update_status(shipped().with_namespace(NamespaceAccess::Admin), claim(), admin), &[]);
 }
 
 #[test]
@@ -338,13 +338,13 @@ fn what_was_said_about_a_device_goes_with_it() {
 
 #[test]
 fn fields_are_dropped_before_what_was_said_about_a_device_goes_with_it() {
-    let off = ApiServer::new(Profile::V1_37, Features::all().without(Feature::ConsumableCapacity));
+    let off = ApiServer::new(Profile::V1_37, GateSet::all().without(DraGate::ConsumableCapacity));
     let plain = json!({"spec": {"devices": {"requests": [{"name": "nic", "exactly": {"deviceClassName": "nic"}}]}}});
     let result = json!({"request": "nic", "driver": "nic.example.com", "pool": "node-1", "device": "nic-0"});
     let stored = changed(&plain, json!({"/status": {"allocation": {"devices": {"results": [result]}}}}));
     let said = json!({"driver": "nic.example.com", "pool": "node-1", "device": "nic-0",
         "shareID": "12345678-90ab-cdef-1234-567890abcdef"});
-    // Without its share it is what is said about the device that is no longer allocated.
+    // After `shareID` is dropped, the entry is for the device that is no longer allocated.
     let gone = changed(&plain, json!({"/status": {"devices": [said]}}));
     let admitted = update_status(off, stored, gone).unwrap();
     assert_eq!(admitted.object.status.unwrap().devices, None);

@@ -1,10 +1,9 @@
-//! Objects that are valid, changes of them, and what an API server says.
+//! Valid objects, changes of them, and checks of an API server's errors.
 
-use dra_alloc::features::Features;
-use dra_alloc::skip::wire::{Carrier, read};
-use dra_alloc::validate::{Admission, Admitted, ApiServer};
-use dra_attrs::field::{ErrorType, FieldErrors};
-use dra_attrs::profile::Profile;
+use dra_alloc::GateSet;
+use dra_alloc::skip::wire::{SkipField, read};
+use dra_alloc::validate::{Accepted, ApiServer, Write};
+use dra_attrs::{ErrorType, FieldErrors, Profile};
 use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
 };
@@ -13,28 +12,28 @@ use serde_json::{Value, from_value, json};
 
 pub(super) const BOTH: [Profile; 2] = [Profile::Kep, Profile::V1_37];
 
-/// The one device of [`slice`].
+/// Path of the only device of [`slice`].
 pub(super) const DEVICE: &str = "spec.devices[0]";
 
-/// A field of that device.
+/// Returns the path of a field of the device of [`slice`].
 pub(super) fn at(field: &str) -> String {
     format!("{DEVICE}.{field}")
 }
 
-/// A text of so many bytes.
+/// Returns a text of `len` bytes.
 pub(super) fn text(len: usize) -> String {
     "a".repeat(len)
 }
 
-/// Field, kind, and a part of the detail.
+/// Expected error: path of the field, type, and a part of the detail.
 pub(super) type Expected<'a> = (&'a str, ErrorType, &'a str);
 
-/// A server as shipped with every feature on.
+/// Creates an API server of Kubernetes 1.37 with every feature on.
 pub(super) fn shipped() -> ApiServer {
-    ApiServer::new(Profile::V1_37, Features::all())
+    ApiServer::new(Profile::V1_37, GateSet::all())
 }
 
-/// A slice with one device of each kind of content.
+/// Creates a slice with one device that sets every kind of field.
 pub(super) fn slice() -> Value {
     json!({
         "metadata": {"name": "node-1-gpu"},
@@ -59,7 +58,7 @@ pub(super) fn slice() -> Value {
     })
 }
 
-/// A slice of counters.
+/// Creates a slice with counter sets.
 pub(super) fn counters() -> Value {
     json!({
         "metadata": {"name": "node-1-counters"},
@@ -72,7 +71,7 @@ pub(super) fn counters() -> Value {
     })
 }
 
-/// A claim with a request of each kind.
+/// Creates a claim with a request of each kind.
 pub(super) fn claim() -> Value {
     json!({
         "metadata": {"name": "train", "namespace": "default"},
@@ -99,7 +98,7 @@ pub(super) fn claim() -> Value {
     })
 }
 
-/// A claim that is allocated, reserved and reported on.
+/// Creates a claim that is allocated and reserved, with a device status.
 pub(super) fn allocated() -> Value {
     let mut claim = claim();
     claim["status"] = json!({
@@ -127,7 +126,7 @@ pub(super) fn allocated() -> Value {
     claim
 }
 
-/// A class.
+/// Creates a device class.
 pub(super) fn class() -> Value {
     json!({
         "metadata": {"name": "gpu.example.com"},
@@ -139,12 +138,12 @@ pub(super) fn class() -> Value {
     })
 }
 
-/// A template.
+/// Creates a claim template.
 pub(super) fn template() -> Value {
     json!({"metadata": {"name": "train", "namespace": "default"}, "spec": {"spec": claim()["spec"]}})
 }
 
-/// A taint rule.
+/// Creates a taint rule.
 pub(super) fn rule() -> Value {
     json!({
         "metadata": {"name": "broken"},
@@ -155,7 +154,7 @@ pub(super) fn rule() -> Value {
     })
 }
 
-/// An object with other values at some JSON pointers; null removes, and `-` is the end of a list.
+/// Returns an object with other values at some JSON pointers; null removes a value, and `-` is the end of a list.
 pub(super) fn changed(object: &Value, changes: Value) -> Value {
     let mut object = object.clone();
     for (pointer, value) in changes.as_object().unwrap() {
@@ -173,20 +172,20 @@ pub(super) fn changed(object: &Value, changes: Value) -> Value {
     object
 }
 
-/// An object of a kind, written to a server.
+/// An object type that can be parsed and written to an API server.
 pub(super) trait Written: Sized + DeserializeOwned + Clone + PartialEq + std::fmt::Debug {
     fn parse(json: Value) -> Self {
         from_value(json).unwrap()
     }
-    fn write(server: ApiServer, write: Admission<'_, Self>) -> Result<Admitted<Self>, FieldErrors>;
+    fn write(server: ApiServer, write: Write<'_, Self>) -> Result<Accepted<Self>, FieldErrors>;
 }
 
 impl Written for ResourceSlice {
     fn parse(json: Value) -> Self {
         carrier(json)
     }
-    fn write(server: ApiServer, write: Admission<'_, Self>) -> Result<Admitted<Self>, FieldErrors> {
-        server.slice(write)
+    fn write(server: ApiServer, write: Write<'_, Self>) -> Result<Accepted<Self>, FieldErrors> {
+        server.validate_slice(write)
     }
 }
 
@@ -194,52 +193,52 @@ impl Written for ResourceClaim {
     fn parse(json: Value) -> Self {
         carrier(json)
     }
-    fn write(server: ApiServer, write: Admission<'_, Self>) -> Result<Admitted<Self>, FieldErrors> {
-        server.claim(write)
+    fn write(server: ApiServer, write: Write<'_, Self>) -> Result<Accepted<Self>, FieldErrors> {
+        server.validate_claim(write)
     }
 }
 
 impl Written for ResourceClaimTemplate {
-    fn write(server: ApiServer, write: Admission<'_, Self>) -> Result<Admitted<Self>, FieldErrors> {
-        server.claim_template(write)
+    fn write(server: ApiServer, write: Write<'_, Self>) -> Result<Accepted<Self>, FieldErrors> {
+        server.validate_claim_template(write)
     }
 }
 
 impl Written for DeviceClass {
-    fn write(server: ApiServer, write: Admission<'_, Self>) -> Result<Admitted<Self>, FieldErrors> {
-        server.class(write)
+    fn write(server: ApiServer, write: Write<'_, Self>) -> Result<Accepted<Self>, FieldErrors> {
+        server.validate_class(write)
     }
 }
 
 impl Written for DeviceTaintRule {
-    fn write(server: ApiServer, write: Admission<'_, Self>) -> Result<Admitted<Self>, FieldErrors> {
-        server.taint_rule(write)
+    fn write(server: ApiServer, write: Write<'_, Self>) -> Result<Accepted<Self>, FieldErrors> {
+        server.validate_taint_rule(write)
     }
 }
 
-fn carrier<T: Carrier>(json: Value) -> T {
+fn carrier<T: SkipField>(json: Value) -> T {
     read(json).unwrap()
 }
 
-/// What a server says to a create.
-pub(super) fn create<T: Written>(server: ApiServer, json: Value) -> Result<Admitted<T>, FieldErrors> {
-    T::write(server, Admission::create(&T::parse(json)))
+/// Returns the server's result of a create.
+pub(super) fn create<T: Written>(server: ApiServer, json: Value) -> Result<Accepted<T>, FieldErrors> {
+    T::write(server, Write::create(&T::parse(json)))
 }
 
-/// What a server says to an update.
-pub(super) fn update<T: Written>(server: ApiServer, old: Value, new: Value) -> Result<Admitted<T>, FieldErrors> {
-    T::write(server, Admission::update(&T::parse(old), &T::parse(new)))
+/// Returns the server's result of an update.
+pub(super) fn update<T: Written>(server: ApiServer, old: Value, new: Value) -> Result<Accepted<T>, FieldErrors> {
+    T::write(server, Write::update(&T::parse(old), &T::parse(new)))
 }
 
-/// What a server says to an update of a claim's status.
-pub(super) fn update_status(server: ApiServer, old: Value, new: Value) -> Result<Admitted<ResourceClaim>, FieldErrors> {
-    server.claim_status(Admission::update(&carrier(old), &carrier(new)))
+/// Returns the server's result of an update of a claim's status.
+pub(super) fn update_status(server: ApiServer, old: Value, new: Value) -> Result<Accepted<ResourceClaim>, FieldErrors> {
+    server.validate_claim_status(Write::update(&carrier(old), &carrier(new)))
 }
 
-/// Checks that the problems are exactly these.
+/// Checks that the result has exactly the expected errors.
 pub(super) fn expect<T: std::fmt::Debug>(
     what: &str,
-    outcome: Result<Admitted<T>, FieldErrors>,
+    outcome: Result<Accepted<T>, FieldErrors>,
     expected: &[Expected<'_>],
 ) {
     let errors = outcome.err().unwrap_or_default();
@@ -251,7 +250,7 @@ pub(super) fn expect<T: std::fmt::Debug>(
     assert!(fits, "{what}:\n found    {found:?}\n expected {expected:?}");
 }
 
-/// Changes of a valid object with the problems that they make, checked on a create by a server with every feature on.
+/// Checks the errors for changes of a valid object, on a create by a server with every feature on.
 pub(super) fn check_rows<T: Written>(base: &Value, rows: &[(Value, &[Expected<'_>])]) {
     expect::<T>("base", create(shipped(), base.clone()), &[]);
     for (changes, expected) in rows {

@@ -1,26 +1,19 @@
-//! The operations of the crate `nnn`: one scheduler through its events, and single decision tables.
+//! Operations of the crate `nnn`: one tracker through its events, and single decision tables.
 
 pub(super) mod table;
 
 use std::collections::BTreeMap;
 
+use dra_attrs::{GateSet, Profile};
 use k8s_openapi::api::core::v1::Pod;
-use nnn::binding::claims::ClaimState;
-use nnn::binding::failure::{FailedStage, OnBindingFailure};
-use nnn::binding::start::PermitWait;
-use nnn::external::Clearing;
-use nnn::gates::Gates;
-use nnn::nominator::{Identity, PendingWrites};
-use nnn::options::{Known, Options};
-use nnn::pod::{PodView, ScheduledCondition};
-use nnn::profile::Profile;
-use nnn::scheduler::{Input, Placed, Reaction, Scheduler};
-use nnn::scheduling::cycle::CycleOutcome;
-use nnn::scheduling::failure::LatePatch;
-use nnn::scheduling::group::LowerNominations;
-use nnn::scheduling::preemption::Eviction;
-use nnn::scheduling::wake::WakeBy;
-use nnn::state::IllegalTransition;
+use nnn::behavior::{
+    BindingFailurePolicy, ClearingPolicy, CurrentStatus, EvictionTiming, GroupPreemptionPolicy, PatchAfterBind,
+    PendingWrites, PodIdentity, RequeueSource,
+};
+use nnn::{
+    Assumed, Behavior, BindingClaim, CycleOutcome, FailedStage, IllegalTransition, NominationGate, NominationTracker,
+    Options, PermitWait, PodSnapshot, ScheduledCondition, TrackerInput, TrackerOutput,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -31,7 +24,7 @@ use super::{Operation, Stopwatch};
 
 #[derive(Deserialize)]
 struct RunInput {
-    #[serde(default)]
+    #[serde(default = "super::kep")]
     profile: Profile,
     #[serde(default)]
     gates: BTreeMap<String, bool>,
@@ -41,7 +34,7 @@ struct RunInput {
     steps: Vec<Step>,
 }
 
-/// The name of a set of options, or options that differ from the safe ones.
+/// A behavior by its name, or one of both with changes.
 type Policy = Settings<PolicyName, Changes>;
 
 #[derive(Clone, Copy, Default, Deserialize)]
@@ -56,43 +49,43 @@ enum PolicyName {
 struct Changes {
     #[serde(default)]
     base: PolicyName,
-    identity: Option<Identity>,
+    identity: Option<PodIdentity>,
     pending_writes: Option<PendingWrites>,
-    known: Option<Known>,
-    late_patch: Option<LatePatch>,
-    wake_by: Option<WakeBy>,
-    eviction: Option<Eviction>,
-    group_preemption: Option<LowerNominations>,
-    on_binding_failure: Option<OnBindingFailure>,
-    clearing: Option<Clearing>,
+    known: Option<CurrentStatus>,
+    late_patch: Option<PatchAfterBind>,
+    wake_by: Option<RequeueSource>,
+    eviction: Option<EvictionTiming>,
+    group_preemption: Option<GroupPreemptionPolicy>,
+    on_binding_failure: Option<BindingFailurePolicy>,
+    clearing: Option<ClearingPolicy>,
 }
 
 impl PolicyName {
-    fn options(self) -> Options {
+    fn behavior(self) -> Behavior {
         match self {
-            Self::Safe => Options::default(),
-            Self::Upstream => Options::upstream(),
+            Self::Safe => Behavior::SAFE,
+            Self::Upstream => Behavior::KUBE_SCHEDULER,
         }
     }
 }
 
 impl Policy {
-    fn options(&self) -> Options {
+    fn behavior(&self) -> Behavior {
         let changes = match self {
-            Self::Named(name) => return name.options(),
+            Self::Named(name) => return name.behavior(),
             Self::Changed(changes) => changes,
         };
-        let mut options = changes.base.options();
-        options.nominator.identity = changes.identity.unwrap_or(options.nominator.identity);
-        options.nominator.pending_writes = changes.pending_writes.unwrap_or(options.nominator.pending_writes);
-        options.known = changes.known.unwrap_or(options.known);
-        options.late_patch = changes.late_patch.unwrap_or(options.late_patch);
-        options.wake_by = changes.wake_by.unwrap_or(options.wake_by);
-        options.eviction = changes.eviction.unwrap_or(options.eviction);
-        options.group_preemption = changes.group_preemption.unwrap_or(options.group_preemption);
-        options.on_binding_failure = changes.on_binding_failure.unwrap_or(options.on_binding_failure);
-        options.clearing = changes.clearing.unwrap_or(options.clearing);
-        options
+        let mut behavior = changes.base.behavior();
+        behavior.identity = changes.identity.unwrap_or(behavior.identity);
+        behavior.pending_writes = changes.pending_writes.unwrap_or(behavior.pending_writes);
+        behavior.current_status = changes.known.unwrap_or(behavior.current_status);
+        behavior.patch_after_bind = changes.late_patch.unwrap_or(behavior.patch_after_bind);
+        behavior.requeue_by = changes.wake_by.unwrap_or(behavior.requeue_by);
+        behavior.eviction = changes.eviction.unwrap_or(behavior.eviction);
+        behavior.group_preemption = changes.group_preemption.unwrap_or(behavior.group_preemption);
+        behavior.on_binding_failure = changes.on_binding_failure.unwrap_or(behavior.on_binding_failure);
+        behavior.clearing = changes.clearing.unwrap_or(behavior.clearing);
+        behavior
     }
 }
 
@@ -203,100 +196,103 @@ pub(super) fn run(input: Value) -> Result<Operation, Refusal> {
     }))
 }
 
-/// One scheduler through its events.
+/// Player of the events of one scheduler.
 struct Player {
-    scheduler: Scheduler,
-    /// Every pod that was ever shown, by UID: as it was shown last without a node, if it was.
-    pods: BTreeMap<String, PodView>,
+    tracker: NominationTracker,
+    /// Every pod that the watch has shown, by UID: as last shown without a node, if it was ever shown so.
+    pods: BTreeMap<String, PodSnapshot>,
 }
 
 impl Player {
     fn new(input: &RunInput) -> Self {
-        let options = input.policy.options().with_profile(input.profile).with_gates(gates(&input.gates));
-        Self { scheduler: Scheduler::new(options), pods: BTreeMap::new() }
+        let options = Options::new(input.profile, input.policy.behavior()).with_gates(gates(&input.gates));
+        Self { tracker: NominationTracker::new(options), pods: BTreeMap::new() }
     }
 
     fn play(&mut self, step: &Step) -> Result<Value, Refusal> {
         if let Step::Restart(step) = step {
             self.restart(step);
-            return Ok(self.shown(Ok(Reaction::default())));
+            return Ok(self.shown(Ok(TrackerOutput::default())));
         }
         let event = self.event(step)?;
-        let reaction = self.scheduler.handle(event);
-        Ok(self.shown(reaction))
+        let output = self.tracker.handle(event);
+        Ok(self.shown(output))
     }
 
-    fn event(&mut self, step: &Step) -> Result<Input, Refusal> {
+    fn event(&mut self, step: &Step) -> Result<TrackerInput, Refusal> {
         Ok(match step {
             Step::Pod(pod) => {
-                let pod = PodView::from_pod(pod).map_err(|error| Refusal::field("pod", error.to_string()))?;
+                let pod = PodSnapshot::from_pod(pod).map_err(|error| Refusal::field("pod", error.to_string()))?;
                 if pod.node.is_none() || !self.pods.contains_key(&pod.key.uid) {
                     self.pods.insert(pod.key.uid.clone(), pod.clone());
                 }
-                Input::PodObserved(pod)
+                TrackerInput::PodObserved(pod)
             }
-            Step::PodDeleted(step) => Input::PodDeleted { uid: step.pod.clone() },
-            Step::Node(step) => Input::NodeObserved { node: step.name.clone() },
-            Step::NodeDeleted(step) => Input::NodeDeleted { node: step.name.clone() },
-            Step::CycleFailed(step) => Input::CycleFailed {
-                popped: self.popped("cycle_failed", &step.pod)?.clone(),
+            Step::PodDeleted(step) => TrackerInput::PodDeleted { uid: step.pod.clone() },
+            Step::Node(step) => TrackerInput::NodeObserved { node: step.name.clone() },
+            Step::NodeDeleted(step) => TrackerInput::NodeDeleted { node: step.name.clone() },
+            Step::CycleFailed(step) => TrackerInput::CycleFailed {
+                queued_pod: self.queued_pod("cycle_failed", &step.pod)?.clone(),
                 outcome: step.outcome()?,
                 condition: ScheduledCondition::failed(&step.reason, &step.message),
             },
-            Step::MemberFailed(step) => Input::MemberFailed {
-                popped: self.popped("member_failed", &step.pod)?.clone(),
+            Step::MemberFailed(step) => TrackerInput::MemberFailed {
+                queued_pod: self.queued_pod("member_failed", &step.pod)?.clone(),
                 info: info(step.mode, &step.node).map_err(|refusal| refusal.below("member_failed"))?,
                 condition: ScheduledCondition::failed(&step.reason, &step.message),
             },
             Step::CycleSucceeded(step) => {
-                let placed = Placed::new(&self.popped("cycle_succeeded", &step.pod)?.key, step.node()?);
+                let assumed = Assumed::new(&self.queued_pod("cycle_succeeded", &step.pod)?.key, step.node()?);
                 let permit = if step.waiting { PermitWait::Waiting } else { PermitWait::None };
                 let claims = step.claims.iter().map(ClaimInput::state).collect();
-                Input::CycleSucceeded(placed.pre_flights(pre_flights(&step.preflight)).permit(permit).claims(claims))
+                let assumed = assumed.with_pre_flights(pre_flights(&step.preflight));
+                TrackerInput::CycleSucceeded(assumed.with_permit(permit).with_claims(claims))
             }
-            Step::BindingFailed(step) => Input::BindingFailed {
-                popped: self.popped("binding_failed", &step.pod)?.clone(),
+            Step::BindingFailed(step) => TrackerInput::BindingFailed {
+                queued_pod: self.queued_pod("binding_failed", &step.pod)?.clone(),
                 stage: step.stage,
                 condition: ScheduledCondition::failed(&step.reason, &step.message),
             },
-            Step::Bound(step) => Input::Bound { pod: self.popped("bound", &step.pod)?.key.clone() },
+            Step::Bound(step) => TrackerInput::Bound { pod: self.queued_pod("bound", &step.pod)?.key.clone() },
             Step::PatchAnswered(step) => {
                 let version = step.resource_version.as_deref().map(str::parse).transpose();
                 let version = version.map_err(|_| Refusal::field("patch_answered.resource_version", "not a number"))?;
-                Input::PatchAnswered { uid: step.pod.clone(), version }
+                TrackerInput::PatchAnswered { uid: step.pod.clone(), version }
             }
             Step::Restart(_) => return Err(Refusal::field("restart", "not an event")),
         })
     }
 
-    /// The pod as it came out of the queue: as it was shown last while it waited.
-    fn popped(&self, step: &str, uid: &str) -> Result<&PodView, Refusal> {
+    /// Returns the pod as it came out of the queue: as the watch showed it last while it waited.
+    fn queued_pod(&self, step: &str, uid: &str) -> Result<&PodSnapshot, Refusal> {
         let unknown = || Refusal::field(&format!("{step}.pod"), format!("no pod with UID {uid:?} was shown"));
         self.pods.get(uid).ok_or_else(unknown)
     }
 
     fn restart(&mut self, step: &RestartStep) {
-        let old = *self.scheduler.options();
-        let options = step.policy.as_ref().map_or(old, Policy::options).with_profile(old.profile);
+        let old = *self.tracker.options();
+        let behavior = step.policy.as_ref().map_or(old.behavior, Policy::behavior);
         let gates = step.gates.as_ref().map_or(old.gates, gates);
-        self.scheduler = self.scheduler.restarted(options.with_gates(gates));
+        self.tracker = self.tracker.rebuild(Options::new(old.profile, behavior).with_gates(gates));
     }
 
-    fn shown(&self, reaction: Result<Reaction, IllegalTransition>) -> Value {
-        let (reaction, error) = match reaction {
-            Ok(reaction) => (reaction, Value::Null),
-            Err(error) => (Reaction::default(), json!({"kind": "IllegalTransition", "message": error.to_string()})),
+    fn shown(&self, output: Result<TrackerOutput, IllegalTransition>) -> Value {
+        let (output, error) = match output {
+            Ok(output) => (output, Value::Null),
+            Err(error) => {
+                (TrackerOutput::default(), json!({"kind": "IllegalTransition", "message": error.to_string()}))
+            }
         };
-        let pods = self.scheduler.pods().map(|pod| (pod.key.uid.clone(), json!(self.scheduler.state(&pod.key.uid))));
-        let nominations = self.scheduler.nominator().nodes().map(|node| {
-            let pods = self.scheduler.nominator().on_node(node).map(|nomination| nomination.pod.uid.as_str());
+        let pods = self.tracker.pods().map(|pod| (pod.key.uid.clone(), json!(self.tracker.state(&pod.key.uid))));
+        let nominations = self.tracker.nominator().nodes().map(|node| {
+            let pods = self.tracker.nominator().on_node(node).map(|nomination| nomination.pod.uid.as_str());
             (node.to_owned(), json!(pods.collect::<Vec<_>>()))
         });
         let state = json!({
             "pods": pods.collect::<Map<_, _>>(),
             "nominations": nominations.collect::<Map<_, _>>(),
         });
-        json!({"commands": reaction.commands, "notices": reaction.notices, "state": state, "error": error})
+        json!({"commands": output.commands, "notices": output.notices, "state": state, "error": error})
     }
 }
 
@@ -317,12 +313,12 @@ impl CycleSucceededStep {
 }
 
 impl ClaimInput {
-    fn state(&self) -> ClaimState {
-        if self.allocated { ClaimState::Allocated } else { ClaimState::Chosen(self.uid.clone()) }
+    fn state(&self) -> BindingClaim {
+        if self.allocated { BindingClaim::Allocated } else { BindingClaim::Chosen(self.uid.clone()) }
     }
 }
 
-/// Gates that are not named are off.
-fn gates(named: &BTreeMap<String, bool>) -> Gates {
-    Gates::from_gates(|gate| Some(named.get(gate).copied().unwrap_or_default()))
+/// Reads gates by name. Gates that are not named are off.
+fn gates(named: &BTreeMap<String, bool>) -> GateSet<NominationGate> {
+    GateSet::from_names(Profile::Kep, |gate| Some(named.get(gate).copied().unwrap_or_default()))
 }

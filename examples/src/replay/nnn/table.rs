@@ -1,15 +1,13 @@
-//! The operations that ask one decision table: `nnn.nominator_update`, `nnn.binding_start`, `nnn.cycle_result`,
+//! Operations that ask one decision table: `nnn.nominator_update`, `nnn.binding_start`, `nnn.cycle_result`,
 //! `nnn.prebind_groups` and `nnn.needs_patch`.
 
-use nnn::binding::prebind::{Concurrency, Plugin, Work, groups_under};
-use nnn::binding::start::{BindingStart, PermitWait, PreFlight};
-use nnn::gates::{Gate, Gates};
-use nnn::nominating::NominatingInfo;
-use nnn::nominator::decide_update;
-use nnn::patch::{Change, Patch, decide_patch};
-use nnn::pod::node_name;
-use nnn::profile::Profile;
-use nnn::scheduling::cycle::{CycleOutcome, decide_cycle};
+use dra_attrs::{GateSet, Profile};
+use nnn::binding::{BindingStart, PreBindConcurrency, PreBindExecution, PreBindPlugin, groups_with_gates};
+use nnn::scheduling::decide_cycle;
+use nnn::{
+    ConditionChange, CycleOutcome, NominatingInfo, NominationGate, PatchDecision, PermitWait, PreFlight,
+    decide_nomination_update, decide_patch, parse_node_name,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -36,11 +34,13 @@ struct UpdateInput {
 
 pub(in crate::replay) fn nominator_update(input: Value) -> Result<Operation, Refusal> {
     let UpdateInput { old, new, memory } = read(input)?;
-    let [old, new, memory] = [old, new, memory].map(|node| node_name(Some(&node)));
-    Ok(answer(move || json!(decide_update(old.as_deref(), new.as_deref(), memory.as_deref()).unwrap_or_default())))
+    let [old, new, memory] = [old, new, memory].map(|node| parse_node_name(Some(&node)));
+    Ok(answer(move || {
+        json!(decide_nomination_update(old.as_deref(), new.as_deref(), memory.as_deref()).unwrap_or_default())
+    }))
 }
 
-/// A plugin's status, which may come with its name and error.
+/// Status of a plugin, alone or with its name and error.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "neither a status nor an object with plugin, status and error")]
 pub(super) enum PreFlightInput {
@@ -48,7 +48,7 @@ pub(super) enum PreFlightInput {
     Plugin { plugin: Option<String>, status: String, error: Option<String> },
 }
 
-/// A plugin without a name has its position.
+/// Reads pre-flights. A plugin without a name gets its position.
 pub(super) fn pre_flights(inputs: &[PreFlightInput]) -> Vec<PreFlight> {
     let read = |(index, input): (usize, &PreFlightInput)| {
         let (plugin, status, error) = match input {
@@ -78,22 +78,22 @@ pub(in crate::replay) fn binding_start(input: Value) -> Result<Operation, Refusa
     if input.host.is_empty() {
         return Err(Refusal::field("host", "must be set"));
     }
-    let nnn = node_name(Some(&input.nnn));
+    let nnn = parse_node_name(Some(&input.nnn));
     let pre_flights = pre_flights(&input.preflight);
     Ok(answer(move || {
         let mut start = BindingStart::new(&pre_flights, &input.host);
-        start.gates = if input.gate { Gates::default() } else { Gates::default().without(Gate::Expectation) };
+        start.gates = GateSet::default().with_value(NominationGate::Expectation, input.gate);
         start.permit = if input.waiting { PermitWait::Waiting } else { PermitWait::None };
         start.nnn = nnn.as_deref();
         match start.decide() {
-            Ok(Patch::Needed) => json!(["PatchNnn", input.host]),
-            Ok(Patch::None(reason)) => json!(["None", reason]),
+            Ok(PatchDecision::Needed) => json!(["PatchNnn", input.host]),
+            Ok(PatchDecision::None(reason)) => json!(["None", reason]),
             Err(_) => json!(["Fail", "PreFlight"]),
         }
     }))
 }
 
-/// The outcome of a cycle by name; `node` goes with those that have one.
+/// Outcome of a cycle by its name, without the node.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum OutcomeName {
@@ -143,7 +143,7 @@ impl OutcomeName {
 
 #[derive(Deserialize)]
 struct CycleInput {
-    #[serde(default)]
+    #[serde(default = "crate::replay::kep")]
     profile: Profile,
     outcome: OutcomeName,
     #[serde(default)]
@@ -156,7 +156,7 @@ pub(in crate::replay) fn cycle_result(input: Value) -> Result<Operation, Refusal
     Ok(answer(move || shown(decide_cycle(&outcome, profile))))
 }
 
-/// Name, skipped, may run beside others.
+/// A plugin: name, true if it is skipped, true if it may run in parallel with others.
 #[derive(Deserialize)]
 struct PluginInput(String, bool, bool);
 
@@ -169,20 +169,19 @@ struct GroupsInput {
 
 pub(in crate::replay) fn prebind_groups(input: Value) -> Result<Operation, Refusal> {
     let input: GroupsInput = read(input)?;
-    let gates = match input.gate {
-        Some(false) => Gates::default().without(Gate::Expectation),
-        _ => Gates::default(),
-    };
+    let gates = GateSet::default().with_value(NominationGate::Expectation, input.gate != Some(false));
     Ok(answer(move || {
         let plugin = |PluginInput(name, skipped, parallel): &'_ PluginInput| {
-            let work = if *skipped { Work::Skipped } else { Work::Runs };
-            let concurrency = if *parallel { Concurrency::Parallel } else { Concurrency::Alone };
-            (name.clone(), work, concurrency)
+            let execution = if *skipped { PreBindExecution::Skipped } else { PreBindExecution::Runs };
+            let concurrency = if *parallel { PreBindConcurrency::Parallel } else { PreBindConcurrency::Alone };
+            (name.clone(), execution, concurrency)
         };
         let named: Vec<_> = input.plugins.iter().map(plugin).collect();
-        let plugins: Vec<Plugin<'_>> =
-            named.iter().map(|(name, work, concurrency)| Plugin::new(name, *work, *concurrency)).collect();
-        let groups = groups_under(gates, &plugins);
+        let plugins: Vec<PreBindPlugin<'_>> = named
+            .iter()
+            .map(|(name, execution, concurrency)| PreBindPlugin::new(name, *execution, *concurrency))
+            .collect();
+        let groups = groups_with_gates(gates, &plugins);
         json!(groups.iter().map(|group| group.iter().map(|plugin| plugin.name).collect()).collect::<Vec<Vec<_>>>())
     }))
 }
@@ -201,16 +200,16 @@ struct PatchInput {
 pub(in crate::replay) fn needs_patch(input: Value) -> Result<Operation, Refusal> {
     let input: PatchInput = read(input)?;
     let info = info(input.mode, &input.node)?;
-    let known = node_name(Some(&input.known));
-    let condition = if input.condition_changed { Change::Changed } else { Change::Same };
-    Ok(answer(move || json!(decide_patch(&info, known.as_deref(), condition) == Patch::Needed)))
+    let known = parse_node_name(Some(&input.known));
+    let condition = if input.condition_changed { ConditionChange::Changed } else { ConditionChange::Same };
+    Ok(answer(move || json!(decide_patch(&info, known.as_deref(), condition) == PatchDecision::Needed)))
 }
 
-/// Mode 0 says nothing, mode 1 overrides.
+/// Reads a mode and a node: mode 0 leaves the nomination, mode 1 sets it.
 pub(super) fn info(mode: u8, node: &str) -> Result<NominatingInfo, Refusal> {
     match mode {
         0 => Ok(NominatingInfo::Noop),
-        1 => Ok(NominatingInfo::to(node)),
+        1 => Ok(NominatingInfo::nominate(node)),
         _ => Err(Refusal::field("mode", "0 (leave) or 1 (override)")),
     }
 }

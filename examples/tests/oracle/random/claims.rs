@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::expressions::derived;
 use super::{DRIVERS, EFFECTS, Plan, Random, STANDARD, TAINT_KEYS, expression};
 
-/// The derived attribute.
+/// Name of the derived attribute.
 const DERIVED: &str = "derived/key";
 
 pub fn classes(random: &mut Random, plan: &Plan) -> Value {
@@ -51,7 +51,7 @@ fn claim(random: &mut Random, plan: &Plan, index: usize) -> Value {
     })
 }
 
-/// The names of requests and of their alternatives.
+/// Returns the names of requests and of their alternatives.
 fn names(requests: &[Value]) -> Vec<String> {
     let mut all = Vec::new();
     for request in requests {
@@ -103,7 +103,7 @@ fn request(random: &mut Random, plan: &Plan, derives: bool, index: usize) -> Val
     json!({"name": name, "exactly": exactly})
 }
 
-/// What requests and alternatives have in common.
+/// Returns the fields that requests and alternatives share.
 fn ask(random: &mut Random, plan: &Plan, derives: bool) -> Value {
     let class = match random.below(100) {
         0..55 => "any",

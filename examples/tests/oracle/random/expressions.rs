@@ -2,7 +2,7 @@
 
 use super::{DRIVERS, Random, STANDARD};
 
-/// A selector. Most hold for some devices and not for others; a few are errors.
+/// Returns a selector. Most hold for some devices and not for others; a few are errors.
 pub fn selector(random: &mut Random) -> String {
     match random.below(100) {
         0..70 => term(random),
@@ -41,7 +41,7 @@ fn at_least(random: &mut Random, driver: &str) -> String {
     format!("{memory}.orValue(quantity(\"2\")).compareTo(quantity(\"{}\")) >= 0", random.pick(&["1", "3"]))
 }
 
-/// The expression of a derived attribute, with a type.
+/// Returns the expression of a derived attribute, with a type.
 pub fn derived(random: &mut Random) -> String {
     let standard = format!("device.attributes[\"{STANDARD}\"]");
     match random.below(20) {

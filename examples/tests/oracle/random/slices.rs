@@ -4,27 +4,27 @@ use serde_json::{Map, Value, json};
 
 use super::{EFFECTS, Plan, Random, STANDARD, TAINT_KEYS};
 
-/// Names of pools; different drivers have pools of the same name.
+/// Names of pools. Different drivers have pools of one name.
 pub const POOLS: [&str; 5] = ["node-0", "net", "rack/1", "node-1", "z"];
 const SETS: [&str; 2] = ["set-0", "set-1"];
 const COUNTERS: [&str; 2] = ["memory", "slots"];
 const BINDING_GATE: &str = "DRADeviceBindingConditions+DRAResourceClaimDeviceStatus";
 const GROUPS: [&str; 3] = ["g1", "g2", "g3"];
 
-/// For which nodes a pool is.
+/// Nodes that a pool is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scope {
-    /// The node of the case.
+    /// Node of the case.
     Here,
     /// Another node.
     Elsewhere,
-    /// Each slice has its own nodes.
+    /// Different nodes for each slice.
     PerSlice,
-    /// Each device has its own nodes.
+    /// Different nodes for each device.
     PerDevice,
 }
 
-/// All slices of a cluster.
+/// Returns all slices of a cluster.
 pub fn slices(random: &mut Random, plan: &Plan) -> Vec<Value> {
     let mut all = Vec::new();
     for driver in &plan.drivers {
@@ -37,7 +37,7 @@ pub fn slices(random: &mut Random, plan: &Plan) -> Vec<Value> {
         }
     }
     for slice in &mut all {
-        // The name decides about the order inside a pool.
+        // The name decides the order inside a pool.
         slice["metadata"] = json!({"name": format!("slice-{:03}-{:03}", random.below(1000), random.below(1000))});
     }
     all
@@ -104,7 +104,7 @@ fn pool(random: &mut Random, plan: &Plan, driver: &str, name: &str) -> Vec<Value
 fn spoil(random: &mut Random, specs: &mut Vec<Value>) {
     let mut copy = random.pick(specs);
     if random.percent(50) {
-        // Devices or counter sets that are there twice.
+        // Duplicates devices or counter sets.
         specs.push(copy);
         return;
     }
@@ -201,7 +201,8 @@ fn device(random: &mut Random, plan: &Plan, driver: &str, sets: &[&str], index: 
     device
 }
 
-/// Few values, so that they agree by chance; the same attribute may be a number, a list or a text.
+/// Returns attributes with few different values, so that they agree by chance. One attribute may be a number, a list or
+/// a text.
 fn attributes(random: &mut Random, plan: &Plan, driver: &str) -> Value {
     let mut all = Map::new();
     let mut set = |name: String, value: Value| {

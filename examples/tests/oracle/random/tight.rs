@@ -1,5 +1,5 @@
-//! Small pools of devices that are nearly alike, for requests that are nearly alike: a search turns back most of the
-//! time, and what looks interchangeable often is not.
+//! Small pools and requests that are nearly interchangeable: a search backtracks most of the time, and apparent
+//! symmetries are often none.
 
 use serde_json::{Map, Value, json};
 
@@ -8,17 +8,17 @@ use super::Random;
 const DRIVER: &str = "d.example.com";
 const GATES: [&str; 4] = ["DRAAdminAccess", "DRAPrioritizedList", "DRAPartitionableDevices", "DRAConsumableCapacity"];
 
-/// What devices take of a counter, if there is one; less than nothing gives back.
+/// Amounts that devices consume of a counter, if there is one. Negative amounts give back.
 const AMOUNTS: [&[&str]; 4] = [&[], &[], &["0", "1", "1", "2"], &["0", "1", "2", "-1", "-1"]];
 
-/// Which peculiarities a case has.
+/// Special properties of a case.
 struct Style {
     values: bool,
     capacity: bool,
     amounts: &'static [&'static str],
 }
 
-/// The case of a seed, in the layout of the corpus.
+/// Returns the case of a seed, in the layout of the corpus.
 pub fn json(seed: u64) -> Value {
     let random = &mut Random::new(seed);
     let style = Style { values: random.percent(60), capacity: random.percent(50), amounts: random.pick(&AMOUNTS) };
@@ -85,7 +85,7 @@ fn device(random: &mut Random, style: &Style, index: usize) -> Value {
     device
 }
 
-/// Some devices are held, and of some a part is consumed, whether they can be shared by now or not.
+/// Returns devices in use: some exclusively, some partly, independently of whether they are shareable now.
 fn allocated(random: &mut Random, style: &Style, devices: &[Value]) -> Value {
     let (mut held, mut shared, mut capacity) = (Vec::new(), Vec::new(), Map::new());
     for device in devices {

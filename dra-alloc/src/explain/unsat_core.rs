@@ -1,0 +1,75 @@
+//! Minimal unsatisfiable subset: an irreducible set of requests and constraints that can't hold together.
+//!
+//! Parts are removed one after the other: a part does not belong to the set if the rest is still unsatisfiable without
+//! it. Each what-if question is a search of its own with a small budget. An unanswered question counts as possible, so
+//! that the set may be too large, but never too small.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::resource::v1::ResourceClaim;
+
+use super::what_if::WhatIf;
+
+/// Request or constraint, by position of the claim and position in the claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Part {
+    Constraint(usize, usize),
+    Request(usize, usize),
+}
+
+/// Minimal unsatisfiable subset of claims.
+pub(super) struct UnsatCore {
+    /// Claims reduced to the parts of the set.
+    pub(super) claims: Vec<ResourceClaim>,
+    /// Parts of the set, by their positions in the original claims.
+    pub(super) parts: BTreeSet<Part>,
+}
+
+/// Finds a minimal unsatisfiable subset of the claims by deletion.
+pub(super) fn unsat_core(what_if: &mut WhatIf<'_>, claims: &[ResourceClaim]) -> UnsatCore {
+    let mut parts = parts_of(claims);
+    // Constraints are removed first, so that a request that fails alone is found alone; later requests before earlier
+    // ones.
+    let mut order: Vec<Part> = parts.iter().copied().collect();
+    order.sort_by_key(|part| (matches!(part, Part::Request(..)), std::cmp::Reverse(*part)));
+    let context = what_if.context;
+    for part in order {
+        parts.remove(&part);
+        if what_if.is_possible(&context, &only(claims, &parts)) != Some(false) {
+            parts.insert(part);
+        }
+    }
+    UnsatCore { claims: only(claims, &parts), parts }
+}
+
+fn parts_of(claims: &[ResourceClaim]) -> BTreeSet<Part> {
+    let of_claim = |(claim, object): (usize, &ResourceClaim)| {
+        let devices = object.spec.as_ref().and_then(|spec| spec.devices.as_ref());
+        let requests = devices.and_then(|devices| devices.requests.as_ref()).map_or(0, Vec::len);
+        let constraints = devices.and_then(|devices| devices.constraints.as_ref()).map_or(0, Vec::len);
+        let requests = (0..requests).map(move |request| Part::Request(claim, request));
+        requests.chain((0..constraints).map(move |constraint| Part::Constraint(claim, constraint)))
+    };
+    claims.iter().enumerate().flat_map(of_claim).collect()
+}
+
+/// Returns the claims reduced to the given parts.
+fn only(claims: &[ResourceClaim], parts: &BTreeSet<Part>) -> Vec<ResourceClaim> {
+    let mut claims = claims.to_vec();
+    for (index, claim) in claims.iter_mut().enumerate() {
+        let Some(devices) = claim.spec.as_mut().and_then(|spec| spec.devices.as_mut()) else { continue };
+        keep(&mut devices.requests, |request| parts.contains(&Part::Request(index, request)));
+        keep(&mut devices.constraints, |constraint| parts.contains(&Part::Constraint(index, constraint)));
+    }
+    claims
+}
+
+fn keep<T>(list: &mut Option<Vec<T>>, is_kept: impl Fn(usize) -> bool) {
+    let mut index = 0;
+    if let Some(list) = list {
+        list.retain(|_| {
+            index += 1;
+            is_kept(index - 1)
+        });
+    }
+}

@@ -1,0 +1,47 @@
+//! What-if questions about changed claims, gates or slices: separate searches, bounded in steps and in number.
+
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::resource::v1::ResourceClaim;
+
+use crate::budget::Budget;
+use crate::context::Context;
+use crate::outcome::{NodeFailure, Outcome};
+use crate::search::outcome_on;
+
+/// Steps of one what-if question.
+const STEPS: u64 = 20_000;
+
+/// Largest number of what-if questions of one explanation.
+const QUESTIONS: usize = 100;
+
+/// Answers what-if questions: whether changed claims could be allocated on a node.
+pub(super) struct WhatIf<'a> {
+    /// Unchanged context. A question may use a changed copy.
+    pub(super) context: Context<'a>,
+    pub(super) node: &'a Node,
+    /// Budget of one what-if question.
+    budget: Budget<'a>,
+    /// Number of what-if questions that are left.
+    left: usize,
+}
+
+impl<'a> WhatIf<'a> {
+    pub(super) const fn new(context: Context<'a>, node: &'a Node, budget: Budget<'a>) -> Self {
+        Self { context, node, budget: budget.with_steps(STEPS), left: QUESTIONS }
+    }
+
+    /// Returns true if another what-if question may be asked. Preparing a question can cost more than asking it.
+    pub(super) const fn may_ask(&self) -> bool {
+        self.left > 0
+    }
+
+    /// Returns true if the claims can be allocated in `context`; `None` if the search fails or runs out of budget.
+    pub(super) fn is_possible(&mut self, context: &Context<'_>, claims: &[ResourceClaim]) -> Option<bool> {
+        self.left = self.left.checked_sub(1)?;
+        match outcome_on(context, claims, self.node, self.budget) {
+            Ok(Outcome::Allocated(_)) => Some(true),
+            Ok(Outcome::Unsatisfied | Outcome::FailedOnNode(NodeFailure::InvalidPools { .. })) => Some(false),
+            _ => None,
+        }
+    }
+}

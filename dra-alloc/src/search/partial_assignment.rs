@@ -1,0 +1,360 @@
+//! State of a partial assignment: the devices chosen so far, the remaining counters and capacities, and the state of
+//! each constraint.
+//!
+//! A device is placed or rejected as a whole. [`PartialAssignment::undo`] undoes placements in reverse order (backtracking);
+//! a rejection changes nothing.
+
+use std::collections::BTreeMap;
+
+use dra_attrs::{DistinctState, MatchState, Quantity, Scalar, ValueSet, Violation};
+use smallvec::SmallVec;
+
+use super::bits::Bits;
+use super::candidates::Candidate;
+use super::table::{CapacityCheck, CapacityMiss, Table};
+use crate::allocate_error::AllocateError;
+use crate::counters::{Ledger, Reserved, Shortage};
+use crate::gates::DraGate;
+use crate::request::{Claim, ConstraintKind};
+use crate::state::DeviceUse;
+
+/// Decision of the search: a device given to an alternative.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chosen {
+    pub(crate) alternative: usize,
+    pub(crate) device: usize,
+}
+
+/// Reason that a device is not given to an alternative.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rejection {
+    /// The slice has `skipNodeOperations`, and the node or the feature gate does not allow it.
+    SkipsOperations,
+    /// The device consumes counters, and the gate `DRAPartitionableDevices` is off.
+    CountersOff,
+    /// The device, or a device in use on the same counter set, has compatibility groups, and their gate is off.
+    GroupsOff,
+    Shortage(Shortage),
+    Tainted,
+    Constraint {
+        index: usize,
+        violation: Violation,
+    },
+    NoCapacity,
+}
+
+/// Capacity of which a device has too little for an alternative.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Insufficient<'s> {
+    /// Too little even if nothing else uses the device.
+    Never(CapacityMiss<'s>),
+    /// Too little after what other shares of the device consume.
+    Now { name: &'s str, left: Quantity, wanted: Quantity },
+}
+
+/// Record of one placement, needed to undo it.
+#[derive(Debug)]
+pub(crate) struct Placed<'s> {
+    pub(crate) chosen: Chosen,
+    reserved: Option<Reserved<'s>>,
+}
+
+/// Shares of one device that the current assignment made.
+#[derive(Clone, Debug, Default)]
+struct Shares {
+    count: usize,
+    /// Consumed amounts, by position of the capacity.
+    consumed: Vec<Quantity>,
+}
+
+#[derive(Debug)]
+enum ConstraintState<'s> {
+    Match(MatchState<'s>),
+    Distinct(DistinctState<'s>),
+}
+
+impl<'s> ConstraintState<'s> {
+    const fn new(kind: ConstraintKind) -> Self {
+        match kind {
+            ConstraintKind::Match => Self::Match(MatchState::new()),
+            ConstraintKind::Distinct => Self::Distinct(DistinctState::new()),
+        }
+    }
+
+    fn push(&mut self, device: &ValueSet<'s>) -> Result<(), Violation> {
+        match self {
+            Self::Match(state) => state.push(device),
+            Self::Distinct(state) => state.push(device),
+        }
+    }
+
+    fn pop(&mut self) {
+        match self {
+            Self::Match(state) => state.pop(),
+            Self::Distinct(state) => state.pop(),
+        }
+    }
+}
+
+/// Partial assignment of devices to alternatives, extended and undone by the search.
+pub(crate) struct PartialAssignment<'t, 's> {
+    table: &'t Table<'s>,
+    pub(crate) chosen: SmallVec<[Chosen; 4]>,
+    claims: SmallVec<[ClaimState<'s>; 2]>,
+    /// Devices that some claim holds exclusively. Shared devices are not members.
+    taken: Bits,
+    /// Shares made by this assignment, by device.
+    shares: BTreeMap<usize, Shares>,
+    /// Counter ledgers by pool, created for the first device that consumes counters of the pool.
+    ledgers: BTreeMap<usize, Ledger<'s>>,
+}
+
+/// State of one claim in the partial assignment.
+struct ClaimState<'s> {
+    devices: usize,
+    constraints: Vec<ConstraintState<'s>>,
+}
+
+impl ClaimState<'_> {
+    fn new(claim: &Claim<'_>) -> Self {
+        let constraints = claim.constraints.iter().map(|constraint| ConstraintState::new(constraint.kind));
+        Self { devices: 0, constraints: constraints.collect() }
+    }
+}
+
+// Rarely needed functions are not inlined: this keeps the common path short (3 % of a small call).
+#[expect(
+    clippy::indexing_slicing,
+    reason = "claims, pools, devices and constraints are positions in the table's lists"
+)]
+impl<'t, 's> PartialAssignment<'t, 's> {
+    pub(crate) fn new(table: &'t Table<'s>) -> Self {
+        Self {
+            table,
+            chosen: SmallVec::new(),
+            claims: table.plan.claims.iter().map(ClaimState::new).collect(),
+            taken: Bits::new(table.candidates.capacity()),
+            shares: BTreeMap::new(),
+            ledgers: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the number of devices chosen for a claim.
+    pub(crate) fn device_count(&self, claim: usize) -> usize {
+        self.claims[claim].devices
+    }
+
+    /// Returns the devices that some claim holds exclusively.
+    pub(crate) const fn taken(&self) -> &Bits {
+        &self.taken
+    }
+
+    /// Returns the values common to all devices under a `matchAttribute` constraint; `None` before the first device.
+    pub(crate) fn common(&self, claim: usize, constraint: usize) -> Option<&[Scalar<'s>]> {
+        match &self.claims[claim].constraints[constraint] {
+            ConstraintState::Match(state) if !state.is_empty() => Some(state.common()),
+            _ => None,
+        }
+    }
+
+    /// Returns the values of the devices under a `distinctAttribute` constraint.
+    pub(crate) fn distinct(&self, claim: usize, constraint: usize) -> Vec<Scalar<'s>> {
+        match &self.claims[claim].constraints[constraint] {
+            ConstraintState::Distinct(state) => state.taken().copied().collect(),
+            ConstraintState::Match(_) => Vec::new(),
+        }
+    }
+
+    /// Returns the remaining counters of a pool, by name.
+    pub(crate) fn counters_left(&self, pool: usize) -> Vec<i128> {
+        self.table.counters(pool).map(|counters| counters.left_by_name(self.ledgers.get(&pool))).unwrap_or_default()
+    }
+
+    /// Returns true if the device is taken: by any claim or, for admin access, by the claim itself.
+    pub(crate) fn is_taken(&self, alternative: usize, device: usize) -> bool {
+        let asked = self.table.alternative(alternative);
+        if asked.admin_access {
+            let is_own = |chosen: &Chosen| self.table.alternative(chosen.alternative).claim == asked.claim;
+            return self.taken.contains(device)
+                && self.chosen.iter().any(|chosen| chosen.device == device && is_own(chosen));
+        }
+        self.taken.contains(device) || self.table.in_use(device).is_some_and(DeviceUse::is_exclusive)
+    }
+
+    /// Returns the first capacity of a device that has too little left for the alternative; `None` if all suffice.
+    pub(crate) fn short_capacity(
+        &self,
+        alternative: usize,
+        device: usize,
+    ) -> Result<Option<Insufficient<'s>>, AllocateError> {
+        if !self.table.has(DraGate::ConsumableCapacity) || self.table.has_room_for_one(alternative, device) {
+            return Ok(None);
+        }
+        let amounts = match self.table.fit(alternative, device)? {
+            CapacityCheck::Takes(amounts) => amounts,
+            CapacityCheck::Never(misfit) => return Ok(Some(Insufficient::Never(*misfit))),
+        };
+        let capacities = self.table.capacities(device)?.iter().zip(amounts).enumerate();
+        let mut short = capacities.filter_map(|(index, (capacity, amount))| {
+            let before = self.table.consumed(device, capacity.name);
+            let shared = self.shares.get(&device).and_then(|shares| shares.consumed.get(index)).copied();
+            let shared = shared.unwrap_or(Quantity::ZERO);
+            let left = capacity.value.quantity.checked_sub(before).and_then(|left| left.checked_sub(shared));
+            let (left, wanted) = (left.unwrap_or(Quantity::ZERO), amount.quantity);
+            (wanted > left).then_some(Insufficient::Now { name: capacity.name, left, wanted })
+        });
+        Ok(short.next())
+    }
+
+    /// Gives a free device to an alternative, unless a check rejects the device.
+    pub(crate) fn place(&mut self, alternative: usize, device: usize) -> Result<Placed<'s>, Refusal> {
+        if !self.table.may_skip(device) {
+            return Err(Rejection::SkipsOperations.into());
+        }
+        let reserved = self.reserve(device)?;
+        if let Err(refusal) = self.admit(alternative, device) {
+            self.release(device, reserved);
+            return Err(refusal);
+        }
+        self.enter(alternative, device)?;
+        Ok(Placed { chosen: Chosen { alternative, device }, reserved })
+    }
+
+    /// Undoes the last placement.
+    pub(crate) fn undo(&mut self, placed: Placed<'s>) -> Result<(), AllocateError> {
+        let Chosen { alternative, device } = placed.chosen;
+        let asked = self.table.alternative(alternative);
+        self.chosen.pop();
+        self.claims[asked.claim].devices -= 1;
+        if self.table.is_shareable(device) {
+            self.unshare(alternative, device)?;
+        } else if !self.chosen.iter().any(|chosen| chosen.device == device) {
+            self.taken.remove(device);
+        }
+        for (constraint, _) in asked.constraints.iter().rev() {
+            self.claims[asked.claim].constraints[*constraint].pop();
+        }
+        self.release(device, placed.reserved);
+        Ok(())
+    }
+
+    /// Reserves the counters that the device consumes. A shared device reserved them with its first share.
+    fn reserve(&mut self, device: usize) -> Result<Option<Reserved<'s>>, Refusal> {
+        let Candidate { pool, device: object, .. } = self.table.candidate(device);
+        if object.consumes_counters.as_ref().is_none_or(Vec::is_empty) {
+            return Ok(None);
+        }
+        if !self.table.has(DraGate::PartitionableDevices) {
+            return Err(Rejection::CountersOff.into());
+        }
+        if self.is_shared(device) {
+            return Ok(None);
+        }
+        let (consumption, counters) = (self.table.consumption(device)?, self.table.counters(pool)?);
+        if !self.table.has(DraGate::DeviceCompatibilityGroups) && counters.needs_groups(consumption) {
+            return Err(Rejection::GroupsOff.into());
+        }
+        let ledger = self.ledgers.entry(pool).or_insert_with(|| Ledger::new(counters));
+        ledger.reserve(consumption).map(Some).map_err(|shortage| Rejection::Shortage(shortage).into())
+    }
+
+    #[inline(never)]
+    fn release(&mut self, device: usize, reserved: Option<Reserved<'s>>) {
+        let ledger = self.ledgers.get_mut(&self.table.candidate(device).pool);
+        if let (Some(reserved), Some(ledger), Ok(consumption)) = (reserved, ledger, self.table.consumption(device)) {
+            ledger.release(consumption, reserved);
+        }
+    }
+
+    /// Returns true if a shareable device already has a share, from this assignment or from another claim.
+    #[inline(never)]
+    fn is_shared(&self, device: usize) -> bool {
+        let in_use = || self.table.in_use(device).is_some_and(DeviceUse::is_shared);
+        self.table.is_shareable(device) && (self.shares.get(&device).is_some_and(|shares| shares.count > 0) || in_use())
+    }
+
+    /// Checks taints, constraints and capacities, and pushes the device onto the constraints.
+    fn admit(&mut self, alternative: usize, device: usize) -> Result<(), Refusal> {
+        if self.table.taint(alternative, device).is_some() {
+            return Err(Rejection::Tainted.into());
+        }
+        self.constrain(alternative, device)?;
+        if self.short_capacity(alternative, device)?.is_some() {
+            let asked = self.table.alternative(alternative);
+            for (constraint, _) in &asked.constraints {
+                self.claims[asked.claim].constraints[*constraint].pop();
+            }
+            return Err(Rejection::NoCapacity.into());
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn constrain(&mut self, alternative: usize, device: usize) -> Result<(), Refusal> {
+        let asked = self.table.alternative(alternative);
+        let states = &mut self.claims[asked.claim].constraints;
+        for (pushed, &(constraint, column)) in asked.constraints.iter().enumerate() {
+            let values = self.table.values(column, device)?;
+            if let Err(violation) = states[constraint].push(values) {
+                for (earlier, _) in asked.constraints.iter().take(pushed) {
+                    states[*earlier].pop();
+                }
+                return Err(Rejection::Constraint { index: constraint, violation }.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks a device as taken, or adds a share to a shareable device.
+    fn enter(&mut self, alternative: usize, device: usize) -> Result<(), AllocateError> {
+        let claim = self.table.alternative(alternative).claim;
+        self.chosen.push(Chosen { alternative, device });
+        self.claims[claim].devices += 1;
+        if !self.table.is_shareable(device) {
+            self.taken.insert(device);
+            return Ok(());
+        }
+        let shares = self.shares.entry(device).or_default();
+        shares.count += 1;
+        if let CapacityCheck::Takes(amounts) = self.table.fit(alternative, device)? {
+            shares.consumed.resize(amounts.len(), Quantity::ZERO);
+            for (consumed, amount) in shares.consumed.iter_mut().zip(amounts) {
+                // `admit` has just checked that the sum is below the capacity's value.
+                *consumed = consumed.checked_add(amount.quantity).unwrap_or(*consumed);
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn unshare(&mut self, alternative: usize, device: usize) -> Result<(), AllocateError> {
+        let Some(shares) = self.shares.get_mut(&device) else { return Ok(()) };
+        shares.count -= 1;
+        if let CapacityCheck::Takes(amounts) = self.table.fit(alternative, device)? {
+            for (consumed, amount) in shares.consumed.iter_mut().zip(amounts) {
+                *consumed = consumed.checked_sub(amount.quantity).unwrap_or(*consumed);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reason that `place` did not place a device.
+pub(crate) enum Refusal {
+    /// The device can't be chosen here; the search goes on.
+    Rejected(Rejection),
+    /// The input is invalid, independently of earlier decisions; the search fails.
+    Failed(AllocateError),
+}
+
+impl From<Rejection> for Refusal {
+    fn from(rejection: Rejection) -> Self {
+        Self::Rejected(rejection)
+    }
+}
+
+impl From<AllocateError> for Refusal {
+    fn from(error: AllocateError) -> Self {
+        Self::Failed(error)
+    }
+}

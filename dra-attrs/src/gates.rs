@@ -1,0 +1,229 @@
+//! Sets of feature gates, written as Kubernetes components take them: `A=true,B=false`.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use crate::Profile;
+
+/// A feature gate of one crate: an enum, each variant of which has a name, a default and a position in the set.
+///
+/// ```
+/// use dra_attrs::{FeatureGate, GateSet, Profile};
+///
+/// #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// enum Gate {
+///     Lists,
+///     Taints,
+/// }
+///
+/// impl FeatureGate for Gate {
+///     const ALL: &'static [Self] = &[Self::Lists, Self::Taints];
+///     fn name(self, _: Profile) -> &'static str {
+///         match self {
+///             Self::Lists => "DRAListTypeAttributes",
+///             Self::Taints => "DRADeviceTaints",
+///         }
+///     }
+///     fn is_default(self) -> bool {
+///         self == Self::Taints
+///     }
+///     fn position(self) -> u32 {
+///         self as u32
+///     }
+/// }
+///
+/// let gates = GateSet::<Gate>::parse("DRAListTypeAttributes=true", Profile::V1_37)?;
+/// assert!(gates.has(Gate::Lists) && gates.has(Gate::Taints));
+/// # Ok::<(), dra_attrs::GateError>(())
+/// ```
+pub trait FeatureGate: Copy + Eq + fmt::Debug + 'static {
+    /// Every gate, in the order of the enum.
+    const ALL: &'static [Self];
+
+    /// Returns the name on a command line. A KEP and the release may spell it differently.
+    fn name(self, profile: Profile) -> &'static str;
+
+    /// Returns true if Kubernetes 1.37 has the gate on by default.
+    fn is_default(self) -> bool;
+
+    /// Returns the position in a [`GateSet`]: unique, below 32.
+    fn position(self) -> u32;
+
+    /// Returns the gates that must be on as well for this one to have an effect.
+    fn requires(self) -> &'static [Self] {
+        &[]
+    }
+}
+
+/// A part of a list of gates that can't be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GateError {
+    /// The profile has no gate of this name.
+    #[error("no feature gate {name:?} in profile {profile}; the nearest is {nearest}")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The profile.
+        profile: Profile,
+        /// The gate whose name takes the fewest edits to reach.
+        nearest: &'static str,
+    },
+    /// The part is not `NAME=true` or `NAME=false`.
+    #[error("feature gate {part:?} is not NAME=true or NAME=false")]
+    NotAssigned {
+        /// The part.
+        part: String,
+    },
+}
+
+/// A set of feature gates. The default has those that Kubernetes 1.37 has on.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GateSet<G> {
+    bits: u32,
+    gates: PhantomData<fn() -> G>,
+}
+
+impl<G> GateSet<G> {
+    /// Every gate off.
+    pub const NONE: Self = Self { bits: 0, gates: PhantomData };
+}
+
+impl<G: FeatureGate> GateSet<G> {
+    /// Returns the set with every gate on.
+    #[must_use]
+    pub fn all() -> Self {
+        G::ALL.iter().copied().collect()
+    }
+
+    /// Parses a list of changes to the defaults, as `--feature-gates` takes it: `A=true,B=false`. Empty parts are
+    /// skipped, and the last value of a gate counts.
+    ///
+    /// # Errors
+    /// A part that is no assignment, or a name that `profile` does not have.
+    pub fn parse(list: &str, profile: Profile) -> Result<Self, GateError> {
+        let parts = list.split(',').map(str::trim).filter(|part| !part.is_empty());
+        parts.map(|part| assignment(part, profile)).try_fold(Self::default(), |gates, change| {
+            let (gate, is_on) = change?;
+            Ok(gates.with_value(gate, is_on))
+        })
+    }
+
+    /// Builds a set from a look-up by name. A gate for which `is_on` returns `None` keeps its default; names that
+    /// `profile` does not have are not looked up.
+    #[must_use]
+    pub fn from_names(profile: Profile, is_on: impl Fn(&str) -> Option<bool>) -> Self {
+        let is_on = |gate: &G| is_on(gate.name(profile)).unwrap_or_else(|| gate.is_default());
+        G::ALL.iter().fold(Self::NONE, |gates, gate| gates.with_value(*gate, is_on(gate)))
+    }
+
+    /// Returns true if the gate and all that it requires are on.
+    #[must_use]
+    #[inline]
+    pub fn has(self, gate: G) -> bool {
+        let mask = gate.requires().iter().fold(bit(gate), |mask, required| mask | bit(*required));
+        self.bits & mask == mask
+    }
+
+    /// Returns the set with one gate on, together with the gates that it requires.
+    #[must_use]
+    pub fn with(self, gate: G) -> Self {
+        gate.requires().iter().fold(self.with_value(gate, true), |gates, required| gates.with_value(*required, true))
+    }
+
+    /// Returns the set with one gate off.
+    #[must_use]
+    pub fn without(self, gate: G) -> Self {
+        self.with_value(gate, false)
+    }
+
+    /// Returns the set with one gate set as given; others keep their value.
+    #[must_use]
+    pub fn with_value(self, gate: G, is_on: bool) -> Self {
+        let bits = if is_on { self.bits | bit(gate) } else { self.bits & !bit(gate) };
+        Self { bits, ..self }
+    }
+
+    /// Returns the gates that are on, in the order of the enum.
+    pub fn iter(self) -> impl Iterator<Item = G> {
+        G::ALL.iter().copied().filter(move |gate| self.has(*gate))
+    }
+}
+
+#[inline]
+fn bit<G: FeatureGate>(gate: G) -> u32 {
+    1_u32.checked_shl(gate.position()).unwrap_or(0)
+}
+
+fn assignment<G: FeatureGate>(part: &str, profile: Profile) -> Result<(G, bool), GateError> {
+    let pair = part.split_once('=').and_then(|(name, value)| Some((name.trim(), value.trim().parse().ok()?)));
+    let (name, is_on) = pair.ok_or_else(|| GateError::NotAssigned { part: part.to_owned() })?;
+    let gate = G::ALL.iter().find(|gate| gate.name(profile) == name);
+    let unknown = || {
+        let names = G::ALL.iter().map(|gate| gate.name(profile));
+        let nearest = nearest_name(name, names).unwrap_or_default();
+        GateError::Unknown { name: name.to_owned(), profile, nearest }
+    };
+    Ok((*gate.ok_or_else(unknown)?, is_on))
+}
+
+/// Returns the known name that takes the fewest edits to reach from `name`, the first of equals.
+///
+/// # Complexity
+/// Product of the lengths of both names, for each known one. Only the first 128 characters are compared.
+///
+/// ```
+/// use dra_attrs::nearest_name;
+/// assert_eq!(nearest_name("DRAAdminAcess", ["DRADeviceTaints", "DRAAdminAccess"]), Some("DRAAdminAccess"));
+/// ```
+pub fn nearest_name<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    known.into_iter().min_by_key(|candidate| edits(name, candidate))
+}
+
+/// Levenshtein distance of the first 128 characters, case ignored.
+fn edits(from: &str, to: &str) -> usize {
+    const COMPARED: usize = 128;
+    let chars = |text: &str| -> Vec<char> { text.chars().take(COMPARED).map(|c| c.to_ascii_lowercase()).collect() };
+    let (from, to) = (chars(from), chars(to));
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (index, source) in from.iter().enumerate() {
+        let mut diagonal = index;
+        let mut left = index + 1;
+        for (target, above) in to.iter().zip(row.iter_mut().skip(1)) {
+            let substituted = diagonal + usize::from(source != target);
+            diagonal = *above;
+            left = substituted.min(left + 1).min(*above + 1);
+            *above = left;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = index + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+impl<G> Clone for GateSet<G> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<G> Copy for GateSet<G> {}
+
+impl<G: FeatureGate> Default for GateSet<G> {
+    fn default() -> Self {
+        G::ALL.iter().fold(Self::NONE, |gates, gate| gates.with_value(*gate, gate.is_default()))
+    }
+}
+
+impl<G: FeatureGate> FromIterator<G> for GateSet<G> {
+    fn from_iter<I: IntoIterator<Item = G>>(gates: I) -> Self {
+        gates.into_iter().fold(Self::NONE, Self::with)
+    }
+}
+
+impl<G: FeatureGate> fmt::Debug for GateSet<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}

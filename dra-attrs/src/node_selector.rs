@@ -1,0 +1,103 @@
+//! Node selectors: the terms are alternatives, the requirements of a term hold together, a term without requirements
+//! matches nothing, and the only field is `metadata.name`.
+//!
+//! Source: `component-helpers/scheduling/corev1/nodeaffinity`, Kubernetes 1.37.
+
+use k8s_openapi::api::core::v1::{Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
+
+/// A requirement of a node selector that can't be evaluated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("nodeSelector.nodeSelectorTerms[{term}].{field}[{index}]: {reason}")]
+#[non_exhaustive]
+pub struct NodeSelectorError {
+    /// Position of the term.
+    pub term: usize,
+    /// `matchExpressions` or `matchFields`.
+    pub field: &'static str,
+    /// Position of the requirement.
+    pub index: usize,
+    /// The rule that the requirement breaks.
+    pub reason: &'static str,
+}
+
+/// Returns true if `selector` matches `node`, by its labels and its name.
+///
+/// # Errors
+/// The first requirement that can't be evaluated, in any of the terms: it makes the whole selector unusable.
+///
+/// # Complexity
+/// Linear in the number of requirements and their values.
+///
+/// ```
+/// use dra_attrs::node_selector_matches;
+/// use k8s_openapi::api::core::v1::{Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
+///
+/// let mut node = Node::default();
+/// node.metadata.labels = Some([("zone".to_owned(), "b".to_owned())].into());
+/// let zone = NodeSelectorRequirement {
+///     key: "zone".into(), operator: "In".into(), values: Some(vec!["a".into(), "b".into()]),
+/// };
+/// let term = NodeSelectorTerm { match_expressions: Some(vec![zone]), ..Default::default() };
+/// assert!(node_selector_matches(&NodeSelector { node_selector_terms: vec![term] }, &node)?);
+/// assert!(!node_selector_matches(&NodeSelector { node_selector_terms: vec![Default::default()] }, &node)?);
+/// # Ok::<(), dra_attrs::NodeSelectorError>(())
+/// ```
+pub fn node_selector_matches(selector: &NodeSelector, node: &Node) -> Result<bool, NodeSelectorError> {
+    let mut any = false;
+    // Every term is read, since an unusable requirement anywhere makes the selector unusable.
+    for (index, term) in selector.node_selector_terms.iter().enumerate() {
+        any |= term_matches(term, node, index)?;
+    }
+    Ok(any)
+}
+
+fn term_matches(term: &NodeSelectorTerm, node: &Node, index: usize) -> Result<bool, NodeSelectorError> {
+    let labels = node.metadata.labels.as_ref();
+    let expressions = term.match_expressions.iter().flatten().enumerate().map(|(position, requirement)| {
+        let value = labels.and_then(|labels| labels.get(&requirement.key));
+        ("matchExpressions", position, label_holds(requirement, value.map(String::as_str)))
+    });
+    let fields = term.match_fields.iter().flatten().enumerate().map(|(position, requirement)| {
+        let value = node.metadata.name.as_deref().filter(|_| requirement.key == "metadata.name");
+        ("matchFields", position, field_holds(requirement, value))
+    });
+    let (mut empty, mut all) = (true, true);
+    for (field, position, holds) in expressions.chain(fields) {
+        empty = false;
+        all &= holds.map_err(|reason| NodeSelectorError { term: index, field, index: position, reason })?;
+    }
+    Ok(all && !empty)
+}
+
+/// Returns true if a requirement holds for the node's value of the label; `None` if the node lacks the label.
+fn label_holds(requirement: &NodeSelectorRequirement, value: Option<&str>) -> Result<bool, &'static str> {
+    let values = requirement.values.as_deref().unwrap_or_default();
+    let listed = || value.is_some_and(|value| values.iter().any(|other| other == value));
+    match requirement.operator.as_str() {
+        "In" | "NotIn" if values.is_empty() => Err("In and NotIn need values"),
+        "In" => Ok(listed()),
+        "NotIn" => Ok(!listed()),
+        "Exists" | "DoesNotExist" if !values.is_empty() => Err("Exists and DoesNotExist take no values"),
+        "Exists" => Ok(value.is_some()),
+        "DoesNotExist" => Ok(value.is_none()),
+        "Gt" | "Lt" => {
+            let [bound] = values else { return Err("Gt and Lt need one value") };
+            let bound: i64 = bound.parse().map_err(|_| "the value of Gt and Lt must be an integer")?;
+            let value: Option<i64> = value.and_then(|value| value.parse().ok());
+            Ok(value.is_some_and(|value| if requirement.operator == "Gt" { value > bound } else { value < bound }))
+        }
+        _ => Err("unknown operator"),
+    }
+}
+
+fn field_holds(requirement: &NodeSelectorRequirement, value: Option<&str>) -> Result<bool, &'static str> {
+    let [wanted] = requirement.values.as_deref().unwrap_or_default() else {
+        return Err("a field requirement needs one value");
+    };
+    let equal = value.unwrap_or_default() == wanted;
+    match requirement.operator.as_str() {
+        "In" => Ok(equal),
+        "NotIn" => Ok(!equal),
+        _ => Err("a field requirement needs the operator In or NotIn"),
+    }
+}

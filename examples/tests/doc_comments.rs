@@ -1,0 +1,48 @@
+//! The first line of a doc comment is a verb with its object, or a noun phrase: never a question clause.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const FOLDERS: [&str; 8] =
+    ["dra-attrs", "dra-alloc", "nnn", "readiness", "poolstatus", "examples", "benches", "fuzz/fuzz_targets"];
+
+/// Words that begin a clause instead of a statement.
+const REFUSED: [&str; 4] = ["What", "Whether", "How", "Why"];
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("target") {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// Returns the text of a doc comment's line.
+fn documentation(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).map(str::trim)
+}
+
+#[test]
+fn doc_comments_begin_with_a_statement() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut files = Vec::new();
+    FOLDERS.iter().for_each(|folder| sources(&root.join(folder), &mut files));
+    files.sort();
+    let mut refused = Vec::new();
+    for file in &files {
+        let text = fs::read_to_string(file).unwrap();
+        for (number, line) in text.lines().enumerate() {
+            let Some(documentation) = documentation(line) else { continue };
+            let first = documentation.split([' ', ',', ':']).next().unwrap_or_default();
+            if REFUSED.contains(&first) {
+                refused.push(format!("{}:{}: {documentation}", file.display(), number + 1));
+            }
+        }
+    }
+    assert!(refused.is_empty(), "{} lines:\n{}", refused.len(), refused.join("\n"));
+}

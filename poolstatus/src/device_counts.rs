@@ -1,0 +1,89 @@
+//! Numbers of devices of one pool, and the four counts that a status reports.
+
+use dra_attrs::Profile;
+use k8s_openapi::api::resource::v1::Device;
+
+use crate::in_use::InUse;
+use crate::taint::PoolTaints;
+
+/// Numbers of devices of one pool, from which the counts of both forms of a status are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeviceTally {
+    /// Devices in the slices of the latest generation. A name that is listed twice counts twice.
+    pub total: usize,
+    /// Distinct device names in claims, including names that the pool does not have.
+    pub claimed: usize,
+    /// Distinct device names in claims that the pool has.
+    pub allocated: usize,
+    /// Listed devices with a taint of effect `NoSchedule` or `NoExecute`.
+    pub tainted: usize,
+    /// Tainted devices that no claim holds.
+    pub unavailable: usize,
+}
+
+/// Counts of a pool's devices as a status reports them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeviceCounts {
+    /// `totalDevices`
+    pub total: i32,
+    /// `allocatedDevices`
+    pub allocated: i32,
+    /// `availableDevices`
+    pub available: i32,
+    /// `unavailableDevices`
+    pub unavailable: i32,
+}
+
+impl DeviceTally {
+    /// Returns the counts of a status.
+    ///
+    /// [`Profile::Kep`] counts the pool's own devices, so that the numbers add up. [`Profile::V1_37`] counts every name in
+    /// a claim as allocated and every tainted device as unavailable, so that a device that is both counts twice.
+    #[must_use]
+    pub fn counts(self, profile: Profile) -> DeviceCounts {
+        match profile {
+            Profile::V1_37 => DeviceCounts::new(self.total, self.claimed, self.tainted),
+            _ => DeviceCounts::new(self.total, self.allocated, self.unavailable),
+        }
+    }
+
+    pub(crate) fn new<'s>(
+        devices: impl Iterator<Item = &'s Device>,
+        in_use: &InUse<'_>,
+        taints: &PoolTaints<'_>,
+    ) -> Self {
+        let mut tally = Self { claimed: in_use.len(), ..Self::default() };
+        let mut found = vec![false; in_use.len()];
+        for device in devices {
+            let held = in_use.position(&device.name);
+            if let Some(found) = held.and_then(|position| found.get_mut(position)) {
+                *found = true;
+            }
+            let tainted = taints.is_tainted(device);
+            tally.total = tally.total.saturating_add(1);
+            tally.tainted = tally.tainted.saturating_add(usize::from(tainted));
+            tally.unavailable = tally.unavailable.saturating_add(usize::from(tainted && held.is_none()));
+        }
+        tally.allocated = found.into_iter().filter(|found| *found).count();
+        tally
+    }
+}
+
+impl DeviceCounts {
+    fn new(total: usize, allocated: usize, unavailable: usize) -> Self {
+        let available = total.saturating_sub(allocated).saturating_sub(unavailable);
+        Self {
+            total: to_i32(total),
+            allocated: to_i32(allocated),
+            available: to_i32(available),
+            unavailable: to_i32(unavailable),
+        }
+    }
+}
+
+/// Converts a number to the type of the API's counts, saturating.
+pub(crate) fn to_i32(number: usize) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}

@@ -1,0 +1,99 @@
+//! Decisions of a controller that processes requests.
+
+use std::collections::BTreeSet;
+
+use dra_attrs::GateSet;
+
+use crate::gates::PoolStatusGate;
+use crate::request_outcome::InputKind;
+use crate::status_request::StatusRequest;
+
+/// Action of a controller on one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RequestDecision {
+    /// Compute the status and write it, once.
+    Process,
+    /// Nothing to do: the gate is off in the API server, which shows no requests.
+    Inaccessible,
+    /// Nothing to do: the gate is off in kube-controller-manager. The request stays pending, without a status.
+    NotReady,
+    /// Nothing to do: the request has a status.
+    Processed,
+    /// Wait until the objects of this kind are listed completely. A partial status is never written.
+    NotSynced(InputKind),
+}
+
+/// State of a controller that it keeps between requests.
+///
+/// Requests are identified by their UID: a request that is deleted and created again under the same name is a new one.
+///
+/// ```
+/// use poolstatus::kep::ResourcePoolStatusRequest;
+/// use poolstatus::lifecycle::{RequestController, RequestDecision};
+/// use poolstatus::{GateSet, InputKind, PoolStatusGate};
+///
+/// let on = GateSet::default().with(PoolStatusGate::ResourcePoolStatus);
+/// let mut controller = RequestController::new(on, on);
+/// let mut request = ResourcePoolStatusRequest::default();
+/// request.metadata.uid = Some("1".into());
+/// assert_eq!(controller.decide((&request).into()), RequestDecision::NotSynced(InputKind::ResourceSlices));
+/// for kind in [InputKind::ResourceSlices, InputKind::ResourceClaims, InputKind::DeviceTaintRules] {
+///     controller.mark_synced(kind);
+/// }
+/// assert_eq!(controller.decide((&request).into()), RequestDecision::Process);
+/// controller.mark_written("1");
+/// assert_eq!(controller.decide((&request).into()), RequestDecision::Processed);
+/// ```
+#[derive(Clone, Debug)]
+pub struct RequestController {
+    api_server: GateSet<PoolStatusGate>,
+    controller_manager: GateSet<PoolStatusGate>,
+    unsynced: BTreeSet<InputKind>,
+    written: BTreeSet<String>,
+}
+
+impl RequestController {
+    /// Creates a controller that has synced no list, from the gates of both components.
+    ///
+    /// The controller needs taint rules only if [`PoolStatusGate::DeviceTaintRules`] is on in kube-controller-manager.
+    #[must_use]
+    pub fn new(api_server: GateSet<PoolStatusGate>, controller_manager: GateSet<PoolStatusGate>) -> Self {
+        let mut unsynced = BTreeSet::from([InputKind::ResourceSlices, InputKind::ResourceClaims]);
+        if controller_manager.has(PoolStatusGate::DeviceTaintRules) {
+            unsynced.insert(InputKind::DeviceTaintRules);
+        }
+        Self { api_server, controller_manager, unsynced, written: BTreeSet::new() }
+    }
+
+    /// Records that the objects of one kind are listed completely.
+    pub fn mark_synced(&mut self, kind: InputKind) {
+        self.unsynced.remove(&kind);
+    }
+
+    /// Records that a status was written to the request of that UID, until the watch shows the status.
+    pub fn mark_written(&mut self, uid: &str) {
+        self.written.insert(uid.to_owned());
+    }
+
+    /// Forgets the request of that UID, which was deleted.
+    pub fn forget(&mut self, uid: &str) {
+        self.written.remove(uid);
+    }
+
+    /// Decides the action on a request.
+    #[must_use]
+    pub fn decide(&self, request: StatusRequest<'_>) -> RequestDecision {
+        if !self.api_server.has(PoolStatusGate::ResourcePoolStatus) {
+            return RequestDecision::Inaccessible;
+        }
+        let uid = request.metadata().uid.as_deref();
+        if request.is_processed() || uid.is_some_and(|uid| self.written.contains(uid)) {
+            return RequestDecision::Processed;
+        }
+        if !self.controller_manager.has(PoolStatusGate::ResourcePoolStatus) {
+            return RequestDecision::NotReady;
+        }
+        self.unsynced.first().map_or(RequestDecision::Process, |kind| RequestDecision::NotSynced(*kind))
+    }
+}

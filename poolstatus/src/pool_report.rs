@@ -1,0 +1,200 @@
+//! Report on one pool: device numbers, summaries and warnings.
+
+use dra_alloc::pool::{LatestGeneration, slice_devices};
+use dra_attrs::Quantity;
+use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, ResourceSlice};
+use k8s_openapi::api::resource::v1alpha3::{PartitionTypeStatus, ShareableSummaryStatus};
+
+use crate::device_counts::DeviceTally;
+use crate::in_use::InUse;
+use crate::partition_summary::{is_partition, partition_summary};
+use crate::shareable_summary::{is_shareable, shareable_summary};
+use crate::summary_error::SummaryError;
+use crate::taint::PoolTaints;
+use crate::warning::PoolWarning;
+
+/// Report on one pool, with every number that either form of a status needs.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct PoolReport {
+    /// Name of the driver.
+    pub driver: String,
+    /// Name of the pool.
+    pub pool: String,
+    /// Name of the pool's node, if all slices name the same one.
+    pub node: Option<String>,
+    /// The latest generation. Slices of older generations are ignored.
+    pub generation: i64,
+    /// Number of slices of the latest generation.
+    pub slice_count: usize,
+    /// `resourceSliceCount` of the first slice by name: the number of slices that the pool should have.
+    pub expected_slice_count: i64,
+    /// Numbers of devices.
+    pub tally: DeviceTally,
+    /// Partitions of each type that could still be allocated, sorted by attribute and type.
+    pub partitions: Result<Vec<PartitionTypeStatus>, SummaryError>,
+    /// Remaining capacity of shareable devices, if the pool has any.
+    pub shareable: Result<Option<ShareableSummaryStatus>, SummaryError>,
+    /// Problems of the pool's objects.
+    pub warnings: Vec<PoolWarning>,
+    /// True if the partition summary counts every device that shares counters.
+    pub(crate) is_summary_exhaustive: bool,
+}
+
+impl PoolReport {
+    /// Computes the report from the slices of the latest generation and the allocation results for the pool.
+    ///
+    /// Reads every device and every result once, apart from sorting.
+    pub(crate) fn new(
+        pool: LatestGeneration<'_, &ResourceSlice>,
+        results: &[&DeviceRequestAllocationResult],
+        taints: &PoolTaints<'_>,
+        default_attribute: Option<&str>,
+    ) -> Self {
+        let in_use = InUse::from_results(results);
+        let devices = || pool.slices().flat_map(slice_devices);
+        let tally = DeviceTally::new(devices(), &in_use, taints);
+        let mut warnings = slice_warnings(pool);
+        warnings.extend(device_warnings(pool, tally, &in_use));
+        let sharing = devices().filter(|device| is_partition(device)).count();
+        if sharing > 0 {
+            warnings.push(PoolWarning::PartitionsAsListed);
+        }
+        let (mut partitions, mut shareable) = (Ok(Vec::new()), Ok(None));
+        if !has_missing_slices(pool) {
+            warnings.extend(pool.counter_problem().map(PoolWarning::Counters));
+            partitions = partition_summary(pool, &in_use, default_attribute, &mut warnings);
+            shareable = shareable_summary(pool, &in_use);
+        }
+        let sum_totals = |types: &Vec<PartitionTypeStatus>| types.iter().map(|entry| i64::from(entry.total)).sum();
+        let summarised: i64 = partitions.as_ref().map_or(0, sum_totals);
+        Self {
+            driver: pool.driver().to_owned(),
+            pool: pool.pool().to_owned(),
+            node: common_node(pool).map(str::to_owned),
+            generation: pool.generation(),
+            slice_count: pool.count(),
+            expected_slice_count: pool.expected_slice_count(),
+            tally,
+            partitions,
+            shareable,
+            warnings,
+            is_summary_exhaustive: usize::try_from(summarised) == Ok(sharing),
+        }
+    }
+
+    /// Returns true if slices are missing. The report has no summaries then, and its numbers are those of the slices that
+    /// are there.
+    #[must_use]
+    pub fn is_incomplete(&self) -> bool {
+        self.warnings.iter().any(|warning| matches!(warning, PoolWarning::MissingSlices { .. }))
+    }
+
+    /// Returns the error of the partition summary, or else of the shareable summary.
+    #[must_use]
+    pub fn summary_error(&self) -> Option<&SummaryError> {
+        self.partitions.as_ref().err().or_else(|| self.shareable.as_ref().err())
+    }
+}
+
+/// Returns true if the pool has fewer slices than expected. Surplus slices do not make it incomplete here, though they do
+/// for kube-scheduler.
+fn has_missing_slices(pool: LatestGeneration<'_, &ResourceSlice>) -> bool {
+    i64::try_from(pool.count()).is_ok_and(|count| count < pool.expected_slice_count())
+}
+
+/// Returns the node that all slices name.
+fn common_node<'s>(pool: LatestGeneration<'_, &'s ResourceSlice>) -> Option<&'s str> {
+    let mut nodes = node_names(pool);
+    let first = nodes.next()?;
+    (!first.is_empty() && nodes.all(|node| node == first)).then_some(first)
+}
+
+/// Returns the node name of each slice, empty for a slice that names no node.
+fn node_names<'s>(pool: LatestGeneration<'_, &'s ResourceSlice>) -> impl Iterator<Item = &'s str> {
+    pool.slices().map(|slice| slice.spec.node_name.as_deref().unwrap_or_default())
+}
+
+/// Finds problems of the slices themselves.
+fn slice_warnings(pool: LatestGeneration<'_, &ResourceSlice>) -> Vec<PoolWarning> {
+    let mut warnings = duplicate_warnings(pool);
+    let (observed, expected_slice_count, generation) = (pool.count(), pool.expected_slice_count(), pool.generation());
+    if has_missing_slices(pool) {
+        warnings.push(PoolWarning::MissingSlices { observed, expected_slice_count, generation });
+    } else if !pool.is_complete() {
+        warnings.push(PoolWarning::SurplusSlices { observed, expected_slice_count });
+    }
+    if pool.slices().any(|slice| slice.spec.pool.resource_slice_count != expected_slice_count) {
+        let mut expected_slice_counts: Vec<i64> =
+            pool.slices().map(|slice| slice.spec.pool.resource_slice_count).collect();
+        expected_slice_counts.sort_unstable();
+        expected_slice_counts.dedup();
+        warnings.push(PoolWarning::DisagreeingCounts { expected_slice_counts });
+    }
+    let mut names = node_names(pool);
+    if names.next().is_some_and(|first| names.any(|node| node != first)) {
+        warnings.push(PoolWarning::DisagreeingNodes);
+    }
+    if generation <= 0 {
+        warnings.push(PoolWarning::Generation { generation });
+    }
+    warnings
+}
+
+/// Finds device names that are listed several times, sorted by name.
+fn duplicate_warnings(pool: LatestGeneration<'_, &ResourceSlice>) -> Vec<PoolWarning> {
+    let names = || pool.slices().flat_map(slice_devices).map(|device| device.name.as_str());
+    // Names in ascending order are distinct, and need no sorting.
+    if names().is_sorted_by(|left, right| left < right) {
+        return Vec::new();
+    }
+    let slices = pool.slices().enumerate();
+    let mut listed: Vec<(&str, usize)> = slices
+        .flat_map(|(index, slice)| slice_devices(slice).iter().map(move |device| (device.name.as_str(), index)))
+        .collect();
+    listed.sort_unstable();
+    let mut warnings = Vec::new();
+    for places in listed.chunk_by(|(left, _), (right, _)| left == right) {
+        let (Some((device, first)), Some((_, last))) = (places.first(), places.last()) else { continue };
+        let device = (*device).to_owned();
+        if first != last {
+            warnings.push(PoolWarning::DuplicateDevice { device });
+        } else if places.len() > 1 {
+            warnings.push(PoolWarning::DuplicateInSlice { device });
+        }
+    }
+    warnings
+}
+
+/// Finds problems of devices, claims and quantities.
+fn device_warnings(
+    pool: LatestGeneration<'_, &ResourceSlice>,
+    tally: DeviceTally,
+    in_use: &InUse<'_>,
+) -> impl Iterator<Item = PoolWarning> {
+    let some = |count: usize| (count > 0).then_some(count);
+    let unknown = some(tally.claimed.saturating_sub(tally.allocated));
+    let both = some(tally.tainted.saturating_sub(tally.unavailable));
+    let unreadable = some(unreadable_quantities(pool));
+    let consumption = some(in_use.unreadable);
+    [
+        unknown.map(|count| PoolWarning::UnknownDevices { count }),
+        both.map(|count| PoolWarning::AllocatedAndTainted { count }),
+        unreadable.map(|count| PoolWarning::UnreadableQuantities { count }),
+        consumption.map(|count| PoolWarning::UnreadableConsumption { count }),
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// Counts the values in slices that the summaries would use, but that are no quantities.
+fn unreadable_quantities(pool: LatestGeneration<'_, &ResourceSlice>) -> usize {
+    let sets = pool.slices().flat_map(|slice| slice.spec.shared_counters.iter().flatten());
+    let published = sets.flat_map(|set| set.counters.values()).map(|counter| &counter.value);
+    let devices = || pool.slices().flat_map(slice_devices);
+    let consumed = devices().flat_map(|device| device.consumes_counters.iter().flatten());
+    let consumed = consumed.flat_map(|set| set.counters.values()).map(|counter| &counter.value);
+    let shared = devices().filter(|device| is_shareable(device));
+    let shared = shared.flat_map(|device| device.capacity.iter().flatten()).map(|(_, capacity)| &capacity.value);
+    published.chain(consumed).chain(shared).filter(|quantity| Quantity::from_kube(quantity).is_err()).count()
+}

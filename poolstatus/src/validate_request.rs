@@ -1,0 +1,111 @@
+//! Validation of a request that is created or updated.
+
+use dra_attrs::dns::is_subdomain;
+use dra_attrs::format::{long_name, resource_fully_qualified_name, resource_pool_name};
+use dra_attrs::{BadValue, FeatureGate, FieldError, FieldErrors, FieldPath, GateSet, Profile};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use crate::gates::PoolStatusGate;
+use crate::names::check_driver;
+use crate::status_request::{MAX_LIMIT, SpecView, StatusRequest};
+
+/// Validates the creation of a request. A missing limit is valid and means the default.
+///
+/// While its gate is off, the API server of Kubernetes 1.37 clears `defaultPartitionTypeAttribute` on creation and refuses
+/// the field where it is not cleared. This function refuses the field.
+///
+/// ```
+/// use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
+/// use poolstatus::{GateSet, validate_request};
+/// let mut request = ResourcePoolStatusRequest::default();
+/// request.metadata.name = Some("gpus".into());
+/// request.spec.limit = Some(1001);
+/// let errors = validate_request((&request).into(), GateSet::default());
+/// assert_eq!(
+///     errors.to_string(),
+///     "[spec.driver: Required value, spec.limit: Invalid value: 1001: must be less than or equal to 1000]"
+/// );
+/// ```
+#[must_use]
+pub fn validate_request(request: StatusRequest<'_>, gates: GateSet<PoolStatusGate>) -> FieldErrors {
+    let mut errors = check_name(request.metadata());
+    errors.extend(check_spec(request.spec(), request.profile(), gates));
+    errors
+}
+
+fn check_name(metadata: &ObjectMeta) -> FieldErrors {
+    let path = FieldPath::new("metadata");
+    match metadata.name.as_deref().filter(|name| !name.is_empty()) {
+        // The API server generates a name from the prefix.
+        None if metadata.generate_name.as_ref().is_some_and(|prefix| !prefix.is_empty()) => FieldErrors::default(),
+        None => {
+            let error = FieldError::required(&path.child("name"), "name or generateName is required");
+            [error].into_iter().collect()
+        }
+        Some(name) => long_name(name, &path.child("name")),
+    }
+}
+
+/// Validates an update of a request: its spec is immutable, where a missing limit equals the default.
+///
+/// Nothing else is checked; for the status see [`validate_status`](crate::validate_status()).
+///
+/// ```
+/// use poolstatus::kep::ResourcePoolStatusRequest;
+/// use poolstatus::validate_request_update;
+/// let (old, mut new) = (ResourcePoolStatusRequest::default(), ResourcePoolStatusRequest::default());
+/// assert!(validate_request_update((&old).into(), (&new).into()).is_empty());
+/// new.spec.limit = Some(5);
+/// let errors = validate_request_update((&old).into(), (&new).into());
+/// assert_eq!(errors.to_string(), "spec: Invalid value: null: field is immutable");
+/// ```
+#[must_use]
+pub fn validate_request_update(old: StatusRequest<'_>, new: StatusRequest<'_>) -> FieldErrors {
+    let changed = old.spec() != new.spec();
+    // The API server's generated check has no value, so that the message says `null`.
+    let error = || FieldError::invalid(&FieldPath::new("spec"), BadValue::literal("null"), "field is immutable");
+    changed.then(error).into_iter().collect()
+}
+
+/// Validates the fields of a spec.
+pub(crate) fn check_spec(spec: SpecView<'_>, profile: Profile, gates: GateSet<PoolStatusGate>) -> FieldErrors {
+    let path = FieldPath::new("spec");
+    let check_driver = if profile == Profile::V1_37 { check_driver } else { check_kep_driver };
+    let pool = spec.pool.map(|name| resource_pool_name(name, &path.child("poolName")));
+    let attribute = path.child("defaultPartitionTypeAttribute");
+    let check_attribute = |name| check_attribute(&attribute, name, profile, gates);
+    let mut errors = check_driver(&path.child("driver"), spec.driver);
+    errors.extend(pool.into_iter().flatten());
+    errors.extend(check_limit(&path.child("limit"), spec.limit));
+    errors.extend(spec.partition_type_attribute.into_iter().flat_map(check_attribute));
+    errors.extend(spec.ttl.and_then(|ttl| check_ttl(&path.child("ttlSecondsAfterComplete"), ttl)));
+    errors
+}
+
+fn check_limit(field: &FieldPath<'_>, limit: i32) -> Option<FieldError> {
+    if limit < 1 {
+        return Some(FieldError::invalid(field, limit, "must be greater than or equal to 1"));
+    }
+    (limit > MAX_LIMIT).then(|| FieldError::invalid(field, limit, format!("must be less than or equal to {MAX_LIMIT}")))
+}
+
+/// Validates the partition type attribute, which is forbidden while its gate is off.
+fn check_attribute(field: &FieldPath<'_>, name: &str, profile: Profile, gates: GateSet<PoolStatusGate>) -> FieldErrors {
+    let gate = PoolStatusGate::PartitionableDevicesType;
+    if gates.has(gate) {
+        return resource_fully_qualified_name(name, field);
+    }
+    let detail = format!("field requires the {} feature gate", gate.name(profile));
+    [FieldError::forbidden(field, detail)].into_iter().collect()
+}
+
+fn check_ttl(field: &FieldPath<'_>, ttl: i64) -> Option<FieldError> {
+    (ttl < 0).then(|| FieldError::invalid(field, ttl, "must be greater than or equal to 0"))
+}
+
+/// Validates a driver name by the KEP, whose examples have a slash: `example.com/gpu`.
+fn check_kep_driver(field: &FieldPath<'_>, name: &str) -> FieldErrors {
+    let parts = name.to_ascii_lowercase();
+    let is_example = parts.split_once('/').is_some_and(|(domain, id)| is_subdomain(domain) && is_subdomain(id));
+    if is_example { FieldErrors::new() } else { check_driver(field, name) }
+}

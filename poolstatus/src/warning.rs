@@ -1,0 +1,161 @@
+//! Problems of a pool's objects that a status may have no room for.
+//!
+//! A warning fails nothing, and names nobody who uses a device.
+
+use std::fmt;
+
+use dra_alloc::pool::PoolProblem;
+use serde::Serialize;
+
+/// A problem of one pool's slices, or of what claims and taints say about its devices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PoolWarning {
+    /// A device name is in several slices. A validation error in the KEP's status; Kubernetes 1.37 does not check it.
+    DuplicateDevice {
+        /// Name of the device.
+        device: String,
+    },
+    /// A device name is in one slice several times. The API server refuses such a slice.
+    DuplicateInSlice {
+        /// Name of the device.
+        device: String,
+    },
+    /// The pool has fewer slices than expected, since the driver has not published all of them yet. A validation error in
+    /// the KEP's status.
+    MissingSlices {
+        /// Number of slices of the latest generation.
+        observed: usize,
+        /// `resourceSliceCount` of the first slice.
+        expected_slice_count: i64,
+        /// The latest generation.
+        generation: i64,
+    },
+    /// The pool has more slices than expected. Kubernetes 1.37 reports the pool as complete; kube-scheduler allocates
+    /// nothing from it.
+    SurplusSlices {
+        /// Number of slices of the latest generation.
+        observed: usize,
+        /// `resourceSliceCount` of the first slice.
+        expected_slice_count: i64,
+    },
+    /// Slices have different `resourceSliceCount`s. A validation error in the KEP's status.
+    DisagreeingCounts {
+        /// The distinct values of `resourceSliceCount`, sorted.
+        expected_slice_counts: Vec<i64>,
+    },
+    /// Slices name different nodes, or only some slices name a node. A validation error in the KEP's status.
+    DisagreeingNodes,
+    /// Claims name devices that the pool does not have. Kubernetes 1.37 counts them as allocated.
+    UnknownDevices {
+        /// Number of device names.
+        count: usize,
+    },
+    /// Devices are both allocated and tainted. Kubernetes 1.37 subtracts them twice from the available devices.
+    AllocatedAndTainted {
+        /// Number of devices.
+        count: usize,
+    },
+    /// Counter sets contradict each other or the devices. kube-scheduler allocates nothing from the pool.
+    Counters(PoolProblem),
+    /// The generation is negative, or 0, which the API server of Kubernetes 1.37 reads as missing: no status with this
+    /// pool can be written.
+    Generation {
+        /// The generation.
+        generation: i64,
+    },
+    /// Partitions of one type consume the same amounts from different counter sets, one for each card. Kubernetes 1.37
+    /// reports `PartitionCostMismatch` instead of a summary.
+    CounterSetPerCard {
+        /// The partition type.
+        partition_type: String,
+    },
+    /// Devices share counters, so that not all available devices can be allocated together, and no partition summary gives
+    /// the possible numbers.
+    PartitionsAsListed,
+    /// Values in slices are no quantities and count as zero.
+    UnreadableQuantities {
+        /// Number of values.
+        count: usize,
+    },
+    /// Consumed capacities in claims are no quantities and count as zero.
+    UnreadableConsumption {
+        /// Number of consumed capacities.
+        count: usize,
+    },
+}
+
+impl PoolWarning {
+    /// Returns true if the KEP's status has the warning among its validation errors.
+    #[must_use]
+    pub const fn is_validation_error(&self) -> bool {
+        matches!(
+            self,
+            Self::DuplicateDevice { .. }
+                | Self::MissingSlices { .. }
+                | Self::DisagreeingCounts { .. }
+                | Self::DisagreeingNodes
+        )
+    }
+}
+
+impl fmt::Display for PoolWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DuplicateDevice { device } => write!(f, "device {device} appears in multiple slices"),
+            Self::DuplicateInSlice { device } => write!(f, "device {device} appears several times in one slice"),
+            Self::MissingSlices { observed, expected_slice_count, generation } => {
+                write!(f, "incomplete: observed {observed}/{expected_slice_count} slices at generation {generation}")
+            }
+            Self::SurplusSlices { observed, expected_slice_count } => {
+                write!(f, "{observed} slices, although {expected_slice_count} are announced")
+            }
+            Self::DisagreeingCounts { expected_slice_counts } => {
+                let counts: Vec<String> = expected_slice_counts.iter().map(ToString::to_string).collect();
+                write!(f, "slices disagree on resourceSliceCount: {}", counts.join(", "))
+            }
+            Self::DisagreeingNodes => f.write_str("slices disagree on nodeName"),
+            Self::UnknownDevices { count } => write!(f, "{count} allocated device(s) not found"),
+            Self::AllocatedAndTainted { count } => write!(f, "{count} device(s) both allocated and tainted"),
+            Self::Counters(problem) => problem.fmt(f),
+            Self::Generation { generation } => {
+                write!(f, "generation {generation}: Kubernetes 1.37 accepts no status with it")
+            }
+            Self::CounterSetPerCard { partition_type } => {
+                write!(
+                    f,
+                    "partitions of type {partition_type:?} have a counter set for each card, which the partition \
+                           summary can't group"
+                )
+            }
+            Self::PartitionsAsListed => {
+                f.write_str("devices share counters: the counts are of devices as listed and may mislead")
+            }
+            Self::UnreadableQuantities { count } => write!(f, "{count} quantity(s) in slices can't be read"),
+            Self::UnreadableConsumption { count } => write!(f, "{count} consumed capacity(s) can't be read"),
+        }
+    }
+}
+
+/// A warning with the name of its pool, as a report lists it. Serializes as its text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(into = "String")]
+#[non_exhaustive]
+pub struct ReportWarning {
+    /// Name of the pool.
+    pub pool: String,
+    /// The problem of the pool.
+    pub warning: PoolWarning,
+}
+
+impl fmt::Display for ReportWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "pool {}: {}", self.pool, self.warning)
+    }
+}
+
+impl From<ReportWarning> for String {
+    fn from(warning: ReportWarning) -> Self {
+        warning.to_string()
+    }
+}

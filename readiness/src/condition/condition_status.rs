@@ -1,0 +1,87 @@
+//! Status of a stored condition.
+
+use std::fmt;
+
+use k8s_openapi::api::core::v1::NodeCondition;
+
+use super::{FALSE, NODE_RESTARTED, TIMEOUT_EXCEEDED, TRUE, UNKNOWN};
+
+/// Status of a stored condition, as far as gates distinguish it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "the columns of the decision tables")]
+pub enum ConditionStatus {
+    /// There is no such condition.
+    Missing,
+    /// Status True.
+    True,
+    /// Status False.
+    False,
+    /// Status Unknown with any other reason, or a status that is not True, False or Unknown.
+    Unknown,
+    /// Status Unknown with reason [`TIMEOUT_EXCEEDED`].
+    TimeoutExceeded,
+    /// Status Unknown with reason [`NODE_RESTARTED`].
+    NodeRestarted,
+}
+
+impl ConditionStatus {
+    /// Reads the status of a condition. Status and reason are compared exactly: `true` is not `True`.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::NodeCondition;
+    /// use readiness::ConditionStatus;
+    /// let condition = |status: &str, reason: &str| NodeCondition {
+    ///     status: status.into(), reason: Some(reason.into()), ..NodeCondition::default()
+    /// };
+    /// let status = |text, reason| ConditionStatus::from_condition(Some(&condition(text, reason)));
+    /// assert_eq!(status("True", ""), ConditionStatus::True);
+    /// assert_eq!(status("true", ""), ConditionStatus::Unknown);
+    /// assert_eq!(status("Unknown", "TimeoutExceeded"), ConditionStatus::TimeoutExceeded);
+    /// assert_eq!(status("False", "TimeoutExceeded"), ConditionStatus::False);
+    /// assert_eq!(ConditionStatus::from_condition(None), ConditionStatus::Missing);
+    /// ```
+    #[must_use]
+    pub fn from_condition(condition: Option<&NodeCondition>) -> Self {
+        let Some(condition) = condition else { return Self::Missing };
+        match (condition.status.as_str(), condition.reason.as_deref()) {
+            (TRUE, _) => Self::True,
+            (FALSE, _) => Self::False,
+            (UNKNOWN, Some(TIMEOUT_EXCEEDED)) => Self::TimeoutExceeded,
+            (UNKNOWN, Some(NODE_RESTARTED)) => Self::NodeRestarted,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+impl fmt::Display for ConditionStatus {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Missing => "Missing",
+            Self::True => TRUE,
+            Self::False => FALSE,
+            Self::Unknown => UNKNOWN,
+            Self::TimeoutExceeded => TIMEOUT_EXCEEDED,
+            Self::NodeRestarted => NODE_RESTARTED,
+        })
+    }
+}
+
+/// Formats status and reason of a condition: `status is False (Initializing)`, or `does not exist`.
+pub(crate) fn status_text(condition: Option<&NodeCondition>) -> String {
+    let Some(condition) = condition else { return "does not exist".to_owned() };
+    match condition.reason.as_deref().unwrap_or_default() {
+        "" => format!("status is {}", condition.status),
+        reason => format!("status is {} ({reason})", condition.status),
+    }
+}
+
+/// Returns true if a reboot has reset the condition and no agent has reported since: the reason is `NodeRestarted`, or a
+/// timeout was written over that reset, whose message ends with the replaced status.
+pub(crate) fn is_reset_by_boot(condition: &NodeCondition) -> bool {
+    let reset = format!("status is {UNKNOWN} ({NODE_RESTARTED})");
+    match ConditionStatus::from_condition(Some(condition)) {
+        ConditionStatus::NodeRestarted => true,
+        ConditionStatus::TimeoutExceeded => condition.message.as_deref().is_some_and(|text| text.ends_with(&reset)),
+        _ => false,
+    }
+}

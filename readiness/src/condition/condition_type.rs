@@ -1,0 +1,38 @@
+//! Condition types of gates: a domain, a slash and a name (KEP-5233, Standardized Condition Patterns).
+
+/// Prefix of the condition types that Kubernetes itself defines for the network of a node.
+pub const NETWORK_PREFIX: &str = "network.kubernetes.io/";
+
+/// Condition type of a pod network (CNI) that is configured and works.
+pub const CNI_READY: &str = "network.kubernetes.io/CNIReady";
+
+/// Condition type of a network proxy (kube-proxy) that works.
+pub const NETWORK_PROXY_READY: &str = "network.kubernetes.io/NetworkProxyReady";
+
+/// Returns true if a condition type belongs to Kubernetes: its domain is `kubernetes.io` or a subdomain of it.
+///
+/// ```
+/// use readiness::condition::{CNI_READY, is_standard};
+/// assert!(is_standard(CNI_READY) && is_standard("kubernetes.io/Anything"));
+/// assert!(!is_standard("mykubernetes.io/Anything") && !is_standard("kubernetes.io"));
+/// ```
+#[must_use]
+pub fn is_standard(condition_type: &str) -> bool {
+    domain(condition_type).is_some_and(|domain| is_same_or_subdomain(domain, "kubernetes.io"))
+}
+
+/// Returns true if KEP-5233 defines the condition type: [`CNI_READY`] or [`NETWORK_PROXY_READY`].
+#[must_use]
+pub fn is_known(condition_type: &str) -> bool {
+    [CNI_READY, NETWORK_PROXY_READY].contains(&condition_type)
+}
+
+/// Returns the domain of a condition type or label key: the part before the slash.
+pub(crate) fn domain(key: &str) -> Option<&str> {
+    key.split_once('/').map(|(domain, _)| domain)
+}
+
+/// Returns true if `domain` equals `parent` or is a subdomain of it.
+pub(crate) fn is_same_or_subdomain(domain: &str, parent: &str) -> bool {
+    domain.strip_suffix(parent).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}

@@ -1,0 +1,25 @@
+//! Condition types and reasons that gates use (KEP-5233).
+
+pub(crate) mod condition_status;
+mod condition_type;
+
+pub use condition_type::{CNI_READY, NETWORK_PREFIX, NETWORK_PROXY_READY, is_known, is_standard};
+
+pub(crate) use condition_status::{ConditionStatus, is_reset_by_boot, status_text};
+pub(crate) use condition_type::{domain, is_same_or_subdomain};
+
+/// Type of the condition that kubelet reports on itself.
+pub const READY: &str = "Ready";
+
+/// Reason of a condition whose timeout has passed (KEP-5233, Node Readiness Timeout).
+pub const TIMEOUT_EXCEEDED: &str = "TimeoutExceeded";
+
+/// Reason of a condition that was reset after a reboot (KEP-5233, Node Reboots).
+pub const NODE_RESTARTED: &str = "NodeRestarted";
+
+/// Reason that agents report at their start (KEP-5233, Node Reboots).
+pub const INITIALIZING: &str = "Initializing";
+
+pub(crate) const TRUE: &str = "True";
+pub(crate) const FALSE: &str = "False";
+pub(crate) const UNKNOWN: &str = "Unknown";

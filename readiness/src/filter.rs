@@ -1,0 +1,280 @@
+//! Filter of a scheduler for one node and one pod (KEP-5233, Evaluation Logic): stateless, without a clock.
+
+use std::fmt;
+
+use k8s_openapi::api::core::v1::NodeCondition;
+
+use crate::condition::{ConditionStatus, READY, TRUE, status_text};
+use crate::gate::{FailureAction, NodeReadinessGate};
+use crate::node::GatedNodeView;
+use crate::pod::{GatedPodView, NodeReadinessRequirement, is_daemon_pod};
+use crate::policy::{Policy, PolicyMode, ReleaseWhen};
+
+/// Relation of a pod's own requirements to the gates of the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RequirementPolicy {
+    /// Requirements replace the gates (KEP).
+    Replace,
+    /// Requirements are checked after the gates, so that a pod can't bypass the gates of the cluster.
+    Additive,
+}
+
+/// Options of [`filter`](crate::filter()).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FilterOptions {
+    /// Relation of a pod's requirements to the gates.
+    pub requirements: RequirementPolicy,
+    /// Instant at which a gate with the action `Taint` is released.
+    pub release_when: ReleaseWhen,
+    /// Mode of the feature. `Off` allows every pod.
+    pub mode: PolicyMode,
+}
+
+impl FilterOptions {
+    /// Returns the options that follow the text of the KEP literally.
+    #[must_use]
+    pub const fn kep() -> Self {
+        Self {
+            requirements: RequirementPolicy::Replace,
+            release_when: ReleaseWhen::TimeoutWritten,
+            mode: PolicyMode::Active,
+        }
+    }
+
+    /// Like `kep`, but a gate is released only after its timeout taint is on the node (no scheduling window).
+    #[must_use]
+    pub const fn hardened() -> Self {
+        Self { release_when: ReleaseWhen::TaintPresent, ..Self::kep() }
+    }
+
+    /// Sets the relation of a pod's requirements to the gates.
+    #[must_use]
+    pub const fn with_requirements(self, requirements: RequirementPolicy) -> Self {
+        Self { requirements, ..self }
+    }
+}
+
+/// Options that agree with a reconciler of this policy.
+impl From<&Policy> for FilterOptions {
+    fn from(policy: &Policy) -> Self {
+        Self { release_when: policy.release_when, mode: policy.mode, ..Self::kep() }
+    }
+}
+
+/// Row of the decision table of [`filter`](crate::filter()) that applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum FilterOutcome {
+    /// Allowed: the feature is off.
+    Disabled,
+    /// Allowed: gates do not apply to pods of daemon sets. Ready and taints are checked by other plugins.
+    DaemonSetExempt,
+    /// Allowed: the node has no gates.
+    NoGates,
+    /// Allowed: every gate is met.
+    GatesMet,
+    /// Allowed: the pod's own requirements are met.
+    PodScoped,
+    /// Blocked: the node is not ready.
+    NodeNotReady,
+    /// Blocked: a gate or a requirement is not met.
+    Unmet,
+}
+
+/// Answer of the filter for one node and one pod.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct FilterVerdict<'a> {
+    /// Row of the decision table that applies.
+    pub outcome: FilterOutcome,
+    /// For a blocked pod, everything that is not met: Ready first, then gates in their order, then requirements. For an
+    /// allowed pod, the gates that only a timeout has released.
+    pub reasons: Vec<FilterReason<'a>>,
+}
+
+impl FilterVerdict<'_> {
+    /// Returns true if the pod may be scheduled to the node.
+    #[must_use]
+    pub const fn is_allowed(&self) -> bool {
+        !matches!(self.outcome, FilterOutcome::NodeNotReady | FilterOutcome::Unmet)
+    }
+}
+
+/// Formats all reasons in one line, as a scheduler does. Empty without reasons.
+impl fmt::Display for FilterVerdict<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, reason) in self.reasons.iter().enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(formatter, "{comma}{reason}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Condition that blocks a pod, or that a timeout has released.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct FilterReason<'a> {
+    /// Type of the condition.
+    pub condition_type: &'a str,
+    /// Stored condition, if it exists.
+    pub condition: Option<&'a NodeCondition>,
+    /// Kind of the reason.
+    pub cause: FilterCause,
+}
+
+/// Kinds of [`FilterReason`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum FilterCause {
+    /// kubelet does not report Ready.
+    NotReady,
+    /// A gate of the node is not met.
+    Gate,
+    /// A timeout has been written, but the taint of the gate is not on the node yet.
+    AwaitingTaint,
+    /// A timeout has released the gate. Does not block.
+    Released,
+    /// A requirement of the pod is not met.
+    Requirement,
+    /// A requirement of the pod asks for another status than True.
+    UnsupportedStatus,
+}
+
+impl fmt::Display for FilterReason<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, state) = (self.condition_type, status_text(self.condition));
+        match self.cause {
+            FilterCause::NotReady => write!(formatter, "node is not ready: condition {name:?} {state}"),
+            FilterCause::Gate => write!(formatter, "readiness gate {name:?}: condition {state}"),
+            FilterCause::AwaitingTaint => {
+                write!(formatter, "readiness gate {name:?}: condition {state}, its taint is not on the node")
+            }
+            FilterCause::Released => write!(formatter, "readiness gate {name:?}: released by its timeout"),
+            FilterCause::Requirement => write!(formatter, "required condition {name:?} {state}"),
+            FilterCause::UnsupportedStatus => {
+                write!(formatter, "required condition {name:?}: only status True can be required; {state}")
+            }
+        }
+    }
+}
+
+/// Decides if a pod may be scheduled to a node, as far as gates decide.
+///
+/// The first row that applies counts:
+///
+/// | Ready | pod of a daemon set | pod's requirements | gates or requirements | answer |
+/// |---|---|---|---|---|
+/// | any | yes | any | any | allowed |
+/// | not True, or missing | no | any | any | blocked |
+/// | True | no | none | no gates | allowed |
+/// | True | no | none | every gate True, or Unknown with reason `TimeoutExceeded` | allowed |
+/// | True | no | none | any other | blocked |
+/// | True | no | given | every requirement True | allowed |
+/// | True | no | given | any other, also `TimeoutExceeded` | blocked |
+///
+/// A scheduler treats "blocked" as `UnschedulableAndUnresolvable`: preemption can't help. It tries the pod again when a
+/// condition, a taint or the list of gates changes, or a node is added.
+///
+/// Of several gates of one type the first counts, as in [`step`](crate::step()).
+///
+/// Running pods are not affected: the filter evicts nothing, and kubelet's admission does not call it.
+///
+/// # Complexity
+/// Linear in gates and requirements for up to 32 conditions, with a logarithm beyond; no allocation when everything is
+/// True.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Pod;
+/// use readiness::{FilterOptions, GatedNode, GatedPodView, filter};
+/// let node: GatedNode = serde_json::from_str(r#"{
+///     "spec": {"readinessGates": [{"conditionType": "datadog.com/AgentReady", "timeoutSeconds": 180}]},
+///     "status": {"conditions": [{"type": "Ready", "status": "True"}]}}"#)?;
+/// let pod = Pod::default();
+/// let verdict = filter(FilterOptions::kep(), &node.view(), GatedPodView::new(&pod));
+/// assert!(!verdict.is_allowed());
+/// assert_eq!(verdict.to_string(), r#"readiness gate "datadog.com/AgentReady": condition does not exist"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[must_use]
+pub fn filter<'a>(options: FilterOptions, view: &GatedNodeView<'a>, pod: GatedPodView<'a>) -> FilterVerdict<'a> {
+    if options.mode == PolicyMode::Off {
+        return allowed(FilterOutcome::Disabled);
+    }
+    if is_daemon_pod(pod.pod) {
+        return allowed(FilterOutcome::DaemonSetExempt);
+    }
+    let is_scoped = !pod.requirements.is_empty();
+    let mut reasons = Vec::new();
+    if !view.is_ready() {
+        reasons.push(FilterReason {
+            condition_type: READY,
+            condition: view.condition(READY),
+            cause: FilterCause::NotReady,
+        });
+    }
+    if !is_scoped || options.requirements == RequirementPolicy::Additive {
+        let unmet = view.gates().iter().filter_map(|gate| Some((gate, gate_reason(gate, view, options.release_when)?)));
+        reasons.extend(unmet.filter(|(gate, _)| view.is_first(gate)).map(|(_, reason)| reason));
+    }
+    reasons.extend(pod.requirements.iter().filter_map(|requirement| requirement_reason(requirement, view)));
+    let blocks = |reason: &FilterReason<'_>| reason.cause != FilterCause::Released;
+    if reasons.iter().any(blocks) {
+        reasons.retain(blocks);
+        let outcome = if view.is_ready() { FilterOutcome::Unmet } else { FilterOutcome::NodeNotReady };
+        return FilterVerdict { outcome, reasons };
+    }
+    let outcome = match (is_scoped, view.gates().is_empty()) {
+        (true, _) => FilterOutcome::PodScoped,
+        (false, true) => FilterOutcome::NoGates,
+        (false, false) => FilterOutcome::GatesMet,
+    };
+    FilterVerdict { outcome, reasons }
+}
+
+const fn allowed(outcome: FilterOutcome) -> FilterVerdict<'static> {
+    FilterVerdict { outcome, reasons: Vec::new() }
+}
+
+fn gate_reason<'a>(
+    gate: &'a NodeReadinessGate,
+    view: &GatedNodeView<'a>,
+    release_when: ReleaseWhen,
+) -> Option<FilterReason<'a>> {
+    let condition = view.condition(&gate.condition_type);
+    let cause = match ConditionStatus::from_condition(condition) {
+        ConditionStatus::True => return None,
+        ConditionStatus::TimeoutExceeded
+            if release_when == ReleaseWhen::TaintPresent && !is_failure_action_in_force(gate, view) =>
+        {
+            FilterCause::AwaitingTaint
+        }
+        ConditionStatus::TimeoutExceeded => FilterCause::Released,
+        _ => FilterCause::Gate,
+    };
+    Some(FilterReason { condition_type: &gate.condition_type, condition, cause })
+}
+
+/// Returns true if the failure action of a gate is in force: its taint is on the node, or the action needs no taint.
+pub(crate) fn is_failure_action_in_force(gate: &NodeReadinessGate, view: &GatedNodeView<'_>) -> bool {
+    match gate.usable_taint() {
+        Some(taint) => view.taint(&taint.key, &taint.effect).is_some(),
+        None => gate.failure_action == FailureAction::BypassWithWarning,
+    }
+}
+
+fn requirement_reason<'a>(
+    requirement: &'a NodeReadinessRequirement,
+    view: &GatedNodeView<'a>,
+) -> Option<FilterReason<'a>> {
+    let condition_type = requirement.condition_type.as_str();
+    let condition = view.condition(condition_type);
+    let cause = match ConditionStatus::from_condition(condition) {
+        _ if requirement.status != TRUE => FilterCause::UnsupportedStatus,
+        ConditionStatus::True => return None,
+        _ => FilterCause::Requirement,
+    };
+    Some(FilterReason { condition_type, condition, cause })
+}

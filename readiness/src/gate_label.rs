@@ -1,0 +1,83 @@
+//! Labels that show the gates of a node (KEP-5233, Labels for Readiness Gates).
+
+use dra_attrs::dns::MAX_SUBDOMAIN_LEN;
+use dra_attrs::label::key_problems;
+
+use crate::condition::{domain, is_same_or_subdomain};
+use crate::reconcile::WriteActor;
+
+/// Prefix of the label keys of gates.
+pub const GATE_LABEL_PREFIX: &str = "readiness-gate.";
+
+/// Value of the labels of gates.
+pub const GATE_LABEL_VALUE: &str = "true";
+
+/// Domains of Kubernetes whose labels a kubelet may set.
+const KUBELET_DOMAINS: [&str; 2] = ["kubelet.kubernetes.io", "node.kubernetes.io"];
+
+/// Domains that belong to Kubernetes.
+const KUBERNETES_DOMAINS: [&str; 2] = ["kubernetes.io", "k8s.io"];
+
+/// Condition type that can't be used in a label key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{condition_type:?} makes no label key: {detail}")]
+#[non_exhaustive]
+pub struct GateLabelError {
+    /// The condition type.
+    pub condition_type: String,
+    /// Problem of the key, in the API server's words.
+    pub detail: String,
+}
+
+/// Returns the label key of a gate: the prefix `readiness-gate.` and the condition type.
+///
+/// # Errors
+/// A condition type that is not a domain, a slash and a name, or whose domain has more than 238 bytes: see
+/// [`LengthPolicy`](crate::validate::LengthPolicy).
+///
+/// ```
+/// use readiness::gate_label_key;
+/// assert_eq!(gate_label_key("datadog.com/AgentReady")?, "readiness-gate.datadog.com/AgentReady");
+/// assert!(gate_label_key("Ready").is_err());
+/// # Ok::<(), readiness::GateLabelError>(())
+/// ```
+pub fn gate_label_key(condition_type: &str) -> Result<String, GateLabelError> {
+    match key_problem(condition_type) {
+        Some(detail) => Err(GateLabelError { condition_type: condition_type.to_owned(), detail }),
+        None => Ok(format!("{GATE_LABEL_PREFIX}{condition_type}")),
+    }
+}
+
+/// Returns the first problem of the label key that would be made of a condition type.
+pub(crate) fn key_problem(condition_type: &str) -> Option<String> {
+    let Some(domain) = domain(condition_type) else { return Some("prefix part must be non-empty".to_owned()) };
+    if GATE_LABEL_PREFIX.len().saturating_add(domain.len()) > MAX_SUBDOMAIN_LEN {
+        return Some(format!("prefix part must be no more than {MAX_SUBDOMAIN_LEN} bytes"));
+    }
+    key_problems(condition_type).into_iter().next()
+}
+
+/// Returns true if the API server lets a kubelet set the label of a gate on its own node.
+///
+/// `NodeRestriction` refuses labels whose domain ends in `kubernetes.io` or `k8s.io`, other than below
+/// `kubelet.kubernetes.io` and `node.kubernetes.io`; then kubelet's whole write of the node fails. The KEP's own
+/// example `network.kubernetes.io/CNIReady` is such a label: another component has to set it.
+///
+/// ```
+/// use readiness::is_gate_label_writable_by_kubelet;
+/// assert!(is_gate_label_writable_by_kubelet("datadog.com/AgentReady"));
+/// assert!(!is_gate_label_writable_by_kubelet("network.kubernetes.io/CNIReady"));
+/// assert!(is_gate_label_writable_by_kubelet("node.kubernetes.io/Ready"));
+/// ```
+#[must_use]
+pub fn is_gate_label_writable_by_kubelet(condition_type: &str) -> bool {
+    // The domain of the label has the domain of the type as its suffix, so both belong to the same parents.
+    let Some(domain) = domain(condition_type) else { return true };
+    let is_one_of = |domains: [&str; 2]| domains.iter().any(|parent| is_same_or_subdomain(domain, parent));
+    !is_one_of(KUBERNETES_DOMAINS) || is_one_of(KUBELET_DOMAINS)
+}
+
+/// Returns the component that writes the label of a gate.
+pub(crate) fn label_writer(condition_type: &str) -> WriteActor {
+    if is_gate_label_writable_by_kubelet(condition_type) { WriteActor::Kubelet } else { WriteActor::Nlc }
+}

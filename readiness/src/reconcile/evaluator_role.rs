@@ -1,0 +1,44 @@
+//! Role of the component that runs the evaluator.
+
+use serde::{Deserialize, Serialize};
+
+use super::node_write::WriteActor;
+
+/// Component that runs the evaluator.
+///
+/// In the KEP, kubelet runs the timers and writes conditions, and the node lifecycle controller (NLC) manages taints and
+/// events. A single controller can do both ([`EvaluatorRole::Combined`]).
+///
+/// Apart, the two components share only the conditions, so the controller does not learn of a timeout that kubelet can't
+/// write: over a True from before a reboot whose reset was lost, or over a report that is kept
+/// ([`TimeoutWrite::WhenUnreported`](crate::TimeoutWrite::WhenUnreported)). Neither does it learn of a timeout that the
+/// owner of the condition overwrote before the controller's step, which matters to
+/// [`LateReport::Sticky`](crate::LateReport::Sticky).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum EvaluatorRole {
+    /// One component in place of both: makes every write.
+    #[default]
+    Combined,
+    /// kubelet: timers, conditions, and the labels that a kubelet may set. Never taints.
+    Kubelet,
+    /// Node lifecycle controller: taints, events and the other labels, by the timeouts that kubelet has written. Never
+    /// conditions.
+    Nlc,
+}
+
+impl EvaluatorRole {
+    /// Returns true if this component makes the writes of `actor`.
+    pub(super) const fn plays(self, actor: WriteActor) -> bool {
+        matches!(
+            (self, actor),
+            (Self::Combined, _) | (Self::Kubelet, WriteActor::Kubelet) | (Self::Nlc, WriteActor::Nlc)
+        )
+    }
+
+    /// Returns true if this component runs timers.
+    pub(super) const fn keeps_time(self) -> bool {
+        !matches!(self, Self::Nlc)
+    }
+}

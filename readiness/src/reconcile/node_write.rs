@@ -1,0 +1,205 @@
+//! Writes that a step requests.
+
+use std::fmt;
+
+use k8s_openapi::api::core::v1::{NodeCondition, Taint};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde::{Deserialize, Serialize};
+
+use crate::taint::is_same;
+
+/// Component that makes a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(clippy::exhaustive_enums, reason = "the KEP knows these two")]
+pub enum WriteActor {
+    /// kubelet: conditions, and the labels that a kubelet may set.
+    Kubelet,
+    /// Node lifecycle controller: taints, events, and the other labels.
+    Nlc,
+}
+
+/// Stored condition that a patch replaces. The caller turns it into a `test` of the patch, so that a new report of an
+/// agent is never overwritten.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ExpectedCondition {
+    /// Status of the condition.
+    pub status: String,
+    /// Reason of the condition.
+    pub reason: Option<String>,
+    /// Time of the last change of its status.
+    pub last_transition_time: Option<Time>,
+}
+
+impl ExpectedCondition {
+    /// Returns true if `condition` still has the expected status, reason and transition time.
+    #[must_use]
+    pub fn matches(&self, condition: &NodeCondition) -> bool {
+        *self == Self::from(condition)
+    }
+}
+
+impl From<&NodeCondition> for ExpectedCondition {
+    fn from(condition: &NodeCondition) -> Self {
+        Self {
+            status: condition.status.clone(),
+            reason: condition.reason.clone(),
+            last_transition_time: condition.last_transition_time.clone(),
+        }
+    }
+}
+
+/// Type of an event, as in `core/v1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[expect(clippy::exhaustive_enums, reason = "Kubernetes knows these two")]
+pub enum EventType {
+    /// Information only.
+    Normal,
+    /// An administrator may have to act.
+    Warning,
+}
+
+/// Change of one node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum NodeChange {
+    /// Adds a taint. The write must fail if the node has changed since: lists of taints do not merge.
+    AddTaint {
+        /// The taint.
+        taint: Taint,
+        /// `resourceVersion` of the node that was evaluated.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resource_version: Option<String>,
+        /// True if the taint evicts running pods. The caller may want to limit the rate of evictions.
+        #[serde(default)]
+        evicting: bool,
+    },
+    /// Writes a condition.
+    PatchCondition {
+        /// Type of the condition.
+        condition_type: String,
+        /// New status.
+        status: String,
+        /// New reason.
+        reason: String,
+        /// New message, which quotes the replaced status and reason.
+        message: String,
+        /// Precondition: the stored condition, or `None` if there must be none.
+        #[serde(rename = "expect")]
+        expected: Option<ExpectedCondition>,
+    },
+    /// Sets a label.
+    SetLabel {
+        /// Key of the label.
+        key: String,
+        /// Value of the label.
+        value: String,
+    },
+    /// Removes a taint by key and effect. A taint that is already gone is not an error.
+    RemoveTaint {
+        /// The taint.
+        taint: Taint,
+        /// `resourceVersion` of the node that was evaluated.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resource_version: Option<String>,
+    },
+    /// Removes a label.
+    RemoveLabel {
+        /// Key of the label.
+        key: String,
+    },
+    /// Records an event on the node.
+    Event {
+        /// Type of the event.
+        event_type: EventType,
+        /// Reason of the event.
+        reason: String,
+        /// Message of the event.
+        message: String,
+    },
+}
+
+impl NodeChange {
+    /// Returns the position of this kind of change in a step. A taint is added before the condition that releases its gate.
+    const fn rank(&self) -> u8 {
+        match self {
+            Self::AddTaint { .. } => 0,
+            Self::PatchCondition { .. } => 1,
+            Self::SetLabel { .. } => 2,
+            Self::RemoveTaint { .. } => 3,
+            Self::RemoveLabel { .. } => 4,
+            Self::Event { .. } => 5,
+        }
+    }
+}
+
+/// Change of one node, and the component that makes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct NodeWrite {
+    /// Component that makes the change.
+    pub actor: WriteActor,
+    /// The change.
+    #[serde(flatten)]
+    pub change: NodeChange,
+}
+
+impl fmt::Display for NodeWrite {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.change {
+            NodeChange::AddTaint { taint, .. } => write!(formatter, "add taint {}", taint_text(taint)),
+            NodeChange::PatchCondition { condition_type, status, reason, message, .. } => {
+                write!(formatter, "set {condition_type} to {status} ({reason}): {message}")
+            }
+            NodeChange::SetLabel { key, value } => write!(formatter, "set label {key}={value}"),
+            NodeChange::RemoveTaint { taint, .. } => write!(formatter, "remove taint {}", taint_text(taint)),
+            NodeChange::RemoveLabel { key } => write!(formatter, "remove label {key}"),
+            NodeChange::Event { event_type, reason, message } => {
+                write!(formatter, "{event_type:?} event {reason}: {message}")
+            }
+        }
+    }
+}
+
+/// Formats a taint as `key=value:effect`, or `key:effect` without a value.
+pub(super) fn taint_text(taint: &Taint) -> String {
+    match taint.value.as_deref().unwrap_or_default() {
+        "" => format!("{}:{}", taint.key, taint.effect),
+        value => format!("{}={value}:{}", taint.key, taint.effect),
+    }
+}
+
+/// Collector of writes, which are added in any order.
+#[derive(Debug, Default)]
+pub(super) struct WriteList {
+    list: Vec<NodeWrite>,
+}
+
+impl WriteList {
+    /// Adds a write.
+    pub(super) fn push(&mut self, actor: WriteActor, change: NodeChange) {
+        self.list.push(NodeWrite { actor, change });
+    }
+
+    /// Adds an event.
+    pub(super) fn event(&mut self, event_type: EventType, reason: &str, message: String) {
+        self.push(WriteActor::Nlc, NodeChange::Event { event_type, reason: reason.to_owned(), message });
+    }
+
+    /// Returns true if the list adds a taint with the key and effect of `wanted`.
+    pub(super) fn adds(&self, wanted: &Taint) -> bool {
+        self.list.iter().any(|write| match &write.change {
+            NodeChange::AddTaint { taint, .. } => is_same(taint, wanted),
+            _ => false,
+        })
+    }
+
+    /// Returns the writes in the order in which they are to be made.
+    pub(super) fn into_sorted(mut self) -> Vec<NodeWrite> {
+        self.list.sort_by_key(|write| write.change.rank());
+        self.list
+    }
+}

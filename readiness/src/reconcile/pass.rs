@@ -1,0 +1,324 @@
+//! One step of the reconciler, gate by gate.
+
+use k8s_openapi::api::core::v1::NodeCondition;
+use k8s_openapi::jiff::Timestamp;
+
+use super::effective_status::{EffectiveStatus, observe, stable_from, stale_from};
+use super::evaluator_role::EvaluatorRole;
+use super::gate_state::{GatePhase, GateState};
+use super::node_state::NodeState;
+use super::node_write::{EventType, ExpectedCondition, NodeChange, WriteActor, WriteList};
+use super::readiness_counters::{ReadinessCounters, increment};
+use super::recorded_condition::{RecordedCondition, is_recorded};
+use super::restart::{self, Restart};
+use super::timeout::{self, WaitLimit};
+use super::verdict::{BlockReason, GateDecision};
+use crate::condition::{ConditionStatus, NODE_RESTARTED, TIMEOUT_EXCEEDED, UNKNOWN, status_text};
+use crate::filter::is_failure_action_in_force;
+use crate::gate::{FailureAction, NodeReadinessGate};
+use crate::node::GatedNodeView;
+use crate::policy::{LateReport, Policy, PolicyMode, ReleaseWhen, TimeoutWrite};
+
+/// Period in seconds within which [`FLAPS`] regressions are reported as flapping.
+const FLAP_WINDOW_SECONDS: i64 = 600;
+
+/// Number of regressions that are reported as flapping.
+const FLAPS: usize = 3;
+
+/// Gate under evaluation, with its stored condition.
+#[derive(Clone, Copy)]
+struct GateContext<'c> {
+    gate: &'c NodeReadinessGate,
+    condition: Option<&'c NodeCondition>,
+}
+
+/// Inputs of one step, and the results collected so far.
+pub(super) struct Pass<'p, 'v, 'a> {
+    pub(super) policy: &'p Policy,
+    pub(super) role: EvaluatorRole,
+    pub(super) view: &'v GatedNodeView<'a>,
+    pub(super) now: Timestamp,
+    pub(super) restart: Restart,
+    pub(super) is_ready: bool,
+    pub(super) timers_from: Timestamp,
+    pub(super) writes: WriteList,
+    pub(super) requeue_at: Option<Timestamp>,
+}
+
+impl Pass<'_, '_, '_> {
+    fn may_write(&self, actor: WriteActor) -> bool {
+        self.policy.mode == PolicyMode::Active && self.role.plays(actor)
+    }
+
+    /// Moves a gate to its next phase, and returns its decision.
+    pub(super) fn evaluate_gate(&mut self, gate: &NodeReadinessGate, all: &mut NodeState) -> GateDecision {
+        let name = gate.condition_type.as_str();
+        if !all.gates.contains_key(name) {
+            let preexisting_timeout = all.ungated.timeouts.remove(name);
+            all.gates.insert(name.to_owned(), GateState { preexisting_timeout, ..GateState::default() });
+        }
+        let NodeState { gates, counters, .. } = all;
+        let Some(state) = gates.get_mut(name) else {
+            let reason = BlockReason::Condition(EffectiveStatus::Observed(ConditionStatus::Missing));
+            return GateDecision::Blocked { reason, deadline: None };
+        };
+        let context = GateContext { gate, condition: self.view.condition(name) };
+        let mut effective = self.effective_status(context, state);
+        if state.phase == GatePhase::Established && self.is_latched(name, effective) {
+            effective = EffectiveStatus::Observed(ConditionStatus::True);
+        }
+        restart::start_or_stop_timer(state, self.is_ready, self.timers_from);
+        self.change_phase(context, state, effective, counters);
+        let is_written = state.phase == GatePhase::TimedOut && self.write_timeout(context, state, effective);
+        self.requeue(context, state, effective);
+        self.decide(context, state, effective, is_written)
+    }
+
+    /// Returns the effective status of the condition, after the reset of a restart.
+    fn effective_status(&mut self, context: GateContext<'_>, state: &mut GateState) -> EffectiveStatus {
+        restart::reset(state, self.restart);
+        if self.restart == Restart::Node {
+            return self.reset_after_boot(context, state);
+        }
+        let effective = observe(self.policy, state, context.condition, self.now);
+        if std::mem::take(&mut state.reset_is_due) && effective == EffectiveStatus::BeforeBoot {
+            restart::reset(state, Restart::Node);
+            return self.reset_after_boot(context, state);
+        }
+        effective
+    }
+
+    /// Returns the instant of the failure action, if a timer runs.
+    fn deadline(&self, context: GateContext<'_>, state: &GateState) -> Option<Timestamp> {
+        let runs = self.role.keeps_time() && self.is_ready;
+        timeout::deadline(self.policy, context.gate, state).filter(|_| runs)
+    }
+
+    /// Returns true if the gate has to be met only once in a boot, so that it stays satisfied.
+    fn is_latched(&self, name: &str, effective: EffectiveStatus) -> bool {
+        !effective.is_reset() && self.view.bootstrap_only.iter().any(|latched| latched == name)
+    }
+
+    /// Sets a condition from before the boot to Unknown: in the step that detects the reboot, or in the first step since
+    /// that shows the gate.
+    fn reset_after_boot(&mut self, context: GateContext<'_>, state: &mut GateState) -> EffectiveStatus {
+        if context.condition.is_none() {
+            return EffectiveStatus::Observed(ConditionStatus::Missing);
+        }
+        restart::record_before_boot(state, self.view, &context.gate.condition_type);
+        let is_reset = ConditionStatus::from_condition(context.condition) == ConditionStatus::NodeRestarted;
+        // kubelet's own conditions are never written, even if a stored gate names one.
+        if !is_reset && self.may_write(WriteActor::Kubelet) && context.gate.has_valid_type() {
+            let message = format!("the node has booted; before: {}", status_text(context.condition));
+            self.patch(context, NODE_RESTARTED, message);
+        }
+        EffectiveStatus::Observed(ConditionStatus::NodeRestarted)
+    }
+
+    /// Changes the phase of a gate by the decision table.
+    fn change_phase(
+        &mut self,
+        context: GateContext<'_>,
+        state: &mut GateState,
+        effective: EffectiveStatus,
+        counters: &mut ReadinessCounters,
+    ) {
+        let gate = context.gate;
+        let expired = self.deadline(context, state).is_some_and(|deadline| deadline <= self.now);
+        let before = state.phase;
+        state.phase = before.next(effective, expired);
+        if state.phase == before {
+            return;
+        }
+        increment(&mut counters.transitions);
+        match state.phase {
+            GatePhase::Established => self.establish(gate, state, before, counters),
+            GatePhase::Regressed => self.regress(gate, state, effective, counters),
+            GatePhase::TimedOut => self.time_out(gate, state, effective, counters),
+            GatePhase::Waiting => {
+                // A new wait after a reset.
+                state.timer_started_at = self.is_ready.then_some(self.now);
+                state.first_timer_started_at = state.timer_started_at;
+                state.timeout_written = false;
+            }
+        }
+    }
+
+    fn establish(
+        &mut self,
+        gate: &NodeReadinessGate,
+        state: &mut GateState,
+        before: GatePhase,
+        counters: &mut ReadinessCounters,
+    ) {
+        (state.timeout_written, state.timeout_write_base, state.first_timer_started_at) = (false, None, None);
+        let waited = state.timer_started_at.take().filter(|_| before != GatePhase::Regressed);
+        if let Some(started_at) = waited {
+            let seconds = self.now.duration_since(started_at).as_secs();
+            let seconds = u64::try_from(seconds).unwrap_or_default();
+            increment(&mut counters.established);
+            counters.seconds_to_established = counters.seconds_to_established.saturating_add(seconds);
+        }
+        self.event(EventType::Normal, "GateSatisfied", || {
+            format!("readiness gate {} is satisfied", gate.condition_type)
+        });
+    }
+
+    fn regress(
+        &mut self,
+        gate: &NodeReadinessGate,
+        state: &mut GateState,
+        effective: EffectiveStatus,
+        counters: &mut ReadinessCounters,
+    ) {
+        let name = &gate.condition_type;
+        state.timer_started_at = self.policy.rearm_on_regression.then_some(self.now);
+        increment(&mut counters.flaps);
+        self.event(EventType::Warning, "GateRegressed", || {
+            format!("readiness gate {name} is not satisfied any more: {effective}")
+        });
+        let now = self.now;
+        state.regressions.retain(|at| now.duration_since(*at).as_secs() < FLAP_WINDOW_SECONDS);
+        state.regressions.push(now);
+        if state.regressions.len() >= FLAPS {
+            state.regressions.clear();
+            self.event(EventType::Warning, "GateFlapping", || {
+                format!("readiness gate {name} was lost {FLAPS} times within {FLAP_WINDOW_SECONDS} s")
+            });
+        }
+    }
+
+    fn time_out(
+        &mut self,
+        gate: &NodeReadinessGate,
+        state: &mut GateState,
+        effective: EffectiveStatus,
+        counters: &mut ReadinessCounters,
+    ) {
+        let name = &gate.condition_type;
+        state.timeout_written = effective == EffectiveStatus::Observed(ConditionStatus::TimeoutExceeded);
+        increment(&mut counters.timeouts);
+        if gate.failure_action == FailureAction::BypassWithWarning {
+            increment(&mut counters.bypasses);
+            self.event(EventType::Warning, "GateBypassed", || {
+                format!("readiness gate {name} was not satisfied in time: the node takes pods without it")
+            });
+        } else {
+            self.event(EventType::Warning, "GateTimedOut", || {
+                format!("readiness gate {name} was not satisfied in time")
+            });
+        }
+    }
+
+    /// Writes the timeout once in an episode, and again if the condition was deleted or is unchanged since the request.
+    /// Never overwrites an observed True. Returns true if the timeout is written in this step.
+    fn write_timeout(&mut self, context: GateContext<'_>, state: &mut GateState, effective: EffectiveStatus) -> bool {
+        let condition = context.condition;
+        let is_unseen = condition.is_some_and(|condition| is_recorded(state.timeout_write_base.as_ref(), condition));
+        if !is_unseen {
+            state.timeout_write_base = None;
+        }
+        let is_due = match ConditionStatus::from_condition(condition) {
+            _ if effective == EffectiveStatus::Observed(ConditionStatus::Missing) => true,
+            // A timeout from before the boot whose reset was lost does not tell the controller of the new timeout.
+            ConditionStatus::TimeoutExceeded if effective == EffectiveStatus::BeforeBoot => {
+                !state.timeout_written || is_unseen
+            }
+            ConditionStatus::True | ConditionStatus::TimeoutExceeded | ConditionStatus::Missing => false,
+            ConditionStatus::False if self.policy.timeout_write == TimeoutWrite::WhenUnreported => {
+                state.timeout_written = true;
+                false
+            }
+            ConditionStatus::False | ConditionStatus::Unknown | ConditionStatus::NodeRestarted => {
+                !state.timeout_written || is_unseen
+            }
+        };
+        if !is_due || !self.may_write(WriteActor::Kubelet) {
+            return false;
+        }
+        let Some(timeout) = context.gate.releases_after() else { return false };
+        state.timeout_written = true;
+        state.timeout_write_base = condition.and_then(RecordedCondition::from_condition);
+        let end = timeout::timer_end(self.policy, timeout, state);
+        let limit = end.map_or(WaitLimit::Timeout(timeout), |(_, limit)| limit);
+        let message = format!("not True within {limit}; before: {}", status_text(condition));
+        self.patch(context, TIMEOUT_EXCEEDED, message);
+        true
+    }
+
+    /// Sets a condition to Unknown. Skips the write if the condition already has these values. With separate roles it is
+    /// written anyway, since the new heartbeat is all that can tell the controller of it.
+    fn patch(&mut self, context: GateContext<'_>, reason: &str, message: String) {
+        let is_same = |condition: &NodeCondition| {
+            let texts = (condition.status.as_str(), condition.reason.as_deref(), condition.message.as_deref());
+            texts == (UNKNOWN, Some(reason), Some(&message))
+        };
+        if self.role == EvaluatorRole::Combined && context.condition.is_some_and(is_same) {
+            return;
+        }
+        self.writes.push(
+            WriteActor::Kubelet,
+            NodeChange::PatchCondition {
+                condition_type: context.gate.condition_type.clone(),
+                status: UNKNOWN.to_owned(),
+                reason: reason.to_owned(),
+                message,
+                expected: context.condition.map(ExpectedCondition::from),
+            },
+        );
+    }
+
+    fn event(&mut self, event_type: EventType, reason: &str, message: impl FnOnce() -> String) {
+        if self.may_write(WriteActor::Nlc) {
+            self.writes.event(event_type, reason, message());
+        }
+    }
+
+    /// Brings `requeue_at` forward to the next instant at which time alone changes the decision of this gate.
+    fn requeue(&mut self, context: GateContext<'_>, state: &GateState, effective: EffectiveStatus) {
+        let timer = self.deadline(context, state);
+        let stable = stable_from(self.policy, state, self.now).filter(|_| effective == EffectiveStatus::Stabilizing);
+        let is_true = ConditionStatus::from_condition(context.condition) == ConditionStatus::True;
+        let expiry = context.condition.filter(|_| is_true).and_then(|condition| stale_from(self.policy, condition));
+        let next = [timer, stable, expiry].into_iter().flatten().filter(|instant| *instant > self.now);
+        self.requeue_at = next.chain(self.requeue_at).min();
+    }
+
+    fn decide(
+        &self,
+        context: GateContext<'_>,
+        state: &GateState,
+        effective: EffectiveStatus,
+        is_written: bool,
+    ) -> GateDecision {
+        let blocked = |reason| GateDecision::Blocked { reason, deadline: self.deadline(context, state) };
+        match state.phase {
+            GatePhase::Established if effective == EffectiveStatus::Observed(ConditionStatus::True) => {
+                return GateDecision::Satisfied;
+            }
+            GatePhase::Established | GatePhase::Waiting | GatePhase::Regressed => {
+                return blocked(BlockReason::Condition(effective));
+            }
+            GatePhase::TimedOut => {}
+        }
+        // A True from before the boot or with an old heartbeat is never overwritten, and it is not a late report.
+        let is_released = is_written
+            || self.policy.late_report == LateReport::Sticky
+            || matches!(effective, EffectiveStatus::BeforeBoot | EffectiveStatus::Stale)
+            || ConditionStatus::from_condition(context.condition) == ConditionStatus::TimeoutExceeded;
+        if !is_released {
+            let is_late = state.timeout_written && state.timeout_write_base.is_none() && context.condition.is_some();
+            let reason = if is_late { BlockReason::LateReport(effective) } else { BlockReason::Condition(effective) };
+            return blocked(reason);
+        }
+        match context.gate.failure_action {
+            FailureAction::BypassWithWarning => GateDecision::Bypass,
+            _ if self.policy.release_when == ReleaseWhen::TaintPresent
+                && !is_failure_action_in_force(context.gate, self.view) =>
+            {
+                blocked(BlockReason::AwaitingTaint)
+            }
+            _ => GateDecision::TaintHandoff,
+        }
+    }
+}

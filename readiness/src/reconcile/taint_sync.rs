@@ -1,0 +1,98 @@
+//! Taints of failure actions (KEP-5233, Node Readiness Timeout).
+
+use k8s_openapi::api::core::v1::Taint;
+
+use super::gate_state::GatePhase;
+use super::node_state::NodeState;
+use super::node_write::{EventType, NodeChange, WriteActor, WriteList, taint_text};
+use crate::gate::NodeReadinessGate;
+use crate::node::{CacheSync, GatedNodeView};
+use crate::policy::Policy;
+use crate::taint::{NO_EXECUTE, TaintId, is_usable};
+
+/// Adds the taints of gates that have timed out, and removes owned taints that no gate wants.
+///
+/// A gate that has timed out wants its taint; a gate that is not True wants it if the taint is owned. So an owned taint is
+/// removed when each of its gates is True, is gone, or has another taint or action.
+pub(super) fn sync_taints(
+    policy: &Policy,
+    view: &GatedNodeView<'_>,
+    may_write: bool,
+    state: &mut NodeState,
+    writes: &mut WriteList,
+) {
+    for gate in view.distinct_gates() {
+        let Some(taint) = gate.taint() else { continue };
+        let phase = state.gates.get(&gate.condition_type).map_or(GatePhase::Waiting, |gate| gate.phase);
+        let is_present = view.taint(&taint.key, &taint.effect).is_some();
+        let is_leaving = state.leaving_taints.iter().any(|id| id.matches(taint));
+        if is_leaving && is_present && phase != GatePhase::Established {
+            // Its removal was requested and not made, and now a gate wants it again.
+            let id = TaintId::from(taint);
+            state.leaving_taints.remove(&id);
+            state.owned_taints.insert(id);
+        }
+        let is_owned = state.owned_taints.iter().any(|id| id.matches(taint));
+        let is_wanted = phase == GatePhase::TimedOut || (is_owned && phase != GatePhase::Established);
+        if is_wanted && !is_present && may_write && !writes.adds(taint) && is_usable(taint) {
+            add(taint, view, state, writes);
+        }
+        let is_settled = matches!(phase, GatePhase::TimedOut | GatePhase::Established);
+        let is_known = is_owned || is_leaving || state.ungated.taints.iter().any(|id| id.matches(taint));
+        if policy.adopt_existing_taints && may_write && is_present && is_settled && !is_known && is_usable(taint) {
+            state.owned_taints.insert(TaintId::from(taint));
+            let message = format!("taint {} is managed now", taint_text(taint));
+            writes.event(EventType::Normal, "TaintAdopted", message);
+        }
+    }
+    let has_taints = !state.owned_taints.is_empty() || !state.leaving_taints.is_empty();
+    if has_taints && view.cache_sync == CacheSync::Synced {
+        release(view, may_write, state, writes);
+    }
+}
+
+fn add(taint: &Taint, view: &GatedNodeView<'_>, state: &mut NodeState, writes: &mut WriteList) {
+    let id = TaintId::from(taint);
+    state.leaving_taints.remove(&id);
+    state.owned_taints.insert(id);
+    let taint = Taint { time_added: None, ..taint.clone() };
+    writes.event(EventType::Normal, "TaintAdded", format!("taint {} added", taint_text(&taint)));
+    let evicting = taint.effect == NO_EXECUTE;
+    let resource_version = view.resource_version().map(str::to_owned);
+    writes.push(WriteActor::Nlc, NodeChange::AddTaint { taint, resource_version, evicting });
+}
+
+/// Removes owned taints that no gate wants. A removed taint stays in `leaving_taints` until it is observed gone, so that a
+/// lost write is requested again.
+fn release(view: &GatedNodeView<'_>, may_write: bool, state: &mut NodeState, writes: &mut WriteList) {
+    let gates = &state.gates;
+    let is_wanted = |id: &TaintId| {
+        let holds = |gate: &&NodeReadinessGate| {
+            let phase = gates.get(&gate.condition_type).map_or(GatePhase::Waiting, |gate| gate.phase);
+            phase != GatePhase::Established && gate.taint().is_some_and(|taint| id.matches(taint))
+        };
+        view.distinct_gates().any(|gate| holds(&gate))
+    };
+    let mut leaving = Vec::new();
+    state.owned_taints.retain(|id| {
+        if is_wanted(id) {
+            return true;
+        }
+        let Some(present) = view.taint(&id.key, &id.effect) else { return false };
+        if may_write {
+            writes.event(EventType::Normal, "TaintRemoved", format!("taint {} removed", taint_text(present)));
+            leaving.push(id.clone());
+        }
+        !may_write
+    });
+    state.leaving_taints.extend(leaving);
+    state.leaving_taints.retain(|id| {
+        let present = view.taint(&id.key, &id.effect);
+        if let (Some(taint), true) = (present, may_write) {
+            let resource_version = view.resource_version().map(str::to_owned);
+            let taint = Taint { time_added: None, ..taint.clone() };
+            writes.push(WriteActor::Nlc, NodeChange::RemoveTaint { taint, resource_version });
+        }
+        present.is_some()
+    });
+}

@@ -1,0 +1,25 @@
+//! Rules in the style of node-readiness-controller as gates, and the start-up taint that the KEP compares gates with
+//! (KEP-5233, Alternatives).
+//!
+//! A rule selects nodes, requires conditions of any status, all of them or any one, and has a taint. [`expand()`] turns each
+//! rule that selects a node into one gate and one condition. The caller writes the condition, as the agent of the gate. So
+//! timeouts, reboots, taints and previews work for rules as for every gate. When a rule ceases to select a node, its gate is
+//! removed, and its taint with it.
+
+mod error;
+mod expand;
+mod node_readiness_rule;
+mod readiness_taint_rule;
+
+pub use error::ExpandError;
+pub use expand::{Expansion, expand};
+pub use node_readiness_rule::{
+    ConditionPolicy, ConditionRequirement, EnforcementMode, NodeReadinessRule, NodeReadinessRuleSpec,
+};
+pub use readiness_taint_rule::ReadinessTaintRule;
+
+/// Domain of the condition types that rules become, and of their taints.
+pub const RULE_DOMAIN: &str = "readiness.k8s.io";
+
+/// Prefix of the annotation that marks a bootstrap-only rule as completed on a node. The UID of the rule follows.
+pub const COMPLETED_PREFIX: &str = "readiness.k8s.io/bootstrap-completed-";

@@ -1,0 +1,45 @@
+//! Start-up taint that a controller removes when a condition is True.
+
+use k8s_openapi::api::core::v1::Taint;
+
+use crate::condition::ConditionStatus;
+use crate::node::GatedNodeView;
+use crate::reconcile::{NodeChange, NodeWrite, WriteActor};
+
+/// Rule of the controller that the KEP compares gates with: it removes a start-up taint when a condition is True. A later
+/// False does not add the taint again.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "the fields are those of the KEP's sketch")]
+pub struct ReadinessTaintRule {
+    /// Type of the condition.
+    pub readiness_condition: String,
+    /// Taint that the controller removes.
+    pub target_taint: Taint,
+}
+
+impl ReadinessTaintRule {
+    /// Returns the removal of the taint, if the condition is True and the taint is on the node.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Taint;
+    /// use readiness::{GatedNode, rule::ReadinessTaintRule};
+    /// let node: GatedNode = serde_json::from_str(r#"{
+    ///     "spec": {"taints": [{"key": "cni.example.com/pending", "effect": "NoSchedule"}]},
+    ///     "status": {"conditions": [{"type": "cni.example.com/NetworkReady", "status": "True"}]}}"#)?;
+    /// let rule = ReadinessTaintRule {
+    ///     readiness_condition: "cni.example.com/NetworkReady".into(),
+    ///     target_taint: node.view().taints()[0].clone(),
+    /// };
+    /// assert_eq!(rule.removal(&node.view()).unwrap().to_string(), "remove taint cni.example.com/pending:NoSchedule");
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    #[must_use]
+    pub fn removal(&self, view: &GatedNodeView<'_>) -> Option<NodeWrite> {
+        let taint = view.taint(&self.target_taint.key, &self.target_taint.effect)?;
+        let is_true =
+            ConditionStatus::from_condition(view.condition(&self.readiness_condition)) == ConditionStatus::True;
+        let resource_version = view.resource_version().map(str::to_owned);
+        let change = NodeChange::RemoveTaint { taint: taint.clone(), resource_version };
+        is_true.then_some(NodeWrite { actor: WriteActor::Nlc, change })
+    }
+}
