@@ -363,7 +363,7 @@ fn gates_are_those_of_the_api_server_that_checks() {
     add_function(&root, "pci0000:00/0000:01:00.0", "0x020000", 0);
     let sysfs = ["--sysfs", root.to_str().unwrap()];
     let unknown = driver(&[&sysfs[..], &["--check", "--feature-gates=Nope=true"]].concat());
-    assert!(!unknown.status.success() && stderr(&unknown).contains("no gate \"Nope\""));
+    assert!(!unknown.status.success() && stderr(&unknown).contains("--feature-gates: no feature gate \"Nope\""));
     let alone = driver(&[&sysfs[..], &[LISTS]].concat());
     assert!(!alone.status.success() && stderr(&alone).contains("--check"));
 }

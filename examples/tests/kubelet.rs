@@ -64,7 +64,7 @@ impl Node {
 
     fn run(&self, plugin: Option<&Path>, command: &[&str]) -> Output {
         let mut kubelet = program();
-        kubelet.arg("--state").arg(self.state()).args(["--feature-gates", self.gate]);
+        kubelet.arg("--state").arg(self.state()).args(["--profile", "kep", "--feature-gates", self.gate]);
         if let Some(socket) = plugin {
             kubelet.arg("--plugin").arg(format!("gpu.example.com={}", socket.display()));
         }
@@ -106,9 +106,9 @@ fn the_story() {
     ] {
         assert!(story.lines().any(|found| found == line), "{line}:\n{story}");
     }
-    assert!(story.contains("DRAOptionalNodePreparationDisabled"));
-    let shipped = program().args(["--profile", "v1.37"]).output().unwrap();
-    assert!(text(&shipped.stdout).contains("DRAOptionalNodeOperations feature gate is disabled on kubelet"));
+    assert!(story.contains("DRAOptionalNodeOperations feature gate is disabled on kubelet"));
+    let kep = program().args(["--profile", "kep"]).output().unwrap();
+    assert!(text(&kep.stdout).contains("DRAOptionalNodePreparationDisabled"));
 }
 
 #[test]
@@ -177,5 +177,9 @@ fn what_is_asked_wrongly() {
     let node = Node::new();
     assert_eq!(node.fails(None, &["prepare", "nobody", MANIFEST]), "kubelet: no pod nobody in the manifests\n");
     let gate = program().args(["--feature-gates", "DRANothing=true", "show"]).output().unwrap();
-    assert!(text(&gate.stderr).contains(r#"no gate "DRANothing" in profile kep"#), "{}", text(&gate.stderr));
+    assert!(
+        text(&gate.stderr).contains(r#"--feature-gates: no feature gate "DRANothing" in profile v1.37"#),
+        "{}",
+        text(&gate.stderr)
+    );
 }

@@ -419,10 +419,13 @@ fn gates_switch_features() {
     assert!(off.refusals()[0].ends_with("has capacity requests, but the DRAConsumableCapacity feature is disabled"));
 
     for (gates, expected) in [
-        ("DRANonsense=true", "no gate \"DRANonsense\" in profile kep; known: DRAAdminAccess, DRAConsumableCapacity, "),
-        ("DRAOptionalNodeOperations=true", "no gate \"DRAOptionalNodeOperations\" in profile kep; known: "),
-        ("DRADeviceTaints", "\"DRADeviceTaints\" is not NAME=true or NAME=false"),
-        ("DRADeviceTaints=yes", "\"DRADeviceTaints=yes\" is not NAME=true or NAME=false"),
+        ("DRANonsense=true", "no feature gate \"DRANonsense\" in profile v1.37; the nearest is "),
+        (
+            "DRAOptionalNodePreparation=true",
+            "no feature gate \"DRAOptionalNodePreparation\" in profile v1.37; the nearest is DRAOptionalNodeOperations",
+        ),
+        ("DRADeviceTaints", "feature gate \"DRADeviceTaints\" is not NAME=true or NAME=false"),
+        ("DRADeviceTaints=yes", "feature gate \"DRADeviceTaints=yes\" is not NAME=true or NAME=false"),
     ] {
         let wrong = run(&["--feature-gates", gates], "");
         assert_eq!((wrong.code, wrong.stdout.as_str()), (1, ""));
@@ -441,16 +444,16 @@ fn skipped_operations_are_written_in_the_form_of_the_profile() {
     let written = |run: &Run| {
         run.json()["items"][0]["status"]["allocation"]["devices"]["results"][0]["skipNodeOperations"].clone()
     };
-    let kep = ["--feature-gates=DRAOptionalNodePreparation=true", "-o", "json", "-"];
+    let kep = ["--profile=kep", "--feature-gates=DRAOptionalNodePreparation=true", "-o", "json", "-"];
     let shipped = ["--profile=v1.37", "--feature-gates=DRAOptionalNodeOperations=true", "-o", "json", "-"];
     for declaration in [json!(true), json!(["*"])] {
         assert_eq!(written(&clean(&kep, &with(declaration.clone()))), json!(true));
         assert_eq!(written(&clean(&shipped, &with(declaration.clone()))), json!(["*"]));
         assert_eq!(
-            clean(&[kep[0], "-"], &with(declaration.clone())).rows()[0][4],
+            clean(&[kep[0], kep[1], "-"], &with(declaration.clone())).rows()[0][4],
             "share cores 1, skips node operations"
         );
-        let off = clean(&["-"], &with(declaration));
+        let off = clean(&["--profile=kep", "-"], &with(declaration));
         assert!(off.refusals()[1].ends_with("but the DRAOptionalNodePreparation feature is disabled"));
     }
     let one = run(&kep, &with(json!(["NodePrepareResources"])));

@@ -77,6 +77,8 @@ pub use binding::failure::FailedStage;
 pub use binding::start::{PermitWait, PreFlight};
 pub use command::{Command, NoPatchReason};
 pub use cost::{ApiCalls, MissedObjective, SchedulerObjectives, SchedulingMeasurement, extra_binding_patches};
+#[doc(no_inline)]
+pub use dra_attrs::{GateSet, Profile};
 pub use gates::{ControlPlaneComponent, FieldVisibility, NominationGate, VisibleValue};
 pub use nominating_info::NominatingInfo;
 pub use nomination_state::{IllegalTransition, NominationEvent, NominationState, NominationTransition};

@@ -50,7 +50,7 @@ impl AvailabilityReport {
         self.pools.len() < self.matching_pools
     }
 
-    /// Builds the status in the KEP's form. It is always complete: inconsistent pools add validation errors.
+    /// Builds the status in the KEP's form. Every report has one: inconsistent pools add validation errors.
     ///
     /// ```
     /// use poolstatus::{Cluster, Query};
@@ -130,7 +130,8 @@ impl AvailabilityReport {
     }
 }
 
-/// Returns false for a warning about the counts of partitions that a partition summary makes up for.
+/// Returns true if `profile` reports the warning. A partition summary of all partitions replaces
+/// [`PoolWarning::PartitionsAsListed`].
 fn applies(pool: &PoolReport, warning: &PoolWarning, profile: Profile) -> bool {
     *warning != PoolWarning::PartitionsAsListed
         || profile != Profile::V1_37

@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
 use crate::kep;
 
-/// Number of pools that a request without `limit` lists at most.
+/// Default `limit` of a request: maximum number of listed pools.
 pub const DEFAULT_LIMIT: i32 = 100;
 
 /// Maximum `limit` of a request.

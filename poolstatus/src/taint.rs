@@ -12,7 +12,7 @@ pub(crate) struct TaintRules<'r> {
     by_driver_and_pool: BTreeMap<[Option<&'r str>; 2], SelectedDevices<'r>>,
 }
 
-/// Devices that rules with one driver and pool select.
+/// Devices that the rules for one driver and pool taint.
 #[derive(Debug, Default)]
 struct SelectedDevices<'r> {
     all: bool,

@@ -70,8 +70,8 @@ pub enum PoolWarning {
         /// The partition type.
         partition_type: String,
     },
-    /// Devices share counters, so that not all available devices can be allocated together, and no partition summary gives
-    /// the possible numbers.
+    /// Devices share counters, so that the available devices may not all be allocatable together, and no partition summary
+    /// gives the possible numbers.
     PartitionsAsListed,
     /// Values in slices are no quantities and count as zero.
     UnreadableQuantities {

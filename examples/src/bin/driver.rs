@@ -88,7 +88,7 @@ enum DriverError {
     Machine(#[from] MachineError),
     #[error("slice name {0:?}: more than {MAX_SUBDOMAIN_LEN} bytes")]
     SliceName(String),
-    #[error(transparent)]
+    #[error("--feature-gates: {0}")]
     Gates(#[from] GateError),
     #[error("the API server would refuse the slice: {problems} problems")]
     Refused { problems: usize },

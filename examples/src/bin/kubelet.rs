@@ -82,7 +82,7 @@ enum KubeletError {
     Story(#[from] StoryError),
     #[error(transparent)]
     Serve(#[from] ServeError),
-    #[error(transparent)]
+    #[error("--feature-gates: {0}")]
     Gates(#[from] GateError),
     #[error("{0}")]
     Manifest(String),

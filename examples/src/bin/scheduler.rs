@@ -18,7 +18,7 @@ use k8s_openapi::api::resource::v1::ResourceSlice;
 
 #[derive(Debug, thiserror::Error)]
 enum SchedulerError {
-    #[error(transparent)]
+    #[error("--feature-gates: {0}")]
     Gates(#[from] GateError),
     #[error(transparent)]
     Schedule(#[from] ScheduleError),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
 
-/// Token buckets of all users.
+/// Rate limiter with a token bucket for each user.
 ///
 /// A bucket holds `burst` tokens. A request takes one token, and one token comes back after each `refill`. The limiter
 /// stores only the time at which a bucket is full again, so that nothing is rounded and full buckets need no memory.
