@@ -37,7 +37,7 @@ pub struct DeclaredFeature {
 }
 
 impl DeclaredFeature {
-    /// Creates the feature of a profile. It is declared and required by all versions; see [`DeclaredFeature::until`].
+    /// Creates the feature of a profile. It is declared and required by all versions; see [`DeclaredFeature::with_max_version`].
     #[must_use]
     pub const fn new(profile: Profile) -> Self {
         Self { profile, max_version: None }

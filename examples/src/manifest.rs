@@ -46,13 +46,13 @@ pub struct Manifests {
     pub nodes: Vec<Node>,
     /// Pods of the manifests.
     pub pods: Vec<Pod>,
-    /// ResourceSlices of the manifests.
+    /// `ResourceSlice`s of the manifests.
     pub slices: Vec<ResourceSlice>,
-    /// DeviceClasses of the manifests.
+    /// `DeviceClass`es of the manifests.
     pub classes: Vec<DeviceClass>,
-    /// ResourceClaims of the manifests, allocated or not.
+    /// `ResourceClaim`s of the manifests, allocated or not.
     pub claims: Vec<ResourceClaim>,
-    /// DeviceTaintRules of the manifests.
+    /// `DeviceTaintRule`s of the manifests.
     pub taint_rules: Vec<DeviceTaintRule>,
     /// Number of objects of other kinds, by kind.
     pub ignored: BTreeMap<String, usize>,

@@ -31,7 +31,9 @@ fn documentation(line: &str) -> Option<&str> {
 fn doc_comments_begin_with_a_statement() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
-    FOLDERS.iter().for_each(|folder| sources(&root.join(folder), &mut files));
+    for folder in FOLDERS {
+        sources(&root.join(folder), &mut files);
+    }
     files.sort();
     let mut refused = Vec::new();
     for file in &files {

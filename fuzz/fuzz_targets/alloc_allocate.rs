@@ -4,8 +4,11 @@
 
 use std::sync::Arc;
 
-use dra_alloc::{numbered_share_id, AllocatedState, Allocator, Budget, DeviceId, DraGate, GateSet, Inventory, InventoryEvent, Outcome, SelectorCache};
-use dra_attrs::Profile;
+use dra_alloc::{
+    AllocatedState, Allocator, Budget, Classes, DeviceId, DraGate, GateSet, Inventory, InventoryEvent, Outcome,
+    SelectorCache, numbered_share_id,
+};
+use dra_attrs::{FeatureGate, Profile};
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, from_value, json};
@@ -177,8 +180,8 @@ fn check(bytes: Bytes<'_, '_>) -> Result<()> {
     let claims = (0..count).map(|index| claim(bytes, index)).collect::<Result<Vec<_>>>()?;
     let claims: Vec<_> = claims.into_iter().map(|claim| from_value(claim).unwrap()).collect();
     let mut gates = GateSet::all();
-    for feature in DraGate::all() {
-        gates = if bytes.ratio(1, 12)? { gates.without(feature) } else { gates };
+    for gate in DraGate::ALL {
+        gates = if bytes.ratio(1, 12)? { gates.without(*gate) } else { gates };
     }
     let profile = if bytes.arbitrary()? { Profile::Kep } else { Profile::V1_37 };
     let held = DeviceId::new(DRIVERS[0], NAMES[0], &format!("d-{}", bytes.int_in_range(0..=7)?));
@@ -196,7 +199,9 @@ fn check(bytes: Bytes<'_, '_>) -> Result<()> {
     let selectors = SelectorCache::default();
     let allocate = |inventory: &Inventory, gates| {
         let classes = Classes::new(&classes);
-        Allocator::new(profile, inventory, &classes).with_selector_cache(&selectors).with_share_ids(&numbered_share_id)
+        Allocator::new(profile, inventory, &classes)
+            .with_selector_cache(&selectors)
+            .with_share_ids(&numbered_share_id)
             .with_gates(gates)
             .allocate(&state, &node, &claims, Budget::steps(STEPS))
     };
@@ -213,7 +218,10 @@ fn check(bytes: Bytes<'_, '_>) -> Result<()> {
     assert_eq!(answer, allocate(&changed, gates));
     assert_eq!(answer, allocate(&asked_otherwise, gates));
     let classes = Classes::new(&classes);
-    let prepared = Allocator::new(profile, &inventory, &classes).with_selector_cache(&selectors).with_share_ids(&numbered_share_id).with_gates(gates);
+    let prepared = Allocator::new(profile, &inventory, &classes)
+        .with_selector_cache(&selectors)
+        .with_share_ids(&numbered_share_id)
+        .with_gates(gates);
     prepared.prepare([&node]);
     assert_eq!(answer, allocate(&inventory, gates));
     let Ok(verdict) = answer else { return Ok(()) };

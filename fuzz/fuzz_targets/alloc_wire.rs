@@ -2,7 +2,7 @@
 #![no_main]
 
 use dra_alloc::skip::WireForm;
-use dra_alloc::skip::wire::{read, write, SkipField};
+use dra_alloc::skip::wire::{SkipField, read, write};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim, ResourceSlice};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::{lookup_by_name, FullyQualifiedName, QualifiedName};
+use dra_attrs::{FullyQualifiedName, QualifiedName, lookup_by_name};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -1,7 +1,7 @@
 //! Topologies of any nodes: the local nodes start with the physical one and name no node twice.
 #![no_main]
 
-use dra_attrs::numa::{physical_node, NumaForm, NumaNode, NumaTopology, UnknownSockets, MAX_NODES};
+use dra_attrs::numa::{MAX_NODES, NumaForm, NumaNode, NumaTopology, UnknownSockets, physical_node};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (bool, Vec<(i16, Vec<u8>, Option<i8>)>)| {

@@ -1,7 +1,7 @@
 //! PCI: the first line is an address, the rest a link's target. Addresses survive printing, roots are one component.
 #![no_main]
 
-use dra_attrs::{pcie_root, PciAddress};
+use dra_attrs::{PciAddress, pcie_root};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -1,8 +1,8 @@
 //! Machines with any text in their files: helpers answer or return an error, in every form.
 #![no_main]
 
-use dra_attrs::numa::{numa_node_attribute, physical_node, NumaForm, NumaPlace, NumaTopology};
-use dra_attrs::{pcie_root_attribute, PciAddress, SysfsMap};
+use dra_attrs::numa::{NumaForm, NumaPlace, NumaTopology, numa_node_attribute, physical_node};
+use dra_attrs::{PciAddress, SysfsMap, pcie_root_attribute};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (&str, Vec<(&str, &str, &str)>, &str, &str, i64, u32)| {

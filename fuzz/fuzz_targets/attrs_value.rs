@@ -1,8 +1,8 @@
 //! Values: any combination of the eight fields is read without a panic, and equally by every reader.
 #![no_main]
 
-use dra_attrs::numa::{physical_node, NumaNodeValue};
-use dra_attrs::{check_device_attributes, AttributeValue};
+use dra_attrs::numa::{NumaNodeValue, physical_node};
+use dra_attrs::{AttributeValue, check_device_attributes};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 use libfuzzer_sys::fuzz_target;
 

@@ -20,7 +20,7 @@
 //!
 //! # Contents
 //!
-//! - **Tracker**: [`NominationTracker`], configured by [`Options`]: a [`Profile`](dra_attrs::Profile), feature gates
+//! - **Tracker**: [`NominationTracker`], configured by [`Options`]: a [`Profile`], feature gates
 //!   ([`NominationGate`]) and a [`Behavior`]. [`TrackerInput`] lists the events, [`NominationState`] the states of a
 //!   pod.
 //! - **Reservations**: [`Nominator`], the nominations in memory, usable alone; [`filter_with_nominated_pods`]

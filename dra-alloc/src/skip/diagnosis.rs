@@ -153,7 +153,7 @@ pub fn diagnose_skip(evidence: SkipEvidence<'_>) -> Vec<SkipDiagnosis> {
             causes.push(if is_of_node { of_node } else { of_scheduler });
         }
         SkipSymptom::PrepareFailed(message) if message.contains(gate) => {
-            causes.push(SkipDiagnosis::KubeletGateOff { gate })
+            causes.push(SkipDiagnosis::KubeletGateOff { gate });
         }
         SkipSymptom::PrepareFailed(message) => causes.extend(missing_driver(message)),
         _ => {}

@@ -1,7 +1,7 @@
 //! List algorithm of KEP-6072: the nodes that are as local to a device as its own node.
 //!
 //! 1. *Minimum distance*: the nodes at the smallest distance from the physical node, over all other nodes of every
-//!   socket.
+//!    socket.
 //! 2. *Same socket*: of these, only nodes of the physical node's socket.
 //!
 //! The physical node comes first, the others are ascending (their order has no meaning). Where the KEP leaves a case

@@ -26,7 +26,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 const KIND: &str = "kind";
 
-/// Prints the ResourceSlice that a DRA driver would publish for the PCI devices of a machine
+/// Prints the resource slice that a DRA driver would publish for the PCI devices of a machine
 #[derive(Debug, Parser)]
 #[command(name = "driver")]
 struct Args {

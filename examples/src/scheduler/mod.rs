@@ -99,7 +99,7 @@ pub enum ScheduleError {
 /// use examples::scheduler::{Fate, Settings, schedule};
 /// let mut manifests = Manifests::default();
 /// manifests.read("claim.yaml", "kind: ResourceClaim\nmetadata: {name: empty}\n---\nkind: Node\nmetadata: {name: a}\n");
-/// let answers = schedule(&manifests, &Settings::default())?;
+/// let answers = schedule(&manifests, &Settings::new(dra_attrs::Profile::V1_37))?;
 /// assert_eq!(answers[0].fate, Fate::Allocated { node: "a".to_owned() });
 /// # Ok::<(), examples::scheduler::ScheduleError>(())
 /// ```
