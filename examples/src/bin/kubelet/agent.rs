@@ -1,0 +1,192 @@
+//! Agent that carries out the plans of `dra_alloc::kubelet`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::PathBuf;
+
+use dra_alloc::kubelet::metrics::SkipCounts;
+use dra_alloc::kubelet::{
+    CheckpointError, ClaimCache, ClaimRef, ContainerError, KubeletOptions, Plan, PrepareError, Skipped, Unprepare,
+    UnprepareError,
+};
+use k8s_openapi::api::core::v1::{Container, Pod};
+use k8s_openapi::api::resource::v1::ResourceClaim;
+
+use super::driver_client;
+use super::state_file::StateFile;
+
+/// Reason that the agent could not do a task.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AgentError {
+    /// The checkpoint is damaged.
+    #[error("{path}: {error}")]
+    Checkpoint {
+        /// Path of the file.
+        path: String,
+        /// Reason that it is damaged.
+        error: CheckpointError,
+    },
+    /// The checkpoint can't be read or written.
+    #[error("{path}: {error}")]
+    StateFile {
+        /// Path of the file.
+        path: String,
+        /// Error of the operating system.
+        error: io::Error,
+    },
+    /// The pod can't start now.
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
+    /// The pod can't be removed now.
+    #[error(transparent)]
+    Unprepare(#[from] UnprepareError),
+    /// The devices of a container are unknown.
+    #[error(transparent)]
+    Container(#[from] ContainerError),
+}
+
+/// Calls made and skipped for a pod.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Done {
+    /// Calls that were made: the driver and its claims.
+    pub(crate) called: Vec<(String, Vec<ClaimRef>)>,
+    /// Calls that were skipped.
+    pub(crate) skipped: Vec<Skipped>,
+}
+
+/// Agent for the claims of one node.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    cache: ClaimCache,
+    settings: KubeletOptions,
+    file: StateFile,
+    /// Sockets of the registered drivers, by driver name.
+    plugins: BTreeMap<String, PathBuf>,
+    counts: SkipCounts,
+}
+
+impl Agent {
+    /// Starts with the state of the checkpoint, or with an empty one if there is no file.
+    ///
+    /// # Errors
+    /// The file can't be read or is damaged; the agent does not start with an empty state then.
+    pub(crate) fn start(
+        file: StateFile,
+        settings: KubeletOptions,
+        plugins: BTreeMap<String, PathBuf>,
+    ) -> Result<Self, AgentError> {
+        let found = Self::remembered(&file)?;
+        let is_new = found.is_none();
+        let agent = Self { cache: found.unwrap_or_default(), settings, file, plugins, counts: SkipCounts::default() };
+        if is_new {
+            agent.write(&agent.cache.to_checkpoint(settings.profile()))?;
+        }
+        Ok(agent)
+    }
+
+    /// Reads the checkpoint; `None` if there is no file.
+    ///
+    /// # Errors
+    /// The file can't be read or is damaged.
+    pub(crate) fn remembered(file: &StateFile) -> Result<Option<ClaimCache>, AgentError> {
+        let path = || file.path().display().to_string();
+        let found = file.read().map_err(|error| AgentError::StateFile { path: path(), error })?;
+        let cache = found.map(|bytes| ClaimCache::from_checkpoint(&bytes)).transpose();
+        cache.map_err(|error| AgentError::Checkpoint { path: path(), error })
+    }
+
+    /// Returns the remembered claims.
+    pub(crate) const fn cache(&self) -> &ClaimCache {
+        &self.cache
+    }
+
+    /// Returns the counts of skipped calls since the start.
+    pub(crate) const fn counts(&self) -> &SkipCounts {
+        &self.counts
+    }
+
+    /// Prepares the claims of a pod before it starts.
+    ///
+    /// # Errors
+    /// The reason that the pod can't start now.
+    pub(crate) async fn prepare(&mut self, pod: &Pod, claims: &[ResourceClaim]) -> Result<Done, AgentError> {
+        let registered = |driver: &str| self.plugins.contains_key(driver);
+        let plan = self.cache.plan_prepare(pod, claims, registered, self.settings);
+        self.save()?;
+        let mut plan = plan?;
+        self.counts.add(plan.skipped());
+        let mut done = Done { skipped: plan.skipped().to_vec(), ..Done::default() };
+        for (driver, claims) in plan.calls().clone() {
+            let outcome = match self.plugins.get(&driver) {
+                Some(socket) => driver_client::prepare(socket, &claims).await,
+                None => Err(format!("DRA driver {driver} is not registered")),
+            };
+            self.cache.apply_prepare(&mut plan, &driver, outcome)?;
+            done.called.push((driver, claims));
+        }
+        self.cache.finish_prepare(plan)?;
+        self.save()?;
+        Ok(done)
+    }
+
+    /// Unprepares the claims of a pod after it has ended.
+    ///
+    /// # Errors
+    /// The reason that the pod can't be removed now.
+    pub(crate) async fn unprepare(&mut self, pod: &Pod) -> Result<Done, AgentError> {
+        let registered = |driver: &str| self.plugins.contains_key(driver);
+        let plan = self.cache.plan_unprepare(pod, registered, self.settings)?;
+        self.carry_out(plan).await
+    }
+
+    /// Unprepares the claims of all pods that are not active. Returns the result for each pod UID.
+    pub(crate) async fn reconcile(&mut self, active: &BTreeSet<String>) -> Vec<(String, Result<Done, AgentError>)> {
+        let registered = |driver: &str| self.plugins.contains_key(driver);
+        let orphans = self.cache.plan_orphans(active, registered, self.settings);
+        let mut all = Vec::new();
+        for orphan in orphans {
+            let done = match orphan.plan {
+                Ok(plan) => self.carry_out(plan).await,
+                Err(error) => Err(error.into()),
+            };
+            all.push((orphan.pod_uid, done));
+        }
+        all
+    }
+
+    /// Returns the CDI ids of a container's devices.
+    ///
+    /// # Errors
+    /// A claim of the container is not prepared.
+    pub(crate) fn container_devices(&self, pod: &Pod, container: &Container) -> Result<Vec<&str>, AgentError> {
+        Ok(self.cache.container_devices(pod, container, self.settings)?)
+    }
+
+    async fn carry_out(&mut self, mut plan: Plan<Unprepare>) -> Result<Done, AgentError> {
+        self.counts.add(plan.skipped());
+        let mut done = Done { skipped: plan.skipped().to_vec(), ..Done::default() };
+        for (driver, claims) in plan.calls().clone() {
+            let outcome = match self.plugins.get(&driver) {
+                Some(socket) => driver_client::unprepare(socket, &claims).await,
+                None => Err(format!("DRA driver {driver} is not registered")),
+            };
+            self.cache.apply_unprepare(&mut plan, &driver, outcome)?;
+            done.called.push((driver, claims));
+        }
+        self.cache.finish_unprepare(plan)?;
+        self.save()?;
+        Ok(done)
+    }
+
+    fn save(&mut self) -> Result<(), AgentError> {
+        match self.cache.take_checkpoint(self.settings.profile()) {
+            Some(text) => self.write(&text),
+            None => Ok(()),
+        }
+    }
+
+    fn write(&self, text: &str) -> Result<(), AgentError> {
+        let path = || self.file.path().display().to_string();
+        self.file.write(text).map_err(|error| AgentError::StateFile { path: path(), error })
+    }
+}

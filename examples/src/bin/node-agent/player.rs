@@ -1,0 +1,209 @@
+//! Simulation of a timeline: events, writes of the reconciler, resulting nodes.
+
+use k8s_openapi::api::core::v1::NodeCondition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use readiness::condition::READY;
+use readiness::{EvaluatorRole, GateDecision, GatedNode, NodeState, NodeWrite, Policy, apply_writes, step};
+
+use super::timeline::{ConditionReport, Entry};
+
+/// Maximum number of steps at one instant. Two are enough for every policy.
+const MAX_STEPS: usize = 4;
+
+/// Events, writes and verdict of one node at one instant.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Scene {
+    /// Seconds since the start of the timeline.
+    pub(crate) at: i64,
+    /// Name of the node.
+    pub(crate) node: String,
+    /// Events in words.
+    pub(crate) happened: Vec<String>,
+    /// Writes of the reconciler.
+    pub(crate) writes: Vec<NodeWrite>,
+    /// True if the node is open for pods after the writes.
+    pub(crate) schedulable: bool,
+    /// Decision of each gate, by condition type.
+    pub(crate) gates: Vec<(String, GateDecision)>,
+    /// Taints of the node after the writes.
+    pub(crate) taints: Vec<String>,
+    /// Next step of the reconciler, in seconds since the start of the timeline.
+    pub(crate) requeue_at: Option<i64>,
+}
+
+struct Player {
+    node: GatedNode,
+    state: NodeState,
+    kubelet: u32,
+    boots: u32,
+    requeue_at: Option<Timestamp>,
+}
+
+/// Simulated cluster of nodes.
+pub(crate) struct Stage {
+    policy: Policy,
+    role: EvaluatorRole,
+    begin: Timestamp,
+    /// Time by which the evaluator's clock is ahead.
+    skew: SignedDuration,
+    players: Vec<Player>,
+}
+
+impl std::fmt::Debug for Stage {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Stage")
+            .field("policy", &self.policy)
+            .field("begin", &self.begin)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Stage {
+    /// Creates a cluster at the start of the timeline.
+    pub(crate) fn new(nodes: Vec<GatedNode>, policy: Policy, role: EvaluatorRole, begin: Timestamp) -> Self {
+        let player = |node| Player { node, state: NodeState::default(), kubelet: 1, boots: 1, requeue_at: None };
+        let players = nodes.into_iter().map(player).collect();
+        Self { policy, role, begin, skew: SignedDuration::ZERO, players }
+    }
+
+    /// Simulates a timeline to its end, and further until no timer runs any more.
+    pub(crate) fn play(&mut self, timeline: &[Entry]) -> Vec<Scene> {
+        let mut scenes = Vec::new();
+        let mut entries = timeline.iter().peekable();
+        let mut last = i64::MIN;
+        loop {
+            let next_entry = entries.peek().map(|entry| entry.at);
+            let next_timer = self.players.iter().filter_map(|player| self.seconds(player.requeue_at?)).min();
+            let Some(at) = next_entry.into_iter().chain(next_timer).min() else { return scenes };
+            // A clock that is set forward makes timers end that were to end later, now.
+            let at = at.max(last);
+            last = at;
+            let mut now = Vec::new();
+            while let Some(entry) = entries.next_if(|entry| entry.at == at) {
+                now.push(entry);
+            }
+            self.turn(at, &now, &mut scenes);
+        }
+    }
+
+    /// Simulates one instant: the events of each node, and the steps of the reconciler.
+    fn turn(&mut self, at: i64, entries: &[&Entry], scenes: &mut Vec<Scene>) {
+        let Ok(instant) = self.begin.checked_add(SignedDuration::from_secs(at)) else { return };
+        for entry in entries {
+            self.skew = self.skew.saturating_add(SignedDuration::from_secs(entry.clock.unwrap_or_default()));
+        }
+        let now = instant.checked_add(self.skew).unwrap_or(instant);
+        for index in 0..self.players.len() {
+            let Some(player) = self.players.get_mut(index) else { return };
+            let name = player.node.node.metadata.name.clone().unwrap_or_default();
+            let concerns = |entry: &&&Entry| entry.node.as_ref().is_none_or(|node| *node == name);
+            let happened: Vec<String> =
+                entries.iter().filter(concerns).flat_map(|entry| apply_events(player, entry, instant)).collect();
+            let is_due = player.requeue_at.is_some_and(|requeue_at| requeue_at <= now);
+            if happened.is_empty() && !is_due {
+                continue;
+            }
+            let (policy, role) = (self.policy.clone(), self.role);
+            let mut scene = settle(player, &policy, role, now);
+            let requeue_at = player.requeue_at;
+            (scene.at, scene.node, scene.happened) = (at, name, happened);
+            scene.requeue_at = requeue_at.and_then(|requeue_at| self.seconds(requeue_at));
+            scenes.push(scene);
+        }
+    }
+
+    /// Returns the first whole second of the timeline at which the evaluator's clock has reached an instant.
+    fn seconds(&self, instant: Timestamp) -> Option<i64> {
+        let time = instant.duration_since(self.begin.checked_add(self.skew).ok()?);
+        Some(time.as_secs().saturating_add(i64::from(time.subsec_nanos() > 0)))
+    }
+}
+
+/// Steps and applies the writes until a step has none.
+fn settle(player: &mut Player, policy: &Policy, role: EvaluatorRole, now: Timestamp) -> Scene {
+    let mut scene = Scene {
+        at: 0,
+        node: String::new(),
+        happened: Vec::new(),
+        writes: Vec::new(),
+        schedulable: false,
+        gates: Vec::new(),
+        taints: Vec::new(),
+        requeue_at: None,
+    };
+    for _ in 0..MAX_STEPS {
+        let instance = player.kubelet.to_string();
+        let view = player.node.view().with_kubelet_instance(&instance);
+        let step = step(policy, role, &view, now, std::mem::take(&mut player.state));
+        let gates = step.verdict.gates.iter().map(|gate| (gate.condition_type.to_owned(), gate.decision));
+        (scene.schedulable, scene.gates) = (step.verdict.schedulable, gates.collect());
+        (player.state, player.requeue_at) = (step.state, step.requeue_at);
+        let writes = step.writes;
+        if writes.is_empty() {
+            break;
+        }
+        // Nobody else writes here, so nothing can be refused.
+        let _ = apply_writes(&mut player.node.node, &writes, now);
+        scene.writes.extend(writes);
+    }
+    let taints = player.node.view();
+    scene.taints = taints.taints().iter().map(|taint| format!("{}:{}", taint.key, taint.effect)).collect();
+    scene
+}
+
+/// Applies the events of an entry to the node, and returns them in words.
+fn apply_events(player: &mut Player, entry: &Entry, instant: Timestamp) -> Vec<String> {
+    let mut happened = Vec::new();
+    if entry.reboot {
+        player.boots = player.boots.saturating_add(1);
+        let status = player.node.node.status.get_or_insert_default();
+        status.node_info.get_or_insert_default().boot_id = format!("boot-{}", player.boots);
+        happened.push(format!("the node boots (boot-{})", player.boots));
+    }
+    if entry.restart {
+        player.kubelet = player.kubelet.saturating_add(1);
+        happened.push("kubelet restarts".to_owned());
+    }
+    if let Some(gates) = &entry.gates {
+        player.node.gates.clone_from(gates);
+        let names: Vec<&str> = gates.iter().map(|gate| gate.condition_type.as_str()).collect();
+        happened.push(format!("gates are now: {}", names.join(", ")));
+    }
+    if let Some(clock) = entry.clock {
+        happened.push(format!("the clock is set by {clock} s"));
+    }
+    let ready = entry.ready.clone().map(|said| ConditionReport {
+        type_: READY.to_owned(),
+        status: said.status,
+        reason: said.reason,
+        message: said.message,
+    });
+    for report in ready.iter().chain(&entry.report) {
+        write(player, report, instant);
+        happened.push(format!("{} is {} ({})", report.type_, report.status, report.reason));
+    }
+    if let Some(name) = &entry.delete {
+        let conditions = player.node.node.status.get_or_insert_default().conditions.get_or_insert_default();
+        conditions.retain(|condition| condition.type_ != *name);
+        happened.push(format!("{name} is deleted"));
+    }
+    happened
+}
+
+fn write(player: &mut Player, report: &ConditionReport, instant: Timestamp) {
+    let conditions = player.node.node.status.get_or_insert_default().conditions.get_or_insert_default();
+    let place = conditions.iter().position(|condition| condition.type_ == report.type_);
+    let old = place.map(|index| conditions.remove(index));
+    let kept = old.filter(|old| old.status == report.status).and_then(|old| old.last_transition_time);
+    let condition = NodeCondition {
+        type_: report.type_.clone(),
+        status: report.status.clone(),
+        reason: Some(report.reason.clone()),
+        message: Some(report.message.clone()),
+        last_heartbeat_time: Some(Time(instant)),
+        last_transition_time: kept.or(Some(Time(instant))),
+    };
+    conditions.insert(place.unwrap_or(conditions.len()), condition);
+}

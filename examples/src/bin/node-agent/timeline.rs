@@ -1,0 +1,71 @@
+//! Timeline of events on nodes.
+
+use readiness::NodeReadinessGate;
+use serde::Deserialize;
+
+/// Events at one instant.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Entry {
+    /// Seconds since the start of the timeline.
+    pub(crate) at: i64,
+    /// Name of the node. Every node if missing.
+    pub(crate) node: Option<String>,
+    /// New value of kubelet's own condition Ready.
+    pub(crate) ready: Option<ReadyReport>,
+    /// Condition that an agent reports.
+    pub(crate) report: Option<ConditionReport>,
+    /// Type of the condition to delete.
+    pub(crate) delete: Option<String>,
+    /// Reboots the node.
+    pub(crate) reboot: bool,
+    /// Restarts kubelet.
+    pub(crate) restart: bool,
+    /// New list of gates.
+    pub(crate) gates: Option<Vec<NodeReadinessGate>>,
+    /// Number of seconds by which the evaluator's clock is set forward, or back if negative.
+    pub(crate) clock: Option<i64>,
+}
+
+/// Status, reason and message of the condition Ready.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ReadyReport {
+    /// Status of the condition.
+    pub(crate) status: String,
+    /// Reason of the condition.
+    pub(crate) reason: String,
+    /// Message of the condition.
+    pub(crate) message: String,
+}
+
+/// Condition with status, reason and message.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ConditionReport {
+    /// Type of the condition.
+    #[serde(rename = "type")]
+    pub(crate) type_: String,
+    /// Status of the condition.
+    pub(crate) status: String,
+    /// Reason of the condition.
+    pub(crate) reason: String,
+    /// Message of the condition.
+    pub(crate) message: String,
+}
+
+/// Reads a timeline: a YAML or JSON list of entries, sorted by time; entries of one instant keep their order.
+///
+/// ```
+/// use examples::node_agent::timeline::read_timeline;
+/// let timeline = read_timeline("- {at: 20, reboot: true}\n- {at: 10, clock: -5}\n").unwrap();
+/// assert_eq!(timeline[0].clock, Some(-5));
+/// ```
+///
+/// # Errors
+/// Text that is not YAML or JSON, or an unknown field, with its place.
+pub(crate) fn read_timeline(text: &str) -> Result<Vec<Entry>, String> {
+    let mut entries: Vec<Entry> = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
+    entries.sort_by_key(|entry| entry.at);
+    Ok(entries)
+}

@@ -1,0 +1,91 @@
+//! Command line of `pool-status`.
+
+use clap::{Parser, ValueEnum};
+use dra_attrs::GateError;
+use k8s_openapi::jiff::Timestamp;
+use poolstatus::{DEFAULT_LIMIT, GateSet, MAX_LIMIT, Profile};
+
+use super::Question;
+use examples::instant::instant;
+
+/// Shows how many devices of each resource pool are allocated, available or unavailable
+///
+/// Slices, claims and taint rules are read from manifests, as `kubectl get resourceslices,resourceclaims,devicetaintrules
+/// --all-namespaces -o yaml` prints them. Problems of the manifests go to stderr. The exit status is 1 if a manifest can't
+/// be read, and 0 otherwise.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "pool-status")]
+pub(crate) struct Args {
+    /// Manifests: YAML or JSON files, directories, - for stdin [default: a built-in cluster]
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<String>,
+    /// Driver to show; may be repeated [default: all drivers that publish slices]
+    #[arg(long = "driver", value_name = "NAME")]
+    pub(crate) drivers: Vec<String>,
+    /// Show only the pool of that name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) pool: Option<String>,
+    /// Maximum number of listed pools per driver
+    #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT_LIMIT,
+        value_parser = clap::value_parser!(i32).range(1..=i64::from(MAX_LIMIT)))]
+    pub(crate) limit: i32,
+    /// Attribute that tells partition types apart where slices name none, such as gpu.example.com/profile
+    #[arg(long, value_name = "ATTRIBUTE")]
+    pub(crate) partition_type: Option<String>,
+    /// Show only pools of which claims of that namespace hold devices
+    #[arg(long, value_name = "NAME")]
+    pub(crate) namespace: Option<String>,
+    /// Print a row for each pool or for each node
+    #[arg(long, value_enum, default_value_t = By::Pool)]
+    pub(crate) by: By,
+    /// Feature gates that differ from the defaults of Kubernetes 1.37, such as DRADeviceTaintRules=false
+    #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
+    pub(crate) feature_gates: String,
+    /// Rules to follow: kep (text of KEP-5677) or v1.37 (Kubernetes 1.37 as released)
+    #[arg(long, value_name = "PROFILE", default_value_t = Profile::V1_37)]
+    pub(crate) profile: Profile,
+    /// Observation time, such as 2026-11-21T12:00:00Z [default: now]
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    pub(crate) now: Option<Timestamp>,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    pub(crate) output: Output,
+}
+
+/// Subject of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// A pool
+    Pool,
+    /// A node with its pools
+    Node,
+}
+
+/// Output format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// Tables of pools, partitions and shares
+    Table,
+    /// The requests with their status: one object for one driver, a list for several
+    Json,
+    /// The requests with their status, one document each
+    Yaml,
+}
+
+impl Args {
+    /// Builds the question for each driver.
+    ///
+    /// # Errors
+    /// A gate is unknown, or a part of the list is not `NAME=true` or `NAME=false`.
+    pub(crate) fn question(&self) -> Result<Question, GateError> {
+        Ok(Question {
+            drivers: self.drivers.clone(),
+            pool: self.pool.clone(),
+            limit: self.limit,
+            partition_type: self.partition_type.clone(),
+            namespace: self.namespace.clone(),
+            gates: GateSet::parse(&self.feature_gates, self.profile)?,
+            profile: self.profile,
+        })
+    }
+}

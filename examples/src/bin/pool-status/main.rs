@@ -1,0 +1,90 @@
+//! Shows how many devices of each resource pool are left, from manifests.
+//!
+//! Prints tables to stdout, or with `-o json` or `-o yaml` the request objects with their status. Manifests that can't be
+//! read, and pools with missing slices, are reported on stderr.
+
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Parser;
+use dra_attrs::GateError;
+use examples::manifest::Manifests;
+use examples::output::{OutputError, as_json, as_yaml, finish, put, say};
+use args::{Args, Output};
+use print::tables;
+use {Question, incomplete_pools};
+use k8s_openapi::jiff::Timestamp;
+use poolstatus::{AvailabilityReport, Profile};
+use serde_json::{Value, json};
+
+/// File name and text of the built-in cluster.
+const BUILT_IN: (&str, &str) = ("cluster.yaml", include_str!("../../../data/pools/cluster.yaml"));
+
+#[derive(Debug, thiserror::Error)]
+enum PoolStatusError {
+    #[error("--feature-gates: {0}")]
+    Gates(#[from] GateError),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
+
+fn main() -> ExitCode {
+    finish("pool-status", run(&Args::parse()))
+}
+
+fn run(args: &Args) -> Result<ExitCode, PoolStatusError> {
+    let question = args.question()?;
+    let manifests = Manifests::of_arguments(&args.files, BUILT_IN);
+    report_manifests(&manifests);
+    let reports = question.ask(&manifests, args.now.unwrap_or_else(now));
+    print(&reports, &question, args)?;
+    Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Returns the time of this machine's clock, in whole seconds.
+fn now() -> Timestamp {
+    let passed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let seconds = i64::try_from(passed.as_secs()).unwrap_or(i64::MAX);
+    Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX)
+}
+
+/// Prints the problems and notes of the manifests to stderr.
+fn report_manifests(manifests: &Manifests) {
+    manifests.problems.iter().for_each(say);
+    manifests.notes.iter().for_each(say);
+    for (kind, count) in &manifests.ignored {
+        say(&format_args!("pool-status: ignored: {kind} ({count})"));
+    }
+    if manifests.slices.is_empty() {
+        say(&"pool-status: no ResourceSlice among the manifests: there are no pools");
+    }
+}
+
+fn print(reports: &[AvailabilityReport], question: &Question, args: &Args) -> Result<(), PoolStatusError> {
+    if question.profile == Profile::V1_37 {
+        for report in reports {
+            let pools = incomplete_pools(report);
+            if !pools.is_empty() {
+                let pools = pools.join(", ");
+                say(&format_args!("pool-status: {}: no status while pools are incomplete: {pools}", report.driver));
+            }
+        }
+    }
+    let objects = || reports.iter().map(|report| question.object(report)).collect::<Vec<Value>>();
+    let text = match args.output {
+        Output::Json => as_json(&one_or_list(objects()))?,
+        Output::Yaml => as_yaml(&objects())?,
+        _ => tables(reports, args.by, question.profile),
+    };
+    Ok(put(&text)?)
+}
+
+/// Returns a single object as it is, and several objects as a `List`.
+fn one_or_list(mut objects: Vec<Value>) -> Value {
+    match (objects.pop(), objects.is_empty()) {
+        (Some(only), true) => only,
+        (last, _) => {
+            json!({"apiVersion": "v1", "kind": "List", "items": objects.into_iter().chain(last).collect::<Vec<_>>()})
+        }
+    }
+}

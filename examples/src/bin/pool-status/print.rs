@@ -1,0 +1,213 @@
+//! Tables and notes that `pool-status` prints.
+
+use std::collections::BTreeMap;
+
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::{CellAlignment, Table};
+use poolstatus::{AvailabilityReport, DeviceCounts, PoolReport, Profile};
+
+use super::args::By;
+
+/// Text of a cell without a value.
+const NO_VALUE: &str = "-";
+
+/// Width of a bar, in characters.
+const BAR: i64 = 10;
+
+/// Columns with numbers.
+const NUMBERS: std::ops::Range<usize> = 3..7;
+
+/// Sums of device counts over pools.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    total: i64,
+    allocated: i64,
+    available: i64,
+    unavailable: i64,
+}
+
+impl Sums {
+    fn add(&mut self, counts: DeviceCounts) {
+        self.total = self.total.saturating_add(counts.total.into());
+        self.allocated = self.allocated.saturating_add(counts.allocated.into());
+        self.available = self.available.saturating_add(counts.available.into());
+        self.unavailable = self.unavailable.saturating_add(counts.unavailable.into());
+    }
+
+    fn cells(self) -> [String; 5] {
+        let [total, allocated, available, unavailable] =
+            [self.total, self.allocated, self.available, self.unavailable].map(|number| number.to_string());
+        [total, allocated, available, unavailable, self.bar()]
+    }
+
+    /// Draws the allocated, unavailable and free parts of the total. A part above zero has at least one character.
+    fn bar(self) -> String {
+        let part = |number: i64| number.saturating_mul(BAR).checked_div(self.total).unwrap_or_default().clamp(0, BAR);
+        let seen = |number: i64| if number > 0 { part(number).max(1) } else { 0 };
+        let allocated = seen(self.allocated).min(BAR);
+        let unavailable = seen(self.unavailable).min(BAR - allocated);
+        let free = if self.total > 0 { BAR - allocated - unavailable } else { 0 };
+        let repeat = |text: &str, times: i64| text.repeat(usize::try_from(times).unwrap_or_default());
+        [repeat("█", allocated), repeat("▒", unavailable), repeat("░", free)].concat()
+    }
+}
+
+/// Renders the tables (pools or nodes with their sum, partitions, shared capacities) and the notes.
+pub(crate) fn tables(reports: &[AvailabilityReport], by: By, profile: Profile) -> String {
+    let mut parts = vec![match by {
+        By::Node => node_table(reports, profile),
+        By::Pool => pool_table(reports, profile),
+    }];
+    parts.extend([partition_table(reports), share_table(reports)].into_iter().flatten());
+    let notes = notes(reports, profile);
+    if !notes.is_empty() {
+        parts.push(notes.join("\n"));
+    }
+    parts.join("\n") + "\n"
+}
+
+fn counts(pool: &PoolReport, profile: Profile) -> Option<DeviceCounts> {
+    match profile {
+        Profile::V1_37 if pool.is_incomplete() => None,
+        _ => Some(pool.tally.counts(profile)),
+    }
+}
+
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(UTF8_FULL_CONDENSED).set_header(header.iter().copied());
+    table
+}
+
+fn right_aligned(mut table: Table, columns: std::ops::Range<usize>) -> String {
+    for column in columns {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.to_string()
+}
+
+fn pool_table(reports: &[AvailabilityReport], profile: Profile) -> String {
+    let mut table = table(&["DRIVER", "POOL", "NODE", "TOTAL", "ALLOCATED", "AVAILABLE", "UNAVAILABLE", "USE", "NOTE"]);
+    let mut all = Sums::default();
+    for report in reports {
+        for pool in &report.pools {
+            let counts = counts(pool, profile);
+            if let Some(counts) = counts {
+                all.add(counts);
+            }
+            table.add_row(pool_row(pool, counts));
+        }
+        if report.is_truncated() {
+            let more = report.matching_pools.saturating_sub(report.pools.len());
+            table.add_row([report.driver.as_str(), &format!("{more} more")]);
+        }
+    }
+    let note = if reports.iter().any(AvailabilityReport::is_truncated) { "at least" } else { "" };
+    table.add_row(row(["all", "", ""], all, note));
+    right_aligned(table, NUMBERS)
+}
+
+fn pool_row(pool: &PoolReport, counts: Option<DeviceCounts>) -> Vec<String> {
+    let names = [pool.driver.as_str(), &pool.pool, pool.node.as_deref().unwrap_or(NO_VALUE)];
+    let Some(counts) = counts else {
+        let names = names.into_iter().map(str::to_owned);
+        let unknown = std::iter::repeat_n(NO_VALUE.to_owned(), NUMBERS.len()).chain([String::new(), note(pool)]);
+        return names.chain(unknown).collect();
+    };
+    let mut sums = Sums::default();
+    sums.add(counts);
+    row(names, sums, &note(pool))
+}
+
+fn row(names: [&str; 3], sums: Sums, note: &str) -> Vec<String> {
+    let names = names.into_iter().map(str::to_owned);
+    names.chain(sums.cells()).chain([note.to_owned()]).collect()
+}
+
+/// Summarizes in a few words the features and problems of a pool.
+fn note(pool: &PoolReport) -> String {
+    let mut notes = Vec::new();
+    if pool.is_incomplete() {
+        notes.push(format!("incomplete, {} of {} slices", pool.slice_count, pool.expected_slice_count));
+    }
+    if pool.partitions.as_ref().is_ok_and(|partitions| !partitions.is_empty()) {
+        notes.push("partitions".to_owned());
+    }
+    if pool.shareable.as_ref().is_ok_and(Option::is_some) {
+        notes.push("shared".to_owned());
+    }
+    if let Some(error) = pool.summary_error() {
+        let error = error.to_string();
+        notes.push(error.split(':').next().unwrap_or_default().to_owned());
+    }
+    notes.join(", ")
+}
+
+fn node_table(reports: &[AvailabilityReport], profile: Profile) -> String {
+    let mut nodes: BTreeMap<&str, (Vec<&str>, Sums, usize)> = BTreeMap::new();
+    let mut all = Sums::default();
+    for pool in reports.iter().flat_map(|report| &report.pools) {
+        let (drivers, sums, unknown) = nodes.entry(pool.node.as_deref().unwrap_or(NO_VALUE)).or_default();
+        drivers.push(&pool.driver);
+        match counts(pool, profile) {
+            Some(counts) => {
+                sums.add(counts);
+                all.add(counts);
+            }
+            None => *unknown = unknown.saturating_add(1),
+        }
+    }
+    let mut table =
+        table(&["NODE", "DRIVERS", "POOLS", "TOTAL", "ALLOCATED", "AVAILABLE", "UNAVAILABLE", "USE", "NOTE"]);
+    for (node, (mut drivers, sums, unknown)) in nodes {
+        let pools = drivers.len().to_string();
+        drivers.sort_unstable();
+        drivers.dedup();
+        let note = if unknown > 0 { format!("{unknown} without counts") } else { String::new() };
+        table.add_row(row([node, &drivers.join(" "), &pools], sums, &note));
+    }
+    let note = if reports.iter().any(AvailabilityReport::is_truncated) { "at least" } else { "" };
+    table.add_row(row(["all", "", ""], all, note));
+    right_aligned(table, 2..NUMBERS.end)
+}
+
+fn partition_table(reports: &[AvailabilityReport]) -> Option<String> {
+    let mut table = table(&["POOL", "PARTITION", "TOTAL", "ALLOCATABLE", "ATTRIBUTE"]);
+    let pools = reports.iter().flat_map(|report| &report.pools);
+    for pool in pools {
+        for entry in pool.partitions.iter().flatten() {
+            let (total, allocatable) = (entry.total.to_string(), entry.allocatable.to_string());
+            table.add_row([pool.pool.clone(), entry.type_.clone(), total, allocatable, entry.attribute.clone()]);
+        }
+    }
+    (table.row_count() > 0).then(|| right_aligned(table, 2..4))
+}
+
+fn share_table(reports: &[AvailabilityReport]) -> Option<String> {
+    let mut table = table(&["POOL", "CAPACITY", "TOTAL", "CONSUMED", "AVAILABLE", "UNTOUCHED", "IN USE"]);
+    for pool in reports.iter().flat_map(|report| &report.pools) {
+        let Ok(Some(summary)) = &pool.shareable else { continue };
+        let (full, partial) = (summary.fully_available_devices, summary.partially_available_devices);
+        for capacity in summary.capacity.iter().flatten() {
+            let amounts = [&capacity.total, &capacity.consumed, &capacity.available].map(|amount| amount.0.clone());
+            let [total, consumed, available] = amounts;
+            let devices = [full.to_string(), partial.to_string()];
+            let names = [pool.pool.clone(), capacity.name.clone()];
+            table.add_row(names.into_iter().chain([total, consumed, available]).chain(devices));
+        }
+    }
+    (table.row_count() > 0).then(|| right_aligned(table, 2..7))
+}
+
+/// Collects the errors of summaries, then the warnings.
+fn notes(reports: &[AvailabilityReport], profile: Profile) -> Vec<String> {
+    let errors = reports.iter().flat_map(|report| &report.pools).filter_map(PoolReport::summary_error);
+    let errors = errors.map(ToString::to_string);
+    let warnings = reports.iter().flat_map(|report| {
+        let warnings = report.warnings(profile);
+        warnings.map(move |warning| format!("{}: {warning}", report.driver))
+    });
+    errors.chain(warnings).collect()
+}

@@ -1,0 +1,97 @@
+//! Parts of the program `pool-status`: command line, question for each driver, output.
+
+pub(crate) mod args;
+pub(crate) mod print;
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::resource::v1alpha3::{ResourcePoolStatusRequest, ResourcePoolStatusRequestSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::jiff::Timestamp;
+use poolstatus::{AvailabilityReport, Cluster, GateSet, PoolStatusGate, Profile, Query, RequestOutcome, kep};
+use serde_json::{Value, json};
+
+use examples::manifest::Manifests;
+
+/// Question that is asked about every driver.
+#[derive(Clone, Debug)]
+pub(crate) struct Question {
+    /// Names of the drivers. All drivers that publish slices if empty.
+    pub(crate) drivers: Vec<String>,
+    /// Name of the pool, if only one is asked for.
+    pub(crate) pool: Option<String>,
+    /// Maximum number of listed pools per driver.
+    pub(crate) limit: i32,
+    /// Partition type attribute for pools whose slices do not name one.
+    pub(crate) partition_type: Option<String>,
+    /// Namespace, if only pools are asked for of which its claims hold devices.
+    pub(crate) namespace: Option<String>,
+    /// Feature gates.
+    pub(crate) gates: GateSet<PoolStatusGate>,
+    /// Contract to follow.
+    pub(crate) profile: Profile,
+}
+
+impl Question {
+    /// Computes one report for each driver, sorted by driver name.
+    pub(crate) fn ask(&self, manifests: &Manifests, now: Timestamp) -> Vec<AvailabilityReport> {
+        let published = manifests.slices.iter().map(|slice| slice.spec.driver.as_str());
+        let drivers: BTreeSet<&str> = if self.drivers.is_empty() {
+            published.collect()
+        } else {
+            self.drivers.iter().map(String::as_str).collect()
+        };
+        let cluster = Cluster::new(&manifests.slices, &manifests.claims)
+            .with_taint_rules(&manifests.taint_rules)
+            .with_gates(self.gates);
+        drivers.into_iter().map(|driver| cluster.report(&self.query(driver), now)).collect()
+    }
+
+    fn query(&self, driver: &str) -> Query {
+        let mut query = Query::new(driver).with_limit(usize::try_from(self.limit).unwrap_or_default());
+        if let Some(pool) = &self.pool {
+            query = query.with_pool(pool);
+        }
+        if let Some(attribute) = &self.partition_type {
+            query = query.with_partition_type_attribute(attribute);
+        }
+        if let Some(namespace) = &self.namespace {
+            query = query.with_namespace(namespace);
+        }
+        query
+    }
+
+    /// Builds the request object with its status, as a cluster would store it.
+    pub(crate) fn object(&self, report: &AvailabilityReport) -> Value {
+        let name = format!("pool-status-{}", report.driver.to_ascii_lowercase().replace('/', "-"));
+        let metadata = ObjectMeta { name: Some(name), ..ObjectMeta::default() };
+        match self.profile {
+            Profile::V1_37 => json!(self.v1alpha3(report, metadata)),
+            _ => json!(self.kep(report, metadata)),
+        }
+    }
+
+    fn kep(&self, report: &AvailabilityReport, metadata: ObjectMeta) -> kep::ResourcePoolStatusRequest {
+        let (driver, pool_name, limit) = (report.driver.clone(), self.pool.clone(), Some(self.limit));
+        let spec = kep::Spec { driver, pool_name, limit, ..kep::Spec::default() };
+        kep::ResourcePoolStatusRequest { metadata, spec, status: report.to_kep() }
+    }
+
+    fn v1alpha3(&self, report: &AvailabilityReport, metadata: ObjectMeta) -> ResourcePoolStatusRequest {
+        let spec = ResourcePoolStatusRequestSpec {
+            driver: report.driver.clone(),
+            pool_name: self.pool.clone(),
+            limit: Some(self.limit),
+            default_partition_type_attribute: self.partition_type.clone(),
+        };
+        ResourcePoolStatusRequest { metadata, spec, status: report.to_v1alpha3().status().cloned() }
+    }
+}
+
+/// Returns the names of incomplete pools, which keep a `v1alpha3` status from being written.
+pub(crate) fn incomplete_pools(report: &AvailabilityReport) -> Vec<String> {
+    match report.to_v1alpha3() {
+        RequestOutcome::Incomplete { pools, .. } => pools,
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,175 @@
+//! Operation `alloc.allocate`.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use dra_alloc::skip::WireForm;
+use dra_alloc::skip::wire::{SkipField, WriteError, normalize_to_list, write};
+use dra_alloc::{
+    AllocateError, AllocatedState, Allocator, Budget, Classes, Detail, DeviceId, DraGate, GateSet, Inventory, Outcome,
+    SelectorCache, Verdict, numbered_share_id,
+};
+use dra_attrs::{Profile, Quantity};
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::refusal::{Refusal, read};
+use crate::operation::Operation;
+use crate::stopwatch::Stopwatch;
+
+/// Combined name of two gates that belong together.
+const BINDING_GATES: &str = "DRADeviceBindingConditions+DRAResourceClaimDeviceStatus";
+
+#[derive(Deserialize)]
+struct AllocateInput {
+    #[serde(default = "crate::operation::kep")]
+    profile: Profile,
+    #[serde(default, alias = "gates")]
+    features: BTreeMap<String, bool>,
+    node: Option<Node>,
+    nodes: Option<Vec<Node>>,
+    #[serde(default)]
+    claims: Vec<Value>,
+    #[serde(default)]
+    classes: Vec<DeviceClass>,
+    #[serde(default)]
+    slices: Vec<Value>,
+    #[serde(default)]
+    taint_rules: Vec<DeviceTaintRule>,
+    #[serde(default)]
+    allocated: Allocated,
+    #[serde(default)]
+    allocated_claims: Vec<Value>,
+    steps: Option<u64>,
+    #[serde(default)]
+    explain: Detail,
+}
+
+#[derive(Default, Deserialize)]
+struct Allocated {
+    #[serde(default)]
+    devices: Vec<DeviceId>,
+    #[serde(default)]
+    shared: Vec<String>,
+    #[serde(default)]
+    capacity: BTreeMap<DeviceId, BTreeMap<String, Quantity>>,
+}
+
+impl AllocateInput {
+    fn state(&self, claims: &[ResourceClaim], gates: GateSet<DraGate>) -> Result<AllocatedState, Refusal> {
+        let state = AllocatedState::from_claims(claims, gates);
+        let mut state = state.map_err(|error| Refusal::field("allocated_claims", error.to_string()))?;
+        self.allocated.devices.iter().for_each(|device| state.hold(device));
+        for (index, share) in self.allocated.shared.iter().enumerate() {
+            let field = format!("allocated.shared[{index}]");
+            let invalid = || Refusal::field(&field, format!("{share:?} is not driver/pool/device/share"));
+            let (device, id) = share.rsplit_once('/').ok_or_else(invalid)?;
+            state.share(&device.parse().map_err(|_| invalid())?, id);
+        }
+        for (device, amounts) in &self.allocated.capacity {
+            for (capacity, amount) in amounts {
+                state.consume(device, capacity, *amount);
+            }
+        }
+        Ok(state)
+    }
+}
+
+/// Returns the set of the gates that are on; gates that are not named are off.
+pub(super) fn features(profile: Profile, gates: &BTreeMap<String, bool>) -> GateSet<DraGate> {
+    let is_on = |gate: &str| gates.get(gate).copied().unwrap_or(false);
+    GateSet::from_names(profile, |gate| {
+        Some(is_on(gate) || BINDING_GATES.split('+').any(|both| both == gate) && is_on(BINDING_GATES))
+    })
+}
+
+pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
+    let mut input: AllocateInput = read(input)?;
+    if input.node.is_some() == input.nodes.is_some() {
+        return Err(Refusal::field("node", "exactly one of node and nodes must be given"));
+    }
+    let slices: Vec<ResourceSlice> = carriers("slices", input.slices.drain(..))?;
+    let slices: Vec<Arc<ResourceSlice>> = slices.into_iter().map(Arc::new).collect();
+    let allocated: Vec<ResourceClaim> = carriers("allocated_claims", input.allocated_claims.drain(..))?;
+    let rules: Vec<Arc<DeviceTaintRule>> = input.taint_rules.drain(..).map(Arc::new).collect();
+    let claims: Vec<ResourceClaim> = carriers("claims", input.claims.drain(..))?;
+    let budget = input.steps.map_or_else(Budget::default, Budget::steps);
+    let (features, form) = (features(input.profile, &input.features), WireForm::from_profile(input.profile));
+    let selectors = SelectorCache::default();
+    Ok(Box::new(move |stopwatch: &mut Stopwatch| {
+        let (inventory, state) = stopwatch.index(|| {
+            (Inventory::new(slices.iter().cloned(), rules.iter().cloned()), input.state(&allocated, features))
+        });
+        let state = state?;
+        let classes = Classes::new(&input.classes);
+        let allocator = Allocator::new(input.profile, &inventory, &classes)
+            .with_selector_cache(&selectors)
+            .with_share_ids(&numbered_share_id)
+            .with_gates(features)
+            .with_explanation(input.explain);
+        stopwatch.index(|| allocator.prepare(input.node.iter().chain(input.nodes.iter().flatten())));
+        if let Some(node) = &input.node {
+            let verdict = stopwatch.run(|| allocator.allocate(&state, node, &claims, budget));
+            if !stopwatch.is_asked() {
+                return Ok(Value::Null);
+            }
+            return answer(&verdict.map_err(|error| refusal(&error))?, form);
+        }
+        let nodes = input.nodes.as_deref().unwrap_or_default();
+        let verdicts = stopwatch.run(|| allocator.allocate_each(&state, nodes, &claims, budget));
+        if !stopwatch.is_asked() {
+            return Ok(Value::Null);
+        }
+        let verdicts = verdicts.map_err(|error| refusal(&error))?;
+        let answers = verdicts.iter().map(|verdict| answer(verdict, form));
+        Ok(json!({"nodes": answers.collect::<Result<Vec<_>, _>>()?}))
+    }))
+}
+
+/// Reads the objects of a field, which carry `skipNodeOperations` in either form.
+pub(super) fn carriers<T: SkipField>(field: &str, objects: impl Iterator<Item = Value>) -> Result<Vec<T>, Refusal> {
+    objects.enumerate().map(|(index, object)| carrier(&format!("{field}[{index}]"), object)).collect()
+}
+
+/// Reads the object of a field, which carries `skipNodeOperations` in either form.
+pub(super) fn carrier<T: SkipField>(field: &str, object: Value) -> Result<T, Refusal> {
+    let object = normalize_to_list::<T>(object)
+        .map_err(|error| Refusal::field(&format!("{field}.{}", error.field), error.to_string()))?;
+    read(object).map_err(|refusal| refusal.below(field))
+}
+
+fn answer(verdict: &Verdict, form: WireForm) -> Result<Value, Refusal> {
+    let (outcome, results, reason) = match &verdict.outcome {
+        Outcome::Allocated(results) => ("allocated", Some(written(results, form)?), None),
+        Outcome::FailedOnNode(failure) => ("failed_on_node", None, Some(failure.to_string())),
+        Outcome::Stopped => ("stopped", None, None),
+        _ => ("unsatisfied", None, None),
+    };
+    let mut answer = json!({"outcome": outcome, "results": results, "reason": reason, "steps": verdict.steps});
+    if let (Some(explanation), Some(fields)) = (&verdict.explanation, answer.as_object_mut()) {
+        let explanation = json!({"summary": explanation.to_string(), "tree": explanation});
+        fields.insert("explanation".to_owned(), explanation);
+    }
+    Ok(answer)
+}
+
+fn written(results: &[AllocationResult], form: WireForm) -> Result<Vec<Value>, Refusal> {
+    let written = results.iter().map(|result| write(result, form));
+    written.collect::<Result<_, _>>().map_err(|error: WriteError| Refusal::new(&variant(&error), error.to_string()))
+}
+
+fn refusal(error: &AllocateError) -> Refusal {
+    let kind = match error {
+        AllocateError::Request { error, .. } => variant(error),
+        error => variant(error),
+    };
+    Refusal::new(&kind, error.to_string())
+}
+
+/// Returns the name of an error's variant.
+fn variant(error: &impl Debug) -> String {
+    format!("{error:?}").chars().take_while(char::is_ascii_alphanumeric).collect()
+}

@@ -1,0 +1,216 @@
+//! Operations that ask one decision table: `nnn.nominator_update`, `nnn.binding_start`, `nnn.cycle_result`,
+//! `nnn.prebind_groups` and `nnn.needs_patch`.
+
+use dra_attrs::{GateSet, Profile};
+use nnn::binding::{BindingStart, PreBindConcurrency, PreBindExecution, PreBindPlugin, groups_with_gates};
+use nnn::scheduling::decide_cycle;
+use nnn::{
+    ConditionChange, CycleOutcome, NominatingInfo, NominationGate, PatchDecision, PermitWait, PreFlight,
+    decide_nomination_update, decide_patch, parse_node_name,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::refusal::{Refusal, read};
+use crate::operation::Operation;
+use crate::stopwatch::Stopwatch;
+
+fn answer(decide: impl Fn() -> Value + 'static) -> Operation {
+    Box::new(move |stopwatch: &mut Stopwatch| Ok(json!({"result": stopwatch.run(&decide)})))
+}
+
+fn shown(value: impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+#[derive(Deserialize)]
+struct UpdateInput {
+    #[serde(default)]
+    old: String,
+    #[serde(default)]
+    new: String,
+    #[serde(default)]
+    memory: String,
+}
+
+pub(crate) fn nominator_update(input: Value) -> Result<Operation, Refusal> {
+    let UpdateInput { old, new, memory } = read(input)?;
+    let [old, new, memory] = [old, new, memory].map(|node| parse_node_name(Some(&node)));
+    Ok(answer(move || {
+        json!(decide_nomination_update(old.as_deref(), new.as_deref(), memory.as_deref()).unwrap_or_default())
+    }))
+}
+
+/// Status of a plugin, alone or with its name and error.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "neither a status nor an object with plugin, status and error")]
+pub(super) enum PreFlightInput {
+    Status(String),
+    Plugin { plugin: Option<String>, status: String, error: Option<String> },
+}
+
+/// Reads pre-flights. A plugin without a name gets its position.
+pub(super) fn pre_flights(inputs: &[PreFlightInput]) -> Vec<PreFlight> {
+    let read = |(index, input): (usize, &PreFlightInput)| {
+        let (plugin, status, error) = match input {
+            PreFlightInput::Status(status) => (None, status, None),
+            PreFlightInput::Plugin { plugin, status, error } => (plugin.as_deref(), status, error.as_deref()),
+        };
+        PreFlight::from_status(plugin.unwrap_or(&index.to_string()), status, error.unwrap_or_default())
+    };
+    inputs.iter().enumerate().map(read).collect()
+}
+
+#[derive(Deserialize)]
+struct StartInput {
+    #[serde(default)]
+    gate: bool,
+    #[serde(default)]
+    preflight: Vec<PreFlightInput>,
+    #[serde(default)]
+    waiting: bool,
+    #[serde(default)]
+    nnn: String,
+    host: String,
+}
+
+pub(crate) fn binding_start(input: Value) -> Result<Operation, Refusal> {
+    let input: StartInput = read(input)?;
+    if input.host.is_empty() {
+        return Err(Refusal::field("host", "must be set"));
+    }
+    let nnn = parse_node_name(Some(&input.nnn));
+    let pre_flights = pre_flights(&input.preflight);
+    Ok(answer(move || {
+        let mut start = BindingStart::new(&pre_flights, &input.host);
+        start.gates = GateSet::default().with_value(NominationGate::Expectation, input.gate);
+        start.permit = if input.waiting { PermitWait::Waiting } else { PermitWait::None };
+        start.nnn = nnn.as_deref();
+        match start.decide() {
+            Ok(PatchDecision::Needed) => json!(["PatchNnn", input.host]),
+            Ok(PatchDecision::None(reason)) => json!(["None", reason]),
+            Err(_) => json!(["Fail", "PreFlight"]),
+        }
+    }))
+}
+
+/// Outcome of a cycle by its name, without the node.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum OutcomeName {
+    SnapshotFailed,
+    NoNodes,
+    Error,
+    NofitPodgroup,
+    NofitNoPostfilter,
+    #[serde(alias = "nominated", alias = "postfilter_success")]
+    PostfilterNominated,
+    PostfilterNoCandidates,
+    PolicyNever,
+    #[serde(alias = "postfilter_victims_terminating")]
+    VictimsTerminating,
+    ExtendersLeftNone,
+    PostfilterError,
+    AssumeFailed,
+    ReserveFailed,
+    #[serde(alias = "permit_rejected")]
+    PermitFailed,
+    #[serde(alias = "scheduled")]
+    Success,
+}
+
+impl OutcomeName {
+    pub(super) fn on(&self, node: &str) -> CycleOutcome {
+        let node = || node.to_owned();
+        match self {
+            Self::SnapshotFailed => CycleOutcome::SnapshotFailed,
+            Self::NoNodes => CycleOutcome::NoNodes,
+            Self::Error => CycleOutcome::Error,
+            Self::NofitPodgroup => CycleOutcome::NoFitInPodGroup,
+            Self::NofitNoPostfilter => CycleOutcome::NoFitNoPostFilter,
+            Self::PostfilterNominated => CycleOutcome::Nominated { node: node() },
+            Self::PostfilterNoCandidates => CycleOutcome::NoCandidates,
+            Self::PolicyNever => CycleOutcome::PolicyNever,
+            Self::VictimsTerminating => CycleOutcome::VictimsTerminating,
+            Self::ExtendersLeftNone => CycleOutcome::ExtendersLeftNone,
+            Self::PostfilterError => CycleOutcome::PostFilterError,
+            Self::AssumeFailed => CycleOutcome::AssumeFailed,
+            Self::ReserveFailed => CycleOutcome::ReserveFailed,
+            Self::PermitFailed => CycleOutcome::PermitFailed,
+            Self::Success => CycleOutcome::Scheduled { node: node() },
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct CycleInput {
+    #[serde(default = "crate::operation::kep")]
+    profile: Profile,
+    outcome: OutcomeName,
+    #[serde(default)]
+    node: String,
+}
+
+pub(crate) fn cycle_result(input: Value) -> Result<Operation, Refusal> {
+    let CycleInput { profile, outcome, node } = read(input)?;
+    let outcome = outcome.on(&node);
+    Ok(answer(move || shown(decide_cycle(&outcome, profile))))
+}
+
+/// A plugin: name, true if it is skipped, true if it may run in parallel with others.
+#[derive(Deserialize)]
+struct PluginInput(String, bool, bool);
+
+#[derive(Deserialize)]
+struct GroupsInput {
+    gate: Option<bool>,
+    #[serde(default)]
+    plugins: Vec<PluginInput>,
+}
+
+pub(crate) fn prebind_groups(input: Value) -> Result<Operation, Refusal> {
+    let input: GroupsInput = read(input)?;
+    let gates = GateSet::default().with_value(NominationGate::Expectation, input.gate != Some(false));
+    Ok(answer(move || {
+        let plugin = |PluginInput(name, skipped, parallel): &'_ PluginInput| {
+            let execution = if *skipped { PreBindExecution::Skipped } else { PreBindExecution::Runs };
+            let concurrency = if *parallel { PreBindConcurrency::Parallel } else { PreBindConcurrency::Alone };
+            (name.clone(), execution, concurrency)
+        };
+        let named: Vec<_> = input.plugins.iter().map(plugin).collect();
+        let plugins: Vec<PreBindPlugin<'_>> = named
+            .iter()
+            .map(|(name, execution, concurrency)| PreBindPlugin::new(name, *execution, *concurrency))
+            .collect();
+        let groups = groups_with_gates(gates, &plugins);
+        json!(groups.iter().map(|group| group.iter().map(|plugin| plugin.name).collect()).collect::<Vec<Vec<_>>>())
+    }))
+}
+
+#[derive(Deserialize)]
+struct PatchInput {
+    mode: u8,
+    #[serde(default)]
+    node: String,
+    #[serde(default)]
+    known: String,
+    #[serde(default)]
+    condition_changed: bool,
+}
+
+pub(crate) fn needs_patch(input: Value) -> Result<Operation, Refusal> {
+    let input: PatchInput = read(input)?;
+    let info = info(input.mode, &input.node)?;
+    let known = parse_node_name(Some(&input.known));
+    let condition = if input.condition_changed { ConditionChange::Changed } else { ConditionChange::Same };
+    Ok(answer(move || json!(decide_patch(&info, known.as_deref(), condition) == PatchDecision::Needed)))
+}
+
+/// Reads a mode and a node: mode 0 leaves the nomination, mode 1 sets it.
+pub(super) fn info(mode: u8, node: &str) -> Result<NominatingInfo, Refusal> {
+    match mode {
+        0 => Ok(NominatingInfo::Noop),
+        1 => Ok(NominatingInfo::nominate(node)),
+        _ => Err(Refusal::field("mode", "0 (leave) or 1 (override)")),
+    }
+}

@@ -1,0 +1,91 @@
+//! Command line of `scheduler`.
+
+use clap::{Parser, ValueEnum};
+use dra_alloc::Detail;
+use dra_attrs::Profile;
+
+/// Allocates the pending resource claims of a cluster on its nodes
+///
+/// Claims are allocated in the order in which they are read, each on the first node that can serve it. Claims that
+/// already have an allocation keep their devices. Messages about manifests go to stderr. The exit status is 1 if
+/// something can't be read, and 0 otherwise, even if claims can't be allocated.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "scheduler")]
+pub(crate) struct Args {
+    /// Manifests: YAML or JSON files, directories, - for stdin [default: a built-in cluster]
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<String>,
+    /// Built-in cluster to use if there are no manifests
+    #[arg(long, value_enum, default_value_t = Cluster::Rack, conflicts_with = "files")]
+    pub(crate) cluster: Cluster,
+    /// Node to try; may be repeated, in this order [default: all nodes]
+    #[arg(long = "node", value_name = "NAME")]
+    pub(crate) nodes: Vec<String>,
+    /// Feature gates that differ from the defaults of Kubernetes 1.37, by their names in the profile, such as
+    /// DRAListTypeAttributes=true,DRADeviceTaints=false
+    #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
+    pub(crate) feature_gates: String,
+    /// Rules to follow: kep (texts of the KEPs) or v1.37 (Kubernetes 1.37 as released)
+    #[arg(long, value_name = "PROFILE", default_value_t = Profile::V1_37)]
+    pub(crate) profile: Profile,
+    /// Level of detail for claims that can't be allocated
+    #[arg(long, value_enum, default_value_t = Explain::Summary)]
+    pub(crate) explain: Explain,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    pub(crate) output: Output,
+}
+
+/// Built-in cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Cluster {
+    /// Two nodes with GPUs, NICs, CPUs and memory
+    Rack,
+    /// User stories of KEP-6072
+    Stories,
+    /// Boards of KEP-6072
+    Boards,
+}
+
+/// Level of detail of explanations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Explain {
+    /// No reasons
+    Off,
+    /// One line for each node
+    Summary,
+    /// All reasons, as a tree for each node
+    Full,
+}
+
+/// Output format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// A table of allocations, then the reasons of claims that are not allocated
+    Table,
+    /// The claims with their status, as a list in JSON
+    Json,
+    /// The claims with their status, as YAML documents
+    Yaml,
+}
+
+impl Cluster {
+    /// Returns the file's name and text.
+    pub(crate) const fn manifest(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Rack => ("rack.yaml", include_str!("../../../data/clusters/rack.yaml")),
+            Self::Stories => ("stories.yaml", include_str!("../../../data/clusters/stories.yaml")),
+            Self::Boards => ("boards.yaml", include_str!("../../../data/clusters/boards.yaml")),
+        }
+    }
+}
+
+impl From<Explain> for Detail {
+    fn from(explain: Explain) -> Self {
+        match explain {
+            Explain::Off => Self::Off,
+            Explain::Summary => Self::Summary,
+            Explain::Full => Self::Full,
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Allocates the pending claims of a cluster, given as manifests, and explains what can't be allocated.
+//!
+//! Allocations go to stdout, and so do the reasons of claims that are not allocated; with `-o json` or `-o yaml` the
+//! reasons go to stderr. Problems of manifests go to stderr too.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use dra_alloc::skip::WireForm;
+use dra_alloc::{DraGate, GateSet};
+use dra_attrs::GateError;
+use examples::manifest::Manifests;
+use examples::output::{OutputError, as_json, as_yaml, finish, put, say};
+use args::{Args, Output};
+use print::{UnwritableClaim, claims, list, refusals, table};
+use {Answer, ScheduleError, Settings, schedule};
+use k8s_openapi::api::resource::v1::ResourceSlice;
+
+#[derive(Debug, thiserror::Error)]
+enum SchedulerError {
+    #[error("--feature-gates: {0}")]
+    Gates(#[from] GateError),
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+    #[error(transparent)]
+    Claim(#[from] UnwritableClaim),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
+
+fn main() -> ExitCode {
+    finish("scheduler", run(&Args::parse()))
+}
+
+fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
+    let mut settings = Settings::new(args.profile);
+    settings.nodes.clone_from(&args.nodes);
+    settings.gates = GateSet::parse(&args.feature_gates, args.profile)?;
+    settings.detail = args.explain.into();
+    let manifests = Manifests::of_arguments(&args.files, args.cluster.manifest());
+    report(&manifests, settings.gates);
+    let answers = schedule(&manifests, &settings)?;
+    print(&answers, &manifests.slices, args)?;
+    Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Prints the problems and notes of the manifests to stderr.
+fn report(manifests: &Manifests, gates: GateSet<DraGate>) {
+    manifests.problems.iter().for_each(say);
+    manifests.notes.iter().for_each(say);
+    let mut ignored = manifests.ignored.clone();
+    if !manifests.pods.is_empty() {
+        ignored.insert("Pod".to_owned(), manifests.pods.len());
+    }
+    for (kind, count) in &ignored {
+        say(&format_args!("scheduler: ignored: {kind} ({count})"));
+    }
+    if manifests.nodes.is_empty() {
+        say(&"scheduler: no Node among the manifests: nothing can be allocated");
+    }
+    if !gates.has(DraGate::ListTypeAttributes) && manifests.slices.iter().any(has_lists) {
+        say(&"scheduler: there are lists of attribute values; constraints match them with \
+             --feature-gates DRAListTypeAttributes=true only");
+    }
+}
+
+fn has_lists(slice: &ResourceSlice) -> bool {
+    let attributes = slice.spec.devices.iter().flatten().flat_map(|device| device.attributes.iter().flatten());
+    let mut values = attributes.map(|(_, value)| value);
+    values.any(|value| {
+        value.ints.is_some() || value.strings.is_some() || value.bools.is_some() || value.versions.is_some()
+    })
+}
+
+fn print(answers: &[Answer], slices: &[ResourceSlice], args: &Args) -> Result<(), SchedulerError> {
+    let refusals = refusals(answers, args.explain.into());
+    if args.output == Output::Table {
+        return Ok(put(&format!("{}\n{refusals}", table(answers, slices)))?);
+    }
+    let written = claims(answers, WireForm::from_profile(args.profile))?;
+    written.notes.iter().map(String::as_str).chain(refusals.lines()).for_each(|line| say(&line));
+    if args.output == Output::Json {
+        return Ok(put(&as_json(&list(&written.claims))?)?);
+    }
+    Ok(put(&as_yaml(&written.claims)?)?)
+}

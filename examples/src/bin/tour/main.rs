@@ -1,0 +1,34 @@
+//! Tour of the crates: the story of a pod with devices, from the driver that publishes them to the status of the pools,
+//! and a node that is held back until it is ready. `--machines` shows NUMA attributes of real machines instead. Plain
+//! text in a pipe, coloured on a terminal.
+
+use std::process::ExitCode;
+
+use anstream::{eprint, print};
+use clap::Parser;
+use {machines, story};
+
+/// Shows the crates of dra-sdk at work, in the story of a pod with devices
+#[derive(Debug, Parser)]
+#[command(name = "tour")]
+struct Args {
+    /// Show the NUMA attributes that devices of real machines publish, and the pairs that match
+    #[arg(long)]
+    machines: bool,
+}
+
+fn main() -> ExitCode {
+    if Args::parse().machines {
+        return machines::show();
+    }
+    match story() {
+        Ok(text) => {
+            print!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprint!("tour: {error}\n");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Step "validate": the API server checks the slices that the drivers publish (KEP-5945, KEP-6072).
+
+use dra_alloc::validate::{ApiServer, Write};
+use dra_alloc::{DraGate, GateSet, Profile};
+
+use super::error::TourError;
+use super::cluster::{Cluster, PROFILE, gates, name};
+use super::page::Page;
+
+pub(super) fn validate(cluster: &Cluster, page: &mut Page) -> Result<(), TourError> {
+    page.step("The API server checks the slices");
+    let server = ApiServer::new(PROFILE, gates());
+    for slice in &cluster.slices {
+        server.validate_slice(Write::create(slice))?;
+    }
+    let names: Vec<&str> = cluster.slices.iter().map(|slice| name(&slice.metadata)).collect();
+    page.input(names.join(", "));
+    page.decision("all are accepted");
+
+    let skipping = cluster.slices.iter().find(|slice| slice.spec.skip_node_operations.is_some());
+    let Some(mut broken) = skipping.cloned() else { return Ok(()) };
+    broken.spec.pool.resource_slice_count = 0;
+    page.input(format!("{} with resourceSliceCount 0, and a server whose gates are off", name(&broken.metadata)));
+    let off = GateSet::default().without(DraGate::OptionalNodeOperations);
+    for profile in [PROFILE, Profile::Kep] {
+        if let Err(errors) = ApiServer::new(profile, off).validate_slice(Write::create(&broken)) {
+            let errors: Vec<String> = errors.as_slice().iter().map(ToString::to_string).collect();
+            page.decision(format!("refused, profile {profile}:\n{}", errors.join("\n")));
+        }
+    }
+    page.reason("Every problem is named at once, with the path of its field, in the API server's words.");
+    Ok(())
+}
