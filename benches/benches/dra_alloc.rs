@@ -9,7 +9,7 @@ use std::sync::Arc;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use dra_alloc::selector::{Selector, SelectorCache, SelectorInput};
 use dra_alloc::validate::{ApiServer, Write};
-use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Detail, GateSet, Inventory, numbered_share_id};
+use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Detail, GateSet, Inventory};
 use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{Device, DeviceClass, ResourceClaim, ResourceSlice};
@@ -64,7 +64,7 @@ fn cluster(criterion: &mut Criterion) {
         let names: Vec<String> = (0..nodes).map(|index| format!("node-{index:05}")).collect();
         let gpus = devices(8);
         let slices: Vec<_> = names.iter().map(|name| slice(name, &gpus)).collect();
-        let index = || Inventory::new(slices.iter().cloned(), []);
+        let index = || Inventory::new(slices.iter().cloned());
         let mut group = criterion.benchmark_group("cluster/index");
         group.throughput(Throughput::Elements(u64::try_from(nodes).unwrap_or(u64::MAX)));
         group.bench_function(BenchmarkId::from_parameter(nodes), |bencher| bencher.iter(index));
@@ -74,10 +74,8 @@ fn cluster(criterion: &mut Criterion) {
         let nodes: Vec<Node> = names.iter().map(|name| node(name)).collect();
         let one = claim(&[("gpu", 1)], &json!([]));
         let allocate = |inventory: &Inventory| {
-            let classes = Classes::new(&classes);
-            let allocator = Allocator::new(Profile::Kep, inventory, &classes)
-                .with_selector_cache(&selectors)
-                .with_share_ids(&numbered_share_id);
+            let classes = Classes::new(classes.iter().cloned());
+            let allocator = Allocator::new(Profile::Kep, inventory, &classes).with_selector_cache(&selectors);
             allocator.allocate_each(&state, &nodes, &one, Budget::default()).expect("verdicts").len()
         };
         let size = BenchmarkId::from_parameter(nodes.len());
@@ -99,12 +97,11 @@ fn cluster(criterion: &mut Criterion) {
 fn bench_search(criterion: &mut Criterion, name: &str, sizes: &[usize], claim: impl Fn(usize) -> [ResourceClaim; 1]) {
     let mut group = criterion.benchmark_group(format!("search/{name}"));
     for &size in sizes {
-        let inventory = Inventory::new([slice("node", &devices(size))], []);
+        let inventory = Inventory::new([slice("node", &devices(size))]);
         let (classes, state, selectors) = ([class()], AllocatedState::default(), SelectorCache::default());
-        let classes = Classes::new(&classes);
+        let classes = Classes::new(classes.iter().cloned());
         let allocator = Allocator::new(Profile::Kep, &inventory, &classes)
             .with_selector_cache(&selectors)
-            .with_share_ids(&numbered_share_id)
             .with_gates(GateSet::all());
         let (node, claim) = (node("node"), claim(size));
         group.bench_function(BenchmarkId::from_parameter(size), |bencher| {
@@ -125,12 +122,10 @@ fn searches(criterion: &mut Criterion) {
 }
 
 fn explanations(criterion: &mut Criterion) {
-    let inventory = Inventory::new([slice("node", &devices(16))], []);
+    let inventory = Inventory::new([slice("node", &devices(16))]);
     let (classes, state, selectors) = ([class()], AllocatedState::default(), SelectorCache::default());
-    let classes = Classes::new(&classes);
-    let allocator = Allocator::new(Profile::Kep, &inventory, &classes)
-        .with_selector_cache(&selectors)
-        .with_share_ids(&numbered_share_id);
+    let classes = Classes::new(classes.iter().cloned());
+    let allocator = Allocator::new(Profile::Kep, &inventory, &classes).with_selector_cache(&selectors);
     let (node, claim) = (node("node"), claim(&[("r", 17)], &json!([])));
     let mut group = criterion.benchmark_group("explain");
     for detail in [Detail::Off, Detail::Summary, Detail::Full] {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use dra_alloc::{Allocator, Classes, Inventory, Profile, SelectorCache, numbered_share_id};
+use dra_alloc::{Allocator, Classes, Inventory, Profile, SelectorCache};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use serde_json::{from_value, json};
@@ -46,13 +46,12 @@ fn an_index_of_5000_nodes_stays_below_300_mib() {
     let _profiler = dhat::Profiler::builder().testing().build();
     let slices: Vec<Arc<ResourceSlice>> = (0..NODES).map(slice).collect();
     let objects = dhat::HeapStats::get().curr_bytes;
-    let inventory = Inventory::new(slices, []);
+    let inventory = Inventory::new(slices);
     let all = dhat::HeapStats::get().curr_bytes;
     let selectors = SelectorCache::default();
-    let classes = Classes::new([]);
+    let classes = Classes::default();
     Allocator::new(Profile::Kep, &inventory, &classes)
         .with_selector_cache(&selectors)
-        .with_share_ids(&numbered_share_id)
         .prepare(&(0..NODES).map(node).collect::<Vec<_>>());
     let prepared = dhat::HeapStats::get().curr_bytes;
     println!("{NODES} nodes: objects {objects} bytes, with the index {all} bytes, prepared {prepared} bytes");

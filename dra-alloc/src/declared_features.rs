@@ -11,18 +11,18 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde::Serialize;
 
+use crate::config::profile::{Decisions, Inference};
 use crate::kubelet::pod_claims::claims_of_pod;
 use crate::kubelet::{KubeletGate, KubeletOptions};
-use crate::profile::{Decisions, Inference};
 use crate::skip::skips_node_operations;
 
-/// Reason in the status of a pod that the kubelet does not admit.
+/// Reason in the status of a pod that the kubelet rejects for missing node features.
 pub const POD_FEATURE_UNSUPPORTED: &str = "PodFeatureUnsupported";
 
 /// Reason of the event for a pod that fits no node.
 pub const FAILED_SCHEDULING: &str = "FailedScheduling";
 
-/// The declared feature of a kubelet that can skip node operations.
+/// Feature by which a kubelet declares that it can skip node operations.
 ///
 /// ```
 /// use dra_alloc::declared_features::DeclaredFeature;
@@ -37,7 +37,8 @@ pub struct DeclaredFeature {
 }
 
 impl DeclaredFeature {
-    /// Creates the feature of a profile. It is declared and required by all versions; see [`DeclaredFeature::with_max_version`].
+    /// Creates the feature with the name that the profile uses. All kubelet versions may declare it; see
+    /// [`DeclaredFeature::with_max_version`].
     #[must_use]
     pub const fn new(profile: Profile) -> Self {
         Self { profile, max_version: None }
@@ -56,8 +57,8 @@ impl DeclaredFeature {
         Decisions::from_profile(self.profile).declared_feature
     }
 
-    /// Returns the name of the feature if a kubelet of this configuration and version declares it, which needs its gate
-    /// to be on.
+    /// Returns the name of the feature if a kubelet with this configuration and version declares it. Its gate must be
+    /// on.
     ///
     /// ```
     /// use dra_alloc::declared_features::DeclaredFeature;
@@ -73,9 +74,9 @@ impl DeclaredFeature {
         (kubelet.has(KubeletGate::OptionalNodeOperations) && self.covers(version)).then(|| self.name())
     }
 
-    /// Returns the name of the feature if the pod requires it of its node: one of its claims is allocated with a device
-    /// that skips node operations, and the profile is `Kep`. Claims that are missing in `claims`, not yet created or
-    /// not allocated require nothing.
+    /// Returns the name of the feature if the pod may run only on nodes that declare it: one of its claims is allocated
+    /// with a device that skips node operations, and the profile is `Kep`. Claims that are missing in `claims`, not yet
+    /// created or not allocated require nothing.
     ///
     /// `target` is the version of the calling component. A scheduler has to pass the allocation that it has just made
     /// in `claims`, so that the result is for the devices that the pod will get.
@@ -101,9 +102,8 @@ impl DeclaredFeature {
         (infers && self.covers(target) && uses_skipping(pod, claims, self.profile)).then(|| self.name())
     }
 
-    /// Returns the name of the feature if an allocated claim requires it of the node of any further pod: one of its
-    /// devices skips node operations. kube-scheduler 1.37 rejects nodes that do not declare the feature
-    /// ([`CandidateNodes::from_nodes`]).
+    /// Returns the name of the feature if pods that use this claim may run only on nodes that declare it: a device of
+    /// its allocation skips node operations. kube-scheduler 1.37 rejects other nodes ([`CandidateNodes::from_nodes`]).
     ///
     /// ```
     /// use dra_alloc::declared_features::{CandidateNodes, DeclaredFeature};
@@ -141,14 +141,15 @@ pub enum Stage {
     Stable,
 }
 
-/// An attempt to turn off the gate of a stable feature.
+/// Error of a configuration that turns off the gate of a stable feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the gate is locked to true: the feature is stable")]
 #[non_exhaustive]
 pub struct GateLocked;
 
 impl Stage {
-    /// Returns true if the feature is on, given the value of its gate in the component's configuration, if any.
+    /// Returns true if the feature is on, given the value of its gate in the component's configuration (`None` if
+    /// unset).
     ///
     /// # Errors
     /// The configuration turns off the gate of a stable feature.
@@ -169,8 +170,8 @@ impl Stage {
     }
 }
 
-/// Returns true if the feature still restricts the nodes of pods in a release: it is not stable, or the cluster may
-/// have kubelets without it.
+/// Returns true if a scheduler must still check nodes for the feature: it is not stable, or the cluster may have
+/// kubelets without it.
 ///
 /// `stage` is the stage of the gate in the release, `oldest_kubelet` the oldest kubelet version that the release
 /// supports, and `since` the first version with the feature.
@@ -243,18 +244,18 @@ pub fn check_admission(required: &[&str], declared: &[String]) -> Result<(), Not
     if missing.is_empty() { Ok(()) } else { Err(NotAdmitted { missing }) }
 }
 
-/// Nodes for a pod, filtered by declared features.
+/// Nodes for a pod, split into those that declare its required features and the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CandidateNodes {
     /// Names of the nodes that declare all required features, in the given order.
     pub fitting: Vec<String>,
-    /// Names of the other nodes, each with the required features that it does not declare.
+    /// Names of the nodes that do not declare all required features, each with the missing ones.
     pub rejected: Vec<(String, Vec<String>)>,
 }
 
 impl CandidateNodes {
-    /// Filters nodes for a pod that requires features.
+    /// Splits nodes by the features that a pod requires.
     ///
     /// ```
     /// use dra_alloc::declared_features::CandidateNodes;

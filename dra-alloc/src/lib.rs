@@ -1,4 +1,4 @@
-//! Kubernetes Dynamic Resource Allocation, as kube-scheduler, the API server and the kubelet decide it.
+//! Decisions about Dynamic Resource Allocation, as kube-scheduler, the API server and the kubelet make them.
 //!
 //! [`Allocator::allocate`] answers the question of kube-scheduler's DRA plugin: which devices do these claims get on this
 //! node, and if none, why?
@@ -12,13 +12,14 @@
 //! # let claim = json(r#"{"metadata": {"name": "training"}, "spec": {"devices": {"requests": [
 //! #     {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}}}"#);
 //! # let node = json(r#"{"metadata": {"name": "node-1"}}"#);
-//! use k8s_openapi::api::resource::v1::{DeviceClass, ResourceSlice};
+//! use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 //!
 //! let slice: ResourceSlice = serde_json::from_value(slice)?;
 //! let class: DeviceClass = serde_json::from_value(class)?;
-//! let (claim, node) = (serde_json::from_value(claim)?, serde_json::from_value(node)?);
+//! let claim: ResourceClaim = serde_json::from_value(claim)?;
+//! let node = serde_json::from_value(node)?;
 //!
-//! let (inventory, classes) = (Inventory::new([slice], []), Classes::new([&class]));
+//! let (inventory, classes) = (Inventory::new([slice]), Classes::new([class]));
 //! let allocator = Allocator::new(Profile::V1_37, &inventory, &classes);
 //! let verdict = allocator.allocate(&AllocatedState::default(), &node, &[claim], Budget::default())?;
 //! assert!(matches!(verdict.outcome, Outcome::Allocated(_)));
@@ -49,51 +50,35 @@
 //!
 //! `schemars` adds `JsonSchema` to the types of [`skip`] and to device IDs. The crate needs the Kubernetes types of 1.37.
 
-pub mod capacity;
 pub mod declared_features;
 pub mod explain;
 pub mod kubelet;
 pub mod selector;
 pub mod skip;
-pub mod taint;
 pub mod validate;
 
-mod allocate_error;
-mod allocated;
 mod allocator;
-mod budget;
-mod class;
-mod context;
-mod counters;
-mod device_id;
-mod expression;
-mod gates;
-mod inventory;
-mod limits;
-mod node;
-mod outcome;
-mod profile;
-mod request;
-mod result;
+mod cluster;
+mod config;
+mod device;
 mod search;
-mod share;
-mod state;
 
-pub use allocate_error::{AllocateError, RequestError};
-pub use allocated::allocated_devices;
-pub use allocator::Allocator;
-pub use budget::Budget;
-pub use class::Classes;
-pub use device_id::{DeviceId, InvalidDeviceId};
+pub use allocator::{Allocator, Verdict, cluster_summary};
+pub use cluster::classes::Classes;
+pub use cluster::inventory::{Inventory, InventoryError, InventoryEvent, pool};
+pub use cluster::state::{AllocatedState, StateError};
+pub use config::gates::DraGate;
+pub use config::limits::MAX_DEVICES_PER_CLAIM;
+pub use device::allocated::allocated_devices;
+pub use device::device_id::{DeviceId, InvalidDeviceId};
+pub use device::{capacity, taint};
 #[doc(no_inline)]
 pub use dra_attrs::{GateSet, Profile};
 pub use explain::{Detail, Explanation};
-pub use gates::DraGate;
-pub use inventory::{Inventory, InventoryError, InventoryEvent, pool};
-pub use limits::MAX_DEVICES_PER_CLAIM;
-pub use outcome::{NodeFailure, Outcome, Verdict};
+pub use search::allocate_error::{AllocateError, RequestError};
+pub use search::budget::Budget;
+pub use search::outcome::{NodeFailure, Outcome};
+pub use search::share::{Share, ShareIds, share_id};
 #[doc(hidden)]
 pub use search::{PruningRule, PruningRules};
 pub use selector::SelectorCache;
-pub use share::{Share, ShareCounter, ShareIds, numbered_share_id};
-pub use state::{AllocatedState, StateError};

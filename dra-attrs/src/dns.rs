@@ -2,10 +2,10 @@
 //!
 //! Source: `k8s.io/apimachinery/pkg/util/validation`, 1.37.
 
-/// Largest length of a label, in bytes.
+/// Largest length of a DNS label, in bytes.
 pub const MAX_LABEL_LEN: usize = 63;
 
-/// Largest length of a subdomain, in bytes.
+/// Largest length of a DNS subdomain, in bytes.
 pub const MAX_SUBDOMAIN_LEN: usize = 253;
 
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must \

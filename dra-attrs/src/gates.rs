@@ -37,16 +37,16 @@ use crate::Profile;
 /// # Ok::<(), dra_attrs::GateError>(())
 /// ```
 pub trait FeatureGate: Copy + Eq + fmt::Debug + 'static {
-    /// Every gate, in the order of the enum.
+    /// Every feature gate, in the order of the enum.
     const ALL: &'static [Self];
 
-    /// Returns the name on a command line. A KEP and the release may spell it differently.
+    /// Returns the name of the gate in `--feature-gates`. A KEP and the release may spell it differently.
     fn name(self, profile: Profile) -> &'static str;
 
     /// Returns true if Kubernetes 1.37 has the gate on by default.
     fn is_default(self) -> bool;
 
-    /// Returns the position in a [`GateSet`]: unique, below 32.
+    /// Returns the index of the gate in a [`GateSet`]: unique, below 32.
     fn position(self) -> u32;
 
     /// Returns the gates that must be on as well for this one to have an effect.
@@ -55,29 +55,29 @@ pub trait FeatureGate: Copy + Eq + fmt::Debug + 'static {
     }
 }
 
-/// A part of a list of gates that can't be used.
+/// Error of a list of feature gates, such as `A=true,B=false`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GateError {
-    /// The profile has no gate of this name.
+    /// The list has a name that is no feature gate of the profile.
     #[error("no feature gate {name:?} in profile {profile}; the nearest is {nearest}")]
     Unknown {
-        /// The name.
+        /// The unknown name.
         name: String,
-        /// The profile.
+        /// Profile whose names of gates are expected.
         profile: Profile,
-        /// The gate whose name takes the fewest edits to reach.
+        /// Name of an existing gate that is most similar to the unknown name.
         nearest: &'static str,
     },
-    /// The part is not `NAME=true` or `NAME=false`.
+    /// A part of the list is not `NAME=true` or `NAME=false`.
     #[error("feature gate {part:?} is not NAME=true or NAME=false")]
     NotAssigned {
-        /// The part.
+        /// Part of the list that is not an assignment.
         part: String,
     },
 }
 
-/// A set of feature gates. The default has those that Kubernetes 1.37 has on.
+/// A set of feature gates that are on. The default set is that of Kubernetes 1.37.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GateSet<G> {
     bits: u32,
@@ -85,7 +85,7 @@ pub struct GateSet<G> {
 }
 
 impl<G> GateSet<G> {
-    /// Every gate off.
+    /// The set with every gate off.
     pub const NONE: Self = Self { bits: 0, gates: PhantomData };
 }
 
@@ -109,15 +109,15 @@ impl<G: FeatureGate> GateSet<G> {
         })
     }
 
-    /// Builds a set from a look-up by name. A gate for which `is_on` returns `None` keeps its default; names that
-    /// `profile` does not have are not looked up.
+    /// Builds a set by calling `is_on` with the name of each gate in `profile`. A gate for which it returns `None`
+    /// keeps its default.
     #[must_use]
     pub fn from_names(profile: Profile, is_on: impl Fn(&str) -> Option<bool>) -> Self {
         let is_on = |gate: &G| is_on(gate.name(profile)).unwrap_or_else(|| gate.is_default());
         G::ALL.iter().fold(Self::NONE, |gates, gate| gates.with_value(*gate, is_on(gate)))
     }
 
-    /// Returns true if the gate and all that it requires are on.
+    /// Returns true if the gate and all gates that it requires are on.
     #[must_use]
     #[inline]
     pub fn has(self, gate: G) -> bool {
@@ -137,7 +137,7 @@ impl<G: FeatureGate> GateSet<G> {
         self.with_value(gate, false)
     }
 
-    /// Returns the set with one gate set as given; others keep their value.
+    /// Returns the set with one gate on or off, as `is_on` says.
     #[must_use]
     pub fn with_value(self, gate: G, is_on: bool) -> Self {
         let bits = if is_on { self.bits | bit(gate) } else { self.bits & !bit(gate) };
@@ -167,7 +167,7 @@ fn assignment<G: FeatureGate>(part: &str, profile: Profile) -> Result<(G, bool),
     Ok((*gate.ok_or_else(unknown)?, is_on))
 }
 
-/// Returns the known name that takes the fewest edits to reach from `name`, the first of equals.
+/// Returns the name in `known` that is most similar to `name` (smallest edit distance); the first of several equals.
 ///
 /// # Complexity
 /// Product of the lengths of both names, for each known one. Only the first 128 characters are compared.
@@ -180,7 +180,7 @@ pub fn nearest_name<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) ->
     known.into_iter().min_by_key(|candidate| edits(name, candidate))
 }
 
-/// Levenshtein distance of the first 128 characters, case ignored.
+/// Returns the Levenshtein distance of two names. Case and everything after 128 characters are ignored.
 fn edits(from: &str, to: &str) -> usize {
     const COMPARED: usize = 128;
     let chars = |text: &str| -> Vec<char> { text.chars().take(COMPARED).map(|c| c.to_ascii_lowercase()).collect() };

@@ -1,4 +1,4 @@
-//! Selection of the Kubernetes version of `k8s-openapi`.
+//! Check that `k8s-openapi` is built for Kubernetes 1.37 or newer.
 
 k8s_openapi::k8s_if_ge_1_37! {
     pub(crate) use k8s_openapi::api::resource::v1::DeviceAttribute;
@@ -10,7 +10,7 @@ k8s_openapi::k8s_if_le_1_36! {
          `latest` of k8s-openapi in the binary that uses it"
     );
 
-    /// Placeholder type, so that the message above is the only compile error.
+    /// Placeholder for a type of Kubernetes 1.37, so that the message above is the only compile error.
     #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
     pub struct DeviceAttribute {
         pub bool: Option<bool>,

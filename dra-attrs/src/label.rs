@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelecto
 
 use crate::dns::subdomain_problems;
 
-/// Longest name of a label key and longest value of a label, in bytes.
+/// Largest length of a label value, and of the name in a label key, in bytes.
 pub const MAX_LEN: usize = 63;
 
 const VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \
@@ -18,7 +18,7 @@ const NAME: &str = "must consist of alphanumeric characters, '-', '_' or '.', an
                     character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
                     '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 
-/// Returns the problems of a label key: a name, or a DNS subdomain, a slash and a name. Empty if it is valid.
+/// Returns the API server's messages for a text that is not a label key (`name` or `domain/name`); empty if it is one.
 ///
 /// ```
 /// use dra_attrs::label::key_problems;
@@ -38,7 +38,8 @@ pub fn key_problems(key: &str) -> Vec<String> {
     }
 }
 
-/// Returns the problems of the part of a label key before the slash. Empty if it is valid.
+/// Returns the API server's messages for an invalid prefix of a label key (the part before the slash); empty if it is
+/// valid.
 #[must_use]
 pub fn prefix_problems(prefix: &str) -> Vec<String> {
     if prefix.is_empty() {
@@ -47,7 +48,8 @@ pub fn prefix_problems(prefix: &str) -> Vec<String> {
     subdomain_problems(prefix).into_iter().map(|problem| format!("prefix part {problem}")).collect()
 }
 
-/// Returns the problems of the part of a label key after the slash. Empty if it is valid.
+/// Returns the API server's messages for an invalid name in a label key (the part after the slash); empty if it is
+/// valid.
 #[must_use]
 pub fn name_problems(name: &str) -> Vec<String> {
     let of_length = match name.len() {
@@ -58,7 +60,7 @@ pub fn name_problems(name: &str) -> Vec<String> {
     of_length.into_iter().chain(of_form).collect()
 }
 
-/// Returns the problems of the value of a label or taint. Empty if it is valid.
+/// Returns the API server's messages for an invalid value of a label or taint; empty if it is valid.
 ///
 /// ```
 /// use dra_attrs::label::value_problems;
@@ -72,21 +74,21 @@ pub fn value_problems(value: &str) -> Vec<String> {
     of_length.into_iter().chain(of_form).collect()
 }
 
-/// Returns true for letters, digits and inner `-`, `_`, `.`.
+/// Returns true if the text has only letters, digits, `-`, `_` and `.`, and begins and ends with a letter or digit.
 fn is_name(text: &str) -> bool {
     let is_inner = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.');
     let is_end = |c: Option<u8>| c.is_some_and(|c| c.is_ascii_alphanumeric());
     is_end(text.bytes().next()) && is_end(text.bytes().last()) && text.bytes().all(is_inner)
 }
 
-/// An operator that label selectors do not have.
+/// Error of a label selector with an unknown operator.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("matchExpressions[{index}]: unknown operator {operator:?}")]
 #[non_exhaustive]
 pub struct LabelSelectorError {
-    /// Position of the requirement.
+    /// Position of the requirement in `matchExpressions`.
     pub index: usize,
-    /// The operator.
+    /// The unknown operator.
     pub operator: String,
 }
 
@@ -122,7 +124,8 @@ pub fn selector_matches(
     Ok(matches)
 }
 
-/// Returns `None` for an unknown operator.
+/// Returns true if a label's value, `None` if the label is missing, satisfies a requirement. Returns `None` for an
+/// unknown operator.
 fn requirement_holds(requirement: &LabelSelectorRequirement, value: Option<&String>) -> Option<bool> {
     let is_listed = || value.is_some_and(|value| requirement.values.iter().flatten().any(|listed| listed == value));
     match requirement.operator.as_str() {

@@ -24,17 +24,18 @@ use crate::value::Scalar;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum ListTypes {
-    /// The gate is on: values are sets.
+    /// The gate is on: a list counts as the set of its elements, a scalar as a set of one.
     Enabled,
-    /// The gate is off in Kubernetes 1.37: the value of the first device is not checked; a list after the first device
-    /// fails.
+    /// The gate is off, as Kubernetes 1.37 treats it: the first device's value is not checked, and a list of any later
+    /// device violates the constraint.
     Disabled,
-    /// The gate is off by the text of KEP-6072: a list is an unknown value type and always fails the constraint.
+    /// The gate is off, as the text of KEP-6072 treats it: a list is an unknown value type, and always violates the
+    /// constraint.
     Refused,
 }
 
 impl ListTypes {
-    /// Returns the meaning of the gate switched off in a profile.
+    /// Returns the treatment of lists under `profile` while the gate is off.
     ///
     /// ```
     /// use dra_attrs::{ListTypes, Profile};
@@ -50,7 +51,7 @@ impl ListTypes {
     }
 }
 
-/// Reason that a device can't be added to a constraint.
+/// Reason that a device can't be added to the devices of a constraint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -61,13 +62,13 @@ pub enum Violation {
     /// The attribute exists but has no value (no field set, or an empty list).
     #[error("the attribute has no value")]
     NoValue,
-    /// The attribute is a list, and list types are off.
+    /// The attribute is a list, and the feature gate for list types is off.
     #[error("the attribute is a list, and list-typed attributes are disabled")]
     ListTypesOff,
-    /// No value is common to the device and all earlier ones.
+    /// No value is common to the device and all devices before it.
     #[error("no value in common with the devices before")]
     NothingInCommon,
-    /// An earlier device already has one of the values.
+    /// An earlier device has one of the device's values already.
     #[error("shares a value with device {with}")]
     Repeated {
         /// Position of the earlier device, counted from 0 in the order of the pushes.
@@ -75,7 +76,8 @@ pub enum Violation {
     },
 }
 
-/// Value of one device as a constraint sees it. Build it once per device and push it any number of times.
+/// Values of one device's attribute, as a constraint compares them. Build them once per device and push them any number
+/// of times.
 ///
 /// ```
 /// use dra_attrs::{ListTypes, Scalar, ValueSet};
@@ -90,7 +92,8 @@ pub struct ValueSet<'a>(Kind<'a>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind<'a> {
-    /// No usable value, with the reason. `first_unseen` if 1.37 accepts it unchecked as the first device.
+    /// The device has no usable value. `first_unseen` is true if Kubernetes 1.37 accepts it unchecked as the first
+    /// device.
     Unusable {
         violation: Violation,
         first_unseen: bool,
@@ -100,7 +103,7 @@ enum Kind<'a> {
 }
 
 impl<'a> ValueSet<'a> {
-    /// Reads an attribute. Use `None` for a device that does not have the attribute.
+    /// Reads the values of an attribute; `None` stands for a device that does not have it.
     ///
     /// An object with several fields set is invalid but accepted here. Fields are read in kube-scheduler's order:
     /// `ints`, `bools`, `strings`, `versions`, then the scalars.
@@ -226,7 +229,7 @@ pub struct MatchState<'a> {
     scratch: Vec<Scalar<'a>>,
 }
 
-/// Intersection after one push: `values[start..end]`.
+/// Values common to all devices after one push: the range `start..end` of the buffer `values`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Level {
     start: usize,
@@ -275,8 +278,8 @@ impl<'a> MatchState<'a> {
         self.levels.is_empty()
     }
 
-    /// Returns the values common to all devices, sorted by type and value. Empty without devices, and if 1.37 accepted
-    /// the first device's list unchecked.
+    /// Returns the values common to all devices, sorted by type and value. Empty without devices, and if the first
+    /// device's list was accepted unchecked, as in Kubernetes 1.37.
     #[must_use]
     pub fn common(&self) -> &[Scalar<'a>] {
         self.levels.last().and_then(|level| self.values.get(level.start..level.end)).unwrap_or_default()
@@ -302,7 +305,7 @@ impl<'a> MatchState<'a> {
     }
 }
 
-/// Appends the intersection of two sorted lists without duplicates.
+/// Appends to `out` the intersection of two sorted lists without duplicates.
 fn intersect_sorted<'a>(left: &[Scalar<'a>], right: &[Scalar<'a>], out: &mut Vec<Scalar<'a>>) {
     let mut right = right.iter().peekable();
     for value in left {
@@ -313,7 +316,7 @@ fn intersect_sorted<'a>(left: &[Scalar<'a>], right: &[Scalar<'a>], out: &mut Vec
     }
 }
 
-/// State of a `distinctAttribute` constraint: the taken values, each with its device.
+/// State of a `distinctAttribute` constraint: the values of the pushed devices, each with its device.
 ///
 /// ```
 /// use dra_attrs::{DistinctState, ListTypes, ValueSet, Violation};
@@ -330,7 +333,7 @@ fn intersect_sorted<'a>(left: &[Scalar<'a>], right: &[Scalar<'a>], out: &mut Vec
 #[derive(Clone, Debug, Default)]
 pub struct DistinctState<'a> {
     taken: BTreeMap<Scalar<'a>, usize>,
-    /// Values in the order in which they were taken, and their number after each push.
+    /// Values in the order in which they were pushed. `levels` has their number after each push.
     log: Vec<Scalar<'a>>,
     levels: Vec<usize>,
 }
@@ -361,7 +364,7 @@ impl<'a> DistinctState<'a> {
         Ok(())
     }
 
-    /// Returns the taken values, sorted.
+    /// Returns the values of the pushed devices, sorted.
     pub fn taken(&self) -> impl Iterator<Item = &Scalar<'a>> {
         self.taken.keys()
     }

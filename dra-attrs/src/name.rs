@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::dns::has_labels;
 
-/// Domain reserved for standard attributes.
+/// Domain of the names of standard attributes, reserved for Kubernetes.
 pub const STANDARD_DOMAIN: &str = "resource.kubernetes.io";
 
 /// Largest length of the domain of a qualified name, in bytes.
@@ -22,38 +22,38 @@ pub const MAX_DOMAIN_LEN: usize = 63;
 /// Largest length of the id of a qualified name, in bytes.
 pub const MAX_ID_LEN: usize = 32;
 
-/// Reason that a text is not a (fully) qualified name.
+/// Reason that a text is not a qualified name (`id` or `domain/id`), or not a fully qualified one (`domain/id`).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
     /// The domain before the slash is empty.
     #[error("attribute name {name:?}: the domain must not be empty")]
     EmptyDomain {
-        /// Name as given.
+        /// The invalid name.
         name: String,
     },
     /// The id after the slash is empty, or the whole name is.
     #[error("attribute name {name:?}: the name must not be empty")]
     EmptyId {
-        /// Name as given.
+        /// The invalid name.
         name: String,
     },
-    /// A fully qualified name has no slash.
+    /// The name has no slash, although it must be fully qualified.
     #[error("attribute name {name:?}: must be fully qualified, domain/name")]
     MissingDomain {
-        /// Name as given.
+        /// The invalid name.
         name: String,
     },
     /// The name has more than one slash.
     #[error("attribute name {name:?}: must not contain more than one slash")]
     SeveralSlashes {
-        /// Name as given.
+        /// The invalid name.
         name: String,
     },
     /// The domain has more than [`MAX_DOMAIN_LEN`] bytes.
     #[error("attribute name {name:?}: the domain has {len} bytes, more than {MAX_DOMAIN_LEN}")]
     DomainTooLong {
-        /// Name as given.
+        /// The invalid name.
         name: String,
         /// Length of the domain, in bytes.
         len: usize,
@@ -61,7 +61,7 @@ pub enum NameError {
     /// The id has more than [`MAX_ID_LEN`] bytes.
     #[error("attribute name {name:?}: the name has {len} bytes, more than {MAX_ID_LEN}")]
     IdTooLong {
-        /// Name as given.
+        /// The invalid name.
         name: String,
         /// Length of the id, in bytes.
         len: usize,
@@ -69,7 +69,7 @@ pub enum NameError {
     /// The domain is not a DNS-1123 subdomain.
     #[error("attribute name {name:?}: the domain must be a lowercase DNS subdomain (RFC 1123)")]
     InvalidDomain {
-        /// Name as given.
+        /// The invalid name.
         name: String,
     },
     /// The id is not a C identifier.
@@ -77,7 +77,7 @@ pub enum NameError {
         "attribute name {name:?}: the name must be a C identifier (letters, digits, '_', not starting with a digit)"
     )]
     InvalidId {
-        /// Name as given.
+        /// The invalid name.
         name: String,
     },
 }
@@ -102,7 +102,7 @@ pub struct QualifiedName<'a> {
 }
 
 impl<'a> QualifiedName<'a> {
-    /// Parses and checks a name.
+    /// Parses and validates a qualified name: `id` or `domain/id`.
     ///
     /// # Errors
     /// The first violated rule, in the order slashes, domain, id.
@@ -119,13 +119,13 @@ impl<'a> QualifiedName<'a> {
         Ok(Self { domain, id })
     }
 
-    /// Returns the part before the slash; `None` without a slash.
+    /// Returns the domain: the part before the slash. `None` without a slash.
     #[must_use]
     pub const fn domain(self) -> Option<&'a str> {
         self.domain
     }
 
-    /// Returns the part after the slash; the whole name without a slash.
+    /// Returns the id: the part after the slash, or the whole name without a slash.
     #[must_use]
     pub const fn id(self) -> &'a str {
         self.id
@@ -163,7 +163,7 @@ pub struct FullyQualifiedName<'a> {
 }
 
 impl<'a> FullyQualifiedName<'a> {
-    /// Parses and checks a name.
+    /// Parses and validates a fully qualified name: `domain/id`.
     ///
     /// # Errors
     /// The errors of [`QualifiedName::parse`], and [`NameError::MissingDomain`].
@@ -173,13 +173,13 @@ impl<'a> FullyQualifiedName<'a> {
         Ok(Self { domain, id })
     }
 
-    /// Returns the part before the slash.
+    /// Returns the domain: the part before the slash.
     #[must_use]
     pub const fn domain(self) -> &'a str {
         self.domain
     }
 
-    /// Returns the part after the slash.
+    /// Returns the id: the part after the slash.
     #[must_use]
     pub const fn id(self) -> &'a str {
         self.id
@@ -192,7 +192,7 @@ impl fmt::Display for FullyQualifiedName<'_> {
     }
 }
 
-/// Returns the entry on a device of `driver` that a constraint's attribute name refers to.
+/// Looks up an attribute or capacity on a device of `driver` by the name that a constraint uses.
 ///
 /// An entry under the exact name is preferred. Otherwise a name in the driver's own domain also finds the entry under
 /// the bare id. A name in another domain, such as the standard one, is found only under its full key. The name is not

@@ -1,20 +1,22 @@
-//! Node selectors: the terms are alternatives, the requirements of a term hold together, a term without requirements
-//! matches nothing, and the only field is `metadata.name`.
+//! Node selectors, matched against a node's labels and name as kube-scheduler does.
+//!
+//! A node matches if it satisfies every requirement of at least one term. A term without requirements matches nothing.
+//! The only field is `metadata.name`.
 //!
 //! Source: `component-helpers/scheduling/corev1/nodeaffinity`, Kubernetes 1.37.
 
 use k8s_openapi::api::core::v1::{Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
 
-/// A requirement of a node selector that can't be evaluated.
+/// Error of a node selector with a requirement that can't be evaluated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("nodeSelector.nodeSelectorTerms[{term}].{field}[{index}]: {reason}")]
 #[non_exhaustive]
 pub struct NodeSelectorError {
-    /// Position of the term.
+    /// Position of the term in `nodeSelectorTerms`.
     pub term: usize,
-    /// `matchExpressions` or `matchFields`.
+    /// List of the term that has the requirement: `matchExpressions` or `matchFields`.
     pub field: &'static str,
-    /// Position of the requirement.
+    /// Position of the requirement in its list.
     pub index: usize,
     /// The rule that the requirement breaks.
     pub reason: &'static str,
@@ -69,7 +71,8 @@ fn term_matches(term: &NodeSelectorTerm, node: &Node, index: usize) -> Result<bo
     Ok(all && !empty)
 }
 
-/// Returns true if a requirement holds for the node's value of the label; `None` if the node lacks the label.
+/// Returns true if a label's value, `None` if the node lacks the label, satisfies a requirement. The error is the rule
+/// that the requirement breaks.
 fn label_holds(requirement: &NodeSelectorRequirement, value: Option<&str>) -> Result<bool, &'static str> {
     let values = requirement.values.as_deref().unwrap_or_default();
     let listed = || value.is_some_and(|value| values.iter().any(|other| other == value));

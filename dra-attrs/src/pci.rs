@@ -21,12 +21,12 @@ pub enum PciAddressError {
     /// The text is empty.
     #[error("PCI bus id cannot be empty")]
     Empty,
-    /// The text does not have the form of an address.
+    /// The text does not have the form of a PCI address.
     #[error("invalid PCI bus id {text:?}: {expected}")]
     Format {
-        /// Text as given.
+        /// The invalid text.
         text: String,
-        /// Expected form.
+        /// Form that an address must have.
         expected: &'static str,
     },
 }
@@ -98,25 +98,25 @@ impl PciAddress {
         })
     }
 
-    /// Returns the domain (segment).
+    /// Returns the PCI domain (segment) of the address.
     #[must_use]
     pub const fn domain(self) -> u32 {
         self.domain
     }
 
-    /// Returns the bus.
+    /// Returns the bus number of the address.
     #[must_use]
     pub const fn bus(self) -> u8 {
         self.bus
     }
 
-    /// Returns the device (slot).
+    /// Returns the device number (slot) of the address.
     #[must_use]
     pub const fn device(self) -> u8 {
         self.device
     }
 
-    /// Returns the function.
+    /// Returns the function number of the address.
     #[must_use]
     pub const fn function(self) -> u8 {
         self.function
@@ -173,17 +173,17 @@ impl From<PciAddress> for String {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PcieRootError {
-    /// The device's link can't be read.
+    /// The device's link in `/sys/bus/pci/devices` can't be read.
     #[error(transparent)]
     Sysfs(#[from] SysfsError),
-    /// The link does not point to a device below a PCI root.
+    /// The device's link in `/sys/bus/pci/devices` does not point to a device below a PCI root.
     #[error("link of {address} to {target:?}: {reason}")]
     Link {
         /// Address of the device.
         address: PciAddress,
         /// Target of the link.
         target: String,
-        /// Violated rule.
+        /// Rule that the target breaks.
         reason: &'static str,
     },
 }
@@ -225,7 +225,7 @@ pub fn pcie_root_attribute(sysfs: &impl Sysfs, address: PciAddress) -> Result<St
 }
 
 /// Joins `target` to `folder` and removes `.`, `..` and empty components. Returns `None` if the target is absolute or
-/// leaves the tree.
+/// leaves `/sys`.
 fn resolve<'a>(folder: &'a str, target: &'a str) -> Option<Vec<&'a str>> {
     if target.starts_with('/') {
         return None;

@@ -1,11 +1,11 @@
-//! Profiles: the rules to follow where the KEPs and the Kubernetes release differ.
+//! Profiles: the choice between the rules of the KEPs and those of the Kubernetes release, where the two differ.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Rules to follow where they differ: the text of the KEPs, or Kubernetes 1.37 as released.
+/// Choice between the rules in the text of the KEPs and those of Kubernetes 1.37 as released, where the two differ.
 ///
 /// There is no default: every entry point takes the profile as an argument, so that nobody gets the KEP's answer on a
 /// real cluster by forgetting a call. The differences are data: each crate reads a constant table from profile to
@@ -32,7 +32,7 @@ impl Profile {
     /// Every profile.
     pub const ALL: [Self; 2] = [Self::Kep, Self::V1_37];
 
-    /// Returns the name on the wire and on a command line: `kep` or `v1.37`.
+    /// Returns the name of the profile in JSON and on a command line: `kep` or `v1.37`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -48,12 +48,12 @@ impl fmt::Display for Profile {
     }
 }
 
-/// Error of a text that names no profile.
+/// Error of a text that is not the name of a profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no profile {name:?}; known: kep, v1.37")]
 #[non_exhaustive]
 pub struct UnknownProfile {
-    /// Name as given.
+    /// The unknown name.
     pub name: String,
 }
 

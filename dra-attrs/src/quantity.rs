@@ -30,7 +30,7 @@ pub enum QuantityFormat {
     DecimalExponent,
 }
 
-/// Suffixes with their powers, of ten for decimal suffixes and of two for binary ones.
+/// Decimal suffixes with their powers of ten. `BINARY_SUFFIXES` has the powers of two.
 const DECIMAL_SUFFIXES: [(&str, i32); 10] =
     [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 const BINARY_SUFFIXES: [(&str, u32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
@@ -39,24 +39,24 @@ const BINARY_SUFFIXES: [(&str, u32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), (
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QuantityError {
-    /// The text does not have the form sign, digits, suffix.
+    /// The text is not a number with an optional sign and suffix.
     #[error("quantity {text:?}: not a number with an optional suffix")]
     Format {
-        /// Text as given.
+        /// The invalid text.
         text: String,
     },
-    /// The text after the number is not a suffix.
+    /// The text after the number is not a suffix of quantities.
     #[error("quantity {text:?}: unknown suffix {suffix:?}")]
     Suffix {
-        /// Text as given.
+        /// The invalid text.
         text: String,
-        /// Text after the number.
+        /// The unknown suffix.
         suffix: String,
     },
     /// The value does not fit in 128 bits of nano-units (about 1.7e29 units).
     #[error("quantity {text:?}: out of range")]
     OutOfRange {
-        /// Text as given.
+        /// The invalid text.
         text: String,
     },
 }
@@ -173,7 +173,7 @@ impl Quantity {
         quantity.0.trim().parse()
     }
 
-    /// Returns the canonical form as an API value.
+    /// Returns the canonical form as the API's `Quantity`.
     #[must_use]
     pub fn to_kube(self) -> KubeQuantity {
         KubeQuantity(self.to_string())
@@ -195,7 +195,7 @@ impl FromStr for Quantity {
     }
 }
 
-/// Scale that a suffix stands for.
+/// Power of ten or two that a suffix stands for.
 #[derive(Clone, Copy)]
 enum Scale {
     Ten { power: i64, format: QuantityFormat },
@@ -314,8 +314,8 @@ impl Quantity {
         self.nanos % NANOS_PER_UNIT == 0 && self.nanos.unsigned_abs() >= 1024 * NANOS_PER_UNIT.unsigned_abs()
     }
 
-    /// Prints the mantissa without factors of ten and an exponent that is a multiple of three. An exponent without a
-    /// suffix is written as `e21`.
+    /// Prints the value without its trailing groups of three zeros, which become a suffix, or an exponent such as `e21`
+    /// if there is no suffix.
     fn fmt_decimal(self, f: &mut fmt::Formatter<'_>, format: QuantityFormat) -> fmt::Result {
         let (thousands, groups) = strip_factors(self.nanos, 1000, usize::MAX);
         let exponent = i64::try_from(groups).unwrap_or(i64::MAX).saturating_mul(3).saturating_sub(9);
@@ -328,8 +328,8 @@ impl Quantity {
     }
 }
 
-/// Divides by `factor` while there is no remainder, at most `most` times. Returns the quotient and the number of
-/// divisions.
+/// Divides `value` by `factor` while there is no remainder, at most `most` times. Returns the quotient and the number
+/// of divisions.
 fn strip_factors(mut value: i128, factor: i128, most: usize) -> (i128, usize) {
     let mut times = 0;
     while times < most && value != 0 && value % factor == 0 {

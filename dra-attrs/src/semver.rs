@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[error("version {text:?}: {reason}")]
 #[non_exhaustive]
 pub struct VersionError {
-    /// Text as given.
+    /// The invalid text.
     pub text: String,
     /// Description of the error, with its position.
     pub reason: String,

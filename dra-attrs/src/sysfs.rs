@@ -1,4 +1,4 @@
-//! View of a machine: files and links below `/sys`.
+//! Access to a machine's files and links below `/sys`.
 //!
 //! The crate does no IO. Implement [`Sysfs`] for a real `/sys` or for a captured directory, or use [`SysfsMap`].
 
@@ -21,7 +21,7 @@ pub struct SysfsError {
 }
 
 impl SysfsError {
-    /// Builds an error for one path.
+    /// Builds the error of a file or link at `path` that can't be read.
     #[must_use]
     pub fn new(path: &str, reason: &str) -> Self {
         Self { path: path.to_owned(), reason: reason.to_owned() }
@@ -53,8 +53,8 @@ impl<T: Sysfs + ?Sized> Sysfs for &T {
     }
 }
 
-/// Machine in memory, for tests, captures and simulators. Directories that are links are followed: a device is found
-/// below `bus/pci/devices` as well as below `devices/pci0000:00`.
+/// Files and links of `/sys` in memory, for tests, captures and simulators. Directories that are links are followed: a
+/// device is found below `bus/pci/devices` as well as below `devices/pci0000:00`.
 ///
 /// ```
 /// use dra_attrs::{Sysfs, SysfsMap};
@@ -70,21 +70,21 @@ impl<T: Sysfs + ?Sized> Sysfs for &T {
 #[serde(default)]
 #[non_exhaustive]
 pub struct SysfsMap {
-    /// Texts of files, by path.
+    /// Contents of files, by path relative to `/sys`.
     pub files: BTreeMap<String, String>,
-    /// Targets of links, by path.
+    /// Targets of symbolic links, by path relative to `/sys`.
     pub links: BTreeMap<String, String>,
 }
 
 impl SysfsMap {
-    /// Adds a file.
+    /// Adds a file at a path relative to `/sys`.
     #[must_use]
     pub fn with_file(mut self, path: impl Into<String>, text: impl Into<String>) -> Self {
         self.files.insert(path.into(), text.into());
         self
     }
 
-    /// Adds a link.
+    /// Adds a symbolic link at a path relative to `/sys`.
     #[must_use]
     pub fn with_link(mut self, path: impl Into<String>, target: impl Into<String>) -> Self {
         self.links.insert(path.into(), target.into());

@@ -40,7 +40,7 @@ pub enum Scalar<'a> {
 }
 
 impl Scalar<'_> {
-    /// Returns an attribute with this value.
+    /// Returns an attribute with this single value.
     #[must_use]
     pub fn to_attribute(self) -> DeviceAttribute {
         let mut attribute = DeviceAttribute::default();
@@ -92,10 +92,10 @@ pub enum AttributeValue<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ValueError {
-    /// No field is set.
+    /// No field of the `DeviceAttribute` is set.
     #[error("exactly one value must be specified, none is")]
     NoValue,
-    /// Several fields are set.
+    /// Several fields of the `DeviceAttribute` are set.
     #[error("exactly one value must be specified, found {}", fields.join(", "))]
     SeveralValues {
         /// Names of the fields, in the order of the API documentation.
@@ -104,15 +104,15 @@ pub enum ValueError {
     /// A list has no elements.
     #[error("{field}: must not be empty if specified")]
     EmptyList {
-        /// Name of the field.
+        /// Field of the `DeviceAttribute`, such as `ints`.
         field: &'static str,
     },
     /// A string or version has more than [`MAX_ATTRIBUTE_TEXT_LEN`] bytes.
     #[error("{field}[{index}]: {len} bytes, more than {MAX_ATTRIBUTE_TEXT_LEN}")]
     TooLong {
-        /// Name of the field.
+        /// Field of the `DeviceAttribute`, such as `ints`.
         field: &'static str,
-        /// Position in the list; 0 for a scalar.
+        /// Position of the text in a list; 0 for a scalar.
         index: usize,
         /// Length of the text, in bytes.
         len: usize,
@@ -120,11 +120,11 @@ pub enum ValueError {
     /// A version is not a semantic version.
     #[error("{field}[{index}]: {text:?} is not a semantic version: {reason}")]
     InvalidVersion {
-        /// Name of the field.
+        /// Field of the `DeviceAttribute`, such as `ints`.
         field: &'static str,
-        /// Position in the list; 0 for a scalar.
+        /// Position of the text in a list; 0 for a scalar.
         index: usize,
-        /// Text of the version.
+        /// The text that is not a semantic version.
         text: String,
         /// Description of the error.
         reason: String,
@@ -132,7 +132,7 @@ pub enum ValueError {
 }
 
 impl<'a> AttributeValue<'a> {
-    /// Parses and checks an attribute.
+    /// Parses and validates a `DeviceAttribute`.
     ///
     /// # Errors
     /// The first of: not exactly one field is set, a list is empty, a text is too long, a version is invalid.
@@ -258,13 +258,13 @@ fn check_scalar(field: &'static str, index: usize, scalar: Scalar<'_>) -> Result
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceAttributesError {
-    /// A name is not a qualified name.
+    /// The key of an attribute is not a qualified name.
     #[error("attributes: {0}")]
     Name(#[from] NameError),
-    /// A value is not valid.
+    /// The value of an attribute is not valid.
     #[error("attributes[{name}]: {error}")]
     Value {
-        /// Key of the attribute.
+        /// Key of the attribute with the invalid value.
         name: String,
         /// Reason that the value is invalid.
         error: ValueError,

@@ -24,9 +24,9 @@ pub enum VendorDriver {
     Dranet,
     /// SR-IOV NIC driver.
     SriovNic,
-    /// CPU driver.
+    /// CPU driver (`dra.cpu`).
     Cpu,
-    /// Memory driver.
+    /// Memory driver (`dra.memory`).
     Memory,
 }
 
@@ -60,9 +60,9 @@ impl VendorDriver {
 pub enum VendorMigration {
     /// The standard attribute was added.
     Added {
-        /// Vendor name that the value was read from.
+        /// Name of the vendor's attribute that the value was read from.
         from: &'static str,
-        /// NUMA node.
+        /// NUMA node in the added attribute.
         node: i64,
     },
     /// The device already had the standard attribute, which is unchanged.
@@ -71,9 +71,9 @@ pub enum VendorMigration {
     NoVendorName,
     /// The vendor's value is not a node: negative (no affinity), 1024 or more, or not an `int`. Nothing was added.
     NotANode {
-        /// Vendor name that the value was read from.
+        /// Name of the vendor's attribute that the value was read from.
         from: &'static str,
-        /// Value, if it is a number.
+        /// Value of the vendor's attribute, if it is a number.
         node: Option<i64>,
     },
 }
@@ -119,7 +119,8 @@ pub fn add_standard_numa_node(
     }
 }
 
-/// Returns the vendor's attribute. A bare name is also found with the driver's domain, and the other way round.
+/// Looks up the attribute with the vendor's name. A bare name also finds the name with the driver's domain, and the
+/// other way round.
 fn vendor_attribute<'m>(
     attributes: &'m BTreeMap<String, DeviceAttribute>,
     name: &str,

@@ -1,15 +1,11 @@
-//! Shared parts of the example programs.
+//! Parts that two or more of the example programs share. What belongs to one program stands beside its `main.rs`.
+
 pub mod instant;
-pub mod kubelet;
 pub mod machine;
 pub mod manifest;
-pub mod node_agent;
+pub mod objects;
 pub mod output;
-pub mod pool_status;
-pub mod replay;
-pub mod scheduler;
 pub mod sysfs;
-pub mod tour;
 
 /// Examples of the README, tested as doctests.
 #[cfg(doctest)]

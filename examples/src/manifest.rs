@@ -12,17 +12,17 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use dra_alloc::skip::SkipDeclaration;
-use dra_alloc::skip::wire::{self, SkipField};
+use dra_alloc::skip::wire::{SkipField, normalize_to_list};
 use dra_alloc::{AllocatedState, GateSet, StateError};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::{Metadata, Resource};
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use serde_path_to_error::Segment;
 
+use crate::objects::KubeObject;
 use tree::{Step, Tree, path_text};
 
 const SKIP: &str = "skipNodeOperations";
@@ -87,20 +87,19 @@ struct Known {
 }
 
 /// Reason that an object can't be read, with the path of the field.
-#[derive(Serialize)]
 struct Fault {
     path: Vec<Step>,
     reason: String,
 }
 
 /// Kind of object that is read.
-trait Kind: Metadata<Ty = ObjectMeta> + DeserializeOwned + Serialize {
+trait Kind: KubeObject + Metadata<Ty = ObjectMeta> + Serialize {
     /// API versions whose objects have the shape of the type.
     const VERSIONS: &'static [&'static str] = &["v1", "v1beta2"];
 
     fn list(manifests: &mut Manifests) -> &mut Vec<Self>;
 
-    fn from_json(json: Value) -> Result<Self, Fault> {
+    fn read(json: Value) -> Result<Self, Fault> {
         traced(json)
     }
 
@@ -145,7 +144,7 @@ impl Kind for ResourceSlice {
         &mut manifests.slices
     }
 
-    fn from_json(json: Value) -> Result<Self, Fault> {
+    fn read(json: Value) -> Result<Self, Fault> {
         carrier(json)
     }
 
@@ -160,7 +159,7 @@ impl Kind for ResourceClaim {
         &mut manifests.claims
     }
 
-    fn from_json(json: Value) -> Result<Self, Fault> {
+    fn read(json: Value) -> Result<Self, Fault> {
         carrier(json)
     }
 
@@ -379,7 +378,7 @@ fn is_manifest(path: &Path) -> bool {
 }
 
 fn read_object<T: Kind>(json: Value) -> Result<T, Fault> {
-    let object = T::from_json(json)?;
+    let object = T::read(json)?;
     required(&["metadata", "name"], object.metadata().name.as_deref().unwrap_or_default())?;
     object.check()?;
     Ok(object)
@@ -390,8 +389,8 @@ fn required(path: &[&str], value: &str) -> Result<(), Fault> {
     if value.is_empty() { Err(fault()) } else { Ok(()) }
 }
 
-fn traced<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, Fault> {
-    serde_path_to_error::deserialize(deserializer).map_err(|error| {
+fn traced<T: KubeObject>(json: Value) -> Result<T, Fault> {
+    T::from_json(json).map_err(|error| {
         let path = error.path().iter().filter_map(|segment| match segment {
             Segment::Seq { index } => Some(Step::Index(*index)),
             Segment::Map { key } => Some(Step::Key(key.clone())),
@@ -402,16 +401,16 @@ fn traced<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Re
 }
 
 /// Reads an object with either form of `skipNodeOperations`.
-fn carrier<T: SkipField>(json: Value) -> Result<T, Fault> {
+fn carrier<T: KubeObject + SkipField>(json: Value) -> Result<T, Fault> {
     let broken = broken_declaration(&json, T::PATH);
-    match (wire::read::<Traced<T>>(json), broken) {
-        (Ok(Traced(read)), _) => read,
+    match (normalize_to_list::<T>(json), broken) {
+        (Ok(json), _) => traced(json),
         (Err(_), Some(path)) => Err(Fault { path, reason: "neither a bool nor a list of operation names".to_owned() }),
         (Err(error), None) => Err(Fault { path: Vec::new(), reason: error.to_string() }),
     }
 }
 
-/// Returns the path of an invalid `skipNodeOperations`, which [`wire::read`] does not report.
+/// Returns the path of an invalid `skipNodeOperations`, which [`normalize_to_list`] reports as a text only.
 fn broken_declaration(json: &Value, carriers: &[&str]) -> Option<Vec<Step>> {
     let (step, path) = match carriers {
         [] => {
@@ -425,20 +424,6 @@ fn broken_declaration(json: &Value, carriers: &[&str]) -> Option<Vec<Step>> {
         [key, rest @ ..] => ((*key).into(), broken_declaration(json.get(*key)?, rest)?),
     };
     Some([vec![step], path].concat())
-}
-
-/// Object, or the path of the field where reading failed, which [`wire::read`] alone does not report.
-#[derive(Serialize)]
-struct Traced<T>(Result<T, Fault>);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Traced<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(traced(deserializer)))
-    }
-}
-
-impl<T: SkipField> SkipField for Traced<T> {
-    const PATH: &'static [&'static str] = T::PATH;
 }
 
 fn allocation_fault(error: &StateError) -> Fault {

@@ -7,15 +7,17 @@
 #[path = "oracle/plain.rs"]
 #[expect(unreachable_pub, reason = "a module of the oracle")]
 mod plain;
+mod replies;
 
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use examples::replay;
 use flate2::read::GzDecoder;
-use plain::plain;
 use serde_json::{Value, json};
+
+use plain::plain;
+use replies::replies;
 
 /// Case whose input lost an empty list on its way to JSON: only the class of its outcome is compared.
 const LOST_EMPTY_LIST: &str = "list-attributes-distinct-constaint-with-empty-or-unknown-type";
@@ -52,9 +54,13 @@ fn input(case: &Value, profile: &str) -> Value {
     input
 }
 
-fn answer(input: &Value) -> Value {
-    let line = json!({"id": 1, "op": "alloc.allocate", "input": input}).to_string();
-    serde_json::from_str(&replay::answer(line.as_bytes())).unwrap()
+fn request(input: &Value) -> String {
+    json!({"id": 1, "op": "alloc.allocate", "input": input}).to_string()
+}
+
+fn answers(inputs: impl Iterator<Item = Value>) -> Vec<Value> {
+    let requests: Vec<String> = inputs.map(|input| request(&input)).collect();
+    replies(&requests).iter().map(|reply| serde_json::from_str(reply).unwrap()).collect()
 }
 
 /// Returns the class of an answer: `error`, or the outcome.
@@ -74,9 +80,14 @@ fn expected_class(case: &Value) -> &'static str {
     }
 }
 
-fn check(case: &Value) {
-    let (name, answer) = (case["name"].as_str().unwrap_or_default(), answer(&input(case, "v1.37")));
-    let (expected, actual) = (expected_class(case), class(&answer));
+fn check_all(cases: &[Value]) {
+    let answers = answers(cases.iter().map(|case| input(case, "v1.37")));
+    cases.iter().zip(answers).for_each(|(case, answer)| check(case, &answer));
+}
+
+fn check(case: &Value, answer: &Value) {
+    let name = case["name"].as_str().unwrap_or_default();
+    let (expected, actual) = (expected_class(case), class(answer));
     // Later versions treat an incomplete pool as a failure of the node alone, and so does this project.
     let all_devices = case["expect"]["error"].as_str().is_some_and(|error| error.contains("asks for all devices"));
     if all_devices && actual == "failed_on_node" {
@@ -94,7 +105,7 @@ fn check(case: &Value) {
 fn recorded_clusters() {
     let cases = recorded();
     assert_eq!(cases.len(), 1787);
-    cases.iter().for_each(check);
+    check_all(&cases);
 }
 
 #[test]
@@ -102,32 +113,35 @@ fn shared_cases() {
     for folder in ["allocator", "quirks"] {
         let Some(cases) = shared(folder) else { return };
         assert!(!cases.is_empty());
-        cases.iter().for_each(check);
+        check_all(&cases);
     }
 }
 
 #[test]
 fn a_gate_without_use_changes_nothing() {
     // req: 5945-GATE-3
-    for mut case in recorded().into_iter().step_by(3) {
-        for slice in case["slices"].as_array_mut().unwrap() {
-            slice["spec"].as_object_mut().unwrap().remove("skipNodeOperations");
-        }
-        for (profile, gate) in [("kep", "DRAOptionalNodePreparation"), ("v1.37", "DRAOptionalNodeOperations")] {
-            let answers = [true, false].map(|on| {
-                let mut input = input(&case, profile);
+    let mut cases: Vec<Value> = recorded().into_iter().step_by(3).collect();
+    for slice in cases.iter_mut().flat_map(|case| case["slices"].as_array_mut().unwrap()) {
+        slice["spec"].as_object_mut().unwrap().remove("skipNodeOperations");
+    }
+    for (profile, gate) in [("kep", "DRAOptionalNodePreparation"), ("v1.37", "DRAOptionalNodeOperations")] {
+        let [on, off] = [true, false].map(|on| {
+            answers(cases.iter().map(|case| {
+                let mut input = input(case, profile);
                 input["features"][gate] = json!(on);
-                answer(&input)
-            });
-            assert_eq!(answers[0], answers[1], "{}", case["name"]);
+                input
+            }))
+        });
+        for ((case, on), off) in cases.iter().zip(on).zip(off) {
+            assert_eq!(on, off, "{}", case["name"]);
         }
     }
 }
 
 #[test]
 fn the_same_input_gives_the_same_bytes() {
-    for case in recorded().iter().step_by(20) {
-        let line = json!({"id": 1, "op": "alloc.allocate", "input": input(case, "v1.37")}).to_string();
-        assert_eq!(replay::answer(line.as_bytes()), replay::answer(line.as_bytes()));
-    }
+    let requests: Vec<String> = recorded().iter().step_by(20).map(|case| request(&input(case, "v1.37"))).collect();
+    let twice = replies(&[requests.clone(), requests.clone()].concat());
+    assert_eq!(twice[..requests.len()], twice[requests.len()..], "in one run");
+    assert_eq!(twice[..requests.len()], replies(&requests), "in another run");
 }

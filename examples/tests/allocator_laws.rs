@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use dra_alloc::{
     AllocateError, AllocatedState, Allocator, Budget, Classes, DraGate, Inventory, InventoryEvent, Outcome, Profile,
-    PruningRules, Verdict, numbered_share_id,
+    PruningRules, Share, Verdict,
 };
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use oracle::plain::plain;
@@ -36,9 +36,14 @@ fn state(case: &Case) -> AllocatedState {
     state
 }
 
+/// Returns the number of a share in the form of a UUID: the oracle gives the same.
+fn numbered(share: Share<'_>) -> String {
+    format!("00000000-0000-0000-0000-{:012x}", share.number)
+}
+
 fn inventory(case: &Case) -> Inventory {
     let rules = case.taint_rules.iter().cloned().map(Arc::new);
-    Inventory::new(case.slices.iter().cloned(), rules)
+    Inventory::new(case.slices.iter().cloned()).with_taint_rules(rules)
 }
 
 fn allocate_from(case: &Case, inventory: &Inventory) -> Result<Verdict, AllocateError> {
@@ -52,8 +57,8 @@ fn allocate_with(case: &Case, inventory: &Inventory, pruning: PruningRules) -> R
 }
 
 fn with_allocator<T>(case: &Case, inventory: &Inventory, work: impl FnOnce(Allocator<'_>) -> T) -> T {
-    let classes = Classes::new(&case.classes);
-    work(Allocator::new(case.profile, inventory, &classes).with_share_ids(&numbered_share_id).with_gates(case.gates))
+    let classes = Classes::new(case.classes.iter().cloned());
+    work(Allocator::new(case.profile, inventory, &classes).with_share_ids(&numbered).with_gates(case.gates))
 }
 
 /// Returns the answer in the oracle's terms. Texts of reasons may differ.

@@ -1,14 +1,18 @@
 //! Operations `nnn.*` of the replay door, on recorded rows and on the events of a slow volume.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod replies;
+
 use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
+use replies::replies;
+
 fn answer(op: &str, input: &Value) -> Value {
     let request = json!({"id": 1, "op": op, "input": input});
-    serde_json::from_str(&examples::replay::answer(request.to_string().as_bytes())).unwrap()
+    serde_json::from_str(&replies(&[request.to_string()])[0]).unwrap()
 }
 
 fn ok(op: &str, input: &Value) -> Value {

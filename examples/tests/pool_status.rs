@@ -2,10 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
 mod program;
+mod replies;
 
 use serde_json::{Value, json};
 
 use program::Run;
+use replies::replies;
 
 const NOW: &str = "2026-11-21T12:00:00Z";
 
@@ -140,8 +142,8 @@ fn manifests_of_all_sorts() {
 }
 
 fn answer(input: &Value) -> Value {
-    let line = json!({"id": 1, "op": "poolstatus.compute", "input": input}).to_string();
-    serde_json::from_str(&examples::replay::answer(line.as_bytes())).unwrap()
+    let request = json!({"id": 1, "op": "poolstatus.compute", "input": input});
+    serde_json::from_str(&replies(&[request.to_string()])[0]).unwrap()
 }
 
 /// Builds an input with one node of two devices: a claim holds one, and a rule taints the other.

@@ -1,6 +1,8 @@
 //! Replay door: framing, errors, and the operations on the project's own cases and, if they exist, the shared machines.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod replies;
+
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -8,8 +10,10 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
+use replies::replies;
+
 fn answer(request: &Value) -> Value {
-    serde_json::from_str(&examples::replay::answer(request.to_string().as_bytes())).unwrap()
+    serde_json::from_str(&replies(&[request.to_string()])[0]).unwrap()
 }
 
 fn ok(op: &str, input: &Value) -> Value {
@@ -257,12 +261,11 @@ fn frames() {
     assert_eq!((&unknown["id"], &unknown["error"]["kind"]), (&json!({"n": 1}), &json!("UnknownOp")));
     let no_op = answer(&json!({"id": 2}));
     assert_eq!((&no_op["error"]["kind"], &no_op["error"]["field"]), (&json!("InvalidInput"), &json!("op")));
-    for bad in [b"{".as_slice(), b"\xff", b"nonsense"] {
-        let bad: Value = serde_json::from_str(&examples::replay::answer(bad)).unwrap();
+    for bad in replies(&[b"{".as_slice(), b"\xff", b"nonsense"]) {
+        let bad: Value = serde_json::from_str(&bad).unwrap();
         assert_eq!(bad["error"]["kind"], json!("BadJson"));
     }
-    let not_an_object: Value = serde_json::from_str(&examples::replay::answer(b"[]")).unwrap();
-    assert_eq!(not_an_object["error"]["kind"], json!("InvalidInput"));
+    assert_eq!(answer(&json!([]))["error"]["kind"], json!("InvalidInput"));
 }
 
 #[test]

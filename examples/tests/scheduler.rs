@@ -284,6 +284,12 @@ fn nodes_are_tried_in_the_order_given() {
 }
 
 #[test]
+fn a_claim_for_nothing_is_allocated_on_the_first_node() {
+    let empty = "kind: ResourceClaim\nmetadata: {name: empty}\n---\nkind: Node\nmetadata: {name: a}\n";
+    assert_eq!(clean(&["-"], empty).rows()[0][..2], ["empty", "a"]);
+}
+
+#[test]
 fn words_that_old_yaml_took_for_truth_values_are_names() {
     let mut manifests = Manifests::default();
     manifests.read("nodes.yaml", "kind: Node\nmetadata: {name: no, labels: {y: on}}\n");

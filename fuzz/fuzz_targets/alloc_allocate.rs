@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use dra_alloc::{
     AllocatedState, Allocator, Budget, Classes, DeviceId, DraGate, GateSet, Inventory, InventoryEvent, Outcome,
-    SelectorCache, numbered_share_id,
+    SelectorCache
 };
 use dra_attrs::{FeatureGate, Profile};
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
@@ -198,14 +198,13 @@ fn check(bytes: Bytes<'_, '_>) -> Result<()> {
     let node = from_value(node).unwrap();
     let selectors = SelectorCache::default();
     let allocate = |inventory: &Inventory, gates| {
-        let classes = Classes::new(&classes);
+        let classes = Classes::new(classes.iter().cloned());
         Allocator::new(profile, inventory, &classes)
             .with_selector_cache(&selectors)
-            .with_share_ids(&numbered_share_id)
             .with_gates(gates)
             .allocate(&state, &node, &claims, Budget::steps(STEPS))
     };
-    let inventory = Inventory::new(slices.clone(), []);
+    let inventory = Inventory::new(slices.clone());
     let answer = allocate(&inventory, gates);
     assert_eq!(answer, allocate(&inventory, gates));
     // The index is queried before each change, so that there are cached views to drop.
@@ -217,10 +216,9 @@ fn check(bytes: Bytes<'_, '_>) -> Result<()> {
     }
     assert_eq!(answer, allocate(&changed, gates));
     assert_eq!(answer, allocate(&asked_otherwise, gates));
-    let classes = Classes::new(&classes);
+    let classes = Classes::new(classes.iter().cloned());
     let prepared = Allocator::new(profile, &inventory, &classes)
         .with_selector_cache(&selectors)
-        .with_share_ids(&numbered_share_id)
         .with_gates(gates);
     prepared.prepare([&node]);
     assert_eq!(answer, allocate(&inventory, gates));

@@ -5,15 +5,14 @@
 
 use serde::Serialize;
 
-use crate::behavior::ClearingPolicy;
-use crate::nominating_info::NominatingInfo;
-use crate::nomination_state::NominationState;
+use crate::config::behavior::ClearingPolicy;
+use crate::nomination::{NominatingInfo, NominationState};
 use crate::pod::PodSnapshot;
 
 /// Field manager name of kube-scheduler.
 pub const SCHEDULER_MANAGER: &str = "kube-scheduler";
 
-/// Owner of the present value of `nominatedNodeName`.
+/// Component that wrote the current value of `nominatedNodeName`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub enum NominationOwner {
@@ -22,13 +21,13 @@ pub enum NominationOwner {
     Nobody,
     /// The scheduler wrote the value.
     Scheduler,
-    /// Another component wrote the value; the name of its field manager.
+    /// Another component wrote the value. The text is the name of its field manager.
     External(String),
 }
 
 impl NominationOwner {
-    /// Reads the owner from the pod's managed fields. A value without a known manager belongs to an external component
-    /// without a name.
+    /// Reads the owner from `metadata.managedFields` of the pod. A value without a recorded manager has an external
+    /// owner with an empty name.
     ///
     /// ```
     /// use nnn::PodSnapshot;
@@ -47,39 +46,39 @@ impl NominationOwner {
     }
 }
 
-/// Reason for which the scheduler writes.
+/// Reason why the scheduler writes `nominatedNodeName`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SchedulerWriteReason {
-    /// A preemption has chosen victims.
+    /// Preemption has chosen victims on the node.
     Preemption,
     /// A binding cycle starts.
     BindingStart,
-    /// Any other reason.
+    /// Any reason other than preemption and the start of a binding cycle.
     Other,
 }
 
-/// Component that wants to write.
+/// Component that asks to write `nominatedNodeName`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NominationWriter {
     /// The scheduler.
     Scheduler(SchedulerWriteReason),
-    /// Another component, by the name of its field manager.
+    /// Another component. The text is the name of its field manager.
     External(String),
 }
 
-/// Value to write.
+/// Wanted change of `nominatedNodeName`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NominationWrite {
-    /// Sets the field to a node.
+    /// Sets the field to the name of a node.
     Set(String),
     /// Clears the field.
     Clear,
 }
 
-/// Answer to a component that wants to write.
+/// Permission to change `nominatedNodeName`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub enum WritePermission {
@@ -87,14 +86,13 @@ pub enum WritePermission {
     Allowed,
     /// The write would change nothing.
     NoOp,
-    /// The value belongs to another component.
+    /// The current value belongs to another component.
     Denied,
-    /// The value belongs to the writer, but the object has changed since it was read. The writer reads it again; it
-    /// never forces the write.
+    /// The pod has changed since the writer read it. The writer reads the pod again and never forces the write.
     Conflict,
 }
 
-/// Decides if a component may write, by the rules of the KEP's alternative.
+/// Decides if a component may change `nominatedNodeName`, by the rules in the KEP's section Alternatives.
 ///
 /// Writes are conditional: `read` is the resource version on which the writer decided, `current` the present one.
 ///
@@ -136,8 +134,8 @@ pub enum NodePresence {
 }
 
 impl ClearingPolicy {
-    /// Applies the policy to the decision of a cycle: a clear becomes [`NominatingInfo::Noop`] if the policy keeps the
-    /// value.
+    /// Returns the change of the nomination after the policy: a clear becomes [`NominatingInfo::Noop`] if the policy
+    /// keeps the value.
     ///
     /// ```
     /// use nnn::NominatingInfo;
@@ -160,7 +158,7 @@ impl ClearingPolicy {
     }
 }
 
-/// State of a pod in the KEP's alternative.
+/// State of a pod in the KEP's alternative, in which other components may nominate.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub enum ExternalNominationState {
@@ -168,7 +166,7 @@ pub enum ExternalNominationState {
     Pending,
     /// Another component has proposed a node that exists, and the scheduler has not agreed yet.
     Proposed,
-    /// The proposed node does not exist yet.
+    /// Another component has proposed a node that does not exist yet.
     WaitingForNode,
     /// The scheduler has chosen victims on the node.
     WaitingForPreemption,
@@ -179,7 +177,7 @@ pub enum ExternalNominationState {
 }
 
 impl ExternalNominationState {
-    /// Converts a state of the tracker; `None` for a pod that is gone. `node` is the presence of the nominated node.
+    /// Converts a state of the tracker; `None` for a deleted pod. `node` is the presence of the nominated node.
     ///
     /// The API alone can't tell the four states between `Pending` and `Bound` apart.
     #[must_use]

@@ -1,5 +1,5 @@
-//! Tracking of `nominatedNodeName` for schedulers and autoscalers: when the field of a pod is set, overwritten and
-//! cleared, which room on a node it reserves, and which nodes may be removed (KEP-5278).
+//! Tracking of `nominatedNodeName` for schedulers and autoscalers: the times at which the field is set and cleared, the
+//! room that it reserves on a node, and the nodes that may be removed (KEP-5278).
 //!
 //! [`NominationTracker`] takes the events of a scheduler (watch events, results of scheduling and binding cycles) and
 //! answers with the [`Command`]s to carry out, in order.
@@ -50,47 +50,37 @@
 //! None. The binary that uses this crate chooses the Kubernetes version of its `k8s-openapi` dependency, 1.37 or newer
 //! (`k8s-openapi/v1_37` or `latest`).
 
-pub mod behavior;
 pub mod binding;
 pub mod external;
 pub mod scheduling;
 pub mod view;
 
-mod command;
-mod cost;
-mod field_writes;
-mod gates;
-mod k8s;
-mod nominating_info;
-mod nomination_state;
-mod nominator;
-mod options;
-mod patch;
+mod commands;
+mod config;
+mod nomination;
 mod pod;
-mod reservation;
-mod resources;
 mod tracker;
 
-pub use behavior::Behavior;
 pub use binding::claims::BindingClaim;
 pub use binding::failure::FailedStage;
-pub use binding::start::{PermitWait, PreFlight};
-pub use command::{Command, NoPatchReason};
-pub use cost::{ApiCalls, MissedObjective, SchedulerObjectives, SchedulingMeasurement, extra_binding_patches};
+pub use binding::start::{PermitWait, PreFlight, extra_binding_patches};
+pub use commands::{
+    ApiCalls, Command, ConditionChange, MissedObjective, NoPatchReason, PatchDecision, PatchQueue, PodStatusFields,
+    SchedulerObjectives, SchedulingMeasurement, StatusPatch, decide_patch,
+};
+pub use config::behavior;
+pub use config::behavior::Behavior;
+pub use config::{ControlPlaneComponent, FieldVisibility, NominationGate, Options, VisibleValue};
 #[doc(no_inline)]
 pub use dra_attrs::{GateSet, Profile};
-pub use gates::{ControlPlaneComponent, FieldVisibility, NominationGate, VisibleValue};
-pub use nominating_info::NominatingInfo;
-pub use nomination_state::{IllegalTransition, NominationEvent, NominationState, NominationTransition};
-pub use nominator::{Nomination, Nominator, decide_nomination_update};
-pub use options::Options;
-pub use patch::{ConditionChange, PatchDecision, PatchQueue, PodStatusFields, StatusPatch, decide_patch};
+pub use nomination::{
+    IllegalTransition, NodeFit, NominatingInfo, Nomination, NominationEvent, NominationState, NominationTransition,
+    Nominator, counted_nominations, decide_nomination_update, filter_with_nominated_pods, fits_unreserved_resources,
+    unreserved_resources,
+};
 pub use pod::{
-    PodError, PodKey, PodPhase, PodPlacement, PodSnapshot, PreemptionPolicy, ScheduledCondition, parse_node_name,
+    PodError, PodKey, PodPhase, PodPlacement, PodSnapshot, PreemptionPolicy, Resources, ScheduledCondition,
+    parse_node_name,
 };
-pub use reservation::{
-    NodeFit, counted_nominations, filter_with_nominated_pods, fits_unreserved_resources, unreserved_resources,
-};
-pub use resources::Resources;
 pub use scheduling::cycle_result::CycleOutcome;
 pub use tracker::{Assumed, NominationTracker, TrackerInput, TrackerNotice, TrackerOutput};

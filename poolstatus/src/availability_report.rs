@@ -1,4 +1,4 @@
-//! Report on the pools of a driver, and the two forms of a status that are made from it.
+//! Report on the pools of a driver, and its conversion to the status of KEP-5677 and to that of Kubernetes 1.37.
 
 use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1alpha3::{PoolStatus, ResourcePoolStatusRequestStatus};
@@ -20,7 +20,7 @@ pub const MAX_VALIDATION_ERRORS: usize = 10;
 /// between two characters.
 pub const MAX_VALIDATION_ERROR_LEN: usize = 256;
 
-/// Availability of the pools that a query selects.
+/// Availability of devices in the pools that a query selects.
 ///
 /// Both forms of a status list the same pools, with these differences:
 ///
@@ -33,24 +33,24 @@ pub const MAX_VALIDATION_ERROR_LEN: usize = 256;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AvailabilityReport {
-    /// Driver of the query.
+    /// Name of the driver whose pools were queried.
     pub driver: String,
     /// Time of the report, which becomes the observation time of a status.
     pub now: Timestamp,
-    /// The first matching pools by name, at most as many as the limit of the query.
+    /// Reports on the first matching pools, sorted by name; at most as many as the limit of the query.
     pub pools: Vec<PoolReport>,
-    /// Number of matching pools, listed or not.
+    /// Number of all pools that match the query, including those beyond its limit.
     pub matching_pools: usize,
 }
 
 impl AvailabilityReport {
-    /// Returns true if more pools match than are listed.
+    /// Returns true if more pools match the query than the report lists.
     #[must_use]
     pub const fn is_truncated(&self) -> bool {
         self.pools.len() < self.matching_pools
     }
 
-    /// Builds the status in the KEP's form. Every report has one: inconsistent pools add validation errors.
+    /// Builds the status in the KEP's form. Inconsistent pools are listed too, and add validation errors.
     ///
     /// ```
     /// use poolstatus::{Cluster, Query};
@@ -130,8 +130,8 @@ impl AvailabilityReport {
     }
 }
 
-/// Returns true if `profile` reports the warning. A partition summary of all partitions replaces
-/// [`PoolWarning::PartitionsAsListed`].
+/// Returns true if the warning is reported under `profile`. [`PoolWarning::PartitionsAsListed`] is left out if a
+/// partition summary counts all partitions.
 fn applies(pool: &PoolReport, warning: &PoolWarning, profile: Profile) -> bool {
     *warning != PoolWarning::PartitionsAsListed
         || profile != Profile::V1_37

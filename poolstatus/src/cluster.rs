@@ -1,5 +1,6 @@
 //! One-shot computation of a report from the objects of a cluster.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dra_alloc::pool::{LatestGeneration, group_by_pool, slice_devices};
@@ -28,21 +29,49 @@ pub struct Cluster<'a> {
 
 impl<'a> Cluster<'a> {
     /// Collects slices and claims, without taint rules and with the gates that Kubernetes 1.37 has on by default.
-    pub fn new(
-        slices: impl IntoIterator<Item = &'a ResourceSlice>,
-        claims: impl IntoIterator<Item = &'a ResourceClaim>,
-    ) -> Self {
-        let (slices, claims) = (slices.into_iter().collect(), claims.into_iter().collect());
+    ///
+    /// The objects are borrowed, whatever holds them: `&[ResourceSlice]`, `&Vec<Arc<ResourceSlice>>` and the values of
+    /// a map of a watch cache all do.
+    ///
+    /// ```
+    /// use std::collections::BTreeMap;
+    /// use std::sync::Arc;
+    /// use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
+    /// use k8s_openapi::jiff::Timestamp;
+    /// use poolstatus::{Cluster, Query};
+    /// use serde_json::{from_value, json};
+    ///
+    /// let mut slices: BTreeMap<&str, Arc<ResourceSlice>> = BTreeMap::new();
+    /// slices.insert("node-1-gpus", Arc::new(from_value(json!({"metadata": {"name": "node-1-gpus"}, "spec": {
+    ///     "driver": "gpu.example.com", "devices": [{"name": "gpu-0"}],
+    ///     "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1},
+    /// }}))?));
+    /// let claims: BTreeMap<&str, Arc<ResourceClaim>> = BTreeMap::new();
+    /// let rules: Vec<Arc<DeviceTaintRule>> = Vec::new();
+    /// let cluster = Cluster::new(slices.values(), claims.values()).with_taint_rules(&rules);
+    /// assert_eq!(cluster.report(&Query::new("gpu.example.com"), Timestamp::UNIX_EPOCH).matching_pools, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new<S, C>(slices: impl IntoIterator<Item = &'a S>, claims: impl IntoIterator<Item = &'a C>) -> Self
+    where
+        S: Borrow<ResourceSlice> + 'a,
+        C: Borrow<ResourceClaim> + 'a,
+    {
+        let slices = slices.into_iter().map(Borrow::borrow).collect();
+        let claims = claims.into_iter().map(Borrow::borrow).collect();
         Self { slices, claims, ..Self::default() }
     }
 
     /// Sets the taint rules. They are ignored while [`PoolStatusGate::DeviceTaintRules`] is off.
     #[must_use]
-    pub fn with_taint_rules(self, rules: impl IntoIterator<Item = &'a DeviceTaintRule>) -> Self {
-        Self { rules: rules.into_iter().collect(), ..self }
+    pub fn with_taint_rules<R>(self, rules: impl IntoIterator<Item = &'a R>) -> Self
+    where
+        R: Borrow<DeviceTaintRule> + 'a,
+    {
+        Self { rules: rules.into_iter().map(Borrow::borrow).collect(), ..self }
     }
 
-    /// Sets the feature gates.
+    /// Sets the feature gates, which are those of Kubernetes 1.37 by default.
     #[must_use]
     pub fn with_gates(self, gates: GateSet<PoolStatusGate>) -> Self {
         Self { gates, ..self }
@@ -58,6 +87,7 @@ impl<'a> Cluster<'a> {
     /// sorting. No object is copied.
     ///
     /// ```
+    /// use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
     /// use k8s_openapi::jiff::Timestamp;
     /// use poolstatus::{Cluster, Query};
     /// use serde_json::{from_value, json};
@@ -66,8 +96,9 @@ impl<'a> Cluster<'a> {
     ///     "driver": "gpu.example.com", "devices": [{"name": "gpu-0"}],
     ///     "pool": {"name": "node-1", "generation": generation, "resourceSliceCount": 1},
     /// }}));
-    /// let slices = [slice(1)?, slice(2)?];
-    /// let report = Cluster::new(&slices, []).report(&Query::new("gpu.example.com"), Timestamp::UNIX_EPOCH);
+    /// let slices: [ResourceSlice; 2] = [slice(1)?, slice(2)?];
+    /// let cluster = Cluster::new::<_, ResourceClaim>(&slices, []);
+    /// let report = cluster.report(&Query::new("gpu.example.com"), Timestamp::UNIX_EPOCH);
     /// assert_eq!((report.matching_pools, report.pools[0].generation, report.pools[0].slice_count), (1, 2, 1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -106,7 +137,7 @@ impl<'a> Cluster<'a> {
         results.map(|result| (result.pool.as_str(), result.device.as_str())).collect()
     }
 
-    /// Returns the allocation results for each of `pools`.
+    /// Returns the allocation results of claims for each of `pools`, in the order of `pools`.
     fn results_by_pool(
         &self,
         query: &Query,
@@ -125,7 +156,7 @@ impl<'a> Cluster<'a> {
     }
 }
 
-/// Computes the report on one pool.
+/// Computes the report on one pool from its slices, the allocation results and the taint rules.
 pub(crate) fn pool_report(
     pool: LatestGeneration<'_, &ResourceSlice>,
     results: &[&DeviceRequestAllocationResult],

@@ -1,4 +1,4 @@
-//! Conditions of a request's status.
+//! Conditions in the status of a `ResourcePoolStatusRequest`.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::Timestamp;

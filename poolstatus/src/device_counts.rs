@@ -1,4 +1,4 @@
-//! Numbers of devices of one pool, and the four counts that a status reports.
+//! Numbers of devices of one pool, and the four counts of devices in a status.
 
 use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::Device;
@@ -6,19 +6,19 @@ use k8s_openapi::api::resource::v1::Device;
 use crate::in_use::InUse;
 use crate::taint::PoolTaints;
 
-/// Numbers of devices of one pool, from which the counts of both forms of a status are made.
+/// Numbers of devices of one pool, from which the counts in a status are computed for each profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceTally {
-    /// Devices in the slices of the latest generation. A name that is listed twice counts twice.
+    /// Number of devices in the slices of the latest generation. A name that is listed twice counts twice.
     pub total: usize,
-    /// Distinct device names in claims, including names that the pool does not have.
+    /// Number of distinct device names in claims, including names that the pool does not have.
     pub claimed: usize,
-    /// Distinct device names in claims that the pool has.
+    /// Number of distinct device names in claims, only of devices that the pool has.
     pub allocated: usize,
-    /// Listed devices with a taint of effect `NoSchedule` or `NoExecute`.
+    /// Number of the pool's devices with a taint of effect `NoSchedule` or `NoExecute`.
     pub tainted: usize,
-    /// Tainted devices that no claim holds.
+    /// Number of the pool's devices that are tainted and that no claim holds.
     pub unavailable: usize,
 }
 
@@ -26,18 +26,18 @@ pub struct DeviceTally {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceCounts {
-    /// `totalDevices`
+    /// Value of `totalDevices` in the status.
     pub total: i32,
-    /// `allocatedDevices`
+    /// Value of `allocatedDevices` in the status.
     pub allocated: i32,
-    /// `availableDevices`
+    /// Value of `availableDevices` in the status.
     pub available: i32,
-    /// `unavailableDevices`
+    /// Value of `unavailableDevices` in the status.
     pub unavailable: i32,
 }
 
 impl DeviceTally {
-    /// Returns the counts of a status.
+    /// Computes the counts of devices that a status reports under `profile`.
     ///
     /// [`Profile::Kep`] counts the pool's own devices, so that the numbers add up. [`Profile::V1_37`] counts every name in
     /// a claim as allocated and every tainted device as unavailable, so that a device that is both counts twice.

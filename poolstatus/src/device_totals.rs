@@ -18,15 +18,15 @@ use crate::kep;
 pub struct DeviceTotals {
     /// Number of pools that are listed with counts.
     pub pools: usize,
-    /// Number of devices.
+    /// Number of devices in the listed pools.
     pub total: i64,
-    /// Number of devices that claims hold.
+    /// Number of devices in the listed pools that claims hold.
     pub allocated: i64,
-    /// Number of devices that can still be allocated.
+    /// Number of devices in the listed pools that can still be allocated.
     pub available: i64,
-    /// Number of devices that taints keep from being allocated.
+    /// Number of devices in the listed pools that taints keep from being allocated.
     pub unavailable: i64,
-    /// True if more pools exist than are listed with counts, so that the sums are lower bounds.
+    /// True if some matching pools are not in the sums, so that the real totals may be higher.
     pub is_lower_bound: bool,
 }
 

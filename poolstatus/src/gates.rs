@@ -1,4 +1,4 @@
-//! Feature gates of pool status.
+//! Feature gates that affect `ResourcePoolStatusRequest`s.
 
 use dra_attrs::{FeatureGate, Profile};
 
@@ -16,8 +16,8 @@ pub enum PoolStatusGate {
     /// The API `ResourcePoolStatusRequest` and its controller (KEP-5677). Off in the API server: requests are
     /// inaccessible. Off in kube-controller-manager: requests stay pending.
     ResourcePoolStatus,
-    /// Slices and requests may name the attribute that tells partition types apart. Off: a new request that names an
-    /// attribute is refused.
+    /// Slices and requests may name the attribute that holds the partition type of a device. Off: a new request that
+    /// names an attribute is refused.
     PartitionableDevicesType,
     /// `DeviceTaintRule`s taint devices. Off: only the taints in slices count.
     DeviceTaintRules,

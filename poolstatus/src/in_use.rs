@@ -8,8 +8,8 @@ use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, ResourceClai
 
 use crate::quantity_sum::{OrderFreeFormat, QuantitySum};
 
-/// Returns the allocation results of a claim that take a device away from others: all but results with admin access.
-/// Deletion and reservation of the claim make no difference.
+/// Returns a claim's allocation results that keep a device from other claims: all but those with admin access. Results
+/// count even if the claim is being deleted or is not reserved for a pod.
 pub(crate) fn results(claim: &ResourceClaim) -> impl Iterator<Item = &DeviceRequestAllocationResult> {
     allocated_devices(claim).iter().filter(|result| result.admin_access != Some(true))
 }
@@ -17,11 +17,11 @@ pub(crate) fn results(claim: &ResourceClaim) -> impl Iterator<Item = &DeviceRequ
 /// Device names and consumed capacity of one pool, from the allocation results of claims.
 #[derive(Debug, Default)]
 pub(crate) struct InUse<'c> {
-    /// Names of devices, sorted, each once.
+    /// Names of the devices that claims hold, sorted, each once.
     names: Vec<&'c str>,
-    /// Consumed amount of each capacity, over all devices.
+    /// Consumed amount of each capacity, summed over all devices.
     consumed: BTreeMap<&'c str, QuantitySum<OrderFreeFormat>>,
-    /// Number of consumed amounts that are no quantities.
+    /// Number of consumed amounts that are not valid quantities.
     pub(crate) unreadable: usize,
 }
 
@@ -55,7 +55,7 @@ impl<'c> InUse<'c> {
         self.names.binary_search(&device).ok()
     }
 
-    /// Returns the consumed amount of a capacity, over all devices.
+    /// Returns the consumed amount of a capacity, summed over all devices.
     pub(crate) fn consumed(&self, capacity: &str) -> Quantity {
         self.consumed.get(capacity).map_or(Quantity::ZERO, QuantitySum::total)
     }

@@ -47,11 +47,11 @@ pub struct ResourcePoolStatusRequest {
     pub metadata: ObjectMeta,
     /// The pools that the request asks for. Immutable.
     pub spec: Spec,
-    /// The answer. A pending request has no observation time.
+    /// The answer to the request. Its observation time is unset while the request is pending.
     pub status: Status,
 }
 
-/// JSON form of the object.
+/// JSON form of [`ResourcePoolStatusRequest`].
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename = "ResourcePoolStatusRequest", rename_all = "camelCase")]
@@ -119,7 +119,7 @@ pub struct Spec {
     /// Name of one pool. Selects every pool of the driver if unset or empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool_name: Option<String>,
-    /// Maximum number of listed pools.
+    /// Maximum number of pools that the status lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<i32>,
     /// Time from completion to deletion of the request, in seconds. The request is kept if unset. The KEP plans the field
@@ -128,13 +128,13 @@ pub struct Spec {
     pub ttl_seconds_after_complete: Option<i64>,
 }
 
-/// Answer to a request.
+/// Answer to a `ResourcePoolStatusRequest`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
 #[expect(clippy::exhaustive_structs, reason = "an object of an API, like those of k8s-openapi")]
 pub struct Status {
-    /// Time of the computation. A request with an observation time is never processed again.
+    /// Time at which the status was computed. A request with an observation time is never processed again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observation_time: Option<Time>,
     /// Pools, sorted by driver and name; at most `spec.limit`.
@@ -143,9 +143,9 @@ pub struct Status {
     pub conditions: Vec<Condition>,
     /// Inconsistencies of the listed pools: at most 10 texts of at most 256 characters.
     pub validation_errors: Vec<String>,
-    /// True if more pools match than are listed.
+    /// True if more pools match the request than the status lists.
     pub truncated: bool,
-    /// Number of matching pools, listed or not.
+    /// Number of all pools that match the request, including those beyond its limit.
     pub total_matching_pools: i32,
 }
 
@@ -169,7 +169,7 @@ pub struct PoolStatus {
     pub pool_name: String,
     /// Name of the pool's node, empty if the slices do not all name the same node.
     pub node_name: String,
-    /// Number of devices in all slices of the latest generation, as listed.
+    /// Number of devices in all slices of the latest generation. A name that is listed twice counts twice.
     pub total_devices: i32,
     /// Number of devices that claims hold, each counted once.
     pub allocated_devices: i32,
@@ -179,6 +179,6 @@ pub struct PoolStatus {
     pub unavailable_devices: i32,
     /// Number of slices of the latest generation.
     pub slice_count: i32,
-    /// The latest generation.
+    /// Latest generation of the pool, from its slices.
     pub generation: i64,
 }

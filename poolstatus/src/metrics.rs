@@ -1,39 +1,39 @@
-//! Metrics of the controller. It emits no events.
+//! Metrics of the pool status controller. It emits no events.
 
 use std::time::Duration;
 
 use dra_attrs::Profile;
 use serde::Serialize;
 
-/// Label of every metric.
+/// Name of the label that every metric has; its value is the name of the driver.
 pub const DRIVER_LABEL: &str = "driver_name";
 
 /// Amounts that the processing of one request adds to the counters. The caller measures the duration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct MetricIncrements {
-    /// Amount to add to [`Metric::Processed`].
+    /// Amount to add to the counter [`Metric::Processed`].
     pub processed: u64,
-    /// Amount to add to [`Metric::Errors`].
+    /// Amount to add to the counter [`Metric::Errors`].
     pub errors: u64,
     /// Name of the driver, the value of [`DRIVER_LABEL`].
     pub driver: String,
 }
 
-/// A metric of the controller.
+/// A metric of the pool status controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Metric {
     /// Histogram of the processing time, in seconds.
     Duration,
-    /// Counter of failed attempts.
+    /// Counter of failed attempts to process a request.
     Errors,
     /// Counter of processed requests.
     Processed,
 }
 
 impl Metric {
-    /// Returns the name of the metric.
+    /// Returns the name of the metric, which differs between the profiles.
     ///
     /// ```
     /// use poolstatus::Profile;

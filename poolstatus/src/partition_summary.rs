@@ -16,16 +16,14 @@ use k8s_openapi::api::resource::v1alpha3::PartitionTypeStatus;
 
 use crate::device_counts::to_i32;
 use crate::in_use::InUse;
-use crate::summary_error::SummaryError;
+use crate::summary_error::{MAX_PARTITION_TYPES, SummaryError};
 use crate::warning::PoolWarning;
-
-/// Maximum number of partition types in a partition summary.
-pub(crate) const MAX_TYPES: usize = 32;
 
 /// Names of a counter set and of one of its counters.
 type Counter<'s> = (&'s str, &'s str);
 
-/// Computes the partition summary of a pool. It is empty if no attribute groups the pool's devices.
+/// Computes the partition summary of a pool. It is empty if neither the slices nor the request name a partition type
+/// attribute.
 pub(crate) fn partition_summary(
     pool: LatestGeneration<'_, &ResourceSlice>,
     in_use: &InUse<'_>,
@@ -42,7 +40,7 @@ pub(crate) fn partition_summary(
     let groups = partition_groups(pool, in_use, &attributes, warnings)?;
     let left = RemainingCounters::new(pool, in_use);
     let count = groups.len();
-    if count > MAX_TYPES {
+    if count > MAX_PARTITION_TYPES {
         let (driver, pool) = (pool.driver().to_owned(), pool.pool().to_owned());
         return Err(SummaryError::TooManyPartitionTypes { driver, pool, count });
     }
@@ -55,9 +53,9 @@ pub(crate) fn partition_summary(
     Ok(statuses.collect())
 }
 
-/// Partition type attributes of a pool's slices.
+/// Attribute that holds the partition type, for each slice of a pool.
 struct TypeAttributes<'q> {
-    /// Attribute of every slice, if no slice with devices names one.
+    /// Attribute for every slice, as named by the request; `None` if a slice with devices names one itself.
     default: Option<&'q str>,
 }
 
@@ -183,7 +181,7 @@ impl<'s> Cost<'s> {
         Self(cost)
     }
 
-    /// Returns true if both costs have the same amounts of the same counters, in whatever counter sets.
+    /// Returns true if both costs have equal amounts of equally named counters, even if from different counter sets.
     fn has_amounts_of(&self, other: &Self) -> bool {
         let amounts = |cost: &Self| {
             let mut amounts: Vec<_> = cost.0.iter().map(|((_, counter), amount)| (*counter, *amount)).collect();
@@ -198,7 +196,8 @@ impl<'s> Cost<'s> {
 struct RemainingCounters<'s>(BTreeMap<Counter<'s>, i128>);
 
 impl<'s> RemainingCounters<'s> {
-    /// Subtracts the costs of the devices in use from the pool's counters. A counter whose value is no quantity is left out.
+    /// Subtracts the costs of the devices in use from the pool's counters. A counter whose value is not a valid
+    /// quantity is left out.
     fn new(pool: LatestGeneration<'_, &'s ResourceSlice>, in_use: &InUse<'_>) -> Self {
         let sets = pool.slices().flat_map(|slice| slice.spec.shared_counters.iter().flatten());
         let counters = sets.flat_map(|set| set.counters.iter().map(|(name, counter)| (&set.name, name, counter)));
@@ -229,7 +228,7 @@ impl<'s> RemainingCounters<'s> {
         })
     }
 
-    /// Returns the number of unclaimed devices of a group that fit one after the other.
+    /// Returns the number of a group's unclaimed devices that the remaining counters suffice for.
     fn fitting(&self, group: &PartitionGroup<'s>) -> usize {
         let own = group.cost.0.iter().filter_map(|(counter, _)| self.0.get_key_value(counter));
         let mut left = RemainingCounters(own.map(|(counter, left)| (*counter, *left)).collect());

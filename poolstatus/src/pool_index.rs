@@ -1,4 +1,4 @@
-//! Index of slices and claims by pool, for many reports while objects change.
+//! Index of slices and claims by pool, kept up to date by watch events, for repeated reports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,26 +21,26 @@ use crate::taint::TaintRules;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum PoolIndexEvent {
-    /// A slice was added, or the slice of that name was changed.
+    /// A slice was added or changed.
     Slice(Arc<ResourceSlice>),
-    /// The slice of that name was deleted.
+    /// The slice with this name was deleted.
     SliceDeleted(String),
-    /// A claim was added, or the claim of that name was changed.
+    /// A claim was added or changed.
     Claim(Arc<ResourceClaim>),
-    /// The claim of that namespace and name was deleted.
+    /// A claim was deleted.
     ClaimDeleted {
-        /// Namespace of the claim.
+        /// Namespace of the deleted claim.
         namespace: String,
-        /// Name of the claim.
+        /// Name of the deleted claim.
         name: String,
     },
-    /// A taint rule was added, or the rule of that name was changed.
+    /// A `DeviceTaintRule` was added or changed.
     TaintRule(Arc<DeviceTaintRule>),
-    /// The taint rule of that name was deleted.
+    /// The `DeviceTaintRule` with this name was deleted.
     TaintRuleDeleted(String),
 }
 
-/// Values by driver, then by pool.
+/// Values of pools, by driver name and pool name.
 type ByPool<T> = BTreeMap<String, BTreeMap<String, T>>;
 
 /// Number of a claim within the index. A claim that changes gets a new number.
@@ -86,29 +86,90 @@ impl PoolIndex {
         Self { gates, ..Self::default() }
     }
 
-    /// Applies one event.
+    /// Updates the index by one watch event.
     ///
     /// # Errors
-    /// An object without a name, or a deletion of an object that the index does not have. The index stays as it was.
+    /// An object without a name. The index stays as it was. The deletion of an unknown object is no error and changes
+    /// nothing, because a watch may repeat events.
     ///
     /// # Complexity
     /// Logarithmic in the number of objects, linear in the results of the claim.
     pub fn apply(&mut self, event: PoolIndexEvent) -> Result<(), InventoryError> {
         match event {
-            PoolIndexEvent::Slice(slice) => self.set_slice(&slice),
-            PoolIndexEvent::SliceDeleted(name) => self.delete_slice(name),
-            PoolIndexEvent::Claim(claim) => self.set_claim(&claim),
+            PoolIndexEvent::Slice(slice) => return self.set_slice(&slice),
+            PoolIndexEvent::SliceDeleted(name) => self.delete_slice(&name),
+            PoolIndexEvent::Claim(claim) => return self.set_claim(&claim),
             PoolIndexEvent::ClaimDeleted { namespace, name } => self.delete_claim(&(namespace, name)),
-            PoolIndexEvent::TaintRule(rule) => {
-                let name = name_of("DeviceTaintRule", rule.metadata.name.as_deref())?;
-                self.rules.insert(name, rule);
-                Ok(())
-            }
-            PoolIndexEvent::TaintRuleDeleted(name) => {
-                let removed = self.rules.remove(&name);
-                removed.map(|_| ()).ok_or(InventoryError::NotFound { kind: "DeviceTaintRule", name })
-            }
+            PoolIndexEvent::TaintRule(rule) => return self.set_taint_rule(rule),
+            PoolIndexEvent::TaintRuleDeleted(name) => drop(self.rules.remove(&name)),
         }
+        Ok(())
+    }
+
+    /// Replaces all slices, as after a re-list of a watch.
+    ///
+    /// ```
+    /// use std::collections::BTreeMap;
+    /// use std::sync::Arc;
+    /// use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
+    /// use k8s_openapi::jiff::Timestamp;
+    /// use poolstatus::{PoolIndex, Query};
+    /// use serde_json::{from_value, json};
+    ///
+    /// let mut slices: BTreeMap<&str, Arc<ResourceSlice>> = BTreeMap::new();
+    /// slices.insert("node-1-gpus", Arc::new(from_value(json!({"metadata": {"name": "node-1-gpus"}, "spec": {
+    ///     "driver": "gpu.example.com", "devices": [{"name": "gpu-0"}],
+    ///     "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1},
+    /// }}))?));
+    /// let claims: BTreeMap<&str, Arc<ResourceClaim>> = BTreeMap::new();
+    /// let rules: BTreeMap<&str, Arc<DeviceTaintRule>> = BTreeMap::new();
+    /// let mut index = PoolIndex::default();
+    /// index.replace_slices(slices.values().cloned())?;
+    /// index.replace_claims(claims.values().cloned())?;
+    /// index.replace_taint_rules(rules.values().cloned())?;
+    /// assert_eq!(Arc::strong_count(&slices["node-1-gpus"]), 3);
+    /// assert_eq!(index.report(&Query::new("gpu.example.com"), Timestamp::UNIX_EPOCH).matching_pools, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A slice without a name. The index stays as it was.
+    pub fn replace_slices(
+        &mut self,
+        slices: impl IntoIterator<Item = impl Into<Arc<ResourceSlice>>>,
+    ) -> Result<(), InventoryError> {
+        let mut listed = Self::default();
+        slices.into_iter().try_for_each(|slice| listed.set_slice(&slice.into()))?;
+        (self.slices, self.pools) = (listed.slices, listed.pools);
+        Ok(())
+    }
+
+    /// Replaces all claims, as after a re-list of a watch.
+    ///
+    /// # Errors
+    /// A claim without a name. The index stays as it was.
+    pub fn replace_claims(
+        &mut self,
+        claims: impl IntoIterator<Item = impl Into<Arc<ResourceClaim>>>,
+    ) -> Result<(), InventoryError> {
+        let mut listed = Self::default();
+        claims.into_iter().try_for_each(|claim| listed.set_claim(&claim.into()))?;
+        (self.claims, self.users, self.next) = (listed.claims, listed.users, listed.next);
+        Ok(())
+    }
+
+    /// Replaces all taint rules, as after a re-list of a watch.
+    ///
+    /// # Errors
+    /// A rule without a name. The index stays as it was.
+    pub fn replace_taint_rules(
+        &mut self,
+        rules: impl IntoIterator<Item = impl Into<Arc<DeviceTaintRule>>>,
+    ) -> Result<(), InventoryError> {
+        let mut listed = Self::default();
+        rules.into_iter().try_for_each(|rule| listed.set_taint_rule(rule.into()))?;
+        self.rules = listed.rules;
+        Ok(())
     }
 
     /// Computes the report on the pools that a query selects.
@@ -178,12 +239,10 @@ impl PoolIndex {
         Ok(())
     }
 
-    fn delete_slice(&mut self, name: String) -> Result<(), InventoryError> {
-        let Some(slice) = self.slices.remove(&name) else {
-            return Err(InventoryError::NotFound { kind: "ResourceSlice", name });
-        };
-        remove(&mut self.pools, pool_of(&slice), &name);
-        Ok(())
+    fn delete_slice(&mut self, name: &str) {
+        if let Some(slice) = self.slices.remove(name) {
+            remove(&mut self.pools, pool_of(&slice), name);
+        }
     }
 
     fn set_claim(&mut self, claim: &Arc<ResourceClaim>) -> Result<(), InventoryError> {
@@ -200,11 +259,14 @@ impl PoolIndex {
         Ok(())
     }
 
-    fn delete_claim(&mut self, key: &(String, String)) -> Result<(), InventoryError> {
-        let Some((id, claim)) = self.claims.remove(key) else {
-            return Err(InventoryError::NotFound { kind: "ResourceClaim", name: format!("{}/{}", key.0, key.1) });
-        };
-        self.release(id, &claim);
+    fn delete_claim(&mut self, key: &(String, String)) {
+        if let Some((id, claim)) = self.claims.remove(key) {
+            self.release(id, &claim);
+        }
+    }
+
+    fn set_taint_rule(&mut self, rule: Arc<DeviceTaintRule>) -> Result<(), InventoryError> {
+        self.rules.insert(name_of("DeviceTaintRule", rule.metadata.name.as_deref())?, rule);
         Ok(())
     }
 
@@ -228,7 +290,7 @@ fn entry<'m, T: Default>(pools: &'m mut ByPool<T>, [driver, pool]: [&str; 2]) ->
     pools.entry(driver.to_owned()).or_default().entry(pool.to_owned()).or_default()
 }
 
-/// Removes an object of a pool, and the pool's entry with its last object.
+/// Removes an object from a pool's entry, and the entry once it is empty.
 fn remove<K: Ord + ?Sized, L: Ord + std::borrow::Borrow<K>, T>(
     pools: &mut ByPool<BTreeMap<L, T>>,
     [driver, pool]: [&str; 2],

@@ -13,7 +13,7 @@ use crate::summary_error::SummaryError;
 use crate::taint::PoolTaints;
 use crate::warning::PoolWarning;
 
-/// Report on one pool, with every number that either form of a status needs.
+/// Report on one pool, with every number that the status of the KEP or of Kubernetes 1.37 needs.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PoolReport {
@@ -29,13 +29,14 @@ pub struct PoolReport {
     pub slice_count: usize,
     /// `resourceSliceCount` of the first slice by name: the number of slices that the pool should have.
     pub expected_slice_count: i64,
-    /// Numbers of devices.
+    /// Numbers of devices: total, in claims, tainted.
     pub tally: DeviceTally,
-    /// Partitions of each type that could still be allocated, sorted by attribute and type.
+    /// Partition summary: the number of partitions of each type that could still be allocated, sorted by attribute and
+    /// type.
     pub partitions: Result<Vec<PartitionTypeStatus>, SummaryError>,
-    /// Remaining capacity of shareable devices, if the pool has any.
+    /// Shareable summary: remaining capacity of devices that several claims may share, if the pool has any.
     pub shareable: Result<Option<ShareableSummaryStatus>, SummaryError>,
-    /// Problems of the pool's objects.
+    /// Problems of the pool's slices, devices, claims and taints.
     pub warnings: Vec<PoolWarning>,
     /// True if the partition summary counts every device that shares counters.
     pub(crate) is_summary_exhaustive: bool,
@@ -83,27 +84,27 @@ impl PoolReport {
         }
     }
 
-    /// Returns true if slices are missing. The report has no summaries then, and its numbers are those of the slices that
-    /// are there.
+    /// Returns true if slices of the pool are missing. The report then has no summaries, and its numbers count only the
+    /// present slices.
     #[must_use]
     pub fn is_incomplete(&self) -> bool {
         self.warnings.iter().any(|warning| matches!(warning, PoolWarning::MissingSlices { .. }))
     }
 
-    /// Returns the error of the partition summary, or else of the shareable summary.
+    /// Returns the error of the partition summary; if there is none, that of the shareable summary.
     #[must_use]
     pub fn summary_error(&self) -> Option<&SummaryError> {
         self.partitions.as_ref().err().or_else(|| self.shareable.as_ref().err())
     }
 }
 
-/// Returns true if the pool has fewer slices than expected. Surplus slices do not make it incomplete here, though they do
-/// for kube-scheduler.
+/// Returns true if the pool has fewer slices than `resourceSliceCount`. kube-scheduler also treats a pool with more
+/// slices as incomplete.
 fn has_missing_slices(pool: LatestGeneration<'_, &ResourceSlice>) -> bool {
     i64::try_from(pool.count()).is_ok_and(|count| count < pool.expected_slice_count())
 }
 
-/// Returns the node that all slices name.
+/// Returns the name of the pool's node, if all slices name the same node.
 fn common_node<'s>(pool: LatestGeneration<'_, &'s ResourceSlice>) -> Option<&'s str> {
     let mut nodes = node_names(pool);
     let first = nodes.next()?;
@@ -115,7 +116,7 @@ fn node_names<'s>(pool: LatestGeneration<'_, &'s ResourceSlice>) -> impl Iterato
     pool.slices().map(|slice| slice.spec.node_name.as_deref().unwrap_or_default())
 }
 
-/// Finds problems of the slices themselves.
+/// Finds problems of a pool's slices: duplicate devices, slice counts, node names, the generation.
 fn slice_warnings(pool: LatestGeneration<'_, &ResourceSlice>) -> Vec<PoolWarning> {
     let mut warnings = duplicate_warnings(pool);
     let (observed, expected_slice_count, generation) = (pool.count(), pool.expected_slice_count(), pool.generation());
@@ -141,7 +142,7 @@ fn slice_warnings(pool: LatestGeneration<'_, &ResourceSlice>) -> Vec<PoolWarning
     warnings
 }
 
-/// Finds device names that are listed several times, sorted by name.
+/// Finds device names that a pool lists several times, sorted by name.
 fn duplicate_warnings(pool: LatestGeneration<'_, &ResourceSlice>) -> Vec<PoolWarning> {
     let names = || pool.slices().flat_map(slice_devices).map(|device| device.name.as_str());
     // Names in ascending order are distinct, and need no sorting.
@@ -166,7 +167,7 @@ fn duplicate_warnings(pool: LatestGeneration<'_, &ResourceSlice>) -> Vec<PoolWar
     warnings
 }
 
-/// Finds problems of devices, claims and quantities.
+/// Finds problems of a pool's devices, of the claims that hold them, and of quantities.
 fn device_warnings(
     pool: LatestGeneration<'_, &ResourceSlice>,
     tally: DeviceTally,
@@ -187,7 +188,7 @@ fn device_warnings(
     .flatten()
 }
 
-/// Counts the values in slices that the summaries would use, but that are no quantities.
+/// Counts the values in slices that the summaries would use, but that are not valid quantities.
 fn unreadable_quantities(pool: LatestGeneration<'_, &ResourceSlice>) -> usize {
     let sets = pool.slices().flat_map(|slice| slice.spec.shared_counters.iter().flatten());
     let published = sets.flat_map(|set| set.counters.values()).map(|counter| &counter.value);

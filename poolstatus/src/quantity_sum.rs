@@ -10,11 +10,12 @@ pub(crate) trait FormatRule: Default {
     fn select(before: Option<QuantityFormat>, next: QuantityFormat, so_far: i128) -> QuantityFormat;
 }
 
-/// Selects the format of the first addend, and again where the sum is zero, as apimachinery does.
+/// Rule of apimachinery: a sum has the format of its first addend, or of the next addend whenever the sum is zero.
 #[derive(Debug, Default)]
 pub(crate) struct FirstFormat;
 
-/// Selects a format that does not depend on the order of the addends: binary before decimal before exponent.
+/// Rule that does not depend on the order of the addends: a sum is binary if any addend is, else decimal if any addend
+/// is, else exponential.
 #[derive(Debug, Default)]
 pub(crate) struct OrderFreeFormat;
 

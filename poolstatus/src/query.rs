@@ -6,7 +6,7 @@ use crate::gates::PoolStatusGate;
 use crate::status_request::{DEFAULT_LIMIT, StatusRequest};
 use crate::validate_request::check_spec;
 
-/// Query for the pools of a driver, as a valid request asks it.
+/// Query for the pools of a driver: the validated selection of a request.
 ///
 /// ```
 /// use poolstatus::Query;
@@ -39,7 +39,7 @@ impl Query {
         }
     }
 
-    /// Reads the query of a request.
+    /// Validates the spec of a request, and converts it to a query.
     ///
     /// # Errors
     /// The field errors of its spec. Feature gates are not checked here, but at the creation of the request
@@ -54,27 +54,28 @@ impl Query {
         Ok(Self { pool, limit, partition_type_attribute, ..Self::new(spec.driver) })
     }
 
-    /// Selects only the pool of that name.
+    /// Selects only the pool `name` of the driver.
     #[must_use]
     pub fn with_pool(self, name: &str) -> Self {
         Self { pool: Some(name.to_owned()), ..self }
     }
 
-    /// Sets the maximum number of listed pools. It may exceed [`MAX_LIMIT`](crate::MAX_LIMIT), which keeps a stored status
-    /// small.
+    /// Sets the maximum number of pools that a report lists. It may exceed [`MAX_LIMIT`](crate::MAX_LIMIT), which keeps
+    /// a stored status small.
     #[must_use]
     pub fn with_limit(self, limit: usize) -> Self {
         Self { limit, ..self }
     }
 
-    /// Sets the attribute that tells partition types apart in pools whose slices do not name one. An empty text sets none.
+    /// Sets the attribute that holds the partition type of a device, for pools whose slices do not name one. An empty
+    /// text sets none.
     #[must_use]
     pub fn with_partition_type_attribute(self, attribute: &str) -> Self {
         Self { partition_type_attribute: Some(attribute.to_owned()), ..self }
     }
 
-    /// Selects only pools of which claims of a namespace hold devices: the namespace-scoped variant that the KEP considers.
-    /// The counts of the pools still include the claims of all namespaces.
+    /// Selects only pools of which claims in `namespace` hold devices: the namespace-scoped variant that the KEP
+    /// considers. The counts of the pools still include the claims of all namespaces.
     #[must_use]
     pub fn with_namespace(self, namespace: &str) -> Self {
         Self { namespace: Some(namespace.to_owned()), ..self }
@@ -92,13 +93,13 @@ impl Query {
         self.pool.as_deref()
     }
 
-    /// Returns the maximum number of listed pools.
+    /// Returns the maximum number of pools that a report lists.
     #[must_use]
     pub const fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Returns the attribute that tells partition types apart where slices do not name one.
+    /// Returns the attribute that holds the partition type of a device, for pools whose slices do not name one.
     #[must_use]
     pub fn partition_type_attribute(&self) -> Option<&str> {
         self.partition_type_attribute.as_deref()

@@ -1,4 +1,4 @@
-//! Outcome of processing a `v1alpha3` request: a status, another try later, or a failure.
+//! Outcome of processing a `v1alpha3` request: a status, a retry, or a failure.
 
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequestStatus;
 use k8s_openapi::jiff::Timestamp;
@@ -9,22 +9,23 @@ use crate::condition::true_condition;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RequestOutcome {
-    /// The status to write.
+    /// The request is answered, with this status to write.
     Ready(ResourcePoolStatusRequestStatus),
-    /// Listed pools have missing slices. Nothing is written: the request is tried again, and stays pending until the slices
-    /// are there.
+    /// Listed pools have missing slices. No status is written: the request stays pending and is retried until no slice
+    /// is missing.
     Incomplete {
         /// Names of the incomplete pools, sorted.
         pools: Vec<String>,
         /// The status as computed, which must not be written.
         preview: ResourcePoolStatusRequestStatus,
     },
-    /// A list of objects could not be read. The status has a `Failed` condition and is final.
+    /// The request has failed, because a list of objects could not be read. The status has a `Failed` condition and is
+    /// final.
     Failed(ResourcePoolStatusRequestStatus),
 }
 
 impl RequestOutcome {
-    /// Returns the status to write, if any.
+    /// Returns the status to write; `None` if the request must stay pending.
     ///
     /// ```
     /// use poolstatus::{InputKind, RequestOutcome};
@@ -41,7 +42,7 @@ impl RequestOutcome {
         }
     }
 
-    /// Builds the failure of a request for which the objects of one kind could not be listed.
+    /// Builds the outcome of a request that failed because the objects of one kind could not be listed.
     ///
     /// Nothing else makes a request fail: inconsistent objects are reported in a status. The KEP's form has no failure, so
     /// that a request in that form stays pending.

@@ -12,10 +12,7 @@ use k8s_openapi::api::resource::v1alpha3::{ShareableCapacityStatus, ShareableSum
 use crate::device_counts::to_i32;
 use crate::in_use::InUse;
 use crate::quantity_sum::{FirstFormat, QuantitySum};
-use crate::summary_error::SummaryError;
-
-/// Maximum number of capacity names in a shareable summary.
-pub(crate) const MAX_CAPACITIES: usize = 32;
+use crate::summary_error::{MAX_SHAREABLE_CAPACITIES, SummaryError};
 
 /// Computes the shareable summary of a pool, or `None` for a pool without shareable devices.
 ///
@@ -34,7 +31,7 @@ pub(crate) fn shareable_summary(
     for (name, capacity) in shareable.iter().flat_map(|device| device.capacity.iter().flatten()) {
         totals.entry(name).or_default().add(Quantity::from_kube(&capacity.value).unwrap_or(Quantity::ZERO));
     }
-    if totals.len() > MAX_CAPACITIES {
+    if totals.len() > MAX_SHAREABLE_CAPACITIES {
         let (driver, pool) = (pool.driver().to_owned(), pool.pool().to_owned());
         return Err(SummaryError::TooManyCapacities { driver, pool, count: totals.len() });
     }
@@ -52,8 +49,9 @@ pub(crate) fn is_shareable(device: &Device) -> bool {
     device.allow_multiple_allocations == Some(true)
 }
 
-/// Computes the amounts of one capacity. The available amount has the format of the total, or of the consumed amount if the
-/// total is zero, as apimachinery subtracts. The consumed amount is negative where claims say so.
+/// Computes the total, consumed and available amount of one capacity. The available amount has the format of the total,
+/// or of the consumed amount if the total is zero, as apimachinery subtracts. The consumed amount is negative if claims
+/// say so.
 fn capacity_status(name: &str, total: Quantity, consumed: Quantity) -> ShareableCapacityStatus {
     let available = total.nanos().saturating_sub(consumed.nanos()).max(0);
     let format = if total.nanos() == 0 { consumed.format() } else { total.format() };

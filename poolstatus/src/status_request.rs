@@ -1,4 +1,4 @@
-//! A request for the status of pools, in either form.
+//! A request for the status of pools, in the form of the KEP or of Kubernetes 1.37.
 
 use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1alpha3;
@@ -12,7 +12,7 @@ pub const DEFAULT_LIMIT: i32 = 100;
 /// Maximum `limit` of a request.
 pub const MAX_LIMIT: i32 = 1000;
 
-/// A `ResourcePoolStatusRequest` in either form.
+/// A `ResourcePoolStatusRequest`, in the form of the KEP or of Kubernetes 1.37.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum StatusRequest<'a> {
@@ -72,7 +72,7 @@ impl<'a> StatusRequest<'a> {
         }
     }
 
-    /// Returns the time at which the request completed or failed.
+    /// Returns the time at which the request was answered or failed.
     pub(crate) fn completion(self) -> Option<&'a Time> {
         let (conditions, observed) = match self {
             Self::Kep(request) => (request.status.conditions.as_slice(), request.status.observation_time.as_ref()),
@@ -85,7 +85,7 @@ impl<'a> StatusRequest<'a> {
         done.next().map(|condition| &condition.last_transition_time).or(observed)
     }
 
-    /// Returns the fields of the spec.
+    /// Returns the spec of the request in a form that does not depend on the API version.
     pub(crate) fn spec(self) -> SpecView<'a> {
         match self {
             Self::Kep(request) => SpecView {
@@ -107,7 +107,7 @@ impl<'a> StatusRequest<'a> {
     }
 }
 
-/// Fields of a spec in either form, with the default limit filled in.
+/// Spec of a request, independent of the API version, with the default limit filled in.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) struct SpecView<'a> {
     pub(crate) driver: &'a str,

@@ -2,7 +2,11 @@
 
 use dra_attrs::Quoted;
 
-use crate::{partition_summary, shareable_summary};
+/// Maximum number of partition types in a partition summary.
+pub(crate) const MAX_PARTITION_TYPES: usize = 32;
+
+/// Maximum number of capacity names in a shareable summary.
+pub(crate) const MAX_SHAREABLE_CAPACITIES: usize = 32;
 
 /// The reason why `partitionSummary` or `shareableSummary` of a complete pool can't be computed. The device counts stay
 /// valid.
@@ -20,7 +24,7 @@ pub enum SummaryError {
         /// Name of the pool.
         pool: String,
     },
-    /// A device that consumes counters has no partition type.
+    /// A device that consumes counters lacks the attribute that holds its partition type.
     #[error(
         "PartitionTypeMissing: device {} in pool {driver}/{pool} does not carry partition type attribute {}",
         Quoted(device),
@@ -52,7 +56,7 @@ pub enum SummaryError {
     /// The pool has more partition types than `partitionSummary` may list.
     #[error(
         "PartitionSummaryOverCap: pool {driver}/{pool} has {count} partition types, exceeding the maximum of {}",
-        partition_summary::MAX_TYPES
+        MAX_PARTITION_TYPES
     )]
     TooManyPartitionTypes {
         /// Name of the driver.
@@ -65,7 +69,7 @@ pub enum SummaryError {
     /// The pool has more capacity names than `shareableSummary` may list.
     #[error(
         "ShareableSummaryOverCap: pool {driver}/{pool} has {count} shareable capacity keys, exceeding the maximum of {}",
-        shareable_summary::MAX_CAPACITIES
+        MAX_SHAREABLE_CAPACITIES
     )]
     TooManyCapacities {
         /// Name of the driver.

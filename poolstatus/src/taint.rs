@@ -12,7 +12,7 @@ pub(crate) struct TaintRules<'r> {
     by_driver_and_pool: BTreeMap<[Option<&'r str>; 2], SelectedDevices<'r>>,
 }
 
-/// Devices that the rules for one driver and pool taint.
+/// Devices that the taint rules for one driver and pool select.
 #[derive(Debug, Default)]
 struct SelectedDevices<'r> {
     all: bool,
@@ -36,22 +36,22 @@ impl<'r> TaintRules<'r> {
         Self { by_driver_and_pool }
     }
 
-    /// Returns the rules that select devices of one pool.
+    /// Returns the taint rules that select devices of one pool.
     pub(crate) fn for_pool<'p>(&'p self, driver: &'p str, pool: &'p str) -> PoolTaints<'p> {
         let keys = [[Some(driver), Some(pool)], [Some(driver), None], [None, Some(pool)], [None, None]];
         PoolTaints { selected: keys.map(|key| self.by_driver_and_pool.get(&key)) }
     }
 }
 
-/// Devices of one pool that rules taint.
+/// Devices of one pool that `DeviceTaintRule`s taint.
 #[derive(Debug, Default)]
 pub(crate) struct PoolTaints<'r> {
     selected: [Option<&'r SelectedDevices<'r>>; 4],
 }
 
 impl PoolTaints<'_> {
-    /// Returns true if a taint of the device's slice or of a rule keeps the device from being allocated. Tolerations are
-    /// ignored.
+    /// Returns true if a taint in the device's slice, or of a `DeviceTaintRule`, keeps the device from being allocated.
+    /// Tolerations are ignored.
     pub(crate) fn is_tainted(&self, device: &Device) -> bool {
         let name = device.name.as_str();
         self.selected.iter().flatten().any(|selected| selected.all || selected.names.contains(name))

@@ -67,7 +67,7 @@ pub fn validate_request_update(old: StatusRequest<'_>, new: StatusRequest<'_>) -
     changed.then(error).into_iter().collect()
 }
 
-/// Validates the fields of a spec.
+/// Validates the fields in the spec of a request.
 pub(crate) fn check_spec(spec: SpecView<'_>, profile: Profile, gates: GateSet<PoolStatusGate>) -> FieldErrors {
     let path = FieldPath::new("spec");
     let check_driver = if profile == Profile::V1_37 { check_driver } else { check_kep_driver };

@@ -16,9 +16,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::availability_report::MAX_VALIDATION_ERROR_LEN;
 use crate::names::{check_driver, check_pool};
-use crate::partition_summary::MAX_TYPES;
-use crate::shareable_summary::MAX_CAPACITIES;
 use crate::status_request::MAX_LIMIT;
+use crate::summary_error::{MAX_PARTITION_TYPES, MAX_SHAREABLE_CAPACITIES};
 
 /// Maximum number of conditions in a status.
 const MAX_CONDITIONS: usize = 10;
@@ -61,7 +60,8 @@ fn required(field: &FieldPath<'_>, value: &str) -> Option<FieldError> {
     value.is_empty().then(|| FieldError::required(field, ""))
 }
 
-/// Returns true if a list is not too long, and adds an error otherwise. Callers check the items only if it is not.
+/// Returns true if a list has at most `max` items, and adds an error otherwise. The items of a longer list are not
+/// checked.
 fn fits(field: &FieldPath<'_>, len: usize, max: usize, errors: &mut FieldErrors) -> bool {
     if len > max {
         errors.push(FieldError::too_many(field, len, max));
@@ -123,13 +123,13 @@ fn make_canonical(amount: &mut kube::Quantity) {
     }
 }
 
-/// Validates the required generation, whose value 0 means missing.
+/// Validates the required generation of a pool: 0 counts as missing, and a negative value is invalid.
 fn check_generation(field: &FieldPath<'_>, generation: i64) -> Option<FieldError> {
     if generation == 0 { Some(FieldError::required(field, "")) } else { minimum(field, generation, 0) }
 }
 
 fn check_partitions(field: &FieldPath<'_>, types: &[PartitionTypeStatus], errors: &mut FieldErrors) {
-    if !fits(field, types.len(), MAX_TYPES, errors) {
+    if !fits(field, types.len(), MAX_PARTITION_TYPES, errors) {
         return;
     }
     let mut seen = BTreeSet::new();
@@ -151,7 +151,7 @@ fn check_shareable(field: &FieldPath<'_>, summary: &ShareableSummaryStatus, erro
     errors.extend(minimum(&field.child("partiallyAvailableDevices"), partial.into(), 0));
     let field = field.child("capacity");
     let capacities = summary.capacity.as_deref().unwrap_or_default();
-    if !fits(&field, capacities.len(), MAX_CAPACITIES, errors) {
+    if !fits(&field, capacities.len(), MAX_SHAREABLE_CAPACITIES, errors) {
         return;
     }
     // The API server accepts duplicate names.

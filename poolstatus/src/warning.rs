@@ -1,4 +1,4 @@
-//! Problems of a pool's objects that a status may have no room for.
+//! Warnings about a pool's objects, for which a status may have no field.
 //!
 //! A warning fails nothing, and names nobody who uses a device.
 
@@ -7,61 +7,64 @@ use std::fmt;
 use dra_alloc::pool::PoolProblem;
 use serde::Serialize;
 
-/// A problem of one pool's slices, or of what claims and taints say about its devices.
+/// A problem of one pool's slices, devices, claims or taints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PoolWarning {
-    /// A device name is in several slices. A validation error in the KEP's status; Kubernetes 1.37 does not check it.
+    /// Several slices list a device of the same name. The KEP's status has it as a validation error; Kubernetes 1.37
+    /// does not check it.
     DuplicateDevice {
         /// Name of the device.
         device: String,
     },
-    /// A device name is in one slice several times. The API server refuses such a slice.
+    /// One slice lists a device name several times. The API server refuses such a slice.
     DuplicateInSlice {
         /// Name of the device.
         device: String,
     },
-    /// The pool has fewer slices than expected, since the driver has not published all of them yet. A validation error in
-    /// the KEP's status.
+    /// The pool has fewer slices than `resourceSliceCount`, since the driver has not published all of them yet. The
+    /// KEP's status has it as a validation error.
     MissingSlices {
-        /// Number of slices of the latest generation.
+        /// Number of slices that the pool has in its latest generation.
         observed: usize,
         /// `resourceSliceCount` of the first slice.
         expected_slice_count: i64,
-        /// The latest generation.
+        /// Latest generation of the pool.
         generation: i64,
     },
-    /// The pool has more slices than expected. Kubernetes 1.37 reports the pool as complete; kube-scheduler allocates
-    /// nothing from it.
+    /// The pool has more slices than `resourceSliceCount`. Kubernetes 1.37 reports the pool as complete; kube-scheduler
+    /// allocates nothing from it.
     SurplusSlices {
-        /// Number of slices of the latest generation.
+        /// Number of slices that the pool has in its latest generation.
         observed: usize,
         /// `resourceSliceCount` of the first slice.
         expected_slice_count: i64,
     },
-    /// Slices have different `resourceSliceCount`s. A validation error in the KEP's status.
+    /// Slices of the pool have different `resourceSliceCount`s. The KEP's status has it as a validation error.
     DisagreeingCounts {
         /// The distinct values of `resourceSliceCount`, sorted.
         expected_slice_counts: Vec<i64>,
     },
-    /// Slices name different nodes, or only some slices name a node. A validation error in the KEP's status.
+    /// Slices of the pool name different nodes, or only some name a node. The KEP's status has it as a validation
+    /// error.
     DisagreeingNodes,
     /// Claims name devices that the pool does not have. Kubernetes 1.37 counts them as allocated.
     UnknownDevices {
-        /// Number of device names.
+        /// Number of unknown device names in claims.
         count: usize,
     },
     /// Devices are both allocated and tainted. Kubernetes 1.37 subtracts them twice from the available devices.
     AllocatedAndTainted {
-        /// Number of devices.
+        /// Number of devices that are both allocated and tainted.
         count: usize,
     },
-    /// Counter sets contradict each other or the devices. kube-scheduler allocates nothing from the pool.
+    /// Counter sets contradict each other or the devices that consume them. kube-scheduler allocates nothing from the
+    /// pool.
     Counters(PoolProblem),
     /// The generation is negative, or 0, which the API server of Kubernetes 1.37 reads as missing: no status with this
     /// pool can be written.
     Generation {
-        /// The generation.
+        /// The invalid generation.
         generation: i64,
     },
     /// Partitions of one type consume the same amounts from different counter sets, one for each card. Kubernetes 1.37
@@ -70,23 +73,23 @@ pub enum PoolWarning {
         /// The partition type.
         partition_type: String,
     },
-    /// Devices share counters, so that the available devices may not all be allocatable together, and no partition summary
-    /// gives the possible numbers.
+    /// Devices share counters, so that fewer may be allocatable together than the status counts as available, and no
+    /// partition summary gives the possible numbers.
     PartitionsAsListed,
-    /// Values in slices are no quantities and count as zero.
+    /// Values in slices are not valid quantities, and count as zero.
     UnreadableQuantities {
-        /// Number of values.
+        /// Number of invalid values.
         count: usize,
     },
-    /// Consumed capacities in claims are no quantities and count as zero.
+    /// Consumed capacities in claims are not valid quantities, and count as zero.
     UnreadableConsumption {
-        /// Number of consumed capacities.
+        /// Number of invalid consumed capacities.
         count: usize,
     },
 }
 
 impl PoolWarning {
-    /// Returns true if the KEP's status has the warning among its validation errors.
+    /// Returns true if the KEP's status has the warning as a validation error.
     #[must_use]
     pub const fn is_validation_error(&self) -> bool {
         matches!(
@@ -144,7 +147,7 @@ impl fmt::Display for PoolWarning {
 pub struct ReportWarning {
     /// Name of the pool.
     pub pool: String,
-    /// The problem of the pool.
+    /// Problem of the pool.
     pub warning: PoolWarning,
 }
 

@@ -1,5 +1,4 @@
-//! Gates as a cluster autoscaler should treat them (KEP-5233, Story 2). Without a taint, it does not see that a gate keeps
-//! pods away.
+//! Support for cluster autoscalers, which see taints but not readiness gates (KEP-5233, Story 2).
 
 use crate::condition::{ConditionStatus, TRUE};
 use crate::gate::NodeReadinessGate;
@@ -10,18 +9,19 @@ use k8s_openapi::api::core::v1::NodeCondition;
 pub const STARTUP_TAINT_PREFIXES: [&str; 2] =
     ["startup-taint.cluster-autoscaler.kubernetes.io/", "ignore-taint.cluster-autoscaler.kubernetes.io/"];
 
-/// State of a node for a cluster autoscaler.
+/// Gates of a node as a cluster autoscaler needs them: if the node is still starting, and the conditions of a new node.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AutoscalerView {
-    /// True if the node is still starting, so that pods which wait for it need no other node. A gate that a timeout has
-    /// released does not count as starting.
+    /// True if the condition of at least one gate is neither True nor timed out. Pods may then wait for this node
+    /// instead of a new one.
     pub is_starting: bool,
-    /// Conditions for the template of a new node of this kind: every gate met.
+    /// Conditions for the autoscaler's template of a new node of this kind: the condition of every gate is True.
     pub template_conditions: Vec<NodeCondition>,
 }
 
-/// Returns the state of a node for a cluster autoscaler, by its gates.
+/// Computes from a node's gates if a cluster autoscaler should treat the node as still starting, and the conditions of
+/// a new node of its kind.
 ///
 /// ```
 /// use readiness::{GatedNode, autoscaler_view};
@@ -51,9 +51,9 @@ pub fn autoscaler_view(view: &GatedNodeView<'_>) -> AutoscalerView {
     }
 }
 
-/// Returns the condition types of gates whose taint key has none of the prefixes. A cluster autoscaler with these prefixes
-/// does not recognise such a taint as a start-up taint, and may add another node. Some hosted autoscalers know
-/// [`STARTUP_TAINT_PREFIXES`] only.
+/// Returns the condition types of gates whose taint key begins with none of `prefixes`. A cluster autoscaler does not
+/// recognise such a taint as a start-up taint, and may add another node. Some hosted autoscalers accept only
+/// [`STARTUP_TAINT_PREFIXES`].
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Taint;

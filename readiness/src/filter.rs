@@ -1,4 +1,5 @@
-//! Filter of a scheduler for one node and one pod (KEP-5233, Evaluation Logic): stateless, without a clock.
+//! Scheduler filter: decides from readiness gates if a pod may be scheduled to a node (KEP-5233, Evaluation Logic).
+//! Stateless and without a clock.
 
 use std::fmt;
 
@@ -10,13 +11,13 @@ use crate::node::GatedNodeView;
 use crate::pod::{GatedPodView, NodeReadinessRequirement, is_daemon_pod};
 use crate::policy::{Policy, PolicyMode, ReleaseWhen};
 
-/// Relation of a pod's own requirements to the gates of the node.
+/// Effect of a pod's `nodeReadinessRequirements` on the gates of the node: they replace the gates or add to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequirementPolicy {
-    /// Requirements replace the gates (KEP).
+    /// A pod with requirements is checked against them alone, not against the gates of the node (KEP).
     Replace,
-    /// Requirements are checked after the gates, so that a pod can't bypass the gates of the cluster.
+    /// A pod must meet the gates of the node and its own requirements, so that it can't bypass the gates.
     Additive,
 }
 
@@ -24,11 +25,11 @@ pub enum RequirementPolicy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FilterOptions {
-    /// Relation of a pod's requirements to the gates.
+    /// Effect of a pod's `nodeReadinessRequirements` on the gates of the node.
     pub requirements: RequirementPolicy,
-    /// Instant at which a gate with the action `Taint` is released.
+    /// Moment at which a timed-out gate with the action `Taint` stops blocking pods.
     pub release_when: ReleaseWhen,
-    /// Mode of the feature. `Off` allows every pod.
+    /// State of the feature. `Off` allows every pod.
     pub mode: PolicyMode,
 }
 
@@ -43,27 +44,27 @@ impl FilterOptions {
         }
     }
 
-    /// Like `kep`, but a gate is released only after its timeout taint is on the node (no scheduling window).
+    /// Like [`FilterOptions::kep`], but a timed-out gate blocks pods until its taint is on the node.
     #[must_use]
     pub const fn hardened() -> Self {
         Self { release_when: ReleaseWhen::TaintPresent, ..Self::kep() }
     }
 
-    /// Sets the relation of a pod's requirements to the gates.
+    /// Sets the effect of a pod's `nodeReadinessRequirements` on the gates of the node.
     #[must_use]
     pub const fn with_requirements(self, requirements: RequirementPolicy) -> Self {
         Self { requirements, ..self }
     }
 }
 
-/// Options that agree with a reconciler of this policy.
+/// Copies the fields `release_when` and `mode` of a reconciler's policy, so that filter and reconciler agree.
 impl From<&Policy> for FilterOptions {
     fn from(policy: &Policy) -> Self {
         Self { release_when: policy.release_when, mode: policy.mode, ..Self::kep() }
     }
 }
 
-/// Row of the decision table of [`filter`](crate::filter()) that applies.
+/// Outcome of [`filter`](crate::filter()): the pod is allowed or blocked, and the rule that decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum FilterOutcome {
@@ -73,24 +74,24 @@ pub enum FilterOutcome {
     DaemonSetExempt,
     /// Allowed: the node has no gates.
     NoGates,
-    /// Allowed: every gate is met.
+    /// Allowed: the condition of every gate is True or has timed out.
     GatesMet,
     /// Allowed: the pod's own requirements are met.
     PodScoped,
-    /// Blocked: the node is not ready.
+    /// Blocked: kubelet's condition Ready is not True, or is missing.
     NodeNotReady,
-    /// Blocked: a gate or a requirement is not met.
+    /// Blocked: the node is ready, but a gate of the node or a requirement of the pod is not met.
     Unmet,
 }
 
-/// Answer of the filter for one node and one pod.
+/// Decision of [`filter`](crate::filter()) on one node and one pod.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FilterVerdict<'a> {
-    /// Row of the decision table that applies.
+    /// Outcome: allowed or blocked, and the rule that decided.
     pub outcome: FilterOutcome,
-    /// For a blocked pod, everything that is not met: Ready first, then gates in their order, then requirements. For an
-    /// allowed pod, the gates that only a timeout has released.
+    /// Unmet conditions of a blocked pod: Ready, then gates, then requirements. For an allowed pod, the gates that have
+    /// timed out.
     pub reasons: Vec<FilterReason<'a>>,
 }
 
@@ -113,33 +114,33 @@ impl fmt::Display for FilterVerdict<'_> {
     }
 }
 
-/// Condition that blocks a pod, or that a timeout has released.
+/// Condition that blocks a pod, or that does not block it only because its gate has timed out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FilterReason<'a> {
     /// Type of the condition.
     pub condition_type: &'a str,
-    /// Stored condition, if it exists.
+    /// Condition as stored in the status of the node; `None` if the node has no condition of this type.
     pub condition: Option<&'a NodeCondition>,
-    /// Kind of the reason.
+    /// Cause for which the condition is listed, such as an unmet gate.
     pub cause: FilterCause,
 }
 
-/// Kinds of [`FilterReason`].
+/// Cause for which a condition is listed in [`FilterVerdict::reasons`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum FilterCause {
-    /// kubelet does not report Ready.
+    /// kubelet's condition Ready is not True, or is missing.
     NotReady,
-    /// A gate of the node is not met.
+    /// The condition of a gate is neither True nor timed out.
     Gate,
-    /// A timeout has been written, but the taint of the gate is not on the node yet.
+    /// The gate has timed out, but its taint is not on the node yet.
     AwaitingTaint,
-    /// A timeout has released the gate. Does not block.
+    /// The gate has timed out and does not block pods.
     Released,
-    /// A requirement of the pod is not met.
+    /// The condition is required by the pod and is not True.
     Requirement,
-    /// A requirement of the pod asks for another status than True.
+    /// The pod requires a status other than True, which blocks it on every node.
     UnsupportedStatus,
 }
 
@@ -161,7 +162,7 @@ impl fmt::Display for FilterReason<'_> {
     }
 }
 
-/// Decides if a pod may be scheduled to a node, as far as gates decide.
+/// Decides from the readiness gates of a node if a pod may be scheduled to it.
 ///
 /// The first row that applies counts:
 ///
@@ -257,7 +258,8 @@ fn gate_reason<'a>(
     Some(FilterReason { condition_type: &gate.condition_type, condition, cause })
 }
 
-/// Returns true if the failure action of a gate is in force: its taint is on the node, or the action needs no taint.
+/// Returns true if the gate's failure action has taken effect: its taint is on the node, or the action is
+/// `BypassWithWarning`.
 pub(crate) fn is_failure_action_in_force(gate: &NodeReadinessGate, view: &GatedNodeView<'_>) -> bool {
     match gate.usable_taint() {
         Some(taint) => view.taint(&taint.key, &taint.effect).is_some(),

@@ -3,16 +3,16 @@
 use std::fmt;
 
 use dra_attrs::label::key_problems;
-use k8s_openapi::api::core::v1::Taint;
+use k8s_openapi::api::core::v1::{PodSpec, Taint};
 use k8s_openapi::jiff::SignedDuration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::taint::is_usable;
+use crate::taint::{first_untolerated_taint, is_usable};
 
 const TAINT: &str = "Taint";
 const BYPASS: &str = "BypassWithWarning";
 
-/// Action of a gate whose condition is not True in time.
+/// Action taken if the condition of a gate is not True within the gate's timeout.
 ///
 /// Missing and empty text is [`FailureAction::Taint`], the default of the API. Unknown text is kept, so that actions of later
 /// versions (cordon, remediation) survive reading and writing. [`validate`](crate::validate) refuses it, and a gate with an
@@ -29,9 +29,9 @@ pub enum FailureAction {
     /// Adds the gate's `readinessTaint` to the node.
     #[default]
     Taint,
-    /// Releases the gate and records a warning event.
+    /// Lets pods onto the node although the gate is not met, and records a warning event.
     BypassWithWarning,
-    /// Action that this version does not know.
+    /// Name of an action that this crate does not know. It is preserved on reading and writing.
     Other(String),
 }
 
@@ -39,7 +39,7 @@ impl FailureAction {
     /// Names of the actions that the API accepts, sorted.
     pub const KNOWN: [&'static str; 2] = [BYPASS, TAINT];
 
-    /// Returns the name in the API.
+    /// Returns the name of the action in the API, such as `Taint`.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -106,21 +106,21 @@ pub struct NodeReadinessGate {
     #[serde(default, deserialize_with = "or_default")]
     #[cfg_attr(feature = "schemars", schemars(length(max = 238)))]
     pub condition_type: String,
-    /// Seconds from Ready to the failure action. Must be positive.
+    /// Timeout in seconds: the time from the node's Ready to the failure action. Must be positive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schemars", schemars(with = "i32", range(min = 1)))]
     pub timeout_seconds: Option<i32>,
-    /// Action when the condition is not True in time.
+    /// Action taken if the condition is not True within the timeout.
     #[serde(default)]
     #[cfg_attr(feature = "schemars", schemars(with = "schema::Action"))]
     pub failure_action: FailureAction,
-    /// Taint of the action `Taint`. Ignored for other actions.
+    /// Taint that the action `Taint` adds to the node. Ignored for other actions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schemars", schemars(with = "Option<schema::ReadinessTaint>"))]
     pub readiness_taint: Option<Taint>,
 }
 
-/// Reads `null` as the default, as every Kubernetes type does.
+/// Deserialises a field; `null` becomes the default of its type, as in Kubernetes.
 pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
@@ -131,20 +131,20 @@ impl NodeReadinessGate {
     /// Key by which lists of gates merge in a strategic merge patch.
     pub const PATCH_MERGE_KEY: &'static str = "conditionType";
 
-    /// Creates a gate with the action `Taint` and without a taint, which time never releases. Add one with
-    /// [`Self::with_taint`], or choose [`Self::with_bypass_warning`].
+    /// Creates a gate with the action `Taint` but without the taint that it adds. It never times out until
+    /// [`Self::with_taint`] or [`Self::with_bypass_warning`] is called.
     #[must_use]
     pub fn new(condition_type: impl Into<String>, timeout_seconds: i32) -> Self {
         Self { condition_type: condition_type.into(), timeout_seconds: Some(timeout_seconds), ..Self::default() }
     }
 
-    /// Sets the action `Taint` with its taint.
+    /// Sets the failure action `Taint` and the taint that it adds to the node.
     #[must_use]
     pub fn with_taint(self, taint: Taint) -> Self {
         Self { failure_action: FailureAction::Taint, readiness_taint: Some(taint), ..self }
     }
 
-    /// Sets the action `BypassWithWarning`.
+    /// Sets the failure action `BypassWithWarning`.
     #[must_use]
     pub fn with_bypass_warning(self) -> Self {
         Self { failure_action: FailureAction::BypassWithWarning, ..self }
@@ -156,18 +156,20 @@ impl NodeReadinessGate {
         self.readiness_taint.as_ref().filter(|_| self.failure_action == FailureAction::Taint)
     }
 
-    /// Returns the taint of the failure action, if the API server accepts it and no other component manages it.
+    /// Returns the taint that the failure action adds, if the API server accepts it and no other component manages its
+    /// key.
     pub(crate) fn usable_taint(&self) -> Option<&Taint> {
         self.taint().filter(|taint| is_usable(taint))
     }
 
-    /// Returns true if the type is a domain, a slash and a name, so that it is not one of kubelet's own conditions.
+    /// Returns true if the condition type has the form `domain/name`. kubelet's own types, such as `Ready`, have no
+    /// domain.
     pub(crate) fn has_valid_type(&self) -> bool {
         self.condition_type.contains('/') && key_problems(&self.condition_type).is_empty()
     }
 
-    /// Returns the time from Ready to the failure action, or `None` if time never releases the gate because it is invalid in
-    /// the API: a type without a domain, an unknown action, `Taint` without a valid taint, or no positive timeout.
+    /// Returns the timeout of the gate. `None` if the gate is invalid, and so never times out: a type without a domain,
+    /// an unknown action, `Taint` without a valid taint, or no positive timeout.
     ///
     /// ```
     /// use readiness::NodeReadinessGate;
@@ -187,6 +189,27 @@ impl NodeReadinessGate {
     }
 }
 
+/// Returns the taints of gates that a pod does not tolerate. An agent that does not tolerate the taint of its own gate could
+/// never be scheduled to the node to meet the gate.
+///
+/// The tolerations that the `DaemonSet` controller adds do not cover such taints. It adds tolerations of `not-ready` and
+/// `unreachable` with `NoExecute`, of the pressure taints, of `unschedulable`, and with `hostNetwork` of
+/// `network-unavailable`.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::{PodSpec, Taint};
+/// use readiness::{NodeReadinessGate, missing_tolerations};
+/// let taint = Taint { key: "a.example/agent".into(), effect: "NoSchedule".into(), ..Taint::default() };
+/// let gate = NodeReadinessGate::new("a.example/Agent", 60).with_taint(taint.clone());
+/// assert_eq!(missing_tolerations(&PodSpec::default(), &[gate]), [&taint]);
+/// ```
+#[must_use]
+pub fn missing_tolerations<'g>(pod: &PodSpec, gates: &'g [NodeReadinessGate]) -> Vec<&'g Taint> {
+    let tolerations = pod.tolerations.as_deref().unwrap_or_default();
+    let taints = gates.iter().filter_map(NodeReadinessGate::taint);
+    taints.filter(|taint| first_untolerated_taint(std::slice::from_ref(taint), tolerations).is_some()).collect()
+}
+
 #[cfg(feature = "schemars")]
 mod schema {
     //! Schemas of fields whose Rust type is open or foreign.
@@ -194,7 +217,7 @@ mod schema {
 
     use schemars::JsonSchema;
 
-    /// Action of a gate whose condition is not True in time.
+    /// Action taken if the condition of a gate is not True within the gate's timeout.
     #[derive(Default, JsonSchema, serde::Serialize)]
     pub(super) enum Action {
         #[default]

@@ -1,4 +1,4 @@
-//! Labels that show the gates of a node (KEP-5233, Labels for Readiness Gates).
+//! Node labels, one for each readiness gate of the node (KEP-5233, Labels for Readiness Gates).
 
 use dra_attrs::dns::MAX_SUBDOMAIN_LEN;
 use dra_attrs::label::key_problems;
@@ -6,26 +6,26 @@ use dra_attrs::label::key_problems;
 use crate::condition::{domain, is_same_or_subdomain};
 use crate::reconcile::WriteActor;
 
-/// Prefix of the label keys of gates.
+/// Prefix of the keys of node labels that name readiness gates.
 pub const GATE_LABEL_PREFIX: &str = "readiness-gate.";
 
-/// Value of the labels of gates.
+/// Value of the node labels that name readiness gates.
 pub const GATE_LABEL_VALUE: &str = "true";
 
-/// Domains of Kubernetes whose labels a kubelet may set.
+/// Subdomains of `kubernetes.io` whose labels the admission plugin `NodeRestriction` lets a kubelet set.
 const KUBELET_DOMAINS: [&str; 2] = ["kubelet.kubernetes.io", "node.kubernetes.io"];
 
-/// Domains that belong to Kubernetes.
+/// Domains whose labels `NodeRestriction` does not let a kubelet set, apart from those of [`KUBELET_DOMAINS`].
 const KUBERNETES_DOMAINS: [&str; 2] = ["kubernetes.io", "k8s.io"];
 
-/// Condition type that can't be used in a label key.
+/// Error of a condition type that can't be used in a label key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{condition_type:?} makes no label key: {detail}")]
 #[non_exhaustive]
 pub struct GateLabelError {
-    /// The condition type.
+    /// Condition type that can't be used in a label key.
     pub condition_type: String,
-    /// Problem of the key, in the API server's words.
+    /// Reason that the label key is invalid, in the API server's words.
     pub detail: String,
 }
 
@@ -48,7 +48,7 @@ pub fn gate_label_key(condition_type: &str) -> Result<String, GateLabelError> {
     }
 }
 
-/// Returns the first problem of the label key that would be made of a condition type.
+/// Returns the first error of the label key for a gate of this condition type; `None` if the key is valid.
 pub(crate) fn key_problem(condition_type: &str) -> Option<String> {
     let Some(domain) = domain(condition_type) else { return Some("prefix part must be non-empty".to_owned()) };
     if GATE_LABEL_PREFIX.len().saturating_add(domain.len()) > MAX_SUBDOMAIN_LEN {
@@ -77,7 +77,8 @@ pub fn is_gate_label_writable_by_kubelet(condition_type: &str) -> bool {
     !is_one_of(KUBERNETES_DOMAINS) || is_one_of(KUBELET_DOMAINS)
 }
 
-/// Returns the component that writes the label of a gate.
+/// Returns the component that writes the label of a gate: kubelet if `NodeRestriction` lets it, else the node lifecycle
+/// controller.
 pub(crate) fn label_writer(condition_type: &str) -> WriteActor {
     if is_gate_label_writable_by_kubelet(condition_type) { WriteActor::Kubelet } else { WriteActor::Nlc }
 }

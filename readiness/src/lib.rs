@@ -77,7 +77,7 @@ mod taint;
 pub use autoscaler::{AutoscalerView, STARTUP_TAINT_PREFIXES, autoscaler_view, gates_without_startup_taint};
 pub use condition::condition_status::ConditionStatus;
 pub use filter::{FilterCause, FilterOptions, FilterOutcome, FilterReason, FilterVerdict, RequirementPolicy, filter};
-pub use gate::{FailureAction, NodeReadinessGate};
+pub use gate::{FailureAction, NodeReadinessGate, missing_tolerations};
 pub use gate_label::{
     GATE_LABEL_PREFIX, GATE_LABEL_VALUE, GateLabelError, gate_label_key, is_gate_label_writable_by_kubelet,
 };
@@ -93,9 +93,7 @@ pub use reconcile::{
     WriteActor, apply_writes, shutdown_writes, step,
 };
 pub use registration::{KubeletConfiguration, RegistrationMode, merge_gates};
-pub use taint::{
-    NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, TaintId, first_untolerated_taint, missing_tolerations, tolerates,
-};
+pub use taint::{NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, TaintId, first_untolerated_taint, tolerates};
 
 k8s_openapi::k8s_if_le_1_36! {
     compile_error!(

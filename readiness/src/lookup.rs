@@ -7,7 +7,7 @@ use crate::gate::NodeReadinessGate;
 /// Length up to which a list is searched linearly, which is faster than sorting it.
 const LINEAR_SEARCH_MAX: usize = 32;
 
-/// List item with a name.
+/// Item that a [`Lookup`] finds by its name.
 pub(crate) trait Named {
     fn name(&self) -> &str;
 }
@@ -28,7 +28,7 @@ impl Named for NodeReadinessGate {
 #[derive(Clone, Debug)]
 pub(crate) struct Lookup<'a, T> {
     items: &'a [T],
-    /// Positions sorted by name, then by position. Empty for a short list.
+    /// Positions of the items, sorted by name. Empty for a list of at most [`LINEAR_SEARCH_MAX`] items.
     order: Vec<usize>,
 }
 
@@ -50,13 +50,13 @@ impl<'a, T: Named> Lookup<'a, T> {
         self.position(name).and_then(|index| self.items.get(index))
     }
 
-    /// Returns the items without later items of the same name.
+    /// Returns the first item of each name, in the order of the list.
     pub(crate) fn distinct(&self) -> impl Iterator<Item = &'a T> + '_ {
         let is_first = |(index, item): &(usize, &'a T)| self.position(item.name()) == Some(*index);
         self.items.iter().enumerate().filter(is_first).map(|(_, item)| item)
     }
 
-    /// Returns true if `item`, an item of the list, is the first of its name.
+    /// Returns true if no earlier item of the list has the name of `item`, which must be in the list.
     pub(crate) fn is_first(&self, item: &T) -> bool {
         self.find(item.name()).is_some_and(|first| std::ptr::eq(first, item))
     }

@@ -1,4 +1,4 @@
-//! Nodes with their gates.
+//! Node objects together with their readiness gates.
 
 use k8s_openapi::api::core::v1::{Node, NodeCondition, Taint};
 use serde::de::Error as _;
@@ -10,8 +10,7 @@ use crate::condition::{ConditionStatus, READY};
 use crate::gate::NodeReadinessGate;
 use crate::lookup::Lookup;
 
-/// Node object with the gates of its spec. k8s-openapi's [`Node`] does not have the field `readinessGates`, so this type
-/// holds it beside the object.
+/// Node object together with `spec.readinessGates`, a field that k8s-openapi's [`Node`] does not have.
 ///
 /// One bullet of the KEP spells the field `nodeReadinessGates`, which is read as well. Both at once are an error. The field
 /// is written as `readinessGates`, and only if there are gates.
@@ -28,9 +27,9 @@ use crate::lookup::Lookup;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "an object and the one field that its type lacks")]
 pub struct GatedNode {
-    /// Node object.
+    /// Node object, without its gates.
     pub node: Node,
-    /// `spec.readinessGates`.
+    /// Value of `spec.readinessGates`.
     pub gates: Vec<NodeReadinessGate>,
 }
 
@@ -69,7 +68,8 @@ impl Serialize for GatedNode {
 }
 
 impl GatedNode {
-    /// Returns the view that [`step`](crate::step()), [`filter`](crate::filter()) and the other functions take.
+    /// Borrows the node and its gates as the argument of [`step`](crate::step()), [`filter`](crate::filter()) and
+    /// similar functions.
     #[must_use]
     pub fn view(&self) -> GatedNodeView<'_> {
         GatedNodeView::new(&self.node, &self.gates)
@@ -79,15 +79,15 @@ impl GatedNode {
 /// Completeness of the caller's cache (`HasSynced` in client-go).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum CacheSync {
-    /// The caller has seen all objects.
+    /// The initial list is complete, so that no gate of the node is missing.
     #[default]
     Synced,
-    /// Objects may be missing.
+    /// The initial list is not complete, so that gates of the node may be missing.
     Partial,
 }
 
-/// View of a node and its gates at one instant, with what the caller knows besides. Of several conditions or gates of one
-/// type the first counts.
+/// Borrowed node with its gates, and facts that the object does not show: the kubelet process, cache sync,
+/// bootstrap-only gates. Of several conditions or gates of one type, only the first is used.
 ///
 /// # Complexity
 /// Created in constant time for up to 32 gates and conditions, `n log n` beyond.
@@ -102,7 +102,7 @@ pub struct GatedNodeView<'a> {
 }
 
 impl<'a> GatedNodeView<'a> {
-    /// Creates a view of a node and its gates.
+    /// Creates a view of a node and its gates, with a synced cache.
     #[must_use]
     pub fn new(node: &'a Node, gates: &'a [NodeReadinessGate]) -> Self {
         let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
@@ -116,22 +116,22 @@ impl<'a> GatedNodeView<'a> {
         }
     }
 
-    /// Names the running instance of kubelet, for example by its start time. Another instance than in the previous step is a
-    /// restart. Without a name restarts are not detected.
+    /// Identifies the running kubelet process, for example by its start time. A value other than in the previous step
+    /// means that kubelet has restarted; without a value, restarts are not detected.
     #[must_use]
     pub fn with_kubelet_instance(self, instance: &'a str) -> Self {
         Self { kubelet_instance: Some(instance), ..self }
     }
 
-    /// Marks the caller's cache as not synced yet: nothing is removed or forgotten, and a node that was closed is not
-    /// opened.
+    /// Marks the caller's cache as not synced yet: [`step`](crate::step()) then removes no taint, label or state of a
+    /// gate, and does not make a blocked node schedulable.
     #[must_use]
     pub fn with_unsynced_cache(self) -> Self {
         Self { cache_sync: CacheSync::Partial, ..self }
     }
 
-    /// Names the gates that stay satisfied until the next boot after they were satisfied once (rules with the enforcement
-    /// mode `bootstrap-only`, see [`rule`](crate::rule)).
+    /// Sets the gates that must be True only once in each boot: from then on they count as satisfied until the next
+    /// reboot. Rules with the enforcement mode `bootstrap-only` have such gates, see [`rule`](crate::rule).
     #[must_use]
     pub fn with_bootstrap_only(self, condition_types: &'a [String]) -> Self {
         Self { bootstrap_only: condition_types, ..self }
@@ -143,29 +143,29 @@ impl<'a> GatedNodeView<'a> {
         self.node
     }
 
-    /// Returns the gates in their order.
+    /// Returns the gates in the order of `spec.readinessGates`.
     #[must_use]
     pub const fn gates(&self) -> &'a [NodeReadinessGate] {
         self.gates.items()
     }
 
-    /// Returns the first gate of a type.
+    /// Returns the first gate with the given condition type.
     #[must_use]
     pub fn gate(&self, condition_type: &str) -> Option<&'a NodeReadinessGate> {
         self.gates.find(condition_type)
     }
 
-    /// Returns true if `gate`, a gate of this node, is the first of its type.
+    /// Returns true if no earlier gate of the node has the condition type of `gate`, which must be a gate of the node.
     pub(crate) fn is_first(&self, gate: &NodeReadinessGate) -> bool {
         self.gates.is_first(gate)
     }
 
-    /// Returns the gates without later gates of the same type.
+    /// Returns the first gate of each condition type, in the order of `spec.readinessGates`.
     pub(crate) fn distinct_gates(&self) -> impl Iterator<Item = &'a NodeReadinessGate> + '_ {
         self.gates.distinct()
     }
 
-    /// Returns the first condition of a type.
+    /// Returns the first condition of the node with the given type.
     #[must_use]
     pub fn condition(&self, condition_type: &str) -> Option<&'a NodeCondition> {
         self.conditions.find(condition_type)
@@ -181,7 +181,7 @@ impl<'a> GatedNodeView<'a> {
         ConditionStatus::from_condition(self.condition(READY)) == ConditionStatus::True
     }
 
-    /// Returns the taint with a key and an effect. A node has at most one.
+    /// Returns the taint of the node with the given key and effect, of which there is at most one.
     #[must_use]
     pub fn taint(&self, key: &str, effect: &str) -> Option<&'a Taint> {
         self.taints().iter().find(|taint| taint.key == key && taint.effect == effect)

@@ -36,7 +36,7 @@ pub struct NodeReadinessRequirement {
 pub struct GatedPod {
     /// Pod object.
     pub pod: Pod,
-    /// `spec.nodeReadinessRequirements`.
+    /// Value of `spec.nodeReadinessRequirements`.
     pub requirements: Vec<NodeReadinessRequirement>,
 }
 
@@ -62,14 +62,14 @@ impl<'de> Deserialize<'de> for GatedPod {
 }
 
 impl GatedPod {
-    /// Returns the view that [`filter`](crate::filter()) takes.
+    /// Borrows the pod and its requirements as the argument of [`filter`](crate::filter()).
     #[must_use]
     pub fn view(&self) -> GatedPodView<'_> {
         GatedPodView { pod: &self.pod, requirements: &self.requirements }
     }
 }
 
-/// View of a pod and its requirements.
+/// Borrowed pod with its requirements, the argument of [`filter`](crate::filter()).
 #[derive(Clone, Copy, Debug)]
 pub struct GatedPodView<'a> {
     pub(crate) pod: &'a Pod,
@@ -83,7 +83,7 @@ impl<'a> GatedPodView<'a> {
         Self { pod, requirements: &[] }
     }
 
-    /// Sets the requirements. An empty list is the same as an absent one.
+    /// Sets the pod's requirements on the node. An empty list is the same as an absent one.
     #[must_use]
     pub const fn with_requirements(self, requirements: &'a [NodeReadinessRequirement]) -> Self {
         Self { requirements, ..self }

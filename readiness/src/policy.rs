@@ -1,76 +1,78 @@
-//! Choices that the KEP leaves open, with two presets.
+//! Policy of the reconciler: the choices that KEP-5233 leaves open, with two presets.
 
 use k8s_openapi::jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
-/// Effect of a report that the owner of a condition writes after the timeout was written.
+/// Effect of an agent's report that arrives after its gate has timed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum LateReport {
-    /// The owner's report counts: any status but True blocks again.
+    /// The report replaces the timeout: with any status but True, the gate blocks pods again.
     OwnerWins,
-    /// The gate stays released until the owner reports True.
+    /// A report of False or Unknown has no effect: the timed-out gate still does not block pods.
     Sticky,
 }
 
-/// Instant at which a gate with the action `Taint` is released.
+/// Moment at which a timed-out gate with the action `Taint` stops blocking pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum ReleaseWhen {
-    /// When the timeout is written. Until the taint is on the node, pods may be scheduled to it.
+    /// The gate stops blocking pods when its condition is set to `TimeoutExceeded`. Pods may be scheduled before the
+    /// taint is on the node.
     TimeoutWritten,
-    /// When the taint is on the node: no pod is scheduled between the timeout and its taint.
+    /// The gate stops blocking pods when its taint is on the node, so that no pod is scheduled between timeout and
+    /// taint.
     TaintPresent,
 }
 
-/// Conditions that a timeout overwrites.
+/// Conditions that are overwritten with `TimeoutExceeded` when their gate times out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum TimeoutWrite {
-    /// Every condition that is not True.
+    /// The timeout overwrites every condition that is not True.
     Always,
-    /// Missing and Unknown conditions. A reported False is kept.
+    /// The timeout overwrites missing and Unknown conditions. A False that an agent reported stays.
     WhenUnreported,
 }
 
-/// Start of timers for an evaluator without state.
+/// Start time of gates' timeouts when the reconciler starts without stored state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum ColdStart {
-    /// Now: a timer never fires too early.
+    /// Timeouts start now, so that none ends too early.
     FromNow,
-    /// The last transition of Ready, if that is in the past.
+    /// Timeouts start at the last transition of the node's Ready, or now if that is missing or in the future.
     FromReadyTransition,
 }
 
-/// Labels that the reconciler removes.
+/// Gate labels that the reconciler may remove from a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum LabelPolicy {
-    /// Labels that the state records as set by the reconciler.
+    /// The reconciler removes only labels that it set, as recorded in [`NodeState`](crate::NodeState).
     Owned,
-    /// Every label with the prefix `readiness-gate.` that has no gate.
+    /// The reconciler removes every label with the prefix `readiness-gate.` for which the node has no gate.
     Authoritative,
 }
 
-/// Effect of a condition `TimeoutExceeded` that was observed before its gate was added, such as after a gate was removed
-/// and added again.
+/// Effect of a `TimeoutExceeded` condition that is older than its gate, for example because the gate was removed and
+/// added again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum PreexistingTimeout {
-    /// Releases the gate.
+    /// The gate counts as timed out and does not block pods.
     Counts,
-    /// Counts as a missing condition.
+    /// The condition counts as missing, so that the gate waits for its own timeout.
     Ignored,
 }
 
-/// Mode of the feature.
+/// State of the feature: active, without writes, or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -79,7 +81,7 @@ pub enum PolicyMode {
     Active,
     /// Gates are evaluated and timers run, but nothing is written.
     Suspended,
-    /// The feature is off: owned taints and labels are removed once, and gates block nothing.
+    /// The feature is off: gates block no pods, and the taints and labels that the reconciler set are removed once.
     Off,
 }
 
@@ -102,32 +104,34 @@ pub enum PolicyMode {
 #[serde(default = "Policy::kep", rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Policy {
-    /// Effect of reports after a timeout.
+    /// Effect of an agent's report that arrives after its gate has timed out.
     pub late_report: LateReport,
-    /// Instant at which a gate with the action `Taint` is released.
+    /// Moment at which a timed-out gate with the action `Taint` stops blocking pods.
     pub release_when: ReleaseWhen,
-    /// Conditions that a timeout overwrites.
+    /// Conditions that are overwritten with `TimeoutExceeded` when their gate times out.
     pub timeout_write: TimeoutWrite,
-    /// Starts a new timer when a condition regresses from True.
+    /// True if a gate gets a new timeout when its condition changes from True to another status.
     pub rearm_on_regression: bool,
-    /// Takes ownership of a taint that another component added, so that it is removed when its gate is True. Not for a
-    /// taint that was observed before a gate had it.
+    /// True if a gate's taint that another component added is treated as the reconciler's own, and removed when the
+    /// gate is True. Does not apply to taints that were on the node before the gate was added.
     pub adopt_existing_taints: bool,
-    /// Effect of a `TimeoutExceeded` from before its gate was added.
+    /// Effect of a `TimeoutExceeded` condition that is older than its gate.
     pub preexisting_timeout: PreexistingTimeout,
-    /// Start of timers without state.
+    /// Start time of gates' timeouts when there is no stored state.
     pub cold_start: ColdStart,
-    /// Labels that are removed.
+    /// Gate labels that the reconciler may remove.
     pub label_policy: LabelPolicy,
-    /// Mode of the feature.
+    /// State of the feature: active, without writes, or off.
     pub mode: PolicyMode,
-    /// Upper bound of the wait in one boot, for kubelets that restart again and again. Zero or less means no bound.
+    /// Longest time for which a gate waits in one boot, even if restarts of kubelet reset its timeout. Zero or less
+    /// means no limit.
     #[serde(with = "seconds")]
     pub max_wait_per_boot: Option<SignedDuration>,
-    /// Age of the last heartbeat from which True does not count any more. Zero or less means no limit.
+    /// Age of `lastHeartbeatTime` from which a True condition does not satisfy its gate any more. Zero or less means no
+    /// limit.
     #[serde(with = "seconds")]
     pub max_heartbeat_age: Option<SignedDuration>,
-    /// Time for which a condition must be True before it counts. Zero or less means at once.
+    /// Time for which a condition must stay True before it satisfies its gate. Zero or less means at once.
     #[serde(with = "seconds")]
     pub hold_down: Option<SignedDuration>,
 }
@@ -152,8 +156,8 @@ impl Policy {
         }
     }
 
-    /// Returns the settings for a real cluster: a timeout releases the gate also while the agent reports failure, a gate is
-    /// released only after its timeout taint is on the node, and a reported False is not overwritten.
+    /// Returns the policy for a real cluster: late reports of False have no effect, a timed-out gate blocks pods until
+    /// its taint is on the node, and a reported False is not overwritten.
     #[must_use]
     pub const fn hardened() -> Self {
         Self {

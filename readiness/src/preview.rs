@@ -1,4 +1,4 @@
-//! Preview of a change of gates over many nodes.
+//! Preview of the effect that changed gates would have on many nodes.
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::jiff::Timestamp;
@@ -15,13 +15,13 @@ use crate::reconcile::{EvaluatorRole, NodeChange, NodeState, step};
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "the input of one function, made in place")]
 pub struct GateProposal<'a> {
-    /// Node object.
+    /// Node whose gates would change.
     pub node: &'a Node,
-    /// Gates that the node has.
+    /// Gates that the node has now.
     pub current: &'a [NodeReadinessGate],
-    /// Gates that the node would have.
+    /// Gates that the node would have after the change.
     pub proposed: &'a [NodeReadinessGate],
-    /// State of the reconciler for this node.
+    /// State of the reconciler for the node.
     pub state: &'a NodeState,
 }
 
@@ -33,39 +33,39 @@ pub struct NodePreview {
     pub name: String,
     /// True if a pod without requirements may be scheduled to the node with its present gates.
     pub open_before: bool,
-    /// True if it may be with the proposed gates.
+    /// True if a pod without requirements may be scheduled to the node with the proposed gates.
     pub open_after: bool,
-    /// Number of taints to add at once.
+    /// Number of taints that the change of gates adds immediately, without waiting for a timeout.
     pub taints_to_add: usize,
-    /// Number of taints to remove at once.
+    /// Number of taints that the change of gates removes immediately.
     pub taints_to_remove: usize,
-    /// Proposed gates whose condition does not exist yet.
+    /// Condition types of proposed gates that no agent has reported on the node yet.
     pub unreported: Vec<String>,
-    /// Reason why the node would be blocked. Empty if it would be open.
+    /// Reason that the proposed gates would block pods. Empty if they would not.
     pub reason: String,
 }
 
-/// Effect of a change of gates on all nodes.
+/// Effect of a change of gates on all affected nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GatesPreview {
     /// Number of nodes whose list of gates changes.
     pub affected: usize,
-    /// Number of nodes that are open and would be blocked.
+    /// Number of nodes that take pods now and would be blocked by the proposed gates.
     pub closing: usize,
-    /// Number of nodes that are blocked and would be open.
+    /// Number of nodes that are blocked now and would take pods with the proposed gates.
     pub opening: usize,
-    /// Number of taints to add at once.
+    /// Number of taints that the change of gates adds immediately, without waiting for a timeout.
     pub taints_to_add: usize,
-    /// Number of taints to remove at once.
+    /// Number of taints that the change of gates removes immediately.
     pub taints_to_remove: usize,
-    /// Number of affected nodes with a gate whose condition does not exist yet: the agent may not be installed.
+    /// Number of affected nodes that lack the condition of a proposed gate: the agent may not be installed there.
     pub risky: usize,
-    /// Affected nodes, in the given order.
+    /// Preview of each affected node, in the order of the proposals.
     pub nodes: Vec<NodePreview>,
 }
 
-/// Evaluates a change of gates without writing anything. Timers do not run: the effects of later timeouts are not counted.
+/// Evaluates a proposed change of gates on many nodes without writing anything. Later timeouts are not simulated.
 ///
 /// ```
 /// use readiness::{GateProposal, NodeReadinessGate, NodeState, Policy, preview_gates};

@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::gate::NodeReadinessGate;
 use crate::validate::{GateWriter, ValidationOptions, validate_gate_update};
 
-/// Field that the KEP adds to `KubeletConfiguration` (`kubelet.config.k8s.io/v1beta1`). Other fields of the configuration
-/// are ignored. The name `readinessGates`, as in the Node, is read as well; both at once are an error.
+/// Part of `KubeletConfiguration` (`kubelet.config.k8s.io/v1beta1`) that the KEP adds: the gates of the node. Other
+/// fields of the configuration are ignored. The name `readinessGates`, as in the Node, is read as well; both at once
+/// are an error.
 ///
 /// ```
 /// use readiness::KubeletConfiguration;
@@ -20,7 +21,7 @@ use crate::validate::{GateWriter, ValidationOptions, validate_gate_update};
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::exhaustive_structs, reason = "the one field of the object that is ours")]
 pub struct KubeletConfiguration {
-    /// Gates of the node.
+    /// Gates that kubelet registers on its node.
     #[cfg_attr(feature = "schemars", schemars(extend(
         "x-kubernetes-patch-strategy" = "merge",
         "x-kubernetes-patch-merge-key" = NodeReadinessGate::PATCH_MERGE_KEY,
@@ -29,15 +30,15 @@ pub struct KubeletConfiguration {
     pub node_readiness_gates: Vec<NodeReadinessGate>,
 }
 
-/// Mode in which a kubelet registers its gates when its node exists already.
+/// Treatment of configured gates if kubelet's node exists already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegistrationMode {
-    /// Changes nothing, as for taints: after creation, the spec belongs to the administrator.
+    /// Leaves the stored gates as they are, as for taints: after creation, the spec belongs to the administrator.
     #[default]
     CreateOnly,
-    /// Adds missing gates and takes over changes that strengthen a gate, as far as a node may ([`validate_gate_update`]):
-    /// no gate is removed or weakened, and no taint is added after the first registration.
+    /// Adds missing gates, and applies changes that make a gate stricter, as far as the API server lets a node
+    /// ([`validate_gate_update`]). No gate is removed or weakened, and no taint is added after the first registration.
     Sync,
 }
 
@@ -84,8 +85,8 @@ pub fn merge_gates(
     merged
 }
 
-/// Returns true if the API server lets the node write a gate, new or in place of `old`. One refused gate would make its
-/// whole write of the node fail.
+/// Returns true if the API server lets a node add the gate `new`, or replace the gate in `old` by it. One refused gate
+/// would make its whole write of the node fail.
 fn may_write(old: &[NodeReadinessGate], new: &NodeReadinessGate) -> bool {
     validate_gate_update(old, std::slice::from_ref(new), GateWriter::Node, &ValidationOptions::default()).is_valid()
 }

@@ -1,5 +1,5 @@
-//! Condition reporter of an agent (KEP-5233, Principles, and the comparison with taints). The KEP asks agents to write only
-//! changes, not heartbeats.
+//! Reporter for agents: turns the results of probes into writes of the agent's node condition (KEP-5233, Principles).
+//! It writes only changes, not heartbeats, as the KEP asks.
 
 use k8s_openapi::api::core::v1::NodeCondition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -27,33 +27,33 @@ pub enum ProbeResult {
         /// Message of the condition.
         message: String,
     },
-    /// An agent outside the node can't reach it (network partition).
+    /// The agent runs outside the node and can't reach the node (network partition).
     Unreachable,
 }
 
-/// Period in which an agent reports.
+/// Time for which an agent reports: as long as it runs, or until its first success.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReporterStrategy {
-    /// As long as the agent runs.
+    /// The agent reports as long as it runs.
     #[default]
     Continuous,
-    /// Until the first success (`ReportOnSuccessAndTerminate`), for tasks that run once.
+    /// The agent reports until the first success, then stops (`ReportOnSuccessAndTerminate`). For tasks that run once.
     OnSuccessAndTerminate,
 }
 
-/// Report of an agent outside the node while it can't reach the node.
+/// Treatment of the condition while an agent outside the node can't reach the node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UnreachablePolicy {
-    /// Keeps the last status.
+    /// Leaves the condition as last reported.
     #[default]
     KeepLast,
-    /// Sets the status to Unknown.
+    /// Sets the status of the condition to Unknown.
     SetUnknown,
 }
 
-/// Condition reporter of one agent.
+/// Reporter of one agent's condition: decides after each probe if the condition must be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reporter {
@@ -61,9 +61,9 @@ pub struct Reporter {
     pub condition_type: String,
     /// Time between two probes.
     pub poll_interval: SignedDuration,
-    /// Period in which the agent reports.
+    /// Time for which the agent reports: as long as it runs, or until its first success.
     pub strategy: ReporterStrategy,
-    /// Report while the node is unreachable.
+    /// Treatment of the condition while the agent can't reach the node.
     pub on_unreachable: UnreachablePolicy,
 }
 
@@ -73,7 +73,7 @@ pub struct Reporter {
 pub enum ReporterAction {
     /// Probe again at this instant, and retry a failed patch.
     ProbeAt(Timestamp),
-    /// Stop when the patch is written.
+    /// Stop as soon as the condition is written.
     Finished,
 }
 
@@ -89,7 +89,7 @@ impl Reporter {
         }
     }
 
-    /// Returns the condition to write after a probe, if status, reason or message change, and the next action.
+    /// Returns the condition to write after a probe, `None` if it is unchanged, and the agent's next action.
     ///
     /// ```
     /// use readiness::reporter::{ProbeResult, Reporter};

@@ -1,23 +1,22 @@
 //! Taints of nodes and tolerations of pods, by the rules of `core/v1`.
 
 use dra_attrs::label::{key_problems, value_problems};
-use k8s_openapi::api::core::v1::{PodSpec, Taint, Toleration};
+use k8s_openapi::api::core::v1::{Taint, Toleration};
 use serde::{Deserialize, Serialize};
 
 use crate::condition::domain;
-use crate::gate::NodeReadinessGate;
 
-/// Effect that keeps new pods away.
+/// Effect of a taint that keeps new pods away from its node.
 pub const NO_SCHEDULE: &str = "NoSchedule";
-/// Effect that makes the scheduler avoid a node if it can.
+/// Effect of a taint that makes the scheduler avoid its node if possible.
 pub const PREFER_NO_SCHEDULE: &str = "PreferNoSchedule";
-/// Effect that keeps new pods away and evicts running ones.
+/// Effect of a taint that keeps new pods away from its node and evicts running pods.
 pub const NO_EXECUTE: &str = "NoExecute";
 
-/// Every effect, in the API server's order.
+/// Every effect of a taint, in the API server's order.
 pub(crate) const EFFECTS: [&str; 3] = [NO_SCHEDULE, PREFER_NO_SCHEDULE, NO_EXECUTE];
 
-/// Effects that keep new pods away.
+/// Effects of taints that keep new pods away.
 const BLOCKING: [&str; 2] = [NO_SCHEDULE, NO_EXECUTE];
 
 /// Keys of taints that the node lifecycle controller adds and removes.
@@ -39,7 +38,7 @@ pub(crate) fn is_managed(key: &str) -> bool {
     MANAGED_KEYS.contains(&key) || domain(key) == Some(CLOUD_DOMAIN)
 }
 
-/// Returns true if a gate may have a taint: the API server accepts it, and no other component manages it.
+/// Returns true if a gate may use a taint: the API server accepts it, and no other component manages its key.
 pub(crate) fn is_usable(taint: &Taint) -> bool {
     let value = taint.value.as_deref().unwrap_or_default();
     let is_valid = key_problems(&taint.key).is_empty() && value_problems(value).is_empty();
@@ -104,25 +103,4 @@ pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
 pub fn first_untolerated_taint<'a>(taints: &'a [Taint], tolerations: &[Toleration]) -> Option<&'a Taint> {
     let is_blocking = |taint: &&Taint| BLOCKING.contains(&taint.effect.as_str());
     taints.iter().filter(is_blocking).find(|taint| !tolerations.iter().any(|toleration| tolerates(toleration, taint)))
-}
-
-/// Returns the taints of gates that a pod does not tolerate. An agent that does not tolerate the taint of its own gate could
-/// never be scheduled to the node to meet the gate.
-///
-/// The tolerations that the `DaemonSet` controller adds do not cover such taints. It adds tolerations of `not-ready` and
-/// `unreachable` with `NoExecute`, of the pressure taints, of `unschedulable`, and with `hostNetwork` of
-/// `network-unavailable`.
-///
-/// ```
-/// use k8s_openapi::api::core::v1::{PodSpec, Taint};
-/// use readiness::{NodeReadinessGate, missing_tolerations};
-/// let taint = Taint { key: "a.example/agent".into(), effect: "NoSchedule".into(), ..Taint::default() };
-/// let gate = NodeReadinessGate::new("a.example/Agent", 60).with_taint(taint.clone());
-/// assert_eq!(missing_tolerations(&PodSpec::default(), &[gate]), [&taint]);
-/// ```
-#[must_use]
-pub fn missing_tolerations<'g>(pod: &PodSpec, gates: &'g [NodeReadinessGate]) -> Vec<&'g Taint> {
-    let tolerations = pod.tolerations.as_deref().unwrap_or_default();
-    let taints = gates.iter().filter_map(NodeReadinessGate::taint);
-    taints.filter(|taint| first_untolerated_taint(std::slice::from_ref(taint), tolerations).is_some()).collect()
 }

@@ -1,5 +1,5 @@
-//! Bottlenecks: shared counters, compatibility groups and shared capacities that keep devices from being used together,
-//! although each device could be used alone.
+//! Bottlenecks: counters, compatibility groups and capacities that prevent devices from being used together, although
+//! each could be used alone.
 //!
 //! Found by deletion, like the minimal unsatisfiable subset. A bottleneck is relaxed by changing the slices: the
 //! devices then consume nothing of a counter set, or a capacity is practically unlimited. A bottleneck is reported only
@@ -12,12 +12,12 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::Bottleneck;
 use super::what_if::WhatIf;
-use crate::context::Context;
-use crate::inventory::Inventory;
-use crate::inventory::pool::{Pool, PoolState};
+use crate::cluster::inventory::Inventory;
+use crate::cluster::inventory::pool::{Pool, PoolState};
 use crate::search::Table;
+use crate::search::context::Context;
 
-/// Capacity value that the requests of a call can't use up.
+/// Capacity value in relaxed slices, larger than the requests of a call can consume.
 const PLENTY: i64 = i64::MAX;
 
 /// Returns the bottlenecks of an unsatisfiable core; empty if devices themselves are missing.
@@ -50,7 +50,7 @@ pub(super) fn bottlenecks(
     found
 }
 
-/// Returns the resources that a device may have to share.
+/// Returns the counters, groups and capacities that limit the use of a device together with others.
 fn of_device(table: &Table<'_>, device: usize) -> Vec<Bottleneck> {
     let candidate = table.candidate(device);
     let (pool, mut found) = (pool_name(candidate.slice), Vec::new());
@@ -76,12 +76,12 @@ fn pool_name(slice: &ResourceSlice) -> String {
     format!("{}/{}", slice.spec.driver, slice.spec.pool.name)
 }
 
-/// Builds an inventory of the pools with some bottlenecks relaxed.
+/// Builds an inventory of the pools in which some bottlenecks do not limit the devices.
 fn without(pools: &[Pool], left_out: &BTreeSet<Bottleneck>, inventory: &Inventory) -> Inventory {
     let complete = pools.iter().filter(|pool| pool.state() == PoolState::Complete);
     let slices = complete.flat_map(|pool| pool.all_slices().chain(pool.counter_slices()));
     let slices: Vec<ResourceSlice> = slices.cloned().map(|slice| widened(slice, left_out)).collect();
-    Inventory::new(slices, inventory.taint_rules().cloned().map(Into::into))
+    Inventory::new(slices).with_taint_rules(inventory.taint_rules().cloned())
 }
 
 fn widened(mut slice: ResourceSlice, left_out: &BTreeSet<Bottleneck>) -> ResourceSlice {
@@ -109,8 +109,8 @@ fn consumption<'d>(device: &'d mut Device, set: &'d str) -> impl Iterator<Item =
     device.consumes_counters.iter_mut().flatten().filter(move |consumption| consumption.counter_set == set)
 }
 
-/// Makes a capacity practically unlimited. Sets a default too: a request that does not name the capacity would take all
-/// of it otherwise.
+/// Makes a capacity practically unlimited, and gives it a default: a request that does not name the capacity would
+/// consume all of it otherwise.
 fn widen(capacity: &mut DeviceCapacity) {
     capacity.value = Quantity(PLENTY.to_string());
     capacity.request_policy.get_or_insert_default().default = Some(Quantity("0".to_owned()));

@@ -1,35 +1,35 @@
-//! Evaluation of a node's devices for one request, for explanations.
+//! Usability of a node's devices for one request, for explanations.
 
 use std::collections::BTreeMap;
 
 use dra_attrs::{FeatureGate, Quantity, QuantityFormat, ValueSet, Violation};
 
 use super::{Cause, Detail, DeviceRejection, Reason, RequestName};
-use crate::allocate_error::AllocateError;
-use crate::counters::Shortage;
-use crate::expression::{Expression, Owner};
-use crate::gates::DraGate;
-use crate::request::{Alternative, Claim, Mode};
+use crate::config::gates::DraGate;
+use crate::search::allocate_error::AllocateError;
+use crate::search::counters::Shortage;
+use crate::search::request::{Alternative, Claim, Mode};
 use crate::search::{
     CapacityCheck, CapacityMiss, Insufficient, PartialAssignment, Refusal, Rejection, Selection, Table,
 };
 use crate::selector::SelectorInput;
+use crate::selector::expression::{Expression, Owner};
 
-/// Limit of the devices listed for one reason, and of the values listed for one request.
+/// Largest number of devices listed for one reason, and of values listed for one request.
 const MOST_LISTED: usize = 32;
 const MOST_VALUES: usize = 8;
 
-/// Devices of a node as seen by one alternative of a request.
+/// Usable and rejected devices of a node, for one request or subrequest.
 pub(super) struct RequestView {
     pub(super) usable: Vec<usize>,
     rejected: BTreeMap<DeviceRejection, Vec<usize>>,
     of_class: usize,
-    /// Number of devices that an `allocationMode: All` request would want.
+    /// Number of devices that an `allocationMode: All` request must get.
     eligible: usize,
 }
 
 impl RequestView {
-    /// Evaluates every device for one alternative, as if the alternative were the first to be served.
+    /// Examines every device for one request or subrequest, as if nothing else were requested.
     pub(super) fn new(table: &Table<'_>, alternative: usize) -> Self {
         let mut view = Self { usable: Vec::new(), rejected: BTreeMap::new(), of_class: 0, eligible: 0 };
         let mut assignment = PartialAssignment::new(table);
@@ -48,7 +48,7 @@ impl RequestView {
         view
     }
 
-    /// Returns true if enough devices are usable for the alternative.
+    /// Returns true if the node has enough usable devices for the request or subrequest.
     pub(super) fn is_enough(&self, asked: &Alternative<'_>) -> bool {
         match asked.mode {
             Mode::Exactly(count) => u64::try_from(self.usable.len()).is_ok_and(|usable| usable >= count),
@@ -56,7 +56,7 @@ impl RequestView {
         }
     }
 
-    /// Returns the number of devices that the alternative takes if enough are usable.
+    /// Returns the number of devices that the request or subrequest takes if enough are usable.
     pub(super) fn taken_by(&self, asked: &Alternative<'_>) -> usize {
         match asked.mode {
             Mode::Exactly(count) => usize::try_from(count).unwrap_or(usize::MAX),
@@ -64,7 +64,8 @@ impl RequestView {
         }
     }
 
-    /// Returns the reason that names the devices for which the alternative competes.
+    /// Returns the reason ([`Cause::Wants`]) with the number of devices for which the request competes with other
+    /// requests.
     pub(super) fn wants(&self, table: &Table<'_>, alternative: usize) -> Reason {
         let asked = table.alternative(alternative);
         Reason::leaf(Cause::Wants {
@@ -75,8 +76,8 @@ impl RequestView {
         })
     }
 
-    /// Returns the request's failure with its rejected devices, the most frequent cause first. Devices of other classes
-    /// are only counted if the class has none.
+    /// Returns the reason ([`Cause::Request`]) that too few devices are usable, with the rejected devices, the most
+    /// frequent cause first. Devices of other classes are listed only if the class has no device.
     pub(super) fn reason(&self, table: &Table<'_>, alternative: usize, detail: Detail) -> Reason {
         let asked = table.alternative(alternative);
         let cause = Cause::Request {
@@ -100,7 +101,7 @@ impl RequestView {
 }
 
 fn class_name(asked: &Alternative<'_>) -> String {
-    asked.class.name.to_owned()
+    asked.class.name().to_owned()
 }
 
 const fn wanted(asked: &Alternative<'_>) -> Option<u64> {
@@ -114,12 +115,12 @@ fn request_name(table: &Table<'_>, asked: &Alternative<'_>) -> RequestName {
     RequestName { claim: table.claim_name(asked), request: asked.name.to_string() }
 }
 
-/// Turns an evaluation error into a rejection: the search may never have reached the device.
+/// Converts an evaluation error into a rejection of the device, since the search may never have reached it.
 fn or_error(rejection: Result<Option<DeviceRejection>, AllocateError>) -> Option<DeviceRejection> {
     rejection.unwrap_or_else(|error| Some(DeviceRejection::Error { error: error.to_string() }))
 }
 
-/// Returns the reason that an `allocationMode: All` request does not want the device, independently of its use.
+/// Returns the reason why an `allocationMode: All` request leaves the device out, even if the device is free.
 fn unfit(table: &Table<'_>, alternative: usize, device: usize) -> Result<Option<DeviceRejection>, AllocateError> {
     let asked = table.alternative(alternative);
     match table.selection(alternative, device)? {
@@ -140,8 +141,8 @@ fn unfit(table: &Table<'_>, alternative: usize, device: usize) -> Result<Option<
     }
 }
 
-/// Returns the selector that is false for a device. Selectors are checked before gates here: a device that no selector
-/// admits needs no gate.
+/// Returns the selector that is false for a device. Unlike the search, checks selectors before gates: a device that no
+/// selector admits needs no gate.
 fn false_selector(table: &Table<'_>, alternative: usize, device: usize) -> Option<DeviceRejection> {
     let candidate = table.candidate(device);
     let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
@@ -152,7 +153,8 @@ fn false_selector(table: &Table<'_>, alternative: usize, device: usize) -> Optio
     table.alternative(alternative).selectors().find(is_false).map(selector_false)
 }
 
-/// Returns the reason that a device can't be the first one for an alternative, although the selectors admit it.
+/// Returns the reason why a device admitted by the selectors can't be allocated to an alternative, even if nothing else
+/// is requested.
 fn unusable<'s>(
     table: &Table<'s>,
     assignment: &mut PartialAssignment<'_, 's>,
@@ -180,7 +182,7 @@ fn selector_false(selector: Expression<'_>) -> DeviceRejection {
     }
 }
 
-/// Names the gate to turn on: a required gate that is off, or else `gate` itself.
+/// Returns a rejection with the name of the gate to turn on: a required gate that is off, or else `gate` itself.
 fn gate_off(table: &Table<'_>, gate: DraGate) -> DeviceRejection {
     let required_off = gate.requires().iter().find(|required| !table.has(**required));
     DeviceRejection::GateOff { gate: required_off.copied().unwrap_or(gate).name(table.context.profile) }
@@ -211,7 +213,7 @@ fn misfit_of(misfit: CapacityMiss<'_>) -> DeviceRejection {
     }
 }
 
-/// Returns the counter that blocks a device: one that it consumes itself, or an overcommitted one of its pool.
+/// Returns the counter that prevents the use of a device: one that it consumes, or an overcommitted one of its pool.
 fn counter_used_up(table: &Table<'_>, device: usize) -> Option<DeviceRejection> {
     let counters = table.counters(table.candidate(device).pool).ok()?;
     let (set, counter, left, wanted) = counters.shortage(table.consumption(device).ok()?)?;
@@ -247,7 +249,7 @@ fn refused(table: &Table<'_>, alternative: usize, device: usize, rejection: Reje
     }
 }
 
-/// Returns the values that an alternative offers to a constraint: those of the devices that it could use.
+/// Returns the attribute values among which a constraint must choose for an alternative: those of its usable devices.
 pub(super) fn offer(table: &Table<'_>, alternative: usize, column: usize, attribute: &str, usable: &[usize]) -> Reason {
     let sets = || usable.iter().filter_map(|device| table.values(column, *device).ok());
     let lists_off = sets().filter(|set| set.violation() == Some(Violation::ListTypesOff)).count();

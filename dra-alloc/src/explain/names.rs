@@ -1,4 +1,4 @@
-//! Names of requests, constraints and bottlenecks in texts.
+//! Display of requests, constraints and bottlenecks in explanations.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ impl fmt::Display for ConstraintName {
     }
 }
 
-/// Prints the noun phrase that follows "not enough".
+/// Displays the bottleneck as the end of a phrase: "not enough …".
 impl fmt::Display for Bottleneck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.on_any_node())?;
@@ -29,7 +29,7 @@ impl fmt::Display for Bottleneck {
 }
 
 impl Bottleneck {
-    /// Returns the text without the pool, whose name differs from node to node.
+    /// Returns the displayed text without the name of the pool, which differs from node to node.
     pub(super) fn on_any_node(&self) -> String {
         match self {
             Self::Counters { set, .. } => format!("of counter set {set}"),
@@ -39,7 +39,7 @@ impl Bottleneck {
     }
 }
 
-/// Request within a sentence that may name the claim elsewhere.
+/// Request name displayed without its claim, or with it in the alternate form (`{:#}`).
 pub(super) struct Named<'a>(pub(super) &'a RequestName);
 
 impl fmt::Display for Named<'_> {
@@ -49,15 +49,15 @@ impl fmt::Display for Named<'_> {
     }
 }
 
-/// Writes the claim in front of a name if the alternate form (`{:#}`) asks for it.
+/// Writes " of claim …" if the alternate form (`{:#}`) is asked for.
 fn write_claim(f: &mut fmt::Formatter<'_>, claim: &str) -> fmt::Result {
     if f.alternate() { write!(f, " of claim {claim}") } else { Ok(()) }
 }
 
-/// Claims that a text is about.
+/// Number of claims in an explanation, which decides if requests are displayed with their claim.
 #[derive(Clone, Copy)]
 pub(super) enum Scope {
-    /// All requests are of one claim, which need not be named again.
+    /// All requests are of one claim, so that its name is left out.
     OneClaim,
     Claims,
 }
@@ -89,7 +89,7 @@ impl Explanation {
 }
 
 impl Cause {
-    /// Returns the claims of the requests that fail.
+    /// Returns the names of the claims whose requests fail.
     fn claims(&self) -> Vec<&String> {
         match self {
             Self::Request { at, .. } | Self::NoAlternative { at } => vec![&at.claim],
@@ -100,7 +100,7 @@ impl Cause {
     }
 }
 
-/// Joins names as a list in a sentence: `a`, `a and b`, `a, b and c`.
+/// Joins words as a list in a sentence: `a`, `a and b`, `a, b and c`.
 pub(super) fn listed(names: &[String]) -> String {
     match names {
         [] => String::new(),

@@ -1,4 +1,4 @@
-//! Reasons for a set of requests and constraints that can't hold together.
+//! Reasons for a minimal set of requests and constraints that can't be satisfied together.
 
 use std::collections::BTreeSet;
 
@@ -9,19 +9,19 @@ use super::devices::{RequestView, offer};
 use super::unsat_core::{Part, UnsatCore};
 use super::what_if::WhatIf;
 use super::{Cause, ConstraintName, Detail, Reason, RequestName};
-use crate::inventory::pool::PoolState;
-use crate::limits::MAX_DEVICES_PER_CLAIM;
-use crate::request::{Claim, ConstraintKind, Plan, Request, claim_name};
+use crate::cluster::inventory::pool::PoolState;
+use crate::config::limits::MAX_DEVICES_PER_CLAIM;
 use crate::search::Table;
+use crate::search::request::{Claim, ConstraintKind, Plan, Request, claim_name};
 
-/// Devices of a node as the requests of an unsatisfiable core see them.
+/// Usable devices of a node for each request of an unsatisfiable core.
 struct CoreView<'t, 's> {
     table: &'t Table<'s>,
-    /// Evaluated devices, by alternative.
+    /// Usable and rejected devices, by position of the request or subrequest.
     views: Vec<RequestView>,
 }
 
-/// Returns the reasons of an unsatisfiable core.
+/// Returns the reasons why an unsatisfiable core can't be satisfied on a node.
 pub(super) fn reasons(what_if: &mut WhatIf<'_>, table: &Table<'_>, core: &UnsatCore, detail: Detail) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if table.candidates.all() > 0 {
@@ -34,7 +34,7 @@ pub(super) fn reasons(what_if: &mut WhatIf<'_>, table: &Table<'_>, core: &UnsatC
     reasons.extend(table.candidates.order().into_iter().filter_map(|(index, _)| {
         let pool = table.candidates.pools().get(index).filter(|pool| pool.state() != PoolState::Complete)?;
         let problem = pool.problem().map(|problem| problem.to_string());
-        Some(Reason::leaf(Cause::Pool { pool: format!("{}/{}", pool.driver(), pool.name()), problem }))
+        Some(Reason::leaf(Cause::Pool { pool: pool.full_name(), problem }))
     }));
     if reasons.is_empty() {
         reasons.push(Reason::leaf(Cause::NoDevices));
@@ -52,7 +52,7 @@ impl<'t, 's> CoreView<'t, 's> {
         self.table.plan.claims.iter().flat_map(|claim| claim.requests.iter().map(move |request| (claim, request)))
     }
 
-    /// Returns the alternatives of a request with their views of the devices.
+    /// Returns the alternatives of a request (itself or its subrequests), each with its usable and rejected devices.
     fn views(&self, request: &Request<'_>) -> impl Iterator<Item = (usize, &RequestView)> {
         request.alternatives.clone().filter_map(|alternative| Some((alternative, self.views.get(alternative)?)))
     }
@@ -62,7 +62,7 @@ impl<'t, 's> CoreView<'t, 's> {
         self.views(request).filter(|(alternative, view)| view.is_enough(self.table.alternative(*alternative)))
     }
 
-    /// Returns the failures of requests that lack devices even when served alone.
+    /// Returns the reasons for requests without enough devices even if nothing else were requested.
     fn lacking(&self, what_if: &mut WhatIf<'_>, core: &UnsatCore, detail: Detail) -> Vec<Reason> {
         let mut reasons = Vec::new();
         for (claim, request) in self.requests().filter(|(_, request)| self.possible(request).next().is_none()) {
@@ -83,7 +83,7 @@ impl<'t, 's> CoreView<'t, 's> {
         reasons
     }
 
-    /// Returns the cause for requests and constraints that are possible one by one.
+    /// Returns the reason for requests and constraints each of which can be satisfied alone.
     fn together(&self, what_if: &mut WhatIf<'_>, core: &UnsatCore) -> Reason {
         let limit = MAX_DEVICES_PER_CLAIM;
         let (mut requests, mut because) = (Vec::new(), Vec::new());
@@ -107,8 +107,8 @@ impl<'t, 's> CoreView<'t, 's> {
         Reason { cause, because }
     }
 
-    /// Returns the contribution of a request's alternatives: offers to constraints, or else the devices that they
-    /// compete for.
+    /// Returns one reason for each alternative of a request: the values that it offers to constraints, or else the
+    /// number of devices for which it competes.
     fn shares(&self, claim: &Claim<'_>, request: &Request<'_>) -> Vec<Reason> {
         let mut shares = Vec::new();
         for (alternative, view) in self.views(request) {
@@ -136,7 +136,7 @@ impl<'t, 's> CoreView<'t, 's> {
     }
 }
 
-/// Total numbers of devices of the possible alternatives of a claim's requests.
+/// Total number of devices that the alternatives of a claim's requests need.
 struct Sizes {
     fewest: usize,
     most: usize,
@@ -146,7 +146,7 @@ fn name(claim: &Claim<'_>, request: &Request<'_>) -> RequestName {
     RequestName { claim: claim.name(), request: request.name.to_owned() }
 }
 
-/// Returns the claims of a core with only one of the requests.
+/// Returns the claims of an unsatisfiable core with only one of its requests.
 fn alone(claims: &[ResourceClaim], at: &RequestName) -> Vec<ResourceClaim> {
     let mut claims = claims.to_vec();
     for claim in &mut claims {
@@ -158,7 +158,7 @@ fn alone(claims: &[ResourceClaim], at: &RequestName) -> Vec<ResourceClaim> {
     claims
 }
 
-/// Returns the constraints of a core, by their positions in the original claims.
+/// Returns the constraints of an unsatisfiable core, by their positions in the original claims.
 fn constraints(plan: &Plan<'_>, parts: &BTreeSet<Part>) -> Vec<ConstraintName> {
     let places = parts.iter().filter_map(|part| match part {
         Part::Constraint(_, index) => Some(*index),

@@ -1,14 +1,14 @@
-//! Text of explanations: one line, or a tree.
+//! Display of explanations, on one line or as a tree.
 
 use std::fmt;
 
 use super::names::{Named, Scope, listed};
 use super::{Bottleneck, Cause, ConstraintName, DeviceRejection, Explanation, Reason, RequestName, Suggestion};
 
-/// Number of characters of an expression that are printed.
+/// Largest number of characters of a CEL expression that are printed.
 const MOST_CHARACTERS: usize = 100;
 
-/// Returns a number with its noun: `1 device`, `2 devices`.
+/// Returns a number with its noun in singular or plural: `1 device`, `2 devices`.
 fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
@@ -17,6 +17,7 @@ impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Node { reason } => f.write_str(reason),
+            Self::AllocatedElsewhere { claim } => write!(f, "claim {claim} is allocated already, for other nodes"),
             Self::Stopped { steps } => write!(f, "stopped after {steps} steps, before there was an answer"),
             Self::NoDevices => f.write_str("no device can be used on this node: no complete pool has any for it"),
             Self::Pool { pool, problem: None } => {
@@ -92,7 +93,7 @@ fn write_together(
     }
 }
 
-/// Number of devices and the reason that they are rejected.
+/// Displays a number of devices with the reason why they are rejected.
 struct Rejected<'a> {
     count: usize,
     rejection: &'a DeviceRejection,
@@ -139,7 +140,7 @@ impl fmt::Display for Rejected<'_> {
     }
 }
 
-/// Returns an expression on one line, cut if it is long.
+/// Returns a CEL expression on one line, cut to 100 characters.
 fn shortened(expression: &str) -> String {
     let words: Vec<&str> = expression.split_whitespace().collect();
     let line = words.join(" ");
@@ -186,7 +187,7 @@ impl Reason {
         Ok(())
     }
 
-    /// Appends the lines of the reason's subtree, indented by `depth`.
+    /// Appends the lines of the reason and of the reasons behind it, indented by `depth`.
     fn lines(&self, scope: Scope, depth: usize, out: &mut Vec<String>) {
         let devices = match &self.cause {
             Cause::Devices { devices, count, .. } if !devices.is_empty() => {
@@ -219,7 +220,7 @@ impl fmt::Display for Explanation {
 }
 
 impl Explanation {
-    /// Returns all reasons, one per line, each indented below the failure that it explains; then the suggestions.
+    /// Returns all reasons, one per line, each indented below the failure that it explains, then the suggestions.
     #[must_use]
     pub fn tree(&self) -> String {
         let (scope, mut lines) = (self.scope(), Vec::new());

@@ -1,13 +1,13 @@
-//! Suggested changes that make an allocation possible. Each one is tried by a search before it is suggested.
+//! Suggestions: changes of gates, claims or other allocations, each verified by a search.
 
 use dra_attrs::FeatureGate;
 use k8s_openapi::api::resource::v1::{DeviceTaint, DeviceToleration, ResourceClaim};
 
 use super::what_if::WhatIf;
 use super::{Cause, ConstraintName, DeviceRejection, Reason, RequestName, Suggestion};
-use crate::context::Context;
-use crate::gates::DraGate;
-use crate::state::AllocatedState;
+use crate::cluster::state::AllocatedState;
+use crate::config::gates::DraGate;
+use crate::search::context::Context;
 
 /// Returns the text of a taint: `key[=value]:effect`.
 pub(super) fn taint_text(taint: &DeviceTaint) -> String {
@@ -17,7 +17,7 @@ pub(super) fn taint_text(taint: &DeviceTaint) -> String {
     }
 }
 
-/// Returns the changes that help, the smallest first.
+/// Returns the changes with which the allocation succeeds, the smallest first.
 pub(super) fn suggestions(what_if: &mut WhatIf<'_>, claims: &[ResourceClaim], reasons: &[Reason]) -> Vec<Suggestion> {
     let context = what_if.context;
     let mut found = Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn suggestions(what_if: &mut WhatIf<'_>, claims: &[ResourceClaim], re
     found
 }
 
-/// Returns the sets of feature gates that help when switched on.
+/// Returns the feature gates with which the allocation would succeed, each with the gates that it requires.
 pub(super) fn gates(what_if: &mut WhatIf<'_>, claims: &[ResourceClaim]) -> Vec<Suggestion> {
     let context = what_if.context;
     let off = DraGate::ALL.iter().filter(|gate| gate.concerns_allocation() && !context.gates.has(**gate));
@@ -68,7 +68,7 @@ fn leaves<'r>(reasons: &'r [Reason]) -> Box<dyn Iterator<Item = &'r Cause> + 'r>
     Box::new(reasons.iter().flat_map(|reason| std::iter::once(&reason.cause).chain(leaves(&reason.because))))
 }
 
-/// Returns the changes of the claims that the reasons suggest, not yet tried.
+/// Returns the changes of claims that could remove the reasons, not yet verified.
 fn candidates(reasons: &[Reason]) -> Vec<Suggestion> {
     let mut found = Vec::new();
     let mut requests = Vec::new();
@@ -122,14 +122,14 @@ fn apply(suggestion: &Suggestion, claims: &mut [ResourceClaim]) {
     }
 }
 
-/// Fields of a request or subrequest that a suggestion changes.
+/// Fields of a request or subrequest that a suggestion can change.
 struct Asked<'a> {
     tolerations: &'a mut Option<Vec<DeviceToleration>>,
     count: &'a mut Option<i64>,
 }
 
 fn change(claims: &mut [ResourceClaim], at: &RequestName, change: impl Fn(Asked<'_>)) {
-    let claims = claims.iter_mut().filter(|claim| crate::request::claim_name(claim) == at.claim);
+    let claims = claims.iter_mut().filter(|claim| crate::search::request::claim_name(claim) == at.claim);
     let devices = claims.filter_map(|claim| claim.spec.as_mut()?.devices.as_mut()?.requests.as_mut());
     for request in devices.flatten() {
         if let Some(exactly) = request.exactly.as_mut().filter(|_| request.name == at.request) {
@@ -144,7 +144,7 @@ fn change(claims: &mut [ResourceClaim], at: &RequestName, change: impl Fn(Asked<
 }
 
 fn remove_constraint(claims: &mut [ResourceClaim], at: &ConstraintName) {
-    let claims = claims.iter_mut().filter(|claim| crate::request::claim_name(claim) == at.claim);
+    let claims = claims.iter_mut().filter(|claim| crate::search::request::claim_name(claim) == at.claim);
     for constraints in claims.filter_map(|claim| claim.spec.as_mut()?.devices.as_mut()?.constraints.as_mut()) {
         if at.index < constraints.len() {
             constraints.remove(at.index);

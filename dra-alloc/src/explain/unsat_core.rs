@@ -1,4 +1,4 @@
-//! Minimal unsatisfiable subset: an irreducible set of requests and constraints that can't hold together.
+//! Unsatisfiable core: a minimal set of requests and constraints that can't be satisfied together.
 //!
 //! Parts are removed one after the other: a part does not belong to the set if the rest is still unsatisfiable without
 //! it. Each what-if question is a search of its own with a small budget. An unanswered question counts as possible, so
@@ -10,22 +10,23 @@ use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use super::what_if::WhatIf;
 
-/// Request or constraint, by position of the claim and position in the claim.
+/// Request or constraint, identified by the positions of its claim and of itself in the claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Part {
     Constraint(usize, usize),
     Request(usize, usize),
 }
 
-/// Minimal unsatisfiable subset of claims.
+/// Minimal set of requests and constraints that can't be satisfied together.
 pub(super) struct UnsatCore {
-    /// Claims reduced to the parts of the set.
+    /// Claims with only the requests and constraints of the core.
     pub(super) claims: Vec<ResourceClaim>,
-    /// Parts of the set, by their positions in the original claims.
+    /// Requests and constraints of the core, by their positions in the original claims.
     pub(super) parts: BTreeSet<Part>,
 }
 
-/// Finds a minimal unsatisfiable subset of the claims by deletion.
+/// Finds a minimal unsatisfiable set by deletion: removes each part that is not needed to make the claims
+/// unsatisfiable.
 pub(super) fn unsat_core(what_if: &mut WhatIf<'_>, claims: &[ResourceClaim]) -> UnsatCore {
     let mut parts = parts_of(claims);
     // Constraints are removed first, so that a request that fails alone is found alone; later requests before earlier
@@ -53,7 +54,7 @@ fn parts_of(claims: &[ResourceClaim]) -> BTreeSet<Part> {
     claims.iter().enumerate().flat_map(of_claim).collect()
 }
 
-/// Returns the claims reduced to the given parts.
+/// Returns the claims with only the given requests and constraints.
 fn only(claims: &[ResourceClaim], parts: &BTreeSet<Part>) -> Vec<ResourceClaim> {
     let mut claims = claims.to_vec();
     for (index, claim) in claims.iter_mut().enumerate() {

@@ -1,27 +1,27 @@
-//! What-if questions about changed claims, gates or slices: separate searches, bounded in steps and in number.
+//! What-if questions: searches with changed claims, gates or slices, limited in steps and in number.
 
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
-use crate::budget::Budget;
-use crate::context::Context;
-use crate::outcome::{NodeFailure, Outcome};
+use crate::search::budget::Budget;
+use crate::search::context::Context;
+use crate::search::outcome::{NodeFailure, Outcome};
 use crate::search::outcome_on;
 
-/// Steps of one what-if question.
+/// Largest number of steps of one what-if question.
 const STEPS: u64 = 20_000;
 
 /// Largest number of what-if questions of one explanation.
 const QUESTIONS: usize = 100;
 
-/// Answers what-if questions: whether changed claims could be allocated on a node.
+/// Answers what-if questions: "could the changed claims be allocated on the node?"
 pub(super) struct WhatIf<'a> {
-    /// Unchanged context. A question may use a changed copy.
+    /// Input of the original allocation. A question may use a changed copy.
     pub(super) context: Context<'a>,
     pub(super) node: &'a Node,
-    /// Budget of one what-if question.
+    /// Budget of each what-if question.
     budget: Budget<'a>,
-    /// Number of what-if questions that are left.
+    /// Number of what-if questions that may still be asked.
     left: usize,
 }
 
@@ -30,7 +30,8 @@ impl<'a> WhatIf<'a> {
         Self { context, node, budget: budget.with_steps(STEPS), left: QUESTIONS }
     }
 
-    /// Returns true if another what-if question may be asked. Preparing a question can cost more than asking it.
+    /// Returns true if another what-if question may be asked. Callers check first, because preparing a question can
+    /// cost more than asking it.
     pub(super) const fn may_ask(&self) -> bool {
         self.left > 0
     }

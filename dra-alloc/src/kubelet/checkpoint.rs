@@ -1,4 +1,4 @@
-//! The checkpoint file `dra_manager_state`, in which a kubelet keeps its claims across restarts (KEP-5945, Kubelet
+//! Checkpoint file `dra_manager_state`, which preserves the claim cache of a kubelet across restarts (KEP-5945, Kubelet
 //! Changes 2).
 //!
 //! ```json
@@ -27,8 +27,8 @@ use crate::skip::{SkipDeclaration, SkipSet, WireForm};
 const KIND: &str = "DRACheckpoint";
 const API_VERSION: &str = "checkpoint.dra.kubelet.k8s.io/v1";
 
-/// Reason why a checkpoint can't be used. An operator has to drain the node and remove the file: a kubelet never starts
-/// with an empty state instead.
+/// Reason why a checkpoint file can't be used. An operator must drain the node and remove the file; the kubelet never
+/// starts with an empty cache instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckpointError {
@@ -61,7 +61,7 @@ pub enum CheckpointError {
         /// The type of the value in the file.
         actual: &'static str,
     },
-    /// Two entries are for the same claim.
+    /// Two entries of the file are for one claim.
     #[error("checkpoint is corrupted: {field}: claim {claim} is there twice")]
     Duplicate {
         /// Path of the second entry.
@@ -127,8 +127,8 @@ fn is_absent(declaration: &SkipDeclaration) -> bool {
 }
 
 impl ClaimCache {
-    /// Returns the text of the checkpoint if the caller must write it to disk before its next step, otherwise none. A
-    /// text is returned once for each step that needs it.
+    /// Returns the checkpoint text if it must be written to disk before the caller's next step, else `None`. A text is
+    /// returned only once for each change.
     ///
     /// A kubelet that finds no file when it starts also writes one: use [`ClaimCache::to_checkpoint`] of the empty
     /// cache. (It has the list `[]` where kubelet's first file has `null`; both read as no claims.)
@@ -155,7 +155,7 @@ impl ClaimCache {
         go_json(&File { data, checksum })
     }
 
-    /// Parses a checkpoint file. No claim in it counts as prepared.
+    /// Parses a checkpoint file. Every claim in it starts as not prepared.
     ///
     /// ```
     /// use dra_alloc::kubelet::{CheckpointError, ClaimCache};
@@ -270,7 +270,7 @@ impl<'a> Reader<'a> {
         Self { value: Some(value), path: path.to_owned() }
     }
 
-    /// Returns a field by its name. If no key is equal, the case of keys is ignored. `null` counts as absent.
+    /// Returns a field by name, preferably in equal case, else in any case. `null` counts as absent.
     fn field(&self, name: &str) -> Self {
         let path = if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) };
         let object = self.value.and_then(Value::as_object);
@@ -281,8 +281,7 @@ impl<'a> Reader<'a> {
         Self { value: value.filter(|value| !value.is_null()), path }
     }
 
-    /// Returns true for the file of a kubelet before 1.32: it has the key `version` and no `Data`. Its key `entries` is
-    /// absent if it has no claims.
+    /// Returns true if the file is of a kubelet before 1.32: it has the key `version` and no `Data`.
     fn is_legacy(&self) -> bool {
         self.field("Data").value.is_none() && self.field("version").value.is_some()
     }

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 
 use crate::skip::SkipSet;
 
-/// Namespace and name of a claim.
+/// Identity of a claim in the cache: its namespace and name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[expect(clippy::exhaustive_structs, reason = "a name has these two parts")]
 pub struct ClaimKey {
@@ -22,6 +23,12 @@ impl ClaimKey {
     #[must_use]
     pub fn new(namespace: &str, name: &str) -> Self {
         Self { namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+
+    /// Creates the key of a claim from its metadata.
+    #[must_use]
+    pub fn from_metadata(metadata: &ObjectMeta) -> Self {
+        Self::new(metadata.namespace.as_deref().unwrap_or_default(), metadata.name.as_deref().unwrap_or_default())
     }
 }
 
@@ -41,19 +48,19 @@ pub struct PreparedDevice {
     pub device: String,
     /// Share ID of a device that several claims share.
     pub share_id: Option<String>,
-    /// Names of the claim's requests that the device is for; all requests if empty.
+    /// Names of the claim's requests that the device serves; all requests if empty.
     pub requests: Vec<String>,
     /// CDI device IDs for the containers.
     pub cdi_ids: Vec<String>,
 }
 
-/// State of one driver of a claim.
+/// State of one driver with devices in a claim.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct DriverState {
-    /// Operations that the driver is not called for, because all its devices in the claim skip them.
+    /// Operations for which the kubelet does not call the driver, because all its devices in the claim skip them.
     pub skips: SkipSet,
-    /// Devices that the driver has prepared. Empty before its response, and for a driver that is not called.
+    /// Devices that the driver reported as prepared. Empty before its response, and for a driver that is not called.
     pub devices: Vec<PreparedDevice>,
 }
 
@@ -70,12 +77,12 @@ pub struct ClaimInfo {
     /// True if all drivers that must be called have prepared the claim since the kubelet started. Not part of the
     /// checkpoint.
     pub prepared: bool,
-    /// True while the drivers unprepare the claim for its last pod. No pod can use the claim until unprepare has
-    /// succeeded and removed it from the cache. Not part of the checkpoint.
+    /// True while the drivers unprepare the claim for its last pod. No pod can use the claim until that has succeeded,
+    /// which removes the claim from the cache. Not part of the checkpoint.
     pub unpreparing: bool,
 }
 
-/// Claims that a kubelet knows. Prepare and reading a checkpoint add claims, unprepare removes them.
+/// Claim cache of a kubelet. Prepare and reading a checkpoint add claims, unprepare removes them.
 ///
 /// ```
 /// use dra_alloc::kubelet::ClaimCache;
@@ -85,7 +92,7 @@ pub struct ClaimInfo {
 #[derive(Clone, Debug, Default)]
 pub struct ClaimCache {
     pub(super) claims: BTreeMap<ClaimKey, ClaimInfo>,
-    /// True if the checkpoint must be written.
+    /// True if the cache has changed since the checkpoint was last written.
     pub(super) write_due: bool,
 }
 
@@ -96,8 +103,8 @@ impl ClaimCache {
         &self.claims
     }
 
-    /// Returns true if a claim in the cache is used by the pod. Kubelet's status manager delays the terminal phase of
-    /// such a pod. Linear in the number of claims.
+    /// Returns true if a pod uses a claim in the cache, so that unprepare must come before the pod's terminal phase is
+    /// reported. Linear in the number of claims.
     #[must_use]
     pub fn may_need_unprepare(&self, pod_uid: &str) -> bool {
         self.claims.values().any(|info| info.pods.contains(pod_uid))

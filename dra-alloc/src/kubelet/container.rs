@@ -26,7 +26,7 @@ pub enum ContainerError {
     },
 }
 
-/// Prefix of the implicit extended resource name of a device class.
+/// Prefix of an extended resource name that stands for a device class by name.
 const DEVICE_CLASS_PREFIX: &str = "deviceclass.resource.kubernetes.io/";
 
 impl ClaimCache {
@@ -56,7 +56,8 @@ impl ClaimCache {
     }
 }
 
-/// Returns the claims that a container uses, with the requests that it names; an empty name stands for all requests.
+/// Returns the claims that a container uses, each with the names of the requests that it uses; an empty name stands for
+/// all requests.
 fn wanted<'a>(
     pod: &'a Pod,
     container: &'a Container,

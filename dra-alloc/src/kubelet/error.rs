@@ -1,19 +1,19 @@
 //! Errors of prepare and unprepare, with kubelet's messages.
 
-use super::plan::Operation;
+use super::operation::Operation;
 use super::pod_claims::PodClaimError;
 
 const PREPARE_PREFIX: &str = "prepare dynamic resources: ";
 const UNPREPARE_PREFIX: &str = "unprepare dynamic resources: ";
 
-/// Reason why a call of a driver does not count as successful.
+/// Reason why the response of a driver is not a success.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The gRPC call failed as a whole.
+    /// The gRPC call itself failed.
     #[error("{}: {message}", operation.method())]
     Failed {
-        /// The operation that was called.
+        /// Operation of the failed call.
         operation: Operation,
         /// Error message of the call.
         message: String,
@@ -21,15 +21,15 @@ pub enum CallError {
     /// The response has a result for a claim that was not in the request.
     #[error("{} returned result for unknown claim UID {uid}", operation.method())]
     UnknownClaim {
-        /// The operation that was called.
+        /// Operation of the call.
         operation: Operation,
-        /// The UID in the response.
+        /// UID of the unknown claim.
         uid: String,
     },
     /// The driver reports an error for a claim.
     #[error("{} failed for ResourceClaim {claim}: {message}", operation.method())]
     Claim {
-        /// The operation that was called.
+        /// Operation of the call.
         operation: Operation,
         /// Name of the claim.
         claim: String,
@@ -39,12 +39,12 @@ pub enum CallError {
     /// The response has no result for some claims.
     #[error("{} skipped {claims} ResourceClaims", operation.method())]
     Missing {
-        /// The operation that was called.
+        /// Operation of the call.
         operation: Operation,
         /// Number of claims without a result.
         claims: usize,
     },
-    /// The claim is no longer in the cache, or was replaced by a claim of the same name.
+    /// The claim was removed from the cache, or replaced by another claim of the same name.
     #[error("internal error: unable to get claim info for ResourceClaim {name} in namespace {namespace}")]
     NoClaimInfo {
         /// Name of the claim.
@@ -52,18 +52,18 @@ pub enum CallError {
         /// Namespace of the claim.
         namespace: String,
     },
-    /// The driver is not one that the plan calls.
+    /// The plan does not call the driver.
     #[error("{} of driver {driver} is not part of the plan", operation.method())]
     NotCalled {
-        /// The operation that was called.
+        /// Operation of the plan.
         operation: Operation,
         /// Name of the driver.
         driver: String,
     },
-    /// The operation can't be finished, because a driver has not responded successfully.
+    /// The operation can't be finished, because a driver has not yet responded successfully.
     #[error("{} of driver {driver} has not been answered", operation.method())]
     NotAnswered {
-        /// The operation that was called.
+        /// Operation of the plan.
         operation: Operation,
         /// Name of the driver.
         driver: String,
@@ -77,23 +77,23 @@ pub enum PrepareError {
     /// The name of a claim of the pod can't be determined.
     #[error("{}{error}", PREPARE_PREFIX)]
     PodClaim {
-        /// The reason.
+        /// Reason why the name can't be determined.
         error: PodClaimError,
     },
-    /// The claim is not among the given claims of the API server.
+    /// The claim of the pod is missing in the claims that the caller read from the API server.
     #[error("{}fetch ResourceClaim {claim}: resourceclaims.resource.k8s.io {claim:?} not found", PREPARE_PREFIX)]
     NotFound {
         /// Name of the claim.
         claim: String,
     },
-    /// The claim was created from a template for another pod.
+    /// The claim was created from a template, but for another pod.
     #[error("{}ResourceClaim {claim} was not created for Pod {pod} ({owners})", PREPARE_PREFIX)]
     NotOwner {
         /// Namespace and name of the claim.
         claim: String,
         /// Namespace and name of the pod.
         pod: String,
-        /// Explanation that the pod, or neither the pod nor its group, is the owner.
+        /// Text of the problem: `Pod is not owner`, or `neither Pod nor PodGroup … is the owner`.
         owners: String,
     },
     /// The claim is not reserved for the pod.
@@ -114,7 +114,7 @@ pub enum PrepareError {
         /// Name of the claim.
         claim: String,
     },
-    /// A device skips node operations, but the gate is off on the kubelet (Kubernetes 1.37).
+    /// A device of the claim skips node operations, but the gate is off on the kubelet (message of Kubernetes 1.37).
     #[error("{}ResourceClaim {claim}: {gate} feature gate is disabled on kubelet", PREPARE_PREFIX)]
     GateDisabled {
         /// Name of the claim.
@@ -122,7 +122,7 @@ pub enum PrepareError {
         /// Name of the feature gate.
         gate: &'static str,
     },
-    /// A device skips node operations, but the gate is off on the kubelet (KEP-5945).
+    /// A device of the claim skips node operations, but the gate is off on the kubelet (message of KEP-5945).
     #[error(
         "{}ResourceClaim {claim}: {gate}Disabled: driver {driver} skips node operations for pod {pod}, and the feature gate \
          {gate} is disabled on the kubelet",
@@ -147,7 +147,7 @@ pub enum PrepareError {
     /// A device of the claim has an empty driver name.
     #[error("{}DRA driver name is empty", PREPARE_PREFIX)]
     NoDriverName,
-    /// An older claim of the same name, with another UID, has not been unprepared.
+    /// An older claim of the same name, with another UID, is still in the cache, because it has not been unprepared.
     #[error(
         "{}old ResourceClaim with same name {claim} and different UID {old_uid} still exists (previous pod \
          force-deleted?!)",
@@ -159,7 +159,7 @@ pub enum PrepareError {
         /// UID of the old claim.
         old_uid: String,
     },
-    /// The claim is being unprepared for its last pod. It can be prepared again after that has succeeded.
+    /// The claim is being unprepared for its last pod, and can be prepared again after that has succeeded.
     #[error("{}ResourceClaim {claim}: still being unprepared for another pod", PREPARE_PREFIX)]
     Unpreparing {
         /// Name of the claim.
@@ -168,7 +168,7 @@ pub enum PrepareError {
     /// A call of a driver was not successful.
     #[error("{}{error}", PREPARE_PREFIX)]
     Call {
-        /// The reason.
+        /// Reason why the call was not successful.
         error: CallError,
     },
 }
@@ -177,10 +177,10 @@ pub enum PrepareError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnprepareError {
-    /// The cache has no claim of the pod, and the name of one of its claims can't be determined.
+    /// The cache has no claim of the pod, and the name of one of the pod's claims can't be determined.
     #[error("{}{error}", UNPREPARE_PREFIX)]
     PodClaim {
-        /// The reason.
+        /// Reason why the name can't be determined.
         error: PodClaimError,
     },
     /// A driver that must be called is not registered on the node.
@@ -195,7 +195,7 @@ pub enum UnprepareError {
     /// A call of a driver was not successful.
     #[error("{}{error}", UNPREPARE_PREFIX)]
     Call {
-        /// The reason.
+        /// Reason why the call was not successful.
         error: CallError,
     },
 }

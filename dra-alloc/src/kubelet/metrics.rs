@@ -1,13 +1,14 @@
-//! Metrics of a kubelet (KEP-5945, Monitoring): their names, and counters of skipped calls.
+//! Metrics of a kubelet (KEP-5945, Monitoring): their names, and counters of skipped driver calls.
 
 use std::collections::BTreeMap;
 
 use dra_attrs::Profile;
 use serde::Serialize;
 
-use super::plan::{Operation, Skipped};
+use super::operation::Operation;
+use super::plan::Skipped;
 
-/// Label of the counters with the name of the driver.
+/// Label `driver_name` of the counters.
 pub const DRIVER_LABEL: &str = "driver_name";
 
 /// Returns the name of the histogram of operation durations in seconds, with the labels `operation_name` and
@@ -46,7 +47,7 @@ pub const fn skips_total(operation: Operation, profile: Profile) -> &'static str
     }
 }
 
-/// Counters of skipped calls. Each attempt counts once for each claim and driver.
+/// Counters of skipped driver calls, by operation and driver. Each attempt counts once for each claim and driver.
 ///
 /// Calls that are made, and operations that fail a check, are not counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -61,13 +62,13 @@ impl SkipCounts {
         }
     }
 
-    /// Returns the number of skipped calls of an operation of a driver.
+    /// Returns the number of skipped calls of one operation of one driver.
     #[must_use]
     pub fn count(&self, operation: Operation, driver: &str) -> u64 {
         self.0.get(&operation).and_then(|drivers| drivers.get(driver)).copied().unwrap_or_default()
     }
 
-    /// Returns all counters: operation, driver, number of skipped calls.
+    /// Returns all counters as operation, driver and number of skipped calls.
     pub fn iter(&self) -> impl Iterator<Item = (Operation, &str, u64)> {
         self.0.iter().flat_map(|(operation, drivers)| {
             drivers.iter().map(|(driver, count)| (*operation, driver.as_str(), *count))

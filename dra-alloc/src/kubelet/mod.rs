@@ -1,5 +1,5 @@
-//! Kubelet's handling of claims: which drivers to call for a pod, which calls to skip, and the checkpoint (KEP-5945,
-//! Kubelet Changes).
+//! Claims in the kubelet: the drivers to call for a pod, the calls to skip, and the checkpoint (KEP-5945, Kubelet
+//! Changes).
 //!
 //! [`ClaimCache`] is the state of a kubelet. An operation on a pod has three steps: make a plan, call the drivers,
 //! finish.
@@ -65,6 +65,7 @@ mod checkpoint;
 mod claim_info;
 mod container;
 mod error;
+mod operation;
 mod options;
 mod plan;
 pub(crate) mod pod_claims;
@@ -75,8 +76,9 @@ pub use checkpoint::CheckpointError;
 pub use claim_info::{ANY_DRIVER, ClaimCache, ClaimInfo, ClaimKey, DriverState, PreparedDevice};
 pub use container::ContainerError;
 pub use error::{CallError, PrepareError, UnprepareError};
+pub use operation::Operation;
 pub use options::{KubeletGate, KubeletOptions};
-pub use plan::{Answers, ClaimRef, NodeOperation, Operation, Plan, Prepare, Skipped, Unprepare};
+pub use plan::{Answers, ClaimRef, NodeOperation, Plan, Prepare, Skipped, Unprepare};
 pub use pod_claims::{ClaimOrigin, PodClaim, PodClaimError, claims_of_pod};
 pub use unprepare::Orphan;
 

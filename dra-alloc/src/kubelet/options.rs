@@ -2,10 +2,10 @@
 
 use dra_attrs::{FeatureGate, GateSet, Profile};
 
-use crate::gates::DraGate;
+use crate::config::gates::DraGate;
 use crate::skip::{SkipSet, WireForm};
 
-/// A feature gate that kubelet's handling of claims reads.
+/// A feature gate that decides how a kubelet handles claims.
 ///
 /// ```
 /// use dra_alloc::kubelet::KubeletGate;
@@ -16,12 +16,12 @@ use crate::skip::{SkipSet, WireForm};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum KubeletGate {
-    /// Calls of drivers may be skipped (KEP-5945). Off: a claim with a device that skips node operations is not
-    /// prepared. Unprepare ignores the gate.
+    /// Driver calls may be skipped (KEP-5945). Off: a claim with a device that skips node operations can't be prepared;
+    /// unprepare ignores the gate.
     OptionalNodeOperations,
     /// The claim that kube-scheduler created for a pod's extended resources is prepared too (KEP-5004).
     ExtendedResource,
-    /// A claim may be owned by, and reserved for, the pod's group instead of the pod (KEP-5729).
+    /// A claim may be owned by, and reserved for, the pod's group instead of the pod itself (KEP-5729).
     WorkloadResourceClaims,
 }
 
@@ -93,8 +93,8 @@ impl KubeletOptions {
         self.gates.has(gate)
     }
 
-    /// Returns the operations that the kubelet skips for a driver, given those that all of its devices skip. Where the
-    /// field is a bool, the kubelet skips both operations or none.
+    /// Returns the operations that this kubelet skips, given those that all devices of a driver skip. A kubelet that
+    /// reads the field as a bool (KEP) skips both operations or none.
     pub(super) fn honoured(self, skips: SkipSet) -> SkipSet {
         match WireForm::from_profile(self.profile) {
             WireForm::List => skips,

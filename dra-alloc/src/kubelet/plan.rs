@@ -1,4 +1,4 @@
-//! Plans: the calls of drivers to make for a pod, and the skipped ones.
+//! Plans: the driver calls to make for a pod, and the calls to skip.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
@@ -7,30 +7,9 @@ use serde::Serialize;
 
 use super::claim_info::{ClaimKey, PreparedDevice};
 use super::error::CallError;
+use super::operation::Operation;
 
-/// An operation of a driver's node plugin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[expect(clippy::exhaustive_enums, reason = "the plugin has these two")]
-pub enum Operation {
-    /// `NodePrepareResources`, before a pod starts.
-    Prepare,
-    /// `NodeUnprepareResources`, after a pod has ended.
-    Unprepare,
-}
-
-impl Operation {
-    /// Returns the name of the gRPC method.
-    #[must_use]
-    pub const fn method(self) -> &'static str {
-        match self {
-            Self::Prepare => crate::skip::NODE_PREPARE_RESOURCES,
-            Self::Unprepare => crate::skip::NODE_UNPREPARE_RESOURCES,
-        }
-    }
-}
-
-/// Reference to a claim in a call of a driver.
+/// Reference to a claim in a driver call.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[non_exhaustive]
 pub struct ClaimRef {
@@ -40,7 +19,7 @@ pub struct ClaimRef {
     pub key: ClaimKey,
 }
 
-/// A skipped call: a claim that is not sent to a driver.
+/// A claim that is left out of a driver call, because the driver's devices skip the operation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[non_exhaustive]
 pub struct Skipped {
@@ -52,7 +31,7 @@ pub struct Skipped {
     pub operation: Operation,
 }
 
-/// Response of a driver to one call: for each claim, by UID, its result or the driver's error message.
+/// Response of a driver to one call: the result or error message for each claim, by UID.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answers<T>(BTreeMap<String, Result<T, String>>);
 
@@ -77,21 +56,21 @@ impl<T> IntoIterator for Answers<T> {
     }
 }
 
-/// Type parameter of a [`Plan`] for prepare.
+/// Type parameter of a [`Plan`] that prepares claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a mark without values")]
 pub enum Prepare {}
 
-/// Type parameter of a [`Plan`] for unprepare.
+/// Type parameter of a [`Plan`] that unprepares claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a mark without values")]
 pub enum Unprepare {}
 
-/// Operation of a plan, with the type of a driver's result for one claim.
+/// Operation of a plan, as a type parameter.
 pub trait NodeOperation {
-    /// The operation of the plan.
+    /// Operation as a value.
     const OPERATION: Operation;
-    /// Result of a driver for one claim.
+    /// Result for one claim in a driver's response.
     type Answer;
 }
 
@@ -105,13 +84,13 @@ impl NodeOperation for Unprepare {
     type Answer = ();
 }
 
-/// Calls of drivers that one operation on a pod needs. [`super::ClaimCache`] creates it, applies the response of each
-/// driver, and finishes it.
+/// Driver calls for the claims of one pod. [`super::ClaimCache`] creates the plan, applies the response of each driver,
+/// and finishes the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a plan does nothing until its calls are made"]
 pub struct Plan<O> {
     pub(super) pod_uid: String,
-    /// Claims whose state changes when the operation is finished.
+    /// Claims whose state in the cache changes when the plan is finished.
     pub(super) claims: Vec<ClaimRef>,
     pub(super) calls: BTreeMap<String, Vec<ClaimRef>>,
     pub(super) skipped: Vec<Skipped>,
@@ -131,13 +110,13 @@ impl<O: NodeOperation> Plan<O> {
         }
     }
 
-    /// Returns the drivers to call, with the claims of the one call of each. The calls may be made in any order.
+    /// Returns the drivers to call, each with the claims of its one call. The order of the calls does not matter.
     #[must_use]
     pub const fn calls(&self) -> &BTreeMap<String, Vec<ClaimRef>> {
         &self.calls
     }
 
-    /// Returns the skipped calls, to be counted by [`super::metrics::SkipCounts`].
+    /// Returns the claims left out of driver calls, to be counted by [`super::metrics::SkipCounts`].
     #[must_use]
     pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
@@ -149,7 +128,7 @@ impl<O: NodeOperation> Plan<O> {
         &self.pod_uid
     }
 
-    /// Returns the drivers without a successful response so far.
+    /// Returns the drivers that have not responded successfully yet.
     pub fn unanswered(&self) -> impl Iterator<Item = &str> {
         self.calls.keys().map(String::as_str).filter(|driver| !self.answered.contains(*driver))
     }
@@ -163,8 +142,8 @@ impl<O: NodeOperation> Plan<O> {
         self.skipped.push(Skipped { claim_uid, driver, operation: O::OPERATION });
     }
 
-    /// Checks the response of a driver and calls `apply` with each result. The first error ends it: the results before
-    /// it have been applied, and the driver counts as unanswered, even if it had answered before.
+    /// Checks the response of a driver and calls `apply` with the result for each claim. Stops at the first error:
+    /// earlier results stay applied, and the driver counts as unanswered, even if it had answered before.
     pub(super) fn answer(
         &mut self,
         driver: &str,

@@ -12,7 +12,7 @@ use super::options::{KubeletGate, KubeletOptions};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PodClaimError {
-    /// The claim for a template of the pod has not been created yet.
+    /// The claim that a template of the pod stands for has not been created yet.
     #[error("pod {pod:?}: ResourceClaim not created yet")]
     NotCreated {
         /// Namespace and name of the pod.
@@ -34,7 +34,7 @@ pub enum PodClaimError {
 pub struct PodClaim {
     /// Namespace and name of the claim.
     pub claim: ClaimKey,
-    /// Origin of the claim.
+    /// Origin of the claim, which decides if the pod must own it.
     pub origin: ClaimOrigin,
 }
 
@@ -42,13 +42,13 @@ pub struct PodClaim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClaimOrigin {
-    /// Named by the pod, or created for its extended resources.
+    /// The pod names the claim, or the claim was created for the pod's extended resources.
     Named,
-    /// Created from a template: it must be owned by the pod.
+    /// The claim was created from a template, and must be owned by the pod.
     Template,
 }
 
-/// Returns namespace and name of a pod, for messages.
+/// Returns the namespace and name of a pod, for messages.
 pub(super) fn pod_name(pod: &Pod) -> String {
     format!("{}/{}", namespace(pod), pod.metadata.name.as_deref().unwrap_or_default())
 }
@@ -62,7 +62,7 @@ pub(super) fn uid(pod: &Pod) -> &str {
 }
 
 /// Returns the claims of a pod in the order of its spec, then the claim for its extended resources. Omits templates for
-/// which no claim is needed.
+/// which no claim was needed.
 pub fn claims_of_pod(pod: &Pod, options: KubeletOptions) -> impl Iterator<Item = Result<PodClaim, PodClaimError>> {
     let entries = pod.spec.as_ref().and_then(|spec| spec.resource_claims.as_deref()).unwrap_or_default();
     let named = entries.iter().filter_map(|entry| of_entry(pod, entry).transpose());
@@ -74,7 +74,7 @@ pub fn claims_of_pod(pod: &Pod, options: KubeletOptions) -> impl Iterator<Item =
     named.chain(extended.map(Ok))
 }
 
-/// Returns the claim of one entry of `spec.resourceClaims`; none if no claim is needed for its template.
+/// Returns the claim of one entry of `spec.resourceClaims`; `None` if its template needed no claim.
 pub(super) fn of_entry(pod: &Pod, entry: &PodResourceClaim) -> Result<Option<PodClaim>, PodClaimError> {
     let found = |name: &str, origin| PodClaim { claim: ClaimKey::new(namespace(pod), name), origin };
     if let Some(name) = &entry.resource_claim_name {
@@ -90,7 +90,7 @@ pub(super) fn of_entry(pod: &Pod, entry: &PodResourceClaim) -> Result<Option<Pod
     }
 }
 
-/// Returns true if a claim is owned by the pod, or by its group if the gate for that is on.
+/// Returns true if the pod owns a claim, or its pod group does and the gate for pod groups is on.
 pub(super) fn is_for_pod(pod: &Pod, claim: &ResourceClaim, options: KubeletOptions) -> bool {
     let owners = claim.metadata.owner_references.as_deref().unwrap_or_default();
     let controller = owners.iter().find(|owner| owner.controller == Some(true));
@@ -104,7 +104,7 @@ pub(super) fn is_for_pod(pod: &Pod, claim: &ResourceClaim, options: KubeletOptio
         })
 }
 
-/// Returns true if a claim is reserved for the pod, or for its group if the gate for that is on.
+/// Returns true if a claim is reserved for the pod, or for its pod group if the gate for pod groups is on.
 pub(super) fn is_reserved_for(pod: &Pod, claim: &ResourceClaim, options: KubeletOptions) -> bool {
     let consumers = claim.status.as_ref().and_then(|status| status.reserved_for.as_deref()).unwrap_or_default();
     let is_group = |consumer: &ResourceClaimConsumerReference| {

@@ -14,7 +14,7 @@ use super::pod_claims::{ClaimOrigin, PodClaim, claims_of_pod, group_name, is_for
 use crate::skip::aggregate::{declaring, skipped_operations_by_driver};
 use crate::skip::{SkipSet, WireForm};
 
-/// A claim that has passed every check, and the operations that its drivers skip.
+/// A claim that may be prepared, with the operations that each of its drivers skips.
 struct Checked {
     claim: ClaimRef,
     drivers: BTreeMap<String, SkipSet>,
@@ -72,8 +72,7 @@ impl ClaimCache {
     }
 
     /// Records the driver's response to its `NodePrepareResources` call. `outcome` is the response, or the error
-    /// message of a failed call. The devices in the response replace those of an earlier response, so that a repeated
-    /// call does not duplicate devices.
+    /// message of a failed call. The devices in the response replace those of an earlier response.
     ///
     /// # Errors
     /// Returns the problem of the response. Results for claims before the failed one, in the order of UIDs, have been
@@ -110,7 +109,7 @@ impl ClaimCache {
         Ok(())
     }
 
-    /// Checks one claim of a pod, in kubelet's order.
+    /// Checks that a claim may be prepared for the pod, with the checks in kubelet's order.
     fn check(
         &self,
         pod: &Pod,
@@ -157,8 +156,8 @@ impl ClaimCache {
         Ok(Checked { claim, drivers })
     }
 
-    /// Returns the operations that each driver of a claim skips. A checkpoint that an older kubelet has rewritten lacks
-    /// them: the profile `Kep` then calls the driver, `V1_37` restores them from the allocation, which is immutable.
+    /// Returns the operations that each driver of a claim skips. If an older kubelet has removed them from the
+    /// checkpoint, the profile `Kep` calls the driver, and `V1_37` reads them from the (immutable) allocation again.
     fn skips(
         &self,
         claim: &ClaimRef,
@@ -175,7 +174,7 @@ impl ClaimCache {
         skipped_operations_by_driver(allocation).into_iter().map(of_driver).collect()
     }
 
-    /// Adds the pod to a claim in the cache, and the claim if it is not there.
+    /// Adds a claim to the cache if it is missing, and the pod to the claim.
     fn enter(
         &mut self,
         claim: &ClaimRef,

@@ -10,19 +10,19 @@ use super::options::KubeletOptions;
 use super::plan::{Answers, ClaimRef, Plan, Unprepare};
 use super::pod_claims::{claims_of_pod, uid};
 
-/// A pod that is in the claim cache but no longer active.
+/// A pod that is no longer active, but still has claims in the cache.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Orphan {
     /// UID of the pod.
     pub pod_uid: String,
-    /// The calls of drivers for the pod, or the reason why it has to wait.
+    /// Driver calls for the pod, or the reason why its claims can't be unprepared yet.
     pub plan: Result<Plan<Unprepare>, UnprepareError>,
 }
 
 impl ClaimCache {
-    /// Plans to unprepare a pod's claims, based on the cache alone. Reads neither claims of the API server nor the gate
-    /// for skipping node operations.
+    /// Plans to unprepare a pod's claims, from the cache alone: independent of the API server's claims and of the
+    /// feature gate.
     ///
     /// If another pod uses a claim, only this pod is removed from it. For the other claims, the plan calls the drivers
     /// that do not skip unprepare, and no pod can use such a claim until the operation is finished. Claims that the
@@ -129,7 +129,7 @@ impl ClaimCache {
     }
 }
 
-/// Adds the calls for a claim that no other pod uses to the plan.
+/// Adds the driver calls for a claim that no other pod uses to the plan.
 fn release(plan: &mut Plan<Unprepare>, key: ClaimKey, info: &ClaimInfo, options: KubeletOptions) {
     let claim = ClaimRef { uid: info.uid.clone(), key };
     for (driver, state) in &info.drivers {

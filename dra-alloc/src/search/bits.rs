@@ -1,8 +1,8 @@
-//! Sets of devices.
+//! Bit sets of device positions.
 
 use smallvec::{SmallVec, smallvec};
 
-/// Bit set of small numbers, with a fixed size.
+/// Bit set of numbers below a fixed size.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Bits(SmallVec<[u64; 2]>);
 

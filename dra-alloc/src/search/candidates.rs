@@ -1,4 +1,4 @@
-//! Devices of a node, pool by pool, in the order in which the search tries them.
+//! Devices of a node in the order in which the search tries them, read pool by pool.
 //!
 //! Pools without binding conditions come first; otherwise pools are ordered by driver and name. A pool is read only
 //! when the search reaches it, since most searches end in the first pool.
@@ -9,11 +9,11 @@ use std::ops::Range;
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 use smallvec::SmallVec;
 
-use crate::inventory::device::{DeviceFacts, Facts};
-use crate::inventory::pool::{Pool, PoolState, slice_devices};
-use crate::inventory::view::View;
+use crate::cluster::inventory::device::{DeviceFacts, Facts};
+use crate::cluster::inventory::pool::{Pool, PoolState, slice_devices};
+use crate::cluster::inventory::view::View;
 
-/// Device that a request may get.
+/// Device of a node, with its slice and pool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate<'s> {
     /// Position of the device's pool.
@@ -29,21 +29,21 @@ impl Candidate<'_> {
     }
 }
 
-/// Devices of the pools that can be allocated from.
+/// Devices of a node's complete pools, read from the pools when the search needs them.
 pub(crate) struct Candidates<'s> {
     view: &'s View,
     seen: RefCell<Seen<'s>>,
 }
 
-/// Pools that were read so far.
+/// Pools and devices that were read so far.
 #[derive(Default)]
 struct Seen<'s> {
     devices: Vec<Candidate<'s>>,
     /// Pools in search order, each with the range of its device positions.
     order: SmallVec<[(usize, Range<usize>); 2]>,
-    /// Next pool by driver and name.
+    /// Position of the next pool to read, in the order of driver and pool name.
     next: usize,
-    /// Pools with binding conditions, which come last, and the number of them that were read.
+    /// Pools with binding conditions, to be read after all others.
     last: Vec<usize>,
     taken: usize,
 }
@@ -58,17 +58,17 @@ impl<'s> Candidates<'s> {
         &self.view.pools
     }
 
-    /// Returns the number of devices in all pools: an upper bound for positions.
+    /// Returns the number of devices in all pools, read or not.
     pub(crate) const fn capacity(&self) -> usize {
         self.view.devices
     }
 
-    /// Returns a device whose pool was read already.
+    /// Returns the device at a position in a pool that was already read.
     pub(crate) fn known(&self, device: usize) -> Candidate<'s> {
         self.seen.borrow().devices[device]
     }
 
-    /// Returns true if there is a device at the position. Reads further pools if necessary.
+    /// Returns true if there is a device at the position, after reading as many pools as needed.
     pub(crate) fn reach(&self, device: usize) -> bool {
         while self.seen.borrow().devices.len() <= device {
             if !self.look() {
@@ -90,7 +90,7 @@ impl<'s> Candidates<'s> {
         self.seen.borrow().order.to_vec()
     }
 
-    /// Reads the next pool.
+    /// Reads the next pool and returns true, or false if there is none.
     fn look(&self) -> bool {
         let mut seen = self.seen.borrow_mut();
         if let Some(pool) = self.view.pools.get(seen.next) {
@@ -112,7 +112,7 @@ impl<'s> Candidates<'s> {
     }
 }
 
-/// Appends the devices of a pool.
+/// Adds the devices of a pool to those that were read.
 fn enter<'s>(seen: &mut Seen<'s>, position: usize, pool: &'s Pool) {
     let first = seen.devices.len();
     if pool.state() == PoolState::Complete {

@@ -1,8 +1,8 @@
-//! Table of facts by column and device, each computed on first use.
+//! Table of values by column and device, each computed on first use.
 
 use std::cell::OnceCell;
 
-/// Lazily filled cells for `columns × rows` facts. Allocates memory with the first stored fact.
+/// Table of `columns × rows` cells, filled on first use. Allocates memory with the first stored value.
 #[derive(Debug)]
 pub(crate) struct Grid<T> {
     columns: usize,
@@ -15,7 +15,7 @@ impl<T> Grid<T> {
         Self { columns, rows, cells: OnceCell::new() }
     }
 
-    /// Returns the fact of a cell and computes it if it is missing. Errors are not stored.
+    /// Returns the value of a cell, computing it on first use. Errors are not stored.
     #[expect(
         clippy::indexing_slicing,
         reason = "columns and rows are positions in the lists that the grid was made for"

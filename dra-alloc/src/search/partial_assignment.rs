@@ -1,5 +1,5 @@
-//! State of a partial assignment: the devices chosen so far, the remaining counters and capacities, and the state of
-//! each constraint.
+//! Partial assignment of the search: devices chosen so far, remaining counters and capacities, and state of each
+//! constraint.
 //!
 //! A device is placed or rejected as a whole. [`PartialAssignment::undo`] undoes placements in reverse order (backtracking);
 //! a rejection changes nothing.
@@ -9,30 +9,30 @@ use std::collections::BTreeMap;
 use dra_attrs::{DistinctState, MatchState, Quantity, Scalar, ValueSet, Violation};
 use smallvec::SmallVec;
 
+use super::allocate_error::AllocateError;
 use super::bits::Bits;
 use super::candidates::Candidate;
+use super::counters::{Ledger, Reserved, Shortage};
+use super::request::{Claim, ConstraintKind};
 use super::table::{CapacityCheck, CapacityMiss, Table};
-use crate::allocate_error::AllocateError;
-use crate::counters::{Ledger, Reserved, Shortage};
-use crate::gates::DraGate;
-use crate::request::{Claim, ConstraintKind};
-use crate::state::DeviceUse;
+use crate::cluster::state::DeviceUse;
+use crate::config::gates::DraGate;
 
-/// Decision of the search: a device given to an alternative.
+/// Choice of a device for an alternative of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chosen {
     pub(crate) alternative: usize,
     pub(crate) device: usize,
 }
 
-/// Reason that a device is not given to an alternative.
+/// Reason why the search does not give a device to an alternative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rejection {
     /// The slice has `skipNodeOperations`, and the node or the feature gate does not allow it.
     SkipsOperations,
-    /// The device consumes counters, and the gate `DRAPartitionableDevices` is off.
+    /// The device consumes shared counters, but the gate `DRAPartitionableDevices` is off.
     CountersOff,
-    /// The device, or a device in use on the same counter set, has compatibility groups, and their gate is off.
+    /// The device, or an allocated device on the same counter set, has compatibility groups, but their gate is off.
     GroupsOff,
     Shortage(Shortage),
     Tainted,
@@ -43,27 +43,27 @@ pub(crate) enum Rejection {
     NoCapacity,
 }
 
-/// Capacity of which a device has too little for an alternative.
+/// First capacity of a device that is too small for an alternative.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Insufficient<'s> {
-    /// Too little even if nothing else uses the device.
+    /// The capacity is too small even if nothing else uses the device.
     Never(CapacityMiss<'s>),
-    /// Too little after what other shares of the device consume.
+    /// The capacity has too little left after the consumption of other shares of the device.
     Now { name: &'s str, left: Quantity, wanted: Quantity },
 }
 
-/// Record of one placement, needed to undo it.
+/// A device given to an alternative, with the data to undo that.
 #[derive(Debug)]
 pub(crate) struct Placed<'s> {
     pub(crate) chosen: Chosen,
     reserved: Option<Reserved<'s>>,
 }
 
-/// Shares of one device that the current assignment made.
+/// Shares of one device in the current assignment.
 #[derive(Clone, Debug, Default)]
 struct Shares {
     count: usize,
-    /// Consumed amounts, by position of the capacity.
+    /// Amounts that the shares consume, by position of the capacity.
     consumed: Vec<Quantity>,
 }
 
@@ -101,11 +101,11 @@ pub(crate) struct PartialAssignment<'t, 's> {
     table: &'t Table<'s>,
     pub(crate) chosen: SmallVec<[Chosen; 4]>,
     claims: SmallVec<[ClaimState<'s>; 2]>,
-    /// Devices that some claim holds exclusively. Shared devices are not members.
+    /// Chosen devices of this assignment that are not shareable.
     taken: Bits,
-    /// Shares made by this assignment, by device.
+    /// Shares of devices in this assignment, by device.
     shares: BTreeMap<usize, Shares>,
-    /// Counter ledgers by pool, created for the first device that consumes counters of the pool.
+    /// Remaining counters by pool, for pools with a chosen device that consumes counters.
     ledgers: BTreeMap<usize, Ledger<'s>>,
 }
 
@@ -144,7 +144,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
         self.claims[claim].devices
     }
 
-    /// Returns the devices that some claim holds exclusively.
+    /// Returns the chosen devices of this assignment that are not shareable.
     pub(crate) const fn taken(&self) -> &Bits {
         &self.taken
     }
@@ -165,12 +165,13 @@ impl<'t, 's> PartialAssignment<'t, 's> {
         }
     }
 
-    /// Returns the remaining counters of a pool, by name.
+    /// Returns the remaining amount of a pool's counters of each name, over all counter sets.
     pub(crate) fn counters_left(&self, pool: usize) -> Vec<i128> {
         self.table.counters(pool).map(|counters| counters.left_by_name(self.ledgers.get(&pool))).unwrap_or_default()
     }
 
-    /// Returns true if the device is taken: by any claim or, for admin access, by the claim itself.
+    /// Returns true if an alternative can't have the device because it is in use: by any claim or, for admin access, by
+    /// the same claim.
     pub(crate) fn is_taken(&self, alternative: usize, device: usize) -> bool {
         let asked = self.table.alternative(alternative);
         if asked.admin_access {
@@ -181,7 +182,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
         self.taken.contains(device) || self.table.in_use(device).is_some_and(DeviceUse::is_exclusive)
     }
 
-    /// Returns the first capacity of a device that has too little left for the alternative; `None` if all suffice.
+    /// Returns the first capacity of a device that is too small for the alternative; `None` if all suffice.
     pub(crate) fn short_capacity(
         &self,
         alternative: usize,
@@ -206,7 +207,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
         Ok(short.next())
     }
 
-    /// Gives a free device to an alternative, unless a check rejects the device.
+    /// Gives a device to an alternative, or returns the reason why it can't.
     pub(crate) fn place(&mut self, alternative: usize, device: usize) -> Result<Placed<'s>, Refusal> {
         if !self.table.may_skip(device) {
             return Err(Rejection::SkipsOperations.into());
@@ -220,7 +221,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
         Ok(Placed { chosen: Chosen { alternative, device }, reserved })
     }
 
-    /// Undoes the last placement.
+    /// Takes back the device of the last placement.
     pub(crate) fn undo(&mut self, placed: Placed<'s>) -> Result<(), AllocateError> {
         let Chosen { alternative, device } = placed.chosen;
         let asked = self.table.alternative(alternative);
@@ -238,7 +239,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
         Ok(())
     }
 
-    /// Reserves the counters that the device consumes. A shared device reserved them with its first share.
+    /// Reserves the counters that a device consumes. A shared device consumes them only once, with its first share.
     fn reserve(&mut self, device: usize) -> Result<Option<Reserved<'s>>, Refusal> {
         let Candidate { pool, device: object, .. } = self.table.candidate(device);
         if object.consumes_counters.as_ref().is_none_or(Vec::is_empty) {
@@ -273,7 +274,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
         self.table.is_shareable(device) && (self.shares.get(&device).is_some_and(|shares| shares.count > 0) || in_use())
     }
 
-    /// Checks taints, constraints and capacities, and pushes the device onto the constraints.
+    /// Checks taints, constraints and capacities of a device, and adds its values to the state of the constraints.
     fn admit(&mut self, alternative: usize, device: usize) -> Result<(), Refusal> {
         if self.table.taint(alternative, device).is_some() {
             return Err(Rejection::Tainted.into());
@@ -305,7 +306,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
         Ok(())
     }
 
-    /// Marks a device as taken, or adds a share to a shareable device.
+    /// Marks a device as used exclusively, or adds a share of a shareable device.
     fn enter(&mut self, alternative: usize, device: usize) -> Result<(), AllocateError> {
         let claim = self.table.alternative(alternative).claim;
         self.chosen.push(Chosen { alternative, device });
@@ -339,11 +340,11 @@ impl<'t, 's> PartialAssignment<'t, 's> {
     }
 }
 
-/// Reason that `place` did not place a device.
+/// Reason why a device was not given to an alternative, or the error of the search.
 pub(crate) enum Refusal {
-    /// The device can't be chosen here; the search goes on.
+    /// The device can't be chosen at this point of the search, which continues with the next one.
     Rejected(Rejection),
-    /// The input is invalid, independently of earlier decisions; the search fails.
+    /// The input is invalid, so that the search fails.
     Failed(AllocateError),
 }
 

@@ -1,4 +1,4 @@
-//! Pruning rules of the search: they cut branches that have no solution, or that repeat a failed one.
+//! Pruning rules: they skip branches of the search that have no solution, or that repeat a failed one.
 //!
 //! Easy searches pay nothing: pruning starts after `START_AFTER_BACKTRACKS` backtracks. It first evaluates every
 //! device for every alternative. If one of these evaluations is an error, pruning stays off; otherwise the search can
@@ -24,93 +24,45 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dra_attrs::{ListTypes, Scalar};
 
+use super::allocate_error::AllocateError;
 use super::bits::Bits;
+use super::budget::{Halt, Meter};
+use super::counters::Consumption;
 use super::partial_assignment::PartialAssignment;
+use super::pruning_rules::{PruningRule, PruningRules};
+use super::request::{Alternative, ConstraintKind, Mode};
 use super::table::{CapacityCheck, Selection, Table};
-use crate::allocate_error::AllocateError;
-use crate::budget::{Halt, Meter};
-use crate::capacity::Amount;
-use crate::counters::Consumption;
-use crate::gates::DraGate;
-use crate::request::{Alternative, ConstraintKind, Mode};
-use crate::state::DeviceUse;
+use crate::cluster::state::DeviceUse;
+use crate::config::gates::DraGate;
+use crate::device::capacity::Amount;
 
-/// Pruning rule of the search. All rules are on; tests switch them off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[doc(hidden)]
-#[expect(clippy::exhaustive_enums, reason = "for the project's own tests")]
-pub enum PruningRule {
-    ForwardChecking,
-    Pigeonhole,
-    CommonValue,
-    AllDifferent,
-    CounterBound,
-    ValueSymmetry,
-    VariableSymmetry,
-}
-
-/// Number of backtracks before pruning starts. Most satisfiable searches never reach it.
-const START_AFTER_BACKTRACKS: usize = 3;
-
-/// Set of pruning rules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[doc(hidden)]
-pub struct PruningRules(u8);
-
-#[doc(hidden)]
-impl PruningRules {
-    /// Number of rules.
-    pub const COUNT: u8 = 7;
-
-    /// Returns the set of the rules whose bits are set in `bits`, applied from the first backtrack on.
-    #[must_use]
-    pub const fn from_start(bits: u8) -> Self {
-        Self(bits | 1 << Self::COUNT)
-    }
-
-    /// Returns the number of backtracks before pruning starts.
-    pub(crate) const fn start_after(self) -> usize {
-        if self.0 >> Self::COUNT == 0 { START_AFTER_BACKTRACKS } else { 0 }
-    }
-
-    const fn has(self, rule: PruningRule) -> bool {
-        self.0 & (1 << rule as u8) != 0
-    }
-}
-
-impl Default for PruningRules {
-    fn default() -> Self {
-        Self((1 << Self::COUNT) - 1)
-    }
-}
-
-/// Domains and symmetries of devices, computed once for all alternatives and constraints.
+/// Data of the pruning rules, computed once for all alternatives and constraints.
 pub(crate) struct Prune<'s> {
     pruning: PruningRules,
-    /// By alternative: its domain, the devices that it could be given as the first decision.
+    /// By alternative: its domain, the devices that it could get if nothing else were chosen.
     usable: Vec<Bits>,
-    /// By alternative: minimum use of its pool's counters by any one of its devices, by counter name.
+    /// By alternative: the least amount of each counter name that any of its devices consumes.
     minimum_uses: Vec<Option<MinimumUse>>,
     /// By column: the devices that have each value.
     devices_by_value: Vec<BTreeMap<Scalar<'s>, Bits>>,
-    /// By column: the number of values of each device.
+    /// By column: the number of attribute values of each device.
     sizes: Vec<Vec<usize>>,
     shareable: Bits,
     /// By device: its symmetry class. Devices of one class are interchangeable.
     symmetry_classes: Vec<usize>,
-    /// By alternative: the nearest earlier interchangeable one of the claim.
+    /// By alternative: the nearest earlier alternative of the claim that is interchangeable with it.
     predecessors: Vec<Option<usize>>,
-    /// By claim and request: the demands of this request and all later ones.
+    /// By claim and request: the demands of the request and of all later requests of all claims.
     demands: Vec<Vec<Vec<Demand>>>,
 }
 
-/// Minimum use of a pool's counters by each device of a set. Exists only if all devices are of one pool.
+/// Least amount that any device of a set consumes of the counters of each name. All devices are of one pool.
 struct MinimumUse {
     pool: usize,
     least: Vec<i128>,
 }
 
-/// Open request: an alternative and the number of devices that it still needs.
+/// An alternative with the number of devices that it still needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenRequest {
     pub(crate) alternative: usize,
@@ -119,17 +71,17 @@ pub(crate) struct OpenRequest {
     pub(crate) from: usize,
 }
 
-/// Demand of one request, or of several interchangeable ones.
+/// Demand for devices of one request, or of several interchangeable requests.
 #[derive(Clone, Debug)]
 struct Demand {
     claim: usize,
-    /// Demand of each of the requests, by alternative.
+    /// Alternatives of one of the requests, each with the number of devices that it needs.
     options: Vec<OpenRequest>,
-    /// Minimum number of devices that the requests need together.
+    /// Smallest number of devices that satisfies the requests together.
     total: usize,
 }
 
-/// Demand with its remaining domain: the free devices, by alternative.
+/// A demand with the free devices of each of its alternatives.
 struct FreeDomain<'d> {
     demand: &'d Demand,
     free: Vec<Bits>,
@@ -137,8 +89,8 @@ struct FreeDomain<'d> {
 
 #[expect(clippy::indexing_slicing, reason = "alternatives, columns and devices are positions in the table's lists")]
 impl<'s> Prune<'s> {
-    /// Computes all domains; each evaluation of a device for an alternative is a step. Returns `None` if pruning is not
-    /// safe: an evaluation is an error, or the search could end in one.
+    /// Computes the data of the pruning rules, in steps of the budget. Returns `None` if pruning is not safe:
+    /// evaluating a device fails, or the search could end in an error.
     pub(crate) fn new(
         table: &Table<'s>,
         all: &[Vec<usize>],
@@ -195,8 +147,8 @@ impl<'s> Prune<'s> {
             && tried.iter().any(|other| self.symmetry_classes[*other] == self.symmetry_classes[device])
     }
 
-    /// Returns the first device position that a request may start with: not before an interchangeable request's device
-    /// (variable symmetry).
+    /// Returns the device position from which an alternative starts: that of the first device of an earlier
+    /// interchangeable request (variable symmetry), else 0.
     pub(crate) fn begin(&self, assignment: &PartialAssignment<'_, '_>, alternative: usize) -> usize {
         if !self.pruning.has(PruningRule::VariableSymmetry) {
             return 0;
@@ -207,14 +159,14 @@ impl<'s> Prune<'s> {
         first.map_or(0, |chosen| chosen.device)
     }
 
-    /// Returns true if the claims can't be served, before any decision.
+    /// Returns true if the pruning rules prove that the claims can't be satisfied.
     pub(crate) fn is_unsatisfiable(&self, table: &Table<'s>) -> bool {
         let first = self.demands.first().and_then(|requests| requests.first());
         first.is_some_and(|demands| self.fails(table, &PartialAssignment::new(table), demands.iter()))
     }
 
-    /// Returns true if the open requests can't be served, given that the current request still needs the devices of
-    /// `want`.
+    /// Returns true if the pruning rules prove that the remaining requests can't be satisfied. The current request
+    /// still needs the devices of `want`.
     pub(crate) fn is_unsatisfiable_from(
         &self,
         table: &Table<'s>,
@@ -246,7 +198,7 @@ impl<'s> Prune<'s> {
             || self.breaks_constraint(table, assignment, &domains)
     }
 
-    /// Returns the remaining domain of an open request.
+    /// Returns the devices that an alternative may still get.
     fn free(&self, table: &Table<'_>, taken: &Bits, want: OpenRequest) -> Bits {
         let usable = &self.usable[want.alternative];
         let free =
@@ -254,7 +206,8 @@ impl<'s> Prune<'s> {
         free.starting_at(want.from)
     }
 
-    /// Returns true if each device can serve only one of the requests: none is shareable or for admin access.
+    /// Returns true if each device can serve only one of the requests of a demand: no device is shareable, and no
+    /// request has admin access.
     fn is_exclusive(&self, table: &Table<'_>, demand: &Demand) -> bool {
         demand.options.iter().all(|want| {
             !table.alternative(want.alternative).admin_access
@@ -262,14 +215,14 @@ impl<'s> Prune<'s> {
         })
     }
 
-    /// Returns true if a set of requests needs more devices than the union of their domains has (Hall bound).
+    /// Returns true if some requests together need more devices than all their domains have together (Hall bound).
     fn violates_hall_bound(&self, table: &Table<'_>, domains: &[FreeDomain<'_>]) -> bool {
         let exclusive = domains.iter().filter(|domain| self.is_exclusive(table, domain.demand));
         let sets: Vec<(usize, Bits)> = exclusive.map(|domain| (domain.demand.total, domain.union())).collect();
         sets.iter().any(|(_, set)| total_inside(&sets, set) > set.len())
     }
 
-    /// Returns true if a constraint of a claim can't hold with the remaining domains.
+    /// Returns true if the free devices can't satisfy a constraint of a claim.
     fn breaks_constraint(
         &self,
         table: &Table<'s>,
@@ -319,7 +272,7 @@ impl<'s> Prune<'s> {
         }
     }
 
-    /// Returns true if the devices with `value` suffice for every request that the constraint applies to.
+    /// Returns true if devices with `value` suffice for every request to which a `matchAttribute` constraint applies.
     fn suffices(&self, table: &Table<'_>, value: &Scalar<'_>, constraint: usize, bound: &[&FreeDomain<'_>]) -> bool {
         let narrowed: Vec<FreeDomain<'_>> = bound
             .iter()
@@ -335,8 +288,8 @@ impl<'s> Prune<'s> {
             && !(self.pruning.has(PruningRule::Pigeonhole) && self.violates_hall_bound(table, &narrowed))
     }
 
-    /// Returns true if there are fewer free values than the requests need at least, or too few devices with only free
-    /// values.
+    /// Returns true if too few values, or too few devices with unused values, are left for a `distinctAttribute`
+    /// constraint.
     fn too_few_values(
         &self,
         table: &Table<'s>,
@@ -375,8 +328,7 @@ impl<'s> Prune<'s> {
         values.len() < needed
     }
 
-    /// Returns true if the remaining counters of one name, over all counter sets, are below the minimum use of the
-    /// demands.
+    /// Returns true if less of a counter is left, over all counter sets, than the demands consume at least.
     fn counters_run_out(
         &self,
         table: &Table<'s>,
@@ -397,7 +349,7 @@ impl<'s> Prune<'s> {
         })
     }
 
-    /// Returns the minimum counter use of a demand's devices, if all its alternatives use one pool.
+    /// Returns the least counter consumption of a device for a demand, if all its alternatives use one pool.
     fn minimum_use(&self, demand: &Demand) -> Option<MinimumUse> {
         let mut options = demand.options.iter().map(|want| self.minimum_uses[want.alternative].as_ref());
         let first = options.next()??;
@@ -411,12 +363,12 @@ impl<'s> Prune<'s> {
 }
 
 impl FreeDomain<'_> {
-    /// Returns true if some alternative has enough free devices for one request.
+    /// Returns true if some alternative has enough free devices for one request of the demand.
     fn can_serve_one(&self) -> bool {
         self.demand.options.iter().zip(&self.free).any(|(want, free)| free.len() >= want.missing)
     }
 
-    /// Returns the free devices of all alternatives.
+    /// Returns the free devices of all alternatives together.
     fn union(&self) -> Bits {
         let mut sets = self.free.iter();
         let mut union = sets.next().cloned().unwrap_or_else(|| Bits::new(0));
@@ -431,14 +383,14 @@ fn smallest(mut numbers: Vec<usize>, count: usize) -> usize {
     numbers.into_iter().take(count).fold(0, usize::saturating_add)
 }
 
-/// Returns the total demand of the requests whose domains are subsets of `set`.
+/// Returns the number of devices needed by all requests whose domains are subsets of `set`.
 fn total_inside(sets: &[(usize, Bits)], set: &Bits) -> usize {
     let inside = sets.iter().filter(|(_, other)| other.is_subset(set));
     inside.map(|(total, _)| *total).fold(0, usize::saturating_add)
 }
 
-/// Returns the demands of each request and all later ones, by claim and request. Interchangeable requests are merged
-/// into one demand.
+/// Returns, by claim and request, the demands of the request and of all later ones. Interchangeable requests are one
+/// demand.
 fn demands(table: &Table<'_>, all: &[Vec<usize>], usable: &[Bits]) -> Vec<Vec<Vec<Demand>>> {
     let mut rest: Vec<Demand> = Vec::new();
     let mut demands = Vec::new();
@@ -496,7 +448,7 @@ fn devices_by_value<'s>(table: &Table<'s>, column: usize) -> Result<BTreeMap<Sca
     Ok(devices_by_value)
 }
 
-/// Returns the number of values of each device.
+/// Returns the number of attribute values of each device.
 #[expect(clippy::indexing_slicing, reason = "devices are positions in the list")]
 fn sizes(devices_by_value: &BTreeMap<Scalar<'_>, Bits>, devices: usize) -> Vec<usize> {
     let mut sizes = vec![0_usize; devices];
@@ -506,7 +458,7 @@ fn sizes(devices_by_value: &BTreeMap<Scalar<'_>, Bits>, devices: usize) -> Vec<u
     sizes
 }
 
-/// Returns the initial domain of an alternative: the devices that it can use independently of other decisions.
+/// Returns the domain of an alternative: the devices that it could get if nothing else were chosen.
 fn usable(table: &Table<'_>, alternative: usize, meter: &mut Meter<'_>) -> Result<Bits, Halt> {
     let mut usable = Bits::new(table.candidates.all());
     let admin = table.alternative(alternative).admin_access;
@@ -526,8 +478,8 @@ fn usable(table: &Table<'_>, alternative: usize, meter: &mut Meter<'_>) -> Resul
     Ok(usable)
 }
 
-/// Key of a symmetry class of devices: the alternatives that can use the device, its values under every constraint, and
-/// its consumption of which pool's counters.
+/// Properties of a device that must be equal in a symmetry class: the alternatives that can use it, its values under
+/// every constraint, and its counter consumption.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Kind<'s> {
     usable: Vec<bool>,
@@ -539,7 +491,7 @@ struct Kind<'s> {
     consumption: Option<(usize, Vec<Taken<'s>>)>,
 }
 
-/// Consumption of one counter set: its position, the compatibility groups, and amounts by counter.
+/// Consumption from one counter set: position of the set, compatibility groups of the device, and amount by counter.
 type Taken<'s> = (usize, &'s [String], Vec<(usize, i128)>);
 
 fn symmetry_classes<'s>(table: &Table<'s>, usable: &[Bits]) -> Result<Vec<usize>, AllocateError> {
@@ -573,7 +525,7 @@ fn taken<'s>(consumption: &[Consumption<'s>]) -> Vec<Taken<'s>> {
     consumption.iter().map(|consumed| (consumed.set, consumed.groups, consumed.amounts.clone())).collect()
 }
 
-/// Returns the minimum use by the devices of each counter name, if all devices are of one pool.
+/// Returns the least amount of each counter name that any of the devices consumes, if all are of one pool.
 fn minimum_use(table: &Table<'_>, devices: &Bits) -> Result<Option<MinimumUse>, AllocateError> {
     let pools = || devices.iter().map(|device| table.candidate(device).pool);
     let Some(pool) = pools().next().filter(|first| pools().all(|pool| pool == *first)) else { return Ok(None) };
@@ -639,7 +591,7 @@ fn is_same(left: &Alternative<'_>, right: &Alternative<'_>) -> bool {
     };
     left.mode == right.mode
         && left.mode != Mode::All
-        && left.class.name == right.class.name
+        && left.class.name() == right.class.name()
         && left.admin_access == right.admin_access
         && left.tolerations == right.tolerations
         && left.constraints == right.constraints

@@ -1,4 +1,4 @@
-//! Facts about the devices of one node that no decision of the search changes.
+//! Table of the devices of one node, with facts that do not change during the search.
 //!
 //! A fact is computed on first use and kept for the rest of the call. Rows are devices in search order; columns are the
 //! alternatives and constraints of the plan.
@@ -8,49 +8,50 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{DeviceAttribute, DeviceTaint, ResourceSlice};
 use smallvec::SmallVec;
 
-use crate::allocate_error::AllocateError;
-use crate::capacity::{Amount, Capacity, Rounding};
-use crate::context::Context;
-use crate::counters::{Consumption, CounterSets, InvalidCounter};
-use crate::device_id::DeviceId;
-use crate::expression::{Expression, Owner};
-use crate::gates::DraGate;
-use crate::inventory::is_for_one_node;
-use crate::inventory::pool::{Pool, name_of};
-use crate::inventory::view::SliceError;
-use crate::node::Scope;
-use crate::profile::{Decisions, SkipGateOff};
-use crate::request::{Alternative, Claim, Column, Derived, Mode, Plan};
-use crate::search::candidates::{Candidate, Candidates};
-use crate::search::grid::Grid;
+use super::allocate_error::AllocateError;
+use super::candidates::{Candidate, Candidates};
+use super::context::Context;
+use super::counters::{Consumption, CounterSets, InvalidCounter};
+use super::grid::Grid;
+use super::request::{Alternative, Claim, Column, Derived, Mode, Plan};
+use crate::cluster::inventory::is_for_one_node;
+use crate::cluster::inventory::pool::Pool;
+use crate::cluster::inventory::view::SliceError;
+use crate::cluster::state::{AllocatedState, DeviceUse, PoolUse};
+use crate::config::gates::DraGate;
+use crate::config::profile::{Decisions, SkipGateOff};
+use crate::device::capacity::{Amount, Capacity, Rounding};
+use crate::device::device_id::DeviceId;
+use crate::device::node::Scope;
+use crate::device::slice::name_of;
+use crate::device::taint::untolerated;
 use crate::selector::SelectorInput;
-use crate::state::{AllocatedState, DeviceUse, PoolUse};
-use crate::taint::untolerated;
+use crate::selector::expression::{Expression, Owner};
 
-/// Result of comparing a device's capacities with an alternative's request, in the order of the capacity names.
+/// Comparison of a device's capacities with the amounts that an alternative consumes, in the order of capacity names.
 #[derive(Debug)]
 pub(crate) enum CapacityCheck<'s> {
-    /// The device can't serve the request, even if nothing else uses it.
+    /// A capacity can't serve the alternative, even if nothing else uses the device.
     Never(CapacityMiss<'s>),
     Takes(Vec<Amount<'s>>),
 }
 
-/// Reason that a device can never serve the requested capacities.
+/// Reason why a device can't serve the requested capacities, even if nothing else uses it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CapacityMiss<'s> {
     /// The device has no capacity of this name.
     Missing(&'s str),
     /// The request policy of the capacity does not permit the amount.
     Policy { name: &'s str, wanted: Quantity },
-    /// The capacity's value is below the amount.
+    /// The value of the capacity is below the requested amount.
     TooSmall { name: &'s str, value: Quantity, wanted: Quantity },
 }
 
-/// Result of the checks of class, selectors and node selection for a device.
+/// Result of checking device class, selectors and node selection for a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Selection {
     Admitted,
-    /// The device has binding conditions, and the gate `DRADeviceBindingConditions` is off.
+    /// The device has binding conditions, but the gate `DRADeviceBindingConditions` is off.
     BindingConditionsOff,
     /// The selector at this position of [`Alternative::selectors`] is false.
     Selector(usize),
@@ -58,10 +59,10 @@ pub(crate) enum Selection {
     OtherNode,
 }
 
-/// Attributes that derived-attribute expressions compute. The grid owns them, so that value sets can borrow from them.
+/// Attributes computed by derived-attribute expressions. The table borrows their values.
 pub(crate) type DerivedValues = Grid<DeviceAttribute>;
 
-/// Devices of a node and their cached facts.
+/// Devices of a node with cached facts about them.
 pub(crate) struct Table<'s> {
     pub(crate) context: &'s Context<'s>,
     pub(crate) plan: &'s Plan<'s>,
@@ -151,13 +152,13 @@ impl<'s> Table<'s> {
         self.plan.claims.get(asked.claim).map(Claim::name).unwrap_or_default()
     }
 
-    /// Returns the use of a device by claims outside of this call; `None` if it is free.
+    /// Returns the use of a device by claims allocated before this call; `None` if the device is free.
     pub(crate) fn in_use(&self, device: usize) -> Option<&'s DeviceUse> {
         let candidate = self.candidate(device);
         self.in_use.get(candidate.pool).copied().flatten()?.get(&candidate.device.name)
     }
 
-    /// Returns the amount of a capacity that shares outside of this call consume.
+    /// Returns the amount of a capacity that shares allocated before this call consume.
     pub(crate) fn consumed(&self, device: usize, capacity: &str) -> Quantity {
         let consumed = self.in_use(device).and_then(|in_use| in_use.consumed.get(capacity));
         consumed.copied().unwrap_or(Quantity::ZERO)
@@ -168,7 +169,7 @@ impl<'s> Table<'s> {
         self.has(DraGate::ConsumableCapacity) && self.candidate(device).device.allow_multiple_allocations == Some(true)
     }
 
-    /// Returns true if the node may use the device, considering `skipNodeOperations` only.
+    /// Returns true unless the device is excluded because it skips node operations.
     pub(crate) fn may_skip(&self, device: usize) -> bool {
         self.skips_allowed || !skips_operations(self.candidate(device).slice)
     }
@@ -183,7 +184,7 @@ impl<'s> Table<'s> {
         untolerated(taints, self.alternative(alternative).tolerations.unwrap_or_default())
     }
 
-    /// Checks binding conditions, class, selectors and the device's own node selection.
+    /// Checks a device's binding conditions, class selectors, request selectors and node selection.
     pub(crate) fn selection(&self, alternative: usize, device: usize) -> Result<Selection, AllocateError> {
         self.selection.get_or_try(alternative, device, || self.select(alternative, device)).copied()
     }
@@ -245,7 +246,7 @@ impl<'s> Table<'s> {
         Ok(holds)
     }
 
-    /// Returns true if the device needs no capacity check: it is not shareable, and the request names no capacities.
+    /// Returns true if the device needs no check of capacities: it is not shareable, and the request names none.
     pub(crate) fn has_room_for_one(&self, alternative: usize, device: usize) -> bool {
         self.alternative(alternative).capacity.is_empty()
             && !self.is_shareable(device)
@@ -269,7 +270,7 @@ impl<'s> Table<'s> {
         self.capacities.get_or_try(0, device, read).map(Vec::as_slice)
     }
 
-    /// Returns the amounts that an alternative takes from a device's capacities, or the reason that it can't.
+    /// Returns the amounts that an alternative consumes of a device's capacities, or the reason why it can't.
     pub(crate) fn fit(&self, alternative: usize, device: usize) -> Result<&CapacityCheck<'s>, AllocateError> {
         self.fits.get_or_try(alternative, device, || self.compute_fit(alternative, device))
     }
@@ -302,7 +303,7 @@ impl<'s> Table<'s> {
         Ok(misfit.map_or(CapacityCheck::Takes(amounts), CapacityCheck::Never))
     }
 
-    /// Returns the values that a constraint's column reads from a device.
+    /// Returns the values of a device for the attribute or expression that a constraint compares.
     pub(crate) fn values(&self, column: usize, device: usize) -> Result<&ValueSet<'s>, AllocateError> {
         self.values.get_or_try(column, device, || {
             let attribute = self.attribute(column, device)?;
@@ -334,7 +335,7 @@ impl<'s> Table<'s> {
         })
     }
 
-    /// Returns the counters of a pool, less the consumption of devices in use.
+    /// Returns the counters of a pool, without the consumption of devices in use.
     #[expect(clippy::indexing_slicing, reason = "pools are positions in the list of pools")]
     pub(crate) fn counters(&self, pool: usize) -> Result<&CounterSets<'s>, AllocateError> {
         let in_use = self.in_use.get(pool).copied().flatten();
@@ -351,7 +352,7 @@ impl<'s> Table<'s> {
     }
 }
 
-/// Returns the recorded use of each pool. Skips the look-ups if nothing is in use.
+/// Returns the devices in use of each pool. Skips the look-ups if nothing is in use.
 fn pools_in_use<'s>(state: &'s AllocatedState, pools: &[Pool]) -> SmallVec<[Option<&'s PoolUse>; 4]> {
     if state.is_empty() {
         return SmallVec::new();

@@ -1,4 +1,4 @@
-//! Backtracking search: depth first, requests and devices in their order; the first solution is returned.
+//! Backtracking search, depth first: tries requests and devices in their order, and returns the first solution.
 //!
 //! The devices of one request are tried as combinations (ascending positions); the next request starts at the first
 //! device again. A claim that would get more than [`MAX_DEVICES_PER_CLAIM`] devices is not searched further: `TooMany`
@@ -10,24 +10,24 @@
 
 use smallvec::SmallVec;
 
+use super::allocate_error::AllocateError;
+use super::budget::{Halt, Meter};
 use super::partial_assignment::{Chosen, PartialAssignment, Placed, Refusal, Rejection};
 use super::prune::{OpenRequest, Prune};
+use super::request::{Claim, Mode, Plan};
 use super::table::Table;
-use crate::allocate_error::AllocateError;
-use crate::budget::{Halt, Meter};
-use crate::limits::MAX_DEVICES_PER_CLAIM;
-use crate::request::{Claim, Mode, Plan};
+use crate::config::limits::MAX_DEVICES_PER_CLAIM;
 
-/// Position of the next decision.
+/// Position of the search: the request, and the number of devices that it has.
 #[derive(Clone, Copy, Debug)]
 struct Position {
     claim: usize,
     request: usize,
     /// Alternative of the request that is being tried.
     alternative: Option<usize>,
-    /// Number of devices that the request has.
+    /// Number of devices that the request has so far.
     taken: usize,
-    /// First device position that may be tried.
+    /// First device position to try for the request.
     from: usize,
 }
 
@@ -41,14 +41,14 @@ impl Position {
         *self = Self { request: self.request + 1, ..Self::claim(self.claim) };
     }
 
-    /// Records that the request got a device.
+    /// Records that the request got a device; the search continues with the next device position.
     const fn pass(&mut self, device: usize) {
         self.taken += 1;
         self.from = device + 1;
     }
 }
 
-/// Result of the subtree below a decision.
+/// Result of searching all branches below a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     Found,
@@ -63,27 +63,27 @@ enum Step {
     Back(Answer),
 }
 
-/// Pending decision on the search stack, resumed when the subtree below it returns.
+/// A pending choice on the search stack, resumed when the branches below it have been searched.
 enum Frame<'s> {
-    /// All earlier claims are complete.
+    /// The search started with a claim, after all earlier claims got their devices.
     Claim,
-    /// An alternative was chosen.
+    /// An alternative of a request was chosen.
     Alternative {
         position: Position,
         alternative: usize,
-        /// True if all alternatives so far would have had too many devices.
+        /// True if all alternatives tried so far would have had too many devices.
         all_too_many: bool,
     },
-    /// A device was placed.
+    /// A device was given to an alternative.
     Device {
         position: Position,
         placed: Placed<'s>,
-        /// Devices that failed at this place.
+        /// Devices that were tried before for the same place and failed.
         tried: Vec<usize>,
     },
 }
 
-/// State of pruning.
+/// State of pruning: not started, on, or not possible.
 enum Pruning<'s> {
     /// Pruning starts after this number of further backtracks.
     After(usize),
@@ -91,10 +91,10 @@ enum Pruning<'s> {
     Never,
 }
 
-/// Backtracking search over one table.
+/// Backtracking search over the devices of one node.
 pub(crate) struct Walk<'t, 's, 'm, 'b> {
     table: &'t Table<'s>,
-    /// Devices of each `allocationMode: All` alternative.
+    /// Devices of each `allocationMode: All` alternative, by position of the alternative.
     all: &'t [Vec<usize>],
     meter: &'m mut Meter<'b>,
     assignment: PartialAssignment<'t, 's>,
@@ -104,7 +104,7 @@ pub(crate) struct Walk<'t, 's, 'm, 'b> {
     selected: Selected,
 }
 
-/// Alternative that each request was tried with last, for the requests of all claims in order.
+/// Alternative that was last tried for each request, for the requests of all claims in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Selected(SmallVec<[usize; 8]>);
 
@@ -121,7 +121,7 @@ impl Selected {
     }
 }
 
-/// Solution: devices in the order of their decisions, and the chosen alternative of each request of each claim.
+/// Solution of the search: the chosen devices in the order of their choice, and the chosen alternative of each request.
 #[derive(Clone, Copy)]
 pub(crate) struct Solution<'w> {
     pub(crate) chosen: &'w [Chosen],
@@ -129,8 +129,8 @@ pub(crate) struct Solution<'w> {
 }
 
 impl<'w> Solution<'w> {
-    /// Returns each claim with the alternatives of its requests and its devices. Relies on the search visiting claim
-    /// after claim.
+    /// Returns each claim with the alternatives of its requests and its devices. Relies on the search completing one
+    /// claim after the other.
     pub(crate) fn by_claim<'p>(
         self,
         plan: &'p Plan<'p>,
@@ -179,7 +179,8 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         }
     }
 
-    /// Counts a backtrack and starts pruning when due. Returns true if pruning proves that there is no solution at all.
+    /// Counts a backtrack, and starts pruning when due. Returns true if pruning proves that the claims can't be
+    /// satisfied.
     fn is_over(&mut self) -> Result<bool, Halt> {
         let Pruning::After(turns) = &mut self.pruning else { return Ok(false) };
         if let Some(left) = turns.checked_sub(1) {
@@ -195,7 +196,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         Ok(is_over)
     }
 
-    /// Returns true if pruning proves that the open requests can't be served from the current position.
+    /// Returns true if pruning proves that the remaining requests can't be satisfied.
     fn is_unsatisfiable(&mut self, alternative: usize) -> Result<bool, Halt> {
         let Pruning::On(prune) = &self.pruning else { return Ok(false) };
         self.meter.step()?;
@@ -205,7 +206,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         Ok(prune.is_unsatisfiable_from(self.table, &self.assignment, (position.claim, position.request), want))
     }
 
-    /// Takes the decision at the current position.
+    /// Makes the next choice at the current position.
     fn enter(&mut self) -> Result<Step, Halt> {
         self.meter.step()?;
         let Some(claim) = self.table.plan.claims.get(self.position.claim) else {
@@ -252,7 +253,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         }
     }
 
-    /// Sets the first device position of a request to that of an earlier interchangeable request (variable symmetry).
+    /// Starts a request at the first device position that symmetry allows (variable symmetry).
     fn begin(&mut self, alternative: usize) {
         if let Pruning::On(prune) = &self.pruning
             && self.position.taken == 0
@@ -265,7 +266,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         self.table.wanted(self.all, alternative)
     }
 
-    /// Places the next device of an `allocationMode: All` request. There is no other choice for this place.
+    /// Places the next device of an `allocationMode: All` request, for which there is no choice.
     fn next_of_all(&mut self, alternative: usize) -> Result<Step, Halt> {
         let device = self.all[alternative][self.position.taken];
         self.meter.step()?;
@@ -280,7 +281,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         }
     }
 
-    /// Places the next device that passes all checks.
+    /// Places the next device that passes all checks for the current request.
     fn next_of_any(&mut self, alternative: usize, tried: Vec<usize>) -> Result<Step, Halt> {
         if self.is_unsatisfiable(alternative)? {
             return Ok(Step::Back(Answer::No));
@@ -315,7 +316,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         Step::On
     }
 
-    /// Tries the next choice after the subtree below a decision has failed.
+    /// Tries the next choice after all branches below the previous one have failed.
     fn resume(&mut self, frame: Frame<'s>, answer: Answer) -> Result<Step, Halt> {
         match frame {
             // The device limit is the claim's own: for earlier claims, it is an ordinary failure.

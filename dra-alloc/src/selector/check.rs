@@ -13,7 +13,7 @@ use super::names;
 use super::overload::{self, undeclared};
 use super::types::{Plain, Ty};
 
-/// Result of checking an expression.
+/// Result of checking the names and types of an expression.
 pub(super) struct Findings {
     /// Inferred type of the result.
     pub(super) result: Ty,

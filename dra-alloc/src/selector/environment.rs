@@ -15,7 +15,7 @@ use super::functions::regex::PatternValue;
 use super::functions::{self, conversions, equality, metering};
 use super::{macros, two_variables};
 
-/// Variable that holds the budget, the last argument of metered functions.
+/// Name of the CEL variable that holds the remaining budget, the last argument of metered functions.
 pub(super) const FUEL_VARIABLE: &str = "@fuel";
 /// Prefix of the variables that hold compiled patterns; a number follows.
 pub(super) const PATTERN_VARIABLE: &str = "@pattern";

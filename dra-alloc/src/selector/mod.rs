@@ -26,6 +26,7 @@ mod device;
 mod direct;
 mod environment;
 mod error;
+pub(crate) mod expression;
 mod fuel;
 mod functions;
 mod lazy;

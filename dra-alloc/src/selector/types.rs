@@ -26,7 +26,7 @@ pub(super) enum Plain {
     Optional,
 }
 
-/// `attributes` or `capacity`.
+/// Part of a device that an expression reads: `attributes` or `capacity`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Attributes,

@@ -1,4 +1,4 @@
-//! Skipped operations of each driver of a claim (KEP-5945, Kubelet Changes 1).
+//! Node operations skipped for each driver of a claim (KEP-5945, Kubelet Changes 1).
 //!
 //! The kubelet calls a driver once per claim. A call is skipped only if every device of the driver in the claim skips
 //! it. Drivers and claims do not influence each other.
@@ -8,10 +8,9 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequestAllocationResult, ResourceClaim};
 
 use super::SkipSet;
-use crate::allocated::of_allocation;
+use crate::device::allocated::of_allocation;
 
-/// Returns the operations that are skipped for each driver with a device in the allocation: those that all its devices
-/// skip.
+/// Returns, for each driver with a device in the allocation, the operations that all its devices skip.
 ///
 /// A driver without a device has no entry. Devices with admin access and shares of devices count like any other. Linear
 /// in the number of devices.
@@ -41,8 +40,8 @@ pub fn skipped_operations_by_driver(allocation: &AllocationResult) -> BTreeMap<&
     drivers
 }
 
-/// Returns true if an allocated device of the claim skips any node operation. A kubelet with the gate off rejects such
-/// a claim.
+/// Returns true if an allocated device of the claim skips any node operation. A kubelet with the gate off rejects the
+/// claim then.
 ///
 /// A non-empty list counts even if all its names are unknown. Absent, `false` and the empty list do not count.
 ///
@@ -63,7 +62,7 @@ pub fn skips_node_operations(claim: &ResourceClaim) -> bool {
     allocation.is_some_and(|allocation| declaring(allocation).next().is_some())
 }
 
-/// Returns the device results that skip any node operation, unknown ones included.
+/// Returns the device results of an allocation that skip any node operation, even an unknown one.
 pub(crate) fn declaring(allocation: &AllocationResult) -> impl Iterator<Item = &DeviceRequestAllocationResult> {
     of_allocation(allocation)
         .iter()

@@ -8,33 +8,33 @@ use serde::Serialize;
 
 use super::aggregate::declared;
 use super::{SkipDeclaration, SkipSet};
-use crate::allocated::{allocated_devices, published};
-use crate::device_id::DeviceId;
-use crate::gates::DraGate;
+use crate::config::gates::DraGate;
+use crate::device::allocated::{allocated_devices, published};
+use crate::device::device_id::DeviceId;
 
-/// Observed problem.
+/// Observed problem, as input of [`diagnose_skip`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SkipSymptom<'a> {
-    /// No particular problem: only the objects are checked.
+    /// No observed problem: only the objects are checked.
     None,
-    /// The claim is not allocated; with the scheduler's message.
+    /// The claim is not allocated. The text is the message of the scheduler.
     AllocationFailed(&'a str),
-    /// The pod does not start; with the message of the event `FailedPrepareDynamicResources`.
+    /// The pod does not start. The text is the message of the event `FailedPrepareDynamicResources`.
     PrepareFailed(&'a str),
-    /// The pod ended without a call of the driver, although the gate is off on the kubelet.
+    /// The pod ended, and the kubelet did not call the driver although the gate is off on it.
     UnprepareSkipped,
     /// The pod started, but its container does not find its hardware.
     HardwareMissing,
 }
 
-/// Input of [`diagnose_skip`]: objects and the observed problem.
+/// Objects and observed problem from which [`diagnose_skip`] finds causes.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "made by the caller; the KEP's advice looks at these")]
 pub struct SkipEvidence<'a> {
-    /// Profile of the cluster, which decides the name of the gate.
+    /// Profile of the cluster, which determines the name of the gate.
     pub profile: Profile,
-    /// Slices of the claim's devices; other slices are ignored.
+    /// Published slices with the claim's devices. Other slices are ignored.
     pub slices: &'a [ResourceSlice],
     /// The claim.
     pub claim: &'a ResourceClaim,
@@ -42,7 +42,7 @@ pub struct SkipEvidence<'a> {
     pub symptom: SkipSymptom<'a>,
 }
 
-/// A likely cause. Its `Display` text says what to do.
+/// A likely cause of a problem. Its `Display` text says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "cause")]
 #[non_exhaustive]
@@ -61,22 +61,22 @@ pub enum SkipDiagnosis {
         /// Name of the device's slice.
         slice: String,
     },
-    /// The gate is off in the scheduler.
+    /// The feature gate is off in the scheduler.
     SchedulerGateOff {
         /// Name of the feature gate.
         gate: &'static str,
     },
-    /// The gate is off on the kubelet.
+    /// The feature gate is off on the kubelet.
     KubeletGateOff {
         /// Name of the feature gate.
         gate: &'static str,
     },
-    /// The allocation result skips unprepare, which a kubelet honours even while the gate is off.
+    /// The allocation result skips unprepare, and a kubelet skips it even while its gate is off.
     SkipRecorded {
         /// The device.
         device: DeviceId,
     },
-    /// The slice skips prepare, but the device seems to need it.
+    /// The slice lets prepare be skipped, but the device seems to need it.
     SliceMisconfigured {
         /// The device.
         device: DeviceId,

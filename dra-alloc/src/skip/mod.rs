@@ -1,4 +1,4 @@
-//! `skipNodeOperations`: calls of a driver's node plugin that are unnecessary for a device (KEP-5945).
+//! Field `skipNodeOperations`: names the calls of a driver's node plugin that a device does not need (KEP-5945).
 //!
 //! The field is a bool in the KEP, and a list of operation names in Kubernetes 1.37. A [`SkipDeclaration`] is the value
 //! of the field in either form, kept without loss because an allocation copies it verbatim. A [`SkipSet`] is its
@@ -29,7 +29,7 @@ pub const NODE_PREPARE_RESOURCES: &str = "NodePrepareResources";
 /// Name of the gRPC method that cleans up after a claim.
 pub const NODE_UNPREPARE_RESOURCES: &str = "NodeUnprepareResources";
 
-/// Name in the list that stands for all operations, including those that later versions add.
+/// Name in a list that stands for all operations, including operations that later versions of Kubernetes add.
 pub const ALL_OPERATIONS: &str = "*";
 
 /// Value of `skipNodeOperations` in an object. Order, duplicates and unknown names are kept; absent, `false` and the
@@ -54,9 +54,9 @@ pub enum SkipDeclaration {
     /// The field is absent: no operation is skipped.
     #[default]
     Absent,
-    /// Form of the KEP.
+    /// Value in the form of the KEP.
     Bool(bool),
-    /// Form of Kubernetes 1.37: names of operations.
+    /// Value in the form of Kubernetes 1.37: names of operations.
     List(Vec<String>),
 }
 
@@ -69,23 +69,23 @@ pub struct SkipSet {
     pub prepare: bool,
     /// True if [`NODE_UNPREPARE_RESOURCES`] is skipped.
     pub unprepare: bool,
-    /// True if operations of later versions are skipped too, as by `true` and [`ALL_OPERATIONS`].
+    /// True if operations that later versions of Kubernetes add are skipped too, as by `true` and [`ALL_OPERATIONS`].
     pub future: bool,
 }
 
-/// Form of the field `skipNodeOperations` in JSON.
+/// Form of the field `skipNodeOperations` in JSON: a bool (KEP) or a list (Kubernetes 1.37).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::exhaustive_enums, reason = "these two forms exist")]
 pub enum WireForm {
-    /// `true` or absent.
+    /// The field is `true` or absent.
     Bool,
-    /// Operation names, or absent.
+    /// The field is a list of operation names, or absent.
     List,
 }
 
-/// A set of operations that a wire form can't express.
+/// Error of a set of operations that a wire form can't express.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("skipNodeOperations: the bool form can't say that only {operation} is skipped")]
 #[non_exhaustive]
@@ -95,7 +95,7 @@ pub struct NotExpressible {
 }
 
 impl WireForm {
-    /// Returns the form that a profile writes. Both profiles read both forms.
+    /// Returns the wire form that a profile writes. Both profiles read both forms.
     #[must_use]
     pub const fn from_profile(profile: Profile) -> Self {
         match profile {
@@ -107,24 +107,24 @@ impl WireForm {
 }
 
 impl SkipSet {
-    /// No operation is skipped.
+    /// Set without operations.
     pub const NONE: Self = Self { prepare: false, unprepare: false, future: false };
 
-    /// All operations are skipped, including those of later versions.
+    /// Set of all operations, including those that later versions of Kubernetes add.
     pub const EVERYTHING: Self = Self { prepare: true, unprepare: true, future: true };
 
-    /// Returns true if no operation is skipped.
+    /// Returns true if the set has no operation.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self == Self::NONE
     }
 
-    /// Returns the operations that a list of names skips.
+    /// Returns the operations that a list of names stands for.
     pub(crate) fn from_names(names: &[String]) -> Self {
         names.iter().map(|name| operation(name)).fold(Self::NONE, Self::union)
     }
 
-    /// Returns the operations skipped in both sets, as for two devices of one driver.
+    /// Returns the operations in both sets, as for two devices of one driver.
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
         Self {
@@ -134,7 +134,7 @@ impl SkipSet {
         }
     }
 
-    /// Returns the operations skipped in at least one of the sets.
+    /// Returns the operations in at least one of the sets.
     #[must_use]
     const fn union(self, other: Self) -> Self {
         Self {
@@ -144,7 +144,7 @@ impl SkipSet {
         }
     }
 
-    /// Returns the declaration of the set in a wire form. The empty set is absent. The list form of a set with future
+    /// Returns the set as a declaration in a wire form. The empty set is absent. The list form of a set with future
     /// operations is [`ALL_OPERATIONS`]; other lists name prepare before unprepare.
     ///
     /// # Errors
@@ -195,7 +195,7 @@ impl SkipDeclaration {
         }
     }
 
-    /// Returns the operations that are skipped. Unknown names have no effect.
+    /// Returns the operations that the declaration skips. Unknown names have no effect.
     #[must_use]
     pub fn set(&self) -> SkipSet {
         match self {
@@ -205,14 +205,13 @@ impl SkipDeclaration {
         }
     }
 
-    /// Returns the unknown names of a list, in the order of the list.
+    /// Returns the names in the list that this version does not know, in the order of the list.
     pub fn unknown_names(&self) -> impl Iterator<Item = &str> {
         let names: &[String] = if let Self::List(names) = self { names } else { &[] };
         names.iter().map(String::as_str).filter(|name| operation(name).is_empty())
     }
 
-    /// Converts the declaration to a wire form. A declaration that already has the form stays unchanged, unknown names
-    /// included; absent stays absent.
+    /// Converts the declaration to a wire form. A declaration that already has the form, or is absent, stays unchanged.
     ///
     /// # Errors
     /// The bool form can't express that only one of the operations is skipped.
@@ -226,7 +225,7 @@ impl SkipDeclaration {
     }
 }
 
-/// Returns the operations that one name of a list skips.
+/// Returns the operations that one name of a list stands for.
 fn operation(name: &str) -> SkipSet {
     match name {
         NODE_PREPARE_RESOURCES => SkipSet { prepare: true, ..SkipSet::NONE },

@@ -15,7 +15,7 @@ const KEY: &str = "skipNodeOperations";
 
 /// An object type with the field `skipNodeOperations`.
 pub trait SkipField: DeserializeOwned + Serialize {
-    /// Path of the JSON objects that have the field; `*` stands for every element of a list.
+    /// Path to the JSON objects with the field; `*` stands for every element of a list.
     const PATH: &'static [&'static str];
 }
 
@@ -50,7 +50,7 @@ pub fn read<T: SkipField>(json: Value) -> Result<T, serde_json::Error> {
     T::deserialize(normalize_to_list::<T>(json).map_err(serde_json::Error::custom)?)
 }
 
-/// Converts `skipNodeOperations` in the JSON of an object to the list form, for a caller that deserializes the object
+/// Converts `skipNodeOperations` in the JSON of an object to the list form. For a caller that deserializes the object
 /// itself.
 ///
 /// # Errors
@@ -88,8 +88,8 @@ pub struct NotADeclaration {
     pub field: String,
 }
 
-/// Serializes an object with its `skipNodeOperations` in the given form. An absent declaration stays absent. An empty
-/// list is omitted in the list form, as by the API server, and `false` in the bool form.
+/// Serializes an object with its `skipNodeOperations` in the given form. Absent stays absent; an empty list is omitted
+/// in the list form, as by the API server, and is `false` in the bool form.
 ///
 /// # Errors
 /// The form can't express a declaration of the object, or the object can't be serialized.
@@ -125,7 +125,7 @@ pub fn write<T: SkipField>(object: &T, form: WireForm) -> Result<Value, WriteErr
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The form can't express a declaration.
+    /// The wire form can't express the object's `skipNodeOperations`.
     #[error(transparent)]
     NotExpressible(#[from] NotExpressible),
     /// The object can't be serialized.
@@ -136,7 +136,7 @@ pub enum WriteError {
     },
 }
 
-/// Wrapper that deserializes an object from either form, for use in types that derive `Deserialize`.
+/// Wrapper that deserializes an object from either wire form, for use in types that derive `Deserialize`.
 ///
 /// ```
 /// use dra_alloc::skip::wire::AnyForm;

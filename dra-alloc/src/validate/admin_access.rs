@@ -5,12 +5,12 @@ use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::resource::v1::{ResourceClaimSpec, ResourceClaimStatus};
 
 use super::context::ValidationContext;
-use crate::allocated::of_status;
+use crate::device::allocated::of_status;
 
 /// Label of a namespace whose claims may have admin access; its value must be `true`.
 pub const ADMIN_ACCESS_LABEL: &str = "resource.kubernetes.io/admin-access";
 
-/// Permission for admin access that the namespace of a claim or template gives.
+/// Permission to request admin access in the namespace of a claim or template.
 ///
 /// ```
 /// use dra_alloc::validate::{NamespaceAccess, ADMIN_ACCESS_LABEL};
@@ -24,12 +24,12 @@ pub const ADMIN_ACCESS_LABEL: &str = "resource.kubernetes.io/admin-access";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum NamespaceAccess {
-    /// The namespace is not known: admin access is not checked.
+    /// The namespace is unknown, so that admin access is not checked.
     #[default]
     Unknown,
-    /// Claims may not have admin access.
+    /// Claims in the namespace may not have admin access.
     Ordinary,
-    /// Claims may have admin access.
+    /// Claims in the namespace may have admin access.
     Admin,
 }
 
@@ -42,7 +42,7 @@ impl NamespaceAccess {
     }
 }
 
-/// Checks that a new claim or template requests admin access only where the namespace allows it. The path in the error
+/// Checks that a new claim or template requests admin access only in a namespace that allows it. The path in the error
 /// is that of the API server: the same for claims and templates, without `exactly`.
 pub(super) fn check_requests(
     spec: Option<&ResourceClaimSpec>,
@@ -59,8 +59,8 @@ pub(super) fn check_requests(
     }
 }
 
-/// Checks that an allocation result gets admin access only where the namespace allows it. Skipped if a stored result
-/// has admin access.
+/// Checks that an allocation result has admin access only in a namespace that allows it. Skipped if a stored result has
+/// admin access.
 pub(super) fn check_results(
     new: Option<&ResourceClaimStatus>,
     old: Option<&ResourceClaimStatus>,

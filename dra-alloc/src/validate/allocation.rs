@@ -1,4 +1,4 @@
-//! Validation of an allocation that is written for the first time. A stored allocation is immutable.
+//! Validation of a new allocation. (A stored allocation is immutable.)
 
 use dra_attrs::{FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceAllocationConfiguration, DeviceRequestAllocationResult};

@@ -10,15 +10,15 @@ use serde::Serialize;
 use super::admin_access::NamespaceAccess;
 use super::context::ValidationContext;
 use super::equality::same;
-use super::gates::{GatePolicy, Kind, Remaining, drop_disabled};
+use super::gates::{Kind, Remaining, drop_disabled};
 use super::write::{Accepted, Write};
 use super::{
     admin_access, claim, claim_status, class, device_status, metadata, reject_while_off, slice, taint_rule, template,
 };
-use crate::gates::DraGate;
-use crate::profile::Decisions;
+use crate::config::gate_policy::GatePolicy;
+use crate::config::gates::DraGate;
 
-/// Simulated API server: a profile, its feature gates, and the admin access of the object's namespace.
+/// Simulated API server, with a profile, feature gates, and the admin access that the object's namespace allows.
 ///
 /// Each `validate_*` method takes a [`Write`] and returns the object that would be stored ([`Accepted`]), or all
 /// problems of the write. The object is prepared as the API server does before it validates: the status of a new claim
@@ -66,14 +66,14 @@ pub struct ApiServer {
 }
 
 impl ApiServer {
-    /// Creates an API server with `gates` as its feature gates. The gates of scheduler and kubelet do not influence it.
+    /// Creates an API server with its feature gates. Gates of the scheduler and kubelet have no effect on it.
     #[must_use]
     pub const fn new(profile: Profile, gates: GateSet<DraGate>) -> Self {
         Self { profile, gates, namespace: NamespaceAccess::Unknown }
     }
 
-    /// Sets the permission for admin access of the object's namespace. The default, [`NamespaceAccess::Unknown`], does
-    /// not check admin access.
+    /// Sets the admin access that the object's namespace allows. The default, [`NamespaceAccess::Unknown`], does not
+    /// check admin access.
     #[must_use]
     pub const fn with_namespace(self, namespace: NamespaceAccess) -> Self {
         Self { namespace, ..self }
@@ -213,7 +213,7 @@ impl ApiServer {
     }
 
     const fn context(self) -> ValidationContext {
-        ValidationContext::new(self.gates, Decisions::from_profile(self.profile))
+        ValidationContext::new(self.gates, self.profile)
     }
 
     fn drop_disabled<T>(self, kind: Kind, object: T, old: Option<&T>) -> Remaining<T>
@@ -223,7 +223,7 @@ impl ApiServer {
         drop_disabled(kind, object, old, self.gates, self.profile)
     }
 
-    /// Returns the name of the disabled gate whose policy is [`GatePolicy::Reject`], if there is one.
+    /// Returns the name of a disabled gate whose fields are rejected instead of dropped, if there is one.
     fn rejecting_gate(self) -> Option<&'static str> {
         let feature = DraGate::OptionalNodeOperations;
         let rejects = GatePolicy::for_gate(feature, self.profile) == GatePolicy::Reject;

@@ -1,4 +1,4 @@
-//! Validation of a device attribute: exactly one of four scalar and four list members (KEP-5491).
+//! Validation of a device attribute, which has exactly one of four scalar and four list values (KEP-5491).
 
 use dra_attrs::{BadValue, FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::context::{ValidationContext, json};
 use super::limits;
 
-/// Checks that an attribute has exactly one value, and the form of the value.
+/// Checks that an attribute has exactly one value, and that the value is valid.
 pub(super) fn check(attribute: &DeviceAttribute, at: &FieldPath<'_>, context: &mut ValidationContext) {
     check_forms(attribute, at, context);
     let members = [
@@ -28,12 +28,12 @@ pub(super) fn check(attribute: &DeviceAttribute, at: &FieldPath<'_>, context: &m
     context.push(FieldError::invalid(at, value, "exactly one value must be specified"));
 }
 
-/// Returns true if a list member of the attribute is set.
+/// Returns true if the attribute has a list value.
 pub(super) const fn is_list(attribute: &DeviceAttribute) -> bool {
     attribute.bools.is_some() || attribute.ints.is_some() || attribute.strings.is_some() || attribute.versions.is_some()
 }
 
-/// Counts the values of an attribute: the number of items of a list, 1 for a scalar.
+/// Returns the number of values of an attribute: the length of a list, or 1 for a scalar.
 pub(super) fn values(attribute: &DeviceAttribute) -> usize {
     let lists = [
         len(attribute.bools.as_deref()),

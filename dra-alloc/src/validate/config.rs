@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::context::ValidationContext;
 use super::{limits, names};
 
-/// Size limit of opaque parameters. Stored parameters may exceed it, because Kubernetes added the limit after the
-/// field.
+/// Strictness of the size limit of opaque parameters. Stored parameters may exceed it, because the limit is newer than
+/// the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Size {
     Limited,

@@ -6,7 +6,7 @@ use k8s_openapi::api::resource::v1::DeviceConstraint;
 use super::context::ValidationContext;
 use super::names;
 use super::request_names::RequestNames;
-use crate::gates::DraGate;
+use crate::config::gates::DraGate;
 
 /// Checks the requests and the attribute of a constraint. A constraint with both `matchAttribute` and
 /// `distinctAttribute` is accepted if both names are valid, although the allocator reads only `matchAttribute`.

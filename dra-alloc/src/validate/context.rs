@@ -1,24 +1,23 @@
 //! Context of the validation of one object: its inputs and the errors found so far.
 
-use dra_attrs::{BadValue, FieldError, FieldErrors, GateSet};
+use dra_attrs::{BadValue, FieldError, FieldErrors, GateSet, Profile};
 use serde::Serialize;
 
-use crate::gates::DraGate;
-use crate::profile::Decisions;
+use crate::config::gates::DraGate;
 
-/// Feature gates and profile decisions that the checks of one object read, and the errors that they have found.
+/// Feature gates and profile decisions for the validation of one object, with the errors found so far.
 #[derive(Debug)]
 pub(super) struct ValidationContext {
     gates: GateSet<DraGate>,
-    pub(super) decisions: Decisions,
+    pub(super) profile: Profile,
     errors: FieldErrors,
     /// True while the checked part equals the stored one; see `ratchet`.
     pub(super) unchanged: bool,
 }
 
 impl ValidationContext {
-    pub(super) const fn new(gates: GateSet<DraGate>, decisions: Decisions) -> Self {
-        Self { gates, decisions, errors: FieldErrors::new(), unchanged: false }
+    pub(super) const fn new(gates: GateSet<DraGate>, profile: Profile) -> Self {
+        Self { gates, profile, errors: FieldErrors::new(), unchanged: false }
     }
 
     pub(super) fn has(&self, feature: DraGate) -> bool {
@@ -38,7 +37,7 @@ impl ValidationContext {
     }
 }
 
-/// Returns the value of an error that is printed as JSON.
+/// Returns a value to be printed as JSON in an error.
 pub(super) fn json(value: &impl Serialize) -> BadValue {
     serde_json::to_string(value).map_or(BadValue::Omitted, BadValue::literal)
 }

@@ -8,7 +8,7 @@ use k8s_openapi::api::resource::v1::{AllocatedDeviceStatus, NetworkDeviceData, R
 use super::context::ValidationContext;
 use super::list::List;
 use super::{condition, config, limits, names, network};
-use crate::allocated::of_status;
+use crate::device::allocated::of_status;
 
 /// Key of a status entry: driver, pool, device and share ID.
 pub(super) type Key<'a> = (&'a str, &'a str, &'a str, Option<&'a str>);

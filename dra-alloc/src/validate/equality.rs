@@ -1,4 +1,4 @@
-//! Semantic equality of objects, used to detect unchanged parts of an update.
+//! Semantic equality of objects, by which unchanged parts of an update are recognised.
 //!
 //! Objects are compared as the API server compares them: after defaulting, with quantities compared by value (`1Gi`
 //! equals `1024Mi`). An empty list or map equals an absent one. An empty string equals an absent one, unless the field
@@ -8,7 +8,7 @@ use dra_attrs::Quantity;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Fields that are maps with user-defined keys, with the comparison of the strings in them.
+/// Fields that are maps with user-defined keys, with the way to compare the strings in them.
 const MAPS: [(&str, Texts); 8] = [
     ("annotations", Texts::Plain),
     ("attributes", Texts::Plain),
@@ -20,7 +20,7 @@ const MAPS: [(&str, Texts); 8] = [
     ("requests", Texts::Amounts),
 ];
 
-/// String fields that are pointers in the API server's Go types: an empty string differs from an absent one.
+/// String fields that are pointers in the API server's Go types, so that an empty string differs from an absent one.
 const POINTERS: [&str; 12] = [
     "capacityKey",
     "device",
@@ -36,28 +36,28 @@ const POINTERS: [&str; 12] = [
     "version",
 ];
 
-/// Object fields that are not pointers in the API server's Go types: an empty object equals an absent one.
+/// Object fields that are not pointers in the API server's Go types, so that an empty object equals an absent one.
 const ALWAYS: [&str; 3] = ["devices", "metadata", "spec"];
 
-/// Defaults that the API server sets: field and value.
+/// Fields with the defaults that the API server sets.
 const DEFAULTS: [(&str, &str); 2] = [("allocationMode", "ExactCount"), ("operator", "Equal")];
 
-/// Fields with opaque JSON of a driver.
+/// Fields with JSON that only a driver interprets.
 const OPAQUE: [&str; 2] = ["data", "parameters"];
 
-/// Comparison of strings: as text, or as quantities.
+/// Way to compare strings: as text, or as quantities.
 #[derive(Clone, Copy)]
 enum Texts {
     Plain,
     Amounts,
 }
 
-/// Returns true if two values are equal to the API server.
+/// Returns true if the API server treats two values as equal.
 pub(super) fn same<T: PartialEq + Serialize>(one: &T, other: &T) -> bool {
     one == other || both(one, other, |one, other| equal(one, other, Texts::Plain) || is_empty(one) && is_empty(other))
 }
 
-/// Returns true if the capacities of two devices are equal to the API server.
+/// Returns true if the API server treats the capacities of two devices as equal.
 pub(super) fn same_capacity<T: PartialEq + Serialize>(one: &T, other: &T) -> bool {
     one == other
         || both(one, other, |one, other| equal_maps(one, other, Texts::Amounts) || is_empty(one) && is_empty(other))
@@ -95,12 +95,12 @@ fn names<'v>(one: &'v Map<String, Value>, other: &'v Map<String, Value>) -> impl
     one.keys().chain(other.keys().filter(|name| !one.contains_key(*name))).map(String::as_str)
 }
 
-/// Returns a field of an object, unless it is equal to an absent one.
+/// Returns a field of an object; `None` if its value is equal to an absent field.
 fn field<'v>(object: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
     object.get(name).filter(|value| !is_missing(name, value, object))
 }
 
-/// Returns the comparison of strings in a field that is a map. `capacity` of a request is not a map, but has one in it
+/// Returns the way to compare strings in a field that is a map. `capacity` of a request is not a map, but has one in it
 /// (`requests`).
 fn map(name: &str, object: &Map<String, Value>) -> Option<Texts> {
     let of_request = name == "capacity" && object.contains_key("deviceClassName");
@@ -130,7 +130,7 @@ fn equal_texts(one: &str, other: &str, texts: Texts) -> bool {
     }
 }
 
-/// Returns true if the value of a field equals that of an absent field.
+/// Returns true if a field with this value equals an absent field.
 fn is_missing(name: &str, value: &Value, object: &Map<String, Value>) -> bool {
     match value {
         _ if OPAQUE.contains(&name) => false,
@@ -147,7 +147,8 @@ fn is_missing(name: &str, value: &Value, object: &Map<String, Value>) -> bool {
     }
 }
 
-/// Returns true if a value of a field that is not a pointer is empty.
+/// Returns true if the value of a field that is not a pointer is null, an empty list, or an object without non-empty
+/// fields.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,

@@ -9,42 +9,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::gates::DraGate;
-use crate::profile::Decisions;
+use crate::config::gate_policy::GatePolicy;
+use crate::config::gates::DraGate;
 
-/// Treatment of the fields of a disabled feature by the API server.
-///
-/// ```
-/// use dra_alloc::validate::GatePolicy;
-/// use dra_alloc::DraGate;
-/// use dra_attrs::Profile;
-///
-/// let skip = DraGate::OptionalNodeOperations;
-/// assert_eq!(GatePolicy::for_gate(skip, Profile::Kep), GatePolicy::Reject);
-/// assert_eq!(GatePolicy::for_gate(skip, Profile::V1_37), GatePolicy::Drop);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "a request is refused, or it is changed")]
-pub enum GatePolicy {
-    /// A new value is an error; a stored value is kept.
-    Reject,
-    /// Values are removed silently, unless the stored object uses the feature.
-    Drop,
-}
-
-impl GatePolicy {
-    /// Returns the policy for the fields of a gate. Only KEP-5945 rejects values; all other features, and Kubernetes
-    /// 1.37 in general, drop them.
-    #[must_use]
-    pub const fn for_gate(feature: DraGate, profile: Profile) -> Self {
-        match feature {
-            DraGate::OptionalNodeOperations => Decisions::from_profile(profile).skip_api_gate_off,
-            _ => Self::Drop,
-        }
-    }
-}
-
-/// A gate and the paths of its fields; `[*]` is every item of a list and every value of a map.
+/// A gate with the paths of its fields; `[*]` is every item of a list and every value of a map.
 type Gated = (DraGate, &'static [&'static str]);
 
 const SLICE: &[Gated] = &[
@@ -131,14 +99,14 @@ const CLAIM: &[Gated] = &[
     ),
 ];
 
-/// Kind of a written object, which decides the paths of gated fields.
+/// Kind of a written object, which determines the paths of gated fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Slice,
     Claim,
-    /// A claim whose status is written; its spec does not change.
+    /// A write of a claim's status, which leaves the spec unchanged.
     ClaimStatus,
-    /// A template, which has the spec of the claim below its own spec.
+    /// A template, which has the claim's spec within its own spec.
     Template,
 }
 
@@ -159,7 +127,7 @@ impl Kind {
     }
 }
 
-/// Object without the dropped fields, and the paths of those fields.
+/// An object after fields of disabled features were dropped, with the paths of the dropped fields.
 #[derive(Debug)]
 pub(super) struct Remaining<T> {
     pub(super) object: T,
@@ -207,8 +175,8 @@ fn is_in_use(stored: &mut Value, feature: DraGate, places: &[String]) -> bool {
     found
 }
 
-/// Returns true if a field has a value. An empty list is not a value, except as a list attribute. An empty map is not a
-/// value, whereas any other empty object is one.
+/// Returns true if a field counts as set. An empty map or list does not, except for a list attribute; any other empty
+/// object does.
 fn is_set(value: &Value, feature: DraGate, place: &str) -> bool {
     match value {
         Value::Object(entries) if MAPS.iter().any(|map| place.ends_with(map)) => !entries.is_empty(),

@@ -3,13 +3,13 @@
 use dra_attrs::dns::{MAX_LABEL_LEN, MAX_SUBDOMAIN_LEN};
 use dra_attrs::{MAX_ATTRIBUTE_TEXT_LEN, MAX_DOMAIN_LEN, MAX_ENTRIES_PER_DEVICE, MAX_ID_LEN, MAX_VALUES_PER_DEVICE};
 
-use crate::limits::MAX_DEVICES_PER_CLAIM;
+use crate::config::limits::MAX_DEVICES_PER_CLAIM;
 use crate::selector::EXPRESSION_LIMIT;
 
 pub(super) const DRIVER_NAME: usize = MAX_DOMAIN_LEN;
 pub(super) const POOL_NAME: usize = MAX_SUBDOMAIN_LEN;
 pub(super) const ID: usize = MAX_ID_LEN;
-/// Bytes of a qualified name: domain, slash and identifier.
+/// Largest length in bytes of a qualified name: domain, slash and identifier.
 pub(super) const QUALIFIED_NAME: usize = DRIVER_NAME + 1 + ID;
 pub(super) const LABEL_NAME: usize = MAX_LABEL_LEN;
 pub(super) const LABEL_VALUE: usize = MAX_LABEL_LEN;
@@ -38,7 +38,7 @@ pub(super) const CEL_EXPRESSION: usize = EXPRESSION_LIMIT;
 pub(super) const OPAQUE_PARAMETERS: usize = 10 * 1024;
 
 pub(super) const RESULTS: usize = MAX_DEVICES_PER_CLAIM;
-/// Configurations of an allocation: those of the class and those of the claim.
+/// Largest number of configurations in an allocation, from the class and from the claim.
 pub(super) const ALLOCATION_CONFIG: usize = 2 * CONFIG;
 pub(super) const RESERVED_FOR: usize = 256;
 pub(super) const DEVICE_DATA: usize = 10 * 1024;

@@ -8,7 +8,7 @@ use dra_attrs::{BadValue, FieldError, FieldPath};
 
 use super::context::ValidationContext;
 
-/// List with the largest number of items that is allowed.
+/// A list with its largest permitted length.
 #[derive(Debug)]
 pub(super) struct List<'a, T> {
     items: &'a [T],
@@ -61,8 +61,8 @@ impl<'a, T> List<'a, T> {
     }
 }
 
-/// Checks the keys and values of a map. An error in a key has the path of the map. A key longer than `longest_key`
-/// bytes is shortened in the path of its value.
+/// Checks the keys and values of a map. An error in a key has the path of the map; the path of a value has its key,
+/// shortened to `longest_key` bytes.
 pub(super) fn each_entry<T>(
     map: &BTreeMap<String, T>,
     longest_key: usize,
@@ -77,7 +77,7 @@ pub(super) fn each_entry<T>(
     }
 }
 
-/// Shortens a text to at most `max` bytes by leaving out its middle.
+/// Shortens a text to at most `max` bytes by cutting out its middle.
 fn shortened(text: &str, max: usize) -> String {
     const ELLIPSIS: &str = "...";
     if text.len() <= max {

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use super::context::ValidationContext;
 use super::{immutable, names};
 
-/// Checks the form of the object's name.
+/// Checks that the name of the object is valid.
 pub(super) fn check_name(metadata: &ObjectMeta, context: &mut ValidationContext) {
     let root = FieldPath::new("metadata");
     match metadata.name.as_deref() {
@@ -21,7 +21,7 @@ pub(super) fn check_name(metadata: &ObjectMeta, context: &mut ValidationContext)
     }
 }
 
-/// Checks that an update is for the stored object.
+/// Checks that an update does not change the metadata fields that identify the stored object.
 pub(super) fn check_update(new: &ObjectMeta, old: &ObjectMeta, context: &mut ValidationContext) {
     let root = FieldPath::new("metadata");
     let fields =

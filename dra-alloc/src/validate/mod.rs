@@ -75,10 +75,10 @@ mod write;
 use dra_attrs::{FieldErrors, GateSet, Profile};
 use k8s_openapi::api::resource::v1::ResourceSlice;
 
+pub use crate::config::gate_policy::GatePolicy;
 pub use admin_access::{ADMIN_ACCESS_LABEL, NamespaceAccess};
 pub use api_server::ApiServer;
 pub use condition::validate_conditions;
-pub use gates::GatePolicy;
 pub use publish::PublishError;
 pub use write::{Accepted, Write};
 

@@ -99,7 +99,7 @@ pub(super) fn is_extended_resource(name: &str) -> bool {
     !native && !name.starts_with(QUOTA) && label_key_problems(&format!("{QUOTA}{name}")).is_empty()
 }
 
-/// Returns true for a native node resource that devices can account for: CPU, memory and huge pages, but not ephemeral
+/// Returns true for a native node resource that a device can account for: CPU, memory and huge pages, but not ephemeral
 /// storage.
 pub(super) fn is_node_allocatable(name: &str) -> bool {
     matches!(name, "cpu" | "memory") || name.starts_with("hugepages-")

@@ -59,7 +59,7 @@ fn check_mapping(
     context.declarative(|context| check_one_of(mapping, at, context));
 }
 
-/// Checks that a mapping is either by capacity (`capacityKey`) or by device (`deviceMultiplier`).
+/// Checks that a mapping has exactly one of `capacityKey` and `deviceMultiplier`.
 fn check_one_of(mapping: &NodeAllocatableMapping, at: &FieldPath<'_>, context: &mut ValidationContext) {
     const ONE_OF: &str = "one of: `capacityKey`, `deviceMultiplier`";
     match (mapping.capacity_key.is_some(), mapping.device_multiplier.is_some()) {

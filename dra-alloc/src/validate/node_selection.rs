@@ -14,7 +14,7 @@ const ONE_OF_DEVICE: &str = "exactly one of `nodeName`, `nodeSelector`, or `allN
 const NOT_PER_DEVICE: &str = "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is \
                               set to true in the ResourceSlice spec";
 
-/// Checks the four fields of a slice that select nodes.
+/// Checks that a slice sets exactly one of the four fields that select nodes.
 pub(super) fn check_slice(spec: &ResourceSliceSpec, at: &FieldPath<'_>, context: &mut ValidationContext) {
     let empty = "must be either unset or set to a non-empty string";
     let named = node_name(spec.node_name.as_deref(), empty, at, context);
@@ -84,7 +84,7 @@ fn node_name(name: Option<&str>, empty: &str, at: &FieldPath<'_>, context: &mut 
     }
 }
 
-/// Returns true if the field is true. False is an error.
+/// Returns true if the field is true. An explicit `false` is an error.
 fn truth(value: Option<bool>, at: &FieldPath<'_>, context: &mut ValidationContext) -> bool {
     if value == Some(false) {
         context.push(FieldError::invalid(at, false, TRUE_OR_UNSET));

@@ -5,7 +5,7 @@ use k8s_openapi::api::resource::v1::ResourceSliceSpec;
 
 use super::context::{ValidationContext, json};
 use super::{counters, names};
-use crate::gates::DraGate;
+use crate::config::gates::DraGate;
 
 /// Checks `partitionTypeAttribute` of a slice: the name, unless it is the stored one, and that each device that
 /// consumes counters has a string attribute of that name.

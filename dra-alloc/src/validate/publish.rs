@@ -1,5 +1,5 @@
-//! Publication of a slice by its driver, with an error of its own for list attributes that the cluster does not
-//! support.
+//! Validation of a slice before its driver publishes it, with a separate error for list attributes that the cluster
+//! does not support.
 
 use dra_attrs::FieldErrors;
 use k8s_openapi::api::resource::v1::ResourceSlice;
@@ -7,14 +7,14 @@ use k8s_openapi::api::resource::v1::ResourceSlice;
 use super::api_server::ApiServer;
 use super::attribute::is_list;
 use super::write::{Accepted, Write};
-use crate::gates::DraGate;
+use crate::config::gates::DraGate;
 
 /// Reason why a slice can't be published.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PublishError {
-    /// The driver is configured to publish list attributes, but the API server drops them. An operator has to change
-    /// the configuration: the driver must not publish scalars instead, because they do not express what was configured.
+    /// The slice has list attributes, but the API server drops them. An operator must change the driver's
+    /// configuration: publishing scalars instead would not express it.
     #[error(
         "fatal configuration error: list attributes are published ({}), but the feature gate DRAListTypeAttributes of the \
          API server is off; turn it on in API server and scheduler, or have the driver publish scalars", fields.join(", ")
@@ -22,10 +22,10 @@ pub enum PublishError {
     ListsDisabled {
         /// Paths of the list attributes.
         fields: Vec<String>,
-        /// Errors of the API server: attributes without a value.
+        /// Errors of the API server about the attributes that have lost their value.
         errors: FieldErrors,
     },
-    /// The slice is not valid.
+    /// The slice is invalid for other reasons.
     #[error(transparent)]
     Invalid(#[from] FieldErrors),
 }

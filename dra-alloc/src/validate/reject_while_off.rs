@@ -1,4 +1,4 @@
-//! Rejection of new `skipNodeOperations` values while the gate is off (KEP-5945). Stored values are accepted.
+//! Rejection of new `skipNodeOperations` values while the gate is off (KEP-5945). Stored values stay valid.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, ResourceClai
 
 use super::context::ValidationContext;
 use super::skip_operations::FIELD;
-use crate::allocated::allocated_devices;
+use crate::device::allocated::allocated_devices;
 use crate::skip::SkipSet;
 
 /// Checks that a slice does not set `skipNodeOperations`, unless the stored slice has the same value.

@@ -97,7 +97,7 @@ fn check_wanted(
     taint::check_tolerations(wanted.tolerations, at, context);
 }
 
-/// Checks that the requested capacities are quantities. They have no other rule.
+/// Checks that the requested capacities are valid quantities.
 fn check_amounts(capacity: Option<&CapacityRequirements>, at: &FieldPath<'_>, context: &mut ValidationContext) {
     for (name, amount) in capacity.and_then(|capacity| capacity.requests.as_ref()).into_iter().flatten() {
         quantity::read(amount, &at.key(name), context);

@@ -25,7 +25,7 @@ impl<'a> RequestNames<'a> {
         Self(requests.collect())
     }
 
-    /// Returns true if `request` or `request/subrequest` exists. A request with subrequests may be named without them.
+    /// Returns true if `request` or `request/subrequest` exists. A reference may omit the subrequest.
     fn has(&self, reference: &str) -> bool {
         match reference.split_once('/') {
             None => self.0.contains_key(reference),

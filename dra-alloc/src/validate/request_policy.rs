@@ -6,12 +6,12 @@ use k8s_openapi::api::resource::v1::{CapacityRequestPolicy, CapacityRequestPolic
 use super::context::ValidationContext;
 use super::list::List;
 use super::{limits, quantity};
-use crate::gates::DraGate;
+use crate::config::gates::DraGate;
 
 const NANOS_PER_UNIT: i128 = 1_000_000_000;
 const NANOS_PER_MILLI: i128 = 1_000_000;
 
-/// Unit in which steps are computed: whole numbers, or thousandths.
+/// Unit in which the steps of a range are counted: whole numbers, or thousandths.
 #[derive(Clone, Copy)]
 enum Unit {
     Whole,
@@ -95,7 +95,7 @@ fn check_values(
     }
 }
 
-/// Parsed bounds of a range, with the default of the policy.
+/// Parsed bounds of a `validRange`, with the default of its policy.
 struct Bounds {
     default: Quantity,
     min: Quantity,
@@ -183,7 +183,7 @@ fn check_step(
     }
 }
 
-/// Reports the bounds for which `problem` returns a message. Returns true if there are none.
+/// Reports every bound for which `problem` returns a message. Returns true if there is none.
 fn check_each(
     bounds: &Bounds,
     problem: impl Fn(Quantity) -> Option<&'static str>,

@@ -8,7 +8,7 @@ use super::limits;
 use super::list::List;
 use crate::selector::{CompileError, Selector};
 
-/// Origin of expressions: stored expressions were valid once and are not compiled again.
+/// Origin of an expression: new ones are compiled, stored ones were valid before and are not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stored {
     Yes,

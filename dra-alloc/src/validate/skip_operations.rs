@@ -14,7 +14,7 @@ const KNOWN: [&str; 3] = [ALL_OPERATIONS, NODE_PREPARE_RESOURCES, NODE_UNPREPARE
 /// Checks `skipNodeOperations`; `old` is the stored list, if there is a stored object. Unknown names are accepted if
 /// they are stored. Skipping prepare without unprepare is never accepted.
 pub(super) fn check(new: &[String], old: Option<&[String]>, at: &FieldPath<'_>, context: &mut ValidationContext) {
-    if context.decisions.skip_form == WireForm::Bool {
+    if WireForm::from_profile(context.profile) == WireForm::Bool {
         // Every bool is valid.
         return;
     }

@@ -81,7 +81,7 @@ fn check_devices(
     });
 }
 
-/// Returns true if the device uses a feature that lowers the largest number of devices in a slice.
+/// Returns true if the device uses a feature with which a slice may have fewer devices.
 fn is_advanced(device: &Device) -> bool {
     let lists = device.attributes.iter().flatten().any(|(_, attribute)| super::attribute::is_list(attribute));
     let taints = device.taints.as_ref().is_some_and(|taints| !taints.is_empty());

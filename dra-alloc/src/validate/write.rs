@@ -18,13 +18,13 @@ pub struct Write<'a, T> {
 }
 
 impl<'a, T> Write<'a, T> {
-    /// Creates the write that stores a new object.
+    /// Creates a write that stores a new object.
     #[must_use]
     pub const fn create(new: &'a T) -> Self {
         Self { old: None, new }
     }
 
-    /// Creates the write that replaces the stored object `old`.
+    /// Creates a write that replaces the stored object `old` by `new`.
     #[must_use]
     pub const fn update(old: &'a T, new: &'a T) -> Self {
         Self { old: Some(old), new }
@@ -43,10 +43,9 @@ impl<T> Copy for Write<'_, T> {}
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Accepted<T> {
-    /// The object that would be stored. Unlike the API server, defaults are not filled in, and `timeAdded` of a taint
-    /// is not set to the current time.
+    /// Object that the API server would store. Defaults are not filled in, and `timeAdded` of a taint is not set.
     pub object: T,
-    /// Paths of the fields that were set in the request and dropped, because their features are off.
+    /// Paths of the fields that were dropped from the request because their features are off.
     pub dropped: Vec<String>,
     /// Warnings that the API server would return to the client.
     pub warnings: Vec<String>,

@@ -1,10 +1,11 @@
 //! Tests of the allocator: chosen devices, written allocations and errors.
 
-use std::cell::Cell;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 use dra_alloc::{
-    AllocateError, Allocator, Budget, Classes, Detail, DeviceId, DraGate, NodeFailure, Outcome, Profile, SelectorCache,
-    numbered_share_id,
+    AllocateError, AllocatedState, Allocator, Budget, Classes, Detail, DeviceId, DraGate, NodeFailure, Outcome,
+    Profile, SelectorCache,
 };
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, from_value, json, to_value};
@@ -37,22 +38,20 @@ fn result(cluster: &Cluster, claims: &[ResourceClaim]) -> Value {
 fn a_budget_ends_a_search() {
     let (cluster, claims) = (gpus(20), some(21));
     let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
-    let classes = Classes::new(&cluster.classes);
-    let allocator = Allocator::new(Profile::Kep, &inventory, &classes)
-        .with_selector_cache(&selectors)
-        .with_share_ids(&numbered_share_id);
+    let classes = Classes::new(cluster.classes.iter().cloned());
+    let allocator = Allocator::new(Profile::Kep, &inventory, &classes).with_selector_cache(&selectors);
     let verdict = |budget| allocator.allocate(&cluster.state, &node("node-1"), &claims, budget).unwrap();
     let stopped = verdict(Budget::steps(5));
     assert_eq!((stopped.outcome, stopped.steps), (Outcome::Stopped, 5));
     assert_eq!(verdict(Budget::steps(0)).outcome, Outcome::Stopped);
 
-    let questions = Cell::new(0);
+    let questions = AtomicUsize::new(0);
     let stop = || {
-        questions.set(questions.get() + 1);
+        questions.fetch_add(1, Relaxed);
         true
     };
     let stopped = verdict(Budget::default().with_stop(&stop));
-    assert_eq!((stopped.outcome, stopped.steps, questions.get()), (Outcome::Stopped, 0, 1));
+    assert_eq!((stopped.outcome, stopped.steps, questions.load(Relaxed)), (Outcome::Stopped, 0, 1));
     assert_eq!(verdict(Budget::default().with_stop(&|| false)).outcome, Outcome::Unsatisfied);
 }
 
@@ -60,10 +59,8 @@ fn a_budget_ends_a_search() {
 fn a_look_at_the_devices_that_are_left_is_work_too() {
     let (cluster, claims) = (gpus(20), some(21));
     let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
-    let classes = Classes::new(&cluster.classes);
-    let allocator = Allocator::new(Profile::Kep, &inventory, &classes)
-        .with_selector_cache(&selectors)
-        .with_share_ids(&numbered_share_id);
+    let classes = Classes::new(cluster.classes.iter().cloned());
+    let allocator = Allocator::new(Profile::Kep, &inventory, &classes).with_selector_cache(&selectors);
     let steps = |budget| allocator.allocate(&cluster.state, &node("node-1"), &claims, budget).unwrap();
     let whole = steps(Budget::default()).steps;
     // The search reaches the last device and backtracks a few times; then each device is visited twice.
@@ -79,24 +76,19 @@ fn a_look_at_the_devices_that_are_left_is_work_too() {
 fn the_function_that_stops_a_search_stops_its_explanation() {
     let (cluster, claims) = (gpus(20), some(21));
     let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
-    let classes = Classes::new(&cluster.classes);
-    let allocator = Allocator::new(Profile::Kep, &inventory, &classes)
-        .with_selector_cache(&selectors)
-        .with_share_ids(&numbered_share_id);
-    let asked = Cell::new(0);
+    let classes = Classes::new(cluster.classes.iter().cloned());
+    let allocator = Allocator::new(Profile::Kep, &inventory, &classes).with_selector_cache(&selectors);
+    let asked = AtomicUsize::new(0);
     let questions = |detail, limit| {
-        asked.set(0);
-        let stop = || {
-            asked.set(asked.get() + 1);
-            asked.get() > limit
-        };
+        asked.store(0, Relaxed);
+        let stop = || asked.fetch_add(1, Relaxed) + 1 > limit;
         let verdict = allocator.clone().with_explanation(detail).allocate(
             &cluster.state,
             &node("node-1"),
             &claims,
             Budget::default().with_stop(&stop),
         );
-        (verdict.unwrap().outcome, asked.get())
+        (verdict.unwrap().outcome, asked.load(Relaxed))
     };
     let (plain, without) = questions(Detail::Off, usize::MAX);
     let (explained, with) = questions(Detail::Full, usize::MAX);
@@ -377,11 +369,9 @@ fn each_node_gets_the_answer_that_it_gets_alone() {
         json!({"selectors": [{"cel": {"expression": "device.attributes['gpu.example.com'].speed / 100 > 0"}}]});
     let claims = [claim("claim", json!([request("r", "gpu", selector)]), json!([]))];
     let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
-    let classes = Classes::new(&cluster.classes);
-    let allocator = Allocator::new(Profile::Kep, &inventory, &classes)
-        .with_selector_cache(&selectors)
-        .with_share_ids(&numbered_share_id)
-        .with_gates(cluster.gates);
+    let classes = Classes::new(cluster.classes.iter().cloned());
+    let allocator =
+        Allocator::new(Profile::Kep, &inventory, &classes).with_selector_cache(&selectors).with_gates(cluster.gates);
     let nodes: Vec<_> = (0..6).map(|index| node(&format!("node-{index}"))).collect();
     let together = allocator.allocate_each(&cluster.state, &nodes, &claims, Budget::default()).unwrap();
     let alone = nodes.iter().map(|node| allocator.allocate(&cluster.state, node, &claims, Budget::default()).unwrap());
@@ -453,4 +443,97 @@ fn a_device_that_gives_back_makes_room_for_another() {
     };
     let claims = [claim("claim", json!([wants("small"), wants("large")]), json!([]))];
     assert_eq!(Cluster::new(slices).devices("node-1", &claims).unwrap(), ["small gpu-4", "large gpu-5"]);
+}
+
+#[test]
+fn a_budget_can_bound_a_whole_call() {
+    let cluster = gpus_on_nodes(4);
+    let (inventory, classes) = (cluster.inventory(), Classes::new(cluster.classes.iter().cloned()));
+    let allocator = Allocator::new(Profile::V1_37, &inventory, &classes);
+    let nodes: Vec<_> = (0..4).map(|index| node(&format!("node-{index}"))).collect();
+    let claims = [claim("claim", json!([request("r", "gpu", json!({}))]), json!([]))];
+    let each = |budget| allocator.allocate_each(&cluster.state, &nodes, &claims, budget).unwrap();
+    let free = each(Budget::default());
+    assert!(free.iter().all(|verdict| matches!(verdict.outcome, Outcome::Allocated(_))));
+    let total: u64 = free.iter().map(|verdict| verdict.steps).sum();
+    let bounded = each(Budget::default().with_steps_per_call(total - 1));
+    assert_eq!(bounded[..3], free[..3]);
+    assert_eq!(bounded[3].outcome, Outcome::Stopped);
+    assert_eq!(bounded.iter().map(|verdict| verdict.steps).sum::<u64>(), total - 1);
+    assert_eq!(each(Budget::default().with_steps_per_call(total)), free);
+}
+
+fn gpus_on_nodes(nodes: usize) -> Cluster {
+    Cluster::new((0..nodes).map(|index| pool(GPU, &format!("node-{index}"), json!([{"name": "gpu-0"}]))))
+}
+
+/// Returns the claim with an allocation of the device of `node_name`, usable on that node only.
+fn allocated(mut claim: ResourceClaim, node_name: &str) -> ResourceClaim {
+    claim.status = Some(
+        from_value(json!({"allocation": {
+            "devices": {"results": [
+                {"request": "r", "driver": GPU, "pool": node_name, "device": "gpu-0", "adminAccess": null},
+            ]},
+            "nodeSelector": {"nodeSelectorTerms": [
+                {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node_name]}]},
+            ]},
+        }}))
+        .unwrap(),
+    );
+    claim
+}
+
+#[test]
+fn an_allocated_claim_keeps_its_allocation() {
+    let mut cluster = gpus_on_nodes(2);
+    let ask = |name: &str| claim(name, json!([request("r", "gpu", json!({}))]), json!([]));
+    let held = allocated(ask("held"), "node-0");
+    cluster.state = AllocatedState::from_claims([&held], cluster.gates).unwrap();
+    let stored = held.status.as_ref().unwrap().allocation.clone().unwrap();
+
+    let alone = cluster.try_allocate(&node("node-0"), std::slice::from_ref(&held)).unwrap();
+    assert_eq!((alone.outcome, alone.steps), (Outcome::Allocated(vec![stored.clone()]), 0), "no device is examined");
+    assert_eq!(cluster.allocate("node-1", std::slice::from_ref(&held)), Outcome::Unsatisfied);
+
+    // With its device gone from the slices, and its class too, the claim is still as it is.
+    let bare = Cluster { slices: Vec::new(), classes: Vec::new(), ..cluster.clone() };
+    assert_eq!(bare.allocate("node-0", std::slice::from_ref(&held)), Outcome::Allocated(vec![stored.clone()]));
+
+    // Without a node selector the allocation is usable everywhere, and results keep the order of the claims.
+    let mut anywhere = held.clone();
+    anywhere.status.as_mut().unwrap().allocation.as_mut().unwrap().node_selector = None;
+    let free = anywhere.status.as_ref().unwrap().allocation.clone().unwrap();
+    let claims = [ask("first"), anywhere, ask("last")];
+    assert_eq!(cluster.allocate("node-1", &claims), Outcome::Unsatisfied, "one device for two pending claims");
+    let Outcome::Allocated(results) = cluster.allocate("node-1", &claims[..2]) else { panic!("not allocated") };
+    assert_eq!(results[1], free);
+    assert_eq!(crate::cluster::devices(&results[..1]), ["r gpu-0"]);
+}
+
+#[test]
+fn allocated_elsewhere_is_said_beside_the_reasons_of_pending_claims() {
+    let cluster = gpus_on_nodes(2);
+    let ask = |name: &str, count: i64| claim(name, json!([request("r", "gpu", json!({"count": count}))]), json!([]));
+    let (inventory, classes) = (cluster.inventory(), Classes::new(cluster.classes.iter().cloned()));
+    let allocator = Allocator::new(Profile::V1_37, &inventory, &classes).with_explanation(Detail::Summary);
+    let explained = |claims: &[ResourceClaim]| {
+        let verdict = allocator.allocate(&cluster.state, &node("node-1"), claims, Budget::default()).unwrap();
+        assert_eq!(verdict.outcome, Outcome::Unsatisfied);
+        verdict.explanation.unwrap().to_string()
+    };
+    let held = allocated(ask("held", 1), "node-0");
+    let elsewhere = "claim default/held is allocated already, for other nodes";
+    assert_eq!(explained(std::slice::from_ref(&held)), elsewhere);
+    assert_eq!(explained(&[held.clone(), ask("fits", 1)]), elsewhere);
+    let both = explained(&[held.clone(), ask("too-many", 2)]);
+    assert!(
+        both.contains(elsewhere) && both.contains("1 of 1 device of class gpu can be used, 2 are wanted"),
+        "{both}"
+    );
+
+    let mut odd = held;
+    let selector = json!({"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "Near"}]}]});
+    odd.status.as_mut().unwrap().allocation.as_mut().unwrap().node_selector = from_value(selector).unwrap();
+    let error = allocator.allocate(&cluster.state, &node("node-1"), &[odd], Budget::default()).unwrap_err();
+    assert!(error.to_string().starts_with("claim default/held: status.allocation.nodeSelector.nodeSelectorTerms[0]"));
 }

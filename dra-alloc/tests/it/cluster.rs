@@ -1,11 +1,12 @@
 //! Small clusters for tests, written as JSON.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use dra_alloc::skip::wire;
 use dra_alloc::{
     AllocateError, AllocatedState, Allocator, Budget, Classes, DraGate, GateSet, Inventory, Outcome, SelectorCache,
-    Share, ShareCounter, Verdict,
+    Share, Verdict,
 };
 use dra_attrs::Profile;
 use k8s_openapi::api::core::v1::Node;
@@ -21,7 +22,7 @@ pub(crate) struct Cluster {
     pub(crate) state: AllocatedState,
     pub(crate) gates: GateSet<DraGate>,
     pub(crate) profile: Profile,
-    pub(crate) shares: Arc<ShareCounter>,
+    pub(crate) shares: Arc<AtomicU64>,
 }
 
 impl Cluster {
@@ -38,13 +39,13 @@ impl Cluster {
     }
 
     pub(crate) fn inventory(&self) -> Inventory {
-        Inventory::new(self.slices.iter().cloned(), self.rules.iter().cloned())
+        Inventory::new(self.slices.iter().cloned()).with_taint_rules(self.rules.iter().cloned())
     }
 
     pub(crate) fn try_allocate(&self, node: &Node, claims: &[ResourceClaim]) -> Result<Verdict, AllocateError> {
         let (inventory, selectors) = (self.inventory(), SelectorCache::default());
-        let share_ids = |_: Share<'_>| self.shares.next_id();
-        let classes = Classes::new(&self.classes);
+        let share_ids = |_: Share<'_>| share_id(&self.shares);
+        let classes = Classes::new(self.classes.iter().cloned());
         Allocator::new(self.profile, &inventory, &classes)
             .with_selector_cache(&selectors)
             .with_share_ids(&share_ids)
@@ -79,6 +80,11 @@ impl Cluster {
         }
         answers
     }
+}
+
+/// Returns the next of the numbered share IDs.
+pub(crate) fn share_id(shares: &AtomicU64) -> String {
+    format!("00000000-0000-0000-0000-{:012x}", shares.fetch_add(1, Ordering::Relaxed) + 1)
 }
 
 pub(crate) fn devices(results: &[AllocationResult]) -> Vec<String> {

@@ -7,8 +7,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use dra_alloc::explain::{Cause, Detail, Explanation, Suggestion, cluster_summary};
-use dra_alloc::{Allocator, Budget, Classes, DeviceId, DraGate, Profile, SelectorCache, Verdict, numbered_share_id};
+use dra_alloc::cluster_summary;
+use dra_alloc::explain::{Cause, Detail, Explanation, Suggestion};
+use dra_alloc::{Allocator, Budget, Classes, DeviceId, DraGate, Profile, SelectorCache, Verdict};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, json};
@@ -386,10 +387,9 @@ fn limit_or_constraint() -> Case {
 impl Case {
     fn text(&self) -> String {
         let (inventory, selectors) = (self.cluster.inventory(), SelectorCache::default());
-        let classes = Classes::new(&self.cluster.classes);
+        let classes = Classes::new(self.cluster.classes.iter().cloned());
         let allocator = Allocator::new(self.cluster.profile, &inventory, &classes)
             .with_selector_cache(&selectors)
-            .with_share_ids(&numbered_share_id)
             .with_gates(self.cluster.gates)
             .with_explanation(Detail::Full);
         let mut text = format!("## {}\n", self.name);
@@ -459,10 +459,9 @@ fn a_summary_of_many_nodes() {
         assert!(cluster.allocate_in_turn(node, &gpu)[0].is_some());
     }
     let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
-    let classes = Classes::new(&cluster.classes);
+    let classes = Classes::new(cluster.classes.iter().cloned());
     let allocator = Allocator::new(Profile::Kep, &inventory, &classes)
         .with_selector_cache(&selectors)
-        .with_share_ids(&numbered_share_id)
         .with_gates(cluster.gates)
         .with_explanation(Detail::Summary);
     let nodes: Vec<Node> = (0..5).map(|index| node(&format!("node-{index}"))).collect();
@@ -474,10 +473,9 @@ fn a_summary_of_many_nodes() {
 
 pub(crate) fn explained(cluster: &Cluster, claims: &[ResourceClaim]) -> Option<Explanation> {
     let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
-    let classes = Classes::new(&cluster.classes);
+    let classes = Classes::new(cluster.classes.iter().cloned());
     Allocator::new(Profile::Kep, &inventory, &classes)
         .with_selector_cache(&selectors)
-        .with_share_ids(&numbered_share_id)
         .with_gates(cluster.gates)
         .with_explanation(Detail::Full)
         .allocate(&cluster.state, &node("node-1"), claims, Budget::default())

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, ResourceClaim, ResourceSlice};
 use serde_json::{Value, from_value, json};
 
-use crate::cluster::{Cluster, claim, class, node, pool, request, with};
+use crate::cluster::{Cluster, claim, class, node, pool, request, share_id, with};
 
 const CPU: &str = "cpu.example.com";
 const GPU: &str = "gpu.example.com";
@@ -249,8 +249,8 @@ fn a_retry_in_the_same_cluster_finds_everything_as_it_was() {
     let (on, off) = (cluster.gates, cluster.gates.without(DraGate::OptionalNodeOperations));
     let (mut inventory, selectors) = (cluster.inventory(), SelectorCache::default());
     let allocate = |inventory: &Inventory, features| {
-        let share_ids = |_: Share<'_>| cluster.shares.next_id();
-        let classes = Classes::new(&cluster.classes);
+        let share_ids = |_: Share<'_>| share_id(&cluster.shares);
+        let classes = Classes::new(cluster.classes.iter().cloned());
         Allocator::new(Profile::Kep, inventory, &classes)
             .with_selector_cache(&selectors)
             .with_share_ids(&share_ids)

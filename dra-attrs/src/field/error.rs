@@ -22,13 +22,13 @@ use super::{BadValue, ErrorType, FieldPath, Quoted};
 #[error("{field}: {}", Body(self))]
 #[non_exhaustive]
 pub struct FieldError {
-    /// Path of the field.
+    /// Path of the field, such as `spec.devices[3].name`.
     pub field: String,
-    /// Type of the error.
+    /// Type of the error, such as a missing or a duplicate value.
     pub r#type: ErrorType,
     /// Description of the error; may be empty.
     pub detail: String,
-    /// Value of the field, as far as it is shown.
+    /// Invalid value of the field, as the message shows it.
     #[serde(skip)]
     #[cfg_attr(feature = "schemars", schemars(skip))]
     pub value: BadValue,

@@ -32,7 +32,7 @@ pub enum ErrorType {
     /// A value is not one of the supported ones.
     #[serde(rename = "FieldValueNotSupported")]
     NotSupported,
-    /// A well-formed value is not permitted here.
+    /// A value is well-formed but not permitted for this field.
     #[serde(rename = "FieldValueForbidden")]
     Forbidden,
     /// A text has too many bytes.
@@ -50,7 +50,7 @@ pub enum ErrorType {
     /// The value is of another type than the field.
     #[serde(rename = "FieldValueTypeInvalid")]
     TypeInvalid,
-    /// The check itself failed.
+    /// An internal error prevented the check.
     #[serde(rename = "InternalError")]
     Internal,
 }

@@ -41,19 +41,19 @@ impl<'a> FieldPath<'a> {
         Self { parent: None, step: Step::Field(name) }
     }
 
-    /// Returns the path of the field `name` of this one: `.name`.
+    /// Returns the path of the field `name` within the object at this path: appends `.name`.
     #[must_use]
     pub const fn child<'b>(&'b self, name: &'b str) -> FieldPath<'b> {
         FieldPath { parent: Some(self), step: Step::Field(name) }
     }
 
-    /// Returns the path of the item at `index` of this list: `[3]`.
+    /// Returns the path of an item of the list at this path: appends `[3]` for the index 3.
     #[must_use]
     pub const fn index(&self, index: usize) -> FieldPath<'_> {
         FieldPath { parent: Some(self), step: Step::Index(index) }
     }
 
-    /// Returns the path of the entry under `key` of this map: `[key]`.
+    /// Returns the path of an entry of the map at this path: appends `[key]`.
     #[must_use]
     pub const fn key<'b>(&'b self, key: &'b str) -> FieldPath<'b> {
         FieldPath { parent: Some(self), step: Step::Key(key) }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::Quoted;
 
-/// Value of the field that an error is about.
+/// Invalid value in a validation error, as the message shows it.
 ///
 /// ```
 /// use dra_attrs::BadValue;
@@ -15,16 +15,16 @@ use super::Quoted;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum BadValue {
-    /// No value in the message.
+    /// The message shows no value.
     Omitted,
-    /// Text, printed in quotes.
+    /// Text that the message shows in quotes.
     Text(String),
-    /// Text that is printed as it is: a number, a bool, JSON.
+    /// Text that the message shows without quotes: a number, a bool, JSON.
     Literal(String),
 }
 
 impl BadValue {
-    /// Builds a value that is printed as it is, such as JSON.
+    /// Builds a value that the message shows without quotes, such as JSON.
     #[must_use]
     pub fn literal(text: impl Into<String>) -> Self {
         Self::Literal(text.into())

@@ -1,4 +1,4 @@
-//! Attribute `resource.kubernetes.io/numaNode`: computing it for a device, and reading it from one.
+//! Attribute `resource.kubernetes.io/numaNode`: its computation for a device, and reading it from a device.
 
 use std::collections::BTreeMap;
 
@@ -12,31 +12,32 @@ use crate::standard::{NUMA_NODE, StandardAttribute};
 use crate::sysfs::{Sysfs, SysfsError, trimmed};
 use crate::value::{AttributeValue, MAX_VALUES_PER_DEVICE, ValueError};
 
-/// Form in which a driver publishes the attribute. The driver's operator chooses it; no cluster state is consulted.
+/// Form in which a driver publishes a device's NUMA node. The driver's operator chooses it; no cluster state is
+/// consulted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum NumaForm {
-    /// Physical node as `int`, which is valid in every cluster.
+    /// The device's own (physical) NUMA node as `int`, which is valid in every cluster.
     #[default]
     Scalar,
-    /// Physical node as a list of one element, for CPUs and memory in clusters with list types.
+    /// The device's own (physical) NUMA node as a list of one element, for CPUs and memory in clusters with list types.
     OwnNode,
-    /// Physical node and the nearest nodes of the same socket, as `ints`. Needs the feature gate
-    /// `DRAListTypeAttributes` in the cluster.
+    /// The device's own (physical) NUMA node and the nearest nodes of the same socket, as `ints`. Needs the feature
+    /// gate `DRAListTypeAttributes` in the cluster.
     LocalNodes,
 }
 
-/// Source of a device's NUMA node.
+/// Source from which the NUMA node of a device is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NumaPlace {
-    /// Node that the driver knows (CPU and memory devices).
+    /// NUMA node that the driver states itself (CPU and memory devices).
     Node(i64),
-    /// Node of the CPU with this id.
+    /// NUMA node of the CPU with this id.
     Cpu(u32),
-    /// Node in the `numa_node` file of a PCI function.
+    /// NUMA node in the `numa_node` file of a PCI function.
     Pci(PciAddress),
 }
 
@@ -44,30 +45,30 @@ pub enum NumaPlace {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NumaError {
-    /// The kernel reports no affinity (a negative node).
+    /// The kernel reports no NUMA affinity (a negative node) for the device.
     #[error("the device has no NUMA affinity (node {node})")]
     NoAffinity {
-        /// Reported node.
+        /// The negative node that the kernel reports.
         node: i64,
     },
-    /// The node is not below [`MAX_NODES`].
+    /// The NUMA node is not below [`MAX_NODES`].
     #[error("NUMA node {node} is not in 0..{MAX_NODES}")]
     OutOfRange {
-        /// Node out of range.
+        /// The NUMA node that is out of range.
         node: i64,
     },
-    /// The CPU is in no online node.
+    /// The CPU belongs to no online NUMA node.
     #[error("CPU {cpu} is in no NUMA node")]
     UnknownCpu {
-        /// CPU id.
+        /// Id of the CPU.
         cpu: u32,
     },
-    /// No readable node has the CPU, and at least one node could not be read.
+    /// No node with a readable list of CPUs has the CPU, and at least one node's list can't be read.
     #[error("the CPUs of NUMA node {node} are not known: {reason}")]
     UnreadableCpus {
-        /// First unreadable node.
+        /// First node whose list of CPUs can't be read.
         node: u32,
-        /// Reason that its `cpulist` can't be read.
+        /// Reason that the `cpulist` of the node can't be read.
         reason: String,
     },
     /// A file below `/sys` can't be read: the device's `numa_node`, or the list of nodes.
@@ -76,15 +77,15 @@ pub enum NumaError {
     /// The `numa_node` file does not contain a number.
     #[error("/sys/{path}: {text:?} is not a NUMA node")]
     NotANumber {
-        /// Path below `/sys`.
+        /// Path of the file below `/sys`.
         path: String,
         /// Text of the file.
         text: String,
     },
-    /// The nodes that a CPU could be in can't be read.
+    /// The list of online NUMA nodes, in which a CPU is looked up, can't be read.
     #[error(transparent)]
     Topology(#[from] TopologyError),
-    /// The list has more values than a device may have.
+    /// The list has more nodes than a device may have attribute values.
     #[error("{count} local NUMA nodes, more than the {MAX_VALUES_PER_DEVICE} values of a device")]
     TooManyValues {
         /// Number of nodes in the list.
@@ -92,7 +93,7 @@ pub enum NumaError {
     },
 }
 
-/// Attribute of one device, with diagnostics.
+/// Value of `resource.kubernetes.io/numaNode` for one device, with diagnostics.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct NumaNodeAttribute {
@@ -103,12 +104,12 @@ pub struct NumaNodeAttribute {
 }
 
 impl NumaNodeAttribute {
-    /// Builds the scalar form.
+    /// Builds the scalar form of the attribute, an `int`.
     fn scalar(node: i64) -> Self {
         Self { value: DeviceAttribute { int: Some(node), ..DeviceAttribute::default() }, diagnostics: Vec::new() }
     }
 
-    /// Builds the list form from local nodes that the caller chose or [trimmed](LocalNodes::trimmed).
+    /// Builds the list form of the attribute from local nodes that the caller chose or [trimmed](LocalNodes::trimmed).
     ///
     /// # Errors
     /// The list has more nodes than a device may have values. Nothing is truncated silently.
@@ -130,7 +131,7 @@ impl NumaNodeAttribute {
         Ok(Self { value: DeviceAttribute { ints: Some(nodes), ..DeviceAttribute::default() }, diagnostics })
     }
 
-    /// Returns the attribute under its full name.
+    /// Returns the value together with the attribute's full name, for publishing.
     #[must_use]
     pub fn into_standard(self) -> StandardAttribute {
         StandardAttribute::new(NUMA_NODE, self.value)
@@ -138,7 +139,7 @@ impl NumaNodeAttribute {
 }
 
 impl NumaTopology {
-    /// Returns the attribute of a device on `node` of this machine.
+    /// Returns the NUMA attribute of a device on `node` of this machine.
     ///
     /// # Errors
     /// The node is negative or out of range, or the list is too long.
@@ -167,7 +168,7 @@ impl NumaTopology {
     }
 }
 
-/// Reads the attribute of a device from a machine. Entry point for drivers.
+/// Computes the NUMA attribute of a device from a machine's `/sys`. Entry point for drivers.
 ///
 /// The scalar form only reads the device's own place; the list form also reads distances and socket ids. Nothing is
 /// cached: the value describes the machine at the time of the call. A driver with many devices reads the topology once,
@@ -203,7 +204,7 @@ pub fn numa_node_attribute(
     })
 }
 
-/// Reads the NUMA node of a device from a machine.
+/// Reads the NUMA node of a device from a machine's `/sys`.
 ///
 /// # Errors
 /// The device has no affinity, or its node is out of range or can't be read.
@@ -267,8 +268,8 @@ fn node_of_pci(sysfs: &impl Sysfs, address: PciAddress) -> Result<i64, NumaError
     text.parse().map_err(|_| NumaError::NotANumber { path, text: text.to_owned() })
 }
 
-/// Sets the standard attribute on a device to the result of a helper, or removes it if the result is an error. Other
-/// attributes are unchanged.
+/// Sets the NUMA attribute of a device to `outcome`, or removes it if `outcome` is an error. Other attributes are
+/// unchanged.
 ///
 /// # Errors
 /// The helper's error, passed on after the attribute was removed.
@@ -309,18 +310,18 @@ pub fn physical_node(attribute: &DeviceAttribute) -> Option<i64> {
     attribute.int.or_else(|| attribute.ints.as_ref().and_then(|nodes| nodes.first().copied()))
 }
 
-/// Valid value of the attribute.
+/// Valid value of the attribute `resource.kubernetes.io/numaNode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 #[expect(clippy::exhaustive_enums, reason = "the KEP has these two forms")]
 pub enum NumaNodeValue<'a> {
-    /// Physical node.
+    /// The device's own (physical) NUMA node.
     Scalar(i64),
-    /// List of nodes, the physical node first.
+    /// NUMA nodes, the device's own (physical) node first.
     List(&'a [i64]),
 }
 
-/// Reason that an attribute is not a NUMA node.
+/// Reason that an attribute is not a valid `resource.kubernetes.io/numaNode`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotANumaNode {
@@ -330,13 +331,13 @@ pub enum NotANumaNode {
     /// The value is not of type `int` or `ints`.
     #[error("a NUMA node must be int or ints, not {field}")]
     Type {
-        /// Name of the field that is set.
+        /// Field of the `DeviceAttribute` that is set, such as `string`.
         field: &'static str,
     },
 }
 
 impl<'a> NumaNodeValue<'a> {
-    /// Parses and checks the attribute: exactly one of `int` and `ints` is set.
+    /// Parses and checks a NUMA node attribute: exactly one of `int` and `ints` is set.
     ///
     /// # Errors
     /// Both or neither is set, the list is empty, or the value is of another type.

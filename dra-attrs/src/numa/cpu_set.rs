@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::sysfs::trimmed;
 
-/// Exclusive upper bound of ids; no kernel is built for more CPUs.
+/// Exclusive upper bound of CPU and node ids; no kernel is built for more CPUs.
 pub const MAX_CPUS: u32 = 65_536;
 
-/// Reason that a text is not a list of ids.
+/// Reason that a text is not a list of CPU or node ids.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("id list {text:?}: {reason}")]
 #[non_exhaustive]
 pub struct CpuSetError {
-    /// Text as given.
+    /// The invalid text.
     pub text: String,
-    /// Violated rule.
+    /// Rule that the text breaks.
     pub reason: &'static str,
 }
 
-/// Set of ids, stored as ascending ranges that do not touch.
+/// Set of CPU or node ids, stored as ascending ranges that do not touch.
 ///
 /// ```
 /// use dra_attrs::numa::CpuSet;

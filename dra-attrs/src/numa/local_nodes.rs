@@ -1,4 +1,4 @@
-//! List algorithm of KEP-6072: the nodes that are as local to a device as its own node.
+//! List algorithm of KEP-6072: the NUMA nodes that are as local to a device as its own (physical) node.
 //!
 //! 1. *Minimum distance*: the nodes at the smallest distance from the physical node, over all other nodes of every
 //!    socket.
@@ -11,10 +11,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::topology::{Distances, NumaNode, NumaTopology, Socket, SocketUnknown};
-
-/// Distance from which on a node counts as unreachable (ACPI).
-pub(super) const UNREACHABLE: u32 = 255;
+use super::topology::{Distances, NumaNode, NumaTopology, Socket, SocketUnknown, UNREACHABLE};
 
 /// Treatment of nearest nodes whose socket is unknown and can't be inferred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -22,22 +19,22 @@ pub(super) const UNREACHABLE: u32 = 255;
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::exhaustive_enums, reason = "a node is in the list or it is not")]
 pub enum UnknownSockets {
-    /// Keeps the node, as upstream does. A memory node that is nearest to every node then joins all devices of the
-    /// machine.
+    /// Lists the node, as upstream does. A memory node that is nearest to every node is then local to all devices of
+    /// the machine.
     #[default]
     Include,
-    /// Omits the node.
+    /// Leaves the node out of the list.
     Exclude,
 }
 
-/// Local nodes of a physical node, with diagnostics.
+/// NUMA nodes that are local to a device, with diagnostics.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct LocalNodes {
-    /// Physical node, then the others in ascending order.
+    /// The device's own (physical) node, then the other local nodes in ascending order.
     pub nodes: Vec<i64>,
-    /// Reasons that the list is shorter or less certain than a complete table would allow.
+    /// Reasons that the list is shorter or less certain than it would be with complete distances and sockets.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -51,7 +48,7 @@ impl LocalNodes {
     }
 }
 
-/// Irregularity that was found while the attribute was computed.
+/// Reason that a NUMA attribute lists fewer nodes than expected, or less certain ones.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -59,47 +56,47 @@ impl LocalNodes {
 pub enum Diagnostic {
     /// The topology can't be read; the list is the physical node alone.
     NoTopology {
-        /// Reason that it can't be read.
+        /// Reason that the topology can't be read.
         reason: String,
     },
     /// The physical node is not online; the list is the physical node alone.
     NotOnline {
-        /// Physical node.
+        /// The device's own (physical) NUMA node.
         node: i64,
     },
-    /// The distance row can't be used; the list is the physical node alone.
+    /// The node's row of distances can't be used; the list is the physical node alone.
     NoDistances {
-        /// Physical node.
+        /// The device's own (physical) NUMA node.
         node: i64,
-        /// Reason that the row can't be used.
+        /// Reason that the row of distances can't be used.
         reason: String,
     },
     /// The nearest other node is unreachable; the list is the physical node alone.
     Unreachable {
-        /// Physical node.
+        /// The device's own (physical) NUMA node.
         node: i64,
         /// Smallest distance to another node.
         distance: u32,
     },
-    /// The physical node's socket is unknown while others are known; the list is the physical node alone.
+    /// The physical node's socket is unknown although other sockets are known; the list is the physical node alone.
     SocketUnknown {
-        /// Physical node.
+        /// The device's own (physical) NUMA node.
         node: i64,
         /// Reason that the socket is unknown.
         reason: SocketUnknown,
     },
-    /// A node was kept although its socket is unknown.
+    /// A nearest node is in the list although its socket is unknown.
     KeptUnknown {
-        /// Node that was kept.
+        /// Node in the list.
         node: i64,
-        /// Reason that its socket is unknown.
+        /// Reason that the node's socket is unknown.
         reason: SocketUnknown,
     },
-    /// A node was omitted because its socket is unknown.
+    /// A nearest node is not in the list because its socket is unknown.
     LeftOutUnknown {
-        /// Node that was omitted.
+        /// Node that is not in the list.
         node: i64,
-        /// Reason that its socket is unknown.
+        /// Reason that the node's socket is unknown.
         reason: SocketUnknown,
     },
 }
@@ -122,7 +119,7 @@ impl fmt::Display for Diagnostic {
 }
 
 impl NumaTopology {
-    /// Returns the nodes local to a physical node, including nodes of unknown socket.
+    /// Returns the nodes that are local to a device on the node `physical`, including nodes of unknown socket.
     ///
     /// # Complexity
     /// Linear in the number of nodes.
@@ -142,7 +139,7 @@ impl NumaTopology {
         self.local_nodes_with(physical, UnknownSockets::Include)
     }
 
-    /// Returns the nodes local to a physical node, with a choice for nodes of unknown socket.
+    /// Returns the nodes that are local to a device on the node `physical`, with or without nodes of unknown socket.
     ///
     /// # Complexity
     /// Linear in the number of nodes.
@@ -162,7 +159,7 @@ impl NumaTopology {
         self.nodes.iter().zip(&self.sockets).map(|(node, socket)| Placed { node, socket: *socket })
     }
 
-    /// Returns the other nodes at the smallest distance; an error if only the physical node can be listed.
+    /// Returns the nodes at the smallest distance from `own`; an error if only `own` itself can be listed.
     fn nearest(&self, own: &NumaNode) -> Result<Vec<Placed<'_>>, Option<Diagnostic>> {
         let row = self.row(own).ok_or_else(|| Some(self.no_distances(own)))?;
         let others = || self.placed().zip(row).filter(|(other, _)| other.node.id() != own.id());
@@ -208,7 +205,7 @@ impl NumaTopology {
     }
 }
 
-/// Node with its reported or inferred socket.
+/// NUMA node with its reported or inferred socket.
 #[derive(Clone, Copy)]
 struct Placed<'t> {
     node: &'t NumaNode,

@@ -14,6 +14,9 @@ pub const MAX_NODES: i64 = 1024;
 /// Distance of a node to itself in an ACPI SLIT; all others are larger.
 const LOCAL_DISTANCE: u32 = 10;
 
+/// Smallest distance at which a node counts as unreachable (ACPI).
+pub(super) const UNREACHABLE: u32 = 255;
+
 const NODES: &str = "devices/system/node";
 const CPUS: &str = "devices/system/cpu";
 
@@ -23,9 +26,9 @@ const CPUS: &str = "devices/system/cpu";
 #[serde(untagged)]
 #[expect(clippy::exhaustive_enums, reason = "a row was read or it was not")]
 pub enum Distances {
-    /// Distances to the online nodes, in the order of ascending ids.
+    /// Distances to the online nodes, by ascending node id.
     Row(Vec<u32>),
-    /// Unreadable row, with the reason.
+    /// The row can't be read, for this reason.
     Unreadable(String),
 }
 
@@ -50,7 +53,7 @@ impl Distances {
 pub enum Socket {
     /// Value of `physical_package_id` that all CPUs of the node report.
     Id(i64),
-    /// Unknown socket, with the reason.
+    /// The socket is unknown, for this reason.
     Unknown(SocketUnknown),
 }
 
@@ -60,19 +63,19 @@ pub enum Socket {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum SocketUnknown {
-    /// No data about the socket.
+    /// No socket was given for the node.
     #[error("its socket is not known")]
     Unstated,
     /// The node has no CPUs: memory of a GPU or a CXL device, or persistent memory.
     #[error("it has no CPUs")]
     NoCpus,
-    /// The kernel reports the package id -1.
+    /// The kernel reports a negative package id, which means unknown.
     #[error("the package id of its CPUs is {0}")]
     Negative(i64),
-    /// The CPUs of the node are in several packages.
+    /// The CPUs of the node are in several sockets (packages), which are listed.
     #[error("it spans the packages {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))]
     Spans(Vec<i64>),
-    /// A file could not be read.
+    /// A file that tells the socket can't be read, for this reason.
     #[error("{0}")]
     Unreadable(String),
 }
@@ -102,20 +105,20 @@ impl NumaNode {
         Self::with_distances(id, Distances::Row(distances.into()))
     }
 
-    /// Builds a node whose row may be unreadable.
+    /// Builds a node whose row of the distance table may be unreadable.
     #[must_use]
     pub fn with_distances(id: i64, distances: Distances) -> Self {
         Self { id, distances, socket: Socket::Unknown(SocketUnknown::Unstated), cpus: CpuSet::default() }
     }
 
-    /// Sets the socket; a negative id means unknown, as in the kernel.
+    /// Sets the socket of the node; a negative id means unknown, as in the kernel.
     #[must_use]
     pub fn on_socket(self, id: i64) -> Self {
         let socket = if id < 0 { Socket::Unknown(SocketUnknown::Negative(id)) } else { Socket::Id(id) };
         Self { socket, ..self }
     }
 
-    /// Sets the reason that the socket is unknown.
+    /// Marks the socket of the node as unknown, for the reason `why`.
     #[must_use]
     pub fn on_unknown_socket(self, why: SocketUnknown) -> Self {
         Self { socket: Socket::Unknown(why), ..self }
@@ -159,13 +162,13 @@ pub enum TopologyError {
     /// A node's id is negative, or not below [`MAX_NODES`].
     #[error("NUMA node id {id} is not in 0..{MAX_NODES}")]
     NodeOutOfRange {
-        /// Node id.
+        /// The id that is out of range.
         id: i64,
     },
     /// Two nodes have the same id.
     #[error("NUMA node {id} appears twice")]
     DuplicateNode {
-        /// Node id.
+        /// The id that two nodes have.
         id: i64,
     },
     /// The list of online nodes can't be read.
@@ -176,32 +179,32 @@ pub enum TopologyError {
     },
 }
 
-/// Irregularity of the distance table. The list algorithm accepts it; a caller may prefer the physical node alone on a
-/// machine whose table ACPI does not allow.
+/// Irregularity of the distance table (ACPI SLIT). The list algorithm accepts it; a caller may prefer the physical node
+/// alone on a machine whose table ACPI does not allow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum SlitFinding {
-    /// The row is missing, malformed, or does not have one column per node.
+    /// The row of a node is missing, malformed, or does not have one column per node.
     Row {
-        /// Node of the row.
+        /// Id of the node whose row is irregular.
         node: i64,
     },
     /// The distance of a node to itself is not 10.
     Diagonal {
-        /// Node of the row.
+        /// Id of the node whose row is irregular.
         node: i64,
-        /// Reported distance.
+        /// Distance in the row.
         distance: u32,
     },
     /// The distance to another node is 10 or less: NUMA emulation, or wrong firmware data.
     TooNear {
-        /// Node of the row.
+        /// Id of the node whose row is irregular.
         from: i64,
-        /// Other node.
+        /// Id of the other node.
         to: i64,
-        /// Reported distance.
+        /// Distance in the row.
         distance: u32,
     },
 }
@@ -286,7 +289,7 @@ impl NumaTopology {
         &self.nodes
     }
 
-    /// Returns the row of a node if it has one column per online node.
+    /// Returns the node's row of the distance table, if it has one column per online node.
     pub(super) fn row<'n>(&self, node: &'n NumaNode) -> Option<&'n [u32]> {
         match &node.distances {
             Distances::Row(row) if row.len() == self.nodes.len() => Some(row),
@@ -318,8 +321,8 @@ impl NumaTopology {
         findings.collect()
     }
 
-    /// Returns the node's own socket, or the common socket of its nearest nodes with a known one. The memory of a CXL
-    /// device or of a Xeon Max belongs to the nearest socket.
+    /// Returns the node's own socket; if it is unknown, the common socket of the nearest nodes whose socket is known.
+    /// The memory of a CXL device or of a Xeon Max belongs to the nearest socket.
     fn socket_or_inferred(&self, node: &NumaNode) -> Option<i64> {
         if let Socket::Id(id) = node.socket {
             return Some(id);
@@ -332,7 +335,7 @@ impl NumaTopology {
         let known: BTreeSet<(u32, i64)> = known.collect();
         let (nearest, socket) = *known.first()?;
         let agree = known.iter().all(|(distance, id)| *distance > nearest || *id == socket);
-        (agree && nearest < super::local_nodes::UNREACHABLE).then_some(socket)
+        (agree && nearest < UNREACHABLE).then_some(socket)
     }
 }
 

@@ -89,7 +89,13 @@ fn run(args: &Args) -> Result<ExitCode, AutoscalerError> {
     options.upcoming = args.upcoming.iter().cloned().collect::<BTreeSet<_>>();
     let objects =
         ClusterObjects::new(&manifests.nodes, &manifests.pods).with_devices(&manifests.slices, &manifests.claims);
-    let view = ClusterView::new(args.now.map_or(objects, |now| objects.with_now(now)), &options)?;
+    let view = ClusterView::new(
+        match args.now {
+            Some(now) => objects.with_now(now),
+            None => objects,
+        },
+        &options,
+    )?;
     let mode = match args.mode {
         Caution::Strict => RemovalMode::Strict,
         Caution::Lenient => RemovalMode::Lenient,

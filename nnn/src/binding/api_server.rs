@@ -1,18 +1,19 @@
-//! Bindings in the API server (KEP-5278, Kube-apiserver clears `NominatedNodeName` when receiving binding requests).
+//! Binding of a pod by kube-apiserver, which clears `nominatedNodeName` (KEP-5278, Kube-apiserver clears
+//! `NominatedNodeName` when receiving binding requests).
 
 use dra_attrs::GateSet;
 use k8s_openapi::api::core::v1::{Binding, Pod, PodCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 
-use crate::gates::NominationGate;
+use crate::config::NominationGate;
 use crate::pod::parse_node_name;
 
-/// Reason for which the API server refuses a binding.
+/// Reason why the API server refuses a binding.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindingConflict {
-    /// The binding is for a pod with another UID.
+    /// The UID in the binding differs from that of the pod.
     #[error("the UID in the precondition ({wanted}) does not match the UID in record ({found})")]
     Uid {
         /// UID in the binding.
@@ -20,7 +21,7 @@ pub enum BindingConflict {
         /// UID of the pod.
         found: String,
     },
-    /// The binding is for another version of the pod.
+    /// The resource version in the binding differs from that of the pod.
     #[error("the resource version in the precondition ({wanted}) does not match that in record ({found})")]
     ResourceVersion {
         /// Resource version in the binding.
@@ -31,7 +32,7 @@ pub enum BindingConflict {
     /// The target of the binding is not a node.
     #[error("target.kind: Unsupported value: {kind:?}: supported values: \"Node\", \"<empty>\"")]
     TargetKind {
-        /// Kind in the binding.
+        /// Kind of the target in the binding.
         kind: String,
     },
     /// The binding names no node.
@@ -40,10 +41,10 @@ pub enum BindingConflict {
     /// The pod is being deleted.
     #[error("pod is being deleted, cannot be assigned to a host")]
     Deleting,
-    /// The pod has a node already.
+    /// The pod is already bound to a node.
     #[error("pod is already assigned to node {node:?}")]
     Bound {
-        /// The node.
+        /// Node to which the pod is bound.
         node: String,
     },
     /// The pod has scheduling gates.
@@ -51,7 +52,8 @@ pub enum BindingConflict {
     Gated,
 }
 
-/// Applies a binding to a pod, as kube-apiserver does in one write.
+/// Applies a binding to a pod like kube-apiserver: in one write it sets the node and the condition `PodScheduled` and,
+/// with the gate [`NominationGate::Clearing`] on, clears `nominatedNodeName`.
 ///
 /// The pod gets its node, the annotations of the binding, and the condition `PodScheduled` without the reason and
 /// message of earlier failures. It gets the labels of the binding if `PodTopologyLabelsAdmission` is on, and loses its
@@ -111,7 +113,7 @@ fn target(binding: &Binding) -> Result<String, BindingConflict> {
     }
 }
 
-/// Replaces the condition at its position. The transition time is `now`, unless the status is unchanged.
+/// Sets the condition `PodScheduled` to `True` in place. Its transition time becomes `now` if the status changes.
 fn set_scheduled(conditions: &mut Vec<PodCondition>, now: Timestamp) {
     let mut scheduled = PodCondition {
         type_: "PodScheduled".to_owned(),

@@ -1,5 +1,5 @@
-//! Claims in the binding cycle (KEP-5278, Node nominations need to be considered together with reserving DRA
-//! resources).
+//! Resource claims of a pod in its binding cycle (KEP-5278, Node nominations need to be considered together with
+//! reserving DRA resources).
 //!
 //! A nomination reserves resources of a node, an allocation reserves devices. Both together are the reservation of a
 //! pod.
@@ -10,10 +10,10 @@ use serde::Serialize;
 
 use super::prebind::{PreBindPlugin, delay_before};
 use super::start::PermitWait;
-use crate::command::Command;
+use crate::commands::Command;
 use crate::pod::PodKey;
 
-/// A claim of a pod in its binding cycle.
+/// Allocation state of one claim when the pod's binding cycle starts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "its allocation is written or it is not")]
 pub enum BindingClaim {
@@ -23,7 +23,8 @@ pub enum BindingClaim {
     Chosen(String),
 }
 
-/// Returns the writes that announce a pod: its nomination, and the allocations that are not written yet.
+/// Returns the commands that make a pod's reservation visible: the PATCH of its nomination, then the claim allocations
+/// that are not written yet.
 ///
 /// A pod that waits on permit gets [`Command::Deferred`] instead of the allocations.
 ///
@@ -40,7 +41,7 @@ pub fn announce(pod: &PodKey, node: &str, claims: &[BindingClaim], permit: Permi
     std::iter::once(patch).chain(persist(pod, claims, permit)).collect()
 }
 
-/// Returns the writes of the allocations alone, or [`Command::Deferred`].
+/// Returns the commands that write the pending claim allocations, or [`Command::Deferred`] if `Permit` plugins wait.
 #[must_use]
 pub fn persist(pod: &PodKey, claims: &[BindingClaim], permit: PermitWait) -> Vec<Command> {
     let chosen = claims.iter().filter_map(|claim| match claim {
@@ -54,20 +55,19 @@ pub fn persist(pod: &PodKey, claims: &[BindingClaim], permit: PermitWait) -> Vec
     chosen
 }
 
-/// Part of a pod's reservation that readers of the API see.
+/// Part of a pod's reservation (node resources and devices) that the API objects show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub enum VisibleReservation {
-    /// Nothing is visible.
+    /// The API shows no part of the reservation.
     None,
-    /// Some of it: node resources without all devices, or devices without a nomination that names the node. This is no
-    /// error.
+    /// The API shows node resources without all devices, or devices without a nomination to the node. This is no error.
     Partial,
-    /// Node resources and all devices are visible.
+    /// The API shows the node resources and all devices.
     Complete,
 }
 
-/// Returns the part of the reservation that readers see of a pod that is not bound.
+/// Returns the part of an unbound pod's reservation that the API objects show.
 #[must_use]
 pub fn visible_reservation(nnn: Option<&str>, claims: &[BindingClaim]) -> VisibleReservation {
     match nnn {
@@ -78,8 +78,8 @@ pub fn visible_reservation(nnn: Option<&str>, claims: &[BindingClaim]) -> Visibl
     }
 }
 
-/// Returns the time during which the nomination is visible without the allocation: the wait on permit, and the
-/// `PreBind` plugins before the one that writes claims. The duration of the writes is not counted.
+/// Returns the time during which the nomination is visible without the allocation: the wait on permit plus the
+/// `PreBind` groups before the claims plugin. Excludes the duration of the writes.
 ///
 /// ```
 /// use nnn::binding::{PreBindConcurrency, PreBindExecution, PreBindPlugin, gap, groups};

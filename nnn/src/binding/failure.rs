@@ -1,16 +1,16 @@
-//! Nomination after a failed binding cycle.
+//! Treatment of the pod's nomination after a failed binding cycle.
 
 use serde::{Deserialize, Serialize};
 
-use crate::behavior::BindingFailurePolicy;
-use crate::nominating_info::NominatingInfo;
+use crate::config::behavior::BindingFailurePolicy;
+use crate::nomination::NominatingInfo;
 
 /// Stage at which a binding cycle failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FailedStage {
-    /// A `PreBindPreFlight` failed.
+    /// A plugin's `PreBindPreFlight` failed.
     PreFlight,
     /// A `Permit` plugin rejected the pod, or its wait timed out.
     Permit,
@@ -21,7 +21,7 @@ pub enum FailedStage {
 }
 
 impl BindingFailurePolicy {
-    /// Decides about the nomination to `host` after a binding cycle failed at `stage`.
+    /// Returns the change of the pod's nomination to `host` after its binding cycle failed at `stage`.
     ///
     /// ```
     /// use nnn::behavior::BindingFailurePolicy;

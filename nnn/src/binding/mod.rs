@@ -1,4 +1,4 @@
-//! The binding cycle, as decision tables.
+//! Decisions of a binding cycle: start, order of plugins, claims, failure, and the API server's part.
 //!
 //! | table | entry |
 //! |---|---|

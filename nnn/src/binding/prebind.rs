@@ -7,28 +7,28 @@ use dra_attrs::GateSet;
 use serde::{Deserialize, Serialize};
 
 use super::start::PermitWait;
-use crate::gates::NominationGate;
-use crate::patch::PatchDecision;
+use crate::commands::PatchDecision;
+use crate::config::NominationGate;
 
-/// Permission of a plugin to run in parallel with others.
+/// Permission of a `PreBind` plugin to run in parallel with other plugins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[expect(clippy::exhaustive_enums, reason = "it may or it may not")]
 pub enum PreBindConcurrency {
-    /// The plugin runs alone.
+    /// The plugin runs while no other plugin runs.
     #[default]
     Alone,
-    /// The plugin may run in parallel with others of this kind.
+    /// The plugin may run in parallel with other plugins that are [`PreBindConcurrency::Parallel`].
     Parallel,
 }
 
-/// Execution of a plugin, as its pre-flight decided.
+/// Effect of a plugin's `PreBindPreFlight`: its `PreBind` runs or is skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[expect(clippy::exhaustive_enums, reason = "it runs or it is skipped")]
 pub enum PreBindExecution {
-    /// Its `PreBind` runs.
+    /// The plugin's `PreBind` runs.
     #[default]
     Runs,
-    /// Its `PreBind` is skipped.
+    /// The plugin's `PreBind` is skipped.
     Skipped,
 }
 
@@ -38,11 +38,11 @@ pub enum PreBindExecution {
 pub struct PreBindPlugin<'a> {
     /// Name of the plugin.
     pub name: &'a str,
-    /// Execution of its `PreBind`.
+    /// Result of the pre-flight: the plugin's `PreBind` runs or is skipped.
     pub execution: PreBindExecution,
-    /// Permission to run in parallel with others.
+    /// Permission to run in parallel with other plugins.
     pub concurrency: PreBindConcurrency,
-    /// Duration of its `PreBind`.
+    /// Duration of the plugin's `PreBind`.
     pub duration: Duration,
 }
 
@@ -53,14 +53,14 @@ impl<'a> PreBindPlugin<'a> {
         Self { name, execution, concurrency, duration: Duration::ZERO }
     }
 
-    /// Sets the duration.
+    /// Sets the duration of the plugin's `PreBind`.
     #[must_use]
     pub const fn with_duration(self, duration: Duration) -> Self {
         Self { duration, ..self }
     }
 }
 
-/// Groups `PreBind` plugins: the groups run one after the other, the plugins of a group in parallel.
+/// Groups the `PreBind` plugins that run: groups run one after the other, the plugins of one group in parallel.
 ///
 /// A plugin that runs alone ends the group before it even if it is skipped.
 ///
@@ -93,8 +93,8 @@ pub fn groups<'a>(plugins: &[PreBindPlugin<'a>]) -> Vec<Vec<PreBindPlugin<'a>>> 
     groups
 }
 
-/// Groups `PreBind` plugins as the gates say. If `NominatedNodeNameForExpectation` is off, pre-flights are not known:
-/// every plugin runs, one at a time.
+/// Groups `PreBind` plugins under the given feature gates. With `NominatedNodeNameForExpectation` off there are no
+/// pre-flights: every plugin runs, one at a time.
 #[must_use]
 pub fn groups_with_gates<'a>(
     gates: GateSet<NominationGate>,
@@ -134,13 +134,13 @@ pub fn delay_before(name: &str, groups: &[Vec<PreBindPlugin<'_>>]) -> Option<Dur
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BindingStep<'a> {
-    /// The PATCH of the nomination.
+    /// The PATCH of `status.nominatedNodeName`.
     PatchNnn,
-    /// The wait on permit.
+    /// The wait until the `Permit` plugins allow the pod.
     WaitOnPermit,
-    /// A group of `PreBind` plugins.
+    /// One group of `PreBind` plugins that run in parallel, by name.
     PreBind(Vec<&'a str>),
-    /// The binding.
+    /// The binding request to the API server.
     Bind,
 }
 

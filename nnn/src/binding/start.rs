@@ -1,12 +1,11 @@
-//! Start of a binding cycle: the decision to announce the chosen node (KEP-5278, The scheduler puts
-//! `NominatedNodeName`).
+//! Start of a binding cycle: decides to write the chosen node into `status.nominatedNodeName` or not (KEP-5278, The
+//! scheduler puts `NominatedNodeName`).
 
 use dra_attrs::GateSet;
 use serde::Serialize;
 
-use crate::command::NoPatchReason;
-use crate::gates::NominationGate;
-use crate::patch::PatchDecision;
+use crate::commands::{NoPatchReason, PatchDecision};
+use crate::config::NominationGate;
 
 /// Result of a plugin's `PreBindPreFlight` for one pod.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -20,20 +19,21 @@ pub enum PreFlight {
     Error {
         /// Name of the plugin.
         plugin: String,
-        /// Message of the plugin.
+        /// Error message of the plugin.
         error: String,
     },
-    /// The plugin returned a status that a pre-flight must not return, which is an error.
+    /// The plugin returned a status other than `Success`, `Skip` or `Error`, which kube-scheduler treats as an error.
     Unsupported {
         /// Name of the plugin.
         plugin: String,
-        /// Name of the status.
+        /// Name of the status, such as `Wait`.
         status: String,
     },
 }
 
 impl PreFlight {
-    /// Converts the name of a framework status. `error` is the message that belongs to `Error`.
+    /// Builds the result from the status that a plugin's `PreBindPreFlight` returned (`Success`, `Skip`, `Error` or
+    /// another name). `error` is the message for the status `Error`.
     ///
     /// ```
     /// use nnn::PreFlight;
@@ -51,7 +51,8 @@ impl PreFlight {
     }
 }
 
-/// Error of a pre-flight that ends the binding cycle. The texts are kube-scheduler's and end up in the pod's condition.
+/// Error of a pre-flight that ends the binding cycle. The messages are those of kube-scheduler in the condition
+/// `PodScheduled`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PreFlightError {
@@ -60,10 +61,10 @@ pub enum PreFlightError {
     Failed {
         /// Name of the plugin.
         plugin: String,
-        /// Message of the plugin.
+        /// Error message of the plugin.
         error: String,
     },
-    /// A plugin returned a status that a pre-flight must not return.
+    /// A plugin's pre-flight returned a status other than `Success`, `Skip` or `Error`.
     #[error(
         "PreBindPreFlight {plugin} returned {status:?}, which is unsupported. \
          It is supposed to return Success, Skip, or Error status"
@@ -71,18 +72,18 @@ pub enum PreFlightError {
     Unsupported {
         /// Name of the plugin.
         plugin: String,
-        /// Name of the status.
+        /// Name of the status, such as `Wait`.
         status: String,
     },
 }
 
-/// Amount of work that the plugins have in `PreBind`.
+/// Combined result of the pre-flights of all plugins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[expect(clippy::exhaustive_enums, reason = "they have or they have not")]
 pub enum PreBindWork {
-    /// At least one plugin has work.
+    /// At least one plugin has work to do in `PreBind`.
     Some,
-    /// No plugin has work.
+    /// No plugin has work to do in `PreBind`.
     None,
 }
 
@@ -90,14 +91,14 @@ pub enum PreBindWork {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[expect(clippy::exhaustive_enums, reason = "it waits or it does not")]
 pub enum PermitWait {
-    /// No plugin asked to wait.
+    /// No `Permit` plugin asked to wait.
     #[default]
     None,
-    /// At least one plugin asked to wait.
+    /// At least one `Permit` plugin asked to wait.
     Waiting,
 }
 
-/// Combines the pre-flights of all plugins, given in their order.
+/// Combines the `PreBindPreFlight` results of all plugins, given in the order of the plugins.
 ///
 /// # Errors
 /// The first plugin that failed or returned an unsupported status. Nothing has been written then.
@@ -122,7 +123,31 @@ pub fn aggregate(pre_flights: &[PreFlight]) -> Result<PreBindWork, PreFlightErro
     Ok(work)
 }
 
-/// Input of a binding cycle.
+/// Returns the number of PATCH requests that a binding cycle sends to announce its node: 0 or 1.
+///
+/// It is 1 if `NominatedNodeNameForExpectation` is on, the cycle has something to wait for, and the status does not
+/// name the node yet.
+///
+/// ```
+/// use dra_attrs::GateSet;
+/// use nnn::binding::PreBindWork;
+/// use nnn::{PermitWait, extra_binding_patches};
+/// assert_eq!(extra_binding_patches(GateSet::default(), PreBindWork::None, PermitWait::None, None, "n"), 0);
+/// assert_eq!(extra_binding_patches(GateSet::default(), PreBindWork::Some, PermitWait::None, None, "n"), 1);
+/// ```
+#[must_use]
+pub fn extra_binding_patches(
+    gates: GateSet<NominationGate>,
+    work: PreBindWork,
+    permit: PermitWait,
+    nnn: Option<&str>,
+    host: &str,
+) -> u64 {
+    let waits = work == PreBindWork::Some || permit == PermitWait::Waiting;
+    u64::from(gates.has(NominationGate::Expectation) && waits && nnn != Some(host))
+}
+
+/// Input of the decision at the start of a binding cycle.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct BindingStart<'a> {
@@ -132,9 +157,9 @@ pub struct BindingStart<'a> {
     pub pre_flights: &'a [PreFlight],
     /// Result of the `Permit` plugins.
     pub permit: PermitWait,
-    /// Nomination of the pod, as last written or observed.
+    /// Node in `status.nominatedNodeName`, as last written or observed.
     pub nnn: Option<&'a str>,
-    /// The chosen node.
+    /// Node that the scheduling cycle has chosen.
     pub host: &'a str,
 }
 
@@ -145,7 +170,8 @@ impl<'a> BindingStart<'a> {
         Self { gates: GateSet::default(), pre_flights, permit: PermitWait::None, nnn: None, host }
     }
 
-    /// Decides if the node is written into the status before the cycle waits or works.
+    /// Decides to write the chosen node into `status.nominatedNodeName` or not, before the cycle waits or runs
+    /// `PreBind`.
     ///
     /// The cycle goes on even if the write fails. If nothing is written, an old nomination to another node is left to
     /// the API server.

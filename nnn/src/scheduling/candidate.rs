@@ -1,80 +1,82 @@
-//! Nodes that are tried before the others (KEP-5278, External components may set `NominatedNodeName`; KEP-1923).
+//! Nodes that the scheduler tries before all other nodes: the nominated node and the hint of a batch of identical pods
+//! (KEP-5278, External components may set `NominatedNodeName`; KEP-1923).
 
 use serde::Serialize;
 
-use crate::reservation::NodeFit;
+use crate::nomination::NodeFit;
 
-/// Result of the `PreFilter` plugins.
+/// Combined result of the `PreFilter` plugins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PreFilterResult {
-    /// Nodes are to be filtered.
+    /// All plugins passed: nodes are filtered next.
     #[default]
     Passed,
-    /// No node can fit.
+    /// A plugin rejected the pod: no node can fit.
     Rejected,
-    /// A plugin failed.
+    /// A plugin failed with an error.
     Failed,
 }
 
-/// Treatment of the node hint of a batch of like pods when the nominated node did not fit.
+/// Use of the batch hint (the node of the last identical pod) after the nominated node did not fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum HintAfterNomination {
-    /// The hint is not tried, as in kube-scheduler 1.37.
+    /// The scheduler does not try the hint, as in kube-scheduler 1.37.
     #[default]
     Skipped,
-    /// The hint is tried too (an open request upstream).
+    /// The scheduler tries the hint too, as requested in an open Kubernetes issue.
     Tried,
 }
 
-/// Result of a node that was tried before the others.
+/// Result of trying the nominated node, or the hint, before all other nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub enum CandidateResult {
     /// The node fits: no other node is filtered, and none is scored.
     Taken,
-    /// The cluster does not have the node.
+    /// The node does not exist in the cluster.
     NotInCluster,
-    /// The node is not among the nodes that may be used now.
+    /// The node exists, but is not in [`CycleStart::placement`].
     NotInPlacement,
-    /// The filter failed, which is fatal only if it fails again when all nodes are filtered.
+    /// The filter failed on the node. The scheduler then filters all nodes, and the cycle fails only if the filter
+    /// fails again.
     Failed,
-    /// The node does not fit.
+    /// The pod does not fit the node.
     Rejected,
 }
 
-/// Nodes that fit a pod.
+/// Result of filtering nodes for a pod: the nodes that fit, or the reason for none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FeasibleNodes<'a> {
-    /// There are no nodes to filter.
+    /// The cluster has no nodes to filter.
     NoNodes,
     /// A `PreFilter` plugin failed.
     PreFilterFailed,
-    /// A `PreFilter` plugin rejected the pod: no node was filtered, not even the nominated one.
+    /// A `PreFilter` plugin rejected the pod, so that no node was filtered, not even the nominated one.
     PreFilterRejected,
-    /// A node that was tried before the others fits. Scoring is skipped, because no other node was filtered.
+    /// The nominated node or the hint fits. Scoring is skipped, because no other node was filtered.
     First(&'a str),
-    /// The nodes that fit, in the given order, to be scored. The pod is unschedulable if there are none.
+    /// Nodes that fit, in the order of the input, to be scored. If empty, the pod is unschedulable.
     Nodes(Vec<&'a str>),
     /// The filter failed on this node.
     Failed(&'a str),
 }
 
-/// Input of a scheduling cycle.
+/// Input of the filter phase of a scheduling cycle.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct CycleStart<'a> {
-    /// `status.nominatedNodeName` of the copy that came out of the queue. Later writes are not seen.
+    /// `status.nominatedNodeName` of the pod as it came out of the scheduling queue; later writes are ignored.
     pub nnn: Option<&'a str>,
-    /// Node on which the last like pod of a batch fitted.
+    /// Node on which the last identical pod of a batch fitted.
     pub hint: Option<&'a str>,
-    /// Treatment of `hint` when the nominated node did not fit.
+    /// Use of `hint` after the nominated node did not fit.
     pub hint_after_nomination: HintAfterNomination,
-    /// Result of the `PreFilter` plugins.
+    /// Combined result of the `PreFilter` plugins.
     pub pre_filter: PreFilterResult,
-    /// Nodes that may be used, in the order in which they are filtered.
+    /// Nodes that the pod may use, in the order in which they are filtered.
     pub placement: &'a [&'a str],
 }
 
@@ -82,29 +84,29 @@ pub struct CycleStart<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NodeEvaluation<'a> {
-    /// Nodes that fit.
+    /// Nodes that fit the pod, or the reason for none.
     pub feasible: FeasibleNodes<'a>,
-    /// Nodes that were tried before the others, with their results.
+    /// Nodes that were tried before all others (the nominated node, the hint), with their results.
     pub tried: Vec<(&'a str, CandidateResult)>,
-    /// Number of filter runs.
+    /// Number of filter runs, each of one pod on one node.
     pub filter_runs: usize,
 }
 
 impl<'a> CycleStart<'a> {
-    /// Builds the input for these nodes.
+    /// Builds the input for a pod that may use the nodes in `placement`.
     #[must_use]
     pub fn new(placement: &'a [&'a str]) -> Self {
         Self { placement, ..Self::default() }
     }
 
-    /// Sets the nomination of the pod.
+    /// Sets the node in `status.nominatedNodeName`.
     #[must_use]
     pub fn with_nomination(self, nnn: Option<&'a str>) -> Self {
         Self { nnn: nnn.filter(|node| !node.is_empty()), ..self }
     }
 
-    /// Filters nodes, the nominated node first. `exists` tells if the cluster has a node. `fit` filters one node, with
-    /// its nominations ([`filter_with_nominated_pods`](crate::filter_with_nominated_pods)) and extenders.
+    /// Filters nodes for the pod, the nominated node first. `exists` looks a node up in the cluster; `fit` filters one
+    /// node, with its nominations ([`filter_with_nominated_pods`](crate::filter_with_nominated_pods)) and extenders.
     ///
     /// A node that was tried first and did not fit is filtered again with the others, so that a useless nomination
     /// costs one more call of `fit`.

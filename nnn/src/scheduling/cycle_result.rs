@@ -1,68 +1,69 @@
-//! Nomination after a scheduling cycle (KEP-5278, The scheduler clears `NominatedNodeName` after scheduling failure).
+//! Change of a pod's nomination after its scheduling cycle (KEP-5278, The scheduler clears `NominatedNodeName` after
+//! scheduling failure).
 
 use dra_attrs::Profile;
 use serde::{Deserialize, Serialize};
 
-use crate::nominating_info::NominatingInfo;
+use crate::nomination::NominatingInfo;
 
 /// Result of a scheduling cycle.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum CycleOutcome {
-    /// The snapshot of the cluster could not be refreshed.
+    /// The scheduler could not refresh its snapshot of the cluster.
     SnapshotFailed,
-    /// There are no nodes.
+    /// The cluster has no nodes.
     NoNodes,
-    /// A plugin or the scheduler failed.
+    /// A plugin or the scheduler itself failed with an error.
     Error,
-    /// The pod does not fit. It was judged as a member of its pod group, which decides.
+    /// The pod, a member of a pod group, fits no node. The group's cycle decides about its nomination.
     NoFitInPodGroup,
-    /// The pod does not fit, and no plugin looks for victims.
+    /// The pod fits no node, and there is no `PostFilter` plugin.
     NoFitNoPostFilter,
-    /// The pod does not fit now, but will on this node once victims are gone.
+    /// The pod fits no node now, but a `PostFilter` plugin chose victims on a node.
     Nominated {
-        /// The node.
+        /// Node of the chosen victims.
         node: String,
     },
-    /// The pod does not fit, and evicting victims would not help.
+    /// The pod fits no node, and no eviction would make room.
     NoCandidates,
-    /// The pod does not fit and must not preempt.
+    /// The pod fits no node, and its `preemptionPolicy` is `Never`.
     PolicyNever,
-    /// The pod does not fit yet: victims on its nominated node are still terminating.
+    /// The pod fits no node, and victims of an earlier preemption on its nominated node are still terminating.
     VictimsTerminating,
-    /// The pod does not fit, and extenders accepted none of the nodes on which victims would help.
+    /// The pod fits no node, and extenders refused every node on which evictions would make room.
     ExtendersLeftNone,
-    /// The pod does not fit, and the search for victims failed, in a plugin or in an extender.
+    /// The pod fits no node, and a `PostFilter` plugin or an extender failed while looking for victims.
     PostFilterError,
-    /// The pod fits, but could not be assumed.
+    /// The pod fits a node, but could not be assumed there.
     AssumeFailed,
-    /// The pod fits, but a `Reserve` plugin rejected it or failed.
+    /// The pod fits a node, but a `Reserve` plugin failed or rejected it.
     ReserveFailed,
-    /// The pod fits, but a `Permit` plugin rejected it or failed.
+    /// The pod fits a node, but a `Permit` plugin failed or rejected it.
     PermitFailed,
-    /// The pod was scheduled to this node.
+    /// The scheduler chose a node for the pod.
     Scheduled {
         /// The node.
         node: String,
     },
 }
 
-/// Class of the status with which a cycle ends, as in the scheduler framework.
+/// Class of the status at the end of a cycle, named as in the scheduler framework.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub enum CycleStatusClass {
-    /// The pod has a node.
+    /// A node was chosen for the pod.
     Success,
-    /// The pod is unschedulable; a cluster event may help.
+    /// The pod fits no node, but an eviction or a cluster event may help.
     Unschedulable,
-    /// The pod is unschedulable, and no eviction helps.
+    /// The pod fits no node, and no eviction would help.
     UnschedulableAndUnresolvable,
-    /// A plugin or the scheduler failed.
+    /// A plugin or the scheduler itself failed with an error.
     Error,
 }
 
 impl CycleOutcome {
-    /// Returns the class of the cycle's status. Failures of `Reserve` and `Permit` count as rejections.
+    /// Returns the status class of the cycle's result. A failed `Reserve` or `Permit` counts as a rejection.
     #[must_use]
     pub const fn status_class(&self) -> CycleStatusClass {
         match self {
@@ -74,7 +75,7 @@ impl CycleOutcome {
     }
 }
 
-/// Decides about the pod's nomination after a cycle.
+/// Decides the change of the pod's nomination after a scheduling cycle.
 ///
 /// The profiles differ in three results: a pod that must not preempt, a failed search for victims, and victims that
 /// extenders refused. The KEP clears the nomination, Kubernetes 1.37 keeps it.
@@ -113,21 +114,21 @@ pub fn decide_cycle(outcome: &CycleOutcome, profile: Profile) -> NominatingInfo 
     }
 }
 
-/// Nomination after a cycle whose result the profiles judge differently.
+/// Treatment of the nomination for the results on which the KEP and Kubernetes 1.37 differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NominationAfterCycle {
     Kept,
     Cleared,
 }
 
-/// Nominations of unschedulable pods for the three results that the profiles judge differently.
+/// Decisions of one profile, for the three results on which the KEP and Kubernetes 1.37 differ.
 #[derive(Clone, Copy, Debug)]
 struct ProfileDecisions {
-    /// Pod that must not preempt.
+    /// Decision for [`CycleOutcome::PolicyNever`].
     policy_never: NominationAfterCycle,
-    /// Pod for which extenders refused every node with victims.
+    /// Decision for [`CycleOutcome::ExtendersLeftNone`].
     extenders_left_none: NominationAfterCycle,
-    /// Pod whose `PostFilter` failed.
+    /// Decision for [`CycleOutcome::PostFilterError`].
     post_filter_error: NominationAfterCycle,
 }
 
@@ -151,17 +152,17 @@ impl ProfileDecisions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PostFilterStatus {
-    /// The plugin made the pod schedulable.
+    /// The plugin made room for the pod, for example by preemption.
     Success,
-    /// The plugin did not make the pod schedulable.
+    /// The plugin did not make room for the pod.
     Unschedulable,
-    /// The plugin did not make the pod schedulable, and no other plugin can.
+    /// The plugin did not make room for the pod, and no other plugin can.
     UnschedulableAndUnresolvable,
-    /// The plugin failed.
+    /// The plugin failed with an error.
     Error,
 }
 
-/// Combines the results of several `PostFilter` plugins.
+/// Combines the results of several `PostFilter` plugins to one change of the nomination.
 ///
 /// The first plugin that succeeds or rules out success decides. A failed plugin gives [`NominatingInfo::Noop`].
 /// Otherwise the last result that is not a [`NominatingInfo::Noop`] counts.

@@ -1,72 +1,69 @@
-//! Failure handling of a scheduling or binding cycle: memory, status and queue.
+//! Handling of a failed scheduling or binding cycle: nomination in memory, status and queue.
 
 use dra_attrs::GateSet;
 
-use crate::behavior::PatchAfterBind;
-use crate::command::NoPatchReason;
-use crate::gates::NominationGate;
-use crate::nominating_info::NominatingInfo;
-use crate::patch::{ConditionChange, PatchDecision, decide_patch};
+use crate::commands::{ConditionChange, NoPatchReason, PatchDecision, decide_patch};
+use crate::config::NominationGate;
+use crate::config::behavior::PatchAfterBind;
+use crate::nomination::NominatingInfo;
 use crate::pod::PodSnapshot;
 
-/// Change of the nomination in memory.
+/// Change of the pod's nomination in the scheduler's memory after a failed cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MemoryUpdate {
-    /// The nomination is set from the live pod and the result of the cycle.
+    /// The nomination is set again, from the pod's current state and the result of the cycle.
     Renewed,
-    /// The nomination ends, because the pod is not pending.
+    /// The nomination is removed, because the pod is bound or deleted.
     Released,
-    /// The nomination stays.
+    /// The nomination is left unchanged.
     Untouched,
 }
 
-/// Change of the scheduling queue.
+/// Change of the scheduling queue after a failed cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum QueueAction {
     /// The pod goes back into the queue.
     Requeue,
-    /// The queue is done with the pod.
+    /// The pod leaves the queue.
     Done,
 }
 
-/// Consequences of a failed cycle, in this order: memory, so that the next cycle sees it, then the PATCH, then the
-/// queue.
+/// Changes after a failed cycle, to be made in this order: memory, status, queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct FailureDecision {
-    /// Change of the nomination in memory.
+    /// Change of the nomination in the scheduler's memory.
     pub memory: MemoryUpdate,
-    /// One PATCH with condition and nomination, or the reason for none.
+    /// Decision to send one PATCH with condition and nomination.
     pub patch: PatchDecision,
-    /// Change of the queue.
+    /// Change of the scheduling queue.
     pub queue: QueueAction,
 }
 
-/// A failed cycle and the current status of its pod.
+/// Input of the decision after a failed cycle: the pod, its current status, and the result of the cycle.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct FailedCycle<'a> {
     /// The pod as it came out of the queue.
     pub queued_pod: &'a PodSnapshot,
-    /// The pod that has the same namespace and name now.
+    /// Latest observed pod of the same namespace and name; `None` if it was deleted.
     pub live: Option<&'a PodSnapshot>,
-    /// Change of the nomination by the cycle.
+    /// Change of the nomination that the cycle decided.
     pub info: &'a NominatingInfo,
-    /// Nomination as last written or observed; that of `queued_pod` if the pod is gone or bound.
+    /// `status.nominatedNodeName` as last written or observed; of `queued_pod` if the pod was bound or deleted.
     pub current_nnn: Option<&'a str>,
-    /// Change of the condition relative to the one last written or observed; to that of `queued_pod` if the pod is gone
-    /// or bound.
+    /// Comparison of the new condition with the current status (of `queued_pod`, if the pod was bound or deleted).
     pub condition: ConditionChange,
-    /// Writes to pods that are gone or bound.
+    /// Status writes to a pod that was bound or deleted meanwhile.
     pub patch_after_bind: PatchAfterBind,
     /// Feature gates. Only [`NominationGate::ResizePreemption`] is read.
     pub gates: GateSet<NominationGate>,
 }
 
 impl<'a> FailedCycle<'a> {
-    /// Builds the failure of a pod that is unchanged since it came out of the queue.
+    /// Builds the input for a pod that is unchanged since it came out of the queue.
     #[must_use]
     pub fn new(queued_pod: &'a PodSnapshot, info: &'a NominatingInfo, condition: ConditionChange) -> Self {
         Self {
@@ -80,7 +77,7 @@ impl<'a> FailedCycle<'a> {
         }
     }
 
-    /// Decides about memory, PATCH and queue.
+    /// Decides the changes of memory, status and queue.
     ///
     /// ```
     /// use nnn::scheduling::{FailedCycle, QueueAction};
@@ -115,7 +112,7 @@ impl<'a> FailedCycle<'a> {
         FailureDecision { memory: MemoryUpdate::Renewed, patch: self.patch(), queue: QueueAction::Requeue }
     }
 
-    /// Decides for a pod that does not wait for a node any more.
+    /// Returns the changes for a pod that was bound or deleted while its cycle ran.
     fn too_late(&self, reason: NoPatchReason) -> FailureDecision {
         let patch = match self.patch_after_bind {
             PatchAfterBind::Suppressed => PatchDecision::None(reason),

@@ -2,23 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use crate::nominating_info::NominatingInfo;
+use crate::nomination::NominatingInfo;
 use crate::pod::PodSnapshot;
 
-/// Result of one member in the cycle of its group.
+/// Result of one pod in the scheduling cycle of its pod group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum GroupMemberResult {
-    /// The member fits on this node. If the group needs victims, it may have to go elsewhere.
+    /// The pod fits on this node. If other members need a preemption, it may be placed on another node later.
     Fits(String),
-    /// The member fits on this node once victims are gone.
+    /// The pod fits on this node after the eviction of victims.
     NeedsPreemption(String),
-    /// The member does not fit; the result of its own `PostFilter`.
+    /// The pod fits no node. The value is the change of the nomination by its own `PostFilter` plugins.
     Unschedulable(NominatingInfo),
 }
 
 impl GroupMemberResult {
-    /// Returns the nomination of a member about which the group's `PostFilter` says nothing.
+    /// Returns the change of a member's nomination from its own result, used if the group's `PostFilter` does not name
+    /// the member.
     fn by_itself(&self) -> NominatingInfo {
         match self {
             Self::Fits(_) => NominatingInfo::Noop,
@@ -28,21 +29,22 @@ impl GroupMemberResult {
     }
 }
 
-/// Result of the cycle of a pod group.
+/// Result of the scheduling cycle of a pod group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PodGroupResult {
-    /// A plugin or the scheduler failed.
+    /// A plugin or the scheduler itself failed with an error.
     Error,
-    /// The group is placed.
+    /// The group is scheduled.
     Success,
-    /// The group waits for victims. The map has the nominations that the group's own `PostFilter` decided, by UID.
+    /// The group waits for the eviction of victims. The map has the nominations chosen by the group's `PostFilter`, by
+    /// UID.
     WaitingForPreemption(BTreeMap<String, NominatingInfo>),
-    /// The group is not placed.
+    /// The group can't be scheduled.
     Rejected,
 }
 
-/// Decides about the nomination of one member; `None` for a member that goes on to its binding cycle.
+/// Decides the change of one member's nomination; `None` for a member that continues with its binding cycle.
 ///
 /// ```
 /// use nnn::NominatingInfo;
@@ -65,8 +67,8 @@ pub fn decide_member(uid: &str, member: &GroupMemberResult, group: &PodGroupResu
     }
 }
 
-/// Decides about the nomination of a member while the group still waits for victims: it keeps its node. A bound pod
-/// that waits for an in-place resize is never nominated.
+/// Returns the change of a member's nomination while its group still waits for victims: it keeps its node. A bound pod
+/// that waits for an in-place resize gets no nomination.
 #[must_use]
 pub fn decide_waiting_member(member: &PodSnapshot) -> NominatingInfo {
     if member.node.is_some() && member.resize_deferred {
@@ -75,8 +77,8 @@ pub fn decide_waiting_member(member: &PodSnapshot) -> NominatingInfo {
     NominatingInfo::Override(member.nnn.clone())
 }
 
-/// Returns the nomination to restore after a simulated assumption is undone: that of the status, if the pod is not
-/// bound.
+/// Returns the nomination to restore after a simulated assumption of the pod is undone: `status.nominatedNodeName`,
+/// unless the pod is bound.
 #[must_use]
 pub fn restored_nomination(member: &PodSnapshot) -> Option<&str> {
     member.nnn.as_deref().filter(|_| member.node.is_none())

@@ -1,4 +1,4 @@
-//! The scheduling cycle, as decision tables.
+//! Decisions of a scheduling cycle: order of nodes, result, preemption, failure, pod groups and requeueing.
 //!
 //! | table | entry |
 //! |---|---|

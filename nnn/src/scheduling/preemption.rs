@@ -1,25 +1,25 @@
-//! Preemption: eligibility of the preemptor, and clearing of lower nominations.
+//! Preemption: permission to preempt, and clearing of the nominations of lower-priority pods.
 
-use crate::behavior::EvictionTiming;
-use crate::command::Command;
-use crate::nominator::Nominator;
+use crate::commands::Command;
+use crate::config::behavior::EvictionTiming;
+use crate::nomination::Nominator;
 use crate::pod::{PodSnapshot, PreemptionPolicy};
 use crate::scheduling::cycle_result::CycleOutcome;
 
-/// Filter status of the pod's nominated node in this cycle.
+/// Filter status of the pod's nominated node in the current scheduling cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NominatedNodeStatus {
     /// The pod has no nomination, or the node does not exist.
     #[default]
     Absent,
-    /// The node does not fit now, and may once victims are gone.
+    /// The pod does not fit the node now, but may after evictions.
     Unschedulable,
-    /// The node does not fit, and no eviction helps.
+    /// The pod does not fit the node, and no eviction would help.
     Unresolvable,
 }
 
-/// Checks if the pod may look for victims.
+/// Checks that the pod may preempt other pods.
 ///
 /// `pod` is the live copy, because its present nomination counts. `on_node` are the pods of its nominated node that the
 /// preemption plugin may choose as victims.
@@ -52,7 +52,7 @@ pub fn may_preempt(
     }
 }
 
-/// Returns the commands that clear the nominations of strictly lower priority to the node of a preemption.
+/// Returns the commands that clear nominations of pods below `priority` to the node of a preemption.
 ///
 /// Memory keeps the nominations until the watch shows the cleared statuses.
 ///

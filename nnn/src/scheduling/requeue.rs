@@ -1,45 +1,45 @@
-//! Pods to requeue when a nomination ends and its room is free again.
+//! Requeueing of pods when a nomination ends and the room that it reserved is free again.
 
-use crate::behavior::RequeueSource;
-use crate::command::Command;
+use crate::commands::Command;
+use crate::config::behavior::RequeueSource;
 use crate::pod::PodSnapshot;
 
-/// Change of a pod that may free a node, with the pod's nomination in memory before and after.
+/// Change of a pod that may end its nomination.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum PodRequeueEvent<'a> {
-    /// Status or spec of a waiting pod changed.
+    /// The watch showed an update of a waiting pod.
     Updated {
         /// The pod before the change.
         old: &'a PodSnapshot,
         /// The pod after the change.
         new: &'a PodSnapshot,
-        /// The nomination in memory before.
+        /// Node of the nomination in the scheduler's memory before the change.
         before: Option<&'a str>,
-        /// The nomination in memory after.
+        /// Node of the nomination in the scheduler's memory after the change.
         after: Option<&'a str>,
     },
-    /// The cycle of a pod failed, and memory changed with it, before the status.
+    /// The cycle of a pod failed, which changed its nomination in memory before its status.
     Failed {
         /// The pod.
         pod: &'a PodSnapshot,
-        /// The nomination in memory before.
+        /// Node of the nomination in the scheduler's memory before the change.
         before: Option<&'a str>,
-        /// The nomination in memory after.
+        /// Node of the nomination in the scheduler's memory after the change.
         after: Option<&'a str>,
     },
     /// A waiting pod was deleted.
     Deleted {
         /// The pod as last observed.
         pod: &'a PodSnapshot,
-        /// The nomination in memory before.
+        /// Node of the nomination in the scheduler's memory before the change.
         before: Option<&'a str>,
     },
-    /// The deletion of an assumed pod started, or it was deleted.
+    /// An assumed pod was deleted, or its deletion started.
     AssumedDeleted,
 }
 
-/// Decides which pods are requeued.
+/// Decides which waiting pods to requeue after a change of a pod.
 ///
 /// A pod that loses its nomination by an update is requeued too. It is not if its own cycle has just failed, because it
 /// does not fit with the room free either.

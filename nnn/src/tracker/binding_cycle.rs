@@ -1,70 +1,15 @@
-//! Binding cycles: start, success and failure.
+//! Binding cycles in the tracker: start, success and failure.
 
-use super::{Assumed, NominationTracker, TrackerNotice, TrackerOutput};
+use super::input::Assumed;
+use super::nomination_tracker::NominationTracker;
+use super::open_binding::OpenBinding;
+use super::output::{TrackerNotice, TrackerOutput};
 use crate::binding::claims::{BindingClaim, announce, persist};
 use crate::binding::failure::FailedStage;
 use crate::binding::start::{BindingStart, PermitWait, PreFlightError};
-use crate::command::{Command, NoPatchReason};
-use crate::nominating_info::NominatingInfo;
-use crate::nomination_state::{IllegalTransition, NominationEvent, NominationState};
-use crate::patch::PatchDecision;
+use crate::commands::{Command, NoPatchReason, PatchDecision};
+use crate::nomination::{IllegalTransition, NominatingInfo, NominationEvent, NominationState};
 use crate::pod::{PodKey, PodSnapshot, ScheduledCondition};
-
-/// Progress of the writes of allocations that a binding cycle has chosen.
-#[derive(Clone, Copy, Debug, Default)]
-enum Allocations {
-    /// The devices are chosen, and nothing is written.
-    #[default]
-    Chosen,
-    /// The allocations are written after the wait on permit, whose end is not reported.
-    Deferred,
-    /// The allocations are written.
-    Written,
-}
-
-impl Allocations {
-    /// Returns the progress of a binding cycle that failed at `stage`.
-    fn at(self, stage: FailedStage) -> Self {
-        match self {
-            Self::Deferred if stage == FailedStage::Bind => Self::Written,
-            Self::Deferred if stage <= FailedStage::Permit => Self::Chosen,
-            // A plugin that comes before their write may be the one that failed.
-            known => known,
-        }
-    }
-}
-
-/// A binding cycle whose end was not reported yet.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Binding {
-    permit: PermitWait,
-    /// Claims whose allocations the cycle writes.
-    claims: Vec<BindingClaim>,
-    allocations: Allocations,
-}
-
-impl Binding {
-    /// Ends the wait on permit.
-    pub(super) fn reject(&mut self, pod: &PodKey) -> Option<Command> {
-        let waits = std::mem::take(&mut self.permit) == PermitWait::Waiting;
-        waits.then(|| Command::RejectWaiting { pod: pod.clone() })
-    }
-
-    /// Undoes the cycle's changes to claims, so that nomination and device reservation end together.
-    pub(super) fn unreserve(self, pod: &PodKey) -> Vec<Command> {
-        let allocation = |claim: &String| Command::DropAllocation { pod: pod.clone(), claim: claim.clone() };
-        let reservation = |claim: &String| Command::DropReservation { pod: pod.clone(), claim: claim.clone() };
-        let claims = self.claims.iter().filter_map(|claim| match claim {
-            BindingClaim::Allocated => None,
-            BindingClaim::Chosen(claim) => Some(claim),
-        });
-        match self.allocations {
-            Allocations::Chosen => claims.map(allocation).collect(),
-            Allocations::Written => claims.map(reservation).collect(),
-            Allocations::Deferred => claims.flat_map(|claim| [allocation(claim), reservation(claim)]).collect(),
-        }
-    }
-}
 
 impl NominationTracker {
     pub(super) fn start_binding_cycle(&mut self, assumed: Assumed) -> Result<TrackerOutput, IllegalTransition> {
@@ -72,7 +17,7 @@ impl NominationTracker {
             gates: self.options.gates,
             pre_flights: &assumed.pre_flights,
             permit: assumed.permit,
-            nnn: self.current_nnn(&assumed.pod.uid),
+            nnn: self.nominations.current_node(&assumed.pod.uid),
             host: &assumed.node,
         };
         let decision = start.decide();
@@ -85,7 +30,7 @@ impl NominationTracker {
         Ok(TrackerOutput { commands, notices })
     }
 
-    /// Records that the pod is assumed: its nomination ends, and its binding cycle begins.
+    /// Records that the pod is assumed: removes its nomination and starts its binding cycle.
     fn assume(
         &mut self,
         assumed: &Assumed,
@@ -97,18 +42,9 @@ impl NominationTracker {
             Ok(patch) if is_announced(*patch) => NominationEvent::AssumedAndAnnounced { node },
             _ => NominationEvent::AssumedQuietly { node },
         };
-        let allocations = match (decision, permit) {
-            (Err(_), _) => Allocations::Chosen,
-            (Ok(_), PermitWait::Waiting) => Allocations::Deferred,
-            (Ok(_), PermitWait::None) => Allocations::Written,
-        };
-        let state = self.next_state(&pod.uid, &event)?;
-        let before = self.nominator.remove(&pod.uid).map(|nomination| nomination.node);
-        if let Some(tracked) = self.pods.get_mut(&pod.uid) {
-            tracked.state = state;
-            tracked.binding = Some(Binding { permit: *permit, claims: claims.clone(), allocations });
-        }
-        Ok(self.memory_commands(pod, before.as_deref()))
+        let state = self.nominations.next_state(&pod.uid, &event)?;
+        self.bindings.insert(pod.uid.clone(), OpenBinding::new(*permit, claims.clone(), decision.is_ok()));
+        Ok(self.nominations.assume(pod, state))
     }
 
     fn announce_and_bind(&mut self, assumed: Assumed, patch: PatchDecision) -> TrackerOutput {
@@ -121,7 +57,7 @@ impl NominationTracker {
             }
         };
         for command in &commands {
-            self.note_write(command);
+            self.nominations.note_write(command);
         }
         let has_chosen = claims.iter().any(|claim| *claim != BindingClaim::Allocated);
         let is_partial = is_announced(patch) && permit == PermitWait::Waiting && has_chosen;
@@ -131,7 +67,7 @@ impl NominationTracker {
     }
 
     fn fail_pre_flight(&mut self, pod: &PodKey, error: &PreFlightError) -> Result<TrackerOutput, IllegalTransition> {
-        let queued_pod = self.pods.get(&pod.uid).map(|tracked| tracked.view.clone()).unwrap_or_default();
+        let queued_pod = self.nominations.observed(&pod.uid).cloned().unwrap_or_default();
         let condition = ScheduledCondition::failed("SchedulerError", &error.to_string());
         self.fail_binding(&queued_pod, FailedStage::PreFlight, &condition)
     }
@@ -143,9 +79,9 @@ impl NominationTracker {
         condition: &ScheduledCondition,
     ) -> Result<TrackerOutput, IllegalTransition> {
         let pod = &queued_pod.key;
-        let info = match self.state(&pod.uid) {
+        let info = match self.nominations.state(&pod.uid) {
             NominationState::AssumedAnnounced { node } => {
-                self.options.behavior.on_binding_failure.decide(failed_at, &node)
+                self.options.behavior.on_binding_failure.decide(failed_at, node)
             }
             _ => NominatingInfo::clear(),
         };
@@ -154,11 +90,11 @@ impl NominationTracker {
         if !self.is_overtaken(&pod.uid) {
             let keeps = matches!(info, NominatingInfo::Override(Some(_)));
             let event = if keeps { NominationEvent::BindingFailedKept } else { NominationEvent::BindingFailed };
-            let state = self.next_state(&pod.uid, &event)?;
-            self.set_state(&pod.uid, state);
+            let state = self.nominations.next_state(&pod.uid, &event)?;
+            self.nominations.set_state(&pod.uid, state);
         }
-        let mut commands = match self.end_binding(&pod.uid) {
-            Some(binding) => Binding { allocations: binding.allocations.at(failed_at), ..binding }.unreserve(pod),
+        let mut commands = match self.bindings.remove(&pod.uid) {
+            Some(binding) => binding.failed_at(failed_at).unreserve(pod),
             None => Vec::new(),
         };
         // A rejected pod must not be woken by the room that it gives back itself, so it is served before the others.
@@ -174,29 +110,25 @@ impl NominationTracker {
 
     pub(super) fn bind(&mut self, pod: &PodKey) -> Result<TrackerOutput, IllegalTransition> {
         if !self.is_overtaken(&pod.uid) {
-            let state = self.next_state(&pod.uid, &NominationEvent::Bound)?;
-            self.nominator.forget(&pod.uid);
-            if let Some(tracked) = self.pods.get_mut(&pod.uid) {
-                tracked.view.node = state.node().map(str::to_owned);
-                tracked.state = state;
-            }
+            let state = self.nominations.next_state(&pod.uid, &NominationEvent::Bound)?;
+            self.nominations.bind(&pod.uid, state);
         }
-        self.end_binding(&pod.uid);
+        self.bindings.remove(&pod.uid);
         Ok(TrackerOutput { commands: vec![Command::Done { pod: pod.clone() }], notices: Vec::new() })
     }
 
-    /// Returns true if the watch has shown the binding or the deletion of the pod before the cycle reported its end.
+    /// Returns true if the watch showed the pod as bound or deleted before the caller reported the end of its binding
+    /// cycle.
     fn is_overtaken(&self, uid: &str) -> bool {
-        let Some(tracked) = self.pods.get(uid) else { return true };
-        matches!(tracked.state, NominationState::Bound { .. }) && tracked.binding.is_some()
-    }
-
-    fn end_binding(&mut self, uid: &str) -> Option<Binding> {
-        self.pods.get_mut(uid)?.binding.take()
+        match self.nominations.state(uid) {
+            NominationState::Gone => true,
+            NominationState::Bound { .. } => self.bindings.contains_key(uid),
+            _ => false,
+        }
     }
 }
 
-/// Returns true if the status names the node of the binding cycle, now or after the PATCH.
+/// Returns true if `status.nominatedNodeName` names the chosen node, already or after the PATCH.
 fn is_announced(patch: PatchDecision) -> bool {
     matches!(patch, PatchDecision::Needed | PatchDecision::None(NoPatchReason::AlreadySet))
 }

@@ -1,18 +1,14 @@
-//! Failed scheduling cycles.
+//! Failed scheduling cycles in the tracker.
 
-use super::{NominationTracker, Tracked, TrackerOutput};
-use crate::behavior::{ClearingPolicy, GroupPreemptionPolicy};
-use crate::command::Command;
-use crate::external::{NodePresence, NominationOwner};
-use crate::nominating_info::NominatingInfo;
-use crate::nomination_state::{IllegalTransition, NominationEvent, NominationState};
-use crate::patch::{ConditionChange, PatchDecision};
+use super::nomination_tracker::NominationTracker;
+use super::output::TrackerOutput;
+use crate::commands::{Command, ConditionChange, PatchDecision};
+use crate::config::behavior::{ClearingPolicy, GroupPreemptionPolicy};
+use crate::external::NodePresence;
+use crate::nomination::{IllegalTransition, NominatingInfo, NominationEvent, NominationState};
 use crate::pod::{PodKey, PodSnapshot, ScheduledCondition};
 use crate::scheduling::cycle_result::CycleOutcome;
-use crate::scheduling::{
-    FailedCycle, FailureDecision, MemoryUpdate, PodRequeueEvent, QueueAction, clear_lower_nominations, decide_cycle,
-    decide_requeue,
-};
+use crate::scheduling::{FailedCycle, FailureDecision, QueueAction, clear_lower_nominations, decide_cycle};
 
 impl NominationTracker {
     pub(super) fn fail_cycle(
@@ -59,18 +55,18 @@ impl NominationTracker {
     ) -> Result<TrackerOutput, IllegalTransition> {
         // A pod that is bound or gone by now is no news; one that is assumed can't fail a scheduling cycle.
         let uid = &queued_pod.key.uid;
-        if self.state(uid).is_assumed() {
-            self.next_state(uid, &NominationEvent::CycleCleared)?;
+        if self.nominations.state(uid).is_assumed() {
+            self.nominations.next_state(uid, &NominationEvent::CycleCleared)?;
         }
         for command in &cleared {
-            self.note_write(command);
+            self.nominations.note_write(command);
         }
         let mut commands = cleared;
         commands.extend(self.finish_failure(queued_pod, info, condition));
         Ok(TrackerOutput { commands, notices: Vec::new() })
     }
 
-    /// Handles a failure: updates memory, then writes the status, then requeues the pod.
+    /// Returns the commands after a failed cycle. Updates memory first, then the status, then the queue.
     pub(super) fn finish_failure(
         &mut self,
         queued_pod: &PodSnapshot,
@@ -79,27 +75,14 @@ impl NominationTracker {
     ) -> Vec<Command> {
         let pod = &queued_pod.key;
         let FailureDecision { memory, patch, queue } = self.decide_failure(queued_pod, info, condition);
-        let before = self.nominator.nominated_node(&pod.uid).map(str::to_owned);
-        match (memory, self.pods.get(&pod.uid).map(|tracked| tracked.view.clone())) {
-            (MemoryUpdate::Renewed, Some(view)) => self.nominator.add(&view, info, Some(&view)),
-            (MemoryUpdate::Untouched, _) => {}
-            _ => drop(self.nominator.remove(&pod.uid)),
-        }
-        let mut commands = self.memory_commands(pod, before.as_deref());
-        let event = PodRequeueEvent::Failed {
-            pod: queued_pod,
-            before: before.as_deref(),
-            after: self.nominator.nominated_node(&pod.uid),
-        };
-        commands.extend(decide_requeue(event, self.options.behavior.requeue_by));
-        self.follow_memory(pod, info);
+        let mut commands = self.nominations.fail(queued_pod, info, memory);
         let write = match patch {
             PatchDecision::Needed => {
                 Command::PatchConditionAndNnn { pod: pod.clone(), condition: condition.clone(), nnn: info.clone() }
             }
             PatchDecision::None(reason) => Command::None { pod: pod.clone(), reason },
         };
-        self.note_write(&write);
+        self.nominations.note_write(&write);
         let queue = match queue {
             QueueAction::Requeue => Command::Requeue { pod: pod.clone() },
             QueueAction::Done => Command::Done { pod: pod.clone() },
@@ -114,15 +97,17 @@ impl NominationTracker {
         info: &NominatingInfo,
         condition: &ScheduledCondition,
     ) -> FailureDecision {
-        let live = self.live(&queued_pod.key);
-        let waiting = live.filter(|live| live.view.node.is_none() && live.view.key.uid == queued_pod.key.uid);
-        let (current_nnn, current_condition) = match waiting {
-            Some(tracked) => (self.current_nnn(&queued_pod.key.uid), self.current_condition(tracked)),
-            None => (queued_pod.nnn.as_deref(), queued_pod.scheduled.as_ref()),
+        let uid = &queued_pod.key.uid;
+        let live = self.nominations.live(&queued_pod.key);
+        let is_waiting = live.is_some_and(|live| live.node.is_none() && live.key.uid == *uid);
+        let (current_nnn, current_condition) = if is_waiting {
+            (self.nominations.current_node(uid), self.nominations.current_condition(uid))
+        } else {
+            (queued_pod.nnn.as_deref(), queued_pod.scheduled.as_ref())
         };
         let failed = FailedCycle {
             queued_pod,
-            live: live.map(|live| &live.view),
+            live,
             info,
             current_nnn,
             condition: ConditionChange::between(&current_condition, &Some(condition)),
@@ -132,63 +117,40 @@ impl NominationTracker {
         failed.decide()
     }
 
-    /// Sets the state of a waiting pod from its nomination in memory.
-    fn follow_memory(&mut self, pod: &PodKey, info: &NominatingInfo) {
-        let memory = self.nominator.nominated_node(&pod.uid).map(str::to_owned);
-        let event = match (info, memory) {
-            (NominatingInfo::Override(Some(_)), Some(node)) => NominationEvent::CycleNominated { node },
-            (NominatingInfo::Override(_), _) => NominationEvent::CycleCleared,
-            (NominatingInfo::Noop, status) => NominationEvent::CycleKept { status },
-        };
-        if let Ok(state) = self.next_state(&pod.uid, &event) {
-            self.set_state(&pod.uid, state);
-        }
-    }
-
-    /// Returns true if the pod was nominated to this node in an earlier cycle: a group that still waits for victims
-    /// nominates its members again.
+    /// Returns true if the pod was nominated to this node in an earlier cycle. A pod group that still waits for victims
+    /// nominates its members in every cycle.
     fn has_preempted(&self, pod: &PodKey, node: &str) -> bool {
-        matches!(self.state(&pod.uid), NominationState::NominatedPreempting { node: chosen } if chosen == node)
+        let state = self.nominations.state(&pod.uid);
+        matches!(state, NominationState::NominatedPreempting { node: chosen } if chosen == node)
     }
 
-    /// Returns the commands that clear lower nominations after a preemption, if the status has them and the policy
-    /// allows it. They are cleared even if the preemptor is gone, because the victims are chosen.
+    /// Returns the commands that clear the nominations of lower-priority pods after a preemption, if the clearing
+    /// policy allows it. Clears them even if the preemptor is bound or deleted, because the victims are chosen.
     fn clear_lower_nominations(&self, queued_pod: &PodSnapshot, node: &str) -> Vec<Command> {
-        let preemptor = self.pods.get(&queued_pod.key.uid).map_or(queued_pod, |tracked| &tracked.view);
-        let mut cleared =
-            clear_lower_nominations(&self.nominator, preemptor.priority, node, self.options.behavior.eviction);
+        let preemptor = self.nominations.observed(&queued_pod.key.uid).unwrap_or(queued_pod);
+        let eviction = self.options.behavior.eviction;
+        let mut cleared = clear_lower_nominations(self.nominations.memory(), preemptor.priority, node, eviction);
         cleared.retain(|command| command.patched().is_some_and(|lower| self.may_clear(lower)));
         cleared
     }
 
     fn may_clear(&self, pod: &PodKey) -> bool {
         let clear = NominatingInfo::clear();
-        self.current_nnn(&pod.uid).is_some() && self.apply_clearing_policy(pod, clear.clone()) == clear
+        self.nominations.current_node(&pod.uid).is_some() && self.apply_clearing_policy(pod, clear.clone()) == clear
     }
 
     pub(super) fn apply_clearing_policy(&self, pod: &PodKey, info: NominatingInfo) -> NominatingInfo {
-        let Some(tracked) = self.pods.get(&pod.uid) else { return info };
-        let node = self.current_nnn(&pod.uid).is_none_or(|node| self.nodes.contains(node));
+        let Some(owner) = self.nominations.owner(&pod.uid) else { return info };
+        let node = self.nominations.current_node(&pod.uid).is_none_or(|node| self.nodes.contains(node));
         let node = if node { NodePresence::Present } else { NodePresence::Missing };
-        self.options.behavior.clearing.apply(info, &self.owner(tracked), node)
+        self.options.behavior.clearing.apply(info, &owner, node)
     }
 
-    /// Returns true if the end of a binding cycle would overwrite the value of another writer whose values are kept.
-    /// Other writers give way only to a preemption and to the start of a binding cycle.
+    /// Returns true if the end of a binding cycle would overwrite a nomination of another component that the clearing
+    /// policy keeps. Only a preemption and the start of a binding cycle may overwrite it.
     pub(super) fn overwrites_other_value(&self, pod: &PodKey, info: &NominatingInfo) -> bool {
         let NominatingInfo::Override(Some(node)) = info else { return false };
-        self.options.behavior.clearing != ClearingPolicy::Always && self.current_nnn(&pod.uid) != Some(node)
-    }
-
-    /// Returns the owner of the nomination. A pending write of this scheduler counts before the object shows it; a
-    /// scheduler that chose the node that was already nominated has written nothing.
-    fn owner(&self, tracked: &Tracked) -> NominationOwner {
-        let uid = &tracked.view.key.uid;
-        let is_own = tracked.own.is_some() && tracked.own.as_deref() == self.current_nnn(uid);
-        if is_own || self.nominator.unseen_write(uid).is_some() {
-            NominationOwner::Scheduler
-        } else {
-            NominationOwner::from_pod(&tracked.view)
-        }
+        self.options.behavior.clearing != ClearingPolicy::Always
+            && self.nominations.current_node(&pod.uid) != Some(node)
     }
 }

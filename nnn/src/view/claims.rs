@@ -1,4 +1,4 @@
-//! Claims of pods, and the devices of their allocations.
+//! Claims of pods, and the devices allocated to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,21 +7,21 @@ use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
 use super::node::DeviceUse;
 
-/// Claims by namespace and name.
+/// Index of claims by namespace and name.
 pub(super) struct Claims<'a> {
     by_name: BTreeMap<(&'a str, &'a str), &'a ResourceClaim>,
 }
 
 impl<'a> Claims<'a> {
-    pub(super) fn new(claims: &'a [ResourceClaim]) -> Self {
+    pub(super) fn new(claims: &[&'a ResourceClaim]) -> Self {
         let key = |claim: &'a ResourceClaim| {
             let metadata = &claim.metadata;
             (metadata.namespace.as_deref().unwrap_or_default(), metadata.name.as_deref().unwrap_or_default())
         };
-        Self { by_name: claims.iter().map(|claim| (key(claim), claim)).collect() }
+        Self { by_name: claims.iter().map(|&claim| (key(claim), claim)).collect() }
     }
 
-    /// Returns the claims of a pod; `None` for a claim that was not created yet or is not known.
+    /// Returns the claims of a pod; `None` for each claim that was not created or is not in the index.
     pub(super) fn for_pod(&self, pod: &Pod) -> Vec<Option<&'a ResourceClaim>> {
         let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
         let find = |name: &str| self.by_name.get(&(namespace, name)).copied();
@@ -52,7 +52,7 @@ pub(super) fn allocation(claim: &ResourceClaim) -> Option<&AllocationResult> {
     claim.status.as_ref()?.allocation.as_ref()
 }
 
-/// Returns the devices of an allocation, without those of admin access, which reserves nothing.
+/// Returns the allocated devices of a claim, without admin access, which reserves nothing.
 pub(super) fn devices(claim: &ResourceClaim) -> impl Iterator<Item = DeviceUse> {
     let results = allocation(claim).and_then(|allocation| allocation.devices.as_ref()?.results.as_ref());
     let used = results.into_iter().flatten().filter(|result| result.admin_access != Some(true));

@@ -1,4 +1,4 @@
-//! Classification of pods, in the order of cluster-autoscaler.
+//! Classification of pods by cluster-autoscaler: bound, nominated, in need of a node, or ignored.
 
 use std::collections::BTreeSet;
 
@@ -6,12 +6,13 @@ use serde::Serialize;
 
 use crate::pod::{PodPhase, PodSnapshot};
 
-/// Class of a pod to an autoscaler.
+/// Class of a pod, as cluster-autoscaler sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum PodClass {
-    /// The pod is ignored: it has ended or is being deleted, belongs to another scheduler, or is expendable.
+    /// The autoscaler ignores the pod: it has ended or is being deleted, belongs to another scheduler, or is
+    /// expendable.
     Dropped,
     /// The pod is bound.
     Scheduled,
@@ -19,14 +20,15 @@ pub enum PodClass {
     Nominated,
     /// No node has room for the pod: a reason to add a node.
     Unschedulable,
-    /// The pod's scheduler is bypassed (not waited for) and has not tried the pod yet: a reason to add a node.
+    /// The pod's scheduler is bypassed (the autoscaler does not wait for it) and has not tried the pod: a reason to add
+    /// a node.
     Unprocessed,
-    /// The pod's scheduler has not decided yet.
+    /// The pod's scheduler has not tried the pod yet, and the autoscaler waits for it.
     Ignored,
 }
 
-/// Classifies a pod. `schedulers` are the schedulers whose pods count (all if empty); `bypassed` those that are not
-/// waited for.
+/// Classifies a pod. `schedulers` are the names of schedulers whose pods count (all if empty), `bypassed` those that
+/// the autoscaler does not wait for.
 ///
 /// ```
 /// use nnn::PodSnapshot;

@@ -1,5 +1,6 @@
-//! View of a cluster, built from API objects.
+//! State of a cluster as an autoscaler sees it, built from API objects.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dra_attrs::{QuantityError, node_selector_matches};
@@ -10,11 +11,9 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use super::claims::{Claims, allocation, devices, uid};
 use super::classify::{PodClass, classify_pod};
 use super::node::{AutoscalerNode, AutoscalerNodePresence, BlockingPodReason, NodeWarning, PodUse, ReservedBy};
-use crate::k8s::claim_resources;
-use crate::pod::{PodError, PodKey, PodPlacement, PodSnapshot};
-use crate::resources::Resources;
+use crate::pod::{PodError, PodKey, PodPlacement, PodSnapshot, Resources, claim_resources};
 
-/// Time after its grace period for which a terminating pod still counts.
+/// Time after the end of its grace period at which a terminating pod becomes overdue.
 const OVERDUE_AFTER: SignedDuration = SignedDuration::from_secs(30);
 
 /// Grace period of a pod that does not set one, in seconds.
@@ -27,85 +26,124 @@ pub enum ClusterViewError {
     /// A pod can't be read.
     #[error("pods[{index}]: {source}")]
     Pod {
-        /// Position of the pod.
+        /// Position of the pod in [`ClusterObjects::pods`].
         index: usize,
-        /// The error of the pod.
+        /// Reason why the pod can't be read.
         source: PodError,
     },
     /// A node has no name.
     #[error("nodes[{index}]: metadata.name: must be set")]
     NodeName {
-        /// Position of the node.
+        /// Position of the node in [`ClusterObjects::nodes`].
         index: usize,
     },
-    /// An allocatable resource of a node is not a quantity.
+    /// A resource in `status.allocatable` of a node is not a valid quantity.
     #[error("nodes[{index}]: status.allocatable: {source}")]
     Allocatable {
-        /// Position of the node.
+        /// Position of the node in [`ClusterObjects::nodes`].
         index: usize,
-        /// The error of the quantity.
+        /// Reason why the quantity is not valid.
         source: QuantityError,
     },
 }
 
-/// API objects from which a view is built.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
+/// API objects from which a [`ClusterView`] is built.
+///
+/// They are borrowed, whatever holds them: `&[Pod]`, `&Vec<Arc<Pod>>` and the values of a map of a watch cache all do.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use std::sync::Arc;
+/// use k8s_openapi::api::core::v1::{Node, Pod};
+/// use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
+/// use nnn::view::{ClusterObjects, ClusterView, ClusterViewOptions};
+/// use serde_json::{from_value, json};
+///
+/// let mut nodes: BTreeMap<&str, Arc<Node>> = BTreeMap::new();
+/// nodes.insert("node-1", Arc::new(from_value(json!({"metadata": {"name": "node-1"}}))?));
+/// let mut pods: BTreeMap<&str, Arc<Pod>> = BTreeMap::new();
+/// pods.insert("default/p", Arc::new(from_value(json!({
+///     "metadata": {"namespace": "default", "name": "p", "uid": "1"},
+///     "spec": {"nodeName": "node-1", "containers": []},
+/// }))?));
+/// let (slices, claims): (Vec<Arc<ResourceSlice>>, Vec<Arc<ResourceClaim>>) = Default::default();
+/// let objects = ClusterObjects::new(nodes.values(), pods.values()).with_devices(&slices, &claims);
+/// let view = ClusterView::new(objects, &ClusterViewOptions::default())?;
+/// assert_eq!(view.node("node-1").ok_or("no such node")?.pods.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
 pub struct ClusterObjects<'a> {
     /// Nodes of the cluster.
-    pub nodes: &'a [Node],
+    nodes: Vec<&'a Node>,
     /// Pods of all namespaces.
-    pub pods: &'a [Pod],
+    pods: Vec<&'a Pod>,
     /// Resource claims of all namespaces.
-    pub claims: &'a [ResourceClaim],
+    claims: Vec<&'a ResourceClaim>,
     /// Resource slices of the cluster.
-    pub slices: &'a [ResourceSlice],
-    /// Nodes of assumed pods by UID, for a scheduler that looks at its own cluster. Readers of the API have none.
-    pub assumed: &'a BTreeMap<String, String>,
-    /// Current time, by which terminating pods become overdue; `None` to let no pod become overdue.
-    pub now: Option<Timestamp>,
+    slices: Vec<&'a ResourceSlice>,
+    /// Nodes of assumed pods, by pod UID, from a scheduler's own memory. Empty for readers of the API.
+    assumed: &'a BTreeMap<String, String>,
+    /// Current time, at which terminating pods are checked for being overdue; without it no pod is overdue.
+    now: Option<Timestamp>,
 }
 
 impl<'a> ClusterObjects<'a> {
-    /// Builds the input from nodes and pods.
+    /// Collects nodes and pods.
     #[must_use]
-    pub const fn new(nodes: &'a [Node], pods: &'a [Pod]) -> Self {
+    pub fn new<N, P>(nodes: impl IntoIterator<Item = &'a N>, pods: impl IntoIterator<Item = &'a P>) -> Self
+    where
+        N: Borrow<Node> + 'a,
+        P: Borrow<Pod> + 'a,
+    {
         static NONE: BTreeMap<String, String> = BTreeMap::new();
-        Self { nodes, pods, claims: &[], slices: &[], assumed: &NONE, now: None }
+        let nodes = nodes.into_iter().map(Borrow::borrow).collect();
+        let pods = pods.into_iter().map(Borrow::borrow).collect();
+        Self { nodes, pods, claims: Vec::new(), slices: Vec::new(), assumed: &NONE, now: None }
     }
 
     /// Sets slices and claims.
     #[must_use]
-    pub const fn with_devices(self, slices: &'a [ResourceSlice], claims: &'a [ResourceClaim]) -> Self {
+    pub fn with_devices<S, C>(
+        self,
+        slices: impl IntoIterator<Item = &'a S>,
+        claims: impl IntoIterator<Item = &'a C>,
+    ) -> Self
+    where
+        S: Borrow<ResourceSlice> + 'a,
+        C: Borrow<ResourceClaim> + 'a,
+    {
+        let slices = slices.into_iter().map(Borrow::borrow).collect();
+        let claims = claims.into_iter().map(Borrow::borrow).collect();
         Self { claims, slices, ..self }
     }
 
-    /// Sets the nodes of assumed pods.
+    /// Sets the nodes of assumed pods, by pod UID.
     #[must_use]
-    pub const fn with_assumed(self, assumed: &'a BTreeMap<String, String>) -> Self {
+    pub fn with_assumed(self, assumed: &'a BTreeMap<String, String>) -> Self {
         Self { assumed, ..self }
     }
 
     /// Sets the current time.
     #[must_use]
-    pub const fn with_now(self, now: Timestamp) -> Self {
+    pub fn with_now(self, now: Timestamp) -> Self {
         Self { now: Some(now), ..self }
     }
 }
 
-/// Options of a view. The defaults are those of cluster-autoscaler.
+/// Options of a [`ClusterView`]. The defaults are those of cluster-autoscaler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClusterViewOptions {
-    /// Schedulers whose pods count; all if empty.
+    /// Names of schedulers whose pods count; all schedulers if empty.
     pub schedulers: BTreeSet<String>,
-    /// Schedulers that are bypassed: the view does not wait for them to try a pod (`--bypassed-scheduler-names`).
+    /// Names of schedulers whose decision on a pod the autoscaler does not wait for (`--bypassed-scheduler-names`).
     pub bypassed: BTreeSet<String>,
-    /// Priority below which pods are expendable and do not count (`--expendable-pods-priority-cutoff`).
+    /// Priority below which pods are expendable and ignored (`--expendable-pods-priority-cutoff`).
     pub expendable_below: i32,
-    /// Utilisation in thousandths from which on a node is not removed.
+    /// Utilisation at or above which a node is not removed, in thousandths.
     pub threshold_permille: u32,
-    /// Resources that alone decide about the utilisation of a node that has any of them.
+    /// Resources that alone determine the utilisation of a node that has any of them, such as GPUs.
     pub accelerators: Vec<String>,
     /// Names of nodes that are being created.
     pub upcoming: BTreeSet<String>,
@@ -133,7 +171,7 @@ pub struct ClusterView {
 }
 
 impl ClusterView {
-    /// Builds a view. Each pod and each claim counts once; of several objects with one UID the last one counts.
+    /// Builds a view. If several pods or claims have one UID, the last one counts.
     ///
     /// # Complexity
     /// Linear in the input, besides look-ups.
@@ -141,35 +179,36 @@ impl ClusterView {
     /// # Errors
     /// The first object that can't be read.
     pub fn new(objects: ClusterObjects<'_>, options: &ClusterViewOptions) -> Result<Self, ClusterViewError> {
-        let mut view = Self { nodes: read_nodes(objects, options)?, classes: BTreeMap::new() };
+        let mut view = Self { nodes: read_nodes(&objects, options)?, classes: BTreeMap::new() };
         let nodes: BTreeMap<&str, &Node> =
-            objects.nodes.iter().map(|node| (node.metadata.name.as_deref().unwrap_or_default(), node)).collect();
+            objects.nodes.into_iter().map(|node| (node.metadata.name.as_deref().unwrap_or_default(), node)).collect();
         let mut counter = Counter {
-            objects,
+            now: objects.now,
             nodes,
-            claims: Claims::new(objects.claims),
+            claims: Claims::new(&objects.claims),
             counted: BTreeSet::new(),
             mapped: BTreeSet::new(),
         };
-        let mut held: BTreeMap<(ReservedBy, String), (String, PodSnapshot, &Pod)> = BTreeMap::new();
-        for (pod, raw) in read_pods(objects.pods)?.into_values() {
-            let class = if is_expendable(raw, options) {
+        let mut held: BTreeMap<(ReservedBy, String), (String, ReadPod<'_>)> = BTreeMap::new();
+        for read in read_pods(&objects.pods)?.into_values() {
+            let pod = &read.snapshot;
+            let class = if is_expendable(read.pod, options) {
                 PodClass::Dropped
             } else {
-                classify_pod(&pod, &options.schedulers, &options.bypassed)
+                classify_pod(pod, &options.schedulers, &options.bypassed)
             };
             view.classes.insert(pod.key.clone(), class);
-            if let Some((reserved_by, node)) = hold(&pod, class, objects.assumed) {
-                held.insert((reserved_by, pod.key.uid.clone()), (node, pod, raw));
+            if let Some((reserved_by, node)) = hold(pod, class, objects.assumed) {
+                held.insert((reserved_by, pod.key.uid.clone()), (node, read));
             }
         }
-        for ((reserved_by, _), (node, pod, raw)) in held {
+        for ((reserved_by, _), (node, read)) in held {
             let at = view
                 .nodes
                 .entry(node.clone())
                 .or_insert_with(|| AutoscalerNode::empty(&node, AutoscalerNodePresence::Missing));
-            counter.count(at, reserved_by, &pod, raw).map_err(|source| ClusterViewError::Pod {
-                index: position(objects.pods, raw),
+            counter.count(at, reserved_by, &read.snapshot, read.pod).map_err(|source| ClusterViewError::Pod {
+                index: read.index,
                 source: PodError::ClaimResource { source },
             })?;
         }
@@ -187,12 +226,12 @@ impl ClusterView {
         self.nodes.get(name)
     }
 
-    /// Returns the class of each pod.
+    /// Returns every pod with its class.
     pub fn pod_classes(&self) -> impl Iterator<Item = (&PodKey, PodClass)> {
         self.classes.iter().map(|(pod, class)| (pod, *class))
     }
 
-    /// Returns the pods that are a reason to add a node. A nominated pod is none, even if its node does not exist yet.
+    /// Returns the pods that need a new node. Excludes nominated pods, even if their node does not exist yet.
     pub fn pods_needing_nodes(&self) -> impl Iterator<Item = &PodKey> {
         self.pod_classes()
             .filter(|(_, class)| matches!(class, PodClass::Unschedulable | PodClass::Unprocessed))
@@ -200,12 +239,16 @@ impl ClusterView {
     }
 }
 
-fn position(pods: &[Pod], pod: &Pod) -> usize {
-    pods.iter().position(|other| std::ptr::eq(other, pod)).unwrap_or_default()
+/// A pod that was read.
+struct ReadPod<'a> {
+    /// Position of the pod in the input.
+    index: usize,
+    snapshot: PodSnapshot,
+    pod: &'a Pod,
 }
 
 fn read_nodes(
-    objects: ClusterObjects<'_>,
+    objects: &ClusterObjects<'_>,
     options: &ClusterViewOptions,
 ) -> Result<BTreeMap<String, AutoscalerNode>, ClusterViewError> {
     let mut nodes = BTreeMap::new();
@@ -227,12 +270,12 @@ fn read_nodes(
         };
         nodes.insert(name, view);
     }
-    note_local_devices(objects.slices, &mut nodes);
+    note_local_devices(&objects.slices, &mut nodes);
     Ok(nodes)
 }
 
-/// Adds the devices of the latest generation of each pool to its node.
-fn note_local_devices(slices: &[ResourceSlice], nodes: &mut BTreeMap<String, AutoscalerNode>) {
+/// Adds to each node its local devices, from the latest generation of each pool.
+fn note_local_devices(slices: &[&ResourceSlice], nodes: &mut BTreeMap<String, AutoscalerNode>) {
     let mut newest: BTreeMap<(&str, &str, &str), (i64, BTreeSet<String>)> = BTreeMap::new();
     for slice in slices {
         let spec = &slice.spec;
@@ -254,10 +297,10 @@ fn note_local_devices(slices: &[ResourceSlice], nodes: &mut BTreeMap<String, Aut
 }
 
 /// Reads the pods, by UID.
-fn read_pods(pods: &[Pod]) -> Result<BTreeMap<String, (PodSnapshot, &Pod)>, ClusterViewError> {
-    let read = pods.iter().enumerate().map(|(index, pod)| {
-        let view = PodSnapshot::from_pod(pod).map_err(|source| ClusterViewError::Pod { index, source })?;
-        Ok((view.key.uid.clone(), (view, pod)))
+fn read_pods<'a>(pods: &[&'a Pod]) -> Result<BTreeMap<String, ReadPod<'a>>, ClusterViewError> {
+    let read = pods.iter().enumerate().map(|(index, &pod)| {
+        let snapshot = PodSnapshot::from_pod(pod).map_err(|source| ClusterViewError::Pod { index, source })?;
+        Ok((snapshot.key.uid.clone(), ReadPod { index, snapshot, pod }))
     });
     read.collect()
 }
@@ -266,7 +309,7 @@ fn is_expendable(pod: &Pod, options: &ClusterViewOptions) -> bool {
     pod.spec.as_ref().and_then(|spec| spec.priority).is_some_and(|priority| priority < options.expendable_below)
 }
 
-/// Returns the node at which a pod counts, and the reason.
+/// Returns the node on which a pod counts, and the reason; `None` if it counts on none.
 fn hold(pod: &PodSnapshot, class: PodClass, assumed: &BTreeMap<String, String>) -> Option<(ReservedBy, String)> {
     match (pod.placement(), assumed.get(&pod.key.uid)) {
         _ if class == PodClass::Dropped => None,
@@ -277,14 +320,14 @@ fn hold(pod: &PodSnapshot, class: PodClass, assumed: &BTreeMap<String, String>) 
     }
 }
 
-/// Claims that were counted already, and the inputs to count more.
+/// Counter of pods and claims on nodes, which counts a shared claim only once.
 struct Counter<'a> {
-    objects: ClusterObjects<'a>,
+    now: Option<Timestamp>,
     nodes: BTreeMap<&'a str, &'a Node>,
     claims: Claims<'a>,
     /// UIDs of claims whose devices are counted.
     counted: BTreeSet<&'a str>,
-    /// Namespaces and names of claims whose node resources are counted.
+    /// Namespaces and names of claims whose shared node resources are counted.
     mapped: BTreeSet<(String, String)>,
 }
 
@@ -316,8 +359,8 @@ impl Counter<'_> {
         Ok(())
     }
 
-    /// Returns the requests of a pod, with the node resources of its claims. A claim of several pods counts at the
-    /// first one.
+    /// Returns the requests of a pod plus the node resources of its claims. A claim shared by several pods counts for
+    /// the first pod only.
     fn requests(&mut self, pod: &PodSnapshot, raw: &Pod) -> Result<Resources, QuantityError> {
         let mut requests = pod.requests.clone();
         let Some(status) = &raw.status else { return Ok(requests) };
@@ -352,7 +395,7 @@ impl Counter<'_> {
     }
 
     fn is_overdue(&self, raw: &Pod) -> bool {
-        let Some(now) = self.objects.now else { return false };
+        let Some(now) = self.now else { return false };
         let grace = raw.spec.as_ref().and_then(|spec| spec.termination_grace_period_seconds).unwrap_or(DEFAULT_GRACE);
         let time = SignedDuration::from_secs(grace).saturating_add(OVERDUE_AFTER);
         let deadline = raw.metadata.deletion_timestamp.as_ref().and_then(|begin| begin.0.checked_add(time).ok());

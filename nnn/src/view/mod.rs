@@ -1,4 +1,4 @@
-//! The cluster as an autoscaler may read it from the API: nodes in use, reserved by nominations, or removable.
+//! Nodes and pods as an autoscaler sees them through the API: used, reserved by nominations, or removable.
 //!
 //! [`ClusterView::new`] reads nodes, pods, claims and slices as the API server has them. Each pod and each claim counts
 //! once, at the node where the pod is bound or nominated ([`PodSnapshot::placement`](crate::PodSnapshot::placement)),

@@ -6,45 +6,44 @@ use std::fmt;
 use dra_attrs::Quantity;
 use serde::Serialize;
 
-use crate::pod::PodKey;
-use crate::resources::Resources;
+use crate::pod::{PodKey, Resources};
 
-/// Reason for which a pod counts at a node. A pod with several reasons counts for the first.
+/// Reason why a pod counts on a node. Of several reasons the first one is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ReservedBy {
     /// The pod is bound.
     Bound,
-    /// The scheduler has assumed the pod, which only the scheduler knows.
+    /// The scheduler has assumed the pod on the node. Known only inside the scheduler.
     Assumed,
-    /// The pod is nominated.
+    /// The pod is nominated to the node.
     Nominated,
 }
 
-/// A pod that counts at a node.
+/// A pod that counts on a node, with its requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PodUse {
     /// The pod.
     pub pod: PodKey,
-    /// Reason for which the pod counts.
+    /// Reason why the pod counts on the node.
     pub reserved_by: ReservedBy,
     /// Priority of the pod.
     pub priority: i32,
     /// Requests of the pod, with the node resources that its claims take.
     pub requests: Resources,
-    /// True if a preemption ends the pod.
+    /// True if the pod is being deleted by a preemption.
     pub is_victim: bool,
-    /// True if the pod belongs to the node: a pod of a `DaemonSet`, or a mirror pod.
+    /// True if the pod belongs to the node: a `DaemonSet` pod or a mirror pod.
     pub is_node_owned: bool,
-    /// True if the pod has been terminating for longer than its grace period and 30 s.
+    /// True if the pod is still there 30 s after the end of its grace period.
     pub is_overdue: bool,
-    /// Reason for which the pod can't be moved to another node.
+    /// Reason why the pod prevents the removal of the node.
     pub blocking_reason: Option<BlockingPodReason>,
 }
 
-/// Reason for which a pod blocks the removal of its node, as in cluster-autoscaler.
+/// Reason why a pod prevents the removal of its node, as in cluster-autoscaler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -55,17 +54,17 @@ pub enum BlockingPodReason {
     NotSafeToEvict,
 }
 
-/// A device of an allocation.
+/// An allocated device of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[non_exhaustive]
 pub struct DeviceUse {
     /// UID of the claim.
     pub claim: String,
-    /// The driver.
+    /// Name of the driver.
     pub driver: String,
-    /// The pool.
+    /// Name of the pool.
     pub pool: String,
-    /// The device.
+    /// Name of the device.
     pub device: String,
 }
 
@@ -78,27 +77,27 @@ pub enum AutoscalerNodePresence {
     Present,
     /// The node is being created.
     Upcoming,
-    /// The node does not exist; only pods that are nominated to it name it.
+    /// The node does not exist, but pods are nominated to it.
     Missing,
 }
 
-/// Inconsistency of the objects of a node.
+/// Inconsistency between the objects of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub enum NodeWarning {
-    /// A pod that is expected here has claims without an allocation, so that its devices are not known.
+    /// An assumed or nominated pod has a claim without an allocation, so that its devices are not known.
     DraUnknown {
         /// The pod.
         pod: PodKey,
     },
-    /// A claim of a pod that is expected here is allocated for other nodes.
+    /// A claim of a pod on the node has an allocation whose node selector excludes the node.
     Inconsistent {
         /// The pod.
         pod: PodKey,
         /// UID of the claim.
         claim: String,
     },
-    /// A pod that is bound here has a nomination to another node, which is ignored.
+    /// A pod bound to this node has a nomination to another node, which is ignored.
     StaleNomination {
         /// The pod.
         pod: PodKey,
@@ -107,23 +106,23 @@ pub enum NodeWarning {
     },
 }
 
-/// Strictness of the decision to remove a node.
+/// Strictness of the decision that a node may be removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub enum RemovalMode {
-    /// A nomination keeps a node (KEP-5278, Story 1).
+    /// A node with a nominated pod is not removable (KEP-5278, Story 1).
     #[default]
     Strict,
-    /// A nomination counts as utilisation only, and a pending pod is moved like any other, as in cluster-autoscaler.
+    /// A nominated pod only adds to the utilisation of its node, as in cluster-autoscaler.
     Lenient,
 }
 
-/// Reason for which a node can't be removed.
+/// Reason why a node can't be removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type")]
 #[non_exhaustive]
 pub enum UnremovableReason {
-    /// The node is missing or upcoming.
+    /// The node does not exist, or is being created.
     NotPresent {
         /// Presence of the node.
         presence: AutoscalerNodePresence,
@@ -133,72 +132,72 @@ pub enum UnremovableReason {
         /// The pod.
         pod: PodKey,
     },
-    /// A pod is assumed on the node, as the scheduler knows.
+    /// A pod is assumed on the node.
     Assumed {
         /// The pod.
         pod: PodKey,
     },
-    /// The devices of a pod that is expected here are not known.
+    /// A pod that is assumed on or nominated to the node has a claim without an allocation.
     DraUnknown {
         /// The pod.
         pod: PodKey,
     },
     /// The utilisation is at or above the threshold.
     InUse {
-        /// Utilisation in thousandths.
+        /// Utilisation of the node in thousandths.
         permille: u32,
         /// Threshold in thousandths.
         threshold: u32,
     },
-    /// A pod can't be moved.
+    /// A pod on the node can't be moved to another node.
     NotMovable {
         /// The pod.
         pod: PodKey,
-        /// The reason.
+        /// Reason why the pod can't be moved.
         why: BlockingPodReason,
     },
 }
 
-/// Result of the removal check of one node. The caller checks if the node's pods fit elsewhere.
+/// Result of the removal check of one node. The caller must check that the node's pods fit on other nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Removability {
-    /// Reasons against a removal; empty if the node is removable.
+    /// Reasons why the node can't be removed; empty if it can.
     pub reasons: Vec<UnremovableReason>,
 }
 
 impl Removability {
-    /// Returns true if nothing speaks against a removal.
+    /// Returns true if the node can be removed.
     #[must_use]
     pub fn is_removable(&self) -> bool {
         self.reasons.is_empty()
     }
 }
 
-/// A node with the pods and devices that count there.
+/// A node with the pods and devices that count on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct AutoscalerNode {
     /// Name of the node.
     pub name: String,
-    /// Presence in the cluster.
+    /// Presence of the node in the cluster.
     pub presence: AutoscalerNodePresence,
     /// `status.allocatable`
     pub allocatable: Resources,
-    /// Pods that count here: bound pods first, then by UID.
+    /// Pods that count on the node: bound pods first, then sorted by UID.
     pub pods: Vec<PodUse>,
-    /// Devices of the pods' claims. Each claim counts once.
+    /// Allocated devices of the pods' claims. A shared claim counts once.
     pub devices: Vec<DeviceUse>,
-    /// Devices that pools of this node alone offer, by driver and pool.
+    /// Devices that the node's own pools offer, by driver and pool.
     #[serde(skip)]
     pub local_devices: BTreeMap<(String, String), BTreeSet<String>>,
     /// Inconsistencies of the node's objects. In JSON the field is `findings`.
     #[serde(rename = "findings")]
     pub warnings: Vec<NodeWarning>,
-    /// Resources that alone decide about utilisation if the node has any of them.
+    /// Resources that alone determine the utilisation of the node if it has any of them.
     #[serde(skip)]
     pub accelerators: Vec<String>,
-    /// Utilisation in thousandths from which on the node is not removed.
+    /// Utilisation at or above which the node is not removed, in thousandths.
     #[serde(skip)]
     pub threshold: u32,
 }
@@ -219,24 +218,24 @@ impl AutoscalerNode {
         }
     }
 
-    /// Returns the pods that count for a reason.
+    /// Returns the pods that count on the node for the given reason.
     pub fn pods_reserved_by(&self, reserved_by: ReservedBy) -> impl Iterator<Item = &PodUse> {
         self.pods.iter().filter(move |pod| pod.reserved_by == reserved_by)
     }
 
-    /// Returns the requests of all pods. The sum may exceed the allocatable while victims terminate.
+    /// Returns the sum of the requests of all pods. May exceed `allocatable` while preemption victims terminate.
     #[must_use]
     pub fn committed(&self) -> Resources {
         sum(self.pods.iter())
     }
 
-    /// Returns the requests of all pods but the victims of preemptions.
+    /// Returns the sum of the requests of all pods without the victims of preemptions.
     #[must_use]
     pub fn expected(&self) -> Resources {
         sum(self.pods.iter().filter(|pod| !pod.is_victim))
     }
 
-    /// Returns the resources that are left for a new pod of the given priority. A resource may be below zero.
+    /// Returns the resources that remain for a new pod of the given priority. A resource may be negative.
     ///
     /// Bound and assumed pods count, and nominated pods of at least that priority.
     #[must_use]
@@ -279,7 +278,7 @@ impl AutoscalerNode {
         self.local_devices.iter().map(of_pool).max().unwrap_or_default()
     }
 
-    /// Checks if the node could be removed, and collects every reason against it.
+    /// Checks that the node can be removed, and collects every reason against it.
     #[must_use]
     pub fn removability(&self, mode: RemovalMode) -> Removability {
         let mut reasons = Vec::new();
@@ -318,7 +317,7 @@ impl AutoscalerNode {
     }
 }
 
-/// Returns `part` in thousandths of `whole`. A positive part of nothing is 1000.
+/// Returns `part / whole` in thousandths; 1000 for a positive part of zero.
 fn permille(part: i128, whole: i128) -> u32 {
     if part <= 0 {
         return 0;
@@ -381,7 +380,7 @@ impl fmt::Display for NodeWarning {
     }
 }
 
-/// Thousandths, printed as percent.
+/// Utilisation in thousandths, displayed as a percentage.
 struct Percent(u32);
 
 impl fmt::Display for Percent {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dra_attrs::{GateSet, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
-use k8s_openapi::api::resource::v1::ResourceClaim;
+use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use nnn::external::{NominationOwner, NominationWrite, NominationWriter, WritePermission, may_write};
 use nnn::view::{ClusterObjects, ClusterView, ClusterViewOptions};
 use nnn::{
@@ -274,7 +274,8 @@ proptest! {
             let state = sim.tracker.state(&pod.key.uid);
             state.is_assumed().then(|| (pod.key.uid.clone(), state.node().unwrap_or_default().to_owned()))
         }).collect();
-        let inputs = ClusterObjects::new(&nodes, &pods).with_devices(&[], &claims).with_assumed(&assumed);
+        let objects = ClusterObjects::new(&nodes, &pods).with_devices::<ResourceSlice, _>(&[], &claims);
+        let inputs = objects.with_assumed(&assumed);
         let view = ClusterView::new(inputs, &ClusterViewOptions::default()).unwrap();
         let counted: Vec<&str> = view.nodes().flat_map(|node| &node.pods).map(|pod| pod.pod.uid.as_str()).collect();
         let once: BTreeSet<&str> = counted.iter().copied().collect();

@@ -125,7 +125,7 @@ fn a_node_that_is_not_there_is_expected_and_no_reason_for_another() {
         with(ClusterViewOptions::default(), |it| it.upcoming = BTreeSet::from(["new".to_owned()])),
         [nominated("a", "new"), nominated("b", "unknown")],
     );
-    let view = ClusterView::new(ClusterObjects::new(&[], &pods), &settings).unwrap();
+    let view = ClusterView::new(ClusterObjects::new::<Node, _>(&[], &pods), &settings).unwrap();
     assert_eq!(view.pods_needing_nodes().count(), 0);
     let presence = |name: &str| view.node(name).unwrap().presence;
     assert_eq!(
@@ -285,9 +285,11 @@ fn claims_of_templates_and_of_extended_resources() {
     );
     let claims = [claim("of-template", &json!([device("a")])), claim("extended", &json!([device("b")]))];
     let (nodes, pods) = ([node("n", "64")], [made, needless, pending, extended]);
-    let view =
-        ClusterView::new(ClusterObjects::new(&nodes, &pods).with_devices(&[], &claims), &ClusterViewOptions::default())
-            .unwrap();
+    let view = ClusterView::new(
+        ClusterObjects::new(&nodes, &pods).with_devices::<ResourceSlice, _>(&[], &claims),
+        &ClusterViewOptions::default(),
+    )
+    .unwrap();
     let node = view.node("n").unwrap();
     assert_eq!(node.devices.len(), 2);
     assert!(
@@ -325,7 +327,7 @@ fn an_allocation_for_other_nodes() {
         let claims = [with_selector(selector.clone())];
         let nodes = [here.clone()];
         let view = ClusterView::new(
-            ClusterObjects::new(&nodes, &pods).with_devices(&[], &claims),
+            ClusterObjects::new(&nodes, &pods).with_devices::<ResourceSlice, _>(&[], &claims),
             &ClusterViewOptions::default(),
         )
         .unwrap();

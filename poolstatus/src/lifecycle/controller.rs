@@ -1,4 +1,4 @@
-//! Decisions of a controller that processes requests.
+//! Decisions of the controller that processes `ResourcePoolStatusRequest`s.
 
 use std::collections::BTreeSet;
 
@@ -8,23 +8,23 @@ use crate::gates::PoolStatusGate;
 use crate::request_outcome::InputKind;
 use crate::status_request::StatusRequest;
 
-/// Action of a controller on one request.
+/// Action that the controller takes on one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequestDecision {
     /// Compute the status and write it, once.
     Process,
-    /// Nothing to do: the gate is off in the API server, which shows no requests.
+    /// Nothing to do: the feature gate is off in the API server, which then serves no requests.
     Inaccessible,
-    /// Nothing to do: the gate is off in kube-controller-manager. The request stays pending, without a status.
+    /// Nothing to do: the feature gate is off in kube-controller-manager. The request stays pending, without a status.
     NotReady,
     /// Nothing to do: the request has a status.
     Processed,
-    /// Wait until the objects of this kind are listed completely. A partial status is never written.
+    /// Wait until the initial list of objects of this kind is complete. A partial status is never written.
     NotSynced(InputKind),
 }
 
-/// State of a controller that it keeps between requests.
+/// State that the controller keeps between requests: unsynced lists, and requests whose status was just written.
 ///
 /// Requests are identified by their UID: a request that is deleted and created again under the same name is a new one.
 ///
@@ -54,7 +54,8 @@ pub struct RequestController {
 }
 
 impl RequestController {
-    /// Creates a controller that has synced no list, from the gates of both components.
+    /// Creates a controller from the feature gates of the API server and of kube-controller-manager. No list is synced
+    /// yet.
     ///
     /// The controller needs taint rules only if [`PoolStatusGate::DeviceTaintRules`] is on in kube-controller-manager.
     #[must_use]
@@ -66,22 +67,23 @@ impl RequestController {
         Self { api_server, controller_manager, unsynced, written: BTreeSet::new() }
     }
 
-    /// Records that the objects of one kind are listed completely.
+    /// Records that the initial list of objects of one kind is complete.
     pub fn mark_synced(&mut self, kind: InputKind) {
         self.unsynced.remove(&kind);
     }
 
-    /// Records that a status was written to the request of that UID, until the watch shows the status.
+    /// Records that a status was written to the request `uid`, so that the controller does not process the request
+    /// again before the watch shows the status.
     pub fn mark_written(&mut self, uid: &str) {
         self.written.insert(uid.to_owned());
     }
 
-    /// Forgets the request of that UID, which was deleted.
+    /// Removes the record of the request `uid`, which was deleted.
     pub fn forget(&mut self, uid: &str) {
         self.written.remove(uid);
     }
 
-    /// Decides the action on a request.
+    /// Decides if the controller processes a request now, later or never.
     #[must_use]
     pub fn decide(&self, request: StatusRequest<'_>) -> RequestDecision {
         if !self.api_server.has(PoolStatusGate::ResourcePoolStatus) {

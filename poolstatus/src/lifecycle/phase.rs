@@ -1,4 +1,4 @@
-//! Phase of a request.
+//! Phase of a `ResourcePoolStatusRequest`: pending, complete or failed.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use k8s_openapi::jiff::Timestamp;
 use super::elapsed;
 use crate::status_request::StatusRequest;
 
-/// Phase of a request.
+/// Phase of a `ResourcePoolStatusRequest`: pending, complete or failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequestPhase {
@@ -18,7 +18,7 @@ pub enum RequestPhase {
     },
     /// The request has a status.
     Complete,
-    /// A list of objects could not be read. Only `v1alpha3` has this phase.
+    /// No status could be computed, because a list of objects could not be read. Only `v1alpha3` has this phase.
     Failed,
 }
 

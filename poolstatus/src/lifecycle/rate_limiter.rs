@@ -37,7 +37,7 @@ pub struct RateLimiter {
 #[error("too many requests, try again in {wait:?}")]
 #[non_exhaustive]
 pub struct RateLimited {
-    /// Time until the bucket has a token.
+    /// Time until the user's bucket has a token again.
     pub wait: Duration,
 }
 
@@ -48,7 +48,7 @@ impl RateLimiter {
         Self { burst, refill, full_at: BTreeMap::new() }
     }
 
-    /// Takes a token of a user.
+    /// Takes a token from the bucket of `user`, for one request.
     ///
     /// # Errors
     /// The bucket is empty; the error has the time to wait. A refusal takes no token.
@@ -65,18 +65,18 @@ impl RateLimiter {
         Ok(())
     }
 
-    /// Forgets the users whose buckets are full, so that the memory in use follows the number of active users.
+    /// Removes the entries of users whose buckets are full, so that memory use follows the number of active users.
     pub fn forget_idle(&mut self, now: Timestamp) {
         self.full_at.retain(|_, full_at| *full_at > now.as_nanosecond());
     }
 
-    /// Returns the number of users with a stored bucket.
+    /// Returns the number of users for whom the limiter has an entry.
     #[must_use]
     pub fn len(&self) -> usize {
         self.full_at.len()
     }
 
-    /// Returns true if no bucket is stored.
+    /// Returns true if the limiter has no entry for any user.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.full_at.is_empty()

@@ -1,4 +1,4 @@
-//! Expiry of requests, after which they are deleted.
+//! Expiry of `ResourcePoolStatusRequest`s, after which they are deleted.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ pub const PENDING_TTL: Duration = Duration::from_secs(24 * 3_600);
 /// Interval at which Kubernetes 1.37 deletes expired requests: 10 minutes.
 pub const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
 
-/// Error of a negative `ttlSecondsAfterComplete`.
+/// Error of a request whose `ttlSecondsAfterComplete` is negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("ttlSecondsAfterComplete {seconds}: must not be negative")]
 #[non_exhaustive]
 pub struct NegativeTtl {
-    /// The value, in seconds.
+    /// The negative time to live, in seconds.
     pub seconds: i64,
 }
 

@@ -96,7 +96,7 @@ fn slices_without_names_all_count() {
         })
         .collect();
     let backwards: Vec<ResourceSlice> = slices.iter().rev().cloned().collect();
-    let report = Cluster::new(&slices, []).report(&query(), now());
+    let report = Cluster::new::<_, ResourceClaim>(&slices, []).report(&query(), now());
     assert_eq!(report.to_kep().pools[0].total_devices, 3);
-    assert_eq!(report, Cluster::new(&backwards, []).report(&query(), now()));
+    assert_eq!(report, Cluster::new::<_, ResourceClaim>(&backwards, []).report(&query(), now()));
 }

@@ -1,5 +1,6 @@
 //! Device counts in both forms of a status.
 
+use k8s_openapi::api::resource::v1::ResourceClaim;
 use poolstatus::{Cluster, GateSet, PoolStatusGate, Profile};
 use serde_json::json;
 
@@ -27,7 +28,7 @@ fn only_pools_asked_for_sorted_by_name() {
     let upper = slice("upper", "node-1", json!({"driver": "GPU.example.com", "devices": gpus(1)}));
     let slices = [node("node-2", 1), other, node("node-10", 1), upper, node("node-1", 1), node("Node", 1)];
     let names = |query| -> Vec<String> {
-        let report = Cluster::new(&slices, []).report(&query, now());
+        let report = Cluster::new::<_, ResourceClaim>(&slices, []).report(&query, now());
         report.to_kep().pools.into_iter().map(|pool| pool.pool_name).collect()
     };
     assert_eq!(names(query()), ["Node", "node-1", "node-10", "node-2"], "by bytes");
@@ -136,7 +137,7 @@ fn taint_rules() {
     let slices = [node("node-1", 4), node("node-2", 4)];
     let unavailable = |selector, effect| -> Vec<i32> {
         let rules = [rule("r", selector, effect)];
-        let report = Cluster::new(&slices, []).with_taint_rules(&rules).report(&query(), now());
+        let report = Cluster::new::<_, ResourceClaim>(&slices, []).with_taint_rules(&rules).report(&query(), now());
         kep_counts(&report).iter().map(|counts| counts[3]).collect()
     };
     let rows = [
@@ -154,7 +155,7 @@ fn taint_rules() {
         assert_eq!(unavailable(selector.clone(), "None"), [0, 0], "{selector}");
     }
     let rules = [rule("r", json!({}), "NoSchedule")];
-    let cluster = Cluster::new(&slices, []).with_taint_rules(&rules);
+    let cluster = Cluster::new::<_, ResourceClaim>(&slices, []).with_taint_rules(&rules);
     let off = cluster.with_gates(GateSet::default().without(PoolStatusGate::DeviceTaintRules));
     assert_eq!(kep_counts(&off.report(&query(), now()))[0], [4, 0, 4, 0], "the gate is off");
 }

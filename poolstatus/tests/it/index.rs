@@ -22,30 +22,25 @@ struct Objects {
 }
 
 impl Objects {
-    /// Applies an event. Returns false if the object to delete is missing.
-    fn apply(&mut self, change: PoolIndexEvent) -> bool {
+    fn apply(&mut self, change: PoolIndexEvent) {
         let name = |name: &Option<String>| name.clone().unwrap_or_default();
         match change {
             PoolIndexEvent::Slice(slice) => _ = self.slices.insert(name(&slice.metadata.name), slice),
-            PoolIndexEvent::SliceDeleted(name) => return self.slices.remove(&name).is_some(),
+            PoolIndexEvent::SliceDeleted(name) => _ = self.slices.remove(&name),
             PoolIndexEvent::Claim(claim) => {
                 let key = (name(&claim.metadata.namespace), name(&claim.metadata.name));
                 self.claims.insert(key, claim);
             }
-            PoolIndexEvent::ClaimDeleted { namespace, name } => {
-                return self.claims.remove(&(namespace, name)).is_some();
-            }
+            PoolIndexEvent::ClaimDeleted { namespace, name } => _ = self.claims.remove(&(namespace, name)),
             PoolIndexEvent::TaintRule(rule) => _ = self.rules.insert(name(&rule.metadata.name), rule),
-            PoolIndexEvent::TaintRuleDeleted(name) => return self.rules.remove(&name).is_some(),
+            PoolIndexEvent::TaintRuleDeleted(name) => _ = self.rules.remove(&name),
             _ => panic!("unknown"),
         }
-        true
     }
 
     fn report(&self, query: &Query) -> AvailabilityReport {
-        let cluster =
-            Cluster::new(self.slices.values().map(|slice| &**slice), self.claims.values().map(|claim| &**claim));
-        cluster.with_taint_rules(self.rules.values().map(|rule| &**rule)).report(query, now())
+        let cluster = Cluster::new(self.slices.values(), self.claims.values());
+        cluster.with_taint_rules(self.rules.values()).report(query, now())
     }
 }
 
@@ -69,10 +64,17 @@ proptest! {
     fn equals_the_computation_from_scratch(changes in vec((change(), random::query()), 1..40)) {
         // req: 5677-INCR-1
         let (mut index, mut objects) = (PoolIndex::default(), Objects::default());
-        for (change, query) in changes {
-            let applied = index.apply(change.clone());
-            prop_assert_eq!(applied.is_ok(), objects.apply(change));
+        let mut relisted = PoolIndex::default();
+        for (number, (change, query)) in changes.into_iter().enumerate() {
+            prop_assert_eq!(index.apply(change.clone()), Ok(()));
+            objects.apply(change);
             prop_assert_eq!(index.report(&query, now()), objects.report(&query));
+            if number % 8 == 0 {
+                relisted.replace_slices(objects.slices.values().cloned()).unwrap();
+                relisted.replace_claims(objects.claims.values().cloned()).unwrap();
+                relisted.replace_taint_rules(objects.rules.values().cloned()).unwrap();
+                prop_assert_eq!(relisted.report(&query, now()), objects.report(&query));
+            }
         }
     }
 }
@@ -136,13 +138,19 @@ fn names_that_are_missing_or_unknown() {
     );
     nameless.metadata.name = None;
     assert_eq!(
-        index.apply(PoolIndexEvent::Slice(Arc::new(nameless))),
+        index.apply(PoolIndexEvent::Slice(Arc::new(nameless.clone()))),
         Err(InventoryError::NoName { kind: "ResourceSlice" })
     );
-    let not_found = |kind, name: &str| Err(InventoryError::NotFound { kind, name: name.to_owned() });
-    assert_eq!(index.apply(PoolIndexEvent::SliceDeleted("x".to_owned())), not_found("ResourceSlice", "x"));
-    assert_eq!(index.apply(PoolIndexEvent::TaintRuleDeleted("x".to_owned())), not_found("DeviceTaintRule", "x"));
-    let claim = PoolIndexEvent::ClaimDeleted { namespace: "n".to_owned(), name: "x".to_owned() };
-    assert_eq!(index.apply(claim), not_found("ResourceClaim", "n/x"));
+    assert_eq!(
+        index.replace_slices([node("node-2", 1), nameless]),
+        Err(InventoryError::NoName { kind: "ResourceSlice" })
+    );
+    for event in [
+        PoolIndexEvent::SliceDeleted("x".to_owned()),
+        PoolIndexEvent::TaintRuleDeleted("x".to_owned()),
+        PoolIndexEvent::ClaimDeleted { namespace: "n".to_owned(), name: "x".to_owned() },
+    ] {
+        assert_eq!(index.apply(event), Ok(()));
+    }
     assert_eq!(index.report(&query(), now()), before);
 }

@@ -1,5 +1,6 @@
 //! Status in the KEP's form, `v1alpha1`.
 
+use k8s_openapi::api::resource::v1::ResourceClaim;
 use std::collections::BTreeSet;
 
 use k8s_openapi::{ClusterResourceScope, Resource};
@@ -148,7 +149,7 @@ fn errors_are_those_of_the_listed_pools() {
     let slices: Vec<_> = (0..3)
         .map(|index| slice(&format!("s-{index}"), &format!("p-{index}"), json!({"pool": {"resourceSliceCount": 2}})))
         .collect();
-    let status = Cluster::new(&slices, []).report(&query().with_limit(2), now()).to_kep();
+    let status = Cluster::new::<_, ResourceClaim>(&slices, []).report(&query().with_limit(2), now()).to_kep();
     assert_eq!((status.validation_errors.len(), status.total_matching_pools, status.truncated), (2, 3, true));
 }
 

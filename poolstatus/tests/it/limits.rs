@@ -1,5 +1,6 @@
 //! Limits on the number of listed pools, and sums over the listed pools.
 
+use k8s_openapi::api::resource::v1::ResourceClaim;
 use poolstatus::{Cluster, DeviceTotals, RequestOutcome};
 use serde_json::json;
 
@@ -10,14 +11,16 @@ fn limit_and_one_more() {
     // req: 5677-TRUNC-1, 5677-TRUNC-2
     for (count, limit, shown, truncated) in [(100, 100, 100, false), (101, 100, 100, true), (3, 1, 1, true)] {
         let slices: Vec<_> = (0..count).rev().map(|index| node(&format!("node-{index:03}"), 1)).collect();
-        let report = Cluster::new(&slices, []).report(&query().with_limit(limit), now());
+        let report = Cluster::new::<_, ResourceClaim>(&slices, []).report(&query().with_limit(limit), now());
         let (kep, shipped) = (report.to_kep(), ready(&report));
         assert_eq!((kep.pools.len(), kep.truncated, kep.total_matching_pools), (shown, truncated, count));
         assert_eq!((shipped.pools.unwrap().len(), shipped.pool_count), (shown, count));
         assert_eq!(kep.pools.last().unwrap().pool_name, format!("node-{:03}", shown - 1), "the first in order");
 
         let last = format!("node-{:03}", count - 1);
-        let one = Cluster::new(&slices, []).report(&query().with_limit(limit).with_pool(&last), now()).to_kep();
+        let one = Cluster::new::<_, ResourceClaim>(&slices, [])
+            .report(&query().with_limit(limit).with_pool(&last), now())
+            .to_kep();
         assert_eq!((one.pools.len(), one.truncated), (1, false), "the name is looked at before the limit");
     }
 }

@@ -150,7 +150,8 @@ fn each_slice_names_its_attribute() {
 #[test]
 fn the_attribute_of_the_request() {
     let summary = |slices: &[ResourceSlice], attribute: &str| {
-        let report = Cluster::new(slices, []).report(&query().with_partition_type_attribute(attribute), now());
+        let report = Cluster::new::<_, ResourceClaim>(slices, [])
+            .report(&query().with_partition_type_attribute(attribute), now());
         let pool = pool(&report);
         let types = pool.partition_summary.unwrap_or_default().into_iter().map(|entry| entry.type_);
         (types.collect::<Vec<_>>(), pool.validation_error)

@@ -1,5 +1,6 @@
 //! Status in the form of Kubernetes 1.37, `v1alpha3`.
 
+use k8s_openapi::api::resource::v1::ResourceClaim;
 use poolstatus::{Cluster, InputKind, Profile, RequestOutcome};
 use serde_json::json;
 
@@ -49,7 +50,7 @@ fn an_incomplete_pool_holds_the_status_back() {
     assert_eq!(report_.metric_increments(Profile::V1_37).processed, 0);
     assert_eq!(report_.metric_increments(Profile::Kep).processed, 1, "the KEP's form has a status");
 
-    let first = Cluster::new(&slices, []).report(&query().with_limit(1), now());
+    let first = Cluster::new::<_, ResourceClaim>(&slices, []).report(&query().with_limit(1), now());
     assert!(matches!(first.to_v1alpha3(), RequestOutcome::Ready(_)), "a pool beyond the limit holds nothing back");
 }
 

@@ -146,6 +146,7 @@ fn a_summary_says_what_the_counts_do_not() {
 #[test]
 fn warnings_are_those_of_the_listed_pools() {
     let slices = [node("p", 1), slice("z", "z", json!({"pool": {"generation": 0}}))];
-    let report = Cluster::new(&slices, []).report(&crate::cluster::query().with_limit(1), crate::cluster::now());
+    let report = Cluster::new::<_, ResourceClaim>(&slices, [])
+        .report(&crate::cluster::query().with_limit(1), crate::cluster::now());
     assert_eq!(report.warnings(Profile::Kep).count(), 0);
 }

@@ -1,4 +1,4 @@
-//! Status of a stored condition.
+//! Statuses of a node condition that readiness gates tell apart.
 
 use std::fmt;
 
@@ -6,17 +6,18 @@ use k8s_openapi::api::core::v1::NodeCondition;
 
 use super::{FALSE, NODE_RESTARTED, TIMEOUT_EXCEEDED, TRUE, UNKNOWN};
 
-/// Status of a stored condition, as far as gates distinguish it.
+/// Status of a node condition, with the two reasons of Unknown that readiness gates treat in a special way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "the columns of the decision tables")]
 pub enum ConditionStatus {
-    /// There is no such condition.
+    /// The node has no condition of the type.
     Missing,
-    /// Status True.
+    /// Status True, with any reason.
     True,
-    /// Status False.
+    /// Status False, with any reason.
     False,
-    /// Status Unknown with any other reason, or a status that is not True, False or Unknown.
+    /// Status Unknown with a reason other than [`TIMEOUT_EXCEEDED`] and [`NODE_RESTARTED`], or a status that is not
+    /// True, False or Unknown.
     Unknown,
     /// Status Unknown with reason [`TIMEOUT_EXCEEDED`].
     TimeoutExceeded,
@@ -25,7 +26,8 @@ pub enum ConditionStatus {
 }
 
 impl ConditionStatus {
-    /// Reads the status of a condition. Status and reason are compared exactly: `true` is not `True`.
+    /// Classifies a condition by its status and reason; `None` is [`Self::Missing`]. The comparison is exact: `true` is
+    /// not `True`.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::NodeCondition;
@@ -75,8 +77,8 @@ pub(crate) fn status_text(condition: Option<&NodeCondition>) -> String {
     }
 }
 
-/// Returns true if a reboot has reset the condition and no agent has reported since: the reason is `NodeRestarted`, or a
-/// timeout was written over that reset, whose message ends with the replaced status.
+/// Returns true if a reboot has reset the condition to Unknown and no agent has reported it since. Its reason is then
+/// `NodeRestarted`, or `TimeoutExceeded` with a message that ends with the reset status.
 pub(crate) fn is_reset_by_boot(condition: &NodeCondition) -> bool {
     let reset = format!("status is {UNKNOWN} ({NODE_RESTARTED})");
     match ConditionStatus::from_condition(Some(condition)) {

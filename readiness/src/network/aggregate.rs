@@ -1,22 +1,22 @@
-//! Several network conditions aggregated into one.
+//! Aggregation of the network conditions of a node into one status.
 
 use crate::condition::ConditionStatus;
 use crate::node::GatedNodeView;
 
-/// Result of several conditions.
+/// Combined status of several node conditions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Aggregate {
     /// Every condition is True.
     True,
-    /// One condition is False: its type.
+    /// At least one condition is False. Holds the type of the first such condition.
     False(String),
-    /// No condition is False, and one is Unknown, missing or released by a timeout: its type.
+    /// No condition is False, but at least one is Unknown or missing. Holds the type of the first such condition.
     Unknown(String),
 }
 
 impl Aggregate {
-    /// Returns the status for a condition.
+    /// Returns the value for the field `status` of a condition: `True`, `False` or `Unknown`.
     #[must_use]
     pub const fn status(&self) -> &'static str {
         match self {
@@ -27,8 +27,8 @@ impl Aggregate {
     }
 }
 
-/// Aggregates the conditions of all gates whose type begins with a prefix. Returns `None` without such a gate: then no
-/// condition is to be written. For an external controller; kubelet itself does not aggregate conditions.
+/// Combines the conditions of all gates whose type begins with `prefix` into one status; `None` if there is no such
+/// gate. Made for an external controller: kubelet itself does not aggregate conditions.
 ///
 /// ```
 /// use readiness::GatedNode;

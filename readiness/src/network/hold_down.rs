@@ -1,4 +1,4 @@
-//! Hold-down of the aggregated network condition.
+//! Hold-down of the aggregated network condition: it must stay True for some time before it is reported as True.
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde::de::Error as _;
@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::Aggregate;
 use crate::reconcile::{STATE_VERSION, StoredStateError, check_version};
 
-/// Number of losses from which the condition reports flapping.
+/// Number of changes away from True after which the reason `NetworkFlapping` is reported.
 const FLAPS_TO_REPORT: u32 = 3;
 
-/// Status, reason and message of a condition to write.
+/// Network condition to write: its status, reason and message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NetworkCondition {
@@ -23,7 +23,7 @@ pub struct NetworkCondition {
     pub message: String,
 }
 
-/// Hold-down of an [`Aggregate`]: it must be True for a time before it counts. Keeps its state between two observations.
+/// Hold-down of an [`Aggregate`]: the aggregate is reported as True only after it has been True for `seconds`.
 ///
 /// The JSON form is camelCase and begins with `"version": 1`. Another version is a [`StoredStateError`], also through serde.
 ///
@@ -38,25 +38,27 @@ pub struct NetworkCondition {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HoldDown {
-    /// Time in seconds for which the aggregate must be True.
+    /// Time for which the aggregate must stay True before it is reported as True, in seconds.
     pub seconds: i64,
-    /// Instant since which the aggregate is True.
+    /// Time since which the aggregate has been True without interruption; `None` while it is not True.
     pub true_since: Option<Timestamp>,
-    /// Number of times that True was lost.
+    /// Number of times that the aggregate changed from True to another status.
     pub flaps: u32,
-    /// True if the time has passed. It then counts until True is lost, also if the clock is set back.
+    /// True once the aggregate has been True for `seconds`, until it changes. Setting the clock back has no effect on
+    /// it.
     has_lasted: bool,
 }
 
 impl HoldDown {
-    /// Creates a hold-down for a time. A fraction of a second counts as one second.
+    /// Creates a hold-down: the aggregate must be True for `time`, rounded up to whole seconds, before it is reported
+    /// as True.
     #[must_use]
     pub const fn new(time: SignedDuration) -> Self {
         let part = if time.subsec_nanos() > 0 { 1 } else { 0 };
         Self { seconds: time.as_secs().saturating_add(part), true_since: None, flaps: 0, has_lasted: false }
     }
 
-    /// Parses stored state.
+    /// Parses the JSON form of a stored [`HoldDown`].
     ///
     /// # Errors
     /// A version that this release does not read, a missing version, or malformed JSON.
@@ -70,7 +72,8 @@ impl HoldDown {
         Ok(Self { seconds, true_since, flaps, has_lasted })
     }
 
-    /// Records an aggregate and returns the condition to report now. When True is lost, the time starts again.
+    /// Records the aggregate at the time `now`, and returns the network condition to report. After a change away from
+    /// True, the aggregate must again be True for `seconds`.
     pub fn observe(&mut self, aggregate: &Aggregate, now: Timestamp) -> NetworkCondition {
         let (name, state) = match aggregate {
             Aggregate::True => return self.observe_true(now),

@@ -13,7 +13,7 @@ use crate::condition::ConditionStatus;
 pub enum PodNetwork {
     /// Network of the node (`hostNetwork: true`).
     Host,
-    /// Pod network.
+    /// Pod network (CNI).
     Pod,
 }
 
@@ -23,33 +23,33 @@ pub enum PodNetwork {
 pub enum PodAge {
     /// The pod was on the node before kubelet started.
     Existing,
-    /// The pod is new.
+    /// The pod came to the node after kubelet started.
     New,
 }
 
-/// State of the network by kubelet's local signals. Nothing comes from the API server, which may be unreachable.
+/// State of a node's network as kubelet knows it locally, without asking the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "the input of one function, made in place")]
 pub struct LocalNetwork {
-    /// Instant since which the node is ready.
+    /// Time at which the node became Ready; `None` if it is not Ready.
     pub ready_since: Option<Timestamp>,
-    /// Status of the network. `None` if no gate is about the network.
+    /// Status of the network condition; `None` if the node has no network gate.
     pub network: Option<ConditionStatus>,
-    /// Time to wait after Ready.
+    /// Time for which kubelet waits for the network after the node is Ready.
     pub timeout: SignedDuration,
 }
 
-/// Decision of kubelet about one pod.
+/// kubelet's decision on one pod: start it, start it although the network is not ready, or wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PodNetworkAdmission {
-    /// Starts the pod.
+    /// kubelet starts the pod.
     Admit,
-    /// Starts the pod and sets the condition [`NETWORK_TIMEOUT`] to True: the network may not work.
+    /// kubelet starts the pod and sets the condition [`NETWORK_TIMEOUT`] to True, since the network may not work.
     AdmitDegraded,
-    /// Does not start the pod yet.
+    /// kubelet does not start the pod yet.
     Reject {
-        /// Instant from which existing pods are started anyway.
+        /// Time from which kubelet starts pods of [`PodAge::Existing`] although the network is not ready.
         until: Option<Timestamp>,
     },
 }
@@ -65,7 +65,7 @@ impl fmt::Display for PodNetworkAdmission {
     }
 }
 
-/// Decides if kubelet starts a pod while the network may not be ready.
+/// Decides if kubelet starts a pod, by the state of the node's network.
 ///
 /// ```
 /// use k8s_openapi::jiff::{SignedDuration, Timestamp};

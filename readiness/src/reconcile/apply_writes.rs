@@ -1,14 +1,14 @@
-//! Writes applied to a node object in memory, and the writes that undo everything.
+//! Application of writes to a node object in memory, and the writes that remove the reconciler's taints and labels.
 
 use k8s_openapi::api::core::v1::{Node, NodeCondition, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 
-use super::StepResult;
 use super::evaluator_role::EvaluatorRole;
 use super::label_sync::key_writer;
 use super::node_state::NodeState;
 use super::node_write::{NodeChange, NodeWrite, WriteActor};
+use super::step_result::StepResult;
 use super::verdict::NodeVerdict;
 use crate::node::{CacheSync, GatedNodeView};
 use crate::taint::{NO_EXECUTE, TaintId};
@@ -112,8 +112,8 @@ fn patch_condition(node: &mut Node, change: &NodeChange, now: Timestamp) -> bool
     true
 }
 
-/// Returns the writes that remove all owned taints and labels, for a cluster that gives up gates (a downgrade). Conditions
-/// stay: they belong to their owners.
+/// Returns the writes that remove all taints and labels that the reconciler set, for a cluster that stops using gates
+/// (a downgrade). Conditions stay: they belong to their agents.
 #[must_use]
 pub fn shutdown_writes(state: &NodeState) -> Vec<NodeWrite> {
     let taints = state.owned_taints.union(&state.leaving_taints).map(|id| {
@@ -126,7 +126,7 @@ pub fn shutdown_writes(state: &NodeState) -> Vec<NodeWrite> {
     taints.chain(labels).collect()
 }
 
-/// Returns the result of a step with the feature off: owned taints and labels are removed, once.
+/// Computes a step while the feature is off: removes the taints and labels that the reconciler set, once.
 pub(super) fn switched_off<'a>(role: EvaluatorRole, view: &GatedNodeView<'a>, mut state: NodeState) -> StepResult<'a> {
     state.ready = view.is_ready();
     let mut writes = Vec::new();

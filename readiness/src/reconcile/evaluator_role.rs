@@ -1,10 +1,10 @@
-//! Role of the component that runs the evaluator.
+//! Components that may run the reconciler.
 
 use serde::{Deserialize, Serialize};
 
 use super::node_write::WriteActor;
 
-/// Component that runs the evaluator.
+/// Component that runs the reconciler, which determines the writes that it may request.
 ///
 /// In the KEP, kubelet runs the timers and writes conditions, and the node lifecycle controller (NLC) manages taints and
 /// events. A single controller can do both ([`EvaluatorRole::Combined`]).
@@ -18,18 +18,18 @@ use super::node_write::WriteActor;
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum EvaluatorRole {
-    /// One component in place of both: makes every write.
+    /// One component that does the work of both kubelet and the node lifecycle controller, and makes every write.
     #[default]
     Combined,
-    /// kubelet: timers, conditions, and the labels that a kubelet may set. Never taints.
+    /// kubelet: runs the timeouts, writes conditions, and sets the labels that a kubelet may set. Never writes taints.
     Kubelet,
-    /// Node lifecycle controller: taints, events and the other labels, by the timeouts that kubelet has written. Never
-    /// conditions.
+    /// Node lifecycle controller (NLC): writes taints, events, and the labels that a kubelet may not set. It acts on
+    /// the timeouts that kubelet has written, and never writes conditions.
     Nlc,
 }
 
 impl EvaluatorRole {
-    /// Returns true if this component makes the writes of `actor`.
+    /// Returns true if a component in this role makes the writes of `actor`.
     pub(super) const fn plays(self, actor: WriteActor) -> bool {
         matches!(
             (self, actor),
@@ -37,7 +37,7 @@ impl EvaluatorRole {
         )
     }
 
-    /// Returns true if this component runs timers.
+    /// Returns true if a component in this role runs the timeouts of gates.
     pub(super) const fn keeps_time(self) -> bool {
         !matches!(self, Self::Nlc)
     }

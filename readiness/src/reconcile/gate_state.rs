@@ -1,4 +1,4 @@
-//! Phase and state of one gate.
+//! Phase of one gate, and the state that the reconciler keeps for the gate.
 
 use k8s_openapi::jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -29,14 +29,15 @@ pub enum GatePhase {
     Waiting,
     /// The condition is True.
     Established,
-    /// The condition was True and is not any more.
+    /// The condition was True and has changed to another status.
     Regressed,
-    /// The timeout has passed, and the failure action is in force.
+    /// The timeout has passed, and the failure action applies.
     TimedOut,
 }
 
 impl GatePhase {
-    /// Returns the next phase by the decision table. `expired` means that the node is ready and the deadline is reached.
+    /// Returns the phase that follows by the decision table of [`GatePhase`]. `expired` means that the node is ready
+    /// and the timeout has passed.
     pub(super) const fn next(self, effective: EffectiveStatus, expired: bool) -> Self {
         match (self, effective) {
             (_, EffectiveStatus::Observed(ConditionStatus::True)) => Self::Established,
@@ -55,30 +56,32 @@ impl GatePhase {
 #[serde(default, rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct GateState {
-    /// Phase after the last step.
+    /// Phase of the gate after the last step.
     pub phase: GatePhase,
-    /// Start of the running timeout.
+    /// Start time of the running timeout; `None` if no timeout runs.
     pub timer_started_at: Option<Timestamp>,
-    /// Start of the first timeout in this boot, from which
-    /// [`Policy::max_wait_per_boot`](crate::Policy::max_wait_per_boot) counts.
+    /// Start time of the first timeout in this boot, from which
+    /// [`Policy::max_wait_per_boot`](crate::Policy::max_wait_per_boot) is measured.
     pub first_timer_started_at: Option<Timestamp>,
-    /// True if the timeout of this episode has been written, or is left unwritten for good.
+    /// True if `TimeoutExceeded` was written after the last timeout, or is not to be written because an agent reported
+    /// False.
     pub timeout_written: bool,
-    /// Instant since which the condition is True.
+    /// Time since which the condition has been True without interruption; `None` while it is not True.
     pub true_since: Option<Timestamp>,
-    /// Instants of the last regressions.
+    /// Times of the last changes of the condition from True to another status.
     pub regressions: Vec<Timestamp>,
-    /// Report from before the last boot, which does not count any more.
+    /// Condition as it was stored when the node booted. While it is unchanged, it counts as not reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) before_boot: Option<RecordedCondition>,
-    /// True if the node booted while a partial view hid the gate, so that its condition is still to be reset.
+    /// True if the node booted while an unsynced cache did not show the gate, so that its condition must still be
+    /// reset.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) reset_is_due: bool,
-    /// Condition that our unconfirmed timeout write replaces. Kept until another condition is observed, because the write
-    /// may be lost.
+    /// Condition that a not yet confirmed write of `TimeoutExceeded` replaces. If it is observed again, the write was
+    /// lost and is repeated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) timeout_write_base: Option<RecordedCondition>,
-    /// Timeout condition that was stored before the gate was added.
+    /// `TimeoutExceeded` condition that was on the node before the gate was added.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) preexisting_timeout: Option<RecordedCondition>,
 }

@@ -6,8 +6,8 @@ use crate::gate_label::{GATE_LABEL_PREFIX, GATE_LABEL_VALUE, key_problem, label_
 use crate::node::{CacheSync, GatedNodeView};
 use crate::policy::{LabelPolicy, Policy};
 
-/// Sets one label for each gate and removes owned labels without a gate. A label that had the right value before is not
-/// owned: an administrator may have set it.
+/// Sets a label for each gate, and removes labels that the reconciler set for gates that are gone. A label that already
+/// had the right value is not recorded as set: an administrator may have set it.
 pub(super) fn sync_labels(
     policy: &Policy,
     view: &GatedNodeView<'_>,
@@ -37,7 +37,7 @@ pub(super) fn sync_labels(
     }
 }
 
-/// Returns the component that writes the label `key`.
+/// Returns the component that sets and removes the gate label `key`.
 pub(super) fn key_writer(key: &str) -> WriteActor {
     label_writer(key.strip_prefix(GATE_LABEL_PREFIX).unwrap_or(key))
 }

@@ -10,14 +10,17 @@ mod gate_state;
 mod label_sync;
 mod node_state;
 mod node_write;
+mod observation;
 mod pass;
 mod readiness_counters;
 mod recorded_condition;
 mod restart;
+mod step_result;
 mod stored_state_error;
 mod taint_sync;
 mod timeout;
 mod ungated;
+mod ungated_sync;
 mod verdict;
 
 use k8s_openapi::jiff::Timestamp;
@@ -35,28 +38,14 @@ pub use gate_state::{GatePhase, GateState};
 pub use node_state::NodeState;
 pub use node_write::{EventType, ExpectedCondition, NodeChange, NodeWrite, WriteActor};
 pub use readiness_counters::ReadinessCounters;
+pub use step_result::StepResult;
 pub use stored_state_error::StoredStateError;
 pub use verdict::{BlockReason, GateDecision, GateVerdict, NodeVerdict};
 
 pub(crate) use stored_state_error::{STATE_VERSION, check_version};
 
-/// Result of one call of [`step`].
-#[derive(Clone, Debug, PartialEq)]
-#[must_use = "the writes are to be made, and the state to be kept"]
-#[non_exhaustive]
-pub struct StepResult<'a> {
-    /// Writes to make, in this order: taints to add, conditions, labels to set, taints to remove, labels to remove, events.
-    pub writes: Vec<NodeWrite>,
-    /// Verdict on the node and on each of its gates.
-    pub verdict: NodeVerdict<'a>,
-    /// Instant of the next step if nothing changes before. Later than `now`.
-    pub requeue_at: Option<Timestamp>,
-    /// State to pass to the next step.
-    pub state: NodeState,
-}
-
-/// Evaluates the gates of one node at one instant: the writes to make, whether pods may be scheduled, and when to call
-/// again.
+/// Evaluates the gates of one node at the time `now`. Returns the writes to make, the decision on pods, the next state
+/// and the time of the next call.
 ///
 /// `state` is the one that the previous step returned, or the default if there is none. `now` is the caller's clock. If
 /// the clock is set back, timers last longer, and none fires early.
@@ -140,7 +129,7 @@ pub fn step<'a>(
     }
     label_sync::sync_labels(policy, view, may_write, &mut state, &mut writes);
     if view.cache_sync == CacheSync::Synced {
-        ungated::record(role, view, &mut state);
+        ungated_sync::record(role, view, &mut state);
     }
     // A gate that a partial view hides may be the one that kept the node closed, or that a reboot has reset.
     let may_open = view.cache_sync == CacheSync::Synced || (state.open && !restart::hides_unmet_gate(&state, view));

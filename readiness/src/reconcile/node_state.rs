@@ -1,4 +1,4 @@
-//! State of one node between two steps.
+//! State of one node that the reconciler keeps from one step to the next.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use super::stored_state_error::{STATE_VERSION, StoredStateError, check_version};
 use super::ungated::Ungated;
 use crate::taint::TaintId;
 
-/// State of one node that the reconciler keeps between two steps. The default is an evaluator that starts without state.
+/// State of one node that the reconciler keeps between two steps. The default is the state before the first step.
 ///
 /// The caller stores it where it survives a restart. The ownership of taints and labels is recorded nowhere else.
 ///
@@ -36,32 +36,32 @@ pub struct NodeState {
     pub uid: String,
     /// Boot ID of the node at the last step.
     pub boot_id: String,
-    /// Instance of kubelet at the last step, as named by `with_kubelet_instance` of the view.
+    /// kubelet process at the last step, as set by `GatedNodeView::with_kubelet_instance`.
     pub kubelet_instance: Option<String>,
-    /// True if kubelet's condition Ready was True.
+    /// True if kubelet's condition Ready was True at the last step.
     pub ready: bool,
-    /// True if the node was open for pods.
+    /// True if the node was schedulable at the last step: Ready was True and no gate blocked pods.
     pub open: bool,
     /// State of each gate, by condition type.
     pub gates: BTreeMap<String, GateState>,
-    /// Taints that the reconciler added or adopted.
+    /// Taints that the reconciler has to remove later: it added them, or took them over from another component.
     pub owned_taints: BTreeSet<TaintId>,
-    /// Taints whose removal was requested and not observed yet.
+    /// Taints whose removal was requested, but which were still on the node at the last step.
     pub leaving_taints: BTreeSet<TaintId>,
-    /// Labels that the reconciler set.
+    /// Keys of labels that the reconciler set, and removes when their gate is gone.
     pub owned_labels: BTreeSet<String>,
-    /// Labels whose removal was requested and not observed yet.
+    /// Keys of labels whose removal was requested, but which were still on the node at the last step.
     pub leaving_labels: BTreeSet<String>,
-    /// Timeouts and taints that were on the node before a gate asked for them.
+    /// `TimeoutExceeded` conditions and taints on the node that belong to no gate.
     pub(crate) ungated: Ungated,
-    /// Counts for metrics.
+    /// Counts of gate events on this node, for metrics.
     pub counters: ReadinessCounters,
-    /// True if at least one step was made.
+    /// True if at least one step was made with this state.
     pub(crate) is_warm: bool,
 }
 
 impl NodeState {
-    /// Parses stored state.
+    /// Parses the JSON form of a stored node state.
     ///
     /// # Errors
     /// A version that this release does not read, a missing version, or malformed JSON.
@@ -87,7 +87,7 @@ impl<'de> Deserialize<'de> for NodeState {
     }
 }
 
-/// JSON form of [`NodeState`], whose fields it borrows when written and owns when read.
+/// JSON form of [`NodeState`]. Borrows the fields when serialised, and owns them when deserialised.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct WireState<'s> {

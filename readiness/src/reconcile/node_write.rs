@@ -1,4 +1,4 @@
-//! Writes that a step requests.
+//! Writes to a node that a step of the reconciler requests.
 
 use std::fmt;
 
@@ -8,28 +8,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::taint::is_same;
 
-/// Component that makes a write.
+/// Component that makes a write to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(clippy::exhaustive_enums, reason = "the KEP knows these two")]
 pub enum WriteActor {
-    /// kubelet: conditions, and the labels that a kubelet may set.
+    /// kubelet: writes conditions, and the labels that a kubelet may set.
     Kubelet,
-    /// Node lifecycle controller: taints, events, and the other labels.
+    /// Node lifecycle controller (NLC): writes taints, events, and the labels that a kubelet may not set.
     Nlc,
 }
 
-/// Stored condition that a patch replaces. The caller turns it into a `test` of the patch, so that a new report of an
-/// agent is never overwritten.
+/// Condition that must still be stored when a patch is applied. The caller sends it as a `test` operation of the patch,
+/// so that a new report of an agent is never overwritten.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ExpectedCondition {
-    /// Status of the condition.
+    /// Status that the stored condition must have.
     pub status: String,
-    /// Reason of the condition.
+    /// Reason that the stored condition must have.
     pub reason: Option<String>,
-    /// Time of the last change of its status.
+    /// Time of the last status change that the stored condition must have.
     pub last_transition_time: Option<Time>,
 }
 
@@ -55,43 +55,44 @@ impl From<&NodeCondition> for ExpectedCondition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[expect(clippy::exhaustive_enums, reason = "Kubernetes knows these two")]
 pub enum EventType {
-    /// Information only.
+    /// The event is for information only.
     Normal,
-    /// An administrator may have to act.
+    /// The event may need an action of an administrator.
     Warning,
 }
 
-/// Change of one node.
+/// Change to one node: to a taint, a condition or a label, or a new event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum NodeChange {
-    /// Adds a taint. The write must fail if the node has changed since: lists of taints do not merge.
+    /// Adds a taint. The write must fail if the node has changed since, because it replaces the whole list of taints.
     AddTaint {
-        /// The taint.
+        /// Taint to add or to remove.
         taint: Taint,
-        /// `resourceVersion` of the node that was evaluated.
+        /// `resourceVersion` of the node object from which the change was computed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         resource_version: Option<String>,
         /// True if the taint evicts running pods. The caller may want to limit the rate of evictions.
         #[serde(default)]
         evicting: bool,
     },
-    /// Writes a condition.
+    /// Sets a condition in the status of the node.
     PatchCondition {
         /// Type of the condition.
         condition_type: String,
-        /// New status.
+        /// New status of the condition.
         status: String,
-        /// New reason.
+        /// New reason of the condition.
         reason: String,
-        /// New message, which quotes the replaced status and reason.
+        /// New message of the condition, which quotes the replaced status and reason.
         message: String,
-        /// Precondition: the stored condition, or `None` if there must be none.
+        /// Precondition of the write: the condition that must be stored, or `None` if the node must have none of this
+        /// type.
         #[serde(rename = "expect")]
         expected: Option<ExpectedCondition>,
     },
-    /// Sets a label.
+    /// Sets a label of the node.
     SetLabel {
         /// Key of the label.
         key: String,
@@ -100,13 +101,13 @@ pub enum NodeChange {
     },
     /// Removes a taint by key and effect. A taint that is already gone is not an error.
     RemoveTaint {
-        /// The taint.
+        /// Taint to add or to remove.
         taint: Taint,
-        /// `resourceVersion` of the node that was evaluated.
+        /// `resourceVersion` of the node object from which the change was computed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         resource_version: Option<String>,
     },
-    /// Removes a label.
+    /// Removes a label from the node.
     RemoveLabel {
         /// Key of the label.
         key: String,
@@ -123,7 +124,8 @@ pub enum NodeChange {
 }
 
 impl NodeChange {
-    /// Returns the position of this kind of change in a step. A taint is added before the condition that releases its gate.
+    /// Returns the order in which changes of this kind are made, lowest first. A taint is added before the condition
+    /// that lets pods in.
     const fn rank(&self) -> u8 {
         match self {
             Self::AddTaint { .. } => 0,
@@ -136,13 +138,13 @@ impl NodeChange {
     }
 }
 
-/// Change of one node, and the component that makes it.
+/// Change to one node, with the component that has to make it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct NodeWrite {
     /// Component that makes the change.
     pub actor: WriteActor,
-    /// The change.
+    /// Change to make.
     #[serde(flatten)]
     pub change: NodeChange,
 }
@@ -172,19 +174,19 @@ pub(super) fn taint_text(taint: &Taint) -> String {
     }
 }
 
-/// Collector of writes, which are added in any order.
+/// Writes of one step, collected in any order and sorted at the end.
 #[derive(Debug, Default)]
 pub(super) struct WriteList {
     list: Vec<NodeWrite>,
 }
 
 impl WriteList {
-    /// Adds a write.
+    /// Adds a write to the list.
     pub(super) fn push(&mut self, actor: WriteActor, change: NodeChange) {
         self.list.push(NodeWrite { actor, change });
     }
 
-    /// Adds an event.
+    /// Adds an event to the list, to be recorded by the node lifecycle controller.
     pub(super) fn event(&mut self, event_type: EventType, reason: &str, message: String) {
         self.push(WriteActor::Nlc, NodeChange::Event { event_type, reason: reason.to_owned(), message });
     }

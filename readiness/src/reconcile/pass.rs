@@ -3,11 +3,12 @@
 use k8s_openapi::api::core::v1::NodeCondition;
 use k8s_openapi::jiff::Timestamp;
 
-use super::effective_status::{EffectiveStatus, observe, stable_from, stale_from};
+use super::effective_status::EffectiveStatus;
 use super::evaluator_role::EvaluatorRole;
 use super::gate_state::{GatePhase, GateState};
 use super::node_state::NodeState;
 use super::node_write::{EventType, ExpectedCondition, NodeChange, WriteActor, WriteList};
+use super::observation::{observe, stable_from, stale_from};
 use super::readiness_counters::{ReadinessCounters, increment};
 use super::recorded_condition::{RecordedCondition, is_recorded};
 use super::restart::{self, Restart};
@@ -22,7 +23,7 @@ use crate::policy::{LateReport, Policy, PolicyMode, ReleaseWhen, TimeoutWrite};
 /// Period in seconds within which [`FLAPS`] regressions are reported as flapping.
 const FLAP_WINDOW_SECONDS: i64 = 600;
 
-/// Number of regressions that are reported as flapping.
+/// Number of regressions (changes of a condition from True to another status) that are reported as flapping.
 const FLAPS: usize = 3;
 
 /// Gate under evaluation, with its stored condition.
@@ -50,7 +51,7 @@ impl Pass<'_, '_, '_> {
         self.policy.mode == PolicyMode::Active && self.role.plays(actor)
     }
 
-    /// Moves a gate to its next phase, and returns its decision.
+    /// Moves a gate to its next phase, and returns its decision: if it lets pods onto the node.
     pub(super) fn evaluate_gate(&mut self, gate: &NodeReadinessGate, all: &mut NodeState) -> GateDecision {
         let name = gate.condition_type.as_str();
         if !all.gates.contains_key(name) {
@@ -74,7 +75,7 @@ impl Pass<'_, '_, '_> {
         self.decide(context, state, effective, is_written)
     }
 
-    /// Returns the effective status of the condition, after the reset of a restart.
+    /// Applies a restart to the state of a gate, and returns the effective status of its condition.
     fn effective_status(&mut self, context: GateContext<'_>, state: &mut GateState) -> EffectiveStatus {
         restart::reset(state, self.restart);
         if self.restart == Restart::Node {
@@ -88,19 +89,19 @@ impl Pass<'_, '_, '_> {
         effective
     }
 
-    /// Returns the instant of the failure action, if a timer runs.
+    /// Returns the time at which the gate times out; `None` if no timeout runs.
     fn deadline(&self, context: GateContext<'_>, state: &GateState) -> Option<Timestamp> {
         let runs = self.role.keeps_time() && self.is_ready;
         timeout::deadline(self.policy, context.gate, state).filter(|_| runs)
     }
 
-    /// Returns true if the gate has to be met only once in a boot, so that it stays satisfied.
+    /// Returns true if the gate must be True only once in each boot, and no reboot has reset its condition.
     fn is_latched(&self, name: &str, effective: EffectiveStatus) -> bool {
         !effective.is_reset() && self.view.bootstrap_only.iter().any(|latched| latched == name)
     }
 
-    /// Sets a condition from before the boot to Unknown: in the step that detects the reboot, or in the first step since
-    /// that shows the gate.
+    /// Requests that a condition from before a reboot be set to Unknown with the reason `NodeRestarted`. Called in the
+    /// step that detects the reboot, or in the first step after it that shows the gate.
     fn reset_after_boot(&mut self, context: GateContext<'_>, state: &mut GateState) -> EffectiveStatus {
         if context.condition.is_none() {
             return EffectiveStatus::Observed(ConditionStatus::Missing);
@@ -115,7 +116,7 @@ impl Pass<'_, '_, '_> {
         EffectiveStatus::Observed(ConditionStatus::NodeRestarted)
     }
 
-    /// Changes the phase of a gate by the decision table.
+    /// Moves a gate to its next phase by the decision table of [`GatePhase`], and updates events and counters.
     fn change_phase(
         &mut self,
         context: GateContext<'_>,
@@ -210,8 +211,8 @@ impl Pass<'_, '_, '_> {
         }
     }
 
-    /// Writes the timeout once in an episode, and again if the condition was deleted or is unchanged since the request.
-    /// Never overwrites an observed True. Returns true if the timeout is written in this step.
+    /// Requests the write of `TimeoutExceeded`, unless it was written before or the condition is True. Repeats a write
+    /// that was lost. Returns true if the write is requested in this step.
     fn write_timeout(&mut self, context: GateContext<'_>, state: &mut GateState, effective: EffectiveStatus) -> bool {
         let condition = context.condition;
         let is_unseen = condition.is_some_and(|condition| is_recorded(state.timeout_write_base.as_ref(), condition));
@@ -246,8 +247,8 @@ impl Pass<'_, '_, '_> {
         true
     }
 
-    /// Sets a condition to Unknown. Skips the write if the condition already has these values. With separate roles it is
-    /// written anyway, since the new heartbeat is all that can tell the controller of it.
+    /// Requests that a condition be set to Unknown with `reason` and `message`. A write without a change is skipped,
+    /// except if the node lifecycle controller runs apart: only the new heartbeat tells it of the timeout.
     fn patch(&mut self, context: GateContext<'_>, reason: &str, message: String) {
         let is_same = |condition: &NodeCondition| {
             let texts = (condition.status.as_str(), condition.reason.as_deref(), condition.message.as_deref());
@@ -274,7 +275,8 @@ impl Pass<'_, '_, '_> {
         }
     }
 
-    /// Brings `requeue_at` forward to the next instant at which time alone changes the decision of this gate.
+    /// Sets `requeue_at` to the next time at which the gate times out, has been True for long enough or has an old
+    /// heartbeat, if that is earlier.
     fn requeue(&mut self, context: GateContext<'_>, state: &GateState, effective: EffectiveStatus) {
         let timer = self.deadline(context, state);
         let stable = stable_from(self.policy, state, self.now).filter(|_| effective == EffectiveStatus::Stabilizing);

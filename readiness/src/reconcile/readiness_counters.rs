@@ -1,8 +1,9 @@
-//! Counts for metrics.
+//! Counters of gate events, for metrics.
 
 use serde::{Deserialize, Serialize};
 
-/// Counts of gate events of one node, or of several nodes after [`ReadinessCounters::add`]. All counts saturate.
+/// Counts of gate events on one node, or their sums over several nodes ([`ReadinessCounters::add`]). All counts
+/// saturate.
 ///
 /// ```
 /// use readiness::ReadinessCounters;
@@ -17,26 +18,27 @@ use serde::{Deserialize, Serialize};
 #[serde(default, rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ReadinessCounters {
-    /// Changes of phase.
+    /// Number of times that a gate changed its phase.
     pub transitions: u64,
-    /// Regressions: gates that were True and are not any more.
+    /// Number of times that a gate's condition changed from True to another status.
     pub flaps: u64,
-    /// Timeouts.
+    /// Number of times that a gate timed out.
     pub timeouts: u64,
-    /// Timeouts of gates with the action `BypassWithWarning`.
+    /// Number of times that a gate with the action `BypassWithWarning` timed out.
     pub bypasses: u64,
-    /// Gates that became True while their timer ran.
+    /// Number of times that a gate's condition became True after its timeout had started.
     pub established: u64,
-    /// Sum of the seconds from the start of the timer to True, over `established`.
+    /// Sum of the times from the start of the timeout to True, in seconds. [`Self::established`] has the number of
+    /// addends.
     pub seconds_to_established: u64,
-    /// Closings: the node was open for pods and is not any more.
+    /// Number of times that the node changed from schedulable to blocked.
     pub held: u64,
-    /// Openings: the node was closed for pods and is open.
+    /// Number of times that the node changed from blocked to schedulable.
     pub released: u64,
 }
 
 impl ReadinessCounters {
-    /// Adds the counts of another node.
+    /// Adds the counts of another node to this sum.
     pub fn add(&mut self, other: &Self) {
         let pairs = [
             (&mut self.transitions, other.transitions),
@@ -54,7 +56,7 @@ impl ReadinessCounters {
     }
 }
 
-/// Adds one.
+/// Adds one to `counter`, saturating.
 pub(super) const fn increment(counter: &mut u64) {
     *counter = counter.saturating_add(1);
 }

@@ -1,11 +1,11 @@
-//! Conditions kept in the state, to recognise them later.
+//! Copies of conditions in the stored state, to detect if a condition has been reported anew.
 
 use k8s_openapi::api::core::v1::NodeCondition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// Status, reason and timestamps of a condition at an earlier step.
+/// Status, reason and timestamps of a condition at an earlier step, to detect a new report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RecordedCondition {
@@ -16,7 +16,7 @@ pub(crate) struct RecordedCondition {
 }
 
 impl RecordedCondition {
-    /// Records a condition. Returns `None` for one without any timestamp: a new report could not be told from it.
+    /// Records a condition. Returns `None` if it has no timestamp, since a new report could then look the same.
     pub(super) fn from_condition(condition: &NodeCondition) -> Option<Self> {
         let has_time = condition.last_transition_time.is_some() || condition.last_heartbeat_time.is_some();
         has_time.then(|| Self {
@@ -35,12 +35,12 @@ impl RecordedCondition {
     }
 }
 
-/// Returns true if `condition` is unchanged since it was recorded.
+/// Returns true if `condition` has not been reported anew since `recorded`.
 pub(super) fn is_recorded(recorded: Option<&RecordedCondition>, condition: &NodeCondition) -> bool {
     recorded.is_some_and(|recorded| recorded.matches(condition))
 }
 
-/// Returns the instant of an API timestamp. The API's own type is serialised in whole seconds and would lose a fraction.
+/// Converts an API timestamp to a [`Timestamp`], which keeps fractions of a second when it is serialised.
 fn instant(time: Option<&Time>) -> Option<Timestamp> {
     time.map(|time| time.0)
 }

@@ -1,4 +1,4 @@
-//! Reboots, restarts of kubelet, and the start of timers (KEP-5233, Handling Ready to Not Ready Transitions).
+//! Reboots, restarts of kubelet, and the start of gates' timeouts (KEP-5233, Handling Ready to Not Ready Transitions).
 
 use k8s_openapi::jiff::Timestamp;
 
@@ -12,15 +12,16 @@ use crate::policy::ColdStart;
 /// Restart that happened since the previous step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Restart {
-    /// No restart.
+    /// Neither the node nor kubelet has restarted.
     No,
-    /// kubelet restarted: timers of waiting gates start again.
+    /// kubelet has restarted: the timeouts of waiting gates start again.
     Kubelet,
-    /// The node booted: every stored report is from before the boot.
+    /// The node has booted: every stored condition is from before the boot.
     Node,
 }
 
-/// Compares the identity of the node with the state and takes it over. A new UID discards the state.
+/// Detects a reboot or a restart of kubelet since the last step, and records the new IDs in `state`. A new UID of the
+/// node discards the state.
 pub(super) fn recognise(state: &mut NodeState, view: &GatedNodeView<'_>) -> Restart {
     if state.is_warm && state.uid != view.uid() {
         *state = NodeState::default();
@@ -51,7 +52,7 @@ fn set(text: &mut String, new: &str) {
     }
 }
 
-/// Resets the state of a gate after a restart.
+/// Resets the state of a gate after a restart: its timeout for kubelet, everything but the regressions for the node.
 pub(super) fn reset(state: &mut GateState, restart: Restart) {
     match restart {
         Restart::Kubelet if state.phase == GatePhase::Waiting => state.timer_started_at = None,
@@ -62,7 +63,7 @@ pub(super) fn reset(state: &mut GateState, restart: Restart) {
     }
 }
 
-/// Applies a restart and Ready to the gates that a partial view hides.
+/// Applies a restart and the node's Ready to the gates in `state` that an unsynced cache does not show.
 pub(super) fn reset_hidden_gates(
     state: &mut NodeState,
     view: &GatedNodeView<'_>,
@@ -79,18 +80,18 @@ pub(super) fn reset_hidden_gates(
     }
 }
 
-/// Returns true if a partial view hides a gate that is not satisfied.
+/// Returns true if the unsynced cache does not show a gate that was blocking pods.
 pub(super) fn hides_unmet_gate(state: &NodeState, view: &GatedNodeView<'_>) -> bool {
     let is_unmet = |gate: &GateState| matches!(gate.phase, GatePhase::Waiting | GatePhase::Regressed);
     state.gates.iter().any(|(name, gate)| is_unmet(gate) && view.gate(name).is_none())
 }
 
-/// Records the stored report of a gate as one from before the boot.
+/// Records the stored condition of a gate as one from before the boot.
 pub(super) fn record_before_boot(state: &mut GateState, view: &GatedNodeView<'_>, condition_type: &str) {
     state.before_boot = view.condition(condition_type).and_then(RecordedCondition::from_condition);
 }
 
-/// Starts the timer of a waiting gate while the node is ready, and stops it while the node is not.
+/// Starts the timeout of a waiting gate if the node is ready, and stops it if the node is not.
 pub(super) fn start_or_stop_timer(state: &mut GateState, is_ready: bool, from: Timestamp) {
     if state.phase != GatePhase::Waiting {
         return;
@@ -103,7 +104,7 @@ pub(super) fn start_or_stop_timer(state: &mut GateState, is_ready: bool, from: T
     }
 }
 
-/// Returns the start of the timers that begin in this step.
+/// Returns the start time of timeouts that begin in this step: now, or the last transition of Ready after a cold start.
 pub(super) fn timer_start(cold_start: ColdStart, is_warm: bool, view: &GatedNodeView<'_>, now: Timestamp) -> Timestamp {
     let became_ready = || view.condition(READY)?.last_transition_time.as_ref().map(|time| time.0);
     match cold_start {

@@ -1,18 +1,18 @@
-//! Version of stored state.
+//! Version of stored state, and errors of reading it.
 
 use serde_json::Value;
 
 /// Version of the JSON form of [`NodeState`](crate::NodeState) and [`HoldDown`](crate::network::HoldDown).
 pub(crate) const STATE_VERSION: u32 = 1;
 
-/// Stored state that can't be read.
+/// Reason that stored state can't be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoredStateError {
-    /// Another release wrote the state, in a version that this one does not know.
+    /// Another release wrote the state, in a version that this release does not know.
     #[error("stored state has version {found}; this release reads version {known}")]
     UnknownVersion {
-        /// The `version` of the state, as JSON.
+        /// The value of the unknown `version` in the state.
         found: Value,
         /// The version that this release reads and writes.
         known: u32,
@@ -28,7 +28,7 @@ pub enum StoredStateError {
     Json(#[from] serde_json::Error),
 }
 
-/// Checks the field `version` of a stored state.
+/// Checks that a stored state has the version that this release reads.
 pub(crate) fn check_version(state: &Value) -> Result<(), StoredStateError> {
     match state.get("version") {
         Some(version) if *version == STATE_VERSION => Ok(()),

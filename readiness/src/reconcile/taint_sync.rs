@@ -10,10 +10,11 @@ use crate::node::{CacheSync, GatedNodeView};
 use crate::policy::Policy;
 use crate::taint::{NO_EXECUTE, TaintId, is_usable};
 
-/// Adds the taints of gates that have timed out, and removes owned taints that no gate wants.
+/// Adds the taints of gates that have timed out, and removes taints that the reconciler added and no gate needs any
+/// more.
 ///
-/// A gate that has timed out wants its taint; a gate that is not True wants it if the taint is owned. So an owned taint is
-/// removed when each of its gates is True, is gone, or has another taint or action.
+/// A gate that has timed out needs its taint; a gate that is not True needs it if the reconciler added it. So such a
+/// taint is removed when each of its gates is True, is gone, or has another taint or action.
 pub(super) fn sync_taints(
     policy: &Policy,
     view: &GatedNodeView<'_>,
@@ -62,8 +63,8 @@ fn add(taint: &Taint, view: &GatedNodeView<'_>, state: &mut NodeState, writes: &
     writes.push(WriteActor::Nlc, NodeChange::AddTaint { taint, resource_version, evicting });
 }
 
-/// Removes owned taints that no gate wants. A removed taint stays in `leaving_taints` until it is observed gone, so that a
-/// lost write is requested again.
+/// Removes taints that the reconciler added and no gate needs any more. A taint stays in `leaving_taints` until it is
+/// gone from the node, so that a lost write is requested again.
 fn release(view: &GatedNodeView<'_>, may_write: bool, state: &mut NodeState, writes: &mut WriteList) {
     let gates = &state.gates;
     let is_wanted = |id: &TaintId| {

@@ -1,4 +1,4 @@
-//! Timers of gates (KEP-5233, Node Readiness Timeout, Implementation considerations 1 to 6).
+//! Timeouts of gates (KEP-5233, Node Readiness Timeout, Implementation considerations 1 to 6).
 
 use std::fmt;
 
@@ -13,12 +13,12 @@ pub(super) fn after(instant: Timestamp, time: SignedDuration) -> Option<Timestam
     instant.checked_add(time.max(SignedDuration::ZERO)).ok()
 }
 
-/// Bound that ends a wait.
+/// Limit that ends the wait of a gate: its own timeout, or the policy's limit for one boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitLimit {
-    /// `timeoutSeconds` of the gate.
+    /// The timeout of the gate, `timeoutSeconds`.
     Timeout(SignedDuration),
-    /// [`Policy::max_wait_per_boot`].
+    /// The policy's limit for one boot, [`Policy::max_wait_per_boot`].
     MaxWaitPerBoot(SignedDuration),
 }
 
@@ -31,9 +31,10 @@ impl fmt::Display for WaitLimit {
     }
 }
 
-/// Returns the end of a running timer and the bound that sets it, whichever comes first: the timeout from the start of the
-/// timer, or `max_wait_per_boot` from the start of the first timer in this boot. While no timer runs, the node is not
-/// ready, and neither bound counts.
+/// Returns the end of a running timeout, and the limit that sets it. `None` if no timeout runs.
+///
+/// The limit that ends first counts: the timeout from its start, or `max_wait_per_boot` from the start of the first
+/// timeout in this boot. While the node is not ready, neither limit counts.
 pub(super) fn timer_end(policy: &Policy, timeout: SignedDuration, state: &GateState) -> Option<(Timestamp, WaitLimit)> {
     let own = after(state.timer_started_at?, timeout).map(|instant| (instant, WaitLimit::Timeout(timeout)));
     let bound = policy.max_wait_per_boot.filter(SignedDuration::is_positive);
@@ -42,8 +43,8 @@ pub(super) fn timer_end(policy: &Policy, timeout: SignedDuration, state: &GateSt
     own.into_iter().chain(bound).min_by_key(|(instant, _)| *instant)
 }
 
-/// Returns the instant of the failure action, or `None` if no timer runs or the gate is never released by time. A gate
-/// that regressed has a timer only with [`Policy::rearm_on_regression`].
+/// Returns the time at which the gate times out; `None` if no timeout runs, or if the gate is invalid and never times
+/// out. A gate that regressed has a timeout only with [`Policy::rearm_on_regression`].
 pub(super) fn deadline(policy: &Policy, gate: &NodeReadinessGate, state: &GateState) -> Option<Timestamp> {
     let runs = match state.phase {
         GatePhase::Waiting => true,

@@ -1,4 +1,4 @@
-//! Verdict of the reconciler on a node and its gates.
+//! Decisions of the reconciler: if a node is schedulable, and if each gate lets pods onto it.
 
 use std::fmt;
 
@@ -10,11 +10,11 @@ use super::effective_status::EffectiveStatus;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum BlockReason {
-    /// The condition is not True.
+    /// The condition does not count as True. Holds its effective status.
     Condition(EffectiveStatus),
-    /// The timeout was written, and the owner has reported another status than True since.
+    /// The gate has timed out, but its agent has reported a status other than True since.
     LateReport(EffectiveStatus),
-    /// The timeout was written, and the taint of the gate is not on the node yet.
+    /// The gate has timed out, but its taint is not on the node yet.
     AwaitingTaint,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for BlockReason {
     }
 }
 
-/// Decision of one gate on pods.
+/// Decision of one gate: if it lets pods onto the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum GateDecision {
@@ -38,11 +38,11 @@ pub enum GateDecision {
     Bypass,
     /// Allows pods that tolerate the taint of the gate: the gate timed out, and the taint keeps other pods away.
     TaintHandoff,
-    /// Keeps pods away.
+    /// Keeps pods off the node.
     Blocked {
-        /// Reason for it.
+        /// Reason that the gate blocks pods.
         reason: BlockReason,
-        /// Instant of the failure action, if a timer runs.
+        /// Time at which the gate times out; `None` if no timeout runs.
         deadline: Option<Timestamp>,
     },
 }
@@ -59,7 +59,7 @@ impl GateDecision {
         }
     }
 
-    /// Returns the reason in one or two words, such as `TimeoutExceeded` or `LateReport (False)`.
+    /// Returns the reason for the decision in one or two words, such as `TimeoutExceeded` or `LateReport (False)`.
     #[must_use]
     pub fn reason(&self) -> String {
         match self {
@@ -69,7 +69,7 @@ impl GateDecision {
         }
     }
 
-    /// Returns true if the gate keeps pods away.
+    /// Returns true if the gate keeps pods off the node.
     #[must_use]
     pub const fn is_blocking(&self) -> bool {
         matches!(self, Self::Blocked { .. })
@@ -94,16 +94,17 @@ impl fmt::Display for GateDecision {
 pub struct GateVerdict<'a> {
     /// Condition type of the gate.
     pub condition_type: &'a str,
-    /// Decision of the gate.
+    /// Decision of the gate: if it lets pods onto the node.
     pub decision: GateDecision,
 }
 
-/// Verdict on a node. Its taints are not considered, other than those that a gate waits for.
+/// Decision on a node: if it is schedulable, with the decision of each gate. The node's taints are not considered,
+/// except that a timed-out gate may wait for its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NodeVerdict<'a> {
-    /// True if the node is ready and no gate blocks. On a partial view, a node that was closed stays closed.
+    /// True if the node is ready and no gate blocks pods. While the cache is not synced, a blocked node stays blocked.
     pub schedulable: bool,
-    /// Verdict on each gate, in the order of `spec.readinessGates`.
+    /// Decision of each gate, in the order of `spec.readinessGates`.
     pub gates: Vec<GateVerdict<'a>>,
 }

@@ -1,15 +1,15 @@
-//! Errors of rules.
+//! Errors of rules that can't be turned into gates.
 
-/// Rule that can't be expanded.
+/// Reason that a rule can't be turned into a gate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExpandError {
-    /// The name can't be used in a condition type.
+    /// The name of the rule can't be used in a condition type.
     #[error("rule {rule:?}: {detail}")]
     Name {
         /// Name of the rule.
         rule: String,
-        /// Problem of the name, in the API server's words.
+        /// Reason that the name is invalid, in the API server's words.
         detail: String,
     },
     /// The rule does not have 1 to 32 conditions.
@@ -17,7 +17,7 @@ pub enum ExpandError {
     Conditions {
         /// Name of the rule.
         rule: String,
-        /// Number of conditions.
+        /// Number of conditions in the rule.
         count: usize,
     },
     /// A condition type is empty, longer than 316 bytes, or listed twice.
@@ -25,15 +25,15 @@ pub enum ExpandError {
     ConditionType {
         /// Name of the rule.
         rule: String,
-        /// Condition type.
+        /// Invalid or repeated condition type.
         type_: String,
     },
-    /// A status is not True, False or Unknown.
+    /// A required or default status is not True, False or Unknown.
     #[error("rule {rule:?}: no status {status:?}")]
     Status {
         /// Name of the rule.
         rule: String,
-        /// Status.
+        /// Status that is not True, False or Unknown.
         status: String,
     },
     /// The key of the taint is not `readiness.k8s.io/` and a name.
@@ -41,27 +41,27 @@ pub enum ExpandError {
     TaintKey {
         /// Name of the rule.
         rule: String,
-        /// Key of the taint.
+        /// Invalid key of the taint.
         key: String,
     },
-    /// The taint has an invalid value or effect, so that time would never release its gate.
+    /// The taint of the rule has an invalid value or effect, so that its gate could never time out.
     #[error("rule {rule:?}: the value or the effect of the taint is invalid")]
     Taint {
         /// Name of the rule.
         rule: String,
     },
-    /// The selector is empty and would select every node.
+    /// The node selector is empty, and so would select every node.
     #[error("rule {rule:?}: an empty nodeSelector")]
     EmptySelector {
         /// Name of the rule.
         rule: String,
     },
-    /// The selector has an unknown operator.
+    /// The node selector has an unknown operator.
     #[error("rule {rule:?}: no operator {operator:?} of a nodeSelector")]
     Operator {
         /// Name of the rule.
         rule: String,
-        /// Operator.
+        /// Unknown operator.
         operator: String,
     },
     /// A bootstrap-only rule has `anyOf` or a `defaultStatus`, which only continuous rules may have.
@@ -73,9 +73,9 @@ pub enum ExpandError {
     /// Two rules that select the node have the same taint.
     #[error("rules {first:?} and {second:?} hold the same taint on one node")]
     SharedTaint {
-        /// First rule.
+        /// Name of the first rule.
         first: String,
-        /// Second rule.
+        /// Name of the second rule.
         second: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Expansion of rules into gates and conditions.
+//! Conversion of rules into gates and conditions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,19 +22,20 @@ const MAX_CONDITIONS: usize = 32;
 /// Longest condition type of a rule, in bytes.
 const MAX_TYPE_LEN: usize = 316;
 
-/// Gates and conditions that rules give to one node.
+/// Result of converting rules for one node: its gates, and the conditions to write.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Expansion {
-    /// Gates, one for each rule that selects the node.
+    /// Gates of the node, one for each rule that selects it.
     pub gates: Vec<NodeReadinessGate>,
-    /// Conditions of the gates that differ from the stored ones. The caller writes them.
+    /// Conditions of the gates that the caller must write, because they differ from the stored ones.
     pub conditions: Vec<NodeCondition>,
-    /// Gates that stay satisfied after they were satisfied once, for [`GatedNodeView::with_bootstrap_only`].
+    /// Condition types of gates that must be True only once in each boot, for [`GatedNodeView::with_bootstrap_only`].
     pub bootstrap_only: Vec<String>,
 }
 
-/// Expands rules for one node. `timeout_seconds` is the timeout of every gate, since rules have none.
+/// Converts the rules that select a node into gates and conditions. `timeout_seconds` is the timeout of every gate,
+/// since rules have none.
 ///
 /// After a reboot (the stored condition has the reason `NodeRestarted`, or a timeout was written over that), a required
 /// condition counts only if it was reported since.
@@ -137,14 +138,15 @@ fn selects(rule: &NodeReadinessRule, node: &Node) -> Result<bool, ExpandError> {
     selector_matches(selector, labels).map_err(unknown)
 }
 
-/// Returns true if a bootstrap-only rule is completed on the node, so that its taint is never added again.
+/// Returns true if an annotation of the node marks a bootstrap-only rule as completed, so that its taint is never added
+/// again.
 fn is_completed(rule: &NodeReadinessRule, node: &Node) -> bool {
     let uid = rule.metadata.uid.as_deref().unwrap_or_default();
     rule.spec.enforcement_mode == EnforcementMode::BootstrapOnly
         && node.metadata.annotations.iter().flatten().any(|(key, _)| key.strip_prefix(COMPLETED_PREFIX) == Some(uid))
 }
 
-/// Returns the condition of a rule, if it is to be written.
+/// Returns the condition to write for a rule; `None` if the stored condition stays.
 fn condition_to_write(
     rule: &NodeReadinessRule,
     condition_type: &str,

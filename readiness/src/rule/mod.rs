@@ -1,5 +1,5 @@
-//! Rules in the style of node-readiness-controller as gates, and the start-up taint that the KEP compares gates with
-//! (KEP-5233, Alternatives).
+//! Conversion of node-readiness-controller's rules into gates, and the rule for start-up taints that the KEP compares
+//! gates with (KEP-5233, Alternatives).
 //!
 //! A rule selects nodes, requires conditions of any status, all of them or any one, and has a taint. [`expand()`] turns each
 //! rule that selects a node into one gate and one condition. The caller writes the condition, as the agent of the gate. So
@@ -18,7 +18,7 @@ pub use node_readiness_rule::{
 };
 pub use readiness_taint_rule::ReadinessTaintRule;
 
-/// Domain of the condition types that rules become, and of their taints.
+/// Domain of the condition types and taint keys of rules.
 pub const RULE_DOMAIN: &str = "readiness.k8s.io";
 
 /// Prefix of the annotation that marks a bootstrap-only rule as completed on a node. The UID of the rule follows.

@@ -1,4 +1,4 @@
-//! API types of node-readiness-controller.
+//! API types of node-readiness-controller: rules that taint nodes without required conditions.
 
 use k8s_openapi::api::core::v1::Taint;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::exhaustive_structs, reason = "the fields are those of the API")]
 pub struct ConditionRequirement {
-    /// Type of the condition.
+    /// Type of the required condition.
     #[serde(rename = "type", default)]
     pub type_: String,
-    /// Required status: True, False or Unknown.
+    /// Status that the condition must have: True, False or Unknown.
     #[serde(default)]
     pub required_status: String,
-    /// Status that a missing condition counts as. Unknown by default.
+    /// Status assumed if the node does not have the condition. Unknown by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_status: Option<String>,
 }
@@ -25,22 +25,22 @@ pub struct ConditionRequirement {
 #[serde(rename_all = "kebab-case")]
 #[expect(clippy::exhaustive_enums, reason = "the values of the API")]
 pub enum EnforcementMode {
-    /// As long as the rule exists.
+    /// The rule is enforced as long as it exists.
     #[default]
     Continuous,
-    /// Until the rule is satisfied for the first time in a boot.
+    /// The rule is enforced until it is satisfied for the first time in a boot.
     BootstrapOnly,
 }
 
-/// Number of conditions that a rule needs.
+/// Number of a rule's conditions that must have their required status: all, or any one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::exhaustive_enums, reason = "the values of the API")]
 pub enum ConditionPolicy {
-    /// All conditions.
+    /// Every condition must have its required status.
     #[default]
     AllOf,
-    /// At least one condition.
+    /// At least one condition must have its required status.
     AnyOf,
 }
 
@@ -49,21 +49,22 @@ pub enum ConditionPolicy {
 #[serde(rename_all = "camelCase", default)]
 #[expect(clippy::exhaustive_structs, reason = "the fields are those of the API")]
 pub struct NodeReadinessRuleSpec {
-    /// Required conditions.
+    /// Conditions that the rule requires of a node.
     pub conditions: Vec<ConditionRequirement>,
-    /// All or any of the conditions.
+    /// Number of conditions that must have their required status: all, or any one.
     pub condition_policy: ConditionPolicy,
-    /// Period of enforcement.
+    /// Period for which the rule is enforced: always, or until it is first satisfied in a boot.
     pub enforcement_mode: EnforcementMode,
-    /// Taint of nodes that do not have the conditions.
+    /// Taint for nodes that do not satisfy the rule.
     pub taint: Taint,
-    /// Selector of nodes by label. Must not be empty.
+    /// Label selector of the nodes to which the rule applies. Must not be empty.
     pub node_selector: LabelSelector,
-    /// Tries the rule without effect: it is not expanded. See [`preview_gates`](crate::preview_gates).
+    /// True if the rule is a trial without effect, for which no gate is made. See
+    /// [`preview_gates`](crate::preview_gates).
     pub dry_run: bool,
 }
 
-/// Rule of node-readiness-controller.
+/// Rule of node-readiness-controller: requires conditions of the nodes that it selects, and taints nodes without them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[expect(clippy::exhaustive_structs, reason = "the fields are those of the API")]

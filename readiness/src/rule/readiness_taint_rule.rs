@@ -1,4 +1,4 @@
-//! Start-up taint that a controller removes when a condition is True.
+//! Rule of a controller that removes a start-up taint when a condition is True.
 
 use k8s_openapi::api::core::v1::Taint;
 
@@ -6,19 +6,19 @@ use crate::condition::ConditionStatus;
 use crate::node::GatedNodeView;
 use crate::reconcile::{NodeChange, NodeWrite, WriteActor};
 
-/// Rule of the controller that the KEP compares gates with: it removes a start-up taint when a condition is True. A later
-/// False does not add the taint again.
+/// Rule of a controller that removes a start-up taint when a condition is True: the alternative that the KEP compares
+/// gates with. A later False does not add the taint again.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "the fields are those of the KEP's sketch")]
 pub struct ReadinessTaintRule {
-    /// Type of the condition.
+    /// Type of the condition that must be True before the taint is removed.
     pub readiness_condition: String,
     /// Taint that the controller removes.
     pub target_taint: Taint,
 }
 
 impl ReadinessTaintRule {
-    /// Returns the removal of the taint, if the condition is True and the taint is on the node.
+    /// Returns the write that removes the taint, if the condition is True and the taint is on the node.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::Taint;

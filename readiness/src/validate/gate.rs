@@ -1,4 +1,4 @@
-//! Rules for one gate, and rules between the gates of a list.
+//! Validation of each gate in a list, and of gates that share a condition type or a taint.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,21 +7,22 @@ use dra_attrs::label::{key_problems, name_problems, prefix_problems, value_probl
 use dra_attrs::{BadValue, ErrorType, FieldError, FieldPath};
 use k8s_openapi::api::core::v1::Taint;
 
+use super::options::{LengthPolicy, ValidationOptions};
 use super::warning::{GateWarning, GateWarningKind};
-use super::{LengthPolicy, ValidationOptions};
 use crate::gate::{FailureAction, NodeReadinessGate};
 use crate::gate_label::GATE_LABEL_PREFIX;
 use crate::taint::{EFFECTS, NO_EXECUTE, PREFER_NO_SCHEDULE, is_managed};
 
-/// Longest condition type in bytes: the domain of a label key without the prefix of gate labels.
+/// Maximum length of a condition type in bytes: 253 for the domain of a label key, minus 15 for the prefix
+/// `readiness-gate.`.
 const MAX_TYPE_LEN: usize = MAX_SUBDOMAIN_LEN - GATE_LABEL_PREFIX.len();
 
-/// Errors and warnings of one gate.
+/// Errors and warnings from validating one gate.
 #[derive(Default)]
 pub(super) struct GateFindings {
     pub(super) errors: Vec<FieldError>,
     pub(super) warnings: Vec<GateWarning>,
-    /// Error of a taint that has another value in an earlier gate.
+    /// Error of a taint if an earlier gate has a taint of equal key and effect with another value.
     pub(super) conflict: Option<FieldError>,
 }
 
@@ -31,7 +32,7 @@ impl GateFindings {
     }
 }
 
-/// Returns the findings of each gate. Gates that were stored do not conflict with each other.
+/// Validates each gate of a list. Two gates that were both stored before never conflict over a taint.
 pub(super) fn check_gates(
     gates: &[NodeReadinessGate],
     was_stored: impl Fn(usize) -> bool,
@@ -70,7 +71,7 @@ pub(super) fn check_gates(
     all
 }
 
-/// Returns the errors of a condition type. Does not check that it is unique.
+/// Validates the form and length of a condition type, but not that it is unique.
 pub(super) fn type_errors(condition_type: &str, field: &FieldPath<'_>, lengths: LengthPolicy) -> Vec<FieldError> {
     const FORM: &str = "must be a domain, a slash and a name (e.g. 'domainname.com/MyCondition')";
     if condition_type.is_empty() {

@@ -1,4 +1,4 @@
-//! Validation of a change of stored gates.
+//! Validation of an update of a node's gates.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::gate::{FailureAction, NodeReadinessGate};
 use crate::lookup::Lookup;
 use crate::taint::is_same;
 
-/// Identity that changes gates.
+/// User who changes the gates of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GateWriter {
@@ -22,7 +22,7 @@ pub enum GateWriter {
     Node,
 }
 
-/// Validates a change of the list of gates. The list is fully mutable. Two rules differ from
+/// Validates an update of a node's list of gates, of which every field may change. Two rules differ from
 /// [`validate_gates`](super::validate_gates):
 ///
 /// - **Ratcheting**: an entry that was stored before in the same form is not refused, so that a tighter rule does not block
@@ -69,7 +69,8 @@ pub fn validate_gate_update(
     report
 }
 
-/// Returns for each new gate true if it was stored in the same form, and its type is not in the list more often than before.
+/// Returns for each new gate true if it was stored unchanged before, so that its errors are ignored (ratcheting). A
+/// gate whose type is listed more often than before does not count as stored.
 fn stored(old: &[NodeReadinessGate], new: &[NodeReadinessGate]) -> Vec<bool> {
     let (before, after) = (by_type(old), by_type(new));
     let was_stored = |gate: &NodeReadinessGate| {
@@ -107,7 +108,7 @@ fn is_same_taint(one: Option<&Taint>, other: Option<&Taint>) -> bool {
     }
 }
 
-/// Returns the errors of changes that a node may not make to its own gates.
+/// Returns an error for each change that a node may not make to its own gates.
 fn overreach(old: &[NodeReadinessGate], new: &[NodeReadinessGate], path: &FieldPath<'_>) -> Vec<FieldError> {
     let (before, after) = (Lookup::new(old), Lookup::new(new));
     let removed = before.distinct().filter(|gate| after.find(&gate.condition_type).is_none());
@@ -127,7 +128,8 @@ fn overreach(old: &[NodeReadinessGate], new: &[NodeReadinessGate], path: &FieldP
     errors
 }
 
-/// Returns the fields of a gate, new or changed, that a node may not write, each with the refused action in words.
+/// Returns the fields of a new or changed gate that a node may not write, each with the refused action, such as
+/// `shorten the timeout`.
 fn change_errors(
     before: Option<&NodeReadinessGate>,
     after: &NodeReadinessGate,
@@ -145,13 +147,14 @@ fn change_errors(
     [timeout, action, taint].into_iter().flatten()
 }
 
-/// Returns true unless the action stays, or changes from `BypassWithWarning` to `Taint`. Replacing an unknown action weakens
-/// a gate, since time never released it before.
+/// Returns true if a change of the failure action makes a gate less strict: any change but from `BypassWithWarning` to
+/// `Taint`. A gate with an unknown action never times out, so that replacing the action weakens it.
 fn weakens(before: &FailureAction, after: &FailureAction) -> bool {
     before != after && (*after != FailureAction::Taint || matches!(before, FailureAction::Other(_)))
 }
 
-/// Returns true if the new timeout ends earlier. A timeout that is missing or not positive never ends.
+/// Returns true if the gate `after` times out earlier than `before`. A timeout that is missing or not positive never
+/// ends.
 fn shortens(before: &NodeReadinessGate, after: &NodeReadinessGate) -> bool {
     let seconds = |gate: &NodeReadinessGate| gate.timeout_seconds.filter(|seconds| *seconds > 0);
     match (seconds(before), seconds(after)) {

@@ -2,6 +2,7 @@
 
 mod gate;
 mod gate_update;
+mod options;
 mod warning;
 
 use std::collections::BTreeSet;
@@ -12,59 +13,16 @@ use crate::gate::NodeReadinessGate;
 use crate::pod::NodeReadinessRequirement;
 
 pub use gate_update::{GateWriter, validate_gate_update};
+pub use options::{LengthPolicy, ValidationOptions};
 pub use warning::{GateWarning, GateWarningKind};
 
-/// Limit of the length of a condition type. The KEP's 238 bytes are the 253 bytes of a label key's domain without the prefix
-/// `readiness-gate.`, but the KEP applies the number to the whole type.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LengthPolicy {
-    /// The whole type has at most 238 bytes, as the KEP says.
-    #[default]
-    Strict,
-    /// The domain has at most 238 bytes and the name at most 63, as a label key allows.
-    PrefixOnly,
-}
-
-/// Options of validation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ValidationOptions {
-    /// Limit of the length of condition types.
-    pub lengths: LengthPolicy,
-    /// kubelet's `nodeStatusUpdateFrequency` in seconds. Timeouts below twice that time get a warning.
-    pub status_update_seconds: i32,
-    /// Field path of the list: `spec.readinessGates` of a Node, `nodeReadinessGates` of a `KubeletConfiguration`.
-    pub path: String,
-}
-
-impl Default for ValidationOptions {
-    fn default() -> Self {
-        Self { lengths: LengthPolicy::Strict, status_update_seconds: 10, path: "spec.readinessGates".to_owned() }
-    }
-}
-
-impl ValidationOptions {
-    /// Sets the limit of the length of condition types.
-    #[must_use]
-    pub fn with_lengths(self, lengths: LengthPolicy) -> Self {
-        Self { lengths, ..self }
-    }
-
-    /// Sets the field path of the list.
-    #[must_use]
-    pub fn with_path(self, path: &str) -> Self {
-        Self { path: path.to_owned(), ..self }
-    }
-}
-
-/// Errors and warnings of a list, in its order.
+/// Errors and warnings of a validated list, in the order of its items.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ValidationReport {
-    /// Errors for which the API server refuses the list.
+    /// Errors, for which the API server refuses the list.
     pub errors: FieldErrors,
-    /// Warnings, with which it is accepted.
+    /// Warnings, despite which the API server accepts the list.
     pub warnings: Vec<GateWarning>,
 }
 
@@ -76,7 +34,7 @@ impl ValidationReport {
     }
 }
 
-/// Validates a list of gates.
+/// Validates a list of readiness gates by the rules of KEP-5233.
 ///
 /// - `conditionType`: required, unique, one slash, a DNS-1123 subdomain before it and a label's name after it; so
 ///   `Ready` and the other conditions of kubelet are no gates.

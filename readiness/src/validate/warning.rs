@@ -1,4 +1,4 @@
-//! Warnings about gates that are valid.
+//! Warnings about gates that are valid but may not work as intended.
 
 use std::fmt;
 
@@ -8,30 +8,30 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct GateWarning {
-    /// Path of the field.
+    /// Path of the field, such as `spec.readinessGates[0].timeoutSeconds`.
     pub field: String,
-    /// Kind of the warning.
+    /// Problem that the warning reports.
     #[serde(flatten)]
     pub kind: GateWarningKind,
 }
 
-/// Kinds of [`GateWarning`].
+/// Problem that a [`GateWarning`] reports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum GateWarningKind {
     /// The timeout is shorter than two syncs of the node's status, so kubelet may miss a condition that is True.
     ShortTimeout {
-        /// Timeout in seconds.
+        /// Timeout of the gate, in seconds.
         seconds: i32,
-        /// Shortest advised timeout: twice the time between two syncs, in seconds.
+        /// Shortest timeout that is advised, in seconds: twice the time between two syncs of the node's status.
         advised: i32,
     },
     /// The taint is ignored, since the action is not `Taint`.
     IgnoredTaint,
-    /// The taint evicts running pods (`NoExecute`).
+    /// The taint of the gate evicts running pods (`NoExecute`).
     Evicting,
-    /// The taint blocks no pod (`PreferNoSchedule`).
+    /// The taint of the gate blocks no pod (`PreferNoSchedule`).
     NotBlocking,
 }
 

@@ -30,7 +30,7 @@ pub(super) enum Direct {
     Not(Box<Self>),
     And(Box<Self>, Box<Self>),
     Or(Box<Self>, Box<Self>),
-    /// Boolean scalar.
+    /// Test of a boolean attribute or literal.
     Truth(Source),
     /// `scalar == literal`
     Compare {

@@ -61,7 +61,8 @@ impl<'e> Recognizer<'e> {
         }
     }
 
-    /// `left == right` and the like, with the literal on either side.
+    /// Recognizes a comparison of a scalar with a literal, on either side: `left == right`, `left != right` and the
+    /// like.
     fn comparison(&self, operator: &str, left: &'e IdedExpr, right: &'e IdedExpr) -> Option<Direct> {
         if let Some(literal) = literal(right) {
             return self.compared(left, relation(operator)?, literal);
@@ -83,7 +84,7 @@ impl<'e> Recognizer<'e> {
         }
     }
 
-    /// `relation(value.compareTo(bound), to)`
+    /// Recognizes a comparison such as `value.compareTo(bound) >= 0`: `relation` is the operator, `to` the number.
     fn ordered(&self, value: &'e IdedExpr, bound: &'e IdedExpr, relation: Relation, to: i64) -> Option<Direct> {
         let (part, key) = self.key(value)?;
         let Expr::Call(CallExpr { func_name, target: None, args }) = &bound.expr else { return None };
@@ -113,7 +114,7 @@ impl<'e> Recognizer<'e> {
         Some(Direct::Text { source: self.source(target)?, test })
     }
 
-    /// `item in container`
+    /// Recognizes `item in container`, with a list of literals, an attribute or a map as the container.
     fn containment(&self, item: &'e IdedExpr, container: &'e IdedExpr) -> Option<Direct> {
         if let Expr::List(list) = &container.expr {
             let is_plain = list.optional_indices.is_empty();
@@ -131,7 +132,7 @@ impl<'e> Recognizer<'e> {
         Some(Direct::DomainPresent { part: part(container)?, domain: text })
     }
 
-    /// `cel.bind(name, device.attributes['domain'], body)`
+    /// Recognizes `cel.bind(name, device.attributes['domain'], body)`.
     fn binding(&mut self, comprehension: &'e ComprehensionExpr) -> Option<Direct> {
         let ComprehensionExpr { accu_var, accu_init, result, .. } = comprehension;
         if !names::is_binding(comprehension) || accu_var == DEVICE_VARIABLE {
@@ -176,14 +177,14 @@ impl<'e> Recognizer<'e> {
         }
     }
 
-    /// `device.attributes['domain'].id`
+    /// Recognizes an attribute or capacity by its full name: `device.attributes['domain'].id`.
     fn key(&self, expression: &'e IdedExpr) -> Option<(Part, Key)> {
         let (container, id) = element(expression)?;
         let Domain { part, name } = self.domain(container)?;
         Some((part, Key::new(name, id)))
     }
 
-    /// `device.attributes['domain']`, or a name that `cel.bind` gave it.
+    /// Recognizes `device.attributes['domain']`, or a name that `cel.bind` gave to it.
     fn domain(&self, expression: &'e IdedExpr) -> Option<Domain<'e>> {
         if let Expr::Ident(variable) = &expression.expr {
             return self.bound.iter().rfind(|(name, _)| name == variable).map(|(_, domain)| *domain);
@@ -193,7 +194,7 @@ impl<'e> Recognizer<'e> {
     }
 }
 
-/// `device.attributes`
+/// Recognizes `device.attributes` or `device.capacity`.
 fn part(expression: &IdedExpr) -> Option<Part> {
     let Expr::Select(select) = &expression.expr else { return None };
     match select.field.as_str() {
@@ -204,7 +205,7 @@ fn part(expression: &IdedExpr) -> Option<Part> {
     }
 }
 
-/// `container.name` or `container['name']`
+/// Recognizes the access to an element: `container.name` or `container['name']`.
 fn element(expression: &IdedExpr) -> Option<(&IdedExpr, &str)> {
     match &expression.expr {
         Expr::Select(select) if !select.test => Some((&select.operand, &select.field)),
@@ -245,7 +246,7 @@ fn relation(operator: &str) -> Option<Relation> {
     }))
 }
 
-/// Returns the relation of an operator with its operands exchanged.
+/// Returns the operator with its operands exchanged, as a relation: `<` becomes `>`.
 fn mirrored(operator: &str) -> Option<Relation> {
     relation(match operator {
         operators::LESS => operators::GREATER,

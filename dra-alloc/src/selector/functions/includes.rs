@@ -1,4 +1,4 @@
-//! `x.includes(v)`: true if the list contains the value, or the scalar equals it.
+//! Function `x.includes(v)`: true if the list `x` contains `v`, or if the scalar `x` equals `v`.
 
 use cel::ExecutionError;
 use cel::common::types::{CelBool, CelList};

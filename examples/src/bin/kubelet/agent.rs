@@ -12,7 +12,7 @@ use dra_alloc::kubelet::{
 use k8s_openapi::api::core::v1::{Container, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
-use super::driver_client;
+use super::grpc;
 use super::state_file::StateFile;
 
 /// Reason that the agent could not do a task.
@@ -118,7 +118,7 @@ impl Agent {
         let mut done = Done { skipped: plan.skipped().to_vec(), ..Done::default() };
         for (driver, claims) in plan.calls().clone() {
             let outcome = match self.plugins.get(&driver) {
-                Some(socket) => driver_client::prepare(socket, &claims).await,
+                Some(socket) => grpc::prepare(socket, &claims).await,
                 None => Err(format!("DRA driver {driver} is not registered")),
             };
             self.cache.apply_prepare(&mut plan, &driver, outcome)?;
@@ -167,7 +167,7 @@ impl Agent {
         let mut done = Done { skipped: plan.skipped().to_vec(), ..Done::default() };
         for (driver, claims) in plan.calls().clone() {
             let outcome = match self.plugins.get(&driver) {
-                Some(socket) => driver_client::unprepare(socket, &claims).await,
+                Some(socket) => grpc::unprepare(socket, &claims).await,
                 None => Err(format!("DRA driver {driver} is not registered")),
             };
             self.cache.apply_unprepare(&mut plan, &driver, outcome)?;

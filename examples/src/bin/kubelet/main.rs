@@ -1,5 +1,6 @@
 //! Example kubelet for resource claims. With a command it works on manifests, a state file, and drivers that listen on
-//! unix sockets. Without a command it runs a demonstration with a driver of its own.
+//! unix sockets. Without a command it runs a demonstration with a driver of its own. Calls and drivers need the cargo
+//! feature `grpc`; without it the program says so when it comes to a call.
 //!
 //! Two terminals:
 //!
@@ -8,7 +9,17 @@
 //! kubelet --plugin gpu.example.com=gpu.sock prepare train examples/data/kubelet/pods.yaml
 //! ```
 
+mod agent;
+#[cfg(feature = "grpc")]
+mod grpc;
+#[cfg(not(feature = "grpc"))]
+#[path = "no_grpc.rs"]
+mod grpc;
+mod state_file;
+mod story;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -16,13 +27,14 @@ use clap::{Parser, Subcommand};
 use dra_alloc::GateSet;
 use dra_alloc::kubelet::{ClaimCache, KubeletOptions};
 use dra_attrs::{GateError, Profile};
-use agent::{Agent, AgentError, Done};
-use fake_driver::{ServeError, listen, serve};
-use state_file::StateFile;
-use story::{StoryError, tell};
 use examples::manifest::{Manifests, name_of};
 use examples::output::{OutputError, finish, put};
 use k8s_openapi::api::core::v1::Pod;
+
+use agent::{Agent, AgentError, Done};
+use grpc::{ServeError, block_on, listen, serve};
+use state_file::StateFile;
+use story::{StoryError, tell};
 
 /// Prepares and unprepares the resource claims of pods like a kubelet; without a command, runs a demonstration
 #[derive(Debug, Parser)]
@@ -94,11 +106,14 @@ enum KubeletError {
     Json(#[from] serde_json::Error),
     #[error(transparent)]
     Output(#[from] OutputError),
+    #[error(transparent)]
+    Runtime(io::Error),
 }
 
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> ExitCode {
-    finish("kubelet", run(&Args::parse()).await.map(|()| ExitCode::SUCCESS))
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let outcome = block_on(run(&args)).map_err(KubeletError::Runtime).flatten();
+    finish("kubelet", outcome.map(|()| ExitCode::SUCCESS))
 }
 
 async fn run(args: &Args) -> Result<(), KubeletError> {

@@ -15,7 +15,7 @@ use k8s_openapi::api::core::v1::Pod;
 use tempfile::TempDir;
 
 use super::agent::{Agent, AgentError, Done};
-use super::fake_driver::{ServeError, listen, serve};
+use super::grpc::{ServeError, listen, serve_while};
 use super::state_file::StateFile;
 use examples::manifest::Manifests;
 
@@ -34,9 +34,6 @@ pub(crate) enum StoryError {
     /// The driver can't serve.
     #[error(transparent)]
     Driver(#[from] ServeError),
-    /// The driver stopped.
-    #[error("the driver has ended")]
-    DriverEnded,
     /// A pod is not in the manifest.
     #[error("the manifest has no pod {0}")]
     NoPod(String),
@@ -55,11 +52,8 @@ pub(crate) async fn tell(profile: Profile) -> Result<String, StoryError> {
         let line = format!("{method}({})", claims.join(", "));
         heard.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     });
-    let driver = serve(listen(&socket)?, DRIVER, on_call);
-    tokio::select! {
-        told = Teller::new(profile, &folder, &seen).tell(&socket) => told,
-        ended = driver => Err(ended.err().map_or(StoryError::DriverEnded, StoryError::Driver)),
-    }
+    let told = Teller::new(profile, &folder, &seen).tell(&socket);
+    serve_while(listen(&socket)?, DRIVER, on_call, told).await?
 }
 
 struct Teller<'a> {

@@ -8,6 +8,11 @@
 //! node-agent --schema                               # the JSON Schema of a gate
 //! ```
 
+mod nodes;
+mod player;
+mod print;
+mod timeline;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
@@ -19,13 +24,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use clap::{Parser, ValueEnum};
 use examples::instant::instant;
 use examples::manifest::manifest_files;
+use k8s_openapi::jiff::Timestamp;
+use readiness::validate::{ValidationOptions, validate_gates};
+use readiness::{EvaluatorRole, GatedNode, NodeReadinessGate, NodeState, Policy, step};
+
 use nodes::{NodesError, read_nodes};
 use player::Stage;
 use print::{node_verdict, scene, write_line};
 use timeline::read_timeline;
-use k8s_openapi::jiff::Timestamp;
-use readiness::validate::{ValidationOptions, validate_gates};
-use readiness::{EvaluatorRole, GatedNode, NodeReadinessGate, NodeState, Policy, step};
 
 const NODES: &str = include_str!("../../../data/readiness/nodes.yaml");
 const TIMELINE: &str = include_str!("../../../data/readiness/timeline.yaml");

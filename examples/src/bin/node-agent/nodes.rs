@@ -25,12 +25,6 @@ pub(crate) enum NodesError {
 
 /// Reads the nodes of a YAML or JSON text with one or several documents, also lists of objects. Other kinds are skipped.
 ///
-/// ```
-/// use examples::node_agent::nodes::read_nodes;
-/// let nodes = read_nodes("kind: Node\nspec:\n  readinessGates:\n  - conditionType: a.example/Ready\n").unwrap();
-/// assert_eq!(nodes[0].gates[0].condition_type, "a.example/Ready");
-/// ```
-///
 /// # Errors
 /// Text that is not YAML or JSON, and nodes that can't be read.
 pub(crate) fn read_nodes(text: &str) -> Result<Vec<GatedNode>, NodesError> {
@@ -59,4 +53,16 @@ fn read(object: &Value, nodes: &mut Vec<GatedNode>) -> Result<(), NodesError> {
     let error = |error: serde_json::Error| NodesError::Node { node: name.to_owned(), message: error.to_string() };
     nodes.push(GatedNode::deserialize(object).map_err(error)?);
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+mod tests {
+    use super::read_nodes;
+
+    #[test]
+    fn a_node_with_a_gate() {
+        let nodes = read_nodes("kind: Node\nspec:\n  readinessGates:\n  - conditionType: a.example/Ready\n").unwrap();
+        assert_eq!(nodes[0].gates[0].condition_type, "a.example/Ready");
+    }
 }

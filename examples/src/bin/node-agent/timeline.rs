@@ -56,16 +56,22 @@ pub(crate) struct ConditionReport {
 
 /// Reads a timeline: a YAML or JSON list of entries, sorted by time; entries of one instant keep their order.
 ///
-/// ```
-/// use examples::node_agent::timeline::read_timeline;
-/// let timeline = read_timeline("- {at: 20, reboot: true}\n- {at: 10, clock: -5}\n").unwrap();
-/// assert_eq!(timeline[0].clock, Some(-5));
-/// ```
-///
 /// # Errors
 /// Text that is not YAML or JSON, or an unknown field, with its place.
 pub(crate) fn read_timeline(text: &str) -> Result<Vec<Entry>, String> {
     let mut entries: Vec<Entry> = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
     entries.sort_by_key(|entry| entry.at);
     Ok(entries)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+mod tests {
+    use super::read_timeline;
+
+    #[test]
+    fn entries_are_sorted_by_time() {
+        let timeline = read_timeline("- {at: 20, reboot: true}\n- {at: 10, clock: -5}\n").unwrap();
+        assert_eq!(timeline[0].clock, Some(-5));
+    }
 }

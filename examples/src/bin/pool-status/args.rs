@@ -5,7 +5,7 @@ use dra_attrs::GateError;
 use k8s_openapi::jiff::Timestamp;
 use poolstatus::{DEFAULT_LIMIT, GateSet, MAX_LIMIT, Profile};
 
-use super::Question;
+use super::question::Question;
 use examples::instant::instant;
 
 /// Shows how many devices of each resource pool are allocated, available or unavailable

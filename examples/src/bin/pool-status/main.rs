@@ -3,6 +3,10 @@
 //! Prints tables to stdout, or with `-o json` or `-o yaml` the request objects with their status. Manifests that can't be
 //! read, and pools with missing slices, are reported on stderr.
 
+mod args;
+mod print;
+mod question;
+
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,12 +14,13 @@ use clap::Parser;
 use dra_attrs::GateError;
 use examples::manifest::Manifests;
 use examples::output::{OutputError, as_json, as_yaml, finish, put, say};
-use args::{Args, Output};
-use print::tables;
-use {Question, incomplete_pools};
 use k8s_openapi::jiff::Timestamp;
 use poolstatus::{AvailabilityReport, Profile};
 use serde_json::{Value, json};
+
+use args::{Args, Output};
+use print::tables;
+use question::{Question, incomplete_pools};
 
 /// File name and text of the built-in cluster.
 const BUILT_IN: (&str, &str) = ("cluster.yaml", include_str!("../../../data/pools/cluster.yaml"));
@@ -74,7 +79,7 @@ fn print(reports: &[AvailabilityReport], question: &Question, args: &Args) -> Re
     let text = match args.output {
         Output::Json => as_json(&one_or_list(objects()))?,
         Output::Yaml => as_yaml(&objects())?,
-        _ => tables(reports, args.by, question.profile),
+        Output::Table => tables(reports, args.by, question.profile),
     };
     Ok(put(&text)?)
 }

@@ -1,7 +1,4 @@
-//! Parts of the program `pool-status`: command line, question for each driver, output.
-
-pub(crate) mod args;
-pub(crate) mod print;
+//! Question that is asked about every driver, and the request object that a cluster would store for it.
 
 use std::collections::BTreeSet;
 

@@ -8,17 +8,18 @@ use dra_alloc::skip::WireForm;
 use dra_alloc::skip::wire::{SkipField, WriteError, normalize_to_list, write};
 use dra_alloc::{
     AllocateError, AllocatedState, Allocator, Budget, Classes, Detail, DeviceId, DraGate, GateSet, Inventory, Outcome,
-    SelectorCache, Verdict, numbered_share_id,
+    SelectorCache, Share, Verdict,
 };
 use dra_attrs::{Profile, Quantity};
+use examples::objects::KubeObject;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::refusal::{Refusal, read};
-use crate::operation::Operation;
-use crate::stopwatch::Stopwatch;
+use super::operation::Operation;
+use super::refusal::{Refusal, object, objects, read};
+use super::stopwatch::Stopwatch;
 
 /// Combined name of two gates that belong together.
 const BINDING_GATES: &str = "DRADeviceBindingConditions+DRAResourceClaimDeviceStatus";
@@ -29,16 +30,16 @@ struct AllocateInput {
     profile: Profile,
     #[serde(default, alias = "gates")]
     features: BTreeMap<String, bool>,
-    node: Option<Node>,
-    nodes: Option<Vec<Node>>,
+    node: Option<Value>,
+    nodes: Option<Vec<Value>>,
     #[serde(default)]
     claims: Vec<Value>,
     #[serde(default)]
-    classes: Vec<DeviceClass>,
+    classes: Vec<Value>,
     #[serde(default)]
     slices: Vec<Value>,
     #[serde(default)]
-    taint_rules: Vec<DeviceTaintRule>,
+    taint_rules: Vec<Value>,
     #[serde(default)]
     allocated: Allocated,
     #[serde(default)]
@@ -86,6 +87,11 @@ pub(super) fn features(profile: Profile, gates: &BTreeMap<String, bool>) -> Gate
     })
 }
 
+/// Returns the number of a share in the form of a UUID: the door documents these IDs.
+fn numbered(share: Share<'_>) -> String {
+    format!("00000000-0000-0000-0000-{:012x}", share.number)
+}
+
 pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
     let mut input: AllocateInput = read(input)?;
     if input.node.is_some() == input.nodes.is_some() {
@@ -94,32 +100,36 @@ pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
     let slices: Vec<ResourceSlice> = carriers("slices", input.slices.drain(..))?;
     let slices: Vec<Arc<ResourceSlice>> = slices.into_iter().map(Arc::new).collect();
     let allocated: Vec<ResourceClaim> = carriers("allocated_claims", input.allocated_claims.drain(..))?;
-    let rules: Vec<Arc<DeviceTaintRule>> = input.taint_rules.drain(..).map(Arc::new).collect();
+    let rules: Vec<DeviceTaintRule> = objects("taint_rules", input.taint_rules.drain(..))?;
+    let rules: Vec<Arc<DeviceTaintRule>> = rules.into_iter().map(Arc::new).collect();
+    let classes: Vec<DeviceClass> = objects("classes", input.classes.drain(..))?;
+    let node: Option<Node> = input.node.take().map(|node| object("node", node)).transpose()?;
+    let nodes: Vec<Node> = objects("nodes", input.nodes.take().unwrap_or_default().into_iter())?;
     let claims: Vec<ResourceClaim> = carriers("claims", input.claims.drain(..))?;
     let budget = input.steps.map_or_else(Budget::default, Budget::steps);
     let (features, form) = (features(input.profile, &input.features), WireForm::from_profile(input.profile));
     let selectors = SelectorCache::default();
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
         let (inventory, state) = stopwatch.index(|| {
-            (Inventory::new(slices.iter().cloned(), rules.iter().cloned()), input.state(&allocated, features))
+            let inventory = Inventory::new(slices.iter().cloned()).with_taint_rules(rules.iter().cloned());
+            (inventory, input.state(&allocated, features))
         });
         let state = state?;
-        let classes = Classes::new(&input.classes);
+        let classes = Classes::new(classes.iter().cloned());
         let allocator = Allocator::new(input.profile, &inventory, &classes)
             .with_selector_cache(&selectors)
-            .with_share_ids(&numbered_share_id)
+            .with_share_ids(&numbered)
             .with_gates(features)
             .with_explanation(input.explain);
-        stopwatch.index(|| allocator.prepare(input.node.iter().chain(input.nodes.iter().flatten())));
-        if let Some(node) = &input.node {
+        stopwatch.index(|| allocator.prepare(node.iter().chain(&nodes)));
+        if let Some(node) = &node {
             let verdict = stopwatch.run(|| allocator.allocate(&state, node, &claims, budget));
             if !stopwatch.is_asked() {
                 return Ok(Value::Null);
             }
             return answer(&verdict.map_err(|error| refusal(&error))?, form);
         }
-        let nodes = input.nodes.as_deref().unwrap_or_default();
-        let verdicts = stopwatch.run(|| allocator.allocate_each(&state, nodes, &claims, budget));
+        let verdicts = stopwatch.run(|| allocator.allocate_each(&state, &nodes, &claims, budget));
         if !stopwatch.is_asked() {
             return Ok(Value::Null);
         }
@@ -130,15 +140,18 @@ pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
 }
 
 /// Reads the objects of a field, which carry `skipNodeOperations` in either form.
-pub(super) fn carriers<T: SkipField>(field: &str, objects: impl Iterator<Item = Value>) -> Result<Vec<T>, Refusal> {
-    objects.enumerate().map(|(index, object)| carrier(&format!("{field}[{index}]"), object)).collect()
+pub(super) fn carriers<T: KubeObject + SkipField>(
+    field: &str,
+    values: impl Iterator<Item = Value>,
+) -> Result<Vec<T>, Refusal> {
+    values.enumerate().map(|(index, value)| carrier(&format!("{field}[{index}]"), value)).collect()
 }
 
 /// Reads the object of a field, which carries `skipNodeOperations` in either form.
-pub(super) fn carrier<T: SkipField>(field: &str, object: Value) -> Result<T, Refusal> {
-    let object = normalize_to_list::<T>(object)
+pub(super) fn carrier<T: KubeObject + SkipField>(field: &str, value: Value) -> Result<T, Refusal> {
+    let value = normalize_to_list::<T>(value)
         .map_err(|error| Refusal::field(&format!("{field}.{}", error.field), error.to_string()))?;
-    read(object).map_err(|refusal| refusal.below(field))
+    object(field, value)
 }
 
 fn answer(verdict: &Verdict, form: WireForm) -> Result<Value, Refusal> {

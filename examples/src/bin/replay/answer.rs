@@ -1,32 +1,12 @@
 //! Replay door: one JSON document per line in, one per line out. `docs/replay.md` describes it.
 
-mod alloc;
-mod attrs;
-mod kubelet;
-mod nnn;
-mod objects;
-mod poolstatus;
-mod readiness;
-mod refusal;
-mod settings;
-mod stopwatch;
-mod validate;
-
-use dra_attrs::Profile;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub(crate) use refusal::Refusal;
-pub(crate) use stopwatch::{Stopwatch, Timing};
-
-/// Profile of an operation that names none.
-pub(super) fn kep() -> Profile {
-    Profile::Kep
-}
-
-/// Parsed operation. It can be called repeatedly, computes the answer, and tells the stopwatch which part is index and
-/// which is run.
-pub(crate) type Operation = Box<dyn Fn(&mut Stopwatch) -> Result<Value, Refusal>>;
+use crate::operation::Operation;
+use crate::refusal::{self, Refusal};
+use crate::stopwatch::{Stopwatch, Timing};
+use crate::{alloc, attrs, kubelet, nnn, poolstatus, readiness, validate};
 
 /// Function that reads the input of an operation.
 type Reader = fn(Value) -> Result<Operation, Refusal>;

@@ -14,9 +14,9 @@ use k8s_openapi::api::resource::v1::DeviceAttribute;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::operation::Operation;
 use super::refusal::{Refusal, read};
-use crate::operation::Operation;
-use crate::stopwatch::Stopwatch;
+use super::stopwatch::Stopwatch;
 
 #[derive(Deserialize)]
 struct NodeInput {

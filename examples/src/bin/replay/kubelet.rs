@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::alloc::{carrier, carriers};
-use super::refusal::{Refusal, read};
-use crate::operation::Operation;
-use crate::stopwatch::Stopwatch;
+use super::operation::Operation;
+use super::refusal::{Refusal, object, read};
+use super::stopwatch::Stopwatch;
 
 #[derive(Deserialize)]
 struct AggregateInput {
@@ -43,7 +43,7 @@ pub(super) fn aggregate_skip(input: Value) -> Result<Operation, Refusal> {
 struct RequiredInput {
     #[serde(default = "crate::operation::kep")]
     profile: Profile,
-    pod: Pod,
+    pod: Value,
     #[serde(default)]
     claims: Vec<Value>,
     version: Option<String>,
@@ -52,6 +52,7 @@ struct RequiredInput {
 
 pub(super) fn required_features(input: Value) -> Result<Operation, Refusal> {
     let input: RequiredInput = read(input)?;
+    let pod: Pod = object("pod", input.pod)?;
     let claims: Vec<ResourceClaim> = carriers("claims", input.claims.into_iter())?;
     let target = version("version", input.version.as_deref().unwrap_or("1.37.0"))?;
     let feature = DeclaredFeature::new(input.profile);
@@ -60,7 +61,7 @@ pub(super) fn required_features(input: Value) -> Result<Operation, Refusal> {
         None => feature,
     };
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
-        let required = stopwatch.run(|| feature.required_by(&input.pod, &claims, &target));
+        let required = stopwatch.run(|| feature.required_by(&pod, &claims, &target));
         Ok(json!({"features": required.into_iter().collect::<Vec<_>>()}))
     }))
 }

@@ -2,10 +2,25 @@
 //!
 //! A line that can't be answered gives an error line, and the run continues. Blank lines are skipped.
 
+mod alloc;
+mod answer;
+mod attrs;
+mod kubelet;
+mod nnn;
+mod operation;
+mod poolstatus;
+mod readiness;
+mod refusal;
+mod settings;
+mod stopwatch;
+mod validate;
+
 use std::io::{self, BufRead, BufWriter, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
+
+use answer::answer;
 
 /// Allocator that is faster than that of most systems: answers are many small objects.
 #[global_allocator]

@@ -16,9 +16,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::alloc::carriers;
-use super::refusal::{Refusal, read};
-use crate::operation::Operation;
-use crate::stopwatch::Stopwatch;
+use super::operation::Operation;
+use super::refusal::{Refusal, objects, read};
+use super::stopwatch::Stopwatch;
 
 /// Form of the request and of its status.
 #[derive(Clone, Copy, Default, Deserialize)]
@@ -50,7 +50,7 @@ struct ComputeInput {
     #[serde(default)]
     claims: Vec<Value>,
     #[serde(default)]
-    taint_rules: Vec<DeviceTaintRule>,
+    taint_rules: Vec<Value>,
     now: Timestamp,
 }
 
@@ -87,6 +87,7 @@ pub(super) fn compute(input: Value) -> Result<Operation, Refusal> {
     let mut input: ComputeInput = read(input)?;
     let slices: Vec<ResourceSlice> = carriers("slices", input.slices.drain(..))?;
     let claims: Vec<ResourceClaim> = carriers("claims", input.claims.drain(..))?;
+    let rules: Vec<DeviceTaintRule> = objects("taint_rules", input.taint_rules.drain(..))?;
     let request = ReadRequest::read(input.form, input.request.take())?;
     let profile = input.form.profile();
     let gates =
@@ -96,8 +97,7 @@ pub(super) fn compute(input: Value) -> Result<Operation, Refusal> {
             let observed = json!({"processed": 0, "errors": 0, "driver": request.query.driver()});
             return Ok(json!({"status": status, "lints": [], "observability": observed}));
         }
-        let cluster =
-            stopwatch.index(|| Cluster::new(&slices, &claims).with_taint_rules(&input.taint_rules).with_gates(gates));
+        let cluster = stopwatch.index(|| Cluster::new(&slices, &claims).with_taint_rules(&rules).with_gates(gates));
         let (report, status) = stopwatch.run(|| {
             let report = cluster.report(&request.query, input.now);
             let status = to_form(&report, input.form);

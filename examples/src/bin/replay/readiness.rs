@@ -14,10 +14,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::policy::PolicyFields;
-use super::refusal::{Refusal, read};
+use super::operation::Operation;
+use super::refusal::{Refusal, object, read};
 use super::settings::Settings;
-use crate::operation::Operation;
-use crate::stopwatch::Stopwatch;
+use super::stopwatch::Stopwatch;
 
 #[derive(Deserialize)]
 struct FilterInput {
@@ -81,11 +81,6 @@ fn reason(reason: &FilterReason<'_>) -> Value {
     })
 }
 
-/// Reads an object. An error names its place.
-fn object<T: serde::de::DeserializeOwned>(place: &str, value: Value) -> Result<T, Refusal> {
-    read(value).map_err(|refusal| refusal.below(place))
-}
-
 /// Reads a node and its gates separately, so that an error names its place.
 fn gated_node(place: &str, value: &Value) -> Result<GatedNode, Refusal> {
     let node = object::<Node>(place, value.clone())?;
@@ -106,7 +101,7 @@ fn gated_pod(place: &str, value: &Value) -> Result<GatedPod, Refusal> {
 /// Reads a field of an object's spec, which may be absent.
 fn in_spec<T: serde::de::DeserializeOwned>(place: &str, value: &Value, field: &str) -> Result<Option<T>, Refusal> {
     let part = value.pointer(&format!("/spec/{field}")).cloned().unwrap_or_default();
-    object(&format!("{place}.spec.{field}"), part)
+    read(part).map_err(|refusal| refusal.below(&format!("{place}.spec.{field}")))
 }
 
 #[derive(Deserialize)]
@@ -160,7 +155,7 @@ pub(super) fn steps(input: Value) -> Result<Operation, Refusal> {
         Settings::Named(Preset::Hardened) => Policy::hardened(),
         Settings::Changed(fields) => fields.into(),
     };
-    let switches = switches.map(|switches| object::<Switches>("policy", switches)).transpose()?;
+    let switches = switches.map(read::<Switches>).transpose().map_err(|refusal| refusal.below("policy"))?;
     policy.mode = switches.and_then(|switches| switches.mode()).unwrap_or(policy.mode);
     let mut steps = Vec::with_capacity(input.steps.len());
     for (index, at) in input.steps.into_iter().enumerate() {

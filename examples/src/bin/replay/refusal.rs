@@ -1,10 +1,10 @@
 //! Error lines, and reading of input with errors that name the field.
 
+use examples::objects::{self, KubeObject};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
-
-use super::objects::Objects;
+use serde_json::{Error, Value};
+use serde_path_to_error::Error as PathError;
 
 /// Field name for input that is wrong as a whole.
 const ROOT: &str = "input";
@@ -52,16 +52,34 @@ impl Refusal {
 /// # Errors
 /// `InvalidInput` for a wrong type or a missing field.
 pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Refusal> {
-    serde_path_to_error::deserialize(Objects(value)).map_err(|error| {
-        let path = error.path().to_string();
-        let message = error.into_inner().to_string();
-        let missing = message.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
-        let field = match (path.as_str(), missing) {
-            (".", Some(name)) => name.to_owned(),
-            (".", None) => ROOT.to_owned(),
-            (path, Some(name)) => format!("{path}.{name}"),
-            (path, None) => path.to_owned(),
-        };
-        Refusal::field(&field, message)
-    })
+    objects::read(value).map_err(unreadable)
+}
+
+/// Reads the Kubernetes object of a field.
+///
+/// # Errors
+/// `InvalidInput` for a wrong type or a missing field.
+pub(super) fn object<T: KubeObject>(field: &str, value: Value) -> Result<T, Refusal> {
+    T::from_json(value).map_err(|error| unreadable(error).below(field))
+}
+
+/// Reads the Kubernetes objects of a field.
+///
+/// # Errors
+/// `InvalidInput` for a wrong type or a missing field.
+pub(super) fn objects<T: KubeObject>(field: &str, values: impl Iterator<Item = Value>) -> Result<Vec<T>, Refusal> {
+    values.enumerate().map(|(index, value)| object(&format!("{field}[{index}]"), value)).collect()
+}
+
+fn unreadable(error: PathError<Error>) -> Refusal {
+    let path = error.path().to_string();
+    let message = error.into_inner().to_string();
+    let missing = message.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
+    let field = match (path.as_str(), missing) {
+        (".", Some(name)) => name.to_owned(),
+        (".", None) => ROOT.to_owned(),
+        (path, Some(name)) => format!("{path}.{name}"),
+        (path, None) => path.to_owned(),
+    };
+    Refusal::field(&field, message)
 }

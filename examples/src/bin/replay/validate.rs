@@ -14,9 +14,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::Operation;
 use super::alloc::{carrier, features};
-use super::refusal::{Refusal, read};
+use super::operation::Operation;
+use super::refusal::{Refusal, object, read};
 
 #[derive(Deserialize)]
 struct ValidateInput {
@@ -46,11 +46,11 @@ pub(super) fn claim_template(input: Value) -> Result<Operation, Refusal> {
 }
 
 pub(super) fn class(input: Value) -> Result<Operation, Refusal> {
-    operation(input, plain::<DeviceClass>, ApiServer::validate_class, as_it_is)
+    operation(input, object::<DeviceClass>, ApiServer::validate_class, as_it_is)
 }
 
 pub(super) fn taint_rule(input: Value) -> Result<Operation, Refusal> {
-    operation(input, plain::<DeviceTaintRule>, rule_and_status, as_it_is)
+    operation(input, object::<DeviceTaintRule>, rule_and_status, as_it_is)
 }
 
 /// Validates a write of a rule, then one of its status if the status changes.

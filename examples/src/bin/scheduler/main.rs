@@ -3,6 +3,10 @@
 //! Allocations go to stdout, and so do the reasons of claims that are not allocated; with `-o json` or `-o yaml` the
 //! reasons go to stderr. Problems of manifests go to stderr too.
 
+mod args;
+mod print;
+mod schedule;
+
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -11,10 +15,11 @@ use dra_alloc::{DraGate, GateSet};
 use dra_attrs::GateError;
 use examples::manifest::Manifests;
 use examples::output::{OutputError, as_json, as_yaml, finish, put, say};
+use k8s_openapi::api::resource::v1::ResourceSlice;
+
 use args::{Args, Output};
 use print::{UnwritableClaim, claims, list, refusals, table};
-use {Answer, ScheduleError, Settings, schedule};
-use k8s_openapi::api::resource::v1::ResourceSlice;
+use schedule::{Answer, ScheduleError, Settings, schedule};
 
 #[derive(Debug, thiserror::Error)]
 enum SchedulerError {

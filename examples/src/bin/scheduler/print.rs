@@ -5,9 +5,9 @@ use std::fmt::Write;
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
-use dra_alloc::explain::{Detail, Explanation, cluster_summary};
 use dra_alloc::skip::wire::{WriteError, write};
 use dra_alloc::skip::{SkipDeclaration, WireForm};
+use dra_alloc::{Detail, Explanation, cluster_summary};
 use dra_alloc::{DeviceId, Outcome, Verdict, allocated_devices};
 use dra_attrs::{NUMA_NODE, PCIE_ROOT};
 use k8s_openapi::api::resource::v1::{
@@ -15,7 +15,7 @@ use k8s_openapi::api::resource::v1::{
 };
 use serde_json::{Value, json};
 
-use super::{Answer, Fate, allocation};
+use super::schedule::{Answer, Fate, allocation};
 use examples::manifest::name_of;
 
 /// Text of an empty cell.

@@ -1,16 +1,13 @@
-//! Example program `scheduler`: allocates pending claims one after the other, each on the first node that can serve it.
-
-pub(crate) mod args;
-pub(crate) mod print;
+//! Allocation of pending claims one after the other, each on the first node that can serve it.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
+use dra_alloc::kubelet::{ClaimKey, KubeletOptions, claims_of_pod};
 use dra_alloc::{
     AllocateError, AllocatedState, Allocator, Budget, Classes, Detail, DraGate, GateSet, Inventory, Outcome, Profile,
-    SelectorCache, Share, ShareCounter, StateError, Verdict, allocated_devices,
+    SelectorCache, StateError, Verdict,
 };
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
 use examples::manifest::{Manifests, name_of};
@@ -42,6 +39,13 @@ pub(crate) struct Answer {
     pub(crate) claim: ResourceClaim,
     /// Result for the claim.
     pub(crate) fate: Fate,
+}
+
+impl Answer {
+    /// Answer for a claim that is left as it was read.
+    fn before(claim: &ResourceClaim) -> Self {
+        Self { claim: claim.clone(), fate: Fate::Before }
+    }
 }
 
 /// Result of scheduling a claim.
@@ -81,104 +85,104 @@ pub(crate) enum ScheduleError {
     State(#[from] StateError),
 }
 
-/// Allocates the pending claims in their order; each allocation counts for the later claims.
+/// Allocates the pending claims in their order; each allocation counts for the later claims. All claims of a pod are
+/// allocated together, on one node; claims that are allocated already keep their allocation and bind the pod to its nodes.
 ///
-/// Answers are in the order of the claims. The time of an allocation is not set, and share IDs are numbered: equal
-/// manifests give equal answers.
+/// Answers are in the order of the claims. The time of an allocation is not set: equal manifests give equal answers.
 ///
 /// # Errors
 /// See [`ScheduleError`].
-///
-/// ```
-/// use examples::manifest::Manifests;
-/// use examples::scheduler::{Fate, Settings, schedule};
-/// let mut manifests = Manifests::default();
-/// manifests.read("claim.yaml", "kind: ResourceClaim\nmetadata: {name: empty}\n---\nkind: Node\nmetadata: {name: a}\n");
-/// let answers = schedule(&manifests, &Settings::new(dra_attrs::Profile::V1_37))?;
-/// assert_eq!(answers[0].fate, Fate::Allocated { node: "a".to_owned() });
-/// # Ok::<(), examples::scheduler::ScheduleError>(())
-/// ```
 pub(crate) fn schedule(manifests: &Manifests, settings: &Settings) -> Result<Vec<Answer>, ScheduleError> {
     let nodes = chosen_nodes(&manifests.nodes, &settings.nodes)?;
     let mut simulation = Simulation::new(manifests, settings, nodes)?;
-    manifests.claims.iter().map(|claim| simulation.answer(claim)).collect()
+    for group in groups(manifests, settings.profile) {
+        simulation.place_group(&group)?;
+    }
+    Ok(simulation.answers)
+}
+
+/// Returns the positions of claims that need one node: the claims of each pod, and each claim that no pod uses.
+fn groups(manifests: &Manifests, profile: Profile) -> Vec<Vec<usize>> {
+    let options = KubeletOptions::new(profile);
+    let of_pod = |pod: &Pod| -> Vec<usize> {
+        let names: Vec<_> = claims_of_pod(pod, options).filter_map(Result::ok).map(|used| used.claim).collect();
+        let is_used = |claim: &ResourceClaim| names.contains(&ClaimKey::from_metadata(&claim.metadata));
+        manifests.claims.iter().enumerate().filter(|(_, claim)| is_used(claim)).map(|(index, _)| index).collect()
+    };
+    let mut groups: Vec<Vec<usize>> = manifests.pods.iter().map(of_pod).filter(|group| !group.is_empty()).collect();
+    let used: BTreeSet<usize> = groups.iter().flatten().copied().collect();
+    groups.extend((0..manifests.claims.len()).filter(|claim| !used.contains(claim)).map(|claim| vec![claim]));
+    groups.sort_by_key(|group| group.iter().copied().min());
+    groups
 }
 
 struct Simulation<'a> {
-    manifests: &'a Manifests,
     settings: &'a Settings,
     nodes: Vec<&'a Node>,
     inventory: Inventory,
+    classes: Classes,
     state: AllocatedState,
     selectors: SelectorCache,
-    shares: ShareCounter,
-    /// Share IDs of existing allocations.
-    taken: BTreeSet<String>,
+    /// Answers so far, in the order of the claims.
+    answers: Vec<Answer>,
 }
 
 impl<'a> Simulation<'a> {
     fn new(manifests: &'a Manifests, settings: &'a Settings, nodes: Vec<&'a Node>) -> Result<Self, StateError> {
-        let slices = manifests.slices.iter().cloned();
+        let rules = manifests.taint_rules.iter().cloned();
         Ok(Self {
-            manifests,
             settings,
             nodes,
-            inventory: Inventory::new(slices, manifests.taint_rules.iter().cloned().map(Arc::new)),
+            inventory: Inventory::new(manifests.slices.iter().cloned()).with_taint_rules(rules),
+            classes: Classes::new(manifests.classes.iter().cloned()),
             state: AllocatedState::from_claims(&manifests.claims, settings.gates)?,
             selectors: SelectorCache::default(),
-            shares: ShareCounter::default(),
-            taken: manifests.claims.iter().flat_map(share_ids).collect(),
+            answers: manifests.claims.iter().map(Answer::before).collect(),
         })
     }
 
-    fn answer(&mut self, claim: &ResourceClaim) -> Result<Answer, ScheduleError> {
-        if allocation(claim).is_some() {
-            return Ok(Answer { claim: claim.clone(), fate: Fate::Before });
+    /// Allocates the claims of a group that are still pending, on the first node that can serve all claims of the group.
+    fn place_group(&mut self, group: &[usize]) -> Result<(), ScheduleError> {
+        let is_pending = |answer: &Answer| allocation(&answer.claim).is_none();
+        let claims: Vec<ResourceClaim> =
+            group.iter().filter_map(|index| self.answers.get(*index)).map(|answer| answer.claim.clone()).collect();
+        if claims.iter().all(|claim| allocation(claim).is_some()) {
+            return Ok(());
         }
-        let mut claim = claim.clone();
-        let fate = match self.place(&claim) {
-            Err(error) => Fate::Failed(Box::new(error)),
+        let (fate, results) = match self.place(&claims) {
+            Err(error) => (Fate::Failed(Box::new(error)), Vec::new()),
             Ok(Placement::Nowhere(verdicts)) => {
                 let nodes = self.nodes.iter().map(|node| name_of(&node.metadata));
-                Fate::Nowhere { nodes: nodes.collect(), verdicts }
+                (Fate::Nowhere { nodes: nodes.collect(), verdicts }, Vec::new())
             }
-            Ok(Placement::On(node, results)) => {
-                self.state.assume(&results)?;
-                claim.status.get_or_insert_default().allocation = results.into_iter().next();
-                Fate::Allocated { node }
-            }
+            Ok(Placement::On(node, results)) => (Fate::Allocated { node }, results),
         };
-        Ok(Answer { claim, fate })
+        for (position, index) in group.iter().enumerate() {
+            let Some(answer) = self.answers.get_mut(*index).filter(|answer| is_pending(answer)) else { continue };
+            answer.fate = fate.clone();
+            if let Some(result) = results.get(position) {
+                self.state.assume([result])?;
+                answer.claim.status.get_or_insert_default().allocation = Some(result.clone());
+            }
+        }
+        Ok(())
     }
 
-    /// Tries the nodes until one can serve the claim.
-    fn place(&self, claim: &ResourceClaim) -> Result<Placement, AllocateError> {
-        let share_ids = |_: Share<'_>| self.next_share_id();
-        let classes = Classes::new(&self.manifests.classes);
-        let allocator = Allocator::new(self.settings.profile, &self.inventory, &classes)
+    /// Tries the nodes until one can serve the claims.
+    fn place(&self, claims: &[ResourceClaim]) -> Result<Placement, AllocateError> {
+        let allocator = Allocator::new(self.settings.profile, &self.inventory, &self.classes)
             .with_selector_cache(&self.selectors)
-            .with_share_ids(&share_ids)
             .with_gates(self.settings.gates)
             .with_explanation(self.settings.detail);
         let mut verdicts = Vec::new();
         for node in &self.nodes {
-            let verdict = allocator.allocate(&self.state, node, std::slice::from_ref(claim), Budget::default())?;
+            let verdict = allocator.allocate(&self.state, node, claims, Budget::default())?;
             match verdict.outcome {
                 Outcome::Allocated(results) => return Ok(Placement::On(name_of(&node.metadata), results)),
                 _ => verdicts.push(verdict),
             }
         }
         Ok(Placement::Nowhere(verdicts))
-    }
-
-    /// Returns an unused share ID: two shares of one ID would count as one.
-    fn next_share_id(&self) -> String {
-        loop {
-            let id = self.shares.next_id();
-            if !self.taken.contains(&id) {
-                return id;
-            }
-        }
     }
 }
 
@@ -201,10 +205,6 @@ fn chosen_nodes<'a>(nodes: &'a [Node], names: &[String]) -> Result<Vec<&'a Node>
     chosen.collect()
 }
 
-fn allocation(claim: &ResourceClaim) -> Option<&AllocationResult> {
+pub(crate) fn allocation(claim: &ResourceClaim) -> Option<&AllocationResult> {
     claim.status.as_ref()?.allocation.as_ref()
-}
-
-fn share_ids(claim: &ResourceClaim) -> impl Iterator<Item = String> {
-    allocated_devices(claim).iter().filter_map(|result| result.share_id.clone())
 }

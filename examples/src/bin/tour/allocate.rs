@@ -1,29 +1,25 @@
 //! Step "allocate": the scheduler allocates claims on one NUMA node (KEP-6072), and explains failures.
 
-use dra_alloc::explain::{Detail, cluster_summary};
-use dra_alloc::{
-    AllocatedState, Allocator, Budget, Classes, Inventory, Outcome, SelectorCache, Share, ShareCounter, Verdict,
-};
+use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Inventory, Outcome, SelectorCache, Verdict};
+use dra_alloc::{Detail, cluster_summary};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{
     AllocationResult, ResourceClaim, ResourceClaimConsumerReference, ResourceClaimStatus,
 };
 
-use super::error::TourError;
 use super::cluster::{Cluster, PROFILE, gates, name};
+use super::error::TourError;
 use super::page::Page;
 
 pub(super) fn allocate(cluster: &mut Cluster, page: &mut Page) -> Result<(), TourError> {
     page.step("The scheduler allocates the claims");
-    let inventory = Inventory::new(cluster.slices.iter().cloned(), []);
-    let (selectors, shares) = (SelectorCache::default(), ShareCounter::default());
-    let share_ids = |_: Share<'_>| shares.next_id();
+    let inventory = Inventory::new(cluster.slices.iter().cloned());
+    let selectors = SelectorCache::default();
     let mut state = AllocatedState::new(gates());
     for claim in &mut cluster.claims {
-        let classes = Classes::new(&cluster.classes);
+        let classes = Classes::new(cluster.classes.iter().cloned());
         let allocator = Allocator::new(PROFILE, &inventory, &classes)
             .with_selector_cache(&selectors)
-            .with_share_ids(&share_ids)
             .with_gates(gates())
             .with_explanation(Detail::Summary);
         let verdicts =

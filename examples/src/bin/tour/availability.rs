@@ -2,6 +2,7 @@
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
+use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::jiff::Timestamp;
 use poolstatus::{Cluster as Pools, PoolReport, Query};
 
@@ -14,7 +15,7 @@ pub(super) fn availability(cluster: &Cluster, page: &mut Page) {
     page.step("An administrator asks what is left");
     page.input(format!("a ResourcePoolStatusRequest for {DRIVER}, before the claims were allocated and after"));
     let (query, now) = (Query::new(DRIVER), Timestamp::UNIX_EPOCH);
-    let before = Pools::new(&cluster.slices, []).report(&query, now);
+    let before = Pools::new(&cluster.slices, &[] as &[ResourceClaim]).report(&query, now);
     let after = Pools::new(&cluster.slices, &cluster.claims).report(&query, now);
     let mut table = Table::new();
     table.load_preset(UTF8_FULL_CONDENSED).set_header(["pool", "devices", "available before", "available after"]);

@@ -4,21 +4,21 @@
 
 use std::process::ExitCode;
 
-use examples::machine::{Machine, MachineError};
-use examples::sysfs::SysfsDir;
 use anstream::{eprintln, println};
 use anstyle::{AnsiColor, Style};
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{ContentArrangement, Table};
 use dra_alloc::{
     AllocatedState, Allocator, Budget, Classes, Detail, DraGate, GateSet, Inventory, Outcome, Profile, SelectorCache,
-    Share, ShareCounter, Verdict,
+    Verdict,
 };
 use dra_attrs::numa::{
     Diagnostic, Distances, NumaError, NumaForm, NumaNode, NumaNodeAttribute, NumaPlace, NumaTopology, Socket,
     numa_node_attribute,
 };
 use dra_attrs::{ListTypes, MatchState, NUMA_NODE, PciAddress, SysfsMap, ValueSet, Violation};
+use examples::machine::{Machine, MachineError};
+use examples::sysfs::SysfsDir;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{
     CELDeviceSelector, Device, DeviceAttribute, DeviceClaim, DeviceClass, DeviceClassSpec, DeviceConstraint,
@@ -230,7 +230,7 @@ fn pod_table(devices: &[Published]) -> Table {
     let forms: [(&str, Form); 2] = [("scalars", |device| &device.scalar), ("lists", |device| &device.list)];
     for (form, attribute) in forms {
         let slices = kinds(devices).map(|kind| slice(&kind, devices, attribute));
-        let inventory = Inventory::new(slices, []);
+        let inventory = Inventory::new(slices);
         for (pod, gets) in pods(&inventory, &kinds(devices).collect::<Vec<_>>()).into_iter().enumerate() {
             table.add_row([form.to_owned(), pod.to_string(), gets]);
         }
@@ -272,15 +272,13 @@ fn named(name: &str) -> ObjectMeta {
 /// Returns the results of up to three pods in turn, up to the first failure.
 fn pods(inventory: &Inventory, kinds: &[String]) -> Vec<String> {
     let classes: Vec<DeviceClass> = kinds.iter().map(|kind| class(kind)).collect();
-    let (selectors, shares, node) = (SelectorCache::default(), ShareCounter::default(), node());
-    let share_ids = |_: Share<'_>| shares.next_id();
+    let (selectors, node) = (SelectorCache::default(), node());
     let mut state = AllocatedState::default();
     let mut answers = Vec::new();
     while answers.len() < 3 {
-        let classes = Classes::new(&classes);
+        let classes = Classes::new(classes.iter().cloned());
         let allocator = Allocator::new(Profile::V1_37, inventory, &classes)
             .with_selector_cache(&selectors)
-            .with_share_ids(&share_ids)
             .with_gates(GateSet::default().with(DraGate::ListTypeAttributes))
             .with_explanation(Detail::Summary);
         let verdict = allocator.allocate(&state, &node, &[claim(kinds)], Budget::default());

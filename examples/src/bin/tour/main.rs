@@ -2,11 +2,26 @@
 //! and a node that is held back until it is ready. `--machines` shows NUMA attributes of real machines instead. Plain
 //! text in a pipe, coloured on a terminal.
 
+mod allocate;
+mod availability;
+mod cluster;
+mod error;
+mod hold_back;
+mod machines;
+mod nominate;
+mod page;
+mod prepare;
+mod publish;
+mod slow_volume;
+mod story;
+mod validate;
+
 use std::process::ExitCode;
 
 use anstream::{eprint, print};
 use clap::Parser;
-use {machines, story};
+
+use story::story;
 
 /// Shows the crates of dra-sdk at work, in the story of a pod with devices
 #[derive(Debug, Parser)]

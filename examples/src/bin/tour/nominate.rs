@@ -6,8 +6,8 @@ use nnn::{
     Assumed, Behavior, BindingClaim, NominationGate, NominationTracker, Options, PodSnapshot, PreFlight, TrackerInput,
 };
 
-use super::error::TourError;
 use super::cluster::{Cluster, name};
+use super::error::TourError;
 use super::page::Page;
 use super::slow_volume::{Moment, tell};
 

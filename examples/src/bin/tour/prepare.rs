@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use dra_alloc::GateSet;
 use dra_alloc::kubelet::{Answers, ClaimCache, ClaimRef, KubeletGate, KubeletOptions, Skipped};
 
-use super::error::TourError;
 use super::cluster::{Cluster, PROFILE, name};
+use super::error::TourError;
 use super::page::Page;
 
 /// Drivers that run on the node. The CPU driver does not.

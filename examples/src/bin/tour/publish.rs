@@ -8,8 +8,8 @@ use dra_attrs::{NUMA_NODE, PciAddress};
 use k8s_openapi::api::resource::v1::{Device, ResourcePool, ResourceSlice, ResourceSliceSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::error::TourError;
 use super::cluster::Cluster;
+use super::error::TourError;
 use super::page::Page;
 use examples::machine::Machine;
 

@@ -1,6 +1,7 @@
 //! A pod whose volume takes a minute to provision, with and without `NominatedNodeNameForExpectation` (KEP-5278).
 
 use dra_attrs::{GateSet, Profile};
+use examples::objects::KubeObject;
 use k8s_openapi::api::core::v1::{Binding, Node, Pod};
 use k8s_openapi::jiff::Timestamp;
 use nnn::binding::{BindingConflict, bind};
@@ -10,7 +11,7 @@ use nnn::{
     Assumed, Behavior, Command, IllegalTransition, NodeFit, NominationGate, NominationTracker, Options, PodError,
     PodSnapshot, PreFlight, TrackerInput,
 };
-use serde_json::{Value, from_value, json};
+use serde_json::{Value, json};
 
 const NODE: &str = "node-b";
 const NODES: [&str; 2] = ["node-a", NODE];
@@ -20,7 +21,7 @@ const NODES: [&str; 2] = ["node-a", NODE];
 pub(crate) enum StoryError {
     /// An object of the story can't be read.
     #[error(transparent)]
-    Object(#[from] serde_json::Error),
+    Object(#[from] serde_path_to_error::Error<serde_json::Error>),
     /// A pod can't be read.
     #[error(transparent)]
     Pod(#[from] PodError),
@@ -87,7 +88,7 @@ fn live(gates: GateSet<NominationGate>) -> Result<[String; 4], StoryError> {
         _ => "every node; the volume may be made in vain".to_owned(),
     };
 
-    let binding: Binding = from_value(json!({"metadata": {"name": key.name}, "target": {"name": NODE}}))?;
+    let binding = Binding::from_json(json!({"metadata": {"name": key.name}, "target": {"name": NODE}}))?;
     let bound = PodSnapshot::from_pod(&bind(&pod, &binding, gates, Timestamp::UNIX_EPOCH)?)?;
     let nnn = bound.nnn.map_or_else(|| "no nominatedNodeName".to_owned(), |node| format!("nominatedNodeName: {node}"));
     let bound = format!("nodeName: {}, {nnn}", bound.node.unwrap_or_default());
@@ -103,8 +104,10 @@ fn request(command: &Command) -> Option<String> {
 
 /// Returns the verdict of an autoscaler on the node.
 fn autoscaler(pod: &Pod) -> Result<String, StoryError> {
-    let node = |name: &str| -> Result<Node, serde_json::Error> {
-        from_value(json!({"metadata": {"name": name}, "status": {"allocatable": {"cpu": "4", "memory": "16Gi"}}}))
+    let node = |name: &str| -> Result<Node, StoryError> {
+        Ok(Node::from_json(
+            json!({"metadata": {"name": name}, "status": {"allocatable": {"cpu": "4", "memory": "16Gi"}}}),
+        )?)
     };
     let nodes = NODES.map(node).into_iter().collect::<Result<Vec<_>, _>>()?;
     let objects = ClusterObjects::new(&nodes, std::slice::from_ref(pod));
@@ -113,11 +116,11 @@ fn autoscaler(pod: &Pod) -> Result<String, StoryError> {
     Ok(reasons.first().map_or_else(|| "empty: it may go".to_owned(), |reason| format!("in use: {reason}")))
 }
 
-fn pod() -> Result<Pod, serde_json::Error> {
+fn pod() -> Result<Pod, StoryError> {
     let controller: Value =
         json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "1", "controller": true});
-    from_value(json!({
+    Ok(Pod::from_json(json!({
         "metadata": {"namespace": "shop", "name": "db-0", "uid": "2", "ownerReferences": [controller]},
         "spec": {"containers": [{"name": "db", "resources": {"requests": {"cpu": "1", "memory": "4Gi"}}}]},
-    }))
+    }))?)
 }

@@ -3,8 +3,8 @@
 use dra_alloc::validate::{ApiServer, Write};
 use dra_alloc::{DraGate, GateSet, Profile};
 
-use super::error::TourError;
 use super::cluster::{Cluster, PROFILE, gates, name};
+use super::error::TourError;
 use super::page::Page;
 
 pub(super) fn validate(cluster: &Cluster, page: &mut Page) -> Result<(), TourError> {

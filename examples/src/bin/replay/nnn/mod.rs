@@ -18,10 +18,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use self::table::{OutcomeName, PreFlightInput, info, pre_flights};
+use super::operation::Operation;
 use super::refusal::{Refusal, read};
 use super::settings::Settings;
-use crate::operation::Operation;
-use crate::stopwatch::Stopwatch;
+use super::stopwatch::Stopwatch;
 
 #[derive(Deserialize)]
 struct RunInput {

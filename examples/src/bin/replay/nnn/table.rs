@@ -11,8 +11,8 @@ use nnn::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::refusal::{Refusal, read};
 use crate::operation::Operation;
+use crate::refusal::{Refusal, read};
 use crate::stopwatch::Stopwatch;
 
 fn answer(decide: impl Fn() -> Value + 'static) -> Operation {

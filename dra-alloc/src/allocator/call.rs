@@ -1,0 +1,116 @@
+//! One call of the allocator: its claims, read once and then allocated on any number of nodes.
+//!
+//! A claim that is allocated already keeps its allocation. Its devices are not examined; only the node selector of the
+//! allocation decides whether a node can be used, as in the `Filter` of kube-scheduler's DRA plugin, 1.37.
+
+use dra_attrs::node_selector_matches;
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
+use smallvec::SmallVec;
+
+use super::verdict::Verdict;
+use crate::explain::{Cause, Detail, Explanation, Reason, explain};
+use crate::search::allocate_error::AllocateError;
+use crate::search::allocate_on;
+use crate::search::budget::Budget;
+use crate::search::context::Context;
+use crate::search::outcome::Outcome;
+use crate::search::request::{Plan, claim_name};
+
+/// Claims of one call of the allocator: those to allocate, and those with an allocation in their status.
+pub(super) struct Call<'c> {
+    context: Context<'c>,
+    detail: Detail,
+    /// Claims without an allocation in their status.
+    pending: SmallVec<[&'c ResourceClaim; 4]>,
+    plan: Plan<'c>,
+    /// Claims with an allocation in their status.
+    allocated: Vec<AllocatedClaim<'c>>,
+}
+
+/// A claim with an allocation in its status, which it keeps.
+struct AllocatedClaim<'c> {
+    /// Position among all claims of the call.
+    position: usize,
+    claim: &'c ResourceClaim,
+    allocation: &'c AllocationResult,
+}
+
+impl<'c> Call<'c> {
+    pub(super) fn new(context: Context<'c>, detail: Detail, claims: impl Iterator<Item = &'c ResourceClaim>) -> Self {
+        let (mut pending, mut allocated) = (SmallVec::new(), Vec::new());
+        for (position, claim) in claims.enumerate() {
+            match claim.status.as_ref().and_then(|status| status.allocation.as_ref()) {
+                Some(allocation) => allocated.push(AllocatedClaim { position, claim, allocation }),
+                None => pending.push(claim),
+            }
+        }
+        let plan = Plan::new(&pending, context.classes, context.gates);
+        Self { context, detail, pending, plan, allocated }
+    }
+
+    /// Returns the verdict for one node.
+    pub(super) fn on_node(&self, node: &Node, budget: Budget<'_>) -> Result<Verdict, AllocateError> {
+        let elsewhere = self.elsewhere(node)?;
+        if !elsewhere.is_empty() {
+            return Ok(self.unsatisfied(elsewhere, node, budget));
+        }
+        if self.pending.is_empty() && !self.allocated.is_empty() {
+            let outcome = Outcome::Allocated(self.with_allocated(Vec::new()));
+            return Ok(Verdict { outcome, steps: 0, explanation: None });
+        }
+        let (outcome, steps) = allocate_on(&self.context, &self.plan, node, budget)?;
+        let explanation = self.explain(node, &outcome, steps, budget);
+        let outcome = match outcome {
+            Outcome::Allocated(results) => Outcome::Allocated(self.with_allocated(results)),
+            other => other,
+        };
+        Ok(Verdict { outcome, steps, explanation })
+    }
+
+    /// Returns a reason for each allocated claim whose node selector excludes the node.
+    fn elsewhere(&self, node: &Node) -> Result<Vec<Reason>, AllocateError> {
+        let mut reasons = Vec::new();
+        for AllocatedClaim { claim, allocation, .. } in &self.allocated {
+            let Some(selector) = &allocation.node_selector else { continue };
+            let matches = node_selector_matches(selector, node)
+                .map_err(|source| AllocateError::AllocatedNodeSelector { claim: claim_name(claim), source })?;
+            if !matches {
+                reasons.push(Reason::leaf(Cause::AllocatedElsewhere { claim: claim_name(claim) }));
+            }
+        }
+        Ok(reasons)
+    }
+
+    /// Returns the verdict for a node that an allocated claim excludes. The pending claims are explained but not
+    /// allocated.
+    fn unsatisfied(&self, mut reasons: Vec<Reason>, node: &Node, budget: Budget<'_>) -> Verdict {
+        let none = Verdict { outcome: Outcome::Unsatisfied, steps: 0, explanation: None };
+        if self.detail == Detail::Off {
+            return none;
+        }
+        let search = || allocate_on(&self.context, &self.plan, node, budget).ok();
+        let searched = if self.pending.is_empty() { None } else { search() };
+        let steps = searched.as_ref().map_or(0, |(_, steps)| *steps);
+        let pending = searched.and_then(|(outcome, steps)| self.explain(node, &outcome, steps, budget));
+        reasons.extend(pending.into_iter().flat_map(|explanation| explanation.reasons));
+        let explanation = Some(Explanation { reasons, suggestions: Vec::new() });
+        Verdict { steps, explanation, ..none }
+    }
+
+    fn explain(&self, node: &Node, outcome: &Outcome, steps: u64, budget: Budget<'_>) -> Option<Explanation> {
+        match self.detail {
+            Detail::Off => None,
+            detail => explain(&self.context, detail, &self.pending, node, outcome, steps, budget),
+        }
+    }
+
+    /// Inserts the stored allocations into the results of the pending claims, in the order of all claims.
+    fn with_allocated(&self, results: Vec<AllocationResult>) -> Vec<AllocationResult> {
+        let mut all = results;
+        for AllocatedClaim { position, allocation, .. } in &self.allocated {
+            all.insert((*position).min(all.len()), (*allocation).clone());
+        }
+        all
+    }
+}

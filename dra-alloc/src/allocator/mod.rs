@@ -1,0 +1,264 @@
+//! Allocator: chooses the devices that claims get on a node.
+//!
+//! Given the slices of a cluster, the classes, the allocated devices and a node, the allocator finds the devices that
+//! kube-scheduler would choose: the first solution of a depth-first search in a fixed order. Requests are served in
+//! their order, pools by driver and name, slices by name, devices in the order of their slice.
+//!
+//! Source: KEP-4381 and its successors, and the experimental allocator of `k8s.io/dynamic-resource-allocation`, 1.37.
+
+mod call;
+mod cluster_summary;
+mod verdict;
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::sync::Arc;
+
+use dra_attrs::{GateSet, Profile};
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::resource::v1::ResourceClaim;
+
+use crate::cluster::classes::Classes;
+use crate::cluster::inventory::Inventory;
+use crate::cluster::inventory::pool::Pool;
+use crate::cluster::state::AllocatedState;
+use crate::config::gates::DraGate;
+use crate::explain::Detail;
+use crate::search::PruningRules;
+use crate::search::allocate_error::AllocateError;
+use crate::search::budget::Budget;
+use crate::search::context::Context;
+use crate::search::share::{ShareIds, share_id};
+use crate::selector::SelectorCache;
+
+use call::Call;
+pub use cluster_summary::cluster_summary;
+pub use verdict::Verdict;
+
+/// Allocates claims against the slices and classes of a cluster.
+///
+/// It borrows all its inputs and is cheap to build. It is `Sync`, so that several threads can try nodes at once.
+///
+/// ```
+/// use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Inventory, Outcome, Profile};
+/// use k8s_openapi::api::core::v1::Node;
+/// use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
+/// use serde_json::{from_value, json};
+///
+/// let slice: ResourceSlice = from_value(json!({
+///     "metadata": {"name": "node-1-gpus"},
+///     "spec": {
+///         "driver": "gpu.example.com", "nodeName": "node-1",
+///         "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1},
+///         "devices": [
+///             {"name": "gpu-0", "attributes": {"model": {"string": "l4"}}},
+///             {"name": "gpu-1", "attributes": {"model": {"string": "h100"}}},
+///         ],
+///     },
+/// }))?;
+/// let class: DeviceClass = from_value(json!({
+///     "metadata": {"name": "gpu"},
+///     "spec": {"selectors": [{"cel": {"expression": "device.driver == 'gpu.example.com'"}}]},
+/// }))?;
+/// let claim: ResourceClaim = from_value(json!({
+///     "metadata": {"name": "training"},
+///     "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {
+///         "deviceClassName": "gpu",
+///         "selectors": [{"cel": {"expression": "device.attributes['gpu.example.com'].model == 'h100'"}}],
+///     }}]}},
+/// }))?;
+/// let node: Node = from_value(json!({"metadata": {"name": "node-1"}}))?;
+///
+/// let (inventory, classes) = (Inventory::new([slice]), Classes::new([class]));
+/// let allocator = Allocator::new(Profile::V1_37, &inventory, &classes);
+/// let verdict = allocator.allocate(&AllocatedState::default(), &node, &[claim], Budget::default())?;
+/// let Outcome::Allocated(results) = verdict.outcome else { panic!("not allocated") };
+/// let devices = results[0].devices.as_ref().and_then(|devices| devices.results.as_ref()).unwrap();
+/// assert_eq!(devices[0].device, "gpu-1");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Allocator<'a> {
+    profile: Profile,
+    inventory: &'a Inventory,
+    classes: &'a Classes,
+    gates: GateSet<DraGate>,
+    selectors: Selectors<'a>,
+    share_ids: &'a dyn ShareIds,
+    detail: Detail,
+    pruning: PruningRules,
+}
+
+/// Selector cache of the allocator: the caller's, or its own.
+#[derive(Clone)]
+enum Selectors<'a> {
+    Own(Arc<SelectorCache>),
+    Borrowed(&'a SelectorCache),
+}
+
+impl<'a> Allocator<'a> {
+    /// Builds an allocator over the slices and classes of a cluster, with the gates that are on by default in
+    /// Kubernetes 1.37.
+    ///
+    /// `profile` selects the rules: `V1_37` those of a real cluster, `Kep` those of the KEP texts. Use the `with_*`
+    /// methods for other gates, a cache of compiled selectors that outlives the allocator, share IDs, and explanations.
+    #[must_use]
+    pub fn new(profile: Profile, inventory: &'a Inventory, classes: &'a Classes) -> Self {
+        Self {
+            profile,
+            inventory,
+            classes,
+            gates: GateSet::default(),
+            selectors: Selectors::Own(Arc::default()),
+            share_ids: &share_id,
+            detail: Detail::default(),
+            pruning: PruningRules::default(),
+        }
+    }
+
+    /// Sets the feature gates of the scheduler.
+    #[must_use]
+    pub fn with_gates(self, gates: GateSet<DraGate>) -> Self {
+        Self { gates, ..self }
+    }
+
+    /// Sets the cache of compiled selectors. One cache serves any number of allocators and threads.
+    #[must_use]
+    pub fn with_selector_cache(self, selectors: &'a SelectorCache) -> Self {
+        Self { selectors: Selectors::Borrowed(selectors), ..self }
+    }
+
+    /// Sets the generator of share IDs; the default is [`share_id`].
+    #[must_use]
+    pub fn with_share_ids(self, share_ids: &'a dyn ShareIds) -> Self {
+        Self { share_ids, ..self }
+    }
+
+    /// Adds an explanation to every failed allocation, computed by at most a hundred extra searches of 20,000 steps
+    /// after the failed one. They are not part of the budget, but its stop function is called in them too.
+    #[must_use]
+    pub fn with_explanation(self, detail: Detail) -> Self {
+        Self { detail, ..self }
+    }
+
+    /// Sets the rules by which the search skips branches. For the project's own tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_pruning_rules(self, pruning: PruningRules) -> Self {
+        Self { pruning, ..self }
+    }
+
+    fn selectors(&self) -> &SelectorCache {
+        match &self.selectors {
+            Selectors::Own(cache) => cache,
+            Selectors::Borrowed(cache) => cache,
+        }
+    }
+
+    fn context<'c>(&'c self, state: &'c AllocatedState) -> Context<'c> {
+        Context {
+            inventory: self.inventory,
+            classes: self.classes,
+            state,
+            selectors: self.selectors(),
+            share_ids: self.share_ids,
+            gates: self.gates,
+            profile: self.profile,
+            pruning: self.pruning,
+        }
+    }
+
+    /// Warms the caches that do not depend on claims: node views, device facts, class selectors. Optional: the first
+    /// allocation fills them otherwise. A node view is cached until one of the node's slices changes; slices that
+    /// several nodes see are read in each allocation.
+    ///
+    /// # Complexity
+    /// Linear in the number and size of the devices of `nodes` and in the number of classes.
+    pub fn prepare<'n, N: Borrow<Node> + 'n>(&self, nodes: impl IntoIterator<Item = &'n N>) {
+        let views = nodes.into_iter().filter_map(|node| self.inventory.view(node.borrow(), self.gates).ok());
+        for view in views {
+            view.pools.iter().for_each(Pool::look);
+        }
+        self.classes.compile(self.selectors());
+    }
+
+    /// Allocates all claims together on one node, or none of them. A claim with an allocation in its status keeps it;
+    /// on a node that its node selector excludes, the outcome is `Unsatisfied`.
+    ///
+    /// `state` has the devices in use. `claims` are anything that borrows claims: `&[ResourceClaim]`,
+    /// `&Vec<Arc<ResourceClaim>>`, the values of a map. If the node can't serve the claims, the result is `Ok` with an
+    /// outcome other than `Allocated`.
+    ///
+    /// # Errors
+    /// Input that is invalid on every node; see [`AllocateError`]. As in kube-scheduler, an error in an object that the
+    /// search does not reach is not reported.
+    ///
+    /// # Complexity
+    /// At most the number of steps of the budget; [`Budget`] defines a step.
+    ///
+    /// ```
+    /// use std::collections::BTreeMap;
+    /// use std::sync::Arc;
+    /// use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Inventory, Profile};
+    /// use k8s_openapi::api::core::v1::Node;
+    /// use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
+    ///
+    /// // A watch cache holds `Arc`s; nothing is cloned out of it.
+    /// let slices: BTreeMap<String, Arc<ResourceSlice>> = BTreeMap::new();
+    /// let rules: BTreeMap<String, Arc<DeviceTaintRule>> = BTreeMap::new();
+    /// let classes: BTreeMap<String, Arc<DeviceClass>> = BTreeMap::new();
+    /// let nodes: BTreeMap<String, Arc<Node>> = [("a".to_owned(), Arc::default())].into();
+    /// let claims: BTreeMap<String, Arc<ResourceClaim>> = BTreeMap::new();
+    ///
+    /// let inventory = Inventory::new(slices.values().cloned()).with_taint_rules(rules.values().cloned());
+    /// let classes = Classes::new(classes.values().cloned());
+    /// let allocator = Allocator::new(Profile::V1_37, &inventory, &classes);
+    /// allocator.prepare(nodes.values());
+    /// let state = AllocatedState::default();
+    /// assert!(allocator.allocate(&state, &nodes["a"], claims.values(), Budget::steps(1_000)).is_ok());
+    /// assert!(allocator.allocate_each(&state, nodes.values(), claims.values(), Budget::steps(1_000)).is_ok());
+    /// ```
+    pub fn allocate<'c, C: Borrow<ResourceClaim> + 'c>(
+        &self,
+        state: &AllocatedState,
+        node: &Node,
+        claims: impl IntoIterator<Item = &'c C>,
+        budget: Budget<'_>,
+    ) -> Result<Verdict, AllocateError> {
+        let claims = claims.into_iter().map(|claim| claim.borrow());
+        Call::new(self.context(state), self.detail, claims).on_node(node, budget)
+    }
+
+    /// Allocates all claims together on each of several nodes, like [`Allocator::allocate`] on one, but reads the
+    /// claims only once. Each node has the whole budget, up to the limit for the call.
+    ///
+    /// # Errors
+    /// The first error, in the order of the nodes.
+    pub fn allocate_each<'n, 'c, N: Borrow<Node> + 'n, C: Borrow<ResourceClaim> + 'c>(
+        &self,
+        state: &AllocatedState,
+        nodes: impl IntoIterator<Item = &'n N>,
+        claims: impl IntoIterator<Item = &'c C>,
+        mut budget: Budget<'_>,
+    ) -> Result<Vec<Verdict>, AllocateError> {
+        let call = Call::new(self.context(state), self.detail, claims.into_iter().map(|claim| claim.borrow()));
+        let nodes = nodes.into_iter();
+        let mut verdicts = Vec::with_capacity(nodes.size_hint().0);
+        for node in nodes {
+            let verdict = call.on_node(node.borrow(), budget)?;
+            budget = budget.after(verdict.steps);
+            verdicts.push(verdict);
+        }
+        Ok(verdicts)
+    }
+}
+
+impl fmt::Debug for Allocator<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Allocator")
+            .field("profile", &self.profile)
+            .field("gates", &self.gates)
+            .field("classes", &self.classes)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,16 @@
+//! Verdict: result of an allocation on one node, with its cost and explanation.
+
+use crate::explain::Explanation;
+use crate::search::outcome::Outcome;
+
+/// Result of an allocation on one node, with the number of steps that it took.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Verdict {
+    /// Result for the claims: allocated, or the kind of failure.
+    pub outcome: Outcome,
+    /// Number of steps that the search made.
+    pub steps: u64,
+    /// Reasons of the failure, if the claims are not allocated and [`crate::Allocator::with_explanation`] is set.
+    pub explanation: Option<Explanation>,
+}

@@ -1,0 +1,40 @@
+//! Cached facts about a device that do not depend on a request.
+
+use k8s_openapi::api::resource::v1::Device;
+
+use super::flags::{Flags, bit};
+use crate::device::capacity::is_plain;
+use crate::selector::is_sound;
+
+/// Cell for facts about a device, computed on first use.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DeviceFacts(Flags);
+
+/// Facts about a device, as bits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts(u8);
+
+const SOUND: u8 = 1;
+const PLAIN_CAPACITIES: u8 = 2;
+
+impl DeviceFacts {
+    pub(crate) fn look(&self, device: &Device) -> Facts {
+        Facts(self.0.get_or_find(|| {
+            let all_plain = device.capacity.iter().flatten().all(|(_, capacity)| is_plain(capacity));
+            bit(is_sound(device), SOUND) | bit(all_plain, PLAIN_CAPACITIES)
+        }))
+    }
+}
+
+impl Facts {
+    /// Returns true if all attributes and capacities of the device have valid values, so that selectors can be
+    /// evaluated.
+    pub(crate) const fn is_sound(self) -> bool {
+        self.0 & SOUND != 0
+    }
+
+    /// Returns true if no capacity of the device has a request policy and all values are simple numbers.
+    pub(crate) const fn has_plain_capacities(self) -> bool {
+        self.0 & PLAIN_CAPACITIES != 0
+    }
+}

@@ -1,0 +1,6 @@
+//! Objects of a cluster, indexed: slices, taint rules, classes and allocated devices. Imports only `selector`, `device`
+//! and `config`.
+
+pub(crate) mod classes;
+pub(crate) mod inventory;
+pub(crate) mod state;

@@ -1,0 +1,62 @@
+//! Decisions of the allocator that depend on the profile (KEP or Kubernetes 1.37).
+
+use dra_attrs::{ListTypes, Profile};
+
+/// Treatment of devices that skip node operations while the gate is off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SkipGateOff {
+    /// The search may choose the device; the allocation of its claim then fails on the node.
+    FailClaim,
+    /// The search never chooses the device.
+    PassOver,
+}
+
+/// Source from which a pod's need for a node that can skip node operations is inferred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Inference {
+    /// Allocations of the pod's claims.
+    FromClaims,
+    /// No source: nothing is inferred, because allocations are not known early enough.
+    Never,
+}
+
+/// Decisions in which the KEPs and Kubernetes 1.37 differ.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Decisions {
+    /// Treatment of a list-typed attribute in a constraint while the gate for lists is off.
+    pub(crate) lists_off: ListTypes,
+    pub(crate) skip_gate_off: SkipGateOff,
+    /// Feature that a node must declare to get a device that skips node operations; `None` if any node may.
+    pub(crate) skip_needs: Option<&'static str>,
+    /// Name of the feature by which a node declares that its kubelet can skip node operations.
+    pub(crate) declared_feature: &'static str,
+    pub(crate) inference: Inference,
+}
+
+const KEP: Decisions = Decisions {
+    lists_off: ListTypes::off(Profile::Kep),
+    skip_gate_off: SkipGateOff::FailClaim,
+    skip_needs: None,
+    declared_feature: "DraOptionalNodePreparation",
+    inference: Inference::FromClaims,
+};
+
+const SHIPPED_FEATURE: &str = "DRAOptionalNodeOperations";
+
+const V1_37: Decisions = Decisions {
+    lists_off: ListTypes::off(Profile::V1_37),
+    skip_gate_off: SkipGateOff::PassOver,
+    skip_needs: Some(SHIPPED_FEATURE),
+    declared_feature: SHIPPED_FEATURE,
+    inference: Inference::Never,
+};
+
+impl Decisions {
+    pub(crate) const fn from_profile(profile: Profile) -> Self {
+        match profile {
+            Profile::V1_37 => V1_37,
+            // Profiles other than the shipped release follow the KEPs.
+            _ => KEP,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Headlines: the first reason in few words, without details that differ between nodes.
+
+use super::{Cause, DeviceRejection, Explanation, Reason};
+
+impl Explanation {
+    /// Returns the first reason in few words, without details that differ between nodes.
+    #[must_use]
+    pub fn headline(&self) -> Option<String> {
+        self.reasons.first().map(Reason::headline)
+    }
+}
+
+impl Reason {
+    fn headline(&self) -> String {
+        match &self.cause {
+            Cause::Node { reason } => reason.clone(),
+            Cause::AllocatedElsewhere { .. } => "claim allocated for other nodes".to_owned(),
+            Cause::Stopped { .. } => "stopped by the budget".to_owned(),
+            Cause::NoDevices => "no devices".to_owned(),
+            Cause::Pool { problem: None, .. } => "resource pool being updated".to_owned(),
+            Cause::Pool { problem: Some(_), .. } => "invalid resource pool".to_owned(),
+            Cause::Request { class, of_class: 0, .. } => format!("no device of class {class}"),
+            Cause::Request { class, .. } => self.request_headline(class),
+            Cause::NoAlternative { at } => format!("no alternative for request {}", at.request),
+            Cause::Together { constraints, bottlenecks, .. } => match (constraints.first(), bottlenecks.first()) {
+                (Some(constraint), _) => format!("{} mismatch", short_name(&constraint.attribute)),
+                (None, Some(bottleneck)) => format!("not enough {} for all requests", bottleneck.on_any_node()),
+                (None, None) => "not enough devices for all requests".to_owned(),
+            },
+            Cause::TooManyDevices { limit, .. } => format!("more than {limit} devices"),
+            Cause::Devices { .. } | Cause::Offer { .. } | Cause::Wants { .. } | Cause::AtMost { .. } => {
+                self.cause.to_string()
+            }
+        }
+    }
+
+    /// Returns the most frequent reason why devices of the class are rejected, in few words.
+    fn request_headline(&self, class: &str) -> String {
+        let first = self.because.iter().find_map(|reason| match &reason.cause {
+            Cause::Devices { rejection, .. } => Some(rejection),
+            _ => None,
+        });
+        match first {
+            None => format!("too few devices of class {class}"),
+            Some(DeviceRejection::Held) => format!("no free device of class {class}"),
+            Some(DeviceRejection::Tainted { taint }) => format!("taint {taint} on devices of class {class}"),
+            Some(DeviceRejection::Class { .. } | DeviceRejection::Selector { .. }) => {
+                format!("no device of class {class} that the selectors admit")
+            }
+            Some(DeviceRejection::Error { .. }) => format!("devices of class {class} that can't be judged"),
+            Some(DeviceRejection::GateOff { gate }) => format!("feature gate {gate} off"),
+            Some(
+                DeviceRejection::NoCapacity { capacity }
+                | DeviceRejection::CapacityPolicy { capacity, .. }
+                | DeviceRejection::CapacityTooSmall { capacity, .. }
+                | DeviceRejection::CapacityUsedUp { capacity, .. },
+            ) => format!("not enough {capacity} on devices of class {class}"),
+            Some(DeviceRejection::CounterUsedUp { .. }) => format!("counters used up for devices of class {class}"),
+            Some(DeviceRejection::Groups) => format!("no compatible device of class {class}"),
+            Some(DeviceRejection::Constraint { attribute, .. }) => format!("{} mismatch", short_name(attribute)),
+            Some(DeviceRejection::OtherNode | DeviceRejection::NodeDoesNotDeclare { .. }) => {
+                format!("no device of class {class} for the node")
+            }
+        }
+    }
+}
+
+fn short_name(attribute: &str) -> &str {
+    attribute.rsplit_once('/').map_or(attribute, |(_, id)| id)
+}

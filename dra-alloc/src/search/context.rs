@@ -1,0 +1,24 @@
+//! Input of an allocation apart from the claims and the node: inventory, classes, allocated devices and gates.
+
+use dra_attrs::{GateSet, Profile};
+
+use super::pruning_rules::PruningRules;
+use super::share::ShareIds;
+use crate::cluster::classes::Classes;
+use crate::cluster::inventory::Inventory;
+use crate::cluster::state::AllocatedState;
+use crate::config::gates::DraGate;
+use crate::selector::SelectorCache;
+
+/// Input of a search or an explanation. A what-if question uses a copy with one field changed.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) inventory: &'a Inventory,
+    pub(crate) classes: &'a Classes,
+    pub(crate) state: &'a AllocatedState,
+    pub(crate) selectors: &'a SelectorCache,
+    pub(crate) share_ids: &'a dyn ShareIds,
+    pub(crate) gates: GateSet<DraGate>,
+    pub(crate) profile: Profile,
+    pub(crate) pruning: PruningRules,
+}

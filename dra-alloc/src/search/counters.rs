@@ -1,0 +1,310 @@
+//! Shared counters of a pool, and compatibility groups of the devices that consume them (KEP-4815, KEP-5963).
+//!
+//! A partition of a card consumes counters of the card's counter set. Allocated devices consume their counters on
+//! whichever node they are. A further device can be allocated if no counter *of the pool* is overcommitted afterwards.
+//! So one overcommitted counter prevents the allocation of all devices of the pool that consume counters.
+//!
+//! All devices that consume one counter set must have a compatibility group in common, or none of them may have groups.
+//!
+//! Source: the allocator of kube-scheduler 1.37.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dra_attrs::{Quantity, QuantityError};
+use k8s_openapi::api::resource::v1::{Counter, Device, DeviceCounterConsumption, ResourceSlice};
+
+use crate::cluster::inventory::pool::Pool;
+use crate::cluster::state::PoolUse;
+use crate::device::slice::slice_devices;
+
+/// Counter sets of a pool, with the amounts left before the allocation starts.
+#[derive(Debug, Default)]
+pub(crate) struct CounterSets<'i> {
+    sets: BTreeMap<&'i str, usize>,
+    counters: BTreeMap<(&'i str, &'i str), usize>,
+    left: Vec<i128>,
+    /// Numeric ID of each counter's name. Counters of one name in different sets have one ID.
+    name_of: Vec<usize>,
+    names: usize,
+    groups: Vec<Groups<'i>>,
+    /// Counter sets from which a device with compatibility groups is allocated.
+    grouped: BTreeSet<usize>,
+}
+
+/// Compatibility groups of the allocated devices that consume one counter set. The first device decides if groups
+/// matter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Groups<'i> {
+    /// No device consumes the set.
+    Unused,
+    /// The first device that consumes the set has no compatibility groups.
+    Without,
+    /// Compatibility groups common to all devices with groups that consume the set.
+    Common(Vec<&'i str>),
+}
+
+/// Consumption of one counter set by a device.
+#[derive(Debug)]
+pub(crate) struct Consumption<'i> {
+    pub(crate) set: usize,
+    pub(crate) groups: &'i [String],
+    /// Consumed amounts in billionths of a unit, each with the index of the counter in the pool.
+    pub(crate) amounts: Vec<(usize, i128)>,
+}
+
+/// A counter value in a slice that is not a valid quantity.
+#[derive(Debug)]
+pub(crate) struct InvalidCounter<'i> {
+    pub(crate) slice: &'i ResourceSlice,
+    pub(crate) field: String,
+    pub(crate) error: QuantityError,
+}
+
+impl<'i> Groups<'i> {
+    fn admits(&self, groups: &[String]) -> bool {
+        match self {
+            Self::Unused => true,
+            Self::Without => groups.is_empty(),
+            Self::Common(common) => common.iter().any(|group| groups.iter().any(|other| other == group)),
+        }
+    }
+
+    /// Returns the groups after one more device is allocated. A device without groups among devices with groups, or the
+    /// reverse, is ignored: such allocations occur if slices have changed.
+    fn joined_by(&self, groups: &'i [String]) -> Self {
+        let is_joining = |group: &&str| groups.iter().any(|other| other == group);
+        match self {
+            Self::Unused if groups.is_empty() => Self::Without,
+            Self::Unused => Self::Common(groups.iter().map(String::as_str).collect()),
+            Self::Common(common) if !groups.is_empty() => {
+                Self::Common(common.iter().copied().filter(is_joining).collect())
+            }
+            Self::Without | Self::Common(_) => self.clone(),
+        }
+    }
+}
+
+impl<'i> CounterSets<'i> {
+    /// Reads the counters of a pool, and subtracts the amounts that allocated devices consume.
+    pub(crate) fn new(pool: &'i Pool, in_use: Option<&PoolUse>) -> Result<Self, InvalidCounter<'i>> {
+        let mut sets = Self::default();
+        for slice in pool.counter_slices() {
+            for (index, set) in slice.spec.shared_counters.iter().flatten().enumerate() {
+                sets.sets.insert(&set.name, sets.groups.len());
+                sets.groups.push(Groups::Unused);
+                for (name, counter) in &set.counters {
+                    let field = || format!("spec.sharedCounters[{index}].counters[{name}].value");
+                    let value = read(slice, counter, field)?;
+                    sets.counters.insert((&set.name, name), sets.left.len());
+                    sets.left.push(value);
+                }
+            }
+        }
+        sets.number_names();
+        let Some(in_use) = in_use else { return Ok(sets) };
+        for slice in pool.all_slices() {
+            for device in slice_devices(slice).iter().filter(|device| in_use.contains_key(&device.name)) {
+                sets.take_off(slice, device)?;
+            }
+        }
+        Ok(sets)
+    }
+
+    fn number_names(&mut self) {
+        let mut names = BTreeMap::new();
+        self.name_of = vec![0; self.left.len()];
+        for ((_, name), counter) in &self.counters {
+            let next = names.len();
+            if let Some(number) = self.name_of.get_mut(*counter) {
+                *number = *names.entry(*name).or_insert(next);
+            }
+        }
+        self.names = names.len();
+    }
+
+    fn take_off(&mut self, slice: &'i ResourceSlice, device: &'i Device) -> Result<(), InvalidCounter<'i>> {
+        for consumption in self.consumption(slice, device)? {
+            for (counter, amount) in consumption.amounts {
+                if let Some(left) = self.left.get_mut(counter) {
+                    *left = left.saturating_sub(amount);
+                }
+            }
+            if let Some(groups) = self.groups.get_mut(consumption.set) {
+                *groups = groups.joined_by(consumption.groups);
+            }
+            if !consumption.groups.is_empty() {
+                self.grouped.insert(consumption.set);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the consumption of a device. Ignores counters that the pool does not have: they were reported when the
+    /// pool was validated.
+    pub(crate) fn consumption(
+        &self,
+        slice: &'i ResourceSlice,
+        device: &'i Device,
+    ) -> Result<Vec<Consumption<'i>>, InvalidCounter<'i>> {
+        let consumed = device.consumes_counters.iter().flatten().enumerate();
+        let known =
+            consumed.filter_map(|(index, consumed)| Some((index, consumed, *self.sets.get(&*consumed.counter_set)?)));
+        known
+            .map(|(index, consumed, set)| {
+                let groups = consumed.compatibility_groups.as_deref().unwrap_or_default();
+                Ok(Consumption { set, groups, amounts: self.amounts(slice, device, index, consumed)? })
+            })
+            .collect()
+    }
+
+    fn amounts(
+        &self,
+        slice: &'i ResourceSlice,
+        device: &'i Device,
+        index: usize,
+        consumed: &'i DeviceCounterConsumption,
+    ) -> Result<Vec<(usize, i128)>, InvalidCounter<'i>> {
+        let amounts = consumed.counters.iter().filter_map(|(name, counter)| {
+            let position = *self.counters.get(&(consumed.counter_set.as_str(), name.as_str()))?;
+            let field = || format!("spec.devices[{}].consumesCounters[{index}].counters[{name}].value", device.name);
+            Some(read(slice, counter, field).map(|amount| (position, amount)))
+        });
+        amounts.collect()
+    }
+
+    /// Returns the first counter of which less is left than a device consumes: set, counter, amount left and amount
+    /// consumed, in billionths of a unit.
+    pub(crate) fn shortage(&self, device: &[Consumption<'_>]) -> Option<(&'i str, &'i str, i128, i128)> {
+        let wanted = |counter: usize| {
+            let amounts = device.iter().flat_map(|consumed| &consumed.amounts);
+            amounts.filter(|(other, _)| *other == counter).fold(0_i128, |sum, (_, amount)| sum.saturating_add(*amount))
+        };
+        self.counters.iter().find_map(|((set, name), counter)| {
+            let (left, wanted) = (*self.left.get(*counter)?, wanted(*counter));
+            (wanted > left).then_some((*set, *name, left, wanted))
+        })
+    }
+
+    /// Returns the amount left of the counters of each name, summed over all sets.
+    pub(crate) fn left_by_name(&self, ledger: Option<&Ledger<'_>>) -> Vec<i128> {
+        let left = ledger.map_or(&self.left, |ledger| &ledger.left);
+        let mut sums = vec![0_i128; self.names];
+        for (name, left) in self.name_of.iter().zip(left) {
+            if let Some(sum) = sums.get_mut(*name) {
+                *sum = sum.saturating_add((*left).max(0));
+            }
+        }
+        sums
+    }
+
+    /// Returns the amount that a device consumes of the counters of each name.
+    pub(crate) fn by_name(&self, device: &[Consumption<'_>]) -> Vec<i128> {
+        let mut sums = vec![0_i128; self.names];
+        for (counter, amount) in device.iter().flat_map(|consumed| &consumed.amounts) {
+            let name = self.name_of.get(*counter).copied().unwrap_or(self.names);
+            if let Some(sum) = sums.get_mut(name) {
+                *sum = sum.saturating_add((*amount).max(0));
+            }
+        }
+        sums
+    }
+
+    /// Returns true if the gate for compatibility groups must be on to allocate a device: it has groups, or shares a
+    /// counter set with an allocated device that has groups.
+    pub(crate) fn needs_groups(&self, consumption: &[Consumption<'_>]) -> bool {
+        consumption.iter().any(|consumed| !consumed.groups.is_empty() || self.grouped.contains(&consumed.set))
+    }
+}
+
+fn read<'i>(
+    slice: &'i ResourceSlice,
+    counter: &Counter,
+    field: impl Fn() -> String,
+) -> Result<i128, InvalidCounter<'i>> {
+    let quantity = Quantity::from_kube(&counter.value);
+    quantity.map(Quantity::nanos).map_err(|error| InvalidCounter { slice, field: field(), error })
+}
+
+/// Amounts left of a pool's counters during the search for one allocation.
+#[derive(Debug)]
+pub(crate) struct Ledger<'i> {
+    left: Vec<i128>,
+    /// Number of overcommitted counters.
+    short: usize,
+    groups: Vec<Groups<'i>>,
+}
+
+/// Reason why a device can't consume its counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shortage {
+    /// The compatibility groups of the device do not match those of the devices that consume a counter set.
+    Groups,
+    /// A counter of the pool is overcommitted, or would be with the device.
+    Counters,
+}
+
+/// Compatibility groups of the counter sets before a device was added, restored when the device is released.
+#[derive(Debug)]
+pub(crate) struct Reserved<'i>(Vec<(usize, Groups<'i>)>);
+
+impl<'i> Ledger<'i> {
+    pub(crate) fn new(sets: &CounterSets<'i>) -> Self {
+        let short = sets.left.iter().filter(|left| **left < 0).count();
+        Self { left: sets.left.clone(), short, groups: sets.groups.clone() }
+    }
+
+    /// Subtracts the consumption of a device. Changes nothing if it returns an error.
+    pub(crate) fn reserve(&mut self, device: &[Consumption<'i>]) -> Result<Reserved<'i>, Shortage> {
+        let reserved = self.join(device)?;
+        for (counter, amount) in device.iter().flat_map(|consumed| &consumed.amounts) {
+            self.change(*counter, amount.wrapping_neg());
+        }
+        if self.short == 0 {
+            return Ok(reserved);
+        }
+        self.release(device, reserved);
+        Err(Shortage::Counters)
+    }
+
+    /// Adds back the consumption of a device, and restores the groups.
+    pub(crate) fn release(&mut self, device: &[Consumption<'i>], reserved: Reserved<'i>) {
+        for (counter, amount) in device.iter().flat_map(|consumed| &consumed.amounts) {
+            self.change(*counter, *amount);
+        }
+        self.restore(reserved);
+    }
+
+    fn join(&mut self, device: &[Consumption<'i>]) -> Result<Reserved<'i>, Shortage> {
+        let mut reserved = Reserved(Vec::new());
+        for consumed in device {
+            let Some(groups) = self.groups.get_mut(consumed.set) else { continue };
+            if !groups.admits(consumed.groups) {
+                self.restore(reserved);
+                return Err(Shortage::Groups);
+            }
+            let joined = groups.joined_by(consumed.groups);
+            reserved.0.push((consumed.set, std::mem::replace(groups, joined)));
+        }
+        Ok(reserved)
+    }
+
+    fn restore(&mut self, reserved: Reserved<'i>) {
+        for (set, before) in reserved.0.into_iter().rev() {
+            if let Some(groups) = self.groups.get_mut(set) {
+                *groups = before;
+            }
+        }
+    }
+
+    /// Adds an amount to a counter. Wraps on overflow, so that `release` exactly undoes `reserve`.
+    fn change(&mut self, counter: usize, by: i128) {
+        let Some(left) = self.left.get_mut(counter) else { return };
+        let was_short = *left < 0;
+        *left = left.wrapping_add(by);
+        match (was_short, *left < 0) {
+            (false, true) => self.short += 1,
+            (true, false) => self.short -= 1,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Allocation on one node, in four steps: read pools, collect the devices of `allocationMode: All` requests, search,
+//! build the allocation results.
+
+use dra_attrs::FeatureGate;
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::resource::v1::ResourceClaim;
+use smallvec::SmallVec;
+
+use super::all_devices::devices_of_all;
+use super::allocate_error::AllocateError;
+use super::budget::{Budget, Halt, Meter};
+use super::candidates::Candidates;
+use super::context::Context;
+use super::grid::Grid;
+use super::outcome::{NodeFailure, Outcome};
+use super::partial_assignment::Chosen;
+use super::request::Plan;
+use super::results::results;
+use super::table::{Table, skips_operations};
+use super::walk::{Solution, Walk};
+use crate::cluster::inventory::pool::PoolState;
+use crate::config::gates::DraGate;
+use crate::config::profile::SkipGateOff;
+use crate::device::slice::name_of;
+
+/// Allocates the claims of a plan on one node.
+pub(crate) fn allocate_on(
+    context: &Context<'_>,
+    plan: &Plan<'_>,
+    node: &Node,
+    budget: Budget<'_>,
+) -> Result<(Outcome, u64), AllocateError> {
+    let mut meter = Meter::new(budget);
+    let outcome = match search(context, plan, node, &mut meter) {
+        Ok(outcome) => outcome,
+        Err(Halt::Stopped) => Outcome::Stopped,
+        Err(Halt::OnNode(failure)) => Outcome::FailedOnNode(failure),
+        Err(Halt::Failed(error)) => return Err(error),
+    };
+    Ok((outcome, meter.used()))
+}
+
+/// Returns the outcome for claims on a node, without an explanation.
+pub(crate) fn outcome_on(
+    context: &Context<'_>,
+    claims: &[ResourceClaim],
+    node: &Node,
+    budget: Budget<'_>,
+) -> Result<Outcome, AllocateError> {
+    let claims: SmallVec<[&ResourceClaim; 4]> = claims.iter().collect();
+    let plan = Plan::new(&claims, context.classes, context.gates);
+    allocate_on(context, &plan, node, budget).map(|(outcome, _)| outcome)
+}
+
+/// Calls a function with the table of a node's devices, before any device is chosen.
+pub(crate) fn with_table<T>(
+    context: &Context<'_>,
+    claims: &[ResourceClaim],
+    node: &Node,
+    look: impl FnOnce(&Table<'_>) -> T,
+) -> Result<T, AllocateError> {
+    let claims: SmallVec<[&ResourceClaim; 4]> = claims.iter().collect();
+    let plan = Plan::new(&claims, context.classes, context.gates);
+    let view = context.inventory.view(node, context.gates).map_err(|failed| AllocateError::from(*failed))?;
+    let candidates = Candidates::new(&view);
+    let derived = Grid::new(plan.columns.len(), candidates.capacity());
+    Ok(look(&Table::new(context, &plan, node, &candidates, &derived)))
+}
+
+fn search(context: &Context<'_>, plan: &Plan<'_>, node: &Node, meter: &mut Meter<'_>) -> Result<Outcome, Halt> {
+    let view = context.inventory.view(node, context.gates).map_err(|failed| AllocateError::from(*failed))?;
+    let candidates = Candidates::new(&view);
+    let derived = Grid::new(plan.columns.len(), candidates.capacity());
+    let table = Table::new(context, plan, node, &candidates, &derived);
+    let all = devices_of_all(&table, meter)?;
+    match Walk::new(&table, &all, meter).run()? {
+        Some(solution) => {
+            check_skips(&table, solution).map_err(Halt::OnNode)?;
+            Ok(Outcome::Allocated(results(&table, solution)?))
+        }
+        None => no_solution(&candidates),
+    }
+}
+
+/// Returns the outcome for a node on which the search found no solution. An invalid pool makes it a failure of the
+/// node, because an update of the pool may make a solution possible.
+fn no_solution(candidates: &Candidates<'_>) -> Result<Outcome, Halt> {
+    let invalid = candidates.order().into_iter().filter_map(|(pool, _)| {
+        let pool = candidates.pools().get(pool).filter(|pool| pool.state() == PoolState::Invalid)?;
+        Some((pool.full_name(), pool.problem()?))
+    });
+    let pools: Vec<_> = invalid.collect();
+    if pools.is_empty() { Ok(Outcome::Unsatisfied) } else { Err(Halt::OnNode(NodeFailure::InvalidPools { pools })) }
+}
+
+/// Fails the claim if a chosen device has `skipNodeOperations` while the gate is off. This follows the text of
+/// KEP-5945.
+fn check_skips(table: &Table<'_>, solution: Solution<'_>) -> Result<(), NodeFailure> {
+    let is_off = !table.has(DraGate::OptionalNodeOperations);
+    if table.decisions.skip_gate_off != SkipGateOff::FailClaim || !is_off {
+        return Ok(());
+    }
+    let skipping = |chosen: &&Chosen| skips_operations(table.candidate(chosen.device).slice);
+    let Some(chosen) = solution.chosen.iter().find(skipping) else { return Ok(()) };
+    let gate = DraGate::OptionalNodeOperations.name(table.context.profile);
+    Err(NodeFailure::SkipNodeOperationsOff {
+        claim: table.claim_name(table.alternative(chosen.alternative)),
+        device: table.id(chosen.device).to_string(),
+        slice: name_of(table.candidate(chosen.device).slice).to_owned(),
+        gate,
+    })
+}

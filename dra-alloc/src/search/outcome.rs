@@ -1,0 +1,77 @@
+//! Result of the allocator for one node.
+
+use k8s_openapi::api::resource::v1::AllocationResult;
+
+use crate::cluster::inventory::pool::PoolProblem;
+
+/// Result for the claims on one node: allocated, or the kind of failure.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// The claims can be allocated: one result for each claim, in the order of the claims.
+    Allocated(Vec<AllocationResult>),
+    /// The devices on the node do not satisfy the claims.
+    Unsatisfied,
+    /// The node can't be used at the moment, but other nodes may be.
+    FailedOnNode(NodeFailure),
+    /// The budget was exhausted before the search had a result.
+    Stopped,
+}
+
+/// Reason why a node can't be used although other nodes may be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NodeFailure {
+    /// A request asks for all devices, but a pool of the node is incomplete: its driver is updating the slices.
+    #[error(
+        "claim {claim}, request {request}: asks for all devices, but resource pool {pool} is currently being updated"
+    )]
+    PoolIncomplete {
+        /// Namespace and name of the claim.
+        claim: String,
+        /// Name of the request, as `request` or `request/subrequest`.
+        request: String,
+        /// Driver and name of the pool, as `driver/pool`.
+        pool: String,
+    },
+    /// A request asks for all devices, but the slices of a pool of the node contradict each other.
+    #[error(
+        "claim {claim}, request {request}: asks for all devices, but resource pool {pool} is currently invalid: {problem}"
+    )]
+    PoolInvalid {
+        /// Namespace and name of the claim.
+        claim: String,
+        /// Name of the request, as `request` or `request/subrequest`.
+        request: String,
+        /// Driver and name of the pool, as `driver/pool`.
+        pool: String,
+        /// Contradiction between the slices of the pool.
+        problem: Box<PoolProblem>,
+    },
+    /// The claims are not satisfied, and in some pools of the node the slices contradict each other.
+    #[error("invalid resource pools were encountered: {}", listed(pools))]
+    InvalidPools {
+        /// Each invalid pool as `driver/pool`, with the contradiction between its slices.
+        pools: Vec<(String, PoolProblem)>,
+    },
+    /// The search chose a device that skips node operations, but the gate is off (KEP-5945).
+    #[error(
+        "claim {claim}: device {device} was chosen, whose ResourceSlice {slice} sets skipNodeOperations, but the {gate} \
+         feature is disabled"
+    )]
+    SkipNodeOperationsOff {
+        /// Namespace and name of the claim.
+        claim: String,
+        /// `driver/pool/device`.
+        device: String,
+        /// Name of the slice.
+        slice: String,
+        /// Name of the feature gate.
+        gate: &'static str,
+    },
+}
+
+fn listed(pools: &[(String, PoolProblem)]) -> String {
+    let pools: Vec<String> = pools.iter().map(|(pool, problem)| format!("{pool}: {problem}")).collect();
+    pools.join(", ")
+}

@@ -1,0 +1,50 @@
+//! The pruning rules of the search, as a set that tests switch off one by one.
+
+/// Rule by which the search skips branches. All rules are on; tests switch them off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(hidden)]
+#[expect(clippy::exhaustive_enums, reason = "for the project's own tests")]
+pub enum PruningRule {
+    ForwardChecking,
+    Pigeonhole,
+    CommonValue,
+    AllDifferent,
+    CounterBound,
+    ValueSymmetry,
+    VariableSymmetry,
+}
+
+/// Number of backtracks before pruning starts. Most satisfiable searches never reach it.
+const START_AFTER_BACKTRACKS: usize = 3;
+
+/// Set of [`PruningRule`]s, with the time at which they start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(hidden)]
+pub struct PruningRules(u8);
+
+#[doc(hidden)]
+impl PruningRules {
+    /// Number of pruning rules.
+    pub const COUNT: u8 = 7;
+
+    /// Returns the set of rules whose bits are set, active from the first backtrack on.
+    #[must_use]
+    pub const fn from_start(bits: u8) -> Self {
+        Self(bits | 1 << Self::COUNT)
+    }
+
+    /// Returns the number of backtracks before pruning starts.
+    pub(crate) const fn start_after(self) -> usize {
+        if self.0 >> Self::COUNT == 0 { START_AFTER_BACKTRACKS } else { 0 }
+    }
+
+    pub(super) const fn has(self, rule: PruningRule) -> bool {
+        self.0 & (1 << rule as u8) != 0
+    }
+}
+
+impl Default for PruningRules {
+    fn default() -> Self {
+        Self((1 << Self::COUNT) - 1)
+    }
+}

@@ -1,0 +1,401 @@
+//! Requests of claims in the allocator's own form, read once and used for any number of nodes.
+//!
+//! A request asks for devices itself (`exactly`), or lists subrequests of which the first possible one is taken
+//! (`firstAvailable`). Both forms become a list of [`Alternative`]s.
+//!
+//! Checks run in the order of kube-scheduler: request by request, then the claim's size, then its constraints. Since
+//! `allocationMode: All` can fail on a node before a later request is reached, a failure is kept with its position and
+//! raised when the search on a node gets there.
+//!
+//! Source: `validateDeviceRequest` of kube-scheduler's allocator, 1.37.
+
+use dra_attrs::GateSet;
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use k8s_openapi::api::resource::v1::{
+    CapacityRequirements, DeviceClaim, DeviceConstraint, DeviceDerivedAttribute, DeviceRequest, DeviceSelector,
+    DeviceSubRequest, DeviceToleration, ExactDeviceRequest, ResourceClaim,
+};
+
+use super::allocate_error::{AllocateError, RequestError};
+use crate::cluster::classes::{Class, Classes};
+use crate::config::gates::DraGate;
+use crate::device::capacity::Amount;
+use crate::selector::expression::{Compiled, Expression, Owner, Selectors};
+
+/// Requests and constraints of all claims, as the search reads them.
+#[derive(Debug, Default)]
+pub(crate) struct Plan<'p> {
+    pub(crate) claims: Vec<Claim<'p>>,
+    /// Alternatives (an exact request, or each subrequest of a list) of all requests of all claims.
+    pub(crate) alternatives: Vec<Alternative<'p>>,
+    /// Columns: the attributes and derived-attribute expressions that constraints compare.
+    pub(crate) columns: Vec<Column<'p>>,
+}
+
+/// One claim with its requests and constraints.
+#[derive(Debug)]
+pub(crate) struct Claim<'p> {
+    pub(crate) object: &'p ResourceClaim,
+    pub(crate) requests: Vec<Request<'p>>,
+    pub(crate) constraints: Vec<Constraint<'p>>,
+    /// Error of the first invalid request. The requests before it are valid.
+    pub(crate) request_error: Option<Box<AllocateError>>,
+    pub(crate) constraint_error: Option<Box<AllocateError>>,
+}
+
+/// One request of a claim.
+#[derive(Clone, Debug)]
+pub(crate) struct Request<'p> {
+    pub(crate) name: &'p str,
+    /// Range of the request's alternatives in [`Plan::alternatives`].
+    pub(crate) alternatives: Range<usize>,
+    /// True for a `firstAvailable` list of subrequests.
+    pub(crate) is_list: bool,
+}
+
+/// One alternative of a request: the exact request itself, or one of its subrequests.
+#[derive(Debug)]
+pub(crate) struct Alternative<'p> {
+    /// Position of the claim in the plan.
+    pub(crate) claim: usize,
+    /// Name, as `request` or `request/subrequest`.
+    pub(crate) name: Cow<'p, str>,
+    pub(crate) class: &'p Class,
+    /// Selectors of the request itself, which apply in addition to those of the class.
+    own_selectors: Selectors<'p>,
+    /// Cached results of selectors on devices of shared slices, by position of the selector and address of the device.
+    /// Addresses are stable within one call.
+    pub(crate) known: RefCell<BTreeMap<(usize, usize), bool>>,
+    pub(crate) mode: Mode,
+    pub(crate) admin_access: bool,
+    pub(crate) tolerations: Option<&'p [DeviceToleration]>,
+    pub(crate) capacity: BTreeMap<&'p str, Amount<'p>>,
+    /// Constraints that apply to the alternative: position in the claim, and column.
+    pub(crate) constraints: Vec<(usize, usize)>,
+}
+
+/// Number of devices that an alternative asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Exactly(u64),
+    All,
+}
+
+/// Constraint of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Constraint<'p> {
+    pub(crate) kind: ConstraintKind,
+    pub(crate) attribute: &'p str,
+    requests: Option<&'p [String]>,
+}
+
+/// Type of a constraint: equal attribute values (`matchAttribute`) or different ones (`distinctAttribute`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ConstraintKind {
+    Match,
+    Distinct,
+}
+
+/// Attribute or derived-attribute expression whose values a constraint compares.
+#[derive(Debug)]
+pub(crate) struct Column<'p> {
+    pub(crate) attribute: &'p str,
+    pub(crate) derived: Option<Derived<'p>>,
+}
+
+/// Expression of a derived attribute.
+#[derive(Debug)]
+pub(crate) struct Derived<'p> {
+    pub(crate) text: &'p str,
+    pub(crate) compiled: Compiled,
+}
+
+impl<'p> Constraint<'p> {
+    fn read(constraint: &'p DeviceConstraint) -> Option<Self> {
+        let matched = constraint.match_attribute.as_deref().map(|attribute| (ConstraintKind::Match, attribute));
+        let distinct = constraint.distinct_attribute.as_deref().map(|attribute| (ConstraintKind::Distinct, attribute));
+        let (kind, attribute) = matched.or(distinct)?;
+        Some(Self { kind, attribute, requests: constraint.requests.as_deref() })
+    }
+
+    fn applies_to(&self, request: &str, alternative: &str) -> bool {
+        let names = self.requests.unwrap_or_default();
+        names.is_empty() || names.iter().any(|name| name == request || name == alternative)
+    }
+}
+
+impl<'p> Claim<'p> {
+    /// Returns the claim's `namespace/name`.
+    pub(crate) fn name(&self) -> String {
+        claim_name(self.object)
+    }
+
+    /// Returns the `devices` part of the claim's spec.
+    pub(crate) fn devices(&self) -> Option<&'p DeviceClaim> {
+        devices(self.object)
+    }
+}
+
+impl Column<'_> {
+    fn is(&self, attribute: &str, expression: Option<&str>) -> bool {
+        self.attribute == attribute && self.derived.as_ref().map(|derived| derived.text) == expression
+    }
+}
+
+impl<'p> Plan<'p> {
+    /// Reads claims up to the first invalid one.
+    pub(crate) fn new(claims: &[&'p ResourceClaim], classes: &'p Classes, gates: GateSet<DraGate>) -> Self {
+        let requests =
+            claims.iter().filter_map(|claim| devices(claim)).flat_map(|devices| &devices.requests).map(Vec::len);
+        let mut plan = Self {
+            claims: Vec::with_capacity(claims.len()),
+            alternatives: Vec::with_capacity(requests.sum()),
+            columns: Vec::new(),
+        };
+        for claim in claims {
+            plan.add_claim(claim, classes, gates);
+            let last = plan.claims.last();
+            if last.is_some_and(|claim| claim.request_error.is_some() || claim.constraint_error.is_some()) {
+                break;
+            }
+        }
+        plan
+    }
+
+    fn add_claim(&mut self, object: &'p ResourceClaim, classes: &'p Classes, gates: GateSet<DraGate>) {
+        let (constraints, constraint_error) = constraints(object);
+        let listed = devices(object).and_then(|devices| devices.requests.as_deref()).unwrap_or_default();
+        let requests = Vec::with_capacity(listed.len());
+        let mut claim = Claim { object, requests, constraints, request_error: None, constraint_error };
+        for request in listed {
+            if let Err((request, error)) = self.add_request(request, &mut claim, classes, gates) {
+                let error = AllocateError::Request { claim: claim.name(), request, error };
+                claim.request_error = Some(Box::new(error));
+                break;
+            }
+        }
+        self.claims.push(claim);
+    }
+
+    /// Adds a request and its alternatives to the plan. An error names the request or subrequest.
+    fn add_request(
+        &mut self,
+        request: &'p DeviceRequest,
+        claim: &mut Claim<'p>,
+        classes: &'p Classes,
+        gates: GateSet<DraGate>,
+    ) -> Result<(), (String, RequestError)> {
+        let asked = asked_for(request);
+        let is_list = request.first_available.as_ref().is_some_and(|list| !list.is_empty());
+        if is_list && !gates.has(DraGate::PrioritizedList) {
+            return Err((request.name.clone(), RequestError::PrioritizedListOff));
+        }
+        if !gates.has(DraGate::ConsumableCapacity)
+            && let Some(asked) = asked.clone().find(|asked| asked.capacity().is_some())
+        {
+            return Err((asked.full_name(request).into_owned(), RequestError::ConsumableCapacityOff));
+        }
+        let first = self.alternatives.len();
+        claim.requests.push(Request { name: &request.name, alternatives: first..first, is_list });
+        for asked in asked {
+            let added = self.add_alternative(request, asked, claim, classes, gates);
+            added.map_err(|error| (asked.full_name(request).into_owned(), error))?;
+            if let Some(request) = claim.requests.last_mut() {
+                request.alternatives.end = self.alternatives.len();
+            }
+        }
+        Ok(())
+    }
+
+    fn add_alternative(
+        &mut self,
+        request: &'p DeviceRequest,
+        asked: Asked<'p>,
+        claim: &Claim<'p>,
+        classes: &'p Classes,
+        gates: GateSet<DraGate>,
+    ) -> Result<(), RequestError> {
+        if !asked.derived().is_empty() && !gates.has(DraGate::DerivedAttributes) {
+            return Err(RequestError::DerivedAttributesOff);
+        }
+        let own = asked.selectors();
+        if let Some(index) = own.iter().position(|selector| selector.cel.is_none()) {
+            return Err(RequestError::SelectorEmpty { index });
+        }
+        if asked.admin_access().is_some() && !gates.has(DraGate::AdminAccess) {
+            return Err(RequestError::AdminAccessOff);
+        }
+        if asked.class().is_empty() {
+            return Err(RequestError::NoClass);
+        }
+        let not_found = || RequestError::ClassNotFound { class: asked.class().to_owned() };
+        let class = classes.named(asked.class()).ok_or_else(not_found)?;
+        let name = asked.full_name(request);
+        let (mode, capacity) = (asked.mode()?, asked.amounts()?);
+        let constraints = self.constraints_on(claim, request, &name, asked);
+        self.alternatives.push(Alternative {
+            claim: self.claims.len(),
+            name,
+            class,
+            own_selectors: Selectors::new(Owner::Claim, own),
+            known: RefCell::default(),
+            mode,
+            admin_access: asked.admin_access() == Some(true),
+            tolerations: asked.tolerations(),
+            capacity,
+            constraints,
+        });
+        Ok(())
+    }
+
+    /// Returns the constraints that apply to an alternative, each with its column.
+    fn constraints_on(
+        &mut self,
+        claim: &Claim<'p>,
+        request: &DeviceRequest,
+        name: &str,
+        asked: Asked<'p>,
+    ) -> Vec<(usize, usize)> {
+        let mut applying = Vec::new();
+        for (index, constraint) in claim.constraints.iter().enumerate() {
+            if constraint.applies_to(&request.name, name) {
+                // If a name is defined several times, the last definition counts.
+                let derived = asked.derived().iter().rev().find(|derived| derived.name == constraint.attribute);
+                let expression = derived.map(|derived| derived.expression.as_str());
+                applying.push((index, self.column(constraint.attribute, expression)));
+            }
+        }
+        applying
+    }
+
+    fn column(&mut self, attribute: &'p str, expression: Option<&'p str>) -> usize {
+        if let Some(known) = self.columns.iter().position(|column| column.is(attribute, expression)) {
+            return known;
+        }
+        let derived = expression.map(|text| Derived { text, compiled: Compiled::new() });
+        self.columns.push(Column { attribute, derived });
+        self.columns.len() - 1
+    }
+}
+
+impl Alternative<'_> {
+    /// Returns the selectors of the class, then those of the request.
+    pub(crate) fn selectors(&self) -> impl Iterator<Item = Expression<'_>> {
+        self.class.selectors().chain(self.own_selectors.iter())
+    }
+}
+
+/// Common view of a request and a subrequest, which have different API types.
+#[derive(Clone, Copy)]
+enum Asked<'p> {
+    Nothing,
+    Exactly(&'p ExactDeviceRequest),
+    Subrequest(&'p DeviceSubRequest),
+}
+
+/// Returns the subrequests of a request, or the request itself if it has none.
+fn asked_for(request: &DeviceRequest) -> impl Iterator<Item = Asked<'_>> + Clone {
+    let list = request.first_available.as_deref().unwrap_or_default();
+    let itself = list.is_empty().then(|| request.exactly.as_ref().map_or(Asked::Nothing, Asked::Exactly));
+    list.iter().map(Asked::Subrequest).chain(itself)
+}
+
+impl<'p> Asked<'p> {
+    /// Returns a field that the API types of requests and subrequests both have.
+    fn field<T>(
+        self,
+        exactly: impl FnOnce(&'p ExactDeviceRequest) -> T,
+        subrequest: impl FnOnce(&'p DeviceSubRequest) -> T,
+    ) -> Option<T> {
+        match self {
+            Self::Nothing => None,
+            Self::Exactly(request) => Some(exactly(request)),
+            Self::Subrequest(request) => Some(subrequest(request)),
+        }
+    }
+
+    fn class(self) -> &'p str {
+        self.field(|request| request.device_class_name.as_str(), |request| &request.device_class_name)
+            .unwrap_or_default()
+    }
+
+    fn selectors(self) -> &'p [DeviceSelector] {
+        let selectors = self.field(|request| request.selectors.as_deref(), |request| request.selectors.as_deref());
+        selectors.flatten().unwrap_or_default()
+    }
+
+    fn derived(self) -> &'p [DeviceDerivedAttribute] {
+        let derived = self
+            .field(|request| request.derived_attributes.as_deref(), |request| request.derived_attributes.as_deref());
+        derived.flatten().unwrap_or_default()
+    }
+
+    fn admin_access(self) -> Option<bool> {
+        self.field(|request| request.admin_access, |_| None).flatten()
+    }
+
+    fn tolerations(self) -> Option<&'p [DeviceToleration]> {
+        self.field(|request| request.tolerations.as_deref(), |request| request.tolerations.as_deref()).flatten()
+    }
+
+    fn capacity(self) -> Option<&'p CapacityRequirements> {
+        self.field(|request| request.capacity.as_ref(), |request| request.capacity.as_ref()).flatten()
+    }
+
+    /// Returns the name: `request`, or `request/subrequest` for a subrequest.
+    fn full_name(self, request: &'p DeviceRequest) -> Cow<'p, str> {
+        match self {
+            Self::Nothing | Self::Exactly(_) => Cow::Borrowed(&request.name),
+            Self::Subrequest(subrequest) => Cow::Owned(format!("{}/{}", request.name, subrequest.name)),
+        }
+    }
+
+    /// Returns the allocation mode and count, with the API server's defaults for missing fields.
+    fn mode(self) -> Result<Mode, RequestError> {
+        let mode =
+            self.field(|request| request.allocation_mode.as_deref(), |request| request.allocation_mode.as_deref());
+        let count = self.field(|request| request.count, |request| request.count).flatten();
+        match mode.flatten().unwrap_or("ExactCount") {
+            "ExactCount" => Ok(Mode::Exactly(u64::try_from(count.unwrap_or(1)).unwrap_or(0))),
+            "All" => Ok(Mode::All),
+            mode => Err(RequestError::AllocationMode { mode: mode.to_owned() }),
+        }
+    }
+
+    fn amounts(self) -> Result<BTreeMap<&'p str, Amount<'p>>, RequestError> {
+        let requests = self.capacity().and_then(|capacity| capacity.requests.as_ref()).into_iter().flatten();
+        let amounts = requests.map(|(name, amount)| match Amount::read(amount) {
+            Ok(amount) => Ok((name.as_str(), amount)),
+            Err(error) => Err(RequestError::Quantity { capacity: name.clone(), error }),
+        });
+        amounts.collect()
+    }
+}
+
+/// Reads the constraints of a claim up to the first one that has neither `matchAttribute` nor `distinctAttribute`.
+fn constraints(claim: &ResourceClaim) -> (Vec<Constraint<'_>>, Option<Box<AllocateError>>) {
+    let listed = devices(claim).and_then(|devices| devices.constraints.as_deref()).unwrap_or_default();
+    let constraints: Vec<_> = listed.iter().map_while(Constraint::read).collect();
+    let index = constraints.len();
+    let is_cut = index < listed.len();
+    let error = || Box::new(AllocateError::EmptyConstraint { claim: claim_name(claim), index });
+    (constraints, is_cut.then(error))
+}
+
+/// Returns the `devices` part of a claim's spec.
+fn devices(claim: &ResourceClaim) -> Option<&DeviceClaim> {
+    claim.spec.as_ref()?.devices.as_ref()
+}
+
+/// Returns the claim's `namespace/name`.
+pub(crate) fn claim_name(claim: &ResourceClaim) -> String {
+    let name = claim.metadata.name.as_deref().unwrap_or_default();
+    match claim.metadata.namespace.as_deref() {
+        Some(namespace) if !namespace.is_empty() => [namespace, "/", name].concat(),
+        _ => name.to_owned(),
+    }
+}

@@ -1,0 +1,207 @@
+//! Feature gates for `nominatedNodeName`, the components that read them, and the field values that result.
+//!
+//! KEP-5278 has two: `NominatedNodeNameForExpectation` is kube-scheduler's, `ClearingNominatedNodeNameAfterBinding`
+//! kube-apiserver's. They are independent, and a component that is too old for its gate behaves as with the gate off
+//! (KEP-5278, Version Skew Strategy). Gates of other KEPs are listed where they change a decision of this crate.
+
+use dra_attrs::{FeatureGate, GateSet, Profile};
+use serde::Serialize;
+
+/// A feature gate of kube-scheduler or kube-apiserver that affects nominations.
+///
+/// ```
+/// use dra_attrs::{GateSet, Profile};
+/// use nnn::NominationGate;
+///
+/// let gates = GateSet::parse("NominatedNodeNameForExpectation=false", Profile::V1_37)?;
+/// assert!(!gates.has(NominationGate::Expectation) && gates.has(NominationGate::Clearing));
+/// # Ok::<(), dra_attrs::GateError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[non_exhaustive]
+pub enum NominationGate {
+    /// kube-scheduler writes the chosen node into `nominatedNodeName` at the start of a binding cycle that has work to
+    /// do.
+    #[serde(rename = "NominatedNodeNameForExpectation")]
+    Expectation,
+    /// kube-apiserver clears `nominatedNodeName` when it binds the pod.
+    #[serde(rename = "ClearingNominatedNodeNameAfterBinding")]
+    Clearing,
+    /// kube-scheduler preempts pods for a bound pod whose in-place resize is deferred for lack of room.
+    #[serde(rename = "InPlacePodVerticalScalingSchedulerPreemption")]
+    ResizePreemption,
+    /// kube-apiserver copies the labels of a binding to the pod. An admission plugin has set them to the node's
+    /// topology labels.
+    #[serde(rename = "PodTopologyLabelsAdmission")]
+    TopologyLabels,
+}
+
+/// A control plane component that reads a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[non_exhaustive]
+pub enum ControlPlaneComponent {
+    /// kube-scheduler
+    Scheduler,
+    /// kube-apiserver
+    ApiServer,
+}
+
+/// Constant properties of one gate.
+struct GateInfo {
+    name: &'static str,
+    component: ControlPlaneComponent,
+    /// First minor version of Kubernetes 1 that has the gate.
+    alpha: u32,
+    /// First minor version of Kubernetes 1 that has the gate on by default.
+    beta: Option<u32>,
+}
+
+const EXPECTATION: GateInfo = GateInfo {
+    name: "NominatedNodeNameForExpectation",
+    component: ControlPlaneComponent::Scheduler,
+    alpha: 34,
+    beta: Some(35),
+};
+
+const CLEARING: GateInfo = GateInfo {
+    name: "ClearingNominatedNodeNameAfterBinding",
+    component: ControlPlaneComponent::ApiServer,
+    alpha: 34,
+    beta: Some(35),
+};
+
+const RESIZE_PREEMPTION: GateInfo = GateInfo {
+    name: "InPlacePodVerticalScalingSchedulerPreemption",
+    component: ControlPlaneComponent::Scheduler,
+    alpha: 37,
+    beta: None,
+};
+
+const TOPOLOGY_LABELS: GateInfo = GateInfo {
+    name: "PodTopologyLabelsAdmission",
+    component: ControlPlaneComponent::ApiServer,
+    alpha: 33,
+    beta: Some(35),
+};
+
+/// Minor version of the Kubernetes release whose defaults [`GateSet::default`] has.
+const CURRENT_MINOR: u32 = 37;
+
+impl FeatureGate for NominationGate {
+    const ALL: &'static [Self] = &[Self::Expectation, Self::Clearing, Self::ResizePreemption, Self::TopologyLabels];
+
+    fn name(self, _: Profile) -> &'static str {
+        self.info().name
+    }
+
+    fn is_default(self) -> bool {
+        self.is_default_in(CURRENT_MINOR)
+    }
+
+    fn position(self) -> u32 {
+        self as u32
+    }
+}
+
+impl NominationGate {
+    const fn info(self) -> GateInfo {
+        match self {
+            Self::Expectation => EXPECTATION,
+            Self::Clearing => CLEARING,
+            Self::ResizePreemption => RESIZE_PREEMPTION,
+            Self::TopologyLabels => TOPOLOGY_LABELS,
+        }
+    }
+
+    /// Returns the component that reads the gate.
+    #[must_use]
+    pub const fn component(self) -> ControlPlaneComponent {
+        self.info().component
+    }
+
+    /// Returns true if the gate is on by default in Kubernetes 1.`minor`.
+    ///
+    /// ```
+    /// use nnn::NominationGate;
+    /// assert!(NominationGate::Expectation.is_default_in(35) && !NominationGate::Expectation.is_default_in(34));
+    /// ```
+    #[must_use]
+    pub const fn is_default_in(self, minor: u32) -> bool {
+        match self.info().beta {
+            Some(beta) => minor >= beta,
+            None => false,
+        }
+    }
+
+    /// Returns true if Kubernetes 1.`minor` has the gate. An older version can't switch it on.
+    ///
+    /// ```
+    /// use nnn::NominationGate;
+    /// assert!(NominationGate::Expectation.exists_in(34) && !NominationGate::Expectation.exists_in(33));
+    /// ```
+    #[must_use]
+    pub const fn exists_in(self, minor: u32) -> bool {
+        minor >= self.info().alpha
+    }
+
+    /// Returns the gates that are on by default in a kube-scheduler and a kube-apiserver of Kubernetes 1.`scheduler`
+    /// and 1.`api_server`. A gate that a component does not have counts as off.
+    ///
+    /// ```
+    /// use dra_attrs::GateSet;
+    /// use nnn::NominationGate;
+    /// assert_eq!(NominationGate::defaults_of_versions(37, 37), GateSet::default());
+    /// assert!(!NominationGate::defaults_of_versions(37, 33).has(NominationGate::Clearing));
+    /// let old_scheduler = NominationGate::defaults_of_versions(33, 37);
+    /// assert_eq!(old_scheduler, GateSet::default().without(NominationGate::Expectation));
+    /// ```
+    #[must_use]
+    pub fn defaults_of_versions(scheduler: u32, api_server: u32) -> GateSet<Self> {
+        let is_on = |gate: &Self| match gate.component() {
+            ControlPlaneComponent::Scheduler => gate.is_default_in(scheduler),
+            ControlPlaneComponent::ApiServer => gate.is_default_in(api_server),
+        };
+        Self::ALL.iter().copied().filter(is_on).collect()
+    }
+}
+
+/// Value of `nominatedNodeName` before or after the binding, as far as the feature gates determine it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub enum VisibleValue {
+    /// Node to which the pod is bound.
+    Host,
+    /// No value.
+    Unset,
+    /// The value from before the binding cycle, which may be another node.
+    Old,
+}
+
+/// Values of `nominatedNodeName` that API readers see during and after a binding cycle with work to do.
+///
+/// Readers that prefer `spec.nodeName` ([`PodSnapshot::placement`](crate::PodSnapshot::placement)) can ignore `bound`.
+///
+/// ```
+/// use dra_attrs::GateSet;
+/// use nnn::{FieldVisibility, NominationGate, VisibleValue};
+/// let old_scheduler = FieldVisibility::from_gates(GateSet::default().without(NominationGate::Expectation));
+/// assert_eq!((old_scheduler.while_binding, old_scheduler.bound), (VisibleValue::Old, VisibleValue::Unset));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct FieldVisibility {
+    /// Value from the start of the binding cycle to the binding.
+    pub while_binding: VisibleValue,
+    /// Value after the binding.
+    pub bound: VisibleValue,
+}
+
+impl FieldVisibility {
+    /// Returns the values that API readers see when exactly the given gates are on.
+    #[must_use]
+    pub fn from_gates(gates: GateSet<NominationGate>) -> Self {
+        let while_binding = if gates.has(NominationGate::Expectation) { VisibleValue::Host } else { VisibleValue::Old };
+        let bound = if gates.has(NominationGate::Clearing) { VisibleValue::Unset } else { while_binding };
+        Self { while_binding, bound }
+    }
+}

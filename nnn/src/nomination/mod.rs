@@ -1,0 +1,15 @@
+//! Nominations: states of a pod, the cache of nominations by node, and the node resources that they reserve.
+
+mod field_writes;
+mod nominating_info;
+mod nominator;
+mod reservation;
+mod state;
+
+pub(crate) use field_writes::FieldWrites;
+pub use nominating_info::NominatingInfo;
+pub use nominator::{Nomination, Nominator, decide_nomination_update};
+pub use reservation::{
+    NodeFit, counted_nominations, filter_with_nominated_pods, fits_unreserved_resources, unreserved_resources,
+};
+pub use state::{IllegalTransition, NominationEvent, NominationState, NominationTransition};

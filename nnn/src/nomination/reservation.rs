@@ -1,0 +1,102 @@
+//! Node resources that nominations reserve: a pod must fit a node both with and without the pods nominated there.
+//!
+//! Only nominations of at least the pod's priority count, and never its own. The pass without them matters to filters
+//! such as pod affinity, which more pods can satisfy.
+
+use super::nominator::Nomination;
+use crate::pod::{PodSnapshot, Resources};
+
+/// Result of filtering one node for a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a filter has these three answers")]
+pub enum NodeFit<R> {
+    /// The pod fits.
+    Fits,
+    /// The pod does not fit the node, for the given reason.
+    Rejected(R),
+    /// The filter failed with the given error.
+    Failed(R),
+}
+
+impl<R> NodeFit<R> {
+    /// Returns true if the pod fits.
+    #[must_use]
+    pub const fn fits(&self) -> bool {
+        matches!(self, Self::Fits)
+    }
+}
+
+/// Returns the nominations of other pods that count against a pod: those of at least its priority.
+pub fn counted_nominations<'a>(
+    pod: &'a PodSnapshot,
+    nominations: impl IntoIterator<Item = &'a Nomination>,
+) -> impl Iterator<Item = &'a Nomination> {
+    nominations.into_iter().filter(|other| other.priority >= pod.priority && other.pod.uid != pod.key.uid)
+}
+
+/// Runs a filter on a node twice, as kube-scheduler's `RunFilterPluginsWithNominatedPods`: with the pods that are
+/// nominated there, then without.
+///
+/// `fit` gets the nominated pods to add to the node, and none the second time. It is called once if no nomination
+/// counts or if the first answer is not [`NodeFit::Fits`]. If adding the pods fails, `fit` returns [`NodeFit::Failed`].
+///
+/// # Complexity
+/// Linear in the nominations of the node, besides the calls.
+///
+/// ```
+/// use nnn::{NodeFit, Nomination, PodSnapshot, filter_with_nominated_pods};
+/// let promised = PodSnapshot::pending("default", "first").with_priority(5);
+/// let nominations = [Nomination::new(&promised, "node-1")];
+/// // There is room for one pod.
+/// let fit = |running: &[&Nomination]| if running.is_empty() { NodeFit::Fits } else { NodeFit::Rejected("full") };
+/// let pod = |priority| PodSnapshot::pending("default", "second").with_priority(priority);
+/// assert_eq!(filter_with_nominated_pods(&pod(5), &nominations, fit), NodeFit::Rejected("full"));
+/// assert_eq!(filter_with_nominated_pods(&pod(6), &nominations, fit), NodeFit::Fits);
+/// ```
+pub fn filter_with_nominated_pods<'a, R>(
+    pod: &'a PodSnapshot,
+    nominations: impl IntoIterator<Item = &'a Nomination>,
+    mut fit: impl FnMut(&[&'a Nomination]) -> NodeFit<R>,
+) -> NodeFit<R> {
+    let counted: Vec<&Nomination> = counted_nominations(pod, nominations).collect();
+    if counted.is_empty() {
+        return fit(&[]);
+    }
+    match fit(&counted) {
+        NodeFit::Fits => fit(&[]),
+        no => no,
+    }
+}
+
+/// Returns the resources in `free` that remain for a pod after the nominations. A resource may be negative.
+///
+/// `free` is the allocatable of the node less the requests of bound and assumed pods.
+pub fn unreserved_resources<'a>(
+    pod: &'a PodSnapshot,
+    free: &Resources,
+    nominations: impl IntoIterator<Item = &'a Nomination>,
+) -> Resources {
+    let mut promised = Resources::default();
+    counted_nominations(pod, nominations).for_each(|other| promised.add(&other.requests));
+    free.minus(&promised)
+}
+
+/// Returns true if the pod's requests fit with and without the nominated pods, looking only at resources
+/// ([`filter_with_nominated_pods`] runs any filter).
+///
+/// ```
+/// use dra_attrs::{Quantity, QuantityFormat};
+/// use nnn::{Nomination, PodSnapshot, Resources, fits_unreserved_resources};
+/// let cpu = |units| Resources::new([("cpu", Quantity::from_units(units, QuantityFormat::DecimalSi))]);
+/// let promised = Nomination::new(&PodSnapshot::pending("default", "a").with_requests(cpu(3)), "node-1");
+/// let pod = PodSnapshot::pending("default", "b").with_requests(cpu(2));
+/// assert!(!fits_unreserved_resources(&pod, &cpu(4), [&promised]));
+/// assert!(fits_unreserved_resources(&pod.with_priority(1), &cpu(4), [&promised]));
+/// ```
+pub fn fits_unreserved_resources<'a>(
+    pod: &'a PodSnapshot,
+    free: &Resources,
+    nominations: impl IntoIterator<Item = &'a Nomination>,
+) -> bool {
+    pod.requests.fits_into(free) && pod.requests.fits_into(&unreserved_resources(pod, free, nominations))
+}

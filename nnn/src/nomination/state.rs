@@ -1,0 +1,331 @@
+//! State machine of a pod from pending to bound, by its nomination (KEP-5278, Confusing semantics of
+//! `NominatedNodeName`).
+//!
+//! The API shows less than the scheduler knows: a pod that waits for victims and a pod that waits for its binding both
+//! have a nomination ([`NominationState::placement`]).
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::pod::{PodPlacement, PodSnapshot};
+
+/// State of a pod from pending to bound or deleted, by its nomination.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum NominationState {
+    /// The pod waits, without a nomination.
+    #[default]
+    Pending,
+    /// The scheduler has chosen victims on a node and nominated the pod to it.
+    NominatedPreempting {
+        /// The node.
+        node: String,
+    },
+    /// The pod has a nomination that comes from another component or from before a restart of the scheduler.
+    NominatedHint {
+        /// The node.
+        node: String,
+    },
+    /// The pod is assumed on a node, which the scheduler does not write to `nominatedNodeName`.
+    AssumedQuiet {
+        /// The node.
+        node: String,
+    },
+    /// The pod is assumed on a node, which the scheduler has written to `nominatedNodeName`; the binding cycle runs.
+    AssumedAnnounced {
+        /// The node.
+        node: String,
+    },
+    /// The pod is bound.
+    Bound {
+        /// The node.
+        node: String,
+    },
+    /// The pod was deleted, has succeeded or has failed.
+    Gone,
+}
+
+/// Cause of a change from one state of a pod to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[non_exhaustive]
+pub enum NominationTransition {
+    /// No node fits, and the scheduler chose victims for preemption.
+    Preempts,
+    /// No node fits, and the nomination is cleared.
+    FailsAndClears,
+    /// No node fits, and the nomination stays.
+    FailsAndKeeps,
+    /// The scheduler chose a node and does not write it to `nominatedNodeName`.
+    AssumesQuietly,
+    /// The scheduler chose a node and writes it to `nominatedNodeName`.
+    AssumesAndAnnounces,
+    /// The pod was bound.
+    Binds,
+    /// The binding cycle failed, and its nomination is cleared.
+    BindingFails,
+    /// The binding cycle failed, and its nomination stays.
+    BindingFailsAndKeeps,
+    /// The pod was deleted while it was assumed.
+    DeletedWhileAssumed,
+    /// The pod was deleted.
+    Deleted,
+    /// Another component bound the pod.
+    BoundByOther,
+    /// The watch showed a new status of the pod.
+    StatusUpdated,
+    /// The scheduler was restarted.
+    Restarted,
+    /// The nominated node was deleted.
+    NodeDeleted,
+}
+
+/// Event that may change the [`NominationState`] of a pod.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum NominationEvent {
+    /// A scheduling cycle found no node that fits now, but chose victims on a node.
+    CycleNominated {
+        /// The node.
+        node: String,
+    },
+    /// A scheduling cycle found no node and cleared the nomination.
+    CycleCleared,
+    /// A scheduling cycle found no node and left the nomination unchanged.
+    CycleKept {
+        /// Value of `status.nominatedNodeName`.
+        status: Option<String>,
+    },
+    /// A scheduling cycle chose a node that is not written to `nominatedNodeName`.
+    AssumedQuietly {
+        /// The node.
+        node: String,
+    },
+    /// A scheduling cycle chose a node that is written, or was already written, to `nominatedNodeName`.
+    AssumedAndAnnounced {
+        /// The node.
+        node: String,
+    },
+    /// The API server accepted the binding.
+    Bound,
+    /// The binding cycle failed, and the nomination is cleared.
+    BindingFailed,
+    /// The binding cycle failed, and the nomination to the node stays.
+    BindingFailedKept,
+    /// The deletion of the pod has started.
+    DeletionStarted,
+    /// The pod is gone.
+    Deleted,
+    /// Another component has bound the pod.
+    BoundByOther {
+        /// The node.
+        node: String,
+    },
+    /// The watch showed a new status of the pod ([`Nominator::update`](crate::Nominator::update)).
+    StatusUpdated {
+        /// Nomination in the scheduler's memory after the update.
+        memory: Option<String>,
+    },
+    /// The scheduler was restarted and read the pod's status.
+    Restarted {
+        /// Value of `status.nominatedNodeName`.
+        status: Option<String>,
+    },
+    /// The nominated node was deleted. The pod stays nominated to it by name.
+    NodeDeleted,
+}
+
+/// Error of an event that can't happen to a pod in its current state.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{event} is not possible for a pod that is {state}")]
+#[non_exhaustive]
+pub struct IllegalTransition {
+    /// State of the pod before the event.
+    pub state: NominationState,
+    /// Event that is not possible in the state.
+    pub event: NominationEvent,
+}
+
+impl NominationState {
+    /// Returns the state that a scheduler infers from the API when it starts.
+    ///
+    /// ```
+    /// use nnn::{NominationState, PodSnapshot};
+    /// let pod = PodSnapshot::pending("default", "web").with_nomination("node-1");
+    /// assert_eq!(NominationState::from_pod(&pod), NominationState::NominatedHint { node: "node-1".to_owned() });
+    /// ```
+    #[must_use]
+    pub fn from_pod(pod: &PodSnapshot) -> Self {
+        match pod.placement() {
+            PodPlacement::Bound(node) => Self::Bound { node: node.to_owned() },
+            PodPlacement::Nominated(node) => Self::NominatedHint { node: node.to_owned() },
+            PodPlacement::None => Self::Pending,
+        }
+    }
+
+    /// Returns the state after an event, and the transition. A bound pod can only be deleted; a deleted pod stays
+    /// deleted.
+    ///
+    /// # Errors
+    /// The event can't happen in this state.
+    ///
+    /// ```
+    /// use nnn::{NominationEvent, NominationState, NominationTransition};
+    /// let node = || "node-1".to_owned();
+    /// let event = NominationEvent::AssumedAndAnnounced { node: node() };
+    /// let (state, transition) = NominationState::Pending.next(&event)?;
+    /// assert_eq!(state, NominationState::AssumedAnnounced { node: node() });
+    /// assert_eq!(transition, NominationTransition::AssumesAndAnnounces);
+    /// assert!(NominationState::Bound { node: node() }.next(&NominationEvent::CycleCleared).is_err());
+    /// # Ok::<(), nnn::IllegalTransition>(())
+    /// ```
+    pub fn next(&self, event: &NominationEvent) -> Result<(Self, NominationTransition), IllegalTransition> {
+        let next = match self {
+            Self::Pending | Self::NominatedPreempting { .. } | Self::NominatedHint { .. } => self.next_waiting(event),
+            Self::AssumedQuiet { node } | Self::AssumedAnnounced { node } => self.next_assumed(node, event),
+            Self::Bound { .. } => {
+                (*event == NominationEvent::Deleted).then_some((Self::Gone, NominationTransition::Deleted))
+            }
+            Self::Gone => None,
+        };
+        next.ok_or_else(|| IllegalTransition { state: self.clone(), event: event.clone() })
+    }
+
+    fn next_waiting(&self, event: &NominationEvent) -> Option<(Self, NominationTransition)> {
+        Some(match event {
+            NominationEvent::CycleNominated { node } => {
+                (Self::NominatedPreempting { node: node.clone() }, NominationTransition::Preempts)
+            }
+            NominationEvent::CycleCleared => (Self::Pending, NominationTransition::FailsAndClears),
+            NominationEvent::CycleKept { status } => {
+                (self.following(status.as_deref()), NominationTransition::FailsAndKeeps)
+            }
+            NominationEvent::AssumedQuietly { node } => {
+                (Self::AssumedQuiet { node: node.clone() }, NominationTransition::AssumesQuietly)
+            }
+            NominationEvent::AssumedAndAnnounced { node } => {
+                (Self::AssumedAnnounced { node: node.clone() }, NominationTransition::AssumesAndAnnounces)
+            }
+            NominationEvent::Deleted => (Self::Gone, NominationTransition::Deleted),
+            NominationEvent::BoundByOther { node } => {
+                (Self::Bound { node: node.clone() }, NominationTransition::BoundByOther)
+            }
+            NominationEvent::StatusUpdated { memory } => {
+                (self.following(memory.as_deref()), NominationTransition::StatusUpdated)
+            }
+            NominationEvent::NodeDeleted if self.node().is_some() => (self.clone(), NominationTransition::NodeDeleted),
+            _ => return None,
+        })
+    }
+
+    fn next_assumed(&self, node: &str, event: &NominationEvent) -> Option<(Self, NominationTransition)> {
+        let node = || node.to_owned();
+        let announced = matches!(self, Self::AssumedAnnounced { .. });
+        Some(match event {
+            NominationEvent::Bound => (Self::Bound { node: node() }, NominationTransition::Binds),
+            NominationEvent::BindingFailed => (Self::Pending, NominationTransition::BindingFails),
+            NominationEvent::BindingFailedKept if announced => {
+                (Self::NominatedPreempting { node: node() }, NominationTransition::BindingFailsAndKeeps)
+            }
+            NominationEvent::DeletionStarted => (self.clone(), NominationTransition::DeletedWhileAssumed),
+            NominationEvent::Deleted => (Self::Gone, NominationTransition::DeletedWhileAssumed),
+            NominationEvent::BoundByOther { node } => {
+                (Self::Bound { node: node.clone() }, NominationTransition::BoundByOther)
+            }
+            NominationEvent::Restarted { status } if announced => {
+                (Self::Pending.following(status.as_deref()), NominationTransition::Restarted)
+            }
+            _ => return None,
+        })
+    }
+
+    /// Returns the state of a waiting pod after its nomination became `nomination`; unchanged if the node did not
+    /// change.
+    fn following(&self, nomination: Option<&str>) -> Self {
+        match nomination {
+            None => Self::Pending,
+            Some(node) if self.node() == Some(node) => self.clone(),
+            Some(node) => Self::NominatedHint { node: node.to_owned() },
+        }
+    }
+
+    /// Returns the node to which the pod is nominated, assumed or bound.
+    #[must_use]
+    pub fn node(&self) -> Option<&str> {
+        match self {
+            Self::Pending | Self::Gone => None,
+            Self::NominatedPreempting { node }
+            | Self::NominatedHint { node }
+            | Self::AssumedQuiet { node }
+            | Self::AssumedAnnounced { node }
+            | Self::Bound { node } => Some(node),
+        }
+    }
+
+    /// Returns true if the pod is not assumed, bound or deleted.
+    pub(crate) const fn is_waiting(&self) -> bool {
+        matches!(self, Self::Pending | Self::NominatedPreempting { .. } | Self::NominatedHint { .. })
+    }
+
+    /// Returns true if the pod is assumed: the scheduler has chosen a node, and the pod is not bound yet.
+    #[must_use]
+    pub const fn is_assumed(&self) -> bool {
+        matches!(self, Self::AssumedQuiet { .. } | Self::AssumedAnnounced { .. })
+    }
+
+    /// Returns the node that API readers see for the pod, once all pending writes have arrived.
+    ///
+    /// Nominations by a preemption, hints and announcements look the same. A pod that is assumed without an
+    /// announcement may still show an earlier nomination until the binding clears it.
+    #[must_use]
+    pub fn placement(&self) -> PodPlacement<'_> {
+        match self {
+            Self::Pending | Self::AssumedQuiet { .. } | Self::Gone => PodPlacement::None,
+            Self::NominatedPreempting { node } | Self::NominatedHint { node } | Self::AssumedAnnounced { node } => {
+                PodPlacement::Nominated(node)
+            }
+            Self::Bound { node } => PodPlacement::Bound(node),
+        }
+    }
+}
+
+impl fmt::Display for NominationState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            Self::Pending => "pending",
+            Self::NominatedPreempting { .. } => "nominated and waiting for victims",
+            Self::NominatedHint { .. } => "nominated by a hint",
+            Self::AssumedQuiet { .. } => "assumed",
+            Self::AssumedAnnounced { .. } => "assumed and announced",
+            Self::Bound { .. } => "bound",
+            Self::Gone => "gone",
+        };
+        match self.node() {
+            Some(node) => write!(f, "{name} ({node})"),
+            None => f.write_str(name),
+        }
+    }
+}
+
+impl fmt::Display for NominationEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::CycleNominated { .. } => "a cycle that chooses victims",
+            Self::CycleCleared => "a cycle that clears the nomination",
+            Self::CycleKept { .. } => "a cycle that keeps the nomination",
+            Self::AssumedQuietly { .. } => "a cycle that chooses a node",
+            Self::AssumedAndAnnounced { .. } => "a cycle that announces a node",
+            Self::Bound => "a binding",
+            Self::BindingFailed => "a failed binding cycle",
+            Self::BindingFailedKept => "a failed binding cycle that keeps the nomination",
+            Self::DeletionStarted => "the start of a deletion",
+            Self::Deleted => "a deletion",
+            Self::BoundByOther { .. } => "a binding by somebody else",
+            Self::StatusUpdated { .. } => "an update of the status",
+            Self::Restarted { .. } => "a restart of the scheduler",
+            Self::NodeDeleted => "the end of the nominated node",
+        })
+    }
+}

@@ -1,0 +1,127 @@
+//! Resource lists: quantities of node resources by name, as in pod requests and node `allocatable`.
+
+use std::collections::BTreeMap;
+
+use dra_attrs::{Quantity, QuantityError};
+use k8s_openapi::api::core::v1::{Container, PodSpec, ResourceRequirements};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
+use serde::Serialize;
+
+/// Quantities of resources by name. A resource without an entry is zero.
+///
+/// ```
+/// use dra_attrs::{Quantity, QuantityFormat};
+/// use nnn::Resources;
+/// let two = Resources::new([("cpu", Quantity::from_units(2, QuantityFormat::DecimalSi))]);
+/// let one = Resources::new([("cpu", Quantity::from_units(1, QuantityFormat::DecimalSi)), ("memory", Quantity::ZERO)]);
+/// assert!(one.fits_into(&two) && !two.fits_into(&one));
+/// assert!(two.minus(&one).quantity("cpu") == Quantity::from_units(1, QuantityFormat::DecimalSi));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Resources {
+    amounts: BTreeMap<String, Quantity>,
+}
+
+impl Resources {
+    /// Builds a list from names and quantities.
+    #[must_use]
+    pub fn new<'a>(amounts: impl IntoIterator<Item = (&'a str, Quantity)>) -> Self {
+        Self { amounts: amounts.into_iter().map(|(name, amount)| (name.to_owned(), amount)).collect() }
+    }
+
+    /// Reads a list of quantities such as `allocatable` or `requests`.
+    ///
+    /// # Errors
+    /// The first entry, in the order of names, that is not a quantity.
+    pub fn parse(list: &BTreeMap<String, KubeQuantity>) -> Result<Self, QuantityError> {
+        let read = list.iter().map(|(name, quantity)| Ok((name.clone(), Quantity::from_kube(quantity)?)));
+        Ok(Self { amounts: read.collect::<Result<_, QuantityError>>()? })
+    }
+
+    /// Returns the resource requests of a pod as kube-scheduler computes them, from containers, init containers,
+    /// sidecars, pod-level requests and overhead.
+    ///
+    /// The number of pods is not included; a caller that limits it does so in its filter.
+    ///
+    /// # Errors
+    /// An entry that is not a quantity.
+    pub fn requested_by(spec: &PodSpec) -> Result<Self, QuantityError> {
+        let mut running = Self::default();
+        for container in &spec.containers {
+            running.add(&requests(container)?);
+        }
+        let (mut sidecars, mut starting) = (Self::default(), Self::default());
+        for container in spec.init_containers.iter().flatten() {
+            let mut now = requests(container)?;
+            if container.restart_policy.as_deref() == Some("Always") {
+                running.add(&now);
+                sidecars.add(&now);
+                now.clone_from(&sidecars);
+            } else {
+                now.add(&sidecars);
+            }
+            starting.raise_to(&now);
+        }
+        running.raise_to(&starting);
+        for (name, amount) in stated(spec.resources.as_ref())?.amounts {
+            running.amounts.insert(name, amount);
+        }
+        if let Some(overhead) = &spec.overhead {
+            running.add(&Self::parse(overhead)?);
+        }
+        Ok(running)
+    }
+
+    /// Adds another list, resource by resource. Sums saturate.
+    pub fn add(&mut self, other: &Self) {
+        for (name, amount) in &other.amounts {
+            let sum = self.quantity(name).saturating_add(*amount);
+            self.amounts.insert(name.clone(), sum);
+        }
+    }
+
+    /// Returns the difference to another list. A resource may be negative.
+    #[must_use]
+    pub fn minus(&self, other: &Self) -> Self {
+        let mut left = self.clone();
+        for (name, amount) in &other.amounts {
+            let rest = left.quantity(name).saturating_sub(*amount);
+            left.amounts.insert(name.clone(), rest);
+        }
+        left
+    }
+
+    /// Returns the quantity of one resource.
+    #[must_use]
+    pub fn quantity(&self, name: &str) -> Quantity {
+        self.amounts.get(name).copied().unwrap_or_default()
+    }
+
+    /// Returns every entry, sorted by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Quantity)> {
+        self.amounts.iter().map(|(name, amount)| (name.as_str(), *amount))
+    }
+
+    /// Returns true if `free` has enough of each resource. A request of zero always fits, as in kube-scheduler.
+    #[must_use]
+    pub fn fits_into(&self, free: &Self) -> bool {
+        self.amounts.iter().all(|(name, amount)| *amount <= Quantity::ZERO || *amount <= free.quantity(name))
+    }
+
+    fn raise_to(&mut self, other: &Self) {
+        for (name, amount) in &other.amounts {
+            let larger = self.quantity(name).max(*amount);
+            self.amounts.insert(name.clone(), larger);
+        }
+    }
+}
+
+fn requests(container: &Container) -> Result<Resources, QuantityError> {
+    stated(container.resources.as_ref())
+}
+
+fn stated(requirements: Option<&ResourceRequirements>) -> Result<Resources, QuantityError> {
+    let requests = requirements.and_then(|requirements| requirements.requests.as_ref());
+    requests.map_or_else(|| Ok(Resources::default()), Resources::parse)
+}

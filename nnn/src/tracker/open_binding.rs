@@ -1,0 +1,79 @@
+//! Running binding cycles, and their changes to claims.
+
+use crate::binding::claims::BindingClaim;
+use crate::binding::failure::FailedStage;
+use crate::binding::start::PermitWait;
+use crate::commands::Command;
+use crate::pod::PodKey;
+
+/// Progress of writing the allocations that a binding cycle has chosen for claims.
+#[derive(Clone, Copy, Debug, Default)]
+enum Allocations {
+    /// The devices are chosen, but no allocation is written.
+    #[default]
+    Chosen,
+    /// The allocations are written after the wait on permit. Its end is not reported, so they may be written or not.
+    Deferred,
+    /// The allocations are written.
+    Written,
+}
+
+impl Allocations {
+    /// Returns the progress of the allocation writes when the binding cycle failed at `stage`.
+    fn at(self, stage: FailedStage) -> Self {
+        match self {
+            Self::Deferred if stage == FailedStage::Bind => Self::Written,
+            Self::Deferred if stage <= FailedStage::Permit => Self::Chosen,
+            // A plugin that comes before their write may be the one that failed.
+            known => known,
+        }
+    }
+}
+
+/// A running binding cycle. The default neither waits on permit nor has claims to undo.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OpenBinding {
+    permit: PermitWait,
+    /// Claims whose allocations the cycle writes.
+    claims: Vec<BindingClaim>,
+    allocations: Allocations,
+}
+
+impl OpenBinding {
+    /// Starts the binding cycle of an assumed pod. `binds` is false if a pre-flight failed, so that no allocation is
+    /// written.
+    pub(super) fn new(permit: PermitWait, claims: Vec<BindingClaim>, binds: bool) -> Self {
+        let allocations = match permit {
+            _ if !binds => Allocations::Chosen,
+            PermitWait::Waiting => Allocations::Deferred,
+            PermitWait::None => Allocations::Written,
+        };
+        Self { permit, claims, allocations }
+    }
+
+    /// Returns the cycle with the progress of its allocation writes at the failed `stage`.
+    pub(super) fn failed_at(self, stage: FailedStage) -> Self {
+        Self { allocations: self.allocations.at(stage), ..self }
+    }
+
+    /// Returns the command that ends the pod's wait on permit, if the pod waits.
+    pub(super) fn reject(&mut self, pod: &PodKey) -> Option<Command> {
+        let waits = std::mem::take(&mut self.permit) == PermitWait::Waiting;
+        waits.then(|| Command::RejectWaiting { pod: pod.clone() })
+    }
+
+    /// Returns the commands that undo the cycle's changes to claims.
+    pub(super) fn unreserve(self, pod: &PodKey) -> Vec<Command> {
+        let allocation = |claim: &String| Command::DropAllocation { pod: pod.clone(), claim: claim.clone() };
+        let reservation = |claim: &String| Command::DropReservation { pod: pod.clone(), claim: claim.clone() };
+        let claims = self.claims.iter().filter_map(|claim| match claim {
+            BindingClaim::Allocated => None,
+            BindingClaim::Chosen(claim) => Some(claim),
+        });
+        match self.allocations {
+            Allocations::Chosen => claims.map(allocation).collect(),
+            Allocations::Written => claims.map(reservation).collect(),
+            Allocations::Deferred => claims.flat_map(|claim| [allocation(claim), reservation(claim)]).collect(),
+        }
+    }
+}
