@@ -44,21 +44,22 @@ impl DeclaredFeature {
         Self { profile, max_version: None }
     }
 
-    /// Sets the last version that declares and requires the feature. Versions compare as semantic versions: with the
-    /// bound 1.38.0, version 1.38.1 is excluded and 1.38.0-rc.1 is included.
+    /// Sets the last Kubernetes version that declares and requires the feature. Versions compare as semantic versions:
+    /// with the bound 1.38.0, version 1.38.1 is excluded and 1.38.0-rc.1 is included.
     #[must_use]
     pub fn with_max_version(self, max_version: Version) -> Self {
         Self { max_version: Some(max_version), ..self }
     }
 
-    /// Returns the name in `node.status.declaredFeatures`. In the KEP, it differs from the name of the feature gate.
+    /// Returns the name of the feature in `node.status.declaredFeatures`. In the KEP, it differs from the name of the
+    /// feature gate.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         Decisions::from_profile(self.profile).declared_feature
     }
 
-    /// Returns the name of the feature if a kubelet with this configuration and version declares it. Its gate must be
-    /// on.
+    /// Returns the name of the feature if a kubelet with this configuration and version declares it. Needs the gate
+    /// `KubeletGate::OptionalNodeOperations` on the kubelet.
     ///
     /// ```
     /// use dra_alloc::declared_features::DeclaredFeature;
@@ -216,8 +217,8 @@ pub fn missing_features<'a>(required: &[&'a str], declared: &[String]) -> Vec<&'
     missing
 }
 
-/// Rejection of a pod by a kubelet's admission. The pod fails with this error as message, and with
-/// [`NotAdmitted::reason`].
+/// Rejection of a pod by a kubelet's admission. The status of the pod gets this error as message and
+/// [`NotAdmitted::reason`] as reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Pod requires node features that are not available: {}", missing.join(", "))]
 #[non_exhaustive]
@@ -227,7 +228,7 @@ pub struct NotAdmitted {
 }
 
 impl NotAdmitted {
-    /// Returns the reason in the pod's status.
+    /// Returns the reason in the status of the rejected pod: [`POD_FEATURE_UNSUPPORTED`].
     #[must_use]
     pub const fn reason(&self) -> &'static str {
         POD_FEATURE_UNSUPPORTED

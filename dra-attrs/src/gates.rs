@@ -49,7 +49,7 @@ pub trait FeatureGate: Copy + Eq + fmt::Debug + 'static {
     /// Returns the index of the gate in a [`GateSet`]: unique, below 32.
     fn position(self) -> u32;
 
-    /// Returns the gates that must be on as well for this one to have an effect.
+    /// Returns the other gates that must be on so that this gate has an effect.
     fn requires(self) -> &'static [Self] {
         &[]
     }

@@ -10,7 +10,8 @@ k8s_openapi::k8s_if_le_1_36! {
          `latest` of k8s-openapi in the binary that uses it"
     );
 
-    /// Placeholder for a type of Kubernetes 1.37, so that the message above is the only compile error.
+    /// Placeholder for `DeviceAttribute` of Kubernetes 1.37, so that the message about its version is the only compile
+    /// error.
     #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
     pub struct DeviceAttribute {
         pub bool: Option<bool>,

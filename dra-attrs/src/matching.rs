@@ -18,24 +18,24 @@ use crate::k8s::DeviceAttribute;
 use crate::profile::Profile;
 use crate::value::Scalar;
 
-/// Treatment of list-typed values, which the scheduler's feature gate `DRAListTypeAttributes` controls.
+/// Treatment of list-typed attribute values, which the scheduler's feature gate `DRAListTypeAttributes` controls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum ListTypes {
-    /// The gate is on: a list counts as the set of its elements, a scalar as a set of one.
+    /// `DRAListTypeAttributes` is on: a list counts as the set of its elements, a scalar as a set of one.
     Enabled,
-    /// The gate is off, as Kubernetes 1.37 treats it: the first device's value is not checked, and a list of any later
-    /// device violates the constraint.
+    /// `DRAListTypeAttributes` is off, as in Kubernetes 1.37: a list-valued attribute of the first device is accepted
+    /// unchecked, and one of any later device violates the constraint.
     Disabled,
-    /// The gate is off, as the text of KEP-6072 treats it: a list is an unknown value type, and always violates the
-    /// constraint.
+    /// `DRAListTypeAttributes` is off, as in the text of KEP-6072: a list is an unknown value type, and always violates
+    /// the constraint.
     Refused,
 }
 
 impl ListTypes {
-    /// Returns the treatment of lists under `profile` while the gate is off.
+    /// Returns the treatment of lists under `profile` while the gate `DRAListTypeAttributes` is off.
     ///
     /// ```
     /// use dra_attrs::{ListTypes, Profile};
@@ -62,10 +62,10 @@ pub enum Violation {
     /// The attribute exists but has no value (no field set, or an empty list).
     #[error("the attribute has no value")]
     NoValue,
-    /// The attribute is a list, and the feature gate for list types is off.
+    /// The attribute is a list, and the feature gate `DRAListTypeAttributes` is off.
     #[error("the attribute is a list, and list-typed attributes are disabled")]
     ListTypesOff,
-    /// No value is common to the device and all devices before it.
+    /// No value is common to the added device and all devices added before it.
     #[error("no value in common with the devices before")]
     NothingInCommon,
     /// An earlier device has one of the device's values already.

@@ -309,7 +309,8 @@ impl fmt::Display for Quantity {
 }
 
 impl Quantity {
-    /// Returns true if the binary format shows the value without loss and without a fraction.
+    /// Returns true if the value can be printed in the binary format: a whole number of at least 1024 (or at most
+    /// -1024).
     const fn prints_binary(self) -> bool {
         self.nanos % NANOS_PER_UNIT == 0 && self.nanos.unsigned_abs() >= 1024 * NANOS_PER_UNIT.unsigned_abs()
     }

@@ -40,7 +40,7 @@ impl StandardAttribute {
         Self { name: name.to_owned(), value }
     }
 
-    /// Builds a string-valued attribute.
+    /// Builds a standard attribute with a string value.
     pub(crate) fn string(name: &str, value: String) -> Self {
         Self::new(name, DeviceAttribute { string: Some(value), ..DeviceAttribute::default() })
     }

@@ -70,21 +70,21 @@ impl fmt::Display for Scalar<'_> {
 #[serde(rename_all = "lowercase")]
 #[expect(clippy::exhaustive_enums, reason = "mirrors the strict union of the API; callers match on all of it")]
 pub enum AttributeValue<'a> {
-    /// Value of `bool`.
+    /// Value of the field `bool`.
     Bool(bool),
-    /// Value of `int`.
+    /// Value of the field `int`.
     Int(i64),
-    /// Value of `string`.
+    /// Value of the field `string`.
     String(&'a str),
-    /// Value of `version`.
+    /// Value of the field `version`.
     Version(&'a str),
-    /// Value of `bools`.
+    /// Value of the field `bools`.
     Bools(&'a [bool]),
-    /// Value of `ints`.
+    /// Value of the field `ints`.
     Ints(&'a [i64]),
-    /// Value of `strings`.
+    /// Value of the field `strings`.
     Strings(&'a [String]),
-    /// Value of `versions`.
+    /// Value of the field `versions`.
     Versions(&'a [String]),
 }
 

@@ -10,7 +10,7 @@ use crate::name::lookup_by_name;
 use crate::numa::MAX_NODES;
 use crate::standard::NUMA_NODE;
 
-/// Driver that publishes the NUMA node under a name of its own.
+/// Driver that publishes a device's NUMA node in an attribute with a name of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -34,8 +34,8 @@ impl VendorDriver {
     /// All drivers, in the order of the KEP's table.
     pub const ALL: [Self; 6] = [Self::NvidiaGpu, Self::AmdGpu, Self::Dranet, Self::SriovNic, Self::Cpu, Self::Memory];
 
-    /// Returns the names under which the driver publishes the node: the primary name, then the aliases. A name without
-    /// a domain is in the driver's own domain.
+    /// Returns the names of the attribute in which the driver publishes a device's NUMA node: the primary name, then
+    /// the aliases. A name without a domain is in the driver's own domain.
     ///
     /// ```
     /// use dra_attrs::VendorDriver;
@@ -69,7 +69,8 @@ pub enum VendorMigration {
     AlreadyStandard,
     /// The device has no attribute with one of the driver's names.
     NoVendorName,
-    /// The vendor's value is not a node: negative (no affinity), 1024 or more, or not an `int`. Nothing was added.
+    /// The value of the vendor's attribute is not a NUMA node: negative (no affinity), 1024 or more, or not an `int`.
+    /// Nothing was added.
     NotANode {
         /// Name of the vendor's attribute that the value was read from.
         from: &'static str,
@@ -78,8 +79,8 @@ pub enum VendorMigration {
     },
 }
 
-/// Adds the standard NUMA attribute to a device that has a vendor's attribute, which is kept. A standard attribute is
-/// never overwritten, and "no affinity" (-1) is never published.
+/// Adds the attribute `resource.kubernetes.io/numaNode` to a device, with the value of the vendor's attribute, which is
+/// kept. An existing standard attribute is never overwritten, and "no affinity" (-1) is never published.
 ///
 /// `driver_name` is the name under which the driver runs, and the domain of a bare vendor name. The first name of the
 /// table that the device has is used.
@@ -119,8 +120,8 @@ pub fn add_standard_numa_node(
     }
 }
 
-/// Looks up the attribute with the vendor's name. A bare name also finds the name with the driver's domain, and the
-/// other way round.
+/// Looks up the attribute `name` of a vendor's driver. A bare name also finds the name with the driver's domain, and
+/// the other way round.
 fn vendor_attribute<'m>(
     attributes: &'m BTreeMap<String, DeviceAttribute>,
     name: &str,

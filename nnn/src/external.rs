@@ -62,9 +62,9 @@ pub enum SchedulerWriteReason {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NominationWriter {
-    /// The scheduler.
+    /// The scheduler itself, for the given reason.
     Scheduler(SchedulerWriteReason),
-    /// Another component. The text is the name of its field manager.
+    /// A component other than the scheduler. The text is the name of its field manager.
     External(String),
 }
 
@@ -86,7 +86,7 @@ pub enum WritePermission {
     Allowed,
     /// The write would change nothing.
     NoOp,
-    /// The current value belongs to another component.
+    /// The write is refused, because another component wrote the current value of `nominatedNodeName`.
     Denied,
     /// The pod has changed since the writer read it. The writer reads the pod again and never forces the write.
     Conflict,
@@ -134,8 +134,8 @@ pub enum NodePresence {
 }
 
 impl ClearingPolicy {
-    /// Returns the change of the nomination after the policy: a clear becomes [`NominatingInfo::Noop`] if the policy
-    /// keeps the value.
+    /// Returns the change of a nomination under this policy: `info`, or [`NominatingInfo::Noop`] if `info` clears a
+    /// nomination that the policy keeps.
     ///
     /// ```
     /// use nnn::NominatingInfo;

@@ -13,13 +13,14 @@ use dra_attrs::{FeatureGate, Profile};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum PoolStatusGate {
-    /// The API `ResourcePoolStatusRequest` and its controller (KEP-5677). Off in the API server: requests are
-    /// inaccessible. Off in kube-controller-manager: requests stay pending.
+    /// `DRAResourcePoolStatus`: the API `ResourcePoolStatusRequest` and its controller (KEP-5677). Off in the API
+    /// server: requests are inaccessible. Off in kube-controller-manager: requests stay pending.
     ResourcePoolStatus,
-    /// Slices and requests may name the attribute that holds the partition type of a device. Off: a new request that
-    /// names an attribute is refused.
+    /// `DRAPartitionableDevicesType`: slices (`partitionTypeAttribute`) and requests (`defaultPartitionTypeAttribute`)
+    /// may name the attribute that holds the partition type of a device. Off: a new request that names an attribute is
+    /// refused.
     PartitionableDevicesType,
-    /// `DeviceTaintRule`s taint devices. Off: only the taints in slices count.
+    /// `DRADeviceTaintRules`: `DeviceTaintRule`s taint devices. Off: only the taints in slices count.
     DeviceTaintRules,
 }
 

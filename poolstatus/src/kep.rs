@@ -8,7 +8,8 @@ use k8s_openapi::{ClusterResourceScope, Metadata, Resource};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Returns the short names of the resource for `kubectl`. The resource of Kubernetes 1.37 has none.
+/// Returns the short names for `kubectl` of the resource `resourcepoolstatusrequests`: `rpsr` in the KEP, none in
+/// Kubernetes 1.37.
 ///
 /// ```
 /// use k8s_openapi::Resource;

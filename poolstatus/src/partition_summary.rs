@@ -161,7 +161,7 @@ impl PartialEq for CounterAmount<'_> {
     }
 }
 
-/// Amounts that one device consumes, sorted by counter set and counter.
+/// Amounts of counters that one device consumes, sorted by counter set and counter.
 #[derive(Clone, Debug, PartialEq)]
 struct Cost<'s>(Vec<(Counter<'s>, CounterAmount<'s>)>);
 
@@ -228,7 +228,7 @@ impl<'s> RemainingCounters<'s> {
         })
     }
 
-    /// Returns the number of a group's unclaimed devices that the remaining counters suffice for.
+    /// Returns the number of unclaimed devices of a group that can be allocated together from the remaining counters.
     fn fitting(&self, group: &PartitionGroup<'s>) -> usize {
         let own = group.cost.0.iter().filter_map(|(counter, _)| self.0.get_key_value(counter));
         let mut left = RemainingCounters(own.map(|(counter, left)| (*counter, *left)).collect());

@@ -217,7 +217,7 @@ impl PoolIndex {
         users.into_iter().flatten().map(|(_, claim)| &**claim)
     }
 
-    /// Returns true if the query names no namespace, or if claims of its namespace hold a device of the pool.
+    /// Returns true if claims of the query's namespace hold a device of the pool, or if the query names no namespace.
     fn is_used(&self, query: &Query, pool: &str, slices: &BTreeMap<String, Arc<ResourceSlice>>) -> bool {
         let Some(namespace) = query.namespace() else { return true };
         let claims = self.users(query.driver(), pool).filter(|claim| is_in_namespace(claim, namespace));

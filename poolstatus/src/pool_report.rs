@@ -23,7 +23,7 @@ pub struct PoolReport {
     pub pool: String,
     /// Name of the pool's node, if all slices name the same one.
     pub node: Option<String>,
-    /// The latest generation. Slices of older generations are ignored.
+    /// Latest generation of the pool. Slices of older generations are ignored.
     pub generation: i64,
     /// Number of slices of the latest generation.
     pub slice_count: usize,

@@ -50,8 +50,8 @@ pub(crate) fn is_shareable(device: &Device) -> bool {
 }
 
 /// Computes the total, consumed and available amount of one capacity. The available amount has the format of the total,
-/// or of the consumed amount if the total is zero, as apimachinery subtracts. The consumed amount is negative if claims
-/// say so.
+/// or of the consumed amount if the total is zero, as apimachinery subtracts. The consumed amount may be negative,
+/// because claims may hold negative amounts.
 fn capacity_status(name: &str, total: Quantity, consumed: Quantity) -> ShareableCapacityStatus {
     let available = total.nanos().saturating_sub(consumed.nanos()).max(0);
     let format = if total.nanos() == 0 { consumed.format() } else { total.format() };

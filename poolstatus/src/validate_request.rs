@@ -11,8 +11,9 @@ use crate::status_request::{MAX_LIMIT, SpecView, StatusRequest};
 
 /// Validates the creation of a request. A missing limit is valid and means the default.
 ///
-/// While its gate is off, the API server of Kubernetes 1.37 clears `defaultPartitionTypeAttribute` on creation and refuses
-/// the field where it is not cleared. This function refuses the field.
+/// While [`PoolStatusGate::PartitionableDevicesType`] is off, the API server of Kubernetes 1.37 clears
+/// `defaultPartitionTypeAttribute` on creation and refuses the field where it is not cleared. This function refuses the
+/// field.
 ///
 /// ```
 /// use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
@@ -89,7 +90,8 @@ fn check_limit(field: &FieldPath<'_>, limit: i32) -> Option<FieldError> {
     (limit > MAX_LIMIT).then(|| FieldError::invalid(field, limit, format!("must be less than or equal to {MAX_LIMIT}")))
 }
 
-/// Validates the partition type attribute, which is forbidden while its gate is off.
+/// Validates `spec.defaultPartitionTypeAttribute`, which is forbidden while
+/// [`PoolStatusGate::PartitionableDevicesType`] is off.
 fn check_attribute(field: &FieldPath<'_>, name: &str, profile: Profile, gates: GateSet<PoolStatusGate>) -> FieldErrors {
     let gate = PoolStatusGate::PartitionableDevicesType;
     if gates.has(gate) {

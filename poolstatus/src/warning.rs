@@ -61,8 +61,8 @@ pub enum PoolWarning {
     /// Counter sets contradict each other or the devices that consume them. kube-scheduler allocates nothing from the
     /// pool.
     Counters(PoolProblem),
-    /// The generation is negative, or 0, which the API server of Kubernetes 1.37 reads as missing: no status with this
-    /// pool can be written.
+    /// The generation of the pool is negative, or 0, which the API server of Kubernetes 1.37 reads as missing: no
+    /// status with this pool can be written.
     Generation {
         /// The invalid generation.
         generation: i64,

@@ -29,7 +29,7 @@ pub struct FilterOptions {
     pub requirements: RequirementPolicy,
     /// Moment at which a timed-out gate with the action `Taint` stops blocking pods.
     pub release_when: ReleaseWhen,
-    /// State of the feature. `Off` allows every pod.
+    /// Mode of the readiness gates: active, without writes, or off. `Off` allows every pod.
     pub mode: PolicyMode,
 }
 
@@ -68,7 +68,7 @@ impl From<&Policy> for FilterOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum FilterOutcome {
-    /// Allowed: the feature is off.
+    /// Allowed: readiness gates are switched off ([`PolicyMode::Off`]).
     Disabled,
     /// Allowed: gates do not apply to pods of daemon sets. Ready and taints are checked by other plugins.
     DaemonSetExempt,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum LateReport {
-    /// The report replaces the timeout: with any status but True, the gate blocks pods again.
+    /// The report replaces the timeout: if its status is False or Unknown, the gate blocks pods again.
     OwnerWins,
     /// A report of False or Unknown has no effect: the timed-out gate still does not block pods.
     Sticky,
@@ -72,7 +72,7 @@ pub enum PreexistingTimeout {
     Ignored,
 }
 
-/// State of the feature: active, without writes, or off.
+/// Mode of the readiness gates: active, without writes, or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -81,7 +81,8 @@ pub enum PolicyMode {
     Active,
     /// Gates are evaluated and timers run, but nothing is written.
     Suspended,
-    /// The feature is off: gates block no pods, and the taints and labels that the reconciler set are removed once.
+    /// Readiness gates are switched off: they block no pods, and the taints and labels that the reconciler set are
+    /// removed once.
     Off,
 }
 
@@ -121,7 +122,7 @@ pub struct Policy {
     pub cold_start: ColdStart,
     /// Gate labels that the reconciler may remove.
     pub label_policy: LabelPolicy,
-    /// State of the feature: active, without writes, or off.
+    /// Mode of the readiness gates: active, without writes, or off.
     pub mode: PolicyMode,
     /// Longest time for which a gate waits in one boot, even if restarts of kubelet reset its timeout. Zero or less
     /// means no limit.

@@ -85,8 +85,8 @@ pub fn merge_gates(
     merged
 }
 
-/// Returns true if the API server lets a node add the gate `new`, or replace the gate in `old` by it. One refused gate
-/// would make its whole write of the node fail.
+/// Returns true if the API server lets a node add the gate `new`, or replace its gate in `old` by `new`. A single
+/// refused gate would make kubelet's whole write of the node fail.
 fn may_write(old: &[NodeReadinessGate], new: &NodeReadinessGate) -> bool {
     validate_gate_update(old, std::slice::from_ref(new), GateWriter::Node, &ValidationOptions::default()).is_valid()
 }

@@ -3,6 +3,8 @@
 //! A claim that is allocated already keeps its allocation. Its devices are not examined; only the node selector of the
 //! allocation decides whether a node can be used, as in the `Filter` of kube-scheduler's DRA plugin, 1.37.
 
+use std::borrow::Borrow;
+
 use dra_attrs::node_selector_matches;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
@@ -28,7 +30,7 @@ pub(super) struct Call<'c> {
     allocated: Vec<AllocatedClaim<'c>>,
 }
 
-/// A claim with an allocation in its status, which it keeps.
+/// A claim with an allocation in its status. The allocator leaves that allocation unchanged.
 struct AllocatedClaim<'c> {
     /// Position among all claims of the call.
     position: usize,
@@ -37,9 +39,14 @@ struct AllocatedClaim<'c> {
 }
 
 impl<'c> Call<'c> {
-    pub(super) fn new(context: Context<'c>, detail: Detail, claims: impl Iterator<Item = &'c ResourceClaim>) -> Self {
+    pub(super) fn new<'i: 'c, C: Borrow<ResourceClaim> + 'i>(
+        context: Context<'c>,
+        detail: Detail,
+        claims: impl IntoIterator<Item = &'i C>,
+    ) -> Self {
         let (mut pending, mut allocated) = (SmallVec::new(), Vec::new());
-        for (position, claim) in claims.enumerate() {
+        for (position, claim) in claims.into_iter().enumerate() {
+            let claim: &ResourceClaim = claim.borrow();
             match claim.status.as_ref().and_then(|status| status.allocation.as_ref()) {
                 Some(allocation) => allocated.push(AllocatedClaim { position, claim, allocation }),
                 None => pending.push(claim),
@@ -49,7 +56,7 @@ impl<'c> Call<'c> {
         Self { context, detail, pending, plan, allocated }
     }
 
-    /// Returns the verdict for one node.
+    /// Allocates the claims of the call on one node and returns the verdict.
     pub(super) fn on_node(&self, node: &Node, budget: Budget<'_>) -> Result<Verdict, AllocateError> {
         let elsewhere = self.elsewhere(node)?;
         if !elsewhere.is_empty() {
@@ -85,9 +92,9 @@ impl<'c> Call<'c> {
     /// Returns the verdict for a node that an allocated claim excludes. The pending claims are explained but not
     /// allocated.
     fn unsatisfied(&self, mut reasons: Vec<Reason>, node: &Node, budget: Budget<'_>) -> Verdict {
-        let none = Verdict { outcome: Outcome::Unsatisfied, steps: 0, explanation: None };
+        let verdict = Verdict { outcome: Outcome::Unsatisfied, steps: 0, explanation: None };
         if self.detail == Detail::Off {
-            return none;
+            return verdict;
         }
         let search = || allocate_on(&self.context, &self.plan, node, budget).ok();
         let searched = if self.pending.is_empty() { None } else { search() };
@@ -95,7 +102,7 @@ impl<'c> Call<'c> {
         let pending = searched.and_then(|(outcome, steps)| self.explain(node, &outcome, steps, budget));
         reasons.extend(pending.into_iter().flat_map(|explanation| explanation.reasons));
         let explanation = Some(Explanation { reasons, suggestions: Vec::new() });
-        Verdict { steps, explanation, ..none }
+        Verdict { steps, explanation, ..verdict }
     }
 
     fn explain(&self, node: &Node, outcome: &Outcome, steps: u64, budget: Budget<'_>) -> Option<Explanation> {

@@ -30,7 +30,7 @@ pub fn cluster_summary(verdicts: &[Verdict]) -> String {
     format!("{serving}/{} nodes can serve the claims{colon}{}", verdicts.len(), lacks.join(", "))
 }
 
-/// Returns the cause of a node's failure in few words. Nodes with one cause have equal words.
+/// Returns the cause of a node's failure in few words, which are equal for all nodes with that cause.
 fn headline(verdict: &Verdict) -> Option<String> {
     let told = verdict.explanation.as_ref().and_then(Explanation::headline);
     match &verdict.outcome {

@@ -135,7 +135,7 @@ impl<'a> Allocator<'a> {
     }
 
     /// Adds an explanation to every failed allocation, computed by at most a hundred extra searches of 20,000 steps
-    /// after the failed one. They are not part of the budget, but its stop function is called in them too.
+    /// each. The extra searches do not use up the budget, but they call its stop function too.
     #[must_use]
     pub fn with_explanation(self, detail: Detail) -> Self {
         Self { detail, ..self }
@@ -225,7 +225,6 @@ impl<'a> Allocator<'a> {
         claims: impl IntoIterator<Item = &'c C>,
         budget: Budget<'_>,
     ) -> Result<Verdict, AllocateError> {
-        let claims = claims.into_iter().map(|claim| claim.borrow());
         Call::new(self.context(state), self.detail, claims).on_node(node, budget)
     }
 
@@ -241,7 +240,7 @@ impl<'a> Allocator<'a> {
         claims: impl IntoIterator<Item = &'c C>,
         mut budget: Budget<'_>,
     ) -> Result<Vec<Verdict>, AllocateError> {
-        let call = Call::new(self.context(state), self.detail, claims.into_iter().map(|claim| claim.borrow()));
+        let call = Call::new(self.context(state), self.detail, claims);
         let nodes = nodes.into_iter();
         let mut verdicts = Vec::with_capacity(nodes.size_hint().0);
         for node in nodes {

@@ -45,7 +45,7 @@ impl Classes {
         index
     }
 
-    /// Adds a class, or replaces the class of that name.
+    /// Adds a class, or replaces the stored class of the same name.
     ///
     /// # Complexity
     /// Logarithmic in the number of classes.
@@ -54,7 +54,7 @@ impl Classes {
         self.by_name.insert(class.name().to_owned(), class);
     }
 
-    /// Removes the class of a name, if there is one.
+    /// Removes the class that is named `name`, if there is one.
     ///
     /// # Complexity
     /// Logarithmic in the number of classes.

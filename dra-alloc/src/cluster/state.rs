@@ -88,7 +88,7 @@ impl DeviceUse {
         *sum = sum.checked_add(amount).unwrap_or_else(|| Quantity::from_nanos(i128::MAX, sum.format()));
     }
 
-    /// Subtracts an amount from the consumed amount of a capacity, if there is one.
+    /// Subtracts an amount from the consumed amount of a capacity. Does nothing if the capacity has no consumed amount.
     fn release(&mut self, capacity: &str, amount: Quantity) {
         if let Some(sum) = self.consumed.get_mut(capacity) {
             *sum = sum.checked_sub(amount).unwrap_or(Quantity::ZERO);
@@ -176,7 +176,7 @@ impl Holding {
 }
 
 impl AllocatedState {
-    /// Creates the empty state of a cluster with these feature gates.
+    /// Creates the empty state of a cluster whose scheduler has the feature gates `gates`.
     #[must_use]
     pub fn new(gates: GateSet<DraGate>) -> Self {
         let shares = if gates.has(DraGate::ConsumableCapacity) { Shares::Apart } else { Shares::Exclusive };
@@ -238,7 +238,7 @@ impl AllocatedState {
         Ok(())
     }
 
-    /// Adds an exclusive use of a device.
+    /// Marks a device as held exclusively by a claim.
     pub fn hold(&mut self, device: &DeviceId) {
         Holding::Exclusive.add_to(self.device_mut(&device.driver, &device.pool, &device.device));
     }
@@ -275,7 +275,8 @@ impl AllocatedState {
     }
 }
 
-/// Returns every device result with its effect. Parses all results first, so that an error changes nothing.
+/// Returns every device result with its effect on its device. Parses all results first, so that an error changes
+/// nothing.
 fn holdings<'r>(
     results: impl IntoIterator<Item = &'r AllocationResult>,
     shares: Shares,

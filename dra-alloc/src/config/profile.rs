@@ -2,7 +2,7 @@
 
 use dra_attrs::{ListTypes, Profile};
 
-/// Treatment of devices that skip node operations while the gate is off.
+/// Treatment of devices that skip node operations while the gate `DraGate::OptionalNodeOperations` is off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SkipGateOff {
     /// The search may choose the device; the allocation of its claim then fails on the node.
@@ -16,17 +16,17 @@ pub(crate) enum SkipGateOff {
 pub(crate) enum Inference {
     /// Allocations of the pod's claims.
     FromClaims,
-    /// No source: nothing is inferred, because allocations are not known early enough.
+    /// No source: the need is not inferred, because allocations are not known early enough.
     Never,
 }
 
 /// Decisions in which the KEPs and Kubernetes 1.37 differ.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Decisions {
-    /// Treatment of a list-typed attribute in a constraint while the gate for lists is off.
+    /// Treatment of a list-typed attribute in a constraint while the gate `DRAListTypeAttributes` is off.
     pub(crate) lists_off: ListTypes,
     pub(crate) skip_gate_off: SkipGateOff,
-    /// Feature that a node must declare to get a device that skips node operations; `None` if any node may.
+    /// Feature that a node must declare so that it may get devices that skip node operations; `None` if any node may.
     pub(crate) skip_needs: Option<&'static str>,
     /// Name of the feature by which a node declares that its kubelet can skip node operations.
     pub(crate) declared_feature: &'static str,

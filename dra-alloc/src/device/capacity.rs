@@ -165,7 +165,7 @@ impl<'a> Capacity<'a> {
         if amount.quantity < Quantity::ZERO { Err(CapacityError::Negative) } else { Ok(amount) }
     }
 
-    /// Returns true if the policy allows a request to consume an amount.
+    /// Returns true if the request policy of the capacity allows a request to consume `amount`.
     pub(crate) fn permits(&self, amount: Quantity, rounding: Rounding) -> bool {
         let is_default = self.policy.default.is_some_and(|default| default.quantity == amount);
         is_default || self.policy.valid.permits(amount, rounding)
@@ -355,7 +355,7 @@ pub fn permits(amount: &KubeQuantity, capacity: &DeviceCapacity, rounding: Round
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConsumedError {
-    /// The computation failed.
+    /// All quantities are valid, but the consumed amount can't be computed from them.
     #[error(transparent)]
     Capacity(#[from] CapacityError),
     /// A field is not a valid quantity.

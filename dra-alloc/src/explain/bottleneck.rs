@@ -17,7 +17,7 @@ use crate::cluster::inventory::pool::{Pool, PoolState};
 use crate::search::Table;
 use crate::search::context::Context;
 
-/// Capacity value in relaxed slices, larger than the requests of a call can consume.
+/// Value of a capacity that is made practically unlimited: more than the requests of a call can consume.
 const PLENTY: i64 = i64::MAX;
 
 /// Returns the bottlenecks of an unsatisfiable core; empty if devices themselves are missing.
@@ -76,7 +76,7 @@ fn pool_name(slice: &ResourceSlice) -> String {
     format!("{}/{}", slice.spec.driver, slice.spec.pool.name)
 }
 
-/// Builds an inventory of the pools in which some bottlenecks do not limit the devices.
+/// Builds an inventory of the pools, in which the bottlenecks `left_out` no longer limit the devices.
 fn without(pools: &[Pool], left_out: &BTreeSet<Bottleneck>, inventory: &Inventory) -> Inventory {
     let complete = pools.iter().filter(|pool| pool.state() == PoolState::Complete);
     let slices = complete.flat_map(|pool| pool.all_slices().chain(pool.counter_slices()));

@@ -64,7 +64,7 @@ pub enum Cause {
     },
     /// The drivers have published no devices for this node.
     NoDevices,
-    /// A pool can't be allocated from now.
+    /// Devices of a pool can't be allocated at the moment.
     Pool {
         /// `driver/pool`.
         pool: String,
@@ -231,7 +231,7 @@ pub enum DeviceRejection {
         /// Name of the gate.
         gate: &'static str,
     },
-    /// The slice has `skipNodeOperations`, and the node does not declare the feature that it needs.
+    /// The slice has `skipNodeOperations`, and the node does not declare the feature that such slices need.
     NodeDoesNotDeclare {
         /// Name of the feature in `Node.status.declaredFeatures`.
         feature: &'static str,

@@ -136,7 +136,7 @@ impl<'t, 's> CoreView<'t, 's> {
     }
 }
 
-/// Total number of devices that the alternatives of a claim's requests need.
+/// Smallest and largest number of devices that a claim's requests need in total, over all choices of subrequests.
 struct Sizes {
     fewest: usize,
     most: usize,

@@ -35,7 +35,7 @@ pub enum CheckpointError {
     /// The file or its `Data` is not JSON, for example because it is truncated.
     #[error("checkpoint is corrupted: {part} is not JSON: {reason}")]
     NotJson {
-        /// `file` or `Data`.
+        /// Part of the checkpoint that is not JSON: `file` or `Data`.
         part: &'static str,
         /// Message of the JSON parser.
         reason: String,

@@ -52,7 +52,7 @@ pub enum CallError {
         /// Namespace of the claim.
         namespace: String,
     },
-    /// The plan does not call the driver.
+    /// The caller passed a response of a driver that the plan does not call.
     #[error("{} of driver {driver} is not part of the plan", operation.method())]
     NotCalled {
         /// Operation of the plan.
@@ -114,7 +114,8 @@ pub enum PrepareError {
         /// Name of the claim.
         claim: String,
     },
-    /// A device of the claim skips node operations, but the gate is off on the kubelet (message of Kubernetes 1.37).
+    /// A device of the claim skips node operations, but the gate [`super::KubeletGate::OptionalNodeOperations`] is off
+    /// (message of Kubernetes 1.37).
     #[error("{}ResourceClaim {claim}: {gate} feature gate is disabled on kubelet", PREPARE_PREFIX)]
     GateDisabled {
         /// Name of the claim.
@@ -122,7 +123,8 @@ pub enum PrepareError {
         /// Name of the feature gate.
         gate: &'static str,
     },
-    /// A device of the claim skips node operations, but the gate is off on the kubelet (message of KEP-5945).
+    /// A device of the claim skips node operations, but the gate [`super::KubeletGate::OptionalNodeOperations`] is off
+    /// (message of KEP-5945).
     #[error(
         "{}ResourceClaim {claim}: {gate}Disabled: driver {driver} skips node operations for pod {pod}, and the feature gate \
          {gate} is disabled on the kubelet",

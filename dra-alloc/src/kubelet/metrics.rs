@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::operation::Operation;
 use super::plan::Skipped;
 
-/// Label `driver_name` of the counters.
+/// Name of the label with the driver's name on the counters of skipped calls.
 pub const DRIVER_LABEL: &str = "driver_name";
 
 /// Returns the name of the histogram of operation durations in seconds, with the labels `operation_name` and

@@ -94,7 +94,7 @@ impl KubeletOptions {
     }
 
     /// Returns the operations that this kubelet skips, given those that all devices of a driver skip. A kubelet that
-    /// reads the field as a bool (KEP) skips both operations or none.
+    /// reads `skipNodeOperations` as a bool (KEP) skips both operations or none.
     pub(super) fn honoured(self, skips: SkipSet) -> SkipSet {
         match WireForm::from_profile(self.profile) {
             WireForm::List => skips,

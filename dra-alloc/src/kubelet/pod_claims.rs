@@ -90,7 +90,8 @@ pub(super) fn of_entry(pod: &Pod, entry: &PodResourceClaim) -> Result<Option<Pod
     }
 }
 
-/// Returns true if the pod owns a claim, or its pod group does and the gate for pod groups is on.
+/// Returns true if the pod owns a claim, or if its pod group does and the gate `KubeletGate::WorkloadResourceClaims` is
+/// on.
 pub(super) fn is_for_pod(pod: &Pod, claim: &ResourceClaim, options: KubeletOptions) -> bool {
     let owners = claim.metadata.owner_references.as_deref().unwrap_or_default();
     let controller = owners.iter().find(|owner| owner.controller == Some(true));
@@ -104,7 +105,8 @@ pub(super) fn is_for_pod(pod: &Pod, claim: &ResourceClaim, options: KubeletOptio
         })
 }
 
-/// Returns true if a claim is reserved for the pod, or for its pod group if the gate for pod groups is on.
+/// Returns true if a claim is reserved for the pod, or for its pod group if the gate
+/// `KubeletGate::WorkloadResourceClaims` is on.
 pub(super) fn is_reserved_for(pod: &Pod, claim: &ResourceClaim, options: KubeletOptions) -> bool {
     let consumers = claim.status.as_ref().and_then(|status| status.reserved_for.as_deref()).unwrap_or_default();
     let is_group = |consumer: &ResourceClaimConsumerReference| {

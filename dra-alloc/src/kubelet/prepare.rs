@@ -156,8 +156,9 @@ impl ClaimCache {
         Ok(Checked { claim, drivers })
     }
 
-    /// Returns the operations that each driver of a claim skips. If an older kubelet has removed them from the
-    /// checkpoint, the profile `Kep` calls the driver, and `V1_37` reads them from the (immutable) allocation again.
+    /// Returns the operations that each driver of a claim skips. If an older kubelet has removed the operations from
+    /// the checkpoint, the profile `Kep` calls the driver, and `V1_37` reads them from the (immutable) allocation
+    /// again.
     fn skips(
         &self,
         claim: &ClaimRef,
@@ -206,8 +207,8 @@ impl ClaimCache {
     }
 }
 
-/// Rejects a claim with a device that skips any node operation while the gate is off, even if other devices of the same
-/// driver do not skip it.
+/// Rejects a claim with a device that skips any node operation while the gate `KubeletGate::OptionalNodeOperations` is
+/// off, even if other devices of the same driver do not skip it.
 fn check_gate(
     pod: &Pod,
     key: &ClaimKey,

@@ -63,7 +63,7 @@ impl<'s> Candidates<'s> {
         self.view.devices
     }
 
-    /// Returns the device at a position in a pool that was already read.
+    /// Returns the device at a position among the devices that were already read.
     pub(crate) fn known(&self, device: usize) -> Candidate<'s> {
         self.seen.borrow().devices[device]
     }
@@ -90,7 +90,7 @@ impl<'s> Candidates<'s> {
         self.seen.borrow().order.to_vec()
     }
 
-    /// Reads the next pool and returns true, or false if there is none.
+    /// Reads the next pool. Returns false if there is no further pool.
     fn look(&self) -> bool {
         let mut seen = self.seen.borrow_mut();
         if let Some(pool) = self.view.pools.get(seen.next) {

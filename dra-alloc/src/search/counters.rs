@@ -209,8 +209,8 @@ impl<'i> CounterSets<'i> {
         sums
     }
 
-    /// Returns true if the gate for compatibility groups must be on to allocate a device: it has groups, or shares a
-    /// counter set with an allocated device that has groups.
+    /// Returns true if the gate `DRADeviceCompatibilityGroups` must be on to allocate a device: the device has groups,
+    /// or shares a counter set with an allocated device that has groups.
     pub(crate) fn needs_groups(&self, consumption: &[Consumption<'_>]) -> bool {
         consumption.iter().any(|consumed| !consumed.groups.is_empty() || self.grouped.contains(&consumed.set))
     }
@@ -266,7 +266,7 @@ impl<'i> Ledger<'i> {
         Err(Shortage::Counters)
     }
 
-    /// Adds back the consumption of a device, and restores the groups.
+    /// Adds back the consumption of a device, and restores the compatibility groups in `reserved`.
     pub(crate) fn release(&mut self, device: &[Consumption<'i>], reserved: Reserved<'i>) {
         for (counter, amount) in device.iter().flat_map(|consumed| &consumed.amounts) {
             self.change(*counter, *amount);

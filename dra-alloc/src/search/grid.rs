@@ -1,4 +1,4 @@
-//! Table of values by column and device, each computed on first use.
+//! Table of `columns × rows` values, each computed on first use.
 
 use std::cell::OnceCell;
 

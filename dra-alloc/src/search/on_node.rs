@@ -82,8 +82,8 @@ fn search(context: &Context<'_>, plan: &Plan<'_>, node: &Node, meter: &mut Meter
     }
 }
 
-/// Returns the outcome for a node on which the search found no solution. An invalid pool makes it a failure of the
-/// node, because an update of the pool may make a solution possible.
+/// Returns the outcome for a node on which the search found no solution. An invalid pool makes the outcome a failure of
+/// the node, because an update of the pool may make a solution possible.
 fn no_solution(candidates: &Candidates<'_>) -> Result<Outcome, Halt> {
     let invalid = candidates.order().into_iter().filter_map(|(pool, _)| {
         let pool = candidates.pools().get(pool).filter(|pool| pool.state() == PoolState::Invalid)?;
@@ -93,8 +93,8 @@ fn no_solution(candidates: &Candidates<'_>) -> Result<Outcome, Halt> {
     if pools.is_empty() { Ok(Outcome::Unsatisfied) } else { Err(Halt::OnNode(NodeFailure::InvalidPools { pools })) }
 }
 
-/// Fails the claim if a chosen device has `skipNodeOperations` while the gate is off. This follows the text of
-/// KEP-5945.
+/// Returns an error if a chosen device skips node operations while the gate `DraGate::OptionalNodeOperations` is off.
+/// This follows the text of KEP-5945.
 fn check_skips(table: &Table<'_>, solution: Solution<'_>) -> Result<(), NodeFailure> {
     let is_off = !table.has(DraGate::OptionalNodeOperations);
     if table.decisions.skip_gate_off != SkipGateOff::FailClaim || !is_off {

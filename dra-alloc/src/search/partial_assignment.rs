@@ -28,11 +28,13 @@ pub(crate) struct Chosen {
 /// Reason why the search does not give a device to an alternative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rejection {
-    /// The slice has `skipNodeOperations`, and the node or the feature gate does not allow it.
+    /// The slice has `skipNodeOperations`, and the node does not declare the feature for it or the gate
+    /// `DraGate::OptionalNodeOperations` is off.
     SkipsOperations,
     /// The device consumes shared counters, but the gate `DRAPartitionableDevices` is off.
     CountersOff,
-    /// The device, or an allocated device on the same counter set, has compatibility groups, but their gate is off.
+    /// The device, or an allocated device on the same counter set, has compatibility groups, but the gate
+    /// `DRADeviceCompatibilityGroups` is off.
     GroupsOff,
     Shortage(Shortage),
     Tainted,

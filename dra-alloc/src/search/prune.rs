@@ -39,20 +39,20 @@ use crate::device::capacity::Amount;
 /// Data of the pruning rules, computed once for all alternatives and constraints.
 pub(crate) struct Prune<'s> {
     pruning: PruningRules,
-    /// By alternative: its domain, the devices that it could get if nothing else were chosen.
+    /// For each alternative: its domain, the devices that it could get if nothing else were chosen.
     usable: Vec<Bits>,
-    /// By alternative: the least amount of each counter name that any of its devices consumes.
+    /// For each alternative: the least amount of each counter name that any of its devices consumes.
     minimum_uses: Vec<Option<MinimumUse>>,
-    /// By column: the devices that have each value.
+    /// For each column (attribute that constraints compare): the devices that have each value.
     devices_by_value: Vec<BTreeMap<Scalar<'s>, Bits>>,
-    /// By column: the number of attribute values of each device.
+    /// For each column (attribute that constraints compare): the number of values of each device.
     sizes: Vec<Vec<usize>>,
     shareable: Bits,
-    /// By device: its symmetry class. Devices of one class are interchangeable.
+    /// For each device: its symmetry class. Devices of one class are interchangeable.
     symmetry_classes: Vec<usize>,
-    /// By alternative: the nearest earlier alternative of the claim that is interchangeable with it.
+    /// For each alternative: the nearest earlier alternative of the claim that is interchangeable with it.
     predecessors: Vec<Option<usize>>,
-    /// By claim and request: the demands of the request and of all later requests of all claims.
+    /// For each claim and request: the demands of the request and of all later requests of all claims.
     demands: Vec<Vec<Vec<Demand>>>,
 }
 
@@ -141,7 +141,7 @@ impl<'s> Prune<'s> {
         }))
     }
 
-    /// Returns true if an interchangeable device failed at this place before (value symmetry).
+    /// Returns true if an interchangeable device was tried before for the same choice and failed (value symmetry).
     pub(crate) fn is_tried(&self, tried: &[usize], device: usize) -> bool {
         self.pruning.has(PruningRule::ValueSymmetry)
             && tried.iter().any(|other| self.symmetry_classes[*other] == self.symmetry_classes[device])
@@ -484,7 +484,8 @@ fn usable(table: &Table<'_>, alternative: usize, meter: &mut Meter<'_>) -> Resul
 struct Kind<'s> {
     usable: Vec<bool>,
     values: Vec<Vec<Scalar<'s>>>,
-    /// By column: reason that the device has no value; empty if it has one.
+    /// For each column (attribute that constraints compare): the reason that the device has no value; empty if it has
+    /// one.
     lacks: Vec<String>,
     /// The device itself if it is or was shared, since the remaining capacities of such devices differ.
     shared: Option<usize>,
@@ -567,8 +568,8 @@ fn is_below_zero(amount: &Amount<'_>) -> bool {
     amount.quantity.nanos() < 0
 }
 
-/// Returns the nearest earlier request of the claim that is interchangeable with this one. Returns `None` if a
-/// constraint treats the first device differently from later ones.
+/// Returns the nearest earlier request of the same claim that is interchangeable with `alternative`. Returns `None` if
+/// a constraint treats the first device differently from later ones.
 fn predecessor(table: &Table<'_>, alternative: usize) -> Option<usize> {
     let asked = table.alternative(alternative);
     if table.lists() == ListTypes::Disabled && !asked.constraints.is_empty() {

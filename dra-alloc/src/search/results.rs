@@ -201,7 +201,8 @@ fn only_node(name: &str) -> NodeSelector {
     NodeSelector { node_selector_terms: vec![term] }
 }
 
-/// Adds the requirements that are missing in `into`. Requirements with equal values in another order count as equal.
+/// Adds the requirements of `other` to `into`, except those that `into` already has. Requirements with equal values in
+/// another order count as equal.
 fn merge(into: &mut Option<Vec<NodeSelectorRequirement>>, other: Option<&[NodeSelectorRequirement]>) {
     for requirement in other.unwrap_or_default() {
         let all = into.get_or_insert_default();

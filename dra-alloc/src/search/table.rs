@@ -47,7 +47,7 @@ pub(crate) enum CapacityMiss<'s> {
     TooSmall { name: &'s str, value: Quantity, wanted: Quantity },
 }
 
-/// Result of checking device class, selectors and node selection for a device.
+/// Result of checking a device for an alternative: binding conditions, selectors, and nodes where it is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Selection {
     Admitted,
@@ -169,7 +169,8 @@ impl<'s> Table<'s> {
         self.has(DraGate::ConsumableCapacity) && self.candidate(device).device.allow_multiple_allocations == Some(true)
     }
 
-    /// Returns true unless the device is excluded because it skips node operations.
+    /// Returns true if the device does not skip node operations, or if the node and the feature gates allow that it
+    /// does.
     pub(crate) fn may_skip(&self, device: usize) -> bool {
         self.skips_allowed || !skips_operations(self.candidate(device).slice)
     }
@@ -184,7 +185,8 @@ impl<'s> Table<'s> {
         untolerated(taints, self.alternative(alternative).tolerations.unwrap_or_default())
     }
 
-    /// Checks a device's binding conditions, class selectors, request selectors and node selection.
+    /// Checks a device for an alternative: its binding conditions, the selectors of class and request, and the nodes
+    /// where it is available.
     pub(crate) fn selection(&self, alternative: usize, device: usize) -> Result<Selection, AllocateError> {
         self.selection.get_or_try(alternative, device, || self.select(alternative, device)).copied()
     }
@@ -246,7 +248,8 @@ impl<'s> Table<'s> {
         Ok(holds)
     }
 
-    /// Returns true if the device needs no check of capacities: it is not shareable, and the request names none.
+    /// Returns true if the device has enough capacity for the alternative without any computation: the device is unused
+    /// and not shareable, its capacities are simple numbers, and the request names none.
     pub(crate) fn has_room_for_one(&self, alternative: usize, device: usize) -> bool {
         self.alternative(alternative).capacity.is_empty()
             && !self.is_shareable(device)
@@ -270,7 +273,8 @@ impl<'s> Table<'s> {
         self.capacities.get_or_try(0, device, read).map(Vec::as_slice)
     }
 
-    /// Returns the amounts that an alternative consumes of a device's capacities, or the reason why it can't.
+    /// Returns the amounts that an alternative consumes of a device's capacities, or the reason why the capacities do
+    /// not suffice.
     pub(crate) fn fit(&self, alternative: usize, device: usize) -> Result<&CapacityCheck<'s>, AllocateError> {
         self.fits.get_or_try(alternative, device, || self.compute_fit(alternative, device))
     }
@@ -335,7 +339,7 @@ impl<'s> Table<'s> {
         })
     }
 
-    /// Returns the counters of a pool, without the consumption of devices in use.
+    /// Returns the counters of a pool, minus the amounts that devices in use consume.
     #[expect(clippy::indexing_slicing, reason = "pools are positions in the list of pools")]
     pub(crate) fn counters(&self, pool: usize) -> Result<&CounterSets<'s>, AllocateError> {
         let in_use = self.in_use.get(pool).copied().flatten();

@@ -78,7 +78,7 @@ enum Frame<'s> {
     Device {
         position: Position,
         placed: Placed<'s>,
-        /// Devices that were tried before for the same place and failed.
+        /// Devices that were tried before for the same choice and failed.
         tried: Vec<usize>,
     },
 }

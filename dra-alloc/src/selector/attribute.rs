@@ -1,4 +1,4 @@
-//! Attribute values: from a device into an expression, and from an expression's result.
+//! Conversion of attribute values: of a device to CEL values, and of an expression's result to an attribute.
 
 use cel::ExecutionError;
 use cel::common::types::{CelBool, CelInt, CelList, CelString};
@@ -10,7 +10,8 @@ use super::EvaluationError;
 use super::direct::plain;
 use super::functions::semver::VersionValue;
 
-/// Value of an attribute. If several fields are set, the first in this order counts, as in Kubernetes.
+/// Value of an attribute. If several of its fields are set, the first in the order of these variants counts, as in
+/// Kubernetes.
 pub(super) enum Content<'a> {
     Ints(&'a [i64]),
     Bools(&'a [bool]),

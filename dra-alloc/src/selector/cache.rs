@@ -1,4 +1,4 @@
-//! Compiled expressions, kept across calls.
+//! Cache of compiled CEL expressions, for any number of allocations.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -95,7 +95,7 @@ impl Default for SelectorCache {
 }
 
 impl SelectorCache {
-    /// Creates a cache of at most `capacity` entries. With 0, nothing is kept.
+    /// Creates a cache of at most `capacity` entries; 0 switches caching off.
     ///
     /// ```
     /// # use dra_alloc::SelectorCache;

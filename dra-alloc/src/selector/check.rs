@@ -1,4 +1,4 @@
-//! Checks before evaluation: unknown names, and types where they can be inferred.
+//! Checks of an expression before its evaluation: unknown names, and types where they can be inferred.
 //!
 //! Kubernetes has a type checker. Here types are inferred as far as it is simple; what is not inferred is left to the
 //! evaluation.
@@ -30,7 +30,7 @@ pub(super) fn check(expression: &IdedExpr) -> Result<Findings, CompileError> {
 struct Checker {
     /// Variables of loops and of `cel.bind` in scope, the innermost last.
     variables: Vec<String>,
-    /// Types of these variables.
+    /// Types of the variables in `variables`, in the same order.
     types: Vec<Ty>,
     only_driver: bool,
 }
@@ -160,7 +160,7 @@ fn content(value: Ty) -> Result<Ty, CompileError> {
     })
 }
 
-/// Returns the common type of a literal's elements.
+/// Returns the common type of a list or map literal, from that of its earlier elements and that of the next element.
 fn same(common: Plain, element: Ty) -> Result<Plain, CompileError> {
     let element = element.plain();
     let dynamic = common == Plain::Dyn || element == Plain::Dyn;

@@ -40,7 +40,7 @@ pub(super) fn split<'n>(name: &'n str, driver: &'n str) -> (&'n str, &'n str) {
     name.split_once('/').unwrap_or((driver, name))
 }
 
-/// The variable `device`.
+/// Value of the CEL variable `device`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DeviceValue<'a> {
     input: SelectorInput<'a>,
@@ -60,7 +60,8 @@ impl<'a> DeviceValue<'a> {
         self.input.device.attributes.iter().flatten().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// Returns the names of a part in order, each split in domain and id. Stops when the budget is exhausted.
+    /// Returns the names of all attributes or all capacities in order, each split into domain and id. Stops when the
+    /// budget of the evaluation is exhausted.
     fn names(self, part: Part) -> impl Iterator<Item = (&'a str, &'a str)> {
         let device = self.input.device;
         let attributes = matches!(part, Part::Attributes).then(|| self.attributes().map(|(name, _)| name));
@@ -71,7 +72,7 @@ impl<'a> DeviceValue<'a> {
         paid.map(move |name| split(name, self.input.driver))
     }
 
-    /// Returns the value for a full name, if the device has one.
+    /// Returns the CEL value of the attribute or capacity that is stored as `name`, if the device has it.
     fn value(self, part: Part, name: &str) -> Option<Result<Box<dyn Val + 'a>, ExecutionError>> {
         match part {
             Part::Attributes => {
@@ -170,7 +171,7 @@ impl<'a> DeviceValue<'a> {
     }
 }
 
-/// Implements indexing by a string, for all three values.
+/// Implements indexing by a string for `DeviceValue`, `DomainsValue` and `DomainValue`.
 macro_rules! indexed_by_name {
     ($value:ident) => {
         impl Indexer for $value<'_> {
@@ -195,7 +196,7 @@ macro_rules! indexed_by_name {
     };
 }
 
-/// Implements the map functions that both maps share.
+/// Implements the map functions that `DomainsValue` and `DomainValue` share.
 macro_rules! map_of_names {
     ($value:ident) => {
         impl Val for $value<'_> {
@@ -229,7 +230,7 @@ macro_rules! map_of_names {
                 Some(self)
             }
 
-            /// Returns true for any map with equal keys and values.
+            /// Returns true if `other` is a map with equal keys and values.
             fn equals(&self, other: &dyn Val) -> bool {
                 let same_size = other.as_sizer().is_some_and(|other| other.size() == self.size());
                 let Some(other) = other.as_indexer().filter(|_| same_size && *other.get_type() == MAP_TYPE) else {
@@ -295,7 +296,7 @@ impl Val for DeviceValue<'_> {
         Some(self)
     }
 
-    /// Returns true for the device itself: an evaluation has only one.
+    /// Returns true if `other` is a device: an evaluation has only one, so that it is the same.
     fn equals(&self, other: &dyn Val) -> bool {
         *other.get_type() == DEVICE
     }

@@ -7,7 +7,7 @@ use super::EXPRESSION_LIMIT;
 /// Number of bytes of a device's or expression's text that a message keeps.
 const LONGEST_TEXT: usize = 512;
 
-/// Reason that an expression is rejected. The texts are those of Kubernetes where it rejects the same.
+/// Reason that an expression is rejected, in the words of Kubernetes if Kubernetes rejects the expression too.
 ///
 /// ```
 /// use dra_alloc::selector::{CompileError, Selector};

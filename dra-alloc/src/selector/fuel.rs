@@ -9,10 +9,11 @@ use cel::common::value::Val;
 
 use super::opaque::opaque;
 
-/// Budget of one evaluation: the limit of Kubernetes, in units of about the same size.
+/// Cost limit of one evaluation: the limit of Kubernetes (`CELSelectorExpressionMaxCost`), in units of about the same
+/// size.
 const BUDGET: u64 = 1_000_000;
 
-/// Number of bytes of text that are read or copied for one unit.
+/// Number of bytes of text that can be read or copied for one unit of the budget.
 const BYTES_PER_UNIT: usize = 16;
 
 /// Remaining budget, as a value that metered functions get as their last argument.
@@ -26,19 +27,20 @@ impl Fuel {
         Self(Arc::new(AtomicU64::new(BUDGET + 1)))
     }
 
-    /// Charges a number of units.
+    /// Subtracts `units` from the remaining budget; an error if the budget is exhausted.
     pub(super) fn spend(&self, units: u64) -> Result<(), ExecutionError> {
         let rest = self.0.load(Ordering::Relaxed).saturating_sub(units);
         self.0.store(rest, Ordering::Relaxed);
         if rest == 0 { Err(exhausted()) } else { Ok(()) }
     }
 
-    /// Charges for reading or building a text of this many bytes.
+    /// Charges the budget for reading or building a text of `bytes` bytes.
     pub(super) fn spend_bytes(&self, bytes: usize) -> Result<(), ExecutionError> {
         self.spend(cost_of_bytes(bytes))
     }
 
-    /// Charges for reading or copying a value. The traversal itself stops when the budget ends.
+    /// Charges the budget for reading or copying a value. Computing the charge stops when it exceeds the remaining
+    /// budget.
     pub(super) fn spend_value(&self, value: &dyn Val) -> Result<(), ExecutionError> {
         self.spend(cost(value, self.0.load(Ordering::Relaxed)))
     }
@@ -56,7 +58,8 @@ fn cost_of_bytes(bytes: usize) -> u64 {
     u64::try_from(bytes / BYTES_PER_UNIT).unwrap_or(u64::MAX).saturating_add(1)
 }
 
-/// Returns the number of scalars in a value, long texts counting more; at most a little over `most`.
+/// Returns the cost of reading a value in units of the budget: one for each scalar, more for a long text. Stops a
+/// little over `most`.
 fn cost(value: &dyn Val, most: u64) -> u64 {
     let mut sum = 1_u64;
     if let Some(text) = value.downcast_ref::<CelString<'_>>() {

@@ -15,10 +15,10 @@ use super::tree::{self, is_device};
 /// Largest number of nodes that values may add to an expression by replacing variables.
 const MOST_NODES: usize = 20_000;
 
-/// Variable of an optional value with an alternative.
+/// Name of the variable that holds the optional value in a rewritten `orValue` or `or`.
 const OPTIONAL: &str = "@optional";
 
-/// Rewrites a checked expression.
+/// Rewrites a checked expression so that its evaluation is lazy.
 pub(super) fn rewrite(expression: &mut IdedExpr) {
     Rewriting { room: MOST_NODES, hides_device: binds_device(expression) }.rewrite(expression);
 }
@@ -33,7 +33,7 @@ fn binds_device(expression: &IdedExpr) -> bool {
 struct Rewriting {
     /// True if a variable may hide `device`; then the name is never taken for the device.
     hides_device: bool,
-    /// Number of nodes that may still be added.
+    /// Number of nodes that replacing variables may still add to the expression.
     room: usize,
 }
 
@@ -55,7 +55,8 @@ impl Rewriting {
         }
     }
 
-    /// Returns the body of a binding with the variable replaced, if the value may not be evaluated first.
+    /// Returns the body of a `cel.bind` with its variable replaced by the value, if evaluating the value first could
+    /// fail where the body does not.
     fn unfolded(&mut self, expression: &IdedExpr) -> Option<IdedExpr> {
         let Expr::Comprehension(binding) = &expression.expr else { return None };
         let ComprehensionExpr { accu_var, accu_init, result, .. } = binding.as_ref();
@@ -112,7 +113,7 @@ fn has_loop(expression: &IdedExpr) -> bool {
     is_loop || tree::children(expression).into_iter().any(has_loop)
 }
 
-/// Returns true if a loop reads a variable in every iteration.
+/// Returns true if an expression has a loop that reads a variable in every iteration.
 fn loops(expression: &IdedExpr, variable: &str) -> bool {
     let own = match &expression.expr {
         Expr::Comprehension(inner) if !names::is_binding(inner) => {
@@ -162,7 +163,7 @@ impl Replacement<'_> {
     }
 }
 
-/// Returns true if an expression reads a variable from outside.
+/// Returns true if an expression reads a variable that is defined outside of it.
 fn reads(expression: &IdedExpr, variable: &str) -> bool {
     match &expression.expr {
         Expr::Ident(name) => name == variable,
@@ -177,7 +178,7 @@ fn reads(expression: &IdedExpr, variable: &str) -> bool {
     }
 }
 
-/// Returns true if an expression fails whenever its variable does.
+/// Returns true if an expression fails whenever evaluating `variable` fails.
 fn needs(expression: &IdedExpr, variable: &str) -> bool {
     let child_needs = || tree::children(expression).into_iter().any(|child| needs(child, variable));
     match &expression.expr {
@@ -224,7 +225,8 @@ fn can_fail(expression: &IdedExpr) -> bool {
     }
 }
 
-/// Returns true for `device.attributes` or `device.attributes['domain']`.
+/// Returns true for the maps of a device: `device.attributes`, `device.capacity`, and `device.attributes['domain']` and
+/// the like.
 fn is_map(expression: &IdedExpr) -> bool {
     match &expression.expr {
         Expr::Select(select) if !select.test => {

@@ -17,10 +17,10 @@ use super::names;
 use super::tree;
 use super::two_variables::CONTAINER;
 
-/// Largest size of a literal that loops read without a charge.
+/// Largest size in bytes of a text literal that a loop reads without a charge.
 const SMALL_LITERAL: usize = 64;
 
-/// Cost of an iteration of a loop, besides the operations in it.
+/// Cost of an iteration of a loop in units, besides the operations in it.
 const COST_OF_ROUND: i64 = 5;
 
 /// Rewrites a checked expression and returns its literal patterns, compiled.
@@ -162,8 +162,8 @@ impl Rewriting {
         Ok(())
     }
 
-    /// Rewrites `map`, `filter` and `exists_one`: `accu + [element]` or `accu + 1`, with or without a condition around
-    /// it.
+    /// Rewrites the loop step of `map`, `filter` or `exists_one`: `accu + [element]` or `accu + 1`, with or without a
+    /// condition around it.
     fn rewrite_appending(&mut self, comprehension: &mut ComprehensionExpr, cost: i64) -> Result<(), CompileError> {
         let step = &mut comprehension.loop_step;
         match &mut step.expr {
@@ -195,7 +195,7 @@ fn unsupported() -> CompileError {
     CompileError::Syntax { message: "Syntax error: unsupported expression".to_owned() }
 }
 
-/// Returns the function that replaces one that the `cel` crate evaluates differently from cel-go.
+/// Returns the function to call instead, if the `cel` crate evaluates the called function differently from cel-go.
 fn replacement(call: &CallExpr) -> Option<&'static str> {
     match (call.func_name.as_str(), call.args.as_slice()) {
         // A literal on the left is equal or not; it never fails to compare.

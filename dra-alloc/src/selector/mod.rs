@@ -61,7 +61,8 @@ pub(crate) const EXPRESSION_LIMIT: usize = 10 * 1024;
 /// build without optimization, so that the limit fits in the 2 MiB of a thread with room to spare.
 const NESTING_LIMIT: u16 = 9;
 
-/// Largest depth of an expression when it is evaluated: about 40 KiB of stack each in a build without optimization.
+/// Largest depth of an expression when it is evaluated. Each level takes about 40 KiB of stack in a build without
+/// optimization.
 const DEPTH_LIMIT: usize = 40;
 
 /// Input of a selector: a device and its driver.
@@ -218,7 +219,8 @@ impl Selector {
         self.matches_sound(input)
     }
 
-    /// Evaluates like [`Selector::matches`], for a device that [is sound](is_sound).
+    /// Evaluates like [`Selector::matches`], for a device whose attributes and capacities all have valid values
+    /// ([`is_sound`]).
     pub(crate) fn matches_sound(&self, input: SelectorInput<'_>) -> Result<bool, EvaluationError> {
         let answer = self.direct.as_ref().and_then(|direct| direct.evaluate(input));
         answer.map_or_else(|| self.interpret(input, truth), Ok)
@@ -259,7 +261,7 @@ impl Selector {
         self.interpret(input, attribute::from_value)
     }
 
-    /// Evaluates the program on a device that was checked.
+    /// Evaluates the CEL program on a device whose attributes and capacities are valid.
     fn interpret<T>(
         &self,
         input: SelectorInput<'_>,

@@ -1,4 +1,4 @@
-//! Known names of functions, types and variables.
+//! Names of functions, types and variables that an expression may use.
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr};
 
@@ -49,19 +49,19 @@ pub(super) fn standard_member(name: &str) -> Option<Ty> {
     })
 }
 
-/// Returns true if the name is that of a type.
+/// Returns true if `name` is the name of a type, such as `int`.
 pub(super) fn is_type(name: &str) -> bool {
     let types =
         ["bool", "bytes", "double", "int", "list", "map", "null_type", "optional_type", "string", "type", "uint"];
     types.contains(&name)
 }
 
-/// Returns true if `namespace.name` is a type.
+/// Returns true if `namespace.name` is a type: `net.IP` or `net.CIDR`.
 pub(super) fn is_qualified_type(namespace: &str, name: &str) -> bool {
     namespace.strip_prefix('.').unwrap_or(namespace) == "net" && matches!(name, "IP" | "CIDR")
 }
 
-/// Loop accumulator of older versions of CEL.
+/// Name of the loop accumulator in older versions of CEL.
 const OLD_ACCUMULATOR: &str = "__result__";
 
 /// Resolves namespaced names of functions, as cel-go does before variables: `sets.contains`, which looks like a call on

@@ -1,6 +1,6 @@
 //! Types of this crate as CEL values: they have a name, are copied, and may be compared.
 
-/// Makes a type a CEL value. Without a comparison function, no two values are equal.
+/// Implements the trait of CEL values for a type. Without a comparison function, no two values are equal.
 macro_rules! opaque {
     ($value:ty, $name:literal $(, $equals:expr)?) => {
         impl cel::common::value::Val for $value {

@@ -8,7 +8,7 @@ use super::functions::metering::{ELEMENT, KEYS};
 use super::names;
 use super::types::{Part, Plain, Ty};
 
-/// Returns the type of a call of a function or operator; the receiver's type is the first one.
+/// Returns the type of a call of a function or operator. The first of `types` is that of the receiver, if there is one.
 pub(super) fn call_type(call: &CallExpr, types: &[Ty]) -> Result<Ty, CompileError> {
     let (name, member) = (call.func_name.as_str(), call.target.is_some());
     let refused = || no_overload(name, member, types);
@@ -121,7 +121,8 @@ fn own_result(name: &str, member: bool, types: &[Ty]) -> Option<Ty> {
     Some(if results.all(|result| result == first) { first } else { Ty::UNKNOWN })
 }
 
-/// Returns the type of a call of a `cel` crate function, given the result type where it is always the same.
+/// Returns the result type of a call of a `cel` crate function. `result` is the type for functions that always have
+/// one.
 fn standard_result(name: &str, types: &[Ty], result: Ty) -> Option<Ty> {
     match (name, types) {
         ("optional.none", []) => Some(Ty::OptionalOf(Plain::Unknown)),
@@ -142,7 +143,7 @@ fn standard_result(name: &str, types: &[Ty], result: Ty) -> Option<Ty> {
     }
 }
 
-/// Returns true if a conversion function takes a type.
+/// Returns true if a conversion function, such as `int`, takes an argument of a type.
 const fn converts(function: &str, argument: Plain) -> bool {
     match function.as_bytes() {
         b"size" => matches!(argument, Plain::String | Plain::Bytes | Plain::List | Plain::Map),

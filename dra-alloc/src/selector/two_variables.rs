@@ -23,7 +23,7 @@ struct Loop {
     result: IdedExpr,
 }
 
-/// Function that builds a loop from the arguments after the variables. Their number is as declared.
+/// Function that builds a loop from the arguments that follow the two variables. The number of arguments was checked.
 type Body = fn(&mut MacroExprHelper<'_>, Vec<IdedExpr>) -> Loop;
 
 const MACROS: [(&str, usize, Body); 6] = [

@@ -38,13 +38,13 @@ pub(super) enum Part {
 pub(super) enum Ty {
     One(Plain),
     ListOf(Plain),
-    /// Optional value: `container.?field`.
+    /// Type of an optional value: `container.?field`.
     OptionalOf(Plain),
-    /// The variable `device`.
+    /// Type of the variable `device`.
     Device,
-    /// `device.attributes`, `device.capacity`.
+    /// Type of `device.attributes` or `device.capacity`.
     Domains(Part),
-    /// `device.attributes[domain]`, `device.capacity[domain]`.
+    /// Type of `device.attributes[domain]` or `device.capacity[domain]`.
     Domain(Part),
 }
 
@@ -54,7 +54,7 @@ impl Ty {
     pub(super) const INT: Self = Self::One(Plain::Int);
     pub(super) const STRING: Self = Self::One(Plain::String);
 
-    /// Returns the type as that of a list element.
+    /// Returns the type without its parameters: any list, for example, becomes `List`.
     pub(super) const fn plain(self) -> Plain {
         match self {
             Self::One(plain) => plain,
@@ -114,7 +114,7 @@ impl Ty {
         })
     }
 
-    /// Returns true if any value is possible at run time.
+    /// Returns true if the expression may have a value of any type at run time.
     pub(super) const fn is_open(self) -> bool {
         matches!(self, Self::One(Plain::Unknown | Plain::Dyn))
     }

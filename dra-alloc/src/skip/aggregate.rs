@@ -40,8 +40,8 @@ pub fn skipped_operations_by_driver(allocation: &AllocationResult) -> BTreeMap<&
     drivers
 }
 
-/// Returns true if an allocated device of the claim skips any node operation. A kubelet with the gate off rejects the
-/// claim then.
+/// Returns true if an allocated device of the claim skips any node operation. A kubelet with the gate
+/// [`crate::kubelet::KubeletGate::OptionalNodeOperations`] off rejects such a claim.
 ///
 /// A non-empty list counts even if all its names are unknown. Absent, `false` and the empty list do not count.
 ///

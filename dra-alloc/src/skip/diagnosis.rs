@@ -22,7 +22,8 @@ pub enum SkipSymptom<'a> {
     AllocationFailed(&'a str),
     /// The pod does not start. The text is the message of the event `FailedPrepareDynamicResources`.
     PrepareFailed(&'a str),
-    /// The pod ended, and the kubelet did not call the driver although the gate is off on it.
+    /// The pod ended, and the kubelet did not call the driver, although the feature gate for `skipNodeOperations` is
+    /// off on the kubelet.
     UnprepareSkipped,
     /// The pod started, but its container does not find its hardware.
     HardwareMissing,
@@ -36,7 +37,7 @@ pub struct SkipEvidence<'a> {
     pub profile: Profile,
     /// Published slices with the claim's devices. Other slices are ignored.
     pub slices: &'a [ResourceSlice],
-    /// The claim.
+    /// Claim with the observed problem.
     pub claim: &'a ResourceClaim,
     /// The observed problem.
     pub symptom: SkipSymptom<'a>,
@@ -49,36 +50,37 @@ pub struct SkipEvidence<'a> {
 pub enum SkipDiagnosis {
     /// The slice of a device sets `skipNodeOperations`, but its allocation result does not.
     NotCopied {
-        /// The device.
+        /// Device whose allocation result lacks the field.
         device: DeviceId,
         /// Name of the device's slice.
         slice: String,
     },
     /// An allocation result sets `skipNodeOperations`, but the slice of its device no longer does.
     SliceChanged {
-        /// The device.
+        /// Device whose slice has changed.
         device: DeviceId,
         /// Name of the device's slice.
         slice: String,
     },
-    /// The feature gate is off in the scheduler.
+    /// The feature gate for `skipNodeOperations` is off in the scheduler.
     SchedulerGateOff {
         /// Name of the feature gate.
         gate: &'static str,
     },
-    /// The feature gate is off on the kubelet.
+    /// The feature gate for `skipNodeOperations` is off on the kubelet.
     KubeletGateOff {
         /// Name of the feature gate.
         gate: &'static str,
     },
-    /// The allocation result skips unprepare, and a kubelet skips it even while its gate is off.
+    /// `skipNodeOperations` of the allocation result names unprepare, which a kubelet skips even while its feature gate
+    /// for the field is off.
     SkipRecorded {
-        /// The device.
+        /// Device whose allocation result skips unprepare.
         device: DeviceId,
     },
     /// The slice lets prepare be skipped, but the device seems to need it.
     SliceMisconfigured {
-        /// The device.
+        /// Device that seems to need prepare.
         device: DeviceId,
         /// Name of the device's slice.
         slice: String,

@@ -177,14 +177,14 @@ impl SkipSet {
 }
 
 impl SkipDeclaration {
-    /// Reads the declaration from a field of a k8s-openapi type, which has only the list form.
+    /// Reads the declaration from the field `skipNodeOperations` of a k8s-openapi type, which has only the list form.
     #[must_use]
     pub fn from_kube(field: Option<&[String]>) -> Self {
         field.map_or(Self::Absent, |names| Self::List(names.to_vec()))
     }
 
-    /// Returns the value for a field of a k8s-openapi type: `true` becomes `["*"]`, `false` the empty list, and absent
-    /// stays absent.
+    /// Returns the value for the field `skipNodeOperations` of a k8s-openapi type: `true` becomes `["*"]`, `false` the
+    /// empty list, and absent stays absent.
     #[must_use]
     pub fn to_kube(&self) -> Option<Vec<String>> {
         match self {

@@ -15,7 +15,7 @@ const KEY: &str = "skipNodeOperations";
 
 /// An object type with the field `skipNodeOperations`.
 pub trait SkipField: DeserializeOwned + Serialize {
-    /// Path to the JSON objects with the field; `*` stands for every element of a list.
+    /// Path to the JSON objects that have the field `skipNodeOperations`; `*` stands for every element of a list.
     const PATH: &'static [&'static str];
 }
 

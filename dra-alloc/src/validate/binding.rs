@@ -15,7 +15,8 @@ pub(super) struct Conditions<'a> {
     pub(super) failure: Option<&'a Vec<String>>,
 }
 
-/// Checks both lists: valid condition types, no duplicates within or across the lists, and no list without the other.
+/// Checks the binding conditions and binding failure conditions: valid condition types, no duplicates within or across
+/// the two lists, and no list without the other.
 pub(super) fn check(conditions: Conditions<'_>, at: &FieldPath<'_>, context: &mut ValidationContext) {
     let at_success = at.child("bindingConditions");
     let at_failure = at.child("bindingFailureConditions");

@@ -11,7 +11,7 @@ pub(super) struct ValidationContext {
     gates: GateSet<DraGate>,
     pub(super) profile: Profile,
     errors: FieldErrors,
-    /// True while the checked part equals the stored one; see `ratchet`.
+    /// True while the checked part of the object equals that of the stored object; see `ratchet`.
     pub(super) unchanged: bool,
 }
 

@@ -175,8 +175,8 @@ fn is_in_use(stored: &mut Value, feature: DraGate, places: &[String]) -> bool {
     found
 }
 
-/// Returns true if a field counts as set. An empty map or list does not, except for a list attribute; any other empty
-/// object does.
+/// Returns true if a field of a gated feature counts as set. An empty map or list counts only if it is a list
+/// attribute; any other empty object counts.
 fn is_set(value: &Value, feature: DraGate, place: &str) -> bool {
     match value {
         Value::Object(entries) if MAPS.iter().any(|map| place.ends_with(map)) => !entries.is_empty(),

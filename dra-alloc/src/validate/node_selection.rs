@@ -84,7 +84,7 @@ fn node_name(name: Option<&str>, empty: &str, at: &FieldPath<'_>, context: &mut 
     }
 }
 
-/// Returns true if the field is true. An explicit `false` is an error.
+/// Returns true if `value` is true. An explicit `false` is an error.
 fn truth(value: Option<bool>, at: &FieldPath<'_>, context: &mut ValidationContext) -> bool {
     if value == Some(false) {
         context.push(FieldError::invalid(at, false, TRUE_OR_UNSET));

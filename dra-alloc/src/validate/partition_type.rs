@@ -52,7 +52,8 @@ pub(super) fn check(
     }
 }
 
-/// Checks a new name. While the feature is off, only the stored name is accepted.
+/// Checks a `partitionTypeAttribute` that differs from the stored one. It is rejected while the gate
+/// `DRAPartitionableDevicesType` is off.
 fn check_name(name: &str, at: &FieldPath<'_>, context: &mut ValidationContext) {
     if context.has(DraGate::PartitionableDevicesType) {
         names::declared_fully_qualified(name, at, context);

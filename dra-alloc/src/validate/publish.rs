@@ -13,8 +13,8 @@ use crate::config::gates::DraGate;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PublishError {
-    /// The slice has list attributes, but the API server drops them. An operator must change the driver's
-    /// configuration: publishing scalars instead would not express it.
+    /// The slice has list attributes, but the API server drops them, because its gate `DRAListTypeAttributes` is off.
+    /// An operator must turn the gate on, or configure the driver to publish scalars.
     #[error(
         "fatal configuration error: list attributes are published ({}), but the feature gate DRAListTypeAttributes of the \
          API server is off; turn it on in API server and scheduler, or have the driver publish scalars", fields.join(", ")
@@ -35,8 +35,8 @@ impl ApiServer {
     /// attributes that the API server does not support as [`PublishError::ListsDisabled`].
     ///
     /// # Errors
-    /// [`PublishError::ListsDisabled`] if the slice has list attributes, the gate for them is off, and the stored slice
-    /// has none. Otherwise [`PublishError::Invalid`] with all problems of the slice.
+    /// [`PublishError::ListsDisabled`] if the slice has list attributes, `DRAListTypeAttributes` is off, and the stored
+    /// slice has none. Otherwise [`PublishError::Invalid`] with all problems of the slice.
     ///
     /// ```
     /// use dra_alloc::validate::{ApiServer, PublishError, Write};

@@ -1,4 +1,5 @@
-//! Rejection of new `skipNodeOperations` values while the gate is off (KEP-5945). Stored values stay valid.
+//! Rejection of new `skipNodeOperations` values while the gate `DraGate::OptionalNodeOperations` is off (KEP-5945).
+//! Stored values stay valid.
 
 use std::collections::BTreeMap;
 

@@ -183,7 +183,7 @@ fn check_step(
     }
 }
 
-/// Reports every bound for which `problem` returns a message. Returns true if there is none.
+/// Reports every bound for which `problem` returns a message. Returns true if no bound has a problem.
 fn check_each(
     bounds: &Bounds,
     problem: impl Fn(Quantity) -> Option<&'static str>,

@@ -8,7 +8,7 @@ use super::limits;
 use super::list::List;
 use crate::selector::{CompileError, Selector};
 
-/// Origin of an expression: new ones are compiled, stored ones were valid before and are not.
+/// Origin of an expression: a new one is compiled, a stored one is not, because it was valid before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stored {
     Yes,

@@ -81,7 +81,7 @@ fn check_devices(
     });
 }
 
-/// Returns true if the device uses a feature with which a slice may have fewer devices.
+/// Returns true if the device uses a feature that lowers the number of devices that a slice may have.
 fn is_advanced(device: &Device) -> bool {
     let lists = device.attributes.iter().flatten().any(|(_, attribute)| super::attribute::is_list(attribute));
     let taints = device.taints.as_ref().is_some_and(|taints| !taints.is_empty());

@@ -497,10 +497,10 @@ fn an_allocated_claim_keeps_its_allocation() {
 
     // With its device gone from the slices, and its class too, the claim is still as it is.
     let bare = Cluster { slices: Vec::new(), classes: Vec::new(), ..cluster.clone() };
-    assert_eq!(bare.allocate("node-0", std::slice::from_ref(&held)), Outcome::Allocated(vec![stored.clone()]));
+    assert_eq!(bare.allocate("node-0", std::slice::from_ref(&held)), Outcome::Allocated(vec![stored]));
 
     // Without a node selector the allocation is usable everywhere, and results keep the order of the claims.
-    let mut anywhere = held.clone();
+    let mut anywhere = held;
     anywhere.status.as_mut().unwrap().allocation.as_mut().unwrap().node_selector = None;
     let free = anywhere.status.as_ref().unwrap().allocation.clone().unwrap();
     let claims = [ask("first"), anywhere, ask("last")];

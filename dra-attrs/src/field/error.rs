@@ -53,7 +53,7 @@ impl FieldError {
         Self::new(ErrorType::Invalid, field, value.into(), detail)
     }
 
-    /// Builds an error for a well-formed value that is not permitted here.
+    /// Builds an error for a well-formed value that is not permitted for the field.
     #[must_use]
     pub fn forbidden(field: &FieldPath<'_>, detail: impl Into<String>) -> Self {
         Self::new(ErrorType::Forbidden, field, BadValue::Omitted, detail)

@@ -32,7 +32,7 @@ pub struct FieldErrors {
 }
 
 impl FieldErrors {
-    /// Builds an empty list.
+    /// Builds an empty list of errors.
     #[must_use]
     pub const fn new() -> Self {
         Self { errors: Vec::new() }

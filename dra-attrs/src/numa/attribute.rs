@@ -139,7 +139,7 @@ impl NumaNodeAttribute {
 }
 
 impl NumaTopology {
-    /// Returns the NUMA attribute of a device on `node` of this machine.
+    /// Returns the attribute `resource.kubernetes.io/numaNode` of a device on the NUMA node `node` of this machine.
     ///
     /// # Errors
     /// The node is negative or out of range, or the list is too long.
@@ -168,7 +168,8 @@ impl NumaTopology {
     }
 }
 
-/// Computes the NUMA attribute of a device from a machine's `/sys`. Entry point for drivers.
+/// Computes the attribute `resource.kubernetes.io/numaNode` of a device from a machine's `/sys`. Entry point for
+/// drivers.
 ///
 /// The scalar form only reads the device's own place; the list form also reads distances and socket ids. Nothing is
 /// cached: the value describes the machine at the time of the call. A driver with many devices reads the topology once,
@@ -268,8 +269,8 @@ fn node_of_pci(sysfs: &impl Sysfs, address: PciAddress) -> Result<i64, NumaError
     text.parse().map_err(|_| NumaError::NotANumber { path, text: text.to_owned() })
 }
 
-/// Sets the NUMA attribute of a device to `outcome`, or removes it if `outcome` is an error. Other attributes are
-/// unchanged.
+/// Sets the attribute `resource.kubernetes.io/numaNode` of a device to `outcome`, or removes it if `outcome` is an
+/// error. Other attributes are unchanged.
 ///
 /// # Errors
 /// The helper's error, passed on after the attribute was removed.

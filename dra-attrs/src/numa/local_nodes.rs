@@ -19,11 +19,11 @@ use super::topology::{Distances, NumaNode, NumaTopology, Socket, SocketUnknown, 
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::exhaustive_enums, reason = "a node is in the list or it is not")]
 pub enum UnknownSockets {
-    /// Lists the node, as upstream does. A memory node that is nearest to every node is then local to all devices of
-    /// the machine.
+    /// Lists a nearest node of unknown socket, as upstream does. A memory node that is nearest to every node is then
+    /// local to all devices of the machine.
     #[default]
     Include,
-    /// Leaves the node out of the list.
+    /// Leaves a nearest node of unknown socket out of the list.
     Exclude,
 }
 

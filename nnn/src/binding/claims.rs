@@ -78,8 +78,8 @@ pub fn visible_reservation(nnn: Option<&str>, claims: &[BindingClaim]) -> Visibl
     }
 }
 
-/// Returns the time during which the nomination is visible without the allocation: the wait on permit plus the
-/// `PreBind` groups before the claims plugin. Excludes the duration of the writes.
+/// Returns the time during which API readers see a pod's nomination but not the allocation of its claims: the wait on
+/// permit plus the `PreBind` groups before the claims plugin. Excludes the duration of the writes.
 ///
 /// ```
 /// use nnn::binding::{PreBindConcurrency, PreBindExecution, PreBindPlugin, gap, groups};

@@ -21,7 +21,7 @@ pub enum FailedStage {
 }
 
 impl BindingFailurePolicy {
-    /// Returns the change of the pod's nomination to `host` after its binding cycle failed at `stage`.
+    /// Decides if a pod keeps its nomination to the node `host` after its binding cycle failed at `stage`.
     ///
     /// ```
     /// use nnn::behavior::BindingFailurePolicy;

@@ -123,7 +123,8 @@ pub fn aggregate(pre_flights: &[PreFlight]) -> Result<PreBindWork, PreFlightErro
     Ok(work)
 }
 
-/// Returns the number of PATCH requests that a binding cycle sends to announce its node: 0 or 1.
+/// Returns the number of PATCH requests that a binding cycle sends to write its node into `status.nominatedNodeName`: 0
+/// or 1.
 ///
 /// It is 1 if `NominatedNodeNameForExpectation` is on, the cycle has something to wait for, and the status does not
 /// name the node yet.
@@ -164,7 +165,7 @@ pub struct BindingStart<'a> {
 }
 
 impl<'a> BindingStart<'a> {
-    /// Builds the input for a pod that has no nomination and does not wait, with the default gates.
+    /// Builds the input for a pod that has no nomination and does not wait on permit, with the default gates.
     #[must_use]
     pub fn new(pre_flights: &'a [PreFlight], host: &'a str) -> Self {
         Self { gates: GateSet::default(), pre_flights, permit: PermitWait::None, nnn: None, host }

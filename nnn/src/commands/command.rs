@@ -14,23 +14,23 @@ use crate::pod::{PodKey, ScheduledCondition};
 pub enum Command {
     /// Sends a PATCH of `status.nominatedNodeName`, with the UID as precondition.
     PatchNnn {
-        /// The pod.
+        /// Pod to nominate.
         pod: PodKey,
-        /// The node to nominate.
+        /// Node to which the pod is nominated.
         node: String,
     },
     /// Sends a PATCH that unsets `status.nominatedNodeName`, with the UID as precondition.
     ClearNnn {
-        /// The pod.
+        /// Pod whose nomination is cleared.
         pod: PodKey,
     },
     /// Sends one PATCH with the condition `PodScheduled` and the change of `status.nominatedNodeName`.
     PatchConditionAndNnn {
-        /// The pod.
+        /// Pod whose status is patched.
         pod: PodKey,
-        /// The condition `PodScheduled`.
+        /// New condition `PodScheduled` of the pod.
         condition: ScheduledCondition,
-        /// Change of the nomination.
+        /// Change of `status.nominatedNodeName`.
         nnn: NominatingInfo,
     },
     /// Writes the chosen devices into the status of a claim as its allocation, and adds the pod to
@@ -45,7 +45,7 @@ pub enum Command {
     },
     /// Forgets devices that were chosen for a claim but not written to its status.
     DropAllocation {
-        /// The pod.
+        /// Pod for which the devices were chosen.
         pod: PodKey,
         /// The claim's UID.
         claim: String,
@@ -53,32 +53,33 @@ pub enum Command {
     /// Removes the pod from `status.reservedFor` of a claim. The allocation stays, because other pods may use it by
     /// now.
     DropReservation {
-        /// The pod.
+        /// Pod to remove from `status.reservedFor`.
         pod: PodKey,
         /// The claim's UID.
         claim: String,
     },
-    /// Reports that allocations are written only after the wait on permit. Until then API readers see the nomination
-    /// alone.
+    /// Reports that the allocations of the pod's claims are written only after the wait on permit. Until then API
+    /// readers see the pod's nomination without its devices.
     Deferred {
-        /// The pod.
+        /// Pod whose claim allocations are written later.
         pod: PodKey,
     },
     /// Reports that the scheduler's memory now has a nomination of the pod.
     Reserve {
-        /// The pod.
+        /// Pod that is nominated.
         pod: PodKey,
-        /// The nominated node.
+        /// Node to which the pod is nominated.
         node: String,
     },
     /// Reports that the scheduler's memory no longer has a nomination of the pod.
     Release {
-        /// The pod.
+        /// Pod that is no longer nominated.
         pod: PodKey,
         /// The node of the former nomination.
         node: String,
     },
-    /// Requeues the pods of at most this priority, because a nomination that blocked them has ended.
+    /// Requeues the waiting pods whose priority is at most `priority`, because a nomination that reserved room against
+    /// them has ended.
     ///
     /// In JSON the type is `WakeLowerOrEqual`.
     #[serde(rename = "WakeLowerOrEqual")]
@@ -98,29 +99,29 @@ pub enum Command {
     },
     /// Rejects a pod that waits on permit, which ends its wait.
     RejectWaiting {
-        /// The pod.
+        /// Pod to reject.
         pod: PodKey,
     },
     /// Runs the remaining steps of the binding cycle (wait on permit, `PreBind`), then binds the pod.
     Bind {
-        /// The pod.
+        /// Pod to bind.
         pod: PodKey,
         /// Node to bind the pod to.
         node: String,
     },
     /// Puts the pod back into the scheduling queue.
     Requeue {
-        /// The pod.
+        /// Pod to put back into the queue.
         pod: PodKey,
     },
     /// Removes the pod from the scheduling queue.
     Done {
-        /// The pod.
+        /// Pod to remove from the queue.
         pod: PodKey,
     },
     /// Reports that a status write is not needed, and the reason.
     None {
-        /// The pod.
+        /// Pod whose status is not written.
         pod: PodKey,
         /// Reason why nothing is written.
         reason: NoPatchReason,
@@ -137,7 +138,8 @@ pub enum NoPatchReason {
     NothingToWaitFor,
     /// `status.nominatedNodeName` has the wanted value already.
     AlreadySet,
-    /// The cycle leaves the nomination unchanged ([`NominatingInfo::Noop`]), and the condition is unchanged.
+    /// The cycle leaves the nomination unchanged ([`NominatingInfo::Noop`]), and the condition `PodScheduled` is
+    /// unchanged.
     ModeNoop,
     /// The pod was deleted.
     PodGone,

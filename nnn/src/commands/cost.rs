@@ -26,7 +26,7 @@ pub struct ApiCalls {
 }
 
 impl ApiCalls {
-    /// Returns the sum of all requests.
+    /// Returns the number of requests of all kinds.
     #[must_use]
     pub const fn total(self) -> u64 {
         self.patches.saturating_add(self.bindings)
@@ -85,7 +85,7 @@ impl SchedulingMeasurement {
 pub enum MissedObjective {
     /// The rate of scheduling attempts is below [`SchedulerObjectives::attempts_per_second`].
     Throughput,
-    /// The mean duration is above [`SchedulerObjectives::mean_algorithm_duration`].
+    /// The mean duration of the scheduling algorithm is above [`SchedulerObjectives::mean_algorithm_duration`].
     AlgorithmDuration,
 }
 

@@ -8,7 +8,7 @@ use super::command::NoPatchReason;
 use crate::nomination::NominatingInfo;
 use crate::pod::ScheduledCondition;
 
-/// Comparison of a condition with the current status.
+/// Result of comparing a new condition with the one in the pod's current status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "it does or it does not")]
 pub enum ConditionChange {
@@ -36,7 +36,8 @@ pub enum PatchDecision {
     None(NoPatchReason),
 }
 
-/// Decides if a write is needed: the condition changed, or `info` sets a nomination that differs from `known`.
+/// Decides if a status write is needed: the condition changed, or `info` sets a node other than `known`, the current
+/// `status.nominatedNodeName`.
 ///
 /// ```
 /// use nnn::{ConditionChange, NoPatchReason, NominatingInfo, PatchDecision, decide_patch};
@@ -59,9 +60,9 @@ pub fn decide_patch(info: &NominatingInfo, known: Option<&str>, condition: Condi
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PodStatusFields {
-    /// `nominatedNodeName`
+    /// Value of `status.nominatedNodeName`.
     pub nnn: Option<String>,
-    /// `conditions`, by type
+    /// Conditions in `status.conditions`, by type.
     pub conditions: BTreeMap<String, ScheduledCondition>,
 }
 
@@ -109,7 +110,7 @@ impl StatusPatch {
         self
     }
 
-    /// Applies the write to a status.
+    /// Applies the write to the fields of a pod's status.
     pub fn apply(&self, status: &mut PodStatusFields) {
         if let NominatingInfo::Override(node) = &self.nnn {
             status.nnn.clone_from(node);

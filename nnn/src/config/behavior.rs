@@ -18,7 +18,8 @@ pub struct Behavior {
     pub pending_writes: PendingWrites,
     /// Pod status with which a status write is compared, so that writes without effect are not sent.
     pub current_status: CurrentStatus,
-    /// Status writes of a failed scheduling or binding cycle to a pod that was bound or deleted meanwhile.
+    /// Treatment of status writes that a failed scheduling or binding cycle makes to a pod that was bound or deleted
+    /// meanwhile.
     pub patch_after_bind: PatchAfterBind,
     /// Place where the end of a nomination is detected, so that pods waiting for the reserved room are requeued.
     pub requeue_by: RequeueSource,
@@ -28,7 +29,7 @@ pub struct Behavior {
     pub group_preemption: GroupPreemptionPolicy,
     /// Treatment of the pod's nomination after a failed binding cycle.
     pub on_binding_failure: BindingFailurePolicy,
-    /// Nominations of unschedulable pods that the scheduler clears.
+    /// Rule by which the scheduler clears or keeps the nominations of pods that fit no node.
     pub clearing: ClearingPolicy,
 }
 
@@ -81,8 +82,8 @@ pub enum PodIdentity {
 pub enum PendingWrites {
     /// A stale event does not change the nomination in the scheduler's memory until the watch has shown the PATCH.
     Protected,
-    /// A stale event overwrites the nomination in memory, as in kube-scheduler: an unrelated update restores the old
-    /// one.
+    /// A stale event overwrites the nomination in memory, as in kube-scheduler: an unrelated update of the pod restores
+    /// the old nomination.
     Ignored,
 }
 
@@ -97,7 +98,8 @@ pub enum CurrentStatus {
     Observed,
 }
 
-/// Status writes of a failed scheduling or binding cycle to a pod that was bound or deleted meanwhile.
+/// Treatment of status writes that a failed scheduling or binding cycle makes to a pod that was bound or deleted
+/// meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -125,11 +127,11 @@ pub enum RequeueSource {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EvictionTiming {
-    /// Victims are evicted within the cycle.
+    /// Victims are evicted within the scheduling cycle.
     Sync,
     /// Victims are evicted in the background.
     Async,
-    /// Victims are evicted in the background, and all of them are terminating already.
+    /// Victims are evicted in the background, and every victim of the current preemption is terminating already.
     ///
     /// kube-scheduler then returns early and clears no nominations.
     AsyncAllTerminating,
@@ -161,15 +163,15 @@ pub enum BindingFailurePolicy {
     Keep,
 }
 
-/// Nominations of unschedulable pods that the scheduler clears.
+/// Rule by which the scheduler clears or keeps the nominations of pods that fit no node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ClearingPolicy {
     /// Clears the nomination of every pod that fits no node, as kube-scheduler does since Kubernetes 1.35.
     Always,
-    /// Clears no nomination, only overwrites: as in Kubernetes 1.34 (alpha) and in the KEP's alternative with other
-    /// writers.
+    /// Clears no nomination, but may overwrite it with another node: as in Kubernetes 1.34 (alpha) and in the KEP's
+    /// alternative with other writers.
     Never,
     /// Clears nominations to nodes that exist, and keeps nominations to missing nodes.
     KeepIfNodeMissing,

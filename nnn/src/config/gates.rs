@@ -20,23 +20,24 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[non_exhaustive]
 pub enum NominationGate {
-    /// kube-scheduler writes the chosen node into `nominatedNodeName` at the start of a binding cycle that has work to
-    /// do.
+    /// `NominatedNodeNameForExpectation`: kube-scheduler writes the chosen node into `nominatedNodeName` at the start
+    /// of a binding cycle that has work to do.
     #[serde(rename = "NominatedNodeNameForExpectation")]
     Expectation,
-    /// kube-apiserver clears `nominatedNodeName` when it binds the pod.
+    /// `ClearingNominatedNodeNameAfterBinding`: kube-apiserver clears `nominatedNodeName` when it binds the pod.
     #[serde(rename = "ClearingNominatedNodeNameAfterBinding")]
     Clearing,
-    /// kube-scheduler preempts pods for a bound pod whose in-place resize is deferred for lack of room.
+    /// `InPlacePodVerticalScalingSchedulerPreemption`: kube-scheduler preempts other pods for a bound pod whose
+    /// in-place resize is deferred for lack of room.
     #[serde(rename = "InPlacePodVerticalScalingSchedulerPreemption")]
     ResizePreemption,
-    /// kube-apiserver copies the labels of a binding to the pod. An admission plugin has set them to the node's
-    /// topology labels.
+    /// `PodTopologyLabelsAdmission`: an admission plugin of kube-apiserver adds the node's topology labels to a
+    /// binding, and kube-apiserver copies them to the pod.
     #[serde(rename = "PodTopologyLabelsAdmission")]
     TopologyLabels,
 }
 
-/// A control plane component that reads a gate.
+/// A control plane component that reads a [`NominationGate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[non_exhaustive]
 pub enum ControlPlaneComponent {
@@ -46,7 +47,7 @@ pub enum ControlPlaneComponent {
     ApiServer,
 }
 
-/// Constant properties of one gate.
+/// Constant properties of one [`NominationGate`].
 struct GateInfo {
     name: &'static str,
     component: ControlPlaneComponent,
@@ -133,7 +134,7 @@ impl NominationGate {
         }
     }
 
-    /// Returns true if Kubernetes 1.`minor` has the gate. An older version can't switch it on.
+    /// Returns true if Kubernetes 1.`minor` has the gate, so that it can be switched on there.
     ///
     /// ```
     /// use nnn::NominationGate;
@@ -190,9 +191,9 @@ pub enum VisibleValue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FieldVisibility {
-    /// Value from the start of the binding cycle to the binding.
+    /// Value of `nominatedNodeName` from the start of the binding cycle to the binding.
     pub while_binding: VisibleValue,
-    /// Value after the binding.
+    /// Value of `nominatedNodeName` after the binding.
     pub bound: VisibleValue,
 }
 

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug)]
 pub(crate) struct FieldWrites<T> {
     unseen: VecDeque<FieldWrite<T>>,
-    /// Number of sent writes without a response whose value need not be awaited from the watch. All are older than
-    /// `unseen`.
+    /// Number of writes without a response that are not in `unseen`: the watch has shown their value, or they leave the
+    /// field unchanged. All are older than the writes in `unseen`.
     unanswered: u32,
     /// Latest resource version that the watch has shown.
     observed: Option<u64>,
@@ -88,7 +88,7 @@ impl<T: PartialEq> FieldWrites<T> {
         self.unseen.iter().rev().find_map(|write| write.value.as_ref())
     }
 
-    /// Returns true if every write has a response and was shown by the watch.
+    /// Returns true if no write is pending: every write has a response and was shown by the watch.
     pub(crate) fn is_over(&self) -> bool {
         self.unseen.is_empty() && self.unanswered == 0
     }

@@ -19,7 +19,7 @@ use crate::pod::{PodKey, PodSnapshot, Resources};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Nomination {
-    /// The pod.
+    /// Pod that is nominated.
     pub pod: PodKey,
     /// Nominated node, which may not exist.
     pub node: String,

@@ -35,7 +35,7 @@ pub fn counted_nominations<'a>(
 }
 
 /// Runs a filter on a node twice, as kube-scheduler's `RunFilterPluginsWithNominatedPods`: with the pods that are
-/// nominated there, then without.
+/// nominated to the node, then without.
 ///
 /// `fit` gets the nominated pods to add to the node, and none the second time. It is called once if no nomination
 /// counts or if the first answer is not [`NodeFit::Fits`]. If adding the pods fails, `fit` returns [`NodeFit::Failed`].

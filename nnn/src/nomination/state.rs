@@ -20,27 +20,27 @@ pub enum NominationState {
     Pending,
     /// The scheduler has chosen victims on a node and nominated the pod to it.
     NominatedPreempting {
-        /// The node.
+        /// Node of the victims, to which the pod is nominated.
         node: String,
     },
     /// The pod has a nomination that comes from another component or from before a restart of the scheduler.
     NominatedHint {
-        /// The node.
+        /// Node to which the pod is nominated.
         node: String,
     },
     /// The pod is assumed on a node, which the scheduler does not write to `nominatedNodeName`.
     AssumedQuiet {
-        /// The node.
+        /// Node on which the pod is assumed.
         node: String,
     },
     /// The pod is assumed on a node, which the scheduler has written to `nominatedNodeName`; the binding cycle runs.
     AssumedAnnounced {
-        /// The node.
+        /// Node on which the pod is assumed.
         node: String,
     },
     /// The pod is bound.
     Bound {
-        /// The node.
+        /// Node to which the pod is bound.
         node: String,
     },
     /// The pod was deleted, has succeeded or has failed.
@@ -63,9 +63,9 @@ pub enum NominationTransition {
     AssumesAndAnnounces,
     /// The pod was bound.
     Binds,
-    /// The binding cycle failed, and its nomination is cleared.
+    /// The binding cycle failed, and the pod's nomination is cleared.
     BindingFails,
-    /// The binding cycle failed, and its nomination stays.
+    /// The binding cycle failed, and the pod's nomination stays.
     BindingFailsAndKeeps,
     /// The pod was deleted while it was assumed.
     DeletedWhileAssumed,
@@ -88,7 +88,7 @@ pub enum NominationTransition {
 pub enum NominationEvent {
     /// A scheduling cycle found no node that fits now, but chose victims on a node.
     CycleNominated {
-        /// The node.
+        /// Node of the chosen victims.
         node: String,
     },
     /// A scheduling cycle found no node and cleared the nomination.
@@ -100,19 +100,19 @@ pub enum NominationEvent {
     },
     /// A scheduling cycle chose a node that is not written to `nominatedNodeName`.
     AssumedQuietly {
-        /// The node.
+        /// Node that the cycle chose.
         node: String,
     },
     /// A scheduling cycle chose a node that is written, or was already written, to `nominatedNodeName`.
     AssumedAndAnnounced {
-        /// The node.
+        /// Node that the cycle chose.
         node: String,
     },
     /// The API server accepted the binding.
     Bound,
-    /// The binding cycle failed, and the nomination is cleared.
+    /// The binding cycle failed, and the pod's nomination is cleared.
     BindingFailed,
-    /// The binding cycle failed, and the nomination to the node stays.
+    /// The binding cycle failed, and the pod's nomination stays.
     BindingFailedKept,
     /// The deletion of the pod has started.
     DeletionStarted,
@@ -120,7 +120,7 @@ pub enum NominationEvent {
     Deleted,
     /// Another component has bound the pod.
     BoundByOther {
-        /// The node.
+        /// Node to which the pod was bound.
         node: String,
     },
     /// The watch showed a new status of the pod ([`Nominator::update`](crate::Nominator::update)).
@@ -149,7 +149,7 @@ pub struct IllegalTransition {
 }
 
 impl NominationState {
-    /// Returns the state that a scheduler infers from the API when it starts.
+    /// Returns the state of a pod that a scheduler infers from the pod object when it starts.
     ///
     /// ```
     /// use nnn::{NominationState, PodSnapshot};

@@ -1,4 +1,4 @@
-//! Fields that only the Kubernetes 1.37 types have.
+//! Node resources of a pod's claims, read from status fields that only the Kubernetes 1.37 types have.
 
 use k8s_openapi::api::core::v1::PodStatus;
 
@@ -12,7 +12,7 @@ pub(crate) struct ClaimResources {
     pub(crate) claim: String,
     /// Resources that the claim takes once, however many pods use it.
     pub(crate) shared: Resources,
-    /// Resources that the claim takes for this pod in addition.
+    /// Resources that the claim takes for this pod alone, in addition to `shared`.
     pub(crate) own: Resources,
 }
 

@@ -27,7 +27,7 @@ pub struct PodKey {
 }
 
 impl PodKey {
-    /// Builds a key.
+    /// Builds the identity of a pod from its namespace, name and UID.
     #[must_use]
     pub fn new(namespace: &str, name: &str, uid: &str) -> Self {
         Self { namespace: namespace.to_owned(), name: name.to_owned(), uid: uid.to_owned() }
@@ -64,7 +64,7 @@ pub enum PodError {
     },
 }
 
-/// `spec.preemptionPolicy`
+/// Preemption policy of a pod (`spec.preemptionPolicy`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub enum PreemptionPolicy {
@@ -112,7 +112,7 @@ impl ScheduledCondition {
     }
 }
 
-/// Node of a pod, bound or nominated.
+/// Node of a pod: the node to which it is bound, or else nominated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub enum PodPlacement<'a> {
@@ -138,7 +138,7 @@ pub struct PodSnapshot {
     pub node: Option<String>,
     /// `status.nominatedNodeName`
     pub nnn: Option<String>,
-    /// Field manager that wrote `nnn`, from `metadata.managedFields`.
+    /// Field manager that wrote `status.nominatedNodeName`, from `metadata.managedFields`.
     pub nnn_manager: Option<String>,
     /// True if `metadata.deletionTimestamp` is set.
     pub deleting: bool,
@@ -177,7 +177,7 @@ impl PodSnapshot {
         }
     }
 
-    /// Reads the fields of a pod from the API server.
+    /// Builds the snapshot of a pod object from the API server.
     ///
     /// # Errors
     /// A pod without name or UID, or a request that is not a quantity.

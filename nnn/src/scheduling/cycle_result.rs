@@ -43,7 +43,7 @@ pub enum CycleOutcome {
     PermitFailed,
     /// The scheduler chose a node for the pod.
     Scheduled {
-        /// The node.
+        /// Node that the scheduler chose.
         node: String,
     },
 }

@@ -56,7 +56,7 @@ pub struct FailedCycle<'a> {
     pub current_nnn: Option<&'a str>,
     /// Comparison of the new condition with the current status (of `queued_pod`, if the pod was bound or deleted).
     pub condition: ConditionChange,
-    /// Status writes to a pod that was bound or deleted meanwhile.
+    /// Treatment of status writes to a pod that was bound or deleted while its cycle ran.
     pub patch_after_bind: PatchAfterBind,
     /// Feature gates. Only [`NominationGate::ResizePreemption`] is read.
     pub gates: GateSet<NominationGate>,

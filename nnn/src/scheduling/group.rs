@@ -67,8 +67,8 @@ pub fn decide_member(uid: &str, member: &GroupMemberResult, group: &PodGroupResu
     }
 }
 
-/// Returns the change of a member's nomination while its group still waits for victims: it keeps its node. A bound pod
-/// that waits for an in-place resize gets no nomination.
+/// Returns the change of a member's nomination while its group still waits for victims: the member stays nominated to
+/// its node. A bound pod that waits for an in-place resize gets no nomination.
 #[must_use]
 pub fn decide_waiting_member(member: &PodSnapshot) -> NominatingInfo {
     if member.node.is_some() && member.resize_deferred {
@@ -77,8 +77,8 @@ pub fn decide_waiting_member(member: &PodSnapshot) -> NominatingInfo {
     NominatingInfo::Override(member.nnn.clone())
 }
 
-/// Returns the nomination to restore after a simulated assumption of the pod is undone: `status.nominatedNodeName`,
-/// unless the pod is bound.
+/// Returns the nomination that a pod gets back after the scheduler has undone its simulated placement:
+/// `status.nominatedNodeName`; `None` for a bound pod.
 #[must_use]
 pub fn restored_nomination(member: &PodSnapshot) -> Option<&str> {
     member.nnn.as_deref().filter(|_| member.node.is_none())

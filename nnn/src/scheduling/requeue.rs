@@ -21,7 +21,7 @@ pub enum PodRequeueEvent<'a> {
     },
     /// The cycle of a pod failed, which changed its nomination in memory before its status.
     Failed {
-        /// The pod.
+        /// Pod whose cycle failed.
         pod: &'a PodSnapshot,
         /// Node of the nomination in the scheduler's memory before the change.
         before: Option<&'a str>,

@@ -11,7 +11,7 @@ use crate::scheduling::cycle_result::CycleOutcome;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Assumed {
-    /// The pod.
+    /// Pod for which the cycle chose a node.
     pub pod: PodKey,
     /// Node on which the pod is assumed.
     pub node: String,
@@ -24,7 +24,7 @@ pub struct Assumed {
 }
 
 impl Assumed {
-    /// Builds the result for a pod without claims whose binding cycle neither waits nor runs `PreBind`.
+    /// Builds the result for a pod without claims whose binding cycle neither waits on permit nor runs `PreBind`.
     #[must_use]
     pub fn new(pod: &PodKey, node: &str) -> Self {
         let (pod, node) = (pod.clone(), node.to_owned());
@@ -95,7 +95,7 @@ pub enum TrackerInput {
     },
     /// The API server accepted the binding.
     Bound {
-        /// The pod.
+        /// Pod that was bound.
         pod: PodKey,
     },
     /// The API server responded to a PATCH of the pod's status. Responses are reported in sending order.

@@ -12,7 +12,8 @@ enum Allocations {
     /// The devices are chosen, but no allocation is written.
     #[default]
     Chosen,
-    /// The allocations are written after the wait on permit. Its end is not reported, so they may be written or not.
+    /// The allocations are written after the wait on permit. The end of the wait is not reported, so that they may be
+    /// written or not.
     Deferred,
     /// The allocations are written.
     Written,

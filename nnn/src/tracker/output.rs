@@ -12,7 +12,7 @@ use crate::pod::PodKey;
 pub enum TrackerNotice {
     /// Another component wrote `nominatedNodeName` of a pod. The scheduler tries that node first.
     ForeignWrite {
-        /// The pod.
+        /// Pod whose nomination was written.
         pod: PodKey,
         /// Field manager of the writer, if the object names it.
         writer: Option<String>,
@@ -21,9 +21,9 @@ pub enum TrackerNotice {
     },
     /// A bound pod has a nomination to a node other than its own, which is ignored.
     StaleNomination {
-        /// The pod.
+        /// Bound pod with the ignored nomination.
         pod: PodKey,
-        /// The nominated node.
+        /// Node in `status.nominatedNodeName`.
         nominated: String,
         /// Node to which the pod is bound.
         node: String,
@@ -31,7 +31,7 @@ pub enum TrackerNotice {
     /// A pod's nomination is written before its claims are allocated: API readers see its node resources without
     /// devices.
     PartialReservation {
-        /// The pod.
+        /// Pod whose claims are not allocated yet.
         pod: PodKey,
     },
 }

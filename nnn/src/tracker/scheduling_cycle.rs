@@ -117,8 +117,8 @@ impl NominationTracker {
         failed.decide()
     }
 
-    /// Returns true if the pod was nominated to this node in an earlier cycle. A pod group that still waits for victims
-    /// nominates its members in every cycle.
+    /// Returns true if an earlier cycle chose victims for the pod on `node`, so that no new preemption has happened. A
+    /// pod group that still waits for victims nominates its members in every cycle.
     fn has_preempted(&self, pod: &PodKey, node: &str) -> bool {
         let state = self.nominations.state(&pod.uid);
         matches!(state, NominationState::NominatedPreempting { node: chosen } if chosen == node)

@@ -96,7 +96,7 @@ impl TrackedNominations {
         }
     }
 
-    /// Returns the pod's condition as last written or observed ([`CurrentStatus`]).
+    /// Returns the pod's condition `PodScheduled` as last written or observed ([`CurrentStatus`]).
     pub(super) fn current_condition(&self, uid: &str) -> Option<&ScheduledCondition> {
         let tracked = self.pods.get(uid)?;
         let observed = &tracked.pod.scheduled;
@@ -223,7 +223,7 @@ impl TrackedNominations {
         self.memory_commands(pod, before.as_deref())
     }
 
-    /// Ends the nomination of a pod whose binding the API server accepted, before the watch shows it.
+    /// Ends the nomination of a pod whose binding the API server accepted, before the watch shows the binding.
     pub(super) fn bind(&mut self, uid: &str, state: NominationState) {
         self.memory.forget(uid);
         if let Some(tracked) = self.pods.get_mut(uid) {
@@ -310,7 +310,8 @@ impl TrackedNominations {
         if is_shown { self.catch_up(uid) } else { Vec::new() }
     }
 
-    /// Forgets the values that this scheduler wrote, once no write is pending. Keeps the one that the status still has.
+    /// Forgets the nominations that this scheduler wrote for a pod, once no write is pending. Keeps the nomination that
+    /// the status still has.
     fn forget_writes(&mut self, uid: &str) {
         let is_pending = self.is_write_pending(uid);
         let Some(tracked) = self.pods.get_mut(uid).filter(|_| !is_pending) else { return };

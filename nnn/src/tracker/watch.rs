@@ -66,7 +66,7 @@ impl NominationTracker {
         TrackerOutput { commands, notices: Vec::new() }
     }
 
-    /// Deletes the pod of the same name with another UID, in case the watch did not show its deletion.
+    /// Removes an earlier pod that had the name of `pod` but another UID, in case the watch did not show its deletion.
     fn replace_recreated(&mut self, pod: &PodSnapshot) -> TrackerOutput {
         match self.nominations.live(&pod.key).map(|live| live.key.uid.clone()) {
             Some(uid) if uid != pod.key.uid => self.delete(&uid),

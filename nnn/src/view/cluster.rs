@@ -26,7 +26,7 @@ pub enum ClusterViewError {
     /// A pod can't be read.
     #[error("pods[{index}]: {source}")]
     Pod {
-        /// Position of the pod in [`ClusterObjects::pods`].
+        /// Position of the pod in the pods of [`ClusterObjects::new`].
         index: usize,
         /// Reason why the pod can't be read.
         source: PodError,
@@ -34,13 +34,13 @@ pub enum ClusterViewError {
     /// A node has no name.
     #[error("nodes[{index}]: metadata.name: must be set")]
     NodeName {
-        /// Position of the node in [`ClusterObjects::nodes`].
+        /// Position of the node in the nodes of [`ClusterObjects::new`].
         index: usize,
     },
     /// A resource in `status.allocatable` of a node is not a valid quantity.
     #[error("nodes[{index}]: status.allocatable: {source}")]
     Allocatable {
-        /// Position of the node in [`ClusterObjects::nodes`].
+        /// Position of the node in the nodes of [`ClusterObjects::new`].
         index: usize,
         /// Reason why the quantity is not valid.
         source: QuantityError,
@@ -89,7 +89,7 @@ pub struct ClusterObjects<'a> {
 }
 
 impl<'a> ClusterObjects<'a> {
-    /// Collects nodes and pods.
+    /// Collects the nodes and pods of a cluster, without slices and claims.
     #[must_use]
     pub fn new<N, P>(nodes: impl IntoIterator<Item = &'a N>, pods: impl IntoIterator<Item = &'a P>) -> Self
     where
@@ -102,7 +102,7 @@ impl<'a> ClusterObjects<'a> {
         Self { nodes, pods, claims: Vec::new(), slices: Vec::new(), assumed: &NONE, now: None }
     }
 
-    /// Sets slices and claims.
+    /// Sets the resource slices and resource claims of the cluster.
     #[must_use]
     pub fn with_devices<S, C>(
         self,
@@ -220,7 +220,7 @@ impl ClusterView {
         self.nodes.values()
     }
 
-    /// Returns a node.
+    /// Returns the node with the given name; `None` if the view has no such node.
     #[must_use]
     pub fn node(&self, name: &str) -> Option<&AutoscalerNode> {
         self.nodes.get(name)
@@ -239,7 +239,7 @@ impl ClusterView {
     }
 }
 
-/// A pod that was read.
+/// A pod object with its snapshot.
 struct ReadPod<'a> {
     /// Position of the pod in the input.
     index: usize,
@@ -296,7 +296,7 @@ fn note_local_devices(slices: &[&ResourceSlice], nodes: &mut BTreeMap<String, Au
     }
 }
 
-/// Reads the pods, by UID.
+/// Builds the snapshots of pod objects, by UID.
 fn read_pods<'a>(pods: &[&'a Pod]) -> Result<BTreeMap<String, ReadPod<'a>>, ClusterViewError> {
     let read = pods.iter().enumerate().map(|(index, &pod)| {
         let snapshot = PodSnapshot::from_pod(pod).map_err(|source| ClusterViewError::Pod { index, source })?;
@@ -309,7 +309,8 @@ fn is_expendable(pod: &Pod, options: &ClusterViewOptions) -> bool {
     pod.spec.as_ref().and_then(|spec| spec.priority).is_some_and(|priority| priority < options.expendable_below)
 }
 
-/// Returns the node on which a pod counts, and the reason; `None` if it counts on none.
+/// Returns the node whose room a pod takes, and the reason (bound, assumed or nominated); `None` if the pod takes room
+/// on no node.
 fn hold(pod: &PodSnapshot, class: PodClass, assumed: &BTreeMap<String, String>) -> Option<(ReservedBy, String)> {
     match (pod.placement(), assumed.get(&pod.key.uid)) {
         _ if class == PodClass::Dropped => None,

@@ -25,7 +25,7 @@ pub enum ReservedBy {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PodUse {
-    /// The pod.
+    /// Pod that counts on the node.
     pub pod: PodKey,
     /// Reason why the pod counts on the node.
     pub reserved_by: ReservedBy,
@@ -87,21 +87,21 @@ pub enum AutoscalerNodePresence {
 pub enum NodeWarning {
     /// An assumed or nominated pod has a claim without an allocation, so that its devices are not known.
     DraUnknown {
-        /// The pod.
+        /// Pod with the claim that has no allocation.
         pod: PodKey,
     },
     /// A claim of a pod on the node has an allocation whose node selector excludes the node.
     Inconsistent {
-        /// The pod.
+        /// Pod that uses the claim.
         pod: PodKey,
         /// UID of the claim.
         claim: String,
     },
     /// A pod bound to this node has a nomination to another node, which is ignored.
     StaleNomination {
-        /// The pod.
+        /// Bound pod with the ignored nomination.
         pod: PodKey,
-        /// The nominated node.
+        /// Node in `status.nominatedNodeName`.
         nominated: String,
     },
 }
@@ -129,29 +129,29 @@ pub enum UnremovableReason {
     },
     /// A pod is nominated to the node.
     Nominated {
-        /// The pod.
+        /// Pod that is nominated to the node.
         pod: PodKey,
     },
     /// A pod is assumed on the node.
     Assumed {
-        /// The pod.
+        /// Pod that is assumed on the node.
         pod: PodKey,
     },
     /// A pod that is assumed on or nominated to the node has a claim without an allocation.
     DraUnknown {
-        /// The pod.
+        /// Pod with the claim that has no allocation.
         pod: PodKey,
     },
-    /// The utilisation is at or above the threshold.
+    /// The utilisation of the node is at or above [`AutoscalerNode::threshold`].
     InUse {
         /// Utilisation of the node in thousandths.
         permille: u32,
-        /// Threshold in thousandths.
+        /// Utilisation at or above which the node is not removed, in thousandths.
         threshold: u32,
     },
     /// A pod on the node can't be moved to another node.
     NotMovable {
-        /// The pod.
+        /// Pod that can't be moved.
         pod: PodKey,
         /// Reason why the pod can't be moved.
         why: BlockingPodReason,
@@ -317,7 +317,7 @@ impl AutoscalerNode {
     }
 }
 
-/// Returns `part / whole` in thousandths; 1000 for a positive part of zero.
+/// Returns `part / whole` in thousandths; 1000 if `part` is positive and `whole` is zero or negative.
 fn permille(part: i128, whole: i128) -> u32 {
     if part <= 0 {
         return 0;

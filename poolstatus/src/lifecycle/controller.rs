@@ -14,9 +14,10 @@ use crate::status_request::StatusRequest;
 pub enum RequestDecision {
     /// Compute the status and write it, once.
     Process,
-    /// Nothing to do: the feature gate is off in the API server, which then serves no requests.
+    /// Nothing to do: the feature gate `DRAResourcePoolStatus` is off in the API server, which then serves no requests.
     Inaccessible,
-    /// Nothing to do: the feature gate is off in kube-controller-manager. The request stays pending, without a status.
+    /// Nothing to do: the feature gate `DRAResourcePoolStatus` is off in kube-controller-manager. The request stays
+    /// pending, without a status.
     NotReady,
     /// Nothing to do: the request has a status.
     Processed,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Aggregate;
 use crate::reconcile::{STATE_VERSION, StoredStateError, check_version};
 
-/// Number of changes away from True after which the reason `NetworkFlapping` is reported.
+/// Number of changes of the aggregate from True to another status after which the reason `NetworkFlapping` is reported.
 const FLAPS_TO_REPORT: u32 = 3;
 
 /// Network condition to write: its status, reason and message.

@@ -126,7 +126,8 @@ pub fn shutdown_writes(state: &NodeState) -> Vec<NodeWrite> {
     taints.chain(labels).collect()
 }
 
-/// Computes a step while the feature is off: removes the taints and labels that the reconciler set, once.
+/// Computes a step in [`PolicyMode::Off`](crate::PolicyMode::Off): removes the taints and labels that the reconciler
+/// set, once.
 pub(super) fn switched_off<'a>(role: EvaluatorRole, view: &GatedNodeView<'a>, mut state: NodeState) -> StepResult<'a> {
     state.ready = view.is_ready();
     let mut writes = Vec::new();

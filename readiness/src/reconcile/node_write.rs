@@ -66,9 +66,10 @@ pub enum EventType {
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum NodeChange {
-    /// Adds a taint. The write must fail if the node has changed since, because it replaces the whole list of taints.
+    /// Adds a taint. The write replaces the whole list of taints, so that it must fail if the node has changed since
+    /// `resource_version`.
     AddTaint {
-        /// Taint to add or to remove.
+        /// Taint to add.
         taint: Taint,
         /// `resourceVersion` of the node object from which the change was computed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,7 +102,7 @@ pub enum NodeChange {
     },
     /// Removes a taint by key and effect. A taint that is already gone is not an error.
     RemoveTaint {
-        /// Taint to add or to remove.
+        /// Taint to remove. Its value does not count.
         taint: Taint,
         /// `resourceVersion` of the node object from which the change was computed.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -49,15 +49,15 @@ pub(super) fn stable_from(policy: &Policy, state: &GateState, now: Timestamp) ->
     after(state.true_since?, policy.hold_down?).filter(|instant| *instant > now)
 }
 
-/// Returns true if the condition has been True for [`Policy::hold_down`]. In the phase `Established` this stays so,
-/// even if the clock is set back.
+/// Returns true if the condition has been True for [`Policy::hold_down`]. The result stays true in the phase
+/// `Established`, even if the clock is set back.
 fn is_stable(policy: &Policy, state: &GateState, now: Timestamp) -> bool {
     let Some(hold_down) = policy.hold_down.filter(SignedDuration::is_positive) else { return true };
     let from = state.true_since.and_then(|since| after(since, hold_down));
     state.phase == GatePhase::Established || from.is_some_and(|instant| now >= instant)
 }
 
-/// Returns the time at which a True condition becomes stale, unless its owner sends a heartbeat before.
+/// Returns the time at which a True condition becomes stale, unless its agent sends a heartbeat before.
 pub(super) fn stale_from(policy: &Policy, condition: &NodeCondition) -> Option<Timestamp> {
     let heartbeat = condition.last_heartbeat_time.as_ref()?.0;
     after(heartbeat, policy.max_heartbeat_age.filter(SignedDuration::is_positive)?)

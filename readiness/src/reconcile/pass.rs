@@ -95,7 +95,8 @@ impl Pass<'_, '_, '_> {
         timeout::deadline(self.policy, context.gate, state).filter(|_| runs)
     }
 
-    /// Returns true if the gate must be True only once in each boot, and no reboot has reset its condition.
+    /// Returns true if the gate stays satisfied after it was True once: the gate is bootstrap-only, and no reboot has
+    /// reset its condition since.
     fn is_latched(&self, name: &str, effective: EffectiveStatus) -> bool {
         !effective.is_reset() && self.view.bootstrap_only.iter().any(|latched| latched == name)
     }
@@ -247,8 +248,9 @@ impl Pass<'_, '_, '_> {
         true
     }
 
-    /// Requests that a condition be set to Unknown with `reason` and `message`. A write without a change is skipped,
-    /// except if the node lifecycle controller runs apart: only the new heartbeat tells it of the timeout.
+    /// Requests that a condition be set to Unknown with `reason` and `message`. [`EvaluatorRole::Combined`] skips a
+    /// write without a change. kubelet makes it, since the node lifecycle controller learns of the timeout from the new
+    /// heartbeat.
     fn patch(&mut self, context: GateContext<'_>, reason: &str, message: String) {
         let is_same = |condition: &NodeCondition| {
             let texts = (condition.status.as_str(), condition.reason.as_deref(), condition.message.as_deref());

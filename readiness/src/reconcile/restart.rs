@@ -52,7 +52,8 @@ fn set(text: &mut String, new: &str) {
     }
 }
 
-/// Resets the state of a gate after a restart: its timeout for kubelet, everything but the regressions for the node.
+/// Resets the state of a gate after a restart: the running timeout if kubelet restarted, everything but `regressions`
+/// if the node booted.
 pub(super) fn reset(state: &mut GateState, restart: Restart) {
     match restart {
         Restart::Kubelet if state.phase == GatePhase::Waiting => state.timer_started_at = None,

@@ -10,7 +10,7 @@ use super::effective_status::EffectiveStatus;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum BlockReason {
-    /// The condition does not count as True. Holds its effective status.
+    /// The effective status of the gate's condition is not True. Holds that status.
     Condition(EffectiveStatus),
     /// The gate has timed out, but its agent has reported a status other than True since.
     LateReport(EffectiveStatus),

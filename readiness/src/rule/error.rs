@@ -36,7 +36,7 @@ pub enum ExpandError {
         /// Status that is not True, False or Unknown.
         status: String,
     },
-    /// The key of the taint is not `readiness.k8s.io/` and a name.
+    /// The key of the taint does not have the form `readiness.k8s.io/NAME`.
     #[error("rule {rule:?}: the taint {key:?} is not \"readiness.k8s.io/\" and a name")]
     TaintKey {
         /// Name of the rule.

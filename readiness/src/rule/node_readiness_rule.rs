@@ -64,7 +64,7 @@ pub struct NodeReadinessRuleSpec {
     pub dry_run: bool,
 }
 
-/// Rule of node-readiness-controller: requires conditions of the nodes that it selects, and taints nodes without them.
+/// Rule of node-readiness-controller: selects nodes, and taints those that lack the required conditions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[expect(clippy::exhaustive_structs, reason = "the fields are those of the API")]

@@ -16,7 +16,7 @@ pub(super) type SliceIndex = usize;
 pub(super) enum Key {
     /// Node name (`spec.nodeName`) of node-local slices.
     Node,
-    /// Driver and pool.
+    /// Driver and pool name of a slice (`spec.driver` and `spec.pool.name`).
     Pool,
     /// Name of the slice (`metadata.name`).
     Name,
@@ -65,7 +65,7 @@ impl<T: Default> Lists<T> {
         lists
     }
 
-    /// Returns the list of the slices with a key.
+    /// Returns the list of the slices whose key is `name`.
     pub(super) fn get(&self, slices: &Slices, name: [&str; 2]) -> Option<&List<T>> {
         self.table.find(hash(name), |list| list.name(self.key, slices) == Some(name))
     }

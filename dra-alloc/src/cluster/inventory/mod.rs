@@ -41,7 +41,7 @@ pub enum InventoryEvent {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InventoryError {
-    /// The object has no name.
+    /// The slice or taint rule of the event has no name.
     #[error("{kind} metadata.name: must not be empty")]
     NoName {
         /// Kind of the object.
@@ -73,7 +73,7 @@ pub enum InventoryError {
 pub struct Inventory {
     /// Slices by position. Deletion leaves a gap, so that the positions of later slices stay valid.
     slices: Vec<Option<Arc<ResourceSlice>>>,
-    /// Number of slices, without gaps.
+    /// Number of slices in `slices`, not counting gaps.
     live: usize,
     /// Node-local slices by node name, with the cached view of the node.
     on_node: Lists<CachedView>,
@@ -212,7 +212,7 @@ impl Inventory {
         self.close_gaps();
     }
 
-    /// Returns the positions of the slices with a name.
+    /// Returns the positions of the slices that are named `name`.
     fn named(&mut self, name: &str) -> Vec<SliceIndex> {
         let names = self.names.get_or_insert_with(|| Lists::from_slices(Key::Name, &self.slices));
         names.get(&self.slices, [name, ""]).map_or_else(Vec::new, |list| list.positions().to_vec())

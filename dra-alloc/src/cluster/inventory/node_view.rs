@@ -1,4 +1,4 @@
-//! Views of nodes, built from the inventory and kept while nothing that they depend on changes.
+//! Views of nodes, built from the inventory and cached until a slice of the node changes.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -50,7 +50,8 @@ impl Inventory {
         Ok(kept.map_or_else(|| Cow::Owned(make().0), |view| Cow::Borrowed(&**view)))
     }
 
-    /// Builds the view of `slices`. The flag is true if the view may be cached, because no other slice can change it.
+    /// Builds the view of `slices`, and a flag that is true if the view may be cached because no other slice can change
+    /// it.
     fn make_view<'i>(
         &self,
         slices: impl Iterator<Item = &'i Arc<ResourceSlice>>,
@@ -66,7 +67,8 @@ impl Inventory {
         (View { gates, pools: pools.into_boxed_slice(), devices }, is_lasting)
     }
 
-    /// Builds a pool from the slices that a node sees; `None` if newer slices of the pool exist on other nodes only.
+    /// Builds a pool from the slices that a node sees; `None` if a newer generation of the pool exists on other nodes
+    /// only.
     fn pool(&self, newest: LatestGeneration<'_, Listed<'_>>, gates: GateSet<DraGate>) -> Option<Pool> {
         let own = || newest.slices().map(|Listed(slice)| Arc::clone(slice));
         if newest.is_complete() {
@@ -86,7 +88,8 @@ impl Inventory {
     }
 }
 
-/// Returns true if kube-scheduler reads a slice with these gates: partitionable devices need their gate.
+/// Returns true if kube-scheduler reads a slice: one with counters or per-device node selection is read only with the
+/// gate `DRAPartitionableDevices` on.
 fn is_known(slice: &ResourceSlice, gates: GateSet<DraGate>) -> bool {
     gates.has(DraGate::PartitionableDevices) || (slice.spec.per_device_node_selection.is_none() && !has_counters(slice))
 }

@@ -32,13 +32,13 @@ pub use crate::device::slice::slice_devices;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
 pub enum PoolProblem {
-    /// Two devices have one name.
+    /// Two devices of the pool have the same name.
     #[error("duplicate device name {device}")]
     DuplicateDevice {
         /// Name of the devices.
         device: String,
     },
-    /// Two counter sets have one name.
+    /// Two counter sets of the pool have the same name.
     #[error("duplicate counter set name {counter_set}")]
     DuplicateCounterSet {
         /// Name of the counter sets.
@@ -143,7 +143,7 @@ impl<'a, S: Deref<Target = ResourceSlice>> LatestGeneration<'a, S> {
         &self.first.spec.pool.name
     }
 
-    /// Returns the generation number.
+    /// Returns the number of the latest generation.
     #[must_use]
     pub fn generation(self) -> i64 {
         self.first.spec.pool.generation
@@ -183,7 +183,7 @@ impl<'a, S: Deref<Target = ResourceSlice>> LatestGeneration<'a, S> {
         counter_problem(slices(), slices())
     }
 
-    /// Returns true if `number` slices are all that the generation should have.
+    /// Returns true if the latest generation should have exactly `number` slices; see `expected_slice_count`.
     pub(super) fn expects(self, number: usize) -> bool {
         i64::try_from(number) == Ok(self.expected_slice_count())
     }
@@ -289,7 +289,7 @@ impl Pool {
         self.counters.iter().map(|slice| &**slice)
     }
 
-    /// Computes now all facts that would otherwise be computed on first use.
+    /// Computes all facts about the pool and its devices now, instead of on first use.
     pub(crate) fn look(&self) {
         self.flags();
         for (slice, facts) in self.known_devices() {

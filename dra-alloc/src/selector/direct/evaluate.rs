@@ -12,9 +12,10 @@ use crate::selector::attribute::Content;
 use crate::selector::device::split;
 use crate::selector::types::Part;
 
-/// Longest text in bytes that a test reads, and largest number of names of a part. With these limits and that of list
-/// elements the interpreter pays at most 200 units for a test, and at most 2500 tests fit in an expression.
+/// Longest text in bytes that a test reads. With this limit, [`MOST_NAMES`] and that of list elements, a test costs the
+/// interpreter at most 200 units, and at most 2500 tests fit in an expression.
 const LONGEST_TEXT: usize = 2_048;
+/// Largest number of attribute or capacity names of a device among which a test looks one up.
 const MOST_NAMES: usize = 128;
 /// Largest additional cost of a pattern search, in units. At most 700 searches fit in an expression.
 const DEAREST_MATCH: u64 = 512;
@@ -28,7 +29,7 @@ enum Scalar<'a> {
 }
 
 impl Direct {
-    /// Returns the result; `None` if the interpreter must decide.
+    /// Returns the result of the expression for a device; `None` if only the CEL interpreter can evaluate it.
     pub(in crate::selector) fn evaluate(&self, input: SelectorInput<'_>) -> Option<bool> {
         match self {
             Self::Constant(value) => Some(*value),
@@ -228,7 +229,7 @@ fn holds(content: &Content<'_>, literal: &Literal) -> Option<bool> {
     }
 }
 
-/// Returns true if `is_so` holds for any item; `None` if it has no answer for one of them.
+/// Returns true if `is_so` holds for an item. Returns `None` if `is_so` returns `None` for an earlier item.
 fn any<T>(items: &[T], is_so: impl Fn(&T) -> Option<bool>) -> Option<bool> {
     for item in items {
         if is_so(item)? {
@@ -238,7 +239,8 @@ fn any<T>(items: &[T], is_so: impl Fn(&T) -> Option<bool>) -> Option<bool> {
     Some(false)
 }
 
-/// Compares a version in a text with a bound. Most versions have only numbers, and most differ in one.
+/// Compares the version in `text` with `bound`; `None` if the text is not a version. Most versions have only numbers,
+/// and most differ in one.
 fn compare_version(text: &str, bound: &Version) -> Option<Ordering> {
     let own = plain::version(text).map(|parts| parts.map(plain::number));
     match own.map(|own| own.cmp(&[bound.major(), bound.minor(), bound.patch()])) {

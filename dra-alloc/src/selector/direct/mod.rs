@@ -32,50 +32,51 @@ pub(super) enum Direct {
     Or(Box<Self>, Box<Self>),
     /// Test of a boolean attribute or literal.
     Truth(Source),
-    /// `scalar == literal`
+    /// Comparison of a scalar with a literal: `scalar == literal`
     Compare {
         source: Source,
         relation: Relation,
         literal: Literal,
     },
-    /// `scalar in [literals]`
+    /// Test that a scalar is one of several literals: `scalar in [literals]`
     OneOf {
         source: Source,
         literals: Vec<Literal>,
     },
-    /// `text.startsWith('literal')`
+    /// Test of a text, such as `text.startsWith('literal')`
     Text {
         source: Source,
         test: TextTest,
     },
-    /// `attribute.includes(literal)`
+    /// Test that the value of an attribute is or contains a literal: `attribute.includes(literal)`
     Includes {
         key: Key,
         literal: Literal,
     },
-    /// `literal in attribute`
+    /// Test that a list-typed attribute contains a literal: `literal in attribute`
     Member {
         key: Key,
         literal: Literal,
     },
-    /// `has(device.attributes['domain'].id)`, `'id' in device.attributes['domain']`
+    /// Test that an attribute or capacity exists: `has(device.attributes['domain'].id)` or
+    /// `'id' in device.attributes['domain']`
     Present {
         part: Part,
         key: Key,
     },
-    /// `'domain' in device.attributes`
+    /// Test that a domain is a key of the attributes or capacities: `'domain' in device.attributes`
     DomainPresent {
         part: Part,
         domain: String,
     },
-    /// `attribute.compareTo(semver('1.2.3')) >= to`, and equivalent forms.
+    /// Comparison of a version with a literal: `attribute.compareTo(semver('1.2.3')) >= to`, and equivalent forms.
     Version {
         key: Key,
         bound: Version,
         relation: Relation,
         to: i64,
     },
-    /// `capacity.compareTo(quantity('1Gi')) >= to`, and equivalent forms.
+    /// Comparison of a capacity with a literal: `capacity.compareTo(quantity('1Gi')) >= to`, and equivalent forms.
     Capacity {
         key: Key,
         bound: Quantity,
@@ -94,7 +95,7 @@ pub(super) enum Source {
     Driver,
     AllowMultipleAllocations,
     Attribute(Key),
-    /// `device.attributes['domain'].?id.orValue(literal)`
+    /// Value of an attribute, or a default: `device.attributes['domain'].?id.orValue(literal)`
     AttributeOr(Key, Literal),
 }
 
@@ -115,7 +116,7 @@ pub(super) enum TextTest {
     Matches(PatternValue),
 }
 
-/// Id in a domain, with the names that an attribute or capacity may have for it.
+/// Domain and id of an attribute or capacity, with the names that a device may use for them.
 #[derive(Debug)]
 pub(super) struct Key {
     domain: String,
@@ -132,7 +133,8 @@ impl Key {
         Self { domain: domain.to_owned(), bare, qualified }
     }
 
-    /// Returns the entry of a key. A name without a domain is preferred to one with the driver's domain.
+    /// Returns the value that a device has for the key. A name without a domain is preferred to one with the driver's
+    /// domain.
     fn find<'d, T>(&self, driver: &str, values: &'d BTreeMap<String, T>) -> Option<&'d T> {
         let bare = self.bare.as_ref().filter(|_| self.domain == driver);
         let bare = bare.and_then(|name| values.get(name));

@@ -16,7 +16,7 @@ pub(in crate::selector) fn version(text: &str) -> Option<[&[u8]; 3]> {
     rest.is_empty().then_some([major, minor, patch])
 }
 
-/// Returns the units of a quantity that is a whole number below 2⁶³.
+/// Returns the value of a quantity in whole units; `None` if it is not a whole number below 2⁶³ in plain form.
 #[inline]
 pub(in crate::selector) fn units(quantity: &str) -> Option<i64> {
     let (digits, suffix) = digits(quantity.as_bytes())?;

@@ -11,12 +11,12 @@ use crate::selector::names;
 use crate::selector::tree::is_device;
 use crate::selector::types::Part;
 
-/// Returns the direct form of an expression, if all of it has one.
+/// Returns the direct form of an expression; `None` if any part of the expression has none.
 pub(in crate::selector) fn recognize(expression: &IdedExpr) -> Option<Direct> {
     Recognizer { bound: Vec::new() }.direct(expression)
 }
 
-/// `device.attributes['domain']` or `device.capacity['domain']`
+/// Attributes or capacities of one domain: `device.attributes['domain']` or `device.capacity['domain']`
 #[derive(Clone, Copy)]
 struct Domain<'e> {
     part: Part,

@@ -12,7 +12,7 @@ pub(super) struct Amount {
     form: Form,
 }
 
-/// Internal representation. Powers are powers of ten.
+/// Internal representation of a quantity as digits and a power of ten.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     /// `digits × 10^power`, in 64 bits.
@@ -21,12 +21,15 @@ enum Form {
     Decimal { power: i32 },
 }
 
-/// Powers of nano-units and of units.
+/// Power of ten of a nano-unit.
 const NANO: i32 = -9;
+/// Power of ten of a unit.
 const UNIT: i32 = 0;
 
-/// Largest number of digits of a decimal number in 64 bits, and of a binary one.
+/// Largest number of digits for which a quantity without binary suffix is represented in 64 bits.
 const DECIMAL_DIGITS: usize = 18;
+/// Largest number of digits, those of the suffix included, for which a quantity with binary suffix is represented in
+/// 64 bits.
 const BINARY_DIGITS: usize = 14;
 
 const DECIMAL_SUFFIXES: [(&str, i32); 10] =
@@ -137,7 +140,7 @@ impl Form {
         }
     }
 
-    /// Returns the digits at a lower power, if they fit in 64 bits.
+    /// Returns the digits of the value in the unit `10^lower`, if they fit in 64 bits.
     fn digits_at(self, lower: i32) -> Option<i64> {
         match self {
             Self::Scaled { digits, power } => scaled(digits, u32::try_from(power.checked_sub(lower)?).ok()?),

@@ -1,4 +1,4 @@
-//! Kubernetes' CIDR library: an address with the length of a prefix. Bits after the prefix are kept.
+//! Kubernetes' CIDR library: an address with the length of a prefix. Address bits after the prefix are not cleared.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -129,7 +129,7 @@ fn argument_text<'a>(args: &'a [CowVal<'_, '_>]) -> Result<&'a str, ExecutionErr
     Ok(source)
 }
 
-/// Returns the receiver after charging the budget.
+/// Charges one unit to the budget of the evaluation, and returns the network on which the function was called.
 fn receiver(args: &[CowVal<'_, '_>]) -> Result<CidrValue, ExecutionError> {
     let [target, .., budget] = args else { return Err(mismatch()) };
     fuel(budget)?.spend(1)?;

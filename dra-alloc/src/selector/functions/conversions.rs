@@ -1,4 +1,4 @@
-//! Conversions where Go and the `cel` crate read or write texts in another way, and texts of addresses.
+//! Conversion functions that read or write texts differently in Go and in the `cel` crate, and texts of IP addresses.
 
 use cel::common::types::{CelDouble, CelString, DYN_TYPE};
 use cel::common::value::CowVal;
@@ -9,7 +9,7 @@ use super::ip::IpValue;
 use super::{failed, truth};
 use crate::selector::environment::environment;
 
-/// Replaced conversions, each with the name of the function that takes its place.
+/// Names of the conversion functions that are replaced, each with the name of its replacement.
 pub(in crate::selector) const REPLACED: [(&str, &str); 4] =
     [("bool", "@bool"), ("string", "@string"), ("double", "@double"), ("uint", "@uint")];
 
@@ -45,7 +45,7 @@ fn text<'a>(args: &'a [CowVal<'_, '_>]) -> Option<&'a str> {
     args.first()?.downcast_ref::<CelString<'_>>().map(CelString::inner)
 }
 
-/// Calls the conversion of the `cel` crate.
+/// Calls the conversion function of the `cel` crate that is named `function`.
 fn standard<'b, 'v>(function: &str, args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     if let Some(operation) = environment().env.find_overload(function, &args) {
         return operation(args);

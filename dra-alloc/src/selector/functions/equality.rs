@@ -39,7 +39,7 @@ fn truth_of<'b, 'v>(value: bool) -> Result<CowVal<'b, 'v>, ExecutionError> {
     Ok(super::truth(value))
 }
 
-/// Returns true if two values are equal; an error if the left one does not compare with the right one.
+/// Returns true if two values are equal; an error if values of the type of `left` can't be compared with `right`.
 pub(in crate::selector) fn equality(left: &dyn Val, right: &dyn Val) -> Result<bool, ExecutionError> {
     let is_null = |value: &dyn Val| value.downcast_ref::<CelNull>().is_some();
     if is_null(left) || is_null(right) {
@@ -70,8 +70,7 @@ pub(in crate::selector) fn equality(left: &dyn Val, right: &dyn Val) -> Result<b
     Ok(left.equals(right))
 }
 
-/// Compares two values if the left one is of type `T`; an error if the right one is not. `None` if the left one is of
-/// another type.
+/// Compares two values of type `T`. Returns an error if only `left` is of that type, and `None` if `left` is not.
 fn of_kind<T: StaticVal>(left: &dyn Val, right: &dyn Val) -> Option<Result<bool, ExecutionError>> {
     let left = left.downcast_ref::<T>()?;
     Some(right.downcast_ref::<T>().map(|right| left.equals(right)).ok_or_else(mismatch))

@@ -1,4 +1,4 @@
-//! Kubernetes' library of IP addresses. Addresses with a zone are refused, and IPv4 ones written as IPv6.
+//! Kubernetes' library of IP addresses. Rejects addresses with a zone, and IPv4 addresses written as IPv6.
 
 use std::net::{IpAddr, Ipv4Addr};
 

@@ -37,14 +37,15 @@ pub(super) const FUNCTIONS: &[Function] = &[
     global("lists.range", &[Int], Ty::ListOf(Plain::Int), |args| range(&args).map(CowVal::owned)),
 ];
 
-/// Returns the elements of the receiver after charging one traversal.
+/// Charges the budget of the evaluation for one traversal of the list on which the function was called, and returns its
+/// elements.
 fn values<'a, 'v>(args: &'a [CowVal<'_, 'v>]) -> Result<&'a [Box<dyn Val + 'v>], ExecutionError> {
     let [target, .., budget] = args else { return Err(mismatch()) };
     fuel(budget)?.spend_value(target.as_ref())?;
     elements(target)
 }
 
-/// Charges `times` traversals of the receiver.
+/// Charges the budget of the evaluation for `times` traversals of the list on which the function was called.
 fn pay(args: &[CowVal<'_, '_>], times: usize) -> Result<(), ExecutionError> {
     let [target, .., budget] = args else { return Err(mismatch()) };
     fuel(budget)?.spend(units(elements(target)?.len()).saturating_mul(units(times)))
@@ -61,11 +62,13 @@ fn compare(left: &dyn Val, right: &dyn Val) -> Result<Ordering, ExecutionError> 
     left.as_comparer().ok_or_else(|| failed("list elements must be comparable"))?.compare(right)
 }
 
-/// Numeric types and ordered types.
+/// Names of the numeric types, whose values can be added.
 const NUMBERS: [&str; 3] = ["int", "uint", "double"];
+/// Names of the types whose values have an order.
 const ORDERED: [&str; 6] = ["int", "uint", "double", "bool", "string", "bytes"];
 
-/// Returns the elements of the receiver if the first one has one of the types.
+/// Returns the elements of the list on which the function was called; an error if the first one has none of the
+/// `types`.
 fn values_of<'a, 'v>(args: &'a [CowVal<'_, 'v>], types: &[&str]) -> Result<&'a [Box<dyn Val + 'v>], ExecutionError> {
     let values = values(args)?;
     let fits = values.first().is_none_or(|first| types.contains(&first.get_type().name()));
@@ -201,7 +204,7 @@ fn last<'v>(args: &[CowVal<'_, 'v>]) -> Result<CelOptional<'v>, ExecutionError> 
     Ok(CelOptional::from(values(args)?.last().cloned()))
 }
 
-/// Returns the contents of the optional values that have one.
+/// Returns the contents of a list's optional values, without the empty ones.
 fn unwrapped<'v>(args: &[CowVal<'_, 'v>]) -> Result<CelList<'v>, ExecutionError> {
     let mut contents = Vec::new();
     for value in values(args)? {

@@ -102,7 +102,7 @@ fn optional_element<'b, 'v>(mut args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 
     )))
 }
 
-/// Implements `in` for constants. cel-go makes a map of them, in which it can't find a version.
+/// Implements `in` with a list of constants. cel-go searches them in a map, which is an error for versions and bytes.
 fn in_constants<'b, 'v>(args: &[CowVal<'_, '_>]) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let [item, constants] = args else { return Err(mismatch()) };
     let name = go_type(item.as_ref());
@@ -131,7 +131,7 @@ fn unsupported(value: &dyn Val) -> ExecutionError {
     failed(format!("unsupported comprehension range type: {}", go_type(value)))
 }
 
-/// Returns the name of a type in cel-go's messages.
+/// Returns the name that cel-go's messages give to the type of a value.
 fn go_type(value: &dyn Val) -> String {
     match value.get_type().name() {
         "int" => "types.Int".to_owned(),

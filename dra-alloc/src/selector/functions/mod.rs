@@ -32,11 +32,11 @@ use semver::VersionValue;
 
 /// Overload of a function.
 pub(super) struct Function {
-    /// Name; a global function's has the namespace.
+    /// Name of the function; with the namespace if the function is global.
     pub(super) name: &'static str,
     /// True for a member function, whose first parameter is the receiver.
     pub(super) member: bool,
-    /// Types of the parameters, without the budget.
+    /// Types of the parameters, without the budget that metered functions get as their last argument.
     pub(super) parameters: &'static [Parameter],
     /// Type of the result.
     pub(super) result: Ty,

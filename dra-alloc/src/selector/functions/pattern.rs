@@ -21,7 +21,7 @@ const NAMED_CLASSES: [&str; 14] = [
     "xdigit",
 ];
 
-/// Escapes of control characters.
+/// Letters that stand for control characters after a backslash.
 const CONTROLS: [(char, char); 6] =
     [('a', '\x07'), ('f', '\x0c'), ('n', '\n'), ('r', '\r'), ('t', '\t'), ('v', '\x0b')];
 
@@ -61,12 +61,12 @@ pub(super) fn translate(pattern: &str) -> Result<String, String> {
     Ok(translation.out)
 }
 
-/// Product of the nested repetition counts of a pattern.
+/// Repetition counts of a pattern; the counts of nested repetitions are multiplied.
 #[derive(Default)]
 struct Repetitions {
-    /// Count of each open group.
+    /// Product of the nested repetition counts within each open group.
     open: Vec<u32>,
-    /// Count of the last item.
+    /// Product of the nested repetition counts of the last item.
     last: u32,
 }
 
@@ -101,9 +101,9 @@ struct Translation<'p> {
     repetitions: Repetitions,
 }
 
-/// Repetition with numbers.
+/// Repetition with numbers in braces: `{2}`, `{2,}` or `{2,5}`.
 struct Counted {
-    /// Length of its text in bytes.
+    /// Length of the repetition's text in bytes.
     length: usize,
     /// Largest number of repetitions, or the smallest if there is no upper bound.
     count: u32,
@@ -116,7 +116,7 @@ impl<'p> Translation<'p> {
         Some(first)
     }
 
-    /// Takes the next bytes, if there are as many.
+    /// Takes the next `bytes` bytes of the pattern, or the rest if there are fewer.
     fn take(&mut self, bytes: usize) -> &'p str {
         let (taken, rest) = self.rest.split_at_checked(bytes).unwrap_or((self.rest, ""));
         self.rest = rest;
@@ -129,7 +129,7 @@ impl<'p> Translation<'p> {
         rest.is_some()
     }
 
-    /// Returns the next position of a character, if it is near.
+    /// Returns the position of the next `closing`, if it is among the next [`LONGEST_NAME`] characters.
     fn position(&self, closing: char) -> Option<usize> {
         self.rest.char_indices().take(LONGEST_NAME).find(|(_, character)| *character == closing).map(|(at, _)| at)
     }
@@ -317,7 +317,7 @@ impl<'p> Translation<'p> {
         Ok(())
     }
 
-    /// Returns the name in `[:name:]`; a long text is not searched.
+    /// Returns the name in `[:name:]`; `None` if `:]` is not within the next [`LONGEST_NAME`] bytes.
     fn class_name(&self) -> Option<&'p str> {
         let inner = self.rest.strip_prefix("[:")?;
         let end = inner.as_bytes().windows(2).take(LONGEST_NAME).position(|pair| pair == b":]")?;

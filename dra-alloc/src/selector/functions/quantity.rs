@@ -36,7 +36,7 @@ impl QuantityValue {
         Ok(Box::new(Self::from_text(quantity.0.trim())?))
     }
 
-    /// Implements `==`, which fails for anything but a parsed quantity.
+    /// Implements `==`. Returns an error unless `other` is a quantity that was parsed, not computed.
     pub(in crate::selector) fn equality(&self, other: &dyn Val) -> Result<bool, ExecutionError> {
         let other = other.downcast_ref::<Self>().filter(|other| other.origin == Origin::Read);
         Ok(self.quantity() == other.ok_or_else(mismatch)?.quantity())
@@ -94,14 +94,14 @@ fn is_quantity(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
     Ok(source.parse::<Quantity>().is_ok().into())
 }
 
-/// Returns the receiver after charging the budget.
+/// Charges one unit to the budget of the evaluation, and returns the quantity on which the function was called.
 fn receiver(args: &[CowVal<'_, '_>]) -> Result<Amount, ExecutionError> {
     let [target, .., budget] = args else { return Err(mismatch()) };
     fuel(budget)?.spend(1)?;
     own::<QuantityValue>(target).map(|value| value.amount)
 }
 
-/// Returns the argument; an integer is a number of units.
+/// Returns the argument of a function as a quantity; an integer is a number of units.
 fn argument(args: &[CowVal<'_, '_>]) -> Result<Amount, ExecutionError> {
     let [_, value, _] = args else { return Err(mismatch()) };
     match value.downcast_ref::<QuantityValue>() {

@@ -74,7 +74,7 @@ struct Arguments<'a, 'b, 'v> {
     budget: &'a Fuel,
 }
 
-/// Returns the arguments after charging the search.
+/// Returns the arguments of a search with the pattern compiled, after charging the search to the budget.
 fn arguments<'a, 'b, 'v>(args: &'a [CowVal<'b, 'v>]) -> Result<Arguments<'a, 'b, 'v>, ExecutionError> {
     let [source, pattern, rest @ .., budget] = args else { return Err(mismatch()) };
     let budget = fuel(budget)?;

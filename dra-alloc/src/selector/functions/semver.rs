@@ -86,7 +86,7 @@ fn is_semver(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
     Ok(read(args)?.is_ok().into())
 }
 
-/// Returns the receiver after charging the budget.
+/// Charges one unit to the budget of the evaluation, and returns the version on which the function was called.
 fn receiver<'a>(args: &'a [CowVal<'_, '_>]) -> Result<&'a Version, ExecutionError> {
     let [target, .., budget] = args else { return Err(mismatch()) };
     fuel(budget)?.spend(1)?;

@@ -14,7 +14,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     global("sets.intersects", &[List, List], Ty::BOOL, |args| intersects(&args).map(CowVal::owned)),
 ];
 
-/// Returns the two lists after charging a comparison of all pairs.
+/// Charges the budget of the evaluation for comparing all pairs of elements of two lists, and returns the lists.
 fn pair<'a, 'v>(args: &'a [CowVal<'_, 'v>]) -> Result<[&'a [Box<dyn Val + 'v>]; 2], ExecutionError> {
     let [left, right, budget] = args else { return Err(mismatch()) };
     let (first, second) = (elements(left)?, elements(right)?);

@@ -44,7 +44,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     member("join", &[List, Text], Ty::STRING, |args| join(&args).map(CowVal::owned)),
 ];
 
-/// Returns the receiver, the arguments and the budget after charging a traversal of the receiver.
+/// Charges the budget for reading the text on which the function was called; returns the text, the arguments and the
+/// budget.
 fn parts<'a, 'b, 'v>(args: &'a [CowVal<'b, 'v>]) -> Result<(&'a str, &'a [CowVal<'b, 'v>], &'a Fuel), ExecutionError> {
     let [target, arguments @ .., budget] = args else { return Err(mismatch()) };
     let (target, budget) = (text(target)?, fuel(budget)?);
@@ -70,7 +71,7 @@ fn out_of_range(index: i64) -> ExecutionError {
     failed(format!("index out of range: {index}"))
 }
 
-/// Returns the byte at which a character begins; the number of characters is the end.
+/// Returns the position in bytes of the character at `index`; the number of characters stands for the end of the text.
 fn byte_of(text: &str, index: i64) -> Result<usize, ExecutionError> {
     let bytes = || text.char_indices().map(|(byte, _)| byte).chain([text.len()]);
     usize::try_from(index).ok().and_then(|index| bytes().nth(index)).ok_or_else(|| out_of_range(index))
@@ -92,14 +93,14 @@ fn char_at(args: &[CowVal<'_, '_>]) -> Result<CelString<'static>, ExecutionError
     Ok(CelString::from(rest.chars().next().map(String::from).unwrap_or_default()))
 }
 
-/// Start of a search. An offset at or past the end finds nothing except the empty text.
+/// Position in a text at which a search starts. A search at or past the end finds nothing except the empty text.
 enum Start {
     At(usize),
     PastEnd,
 }
 
 impl Start {
-    /// Returns the byte at which the character at an offset begins.
+    /// Converts an offset in characters to the start of a search in `text`.
     fn of(text: &str, offset: &CowVal<'_, '_>) -> Result<Self, ExecutionError> {
         let offset = int(offset)?;
         let characters = usize::try_from(offset).map_err(|_| out_of_range(offset))?;

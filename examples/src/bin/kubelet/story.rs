@@ -52,7 +52,7 @@ pub(crate) async fn tell(profile: Profile) -> Result<String, StoryError> {
         let line = format!("{method}({})", claims.join(", "));
         heard.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     });
-    let told = Teller::new(profile, &folder, &seen).tell(&socket);
+    let told = Box::pin(Teller::new(profile, &folder, &seen).tell(&socket));
     serve_while(listen(&socket)?, DRIVER, on_call, told).await?
 }
 

@@ -7,6 +7,7 @@ mod answer;
 mod attrs;
 mod kubelet;
 mod nnn;
+mod objects;
 mod operation;
 mod poolstatus;
 mod readiness;

@@ -1,10 +1,12 @@
 //! Error lines, and reading of input with errors that name the field.
 
-use examples::objects::{self, KubeObject};
+use examples::objects::KubeObject;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Error, Value};
 use serde_path_to_error::Error as PathError;
+
+use super::objects::Objects;
 
 /// Field name for input that is wrong as a whole.
 const ROOT: &str = "input";
@@ -52,7 +54,7 @@ impl Refusal {
 /// # Errors
 /// `InvalidInput` for a wrong type or a missing field.
 pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Refusal> {
-    objects::read(value).map_err(unreadable)
+    serde_path_to_error::deserialize(Objects(value)).map_err(unreadable)
 }
 
 /// Reads the Kubernetes object of a field.

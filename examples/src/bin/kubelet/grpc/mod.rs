@@ -8,7 +8,7 @@ use std::io;
 use tokio::runtime::Builder;
 
 pub(crate) use client::{prepare, unprepare};
-pub(crate) use fake_driver::{OnCall, ServeError, listen, serve, serve_while};
+pub(crate) use fake_driver::{ServeError, listen, serve, serve_while};
 
 /// Types and calls of the kubelet's DRA API v1, generated from `proto/dra.proto`.
 #[allow(
