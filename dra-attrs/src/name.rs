@@ -32,7 +32,7 @@ pub enum NameError {
         /// The invalid name.
         name: String,
     },
-    /// The id after the slash is empty, or the whole name is.
+    /// The name is empty, or nothing follows its slash.
     #[error("attribute name {name:?}: the name must not be empty")]
     EmptyId {
         /// The invalid name.

@@ -24,7 +24,7 @@ pub struct MetricIncrements {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Metric {
-    /// Histogram of the processing time, in seconds.
+    /// Histogram of the time that the processing of a `ResourcePoolStatusRequest` takes, in seconds.
     Duration,
     /// Counter of failed attempts to process a request.
     Errors,

@@ -22,8 +22,8 @@ pub enum ReleaseWhen {
     /// The gate stops blocking pods when its condition is set to `TimeoutExceeded`. Pods may be scheduled before the
     /// taint is on the node.
     TimeoutWritten,
-    /// The gate stops blocking pods when its taint is on the node, so that no pod is scheduled between timeout and
-    /// taint.
+    /// After its timeout, the gate keeps blocking pods until its taint is on the node, so that no pod is scheduled in
+    /// between.
     TaintPresent,
 }
 

@@ -268,7 +268,7 @@ fn fits(number: i128) -> Option<i128> {
     i64::try_from(number).ok().map(i128::from)
 }
 
-/// Steps of a `validRange` (`min`, `min + step`, …), counted in one unit.
+/// Permitted amounts of a `validRange` (`min`, `min + step`, …), as integers of one common unit.
 struct Steps {
     min: i128,
     step: i128,

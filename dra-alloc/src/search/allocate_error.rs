@@ -52,7 +52,7 @@ pub enum AllocateError {
     /// A selector of a class or request can't be compiled.
     #[error("{owner}: selector #{index}: CEL compile error: {}", .error.detail())]
     SelectorCompile {
-        /// `class NAME` or `claim NAMESPACE/NAME`.
+        /// Object that has the selector, as `class NAME` or `claim NAMESPACE/NAME`.
         owner: String,
         /// Index of the selector in its list.
         index: usize,
@@ -62,7 +62,7 @@ pub enum AllocateError {
     /// A selector of a class or request can't be evaluated on a device.
     #[error("{owner}: selector #{index} on device {device}: CEL runtime error: {error}")]
     SelectorEvaluation {
-        /// `class NAME` or `claim NAMESPACE/NAME`.
+        /// Object that has the selector, as `class NAME` or `claim NAMESPACE/NAME`.
         owner: String,
         /// Index of the selector in its list.
         index: usize,
@@ -74,7 +74,7 @@ pub enum AllocateError {
     /// A selector of a class has no expression.
     #[error("{owner}: selector #{index}: CEL expression empty (unsupported selector type?)")]
     SelectorEmpty {
-        /// `class NAME`.
+        /// Object that has the selector, as `class NAME`.
         owner: String,
         /// Index of the selector in its list.
         index: usize,

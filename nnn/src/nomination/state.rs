@@ -98,7 +98,7 @@ pub enum NominationEvent {
         /// Value of `status.nominatedNodeName`.
         status: Option<String>,
     },
-    /// A scheduling cycle chose a node that is not written to `nominatedNodeName`.
+    /// A scheduling cycle chose a node, whose name is not written to `nominatedNodeName`.
     AssumedQuietly {
         /// Node that the cycle chose.
         node: String,

@@ -35,7 +35,7 @@ pub(super) struct ForgottenPod {
     pub(super) node: Option<String>,
 }
 
-/// Nominations of all pods that a tracker knows from the watch.
+/// Nominations of all the pods that the tracker has seen in its watch.
 #[derive(Clone, Debug)]
 pub(super) struct TrackedNominations {
     behavior: Behavior,
