@@ -229,7 +229,8 @@ pub struct MatchState<'a> {
     scratch: Vec<Scalar<'a>>,
 }
 
-/// Values common to all devices after one push: the range `start..end` of the buffer `values`.
+/// Entry of the undo stack for one pushed device: the values that it shares with all devices pushed before it, which are
+/// `values[start..end]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Level {
     start: usize,
@@ -364,7 +365,7 @@ impl<'a> DistinctState<'a> {
         Ok(())
     }
 
-    /// Returns the values of the pushed devices, sorted.
+    /// Returns the attribute values that the pushed devices use already, sorted.
     pub fn taken(&self) -> impl Iterator<Item = &Scalar<'a>> {
         self.taken.keys()
     }

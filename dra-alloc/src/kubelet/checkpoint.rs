@@ -270,7 +270,7 @@ impl<'a> Reader<'a> {
         Self { value: Some(value), path: path.to_owned() }
     }
 
-    /// Returns a field by name, preferably in equal case, else in any case. `null` counts as absent.
+    /// Returns the field of a name: an exact match, or else one that differs in case only. `null` counts as absent.
     fn field(&self, name: &str) -> Self {
         let path = if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) };
         let object = self.value.and_then(Value::as_object);

@@ -305,7 +305,7 @@ fn asked_for(request: &DeviceRequest) -> impl Iterator<Item = Asked<'_>> + Clone
 }
 
 impl<'p> Asked<'p> {
-    /// Returns a field that the API types of requests and subrequests both have.
+    /// Reads a field that requests and subrequests both have, with the accessor for the type at hand.
     fn field<T>(
         self,
         exactly: impl FnOnce(&'p ExactDeviceRequest) -> T,

@@ -61,7 +61,7 @@ pub enum Command {
     /// Reports that the allocations of the pod's claims are written only after the wait on permit. Until then API
     /// readers see the pod's nomination without its devices.
     Deferred {
-        /// Pod whose claim allocations are written later.
+        /// Pod whose claim allocations the API server does not have yet; they are written in `PreBind`.
         pod: PodKey,
     },
     /// Reports that the scheduler's memory now has a nomination of the pod.

@@ -173,7 +173,7 @@ pub enum ClearingPolicy {
     /// Clears no nomination, but may overwrite it with another node: as in Kubernetes 1.34 (alpha) and in the KEP's
     /// alternative with other writers.
     Never,
-    /// Clears nominations to nodes that exist, and keeps nominations to missing nodes.
+    /// Clears the nomination of an unschedulable pod, unless the nominated node does not exist (yet).
     KeepIfNodeMissing,
     /// Clears nominations that the scheduler wrote itself, and keeps those of other components.
     KeepExternal,

@@ -9,7 +9,7 @@ use crate::condition::READY;
 use crate::node::GatedNodeView;
 use crate::policy::ColdStart;
 
-/// Restart that happened since the previous step.
+/// Restart since the previous step: of the node, of the kubelet, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Restart {
     /// Neither the node nor kubelet has restarted.
@@ -81,7 +81,7 @@ pub(super) fn reset_hidden_gates(
     }
 }
 
-/// Returns true if the unsynced cache does not show a gate that was blocking pods.
+/// Returns true if a gate that was blocking pods is missing from the cache, which is not synced yet.
 pub(super) fn hides_unmet_gate(state: &NodeState, view: &GatedNodeView<'_>) -> bool {
     let is_unmet = |gate: &GateState| matches!(gate.phase, GatePhase::Waiting | GatePhase::Regressed);
     state.gates.iter().any(|(name, gate)| is_unmet(gate) && view.gate(name).is_none())

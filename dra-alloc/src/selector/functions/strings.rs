@@ -44,8 +44,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     member("join", &[List, Text], Ty::STRING, |args| join(&args).map(CowVal::owned)),
 ];
 
-/// Charges the budget for reading the text on which the function was called; returns the text, the arguments and the
-/// budget.
+/// Splits the arguments of a function into the text on which it was called, the others, and the cost budget, which is
+/// charged for reading the text.
 fn parts<'a, 'b, 'v>(args: &'a [CowVal<'b, 'v>]) -> Result<(&'a str, &'a [CowVal<'b, 'v>], &'a Fuel), ExecutionError> {
     let [target, arguments @ .., budget] = args else { return Err(mismatch()) };
     let (target, budget) = (text(target)?, fuel(budget)?);
