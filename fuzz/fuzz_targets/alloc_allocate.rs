@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use dra_alloc::{
     AllocatedState, Allocator, Budget, Classes, DeviceId, DraGate, GateSet, Inventory, InventoryEvent, Outcome,
-    SelectorCache
+    SelectorCache,
 };
 use dra_attrs::{FeatureGate, Profile};
+use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim};
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, from_value, json};
@@ -178,7 +179,7 @@ fn check(bytes: Bytes<'_, '_>) -> Result<()> {
     let slices: Vec<Arc<_>> = slices.into_iter().map(|slice| Arc::new(from_value(slice).unwrap())).collect();
     let count = bytes.int_in_range(1..=2)?;
     let claims = (0..count).map(|index| claim(bytes, index)).collect::<Result<Vec<_>>>()?;
-    let claims: Vec<_> = claims.into_iter().map(|claim| from_value(claim).unwrap()).collect();
+    let claims: Vec<ResourceClaim> = claims.into_iter().map(|claim| from_value(claim).unwrap()).collect();
     let mut gates = GateSet::all();
     for gate in DraGate::ALL {
         gates = if bytes.ratio(1, 12)? { gates.without(*gate) } else { gates };
@@ -190,7 +191,7 @@ fn check(bytes: Bytes<'_, '_>) -> Result<()> {
 
     let class =
         |name: &str, selectors: Value| from_value(json!({"metadata": {"name": name}, "spec": selectors})).unwrap();
-    let classes = [
+    let classes: [DeviceClass; 2] = [
         class("any", json!({})),
         class("a", json!({"selectors": [{"cel": {"expression": "device.driver == 'a.example'"}}]})),
     ];
@@ -199,10 +200,12 @@ fn check(bytes: Bytes<'_, '_>) -> Result<()> {
     let selectors = SelectorCache::default();
     let allocate = |inventory: &Inventory, gates| {
         let classes = Classes::new(classes.iter().cloned());
-        Allocator::new(profile, inventory, &classes)
-            .with_selector_cache(&selectors)
-            .with_gates(gates)
-            .allocate(&state, &node, &claims, Budget::steps(STEPS))
+        Allocator::new(profile, inventory, &classes).with_selector_cache(&selectors).with_gates(gates).allocate(
+            &state,
+            &node,
+            &claims,
+            Budget::steps(STEPS),
+        )
     };
     let inventory = Inventory::new(slices.clone());
     let answer = allocate(&inventory, gates);
@@ -217,9 +220,7 @@ fn check(bytes: Bytes<'_, '_>) -> Result<()> {
     assert_eq!(answer, allocate(&changed, gates));
     assert_eq!(answer, allocate(&asked_otherwise, gates));
     let classes = Classes::new(classes.iter().cloned());
-    let prepared = Allocator::new(profile, &inventory, &classes)
-        .with_selector_cache(&selectors)
-        .with_gates(gates);
+    let prepared = Allocator::new(profile, &inventory, &classes).with_selector_cache(&selectors).with_gates(gates);
     prepared.prepare([&node]);
     assert_eq!(answer, allocate(&inventory, gates));
     let Ok(verdict) = answer else { return Ok(()) };
