@@ -264,6 +264,19 @@ fn claims_share_a_cpu_until_it_is_full() {
 }
 
 #[test]
+fn all_claims_of_a_pod_go_to_one_node() {
+    let claims = [claim("first", 5), claim("left", 3), claim("right", 3)];
+    let nodes = |objects: &[Value]| -> Vec<String> {
+        clean(&["-"], &list(objects)).rows().iter().map(|row| row[1].clone()).collect()
+    };
+    let alone = [cpus(&["a", "b"]), claims.to_vec()].concat();
+    assert_eq!(nodes(&alone), ["a", "a", "b"], "each claim goes where it fits first");
+    let uses = json!([{"name": "l", "resourceClaimName": "left"}, {"name": "r", "resourceClaimName": "right"}]);
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pod"}, "spec": {"resourceClaims": uses}});
+    assert_eq!(nodes(&[alone, vec![pod]].concat()), ["a", "b", "b"]);
+}
+
+#[test]
 fn ids_of_shares_are_not_given_twice() {
     let first = clean(&["-o", "json", "-"], &list(&[cpus(&["a"]), vec![claim("first", 5)]].concat())).json();
     let objects = [cpus(&["a"]), vec![first, claim("second", 3), claim("third", 1)]].concat();

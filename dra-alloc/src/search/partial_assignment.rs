@@ -61,7 +61,7 @@ pub(crate) struct Placed<'s> {
     reserved: Option<Reserved<'s>>,
 }
 
-/// Shares of one device in the current assignment.
+/// Number of shares of one device in the current assignment, and the capacity that they consume.
 #[derive(Clone, Debug, Default)]
 struct Shares {
     count: usize,

@@ -28,7 +28,8 @@ use crate::device::taint::untolerated;
 use crate::selector::SelectorInput;
 use crate::selector::expression::{Expression, Owner};
 
-/// Comparison of a device's capacities with the amounts that an alternative consumes, in the order of capacity names.
+/// Result of comparing a device's capacities with the amounts that an alternative consumes; by capacity name, the first
+/// miss counts.
 #[derive(Debug)]
 pub(crate) enum CapacityCheck<'s> {
     /// A capacity can't serve the alternative, even if nothing else uses the device.

@@ -1,4 +1,4 @@
-//! Quantities with apimachinery's representation: `isInteger`, `asInteger` and `asApproximateFloat` depend on the
+//! Quantities of CEL expressions, stored as apimachinery stores them (`int64` or decimal): `isInteger`, `asInteger` and `asApproximateFloat` depend on the
 //! representation, not on the value alone.
 
 use std::str::FromStr;

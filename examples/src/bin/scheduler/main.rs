@@ -15,6 +15,7 @@ use dra_alloc::{DraGate, GateSet};
 use dra_attrs::GateError;
 use examples::manifest::Manifests;
 use examples::output::{OutputError, as_json, as_yaml, finish, put, say};
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 
 use args::{Args, Output};
@@ -54,8 +55,10 @@ fn report(manifests: &Manifests, gates: GateSet<DraGate>) {
     manifests.problems.iter().for_each(say);
     manifests.notes.iter().for_each(say);
     let mut ignored = manifests.ignored.clone();
-    if !manifests.pods.is_empty() {
-        ignored.insert("Pod".to_owned(), manifests.pods.len());
+    let has_no_claim = |pod: &&Pod| pod.spec.as_ref().is_none_or(|spec| spec.resource_claims.is_none());
+    let pods = manifests.pods.iter().filter(has_no_claim).count();
+    if pods > 0 {
+        ignored.insert("Pod".to_owned(), pods);
     }
     for (kind, count) in &ignored {
         say(&format_args!("scheduler: ignored: {kind} ({count})"));
