@@ -6,9 +6,9 @@ use dra_attrs::Profile;
 
 /// Allocates the pending resource claims of a cluster on its nodes
 ///
-/// Claims are allocated in the order in which they are read, each on the first node that can serve it. Claims that
-/// already have an allocation keep their devices. Messages about manifests go to stderr. The exit status is 1 if
-/// something can't be read, and 0 otherwise, even if claims can't be allocated.
+/// Claims are allocated in the order in which they are read, those of one pod together, on the first node that can serve
+/// all of them. Claims that already have an allocation keep their devices. Messages about manifests go to stderr. The
+/// exit status is 1 if something can't be read, and 0 otherwise, even if claims can't be allocated.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "scheduler")]
 pub(crate) struct Args {

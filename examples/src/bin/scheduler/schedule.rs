@@ -1,6 +1,6 @@
-//! Allocation of pending claims one after the other, each on the first node that can serve it.
+//! Allocation of pending claims in their order, those of one pod together, on the first node that can serve all of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dra_alloc::kubelet::{ClaimKey, KubeletOptions, claims_of_pod};
 use dra_alloc::{
@@ -104,10 +104,14 @@ pub(crate) fn schedule(manifests: &Manifests, settings: &Settings) -> Result<Vec
 /// Returns the positions of claims that need one node: the claims of each pod, and each claim that no pod uses.
 fn groups(manifests: &Manifests, profile: Profile) -> Vec<Vec<usize>> {
     let options = KubeletOptions::new(profile);
+    let mut positions: BTreeMap<ClaimKey, Vec<usize>> = BTreeMap::new();
+    for (index, claim) in manifests.claims.iter().enumerate() {
+        positions.entry(ClaimKey::from_metadata(&claim.metadata)).or_default().push(index);
+    }
     let of_pod = |pod: &Pod| -> Vec<usize> {
-        let names: Vec<_> = claims_of_pod(pod, options).filter_map(Result::ok).map(|used| used.claim).collect();
-        let is_used = |claim: &ResourceClaim| names.contains(&ClaimKey::from_metadata(&claim.metadata));
-        manifests.claims.iter().enumerate().filter(|(_, claim)| is_used(claim)).map(|(index, _)| index).collect()
+        let claims = claims_of_pod(pod, options).filter_map(Result::ok).map(|used| used.claim);
+        let found: BTreeSet<usize> = claims.filter_map(|claim| positions.get(&claim)).flatten().copied().collect();
+        found.into_iter().collect()
     };
     let mut groups: Vec<Vec<usize>> = manifests.pods.iter().map(of_pod).filter(|group| !group.is_empty()).collect();
     let used: BTreeSet<usize> = groups.iter().flatten().copied().collect();
