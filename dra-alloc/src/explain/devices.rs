@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::{FeatureGate, Quantity, QuantityFormat, ValueSet, Violation};
+use dra_attrs::{FeatureGate, Ix, Quantity, QuantityFormat, ValueSet, Violation};
 
-use super::{Cause, Detail, DeviceRejection, Reason, RequestName};
-use crate::config::gates::DraGate;
+use super::{Cause, ClaimName, Detail, DeviceRejection, Reason, RequestName, Taint};
+use crate::config::gates::{DraGate, GateName};
 use crate::search::allocate_error::AllocateError;
 use crate::search::counters::Shortage;
 use crate::search::request::{Alternative, Claim, Mode};
@@ -111,8 +111,17 @@ const fn wanted(asked: &Alternative<'_>) -> Option<u64> {
     }
 }
 
+/// Returns the name of a claim. A plan of an explanation has all claims of the call, so that positions are the caller's.
+pub(super) fn claim_name(table: &Table<'_>, claim: usize) -> ClaimName {
+    ClaimName { index: Ix::from(claim), name: table.plan.claims.get(claim).map(Claim::name).unwrap_or_default() }
+}
+
 fn request_name(table: &Table<'_>, asked: &Alternative<'_>) -> RequestName {
-    RequestName { claim: table.claim_name(asked), request: asked.name.to_string() }
+    RequestName {
+        claim: claim_name(table, asked.claim),
+        request: asked.request.to_owned(),
+        subrequest: asked.subrequest.map(str::to_owned),
+    }
 }
 
 /// Converts an evaluation error into a rejection of the device, since the search may never have reached it.
@@ -175,41 +184,35 @@ fn unusable<'s>(
 }
 
 fn selector_false(selector: Expression<'_>) -> DeviceRejection {
-    let (expression, index) = (selector.text.unwrap_or_default().to_owned(), selector.index);
+    let (expression, selector_ix) = (selector.text.unwrap_or_default().to_owned(), Ix::from(selector.index));
     match selector.owner {
-        Owner::Class(_) => DeviceRejection::Class { selector: index, expression },
-        Owner::Claim => DeviceRejection::Selector { selector: index, expression },
+        Owner::Class(_) => DeviceRejection::Class { selector: selector_ix, expression },
+        Owner::Claim => DeviceRejection::Selector { selector: selector_ix, expression },
     }
 }
 
 /// Returns a rejection with the name of the gate to turn on: a required gate that is off, or else `gate` itself.
 fn gate_off(table: &Table<'_>, gate: DraGate) -> DeviceRejection {
     let required_off = gate.requires().iter().find(|required| !table.has(**required));
-    DeviceRejection::GateOff { gate: required_off.copied().unwrap_or(gate).name(table.context.profile) }
+    DeviceRejection::GateOff { gate: GateName::new(required_off.copied().unwrap_or(gate), table.context.profile) }
 }
 
 fn short_of(short: Insufficient<'_>) -> DeviceRejection {
     match short {
         Insufficient::Never(misfit) => misfit_of(misfit),
-        Insufficient::Now { name, left, wanted } => DeviceRejection::CapacityUsedUp {
-            capacity: name.to_owned(),
-            left: left.to_string(),
-            wanted: wanted.to_string(),
-        },
+        Insufficient::Now { name, left, wanted } => {
+            DeviceRejection::CapacityUsedUp { capacity: name.to_owned(), left, wanted }
+        }
     }
 }
 
 fn misfit_of(misfit: CapacityMiss<'_>) -> DeviceRejection {
     match misfit {
         CapacityMiss::Missing(name) => DeviceRejection::NoCapacity { capacity: name.to_owned() },
-        CapacityMiss::Policy { name, wanted } => {
-            DeviceRejection::CapacityPolicy { capacity: name.to_owned(), wanted: wanted.to_string() }
+        CapacityMiss::Policy { name, wanted } => DeviceRejection::CapacityPolicy { capacity: name.to_owned(), wanted },
+        CapacityMiss::TooSmall { name, value, wanted } => {
+            DeviceRejection::CapacityTooSmall { capacity: name.to_owned(), value, wanted }
         }
-        CapacityMiss::TooSmall { name, value, wanted } => DeviceRejection::CapacityTooSmall {
-            capacity: name.to_owned(),
-            value: value.to_string(),
-            wanted: wanted.to_string(),
-        },
     }
 }
 
@@ -217,12 +220,12 @@ fn misfit_of(misfit: CapacityMiss<'_>) -> DeviceRejection {
 fn counter_used_up(table: &Table<'_>, device: usize) -> Option<DeviceRejection> {
     let counters = table.counters(table.candidate(device).pool).ok()?;
     let (set, counter, left, wanted) = counters.shortage(table.consumption(device).ok()?)?;
-    let text = |nanos| Quantity::from_nanos(nanos, QuantityFormat::BinarySi).to_string();
-    let counter = format!("{set}/{counter}");
-    Some(DeviceRejection::CounterUsedUp { counter, left: text(left), wanted: text(wanted) })
+    let quantity = |nanos| Quantity::from_nanos(nanos, QuantityFormat::BinarySi);
+    let (set, counter) = (set.to_owned(), counter.to_owned());
+    Some(DeviceRejection::CounterUsedUp { set, counter, left: quantity(left), wanted: quantity(wanted) })
 }
 
-fn refused(table: &Table<'_>, alternative: usize, device: usize, rejection: Rejection) -> DeviceRejection {
+fn refused(table: &Table<'_>, alternative: usize, device: usize, rejection: Rejection<'_>) -> DeviceRejection {
     match rejection {
         Rejection::SkipsOperations => match table.decisions.skip_needs {
             Some(feature) if table.has(DraGate::OptionalNodeOperations) => {
@@ -236,15 +239,12 @@ fn refused(table: &Table<'_>, alternative: usize, device: usize, rejection: Reje
         Rejection::Shortage(Shortage::Counters) | Rejection::NoCapacity => {
             counter_used_up(table, device).unwrap_or(DeviceRejection::Groups)
         }
-        Rejection::Tainted => {
-            let taint = table.taint(alternative, device);
-            DeviceRejection::Tainted { taint: taint.map(super::suggest::taint_text).unwrap_or_default() }
-        }
+        Rejection::Tainted(taint) => DeviceRejection::Tainted { taint: Taint::from(taint) },
         Rejection::Constraint { index, violation } => {
             let claim: Option<&Claim<'_>> = table.plan.claims.get(table.alternative(alternative).claim);
             let constraint = claim.and_then(|claim| claim.constraints.get(index));
             let attribute = constraint.map(|constraint| constraint.attribute.to_owned()).unwrap_or_default();
-            DeviceRejection::Constraint { attribute, violation: violation.to_string() }
+            DeviceRejection::Constraint { attribute, violation }
         }
     }
 }

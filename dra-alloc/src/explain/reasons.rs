@@ -2,17 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use dra_attrs::Ix;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use super::bottleneck::bottlenecks;
-use super::devices::{RequestView, offer};
+use super::devices::{RequestView, claim_name, offer};
 use super::unsat_core::{Part, UnsatCore};
 use super::what_if::WhatIf;
 use super::{Cause, ConstraintName, Detail, Reason, RequestName};
 use crate::cluster::inventory::pool::PoolState;
 use crate::config::limits::MAX_DEVICES_PER_CLAIM;
 use crate::search::Table;
-use crate::search::request::{Claim, ConstraintKind, Plan, Request, claim_name};
+use crate::search::request::{Claim, ConstraintKind, Request};
 
 /// Usable devices of a node for each request of an unsatisfiable core.
 struct CoreView<'t, 's> {
@@ -33,8 +34,7 @@ pub(super) fn reasons(what_if: &mut WhatIf<'_>, table: &Table<'_>, core: &UnsatC
     }
     reasons.extend(table.candidates.order().into_iter().filter_map(|(index, _)| {
         let pool = table.candidates.pools().get(index).filter(|pool| pool.state() != PoolState::Complete)?;
-        let problem = pool.problem().map(|problem| problem.to_string());
-        Some(Reason::leaf(Cause::Pool { pool: pool.full_name(), problem }))
+        Some(Reason::leaf(Cause::Pool { pool: pool.full_name(), problem: pool.problem() }))
     }));
     if reasons.is_empty() {
         reasons.push(Reason::leaf(Cause::NoDevices));
@@ -48,8 +48,9 @@ impl<'t, 's> CoreView<'t, 's> {
         Self { table, views: alternatives.map(|alternative| RequestView::new(table, alternative)).collect() }
     }
 
-    fn requests(&self) -> impl Iterator<Item = (&'s Claim<'s>, &'s Request<'s>)> {
-        self.table.plan.claims.iter().flat_map(|claim| claim.requests.iter().map(move |request| (claim, request)))
+    fn requests(&self) -> impl Iterator<Item = (usize, &'s Request<'s>)> {
+        let claims = self.table.plan.claims.iter().enumerate();
+        claims.flat_map(|(index, claim)| claim.requests.iter().map(move |request| (index, request)))
     }
 
     /// Returns the alternatives of a request (itself or its subrequests), each with its usable and rejected devices.
@@ -66,7 +67,7 @@ impl<'t, 's> CoreView<'t, 's> {
     fn lacking(&self, what_if: &mut WhatIf<'_>, core: &UnsatCore, detail: Detail) -> Vec<Reason> {
         let mut reasons = Vec::new();
         for (claim, request) in self.requests().filter(|(_, request)| self.possible(request).next().is_none()) {
-            let at = name(claim, request);
+            let at = self.name(claim, request);
             // A device that consumes a negative amount of a counter may make others usable: ask before reporting the
             // request.
             if what_if.is_possible(self.table.context, &alone(&core.claims, &at)) == Some(true) {
@@ -87,21 +88,21 @@ impl<'t, 's> CoreView<'t, 's> {
     fn together(&self, what_if: &mut WhatIf<'_>, core: &UnsatCore) -> Reason {
         let limit = MAX_DEVICES_PER_CLAIM;
         let (mut requests, mut because) = (Vec::new(), Vec::new());
-        for claim in &self.table.plan.claims {
+        for (index, claim) in self.table.plan.claims.iter().enumerate() {
             let sizes = self.sizes(claim);
             if sizes.fewest > limit {
-                return Reason::leaf(Cause::TooManyDevices { claim: claim.name(), limit });
+                return Reason::leaf(Cause::TooManyDevices { claim: claim_name(self.table, index), limit });
             }
-            requests.extend(claim.requests.iter().map(|request| name(claim, request)));
+            requests.extend(claim.requests.iter().map(|request| self.name(index, request)));
             because.extend(claim.requests.iter().flat_map(|request| self.shares(claim, request)));
             if sizes.most > limit {
-                because.push(Reason::leaf(Cause::AtMost { claim: claim.name(), limit }));
+                because.push(Reason::leaf(Cause::AtMost { claim: claim_name(self.table, index), limit }));
             }
         }
         let usable = self.views.iter().flat_map(|view| view.usable.iter().copied()).collect();
         let cause = Cause::Together {
             requests,
-            constraints: constraints(self.table.plan, &core.parts),
+            constraints: constraints(self.table, &core.parts),
             bottlenecks: bottlenecks(what_if, &core.claims, self.table, &usable),
         };
         Reason { cause, because }
@@ -124,6 +125,10 @@ impl<'t, 's> CoreView<'t, 's> {
         shares
     }
 
+    fn name(&self, claim: usize, request: &Request<'_>) -> RequestName {
+        RequestName { claim: claim_name(self.table, claim), request: request.name.to_owned(), subrequest: None }
+    }
+
     fn sizes(&self, claim: &Claim<'_>) -> Sizes {
         let mut sizes = Sizes { fewest: 0, most: 0 };
         for request in &claim.requests {
@@ -142,15 +147,11 @@ struct Sizes {
     most: usize,
 }
 
-fn name(claim: &Claim<'_>, request: &Request<'_>) -> RequestName {
-    RequestName { claim: claim.name(), request: request.name.to_owned() }
-}
-
 /// Returns the claims of an unsatisfiable core with only one of its requests.
 fn alone(claims: &[ResourceClaim], at: &RequestName) -> Vec<ResourceClaim> {
     let mut claims = claims.to_vec();
-    for claim in &mut claims {
-        let is_its = claim_name(claim) == at.claim;
+    for (index, claim) in claims.iter_mut().enumerate() {
+        let is_its = Ix::from(index) == at.claim.index;
         if let Some(requests) = claim.spec.as_mut().and_then(|spec| spec.devices.as_mut()?.requests.as_mut()) {
             requests.retain(|request| is_its && request.name == at.request);
         }
@@ -159,14 +160,14 @@ fn alone(claims: &[ResourceClaim], at: &RequestName) -> Vec<ResourceClaim> {
 }
 
 /// Returns the constraints of an unsatisfiable core, by their positions in the original claims.
-fn constraints(plan: &Plan<'_>, parts: &BTreeSet<Part>) -> Vec<ConstraintName> {
+fn constraints(table: &Table<'_>, parts: &BTreeSet<Part>) -> Vec<ConstraintName> {
     let places = parts.iter().filter_map(|part| match part {
-        Part::Constraint(_, index) => Some(*index),
+        Part::Constraint(claim, index) => Some((*claim, Ix::from(*index))),
         Part::Request(..) => None,
     });
-    let kept = plan.claims.iter().flat_map(|claim| claim.constraints.iter().map(move |constraint| (claim, constraint)));
-    let named = kept.zip(places).map(|((claim, constraint), index)| ConstraintName {
-        claim: claim.name(),
+    let kept = table.plan.claims.iter().flat_map(|claim| &claim.constraints);
+    let named = kept.zip(places).map(|(constraint, (claim, index))| ConstraintName {
+        claim: claim_name(table, claim),
         index,
         field: match constraint.kind {
             ConstraintKind::Match => "matchAttribute",

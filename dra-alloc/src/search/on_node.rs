@@ -1,7 +1,6 @@
 //! Allocation on one node, in four steps: read pools, collect the devices of `allocationMode: All` requests, search,
 //! build the allocation results.
 
-use dra_attrs::FeatureGate;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use smallvec::SmallVec;
@@ -19,7 +18,7 @@ use super::results::results;
 use super::table::{Table, skips_operations};
 use super::walk::{Solution, Walk};
 use crate::cluster::inventory::pool::PoolState;
-use crate::config::gates::DraGate;
+use crate::config::gates::{DraGate, GateName};
 use crate::config::profile::SkipGateOff;
 use crate::device::slice::name_of;
 
@@ -102,10 +101,10 @@ fn check_skips(table: &Table<'_>, solution: Solution<'_>) -> Result<(), NodeFail
     }
     let skipping = |chosen: &&Chosen| skips_operations(table.candidate(chosen.device).slice);
     let Some(chosen) = solution.chosen.iter().find(skipping) else { return Ok(()) };
-    let gate = DraGate::OptionalNodeOperations.name(table.context.profile);
+    let gate = GateName::new(DraGate::OptionalNodeOperations, table.context.profile);
     Err(NodeFailure::SkipNodeOperationsOff {
         claim: table.claim_name(table.alternative(chosen.alternative)),
-        device: table.id(chosen.device).to_string(),
+        device: Box::new(table.id(chosen.device)),
         slice: name_of(table.candidate(chosen.device).slice).to_owned(),
         gate,
     })

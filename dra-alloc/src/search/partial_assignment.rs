@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use dra_attrs::{DistinctState, MatchState, Quantity, Scalar, ValueSet, Violation};
+use k8s_openapi::api::resource::v1::DeviceTaint;
 use smallvec::SmallVec;
 
 use super::allocate_error::AllocateError;
@@ -26,8 +27,8 @@ pub(crate) struct Chosen {
 }
 
 /// Reason why the search does not give a device to an alternative.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rejection {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Rejection<'s> {
     /// The slice has `skipNodeOperations`, and the node does not declare the feature for it or the gate
     /// `DraGate::OptionalNodeOperations` is off.
     SkipsOperations,
@@ -37,7 +38,8 @@ pub(crate) enum Rejection {
     /// `DRADeviceCompatibilityGroups` is off.
     GroupsOff,
     Shortage(Shortage),
-    Tainted,
+    /// The alternative does not tolerate the taint.
+    Tainted(&'s DeviceTaint),
     Constraint {
         index: usize,
         violation: Violation,
@@ -210,7 +212,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
     }
 
     /// Gives a device to an alternative, or returns the reason why it can't.
-    pub(crate) fn place(&mut self, alternative: usize, device: usize) -> Result<Placed<'s>, Refusal> {
+    pub(crate) fn place(&mut self, alternative: usize, device: usize) -> Result<Placed<'s>, Refusal<'s>> {
         if !self.table.may_skip(device) {
             return Err(Rejection::SkipsOperations.into());
         }
@@ -242,7 +244,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
     }
 
     /// Reserves the counters that a device consumes. A shared device consumes them only once, with its first share.
-    fn reserve(&mut self, device: usize) -> Result<Option<Reserved<'s>>, Refusal> {
+    fn reserve(&mut self, device: usize) -> Result<Option<Reserved<'s>>, Refusal<'s>> {
         let Candidate { pool, device: object, .. } = self.table.candidate(device);
         if object.consumes_counters.as_ref().is_none_or(Vec::is_empty) {
             return Ok(None);
@@ -277,9 +279,9 @@ impl<'t, 's> PartialAssignment<'t, 's> {
     }
 
     /// Checks taints, constraints and capacities of a device, and adds its values to the state of the constraints.
-    fn admit(&mut self, alternative: usize, device: usize) -> Result<(), Refusal> {
-        if self.table.taint(alternative, device).is_some() {
-            return Err(Rejection::Tainted.into());
+    fn admit(&mut self, alternative: usize, device: usize) -> Result<(), Refusal<'s>> {
+        if let Some(taint) = self.table.taint(alternative, device) {
+            return Err(Rejection::Tainted(taint).into());
         }
         self.constrain(alternative, device)?;
         if self.short_capacity(alternative, device)?.is_some() {
@@ -293,7 +295,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
     }
 
     #[inline(never)]
-    fn constrain(&mut self, alternative: usize, device: usize) -> Result<(), Refusal> {
+    fn constrain(&mut self, alternative: usize, device: usize) -> Result<(), Refusal<'s>> {
         let asked = self.table.alternative(alternative);
         let states = &mut self.claims[asked.claim].constraints;
         for (pushed, &(constraint, column)) in asked.constraints.iter().enumerate() {
@@ -343,20 +345,20 @@ impl<'t, 's> PartialAssignment<'t, 's> {
 }
 
 /// Reason why a device was not given to an alternative, or the error of the search.
-pub(crate) enum Refusal {
+pub(crate) enum Refusal<'s> {
     /// The device can't be chosen at this point of the search, which continues with the next one.
-    Rejected(Rejection),
+    Rejected(Rejection<'s>),
     /// The input is invalid, so that the search fails.
     Failed(AllocateError),
 }
 
-impl From<Rejection> for Refusal {
-    fn from(rejection: Rejection) -> Self {
+impl<'s> From<Rejection<'s>> for Refusal<'s> {
+    fn from(rejection: Rejection<'s>) -> Self {
         Self::Rejected(rejection)
     }
 }
 
-impl From<AllocateError> for Refusal {
+impl From<AllocateError> for Refusal<'_> {
     fn from(error: AllocateError) -> Self {
         Self::Failed(error)
     }

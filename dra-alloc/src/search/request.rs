@@ -64,6 +64,8 @@ pub(crate) struct Alternative<'p> {
     pub(crate) claim: usize,
     /// Name, as `request` or `request/subrequest`.
     pub(crate) name: Cow<'p, str>,
+    pub(crate) request: &'p str,
+    pub(crate) subrequest: Option<&'p str>,
     pub(crate) class: &'p Class,
     /// Selectors of the request itself, which apply in addition to those of the class.
     own_selectors: Selectors<'p>,
@@ -240,6 +242,8 @@ impl<'p> Plan<'p> {
         self.alternatives.push(Alternative {
             claim: self.claims.len(),
             name,
+            request: &request.name,
+            subrequest: asked.subrequest(),
             class,
             own_selectors: Selectors::new(Owner::Claim, own),
             known: RefCell::default(),
@@ -346,11 +350,15 @@ impl<'p> Asked<'p> {
         self.field(|request| request.capacity.as_ref(), |request| request.capacity.as_ref()).flatten()
     }
 
+    fn subrequest(self) -> Option<&'p str> {
+        self.field(|_| None, |subrequest| Some(subrequest.name.as_str())).flatten()
+    }
+
     /// Returns the name: `request`, or `request/subrequest` for a subrequest.
     fn full_name(self, request: &'p DeviceRequest) -> Cow<'p, str> {
-        match self {
-            Self::Nothing | Self::Exactly(_) => Cow::Borrowed(&request.name),
-            Self::Subrequest(subrequest) => Cow::Owned(format!("{}/{}", request.name, subrequest.name)),
+        match self.subrequest() {
+            None => Cow::Borrowed(&request.name),
+            Some(subrequest) => Cow::Owned(format!("{}/{subrequest}", request.name)),
         }
     }
 
