@@ -8,6 +8,7 @@ use super::{Cause, ClaimName, Detail, DeviceRejection, Reason, RequestName, Tain
 use crate::config::gates::{DraGate, GateName};
 use crate::search::allocate_error::AllocateError;
 use crate::search::counters::Shortage;
+use crate::search::ix::{AlternativeIx, ClaimIx, ColumnIx, DeviceIx};
 use crate::search::request::{Alternative, Claim, Mode};
 use crate::search::{
     CapacityCheck, CapacityMiss, Insufficient, PartialAssignment, Refusal, Rejection, Selection, Table,
@@ -21,8 +22,8 @@ const MOST_VALUES: usize = 8;
 
 /// Usable and rejected devices of a node, for one request or subrequest.
 pub(super) struct RequestView {
-    pub(super) usable: Vec<usize>,
-    rejected: BTreeMap<DeviceRejection, Vec<usize>>,
+    pub(super) usable: Vec<DeviceIx>,
+    rejected: BTreeMap<DeviceRejection, Vec<DeviceIx>>,
     of_class: usize,
     /// Number of devices that an `allocationMode: All` request must get.
     eligible: usize,
@@ -30,10 +31,10 @@ pub(super) struct RequestView {
 
 impl RequestView {
     /// Examines every device for one request or subrequest, as if nothing else were requested.
-    pub(super) fn new(table: &Table<'_>, alternative: usize) -> Self {
+    pub(super) fn new(table: &Table<'_>, alternative: AlternativeIx) -> Self {
         let mut view = Self { usable: Vec::new(), rejected: BTreeMap::new(), of_class: 0, eligible: 0 };
         let mut assignment = PartialAssignment::new(table);
-        for device in 0..table.candidates.all() {
+        for device in table.candidates.all() {
             let unfit = or_error(unfit(table, alternative, device));
             view.eligible += usize::from(unfit.is_none());
             let rejection = unfit.or_else(|| or_error(unusable(table, &mut assignment, alternative, device)));
@@ -66,7 +67,7 @@ impl RequestView {
 
     /// Returns the reason ([`Cause::Wants`]) with the number of devices for which the request competes with other
     /// requests.
-    pub(super) fn wants(&self, table: &Table<'_>, alternative: usize) -> Reason {
+    pub(super) fn wants(&self, table: &Table<'_>, alternative: AlternativeIx) -> Reason {
         let asked = table.alternative(alternative);
         Reason::leaf(Cause::Wants {
             at: request_name(table, asked),
@@ -78,7 +79,7 @@ impl RequestView {
 
     /// Returns the reason ([`Cause::Request`]) that too few devices are usable, with the rejected devices, the most
     /// frequent cause first. Devices of other classes are listed only if the class has no device.
-    pub(super) fn reason(&self, table: &Table<'_>, alternative: usize, detail: Detail) -> Reason {
+    pub(super) fn reason(&self, table: &Table<'_>, alternative: AlternativeIx, detail: Detail) -> Reason {
         let asked = table.alternative(alternative);
         let cause = Cause::Request {
             at: request_name(table, asked),
@@ -112,8 +113,8 @@ const fn wanted(asked: &Alternative<'_>) -> Option<u64> {
 }
 
 /// Returns the name of a claim. A plan of an explanation has all claims of the call, so that positions are the caller's.
-pub(super) fn claim_name(table: &Table<'_>, claim: usize) -> ClaimName {
-    ClaimName { index: Ix::from(claim), name: table.plan.claims.get(claim).map(Claim::name).unwrap_or_default() }
+pub(super) fn claim_name(table: &Table<'_>, claim: ClaimIx) -> ClaimName {
+    ClaimName { index: claim, name: table.plan.claims.at(claim).map(Claim::name).unwrap_or_default() }
 }
 
 fn request_name(table: &Table<'_>, asked: &Alternative<'_>) -> RequestName {
@@ -130,7 +131,11 @@ fn or_error(rejection: Result<Option<DeviceRejection>, AllocateError>) -> Option
 }
 
 /// Returns the reason why an `allocationMode: All` request leaves the device out, even if the device is free.
-fn unfit(table: &Table<'_>, alternative: usize, device: usize) -> Result<Option<DeviceRejection>, AllocateError> {
+fn unfit(
+    table: &Table<'_>,
+    alternative: AlternativeIx,
+    device: DeviceIx,
+) -> Result<Option<DeviceRejection>, AllocateError> {
     let asked = table.alternative(alternative);
     match table.selection(alternative, device)? {
         Selection::Admitted => {}
@@ -139,7 +144,7 @@ fn unfit(table: &Table<'_>, alternative: usize, device: usize) -> Result<Option<
             return Ok(refused.or_else(|| Some(gate_off(table, DraGate::DeviceBindingConditions))));
         }
         Selection::OtherNode => return Ok(Some(DeviceRejection::OtherNode)),
-        Selection::Selector(position) => return Ok(asked.selectors().nth(position).map(selector_false)),
+        Selection::Selector(position) => return Ok(asked.selectors().nth(position.into()).map(selector_false)),
     }
     if !table.has(DraGate::ConsumableCapacity) {
         return Ok(None);
@@ -152,7 +157,7 @@ fn unfit(table: &Table<'_>, alternative: usize, device: usize) -> Result<Option<
 
 /// Returns the selector that is false for a device. Unlike the search, checks selectors before gates: a device that no
 /// selector admits needs no gate.
-fn false_selector(table: &Table<'_>, alternative: usize, device: usize) -> Option<DeviceRejection> {
+fn false_selector(table: &Table<'_>, alternative: AlternativeIx, device: DeviceIx) -> Option<DeviceRejection> {
     let candidate = table.candidate(device);
     let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
     let is_false = |selector: &Expression<'_>| {
@@ -167,8 +172,8 @@ fn false_selector(table: &Table<'_>, alternative: usize, device: usize) -> Optio
 fn unusable<'s>(
     table: &Table<'s>,
     assignment: &mut PartialAssignment<'_, 's>,
-    alternative: usize,
-    device: usize,
+    alternative: AlternativeIx,
+    device: DeviceIx,
 ) -> Result<Option<DeviceRejection>, AllocateError> {
     if assignment.is_taken(alternative, device) {
         return Ok(Some(DeviceRejection::Held));
@@ -217,7 +222,7 @@ fn misfit_of(misfit: CapacityMiss<'_>) -> DeviceRejection {
 }
 
 /// Returns the counter that prevents the use of a device: one that it consumes, or an overcommitted one of its pool.
-fn counter_used_up(table: &Table<'_>, device: usize) -> Option<DeviceRejection> {
+fn counter_used_up(table: &Table<'_>, device: DeviceIx) -> Option<DeviceRejection> {
     let counters = table.counters(table.candidate(device).pool).ok()?;
     let (set, counter, left, wanted) = counters.shortage(table.consumption(device).ok()?)?;
     let quantity = |nanos| Quantity::from_nanos(nanos, QuantityFormat::BinarySi);
@@ -225,7 +230,12 @@ fn counter_used_up(table: &Table<'_>, device: usize) -> Option<DeviceRejection> 
     Some(DeviceRejection::CounterUsedUp { set, counter, left: quantity(left), wanted: quantity(wanted) })
 }
 
-fn refused(table: &Table<'_>, alternative: usize, device: usize, rejection: Rejection<'_>) -> DeviceRejection {
+fn refused(
+    table: &Table<'_>,
+    alternative: AlternativeIx,
+    device: DeviceIx,
+    rejection: Rejection<'_>,
+) -> DeviceRejection {
     match rejection {
         Rejection::SkipsOperations => match table.decisions.skip_needs {
             Some(feature) if table.has(DraGate::OptionalNodeOperations) => {
@@ -241,8 +251,8 @@ fn refused(table: &Table<'_>, alternative: usize, device: usize, rejection: Reje
         }
         Rejection::Tainted(taint) => DeviceRejection::Tainted { taint: Taint::from(taint) },
         Rejection::Constraint { index, violation } => {
-            let claim: Option<&Claim<'_>> = table.plan.claims.get(table.alternative(alternative).claim);
-            let constraint = claim.and_then(|claim| claim.constraints.get(index));
+            let claim: Option<&Claim<'_>> = table.plan.claims.at(table.alternative(alternative).claim);
+            let constraint = claim.and_then(|claim| claim.constraints.at(index));
             let attribute = constraint.map(|constraint| constraint.attribute.to_owned()).unwrap_or_default();
             DeviceRejection::Constraint { attribute, violation }
         }
@@ -250,7 +260,13 @@ fn refused(table: &Table<'_>, alternative: usize, device: usize, rejection: Reje
 }
 
 /// Returns the attribute values among which a constraint must choose for an alternative: those of its usable devices.
-pub(super) fn offer(table: &Table<'_>, alternative: usize, column: usize, attribute: &str, usable: &[usize]) -> Reason {
+pub(super) fn offer(
+    table: &Table<'_>,
+    alternative: AlternativeIx,
+    column: ColumnIx,
+    attribute: &str,
+    usable: &[DeviceIx],
+) -> Reason {
     let sets = || usable.iter().filter_map(|device| table.values(column, *device).ok());
     let lists_off = sets().filter(|set| set.violation() == Some(Violation::ListTypesOff)).count();
     let mut values: Vec<_> = sets().flat_map(ValueSet::values).copied().collect();

@@ -13,19 +13,20 @@ use super::{Cause, ConstraintName, Detail, Reason, RequestName};
 use crate::cluster::inventory::pool::PoolState;
 use crate::config::limits::MAX_DEVICES_PER_CLAIM;
 use crate::search::Table;
+use crate::search::ix::{AlternativeIx, ByAlternative, ClaimIx};
 use crate::search::request::{Claim, ConstraintKind, Request};
 
 /// Usable devices of a node for each request of an unsatisfiable core.
 struct CoreView<'t, 's> {
     table: &'t Table<'s>,
-    /// Usable and rejected devices, by position of the request or subrequest.
-    views: Vec<RequestView>,
+    /// Usable and rejected devices of each request or subrequest.
+    views: ByAlternative<RequestView>,
 }
 
 /// Returns the reasons why an unsatisfiable core can't be satisfied on a node.
 pub(super) fn reasons(what_if: &mut WhatIf<'_>, table: &Table<'_>, core: &UnsatCore, detail: Detail) -> Vec<Reason> {
     let mut reasons = Vec::new();
-    if table.candidates.all() > 0 {
+    if !table.candidates.all().is_empty() {
         let view_of_core = CoreView::new(table);
         reasons.extend(view_of_core.lacking(what_if, core, detail));
         if reasons.is_empty() {
@@ -33,8 +34,9 @@ pub(super) fn reasons(what_if: &mut WhatIf<'_>, table: &Table<'_>, core: &UnsatC
         }
     }
     reasons.extend(table.candidates.order().into_iter().filter_map(|(index, _)| {
-        let pool = table.candidates.pools().get(index).filter(|pool| pool.state() != PoolState::Complete)?;
-        Some(Reason::leaf(Cause::Pool { pool: pool.full_name(), problem: pool.problem() }))
+        let pool = table.candidates.pool(index);
+        let cause = Cause::Pool { pool: pool.full_name(), problem: pool.problem() };
+        (pool.state() != PoolState::Complete).then(|| Reason::leaf(cause))
     }));
     if reasons.is_empty() {
         reasons.push(Reason::leaf(Cause::NoDevices));
@@ -44,22 +46,22 @@ pub(super) fn reasons(what_if: &mut WhatIf<'_>, table: &Table<'_>, core: &UnsatC
 
 impl<'t, 's> CoreView<'t, 's> {
     fn new(table: &'t Table<'s>) -> Self {
-        let alternatives = 0..table.plan.alternatives.len();
+        let alternatives = table.plan.alternatives.range().into_iter();
         Self { table, views: alternatives.map(|alternative| RequestView::new(table, alternative)).collect() }
     }
 
-    fn requests(&self) -> impl Iterator<Item = (usize, &'s Request<'s>)> {
-        let claims = self.table.plan.claims.iter().enumerate();
+    fn requests(&self) -> impl Iterator<Item = (ClaimIx, &'s Request<'s>)> {
+        let claims = self.table.plan.claims.enumerate();
         claims.flat_map(|(index, claim)| claim.requests.iter().map(move |request| (index, request)))
     }
 
     /// Returns the alternatives of a request (itself or its subrequests), each with its usable and rejected devices.
-    fn views(&self, request: &Request<'_>) -> impl Iterator<Item = (usize, &RequestView)> {
-        request.alternatives.clone().filter_map(|alternative| Some((alternative, self.views.get(alternative)?)))
+    fn views(&self, request: &Request<'_>) -> impl Iterator<Item = (AlternativeIx, &RequestView)> {
+        request.alternatives.into_iter().filter_map(|alternative| Some((alternative, self.views.at(alternative)?)))
     }
 
     /// Returns the alternatives of a request for which enough devices are usable.
-    fn possible(&self, request: &Request<'_>) -> impl Iterator<Item = (usize, &RequestView)> {
+    fn possible(&self, request: &Request<'_>) -> impl Iterator<Item = (AlternativeIx, &RequestView)> {
         self.views(request).filter(|(alternative, view)| view.is_enough(self.table.alternative(*alternative)))
     }
 
@@ -88,7 +90,7 @@ impl<'t, 's> CoreView<'t, 's> {
     fn together(&self, what_if: &mut WhatIf<'_>, core: &UnsatCore) -> Reason {
         let limit = MAX_DEVICES_PER_CLAIM;
         let (mut requests, mut because) = (Vec::new(), Vec::new());
-        for (index, claim) in self.table.plan.claims.iter().enumerate() {
+        for (index, claim) in self.table.plan.claims.enumerate() {
             let sizes = self.sizes(claim);
             if sizes.fewest > limit {
                 return Reason::leaf(Cause::TooManyDevices { claim: claim_name(self.table, index), limit });
@@ -115,7 +117,7 @@ impl<'t, 's> CoreView<'t, 's> {
         for (alternative, view) in self.views(request) {
             let asked = self.table.alternative(alternative);
             for &(constraint, column) in &asked.constraints {
-                let attribute = claim.constraints.get(constraint).map_or("", |constraint| constraint.attribute);
+                let attribute = claim.constraints.at(constraint).map_or("", |constraint| constraint.attribute);
                 shares.push(offer(self.table, alternative, column, attribute, &view.usable));
             }
             if asked.constraints.is_empty() {
@@ -125,7 +127,7 @@ impl<'t, 's> CoreView<'t, 's> {
         shares
     }
 
-    fn name(&self, claim: usize, request: &Request<'_>) -> RequestName {
+    fn name(&self, claim: ClaimIx, request: &Request<'_>) -> RequestName {
         RequestName { claim: claim_name(self.table, claim), request: request.name.to_owned(), subrequest: None }
     }
 
@@ -162,7 +164,7 @@ fn alone(claims: &[ResourceClaim], at: &RequestName) -> Vec<ResourceClaim> {
 /// Returns the constraints of an unsatisfiable core, by their positions in the original claims.
 fn constraints(table: &Table<'_>, parts: &BTreeSet<Part>) -> Vec<ConstraintName> {
     let places = parts.iter().filter_map(|part| match part {
-        Part::Constraint(claim, index) => Some((*claim, Ix::from(*index))),
+        Part::Constraint(claim, index) => Some((*claim, *index)),
         Part::Request(..) => None,
     });
     let kept = table.plan.claims.iter().flat_map(|claim| &claim.constraints);

@@ -1,11 +1,11 @@
 //! Errors of the allocator that do not depend on the node: invalid claims, classes or slices.
 
-use dra_attrs::QuantityError;
+use dra_attrs::{Ix, NodeSelectorError, QuantityError};
+use k8s_openapi::api::resource::v1::{DeviceConstraint, DeviceSelector};
 
 use crate::device::capacity::CapacityError;
 use crate::device::device_id::DeviceId;
 use crate::selector::{CompileError, EvaluationError};
-use dra_attrs::NodeSelectorError;
 
 /// Error in the input of the allocator. kube-scheduler then gives up the pod without trying other nodes.
 ///
@@ -28,8 +28,8 @@ pub enum AllocateError {
     EmptyConstraint {
         /// Namespace and name of the claim.
         claim: String,
-        /// Index of the constraint in the claim.
-        index: usize,
+        /// Position of the constraint in the claim.
+        index: Ix<DeviceConstraint>,
     },
     /// A claim asks for more devices than an allocation may have.
     #[error("claim {claim}: number of requested devices {devices} exceeds the claim limit of {limit}")]
@@ -54,8 +54,8 @@ pub enum AllocateError {
     SelectorCompile {
         /// Object that has the selector, as `class NAME` or `claim NAMESPACE/NAME`.
         owner: String,
-        /// Index of the selector in its list.
-        index: usize,
+        /// Position of the selector in its list.
+        index: Ix<DeviceSelector>,
         /// Error of the CEL compiler.
         error: CompileError,
     },
@@ -64,8 +64,8 @@ pub enum AllocateError {
     SelectorEvaluation {
         /// Object that has the selector, as `class NAME` or `claim NAMESPACE/NAME`.
         owner: String,
-        /// Index of the selector in its list.
-        index: usize,
+        /// Position of the selector in its list.
+        index: Ix<DeviceSelector>,
         /// The device on which evaluation failed.
         device: Box<DeviceId>,
         /// Error of the CEL evaluation.
@@ -76,8 +76,8 @@ pub enum AllocateError {
     SelectorEmpty {
         /// Object that has the selector, as `class NAME`.
         owner: String,
-        /// Index of the selector in its list.
-        index: usize,
+        /// Position of the selector in its list.
+        index: Ix<DeviceSelector>,
     },
     /// A derived attribute can't be compiled.
     #[error("compile derived attribute {attribute} failed: {}", .error.detail())]
@@ -173,8 +173,8 @@ pub enum RequestError {
     /// A selector has no expression.
     #[error("selector #{index}: CEL expression empty (unsupported selector type?)")]
     SelectorEmpty {
-        /// Index of the selector in its list.
-        index: usize,
+        /// Position of the selector in its list.
+        index: Ix<DeviceSelector>,
     },
     /// The request names no device class.
     #[error("missing device class name (unsupported request type?)")]

@@ -62,14 +62,14 @@ pub(crate) fn with_table<T>(
     let plan = Plan::new(&claims, context.classes, context.gates);
     let view = context.inventory.view(node, context.gates).map_err(|failed| AllocateError::from(*failed))?;
     let candidates = Candidates::new(&view);
-    let derived = Grid::new(plan.columns.len(), candidates.capacity());
+    let derived = Grid::new(plan.columns.end(), candidates.end());
     Ok(look(&Table::new(context, &plan, node, &candidates, &derived)))
 }
 
 fn search(context: &Context<'_>, plan: &Plan<'_>, node: &Node, meter: &mut Meter<'_>) -> Result<Outcome, Halt> {
     let view = context.inventory.view(node, context.gates).map_err(|failed| AllocateError::from(*failed))?;
     let candidates = Candidates::new(&view);
-    let derived = Grid::new(plan.columns.len(), candidates.capacity());
+    let derived = Grid::new(plan.columns.end(), candidates.end());
     let table = Table::new(context, plan, node, &candidates, &derived);
     let all = devices_of_all(&table, meter)?;
     match Walk::new(&table, &all, meter).run()? {
@@ -85,8 +85,8 @@ fn search(context: &Context<'_>, plan: &Plan<'_>, node: &Node, meter: &mut Meter
 /// the node, because an update of the pool may make a solution possible.
 fn no_solution(candidates: &Candidates<'_>) -> Result<Outcome, Halt> {
     let invalid = candidates.order().into_iter().filter_map(|(pool, _)| {
-        let pool = candidates.pools().get(pool).filter(|pool| pool.state() == PoolState::Invalid)?;
-        Some((pool.full_name(), pool.problem()?))
+        let pool = candidates.pool(pool);
+        (pool.state() == PoolState::Invalid).then_some((pool.full_name(), pool.problem()?))
     });
     let pools: Vec<_> = invalid.collect();
     if pools.is_empty() { Ok(Outcome::Unsatisfied) } else { Err(Halt::OnNode(NodeFailure::InvalidPools { pools })) }
