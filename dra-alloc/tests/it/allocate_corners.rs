@@ -137,7 +137,10 @@ fn what_is_wrong_first_is_what_is_said() {
     let size = answer(&[of(json!([many()]), json!([{}])), of(json!([unknown()]), json!([]))]);
     assert!(matches!(size, Err(AllocateError::TooManyDevices { devices: 33, .. })), "{size:?}");
     let constraint = answer(&[of(json!([]), json!([{}])), of(json!([unknown()]), json!([]))]);
-    assert!(matches!(constraint, Err(AllocateError::EmptyConstraint { index: Ix::FIRST, .. })), "{constraint:?}");
+    assert!(
+        matches!(constraint, Err(AllocateError::EmptyConstraint { index, .. }) if index == Ix::FIRST),
+        "{constraint:?}"
+    );
     assert!(class(answer(&[of(json!([]), json!([])), of(json!([unknown()]), json!([]))])));
 }
 
