@@ -87,20 +87,6 @@ impl DraGate {
         GATES[self as usize]
     }
 
-    /// Returns the name of the gate, followed by the names of the gates that it requires.
-    ///
-    /// ```
-    /// use dra_alloc::{DraGate, Profile};
-    /// assert_eq!(
-    ///     DraGate::DeviceBindingConditions.all_names(Profile::V1_37),
-    ///     ["DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"]
-    /// );
-    /// ```
-    #[must_use]
-    pub fn all_names(self, profile: Profile) -> Vec<&'static str> {
-        std::iter::once(self).chain(self.requires().iter().copied()).map(|gate| gate.name(profile)).collect()
-    }
-
     /// Returns true if the allocator reads the gate.
     pub(crate) const fn concerns_allocation(self) -> bool {
         !matches!(

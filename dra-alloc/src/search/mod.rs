@@ -32,6 +32,5 @@ mod walk;
 
 pub(crate) use on_node::{allocate_on, outcome_on, with_table};
 pub(crate) use partial_assignment::{Insufficient, PartialAssignment, Refusal, Rejection};
-#[doc(hidden)]
-pub use pruning_rules::{PruningRule, PruningRules};
+pub(crate) use pruning_rules::PruningRules;
 pub(crate) use table::{CapacityCheck, CapacityMiss, Selection, Table};

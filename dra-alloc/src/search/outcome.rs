@@ -50,6 +50,7 @@ pub enum NodeFailure {
         /// Driver and name of the pool, as `driver/pool`.
         pool: String,
         /// Contradiction between the slices of the pool.
+        #[source]
         problem: Box<PoolProblem>,
     },
     /// The claims are not satisfied, and in some pools of the node the slices contradict each other.

@@ -177,8 +177,8 @@ impl<'p> Plan<'p> {
         let requests = ByRequest::new(Vec::with_capacity(listed.len()));
         let mut claim = Claim { object, requests, constraints, request_error: None, constraint_error };
         for request in listed {
-            if let Err((request, error)) = self.add_request(request, &mut claim, classes, gates) {
-                let error = AllocateError::Request { claim: claim.name(), request, error };
+            if let Err((request, source)) = self.add_request(request, &mut claim, classes, gates) {
+                let error = AllocateError::Request { claim: claim.name(), request, source };
                 claim.request_error = Some(Box::new(error));
                 break;
             }
@@ -380,7 +380,7 @@ impl<'p> Asked<'p> {
         let requests = self.capacity().and_then(|capacity| capacity.requests.as_ref()).into_iter().flatten();
         let amounts = requests.map(|(name, amount)| match Amount::read(amount) {
             Ok(amount) => Ok((name.as_str(), amount)),
-            Err(error) => Err(RequestError::Quantity { capacity: name.clone(), error }),
+            Err(source) => Err(RequestError::Quantity { capacity: name.clone(), source }),
         });
         amounts.collect()
     }

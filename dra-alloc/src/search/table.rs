@@ -237,17 +237,20 @@ impl<'s> Table<'s> {
         };
         let compiled = selector.compile(self.context.selectors);
         let compiled = compiled.ok_or_else(|| AllocateError::SelectorEmpty { owner: owner(), index })?;
-        let compiled =
-            compiled.map_err(|error| AllocateError::SelectorCompile { owner: owner(), index, error: error.clone() })?;
+        let compiled = compiled.map_err(|error| AllocateError::SelectorCompile {
+            owner: owner(),
+            index,
+            source: error.clone(),
+        })?;
         let place = (position, std::ptr::from_ref(candidate.device).addr());
         if let Some(known) = asked.known.borrow().get(&place) {
             return Ok(*known);
         }
         let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
         let holds = if candidate.facts().is_sound() { compiled.matches_sound(input) } else { compiled.matches(input) };
-        let holds = holds.map_err(|error| {
+        let holds = holds.map_err(|source| {
             let device = Box::new(self.id(device));
-            AllocateError::SelectorEvaluation { owner: owner(), index, device, error }
+            AllocateError::SelectorEvaluation { owner: owner(), index, device, source }
         })?;
         if !compiled.is_direct() && !is_for_one_node(candidate.slice) {
             asked.known.borrow_mut().insert(place, holds);
@@ -272,7 +275,7 @@ impl<'s> Table<'s> {
                 Capacity::read(name, capacity).map_err(|invalid| AllocateError::SliceQuantity {
                     slice: name_of(slice).to_owned(),
                     field: format!("spec.devices[{}].capacity[{name}].{}", object.name, invalid.field),
-                    error: invalid.error,
+                    source: invalid.error,
                 })
             });
             capacities.collect::<Result<Vec<_>, _>>()
@@ -305,7 +308,7 @@ impl<'s> Table<'s> {
                 request: asked.name.to_string(),
                 device: Box::new(self.id(device)),
                 capacity: capacity.name.to_owned(),
-                error: Box::new(error),
+                source: Box::new(error),
             })?);
         }
         let misfit = capacities.iter().zip(&amounts).find_map(|(capacity, amount)| {
@@ -340,12 +343,12 @@ impl<'s> Table<'s> {
         let (attribute, candidate) = (|| name.to_owned(), self.candidate(device));
         let compile = || self.context.selectors.compile_derived(expression.text);
         let compiled = expression.compiled.get_or_init(compile).as_ref();
-        let compiled =
-            compiled.map_err(|error| AllocateError::DerivedCompile { attribute: attribute(), error: error.clone() })?;
+        let compiled = compiled
+            .map_err(|error| AllocateError::DerivedCompile { attribute: attribute(), source: error.clone() })?;
         let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
-        compiled.derive(input).map_err(|error| {
+        compiled.derive(input).map_err(|source| {
             let device = Box::new(self.id(device));
-            AllocateError::DerivedEvaluation { attribute: attribute(), device, error }
+            AllocateError::DerivedEvaluation { attribute: attribute(), device, source }
         })
     }
 
@@ -394,13 +397,13 @@ impl From<SliceError<'_>> for AllocateError {
             Some(device) => format!("spec.devices[{}].nodeSelector", device.name),
             None => "spec.nodeSelector".to_owned(),
         };
-        Self::NodeSelector { slice: name_of(failed.slice).to_owned(), field, error: failed.error }
+        Self::NodeSelector { slice: name_of(failed.slice).to_owned(), field, source: failed.error }
     }
 }
 
 impl From<InvalidCounter<'_>> for AllocateError {
     fn from(invalid: InvalidCounter<'_>) -> Self {
         let slice = name_of(invalid.slice).to_owned();
-        Self::SliceQuantity { slice, field: invalid.field, error: invalid.error }
+        Self::SliceQuantity { slice, field: invalid.field, source: invalid.error }
     }
 }

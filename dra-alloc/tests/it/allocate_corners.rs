@@ -130,7 +130,7 @@ fn what_is_wrong_first_is_what_is_said() {
     let incomplete = answer(&[of(list, json!([]))]);
     assert!(matches!(incomplete, Ok(Outcome::FailedOnNode(NodeFailure::PoolIncomplete { .. }))), "{incomplete:?}");
     let class =
-        |answer| matches!(answer, Err(AllocateError::Request { error: RequestError::ClassNotFound { .. }, .. }));
+        |answer| matches!(answer, Err(AllocateError::Request { source: RequestError::ClassNotFound { .. }, .. }));
     assert!(class(answer(&[of(json!([unknown(), all()]), json!([]))])));
     // After the requests: the size of the claim, then its constraints, then the next claim.
     assert!(class(answer(&[of(json!([many(), unknown()]), json!([{}]))])));
