@@ -77,11 +77,10 @@ fn each_component_decides_by_its_own_gate_in_all_eight_combinations() {
         (false, ..) if is_kep(profile) => End::SliceRefused,
         // The field is dropped, so that nobody sees a device that skips.
         (false, ..) => End::Called,
-        (true, false, _) => End::NotAllocated,
         (true, true, true) => End::Skipped,
         (true, true, false) if is_kep(profile) => End::PrepareRefused,
-        // The node does not declare the feature.
-        (true, true, false) => End::NotAllocated,
+        // The scheduler's gate is off, or the node does not declare the feature.
+        (true, ..) => End::NotAllocated,
     };
     for profile in BOTH {
         for bits in 0..8 {
