@@ -125,6 +125,12 @@ impl<G: FeatureGate> GateSet<G> {
         self.bits & mask == mask
     }
 
+    /// Returns true if the gate itself is on, whether or not the gates that it requires are.
+    #[must_use]
+    pub fn is_on(self, gate: G) -> bool {
+        self.bits & bit(gate) != 0
+    }
+
     /// Returns the set with one gate on, together with the gates that it requires.
     #[must_use]
     pub fn with(self, gate: G) -> Self {
