@@ -59,13 +59,14 @@ mod pci;
 mod profile;
 mod quantity;
 mod semver;
+mod server_version;
 mod standard;
 mod sysfs;
 mod value;
 mod vendor;
 
 pub use field::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath, Quoted};
-pub use gates::{FeatureGate, GateError, GateSet, nearest_name};
+pub use gates::{FeatureGate, GateError, GateMetricsError, GateSet, nearest_name};
 pub use matching::{DistinctState, ListTypes, MatchState, ValueSet, Violation};
 pub use name::{
     FullyQualifiedName, MAX_DOMAIN_LEN, MAX_ID_LEN, NameError, QualifiedName, STANDARD_DOMAIN, lookup_by_name,
@@ -76,6 +77,7 @@ pub use pci::{PciAddress, PciAddressError, PcieRootError, pcie_root, pcie_root_a
 pub use profile::{Profile, UnknownProfile};
 pub use quantity::{Quantity, QuantityError, QuantityFormat};
 pub use semver::{Version, VersionError};
+pub use server_version::{ServerVersionError, server_minor};
 pub use standard::{NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, StandardAttribute};
 pub use sysfs::{Sysfs, SysfsError, SysfsMap};
 pub use value::{

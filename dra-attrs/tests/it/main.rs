@@ -3,6 +3,7 @@
 
 mod field;
 mod format;
+mod gates;
 mod laws;
 mod matching;
 mod names;

@@ -18,6 +18,7 @@ use dra_attrs::{
     FullyQualifiedName, GateError, NUMA_NODE, PciAddress, PciAddressError, Profile, Scalar, Sysfs,
     check_device_attributes, pcie_root_attribute,
 };
+use examples::feature_gates::feature_gates;
 use examples::machine::{Machine, MachineError};
 use examples::output::{OutputError, as_json, finish, put, say};
 use examples::sysfs::{PciBus, SysfsDir};
@@ -113,7 +114,7 @@ fn run(args: &Args) -> Result<(), DriverError> {
     survey.notes().for_each(|line| note(&line));
     let slice = args.slice(name, survey.devices);
     if args.check {
-        check(&slice, ApiServer::new(args.profile, GateSet::parse(&args.feature_gates, args.profile)?))?;
+        check(&slice, ApiServer::new(args.profile, feature_gates(&args.feature_gates, args.profile)?))?;
     }
     print(&slice, args.output)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use dra_alloc::DraGate;
 use dra_alloc::skip::WireForm;
 use dra_alloc::skip::wire::{SkipField, WriteError, write};
 use dra_alloc::validate::{Accepted, ApiServer, NamespaceAccess, Write, decoded};
@@ -23,7 +24,7 @@ use super::refusal::{Refusal, object, read};
 struct ValidateInput {
     #[serde(default = "crate::operation::kep")]
     profile: Profile,
-    #[serde(default, alias = "gates")]
+    #[serde(default, alias = "gates", deserialize_with = "crate::settings::gates::<DraGate, _>")]
     features: BTreeMap<String, bool>,
     namespace: Option<Namespace>,
     now: Option<Timestamp>,
