@@ -27,8 +27,9 @@
 //!   strictly; [`check_device_attributes`] for the limits of one device.
 //! - **Constraints** (KEP-4381, KEP-5491): [`MatchState`] and [`DistinctState`] decide `matchAttribute` and
 //!   `distinctAttribute` over [`ValueSet`]s, read leniently as the allocator of kube-scheduler does.
-//! - **Shared by the family**: [`Profile`], [`GateSet`], [`FieldErrors`], [`node_selector_matches`], and the modules
-//!   [`label`], [`dns`] and [`format`](mod@format) with the API server's rules for names.
+//! - **Shared by the family**: [`Profile`], [`GateSet`], [`FieldErrors`], [`Ix`] (a position in a list),
+//!   [`node_selector_matches`], and the modules [`label`], [`dns`] and [`format`](mod@format) with the API server's rules
+//!   for names.
 //!
 //! # Guarantees
 //!
@@ -51,6 +52,7 @@ pub mod numa;
 
 mod field;
 mod gates;
+mod ix;
 mod k8s;
 mod matching;
 mod name;
@@ -67,6 +69,7 @@ mod vendor;
 
 pub use field::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath, Quoted};
 pub use gates::{FeatureGate, GateError, GateMetricsError, GateSet, nearest_name};
+pub use ix::Ix;
 pub use matching::{DistinctState, ListTypes, MatchState, ValueSet, Violation};
 pub use name::{
     FullyQualifiedName, MAX_DOMAIN_LEN, MAX_ID_LEN, NameError, QualifiedName, STANDARD_DOMAIN, lookup_by_name,

@@ -262,12 +262,12 @@ pub enum DeviceAttributesError {
     #[error("attributes: {0}")]
     Name(#[from] NameError),
     /// The value of an attribute is not valid.
-    #[error("attributes[{name}]: {error}")]
+    #[error("attributes[{name}]: {source}")]
     Value {
         /// Key of the attribute with the invalid value.
         name: String,
         /// Reason that the value is invalid.
-        error: ValueError,
+        source: ValueError,
     },
     /// The attributes have more than [`MAX_VALUES_PER_DEVICE`] values together.
     #[error("attributes: {count} values, more than {MAX_VALUES_PER_DEVICE}")]
@@ -311,7 +311,7 @@ pub fn check_device_attributes(
             Ok(value) => values += value.len(),
             Err(error) => {
                 values += AttributeValue::fields_set(attribute).iter().map(AttributeValue::len).sum::<usize>().max(1);
-                errors.push(DeviceAttributesError::Value { name: name.clone(), error });
+                errors.push(DeviceAttributesError::Value { name: name.clone(), source: error });
             }
         }
     }

@@ -429,10 +429,10 @@ fn broken_declaration(json: &Value, carriers: &[&str]) -> Option<Vec<Step>> {
 fn allocation_fault(error: &StateError) -> Fault {
     let mut path: Vec<Step> = vec!["status".into(), "allocation".into()];
     match error {
-        StateError::ConsumedCapacity { index, capacity, error, .. } => {
-            path.extend(["devices".into(), "results".into(), Step::Index(*index)]);
+        StateError::ConsumedCapacity { index, capacity, source, .. } => {
+            path.extend(["devices".into(), "results".into(), Step::Index(usize::from(*index))]);
             path.extend(["consumedCapacity".into(), capacity.as_str().into()]);
-            Fault { path, reason: error.to_string() }
+            Fault { path, reason: source.to_string() }
         }
         _ => Fault { path, reason: error.to_string() },
     }

@@ -4,7 +4,7 @@
 //! shared corpus if it exists.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
-#[path = "oracle/plain.rs"]
+#[path = "../../dra-alloc/tests/oracle/plain.rs"]
 #[expect(unreachable_pub, reason = "a module of the oracle")]
 mod plain;
 mod replies;

@@ -1,6 +1,7 @@
 //! Comparison of the oracle with the recorded answers of Kubernetes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+#[path = "../../dra-alloc/tests/oracle/mod.rs"]
 mod oracle;
 
 use std::collections::BTreeMap;

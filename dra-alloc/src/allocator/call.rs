@@ -5,13 +5,13 @@
 
 use std::borrow::Borrow;
 
-use dra_attrs::node_selector_matches;
+use dra_attrs::{Ix, node_selector_matches};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use smallvec::SmallVec;
 
 use super::verdict::Verdict;
-use crate::explain::{Cause, Detail, Explanation, Reason, explain};
+use crate::explain::{Cause, ClaimName, Detail, Explanation, Reason, explain};
 use crate::search::allocate_error::AllocateError;
 use crate::search::allocate_on;
 use crate::search::budget::Budget;
@@ -33,7 +33,7 @@ pub(super) struct Call<'c> {
 /// A claim with an allocation in its status. The allocator leaves that allocation unchanged.
 struct AllocatedClaim<'c> {
     /// Position among all claims of the call.
-    position: usize,
+    index: Ix<ResourceClaim>,
     claim: &'c ResourceClaim,
     allocation: &'c AllocationResult,
 }
@@ -45,10 +45,10 @@ impl<'c> Call<'c> {
         claims: impl IntoIterator<Item = &'i C>,
     ) -> Self {
         let (mut pending, mut allocated) = (SmallVec::new(), Vec::new());
-        for (position, claim) in claims.into_iter().enumerate() {
+        for (index, claim) in claims.into_iter().enumerate() {
             let claim: &ResourceClaim = claim.borrow();
             match claim.status.as_ref().and_then(|status| status.allocation.as_ref()) {
-                Some(allocation) => allocated.push(AllocatedClaim { position, claim, allocation }),
+                Some(allocation) => allocated.push(AllocatedClaim { index: Ix::from(index), claim, allocation }),
                 None => pending.push(claim),
             }
         }
@@ -78,12 +78,13 @@ impl<'c> Call<'c> {
     /// Returns a reason for each allocated claim whose node selector excludes the node.
     fn elsewhere(&self, node: &Node) -> Result<Vec<Reason>, AllocateError> {
         let mut reasons = Vec::new();
-        for AllocatedClaim { claim, allocation, .. } in &self.allocated {
+        for AllocatedClaim { index, claim, allocation } in &self.allocated {
             let Some(selector) = &allocation.node_selector else { continue };
             let matches = node_selector_matches(selector, node)
                 .map_err(|source| AllocateError::AllocatedNodeSelector { claim: claim_name(claim), source })?;
             if !matches {
-                reasons.push(Reason::leaf(Cause::AllocatedElsewhere { claim: claim_name(claim) }));
+                let claim = ClaimName { index: *index, name: claim_name(claim) };
+                reasons.push(Reason::leaf(Cause::AllocatedElsewhere { claim }));
             }
         }
         Ok(reasons)
@@ -108,15 +109,32 @@ impl<'c> Call<'c> {
     fn explain(&self, node: &Node, outcome: &Outcome, steps: u64, budget: Budget<'_>) -> Option<Explanation> {
         match self.detail {
             Detail::Off => None,
-            detail => explain(&self.context, detail, &self.pending, node, outcome, steps, budget),
+            _ if matches!(outcome, Outcome::Allocated(_)) => None,
+            detail => explain(&self.context, detail, &self.claims_to_explain(), node, outcome, steps, budget),
         }
+    }
+
+    /// Returns copies of all claims of the call. Those with an allocation request nothing.
+    fn claims_to_explain(&self) -> Vec<ResourceClaim> {
+        let pending = self.pending.iter().map(|claim| (*claim).clone()).collect();
+        let without_requests = |allocated: &AllocatedClaim<'_>| ResourceClaim {
+            metadata: allocated.claim.metadata.clone(),
+            ..ResourceClaim::default()
+        };
+        self.merged(pending, without_requests)
     }
 
     /// Inserts the stored allocations into the results of the pending claims, in the order of all claims.
     fn with_allocated(&self, results: Vec<AllocationResult>) -> Vec<AllocationResult> {
-        let mut all = results;
-        for AllocatedClaim { position, allocation, .. } in &self.allocated {
-            all.insert((*position).min(all.len()), (*allocation).clone());
+        self.merged(results, |allocated| allocated.allocation.clone())
+    }
+
+    /// Inserts one value for each allocated claim into a list with one value for each pending claim, in the order of all
+    /// claims.
+    fn merged<T>(&self, pending: Vec<T>, value: impl Fn(&AllocatedClaim<'_>) -> T) -> Vec<T> {
+        let mut all = pending;
+        for allocated in &self.allocated {
+            all.insert(usize::from(allocated.index).min(all.len()), value(allocated));
         }
         all
     }

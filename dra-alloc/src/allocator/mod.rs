@@ -86,7 +86,6 @@ pub struct Allocator<'a> {
     selectors: Selectors<'a>,
     share_ids: &'a dyn ShareIds,
     detail: Detail,
-    pruning: PruningRules,
 }
 
 /// Selector cache of the allocator: the caller's, or its own.
@@ -112,7 +111,6 @@ impl<'a> Allocator<'a> {
             selectors: Selectors::Own(Arc::default()),
             share_ids: &share_id,
             detail: Detail::default(),
-            pruning: PruningRules::default(),
         }
     }
 
@@ -141,13 +139,6 @@ impl<'a> Allocator<'a> {
         Self { detail, ..self }
     }
 
-    /// Sets the rules by which the search skips branches. For the project's own tests.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn with_pruning_rules(self, pruning: PruningRules) -> Self {
-        Self { pruning, ..self }
-    }
-
     fn selectors(&self) -> &SelectorCache {
         match &self.selectors {
             Selectors::Own(cache) => cache,
@@ -164,7 +155,7 @@ impl<'a> Allocator<'a> {
             share_ids: self.share_ids,
             gates: self.gates,
             profile: self.profile,
-            pruning: self.pruning,
+            pruning: PruningRules::default(),
         }
     }
 

@@ -15,7 +15,7 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::{GateSet, Quantity, QuantityError};
+use dra_attrs::{GateSet, Ix, Quantity, QuantityError};
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequestAllocationResult, ResourceClaim};
 
 use crate::config::gates::DraGate;
@@ -101,16 +101,16 @@ impl DeviceUse {
 #[non_exhaustive]
 pub enum StateError {
     /// A consumed capacity is not a valid quantity.
-    #[error("devices.results[{index}].consumedCapacity[{capacity}] of device {device}: {error}")]
+    #[error("devices.results[{index}].consumedCapacity[{capacity}] of device {device}: {source}")]
     ConsumedCapacity {
         /// Device of the allocation result.
         device: Box<DeviceId>,
         /// Index of the device result in its allocation.
-        index: usize,
+        index: Ix<DeviceRequestAllocationResult>,
         /// Name of the capacity.
         capacity: String,
         /// Reason why the text is not a valid quantity.
-        error: QuantityError,
+        source: QuantityError,
     },
 }
 
@@ -122,7 +122,11 @@ enum Holding {
 }
 
 impl Holding {
-    fn from_result(result: &DeviceRequestAllocationResult, index: usize, shares: Shares) -> Result<Self, StateError> {
+    fn from_result(
+        result: &DeviceRequestAllocationResult,
+        index: Ix<DeviceRequestAllocationResult>,
+        shares: Shares,
+    ) -> Result<Self, StateError> {
         if result.admin_access == Some(true) {
             return Ok(Self::Nothing);
         }
@@ -130,11 +134,11 @@ impl Holding {
         let Some(id) = share else { return Ok(Self::Exclusive) };
         let amounts = result.consumed_capacity.iter().flatten().map(|(capacity, amount)| {
             let amount = Quantity::from_kube(amount);
-            amount.map(|amount| (capacity.clone(), amount)).map_err(|error| StateError::ConsumedCapacity {
+            amount.map(|amount| (capacity.clone(), amount)).map_err(|source| StateError::ConsumedCapacity {
                 device: Box::new(DeviceId::new(&result.driver, &result.pool, &result.device)),
                 index,
                 capacity: capacity.clone(),
-                error,
+                source,
             })
         });
         Ok(Self::Share { id: id.clone(), consumed: amounts.collect::<Result<_, _>>()? })
@@ -283,5 +287,5 @@ fn holdings<'r>(
 ) -> Result<Vec<(&'r DeviceRequestAllocationResult, Holding)>, StateError> {
     let devices = results.into_iter().filter_map(|result| result.devices.as_ref()?.results.as_ref());
     let indexed = devices.flat_map(|devices| devices.iter().enumerate());
-    indexed.map(|(index, result)| Ok((result, Holding::from_result(result, index, shares)?))).collect()
+    indexed.map(|(index, result)| Ok((result, Holding::from_result(result, Ix::from(index), shares)?))).collect()
 }

@@ -2,8 +2,10 @@
 //!
 //! Source: `kube_features.go` and the DRA plugin of kube-scheduler 1.37; KEP-5945 for the name of its gate.
 
+use std::fmt;
+
 use dra_attrs::{FeatureGate, Profile};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// A feature gate of Dynamic Resource Allocation, as read by kube-scheduler or the API server.
 ///
@@ -85,26 +87,40 @@ impl DraGate {
         GATES[self as usize]
     }
 
-    /// Returns the name of the gate, followed by the names of the gates that it requires.
-    ///
-    /// ```
-    /// use dra_alloc::{DraGate, Profile};
-    /// assert_eq!(
-    ///     DraGate::DeviceBindingConditions.all_names(Profile::V1_37),
-    ///     ["DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"]
-    /// );
-    /// ```
-    #[must_use]
-    pub fn all_names(self, profile: Profile) -> Vec<&'static str> {
-        std::iter::once(self).chain(self.requires().iter().copied()).map(|gate| gate.name(profile)).collect()
-    }
-
     /// Returns true if the allocator reads the gate.
     pub(crate) const fn concerns_allocation(self) -> bool {
         !matches!(
             self,
             Self::ResourceClaimDeviceStatus | Self::NodeAllocatableResources | Self::PartitionableDevicesType
         )
+    }
+}
+
+/// A feature gate with its name in the profile of the allocator. Displayed and serialized as the name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub struct GateName {
+    /// The gate.
+    pub gate: DraGate,
+    /// Name of the gate in `--feature-gates`.
+    pub name: &'static str,
+}
+
+impl GateName {
+    pub(crate) fn new(gate: DraGate, profile: Profile) -> Self {
+        Self { gate, name: gate.name(profile) }
+    }
+}
+
+impl fmt::Display for GateName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Serialize for GateName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.name.serialize(serializer)
     }
 }
 

@@ -334,7 +334,7 @@ pub fn consumed(
     capacity: &DeviceCapacity,
     rounding: Rounding,
 ) -> Result<Quantity, ConsumedError> {
-    let invalid = |invalid: InvalidCapacity| ConsumedError::Quantity { field: invalid.field, error: invalid.error };
+    let invalid = |invalid: InvalidCapacity| ConsumedError::Quantity { field: invalid.field, source: invalid.error };
     let request = request.map(|request| amount_at("request", request)).transpose().map_err(invalid)?;
     let capacity = Capacity::read("", capacity).map_err(invalid)?;
     Ok(capacity.consumed(request, rounding)?.quantity)
@@ -346,7 +346,7 @@ pub fn consumed(
 /// # Errors
 /// A field is not a quantity.
 pub fn permits(amount: &KubeQuantity, capacity: &DeviceCapacity, rounding: Rounding) -> Result<bool, ConsumedError> {
-    let invalid = |invalid: InvalidCapacity| ConsumedError::Quantity { field: invalid.field, error: invalid.error };
+    let invalid = |invalid: InvalidCapacity| ConsumedError::Quantity { field: invalid.field, source: invalid.error };
     let amount = amount_at("amount", amount).map_err(invalid)?;
     Ok(Capacity::read("", capacity).map_err(invalid)?.permits(amount.quantity, rounding))
 }
@@ -359,11 +359,11 @@ pub enum ConsumedError {
     #[error(transparent)]
     Capacity(#[from] CapacityError),
     /// A field is not a valid quantity.
-    #[error("{field}: {error}")]
+    #[error("{field}: {source}")]
     Quantity {
         /// Path of the field.
         field: String,
         /// Reason why the text is not a valid quantity.
-        error: QuantityError,
+        source: QuantityError,
     },
 }

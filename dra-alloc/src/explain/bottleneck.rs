@@ -16,6 +16,7 @@ use crate::cluster::inventory::Inventory;
 use crate::cluster::inventory::pool::{Pool, PoolState};
 use crate::search::Table;
 use crate::search::context::Context;
+use crate::search::ix::DeviceIx;
 
 /// Value of a capacity that is made practically unlimited: more than the requests of a call can consume.
 const PLENTY: i64 = i64::MAX;
@@ -25,7 +26,7 @@ pub(super) fn bottlenecks(
     what_if: &mut WhatIf<'_>,
     claims: &[ResourceClaim],
     table: &Table<'_>,
-    usable: &BTreeSet<usize>,
+    usable: &BTreeSet<DeviceIx>,
 ) -> Vec<Bottleneck> {
     let all: BTreeSet<Bottleneck> = usable.iter().flat_map(|device| of_device(table, *device)).collect();
     let pools = table.candidates.pools();
@@ -51,7 +52,7 @@ pub(super) fn bottlenecks(
 }
 
 /// Returns the counters, groups and capacities that limit the use of a device together with others.
-fn of_device(table: &Table<'_>, device: usize) -> Vec<Bottleneck> {
+fn of_device(table: &Table<'_>, device: DeviceIx) -> Vec<Bottleneck> {
     let candidate = table.candidate(device);
     let (pool, mut found) = (pool_name(candidate.slice), Vec::new());
     for consumption in candidate.device.consumes_counters.iter().flatten() {

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::{FeatureGate, Quantity, QuantityFormat, ValueSet, Violation};
+use dra_attrs::{FeatureGate, Ix, Quantity, QuantityFormat, ValueSet, Violation};
 
-use super::{Cause, Detail, DeviceRejection, Reason, RequestName};
-use crate::config::gates::DraGate;
+use super::{Cause, ClaimName, Detail, DeviceRejection, Reason, RequestName, Taint};
+use crate::config::gates::{DraGate, GateName};
 use crate::search::allocate_error::AllocateError;
 use crate::search::counters::Shortage;
+use crate::search::ix::{AlternativeIx, ClaimIx, ColumnIx, DeviceIx};
 use crate::search::request::{Alternative, Claim, Mode};
 use crate::search::{
     CapacityCheck, CapacityMiss, Insufficient, PartialAssignment, Refusal, Rejection, Selection, Table,
@@ -21,8 +22,8 @@ const MOST_VALUES: usize = 8;
 
 /// Usable and rejected devices of a node, for one request or subrequest.
 pub(super) struct RequestView {
-    pub(super) usable: Vec<usize>,
-    rejected: BTreeMap<DeviceRejection, Vec<usize>>,
+    pub(super) usable: Vec<DeviceIx>,
+    rejected: BTreeMap<DeviceRejection, Vec<DeviceIx>>,
     of_class: usize,
     /// Number of devices that an `allocationMode: All` request must get.
     eligible: usize,
@@ -30,10 +31,10 @@ pub(super) struct RequestView {
 
 impl RequestView {
     /// Examines every device for one request or subrequest, as if nothing else were requested.
-    pub(super) fn new(table: &Table<'_>, alternative: usize) -> Self {
+    pub(super) fn new(table: &Table<'_>, alternative: AlternativeIx) -> Self {
         let mut view = Self { usable: Vec::new(), rejected: BTreeMap::new(), of_class: 0, eligible: 0 };
         let mut assignment = PartialAssignment::new(table);
-        for device in 0..table.candidates.all() {
+        for device in table.candidates.all() {
             let unfit = or_error(unfit(table, alternative, device));
             view.eligible += usize::from(unfit.is_none());
             let rejection = unfit.or_else(|| or_error(unusable(table, &mut assignment, alternative, device)));
@@ -66,7 +67,7 @@ impl RequestView {
 
     /// Returns the reason ([`Cause::Wants`]) with the number of devices for which the request competes with other
     /// requests.
-    pub(super) fn wants(&self, table: &Table<'_>, alternative: usize) -> Reason {
+    pub(super) fn wants(&self, table: &Table<'_>, alternative: AlternativeIx) -> Reason {
         let asked = table.alternative(alternative);
         Reason::leaf(Cause::Wants {
             at: request_name(table, asked),
@@ -78,7 +79,7 @@ impl RequestView {
 
     /// Returns the reason ([`Cause::Request`]) that too few devices are usable, with the rejected devices, the most
     /// frequent cause first. Devices of other classes are listed only if the class has no device.
-    pub(super) fn reason(&self, table: &Table<'_>, alternative: usize, detail: Detail) -> Reason {
+    pub(super) fn reason(&self, table: &Table<'_>, alternative: AlternativeIx, detail: Detail) -> Reason {
         let asked = table.alternative(alternative);
         let cause = Cause::Request {
             at: request_name(table, asked),
@@ -111,8 +112,17 @@ const fn wanted(asked: &Alternative<'_>) -> Option<u64> {
     }
 }
 
+/// Returns the name of a claim. A plan of an explanation has all claims of the call, so that positions are the caller's.
+pub(super) fn claim_name(table: &Table<'_>, claim: ClaimIx) -> ClaimName {
+    ClaimName { index: claim, name: table.plan.claims.at(claim).map(Claim::name).unwrap_or_default() }
+}
+
 fn request_name(table: &Table<'_>, asked: &Alternative<'_>) -> RequestName {
-    RequestName { claim: table.claim_name(asked), request: asked.name.to_string() }
+    RequestName {
+        claim: claim_name(table, asked.claim),
+        request: asked.request.to_owned(),
+        subrequest: asked.subrequest.map(str::to_owned),
+    }
 }
 
 /// Converts an evaluation error into a rejection of the device, since the search may never have reached it.
@@ -121,7 +131,11 @@ fn or_error(rejection: Result<Option<DeviceRejection>, AllocateError>) -> Option
 }
 
 /// Returns the reason why an `allocationMode: All` request leaves the device out, even if the device is free.
-fn unfit(table: &Table<'_>, alternative: usize, device: usize) -> Result<Option<DeviceRejection>, AllocateError> {
+fn unfit(
+    table: &Table<'_>,
+    alternative: AlternativeIx,
+    device: DeviceIx,
+) -> Result<Option<DeviceRejection>, AllocateError> {
     let asked = table.alternative(alternative);
     match table.selection(alternative, device)? {
         Selection::Admitted => {}
@@ -130,7 +144,7 @@ fn unfit(table: &Table<'_>, alternative: usize, device: usize) -> Result<Option<
             return Ok(refused.or_else(|| Some(gate_off(table, DraGate::DeviceBindingConditions))));
         }
         Selection::OtherNode => return Ok(Some(DeviceRejection::OtherNode)),
-        Selection::Selector(position) => return Ok(asked.selectors().nth(position).map(selector_false)),
+        Selection::Selector(position) => return Ok(asked.selectors().nth(position.into()).map(selector_false)),
     }
     if !table.has(DraGate::ConsumableCapacity) {
         return Ok(None);
@@ -143,7 +157,7 @@ fn unfit(table: &Table<'_>, alternative: usize, device: usize) -> Result<Option<
 
 /// Returns the selector that is false for a device. Unlike the search, checks selectors before gates: a device that no
 /// selector admits needs no gate.
-fn false_selector(table: &Table<'_>, alternative: usize, device: usize) -> Option<DeviceRejection> {
+fn false_selector(table: &Table<'_>, alternative: AlternativeIx, device: DeviceIx) -> Option<DeviceRejection> {
     let candidate = table.candidate(device);
     let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
     let is_false = |selector: &Expression<'_>| {
@@ -158,8 +172,8 @@ fn false_selector(table: &Table<'_>, alternative: usize, device: usize) -> Optio
 fn unusable<'s>(
     table: &Table<'s>,
     assignment: &mut PartialAssignment<'_, 's>,
-    alternative: usize,
-    device: usize,
+    alternative: AlternativeIx,
+    device: DeviceIx,
 ) -> Result<Option<DeviceRejection>, AllocateError> {
     if assignment.is_taken(alternative, device) {
         return Ok(Some(DeviceRejection::Held));
@@ -175,54 +189,53 @@ fn unusable<'s>(
 }
 
 fn selector_false(selector: Expression<'_>) -> DeviceRejection {
-    let (expression, index) = (selector.text.unwrap_or_default().to_owned(), selector.index);
+    let (expression, selector_ix) = (selector.text.unwrap_or_default().to_owned(), Ix::from(selector.index));
     match selector.owner {
-        Owner::Class(_) => DeviceRejection::Class { selector: index, expression },
-        Owner::Claim => DeviceRejection::Selector { selector: index, expression },
+        Owner::Class(_) => DeviceRejection::Class { selector: selector_ix, expression },
+        Owner::Claim => DeviceRejection::Selector { selector: selector_ix, expression },
     }
 }
 
 /// Returns a rejection with the name of the gate to turn on: a required gate that is off, or else `gate` itself.
 fn gate_off(table: &Table<'_>, gate: DraGate) -> DeviceRejection {
     let required_off = gate.requires().iter().find(|required| !table.has(**required));
-    DeviceRejection::GateOff { gate: required_off.copied().unwrap_or(gate).name(table.context.profile) }
+    DeviceRejection::GateOff { gate: GateName::new(required_off.copied().unwrap_or(gate), table.context.profile) }
 }
 
 fn short_of(short: Insufficient<'_>) -> DeviceRejection {
     match short {
         Insufficient::Never(misfit) => misfit_of(misfit),
-        Insufficient::Now { name, left, wanted } => DeviceRejection::CapacityUsedUp {
-            capacity: name.to_owned(),
-            left: left.to_string(),
-            wanted: wanted.to_string(),
-        },
+        Insufficient::Now { name, left, wanted } => {
+            DeviceRejection::CapacityUsedUp { capacity: name.to_owned(), left, wanted }
+        }
     }
 }
 
 fn misfit_of(misfit: CapacityMiss<'_>) -> DeviceRejection {
     match misfit {
         CapacityMiss::Missing(name) => DeviceRejection::NoCapacity { capacity: name.to_owned() },
-        CapacityMiss::Policy { name, wanted } => {
-            DeviceRejection::CapacityPolicy { capacity: name.to_owned(), wanted: wanted.to_string() }
+        CapacityMiss::Policy { name, wanted } => DeviceRejection::CapacityPolicy { capacity: name.to_owned(), wanted },
+        CapacityMiss::TooSmall { name, value, wanted } => {
+            DeviceRejection::CapacityTooSmall { capacity: name.to_owned(), value, wanted }
         }
-        CapacityMiss::TooSmall { name, value, wanted } => DeviceRejection::CapacityTooSmall {
-            capacity: name.to_owned(),
-            value: value.to_string(),
-            wanted: wanted.to_string(),
-        },
     }
 }
 
 /// Returns the counter that prevents the use of a device: one that it consumes, or an overcommitted one of its pool.
-fn counter_used_up(table: &Table<'_>, device: usize) -> Option<DeviceRejection> {
+fn counter_used_up(table: &Table<'_>, device: DeviceIx) -> Option<DeviceRejection> {
     let counters = table.counters(table.candidate(device).pool).ok()?;
     let (set, counter, left, wanted) = counters.shortage(table.consumption(device).ok()?)?;
-    let text = |nanos| Quantity::from_nanos(nanos, QuantityFormat::BinarySi).to_string();
-    let counter = format!("{set}/{counter}");
-    Some(DeviceRejection::CounterUsedUp { counter, left: text(left), wanted: text(wanted) })
+    let quantity = |nanos| Quantity::from_nanos(nanos, QuantityFormat::BinarySi);
+    let (set, counter) = (set.to_owned(), counter.to_owned());
+    Some(DeviceRejection::CounterUsedUp { set, counter, left: quantity(left), wanted: quantity(wanted) })
 }
 
-fn refused(table: &Table<'_>, alternative: usize, device: usize, rejection: Rejection) -> DeviceRejection {
+fn refused(
+    table: &Table<'_>,
+    alternative: AlternativeIx,
+    device: DeviceIx,
+    rejection: Rejection<'_>,
+) -> DeviceRejection {
     match rejection {
         Rejection::SkipsOperations => match table.decisions.skip_needs {
             Some(feature) if table.has(DraGate::OptionalNodeOperations) => {
@@ -236,21 +249,24 @@ fn refused(table: &Table<'_>, alternative: usize, device: usize, rejection: Reje
         Rejection::Shortage(Shortage::Counters) | Rejection::NoCapacity => {
             counter_used_up(table, device).unwrap_or(DeviceRejection::Groups)
         }
-        Rejection::Tainted => {
-            let taint = table.taint(alternative, device);
-            DeviceRejection::Tainted { taint: taint.map(super::suggest::taint_text).unwrap_or_default() }
-        }
+        Rejection::Tainted(taint) => DeviceRejection::Tainted { taint: Taint::from(taint) },
         Rejection::Constraint { index, violation } => {
-            let claim: Option<&Claim<'_>> = table.plan.claims.get(table.alternative(alternative).claim);
-            let constraint = claim.and_then(|claim| claim.constraints.get(index));
+            let claim: Option<&Claim<'_>> = table.plan.claims.at(table.alternative(alternative).claim);
+            let constraint = claim.and_then(|claim| claim.constraints.at(index));
             let attribute = constraint.map(|constraint| constraint.attribute.to_owned()).unwrap_or_default();
-            DeviceRejection::Constraint { attribute, violation: violation.to_string() }
+            DeviceRejection::Constraint { attribute, violation }
         }
     }
 }
 
 /// Returns the attribute values among which a constraint must choose for an alternative: those of its usable devices.
-pub(super) fn offer(table: &Table<'_>, alternative: usize, column: usize, attribute: &str, usable: &[usize]) -> Reason {
+pub(super) fn offer(
+    table: &Table<'_>,
+    alternative: AlternativeIx,
+    column: ColumnIx,
+    attribute: &str,
+    usable: &[DeviceIx],
+) -> Reason {
     let sets = || usable.iter().filter_map(|device| table.values(column, *device).ok());
     let lists_off = sets().filter(|set| set.violation() == Some(Violation::ListTypesOff)).count();
     let mut values: Vec<_> = sets().flat_map(ValueSet::values).copied().collect();

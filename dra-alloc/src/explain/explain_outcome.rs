@@ -13,12 +13,13 @@ use crate::search::context::Context;
 use crate::search::outcome::{NodeFailure, Outcome};
 use crate::search::with_table;
 
-/// Explains why claims can't be allocated on a node; `None` if they are allocated. The stop function of the caller's
+/// Explains why claims can't be allocated on a node; `None` if they are allocated. `claims` are all claims of the call,
+/// so that the explanation has the caller's positions; those with an allocation request nothing. The stop function of the caller's
 /// budget is also called in every what-if question.
 pub(crate) fn explain(
     context: &Context<'_>,
     detail: Detail,
-    claims: &[&ResourceClaim],
+    claims: &[ResourceClaim],
     node: &Node,
     outcome: &Outcome,
     steps: u64,
@@ -31,25 +32,19 @@ pub(crate) fn explain(
         Outcome::Stopped => alone(Cause::Stopped { steps }),
         Outcome::FailedOnNode(NodeFailure::InvalidPools { .. }) | Outcome::Unsatisfied => {
             let mut what_if = what_if();
-            let claims = owned(claims);
-            let core = unsat_core(&mut what_if, &claims);
+            let core = unsat_core(&mut what_if, claims);
             let reasons = with_table(context, &core.claims, node, |table| reasons(&mut what_if, table, &core, detail));
             let reasons = reasons.ok()?;
-            let suggestions = suggestions(&mut what_if, &claims, &reasons);
+            let suggestions = suggestions(&mut what_if, claims, &reasons);
             Some(Explanation { reasons, suggestions })
         }
         Outcome::FailedOnNode(failure) => {
-            let reasons = vec![Reason::leaf(Cause::Node { reason: failure.to_string() })];
+            let reasons = vec![Reason::leaf(Cause::Node { failure: Box::new(failure.clone()) })];
             let suggestions = match failure {
-                NodeFailure::SkipNodeOperationsOff { .. } => gates(&mut what_if(), &owned(claims)),
+                NodeFailure::SkipNodeOperationsOff { .. } => gates(&mut what_if(), claims),
                 _ => Vec::new(),
             };
             Some(Explanation { reasons, suggestions })
         }
     }
-}
-
-/// Returns copies of the claims, which what-if questions may change.
-fn owned(claims: &[&ResourceClaim]) -> Vec<ResourceClaim> {
-    claims.iter().map(|claim| (*claim).clone()).collect()
 }

@@ -1,8 +1,13 @@
 //! An explanation as data: a tree of reasons, and suggestions.
 
+use dra_attrs::{Ix, Quantity, Violation};
+use k8s_openapi::api::resource::v1::{DeviceConstraint, DeviceSelector, DeviceTaint, DeviceToleration, ResourceClaim};
 use serde::{Deserialize, Serialize};
 
+use crate::cluster::inventory::pool::PoolProblem;
+use crate::config::gates::GateName;
 use crate::device::device_id::DeviceId;
+use crate::search::outcome::NodeFailure;
 
 /// Level of detail of an [`Explanation`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -49,13 +54,13 @@ pub struct Reason {
 pub enum Cause {
     /// The node can't be used at the moment, although the claims are valid.
     Node {
-        /// Description of the failure.
-        reason: String,
+        /// Reason why the node can't be used.
+        failure: Box<NodeFailure>,
     },
     /// A claim is already allocated, and the node selector of its allocation excludes the node.
     AllocatedElsewhere {
-        /// Namespace and name of the claim.
-        claim: String,
+        /// The allocated claim.
+        claim: ClaimName,
     },
     /// The search was stopped because its budget was exhausted.
     Stopped {
@@ -70,7 +75,7 @@ pub enum Cause {
         pool: String,
         /// Contradiction in the published slices of the pool; `None` if the pool is being updated.
         #[serde(skip_serializing_if = "Option::is_none")]
-        problem: Option<String>,
+        problem: Option<PoolProblem>,
     },
     /// Too few devices are usable for a request.
     Request {
@@ -140,37 +145,50 @@ pub enum Cause {
     /// A claim would get more devices than one allocation may have, with any choice of subrequests.
     TooManyDevices {
         /// Claim that is too large.
-        claim: String,
+        claim: ClaimName,
         /// Largest number of devices of an allocation.
         limit: usize,
     },
     /// Some subrequests of a claim can't be chosen together: they need more devices than one allocation may have.
     AtMost {
         /// Claim whose subrequests need too many devices together.
-        claim: String,
+        claim: ClaimName,
         /// Largest number of devices of an allocation.
         limit: usize,
     },
+}
+
+/// A claim of the call, with its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[non_exhaustive]
+pub struct ClaimName {
+    /// Position among the claims of the call.
+    pub index: Ix<ResourceClaim>,
+    /// Name, as `namespace/name`.
+    pub name: String,
 }
 
 /// Name of a request and its claim.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub struct RequestName {
-    /// Claim, as `namespace/name`.
-    pub claim: String,
-    /// Request, as `request` or `request/subrequest`.
+    /// Claim of the request.
+    pub claim: ClaimName,
+    /// Name of the request.
     pub request: String,
+    /// Name of the subrequest, for one alternative of a `firstAvailable` request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subrequest: Option<String>,
 }
 
 /// Location of a constraint in a claim.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub struct ConstraintName {
-    /// Claim, as `namespace/name`.
-    pub claim: String,
+    /// Claim of the constraint.
+    pub claim: ClaimName,
     /// Position in the claim's list of constraints.
-    pub index: usize,
+    pub index: Ix<DeviceConstraint>,
     /// Field of the constraint: `matchAttribute` or `distinctAttribute`.
     pub field: &'static str,
     /// Attribute that the constraint compares.
@@ -211,14 +229,14 @@ pub enum DeviceRejection {
     /// A selector of the device class is false for the device.
     Class {
         /// Position of the selector in the class.
-        selector: usize,
+        selector: Ix<DeviceSelector>,
         /// CEL expression of the selector.
         expression: String,
     },
     /// A selector of the request is false for the device.
     Selector {
         /// Position of the selector in the request.
-        selector: usize,
+        selector: Ix<DeviceSelector>,
         /// CEL expression of the selector.
         expression: String,
     },
@@ -228,8 +246,8 @@ pub enum DeviceRejection {
     Held,
     /// A feature gate that the device needs is off.
     GateOff {
-        /// Name of the gate.
-        gate: &'static str,
+        /// The gate.
+        gate: GateName,
     },
     /// The slice has `skipNodeOperations`, and the node does not declare the feature that such slices need.
     NodeDoesNotDeclare {
@@ -246,41 +264,43 @@ pub enum DeviceRejection {
         /// Name of the capacity.
         capacity: String,
         /// Requested amount.
-        wanted: String,
+        wanted: Quantity,
     },
     /// A capacity's value is below the requested amount.
     CapacityTooSmall {
         /// Name of the capacity.
         capacity: String,
         /// Value of the capacity.
-        value: String,
+        value: Quantity,
         /// Requested amount.
-        wanted: String,
+        wanted: Quantity,
     },
     /// Other shares of the device have used up a capacity.
     CapacityUsedUp {
         /// Name of the capacity.
         capacity: String,
         /// Remaining amount.
-        left: String,
+        left: Quantity,
         /// Requested amount.
-        wanted: String,
+        wanted: Quantity,
     },
     /// Other devices of the pool have used up a counter, or the counter is overcommitted.
     CounterUsedUp {
-        /// Counter, as `counter set/counter`.
+        /// Name of the counter set.
+        set: String,
+        /// Name of the counter in the set.
         counter: String,
         /// Remaining amount.
-        left: String,
+        left: Quantity,
         /// Amount that the device consumes.
-        wanted: String,
+        wanted: Quantity,
     },
     /// The compatibility groups of the device conflict with those of allocated devices on the same counter set.
     Groups,
     /// The device has a taint that the request does not tolerate.
     Tainted {
-        /// Taint, as `key[=value]:effect`.
-        taint: String,
+        /// The taint.
+        taint: Taint,
     },
     /// Evaluation of the request on the device fails. The search of kube-scheduler does not reach the device.
     Error {
@@ -291,9 +311,22 @@ pub enum DeviceRejection {
     Constraint {
         /// Attribute that the constraint compares.
         attribute: String,
-        /// Description of the violated constraint.
-        violation: String,
+        /// Reason why the device violates the constraint.
+        violation: Violation,
     },
+}
+
+/// Taint of a device that prevents allocation, without the time at which it was added.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[non_exhaustive]
+pub struct Taint {
+    /// Key of the taint.
+    pub key: String,
+    /// Value of the taint; `None` if it is empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Effect of the taint: `NoSchedule` or `NoExecute`.
+    pub effect: String,
 }
 
 /// Change of the input with which the allocation succeeds.
@@ -303,15 +336,15 @@ pub enum DeviceRejection {
 pub enum Suggestion {
     /// Switch on feature gates.
     Gates {
-        /// Names of the gates.
-        gates: Vec<&'static str>,
+        /// A gate, followed by the gates that it requires.
+        gates: Vec<GateName>,
     },
     /// Let a request tolerate a taint.
     Tolerate {
         /// Request to change.
         at: RequestName,
-        /// Taint, as `key[=value]:effect`.
-        taint: String,
+        /// The taint.
+        taint: Taint,
     },
     /// Let a request ask for fewer devices.
     Fewer {
@@ -327,6 +360,36 @@ pub enum Suggestion {
     },
     /// Let other claims release devices on the node.
     Release,
+}
+
+impl From<&DeviceTaint> for Taint {
+    fn from(taint: &DeviceTaint) -> Self {
+        let value = taint.value.clone().filter(|value| !value.is_empty());
+        Self { key: taint.key.clone(), value, effect: taint.effect.clone() }
+    }
+}
+
+impl Taint {
+    /// Returns the toleration that [`Suggestion::Tolerate`] adds to the request: of the taint's key and effect, with any
+    /// value.
+    ///
+    /// ```
+    /// use dra_alloc::explain::Taint;
+    /// use dra_alloc::taint::tolerates;
+    /// use k8s_openapi::api::resource::v1::DeviceTaint;
+    ///
+    /// let taint = DeviceTaint { key: "health".into(), effect: "NoSchedule".into(), ..Default::default() };
+    /// assert!(tolerates(&Taint::from(&taint).toleration(), &taint));
+    /// ```
+    #[must_use]
+    pub fn toleration(&self) -> DeviceToleration {
+        DeviceToleration {
+            key: Some(self.key.clone()),
+            operator: Some("Exists".to_owned()),
+            effect: Some(self.effect.clone()),
+            ..DeviceToleration::default()
+        }
+    }
 }
 
 impl Reason {

@@ -13,7 +13,7 @@ impl Explanation {
 impl Reason {
     fn headline(&self) -> String {
         match &self.cause {
-            Cause::Node { reason } => reason.clone(),
+            Cause::Node { failure } => failure.to_string(),
             Cause::AllocatedElsewhere { .. } => "claim allocated for other nodes".to_owned(),
             Cause::Stopped { .. } => "stopped by the budget".to_owned(),
             Cause::NoDevices => "no devices".to_owned(),

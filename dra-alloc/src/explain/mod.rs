@@ -52,5 +52,6 @@ mod what_if;
 
 pub(crate) use explain_outcome::explain;
 pub use explanation::{
-    Bottleneck, Cause, ConstraintName, Detail, DeviceRejection, Explanation, Reason, RequestName, Suggestion,
+    Bottleneck, Cause, ClaimName, ConstraintName, Detail, DeviceRejection, Explanation, Reason, RequestName,
+    Suggestion, Taint,
 };

@@ -2,11 +2,28 @@
 
 use std::fmt;
 
-use super::{Bottleneck, Cause, ConstraintName, Explanation, RequestName};
+use super::{Bottleneck, Cause, ClaimName, ConstraintName, Explanation, RequestName, Taint};
+
+impl fmt::Display for ClaimName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
 
 impl fmt::Display for RequestName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "claim {}, request {}", self.claim, self.request)
+        write!(f, "claim {}, request {}", self.claim, Named(self))
+    }
+}
+
+/// Displays the taint as `key[=value]:effect`.
+impl fmt::Display for Taint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.key)?;
+        if let Some(value) = &self.value {
+            write!(f, "={value}")?;
+        }
+        write!(f, ":{}", self.effect)
     }
 }
 
@@ -45,12 +62,15 @@ pub(super) struct Named<'a>(pub(super) &'a RequestName);
 impl fmt::Display for Named<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.request)?;
+        if let Some(subrequest) = &self.0.subrequest {
+            write!(f, "/{subrequest}")?;
+        }
         write_claim(f, &self.0.claim)
     }
 }
 
 /// Writes " of claim …" if the alternate form (`{:#}`) is asked for.
-fn write_claim(f: &mut fmt::Formatter<'_>, claim: &str) -> fmt::Result {
+fn write_claim(f: &mut fmt::Formatter<'_>, claim: &ClaimName) -> fmt::Result {
     if f.alternate() { write!(f, " of claim {claim}") } else { Ok(()) }
 }
 
@@ -63,7 +83,7 @@ pub(super) enum Scope {
 }
 
 impl Scope {
-    pub(super) fn from_claims<'a>(claims: impl IntoIterator<Item = &'a String>) -> Self {
+    pub(super) fn from_claims<'a>(claims: impl IntoIterator<Item = &'a ClaimName>) -> Self {
         let mut claims = claims.into_iter();
         let first = claims.next();
         if claims.all(|claim| Some(claim) == first) { Self::OneClaim } else { Self::Claims }
@@ -90,7 +110,7 @@ impl Explanation {
 
 impl Cause {
     /// Returns the names of the claims whose requests fail.
-    fn claims(&self) -> Vec<&String> {
+    fn claims(&self) -> Vec<&ClaimName> {
         match self {
             Self::Request { at, .. } | Self::NoAlternative { at } => vec![&at.claim],
             Self::Together { requests, .. } => requests.iter().map(|at| &at.claim).collect(),

@@ -2,29 +2,31 @@
 
 use std::collections::BTreeSet;
 
+use dra_attrs::Ix;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use super::bottleneck::bottlenecks;
-use super::devices::{RequestView, offer};
+use super::devices::{RequestView, claim_name, offer};
 use super::unsat_core::{Part, UnsatCore};
 use super::what_if::WhatIf;
 use super::{Cause, ConstraintName, Detail, Reason, RequestName};
 use crate::cluster::inventory::pool::PoolState;
 use crate::config::limits::MAX_DEVICES_PER_CLAIM;
 use crate::search::Table;
-use crate::search::request::{Claim, ConstraintKind, Plan, Request, claim_name};
+use crate::search::ix::{AlternativeIx, ByAlternative, ClaimIx};
+use crate::search::request::{Claim, ConstraintKind, Request};
 
 /// Usable devices of a node for each request of an unsatisfiable core.
 struct CoreView<'t, 's> {
     table: &'t Table<'s>,
-    /// Usable and rejected devices, by position of the request or subrequest.
-    views: Vec<RequestView>,
+    /// Usable and rejected devices of each request or subrequest.
+    views: ByAlternative<RequestView>,
 }
 
 /// Returns the reasons why an unsatisfiable core can't be satisfied on a node.
 pub(super) fn reasons(what_if: &mut WhatIf<'_>, table: &Table<'_>, core: &UnsatCore, detail: Detail) -> Vec<Reason> {
     let mut reasons = Vec::new();
-    if table.candidates.all() > 0 {
+    if !table.candidates.all().is_empty() {
         let view_of_core = CoreView::new(table);
         reasons.extend(view_of_core.lacking(what_if, core, detail));
         if reasons.is_empty() {
@@ -32,9 +34,9 @@ pub(super) fn reasons(what_if: &mut WhatIf<'_>, table: &Table<'_>, core: &UnsatC
         }
     }
     reasons.extend(table.candidates.order().into_iter().filter_map(|(index, _)| {
-        let pool = table.candidates.pools().get(index).filter(|pool| pool.state() != PoolState::Complete)?;
-        let problem = pool.problem().map(|problem| problem.to_string());
-        Some(Reason::leaf(Cause::Pool { pool: pool.full_name(), problem }))
+        let pool = table.candidates.pool(index);
+        let cause = Cause::Pool { pool: pool.full_name(), problem: pool.problem() };
+        (pool.state() != PoolState::Complete).then(|| Reason::leaf(cause))
     }));
     if reasons.is_empty() {
         reasons.push(Reason::leaf(Cause::NoDevices));
@@ -44,21 +46,22 @@ pub(super) fn reasons(what_if: &mut WhatIf<'_>, table: &Table<'_>, core: &UnsatC
 
 impl<'t, 's> CoreView<'t, 's> {
     fn new(table: &'t Table<'s>) -> Self {
-        let alternatives = 0..table.plan.alternatives.len();
+        let alternatives = table.plan.alternatives.range().into_iter();
         Self { table, views: alternatives.map(|alternative| RequestView::new(table, alternative)).collect() }
     }
 
-    fn requests(&self) -> impl Iterator<Item = (&'s Claim<'s>, &'s Request<'s>)> {
-        self.table.plan.claims.iter().flat_map(|claim| claim.requests.iter().map(move |request| (claim, request)))
+    fn requests(&self) -> impl Iterator<Item = (ClaimIx, &'s Request<'s>)> {
+        let claims = self.table.plan.claims.enumerate();
+        claims.flat_map(|(index, claim)| claim.requests.iter().map(move |request| (index, request)))
     }
 
     /// Returns the alternatives of a request (itself or its subrequests), each with its usable and rejected devices.
-    fn views(&self, request: &Request<'_>) -> impl Iterator<Item = (usize, &RequestView)> {
-        request.alternatives.clone().filter_map(|alternative| Some((alternative, self.views.get(alternative)?)))
+    fn views(&self, request: &Request<'_>) -> impl Iterator<Item = (AlternativeIx, &RequestView)> {
+        request.alternatives.into_iter().filter_map(|alternative| Some((alternative, self.views.at(alternative)?)))
     }
 
     /// Returns the alternatives of a request for which enough devices are usable.
-    fn possible(&self, request: &Request<'_>) -> impl Iterator<Item = (usize, &RequestView)> {
+    fn possible(&self, request: &Request<'_>) -> impl Iterator<Item = (AlternativeIx, &RequestView)> {
         self.views(request).filter(|(alternative, view)| view.is_enough(self.table.alternative(*alternative)))
     }
 
@@ -66,7 +69,7 @@ impl<'t, 's> CoreView<'t, 's> {
     fn lacking(&self, what_if: &mut WhatIf<'_>, core: &UnsatCore, detail: Detail) -> Vec<Reason> {
         let mut reasons = Vec::new();
         for (claim, request) in self.requests().filter(|(_, request)| self.possible(request).next().is_none()) {
-            let at = name(claim, request);
+            let at = self.name(claim, request);
             // A device that consumes a negative amount of a counter may make others usable: ask before reporting the
             // request.
             if what_if.is_possible(self.table.context, &alone(&core.claims, &at)) == Some(true) {
@@ -87,21 +90,21 @@ impl<'t, 's> CoreView<'t, 's> {
     fn together(&self, what_if: &mut WhatIf<'_>, core: &UnsatCore) -> Reason {
         let limit = MAX_DEVICES_PER_CLAIM;
         let (mut requests, mut because) = (Vec::new(), Vec::new());
-        for claim in &self.table.plan.claims {
+        for (index, claim) in self.table.plan.claims.enumerate() {
             let sizes = self.sizes(claim);
             if sizes.fewest > limit {
-                return Reason::leaf(Cause::TooManyDevices { claim: claim.name(), limit });
+                return Reason::leaf(Cause::TooManyDevices { claim: claim_name(self.table, index), limit });
             }
-            requests.extend(claim.requests.iter().map(|request| name(claim, request)));
+            requests.extend(claim.requests.iter().map(|request| self.name(index, request)));
             because.extend(claim.requests.iter().flat_map(|request| self.shares(claim, request)));
             if sizes.most > limit {
-                because.push(Reason::leaf(Cause::AtMost { claim: claim.name(), limit }));
+                because.push(Reason::leaf(Cause::AtMost { claim: claim_name(self.table, index), limit }));
             }
         }
         let usable = self.views.iter().flat_map(|view| view.usable.iter().copied()).collect();
         let cause = Cause::Together {
             requests,
-            constraints: constraints(self.table.plan, &core.parts),
+            constraints: constraints(self.table, &core.parts),
             bottlenecks: bottlenecks(what_if, &core.claims, self.table, &usable),
         };
         Reason { cause, because }
@@ -114,7 +117,7 @@ impl<'t, 's> CoreView<'t, 's> {
         for (alternative, view) in self.views(request) {
             let asked = self.table.alternative(alternative);
             for &(constraint, column) in &asked.constraints {
-                let attribute = claim.constraints.get(constraint).map_or("", |constraint| constraint.attribute);
+                let attribute = claim.constraints.at(constraint).map_or("", |constraint| constraint.attribute);
                 shares.push(offer(self.table, alternative, column, attribute, &view.usable));
             }
             if asked.constraints.is_empty() {
@@ -122,6 +125,10 @@ impl<'t, 's> CoreView<'t, 's> {
             }
         }
         shares
+    }
+
+    fn name(&self, claim: ClaimIx, request: &Request<'_>) -> RequestName {
+        RequestName { claim: claim_name(self.table, claim), request: request.name.to_owned(), subrequest: None }
     }
 
     fn sizes(&self, claim: &Claim<'_>) -> Sizes {
@@ -142,15 +149,11 @@ struct Sizes {
     most: usize,
 }
 
-fn name(claim: &Claim<'_>, request: &Request<'_>) -> RequestName {
-    RequestName { claim: claim.name(), request: request.name.to_owned() }
-}
-
 /// Returns the claims of an unsatisfiable core with only one of its requests.
 fn alone(claims: &[ResourceClaim], at: &RequestName) -> Vec<ResourceClaim> {
     let mut claims = claims.to_vec();
-    for claim in &mut claims {
-        let is_its = claim_name(claim) == at.claim;
+    for (index, claim) in claims.iter_mut().enumerate() {
+        let is_its = Ix::from(index) == at.claim.index;
         if let Some(requests) = claim.spec.as_mut().and_then(|spec| spec.devices.as_mut()?.requests.as_mut()) {
             requests.retain(|request| is_its && request.name == at.request);
         }
@@ -159,14 +162,14 @@ fn alone(claims: &[ResourceClaim], at: &RequestName) -> Vec<ResourceClaim> {
 }
 
 /// Returns the constraints of an unsatisfiable core, by their positions in the original claims.
-fn constraints(plan: &Plan<'_>, parts: &BTreeSet<Part>) -> Vec<ConstraintName> {
+fn constraints(table: &Table<'_>, parts: &BTreeSet<Part>) -> Vec<ConstraintName> {
     let places = parts.iter().filter_map(|part| match part {
-        Part::Constraint(_, index) => Some(*index),
+        Part::Constraint(claim, index) => Some((*claim, *index)),
         Part::Request(..) => None,
     });
-    let kept = plan.claims.iter().flat_map(|claim| claim.constraints.iter().map(move |constraint| (claim, constraint)));
-    let named = kept.zip(places).map(|((claim, constraint), index)| ConstraintName {
-        claim: claim.name(),
+    let kept = table.plan.claims.iter().flat_map(|claim| &claim.constraints);
+    let named = kept.zip(places).map(|(constraint, (claim, index))| ConstraintName {
+        claim: claim_name(table, claim),
         index,
         field: match constraint.kind {
             ConstraintKind::Match => "matchAttribute",

@@ -16,7 +16,7 @@ fn counted(count: usize, noun: &str) -> String {
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Node { reason } => f.write_str(reason),
+            Self::Node { failure } => failure.fmt(f),
             Self::AllocatedElsewhere { claim } => write!(f, "claim {claim} is allocated already, for other nodes"),
             Self::Stopped { steps } => write!(f, "stopped after {steps} steps, before there was an answer"),
             Self::NoDevices => f.write_str("no device can be used on this node: no complete pool has any for it"),
@@ -127,8 +127,8 @@ impl fmt::Display for Rejected<'_> {
             DeviceRejection::CapacityUsedUp { capacity, left, wanted } => {
                 write!(f, "{count} {has} {left} {capacity} left, {wanted} wanted")
             }
-            DeviceRejection::CounterUsedUp { counter, left, wanted } => {
-                write!(f, "{count} {needs} {wanted} of counter {counter}, {left} left")
+            DeviceRejection::CounterUsedUp { set, counter, left, wanted } => {
+                write!(f, "{count} {needs} {wanted} of counter {set}/{counter}, {left} left")
             }
             DeviceRejection::Groups => write!(f, "{count} {is} not compatible with a device in use"),
             DeviceRejection::Tainted { taint } => write!(f, "{count} {has} the taint {taint}"),
@@ -154,7 +154,7 @@ impl fmt::Display for Suggestion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Gates { gates } => {
-                let names: Vec<String> = gates.iter().map(|gate| (*gate).to_owned()).collect();
+                let names: Vec<String> = gates.iter().map(ToString::to_string).collect();
                 write!(f, "with the feature {} {} on", if names.len() == 1 { "gate" } else { "gates" }, listed(&names))
             }
             Self::Tolerate { at, taint } => {

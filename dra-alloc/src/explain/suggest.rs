@@ -1,21 +1,13 @@
 //! Suggestions: changes of gates, claims or other allocations, each verified by a search.
 
-use dra_attrs::FeatureGate;
-use k8s_openapi::api::resource::v1::{DeviceTaint, DeviceToleration, ResourceClaim};
+use dra_attrs::{FeatureGate, Ix};
+use k8s_openapi::api::resource::v1::{DeviceClaim, DeviceToleration, ResourceClaim};
 
 use super::what_if::WhatIf;
 use super::{Cause, ConstraintName, DeviceRejection, Reason, RequestName, Suggestion};
 use crate::cluster::state::AllocatedState;
-use crate::config::gates::DraGate;
+use crate::config::gates::{DraGate, GateName};
 use crate::search::context::Context;
-
-/// Returns the text of a taint: `key[=value]:effect`.
-pub(super) fn taint_text(taint: &DeviceTaint) -> String {
-    match taint.value.as_deref() {
-        Some(value) if !value.is_empty() => format!("{}={value}:{}", taint.key, taint.effect),
-        _ => format!("{}:{}", taint.key, taint.effect),
-    }
-}
 
 /// Returns the changes with which the allocation succeeds, the smallest first.
 pub(super) fn suggestions(what_if: &mut WhatIf<'_>, claims: &[ResourceClaim], reasons: &[Reason]) -> Vec<Suggestion> {
@@ -50,7 +42,11 @@ pub(super) fn gates(what_if: &mut WhatIf<'_>, claims: &[ResourceClaim]) -> Vec<S
         let changed = Context { gates: context.gates.with(**gate), ..context };
         what_if.is_possible(&changed, claims) == Some(true)
     });
-    helps.map(|gate| Suggestion::Gates { gates: gate.all_names(context.profile) }).collect()
+    let named = helps.map(|gate| {
+        let gates = std::iter::once(gate).chain(gate.requires());
+        Suggestion::Gates { gates: gates.map(|gate| GateName::new(*gate, context.profile)).collect() }
+    });
+    named.collect()
 }
 
 fn is_used_up(cause: &Cause) -> bool {
@@ -104,15 +100,7 @@ fn collect_requests<'r>(reasons: &'r [Reason], found: &mut Vec<(&'r RequestName,
 fn apply(suggestion: &Suggestion, claims: &mut [ResourceClaim]) {
     match suggestion {
         Suggestion::Tolerate { at, taint } => {
-            let (pair, effect) = taint.rsplit_once(':').unwrap_or((taint, ""));
-            let key = pair.split_once('=').map_or(pair, |(key, _)| key);
-            let toleration = DeviceToleration {
-                key: Some(key.to_owned()),
-                operator: Some("Exists".to_owned()),
-                effect: Some(effect.to_owned()),
-                ..DeviceToleration::default()
-            };
-            change(claims, at, |asked| asked.tolerations.get_or_insert_default().push(toleration.clone()));
+            change(claims, at, |asked| asked.tolerations.get_or_insert_default().push(taint.toleration()));
         }
         Suggestion::Fewer { at, count } => {
             change(claims, at, |asked| *asked.count = i64::try_from(*count).ok());
@@ -129,25 +117,32 @@ struct Asked<'a> {
 }
 
 fn change(claims: &mut [ResourceClaim], at: &RequestName, change: impl Fn(Asked<'_>)) {
-    let claims = claims.iter_mut().filter(|claim| crate::search::request::claim_name(claim) == at.claim);
-    let devices = claims.filter_map(|claim| claim.spec.as_mut()?.devices.as_mut()?.requests.as_mut());
-    for request in devices.flatten() {
-        if let Some(exactly) = request.exactly.as_mut().filter(|_| request.name == at.request) {
-            change(Asked { tolerations: &mut exactly.tolerations, count: &mut exactly.count });
-        }
-        for sub in request.first_available.iter_mut().flatten() {
-            if format!("{}/{}", request.name, sub.name) == at.request {
-                change(Asked { tolerations: &mut sub.tolerations, count: &mut sub.count });
+    let requests = devices_of(claims, at.claim.index).and_then(|devices| devices.requests.as_mut());
+    for request in requests.into_iter().flatten().filter(|request| request.name == at.request) {
+        match &at.subrequest {
+            None => {
+                if let Some(exactly) = &mut request.exactly {
+                    change(Asked { tolerations: &mut exactly.tolerations, count: &mut exactly.count });
+                }
+            }
+            Some(name) => {
+                for sub in request.first_available.iter_mut().flatten().filter(|sub| sub.name == *name) {
+                    change(Asked { tolerations: &mut sub.tolerations, count: &mut sub.count });
+                }
             }
         }
     }
 }
 
 fn remove_constraint(claims: &mut [ResourceClaim], at: &ConstraintName) {
-    let claims = claims.iter_mut().filter(|claim| crate::search::request::claim_name(claim) == at.claim);
-    for constraints in claims.filter_map(|claim| claim.spec.as_mut()?.devices.as_mut()?.constraints.as_mut()) {
-        if at.index < constraints.len() {
-            constraints.remove(at.index);
-        }
+    let constraints = devices_of(claims, at.claim.index).and_then(|devices| devices.constraints.as_mut());
+    let index = usize::from(at.index);
+    if let Some(constraints) = constraints.filter(|constraints| index < constraints.len()) {
+        constraints.remove(index);
     }
+}
+
+/// Returns the `devices` part of a claim's spec.
+fn devices_of(claims: &mut [ResourceClaim], claim: Ix<ResourceClaim>) -> Option<&mut DeviceClaim> {
+    claims.get_mut(usize::from(claim))?.spec.as_mut()?.devices.as_mut()
 }

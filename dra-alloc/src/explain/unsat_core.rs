@@ -6,15 +6,17 @@
 
 use std::collections::BTreeSet;
 
+use dra_attrs::Ix;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use super::what_if::WhatIf;
+use crate::search::ix::{ClaimIx, ConstraintIx, RequestIx};
 
 /// Request or constraint, identified by the positions of its claim and of itself in the claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Part {
-    Constraint(usize, usize),
-    Request(usize, usize),
+    Constraint(ClaimIx, ConstraintIx),
+    Request(ClaimIx, RequestIx),
 }
 
 /// Minimal set of requests and constraints that can't be satisfied together.
@@ -45,11 +47,12 @@ pub(super) fn unsat_core(what_if: &mut WhatIf<'_>, claims: &[ResourceClaim]) -> 
 
 fn parts_of(claims: &[ResourceClaim]) -> BTreeSet<Part> {
     let of_claim = |(claim, object): (usize, &ResourceClaim)| {
+        let claim = ClaimIx::from(claim);
         let devices = object.spec.as_ref().and_then(|spec| spec.devices.as_ref());
         let requests = devices.and_then(|devices| devices.requests.as_ref()).map_or(0, Vec::len);
         let constraints = devices.and_then(|devices| devices.constraints.as_ref()).map_or(0, Vec::len);
-        let requests = (0..requests).map(move |request| Part::Request(claim, request));
-        requests.chain((0..constraints).map(move |constraint| Part::Constraint(claim, constraint)))
+        let requests = (0..requests).map(move |request| Part::Request(claim, request.into()));
+        requests.chain((0..constraints).map(move |constraint| Part::Constraint(claim, constraint.into())))
     };
     claims.iter().enumerate().flat_map(of_claim).collect()
 }
@@ -58,6 +61,7 @@ fn parts_of(claims: &[ResourceClaim]) -> BTreeSet<Part> {
 fn only(claims: &[ResourceClaim], parts: &BTreeSet<Part>) -> Vec<ResourceClaim> {
     let mut claims = claims.to_vec();
     for (index, claim) in claims.iter_mut().enumerate() {
+        let index = ClaimIx::from(index);
         let Some(devices) = claim.spec.as_mut().and_then(|spec| spec.devices.as_mut()) else { continue };
         keep(&mut devices.requests, |request| parts.contains(&Part::Request(index, request)));
         keep(&mut devices.constraints, |constraint| parts.contains(&Part::Constraint(index, constraint)));
@@ -65,12 +69,13 @@ fn only(claims: &[ResourceClaim], parts: &BTreeSet<Part>) -> Vec<ResourceClaim> 
     claims
 }
 
-fn keep<T>(list: &mut Option<Vec<T>>, is_kept: impl Fn(usize) -> bool) {
+/// Keeps the elements of a list at the positions for which `is_kept` is true.
+fn keep<T>(list: &mut Option<Vec<T>>, is_kept: impl Fn(Ix<T>) -> bool) {
     let mut index = 0;
     if let Some(list) = list {
         list.retain(|_| {
             index += 1;
-            is_kept(index - 1)
+            is_kept(Ix::from(index - 1))
         });
     }
 }

@@ -75,10 +75,11 @@ pub enum CallError {
 #[non_exhaustive]
 pub enum PrepareError {
     /// The name of a claim of the pod can't be determined.
-    #[error("{}{error}", PREPARE_PREFIX)]
+    #[error("{}{source}", PREPARE_PREFIX)]
     PodClaim {
         /// Reason why the name can't be determined.
-        error: PodClaimError,
+        #[from]
+        source: PodClaimError,
     },
     /// The claim of the pod is missing in the claims that the caller read from the API server.
     #[error("{}fetch ResourceClaim {claim}: resourceclaims.resource.k8s.io {claim:?} not found", PREPARE_PREFIX)]
@@ -168,10 +169,11 @@ pub enum PrepareError {
         claim: String,
     },
     /// A call of a driver was not successful.
-    #[error("{}{error}", PREPARE_PREFIX)]
+    #[error("{}{source}", PREPARE_PREFIX)]
     Call {
         /// Reason why the call was not successful.
-        error: CallError,
+        #[from]
+        source: CallError,
     },
 }
 
@@ -180,10 +182,11 @@ pub enum PrepareError {
 #[non_exhaustive]
 pub enum UnprepareError {
     /// The cache has no claim of the pod, and the name of one of the pod's claims can't be determined.
-    #[error("{}{error}", UNPREPARE_PREFIX)]
+    #[error("{}{source}", UNPREPARE_PREFIX)]
     PodClaim {
         /// Reason why the name can't be determined.
-        error: PodClaimError,
+        #[from]
+        source: PodClaimError,
     },
     /// A driver that must be called is not registered on the node.
     #[error("{}DRA driver {driver} is not registered", UNPREPARE_PREFIX)]
@@ -195,33 +198,10 @@ pub enum UnprepareError {
     #[error("{}DRA driver name is empty", UNPREPARE_PREFIX)]
     NoDriverName,
     /// A call of a driver was not successful.
-    #[error("{}{error}", UNPREPARE_PREFIX)]
+    #[error("{}{source}", UNPREPARE_PREFIX)]
     Call {
         /// Reason why the call was not successful.
-        error: CallError,
+        #[from]
+        source: CallError,
     },
-}
-
-impl From<PodClaimError> for PrepareError {
-    fn from(error: PodClaimError) -> Self {
-        Self::PodClaim { error }
-    }
-}
-
-impl From<CallError> for PrepareError {
-    fn from(error: CallError) -> Self {
-        Self::Call { error }
-    }
-}
-
-impl From<PodClaimError> for UnprepareError {
-    fn from(error: PodClaimError) -> Self {
-        Self::PodClaim { error }
-    }
-}
-
-impl From<CallError> for UnprepareError {
-    fn from(error: CallError) -> Self {
-        Self::Call { error }
-    }
 }

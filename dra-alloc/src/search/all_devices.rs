@@ -5,23 +5,24 @@
 
 use super::allocate_error::AllocateError;
 use super::budget::{Halt, Meter};
+use super::ix::{AlternativeIx, DeviceIx, PoolIx};
 use super::outcome::NodeFailure;
 use super::request::{Claim, Mode};
-use super::table::{CapacityCheck, Table};
+use super::table::{CapacityCheck, DevicesOfAll, Table};
 use crate::cluster::inventory::pool::PoolState;
 use crate::config::gates::DraGate;
 use crate::config::limits::MAX_DEVICES_PER_CLAIM;
 
 /// Returns the devices of each `allocationMode: All` alternative, and checks the claims in kube-scheduler's order.
-pub(super) fn devices_of_all(table: &Table<'_>, meter: &mut Meter<'_>) -> Result<Vec<Vec<usize>>, Halt> {
-    let mut all = Vec::new();
+pub(super) fn devices_of_all(table: &Table<'_>, meter: &mut Meter<'_>) -> Result<DevicesOfAll, Halt> {
+    let mut all = DevicesOfAll::default();
     if table.plan.alternatives.iter().any(|asked| asked.mode == Mode::All) {
-        all.resize(table.plan.alternatives.len(), Vec::new());
+        all.extend(table.plan.alternatives.iter().map(|_| Vec::new()));
     }
     for claim in &table.plan.claims {
         for request in &claim.requests {
-            for alternative in request.alternatives.clone() {
-                if let (Mode::All, Some(devices)) = (table.alternative(alternative).mode, all.get_mut(alternative)) {
+            for alternative in request.alternatives {
+                if let (Mode::All, Some(devices)) = (table.alternative(alternative).mode, all.at_mut(alternative)) {
                     *devices = all_devices(table, alternative, meter)?;
                 }
             }
@@ -41,7 +42,7 @@ pub(super) fn devices_of_all(table: &Table<'_>, meter: &mut Meter<'_>) -> Result
 /// fail later.
 ///
 /// The set of all devices is known only if all pools are complete. Pools before the first incomplete one are read.
-fn all_devices(table: &Table<'_>, alternative: usize, meter: &mut Meter<'_>) -> Result<Vec<usize>, Halt> {
+fn all_devices(table: &Table<'_>, alternative: AlternativeIx, meter: &mut Meter<'_>) -> Result<Vec<DeviceIx>, Halt> {
     let mut all = Vec::new();
     for (pool, devices) in table.candidates.order() {
         if let Some(failure) = unknown_pool(table, alternative, pool) {
@@ -58,12 +59,12 @@ fn all_devices(table: &Table<'_>, alternative: usize, meter: &mut Meter<'_>) -> 
 }
 
 /// Returns true if an unused device has the capacities that an alternative requests.
-fn could_serve(table: &Table<'_>, alternative: usize, device: usize) -> Result<bool, AllocateError> {
+fn could_serve(table: &Table<'_>, alternative: AlternativeIx, device: DeviceIx) -> Result<bool, AllocateError> {
     Ok(!table.has(DraGate::ConsumableCapacity) || matches!(table.fit(alternative, device)?, CapacityCheck::Takes(_)))
 }
 
-fn unknown_pool(table: &Table<'_>, alternative: usize, pool: usize) -> Option<NodeFailure> {
-    let (asked, pool) = (table.alternative(alternative), table.candidates.pools().get(pool)?);
+fn unknown_pool(table: &Table<'_>, alternative: AlternativeIx, pool: PoolIx) -> Option<NodeFailure> {
+    let (asked, pool) = (table.alternative(alternative), table.candidates.pool(pool));
     let (claim, request) = (|| table.claim_name(asked), || asked.name.to_string());
     match pool.state() {
         PoolState::Complete => None,
@@ -78,12 +79,12 @@ fn unknown_pool(table: &Table<'_>, alternative: usize, pool: usize) -> Option<No
 }
 
 /// Returns an error if a claim needs more devices than one allocation may have, even with its smallest alternatives.
-fn check_size(table: &Table<'_>, claim: &Claim<'_>, all: &[Vec<usize>]) -> Result<(), AllocateError> {
-    let number = |alternative: usize| match table.alternative(alternative).mode {
+fn check_size(table: &Table<'_>, claim: &Claim<'_>, all: &DevicesOfAll) -> Result<(), AllocateError> {
+    let number = |alternative: AlternativeIx| match table.alternative(alternative).mode {
         Mode::Exactly(count) => count,
-        Mode::All => all.get(alternative).map_or(0, |devices| u64::try_from(devices.len()).unwrap_or(u64::MAX)),
+        Mode::All => all.at(alternative).map_or(0, |devices| u64::try_from(devices.len()).unwrap_or(u64::MAX)),
     };
-    let fewest = claim.requests.iter().map(|request| request.alternatives.clone().map(number).min().unwrap_or(0));
+    let fewest = claim.requests.iter().map(|request| request.alternatives.into_iter().map(number).min().unwrap_or(0));
     let devices = fewest.fold(0, u64::saturating_add);
     if devices <= u64::try_from(MAX_DEVICES_PER_CLAIM).unwrap_or(u64::MAX) {
         return Ok(());

@@ -1,11 +1,11 @@
 //! Errors of the allocator that do not depend on the node: invalid claims, classes or slices.
 
-use dra_attrs::QuantityError;
+use dra_attrs::{Ix, NodeSelectorError, QuantityError};
+use k8s_openapi::api::resource::v1::{DeviceConstraint, DeviceSelector};
 
 use crate::device::capacity::CapacityError;
 use crate::device::device_id::DeviceId;
 use crate::selector::{CompileError, EvaluationError};
-use dra_attrs::NodeSelectorError;
 
 /// Error in the input of the allocator. kube-scheduler then gives up the pod without trying other nodes.
 ///
@@ -14,22 +14,22 @@ use dra_attrs::NodeSelectorError;
 #[non_exhaustive]
 pub enum AllocateError {
     /// A request of a claim can't be served on any node, because it is invalid or needs a feature gate that is off.
-    #[error("claim {claim}, request {request}: {error}")]
+    #[error("claim {claim}, request {request}: {source}")]
     Request {
         /// Namespace and name of the claim.
         claim: String,
         /// Name of the request, as `request` or `request/subrequest`.
         request: String,
         /// Reason why the request can't be used.
-        error: RequestError,
+        source: RequestError,
     },
     /// A constraint of a claim has no attribute.
     #[error("claim {claim}, constraint #{index}: empty constraint (unsupported constraint type?)")]
     EmptyConstraint {
         /// Namespace and name of the claim.
         claim: String,
-        /// Index of the constraint in the claim.
-        index: usize,
+        /// Position of the constraint in the claim.
+        index: Ix<DeviceConstraint>,
     },
     /// A claim asks for more devices than an allocation may have.
     #[error("claim {claim}: number of requested devices {devices} exceeds the claim limit of {limit}")]
@@ -50,52 +50,52 @@ pub enum AllocateError {
         source: NodeSelectorError,
     },
     /// A selector of a class or request can't be compiled.
-    #[error("{owner}: selector #{index}: CEL compile error: {}", .error.detail())]
+    #[error("{owner}: selector #{index}: CEL compile error: {}", .source.detail())]
     SelectorCompile {
         /// Object that has the selector, as `class NAME` or `claim NAMESPACE/NAME`.
         owner: String,
-        /// Index of the selector in its list.
-        index: usize,
+        /// Position of the selector in its list.
+        index: Ix<DeviceSelector>,
         /// Error of the CEL compiler.
-        error: CompileError,
+        source: CompileError,
     },
     /// A selector of a class or request can't be evaluated on a device.
-    #[error("{owner}: selector #{index} on device {device}: CEL runtime error: {error}")]
+    #[error("{owner}: selector #{index} on device {device}: CEL runtime error: {source}")]
     SelectorEvaluation {
         /// Object that has the selector, as `class NAME` or `claim NAMESPACE/NAME`.
         owner: String,
-        /// Index of the selector in its list.
-        index: usize,
+        /// Position of the selector in its list.
+        index: Ix<DeviceSelector>,
         /// The device on which evaluation failed.
         device: Box<DeviceId>,
         /// Error of the CEL evaluation.
-        error: EvaluationError,
+        source: EvaluationError,
     },
     /// A selector of a class has no expression.
     #[error("{owner}: selector #{index}: CEL expression empty (unsupported selector type?)")]
     SelectorEmpty {
         /// Object that has the selector, as `class NAME`.
         owner: String,
-        /// Index of the selector in its list.
-        index: usize,
+        /// Position of the selector in its list.
+        index: Ix<DeviceSelector>,
     },
     /// A derived attribute can't be compiled.
-    #[error("compile derived attribute {attribute} failed: {}", .error.detail())]
+    #[error("compile derived attribute {attribute} failed: {}", .source.detail())]
     DerivedCompile {
         /// Name of the attribute.
         attribute: String,
         /// Error of the CEL compiler.
-        error: CompileError,
+        source: CompileError,
     },
     /// A derived attribute can't be evaluated on a device.
-    #[error("evaluate derived attribute {attribute} on device {device} failed: {error}")]
+    #[error("evaluate derived attribute {attribute} on device {device} failed: {source}")]
     DerivedEvaluation {
         /// Name of the attribute.
         attribute: String,
         /// The device on which evaluation failed.
         device: Box<DeviceId>,
         /// Error of the CEL evaluation.
-        error: EvaluationError,
+        source: EvaluationError,
     },
     /// A request asks for all devices, but a constraint does not permit one of them.
     #[error(
@@ -110,7 +110,7 @@ pub enum AllocateError {
         device: Box<DeviceId>,
     },
     /// The amount of a device's capacity that a request consumes can't be computed.
-    #[error("claim {claim}, request {request}: checking capacity for device {device}: capacity {capacity:?}: {error}")]
+    #[error("claim {claim}, request {request}: checking capacity for device {device}: capacity {capacity:?}: {source}")]
     Capacity {
         /// Namespace and name of the claim.
         claim: String,
@@ -121,17 +121,17 @@ pub enum AllocateError {
         /// Name of the capacity.
         capacity: String,
         /// Reason why the amount can't be computed.
-        error: Box<CapacityError>,
+        source: Box<CapacityError>,
     },
     /// The node selector of a slice, or of a device in it, is invalid.
-    #[error("ResourceSlice {slice}: {field}: {error}")]
+    #[error("ResourceSlice {slice}: {field}: {source}")]
     NodeSelector {
         /// Name of the slice.
         slice: String,
         /// Path of the field with the selector.
         field: String,
         /// The rule that the selector breaks.
-        error: NodeSelectorError,
+        source: NodeSelectorError,
     },
     /// The node selector of an allocated device has several terms, so that it can't be merged into that of the
     /// allocation.
@@ -143,14 +143,14 @@ pub enum AllocateError {
         terms: usize,
     },
     /// A field of a slice is not a valid quantity.
-    #[error("ResourceSlice {slice}: {field}: {error}")]
+    #[error("ResourceSlice {slice}: {field}: {source}")]
     SliceQuantity {
         /// Name of the slice.
         slice: String,
         /// Path of the field.
         field: String,
         /// Reason why the text is not a valid quantity.
-        error: QuantityError,
+        source: QuantityError,
     },
 }
 
@@ -173,8 +173,8 @@ pub enum RequestError {
     /// A selector has no expression.
     #[error("selector #{index}: CEL expression empty (unsupported selector type?)")]
     SelectorEmpty {
-        /// Index of the selector in its list.
-        index: usize,
+        /// Position of the selector in its list.
+        index: Ix<DeviceSelector>,
     },
     /// The request names no device class.
     #[error("missing device class name (unsupported request type?)")]
@@ -192,11 +192,11 @@ pub enum RequestError {
         mode: String,
     },
     /// A requested amount of capacity is not a valid quantity.
-    #[error("capacity.requests[{capacity}]: {error}")]
+    #[error("capacity.requests[{capacity}]: {source}")]
     Quantity {
         /// Name of the capacity.
         capacity: String,
         /// Reason why the text is not a valid quantity.
-        error: QuantityError,
+        source: QuantityError,
     },
 }

@@ -4,11 +4,12 @@
 //! when the search reaches it, since most searches end in the first pool.
 
 use std::cell::RefCell;
-use std::ops::Range;
+use std::collections::VecDeque;
 
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 use smallvec::SmallVec;
 
+use super::ix::{ByDevice, DeviceIx, IxRange, PoolIx, next};
 use crate::cluster::inventory::device::{DeviceFacts, Facts};
 use crate::cluster::inventory::pool::{Pool, PoolState, slice_devices};
 use crate::cluster::inventory::view::View;
@@ -17,7 +18,7 @@ use crate::cluster::inventory::view::View;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate<'s> {
     /// Position of the device's pool.
-    pub(crate) pool: usize,
+    pub(crate) pool: PoolIx,
     pub(crate) slice: &'s ResourceSlice,
     pub(crate) device: &'s Device,
     known: &'s DeviceFacts,
@@ -36,41 +37,45 @@ pub(crate) struct Candidates<'s> {
 }
 
 /// Pools and devices that were read so far.
-#[derive(Default)]
 struct Seen<'s> {
-    devices: Vec<Candidate<'s>>,
-    /// Pools in search order, each with the range of its device positions.
-    order: SmallVec<[(usize, Range<usize>); 2]>,
+    devices: ByDevice<Candidate<'s>>,
+    /// Pools in search order, each with the positions of its devices.
+    order: SmallVec<[(PoolIx, IxRange<Device>); 2]>,
     /// Position of the next pool to read, in the order of driver and pool name.
-    next: usize,
+    next: PoolIx,
     /// Pools with binding conditions, to be read after all others.
-    last: Vec<usize>,
-    taken: usize,
+    last: VecDeque<PoolIx>,
 }
 
-#[expect(clippy::indexing_slicing, reason = "pools and devices are positions in the lists here")]
 impl<'s> Candidates<'s> {
     pub(crate) fn new(view: &'s View) -> Self {
-        Self { view, seen: RefCell::default() }
+        let seen =
+            Seen { devices: ByDevice::default(), order: SmallVec::new(), next: PoolIx::FIRST, last: VecDeque::new() };
+        Self { view, seen: RefCell::new(seen) }
     }
 
     pub(crate) const fn pools(&self) -> &'s [Pool] {
         &self.view.pools
     }
 
-    /// Returns the number of devices in all pools, read or not.
-    pub(crate) const fn capacity(&self) -> usize {
-        self.view.devices
+    #[expect(clippy::indexing_slicing, reason = "positions of pools are those of the view")]
+    pub(crate) fn pool(&self, pool: PoolIx) -> &'s Pool {
+        &self.view.pools[usize::from(pool)]
+    }
+
+    /// Returns the position after the last device of all pools, read or not.
+    pub(crate) fn end(&self) -> DeviceIx {
+        DeviceIx::from(self.view.devices)
     }
 
     /// Returns the device at a position among the devices that were already read.
-    pub(crate) fn known(&self, device: usize) -> Candidate<'s> {
+    pub(crate) fn known(&self, device: DeviceIx) -> Candidate<'s> {
         self.seen.borrow().devices[device]
     }
 
     /// Returns true if there is a device at the position, after reading as many pools as needed.
-    pub(crate) fn reach(&self, device: usize) -> bool {
-        while self.seen.borrow().devices.len() <= device {
+    pub(crate) fn reach(&self, device: DeviceIx) -> bool {
+        while self.seen.borrow().devices.end() <= device {
             if !self.look() {
                 return false;
             }
@@ -78,14 +83,14 @@ impl<'s> Candidates<'s> {
         true
     }
 
-    /// Reads all pools and returns the number of devices.
-    pub(crate) fn all(&self) -> usize {
+    /// Reads all pools and returns the positions of all devices.
+    pub(crate) fn all(&self) -> IxRange<Device> {
         while self.look() {}
-        self.seen.borrow().devices.len()
+        self.seen.borrow().devices.range()
     }
 
-    /// Returns all pools in search order, each with the range of its device positions.
-    pub(crate) fn order(&self) -> Vec<(usize, Range<usize>)> {
+    /// Returns all pools in search order, each with the positions of its devices.
+    pub(crate) fn order(&self) -> Vec<(PoolIx, IxRange<Device>)> {
         self.all();
         self.seen.borrow().order.to_vec()
     }
@@ -93,34 +98,31 @@ impl<'s> Candidates<'s> {
     /// Reads the next pool. Returns false if there is no further pool.
     fn look(&self) -> bool {
         let mut seen = self.seen.borrow_mut();
-        if let Some(pool) = self.view.pools.get(seen.next) {
+        if let Some(pool) = seen.next.of(&self.view.pools) {
             let position = seen.next;
-            seen.next += 1;
+            seen.next = next(position);
             if pool.state() == PoolState::Complete && pool.has_binding_conditions() {
-                seen.last.push(position);
+                seen.last.push_back(position);
             } else {
                 enter(&mut seen, position, pool);
             }
             return true;
         }
-        let next = seen.last.get(seen.taken).copied();
-        if let Some(position) = next {
-            seen.taken += 1;
-            enter(&mut seen, position, &self.view.pools[position]);
-        }
-        next.is_some()
+        let Some(position) = seen.last.pop_front() else { return false };
+        enter(&mut seen, position, self.pool(position));
+        true
     }
 }
 
 /// Adds the devices of a pool to those that were read.
-fn enter<'s>(seen: &mut Seen<'s>, position: usize, pool: &'s Pool) {
-    let first = seen.devices.len();
+fn enter<'s>(seen: &mut Seen<'s>, position: PoolIx, pool: &'s Pool) {
+    let first = seen.devices.end();
     if pool.state() == PoolState::Complete {
         for (slice, facts) in pool.known_devices() {
             let devices = slice_devices(slice).iter().zip(facts);
             seen.devices.extend(devices.map(|(device, known)| Candidate { pool: position, slice, device, known }));
         }
     }
-    let end = seen.devices.len();
-    seen.order.push((position, first..end));
+    let devices = IxRange::new(first, seen.devices.end());
+    seen.order.push((position, devices));
 }

@@ -10,9 +10,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dra_attrs::{Quantity, QuantityError};
+use dra_attrs::{Ix, Quantity, QuantityError};
 use k8s_openapi::api::resource::v1::{Counter, Device, DeviceCounterConsumption, ResourceSlice};
 
+use super::ix::{ByCounter, ByCounterName, BySet, CounterIx, CounterNameIx, SetIx};
 use crate::cluster::inventory::pool::Pool;
 use crate::cluster::state::PoolUse;
 use crate::device::slice::slice_devices;
@@ -20,15 +21,16 @@ use crate::device::slice::slice_devices;
 /// Counter sets of a pool, with the amounts left before the allocation starts.
 #[derive(Debug, Default)]
 pub(crate) struct CounterSets<'i> {
-    sets: BTreeMap<&'i str, usize>,
-    counters: BTreeMap<(&'i str, &'i str), usize>,
-    left: Vec<i128>,
-    /// Numeric ID of each counter's name. Counters of one name in different sets have one ID.
-    name_of: Vec<usize>,
+    sets: BTreeMap<&'i str, SetIx>,
+    counters: BTreeMap<(&'i str, &'i str), CounterIx>,
+    left: ByCounter<i128>,
+    /// Name of each counter, as a number. Counters of one name in different sets have one number.
+    name_of: ByCounter<CounterNameIx>,
+    /// Number of different names.
     names: usize,
-    groups: Vec<Groups<'i>>,
+    groups: BySet<Groups<'i>>,
     /// Counter sets from which a device with compatibility groups is allocated.
-    grouped: BTreeSet<usize>,
+    grouped: BTreeSet<SetIx>,
 }
 
 /// Compatibility groups of the allocated devices that consume one counter set. The first device decides if groups
@@ -46,10 +48,10 @@ pub(crate) enum Groups<'i> {
 /// Consumption of one counter set by a device.
 #[derive(Debug)]
 pub(crate) struct Consumption<'i> {
-    pub(crate) set: usize,
+    pub(crate) set: SetIx,
     pub(crate) groups: &'i [String],
-    /// Consumed amounts in billionths of a unit, each with the index of the counter in the pool.
-    pub(crate) amounts: Vec<(usize, i128)>,
+    /// Consumed amounts in billionths of a unit, each with its counter.
+    pub(crate) amounts: Vec<(CounterIx, i128)>,
 }
 
 /// A counter value in a slice that is not a valid quantity.
@@ -90,13 +92,11 @@ impl<'i> CounterSets<'i> {
         let mut sets = Self::default();
         for slice in pool.counter_slices() {
             for (index, set) in slice.spec.shared_counters.iter().flatten().enumerate() {
-                sets.sets.insert(&set.name, sets.groups.len());
-                sets.groups.push(Groups::Unused);
+                sets.sets.insert(&set.name, sets.groups.push(Groups::Unused));
                 for (name, counter) in &set.counters {
                     let field = || format!("spec.sharedCounters[{index}].counters[{name}].value");
                     let value = read(slice, counter, field)?;
-                    sets.counters.insert((&set.name, name), sets.left.len());
-                    sets.left.push(value);
+                    sets.counters.insert((&set.name, name), sets.left.push(value));
                 }
             }
         }
@@ -112,12 +112,10 @@ impl<'i> CounterSets<'i> {
 
     fn number_names(&mut self) {
         let mut names = BTreeMap::new();
-        self.name_of = vec![0; self.left.len()];
+        self.name_of = std::iter::repeat_n(CounterNameIx::FIRST, self.left.len()).collect();
         for ((_, name), counter) in &self.counters {
-            let next = names.len();
-            if let Some(number) = self.name_of.get_mut(*counter) {
-                *number = *names.entry(*name).or_insert(next);
-            }
+            let end = CounterNameIx::from(names.len());
+            self.name_of[*counter] = *names.entry(*name).or_insert(end);
         }
         self.names = names.len();
     }
@@ -125,11 +123,11 @@ impl<'i> CounterSets<'i> {
     fn take_off(&mut self, slice: &'i ResourceSlice, device: &'i Device) -> Result<(), InvalidCounter<'i>> {
         for consumption in self.consumption(slice, device)? {
             for (counter, amount) in consumption.amounts {
-                if let Some(left) = self.left.get_mut(counter) {
+                if let Some(left) = self.left.at_mut(counter) {
                     *left = left.saturating_sub(amount);
                 }
             }
-            if let Some(groups) = self.groups.get_mut(consumption.set) {
+            if let Some(groups) = self.groups.at_mut(consumption.set) {
                 *groups = groups.joined_by(consumption.groups);
             }
             if !consumption.groups.is_empty() {
@@ -152,7 +150,7 @@ impl<'i> CounterSets<'i> {
         known
             .map(|(index, consumed, set)| {
                 let groups = consumed.compatibility_groups.as_deref().unwrap_or_default();
-                Ok(Consumption { set, groups, amounts: self.amounts(slice, device, index, consumed)? })
+                Ok(Consumption { set, groups, amounts: self.amounts(slice, device, Ix::from(index), consumed)? })
             })
             .collect()
     }
@@ -161,9 +159,9 @@ impl<'i> CounterSets<'i> {
         &self,
         slice: &'i ResourceSlice,
         device: &'i Device,
-        index: usize,
+        index: Ix<DeviceCounterConsumption>,
         consumed: &'i DeviceCounterConsumption,
-    ) -> Result<Vec<(usize, i128)>, InvalidCounter<'i>> {
+    ) -> Result<Vec<(CounterIx, i128)>, InvalidCounter<'i>> {
         let amounts = consumed.counters.iter().filter_map(|(name, counter)| {
             let position = *self.counters.get(&(consumed.counter_set.as_str(), name.as_str()))?;
             let field = || format!("spec.devices[{}].consumesCounters[{index}].counters[{name}].value", device.name);
@@ -175,38 +173,39 @@ impl<'i> CounterSets<'i> {
     /// Returns the first counter of which less is left than a device consumes: set, counter, amount left and amount
     /// consumed, in billionths of a unit.
     pub(crate) fn shortage(&self, device: &[Consumption<'_>]) -> Option<(&'i str, &'i str, i128, i128)> {
-        let wanted = |counter: usize| {
+        let wanted = |counter: CounterIx| {
             let amounts = device.iter().flat_map(|consumed| &consumed.amounts);
             amounts.filter(|(other, _)| *other == counter).fold(0_i128, |sum, (_, amount)| sum.saturating_add(*amount))
         };
         self.counters.iter().find_map(|((set, name), counter)| {
-            let (left, wanted) = (*self.left.get(*counter)?, wanted(*counter));
+            let (left, wanted) = (*self.left.at(*counter)?, wanted(*counter));
             (wanted > left).then_some((*set, *name, left, wanted))
         })
     }
 
     /// Returns the amount left of the counters of each name, summed over all sets.
-    pub(crate) fn left_by_name(&self, ledger: Option<&Ledger<'_>>) -> Vec<i128> {
+    pub(crate) fn left_by_name(&self, ledger: Option<&Ledger<'_>>) -> ByCounterName<i128> {
         let left = ledger.map_or(&self.left, |ledger| &ledger.left);
-        let mut sums = vec![0_i128; self.names];
+        let mut sums = self.zeros();
         for (name, left) in self.name_of.iter().zip(left) {
-            if let Some(sum) = sums.get_mut(*name) {
-                *sum = sum.saturating_add((*left).max(0));
-            }
+            sums[*name] = sums[*name].saturating_add((*left).max(0));
         }
         sums
     }
 
     /// Returns the amount that a device consumes of the counters of each name.
-    pub(crate) fn by_name(&self, device: &[Consumption<'_>]) -> Vec<i128> {
-        let mut sums = vec![0_i128; self.names];
+    pub(crate) fn by_name(&self, device: &[Consumption<'_>]) -> ByCounterName<i128> {
+        let mut sums = self.zeros();
         for (counter, amount) in device.iter().flat_map(|consumed| &consumed.amounts) {
-            let name = self.name_of.get(*counter).copied().unwrap_or(self.names);
-            if let Some(sum) = sums.get_mut(name) {
-                *sum = sum.saturating_add((*amount).max(0));
-            }
+            let name = self.name_of[*counter];
+            sums[name] = sums[name].saturating_add((*amount).max(0));
         }
         sums
+    }
+
+    /// Returns a zero for each name of a counter.
+    fn zeros(&self) -> ByCounterName<i128> {
+        std::iter::repeat_n(0, self.names).collect()
     }
 
     /// Returns true if the gate `DRADeviceCompatibilityGroups` must be on to allocate a device: the device has groups,
@@ -228,10 +227,10 @@ fn read<'i>(
 /// Amounts left of a pool's counters during the search for one allocation.
 #[derive(Debug)]
 pub(crate) struct Ledger<'i> {
-    left: Vec<i128>,
+    left: ByCounter<i128>,
     /// Number of overcommitted counters.
     short: usize,
-    groups: Vec<Groups<'i>>,
+    groups: BySet<Groups<'i>>,
 }
 
 /// Reason why a device can't consume its counters.
@@ -245,7 +244,7 @@ pub(crate) enum Shortage {
 
 /// Compatibility groups of the counter sets before a device was added, restored when the device is released.
 #[derive(Debug)]
-pub(crate) struct Reserved<'i>(Vec<(usize, Groups<'i>)>);
+pub(crate) struct Reserved<'i>(Vec<(SetIx, Groups<'i>)>);
 
 impl<'i> Ledger<'i> {
     pub(crate) fn new(sets: &CounterSets<'i>) -> Self {
@@ -277,7 +276,7 @@ impl<'i> Ledger<'i> {
     fn join(&mut self, device: &[Consumption<'i>]) -> Result<Reserved<'i>, Shortage> {
         let mut reserved = Reserved(Vec::new());
         for consumed in device {
-            let Some(groups) = self.groups.get_mut(consumed.set) else { continue };
+            let Some(groups) = self.groups.at_mut(consumed.set) else { continue };
             if !groups.admits(consumed.groups) {
                 self.restore(reserved);
                 return Err(Shortage::Groups);
@@ -290,15 +289,15 @@ impl<'i> Ledger<'i> {
 
     fn restore(&mut self, reserved: Reserved<'i>) {
         for (set, before) in reserved.0.into_iter().rev() {
-            if let Some(groups) = self.groups.get_mut(set) {
+            if let Some(groups) = self.groups.at_mut(set) {
                 *groups = before;
             }
         }
     }
 
     /// Adds an amount to a counter. Wraps on overflow, so that `release` exactly undoes `reserve`.
-    fn change(&mut self, counter: usize, by: i128) {
-        let Some(left) = self.left.get_mut(counter) else { return };
+    fn change(&mut self, counter: CounterIx, by: i128) {
+        let Some(left) = self.left.at_mut(counter) else { return };
         let was_short = *left < 0;
         *left = left.wrapping_add(by);
         match (was_short, *left < 0) {

@@ -1,18 +1,24 @@
 //! Table of `columns × rows` values, each computed on first use.
 
 use std::cell::OnceCell;
+use std::marker::PhantomData;
 
-/// Table of `columns × rows` cells, filled on first use. Allocates memory with the first stored value.
+use dra_attrs::Ix;
+
+/// Table of `columns × rows` cells, filled on first use, with columns of kind `C` and rows of kind `R`. Allocates memory
+/// with the first stored value.
 #[derive(Debug)]
-pub(crate) struct Grid<T> {
+pub(crate) struct Grid<C, R, T> {
     columns: usize,
     rows: usize,
     cells: OnceCell<Box<[OnceCell<T>]>>,
+    kinds: PhantomData<fn(C) -> R>,
 }
 
-impl<T> Grid<T> {
-    pub(crate) const fn new(columns: usize, rows: usize) -> Self {
-        Self { columns, rows, cells: OnceCell::new() }
+impl<C, R, T> Grid<C, R, T> {
+    /// Creates the table for columns and rows before the given positions.
+    pub(crate) fn new(columns: Ix<C>, rows: Ix<R>) -> Self {
+        Self { columns: columns.into(), rows: rows.into(), cells: OnceCell::new(), kinds: PhantomData }
     }
 
     /// Returns the value of a cell, computing it on first use. Errors are not stored.
@@ -22,15 +28,15 @@ impl<T> Grid<T> {
     )]
     pub(crate) fn get_or_try<E>(
         &self,
-        column: usize,
-        row: usize,
+        column: Ix<C>,
+        row: Ix<R>,
         compute: impl FnOnce() -> Result<T, E>,
     ) -> Result<&T, E> {
         let cells = self.cells.get_or_init(|| {
             let count = self.columns.saturating_mul(self.rows);
             std::iter::repeat_with(OnceCell::new).take(count).collect()
         });
-        let cell = &cells[column * self.rows + row];
+        let cell = &cells[usize::from(column) * self.rows + usize::from(row)];
         if let Some(known) = cell.get() {
             return Ok(known);
         }

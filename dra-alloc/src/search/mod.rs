@@ -6,16 +6,18 @@
 //! - [`table`] facts about the node's devices that no decision changes
 //! - [`partial_assignment`] the partial assignment
 //! - [`walk`] the backtracking search
-//! - [`prune`] rules that cut branches without a solution
+//! - [`prune`] rules that cut branches without a solution; [`symmetry`] devices and requests that can be exchanged
+//! - [`ix`] typed positions of all these
 
 mod all_devices;
 pub(crate) mod allocate_error;
-mod bits;
 pub(crate) mod budget;
 mod candidates;
 pub(crate) mod context;
 pub(crate) mod counters;
+mod device_set;
 mod grid;
+pub(crate) mod ix;
 mod on_node;
 pub(crate) mod outcome;
 mod partial_assignment;
@@ -24,11 +26,11 @@ mod pruning_rules;
 pub(crate) mod request;
 mod results;
 pub(crate) mod share;
+mod symmetry;
 mod table;
 mod walk;
 
 pub(crate) use on_node::{allocate_on, outcome_on, with_table};
 pub(crate) use partial_assignment::{Insufficient, PartialAssignment, Refusal, Rejection};
-#[doc(hidden)]
-pub use pruning_rules::{PruningRule, PruningRules};
+pub(crate) use pruning_rules::PruningRules;
 pub(crate) use table::{CapacityCheck, CapacityMiss, Selection, Table};

@@ -1,7 +1,6 @@
 //! Allocation on one node, in four steps: read pools, collect the devices of `allocationMode: All` requests, search,
 //! build the allocation results.
 
-use dra_attrs::FeatureGate;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use smallvec::SmallVec;
@@ -19,7 +18,7 @@ use super::results::results;
 use super::table::{Table, skips_operations};
 use super::walk::{Solution, Walk};
 use crate::cluster::inventory::pool::PoolState;
-use crate::config::gates::DraGate;
+use crate::config::gates::{DraGate, GateName};
 use crate::config::profile::SkipGateOff;
 use crate::device::slice::name_of;
 
@@ -63,14 +62,14 @@ pub(crate) fn with_table<T>(
     let plan = Plan::new(&claims, context.classes, context.gates);
     let view = context.inventory.view(node, context.gates).map_err(|failed| AllocateError::from(*failed))?;
     let candidates = Candidates::new(&view);
-    let derived = Grid::new(plan.columns.len(), candidates.capacity());
+    let derived = Grid::new(plan.columns.end(), candidates.end());
     Ok(look(&Table::new(context, &plan, node, &candidates, &derived)))
 }
 
 fn search(context: &Context<'_>, plan: &Plan<'_>, node: &Node, meter: &mut Meter<'_>) -> Result<Outcome, Halt> {
     let view = context.inventory.view(node, context.gates).map_err(|failed| AllocateError::from(*failed))?;
     let candidates = Candidates::new(&view);
-    let derived = Grid::new(plan.columns.len(), candidates.capacity());
+    let derived = Grid::new(plan.columns.end(), candidates.end());
     let table = Table::new(context, plan, node, &candidates, &derived);
     let all = devices_of_all(&table, meter)?;
     match Walk::new(&table, &all, meter).run()? {
@@ -86,8 +85,8 @@ fn search(context: &Context<'_>, plan: &Plan<'_>, node: &Node, meter: &mut Meter
 /// the node, because an update of the pool may make a solution possible.
 fn no_solution(candidates: &Candidates<'_>) -> Result<Outcome, Halt> {
     let invalid = candidates.order().into_iter().filter_map(|(pool, _)| {
-        let pool = candidates.pools().get(pool).filter(|pool| pool.state() == PoolState::Invalid)?;
-        Some((pool.full_name(), pool.problem()?))
+        let pool = candidates.pool(pool);
+        (pool.state() == PoolState::Invalid).then_some((pool.full_name(), pool.problem()?))
     });
     let pools: Vec<_> = invalid.collect();
     if pools.is_empty() { Ok(Outcome::Unsatisfied) } else { Err(Halt::OnNode(NodeFailure::InvalidPools { pools })) }
@@ -102,10 +101,10 @@ fn check_skips(table: &Table<'_>, solution: Solution<'_>) -> Result<(), NodeFail
     }
     let skipping = |chosen: &&Chosen| skips_operations(table.candidate(chosen.device).slice);
     let Some(chosen) = solution.chosen.iter().find(skipping) else { return Ok(()) };
-    let gate = DraGate::OptionalNodeOperations.name(table.context.profile);
+    let gate = GateName::new(DraGate::OptionalNodeOperations, table.context.profile);
     Err(NodeFailure::SkipNodeOperationsOff {
         claim: table.claim_name(table.alternative(chosen.alternative)),
-        device: table.id(chosen.device).to_string(),
+        device: Box::new(table.id(chosen.device)),
         slice: name_of(table.candidate(chosen.device).slice).to_owned(),
         gate,
     })

@@ -1,8 +1,11 @@
 //! Result of the allocator for one node.
 
 use k8s_openapi::api::resource::v1::AllocationResult;
+use serde::Serialize;
 
 use crate::cluster::inventory::pool::PoolProblem;
+use crate::config::gates::GateName;
+use crate::device::device_id::DeviceId;
 
 /// Result for the claims on one node: allocated, or the kind of failure.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +22,8 @@ pub enum Outcome {
 }
 
 /// Reason why a node can't be used although other nodes may be.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum NodeFailure {
     /// A request asks for all devices, but a pool of the node is incomplete: its driver is updating the slices.
@@ -46,6 +50,7 @@ pub enum NodeFailure {
         /// Driver and name of the pool, as `driver/pool`.
         pool: String,
         /// Contradiction between the slices of the pool.
+        #[source]
         problem: Box<PoolProblem>,
     },
     /// The claims are not satisfied, and in some pools of the node the slices contradict each other.
@@ -63,12 +68,12 @@ pub enum NodeFailure {
     SkipNodeOperationsOff {
         /// Namespace and name of the claim.
         claim: String,
-        /// `driver/pool/device`.
-        device: String,
+        /// The chosen device.
+        device: Box<DeviceId>,
         /// Name of the slice.
         slice: String,
-        /// Name of the feature gate.
-        gate: &'static str,
+        /// The feature gate.
+        gate: GateName,
     },
 }
 

@@ -7,12 +7,14 @@
 use std::collections::BTreeMap;
 
 use dra_attrs::{DistinctState, MatchState, Quantity, Scalar, ValueSet, Violation};
+use k8s_openapi::api::resource::v1::{DeviceTaint, ResourceClaim};
 use smallvec::SmallVec;
 
 use super::allocate_error::AllocateError;
-use super::bits::Bits;
 use super::candidates::Candidate;
 use super::counters::{Ledger, Reserved, Shortage};
+use super::device_set::DeviceSet;
+use super::ix::{AlternativeIx, ByConstraint, ByCounterName, ClaimIx, ConstraintIx, DeviceIx, Indexed, PoolIx};
 use super::request::{Claim, ConstraintKind};
 use super::table::{CapacityCheck, CapacityMiss, Table};
 use crate::cluster::state::DeviceUse;
@@ -21,13 +23,13 @@ use crate::config::gates::DraGate;
 /// Choice of a device for an alternative of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chosen {
-    pub(crate) alternative: usize,
-    pub(crate) device: usize,
+    pub(crate) alternative: AlternativeIx,
+    pub(crate) device: DeviceIx,
 }
 
 /// Reason why the search does not give a device to an alternative.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rejection {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Rejection<'s> {
     /// The slice has `skipNodeOperations`, and the node does not declare the feature for it or the gate
     /// `DraGate::OptionalNodeOperations` is off.
     SkipsOperations,
@@ -37,9 +39,10 @@ pub(crate) enum Rejection {
     /// `DRADeviceCompatibilityGroups` is off.
     GroupsOff,
     Shortage(Shortage),
-    Tainted,
+    /// The alternative does not tolerate the taint.
+    Tainted(&'s DeviceTaint),
     Constraint {
-        index: usize,
+        index: ConstraintIx,
         violation: Violation,
     },
     NoCapacity,
@@ -65,7 +68,7 @@ pub(crate) struct Placed<'s> {
 #[derive(Clone, Debug, Default)]
 struct Shares {
     count: usize,
-    /// Amounts that the shares consume, by position of the capacity.
+    /// Amounts that the shares consume of the capacities, in the order of their names.
     consumed: Vec<Quantity>,
 }
 
@@ -102,19 +105,19 @@ impl<'s> ConstraintState<'s> {
 pub(crate) struct PartialAssignment<'t, 's> {
     table: &'t Table<'s>,
     pub(crate) chosen: SmallVec<[Chosen; 4]>,
-    claims: SmallVec<[ClaimState<'s>; 2]>,
+    claims: Indexed<ResourceClaim, SmallVec<[ClaimState<'s>; 2]>>,
     /// Chosen devices of this assignment that are not shareable.
-    taken: Bits,
+    taken: DeviceSet,
     /// Shares of devices in this assignment, by device.
-    shares: BTreeMap<usize, Shares>,
+    shares: BTreeMap<DeviceIx, Shares>,
     /// Remaining counters by pool, for pools with a chosen device that consumes counters.
-    ledgers: BTreeMap<usize, Ledger<'s>>,
+    ledgers: BTreeMap<PoolIx, Ledger<'s>>,
 }
 
 /// State of one claim in the partial assignment.
 struct ClaimState<'s> {
     devices: usize,
-    constraints: Vec<ConstraintState<'s>>,
+    constraints: ByConstraint<ConstraintState<'s>>,
 }
 
 impl ClaimState<'_> {
@@ -125,34 +128,30 @@ impl ClaimState<'_> {
 }
 
 // Rarely needed functions are not inlined: this keeps the common path short (3 % of a small call).
-#[expect(
-    clippy::indexing_slicing,
-    reason = "claims, pools, devices and constraints are positions in the table's lists"
-)]
 impl<'t, 's> PartialAssignment<'t, 's> {
     pub(crate) fn new(table: &'t Table<'s>) -> Self {
         Self {
             table,
             chosen: SmallVec::new(),
             claims: table.plan.claims.iter().map(ClaimState::new).collect(),
-            taken: Bits::new(table.candidates.capacity()),
+            taken: DeviceSet::new(table.candidates.end()),
             shares: BTreeMap::new(),
             ledgers: BTreeMap::new(),
         }
     }
 
     /// Returns the number of devices chosen for a claim.
-    pub(crate) fn device_count(&self, claim: usize) -> usize {
+    pub(crate) fn device_count(&self, claim: ClaimIx) -> usize {
         self.claims[claim].devices
     }
 
     /// Returns the chosen devices of this assignment that are not shareable.
-    pub(crate) const fn taken(&self) -> &Bits {
+    pub(crate) const fn taken(&self) -> &DeviceSet {
         &self.taken
     }
 
     /// Returns the values common to all devices under a `matchAttribute` constraint; `None` before the first device.
-    pub(crate) fn common(&self, claim: usize, constraint: usize) -> Option<&[Scalar<'s>]> {
+    pub(crate) fn common(&self, claim: ClaimIx, constraint: ConstraintIx) -> Option<&[Scalar<'s>]> {
         match &self.claims[claim].constraints[constraint] {
             ConstraintState::Match(state) if !state.is_empty() => Some(state.common()),
             _ => None,
@@ -160,7 +159,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
     }
 
     /// Returns the values of the devices under a `distinctAttribute` constraint.
-    pub(crate) fn distinct(&self, claim: usize, constraint: usize) -> Vec<Scalar<'s>> {
+    pub(crate) fn distinct(&self, claim: ClaimIx, constraint: ConstraintIx) -> Vec<Scalar<'s>> {
         match &self.claims[claim].constraints[constraint] {
             ConstraintState::Distinct(state) => state.taken().copied().collect(),
             ConstraintState::Match(_) => Vec::new(),
@@ -168,13 +167,13 @@ impl<'t, 's> PartialAssignment<'t, 's> {
     }
 
     /// Returns the remaining amount of a pool's counters of each name, over all counter sets.
-    pub(crate) fn counters_left(&self, pool: usize) -> Vec<i128> {
+    pub(crate) fn counters_left(&self, pool: PoolIx) -> ByCounterName<i128> {
         self.table.counters(pool).map(|counters| counters.left_by_name(self.ledgers.get(&pool))).unwrap_or_default()
     }
 
     /// Returns true if an alternative can't have the device because it is in use: by any claim or, for admin access, by
     /// the same claim.
-    pub(crate) fn is_taken(&self, alternative: usize, device: usize) -> bool {
+    pub(crate) fn is_taken(&self, alternative: AlternativeIx, device: DeviceIx) -> bool {
         let asked = self.table.alternative(alternative);
         if asked.admin_access {
             let is_own = |chosen: &Chosen| self.table.alternative(chosen.alternative).claim == asked.claim;
@@ -187,8 +186,8 @@ impl<'t, 's> PartialAssignment<'t, 's> {
     /// Returns the first capacity of a device that is too small for the alternative; `None` if all suffice.
     pub(crate) fn short_capacity(
         &self,
-        alternative: usize,
-        device: usize,
+        alternative: AlternativeIx,
+        device: DeviceIx,
     ) -> Result<Option<Insufficient<'s>>, AllocateError> {
         if !self.table.has(DraGate::ConsumableCapacity) || self.table.has_room_for_one(alternative, device) {
             return Ok(None);
@@ -197,11 +196,11 @@ impl<'t, 's> PartialAssignment<'t, 's> {
             CapacityCheck::Takes(amounts) => amounts,
             CapacityCheck::Never(misfit) => return Ok(Some(Insufficient::Never(*misfit))),
         };
-        let capacities = self.table.capacities(device)?.iter().zip(amounts).enumerate();
-        let mut short = capacities.filter_map(|(index, (capacity, amount))| {
+        let consumed = self.shares.get(&device).map_or(&[][..], |shares| &shares.consumed).iter().copied();
+        let capacities = self.table.capacities(device)?.iter().zip(amounts);
+        let shared = consumed.chain(std::iter::repeat(Quantity::ZERO));
+        let mut short = capacities.zip(shared).filter_map(|((capacity, amount), shared)| {
             let before = self.table.consumed(device, capacity.name);
-            let shared = self.shares.get(&device).and_then(|shares| shares.consumed.get(index)).copied();
-            let shared = shared.unwrap_or(Quantity::ZERO);
             let left = capacity.value.quantity.checked_sub(before).and_then(|left| left.checked_sub(shared));
             let (left, wanted) = (left.unwrap_or(Quantity::ZERO), amount.quantity);
             (wanted > left).then_some(Insufficient::Now { name: capacity.name, left, wanted })
@@ -210,7 +209,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
     }
 
     /// Gives a device to an alternative, or returns the reason why it can't.
-    pub(crate) fn place(&mut self, alternative: usize, device: usize) -> Result<Placed<'s>, Refusal> {
+    pub(crate) fn place(&mut self, alternative: AlternativeIx, device: DeviceIx) -> Result<Placed<'s>, Refusal<'s>> {
         if !self.table.may_skip(device) {
             return Err(Rejection::SkipsOperations.into());
         }
@@ -242,7 +241,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
     }
 
     /// Reserves the counters that a device consumes. A shared device consumes them only once, with its first share.
-    fn reserve(&mut self, device: usize) -> Result<Option<Reserved<'s>>, Refusal> {
+    fn reserve(&mut self, device: DeviceIx) -> Result<Option<Reserved<'s>>, Refusal<'s>> {
         let Candidate { pool, device: object, .. } = self.table.candidate(device);
         if object.consumes_counters.as_ref().is_none_or(Vec::is_empty) {
             return Ok(None);
@@ -262,7 +261,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
     }
 
     #[inline(never)]
-    fn release(&mut self, device: usize, reserved: Option<Reserved<'s>>) {
+    fn release(&mut self, device: DeviceIx, reserved: Option<Reserved<'s>>) {
         let ledger = self.ledgers.get_mut(&self.table.candidate(device).pool);
         if let (Some(reserved), Some(ledger), Ok(consumption)) = (reserved, ledger, self.table.consumption(device)) {
             ledger.release(consumption, reserved);
@@ -271,15 +270,15 @@ impl<'t, 's> PartialAssignment<'t, 's> {
 
     /// Returns true if a shareable device already has a share, from this assignment or from another claim.
     #[inline(never)]
-    fn is_shared(&self, device: usize) -> bool {
+    fn is_shared(&self, device: DeviceIx) -> bool {
         let in_use = || self.table.in_use(device).is_some_and(DeviceUse::is_shared);
         self.table.is_shareable(device) && (self.shares.get(&device).is_some_and(|shares| shares.count > 0) || in_use())
     }
 
     /// Checks taints, constraints and capacities of a device, and adds its values to the state of the constraints.
-    fn admit(&mut self, alternative: usize, device: usize) -> Result<(), Refusal> {
-        if self.table.taint(alternative, device).is_some() {
-            return Err(Rejection::Tainted.into());
+    fn admit(&mut self, alternative: AlternativeIx, device: DeviceIx) -> Result<(), Refusal<'s>> {
+        if let Some(taint) = self.table.taint(alternative, device) {
+            return Err(Rejection::Tainted(taint).into());
         }
         self.constrain(alternative, device)?;
         if self.short_capacity(alternative, device)?.is_some() {
@@ -293,7 +292,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
     }
 
     #[inline(never)]
-    fn constrain(&mut self, alternative: usize, device: usize) -> Result<(), Refusal> {
+    fn constrain(&mut self, alternative: AlternativeIx, device: DeviceIx) -> Result<(), Refusal<'s>> {
         let asked = self.table.alternative(alternative);
         let states = &mut self.claims[asked.claim].constraints;
         for (pushed, &(constraint, column)) in asked.constraints.iter().enumerate() {
@@ -309,7 +308,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
     }
 
     /// Marks a device as used exclusively, or adds a share of a shareable device.
-    fn enter(&mut self, alternative: usize, device: usize) -> Result<(), AllocateError> {
+    fn enter(&mut self, alternative: AlternativeIx, device: DeviceIx) -> Result<(), AllocateError> {
         let claim = self.table.alternative(alternative).claim;
         self.chosen.push(Chosen { alternative, device });
         self.claims[claim].devices += 1;
@@ -330,7 +329,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
     }
 
     #[inline(never)]
-    fn unshare(&mut self, alternative: usize, device: usize) -> Result<(), AllocateError> {
+    fn unshare(&mut self, alternative: AlternativeIx, device: DeviceIx) -> Result<(), AllocateError> {
         let Some(shares) = self.shares.get_mut(&device) else { return Ok(()) };
         shares.count -= 1;
         if let CapacityCheck::Takes(amounts) = self.table.fit(alternative, device)? {
@@ -343,20 +342,20 @@ impl<'t, 's> PartialAssignment<'t, 's> {
 }
 
 /// Reason why a device was not given to an alternative, or the error of the search.
-pub(crate) enum Refusal {
+pub(crate) enum Refusal<'s> {
     /// The device can't be chosen at this point of the search, which continues with the next one.
-    Rejected(Rejection),
+    Rejected(Rejection<'s>),
     /// The input is invalid, so that the search fails.
     Failed(AllocateError),
 }
 
-impl From<Rejection> for Refusal {
-    fn from(rejection: Rejection) -> Self {
+impl<'s> From<Rejection<'s>> for Refusal<'s> {
+    fn from(rejection: Rejection<'s>) -> Self {
         Self::Rejected(rejection)
     }
 }
 
-impl From<AllocateError> for Refusal {
+impl From<AllocateError> for Refusal<'_> {
     fn from(error: AllocateError) -> Self {
         Self::Failed(error)
     }

@@ -23,15 +23,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dra_attrs::{ListTypes, Scalar};
+use k8s_openapi::api::resource::v1::Device;
 
 use super::allocate_error::AllocateError;
-use super::bits::Bits;
 use super::budget::{Halt, Meter};
-use super::counters::Consumption;
+use super::device_set::DeviceSet;
+use super::ix::{
+    AlternativeIx, ByAlternative, ByClaim, ByColumn, ByCounterName, ByDevice, ByRequest, ClaimIx, ColumnIx,
+    ConstraintIx, DeviceIx, IxRange, PoolIx, RequestIx, next,
+};
 use super::partial_assignment::PartialAssignment;
 use super::pruning_rules::{PruningRule, PruningRules};
-use super::request::{Alternative, ConstraintKind, Mode};
-use super::table::{CapacityCheck, Selection, Table};
+use super::request::{ConstraintKind, Mode};
+use super::symmetry::{SymmetryClass, predecessor, symmetry_classes};
+use super::table::{CapacityCheck, DevicesOfAll, Selection, Table};
 use crate::cluster::state::DeviceUse;
 use crate::config::gates::DraGate;
 use crate::device::capacity::Amount;
@@ -40,41 +45,44 @@ use crate::device::capacity::Amount;
 pub(crate) struct Prune<'s> {
     pruning: PruningRules,
     /// For each alternative: its domain, the devices that it could get if nothing else were chosen.
-    usable: Vec<Bits>,
+    usable: ByAlternative<DeviceSet>,
     /// For each alternative: the least amount of each counter name that any of its devices consumes.
-    minimum_uses: Vec<Option<MinimumUse>>,
+    minimum_uses: ByAlternative<Option<MinimumUse>>,
     /// For each column (attribute that constraints compare): the devices that have each value.
-    devices_by_value: Vec<BTreeMap<Scalar<'s>, Bits>>,
+    devices_by_value: ByColumn<BTreeMap<Scalar<'s>, DeviceSet>>,
     /// For each column (attribute that constraints compare): the number of values of each device.
-    sizes: Vec<Vec<usize>>,
-    shareable: Bits,
+    sizes: ByColumn<ByDevice<usize>>,
+    shareable: DeviceSet,
     /// For each device: its symmetry class. Devices of one class are interchangeable.
-    symmetry_classes: Vec<usize>,
+    symmetry_classes: ByDevice<SymmetryClass>,
     /// For each alternative: the nearest earlier alternative of the claim that is interchangeable with it.
-    predecessors: Vec<Option<usize>>,
+    predecessors: ByAlternative<Option<AlternativeIx>>,
     /// For each claim and request: the demands of the request and of all later requests of all claims.
-    demands: Vec<Vec<Vec<Demand>>>,
+    demands: Demands,
 }
+
+/// For each claim and request: the demands of the request and of all later requests of all claims.
+type Demands = ByClaim<ByRequest<Vec<Demand>>>;
 
 /// Least amount that any device of a set consumes of the counters of each name. All devices are of one pool.
 struct MinimumUse {
-    pool: usize,
-    least: Vec<i128>,
+    pool: PoolIx,
+    least: ByCounterName<i128>,
 }
 
 /// An alternative with the number of devices that it still needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenRequest {
-    pub(crate) alternative: usize,
+    pub(crate) alternative: AlternativeIx,
     pub(crate) missing: usize,
     /// First device position that the alternative may be given.
-    pub(crate) from: usize,
+    pub(crate) from: DeviceIx,
 }
 
 /// Demand for devices of one request, or of several interchangeable requests.
 #[derive(Clone, Debug)]
 struct Demand {
-    claim: usize,
+    claim: ClaimIx,
     /// Alternatives of one of the requests, each with the number of devices that it needs.
     options: Vec<OpenRequest>,
     /// Smallest number of devices that satisfies the requests together.
@@ -84,16 +92,15 @@ struct Demand {
 /// A demand with the free devices of each of its alternatives.
 struct FreeDomain<'d> {
     demand: &'d Demand,
-    free: Vec<Bits>,
+    free: Vec<DeviceSet>,
 }
 
-#[expect(clippy::indexing_slicing, reason = "alternatives, columns and devices are positions in the table's lists")]
 impl<'s> Prune<'s> {
     /// Computes the data of the pruning rules, in steps of the budget. Returns `None` if pruning is not safe:
     /// evaluating a device fails, or the search could end in an error.
     pub(crate) fn new(
         table: &Table<'s>,
-        all: &[Vec<usize>],
+        all: &DevicesOfAll,
         pruning: PruningRules,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Self>, Halt> {
@@ -105,7 +112,7 @@ impl<'s> Prune<'s> {
 
     fn look(
         table: &Table<'s>,
-        all: &[Vec<usize>],
+        all: &DevicesOfAll,
         pruning: PruningRules,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Self>, Halt> {
@@ -117,16 +124,18 @@ impl<'s> Prune<'s> {
             return Ok(None);
         }
         let devices = table.candidates.all();
-        let mut shareable = Bits::new(devices);
-        (0..devices).filter(|device| table.is_shareable(*device)).for_each(|device| shareable.insert(device));
-        let devices_by_value = (0..table.plan.columns.len()).map(|column| devices_by_value(table, column));
-        let devices_by_value = devices_by_value.collect::<Result<Vec<_>, _>>()?;
+        let mut shareable = DeviceSet::new(devices.end);
+        devices.into_iter().filter(|device| table.is_shareable(*device)).for_each(|device| shareable.insert(device));
+        let columns = table.plan.columns.range().into_iter();
+        let devices_by_value =
+            columns.map(|column| devices_by_value(table, column)).collect::<Result<ByColumn<_>, _>>()?;
         let sizes = devices_by_value.iter().map(|devices_by_value| sizes(devices_by_value, devices)).collect();
-        let usable = (0..alternatives.len()).map(|alternative| usable(table, alternative, meter));
-        let usable = usable.collect::<Result<Vec<_>, _>>()?;
+        let usable = alternatives.range().into_iter().map(|alternative| usable(table, alternative, meter));
+        let usable = usable.collect::<Result<ByAlternative<_>, _>>()?;
         let minimum_uses = usable.iter().map(|usable| minimum_use(table, usable)).collect::<Result<_, _>>()?;
         let symmetry_classes = symmetry_classes(table, &usable)?;
-        let predecessors = (0..alternatives.len()).map(|alternative| predecessor(table, alternative)).collect();
+        let predecessors =
+            alternatives.range().into_iter().map(|alternative| predecessor(table, alternative)).collect();
         let demands = demands(table, all, &usable);
         Ok(Some(Self {
             pruning,
@@ -142,26 +151,26 @@ impl<'s> Prune<'s> {
     }
 
     /// Returns true if an interchangeable device was tried before for the same choice and failed (value symmetry).
-    pub(crate) fn is_tried(&self, tried: &[usize], device: usize) -> bool {
+    pub(crate) fn is_tried(&self, tried: &[DeviceIx], device: DeviceIx) -> bool {
         self.pruning.has(PruningRule::ValueSymmetry)
             && tried.iter().any(|other| self.symmetry_classes[*other] == self.symmetry_classes[device])
     }
 
     /// Returns the device position from which an alternative starts: that of the first device of an earlier
     /// interchangeable request (variable symmetry), else 0.
-    pub(crate) fn begin(&self, assignment: &PartialAssignment<'_, '_>, alternative: usize) -> usize {
+    pub(crate) fn begin(&self, assignment: &PartialAssignment<'_, '_>, alternative: AlternativeIx) -> DeviceIx {
         if !self.pruning.has(PruningRule::VariableSymmetry) {
-            return 0;
+            return DeviceIx::FIRST;
         }
         let predecessor = self.predecessors[alternative];
         let first = predecessor
             .and_then(|predecessor| assignment.chosen.iter().find(|chosen| chosen.alternative == predecessor));
-        first.map_or(0, |chosen| chosen.device)
+        first.map_or(DeviceIx::FIRST, |chosen| chosen.device)
     }
 
     /// Returns true if the pruning rules prove that the claims can't be satisfied.
     pub(crate) fn is_unsatisfiable(&self, table: &Table<'s>) -> bool {
-        let first = self.demands.first().and_then(|requests| requests.first());
+        let first = self.demands.at(ClaimIx::FIRST).and_then(|requests| requests.at(RequestIx::FIRST));
         first.is_some_and(|demands| self.fails(table, &PartialAssignment::new(table), demands.iter()))
     }
 
@@ -171,11 +180,11 @@ impl<'s> Prune<'s> {
         &self,
         table: &Table<'s>,
         assignment: &PartialAssignment<'_, 's>,
-        (claim, request): (usize, usize),
+        (claim, request): (ClaimIx, RequestIx),
         want: OpenRequest,
     ) -> bool {
         let current = Demand { claim, options: vec![want], total: want.missing };
-        self.fails(table, assignment, std::iter::once(&current).chain(&self.demands[claim][request + 1]))
+        self.fails(table, assignment, std::iter::once(&current).chain(&self.demands[claim][next(request)]))
     }
 
     fn fails<'d>(
@@ -199,7 +208,7 @@ impl<'s> Prune<'s> {
     }
 
     /// Returns the devices that an alternative may still get.
-    fn free(&self, table: &Table<'_>, taken: &Bits, want: OpenRequest) -> Bits {
+    fn free(&self, table: &Table<'_>, taken: &DeviceSet, want: OpenRequest) -> DeviceSet {
         let usable = &self.usable[want.alternative];
         let free =
             if table.alternative(want.alternative).admin_access { usable.clone() } else { usable.without(taken) };
@@ -218,7 +227,7 @@ impl<'s> Prune<'s> {
     /// Returns true if some requests together need more devices than all their domains have together (Hall bound).
     fn violates_hall_bound(&self, table: &Table<'_>, domains: &[FreeDomain<'_>]) -> bool {
         let exclusive = domains.iter().filter(|domain| self.is_exclusive(table, domain.demand));
-        let sets: Vec<(usize, Bits)> = exclusive.map(|domain| (domain.demand.total, domain.union())).collect();
+        let sets: Vec<(usize, DeviceSet)> = exclusive.map(|domain| (domain.demand.total, domain.union())).collect();
         sets.iter().any(|(_, set)| total_inside(&sets, set) > set.len())
     }
 
@@ -234,8 +243,8 @@ impl<'s> Prune<'s> {
             return false;
         }
         domains.chunk_by(|left, right| left.demand.claim == right.demand.claim).any(|own| {
-            let claim = own.first().map_or(0, |domain| domain.demand.claim);
-            table.plan.claims[claim].constraints.iter().enumerate().any(|(index, constraint)| {
+            let Some(claim) = own.first().map(|domain| domain.demand.claim) else { return false };
+            table.plan.claims[claim].constraints.enumerate().any(|(index, constraint)| {
                 // A request for zero devices takes no part in the constraint.
                 let wanted = own.iter().filter(|domain| domain.demand.total > 0);
                 let bound: Vec<_> = wanted.filter(|domain| is_bound(table, domain.demand, index)).collect();
@@ -257,7 +266,7 @@ impl<'s> Prune<'s> {
         &self,
         table: &Table<'s>,
         assignment: &PartialAssignment<'_, 's>,
-        (claim, constraint): (usize, usize),
+        (claim, constraint): (ClaimIx, ConstraintIx),
         bound: &[&FreeDomain<'_>],
     ) -> bool {
         let Some(first) = bound.first() else { return true };
@@ -273,7 +282,13 @@ impl<'s> Prune<'s> {
     }
 
     /// Returns true if devices with `value` suffice for every request to which a `matchAttribute` constraint applies.
-    fn suffices(&self, table: &Table<'_>, value: &Scalar<'_>, constraint: usize, bound: &[&FreeDomain<'_>]) -> bool {
+    fn suffices(
+        &self,
+        table: &Table<'_>,
+        value: &Scalar<'_>,
+        constraint: ConstraintIx,
+        bound: &[&FreeDomain<'_>],
+    ) -> bool {
         let narrowed: Vec<FreeDomain<'_>> = bound
             .iter()
             .map(|domain| {
@@ -294,7 +309,7 @@ impl<'s> Prune<'s> {
         &self,
         table: &Table<'s>,
         assignment: &PartialAssignment<'_, 's>,
-        (claim, constraint): (usize, usize),
+        (claim, constraint): (ClaimIx, ConstraintIx),
         bound: &[&FreeDomain<'_>],
     ) -> bool {
         let taken = assignment.distinct(claim, constraint);
@@ -340,12 +355,12 @@ impl<'s> Prune<'s> {
         }
         let exclusive = domains.iter().filter(|domain| self.is_exclusive(table, domain.demand));
         let domains: Vec<_> = exclusive.filter_map(|domain| Some((domain, self.minimum_use(domain.demand)?))).collect();
-        let sets: Vec<(usize, Bits)> =
+        let sets: Vec<(usize, DeviceSet)> =
             domains.iter().map(|(domain, _)| (domain.demand.total, domain.union())).collect();
         domains.iter().zip(&sets).any(|((_, minimum_use), (_, set))| {
             let wanted = i128::try_from(total_inside(&sets, set)).unwrap_or(i128::MAX);
             let left = assignment.counters_left(minimum_use.pool);
-            minimum_use.least.iter().zip(left).any(|(least, left)| least.saturating_mul(wanted) > left)
+            minimum_use.least.iter().zip(&left).any(|(least, left)| least.saturating_mul(wanted) > *left)
         })
     }
 
@@ -369,9 +384,9 @@ impl FreeDomain<'_> {
     }
 
     /// Returns the free devices of all alternatives together.
-    fn union(&self) -> Bits {
+    fn union(&self) -> DeviceSet {
         let mut sets = self.free.iter();
-        let mut union = sets.next().cloned().unwrap_or_else(|| Bits::new(0));
+        let mut union = sets.next().cloned().unwrap_or_else(|| DeviceSet::new(DeviceIx::FIRST));
         sets.for_each(|set| union.union(set));
         union
     }
@@ -384,21 +399,25 @@ fn smallest(mut numbers: Vec<usize>, count: usize) -> usize {
 }
 
 /// Returns the number of devices needed by all requests whose domains are subsets of `set`.
-fn total_inside(sets: &[(usize, Bits)], set: &Bits) -> usize {
+fn total_inside(sets: &[(usize, DeviceSet)], set: &DeviceSet) -> usize {
     let inside = sets.iter().filter(|(_, other)| other.is_subset(set));
     inside.map(|(total, _)| *total).fold(0, usize::saturating_add)
 }
 
 /// Returns, by claim and request, the demands of the request and of all later ones. Interchangeable requests are one
 /// demand.
-fn demands(table: &Table<'_>, all: &[Vec<usize>], usable: &[Bits]) -> Vec<Vec<Vec<Demand>>> {
+fn demands(table: &Table<'_>, all: &DevicesOfAll, usable: &ByAlternative<DeviceSet>) -> Demands {
     let mut rest: Vec<Demand> = Vec::new();
     let mut demands = Vec::new();
-    for (claim, object) in table.plan.claims.iter().enumerate().rev() {
+    for (claim, object) in table.plan.claims.enumerate().rev() {
         let mut own = vec![rest.clone()];
         for request in object.requests.iter().rev() {
-            let want = |alternative| OpenRequest { alternative, missing: table.wanted(all, alternative), from: 0 };
-            let options: Vec<OpenRequest> = request.alternatives.clone().map(want).collect();
+            let want = |alternative| OpenRequest {
+                alternative,
+                missing: table.wanted(all, alternative),
+                from: DeviceIx::FIRST,
+            };
+            let options: Vec<OpenRequest> = request.alternatives.into_iter().map(want).collect();
             let total = options.iter().map(|want| want.missing).min().unwrap_or(0);
             let same =
                 rest.iter_mut().find(|other| other.claim == claim && is_alike(table, usable, &other.options, &options));
@@ -408,61 +427,60 @@ fn demands(table: &Table<'_>, all: &[Vec<usize>], usable: &[Bits]) -> Vec<Vec<Ve
             }
             own.insert(0, rest.clone());
         }
-        demands.insert(0, own);
+        demands.insert(0, own.into_iter().collect());
     }
-    demands
+    demands.into_iter().collect()
 }
 
 /// Returns true if two requests need the same number of devices from the same domain under the same constraints.
-fn is_alike(table: &Table<'_>, usable: &[Bits], left: &[OpenRequest], right: &[OpenRequest]) -> bool {
+fn is_alike(table: &Table<'_>, usable: &ByAlternative<DeviceSet>, left: &[OpenRequest], right: &[OpenRequest]) -> bool {
     left.len() == right.len()
         && left.iter().zip(right).all(|(left, right)| {
             let (one, other) = (table.alternative(left.alternative), table.alternative(right.alternative));
             left.missing == right.missing
                 && one.constraints == other.constraints
                 && one.admin_access == other.admin_access
-                && usable.get(left.alternative) == usable.get(right.alternative)
+                && usable.at(left.alternative) == usable.at(right.alternative)
         })
 }
 
 /// Returns true if the constraint applies to every alternative of the demand.
-fn is_bound(table: &Table<'_>, demand: &Demand, constraint: usize) -> bool {
+fn is_bound(table: &Table<'_>, demand: &Demand, constraint: ConstraintIx) -> bool {
     demand.options.iter().all(|want| {
         let constraints = &table.alternative(want.alternative).constraints;
         constraints.iter().any(|(index, _)| *index == constraint)
     })
 }
 
-fn column(table: &Table<'_>, want: &OpenRequest, constraint: usize) -> usize {
+fn column(table: &Table<'_>, want: &OpenRequest, constraint: ConstraintIx) -> ColumnIx {
     let constraints = &table.alternative(want.alternative).constraints;
-    constraints.iter().find(|(index, _)| *index == constraint).map_or(0, |(_, column)| *column)
+    constraints.iter().find(|(index, _)| *index == constraint).map_or(ColumnIx::FIRST, |(_, column)| *column)
 }
 
-fn devices_by_value<'s>(table: &Table<'s>, column: usize) -> Result<BTreeMap<Scalar<'s>, Bits>, AllocateError> {
-    let mut devices_by_value: BTreeMap<Scalar<'s>, Bits> = BTreeMap::new();
-    for device in 0..table.candidates.all() {
+fn devices_by_value<'s>(table: &Table<'s>, column: ColumnIx) -> Result<BTreeMap<Scalar<'s>, DeviceSet>, AllocateError> {
+    let mut devices_by_value: BTreeMap<Scalar<'s>, DeviceSet> = BTreeMap::new();
+    for device in table.candidates.all() {
         for value in table.values(column, device)?.values() {
-            devices_by_value.entry(*value).or_insert_with(|| Bits::new(table.candidates.all())).insert(device);
+            devices_by_value.entry(*value).or_insert_with(|| DeviceSet::new(table.candidates.end())).insert(device);
         }
     }
     Ok(devices_by_value)
 }
 
 /// Returns the number of attribute values of each device.
-#[expect(clippy::indexing_slicing, reason = "devices are positions in the list")]
-fn sizes(devices_by_value: &BTreeMap<Scalar<'_>, Bits>, devices: usize) -> Vec<usize> {
-    let mut sizes = vec![0_usize; devices];
-    for device in devices_by_value.values().flat_map(Bits::iter) {
+fn sizes(devices_by_value: &BTreeMap<Scalar<'_>, DeviceSet>, devices: IxRange<Device>) -> ByDevice<usize> {
+    let mut sizes: ByDevice<usize> = devices.into_iter().map(|_| 0).collect();
+    for device in devices_by_value.values().flat_map(DeviceSet::iter) {
         sizes[device] = sizes[device].saturating_add(1);
     }
     sizes
 }
 
 /// Returns the domain of an alternative: the devices that it could get if nothing else were chosen.
-fn usable(table: &Table<'_>, alternative: usize, meter: &mut Meter<'_>) -> Result<Bits, Halt> {
-    let mut usable = Bits::new(table.candidates.all());
+fn usable(table: &Table<'_>, alternative: AlternativeIx, meter: &mut Meter<'_>) -> Result<DeviceSet, Halt> {
+    let mut usable = DeviceSet::new(table.candidates.end());
     let admin = table.alternative(alternative).admin_access;
-    for device in 0..table.candidates.all() {
+    for device in table.candidates.all() {
         meter.step()?;
         let is_held = !admin && table.in_use(device).is_some_and(DeviceUse::is_exclusive);
         let is_selected = table.selection(alternative, device)? == Selection::Admitted;
@@ -478,68 +496,20 @@ fn usable(table: &Table<'_>, alternative: usize, meter: &mut Meter<'_>) -> Resul
     Ok(usable)
 }
 
-/// Properties of a device that must be equal in a symmetry class: the alternatives that can use it, its values under
-/// every constraint, and its counter consumption.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Kind<'s> {
-    usable: Vec<bool>,
-    values: Vec<Vec<Scalar<'s>>>,
-    /// For each column (attribute that constraints compare): the reason that the device has no value; empty if it has
-    /// one.
-    lacks: Vec<String>,
-    /// The device itself if it is or was shared, since the remaining capacities of such devices differ.
-    shared: Option<usize>,
-    consumption: Option<(usize, Vec<Taken<'s>>)>,
-}
-
-/// Consumption from one counter set: position of the set, compatibility groups of the device, and amount by counter.
-type Taken<'s> = (usize, &'s [String], Vec<(usize, i128)>);
-
-fn symmetry_classes<'s>(table: &Table<'s>, usable: &[Bits]) -> Result<Vec<usize>, AllocateError> {
-    let mut known: BTreeMap<Kind<'s>, usize> = BTreeMap::new();
-    let mut symmetry_classes = Vec::with_capacity(table.candidates.all());
-    for device in 0..table.candidates.all() {
-        let (mut values, mut lacks) = (Vec::new(), Vec::new());
-        for column in 0..table.plan.columns.len() {
-            let set = table.values(column, device)?;
-            lacks.push(if set.values().is_empty() { set.to_string() } else { String::new() });
-            values.push(set.values().to_vec());
-        }
-        let candidate = table.candidate(device);
-        let was_shared = table.in_use(device).is_some_and(DeviceUse::is_shared);
-        let consumes = candidate.device.consumes_counters.as_ref().is_some_and(|consumed| !consumed.is_empty());
-        let consumption = consumes && table.has(DraGate::PartitionableDevices);
-        let kind = Kind {
-            usable: usable.iter().map(|usable| usable.contains(device)).collect(),
-            values,
-            lacks,
-            shared: (table.is_shareable(device) || was_shared).then_some(device),
-            consumption: if consumption { Some((candidate.pool, taken(table.consumption(device)?))) } else { None },
-        };
-        let next = known.len();
-        symmetry_classes.push(*known.entry(kind).or_insert(next));
-    }
-    Ok(symmetry_classes)
-}
-
-fn taken<'s>(consumption: &[Consumption<'s>]) -> Vec<Taken<'s>> {
-    consumption.iter().map(|consumed| (consumed.set, consumed.groups, consumed.amounts.clone())).collect()
-}
-
 /// Returns the least amount of each counter name that any of the devices consumes, if all are of one pool.
-fn minimum_use(table: &Table<'_>, devices: &Bits) -> Result<Option<MinimumUse>, AllocateError> {
+fn minimum_use(table: &Table<'_>, devices: &DeviceSet) -> Result<Option<MinimumUse>, AllocateError> {
     let pools = || devices.iter().map(|device| table.candidate(device).pool);
     let Some(pool) = pools().next().filter(|first| pools().all(|pool| pool == *first)) else { return Ok(None) };
     if !table.has(DraGate::PartitionableDevices) {
         return Ok(None);
     }
     let counters = table.counters(pool)?;
-    let mut least: Option<Vec<i128>> = None;
+    let mut least: Option<ByCounterName<i128>> = None;
     for device in devices.iter() {
         let amounts = counters.by_name(table.consumption(device)?);
         least = Some(match least {
             None => amounts,
-            Some(least) => least.into_iter().zip(amounts).map(|(left, right)| left.min(right)).collect(),
+            Some(least) => least.iter().zip(&amounts).map(|(left, right)| *left.min(right)).collect(),
         });
     }
     Ok(least.map(|least| MinimumUse { pool, least }))
@@ -548,13 +518,13 @@ fn minimum_use(table: &Table<'_>, devices: &Bits) -> Result<Option<MinimumUse>, 
 /// Returns true if a device consumes a negative amount of a counter or a capacity.
 fn has_negative_consumption(table: &Table<'_>, meter: &mut Meter<'_>) -> Result<bool, Halt> {
     let (counters, capacity) = (table.has(DraGate::PartitionableDevices), table.has(DraGate::ConsumableCapacity));
-    for device in 0..table.candidates.all() {
+    for device in table.candidates.all() {
         meter.step()?;
         let consumed = if counters { table.consumption(device)? } else { &[] };
         if consumed.iter().flat_map(|consumed| &consumed.amounts).any(|(_, amount)| *amount < 0) {
             return Ok(true);
         }
-        for alternative in 0..table.plan.alternatives.len() {
+        for alternative in table.plan.alternatives.range() {
             let is_negative = |fit: &CapacityCheck<'_>| matches!(fit, CapacityCheck::Takes(amounts) if amounts.iter().any(is_below_zero));
             if capacity && is_negative(table.fit(alternative, device)?) {
                 return Ok(true);
@@ -566,36 +536,4 @@ fn has_negative_consumption(table: &Table<'_>, meter: &mut Meter<'_>) -> Result<
 
 fn is_below_zero(amount: &Amount<'_>) -> bool {
     amount.quantity.nanos() < 0
-}
-
-/// Returns the nearest earlier request of the same claim that is interchangeable with `alternative`. Returns `None` if
-/// a constraint treats the first device differently from later ones.
-fn predecessor(table: &Table<'_>, alternative: usize) -> Option<usize> {
-    let asked = table.alternative(alternative);
-    if table.lists() == ListTypes::Disabled && !asked.constraints.is_empty() {
-        return None;
-    }
-    let requests = table.plan.claims.get(asked.claim)?.requests.iter().filter(|request| !request.is_list);
-    let singles: Vec<usize> = requests.flat_map(|request| request.alternatives.clone()).collect();
-    if !singles.contains(&alternative) {
-        return None;
-    }
-    singles.into_iter().rfind(|other| *other < alternative && is_same(table.alternative(*other), asked))
-}
-
-fn is_same(left: &Alternative<'_>, right: &Alternative<'_>) -> bool {
-    let texts = |asked: &Alternative<'_>| -> Vec<Option<String>> {
-        asked.selectors().map(|selector| selector.text.map(str::to_owned)).collect()
-    };
-    let amounts = |asked: &Alternative<'_>| -> Vec<(String, i128)> {
-        asked.capacity.iter().map(|(name, amount)| ((*name).to_owned(), amount.quantity.nanos())).collect()
-    };
-    left.mode == right.mode
-        && left.mode != Mode::All
-        && left.class.name() == right.class.name()
-        && left.admin_access == right.admin_access
-        && left.tolerations == right.tolerations
-        && left.constraints == right.constraints
-        && texts(left) == texts(right)
-        && amounts(left) == amounts(right)
 }

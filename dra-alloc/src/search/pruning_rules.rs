@@ -2,9 +2,7 @@
 
 /// Rule by which the search skips branches. All rules are on; tests switch them off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[doc(hidden)]
-#[expect(clippy::exhaustive_enums, reason = "for the project's own tests")]
-pub enum PruningRule {
+pub(crate) enum PruningRule {
     ForwardChecking,
     Pigeonhole,
     CommonValue,
@@ -19,17 +17,15 @@ const START_AFTER_BACKTRACKS: usize = 3;
 
 /// Set of [`PruningRule`]s, with the time at which they start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[doc(hidden)]
-pub struct PruningRules(u8);
+pub(crate) struct PruningRules(u8);
 
-#[doc(hidden)]
 impl PruningRules {
     /// Number of pruning rules.
-    pub const COUNT: u8 = 7;
+    pub(crate) const COUNT: u8 = 7;
 
     /// Returns the set of rules whose bits are set, active from the first backtrack on.
-    #[must_use]
-    pub const fn from_start(bits: u8) -> Self {
+    #[cfg(test)]
+    pub(crate) const fn from_start(bits: u8) -> Self {
         Self(bits | 1 << Self::COUNT)
     }
 
@@ -48,3 +44,6 @@ impl Default for PruningRules {
         Self((1 << Self::COUNT) - 1)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,11 +9,10 @@
 //!
 //! Source: `validateDeviceRequest` of kube-scheduler's allocator, 1.37.
 
-use dra_attrs::GateSet;
+use dra_attrs::{GateSet, Ix};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use k8s_openapi::api::resource::v1::{
     CapacityRequirements, DeviceClaim, DeviceConstraint, DeviceDerivedAttribute, DeviceRequest, DeviceSelector,
@@ -21,6 +20,10 @@ use k8s_openapi::api::resource::v1::{
 };
 
 use super::allocate_error::{AllocateError, RequestError};
+use super::ix::{
+    Alternatives, ByAlternative, ByClaim, ByColumn, ByConstraint, ByRequest, ClaimIx, ColumnIx, ConstraintIx, IxRange,
+    SelectorIx,
+};
 use crate::cluster::classes::{Class, Classes};
 use crate::config::gates::DraGate;
 use crate::device::capacity::Amount;
@@ -29,19 +32,19 @@ use crate::selector::expression::{Compiled, Expression, Owner, Selectors};
 /// Requests and constraints of all claims, as the search reads them.
 #[derive(Debug, Default)]
 pub(crate) struct Plan<'p> {
-    pub(crate) claims: Vec<Claim<'p>>,
+    pub(crate) claims: ByClaim<Claim<'p>>,
     /// Alternatives (an exact request, or each subrequest of a list) of all requests of all claims.
-    pub(crate) alternatives: Vec<Alternative<'p>>,
+    pub(crate) alternatives: ByAlternative<Alternative<'p>>,
     /// Columns: the attributes and derived-attribute expressions that constraints compare.
-    pub(crate) columns: Vec<Column<'p>>,
+    pub(crate) columns: ByColumn<Column<'p>>,
 }
 
 /// One claim with its requests and constraints.
 #[derive(Debug)]
 pub(crate) struct Claim<'p> {
     pub(crate) object: &'p ResourceClaim,
-    pub(crate) requests: Vec<Request<'p>>,
-    pub(crate) constraints: Vec<Constraint<'p>>,
+    pub(crate) requests: ByRequest<Request<'p>>,
+    pub(crate) constraints: ByConstraint<Constraint<'p>>,
     /// Error of the first invalid request. The requests before it are valid.
     pub(crate) request_error: Option<Box<AllocateError>>,
     pub(crate) constraint_error: Option<Box<AllocateError>>,
@@ -51,8 +54,8 @@ pub(crate) struct Claim<'p> {
 #[derive(Clone, Debug)]
 pub(crate) struct Request<'p> {
     pub(crate) name: &'p str,
-    /// Range of the request's alternatives in [`Plan::alternatives`].
-    pub(crate) alternatives: Range<usize>,
+    /// Positions of the request's alternatives in [`Plan::alternatives`].
+    pub(crate) alternatives: IxRange<Alternatives>,
     /// True for a `firstAvailable` list of subrequests.
     pub(crate) is_list: bool,
 }
@@ -61,21 +64,23 @@ pub(crate) struct Request<'p> {
 #[derive(Debug)]
 pub(crate) struct Alternative<'p> {
     /// Position of the claim in the plan.
-    pub(crate) claim: usize,
+    pub(crate) claim: ClaimIx,
     /// Name, as `request` or `request/subrequest`.
     pub(crate) name: Cow<'p, str>,
+    pub(crate) request: &'p str,
+    pub(crate) subrequest: Option<&'p str>,
     pub(crate) class: &'p Class,
     /// Selectors of the request itself, which apply in addition to those of the class.
     own_selectors: Selectors<'p>,
     /// Cached results of selectors on devices of shared slices, by position of the selector and address of the device.
     /// Addresses are stable within one call.
-    pub(crate) known: RefCell<BTreeMap<(usize, usize), bool>>,
+    pub(crate) known: RefCell<BTreeMap<(SelectorIx, usize), bool>>,
     pub(crate) mode: Mode,
     pub(crate) admin_access: bool,
     pub(crate) tolerations: Option<&'p [DeviceToleration]>,
     pub(crate) capacity: BTreeMap<&'p str, Amount<'p>>,
     /// Constraints that apply to the alternative: position in the claim, and column.
-    pub(crate) constraints: Vec<(usize, usize)>,
+    pub(crate) constraints: Vec<(ConstraintIx, ColumnIx)>,
 }
 
 /// Number of devices that an alternative asks for.
@@ -152,9 +157,9 @@ impl<'p> Plan<'p> {
         let requests =
             claims.iter().filter_map(|claim| devices(claim)).flat_map(|devices| &devices.requests).map(Vec::len);
         let mut plan = Self {
-            claims: Vec::with_capacity(claims.len()),
-            alternatives: Vec::with_capacity(requests.sum()),
-            columns: Vec::new(),
+            claims: ByClaim::new(Vec::with_capacity(claims.len())),
+            alternatives: ByAlternative::new(Vec::with_capacity(requests.sum())),
+            columns: ByColumn::default(),
         };
         for claim in claims {
             plan.add_claim(claim, classes, gates);
@@ -169,11 +174,11 @@ impl<'p> Plan<'p> {
     fn add_claim(&mut self, object: &'p ResourceClaim, classes: &'p Classes, gates: GateSet<DraGate>) {
         let (constraints, constraint_error) = constraints(object);
         let listed = devices(object).and_then(|devices| devices.requests.as_deref()).unwrap_or_default();
-        let requests = Vec::with_capacity(listed.len());
+        let requests = ByRequest::new(Vec::with_capacity(listed.len()));
         let mut claim = Claim { object, requests, constraints, request_error: None, constraint_error };
         for request in listed {
-            if let Err((request, error)) = self.add_request(request, &mut claim, classes, gates) {
-                let error = AllocateError::Request { claim: claim.name(), request, error };
+            if let Err((request, source)) = self.add_request(request, &mut claim, classes, gates) {
+                let error = AllocateError::Request { claim: claim.name(), request, source };
                 claim.request_error = Some(Box::new(error));
                 break;
             }
@@ -199,13 +204,13 @@ impl<'p> Plan<'p> {
         {
             return Err((asked.full_name(request).into_owned(), RequestError::ConsumableCapacityOff));
         }
-        let first = self.alternatives.len();
-        claim.requests.push(Request { name: &request.name, alternatives: first..first, is_list });
+        let first = self.alternatives.end();
+        claim.requests.push(Request { name: &request.name, alternatives: IxRange::new(first, first), is_list });
         for asked in asked {
             let added = self.add_alternative(request, asked, claim, classes, gates);
             added.map_err(|error| (asked.full_name(request).into_owned(), error))?;
             if let Some(request) = claim.requests.last_mut() {
-                request.alternatives.end = self.alternatives.len();
+                request.alternatives.end = self.alternatives.end();
             }
         }
         Ok(())
@@ -224,7 +229,7 @@ impl<'p> Plan<'p> {
         }
         let own = asked.selectors();
         if let Some(index) = own.iter().position(|selector| selector.cel.is_none()) {
-            return Err(RequestError::SelectorEmpty { index });
+            return Err(RequestError::SelectorEmpty { index: Ix::from(index) });
         }
         if asked.admin_access().is_some() && !gates.has(DraGate::AdminAccess) {
             return Err(RequestError::AdminAccessOff);
@@ -238,8 +243,10 @@ impl<'p> Plan<'p> {
         let (mode, capacity) = (asked.mode()?, asked.amounts()?);
         let constraints = self.constraints_on(claim, request, &name, asked);
         self.alternatives.push(Alternative {
-            claim: self.claims.len(),
+            claim: self.claims.end(),
             name,
+            request: &request.name,
+            subrequest: asked.subrequest(),
             class,
             own_selectors: Selectors::new(Owner::Claim, own),
             known: RefCell::default(),
@@ -259,9 +266,9 @@ impl<'p> Plan<'p> {
         request: &DeviceRequest,
         name: &str,
         asked: Asked<'p>,
-    ) -> Vec<(usize, usize)> {
+    ) -> Vec<(ConstraintIx, ColumnIx)> {
         let mut applying = Vec::new();
-        for (index, constraint) in claim.constraints.iter().enumerate() {
+        for (index, constraint) in claim.constraints.enumerate() {
             if constraint.applies_to(&request.name, name) {
                 // If a name is defined several times, the last definition counts.
                 let derived = asked.derived().iter().rev().find(|derived| derived.name == constraint.attribute);
@@ -272,13 +279,12 @@ impl<'p> Plan<'p> {
         applying
     }
 
-    fn column(&mut self, attribute: &'p str, expression: Option<&'p str>) -> usize {
-        if let Some(known) = self.columns.iter().position(|column| column.is(attribute, expression)) {
+    fn column(&mut self, attribute: &'p str, expression: Option<&'p str>) -> ColumnIx {
+        if let Some((known, _)) = self.columns.enumerate().find(|(_, column)| column.is(attribute, expression)) {
             return known;
         }
         let derived = expression.map(|text| Derived { text, compiled: Compiled::new() });
-        self.columns.push(Column { attribute, derived });
-        self.columns.len() - 1
+        self.columns.push(Column { attribute, derived })
     }
 }
 
@@ -346,11 +352,15 @@ impl<'p> Asked<'p> {
         self.field(|request| request.capacity.as_ref(), |request| request.capacity.as_ref()).flatten()
     }
 
+    fn subrequest(self) -> Option<&'p str> {
+        self.field(|_| None, |subrequest| Some(subrequest.name.as_str())).flatten()
+    }
+
     /// Returns the name: `request`, or `request/subrequest` for a subrequest.
     fn full_name(self, request: &'p DeviceRequest) -> Cow<'p, str> {
-        match self {
-            Self::Nothing | Self::Exactly(_) => Cow::Borrowed(&request.name),
-            Self::Subrequest(subrequest) => Cow::Owned(format!("{}/{}", request.name, subrequest.name)),
+        match self.subrequest() {
+            None => Cow::Borrowed(&request.name),
+            Some(subrequest) => Cow::Owned(format!("{}/{subrequest}", request.name)),
         }
     }
 
@@ -370,18 +380,18 @@ impl<'p> Asked<'p> {
         let requests = self.capacity().and_then(|capacity| capacity.requests.as_ref()).into_iter().flatten();
         let amounts = requests.map(|(name, amount)| match Amount::read(amount) {
             Ok(amount) => Ok((name.as_str(), amount)),
-            Err(error) => Err(RequestError::Quantity { capacity: name.clone(), error }),
+            Err(source) => Err(RequestError::Quantity { capacity: name.clone(), source }),
         });
         amounts.collect()
     }
 }
 
 /// Reads the constraints of a claim up to the first one that has neither `matchAttribute` nor `distinctAttribute`.
-fn constraints(claim: &ResourceClaim) -> (Vec<Constraint<'_>>, Option<Box<AllocateError>>) {
+fn constraints(claim: &ResourceClaim) -> (ByConstraint<Constraint<'_>>, Option<Box<AllocateError>>) {
     let listed = devices(claim).and_then(|devices| devices.constraints.as_deref()).unwrap_or_default();
-    let constraints: Vec<_> = listed.iter().map_while(Constraint::read).collect();
-    let index = constraints.len();
-    let is_cut = index < listed.len();
+    let constraints: ByConstraint<_> = listed.iter().map_while(Constraint::read).collect();
+    let index = constraints.end();
+    let is_cut = constraints.len() < listed.len();
     let error = || Box::new(AllocateError::EmptyConstraint { claim: claim_name(claim), index });
     (constraints, is_cut.then(error))
 }

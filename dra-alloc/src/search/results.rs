@@ -13,6 +13,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use smallvec::SmallVec;
 
 use super::allocate_error::AllocateError;
+use super::ix::AlternativeIx;
 use super::partial_assignment::Chosen;
 use super::request::{Alternative, Claim};
 use super::share::Share;
@@ -88,7 +89,7 @@ fn consumed(table: &Table<'_>, chosen: Chosen) -> Result<Option<Amounts>, Alloca
 }
 
 /// Returns the configuration of the classes, in the order in which the requests name them, then that of the claim.
-fn config(table: &Table<'_>, claim: &Claim<'_>, selected: &[usize]) -> Vec<DeviceAllocationConfiguration> {
+fn config(table: &Table<'_>, claim: &Claim<'_>, selected: &[AlternativeIx]) -> Vec<DeviceAllocationConfiguration> {
     let chosen = selected.iter().map(|alternative| table.alternative(*alternative));
     let of_claim = claim.devices().and_then(|devices| devices.config.as_deref()).unwrap_or_default();
     if of_claim.is_empty() && chosen.clone().all(|asked| asked.class.config().is_empty()) {

@@ -3,16 +3,16 @@
 //! A fact is computed on first use and kept for the rest of the call. Rows are devices in search order; columns are the
 //! alternatives and constraints of the plan.
 
-use dra_attrs::{ListTypes, Quantity, ValueSet, lookup_by_name};
+use dra_attrs::{Ix, ListTypes, Quantity, ValueSet, lookup_by_name};
 use k8s_openapi::api::core::v1::Node;
-use k8s_openapi::api::resource::v1::{DeviceAttribute, DeviceTaint, ResourceSlice};
-use smallvec::SmallVec;
+use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceTaint, ResourceSlice};
 
 use super::allocate_error::AllocateError;
 use super::candidates::{Candidate, Candidates};
 use super::context::Context;
 use super::counters::{Consumption, CounterSets, InvalidCounter};
 use super::grid::Grid;
+use super::ix::{AlternativeIx, Alternatives, ByAlternative, ByPool, ColumnIx, Columns, DeviceIx, PoolIx, SelectorIx};
 use super::request::{Alternative, Claim, Column, Derived, Mode, Plan};
 use crate::cluster::inventory::is_for_one_node;
 use crate::cluster::inventory::pool::Pool;
@@ -55,13 +55,16 @@ pub(crate) enum Selection {
     /// The device has binding conditions, but the gate `DRADeviceBindingConditions` is off.
     BindingConditionsOff,
     /// The selector at this position of [`Alternative::selectors`] is false.
-    Selector(usize),
+    Selector(SelectorIx),
     /// The device is restricted to other nodes.
     OtherNode,
 }
 
 /// Attributes computed by derived-attribute expressions. The table borrows their values.
-pub(crate) type DerivedValues = Grid<DeviceAttribute>;
+pub(crate) type DerivedValues = Grid<Columns, Device, DeviceAttribute>;
+
+/// Devices of each `allocationMode: All` alternative; empty if there is no such alternative.
+pub(crate) type DevicesOfAll = ByAlternative<Vec<DeviceIx>>;
 
 /// Devices of a node with cached facts about them.
 pub(crate) struct Table<'s> {
@@ -71,13 +74,14 @@ pub(crate) struct Table<'s> {
     pub(crate) candidates: &'s Candidates<'s>,
     node: &'s Node,
     derived: &'s DerivedValues,
-    in_use: SmallVec<[Option<&'s PoolUse>; 4]>,
-    counters: Grid<CounterSets<'s>>,
-    consumption: Grid<Vec<Consumption<'s>>>,
-    capacities: Grid<Vec<Capacity<'s>>>,
-    selection: Grid<Selection>,
-    fits: Grid<CapacityCheck<'s>>,
-    values: Grid<ValueSet<'s>>,
+    /// Devices in use; empty if no device is in use.
+    in_use: ByPool<Option<&'s PoolUse>>,
+    counters: Grid<(), Pool, CounterSets<'s>>,
+    consumption: Grid<(), Device, Vec<Consumption<'s>>>,
+    capacities: Grid<(), Device, Vec<Capacity<'s>>>,
+    selection: Grid<Alternatives, Device, Selection>,
+    fits: Grid<Alternatives, Device, CapacityCheck<'s>>,
+    values: Grid<Columns, Device, ValueSet<'s>>,
     skips_allowed: bool,
     lists: ListTypes,
     rounding: Rounding,
@@ -91,17 +95,18 @@ impl<'s> Table<'s> {
         candidates: &'s Candidates<'s>,
         derived: &'s DerivedValues,
     ) -> Self {
-        let (pools, devices, alternatives) = (candidates.pools(), candidates.capacity(), plan.alternatives.len());
+        let (pools, devices, alternatives) = (candidates.pools(), candidates.end(), plan.alternatives.end());
         let decisions = Decisions::from_profile(context.profile);
+        let one = Ix::from(1);
         let has = |feature| context.gates.has(feature);
         Self {
             in_use: pools_in_use(context.state, pools),
-            counters: Grid::new(1, pools.len()),
-            consumption: Grid::new(1, devices),
-            capacities: Grid::new(1, devices),
+            counters: Grid::new(one, PoolIx::from(pools.len())),
+            consumption: Grid::new(one, devices),
+            capacities: Grid::new(one, devices),
             selection: Grid::new(alternatives, devices),
             fits: Grid::new(alternatives, devices),
-            values: Grid::new(plan.columns.len(), devices),
+            values: Grid::new(plan.columns.end(), devices),
             skips_allowed: skips_allowed(context, decisions, node),
             lists: if has(DraGate::ListTypeAttributes) { ListTypes::Enabled } else { decisions.lists_off },
             rounding: if has(DraGate::FractionalCapacityRange) { Rounding::Fractional } else { Rounding::Whole },
@@ -122,25 +127,24 @@ impl<'s> Table<'s> {
         self.context.gates.has(feature)
     }
 
-    pub(crate) fn candidate(&self, device: usize) -> Candidate<'s> {
+    pub(crate) fn candidate(&self, device: DeviceIx) -> Candidate<'s> {
         self.candidates.known(device)
     }
 
-    #[expect(clippy::indexing_slicing, reason = "alternatives are positions in the plan's list")]
-    pub(crate) fn alternative(&self, alternative: usize) -> &'s Alternative<'s> {
+    pub(crate) fn alternative(&self, alternative: AlternativeIx) -> &'s Alternative<'s> {
         &self.plan.alternatives[alternative]
     }
 
-    pub(crate) fn id(&self, device: usize) -> DeviceId {
+    pub(crate) fn id(&self, device: DeviceIx) -> DeviceId {
         let Candidate { slice, device, .. } = self.candidate(device);
         DeviceId::new(&slice.spec.driver, &slice.spec.pool.name, &device.name)
     }
 
     /// Returns the number of devices that an alternative needs. `all` has the devices of each `allocationMode: All`
     /// alternative.
-    pub(crate) fn wanted(&self, all: &[Vec<usize>], alternative: usize) -> usize {
+    pub(crate) fn wanted(&self, all: &DevicesOfAll, alternative: AlternativeIx) -> usize {
         match self.alternative(alternative).mode {
-            Mode::All => all.get(alternative).map_or(0, Vec::len),
+            Mode::All => all.at(alternative).map_or(0, Vec::len),
             Mode::Exactly(count) => usize::try_from(count).unwrap_or(usize::MAX),
         }
     }
@@ -150,34 +154,34 @@ impl<'s> Table<'s> {
     }
 
     pub(crate) fn claim_name(&self, asked: &Alternative<'_>) -> String {
-        self.plan.claims.get(asked.claim).map(Claim::name).unwrap_or_default()
+        self.plan.claims.at(asked.claim).map(Claim::name).unwrap_or_default()
     }
 
     /// Returns the use of a device by claims allocated before this call; `None` if the device is free.
-    pub(crate) fn in_use(&self, device: usize) -> Option<&'s DeviceUse> {
+    pub(crate) fn in_use(&self, device: DeviceIx) -> Option<&'s DeviceUse> {
         let candidate = self.candidate(device);
-        self.in_use.get(candidate.pool).copied().flatten()?.get(&candidate.device.name)
+        self.in_use.at(candidate.pool).copied().flatten()?.get(&candidate.device.name)
     }
 
     /// Returns the amount of a capacity that shares allocated before this call consume.
-    pub(crate) fn consumed(&self, device: usize, capacity: &str) -> Quantity {
+    pub(crate) fn consumed(&self, device: DeviceIx, capacity: &str) -> Quantity {
         let consumed = self.in_use(device).and_then(|in_use| in_use.consumed.get(capacity));
         consumed.copied().unwrap_or(Quantity::ZERO)
     }
 
     /// Returns true if several allocations may share the device.
-    pub(crate) fn is_shareable(&self, device: usize) -> bool {
+    pub(crate) fn is_shareable(&self, device: DeviceIx) -> bool {
         self.has(DraGate::ConsumableCapacity) && self.candidate(device).device.allow_multiple_allocations == Some(true)
     }
 
     /// Returns true if the device does not skip node operations, or if the node and the feature gates allow that it
     /// does.
-    pub(crate) fn may_skip(&self, device: usize) -> bool {
+    pub(crate) fn may_skip(&self, device: DeviceIx) -> bool {
         self.skips_allowed || !skips_operations(self.candidate(device).slice)
     }
 
     /// Returns the first taint of a device that the alternative does not tolerate.
-    pub(crate) fn taint(&self, alternative: usize, device: usize) -> Option<&'s DeviceTaint> {
+    pub(crate) fn taint(&self, alternative: AlternativeIx, device: DeviceIx) -> Option<&'s DeviceTaint> {
         if !self.has(DraGate::DeviceTaints) {
             return None;
         }
@@ -188,21 +192,22 @@ impl<'s> Table<'s> {
 
     /// Checks a device for an alternative: its binding conditions, the selectors of class and request, and the nodes
     /// where it is available.
-    pub(crate) fn selection(&self, alternative: usize, device: usize) -> Result<Selection, AllocateError> {
+    pub(crate) fn selection(&self, alternative: AlternativeIx, device: DeviceIx) -> Result<Selection, AllocateError> {
         self.selection.get_or_try(alternative, device, || self.select(alternative, device)).copied()
     }
 
-    pub(crate) fn is_selectable(&self, alternative: usize, device: usize) -> Result<bool, AllocateError> {
+    pub(crate) fn is_selectable(&self, alternative: AlternativeIx, device: DeviceIx) -> Result<bool, AllocateError> {
         Ok(self.selection(alternative, device)? == Selection::Admitted)
     }
 
-    fn select(&self, alternative: usize, device: usize) -> Result<Selection, AllocateError> {
+    fn select(&self, alternative: AlternativeIx, device: DeviceIx) -> Result<Selection, AllocateError> {
         let candidate = self.candidate(device);
         let conditions = candidate.device.binding_conditions.as_ref();
         if !self.has(DraGate::DeviceBindingConditions) && conditions.is_some_and(|conditions| !conditions.is_empty()) {
             return Ok(Selection::BindingConditionsOff);
         }
-        for (position, selector) in self.alternative(alternative).selectors().enumerate() {
+        for (number, selector) in self.alternative(alternative).selectors().enumerate() {
+            let position = SelectorIx::from(number);
             if !self.holds(alternative, position, selector, device)? {
                 return Ok(Selection::Selector(position));
             }
@@ -219,29 +224,33 @@ impl<'s> Table<'s> {
 
     fn holds(
         &self,
-        alternative: usize,
-        position: usize,
+        alternative: AlternativeIx,
+        position: SelectorIx,
         selector: Expression<'_>,
-        device: usize,
+        device: DeviceIx,
     ) -> Result<bool, AllocateError> {
-        let (asked, candidate, index) = (self.alternative(alternative), self.candidate(device), selector.index);
+        let (asked, candidate, index) =
+            (self.alternative(alternative), self.candidate(device), Ix::from(selector.index));
         let owner = || match selector.owner {
             Owner::Class(class) => format!("class {class}"),
             Owner::Claim => format!("claim {}", self.claim_name(asked)),
         };
         let compiled = selector.compile(self.context.selectors);
         let compiled = compiled.ok_or_else(|| AllocateError::SelectorEmpty { owner: owner(), index })?;
-        let compiled =
-            compiled.map_err(|error| AllocateError::SelectorCompile { owner: owner(), index, error: error.clone() })?;
+        let compiled = compiled.map_err(|error| AllocateError::SelectorCompile {
+            owner: owner(),
+            index,
+            source: error.clone(),
+        })?;
         let place = (position, std::ptr::from_ref(candidate.device).addr());
         if let Some(known) = asked.known.borrow().get(&place) {
             return Ok(*known);
         }
         let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
         let holds = if candidate.facts().is_sound() { compiled.matches_sound(input) } else { compiled.matches(input) };
-        let holds = holds.map_err(|error| {
+        let holds = holds.map_err(|source| {
             let device = Box::new(self.id(device));
-            AllocateError::SelectorEvaluation { owner: owner(), index, device, error }
+            AllocateError::SelectorEvaluation { owner: owner(), index, device, source }
         })?;
         if !compiled.is_direct() && !is_for_one_node(candidate.slice) {
             asked.known.borrow_mut().insert(place, holds);
@@ -251,7 +260,7 @@ impl<'s> Table<'s> {
 
     /// Returns true if the device has enough capacity for the alternative without any computation: the device is unused
     /// and not shareable, its capacities are simple numbers, and the request names none.
-    pub(crate) fn has_room_for_one(&self, alternative: usize, device: usize) -> bool {
+    pub(crate) fn has_room_for_one(&self, alternative: AlternativeIx, device: DeviceIx) -> bool {
         self.alternative(alternative).capacity.is_empty()
             && !self.is_shareable(device)
             && self.in_use(device).is_none()
@@ -259,28 +268,32 @@ impl<'s> Table<'s> {
     }
 
     /// Returns the capacities of a device, sorted by name.
-    pub(crate) fn capacities(&self, device: usize) -> Result<&[Capacity<'s>], AllocateError> {
+    pub(crate) fn capacities(&self, device: DeviceIx) -> Result<&[Capacity<'s>], AllocateError> {
         let Candidate { slice, device: object, .. } = self.candidate(device);
         let read = || {
             let capacities = object.capacity.iter().flatten().map(|(name, capacity)| {
                 Capacity::read(name, capacity).map_err(|invalid| AllocateError::SliceQuantity {
                     slice: name_of(slice).to_owned(),
                     field: format!("spec.devices[{}].capacity[{name}].{}", object.name, invalid.field),
-                    error: invalid.error,
+                    source: invalid.error,
                 })
             });
             capacities.collect::<Result<Vec<_>, _>>()
         };
-        self.capacities.get_or_try(0, device, read).map(Vec::as_slice)
+        self.capacities.get_or_try(Ix::FIRST, device, read).map(Vec::as_slice)
     }
 
     /// Returns the amounts that an alternative consumes of a device's capacities, or the reason why the capacities do
     /// not suffice.
-    pub(crate) fn fit(&self, alternative: usize, device: usize) -> Result<&CapacityCheck<'s>, AllocateError> {
+    pub(crate) fn fit(
+        &self,
+        alternative: AlternativeIx,
+        device: DeviceIx,
+    ) -> Result<&CapacityCheck<'s>, AllocateError> {
         self.fits.get_or_try(alternative, device, || self.compute_fit(alternative, device))
     }
 
-    fn compute_fit(&self, alternative: usize, device: usize) -> Result<CapacityCheck<'s>, AllocateError> {
+    fn compute_fit(&self, alternative: AlternativeIx, device: DeviceIx) -> Result<CapacityCheck<'s>, AllocateError> {
         let (asked, capacities) = (self.alternative(alternative), self.capacities(device)?);
         let is_there = |name: &&&str| capacities.iter().any(|capacity| capacity.name == **name);
         if let Some(missing) = asked.capacity.keys().find(|name| !is_there(name)) {
@@ -295,7 +308,7 @@ impl<'s> Table<'s> {
                 request: asked.name.to_string(),
                 device: Box::new(self.id(device)),
                 capacity: capacity.name.to_owned(),
-                error: Box::new(error),
+                source: Box::new(error),
             })?);
         }
         let misfit = capacities.iter().zip(&amounts).find_map(|(capacity, amount)| {
@@ -309,15 +322,14 @@ impl<'s> Table<'s> {
     }
 
     /// Returns the values of a device for the attribute or expression that a constraint compares.
-    pub(crate) fn values(&self, column: usize, device: usize) -> Result<&ValueSet<'s>, AllocateError> {
+    pub(crate) fn values(&self, column: ColumnIx, device: DeviceIx) -> Result<&ValueSet<'s>, AllocateError> {
         self.values.get_or_try(column, device, || {
             let attribute = self.attribute(column, device)?;
             Ok(ValueSet::from_attribute(attribute, self.lists))
         })
     }
 
-    #[expect(clippy::indexing_slicing, reason = "columns are positions in the plan's list")]
-    fn attribute(&self, column: usize, device: usize) -> Result<Option<&'s DeviceAttribute>, AllocateError> {
+    fn attribute(&self, column: ColumnIx, device: DeviceIx) -> Result<Option<&'s DeviceAttribute>, AllocateError> {
         let (Column { attribute, derived }, candidate) = (&self.plan.columns[column], self.candidate(device));
         let Some(expression) = derived else {
             let attributes = candidate.device.attributes.as_ref();
@@ -327,40 +339,39 @@ impl<'s> Table<'s> {
         self.derived.get_or_try(column, device, derive).map(Some)
     }
 
-    fn derive(&self, name: &str, expression: &Derived<'_>, device: usize) -> Result<DeviceAttribute, AllocateError> {
+    fn derive(&self, name: &str, expression: &Derived<'_>, device: DeviceIx) -> Result<DeviceAttribute, AllocateError> {
         let (attribute, candidate) = (|| name.to_owned(), self.candidate(device));
         let compile = || self.context.selectors.compile_derived(expression.text);
         let compiled = expression.compiled.get_or_init(compile).as_ref();
-        let compiled =
-            compiled.map_err(|error| AllocateError::DerivedCompile { attribute: attribute(), error: error.clone() })?;
+        let compiled = compiled
+            .map_err(|error| AllocateError::DerivedCompile { attribute: attribute(), source: error.clone() })?;
         let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
-        compiled.derive(input).map_err(|error| {
+        compiled.derive(input).map_err(|source| {
             let device = Box::new(self.id(device));
-            AllocateError::DerivedEvaluation { attribute: attribute(), device, error }
+            AllocateError::DerivedEvaluation { attribute: attribute(), device, source }
         })
     }
 
     /// Returns the counters of a pool, minus the amounts that devices in use consume.
-    #[expect(clippy::indexing_slicing, reason = "pools are positions in the list of pools")]
-    pub(crate) fn counters(&self, pool: usize) -> Result<&CounterSets<'s>, AllocateError> {
-        let in_use = self.in_use.get(pool).copied().flatten();
-        let read = || CounterSets::new(&self.candidates.pools()[pool], in_use);
-        Ok(self.counters.get_or_try(0, pool, read)?)
+    pub(crate) fn counters(&self, pool: PoolIx) -> Result<&CounterSets<'s>, AllocateError> {
+        let in_use = self.in_use.at(pool).copied().flatten();
+        let read = || CounterSets::new(self.candidates.pool(pool), in_use);
+        Ok(self.counters.get_or_try(Ix::FIRST, pool, read)?)
     }
 
     /// Returns the device's consumption of its pool's counters.
-    pub(crate) fn consumption(&self, device: usize) -> Result<&[Consumption<'s>], AllocateError> {
+    pub(crate) fn consumption(&self, device: DeviceIx) -> Result<&[Consumption<'s>], AllocateError> {
         let Candidate { pool, slice, device: object, .. } = self.candidate(device);
         let counters = self.counters(pool)?;
         let read = || counters.consumption(slice, object);
-        Ok(self.consumption.get_or_try(0, device, read)?)
+        Ok(self.consumption.get_or_try(Ix::FIRST, device, read)?)
     }
 }
 
 /// Returns the devices in use of each pool. Skips the look-ups if nothing is in use.
-fn pools_in_use<'s>(state: &'s AllocatedState, pools: &[Pool]) -> SmallVec<[Option<&'s PoolUse>; 4]> {
+fn pools_in_use<'s>(state: &'s AllocatedState, pools: &[Pool]) -> ByPool<Option<&'s PoolUse>> {
     if state.is_empty() {
-        return SmallVec::new();
+        return ByPool::default();
     }
     pools.iter().map(|pool| state.pool(pool.driver(), pool.name())).collect()
 }
@@ -386,13 +397,13 @@ impl From<SliceError<'_>> for AllocateError {
             Some(device) => format!("spec.devices[{}].nodeSelector", device.name),
             None => "spec.nodeSelector".to_owned(),
         };
-        Self::NodeSelector { slice: name_of(failed.slice).to_owned(), field, error: failed.error }
+        Self::NodeSelector { slice: name_of(failed.slice).to_owned(), field, source: failed.error }
     }
 }
 
 impl From<InvalidCounter<'_>> for AllocateError {
     fn from(invalid: InvalidCounter<'_>) -> Self {
         let slice = name_of(invalid.slice).to_owned();
-        Self::SliceQuantity { slice, field: invalid.field, error: invalid.error }
+        Self::SliceQuantity { slice, field: invalid.field, source: invalid.error }
     }
 }

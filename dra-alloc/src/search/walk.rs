@@ -12,39 +12,40 @@ use smallvec::SmallVec;
 
 use super::allocate_error::AllocateError;
 use super::budget::{Halt, Meter};
+use super::ix::{AlternativeIx, ByClaim, ClaimIx, DeviceIx, RequestIx, from, next};
 use super::partial_assignment::{Chosen, PartialAssignment, Placed, Refusal, Rejection};
 use super::prune::{OpenRequest, Prune};
 use super::request::{Claim, Mode, Plan};
-use super::table::Table;
+use super::table::{DevicesOfAll, Table};
 use crate::config::limits::MAX_DEVICES_PER_CLAIM;
 
 /// Position of the search: the request, and the number of devices that it has.
 #[derive(Clone, Copy, Debug)]
 struct Position {
-    claim: usize,
-    request: usize,
+    claim: ClaimIx,
+    request: RequestIx,
     /// Alternative of the request that is being tried.
-    alternative: Option<usize>,
+    alternative: Option<AlternativeIx>,
     /// Number of devices that the request has so far.
     taken: usize,
     /// First device position to try for the request.
-    from: usize,
+    from: DeviceIx,
 }
 
 impl Position {
-    const fn claim(claim: usize) -> Self {
-        Self { claim, request: 0, alternative: None, taken: 0, from: 0 }
+    const fn claim(claim: ClaimIx) -> Self {
+        Self { claim, request: RequestIx::FIRST, alternative: None, taken: 0, from: DeviceIx::FIRST }
     }
 
     /// Moves on to the next request: the current one has all its devices.
-    const fn end_request(&mut self) {
-        *self = Self { request: self.request + 1, ..Self::claim(self.claim) };
+    fn end_request(&mut self) {
+        *self = Self { request: next(self.request), ..Self::claim(self.claim) };
     }
 
     /// Records that the request got a device; the search continues with the next device position.
-    const fn pass(&mut self, device: usize) {
+    fn pass(&mut self, device: DeviceIx) {
         self.taken += 1;
-        self.from = device + 1;
+        self.from = next(device);
     }
 }
 
@@ -70,7 +71,7 @@ enum Frame<'s> {
     /// An alternative of a request was chosen.
     Alternative {
         position: Position,
-        alternative: usize,
+        alternative: AlternativeIx,
         /// True if all alternatives tried so far would have had too many devices.
         all_too_many: bool,
     },
@@ -79,7 +80,7 @@ enum Frame<'s> {
         position: Position,
         placed: Placed<'s>,
         /// Devices that were tried before for the same choice and failed.
-        tried: Vec<usize>,
+        tried: Vec<DeviceIx>,
     },
 }
 
@@ -95,7 +96,7 @@ enum Pruning<'s> {
 pub(crate) struct Walk<'t, 's, 'm, 'b> {
     table: &'t Table<'s>,
     /// Devices of each `allocationMode: All` alternative, by position of the alternative.
-    all: &'t [Vec<usize>],
+    all: &'t DevicesOfAll,
     meter: &'m mut Meter<'b>,
     assignment: PartialAssignment<'t, 's>,
     position: Position,
@@ -106,16 +107,16 @@ pub(crate) struct Walk<'t, 's, 'm, 'b> {
 
 /// Alternative that was last tried for each request, for the requests of all claims in order.
 #[derive(Clone, Debug)]
-pub(crate) struct Selected(SmallVec<[usize; 8]>);
+pub(crate) struct Selected(SmallVec<[AlternativeIx; 8]>);
 
 impl Selected {
-    fn firsts(claims: &[Claim<'_>]) -> Self {
+    fn firsts(claims: &ByClaim<Claim<'_>>) -> Self {
         Self(claims.iter().flat_map(|claim| &claim.requests).map(|request| request.alternatives.start).collect())
     }
 
-    fn set(&mut self, claims: &[Claim<'_>], position: &Position, alternative: usize) {
-        let before: usize = claims.iter().take(position.claim).map(|claim| claim.requests.len()).sum();
-        if let Some(selected) = self.0.get_mut(before + position.request) {
+    fn set(&mut self, claims: &ByClaim<Claim<'_>>, position: &Position, alternative: AlternativeIx) {
+        let before: usize = claims.iter().take(position.claim.into()).map(|claim| claim.requests.len()).sum();
+        if let Some(selected) = self.0.get_mut(before + usize::from(position.request)) {
             *selected = alternative;
         }
     }
@@ -134,11 +135,11 @@ impl<'w> Solution<'w> {
     pub(crate) fn by_claim<'p>(
         self,
         plan: &'p Plan<'p>,
-    ) -> impl Iterator<Item = (&'p Claim<'p>, &'w [usize], &'w [Chosen])> {
+    ) -> impl Iterator<Item = (&'p Claim<'p>, &'w [AlternativeIx], &'w [Chosen])> {
         let (mut selected, mut chosen) = (self.selected.0.as_slice(), self.chosen);
-        plan.claims.iter().enumerate().map(move |(index, claim)| {
+        plan.claims.enumerate().map(move |(index, claim)| {
             let is_own =
-                |chosen: &Chosen| plan.alternatives.get(chosen.alternative).is_some_and(|asked| asked.claim == index);
+                |chosen: &Chosen| plan.alternatives.at(chosen.alternative).is_some_and(|asked| asked.claim == index);
             let devices = chosen.partition_point(is_own);
             (claim, split_off(&mut selected, claim.requests.len()), split_off(&mut chosen, devices))
         })
@@ -152,13 +153,12 @@ fn split_off<'l, T>(list: &mut &'l [T], count: usize) -> &'l [T] {
     first
 }
 
-#[expect(clippy::indexing_slicing, reason = "claims, requests and alternatives are positions in the plan's lists")]
 impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
-    pub(crate) fn new(table: &'t Table<'s>, all: &'t [Vec<usize>], meter: &'m mut Meter<'b>) -> Self {
+    pub(crate) fn new(table: &'t Table<'s>, all: &'t DevicesOfAll, meter: &'m mut Meter<'b>) -> Self {
         let selected = Selected::firsts(&table.plan.claims);
         let (assignment, pruning) =
             (PartialAssignment::new(table), Pruning::After(table.context.pruning.start_after()));
-        let position = Position::claim(0);
+        let position = Position::claim(ClaimIx::FIRST);
         Self { table, all, meter, assignment, position, frames: SmallVec::new(), pruning, selected }
     }
 
@@ -197,7 +197,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
     }
 
     /// Returns true if pruning proves that the remaining requests can't be satisfied.
-    fn is_unsatisfiable(&mut self, alternative: usize) -> Result<bool, Halt> {
+    fn is_unsatisfiable(&mut self, alternative: AlternativeIx) -> Result<bool, Halt> {
         let Pruning::On(prune) = &self.pruning else { return Ok(false) };
         self.meter.step()?;
         let position = &self.position;
@@ -209,12 +209,12 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
     /// Makes the next choice at the current position.
     fn enter(&mut self) -> Result<Step, Halt> {
         self.meter.step()?;
-        let Some(claim) = self.table.plan.claims.get(self.position.claim) else {
+        let Some(claim) = self.table.plan.claims.at(self.position.claim) else {
             return Ok(Step::Back(Answer::Found));
         };
-        let Some(request) = claim.requests.get(self.position.request) else {
+        let Some(request) = claim.requests.at(self.position.request) else {
             self.frames.push(Frame::Claim);
-            self.position = Position::claim(self.position.claim + 1);
+            self.position = Position::claim(next(self.position.claim));
             return Ok(Step::On);
         };
         match self.position.alternative {
@@ -224,14 +224,14 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         }
     }
 
-    fn choose(&mut self, alternative: usize, all_too_many: bool) -> Step {
+    fn choose(&mut self, alternative: AlternativeIx, all_too_many: bool) -> Step {
         self.selected.set(&self.table.plan.claims, &self.position, alternative);
         self.frames.push(Frame::Alternative { position: self.position, alternative, all_too_many });
         self.position.alternative = Some(alternative);
         Step::On
     }
 
-    fn allocate(&mut self, alternative: usize) -> Result<Step, Halt> {
+    fn allocate(&mut self, alternative: AlternativeIx) -> Result<Step, Halt> {
         self.position.alternative = Some(alternative);
         let (wanted, mode) = (self.wanted(alternative), self.table.alternative(alternative).mode);
         if mode == Mode::All && wanted == 0 {
@@ -254,7 +254,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
     }
 
     /// Starts a request at the first device position that symmetry allows (variable symmetry).
-    fn begin(&mut self, alternative: usize) {
+    fn begin(&mut self, alternative: AlternativeIx) {
         if let Pruning::On(prune) = &self.pruning
             && self.position.taken == 0
         {
@@ -262,13 +262,13 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         }
     }
 
-    fn wanted(&self, alternative: usize) -> usize {
+    fn wanted(&self, alternative: AlternativeIx) -> usize {
         self.table.wanted(self.all, alternative)
     }
 
     /// Places the next device of an `allocationMode: All` request, for which there is no choice.
-    fn next_of_all(&mut self, alternative: usize) -> Result<Step, Halt> {
-        let device = self.all[alternative][self.position.taken];
+    fn next_of_all(&mut self, alternative: AlternativeIx) -> Result<Step, Halt> {
+        let Some(&device) = self.all[alternative].get(self.position.taken) else { return Ok(Step::Back(Answer::No)) };
         self.meter.step()?;
         if self.assignment.is_taken(alternative, device) {
             return Ok(Step::Back(Answer::No));
@@ -282,14 +282,12 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
     }
 
     /// Places the next device that passes all checks for the current request.
-    fn next_of_any(&mut self, alternative: usize, tried: Vec<usize>) -> Result<Step, Halt> {
+    fn next_of_any(&mut self, alternative: AlternativeIx, tried: Vec<DeviceIx>) -> Result<Step, Halt> {
         if self.is_unsatisfiable(alternative)? {
             return Ok(Step::Back(Answer::No));
         }
-        for device in self.position.from.. {
-            if !self.table.candidates.reach(device) {
-                break;
-            }
+        let reached = |device: &DeviceIx| self.table.candidates.reach(*device);
+        for device in from(self.position.from).take_while(reached) {
             self.meter.step()?;
             if matches!(&self.pruning, Pruning::On(prune) if prune.is_tried(&tried, device)) {
                 continue;
@@ -309,7 +307,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         Ok(Step::Back(Answer::No))
     }
 
-    fn descend(&mut self, placed: Placed<'s>, tried: Vec<usize>) -> Step {
+    fn descend(&mut self, placed: Placed<'s>, tried: Vec<DeviceIx>) -> Step {
         let device = placed.chosen.device;
         self.frames.push(Frame::Device { position: self.position, placed, tried });
         self.position.pass(device);
@@ -324,9 +322,9 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
             Frame::Alternative { position, alternative, all_too_many } => {
                 let all_too_many = all_too_many && answer == Answer::TooMany;
                 let request = &self.table.plan.claims[position.claim].requests[position.request];
-                if alternative + 1 < request.alternatives.end {
+                if next(alternative) < request.alternatives.end {
                     self.position = position;
-                    return Ok(self.choose(alternative + 1, all_too_many));
+                    return Ok(self.choose(next(alternative), all_too_many));
                 }
                 Ok(Step::Back(if all_too_many { Answer::TooMany } else { Answer::No }))
             }
@@ -338,13 +336,13 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
                     return Ok(Step::Back(answer));
                 }
                 tried.push(device);
-                self.position = Position { from: device + 1, ..position };
+                self.position = Position { from: next(device), ..position };
                 self.next_of_any(alternative, tried)
             }
         }
     }
 
-    fn constraint_on_all(&self, alternative: usize, device: usize) -> Halt {
+    fn constraint_on_all(&self, alternative: AlternativeIx, device: DeviceIx) -> Halt {
         let asked = self.table.alternative(alternative);
         let (claim, request) = (self.table.claim_name(asked), asked.name.to_string());
         Halt::Failed(AllocateError::ConstraintOnAll { claim, request, device: Box::new(self.table.id(device)) })

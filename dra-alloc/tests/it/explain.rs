@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use dra_alloc::cluster_summary;
 use dra_alloc::explain::{Cause, Detail, Explanation, Suggestion};
-use dra_alloc::{Allocator, Budget, Classes, DeviceId, DraGate, Profile, SelectorCache, Verdict};
+use dra_alloc::{Allocator, Budget, Classes, DeviceId, DraGate, Ix, Profile, SelectorCache, Verdict};
 use k8s_openapi::api::core::v1::Node;
-use k8s_openapi::api::resource::v1::ResourceClaim;
+use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, NUMA, ROOT, claim, device, node, on_numa, pool, request, together, with};
@@ -493,7 +493,7 @@ fn a_constraint_is_named_by_its_place_in_the_claim() {
     let cluster = Cluster::new([pool(GPU, "node-1", json!(devices))]);
     let explanation = explained(&cluster, &[claim("training", requests, constraints)]).unwrap();
     let Cause::Together { constraints, .. } = &explanation.reasons[0].cause else { panic!("{explanation}") };
-    assert_eq!(constraints.iter().map(|constraint| constraint.index).collect::<Vec<_>>(), [1]);
+    assert_eq!(constraints.iter().map(|constraint| constraint.index).collect::<Vec<_>>(), [Ix::from(1)]);
     let suggestion = Suggestion::WithoutConstraint { at: constraints[0].clone() };
     assert_eq!(explanation.suggestions, [suggestion]);
 }
@@ -514,7 +514,60 @@ fn explanations_are_data() {
     let explanation = explained(&gpus(2, json!({})), &ask(json!({"count": 3}))).unwrap();
     let tree = serde_json::to_value(&explanation).unwrap();
     assert_eq!(tree["reasons"][0]["kind"], "request");
-    assert_eq!(tree["reasons"][0]["at"], json!({"claim": "default/training", "request": "gpu"}));
+    let claim = json!({"index": 0, "name": "default/training"});
+    assert_eq!(tree["reasons"][0]["at"], json!({"claim": claim, "request": "gpu"}));
     assert_eq!((&tree["reasons"][0]["usable"], &tree["reasons"][0]["wanted"]), (&json!(2), &json!(3)));
     assert_eq!(tree["suggestions"][0]["kind"], "fewer");
+}
+
+/// Two claims have the same name, and only the second one asks for too much.
+#[test]
+fn a_claim_is_found_by_its_position() {
+    let one = claim("training", json!([request("gpu", "gpu", json!({"count": 1}))]), json!([]));
+    let three = claim("training", json!([request("gpu", "gpu", json!({"count": 3}))]), json!([]));
+    let explanation = explained(&gpus(3, json!({})), &[one, three]).unwrap();
+    let Cause::Together { requests, .. } = &explanation.reasons[0].cause else { panic!("{explanation}") };
+    assert_eq!(requests.iter().map(|at| at.claim.index).collect::<Vec<_>>(), [Ix::from(0), Ix::from(1)]);
+
+    let few = claim("training", json!([request("gpu", "gpu", json!({"count": 4}))]), json!([]));
+    let none = claim("training", json!([request("other", "gpu", json!({"count": 1}))]), json!([]));
+    let explanation = explained(&gpus(3, json!({})), &[none, few]).unwrap();
+    let Cause::Request { at, .. } = &explanation.reasons[0].cause else { panic!("{explanation}") };
+    assert_eq!((at.claim.index, at.request.as_str()), (Ix::from(1), "gpu"));
+}
+
+/// The claims before the pending one are allocated already.
+#[test]
+fn positions_are_those_of_the_call() {
+    let mut allocated = ask(json!({}))[0].clone();
+    allocated.status.get_or_insert_default().allocation = Some(AllocationResult::default());
+    let pending = ask(json!({"count": 3}))[0].clone();
+    let explanation = explained(&gpus(2, json!({})), &[allocated.clone(), allocated, pending]).unwrap();
+    let Cause::Request { at, .. } = &explanation.reasons[0].cause else { panic!("{explanation}") };
+    assert_eq!(at.claim.index, Ix::from(2));
+    let [Suggestion::Fewer { at, count }] = &explanation.suggestions[..] else { panic!("{explanation}") };
+    assert_eq!((at.claim.index, *count), (Ix::from(2), 2));
+}
+
+/// The value of the taint looks like its other parts.
+#[test]
+fn a_taint_is_tolerated_by_its_parts() {
+    let taint = json!([{"key": "health", "value": "a=b:c", "effect": "NoExecute"}]);
+    let explanation = explained(&gpus(1, json!({"taints": taint})), &ask(json!({}))).unwrap();
+    let [Suggestion::Tolerate { taint, .. }] = &explanation.suggestions[..] else { panic!("{explanation}") };
+    assert_eq!(taint.to_string(), "health=a=b:c:NoExecute");
+    let toleration = taint.toleration();
+    assert_eq!((toleration.key.as_deref(), toleration.effect.as_deref()), (Some("health"), Some("NoExecute")));
+}
+
+#[test]
+fn an_alternative_is_named_by_request_and_subrequest() {
+    let subrequests = json!([{"name": "a", "deviceClassName": "gpu", "count": 5}, {"name": "b", "deviceClassName": "gpu", "count": 4}]);
+    let listed = claim("training", json!([{"name": "gpu", "firstAvailable": subrequests}]), json!([]));
+    let explanation = explained(&gpus(2, json!({})), &[listed]).unwrap();
+    let fewer = explanation.suggestions.iter().filter_map(|suggestion| match suggestion {
+        Suggestion::Fewer { at, count } => Some((at.request.as_str(), at.subrequest.as_deref(), *count)),
+        _ => None,
+    });
+    assert_eq!(fewer.collect::<Vec<_>>(), [("gpu", Some("a"), 2), ("gpu", Some("b"), 2)]);
 }

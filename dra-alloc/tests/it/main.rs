@@ -14,6 +14,9 @@ mod inventory;
 mod kubelet;
 mod node_selector;
 mod numa;
+#[path = "../oracle/mod.rs"]
+mod oracle;
+mod oracle_laws;
 mod selector;
 mod selector_bounds;
 mod selector_direct;

@@ -128,7 +128,7 @@ fn kep_with_the_gate_off_fails_the_claim_of_a_chosen_device() {
     let Outcome::FailedOnNode(failure) = &outcome else { panic!("{outcome:?}") };
     let NodeFailure::SkipNodeOperationsOff { claim: name, slice, gate, .. } = failure else { panic!("{failure}") };
     assert_eq!((name.as_str(), slice.as_str()), ("default/pair", "node-1-cpu.example.com"));
-    assert_eq!(*gate, "DRAOptionalNodePreparation");
+    assert_eq!(gate.name, "DRAOptionalNodePreparation");
     assert!(failure.to_string().contains("DRAOptionalNodePreparation"));
 
     // The allocator does not fall back to the other alternative or to another device.

@@ -77,7 +77,7 @@ fn a_device_has_48_values_and_32_entries() {
     assert_eq!(
         check_device_attributes(&device(vec![ints(&list), int(1), DeviceAttribute::default()]), 30),
         Err(vec![
-            DeviceAttributesError::Value { name: "a02".to_owned(), error: ValueError::NoValue },
+            DeviceAttributesError::Value { name: "a02".to_owned(), source: ValueError::NoValue },
             DeviceAttributesError::TooManyValues { count: 49 },
             DeviceAttributesError::TooManyEntries { count: 33 },
         ])

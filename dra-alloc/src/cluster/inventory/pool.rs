@@ -20,6 +20,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use k8s_openapi::api::resource::v1::ResourceSlice;
+use serde::Serialize;
 use smallvec::SmallVec;
 
 use super::device::DeviceFacts;
@@ -29,7 +30,8 @@ use crate::device::slice::name_of;
 pub use crate::device::slice::slice_devices;
 
 /// Contradiction within a complete pool. No device of the pool can be allocated.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, thiserror::Error)]
+#[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum PoolProblem {
     /// Two devices of the pool have the same name.

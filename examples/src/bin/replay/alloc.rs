@@ -176,7 +176,7 @@ fn written(results: &[AllocationResult], form: WireForm) -> Result<Vec<Value>, R
 
 fn refusal(error: &AllocateError) -> Refusal {
     let kind = match error {
-        AllocateError::Request { error, .. } => variant(error),
+        AllocateError::Request { source, .. } => variant(source),
         error => variant(error),
     };
     Refusal::new(&kind, error.to_string())

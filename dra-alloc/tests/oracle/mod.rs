@@ -8,6 +8,7 @@
 
 pub mod capacity;
 pub mod case;
+pub mod compare;
 pub mod constraints;
 pub mod counters;
 pub mod expressions;

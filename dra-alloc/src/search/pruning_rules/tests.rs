@@ -1,0 +1,88 @@
+//! Comparison of the search with and without pruning rules, and with the oracle, on random clusters.
+
+use smallvec::SmallVec;
+
+use super::PruningRules;
+use crate::cluster::inventory::Inventory;
+use crate::oracle::compare::{answer, classes, expected, inventory, numbered, state};
+use crate::oracle::plain::plain;
+use crate::oracle::{Answer, Case, allocate_counting, random};
+use crate::search::allocate_error::AllocateError;
+use crate::search::allocate_on;
+use crate::search::budget::Budget;
+use crate::search::context::Context;
+use crate::search::outcome::Outcome;
+use crate::search::request::Plan;
+use crate::selector::SelectorCache;
+
+/// Number of random clusters, lower without optimisation.
+const SEEDS: u64 = if cfg!(debug_assertions) { 800 } else { 8000 };
+
+/// Steps of the oracle; a case that needs more is not compared.
+const FEW_STEPS: u64 = 5_000;
+
+/// All rules, from the first backtrack on.
+const ALL: u8 = (1 << PruningRules::COUNT) - 1;
+
+/// Returns the outcome and the number of steps.
+fn allocate(case: &Case, inventory: &Inventory, pruning: PruningRules) -> Result<(Outcome, u64), AllocateError> {
+    let (classes, state, selectors) = (classes(case), state(case), SelectorCache::default());
+    let context = Context {
+        inventory,
+        classes: &classes,
+        state: &state,
+        selectors: &selectors,
+        share_ids: &numbered,
+        gates: case.gates,
+        profile: case.profile,
+        pruning,
+    };
+    let claims: SmallVec<[_; 4]> = case.claims.iter().collect();
+    allocate_on(&context, &Plan::new(&claims, &classes, case.gates), &case.node, Budget::default())
+}
+
+fn steps(case: &Case, inventory: &Inventory, rules: u8) -> u64 {
+    allocate(case, inventory, PruningRules::from_start(rules)).map_or(0, |(_, steps)| steps)
+}
+
+#[test]
+fn the_oracle_agrees_where_much_is_nearly_alike() {
+    let (mut allocated, mut turned_back) = (0, 0);
+    for seed in 0..SEEDS * 4 {
+        let case = random::tight(seed);
+        let (wanted, _) = allocate_counting(&case, FEW_STEPS);
+        if wanted == Answer::Stopped {
+            continue;
+        }
+        let (wanted, inventory) = (expected(wanted), inventory(&case));
+        for pruning in [PruningRules::from_start(ALL), PruningRules::default()] {
+            let actual = answer(allocate(&case, &inventory, pruning).map(|(outcome, _)| outcome));
+            assert_eq!(actual.0, wanted.0, "seed {seed}: {}", case.to_json());
+            assert_eq!(plain(&actual.1), plain(&wanted.1), "seed {seed}: {}", case.to_json());
+        }
+        allocated += u64::from(wanted.0 == "allocated");
+        turned_back += u64::from(steps(&case, &inventory, ALL) < steps(&case, &inventory, 0));
+    }
+    assert!(allocated > SEEDS / 2, "{allocated}");
+    assert!(turned_back > SEEDS / 4, "branches were left out in {turned_back} of {} clusters", SEEDS * 4);
+}
+
+#[test]
+fn leaving_out_branches_changes_no_answer() {
+    let mut turned_back = 0;
+    for seed in 0..SEEDS / 2 {
+        let case = random::case(seed);
+        let combination = u8::try_from(seed % (u64::from(ALL) + 1)).unwrap_or(ALL);
+        let inventory = inventory(&case);
+        let with = |rules| allocate(&case, &inventory, PruningRules::from_start(rules)).map(|(outcome, _)| outcome);
+        let plain = with(0);
+        if plain == Ok(Outcome::Stopped) {
+            continue;
+        }
+        for rules in [ALL, combination] {
+            assert_eq!(with(rules), plain, "seed {seed}, pruning {rules:07b}");
+        }
+        turned_back += u64::from(steps(&case, &inventory, ALL) < steps(&case, &inventory, 0));
+    }
+    assert!(turned_back > SEEDS / 40, "branches were left out in {turned_back} of {} clusters", SEEDS / 2);
+}
