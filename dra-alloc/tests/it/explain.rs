@@ -483,6 +483,18 @@ fn a_summary_of_many_nodes() {
     assert_eq!(cluster_summary(&verdicts), summary);
 }
 
+/// While the gate for groups is off, a device without groups does not keep others from its counter set.
+#[test]
+fn devices_without_groups_share_a_counter_set_with_the_gate_off() {
+    let one = [claim("one", json!([request("gpu", "gpu", json!({}))]), json!([]))];
+    for (groups, second) in [([json!([]), json!([])], true), ([json!(["mig"]), json!([])], false)] {
+        let mut cluster = unused_counters(partitions(groups));
+        assert_eq!(cluster.allocate_in_turn("node-1", &one)[0].as_ref().unwrap()[0].ends_with("half-0"), true);
+        let mut cluster = without(cluster, DraGate::DeviceCompatibilityGroups);
+        assert_eq!(cluster.allocate_in_turn("node-1", &one)[0].is_some(), second);
+    }
+}
+
 pub(crate) fn explained(cluster: &Cluster, claims: &[ResourceClaim]) -> Option<Explanation> {
     let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
     let classes = Classes::new(cluster.classes.iter().cloned());

@@ -4,6 +4,7 @@
 mod field;
 mod format;
 mod gates;
+mod label;
 mod laws;
 mod matching;
 mod names;
