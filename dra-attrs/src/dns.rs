@@ -1,6 +1,9 @@
 //! DNS labels and subdomains (RFC 1123) by the rules of Kubernetes: names of objects, nodes, drivers and devices.
 //!
-//! Source: `k8s.io/apimachinery/pkg/util/validation`, 1.37.
+//! The API server has each rule twice, in code and declared on types; the messages differ in the unit of the length. The
+//! functions here have those of the code, [`crate::format`] has those of the declared rules.
+//!
+//! Source: `k8s.io/apimachinery/pkg/util/validation` and `pkg/api/validate/content`, 1.37.
 
 /// Largest length of a DNS label, in bytes.
 pub const MAX_LABEL_LEN: usize = 63;
@@ -23,15 +26,23 @@ const CASELESS_SUBDOMAIN: &str = "an RFC 1123 subdomain must consist of alphanum
 /// ```
 /// use dra_attrs::dns::label_problems;
 /// assert!(label_problems("gpu-0").is_empty());
-/// assert_eq!(label_problems(&"a".repeat(64)), ["must be no more than 63 bytes"]);
-/// assert_eq!(label_problems("gpu.0"), ["must not contain dots"]);
+/// assert_eq!(label_problems(&"a".repeat(64)), ["must be no more than 63 characters"]);
 /// assert!(label_problems("GPU")[0].starts_with("a lowercase RFC 1123 label must consist of"));
 /// assert_eq!(label_problems("gpu.0"), ["must not contain dots"]);
 /// ```
 #[must_use]
 pub fn label_problems(text: &str) -> Vec<String> {
+    label_problems_in(text, "characters")
+}
+
+/// As [`label_problems`], with the messages of the declared rule.
+pub(crate) fn declared_label_problems(text: &str) -> Vec<String> {
+    label_problems_in(text, "bytes")
+}
+
+fn label_problems_in(text: &str, unit: &str) -> Vec<String> {
     let form = if has_labels(text) { "must not contain dots" } else { LABEL };
-    problems(text, MAX_LABEL_LEN, is_label(text), form)
+    problems(text, MAX_LABEL_LEN, unit, (!is_label(text)).then_some(form))
 }
 
 /// Returns the API server's messages for a text that is not a DNS subdomain (labels joined by dots); empty if it is
@@ -44,11 +55,16 @@ pub fn label_problems(text: &str) -> Vec<String> {
 /// ```
 #[must_use]
 pub fn subdomain_problems(text: &str) -> Vec<String> {
-    problems(text, MAX_SUBDOMAIN_LEN, has_labels(text), SUBDOMAIN)
+    problems(text, MAX_SUBDOMAIN_LEN, "characters", (!has_labels(text)).then_some(SUBDOMAIN))
+}
+
+/// As [`subdomain_problems`], with the messages of the declared rule.
+pub(crate) fn declared_subdomain_problems(text: &str) -> Vec<String> {
+    problems(text, MAX_SUBDOMAIN_LEN, "bytes", (!has_labels(text)).then_some(SUBDOMAIN))
 }
 
 /// Returns the API server's messages for a text that is not a DNS subdomain, with upper case allowed; empty if it is
-/// one.
+/// one. This rule is only declared.
 ///
 /// ```
 /// use dra_attrs::dns::caseless_subdomain_problems;
@@ -57,7 +73,8 @@ pub fn subdomain_problems(text: &str) -> Vec<String> {
 /// ```
 #[must_use]
 pub fn caseless_subdomain_problems(text: &str) -> Vec<String> {
-    problems(text, MAX_SUBDOMAIN_LEN, has_labels(&text.to_ascii_lowercase()), CASELESS_SUBDOMAIN)
+    let is_well_formed = has_labels(&text.to_ascii_lowercase());
+    problems(text, MAX_SUBDOMAIN_LEN, "bytes", (!is_well_formed).then_some(CASELESS_SUBDOMAIN))
 }
 
 /// Returns true if the text is a DNS subdomain of at most [`MAX_SUBDOMAIN_LEN`] bytes.
@@ -81,7 +98,8 @@ fn is_label(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(inner) && !text.starts_with('-') && !text.ends_with('-')
 }
 
-fn problems(text: &str, max: usize, is_well_formed: bool, form: &str) -> Vec<String> {
-    let long = (text.len() > max).then(|| format!("must be no more than {max} bytes"));
-    long.into_iter().chain((!is_well_formed).then(|| form.to_owned())).collect()
+/// Returns the message for a text that is too long, and that of its form.
+fn problems(text: &str, max: usize, unit: &str, form: Option<&str>) -> Vec<String> {
+    let long = (text.len() > max).then(|| format!("must be no more than {max} {unit}"));
+    long.into_iter().chain(form.map(str::to_owned)).collect()
 }

@@ -5,8 +5,9 @@
 //!
 //! Source: `k8s.io/apimachinery/pkg/api/validate`, 1.37.
 
-use crate::dns::{caseless_subdomain_problems, subdomain_problems};
-use crate::field::{FieldError, FieldErrors, FieldPath};
+use crate::dns::{caseless_subdomain_problems, declared_label_problems, declared_subdomain_problems};
+use crate::field::{FieldError, FieldErrors, FieldPath, Quoted};
+use crate::label::key_problems;
 use crate::name::{MAX_DOMAIN_LEN, MAX_ID_LEN, is_identifier};
 
 /// Largest length of a pool's name, in bytes.
@@ -15,7 +16,70 @@ const MAX_POOL_NAME_LEN: usize = 253;
 const C_IDENTIFIER: &str = "a valid C identifier must start with alphabetic character or '_', followed by a string of \
                             alphanumeric characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for \
                             validation is '[A-Za-z_][A-Za-z0-9_]*')";
+/// Part of the names of resources that are not extended.
+const NATIVE_DOMAIN: &str = "kubernetes.io/";
+/// Prefix of an extended resource in a quota.
+const QUOTA_PREFIX: &str = "requests.";
 const NOT_FULLY_QUALIFIED: &str = "a fully qualified name must be a domain and a name separated by a slash";
+
+/// Checks the format `k8s-short-name`: a DNS label, such as the name of a counter set.
+///
+/// ```
+/// use dra_attrs::format::short_name;
+/// use dra_attrs::FieldPath;
+/// let at = FieldPath::new("name");
+/// assert!(short_name("gpu-0", &at).is_empty());
+/// assert_eq!(short_name("gpu.0", &at).to_string(), "name: Invalid value: \"gpu.0\": must not contain dots");
+/// ```
+#[must_use]
+pub fn short_name(text: &str, at: &FieldPath<'_>) -> FieldErrors {
+    invalid(text, declared_label_problems(text), at)
+}
+
+/// Checks the format `k8s-uuid`: a UUID in lower case, such as the ID of a share.
+///
+/// ```
+/// use dra_attrs::format::uuid;
+/// use dra_attrs::FieldPath;
+/// let at = FieldPath::new("shareID");
+/// assert!(uuid("12345678-90ab-cdef-1234-567890abcdef", &at).is_empty());
+/// assert!(uuid("12345678-90AB-cdef-1234-567890abcdef", &at).to_string().ends_with("8-4-4-4-12 format"));
+/// ```
+#[must_use]
+pub fn uuid(text: &str, at: &FieldPath<'_>) -> FieldErrors {
+    const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
+    let is_digit = |c: u8| c.is_ascii_digit() || matches!(c, b'a'..=b'f');
+    let fits = text.split('-').map(str::len).eq(GROUPS) && text.split('-').all(|group| group.bytes().all(is_digit));
+    invalid(text, (!fits).then(|| "must be a lowercase UUID in 8-4-4-4-12 format".to_owned()), at)
+}
+
+/// Checks the format `k8s-extended-resource-name`: the key of a label with a domain other than `kubernetes.io`, short
+/// enough to stand after `requests.` in a quota.
+///
+/// ```
+/// use dra_attrs::format::extended_resource_name;
+/// use dra_attrs::FieldPath;
+/// let at = FieldPath::new("extendedResourceName");
+/// assert!(extended_resource_name("example.com/gpu", &at).is_empty());
+/// assert_eq!(
+///     extended_resource_name("gpu", &at).to_string(),
+///     "extendedResourceName: Invalid value: \"gpu\": a name must be a domain-prefixed path, such as 'example.com/my-prop'"
+/// );
+/// ```
+#[must_use]
+pub fn extended_resource_name(text: &str, at: &FieldPath<'_>) -> FieldErrors {
+    let mut problems = Vec::new();
+    if !text.contains('/') {
+        problems.push("a name must be a domain-prefixed path, such as 'example.com/my-prop'".to_owned());
+    } else if text.contains(NATIVE_DOMAIN) {
+        problems.push(format!("must not have {} domain", Quoted(NATIVE_DOMAIN)));
+    }
+    if text.starts_with(QUOTA_PREFIX) {
+        problems.push(format!("must not have {} prefix", Quoted(QUOTA_PREFIX)));
+    }
+    problems.extend(key_problems(&format!("{QUOTA_PREFIX}{text}")));
+    invalid(text, problems, at)
+}
 
 /// Checks the format `k8s-long-name`: a DNS subdomain, such as the name of a node.
 ///
@@ -28,7 +92,7 @@ const NOT_FULLY_QUALIFIED: &str = "a fully qualified name must be a domain and a
 /// ```
 #[must_use]
 pub fn long_name(text: &str, at: &FieldPath<'_>) -> FieldErrors {
-    invalid(text, subdomain_problems(text), at)
+    invalid(text, declared_subdomain_problems(text), at)
 }
 
 /// Checks the format `k8s-long-name-caseless`: a DNS subdomain that may have upper case, such as the name of a driver.
@@ -63,7 +127,7 @@ pub fn resource_pool_name(text: &str, at: &FieldPath<'_>) -> FieldErrors {
         if segment.is_empty() {
             errors.push(FieldError::invalid(at, text, format!("segment {index}: must not be empty")));
         } else {
-            let problems = subdomain_problems(segment).into_iter();
+            let problems = declared_subdomain_problems(segment).into_iter();
             errors.extend(invalid(segment, problems.map(|problem| format!("segment {index}: {problem}")), at));
         }
     }
@@ -116,7 +180,7 @@ fn prefix(domain: &str, at: &FieldPath<'_>) -> FieldErrors {
         return invalid("", ["prefix must not be empty".to_owned()], at);
     }
     let mut errors = too_long(domain, MAX_DOMAIN_LEN, at);
-    let problems = subdomain_problems(domain).into_iter();
+    let problems = declared_subdomain_problems(domain).into_iter();
     errors.extend(invalid(domain, problems.map(|problem| format!("prefix: {problem}")), at));
     errors
 }

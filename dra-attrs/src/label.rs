@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
-use crate::dns::subdomain_problems;
+use crate::dns::declared_subdomain_problems;
 use crate::ix::Ix;
 
 /// Largest length of a label value, and of the name in a label key, in bytes.
@@ -46,7 +46,7 @@ pub fn prefix_problems(prefix: &str) -> Vec<String> {
     if prefix.is_empty() {
         return vec!["prefix part must be non-empty".to_owned()];
     }
-    subdomain_problems(prefix).into_iter().map(|problem| format!("prefix part {problem}")).collect()
+    declared_subdomain_problems(prefix).into_iter().map(|problem| format!("prefix part {problem}")).collect()
 }
 
 /// Returns the API server's messages for an invalid name in a label key (the part after the slash); empty if it is

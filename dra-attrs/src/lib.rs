@@ -61,13 +61,14 @@ mod pci;
 mod profile;
 mod quantity;
 mod semver;
+mod server_version;
 mod standard;
 mod sysfs;
 mod value;
 mod vendor;
 
 pub use field::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath, Quoted};
-pub use gates::{FeatureGate, GateError, GateSet, nearest_name};
+pub use gates::{FeatureGate, GateError, GateMetricsError, GateSet, nearest_name};
 pub use ix::Ix;
 pub use matching::{DistinctState, ListTypes, MatchState, ValueSet, Violation};
 pub use name::{
@@ -79,6 +80,7 @@ pub use pci::{PciAddress, PciAddressError, PcieRootError, pcie_root, pcie_root_a
 pub use profile::{Profile, UnknownProfile};
 pub use quantity::{Quantity, QuantityError, QuantityFormat};
 pub use semver::{Version, VersionError};
+pub use server_version::{ServerVersionError, server_minor};
 pub use standard::{NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, StandardAttribute};
 pub use sysfs::{Sysfs, SysfsError, SysfsMap};
 pub use value::{

@@ -1,5 +1,6 @@
 //! Parts that two or more of the example programs share. What belongs to one program stands beside its `main.rs`.
 
+pub mod feature_gates;
 pub mod instant;
 pub mod machine;
 pub mod manifest;

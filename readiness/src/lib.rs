@@ -88,9 +88,9 @@ pub use policy::{
 };
 pub use preview::{GateProposal, GatesPreview, NodePreview, preview_gates};
 pub use reconcile::{
-    BlockReason, EffectiveStatus, EvaluatorRole, EventType, ExpectedCondition, GateDecision, GatePhase, GateState,
-    GateVerdict, NodeChange, NodeState, NodeVerdict, NodeWrite, ReadinessCounters, StepResult, StoredStateError,
-    WriteActor, apply_writes, shutdown_writes, step,
+    BlockReason, ClockReading, EffectiveStatus, EvaluatorRole, EventType, ExpectedCondition, GateDecision, GatePhase,
+    GateState, GateVerdict, NodeChange, NodeState, NodeVerdict, NodeWrite, ReadinessCounters, StepResult,
+    StoredStateError, WriteActor, apply_writes, shutdown_writes, step,
 };
 pub use registration::{KubeletConfiguration, RegistrationMode, merge_gates};
 pub use taint::{NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, TaintId, first_untolerated_taint, tolerates};

@@ -38,7 +38,8 @@ pub enum TimeoutWrite {
     WhenUnreported,
 }
 
-/// Start time of gates' timeouts when the reconciler starts without stored state.
+/// Start time of gates' timeouts when the reconciler starts without stored state. Such a start does not know whether the
+/// node has booted in between; see [`NodeState`](crate::NodeState).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

@@ -69,13 +69,22 @@ pub enum Cause {
     },
     /// The drivers have published no devices for this node.
     NoDevices,
-    /// Devices of a pool can't be allocated at the moment.
+    /// Devices of a pool can't be allocated: its published slices contradict each other.
     Pool {
         /// `driver/pool`.
         pool: String,
-        /// Contradiction in the published slices of the pool; `None` if the pool is being updated.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        problem: Option<PoolProblem>,
+        /// Contradiction in the published slices of the pool.
+        problem: PoolProblem,
+    },
+    /// Devices of a pool can't be allocated: the number of its slices is not the announced one.
+    IncompletePool {
+        /// `driver/pool`.
+        pool: String,
+        /// Number of slices of the latest generation that are there.
+        slices: usize,
+        /// Number of slices that the pool announces (`resourceSliceCount`). If it is larger, the pool is being updated;
+        /// otherwise it is wrong.
+        announced: i64,
     },
     /// Too few devices are usable for a request.
     Request {

@@ -1,6 +1,7 @@
 //! Headlines: the first reason in few words, without details that differ between nodes.
 
-use super::{Cause, DeviceRejection, Explanation, Reason};
+use super::render::is_updated;
+use super::{Cause, DeviceRejection, Explanation, Reason, RequestName};
 
 impl Explanation {
     /// Returns the first reason in few words, without details that differ between nodes.
@@ -17,11 +18,22 @@ impl Reason {
             Cause::AllocatedElsewhere { .. } => "claim allocated for other nodes".to_owned(),
             Cause::Stopped { .. } => "stopped by the budget".to_owned(),
             Cause::NoDevices => "no devices".to_owned(),
-            Cause::Pool { problem: None, .. } => "resource pool being updated".to_owned(),
-            Cause::Pool { problem: Some(_), .. } => "invalid resource pool".to_owned(),
+            Cause::Pool { .. } => "invalid resource pool".to_owned(),
+            Cause::IncompletePool { slices, announced, .. } if is_updated(*slices, *announced) => {
+                "resource pool being updated".to_owned()
+            }
+            Cause::IncompletePool { .. } => "resource pool with a wrong number of slices".to_owned(),
             Cause::Request { class, of_class: 0, .. } => format!("no device of class {class}"),
-            Cause::Request { class, .. } => self.request_headline(class),
-            Cause::NoAlternative { at } => format!("no alternative for request {}", at.request),
+            Cause::Request { class, usable: 0, .. } => self.request_headline(class),
+            Cause::Request { class, wanted, usable, of_class, .. } => {
+                let wanted = wanted.map_or_else(|| "all".to_owned(), |wanted| wanted.to_string());
+                let kept = if self.are_held() { "free" } else { "usable" };
+                format!("too few: {usable} of {of_class} {kept}, {wanted} wanted of class {class}")
+            }
+            Cause::NoAlternative { at } => {
+                let each: Vec<String> = self.because.iter().map(Self::alternative_headline).collect();
+                format!("no alternative for request {} ({})", at.request, each.join("; "))
+            }
             Cause::Together { constraints, bottlenecks, .. } => match (constraints.first(), bottlenecks.first()) {
                 (Some(constraint), _) => format!("{} mismatch", short_name(&constraint.attribute)),
                 (None, Some(bottleneck)) => format!("not enough {} for all requests", bottleneck.on_any_node()),
@@ -32,6 +44,22 @@ impl Reason {
                 self.cause.to_string()
             }
         }
+    }
+
+    /// Returns the headline of one alternative of a request, with its name.
+    fn alternative_headline(&self) -> String {
+        match &self.cause {
+            Cause::Request { at: RequestName { subrequest: Some(name), .. }, .. } => {
+                format!("{name}: {}", self.headline())
+            }
+            _ => self.headline(),
+        }
+    }
+
+    /// Returns true if nothing but other claims keeps devices from the request.
+    fn are_held(&self) -> bool {
+        let is_held = |cause: &Cause| matches!(cause, Cause::Devices { rejection: DeviceRejection::Held, .. });
+        self.because.iter().all(|reason| is_held(&reason.cause))
     }
 
     /// Returns the most frequent reason why devices of the class are rejected, in few words.

@@ -120,11 +120,32 @@ impl Cause {
     }
 }
 
-/// Joins words as a list in a sentence: `a`, `a and b`, `a, b and c`.
+/// Largest number of items in a list in a sentence.
+pub(super) const MOST_LISTED: usize = 8;
+
+/// Joins words as a list in a sentence: `a`, `a and b`, `a, b and c`. A long list is cut: `a, b, c and 14 more`.
 pub(super) fn listed(names: &[String]) -> String {
     match names {
         [] => String::new(),
         [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+        [first @ .., last] if names.len() <= MOST_LISTED => format!("{} and {last}", first.join(", ")),
+        names => {
+            let (first, rest) = names.split_at(MOST_LISTED);
+            format!("{} and {} more", first.join(", "), rest.len())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lists_are_cut() {
+        let names = |count: u32| -> Vec<String> { (1..=count).map(|number| number.to_string()).collect() };
+        assert_eq!(listed(&names(0)), "");
+        assert_eq!(listed(&names(2)), "1 and 2");
+        assert_eq!(listed(&names(8)), "1, 2, 3, 4, 5, 6, 7 and 8");
+        assert_eq!(listed(&names(22)), "1, 2, 3, 4, 5, 6, 7, 8 and 14 more");
     }
 }

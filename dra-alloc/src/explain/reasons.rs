@@ -35,8 +35,13 @@ pub(super) fn reasons(what_if: &mut WhatIf<'_>, table: &Table<'_>, core: &UnsatC
     }
     reasons.extend(table.candidates.order().into_iter().filter_map(|(index, _)| {
         let pool = table.candidates.pool(index);
-        let cause = Cause::Pool { pool: pool.full_name(), problem: pool.problem() };
-        (pool.state() != PoolState::Complete).then(|| Reason::leaf(cause))
+        let (name, slices, announced) = (pool.full_name(), pool.slices_there(), pool.slices_announced());
+        let cause = match pool.state() {
+            PoolState::Complete => None,
+            PoolState::Incomplete => Some(Cause::IncompletePool { pool: name, slices, announced }),
+            PoolState::Invalid => pool.problem().map(|problem| Cause::Pool { pool: name, problem }),
+        };
+        cause.map(Reason::leaf)
     }));
     if reasons.is_empty() {
         reasons.push(Reason::leaf(Cause::NoDevices));

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::names::{Named, Scope, listed};
+use super::names::{MOST_LISTED, Named, Scope, listed};
 use super::{Bottleneck, Cause, ConstraintName, DeviceRejection, Explanation, Reason, RequestName, Suggestion};
 
 /// Largest number of characters of a CEL expression that are printed.
@@ -13,6 +13,11 @@ fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
+/// Returns true if slices of a pool are missing, which are to come; otherwise the announced number is wrong.
+pub(super) fn is_updated(slices: usize, announced: i64) -> bool {
+    usize::try_from(announced).is_ok_and(|announced| announced > slices)
+}
+
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -20,10 +25,13 @@ impl fmt::Display for Cause {
             Self::AllocatedElsewhere { claim } => write!(f, "claim {claim} is allocated already, for other nodes"),
             Self::Stopped { steps } => write!(f, "stopped after {steps} steps, before there was an answer"),
             Self::NoDevices => f.write_str("no device can be used on this node: no complete pool has any for it"),
-            Self::Pool { pool, problem: None } => {
-                write!(f, "pool {pool} is being updated: not all of its slices are there")
+            Self::Pool { pool, problem } => write!(f, "pool {pool} is invalid: {problem}"),
+            Self::IncompletePool { pool, slices, announced } if is_updated(*slices, *announced) => {
+                write!(f, "pool {pool} is being updated: {slices} of {announced} slices are there")
             }
-            Self::Pool { pool, problem: Some(problem) } => write!(f, "pool {pool} is invalid: {problem}"),
+            Self::IncompletePool { pool, slices, announced } => {
+                write!(f, "pool {pool} has {}, but announces {announced}", counted(*slices, "slice"))
+            }
             Self::Request { at, class, wanted, usable, of_class } => {
                 write!(f, "{at}: ")?;
                 let devices = format!("{} of class {class}", counted(*of_class, "device"));
@@ -199,6 +207,12 @@ impl Reason {
             _ => String::new(),
         };
         out.push(format!("{}{}{devices}", "  ".repeat(depth), scope.text(&self.cause)));
+        if let Cause::Together { bottlenecks, .. } = &self.cause
+            && bottlenecks.len() > MOST_LISTED
+        {
+            let indent = "  ".repeat(depth + 1);
+            out.extend(bottlenecks.iter().map(|bottleneck| format!("{indent}not enough {}", scope.text(bottleneck))));
+        }
         for reason in &self.because {
             reason.lines(scope, depth + 1, out);
         }

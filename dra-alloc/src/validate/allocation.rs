@@ -42,8 +42,8 @@ fn check_result(
     context: &mut ValidationContext,
 ) {
     requests.check(&result.request, &at.child("request"), context);
-    names::driver(&result.driver, &at.child("driver"), context);
-    names::pool(&result.pool, &at.child("pool"), context);
+    names::declared_driver(&result.driver, &at.child("driver"), context);
+    names::declared_pool(&result.pool, &at.child("pool"), context);
     names::label(&result.device, &at.child("device"), context);
     let conditions = binding::Conditions {
         success: result.binding_conditions.as_ref(),

@@ -5,12 +5,13 @@ use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 
 use super::admin_access::NamespaceAccess;
 use super::context::ValidationContext;
 use super::equality::same;
-use super::gates::{Kind, Remaining, drop_disabled};
+use super::gates::{Kind, Prepared, prepare};
 use super::write::{Accepted, Write};
 use super::{
     admin_access, claim, claim_status, class, device_status, metadata, reject_while_off, slice, taint_rule, template,
@@ -22,8 +23,8 @@ use crate::config::gates::DraGate;
 ///
 /// Each `validate_*` method takes a [`Write`] and returns the object that would be stored ([`Accepted`]), or all
 /// problems of the write. The object is prepared as the API server does before it validates: the status of a new claim
-/// is cleared, an update of the status keeps the spec, and fields of disabled features are dropped or rejected
-/// ([`GatePolicy`]).
+/// is cleared, an update of the status keeps the spec, defaults are filled in, amounts are written in their canonical
+/// form, and fields of disabled features are dropped or rejected ([`GatePolicy`]).
 ///
 /// # Complexity
 /// Linear in the size of the objects, apart from compiling CEL expressions.
@@ -60,16 +61,17 @@ use crate::config::gates::DraGate;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ApiServer {
-    profile: Profile,
-    gates: GateSet<DraGate>,
+    pub(super) profile: Profile,
+    pub(super) gates: GateSet<DraGate>,
     namespace: NamespaceAccess,
+    pub(super) now: Option<Timestamp>,
 }
 
 impl ApiServer {
     /// Creates an API server with its feature gates. Gates of the scheduler and kubelet have no effect on it.
     #[must_use]
     pub const fn new(profile: Profile, gates: GateSet<DraGate>) -> Self {
-        Self { profile, gates, namespace: NamespaceAccess::Unknown }
+        Self { profile, gates, namespace: NamespaceAccess::Unknown, now: None }
     }
 
     /// Sets the admin access that the object's namespace allows. The default, [`NamespaceAccess::Unknown`], does not
@@ -77,6 +79,29 @@ impl ApiServer {
     #[must_use]
     pub const fn with_namespace(self, namespace: NamespaceAccess) -> Self {
         Self { namespace, ..self }
+    }
+
+    /// Sets the server's clock, from which taints get the time at which they were added. Without it, `timeAdded` stays
+    /// as it was sent.
+    ///
+    /// ```
+    /// use dra_alloc::GateSet;
+    /// use dra_alloc::validate::{ApiServer, Write};
+    /// use dra_attrs::Profile;
+    /// use k8s_openapi::api::resource::v1::DeviceTaintRule;
+    ///
+    /// let rule: DeviceTaintRule = serde_json::from_value(serde_json::json!({
+    ///     "metadata": {"name": "broken"},
+    ///     "spec": {"taint": {"key": "example.com/broken", "effect": "NoSchedule"}},
+    /// }))?;
+    /// let server = ApiServer::new(Profile::V1_37, GateSet::default()).with_now("2026-11-22T10:00:00Z".parse()?);
+    /// let stored = server.validate_taint_rule(Write::create(&rule))?.object;
+    /// assert_eq!(stored.spec.taint.time_added.map(|time| time.0.to_string()), Some("2026-11-22T10:00:00Z".to_owned()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn with_now(self, now: Timestamp) -> Self {
+        Self { now: Some(now), ..self }
     }
 
     /// Validates a create or update of a `ResourceSlice`. Sets `metadata.generation`, which counts the changes of the
@@ -88,14 +113,14 @@ impl ApiServer {
         let mut object = write.new.clone();
         let old = write.old.map(|old| (&old.spec, &old.metadata));
         object.metadata.generation = generation(&object.spec, old);
-        let remaining = self.drop_disabled(Kind::Slice, object, write.old);
+        let prepared = prepare(&self, Kind::Slice, object, write.old);
         let mut context = self.context();
-        slice::check(&remaining.object, write.old, &mut context);
+        slice::check(&prepared.object, write.old, &mut context);
         if let Some(gate) = self.rejecting_gate() {
-            reject_while_off::check_slice(&remaining.object, write.old, gate, &mut context);
+            reject_while_off::check_slice(&prepared.object, write.old, gate, &mut context);
         }
-        let warnings = driver_warning(&remaining.object.spec.driver);
-        accepted(remaining, context, warnings)
+        let warnings = driver_warning(&prepared.object.spec.driver);
+        accepted(prepared, context, warnings)
     }
 
     /// Validates a create or update of a `ResourceClaim`. Ignores the `status` of the new object: it is replaced by the
@@ -106,13 +131,13 @@ impl ApiServer {
     pub fn validate_claim(self, write: Write<'_, ResourceClaim>) -> Result<Accepted<ResourceClaim>, FieldErrors> {
         let mut object = write.new.clone();
         object.status = write.old.and_then(|old| old.status.clone());
-        let remaining = self.drop_disabled(Kind::Claim, object, write.old);
+        let prepared = prepare(&self, Kind::Claim, object, write.old);
         let mut context = self.context();
         if write.old.is_none() {
-            admin_access::check_requests(remaining.object.spec.as_ref(), self.namespace, &mut context);
+            admin_access::check_requests(prepared.object.spec.as_ref(), self.namespace, &mut context);
         }
-        claim::check(&remaining.object, write.old, &mut context);
-        accepted(remaining, context, Vec::new())
+        claim::check(&prepared.object, write.old, &mut context);
+        accepted(prepared, context, Vec::new())
     }
 
     /// Validates an update of the status of a `ResourceClaim`. Ignores the `spec` of the new object: it is replaced by
@@ -127,19 +152,19 @@ impl ApiServer {
         let unallocated = ResourceClaim { status: None, ..write.new.clone() };
         let old = write.old.unwrap_or(&unallocated);
         let object = ResourceClaim { status: write.new.status.clone(), ..old.clone() };
-        let mut remaining = self.drop_disabled(Kind::ClaimStatus, object, Some(old));
+        let mut prepared = prepare(&self, Kind::ClaimStatus, object, Some(old));
         if self.gates.has(DraGate::ResourceClaimDeviceStatus) || has_device_status(old) {
-            forget_deallocated(&mut remaining.object, old);
+            forget_deallocated(&mut prepared.object, old);
         }
         let mut context = self.context();
-        let (status, old_status) = (remaining.object.status.as_ref(), old.status.as_ref());
+        let (status, old_status) = (prepared.object.status.as_ref(), old.status.as_ref());
         admin_access::check_results(status, old_status, self.namespace, &mut context);
         metadata::check_update(&write.new.metadata, &old.metadata, &mut context);
-        claim_status::check(&remaining.object, old, &mut context);
+        claim_status::check(&prepared.object, old, &mut context);
         if let Some(gate) = self.rejecting_gate() {
-            reject_while_off::check_claim(&remaining.object, old, gate, &mut context);
+            reject_while_off::check_claim(&prepared.object, old, gate, &mut context);
         }
-        accepted(remaining, context, Vec::new())
+        accepted(prepared, context, Vec::new())
     }
 
     /// Validates a create or update of a `ResourceClaimTemplate`.
@@ -150,13 +175,13 @@ impl ApiServer {
         self,
         write: Write<'_, ResourceClaimTemplate>,
     ) -> Result<Accepted<ResourceClaimTemplate>, FieldErrors> {
-        let remaining = self.drop_disabled(Kind::Template, write.new.clone(), write.old);
+        let prepared = prepare(&self, Kind::Template, write.new.clone(), write.old);
         let mut context = self.context();
         if write.old.is_none() {
-            admin_access::check_requests(template::claim_spec(&remaining.object), self.namespace, &mut context);
+            admin_access::check_requests(template::claim_spec(&prepared.object), self.namespace, &mut context);
         }
-        template::check(&remaining.object, write.old, &mut context);
-        accepted(remaining, context, Vec::new())
+        template::check(&prepared.object, write.old, &mut context);
+        accepted(prepared, context, Vec::new())
     }
 
     /// Validates a create or update of a `DeviceClass`.
@@ -169,7 +194,7 @@ impl ApiServer {
         object.metadata.generation = generation(&object.spec, old);
         let mut context = self.context();
         class::check(&object, write.old, &mut context);
-        accepted(unchanged(object), context, Vec::new())
+        accepted(Prepared { object, dropped: Vec::new() }, context, Vec::new())
     }
 
     /// Validates a create or update of a `DeviceTaintRule`. Ignores the `status` of the new object: it is replaced by
@@ -184,10 +209,14 @@ impl ApiServer {
         let status = write.old.and_then(|old| old.status.clone());
         let mut object = DeviceTaintRule { status, ..write.new.clone() };
         let old = write.old.map(|old| (&old.spec, &old.metadata));
+        if let Some(old) = write.old.filter(|_| self.now.is_some()) {
+            forget_time(&mut object, old);
+        }
         object.metadata.generation = generation(&object.spec, old);
+        let prepared = prepare(&self, Kind::TaintRule, object, write.old);
         let mut context = self.context();
-        taint_rule::check(&object, write.old, &mut context);
-        accepted(unchanged(object), context, Vec::new())
+        taint_rule::check(&prepared.object, write.old, &mut context);
+        accepted(prepared, context, Vec::new())
     }
 
     /// Validates an update of the status of a `DeviceTaintRule`. Ignores the `spec` of the new object: it is replaced
@@ -202,10 +231,11 @@ impl ApiServer {
         let untouched = DeviceTaintRule { status: None, ..write.new.clone() };
         let old = write.old.unwrap_or(&untouched);
         let object = DeviceTaintRule { status: write.new.status.clone(), ..old.clone() };
+        let prepared = prepare(&self, Kind::TaintRule, object, Some(old));
         let mut context = self.context();
         metadata::check_update(&write.new.metadata, &old.metadata, &mut context);
-        taint_rule::check_status(&object, &mut context);
-        accepted(unchanged(object), context, Vec::new())
+        taint_rule::check_status(&prepared.object, &mut context);
+        accepted(prepared, context, Vec::new())
     }
 
     pub(super) fn has(self, feature: DraGate) -> bool {
@@ -216,13 +246,6 @@ impl ApiServer {
         ValidationContext::new(self.gates, self.profile)
     }
 
-    fn drop_disabled<T>(self, kind: Kind, object: T, old: Option<&T>) -> Remaining<T>
-    where
-        T: Clone + Serialize + serde::de::DeserializeOwned,
-    {
-        drop_disabled(kind, object, old, self.gates, self.profile)
-    }
-
     /// Returns the name of a disabled gate whose fields are rejected instead of dropped, if there is one.
     fn rejecting_gate(self) -> Option<&'static str> {
         let feature = DraGate::OptionalNodeOperations;
@@ -231,17 +254,21 @@ impl ApiServer {
     }
 }
 
-const fn unchanged<T>(object: T) -> Remaining<T> {
-    Remaining { object, dropped: Vec::new() }
+/// Removes the time of a taint whose effect changes while its time stays: the effect begins now.
+fn forget_time(rule: &mut DeviceTaintRule, old: &DeviceTaintRule) {
+    let (taint, old) = (&mut rule.spec.taint, &old.spec.taint);
+    if taint.effect != old.effect && taint.time_added == old.time_added {
+        taint.time_added = None;
+    }
 }
 
 fn accepted<T>(
-    remaining: Remaining<T>,
+    prepared: Prepared<T>,
     context: ValidationContext,
     warnings: Vec<String>,
 ) -> Result<Accepted<T>, FieldErrors> {
     context.into_errors().into_result()?;
-    let Remaining { object, dropped } = remaining;
+    let Prepared { object, dropped } = prepared;
     Ok(Accepted { object, dropped, warnings })
 }
 

@@ -1,6 +1,6 @@
 //! Validation of a device attribute, which has exactly one of four scalar and four list values (KEP-5491).
 
-use dra_attrs::{BadValue, FieldError, FieldPath};
+use dra_attrs::{FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 use serde::Serialize;
 
@@ -11,21 +11,25 @@ use super::limits;
 pub(super) fn check(attribute: &DeviceAttribute, at: &FieldPath<'_>, context: &mut ValidationContext) {
     check_forms(attribute, at, context);
     let members = [
-        attribute.bool.is_some(),
-        attribute.int.is_some(),
-        attribute.string.is_some(),
-        attribute.version.is_some(),
-        attribute.bools.is_some(),
-        attribute.ints.is_some(),
-        attribute.strings.is_some(),
-        attribute.versions.is_some(),
+        ("int", attribute.int.is_some()),
+        ("bool", attribute.bool.is_some()),
+        ("string", attribute.string.is_some()),
+        ("version", attribute.version.is_some()),
+        ("ints", attribute.ints.is_some()),
+        ("bools", attribute.bools.is_some()),
+        ("strings", attribute.strings.is_some()),
+        ("versions", attribute.versions.is_some()),
     ];
-    let value = match members.iter().filter(|is_set| **is_set).count() {
-        1 => return,
-        0 => BadValue::from(""),
-        _ => json(attribute),
-    };
-    context.push(FieldError::invalid(at, value, "exactly one value must be specified"));
+    let all = members.map(|(name, _)| format!("`{name}`")).join(", ");
+    let set: Vec<&str> = members.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| *name).collect();
+    match set.as_slice() {
+        [_] => {}
+        [] => context.push(FieldError::invalid(at, "", format!("must specify one of: {all}"))),
+        several => {
+            let detail = format!("must specify exactly one of: {all}");
+            context.push(FieldError::invalid(at, format!("{{{}}}", several.join(", ")), detail));
+        }
+    }
 }
 
 /// Returns true if the attribute has a list value.

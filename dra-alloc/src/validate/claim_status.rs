@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use dra_attrs::{FieldError, FieldPath};
+use dra_attrs::{BadValue, FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimConsumerReference, ResourceClaimStatus};
 
-use super::context::{ValidationContext, json};
+use super::context::ValidationContext;
 use super::equality::same;
 use super::list::List;
 use super::request_names::RequestNames;
@@ -71,7 +71,7 @@ fn check_allocation(
         (None, _) => {}
         (Some(allocation), Some(old)) => {
             if !same(allocation, old) {
-                context.push(FieldError::invalid(at, json(allocation), "field is immutable"));
+                context.push(FieldError::invalid(at, BadValue::literal("null"), "field cannot be modified once set"));
             }
         }
         (Some(allocation), None) => {

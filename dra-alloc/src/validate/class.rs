@@ -1,16 +1,16 @@
 //! Validation of a `DeviceClass`.
 
-use dra_attrs::{FieldError, FieldPath};
+use dra_attrs::{FieldPath, format};
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceClassSpec};
 
 use super::context::ValidationContext;
 use super::equality::same;
 use super::list::List;
-use super::{config, limits, metadata, names, selector};
+use super::{config, limits, metadata, selector};
 
 /// Checks a create of a class, or an update of the stored class `old`.
 pub(super) fn check(new: &DeviceClass, old: Option<&DeviceClass>, context: &mut ValidationContext) {
-    metadata::check_name(&new.metadata, context);
+    metadata::check_class_name(&new.metadata, context);
     if let Some(old) = old {
         metadata::check_update(&new.metadata, &old.metadata, context);
     }
@@ -48,7 +48,7 @@ fn check_config(
 }
 
 fn check_extended_resource(name: Option<&String>, at: &FieldPath<'_>, context: &mut ValidationContext) {
-    if let Some(name) = name.filter(|name| !names::is_extended_resource(name)) {
-        context.push(FieldError::invalid(at, name, "must be a valid extended resource name"));
+    if let Some(name) = name {
+        context.extend(format::extended_resource_name(name, at));
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use dra_attrs::{FieldError, FieldErrors, FieldPath};
+use dra_attrs::{FieldError, FieldErrors, FieldPath, label};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::context::ValidationContext;
-use super::{limits, names};
+use super::limits;
 
 /// Go's zero time, the first second of the year 1, in seconds since the Unix epoch.
 const NO_TIME: i64 = -62_135_596_800;
@@ -65,7 +65,7 @@ fn check_type(text: &str, at: &FieldPath<'_>) -> Vec<FieldError> {
     if text.is_empty() {
         return vec![FieldError::required(at, "is required")];
     }
-    let problems = names::label_key_problems(text);
+    let problems = label::key_problems(text);
     problems.into_iter().map(|problem| FieldError::invalid(at, text, problem)).collect()
 }
 

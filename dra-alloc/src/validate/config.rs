@@ -27,7 +27,7 @@ pub(super) fn check(
     let Some(opaque) = opaque else {
         return context.push(FieldError::required(&at, ""));
     };
-    names::driver(&opaque.driver, &at.child("driver"), context);
+    names::declared_driver(&opaque.driver, &at.child("driver"), context);
     let max = match size {
         Size::Limited => limits::OPAQUE_PARAMETERS,
         Size::Stored => usize::MAX,

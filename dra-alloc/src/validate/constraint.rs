@@ -8,8 +8,8 @@ use super::names;
 use super::request_names::RequestNames;
 use crate::config::gates::DraGate;
 
-/// Checks the requests and the attribute of a constraint. A constraint with both `matchAttribute` and
-/// `distinctAttribute` is accepted if both names are valid, although the allocator reads only `matchAttribute`.
+/// Checks the requests and the attribute of a constraint. A constraint may have both `matchAttribute` and
+/// `distinctAttribute`: the second is then neither validated nor read by the allocator.
 pub(super) fn check(
     constraint: &DeviceConstraint,
     requests: &RequestNames<'_>,
@@ -19,11 +19,9 @@ pub(super) fn check(
     requests.check_list(constraint.requests.as_ref(), &at.child("requests"), context);
     let (at_match, at_distinct) = (at.child("matchAttribute"), at.child("distinctAttribute"));
     match (&constraint.match_attribute, &constraint.distinct_attribute) {
-        (Some(name), other) => {
-            names::fully_qualified(name, &at_match, context);
-            if let Some(name) = other {
-                names::declared_fully_qualified(name, &at_distinct, context);
-            }
+        (Some(name), _) => {
+            names::declared_fully_qualified(name, &at_match, context);
+            names::one_slash(name, &at_match, context);
         }
         (None, Some(name)) => names::fully_qualified(name, &at_distinct, context),
         (None, None) if context.has(DraGate::ConsumableCapacity) => {

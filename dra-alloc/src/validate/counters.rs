@@ -48,7 +48,7 @@ fn check_set_name(name: &str, at: &FieldPath<'_>, context: &mut ValidationContex
     if name.is_empty() {
         context.push(FieldError::required(at, ""));
     } else {
-        names::label(name, at, context);
+        names::declared_label(name, at, context);
     }
 }
 
@@ -65,7 +65,7 @@ fn check_counters(
         return context.push(FieldError::too_many(at, counters.len(), max));
     }
     // Every quantity is accepted, also a negative one.
-    each_entry(counters, MAX_LABEL_LEN, at, context, names::label, |counter, at, context| {
+    each_entry(counters, MAX_LABEL_LEN, at, context, names::declared_label, |counter, at, context| {
         quantity::read(&counter.value, &at.child("value"), context);
     });
 }

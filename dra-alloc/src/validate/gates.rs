@@ -1,14 +1,18 @@
-//! Fields of disabled features: dropped or rejected, unless the stored object already uses the feature.
+//! Preparation of a written object: defaults filled in, and fields of disabled features dropped or rejected, unless the
+//! stored object already uses the feature.
 //!
 //! Each feature has a list of the paths of its fields. A feature is *in use* if the stored object has a value at one of
 //! these paths. All fields of a feature in use are kept, new values included. For other disabled features, the
 //! [`GatePolicy`] decides.
 
-use dra_attrs::{FieldPath, GateSet, Profile};
+use dra_attrs::{FieldPath, GateSet};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::api_server::ApiServer;
+use super::places::visit;
+use super::stored;
 use crate::config::gate_policy::GatePolicy;
 use crate::config::gates::DraGate;
 
@@ -67,7 +71,6 @@ const CLAIM: &[Gated] = &[
         &[
             "status.allocation.devices.results[*].bindingConditions",
             "status.allocation.devices.results[*].bindingFailureConditions",
-            "status.allocation.allocationTimestamp",
         ],
     ),
     (
@@ -83,11 +86,7 @@ const CLAIM: &[Gated] = &[
     ),
     (
         DraGate::DeviceTaints,
-        &[
-            "spec.devices.requests[*].exactly.tolerations",
-            "spec.devices.requests[*].firstAvailable[*].tolerations",
-            "status.allocation.devices.results[*].tolerations",
-        ],
+        &["spec.devices.requests[*].exactly.tolerations", "spec.devices.requests[*].firstAvailable[*].tolerations"],
     ),
     (DraGate::OptionalNodeOperations, &["status.allocation.devices.results[*].skipNodeOperations"]),
     (
@@ -108,18 +107,32 @@ pub(super) enum Kind {
     ClaimStatus,
     /// A template, which has the claim's spec within its own spec.
     Template,
+    /// A taint rule, which has no gated fields.
+    TaintRule,
 }
 
 impl Kind {
     fn gated(self) -> impl Iterator<Item = (DraGate, Vec<String>)> {
-        let table = if self == Self::Slice { SLICE } else { CLAIM };
+        let table = match self {
+            Self::Slice => SLICE,
+            Self::Claim | Self::ClaimStatus | Self::Template => CLAIM,
+            Self::TaintRule => &[],
+        };
         table.iter().map(move |(feature, places)| {
-            let of_kind = |place: &&str| match self {
-                Self::Slice | Self::Claim | Self::ClaimStatus => Some((*place).to_owned()),
-                Self::Template => place.starts_with("spec.").then(|| format!("spec.{place}")),
-            };
-            (*feature, places.iter().filter_map(of_kind).collect())
+            let is_here = |place: &&&str| self != Self::Template || place.starts_with("spec.");
+            (*feature, places.iter().filter(is_here).map(|place| format!("{}{place}", self.prefix())).collect())
         })
+    }
+
+    /// Returns the path of the object that has the claim's spec.
+    fn prefix(self) -> &'static str {
+        if self == Self::Template { "spec." } else { "" }
+    }
+
+    /// Returns true if the fields of a feature stay. In slices a feature also needs the gates that it requires; claims
+    /// go by its own gate.
+    fn keeps(self, feature: DraGate, gates: GateSet<DraGate>) -> bool {
+        if self == Self::Slice { gates.has(feature) } else { gates.is_on(feature) }
     }
 
     fn is_written(self, place: &str) -> bool {
@@ -127,25 +140,26 @@ impl Kind {
     }
 }
 
-/// An object after fields of disabled features were dropped, with the paths of the dropped fields.
+/// An object as it is validated and stored, with the paths of the dropped fields.
 #[derive(Debug)]
-pub(super) struct Remaining<T> {
+pub(super) struct Prepared<T> {
     pub(super) object: T,
     pub(super) dropped: Vec<String>,
 }
 
-/// Drops the fields of features that are disabled and not in use in `old`.
-pub(super) fn drop_disabled<T: Clone + Serialize + DeserializeOwned>(
+/// Fills in defaults, and drops the fields of features that are disabled and not in use in `old`.
+pub(super) fn prepare<T: Clone + Serialize + DeserializeOwned>(
+    server: &ApiServer,
     kind: Kind,
     new: T,
     old: Option<&T>,
-    gates: GateSet<DraGate>,
-    profile: Profile,
-) -> Remaining<T> {
-    let is_dropped =
-        |feature: DraGate| !gates.has(feature) && GatePolicy::for_gate(feature, profile) == GatePolicy::Drop;
-    let (mut dropped, mut cleared) = (Vec::new(), false);
-    let Ok(mut json) = serde_json::to_value(&new) else { return Remaining { object: new, dropped } };
+) -> Prepared<T> {
+    let is_dropped = |feature: DraGate| {
+        !kind.keeps(feature, server.gates) && GatePolicy::for_gate(feature, server.profile) == GatePolicy::Drop
+    };
+    let mut dropped = Vec::new();
+    let Ok(mut json) = serde_json::to_value(&new) else { return Prepared { object: new, dropped } };
+    let mut changed = stored::fill_in(&mut json, kind.prefix(), server.now);
     let mut stored = old.and_then(|old| serde_json::to_value(old).ok());
     for (feature, places) in kind.gated().filter(|(feature, _)| is_dropped(*feature)) {
         if stored.as_mut().is_some_and(|stored| is_in_use(stored, feature, &places)) {
@@ -156,12 +170,12 @@ pub(super) fn drop_disabled<T: Clone + Serialize + DeserializeOwned>(
                 if is_set(value, feature, place) {
                     dropped.push(at.to_string());
                 }
-                cleared |= !value.take().is_null();
+                changed |= !value.take().is_null();
             });
         }
     }
-    let object = if cleared { serde_json::from_value(json).unwrap_or(new) } else { new };
-    Remaining { object, dropped }
+    let object = if changed { serde_json::from_value(json).unwrap_or(new) } else { new };
+    Prepared { object, dropped }
 }
 
 /// Gated fields that are maps.
@@ -183,28 +197,5 @@ fn is_set(value: &Value, feature: DraGate, place: &str) -> bool {
         Value::Null => false,
         Value::Array(items) => !items.is_empty() || feature == DraGate::ListTypeAttributes,
         _ => true,
-    }
-}
-
-/// Calls `act` for every value at the path `place` below `value`.
-fn visit(value: &mut Value, place: &str, at: &FieldPath<'_>, act: &mut dyn FnMut(&mut Value, &FieldPath<'_>)) {
-    if let Some(rest) = place.strip_prefix("[*]") {
-        let rest = rest.strip_prefix('.').unwrap_or(rest);
-        match value {
-            Value::Array(items) => {
-                items.iter_mut().enumerate().for_each(|(index, item)| visit(item, rest, &at.index(index), act));
-            }
-            Value::Object(entries) => entries.iter_mut().for_each(|(key, entry)| visit(entry, rest, &at.key(key), act)),
-            _ => {}
-        }
-        return;
-    }
-    if place.is_empty() {
-        return act(value, at);
-    }
-    let end = place.find(['.', '[']).unwrap_or(place.len());
-    let (name, rest) = place.split_at(end);
-    if let Some(value) = value.get_mut(name) {
-        visit(value, rest.strip_prefix('.').unwrap_or(rest), &at.child(name), act);
     }
 }

@@ -1,6 +1,6 @@
 //! Size limits of the API, as the documentation of its types states them.
 
-use dra_attrs::dns::{MAX_LABEL_LEN, MAX_SUBDOMAIN_LEN};
+use dra_attrs::dns::MAX_SUBDOMAIN_LEN;
 use dra_attrs::{MAX_ATTRIBUTE_TEXT_LEN, MAX_DOMAIN_LEN, MAX_ENTRIES_PER_DEVICE, MAX_ID_LEN, MAX_VALUES_PER_DEVICE};
 
 use crate::config::limits::MAX_DEVICES_PER_CLAIM;
@@ -11,8 +11,8 @@ pub(super) const POOL_NAME: usize = MAX_SUBDOMAIN_LEN;
 pub(super) const ID: usize = MAX_ID_LEN;
 /// Largest length in bytes of a qualified name: domain, slash and identifier.
 pub(super) const QUALIFIED_NAME: usize = DRIVER_NAME + 1 + ID;
-pub(super) const LABEL_NAME: usize = MAX_LABEL_LEN;
-pub(super) const LABEL_VALUE: usize = MAX_LABEL_LEN;
+/// Largest size of all annotations of an object, keys and values.
+pub(super) const ANNOTATIONS: usize = 256 * 1024;
 
 pub(super) const DEVICES: usize = 128;
 pub(super) const DEVICES_WITH_ADVANCED_FEATURES: usize = 64;

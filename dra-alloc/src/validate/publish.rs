@@ -17,10 +17,11 @@ pub enum PublishError {
     /// An operator must turn the gate on, or configure the driver to publish scalars.
     #[error(
         "fatal configuration error: list attributes are published ({}), but the feature gate DRAListTypeAttributes of the \
-         API server is off; turn it on in API server and scheduler, or have the driver publish scalars", fields.join(", ")
+         API server is off; turn it on in API server and scheduler, or have the driver publish scalars",
+        first(fields)
     )]
     ListsDisabled {
-        /// Paths of the list attributes.
+        /// Paths of the list attributes, all of them; the text has the first eight.
         fields: Vec<String>,
         /// Errors of the API server about the attributes that have lost their value.
         errors: FieldErrors,
@@ -65,6 +66,15 @@ impl ApiServer {
             }
             outcome => Ok(outcome?),
         }
+    }
+}
+
+/// Returns the first fields in words, and the number of the others.
+fn first(fields: &[String]) -> String {
+    const MOST: usize = 8;
+    match fields.split_at_checked(MOST) {
+        Some((first, rest)) if !rest.is_empty() => format!("{} and {} more", first.join(", "), rest.len()),
+        _ => fields.join(", "),
     }
 }
 

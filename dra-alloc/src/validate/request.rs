@@ -17,6 +17,7 @@ struct Wanted<'a> {
     /// Name of the request in constraints: `request` or `request/subrequest`.
     reference: String,
     class: &'a str,
+    check_class: fn(&str, &FieldPath<'_>, &mut ValidationContext),
     selectors: Option<&'a Vec<DeviceSelector>>,
     derived: Option<&'a Vec<DeviceDerivedAttribute>>,
     mode: Option<&'a str>,
@@ -44,6 +45,7 @@ pub(super) fn check(
             let wanted = Wanted {
                 reference: request.name.clone(),
                 class: &exactly.device_class_name,
+                check_class: names::subdomain,
                 selectors: exactly.selectors.as_ref(),
                 derived: exactly.derived_attributes.as_ref(),
                 mode: exactly.allocation_mode.as_deref(),
@@ -63,6 +65,7 @@ pub(super) fn check(
                     let wanted = Wanted {
                         reference: format!("{}/{}", request.name, sub.name),
                         class: &sub.device_class_name,
+                        check_class: names::declared_subdomain,
                         selectors: sub.selectors.as_ref(),
                         derived: sub.derived_attributes.as_ref(),
                         mode: sub.allocation_mode.as_deref(),
@@ -87,7 +90,7 @@ fn check_wanted(
     if wanted.class.is_empty() {
         context.push(FieldError::required(&class, ""));
     } else {
-        names::subdomain(wanted.class, &class, context);
+        (wanted.check_class)(wanted.class, &class, context);
     }
     selector::check_list(wanted.selectors, selector::Stored::No, &at.child("selectors"), context);
     let derived_path = at.child("derivedAttributes");

@@ -56,7 +56,6 @@ fn check_toleration(toleration: &DeviceToleration, at: &FieldPath<'_>, context: 
         Some("Exists") => {}
         // The default operator is `Equal`.
         None | Some("Equal") => names::label_value(value, &at.child("value"), context),
-        Some("") => context.push(FieldError::required(&at.child("operator"), "")),
         Some(other) => context.push(FieldError::not_supported(&at.child("operator"), other, &OPERATORS)),
     }
     if let Some(effect) = toleration.effect.as_deref().filter(|effect| !effect.is_empty()) {

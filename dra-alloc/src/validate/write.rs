@@ -43,7 +43,8 @@ impl<T> Copy for Write<'_, T> {}
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Accepted<T> {
-    /// Object that the API server would store. Defaults are not filled in, and `timeAdded` of a taint is not set.
+    /// Object that the API server would store: defaults are filled in, and amounts have their canonical form.
+    /// `timeAdded` of a taint is set if the server has a clock ([`super::ApiServer::with_now`]).
     pub object: T,
     /// Paths of the fields that were dropped from the request because their features are off.
     pub dropped: Vec<String>,

@@ -147,6 +147,11 @@ fn devices_and_classes() -> Vec<Case> {
     let mut wrong_class = gpus(2, json!({}));
     wrong_class.classes.extend(Cluster::new([pool(NIC, "node-1", json!([]))]).classes);
     let nic = [claim("training", json!([request("nic", "nic", json!({}))]), json!([]))];
+    let model = |index: usize| if index < 2 { "h100" } else { "l4" };
+    let models = (0..5).map(|index| device(&format!("gpu-{index}"), "model", json!({"string": model(index)})));
+    let two_models = Cluster::new([pool(GPU, "node-1", models.collect())]);
+    let mut two_of_three = selector("device.attributes['gpu.example.com'].model == 'h100'");
+    two_of_three["count"] = json!(3);
     let mut per_device = gpus(1, json!({"nodeName": "node-2"}));
     let mut spread = serde_json::to_value(&*per_device.slices[0]).unwrap();
     spread["spec"].as_object_mut().unwrap().remove("nodeName");
@@ -165,6 +170,8 @@ fn devices_and_classes() -> Vec<Case> {
         case("too few devices", gpus(2, json!({})), ask(json!({"count": 3}))),
         case("all are held", held(gpus(2, json!({})), 2), ask(json!({}))),
         case("some are held", held(gpus(4, json!({})), 3), ask(json!({"count": 2}))),
+        case("one of eight is left", held(gpus(8, json!({})), 7), ask(json!({"count": 2}))),
+        case("the selector admits too few", two_models, ask(two_of_three)),
         case("all devices wanted, one in use", held(gpus(3, json!({})), 1), ask(all.clone())),
         case("all devices wanted, there are none", gpus(0, json!({})), ask(all)),
         case("devices of other nodes in the same slice", per_device, ask(json!({"count": 2}))),
@@ -202,10 +209,15 @@ fn taints_and_pools() -> Vec<Case> {
     let taints = json!({"taints": [{"key": "health", "value": "bad", "effect": "NoSchedule"}]});
     let mut invalid = gpus(1, json!({}));
     invalid.slices = Cluster::new([pool(GPU, "node-1", json!([{"name": "gpu-0"}, {"name": "gpu-0"}]))]).slices;
+    let mut miscounted = gpu_devices(2, json!({}));
+    let slices = [miscounted[0].take(), miscounted[1].take()].map(|device| pool(GPU, "node-1", json!([device])));
+    let mut miscounted = Cluster::new(slices);
+    miscounted.slices.iter_mut().for_each(|slice| Arc::make_mut(slice).spec.pool.resource_slice_count = 0);
     let all = json!({"allocationMode": "All"});
     vec![
         case("tainted", gpus(2, taints), ask(json!({}))),
         case("pool incomplete", incomplete(), ask(json!({}))),
+        case("pool that announces fewer slices than it has", miscounted, ask(json!({}))),
         case("pool incomplete, all devices wanted", incomplete(), ask(all)),
         case("pool invalid", invalid, ask(json!({}))),
     ]
@@ -469,6 +481,18 @@ fn a_summary_of_many_nodes() {
     let verdicts: Vec<Verdict> = allocator.allocate_each(&cluster.state, &nodes, &claims, Budget::default()).unwrap();
     let summary = "0/5 nodes can serve the claims: 3 no free device of class gpu, 2 numaNode mismatch";
     assert_eq!(cluster_summary(&verdicts), summary);
+}
+
+/// While the gate for groups is off, a device without groups does not keep others from its counter set.
+#[test]
+fn devices_without_groups_share_a_counter_set_with_the_gate_off() {
+    let one = [claim("one", json!([request("gpu", "gpu", json!({}))]), json!([]))];
+    for (groups, second) in [([json!([]), json!([])], true), ([json!(["mig"]), json!([])], false)] {
+        let mut cluster = unused_counters(partitions(groups));
+        assert_eq!(cluster.allocate_in_turn("node-1", &one)[0].as_ref().unwrap()[0].ends_with("half-0"), true);
+        let mut cluster = without(cluster, DraGate::DeviceCompatibilityGroups);
+        assert_eq!(cluster.allocate_in_turn("node-1", &one)[0].is_some(), second);
+    }
 }
 
 pub(crate) fn explained(cluster: &Cluster, claims: &[ResourceClaim]) -> Option<Explanation> {

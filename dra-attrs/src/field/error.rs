@@ -92,6 +92,13 @@ impl FieldError {
         Self::new(ErrorType::TooLong, field, BadValue::Omitted, format!("may not be more than {max} {unit}"))
     }
 
+    /// Builds an error for a text of more than `max` characters.
+    #[must_use]
+    pub fn too_long_characters(field: &FieldPath<'_>, max: usize) -> Self {
+        let unit = if max == 1 { "character" } else { "characters" };
+        Self::new(ErrorType::TooLong, field, BadValue::Omitted, format!("may not be more than {max} {unit}"))
+    }
+
     /// Builds an error for a list or map that has `len` entries, more than `max`.
     #[must_use]
     pub fn too_many(field: &FieldPath<'_>, len: usize, max: usize) -> Self {

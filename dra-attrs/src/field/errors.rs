@@ -9,7 +9,8 @@ use super::FieldError;
 
 /// Validation errors of an object, in the order in which they were found.
 ///
-/// `Display` prints the API server's text: a single error alone, several in brackets, without repeated texts.
+/// `Display` prints the API server's text: a single error alone, several in brackets, without repeated texts. After eight
+/// texts it stops with "and N more"; [`FieldErrors::whole`] prints all.
 ///
 /// ```
 /// use dra_attrs::{FieldError, FieldErrors, FieldPath};
@@ -66,6 +67,25 @@ impl FieldErrors {
         &self.errors
     }
 
+    /// Returns the API server's text with all errors, however many there are.
+    ///
+    /// ```
+    /// use dra_attrs::{FieldError, FieldErrors, FieldPath};
+    /// let devices = FieldPath::new("devices");
+    /// let errors: FieldErrors = (0..128).map(|index| FieldError::required(&devices.index(index), "")).collect();
+    /// assert!(errors.to_string().ends_with("devices[7]: Required value and 120 more]"));
+    /// assert!(errors.whole().ends_with("devices[127]: Required value]"));
+    /// ```
+    #[must_use]
+    pub fn whole(&self) -> String {
+        Whole(&self.texts()).to_string()
+    }
+
+    fn texts(&self) -> Vec<String> {
+        let mut seen = BTreeSet::new();
+        self.errors.iter().map(ToString::to_string).filter(|text| seen.insert(text.clone())).collect()
+    }
+
     /// Returns `Ok` if there are no errors, and the list itself as the error otherwise.
     ///
     /// # Errors
@@ -75,12 +95,25 @@ impl FieldErrors {
     }
 }
 
+/// Largest number of errors that are printed.
+const MOST_PRINTED: usize = 8;
+
 impl fmt::Display for FieldErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut seen = BTreeSet::new();
-        let texts: Vec<String> =
-            self.errors.iter().map(ToString::to_string).filter(|text| seen.insert(text.clone())).collect();
-        match texts.as_slice() {
+        let texts = self.texts();
+        match texts.split_at_checked(MOST_PRINTED) {
+            Some((first, rest)) if !rest.is_empty() => write!(f, "[{} and {} more]", first.join(", "), rest.len()),
+            _ => write!(f, "{}", Whole(&texts)),
+        }
+    }
+}
+
+/// Displays texts as the API server does.
+struct Whole<'a>(&'a [String]);
+
+impl fmt::Display for Whole<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
             [] => Ok(()),
             [text] => f.write_str(text),
             several => write!(f, "[{}]", several.join(", ")),

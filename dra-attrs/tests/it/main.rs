@@ -3,6 +3,8 @@
 
 mod field;
 mod format;
+mod gates;
+mod label;
 mod laws;
 mod matching;
 mod names;

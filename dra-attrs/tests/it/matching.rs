@@ -104,6 +104,10 @@ fn lists_with_the_gate_off() {
     assert_eq!(matches(&[list()], kep), Err((0, off)));
     assert_eq!(matches(&[scalar(), list()], kep), Err((1, off)));
     assert_eq!(distinct(&[list()], kep), Err((0, off)));
+    // An attribute without any value is no list.
+    let empty = || Some(DeviceAttribute::default());
+    assert_eq!(matches(&[empty()], kep), Err((0, Violation::NoValue)));
+    assert_eq!(matches(&[scalar(), empty()], shipped), Err((1, Violation::NoValue)));
 }
 
 #[test]

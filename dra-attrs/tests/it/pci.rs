@@ -8,6 +8,8 @@ fn strict_addresses() {
     for text in ["0000:00:00.0", "ffff:ff:ff.f", "0000:c1:00.7"] {
         assert_eq!(PciAddress::parse(text).unwrap().to_string(), text);
     }
+    let address = PciAddress::parse("0001:c2:03.4").unwrap();
+    assert_eq!((address.domain(), address.bus(), address.device(), address.function()), (1, 0xc2, 3, 4));
     assert_eq!(PciAddress::parse(""), Err(PciAddressError::Empty));
     let bad =
         ["0000:C1:00.0", "10000:00:04.0", "c1:00.0", "0000:c1:00", "0000:c1:0.0", "0000:c1:00.00", " 0000:c1:00.0"];

@@ -18,6 +18,7 @@ use dra_attrs::{
     FullyQualifiedName, GateError, NUMA_NODE, PciAddress, PciAddressError, Profile, Scalar, Sysfs,
     check_device_attributes, pcie_root_attribute,
 };
+use examples::feature_gates::feature_gates;
 use examples::machine::{Machine, MachineError};
 use examples::output::{OutputError, as_json, finish, put, say};
 use examples::sysfs::{PciBus, SysfsDir};
@@ -54,10 +55,16 @@ struct Args {
     /// Feature gates of that API server that differ from the defaults
     #[arg(long, value_name = "NAME=BOOL,...", default_value = "", requires = "check")]
     feature_gates: String,
+    /// Print every problem that the API server would find, not only the first eight
+    #[arg(long, requires = "check")]
+    all_problems: bool,
     /// Profile of that API server: kep or v1.37
     #[arg(long, value_name = "PROFILE", default_value_t = Profile::V1_37, requires = "check")]
     profile: Profile,
 }
+
+/// Largest number of problems that are printed without being asked for.
+const MOST_PROBLEMS: usize = 8;
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Output {
@@ -113,13 +120,17 @@ fn run(args: &Args) -> Result<(), DriverError> {
     survey.notes().for_each(|line| note(&line));
     let slice = args.slice(name, survey.devices);
     if args.check {
-        check(&slice, ApiServer::new(args.profile, GateSet::parse(&args.feature_gates, args.profile)?))?;
+        check(
+            &slice,
+            ApiServer::new(args.profile, feature_gates(&args.feature_gates, args.profile)?),
+            args.all_problems,
+        )?;
     }
     print(&slice, args.output)
 }
 
 /// Checks that an API server would store the slice unchanged.
-fn check(slice: &ResourceSlice, server: ApiServer) -> Result<(), DriverError> {
+fn check(slice: &ResourceSlice, server: ApiServer, all_problems: bool) -> Result<(), DriverError> {
     match server.publish(Write::create(slice)) {
         Ok(admitted) if admitted.dropped.is_empty() => {
             admitted.warnings.iter().for_each(note);
@@ -127,7 +138,12 @@ fn check(slice: &ResourceSlice, server: ApiServer) -> Result<(), DriverError> {
         }
         Ok(admitted) => Err(DriverError::Dropped { fields: admitted.dropped }),
         Err(PublishError::Invalid(errors)) => {
-            errors.iter().for_each(note);
+            let shown = if all_problems { errors.len() } else { MOST_PROBLEMS };
+            errors.iter().take(shown).for_each(note);
+            match errors.len().saturating_sub(shown) {
+                0 => {}
+                more => note(&format_args!("and {more} more, which --all-problems prints")),
+            }
             Err(DriverError::Refused { problems: errors.len() })
         }
         Err(error) => Err(error.into()),

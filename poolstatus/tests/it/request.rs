@@ -185,6 +185,12 @@ fn the_name_of_the_request() {
 }
 
 #[test]
+fn a_request_may_go_at_once() {
+    let request = kep_request(json!({"driver": DRIVER, "ttlSecondsAfterComplete": 0}));
+    assert!(Query::from_request((&request).into()).is_ok());
+}
+
+#[test]
 fn every_problem_is_reported() {
     let spec = json!({"driver": "-", "poolName": "-", "limit": 0, "ttlSecondsAfterComplete": -1});
     let request = kep_request(spec);

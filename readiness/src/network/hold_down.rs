@@ -88,6 +88,12 @@ impl HoldDown {
         NetworkCondition { status: aggregate.status(), reason, message: format!("{name} {state}{}", self.losses()) }
     }
 
+    /// Moves the time in the state by `shift`, by which the caller's clock was set forward (back if negative). See
+    /// [`NodeState::shift_clock`](crate::NodeState::shift_clock).
+    pub fn shift_clock(&mut self, shift: SignedDuration) {
+        self.true_since = self.true_since.map(|since| since.checked_add(shift).unwrap_or(since));
+    }
+
     const fn is_flapping(&self) -> bool {
         self.flaps >= FLAPS_TO_REPORT
     }

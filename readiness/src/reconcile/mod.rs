@@ -4,6 +4,7 @@
 //! verdict, the next state, and the instant of the next step. A step that finds nothing new returns no writes.
 
 mod apply_writes;
+mod clock;
 mod effective_status;
 mod evaluator_role;
 mod gate_state;
@@ -32,6 +33,7 @@ use pass::Pass;
 use restart::Restart;
 
 pub use apply_writes::{apply_writes, shutdown_writes};
+pub use clock::ClockReading;
 pub use effective_status::EffectiveStatus;
 pub use evaluator_role::EvaluatorRole;
 pub use gate_state::{GatePhase, GateState};
@@ -48,7 +50,9 @@ pub(crate) use stored_state_error::{STATE_VERSION, check_version};
 /// and the time of the next call.
 ///
 /// `state` is the one that the previous step returned, or the default if there is none. `now` is the caller's clock. If
-/// the clock is set back, timers last longer, and none fires early.
+/// the clock is set back, a time that is now in the future becomes `now`: a timer runs for at most its timeout from
+/// there, and none fires early. If the clock is set forward, timers end early, unless the caller tells by how much
+/// ([`NodeState::shift_clock`]).
 ///
 /// A step runs in this order: another UID discards the state; a reboot or a restart of kubelet resets timers; gates that
 /// were removed are forgotten, unless the view is partial ([`GatedNodeView::with_unsynced_cache`]); each gate changes its
@@ -92,6 +96,7 @@ pub fn step<'a>(
     now: Timestamp,
     mut state: NodeState,
 ) -> StepResult<'a> {
+    state.end_at(now);
     let restart = restart::recognise(&mut state, view);
     let is_warm = std::mem::replace(&mut state.is_warm, true);
     let may_write = |actor| policy.mode == PolicyMode::Active && role.plays(actor);

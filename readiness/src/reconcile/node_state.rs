@@ -15,7 +15,11 @@ use crate::taint::TaintId;
 
 /// State of one node that the reconciler keeps between two steps. The default is the state before the first step.
 ///
-/// The caller stores it where it survives a restart. The ownership of taints and labels is recorded nowhere else.
+/// The caller stores it where it survives a restart. The ownership of taints and labels is recorded nowhere else, and
+/// neither is the boot ID of the last step: without a state, a boot can't be told from a start of the evaluator. The
+/// first step after a boot then takes a condition that is still True from before for a fresh one, and opens the node
+/// before its agents have reported again. Where a state may get lost with a boot,
+/// [`Policy::max_heartbeat_age`](crate::Policy::max_heartbeat_age) bounds the age of such a report.
 ///
 /// The JSON form is camelCase and begins with `"version": 1`; missing fields have their default. Another version is a
 /// [`StoredStateError`], also through serde:

@@ -34,8 +34,7 @@ pub(super) fn observe(
         state.true_since = None;
         return EffectiveStatus::Stale;
     }
-    // The clock may have been set back.
-    state.true_since = Some(state.true_since.map_or(now, |since| since.min(now)));
+    state.true_since.get_or_insert(now);
     if is_stable(policy, state, now) {
         EffectiveStatus::Observed(ConditionStatus::True)
     } else {

@@ -1,5 +1,7 @@
 //! Taints, labels, roles, and shutdown.
 
+use k8s_openapi::api::core::v1::Taint;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use readiness::{
     EvaluatorRole, GATE_LABEL_PREFIX, GATE_LABEL_VALUE, GateDecision, GatePhase, LabelPolicy, NodeChange,
     NodeReadinessGate, Policy, PolicyMode, WriteActor, apply_writes, gate_label_key, shutdown_writes,
@@ -45,6 +47,20 @@ fn a_taint_of_ours_leaves_only_for_a_reason() {
     let mut exchanged = world;
     exchanged.node.gates = vec![NodeReadinessGate::new(A, 3).with_taint(taint("b", "NoSchedule"))];
     assert_eq!(exchanged.run(20).changes(), ["-a:NoSchedule"]);
+}
+
+#[test]
+fn a_taint_is_added_without_a_time() {
+    // The API server sets the time, or the node lifecycle controller; what a gate says is not when the taint was added.
+    let timed = Taint { time_added: Some(Time(at(1))), ..taint("a", "NoSchedule") };
+    let mut world = World::new(Policy::kep(), &[NodeReadinessGate::new(A, 3).with_taint(timed)]).ready(0);
+    world.run(0);
+    let writes = world.run(3).writes;
+    let times = writes.iter().filter_map(|write| match &write.change {
+        NodeChange::AddTaint { taint, .. } => Some(taint.time_added.clone()),
+        _ => None,
+    });
+    assert_eq!(times.collect::<Vec<_>>(), [None]);
 }
 
 #[test]

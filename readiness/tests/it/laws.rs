@@ -58,7 +58,9 @@ impl Witness {
         self.earliest_starts.retain(|name, _| sim.world.view().gate(name).is_some());
         if sim.world.view().is_ready() {
             for gate in &sim.world.node.gates {
-                self.earliest_starts.entry(gate.condition_type.clone()).or_insert(sim.now);
+                // A start that a clock set back leaves in the future is now.
+                let start = self.earliest_starts.entry(gate.condition_type.clone()).or_insert(sim.now);
+                *start = sim.now.min(*start);
             }
         }
         is_reboot
@@ -143,6 +145,11 @@ fn check(
                 let timeout = i64::from(gate.timeout_seconds.unwrap());
                 prop_assert!(sim.now >= witness.earliest_starts[name] + timeout, "{} fired early", name);
             }
+        }
+        // No clock keeps a gate waiting for longer than its timeout.
+        if let GateDecision::Blocked { deadline: Some(deadline), .. } = decision {
+            let timeout = i64::from(gate.timeout_seconds.unwrap());
+            prop_assert!(*deadline <= at(sim.now + timeout), "{} waits for too long", name);
         }
         if state.phase != GatePhase::TimedOut {
             witness.written.remove(name);

@@ -541,9 +541,42 @@ fn a_clock_that_goes_back() {
     let mut world = World::new(Policy::kep(), &[gate_b()]).ready(0);
     world.run(100);
     let seen = world.run(0);
-    assert!(seen.changes().is_empty() && seen.wakes(102), "not earlier for it");
-    assert!(world.run(101).changes().is_empty());
-    assert_eq!(world.run(102).events(), ["GateBypassed"]);
+    assert!(seen.changes().is_empty() && seen.wakes(2), "the timeout begins again, and is not longer for it");
+    assert!(world.run(1).changes().is_empty());
+    assert_eq!(world.run(2).events(), ["GateBypassed"]);
+}
+
+#[test]
+fn a_clock_that_goes_back_ends_no_limit_later() {
+    let mut policy = Policy::kep();
+    policy.max_wait_per_boot = Some(SignedDuration::from_secs(60));
+    policy.hold_down = Some(SignedDuration::from_secs(30));
+    let mut world = World::new(policy, &[bypass_gate(B, 900)]).ready(0);
+    world.run(1000);
+    assert!(world.run(0).wakes(60), "the longest wait in one boot");
+    world.report(B, "True", "Ok", 10);
+    assert!(world.run(500).wakes(530));
+    assert!(world.run(20).wakes(50), "the time for which it has been True");
+}
+
+#[test]
+fn a_shift_that_the_caller_knows_moves_every_time() {
+    for shift in [10_000, -10_000] {
+        let mut policy = Policy::kep();
+        policy.max_wait_per_boot = Some(SignedDuration::from_secs(60));
+        let mut world = World::new(policy, &[bypass_gate(B, 50)]).ready(0);
+        assert!(world.run(20_000).wakes(20_050));
+        world.state.shift_clock(SignedDuration::from_secs(shift));
+        let seen = world.run(20_010 + shift);
+        assert!(!seen.schedulable && seen.wakes(20_050 + shift), "{shift}");
+        assert_eq!(world.run(20_050 + shift).events(), ["GateBypassed"]);
+    }
+    // Beyond the range of timestamps nothing moves.
+    let mut world = World::new(Policy::kep(), &[bypass_gate(B, 50)]).ready(0);
+    world.run(0);
+    let before = world.state.clone();
+    world.state.shift_clock(SignedDuration::MAX);
+    assert_eq!(world.state, before);
 }
 
 #[test]

@@ -417,6 +417,20 @@ fn a_node_may_not_let_time_release_what_it_never_does() {
     assert_eq!(by_node(&[bare], &[gate_a().with_bypass_warning()]), ["spec.readinessGates[0].failureAction"]);
     let endless = NodeReadinessGate { timeout_seconds: None, ..gate_a() };
     assert_eq!(by_node(&[endless], &[gate_a()]), ["spec.readinessGates[0].timeoutSeconds"]);
+    let never = NodeReadinessGate { timeout_seconds: Some(0), ..gate_a() };
+    assert_eq!(by_node(&[never], &[gate_a()]), ["spec.readinessGates[0].timeoutSeconds"]);
+}
+
+#[test]
+fn the_longest_domain_of_a_label() {
+    let domain = |len: usize| {
+        let labels = "a".repeat(60) + ".";
+        format!("{}b", labels.repeat(4).get(..len - 1).unwrap())
+    };
+    let longest = 253 - GATE_LABEL_PREFIX.len();
+    assert_eq!(gate_label_key(&format!("{}/Ready", domain(longest))).unwrap().find('/'), Some(253));
+    let long = gate_label_key(&format!("{}/Ready", domain(longest + 1))).unwrap_err();
+    assert!(long.to_string().contains("no more than 253 bytes"), "{long}");
 }
 
 #[test]

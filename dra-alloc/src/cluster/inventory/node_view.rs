@@ -80,7 +80,7 @@ impl Inventory {
         }
         let current = || all().filter(|slice| slice.spec.pool.generation == newest.generation());
         if !newest.expects(current().count()) {
-            return own().next().map(|slice| Pool::incomplete(slice, gates));
+            return Some(Pool::incomplete(current().cloned(), gates));
         }
         let seen: BTreeSet<_> = newest.slices().map(|Listed(slice)| Arc::as_ptr(slice)).collect();
         let others = current().filter(|slice| !seen.contains(&Arc::as_ptr(slice))).cloned();

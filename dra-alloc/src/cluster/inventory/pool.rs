@@ -226,13 +226,13 @@ const INVALID: u8 = 1;
 const BINDING_CONDITIONS: u8 = 2;
 
 impl Pool {
-    /// Builds a pool that is known to be incomplete, from any one of its slices.
-    pub(super) fn incomplete(slice: Arc<ResourceSlice>, gates: GateSet<DraGate>) -> Self {
+    /// Builds a pool that is known to be incomplete, from the slices that are there.
+    pub(super) fn incomplete(slices: impl Iterator<Item = Arc<ResourceSlice>>, gates: GateSet<DraGate>) -> Self {
         Self {
             gates,
             is_complete: false,
             slices: SmallVec::new(),
-            elsewhere: vec![slice],
+            elsewhere: slices.collect(),
             counters: Vec::new(),
             facts: Box::default(),
             flags: Flags::default(),
@@ -274,6 +274,16 @@ impl Pool {
 
     fn any(&self) -> Option<&ResourceSlice> {
         self.all_slices().chain(self.counter_slices()).next()
+    }
+
+    /// Returns the number of slices of the pool that are there, on any node.
+    pub(crate) fn slices_there(&self) -> usize {
+        self.all_slices().chain(self.counter_slices()).count()
+    }
+
+    /// Returns the number of slices that the pool announces, by its first slice.
+    pub(crate) fn slices_announced(&self) -> i64 {
+        self.any().map_or(0, |slice| slice.spec.pool.resource_slice_count)
     }
 
     /// Returns the number of devices that the node can use.

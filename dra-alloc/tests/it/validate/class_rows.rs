@@ -13,8 +13,7 @@ fn classes() {
     let selectors = |list: Value| json!({"/spec/selectors": list});
     let config = |list: Value| json!({"/spec/config": list});
     let name = |name: &str| json!({"/spec/extendedResourceName": name});
-    const EXTENDED: (&str, dra_attrs::ErrorType, &str) =
-        ("spec.extendedResourceName", Invalid, "must be a valid extended resource name");
+    const AT: &str = "spec.extendedResourceName";
     let many = |count: usize| json!(vec![json!({"cel": {"expression": "true"}}); count]);
     let configs = |count: usize| json!(vec![json!({"opaque": {"driver": "d", "parameters": {}}}); count]);
     check_rows::<DeviceClass>(
@@ -37,10 +36,28 @@ fn classes() {
                 &[("spec.config[0].opaque.driver", Required, "")],
             ),
             (name("example.com/gpu"), &[]),
-            (name("gpu"), &[EXTENDED]),
-            (name("requests.example.com/gpu"), &[EXTENDED]),
-            (name("kubernetes.io/gpu"), &[EXTENDED]),
-            (name("example.com/"), &[EXTENDED]),
+            (name("gpu"), &[(AT, Invalid, "a name must be a domain-prefixed path, such as 'example.com/my-prop'")]),
+            (name("requests.example.com/gpu"), &[(AT, Invalid, "must not have \"requests.\" prefix")]),
+            (name("kubernetes.io/gpu"), &[(AT, Invalid, "must not have \"kubernetes.io/\" domain")]),
+            (
+                name("example.com/"),
+                &[(AT, Invalid, "name part must be non-empty"), (AT, Invalid, "name part must consist of")],
+            ),
+            (
+                json!({"/metadata/name": "a".repeat(254)}),
+                &[("metadata.name", Invalid, "must be no more than 253 bytes")],
+            ),
+            (
+                config(json!([{"opaque": {"driver": "d".repeat(64), "parameters": {}}}])),
+                &[("spec.config[0].opaque.driver", TooLong, "may not be more than 63 characters")],
+            ),
+            (
+                config(json!([{"opaque": {"driver": "é".repeat(63), "parameters": {}}}])),
+                &[
+                    ("spec.config[0].opaque.driver", TooLong, "may not be more than 63 bytes"),
+                    ("spec.config[0].opaque.driver", Invalid, "an RFC 1123 subdomain must consist of"),
+                ],
+            ),
         ],
     );
 }

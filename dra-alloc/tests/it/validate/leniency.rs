@@ -1,34 +1,18 @@
-//! Tests of cases where the validation is more lenient than the API server, or does not change the object as it does.
+//! Tests of cases where the validation is more lenient than the API server.
 
 use dra_alloc::GateSet;
 use dra_alloc::validate::ApiServer;
 use dra_attrs::Profile;
-use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceSlice};
+use k8s_openapi::api::resource::v1::{DeviceClass, ResourceSlice};
 use serde_json::json;
 
-use super::world::{changed, class, create, rule, shipped, slice, update};
+use super::world::{changed, class, create, shipped, slice};
 
 #[test]
 fn a_name_that_is_not_there_may_still_come() {
     for metadata in [json!({}), json!({"generateName": "gpu-"}), json!({"name": "", "generateName": "gpu-"})] {
         assert!(create::<ResourceSlice>(shipped(), changed(&slice(), json!({"/metadata": metadata}))).is_ok());
     }
-}
-
-#[test]
-fn no_clock_fills_in_when_a_taint_was_added() {
-    let stored = create::<DeviceTaintRule>(shipped(), rule()).unwrap().object;
-    assert_eq!(stored.spec.taint.time_added, None);
-    let timed = changed(&rule(), json!({"/spec/taint/timeAdded": "2026-01-01T00:00:00Z"}));
-    let other = changed(&timed, json!({"/spec/taint/effect": "NoSchedule"}));
-    let stored = update::<DeviceTaintRule>(shipped(), timed, other).unwrap().object;
-    assert_eq!(stored.spec.taint.time_added.unwrap().0.to_string(), "2026-01-01T00:00:00Z");
-}
-
-#[test]
-fn an_amount_without_text_is_nothing() {
-    let empty = json!({"/spec/devices/0/capacity/memory": {"value": ""}});
-    assert!(create::<ResourceSlice>(shipped(), changed(&slice(), empty)).is_ok());
 }
 
 #[test]

@@ -13,4 +13,5 @@ mod ratchet;
 mod skip;
 mod slice_rows;
 mod status_rows;
+mod stored;
 mod world;

@@ -143,7 +143,7 @@ fn false_is_the_same_as_absent_in_what_is_stored() {
 fn results_are_known_again_by_what_they_are() {
     // req: 5945-VAL-8
     // A stored allocation is immutable, so that each of these updates is also rejected for that reason.
-    let immutable: Expected<'_> = ("status.allocation", Invalid, "field is immutable");
+    let immutable: Expected<'_> = ("status.allocation", Invalid, "field cannot be modified once set");
     let old = results(&[json!(true), json!(false)]);
     let newly = results(&[json!(true), json!(true)]);
     let field = format!("{RESULTS}[1].skipNodeOperations");

@@ -216,7 +216,7 @@ fn devices_or_counters_and_not_too_many() {
             (json!({"/spec/devices/0/name": "a..b"}), &[("spec.devices[0].name", Invalid, "RFC 1123 label")]),
             (
                 json!({"/spec/devices/0/name": text(64)}),
-                &[("spec.devices[0].name", Invalid, "must be no more than 63 bytes")],
+                &[("spec.devices[0].name", Invalid, "must be no more than 63 characters")],
             ),
         ],
     );
@@ -411,7 +411,7 @@ fn names_of_exactly_the_largest_length() {
         &class(),
         &[
             (resource(61), &[]),
-            (resource(62), &[("spec.extendedResourceName", Invalid, "must be a valid extended resource name")]),
+            (resource(62), &[("spec.extendedResourceName", Invalid, "prefix part must be no more than 253 bytes")]),
         ],
     );
 }

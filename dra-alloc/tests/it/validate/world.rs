@@ -86,7 +86,7 @@ pub(super) fn claim() -> Value {
                 }},
                 {"name": "nic", "firstAvailable": [
                     {"name": "fast", "deviceClassName": "nic", "allocationMode": "All"},
-                    {"name": "slow", "deviceClassName": "nic"},
+                    {"name": "slow", "deviceClassName": "nic", "allocationMode": "ExactCount", "count": 1},
                 ]},
             ],
             "constraints": [

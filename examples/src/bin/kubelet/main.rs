@@ -27,6 +27,7 @@ use clap::{Parser, Subcommand};
 use dra_alloc::GateSet;
 use dra_alloc::kubelet::{ClaimCache, KubeletOptions};
 use dra_attrs::{GateError, Profile};
+use examples::feature_gates::feature_gates;
 use examples::manifest::{Manifests, name_of};
 use examples::output::{OutputError, finish, put};
 use k8s_openapi::api::core::v1::Pod;
@@ -126,7 +127,7 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
         });
         return Ok(serve(listener, &args.driver, on_call).await?);
     }
-    let settings = KubeletOptions::new(args.profile).with_gates(GateSet::parse(&args.feature_gates, args.profile)?);
+    let settings = KubeletOptions::new(args.profile).with_gates(feature_gates(&args.feature_gates, args.profile)?);
     let Some(command) = &args.command else {
         return Ok(print(tell(args.profile).await?.trim_end())?);
     };

@@ -19,14 +19,14 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread::sleep;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::{Parser, ValueEnum};
 use examples::instant::instant;
 use examples::manifest::manifest_files;
-use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use readiness::validate::{ValidationOptions, validate_gates};
-use readiness::{EvaluatorRole, GatedNode, NodeReadinessGate, NodeState, Policy, step};
+use readiness::{ClockReading, EvaluatorRole, GatedNode, NodeReadinessGate, NodeState, Policy, step};
 
 use nodes::{NodesError, read_nodes};
 use player::Stage;
@@ -38,6 +38,9 @@ const TIMELINE: &str = include_str!("../../../data/readiness/timeline.yaml");
 
 /// Interval between two reads of a watched file.
 const POLL: Duration = Duration::from_millis(200);
+
+/// Smallest change of the clock that counts as a jump.
+const JUMP: SignedDuration = SignedDuration::from_secs(2);
 
 /// Simulates nodes with readiness gates through a timeline, or watches a file of nodes
 #[derive(Debug, Parser)]
@@ -148,6 +151,8 @@ fn watch(file: &Path, policy: &Policy, role: EvaluatorRole) -> Result<(), AgentE
     let mut states: BTreeMap<String, NodeState> = BTreeMap::new();
     let mut last: Option<String> = None;
     let mut requeue_at: Option<Timestamp> = None;
+    let begin = Instant::now();
+    let mut clock = read_clock(begin);
     loop {
         let text = match read(file) {
             // It may be just being replaced.
@@ -157,7 +162,14 @@ fn watch(file: &Path, policy: &Policy, role: EvaluatorRole) -> Result<(), AgentE
             }
             text => text?,
         };
-        let now = now();
+        let reading = read_clock(begin);
+        let shift = reading.shift_since(clock);
+        if shift.abs() >= JUMP {
+            clock = reading;
+            states.values_mut().for_each(|state| state.shift_clock(shift));
+            requeue_at = requeue_at.and_then(|instant| instant.checked_add(shift).ok());
+        }
+        let now = reading.wall;
         let is_changed = last.as_ref() != Some(&text);
         if is_changed || requeue_at.is_some_and(|instant| instant <= now) {
             requeue_at = None;
@@ -182,6 +194,11 @@ fn watch(file: &Path, policy: &Policy, role: EvaluatorRole) -> Result<(), AgentE
         }
         sleep(POLL);
     }
+}
+
+/// Reads both clocks. `begin` is any instant, the same for all readings.
+fn read_clock(begin: Instant) -> ClockReading {
+    ClockReading { wall: now(), monotonic: SignedDuration::try_from(begin.elapsed()).unwrap_or(SignedDuration::MAX) }
 }
 
 fn now() -> Timestamp {

@@ -92,19 +92,23 @@ impl Stage {
     fn turn(&mut self, at: i64, entries: &[&Entry], scenes: &mut Vec<Scene>) {
         let Ok(instant) = self.begin.checked_add(SignedDuration::from_secs(at)) else { return };
         for entry in entries {
-            self.skew = self.skew.saturating_add(SignedDuration::from_secs(entry.clock.unwrap_or_default()));
+            let shift = SignedDuration::from_secs(entry.clock.unwrap_or_default());
+            self.skew = self.skew.saturating_add(shift);
+            if entry.known {
+                self.players.iter_mut().for_each(|player| player.state.shift_clock(shift));
+            }
         }
         let now = instant.checked_add(self.skew).unwrap_or(instant);
         for index in 0..self.players.len() {
             let Some(player) = self.players.get_mut(index) else { return };
             let name = player.node.node.metadata.name.clone().unwrap_or_default();
             let concerns = |entry: &&&Entry| entry.node.as_ref().is_none_or(|node| *node == name);
-            let happened: Vec<String> =
-                entries.iter().filter(concerns).flat_map(|entry| apply_events(player, entry, instant)).collect();
             let is_due = player.requeue_at.is_some_and(|requeue_at| requeue_at <= now);
-            if happened.is_empty() && !is_due {
+            if !is_due && !entries.iter().any(|entry| concerns(&entry)) {
                 continue;
             }
+            let happened: Vec<String> =
+                entries.iter().filter(concerns).flat_map(|entry| apply_events(player, entry, instant)).collect();
             let (policy, role) = (self.policy.clone(), self.role);
             let mut scene = settle(player, &policy, role, now);
             let requeue_at = player.requeue_at;
@@ -171,7 +175,7 @@ fn apply_events(player: &mut Player, entry: &Entry, instant: Timestamp) -> Vec<S
         let names: Vec<&str> = gates.iter().map(|gate| gate.condition_type.as_str()).collect();
         happened.push(format!("gates are now: {}", names.join(", ")));
     }
-    if let Some(clock) = entry.clock {
+    if let Some(clock) = entry.clock.filter(|clock| *clock != 0) {
         happened.push(format!("the clock is set by {clock} s"));
     }
     let ready = entry.ready.clone().map(|said| ConditionReport {

@@ -25,6 +25,8 @@ pub(crate) struct Entry {
     pub(crate) gates: Option<Vec<NodeReadinessGate>>,
     /// Number of seconds by which the evaluator's clock is set forward, or back if negative.
     pub(crate) clock: Option<i64>,
+    /// True if the evaluator knows of the change of its clock, from a monotonic one.
+    pub(crate) known: bool,
 }
 
 /// Status, reason and message of the condition Ready.

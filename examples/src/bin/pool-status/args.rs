@@ -3,9 +3,10 @@
 use clap::{Parser, ValueEnum};
 use dra_attrs::GateError;
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::{DEFAULT_LIMIT, GateSet, MAX_LIMIT, Profile};
+use poolstatus::{DEFAULT_LIMIT, MAX_LIMIT, Profile};
 
 use super::question::Question;
+use examples::feature_gates::feature_gates;
 use examples::instant::instant;
 
 /// Shows how many devices of each resource pool are allocated, available or unavailable
@@ -84,7 +85,7 @@ impl Args {
             limit: self.limit,
             partition_type: self.partition_type.clone(),
             namespace: self.namespace.clone(),
-            gates: GateSet::parse(&self.feature_gates, self.profile)?,
+            gates: feature_gates(&self.feature_gates, self.profile)?,
             profile: self.profile,
         })
     }

@@ -130,7 +130,11 @@ fn row(names: [&str; 3], sums: Sums, note: &str) -> Vec<String> {
 fn note(pool: &PoolReport) -> String {
     let mut notes = Vec::new();
     if pool.is_incomplete() {
-        notes.push(format!("incomplete, {} of {} slices", pool.slice_count, pool.expected_slice_count));
+        let (there, announced) = (i64::from(pool.slice_count), i64::from(pool.expected_slice_count));
+        notes.push(match there < announced {
+            true => format!("incomplete, {there} of {announced} slices"),
+            false => format!("{there} slices, {announced} announced"),
+        });
     }
     if pool.partitions.as_ref().is_ok_and(|partitions| !partitions.is_empty()) {
         notes.push("partitions".to_owned());

@@ -28,7 +28,7 @@ const BINDING_GATES: &str = "DRADeviceBindingConditions+DRAResourceClaimDeviceSt
 struct AllocateInput {
     #[serde(default = "crate::operation::kep")]
     profile: Profile,
-    #[serde(default, alias = "gates")]
+    #[serde(default, alias = "gates", deserialize_with = "crate::settings::gates::<DraGate, _>")]
     features: BTreeMap<String, bool>,
     node: Option<Value>,
     nodes: Option<Vec<Value>>,

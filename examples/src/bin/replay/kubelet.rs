@@ -7,7 +7,7 @@ use std::fmt::Display;
 use dra_alloc::GateSet;
 use dra_alloc::declared_features::{DeclaredFeature, missing_features};
 use dra_alloc::kubelet::{
-    Answers, ClaimCache, ClaimRef, KubeletOptions, Plan, Prepare, PreparedDevice, Skipped, Unprepare,
+    Answers, ClaimCache, ClaimRef, KubeletGate, KubeletOptions, Plan, Prepare, PreparedDevice, Skipped, Unprepare,
 };
 use dra_alloc::skip::skipped_operations_by_driver;
 use dra_attrs::{Profile, Version};
@@ -116,7 +116,7 @@ struct PrepareStep {
     pod: Pod,
     #[serde(default)]
     claims: Vec<Value>,
-    #[serde(default, alias = "features")]
+    #[serde(default, alias = "features", deserialize_with = "crate::settings::gates::<KubeletGate, _>")]
     gates: BTreeMap<String, bool>,
     #[serde(default)]
     registered: BTreeSet<String>,
@@ -125,7 +125,7 @@ struct PrepareStep {
 #[derive(Deserialize)]
 struct UnprepareStep {
     pod: Pod,
-    #[serde(default, alias = "features")]
+    #[serde(default, alias = "features", deserialize_with = "crate::settings::gates::<KubeletGate, _>")]
     gates: BTreeMap<String, bool>,
     #[serde(default)]
     registered: BTreeSet<String>,

@@ -42,7 +42,7 @@ impl Form {
 struct ComputeInput {
     #[serde(default)]
     form: Form,
-    #[serde(default, alias = "gates")]
+    #[serde(default, alias = "gates", deserialize_with = "crate::settings::gates::<PoolStatusGate, _>")]
     features: BTreeMap<String, bool>,
     request: Value,
     #[serde(default)]

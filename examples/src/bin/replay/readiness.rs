@@ -4,7 +4,7 @@ mod policy;
 mod state;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
-use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use readiness::validate::{self, GateWriter, LengthPolicy, ValidationOptions};
 use readiness::{
     EvaluatorRole, FilterOptions, FilterReason, GatedNode, GatedPod, NodeReadinessGate, NodeReadinessRequirement,
@@ -123,6 +123,9 @@ struct StepAt {
     kubelet_instance: Option<String>,
     #[serde(default = "yes")]
     synced: bool,
+    /// Seconds by which the clock was set forward since the step before, as far as the caller knows.
+    #[serde(default)]
+    clock_shift: i64,
 }
 
 const fn yes() -> bool {
@@ -160,12 +163,14 @@ pub(super) fn steps(input: Value) -> Result<Operation, Refusal> {
     let mut steps = Vec::with_capacity(input.steps.len());
     for (index, at) in input.steps.into_iter().enumerate() {
         let node = gated_node(&format!("steps[{index}].node"), &at.node)?;
-        steps.push((at.now, node, at.kubelet_instance, at.synced));
+        let shift = SignedDuration::from_secs(at.clock_shift);
+        steps.push((at.now, node, at.kubelet_instance, at.synced, shift));
     }
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
         let mut state = NodeState::default();
         let mut shown = Vec::with_capacity(steps.len());
-        for (now, node, instance, synced) in &steps {
+        for (now, node, instance, synced, shift) in &steps {
+            state.shift_clock(*shift);
             let view = node.view();
             let view = instance.iter().fold(view, |view, instance| view.with_kubelet_instance(instance));
             let view = if *synced { view } else { view.with_unsynced_cache() };

@@ -1,11 +1,35 @@
-//! Settings given as the name of a set, or one by one.
+//! Settings given as the name of a set, or one by one; gates by name.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
+use dra_attrs::{FeatureGate, GateError, GateSet, Profile};
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{Error, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+
+/// Reads gates by name. A gate may have its name in either profile, or none here; a name that Kubernetes does not have
+/// is an error. Names joined by `+` are set together.
+pub(super) fn gates<'de, G: FeatureGate, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, bool>, D::Error> {
+    let named = BTreeMap::<String, bool>::deserialize(deserializer)?;
+    named.keys().flat_map(|names| names.split('+')).try_for_each(known::<G>).map_err(D::Error::custom)?;
+    Ok(named)
+}
+
+/// Reads gates that may be absent, as [`gates`] does.
+pub(super) fn optional_gates<'de, G: FeatureGate, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<BTreeMap<String, bool>>, D::Error> {
+    gates::<G, D>(deserializer).map(Some)
+}
+
+fn known<G: FeatureGate>(name: &str) -> Result<(), GateError> {
+    let kep = GateSet::<G>::find(name, Profile::Kep);
+    kep.or_else(|_| GateSet::<G>::find(name, Profile::V1_37)).map(|_| ())
+}
 
 /// Name of a set of settings, or the settings that differ from the default.
 pub(super) enum Settings<N, T> {

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use dra_alloc::DraGate;
 use dra_alloc::skip::WireForm;
 use dra_alloc::skip::wire::{SkipField, WriteError, write};
-use dra_alloc::validate::{Accepted, ApiServer, NamespaceAccess, Write};
+use dra_alloc::validate::{Accepted, ApiServer, NamespaceAccess, Write, decoded};
 use dra_attrs::{FieldErrors, Profile};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::resource::v1::{
     DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
 };
+use k8s_openapi::jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -22,9 +24,10 @@ use super::refusal::{Refusal, object, read};
 struct ValidateInput {
     #[serde(default = "crate::operation::kep")]
     profile: Profile,
-    #[serde(default, alias = "gates")]
+    #[serde(default, alias = "gates", deserialize_with = "crate::settings::gates::<DraGate, _>")]
     features: BTreeMap<String, bool>,
     namespace: Option<Namespace>,
+    now: Option<Timestamp>,
     old: Option<Value>,
     new: Value,
 }
@@ -79,10 +82,11 @@ fn operation<T: 'static>(
     write: fn(&T, WireForm) -> Result<Value, Refusal>,
 ) -> Result<Operation, Refusal> {
     let input: ValidateInput = read(input)?;
-    let old = input.old.map(|old| parse("old", old)).transpose()?;
-    let new = parse("new", input.new)?;
+    let old = input.old.map(|old| parse("old", decode("old", old)?)).transpose()?;
+    let new = parse("new", decode("new", input.new)?)?;
     let namespace = input.namespace.as_ref().map(NamespaceAccess::from_namespace).unwrap_or_default();
     let server = ApiServer::new(input.profile, features(input.profile, &input.features)).with_namespace(namespace);
+    let server = input.now.map_or(server, |now| server.with_now(now));
     let form = WireForm::from_profile(input.profile);
     Ok(Box::new(move |stopwatch| {
         let outcome = stopwatch.run(|| decide(server, Write { old: old.as_ref(), new: &new }));
@@ -91,6 +95,14 @@ fn operation<T: 'static>(
             Err(errors) => Ok(json!({"errors": errors, "object": null})),
         }
     }))
+}
+
+/// Reads an object's JSON as the API server does, which refuses some values that the types can't tell from others.
+fn decode(field: &str, object: Value) -> Result<Value, Refusal> {
+    decoded(object).map_err(|errors| {
+        let first = errors.as_slice().first().map(|error| error.field.as_str()).unwrap_or_default();
+        Refusal::field(first, errors.to_string()).below(field)
+    })
 }
 
 fn plain<T: DeserializeOwned>(field: &str, object: Value) -> Result<T, Refusal> {

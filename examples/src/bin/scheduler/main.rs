@@ -13,6 +13,7 @@ use clap::Parser;
 use dra_alloc::skip::WireForm;
 use dra_alloc::{DraGate, GateSet};
 use dra_attrs::GateError;
+use examples::feature_gates::feature_gates;
 use examples::manifest::Manifests;
 use examples::output::{OutputError, as_json, as_yaml, finish, put, say};
 use k8s_openapi::api::core::v1::Pod;
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
     let mut settings = Settings::new(args.profile);
     settings.nodes.clone_from(&args.nodes);
-    settings.gates = GateSet::parse(&args.feature_gates, args.profile)?;
+    settings.gates = feature_gates(&args.feature_gates, args.profile)?;
     settings.detail = args.explain.into();
     let manifests = Manifests::of_arguments(&args.files, args.cluster.manifest());
     report(&manifests, settings.gates);

@@ -27,7 +27,7 @@ use super::stopwatch::Stopwatch;
 struct RunInput {
     #[serde(default = "crate::operation::kep")]
     profile: Profile,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::settings::gates::<NominationGate, _>")]
     gates: BTreeMap<String, bool>,
     #[serde(default)]
     policy: Policy,
@@ -181,6 +181,7 @@ struct PatchAnsweredStep {
 
 #[derive(Deserialize)]
 struct RestartStep {
+    #[serde(default, deserialize_with = "crate::settings::optional_gates::<NominationGate, _>")]
     gates: Option<BTreeMap<String, bool>>,
     policy: Option<Policy>,
 }

@@ -1,9 +1,14 @@
 //! Sets of feature gates, written as Kubernetes components take them: `A=true,B=false`.
 
+mod kubernetes;
+mod metrics;
+
 use std::fmt;
 use std::marker::PhantomData;
 
 use crate::Profile;
+
+pub use metrics::GateMetricsError;
 
 /// A feature gate of one crate: an enum, each variant of which has a name, a default and a position in the set.
 ///
@@ -59,14 +64,14 @@ pub trait FeatureGate: Copy + Eq + fmt::Debug + 'static {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GateError {
-    /// The list has a name that is no feature gate of the profile.
+    /// The list has a name that is no feature gate, neither of the profile nor elsewhere in Kubernetes.
     #[error("no feature gate {name:?} in profile {profile}; the nearest is {nearest}")]
     Unknown {
         /// The unknown name.
         name: String,
         /// Profile whose names of gates are expected.
         profile: Profile,
-        /// Name of an existing gate that is most similar to the unknown name.
+        /// Name of an existing gate that is most similar to the unknown name; a gate of the set before another one.
         nearest: &'static str,
     },
     /// A part of the list is not `NAME=true` or `NAME=false`.
@@ -97,16 +102,50 @@ impl<G: FeatureGate> GateSet<G> {
     }
 
     /// Parses a list of changes to the defaults, as `--feature-gates` takes it: `A=true,B=false`. Empty parts are
-    /// skipped, and the last value of a gate counts.
+    /// skipped, and the last value of a gate counts. A gate that Kubernetes has and `G` does not is accepted, so that the
+    /// list of a real component can be used, and has no effect; see [`GateSet::without_effect`].
     ///
     /// # Errors
-    /// A part that is no assignment, or a name that `profile` does not have.
+    /// A part that is no assignment, or a name that neither `profile` nor Kubernetes has.
     pub fn parse(list: &str, profile: Profile) -> Result<Self, GateError> {
-        let parts = list.split(',').map(str::trim).filter(|part| !part.is_empty());
-        parts.map(|part| assignment(part, profile)).try_fold(Self::default(), |gates, change| {
-            let (gate, is_on) = change?;
-            Ok(gates.with_value(gate, is_on))
+        parts(list).try_fold(Self::default(), |gates, part| {
+            let (name, is_on) = assignment(part)?;
+            Ok(Self::find(name, profile)?.map_or(gates, |gate| gates.with_value(gate, is_on)))
         })
+    }
+
+    /// Returns the names in a list of changes that Kubernetes has and `G` does not, each once, in their order.
+    ///
+    /// # Errors
+    /// As for [`GateSet::parse`].
+    pub fn without_effect(list: &str, profile: Profile) -> Result<Vec<&str>, GateError> {
+        let mut names = Vec::new();
+        for part in parts(list) {
+            let (name, _) = assignment(part)?;
+            if Self::find(name, profile)?.is_none() && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// Returns the gate of a name; `None` for a gate that Kubernetes has and `G` does not.
+    ///
+    /// # Errors
+    /// A name that neither `profile` nor Kubernetes has ([`GateError::Unknown`]).
+    pub fn find(name: &str, profile: Profile) -> Result<Option<G>, GateError> {
+        let named = |profile| G::ALL.iter().copied().find(|gate: &G| gate.name(profile) == name);
+        if let Some(gate) = named(profile) {
+            return Ok(Some(gate));
+        }
+        // The name that a gate of the set has in another profile is a mistake.
+        let other = Profile::ALL.into_iter().find_map(named).map(|gate| gate.name(profile));
+        if other.is_none() && kubernetes::names().any(|known| known == name) {
+            return Ok(None);
+        }
+        let known = G::ALL.iter().map(|gate| gate.name(profile)).chain(kubernetes::names());
+        let nearest = other.or_else(|| nearest_name(name, known)).unwrap_or_default();
+        Err(GateError::Unknown { name: name.to_owned(), profile, nearest })
     }
 
     /// Builds a set by calling `is_on` with the name of each gate in `profile`. A gate for which it returns `None`
@@ -123,6 +162,12 @@ impl<G: FeatureGate> GateSet<G> {
     pub fn has(self, gate: G) -> bool {
         let mask = gate.requires().iter().fold(bit(gate), |mask, required| mask | bit(*required));
         self.bits & mask == mask
+    }
+
+    /// Returns true if the gate itself is on, whether or not the gates that it requires are.
+    #[must_use]
+    pub fn is_on(self, gate: G) -> bool {
+        self.bits & bit(gate) != 0
     }
 
     /// Returns the set with one gate on, together with the gates that it requires.
@@ -155,16 +200,13 @@ fn bit<G: FeatureGate>(gate: G) -> u32 {
     1_u32.checked_shl(gate.position()).unwrap_or(0)
 }
 
-fn assignment<G: FeatureGate>(part: &str, profile: Profile) -> Result<(G, bool), GateError> {
+fn parts(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',').map(str::trim).filter(|part| !part.is_empty())
+}
+
+fn assignment(part: &str) -> Result<(&str, bool), GateError> {
     let pair = part.split_once('=').and_then(|(name, value)| Some((name.trim(), value.trim().parse().ok()?)));
-    let (name, is_on) = pair.ok_or_else(|| GateError::NotAssigned { part: part.to_owned() })?;
-    let gate = G::ALL.iter().find(|gate| gate.name(profile) == name);
-    let unknown = || {
-        let names = G::ALL.iter().map(|gate| gate.name(profile));
-        let nearest = nearest_name(name, names).unwrap_or_default();
-        GateError::Unknown { name: name.to_owned(), profile, nearest }
-    };
-    Ok((*gate.ok_or_else(unknown)?, is_on))
+    pair.ok_or_else(|| GateError::NotAssigned { part: part.to_owned() })
 }
 
 /// Returns the name in `known` that is most similar to `name` (smallest edit distance); the first of several equals.

@@ -1,0 +1,82 @@
+//! Places of fields in the JSON of an object.
+
+use dra_attrs::FieldPath;
+use serde_json::Value;
+
+/// Calls `act` for every value at the path `place` below `value`: `spec.devices[*].taints`. `[*]` is every item of a
+/// list and every value of a map. A place that the object does not have is skipped.
+pub(super) fn visit(
+    value: &mut Value,
+    place: &str,
+    at: &FieldPath<'_>,
+    act: &mut dyn FnMut(&mut Value, &FieldPath<'_>),
+) {
+    if let Some(rest) = place.strip_prefix("[*]") {
+        let rest = rest.strip_prefix('.').unwrap_or(rest);
+        match value {
+            Value::Array(items) => {
+                items.iter_mut().enumerate().for_each(|(index, item)| visit(item, rest, &at.index(index), act));
+            }
+            Value::Object(entries) => entries.iter_mut().for_each(|(key, entry)| visit(entry, rest, &at.key(key), act)),
+            _ => {}
+        }
+        return;
+    }
+    if place.is_empty() {
+        return act(value, at);
+    }
+    let end = place.find(['.', '[']).unwrap_or(place.len());
+    let (name, rest) = place.split_at(end);
+    if let Some(value) = value.get_mut(name) {
+        visit(value, rest.strip_prefix('.').unwrap_or(rest), &at.child(name), act);
+    }
+}
+
+/// Amounts that are zero when absent.
+pub(super) const AMOUNTS: &[&str] = &[
+    "spec.sharedCounters[*].counters[*].value",
+    "spec.devices[*].capacity[*].value",
+    "spec.devices[*].consumesCounters[*].counters[*].value",
+    "spec.devices.requests[*].exactly.capacity.requests[*]",
+    "spec.devices.requests[*].firstAvailable[*].capacity.requests[*]",
+    "status.allocation.devices.results[*].consumedCapacity[*]",
+];
+
+/// Amounts that may be absent.
+pub(super) const OPTIONAL_AMOUNTS: &[&str] = &[
+    "spec.devices[*].capacity[*].requestPolicy.default",
+    "spec.devices[*].capacity[*].requestPolicy.validValues[*]",
+    "spec.devices[*].capacity[*].requestPolicy.validRange.min",
+    "spec.devices[*].capacity[*].requestPolicy.validRange.max",
+    "spec.devices[*].capacity[*].requestPolicy.validRange.step",
+    "spec.devices[*].nodeAllocatableResources[*].mapping.capacityMultiplier",
+    "spec.devices[*].nodeAllocatableResources[*].mapping.deviceMultiplier",
+    "spec.devices[*].nodeAllocatableResources[*].overhead.perPod",
+    "spec.devices[*].nodeAllocatableResources[*].overhead.perContainer",
+];
+
+/// Requests with an allocation mode and a count.
+pub(super) const REQUESTS: &[&str] =
+    &["spec.devices.requests[*].exactly", "spec.devices.requests[*].firstAvailable[*]"];
+
+pub(super) const TOLERATIONS: &[&str] = &[
+    "spec.devices.requests[*].exactly.tolerations[*]",
+    "spec.devices.requests[*].firstAvailable[*].tolerations[*]",
+    "status.allocation.devices.results[*].tolerations[*]",
+];
+
+pub(super) const TAINTS: &[&str] = &["spec.devices[*].taints[*]", "spec.taint"];
+
+/// Conditions, which have the time of their last transition.
+pub(super) const CONDITIONS: &[&str] = &["status.conditions[*]", "status.devices[*].conditions[*]"];
+
+/// Times of an object.
+pub(super) const TIMES: &[&str] = &[
+    "metadata.creationTimestamp",
+    "metadata.deletionTimestamp",
+    "spec.devices[*].taints[*].timeAdded",
+    "spec.taint.timeAdded",
+    "status.allocation.allocationTimestamp",
+    "status.conditions[*].lastTransitionTime",
+    "status.devices[*].conditions[*].lastTransitionTime",
+];
