@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use dra_alloc::selector::{Selector, SelectorCache, SelectorInput};
+use dra_alloc::selector::{Options, Selector, SelectorCache, SelectorInput};
 use dra_alloc::validate::{ApiServer, Write};
 use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Detail, GateSet, Inventory};
 use dra_attrs::Profile;
@@ -147,11 +147,11 @@ fn selectors(criterion: &mut Criterion) {
     ];
     let mut group = criterion.benchmark_group("selector");
     for (name, expression) in rows {
-        let selector = Selector::compile(&expression).expect("a selector");
+        let selector = Selector::compile(&expression, &Options::stored()).expect("a selector");
         group.bench_function(name, |bencher| bencher.iter(|| selector.matches(black_box(input)) == Ok(true)));
     }
     group.bench_function("compile", |bencher| {
-        bencher.iter(|| Selector::compile(black_box("device.driver == 'x'")).is_ok());
+        bencher.iter(|| Selector::compile(black_box("device.driver == 'x'"), &Options::stored()).is_ok());
     });
     group.finish();
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use dra_alloc::selector::{Selector, SelectorInput};
+use dra_alloc::selector::{Options, Selector, SelectorInput};
 use k8s_openapi::api::resource::v1::Device;
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ fn difference(row: &Value) -> Option<String> {
     let gated = GATED.contains(&name);
     let refusal = expected["compileErrorSubstring"].as_str().unwrap_or_default();
     assert!(!gated || !refusal.is_empty(), "{name}: listed as gated, but not refused");
-    let selector = match Selector::compile(expression) {
+    let selector = match Selector::compile(expression, &Options::stored()) {
         Ok(_) if !refusal.is_empty() && !gated => return Some(format!("{name}: compiled, expected {refusal:?}")),
         Ok(selector) => selector,
         Err(error) => {

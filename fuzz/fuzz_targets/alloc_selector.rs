@@ -2,7 +2,7 @@
 //! gives equal answers on repetition.
 #![no_main]
 
-use dra_alloc::selector::{Selector, SelectorInput};
+use dra_alloc::selector::{Options, Selector, SelectorInput};
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceCapacity};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use libfuzzer_sys::fuzz_target;
@@ -22,10 +22,10 @@ fuzz_target!(|expression: &str| {
         ..Default::default()
     };
     let input = SelectorInput { driver: "d.example", device: &device };
-    if let Ok(selector) = Selector::compile(expression) {
+    if let Ok(selector) = Selector::compile(expression, &Options::stored()) {
         assert_eq!(selector.matches(input), selector.matches(input));
     }
-    if let Ok(selector) = Selector::compile_derived(expression) {
+    if let Ok(selector) = Selector::compile_derived(expression, &Options::stored()) {
         assert_eq!(selector.derive(input), selector.derive(input));
     }
 });

@@ -50,7 +50,7 @@ pub enum AllocateError {
         source: NodeSelectorError,
     },
     /// A selector of a class or request can't be compiled.
-    #[error("{owner}: selector #{index}: CEL compile error: {}", .source.detail())]
+    #[error("{owner}: selector #{index}: CEL compile error: {source}")]
     SelectorCompile {
         /// Object that has the selector, as `class NAME` or `claim NAMESPACE/NAME`.
         owner: String,
@@ -80,7 +80,7 @@ pub enum AllocateError {
         index: Ix<DeviceSelector>,
     },
     /// A derived attribute can't be compiled.
-    #[error("compile derived attribute {attribute} failed: {}", .source.detail())]
+    #[error("compile derived attribute {attribute} failed: {source}")]
     DerivedCompile {
         /// Name of the attribute.
         attribute: String,

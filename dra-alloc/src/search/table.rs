@@ -247,7 +247,8 @@ impl<'s> Table<'s> {
             return Ok(*known);
         }
         let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
-        let holds = if candidate.facts().is_sound() { compiled.matches_sound(input) } else { compiled.matches(input) };
+        let holds =
+            if candidate.facts().is_sound() { compiled.matches_sound(input, None) } else { compiled.matches(input) };
         let holds = holds.map_err(|source| {
             let device = Box::new(self.id(device));
             AllocateError::SelectorEvaluation { owner: owner(), index, device, source }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::{CompileError, Selector};
+use super::{CompileError, Options, Selector};
 
 /// Number of entries of a default cache.
 const DEFAULT_CAPACITY: usize = 1000;
@@ -106,7 +106,7 @@ impl SelectorCache {
         Self { capacity, clock: AtomicU64::new(0), entries: RwLock::default() }
     }
 
-    /// Returns the compiled form of a selector, from the cache if it is there.
+    /// Returns the compiled form of a stored selector, from the cache if it is there.
     ///
     /// # Errors
     /// As [`Selector::compile`].
@@ -116,7 +116,7 @@ impl SelectorCache {
     /// assert!(SelectorCache::default().compile("device.driver").is_err());
     /// ```
     pub fn compile(&self, expression: &str) -> Result<Arc<Selector>, CompileError> {
-        self.compiled(Purpose::Selector, expression, || Selector::compile(expression))
+        self.compiled(Purpose::Selector, expression, || Selector::compile(expression, &Options::stored()))
     }
 
     /// Returns the compiled form of a derived attribute's expression, from the cache if it is there.
@@ -129,7 +129,7 @@ impl SelectorCache {
     /// assert!(SelectorCache::default().compile_derived("device.driver").is_ok());
     /// ```
     pub fn compile_derived(&self, expression: &str) -> Result<Arc<Selector>, CompileError> {
-        self.compiled(Purpose::Derived, expression, || Selector::compile_derived(expression))
+        self.compiled(Purpose::Derived, expression, || Selector::compile_derived(expression, &Options::stored()))
     }
 
     fn compiled(

@@ -1,76 +1,134 @@
 //! Errors of compilation and of evaluation.
 
-use cel::ExecutionError;
+use std::fmt;
 
-use super::EXPRESSION_LIMIT;
+use super::fault::{Fatal, Fault};
+use super::syntax::token::Position;
 
-/// Number of bytes of a device's or expression's text that a message keeps.
+/// Largest number of issues that a report shows.
+const MOST_SHOWN: usize = 100;
+
+/// Longest line, in bytes, that a report quotes.
+const LONGEST_LINE: usize = 16_384;
+
+/// Number of characters of a device's or expression's text that a message keeps.
 const LONGEST_TEXT: usize = 512;
 
-/// Reason that an expression is rejected, in the words of Kubernetes if Kubernetes rejects the expression too.
+/// Problem of an expression with its place.
 ///
 /// ```
-/// use dra_alloc::selector::{CompileError, Selector};
+/// use dra_alloc::selector::{CompileError, Options, Selector};
 ///
-/// let refused = |expression| Selector::compile(expression).unwrap_err();
-/// assert_eq!(refused("devise.driver == 'gpu'").to_string(), "undeclared reference to 'devise' (in container '')");
-/// assert_eq!(refused("device.name"), CompileError::UndefinedField { field: "name".to_owned() });
+/// let Err(CompileError::Type { report }) = Selector::compile("devise.driver == 'gpu'", &Options::stored()) else { panic!() };
+/// let [issue] = report.issues() else { panic!() };
+/// assert_eq!(issue.place(), Some((1, 1)));
+/// assert_eq!(issue.message(), "undeclared reference to 'devise' (in container '')");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Issue {
+    pub(super) at: Position,
+    pub(super) message: String,
+}
+
+impl Issue {
+    pub(super) const fn new(at: Position, message: String) -> Self {
+        Self { at, message }
+    }
+
+    /// Returns line and column of the problem, both counted from 1 in code points; `None` if it concerns the whole
+    /// expression.
+    #[must_use]
+    pub fn place(&self) -> Option<(u32, u32)> {
+        let line = u32::try_from(self.at.line).ok()?;
+        Some((line, u32::try_from(self.at.column + 1).ok()?))
+    }
+
+    /// Returns the message without place, in the words of Kubernetes.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Returns the message with its place, and the line of the text with a mark under it.
+    fn shown(&self, text: &str) -> String {
+        let Position { line, column } = self.at;
+        let head = format!("ERROR: <input>:{line}:{}: {}", column + 1, self.message);
+        let index = usize::try_from(line - 1).ok();
+        let quoted = index.and_then(|index| text.split('\n').nth(index)).filter(|line| line.len() <= LONGEST_LINE);
+        let Some(quoted) = quoted else { return head };
+        let column = usize::try_from(column).unwrap_or_default();
+        let is_wide = |character: char| character.len_utf8() > 1;
+        let dots: String =
+            quoted.chars().take(column).map(|character| if is_wide(character) { '．' } else { '.' }).collect();
+        let mark = if quoted.chars().nth(column).is_some_and(is_wide) { '＾' } else { '^' };
+        format!("{head}\n | {}\n | {dots}{mark}", quoted.replace('\t', " "))
+    }
+}
+
+/// Problems of an expression, with the text as Kubernetes words it.
+///
+/// ```
+/// use dra_alloc::selector::{Options, Selector};
+///
+/// let error = Selector::compile("device.drivr", &Options::stored()).unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     "compilation failed: ERROR: <input>:1:7: undefined field 'drivr'\n | device.drivr\n | ......^"
+/// );
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    issues: Vec<Issue>,
+    shown: String,
+}
+
+impl Report {
+    pub(super) fn new(text: &str, issues: Vec<Issue>) -> Self {
+        let mut shown: Vec<String> = issues.iter().take(MOST_SHOWN).map(|issue| issue.shown(text)).collect();
+        if let Some(more) = issues.len().checked_sub(MOST_SHOWN + 1) {
+            shown.push(format!("{} more errors were truncated", more + 1));
+        }
+        Self { issues, shown: shown.join("\n") }
+    }
+
+    /// Returns the problems in the order of the text. There is at least one.
+    #[must_use]
+    pub fn issues(&self) -> &[Issue] {
+        &self.issues
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+/// Reason that an expression is rejected, in the words of Kubernetes.
+///
+/// ```
+/// use dra_alloc::selector::{CompileError, Options, Selector};
+///
+/// let refused = |expression| Selector::compile(expression, &Options::stored()).unwrap_err();
+/// assert!(matches!(refused("device.driver =="), CompileError::Syntax { .. }));
+/// assert!(matches!(refused("device.name"), CompileError::Type { .. }));
 /// assert_eq!(refused("1").to_string(), "must evaluate to bool or the unknown type, not int");
+/// assert!(matches!(refused("bool('maybe')"), CompileError::Program { .. }));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompileError {
-    /// There is no expression.
-    #[error("expression is empty")]
-    Empty,
-    /// The expression is longer than the API server stores.
-    #[error("expression has {length} bytes, limit {EXPRESSION_LIMIT}")]
-    TooLong {
-        /// Length in bytes.
-        length: usize,
-    },
-    /// The expression is nested too deeply, or has too long a chain of operators or calls.
-    #[error("expression is nested too deeply or has too long a chain of operators and calls")]
-    TooComplex,
-    /// The text is not a CEL expression.
-    #[error("{message}")]
+    /// The text is not an expression of the language.
+    #[error("compilation failed: {report}")]
     Syntax {
-        /// Message of the parser, with the position.
-        message: String,
+        /// Problems found.
+        report: Report,
     },
-    /// A variable or function that does not exist.
-    #[error("undeclared reference to '{name}' (in container '')")]
-    UndeclaredReference {
-        /// Name of the variable or function.
-        name: String,
-    },
-    /// A field that `device` does not have.
-    #[error("undefined field '{field}'")]
-    UndefinedField {
-        /// Name of the field.
-        field: String,
-    },
-    /// A function or operator that does not exist for these types.
-    #[error("found no matching overload for '{function}' applied to '{arguments}'")]
-    NoMatchingOverload {
-        /// Name of the function or operator.
-        function: String,
-        /// Types of the arguments: `(int, string)`, with a receiver `int.(string)`.
-        arguments: String,
-    },
-    /// The elements of a list literal have different types.
-    #[error("expected type '{expected}' but found '{found}'")]
-    MixedList {
-        /// Type of the first element.
-        expected: String,
-        /// Type of the element that differs.
-        found: String,
-    },
-    /// Something that is not a list or map is iterated over.
-    #[error("expression of type '{actual}' cannot be range of a comprehension (must be list, map, or dynamic)")]
-    NotIterable {
-        /// Type of the operand.
-        actual: String,
+    /// Names or types are wrong, or a literal is.
+    #[error("compilation failed: {report}")]
+    Type {
+        /// Problems found.
+        report: Report,
     },
     /// A selector's result is not a bool.
     #[error("must evaluate to bool or the unknown type, not {actual}")]
@@ -78,7 +136,7 @@ pub enum CompileError {
         /// Type of the result.
         actual: String,
     },
-    /// A derived attribute's result is not a valid attribute value.
+    /// A derived attribute's result is not a value of an attribute.
     #[error(
         "must evaluate to a primitive scalar (string, integer, boolean, semver) or a list of these scalars, not {actual}"
     )]
@@ -86,38 +144,26 @@ pub enum CompileError {
         /// Type of the result.
         actual: String,
     },
-    /// A regular expression in the expression is invalid.
-    #[error("invalid matches argument {pattern:?}: {reason}")]
-    InvalidPattern {
-        /// Text of the regular expression.
-        pattern: String,
-        /// Message of the regular-expression compiler.
-        reason: String,
+    /// A part of the expression that does not depend on a device fails: `int('x')`, a pattern that is none.
+    #[error("program instantiation failed: {message}")]
+    Program {
+        /// Reason that it fails.
+        message: String,
     },
-}
-
-impl CompileError {
-    /// Returns the error in Kubernetes' words for a rejected expression: a result of a wrong type is worded differently
-    /// from other compile errors.
-    pub(crate) fn detail(&self) -> String {
-        match self {
-            Self::NotBool { .. } | Self::NotAttribute { .. } => self.to_string(),
-            _ => format!("compilation failed: {self}"),
-        }
-    }
 }
 
 /// Reason that an evaluation has no result. In kube-scheduler, each of them ends the attempt to allocate.
 ///
 /// ```
-/// use dra_alloc::selector::{EvaluationError, Selector, SelectorInput};
+/// use dra_alloc::selector::{EvaluationError, Options, Selector, SelectorInput};
 /// use k8s_openapi::api::resource::v1::Device;
 ///
-/// let selector = Selector::compile("device.attributes['gpu.example'].model == 'a100'")?;
+/// let selector = Selector::compile("device.attributes['gpu.example'].model == 'a100'", &Options::stored())?;
 /// let device = Device::default();
 /// let error = selector.matches(SelectorInput { driver: "gpu.example", device: &device }).unwrap_err();
 /// assert_eq!(error, EvaluationError::NoSuchKey { key: "model".to_owned() });
-/// assert!(error.to_string().starts_with("no such key: model"));
+/// assert!(error.to_string().starts_with("no such key: model. consider using"));
+/// assert_eq!(error.message(), "no such key: model");
 /// # Ok::<(), dra_alloc::selector::CompileError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -131,6 +177,12 @@ pub enum EvaluationError {
         /// Name of the attribute or capacity.
         key: String,
     },
+    /// A function or operator was called with values of types that it does not take.
+    #[error("{message}")]
+    NoSuchOverload {
+        /// Text of the error.
+        message: String,
+    },
     /// An attribute or capacity of the device is invalid, even if the expression does not read it.
     #[error("attribute {name}: {reason}")]
     Attribute {
@@ -140,10 +192,12 @@ pub enum EvaluationError {
         reason: String,
     },
     /// A selector's result was not a bool.
-    #[error("CEL result of type {actual} could not be converted to bool")]
+    #[error("CEL result of type {actual} could not be converted to bool: {reason}")]
     NotBool {
         /// Type of the result.
         actual: String,
+        /// Reason that it can't be converted.
+        reason: String,
     },
     /// A derived attribute's result was not a valid attribute value.
     #[error(
@@ -153,10 +207,13 @@ pub enum EvaluationError {
         /// Type of the result.
         actual: String,
     },
-    /// The evaluation took too many steps, or built too large values.
+    /// The evaluation reached the limit of costs, or the bound on its work and memory.
     #[error("operation cancelled: actual cost limit exceeded")]
     CostExceeded,
-    /// Any other error in an expression: a division by zero, an index out of range, a wrong type.
+    /// The caller's stop function said so.
+    #[error("operation interrupted")]
+    Interrupted,
+    /// Any other error in an expression: a division by zero, an index out of range.
     #[error("{message}")]
     Other {
         /// Text of the error.
@@ -165,38 +222,36 @@ pub enum EvaluationError {
 }
 
 impl EvaluationError {
-    /// Converts an error of the `cel` crate to cel-go's words, without the values, which may be large.
-    pub(super) fn from_execution(error: ExecutionError) -> Self {
-        let message = match error {
-            ExecutionError::NoSuchKey(key) => return Self::NoSuchKey { key: shortened(&key) },
-            ExecutionError::FunctionError { message, .. } => message,
-            ExecutionError::NoSuchOverload(overload) => {
-                let shown = |name: &&String| !name.starts_with('@');
-                let types: Vec<&str> = overload.argument_types().iter().filter(shown).map(String::as_str).collect();
-                format!("no such overload: {}({})", overload.function(), types.join(", "))
-            }
-            ExecutionError::UnexpectedType { got, want } => format!("no such overload: got '{got}', expected {want}"),
-            ExecutionError::UnsupportedBinaryOperator(operator, ..) => format!("no such overload: {operator}"),
-            ExecutionError::ValuesNotComparable(..) => {
-                "no such overload: values of these types have no order".to_owned()
-            }
-            ExecutionError::UnsupportedKeyType(_) => "unsupported key type".to_owned(),
-            ExecutionError::UnsupportedIndex(..) => "no such overload: unsupported index".to_owned(),
-            ExecutionError::IndexOutOfBounds(_) => "index out of bounds".to_owned(),
-            ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
-            ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
-            ExecutionError::Overflow(..) => "integer overflow".to_owned(),
-            ExecutionError::DuplicateKey(_) => "Failed with repeated key".to_owned(),
-            ExecutionError::UndeclaredReference(name) => format!("no such attribute: {name}"),
-            // What is left has no place in an expression that compiled; its text may show values in any order.
-            _ => "the expression could not be evaluated".to_owned(),
-        };
-        Self::Other { message: shortened(&message) }
+    /// Returns the text of the evaluation's own error, without the hint that Kubernetes adds for a missing key.
+    ///
+    /// ```
+    /// # use dra_alloc::selector::EvaluationError;
+    /// assert_eq!(EvaluationError::NoSuchKey { key: "model".to_owned() }.message(), "no such key: model");
+    /// ```
+    #[must_use]
+    pub fn message(&self) -> String {
+        match self {
+            Self::NoSuchKey { key } => format!("no such key: {key}"),
+            other => other.to_string(),
+        }
+    }
+}
+
+impl From<Box<Fault>> for EvaluationError {
+    fn from(fault: Box<Fault>) -> Self {
+        let message = shortened(&fault.to_string());
+        match *fault {
+            Fault::NoSuchKey(key) => Self::NoSuchKey { key: shortened(&key) },
+            Fault::Fatal(Fatal::Cost) => Self::CostExceeded,
+            Fault::Fatal(Fatal::Interrupted) => Self::Interrupted,
+            _ if message.starts_with("no such overload") => Self::NoSuchOverload { message },
+            _ => Self::Other { message },
+        }
     }
 }
 
 /// Returns a text, cut if it is long.
-pub(super) fn shortened(text: &str) -> String {
+fn shortened(text: &str) -> String {
     match text.char_indices().nth(LONGEST_TEXT) {
         Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),

@@ -1,79 +1,71 @@
-//! CEL selectors over one device, in the environment of Kubernetes.
+//! CEL selectors over one device, in the environment of Kubernetes 1.37: the same language, types, values, errors and
+//! costs.
 //!
 //! An expression reads the variable `device`: `device.driver`, `device.allowMultipleAllocations`,
 //! `device.attributes[domain][id]` and `device.capacity[domain][id]`. A name in the device without a domain belongs to
 //! the domain of the driver. An unknown domain is an empty map; an unknown id is an error, unless the expression asks
 //! with `has()`, `in`, `.?` or `[?]`.
 //!
-//! Besides CEL's own there are `cel.bind`, macros with two variables, optional values, quantities, versions, IP
-//! addresses and networks, `includes`, regular expressions, and the string, list and set libraries. Loops over maps use
-//! the sorted keys.
+//! # Stages
+//! A text becomes tokens and a tree (`syntax`), every part of which gets a type (`check`, with the names of
+//! `declarations`); what an evaluation can cost is estimated (`cost`); a list of small operations is planned and run on
+//! a device (`program`, with `value` and `functions`). Common forms are evaluated directly (`direct`).
 //!
 //! # Bounds
-//! Expressions are not trusted. Their length, their nesting and the length of their chains (`a.b().c()`, `a + b + c`;
-//! not `&&`, `||` and commas) are limited, and an evaluation has a budget for loop iterations and for the size of
-//! values. An exhausted budget is an error even where `||` or `&&` would have absorbed it.
+//! Expressions are not trusted. No stage recurses with the depth of an expression. Besides the limit on the cost, which
+//! is Kubernetes', an evaluation has a bound on its work (about 50 ms) and on the memory that it makes (48 MiB), for what
+//! Kubernetes does not price. Either is an error even where `||` or `&&` would have absorbed it.
 //!
-//! # Difference from Kubernetes
-//! There is no complete type checker: what is not inferred is found when the expression is evaluated.
+//! # Order
+//! Loops over maps use the sorted keys; in Kubernetes their order is random.
 //!
-//! Source: `dynamic-resource-allocation/cel` of Kubernetes 1.37 with the environment for stored expressions.
+//! Source: `dynamic-resource-allocation/cel` of Kubernetes 1.37, with cel-go 0.27.
 
-mod attribute;
 mod cache;
 mod check;
+mod cost;
+mod declarations;
 mod device;
 mod direct;
-mod environment;
 mod error;
 pub(crate) mod expression;
-mod fuel;
+mod facts;
+mod fault;
 mod functions;
-mod lazy;
-mod lexical;
-mod macros;
 mod meter;
-mod names;
-mod opaque;
-mod overload;
-mod tree;
-mod two_variables;
+mod options;
+mod program;
+mod result;
+mod syntax;
 mod types;
+mod value;
 
-use cel::Value;
-use cel::common::ast::IdedExpr;
-use cel::common::value::Val;
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute};
 
 pub use cache::SelectorCache;
-pub use error::{CompileError, EvaluationError};
+pub use error::{CompileError, EvaluationError, Issue, Report};
+pub use options::{COST_LIMIT, Mode, Options};
+pub use result::{Evaluation, Value};
 
+use check::Checked;
 use direct::Direct;
-use environment::{Variables, environment};
-use fuel::Fuel;
-use functions::regex::PatternValue;
-use types::{Plain, Ty};
+use facts::Facts;
+use meter::{Meter, Stop};
+use program::Program;
+use types::Type;
 
-/// Largest length of an expression, in bytes.
+/// Largest length of an expression that the API server stores, in bytes.
 pub(crate) const EXPRESSION_LIMIT: usize = 10 * 1024;
-
-/// Largest nesting depth of brackets. The parser of the `cel` crate needs about 170 KiB of stack for each level in a
-/// build without optimization, so that the limit fits in the 2 MiB of a thread with room to spare.
-const NESTING_LIMIT: u16 = 9;
-
-/// Largest depth of an expression when it is evaluated. Each level takes about 40 KiB of stack in a build without
-/// optimization.
-const DEPTH_LIMIT: usize = 40;
 
 /// Input of a selector: a device and its driver.
 ///
 /// ```
-/// use dra_alloc::selector::{Selector, SelectorInput};
+/// use dra_alloc::selector::{Options, Selector, SelectorInput};
 /// use k8s_openapi::api::resource::v1::Device;
 ///
 /// let device = Device { name: "gpu-0".to_owned(), ..Default::default() };
 /// let input = SelectorInput { driver: "gpu.example", device: &device };
-/// assert_eq!(Selector::compile("device.driver == 'gpu.example'")?.matches(input), Ok(true));
+/// assert_eq!(Selector::compile("device.driver == 'gpu.example'", &Options::stored())?.matches(input), Ok(true));
 /// # Ok::<(), dra_alloc::selector::CompileError>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
@@ -88,10 +80,10 @@ pub struct SelectorInput<'a> {
 /// Compiled CEL expression over a device.
 ///
 /// ```
-/// use dra_alloc::selector::{Selector, SelectorInput};
+/// use dra_alloc::selector::{Options, Selector, SelectorInput};
 /// use k8s_openapi::api::resource::v1::{Device, DeviceAttribute};
 ///
-/// let near = Selector::compile("device.attributes['resource.kubernetes.io'].numaNode.includes(4)")?;
+/// let near = Selector::compile("device.attributes['resource.kubernetes.io'].numaNode.includes(4)", &Options::stored())?;
 /// let numa = |attribute| Device {
 ///     attributes: Some([("resource.kubernetes.io/numaNode".to_owned(), attribute)].into()),
 ///     ..Default::default()
@@ -105,9 +97,11 @@ pub struct SelectorInput<'a> {
 #[derive(Debug)]
 pub struct Selector {
     expression: String,
-    program: IdedExpr,
-    patterns: Vec<PatternValue>,
-    only_driver: bool,
+    program: Program,
+    result: String,
+    estimated: (u64, u64),
+    cost_limit: u64,
+    facts: Facts,
     /// Direct form, which is tried before the program.
     direct: Option<Direct>,
 }
@@ -115,20 +109,27 @@ pub struct Selector {
 impl Selector {
     /// Compiles a selector: an expression that is true or false.
     ///
+    /// Takes time linear in the length of the text, at most 100,000 code points.
+    ///
     /// # Errors
-    /// The reason that the expression is rejected.
+    /// The reason that the expression is rejected. An expression that is too dear is not:
+    /// [`Selector::estimated_cost`] tells.
     ///
     /// ```
-    /// # use dra_alloc::selector::Selector;
-    /// assert!(Selector::compile("device.attributes['gpu.example'].healthy").is_ok());
-    /// assert!(Selector::compile("device.driver").is_err());
+    /// # use dra_alloc::selector::{Options, Selector};
+    /// assert!(Selector::compile("device.attributes['gpu.example'].healthy", &Options::stored()).is_ok());
+    /// assert!(Selector::compile("device.driver", &Options::stored()).is_err());
     /// ```
-    pub fn compile(expression: &str) -> Result<Self, CompileError> {
-        let (selector, result) = Self::compile_any(expression)?;
-        if result == Ty::BOOL || result.is_open() {
-            return Ok(selector);
-        }
-        Err(CompileError::NotBool { actual: result.to_string() })
+    pub fn compile(expression: &str, options: &Options) -> Result<Self, CompileError> {
+        Self::compile_as(expression, options, |checked| {
+            let of = checked.type_of(checked.root);
+            // An attribute's value may be a bool.
+            let is_attribute = if checked.fields.lists { of == Type::Dyn } else { of == Type::Any };
+            if of == Type::Bool || is_attribute {
+                return Ok(());
+            }
+            Err(CompileError::NotBool { actual: checked.result_name(checked.root) })
+        })
     }
 
     /// Compiles the expression of a derived attribute: its result is an attribute's value.
@@ -137,49 +138,69 @@ impl Selector {
     /// The reason that the expression is rejected.
     ///
     /// ```
-    /// # use dra_alloc::selector::Selector;
-    /// assert!(Selector::compile_derived("device.driver").is_ok());
-    /// assert!(Selector::compile_derived("1.5").is_err());
+    /// # use dra_alloc::selector::{Options, Selector};
+    /// assert!(Selector::compile_derived("device.driver", &Options::stored()).is_ok());
+    /// assert!(Selector::compile_derived("1.5", &Options::stored()).is_err());
     /// ```
-    pub fn compile_derived(expression: &str) -> Result<Self, CompileError> {
-        let (selector, result) = Self::compile_any(expression)?;
-        let scalar = |plain| {
-            matches!(plain, Plain::Unknown | Plain::Dyn | Plain::Bool | Plain::Int | Plain::String | Plain::Semver)
-        };
-        match result {
-            Ty::One(plain) | Ty::ListOf(plain) if scalar(plain) => Ok(selector),
-            // Of a list that was in another one the elements are not inferred: an evaluation shows what they are.
-            Ty::One(Plain::List) => Ok(selector),
-            _ => Err(CompileError::NotAttribute { actual: result.to_string() }),
-        }
+    pub fn compile_derived(expression: &str, options: &Options) -> Result<Self, CompileError> {
+        Self::compile_as(expression, options, |checked| {
+            let scalar = |of: Type| {
+                let is_plain = matches!(of, Type::Bool | Type::Int | Type::String);
+                is_plain || of.is_open() || of == Type::Message(types::SEMVER)
+            };
+            let fits = match checked.type_of(checked.root) {
+                Type::List(element) => scalar(checked.types.get(element)),
+                of => scalar(of),
+            };
+            if fits { Ok(()) } else { Err(CompileError::NotAttribute { actual: checked.result_name(checked.root) }) }
+        })
     }
 
-    fn compile_any(expression: &str) -> Result<(Self, Ty), CompileError> {
-        if expression.trim().is_empty() {
-            return Err(CompileError::Empty);
-        }
-        if expression.len() > EXPRESSION_LIMIT {
-            return Err(CompileError::TooLong { length: expression.len() });
-        }
-        lexical::check_chains(expression)?;
-        let mut program = parse(expression)?;
-        check_depth(&program)?;
-        names::resolve(&mut program)?;
-        let findings = check::check(&program)?;
-        let direct = direct::recognize(&program);
-        lazy::rewrite(&mut program);
-        check_depth(&program)?;
-        let patterns = meter::rewrite(&mut program)?;
-        check_depth(&program)?;
-        let expression = expression.to_owned();
-        Ok((Self { expression, program, patterns, only_driver: findings.only_driver, direct }, findings.result))
+    /// Compiles an expression of any type, to evaluate it for its value.
+    ///
+    /// # Errors
+    /// The reason that the expression is rejected.
+    ///
+    /// ```
+    /// # use dra_alloc::selector::{Options, Selector};
+    /// assert_eq!(Selector::compile_any("[1, 2].map(x, x * 2)", &Options::stored())?.result_type(), "list(int)");
+    /// # Ok::<(), dra_alloc::selector::CompileError>(())
+    /// ```
+    pub fn compile_any(expression: &str, options: &Options) -> Result<Self, CompileError> {
+        Self::compile_as(expression, options, |_| Ok(()))
+    }
+
+    fn compile_as(
+        expression: &str,
+        options: &Options,
+        fits: impl FnOnce(&Checked<'_>) -> Result<(), CompileError>,
+    ) -> Result<Self, CompileError> {
+        let report = |issues| Report::new(expression, issues);
+        let (tree, root) =
+            syntax::parser::parse(expression).map_err(|issues| CompileError::Syntax { report: report(issues) })?;
+        let checked = check::check(tree, root, options.fields())
+            .map_err(|issues| CompileError::Type { report: report(issues) })?;
+        fits(&checked)?;
+        let estimated = cost::estimate::estimate(&checked);
+        let program = program::plan(&checked).map_err(|message| CompileError::Program { message })?;
+        let direct = if expression.len() <= EXPRESSION_LIMIT { direct::recognize(&checked) } else { None };
+        Ok(Self {
+            expression: expression.to_owned(),
+            program,
+            result: checked.result_name(root),
+            estimated: (estimated.min, estimated.max),
+            cost_limit: options.cost_limit,
+            facts: Facts::of(&checked),
+            // The direct forms cost less than Kubernetes' limit, but do not say what they cost.
+            direct: direct.filter(|_| options.cost_limit >= COST_LIMIT),
+        })
     }
 
     /// Returns the text of the expression.
     ///
     /// ```
-    /// # use dra_alloc::selector::Selector;
-    /// assert_eq!(Selector::compile("true")?.expression(), "true");
+    /// # use dra_alloc::selector::{Options, Selector};
+    /// assert_eq!(Selector::compile("true", &Options::stored())?.expression(), "true");
     /// # Ok::<(), dra_alloc::selector::CompileError>(())
     /// ```
     #[must_use]
@@ -187,18 +208,96 @@ impl Selector {
         &self.expression
     }
 
+    /// Returns the type of the result, as Kubernetes names it.
+    ///
+    /// ```
+    /// # use dra_alloc::selector::{Options, Selector};
+    /// assert_eq!(Selector::compile("true", &Options::stored())?.result_type(), "bool");
+    /// # Ok::<(), dra_alloc::selector::CompileError>(())
+    /// ```
+    #[must_use]
+    pub fn result_type(&self) -> &str {
+        &self.result
+    }
+
+    /// Returns the least and the most that an evaluation is estimated to cost, in Kubernetes' units. The API server
+    /// refuses an expression whose most is above [`COST_LIMIT`]; `u64::MAX` stands for a size that is not known.
+    ///
+    /// ```
+    /// # use dra_alloc::selector::{Options, Selector};
+    /// let selector = Selector::compile("device.driver == 'gpu.example'", &Options::stored())?;
+    /// assert_eq!(selector.estimated_cost(), (4, 5));
+    /// # Ok::<(), dra_alloc::selector::CompileError>(())
+    /// ```
+    #[must_use]
+    pub const fn estimated_cost(&self) -> (u64, u64) {
+        self.estimated
+    }
+
+    /// Returns true if the API server refuses the expression because of what it could cost.
+    ///
+    /// ```
+    /// # use dra_alloc::selector::{Options, Selector};
+    /// let texts = "device.attributes['gpu.example'].names.exists(name, name.startsWith('a'))";
+    /// assert!(Selector::compile(texts, &Options::stored())?.is_too_complex());
+    /// # Ok::<(), dra_alloc::selector::CompileError>(())
+    /// ```
+    #[must_use]
+    pub const fn is_too_complex(&self) -> bool {
+        self.estimated.1 > COST_LIMIT
+    }
+
     /// Returns true if the expression reads only `device.driver` of the device. One evaluation then serves all devices
     /// of a driver that have no invalid attribute.
     ///
     /// ```
-    /// # use dra_alloc::selector::Selector;
-    /// assert!(Selector::compile("device.driver == 'gpu.example'")?.depends_only_on_driver());
-    /// assert!(!Selector::compile("device.allowMultipleAllocations")?.depends_only_on_driver());
+    /// # use dra_alloc::selector::{Options, Selector};
+    /// assert!(Selector::compile("device.driver == 'gpu.example'", &Options::stored())?.depends_only_on_driver());
+    /// assert!(!Selector::compile("device.allowMultipleAllocations", &Options::stored())?.depends_only_on_driver());
     /// # Ok::<(), dra_alloc::selector::CompileError>(())
     /// ```
     #[must_use]
-    pub fn depends_only_on_driver(&self) -> bool {
-        self.only_driver
+    pub const fn depends_only_on_driver(&self) -> bool {
+        self.facts.only_driver
+    }
+
+    /// Returns true if the expression reads nothing of the device.
+    ///
+    /// ```
+    /// # use dra_alloc::selector::{Options, Selector};
+    /// assert!(Selector::compile("1 + 1 == 2", &Options::stored())?.is_constant());
+    /// # Ok::<(), dra_alloc::selector::CompileError>(())
+    /// ```
+    #[must_use]
+    pub const fn is_constant(&self) -> bool {
+        self.facts.is_constant
+    }
+
+    /// Returns the driver whose devices alone can match; `None` if the expression does not say so at its top.
+    ///
+    /// ```
+    /// # use dra_alloc::selector::{Options, Selector};
+    /// let selector = Selector::compile("device.driver == 'gpu.example' && true", &Options::stored())?;
+    /// assert_eq!(selector.pinned_driver(), Some("gpu.example"));
+    /// # Ok::<(), dra_alloc::selector::CompileError>(())
+    /// ```
+    #[must_use]
+    pub fn pinned_driver(&self) -> Option<&str> {
+        self.facts.driver.as_deref()
+    }
+
+    /// Returns domain and id of the attributes that the expression can read, in order; `None` if that is only known when
+    /// it is evaluated.
+    ///
+    /// ```
+    /// # use dra_alloc::selector::{Options, Selector};
+    /// let selector = Selector::compile("device.attributes['gpu.example'].healthy", &Options::stored())?;
+    /// assert_eq!(selector.attributes_read(), Some(&[("gpu.example".to_owned(), "healthy".to_owned())][..]));
+    /// # Ok::<(), dra_alloc::selector::CompileError>(())
+    /// ```
+    #[must_use]
+    pub fn attributes_read(&self) -> Option<&[(String, String)]> {
+        self.facts.attributes.as_deref()
     }
 
     /// Returns true if the expression holds for a device.
@@ -208,38 +307,56 @@ impl Selector {
     /// expression does not read it.
     ///
     /// ```
-    /// # use dra_alloc::selector::{Selector, SelectorInput};
+    /// # use dra_alloc::selector::{Options, Selector, SelectorInput};
     /// # use k8s_openapi::api::resource::v1::Device;
     /// let input = SelectorInput { driver: "gpu.example", device: &Device::default() };
-    /// assert_eq!(Selector::compile("has(device.attributes['gpu.example'].model)")?.matches(input), Ok(false));
+    /// let selector = Selector::compile("has(device.attributes['gpu.example'].model)", &Options::stored())?;
+    /// assert_eq!(selector.matches(input), Ok(false));
     /// # Ok::<(), dra_alloc::selector::CompileError>(())
     /// ```
     pub fn matches(&self, input: SelectorInput<'_>) -> Result<bool, EvaluationError> {
         device::check(input.device)?;
-        self.matches_sound(input)
+        self.matches_sound(input, None)
     }
 
     /// Evaluates like [`Selector::matches`], for a device whose attributes and capacities all have valid values
-    /// ([`is_sound`]).
-    pub(crate) fn matches_sound(&self, input: SelectorInput<'_>) -> Result<bool, EvaluationError> {
+    /// ([`is_sound`]). A stop function is asked during loops.
+    pub(crate) fn matches_sound(
+        &self,
+        input: SelectorInput<'_>,
+        stop: Option<Stop<'_>>,
+    ) -> Result<bool, EvaluationError> {
         let answer = self.direct.as_ref().and_then(|direct| direct.evaluate(input));
-        answer.map_or_else(|| self.interpret(input, truth), Ok)
+        answer.map_or_else(|| self.run(&input, stop, result::truth).0, Ok)
     }
 
-    /// Evaluates like [`Selector::matches`], without the direct form.
-    ///
-    /// For the project's own tests only, which compare both forms and are outside of this crate.
-    #[doc(hidden)]
-    pub fn matches_interpreted(&self, input: SelectorInput<'_>) -> Result<bool, EvaluationError> {
-        device::check(input.device)?;
-        self.interpret(input, truth)
-    }
-
-    /// Returns true if the expression has a direct form. For the project's own tests only.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn is_direct(&self) -> bool {
+    /// Returns true if the expression has a direct form, which costs less than to remember its answers.
+    pub(crate) const fn is_direct(&self) -> bool {
         self.direct.is_some()
+    }
+
+    /// Evaluates the expression for its value and its cost.
+    ///
+    /// ```
+    /// # use dra_alloc::selector::{Options, Selector, SelectorInput, Value};
+    /// # use k8s_openapi::api::resource::v1::Device;
+    /// let sum = Selector::compile_any("1 + 2", &Options::stored())?;
+    /// let evaluation = sum.evaluate(SelectorInput { driver: "gpu.example", device: &Device::default() });
+    /// assert_eq!((evaluation.result, evaluation.cost), (Ok(Value::Int(3)), 1));
+    /// # Ok::<(), dra_alloc::selector::CompileError>(())
+    /// ```
+    #[must_use]
+    pub fn evaluate(&self, input: SelectorInput<'_>) -> Evaluation {
+        let is_selector = matches!(self.result.as_str(), "bool" | "dyn" | "google.protobuf.Any");
+        let (result, cost) = match device::check(input.device) {
+            Err(error) => (Err(error), 0),
+            Ok(()) if is_selector => {
+                let (result, cost) = self.run(&input, None, result::truth);
+                (result.map(Value::Bool), cost)
+            }
+            Ok(()) => self.run(&input, None, |value| Ok(Value::of(value))),
+        };
+        Evaluation { result, cost }
     }
 
     /// Returns the value of the expression as an attribute.
@@ -249,33 +366,32 @@ impl Selector {
     /// expression does not read it.
     ///
     /// ```
-    /// # use dra_alloc::selector::{Selector, SelectorInput};
+    /// # use dra_alloc::selector::{Options, Selector, SelectorInput};
     /// # use k8s_openapi::api::resource::v1::Device;
     /// let input = SelectorInput { driver: "gpu.example", device: &Device::default() };
-    /// let vendor = Selector::compile_derived("device.driver.split('.')[0]")?.derive(input).unwrap();
+    /// let vendor = Selector::compile_derived("device.driver.split('.')[0]", &Options::stored())?.derive(input).unwrap();
     /// assert_eq!(vendor.string.as_deref(), Some("gpu"));
     /// # Ok::<(), dra_alloc::selector::CompileError>(())
     /// ```
     pub fn derive(&self, input: SelectorInput<'_>) -> Result<DeviceAttribute, EvaluationError> {
         device::check(input.device)?;
-        self.interpret(input, attribute::from_value)
+        self.run(&input, None, result::attribute).0
     }
 
-    /// Evaluates the CEL program on a device whose attributes and capacities are valid.
-    fn interpret<T>(
+    /// Runs the program on a device whose attributes and capacities are valid; returns what is read from its value, and
+    /// the cost.
+    fn run<T>(
         &self,
-        input: SelectorInput<'_>,
-        read: impl FnOnce(&dyn Val) -> Result<T, EvaluationError>,
-    ) -> Result<T, EvaluationError> {
-        let fuel = Fuel::new();
-        let variables = Variables::new(input, &fuel, &self.patterns);
-        let mut scope = environment().root.new_inner_scope();
-        scope.set_variable_resolver(&variables);
-        let result = Value::resolve_val(&self.program, &scope);
-        if fuel.is_exhausted() {
-            return Err(EvaluationError::CostExceeded);
-        }
-        result.map_err(EvaluationError::from_execution).and_then(|value| read(value.as_ref()))
+        input: &SelectorInput<'_>,
+        stop: Option<Stop<'_>>,
+        read: impl FnOnce(&value::Value<'_>) -> Result<T, EvaluationError>,
+    ) -> (Result<T, EvaluationError>, u64) {
+        let mut meter = Meter::new(self.cost_limit, stop);
+        let result = match self.program.run(input, &mut meter) {
+            Ok(value) => read(&value),
+            Err(fault) => Err(fault.into()),
+        };
+        (result, meter.cost())
     }
 }
 
@@ -284,22 +400,5 @@ pub(crate) fn is_sound(device: &Device) -> bool {
     device::check(device).is_ok()
 }
 
-fn truth(value: &dyn Val) -> Result<bool, EvaluationError> {
-    attribute::bool(value).ok_or_else(|| EvaluationError::NotBool { actual: value.get_type().name().to_owned() })
-}
-
-fn parse(expression: &str) -> Result<IdedExpr, CompileError> {
-    let parser = environment().env.parser().max_recursion_depth(NESTING_LIMIT).enable_ident_escape_syntax(true);
-    parser.parse(expression).map_err(|errors| {
-        let message = errors.to_string();
-        if message.to_ascii_lowercase().contains("recursion limit") {
-            return CompileError::TooComplex;
-        }
-        let message = if message.contains("Syntax error") { message } else { format!("Syntax error: {message}") };
-        CompileError::Syntax { message: error::shortened(&message) }
-    })
-}
-
-fn check_depth(expression: &IdedExpr) -> Result<(), CompileError> {
-    if tree::depth(expression) > DEPTH_LIMIT { Err(CompileError::TooComplex) } else { Ok(()) }
-}
+#[cfg(test)]
+mod tests;

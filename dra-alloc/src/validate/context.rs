@@ -20,6 +20,10 @@ impl ValidationContext {
         Self { gates, profile, errors: FieldErrors::new(), unchanged: false }
     }
 
+    pub(super) const fn gates(&self) -> GateSet<DraGate> {
+        self.gates
+    }
+
     pub(super) fn has(&self, feature: DraGate) -> bool {
         self.gates.has(feature)
     }

@@ -1,12 +1,13 @@
-//! Validation of CEL expressions: they must compile, and the result of a selector must be a bool.
+//! Validation of CEL expressions: they must compile, the result of a selector must be a bool, and an evaluation must not
+//! cost too much.
 
-use dra_attrs::{FieldError, FieldPath};
+use dra_attrs::{BadValue, ErrorType, FieldError, FieldPath};
 use k8s_openapi::api::resource::v1::DeviceSelector;
 
 use super::context::ValidationContext;
 use super::limits;
 use super::list::List;
-use crate::selector::{CompileError, Selector};
+use crate::selector::{CompileError, Options, Selector};
 
 /// Origin of an expression: a new one is compiled, a stored one is not, because it was valid before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,17 +33,24 @@ pub(super) fn check_list(
     });
 }
 
-/// Checks the length of an expression, then compiles it with `compile`.
+/// Checks the length of an expression, compiles it with `compile`, and looks at what it could cost.
 pub(super) fn check_expression(
     expression: &str,
-    compile: impl Fn(&str) -> Result<Selector, CompileError>,
+    compile: impl Fn(&str, &Options) -> Result<Selector, CompileError>,
     at: &FieldPath<'_>,
     context: &mut ValidationContext,
 ) {
     if expression.len() > limits::CEL_EXPRESSION {
         return context.push(FieldError::too_long(at, limits::CEL_EXPRESSION));
     }
-    if let Err(error) = compile(expression) {
-        context.push(FieldError::invalid(at, expression, error.detail()));
+    match compile(expression, &Options::new_expression(context.gates())) {
+        Ok(selector) if selector.is_too_complex() => {
+            context.push(FieldError::forbidden(at, "too complex, exceeds cost limit"));
+        }
+        Ok(_) => {}
+        Err(error @ CompileError::Program { .. }) => {
+            context.push(FieldError::new(ErrorType::Internal, at, BadValue::Omitted, error.to_string()));
+        }
+        Err(error) => context.push(FieldError::invalid(at, expression, error.to_string())),
     }
 }

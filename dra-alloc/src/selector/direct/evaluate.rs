@@ -8,12 +8,10 @@ use k8s_openapi::api::resource::v1::{Device, DeviceAttribute};
 
 use super::{Direct, Key, Literal, Relation, Source, TextTest, plain};
 use crate::selector::SelectorInput;
-use crate::selector::attribute::Content;
-use crate::selector::device::split;
-use crate::selector::types::Part;
+use crate::selector::value::device::{Content, Part, split};
 
 /// Longest text in bytes that a test reads. With this limit, [`MOST_NAMES`] and that of list elements, a test costs the
-/// interpreter at most 200 units, and at most 2500 tests fit in an expression.
+/// program at most 210 units, and at most 2500 tests fit in an expression.
 const LONGEST_TEXT: usize = 2_048;
 /// Largest number of attribute or capacity names of a device among which a test looks one up.
 const MOST_NAMES: usize = 128;
@@ -29,7 +27,7 @@ enum Scalar<'a> {
 }
 
 impl Direct {
-    /// Returns the result of the expression for a device; `None` if only the CEL interpreter can evaluate it.
+    /// Returns the result of the expression for a device; `None` if only the program can evaluate it.
     pub(in crate::selector) fn evaluate(&self, input: SelectorInput<'_>) -> Option<bool> {
         match self {
             Self::Constant(value) => Some(*value),
@@ -202,7 +200,7 @@ fn has_domain(part: Part, domain: &str, input: SelectorInput<'_>) -> Option<bool
     })
 }
 
-/// Returns true if the interpreter can read the attribute at small cost.
+/// Returns true if the program can read the attribute at small cost.
 fn is_small(content: &Content<'_>) -> bool {
     match content {
         Content::String(text) => text.len() <= LONGEST_TEXT,

@@ -1,13 +1,13 @@
-//! Common forms of selectors, evaluated without the interpreter.
+//! Common forms of selectors, evaluated without a program.
 //!
 //! A direct form answers only ordinary cases. It has no answer if an attribute is missing, has another type than the
-//! literal it is compared with, or is large; then the interpreter decides, which also words the errors. A mistake here
+//! literal it is compared with, or is large; then the program decides, which also words the errors. A mistake here
 //! can therefore only be a wrong answer, never another error. The generated tests of this module look for such
 //! mistakes.
 //!
 //! # Cost
 //! An expression is short, and every test in it reads one value that is not large ([`evaluate`] has the limits), so
-//! that the interpreter could not exhaust its budget where there is a direct answer.
+//! that the program could not reach the limit of costs where there is a direct answer.
 
 mod evaluate;
 pub(super) mod plain;
@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 
 use dra_attrs::{Quantity, Version};
 
-use super::functions::regex::PatternValue;
-use super::types::Part;
+use super::functions::regex::Pattern;
+use super::value::device::Part;
 
 pub(super) use recognize::recognize;
 
@@ -113,7 +113,7 @@ pub(super) enum TextTest {
     StartsWith(String),
     EndsWith(String),
     Contains(String),
-    Matches(PatternValue),
+    Matches(Pattern),
 }
 
 /// Domain and id of an attribute or capacity, with the names that a device may use for them.

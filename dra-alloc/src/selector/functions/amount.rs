@@ -1,13 +1,14 @@
-//! Quantities of CEL expressions, stored as apimachinery stores them (`int64` or decimal): `isInteger`, `asInteger` and `asApproximateFloat` depend on the
-//! representation, not on the value alone.
+//! Quantities of expressions, stored as apimachinery stores them (`int64` or decimal): `isInteger`, `asInteger` and
+//! `asApproximateFloat` depend on the representation, not on the value alone.
 
 use std::str::FromStr;
 
 use dra_attrs::{Quantity, QuantityError, QuantityFormat};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 
 /// Quantity with its internal representation.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Amount {
+pub(in crate::selector) struct Amount {
     quantity: Quantity,
     form: Form,
 }
@@ -50,12 +51,17 @@ impl FromStr for Amount {
 }
 
 impl Amount {
+    /// Reads a quantity of an object.
+    pub(in crate::selector) fn from_kube(quantity: &KubeQuantity) -> Result<Self, QuantityError> {
+        quantity.0.trim().parse()
+    }
+
     pub(super) const fn from_units(units: i64) -> Self {
         let quantity = Quantity::from_units(units, QuantityFormat::DecimalExponent);
         Self { quantity, form: Form::Scaled { digits: units, power: UNIT } }
     }
 
-    pub(super) const fn quantity(self) -> Quantity {
+    pub(in crate::selector) const fn quantity(self) -> Quantity {
         self.quantity
     }
 

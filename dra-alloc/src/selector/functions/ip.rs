@@ -1,69 +1,43 @@
-//! Kubernetes' library of IP addresses. Rejects addresses with a zone, and IPv4 addresses written as IPv6.
+//! IP addresses.
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use cel::ExecutionError;
-use cel::common::types::CelInt;
-use cel::common::value::CowVal;
 use dra_attrs::Quoted;
 
-use super::Parameter::{Ip, String as Text};
-use super::{Function, failed, fuel, global, member, mismatch, own, read, text, truth};
-use crate::selector::opaque::opaque;
-use crate::selector::types::{Plain, Ty};
-
-/// IP address as a CEL value.
-#[derive(Clone, Debug)]
-pub(in crate::selector) struct IpValue(pub(super) IpAddr);
-
-opaque!(IpValue, "net.IP", |one, other| one.0 == other.0);
+use super::{Function, function};
+use crate::selector::fault::Fault;
+use crate::selector::value::{Answer, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    global("ip", &[Text], Ty::One(Plain::Ip), |args| {
-        read(&args, parse)?.map(IpValue).map(CowVal::owned).map_err(failed)
+    function("ip", |_, arguments| match arguments {
+        [Value::String(text)] => parse(text).map(Value::Ip).map_err(Fault::text),
+        [Value::Cidr(address, _)] => Ok(Value::Ip(*address)),
+        _ => Err(Fault::no_overload()),
     }),
-    global("isIP", &[Text], Ty::BOOL, |args| Ok(truth(read(&args, parse)?.is_ok()))),
-    global("ip.isCanonical", &[Text], Ty::BOOL, |args| is_canonical(&args).map(truth)),
-    member("family", &[Ip], Ty::INT, |args| is(&args, IpAddr::is_ipv4).map(family)),
-    member("isUnspecified", &[Ip], Ty::BOOL, |args| is(&args, IpAddr::is_unspecified).map(truth)),
-    member("isLoopback", &[Ip], Ty::BOOL, |args| is(&args, IpAddr::is_loopback).map(truth)),
-    member("isLinkLocalMulticast", &[Ip], Ty::BOOL, |args| is(&args, is_link_local_multicast).map(truth)),
-    member("isLinkLocalUnicast", &[Ip], Ty::BOOL, |args| is(&args, is_link_local_unicast).map(truth)),
-    member("isGlobalUnicast", &[Ip], Ty::BOOL, |args| is(&args, is_global_unicast).map(truth)),
+    function("isIP", |_, arguments| match arguments {
+        [Value::String(text)] => Ok(Value::Bool(parse(text).is_ok())),
+        _ => Err(Fault::no_overload()),
+    }),
+    function("ip.isCanonical", |_, arguments| match arguments {
+        [Value::String(text)] => parse(text).map(|address| Value::Bool(shown(address) == **text)).map_err(Fault::text),
+        _ => Err(Fault::no_overload()),
+    }),
+    function("family", |_, arguments| match arguments {
+        [Value::Ip(address)] => Ok(Value::Int(if address.is_ipv4() { 4 } else { 6 })),
+        _ => Err(Fault::no_overload()),
+    }),
+    function("isUnspecified", |_, arguments| property(arguments, IpAddr::is_unspecified)),
+    function("isLoopback", |_, arguments| property(arguments, IpAddr::is_loopback)),
+    function("isLinkLocalMulticast", |_, arguments| property(arguments, is_link_local_multicast)),
+    function("isLinkLocalUnicast", |_, arguments| property(arguments, is_link_local_unicast)),
+    function("isGlobalUnicast", |_, arguments| property(arguments, is_global_unicast)),
 ];
 
-fn family<'b, 'v>(is_ipv4: bool) -> CowVal<'b, 'v> {
-    CowVal::owned(CelInt::from(if is_ipv4 { 4 } else { 6 }))
-}
-
-pub(super) fn parse(source: &str) -> Result<IpAddr, String> {
-    let quoted = Quoted(source);
-    match source.split_once('%') {
-        Some((address, zone)) if !zone.is_empty() && address.parse().is_ok_and(|address: IpAddr| address.is_ipv6()) => {
-            Err(format!("IP address {quoted} with zone value is not allowed"))
-        }
-        _ => match source.parse() {
-            Ok(IpAddr::V6(address)) if address.to_ipv4_mapped().is_some() => {
-                Err(format!("IPv4-mapped IPv6 address {quoted} is not allowed"))
-            }
-            Ok(address) => Ok(address),
-            Err(_) => Err(format!(
-                "IP Address {quoted} parse error during conversion from string: ParseAddr({quoted}): unable to parse IP"
-            )),
-        },
+fn property<'v>(arguments: &[Value<'v>], holds: fn(&IpAddr) -> bool) -> Answer<'v> {
+    match arguments {
+        [Value::Ip(address)] => Ok(Value::Bool(holds(address))),
+        _ => Err(Fault::no_overload()),
     }
-}
-
-fn is_canonical(args: &[CowVal<'_, '_>]) -> Result<bool, ExecutionError> {
-    let address = read(args, parse)?.map_err(failed)?;
-    let source = args.first().ok_or_else(mismatch)?;
-    Ok(address.to_string() == text(source)?)
-}
-
-fn is(args: &[CowVal<'_, '_>], property: fn(&IpAddr) -> bool) -> Result<bool, ExecutionError> {
-    let [address, budget] = args else { return Err(mismatch()) };
-    fuel(budget)?.spend(1)?;
-    own::<IpValue>(address).map(|address| property(&address.0))
 }
 
 fn is_link_local_multicast(address: &IpAddr) -> bool {
@@ -80,11 +54,139 @@ const fn is_link_local_unicast(address: &IpAddr) -> bool {
     }
 }
 
-/// Returns true for global unicast addresses, like Go's `netip`: private addresses are included.
 fn is_global_unicast(address: &IpAddr) -> bool {
     *address != Ipv4Addr::BROADCAST
         && !address.is_unspecified()
         && !address.is_loopback()
         && !address.is_multicast()
         && !is_link_local_unicast(address)
+}
+
+/// Returns the canonical text of an address.
+pub(super) fn shown(address: IpAddr) -> String {
+    address.to_string()
+}
+
+/// Parses an address. Those with a zone and IPv4 addresses in IPv6 form are refused.
+pub(super) fn parse(text: &str) -> Result<IpAddr, String> {
+    let quoted = Quoted(text);
+    let (address, zone) = text.split_once('%').map_or((text, None), |(address, zone)| (address, Some(zone)));
+    match (address.parse(), zone) {
+        (Ok(IpAddr::V6(_)), Some(zone)) if !zone.is_empty() => {
+            Err(format!("IP address {quoted} with zone value is not allowed"))
+        }
+        (Ok(IpAddr::V6(address)), None) if address.to_ipv4_mapped().is_some() => {
+            Err(format!("IPv4-mapped IPv6 address {quoted} is not allowed"))
+        }
+        (Ok(address), None) => Ok(address),
+        _ => Err(format!("IP Address {quoted} parse error during conversion from string: {}", unreadable(text))),
+    }
+}
+
+/// What is wrong with an address, and the text at which that shows.
+type Problem<'t> = (&'static str, &'t str);
+
+/// Says why a text is no address, in the words of Go's parser.
+pub(super) fn unreadable(text: &str) -> String {
+    let (problem, at) = problem(text);
+    let place = if at.is_empty() { String::new() } else { format!(" (at {})", Quoted(at)) };
+    format!("ParseAddr({}): {problem}{place}", Quoted(text))
+}
+
+fn problem(text: &str) -> Problem<'_> {
+    match text.find(['.', ':', '%']).and_then(|at| text.as_bytes().get(at)) {
+        Some(b'.') => ipv4_problem(text).unwrap_or(("unable to parse IP", "")),
+        Some(b':') => {
+            let (address, zone) = text.split_once('%').map_or((text, None), |(address, zone)| (address, Some(zone)));
+            if zone == Some("") {
+                return ("zone must be a non-empty string", "");
+            }
+            ipv6_problem(address)
+        }
+        Some(b'%') => ("missing IPv6 address", ""),
+        _ => ("unable to parse IP", ""),
+    }
+}
+
+/// Finds the first thing that is wrong with four numbers and dots.
+fn ipv4_problem(text: &str) -> Option<Problem<'_>> {
+    let mut fields = 0;
+    let mut field = String::new();
+    for (at, character) in text.char_indices() {
+        let rest = text.get(at..).unwrap_or_default();
+        match character {
+            '0'..='9' if field == "0" => return Some(("IPv4 field has octet with leading zero", "")),
+            '0'..='9' => {
+                field.push(character);
+                if field.parse::<u8>().is_err() {
+                    return Some(("IPv4 field has value >255", ""));
+                }
+            }
+            '.' if field.is_empty() || rest.len() == 1 => {
+                return Some(("IPv4 field must have at least one digit", rest));
+            }
+            '.' if fields == 3 => return Some(("IPv4 address too long", "")),
+            '.' => {
+                fields += 1;
+                field.clear();
+            }
+            _ => return Some(("unexpected character", rest)),
+        }
+    }
+    (fields < 3).then_some(("IPv4 address too short", ""))
+}
+
+/// Finds the first thing that is wrong with groups of digits and colons.
+fn ipv6_problem(text: &str) -> Problem<'_> {
+    let mut rest = text.strip_prefix("::").unwrap_or(text);
+    let mut shortened = rest.len() < text.len();
+    let mut groups = 0;
+    while groups < 8 {
+        let digits = rest.bytes().take_while(u8::is_ascii_hexdigit).count();
+        match digits {
+            0 => return ("each colon-separated field must have at least one digit", rest),
+            1..=4 => {}
+            _ => return ("each group must have 4 or less digits", rest),
+        }
+        let after = rest.get(digits..).unwrap_or_default();
+        if after.starts_with('.') {
+            return embedded_problem(rest, groups, shortened);
+        }
+        groups += 1;
+        if after.is_empty() {
+            rest = after;
+            break;
+        }
+        let Some(next) = after.strip_prefix(':') else { return ("unexpected character, want colon", after) };
+        if next.is_empty() {
+            return ("colon must be followed by more characters", after);
+        }
+        rest = next;
+        if let Some(next) = rest.strip_prefix(':') {
+            if shortened {
+                return ("multiple :: in address", rest);
+            }
+            shortened = true;
+            rest = next;
+            if rest.is_empty() {
+                break;
+            }
+        }
+    }
+    match rest {
+        "" if shortened => ("the :: must expand to at least one field of zeros", ""),
+        "" => ("address string too short", ""),
+        rest => ("trailing garbage after address", rest),
+    }
+}
+
+/// Finds what is wrong with an IPv4 address at the end of groups.
+fn embedded_problem(text: &str, groups: usize, shortened: bool) -> Problem<'_> {
+    if !shortened && groups != 6 {
+        return ("embedded IPv4 address must replace the final 2 fields of the address", text);
+    }
+    if groups > 6 {
+        return ("too many hex fields to fit an embedded IPv4 at the end of the address", text);
+    }
+    ipv4_problem(text).unwrap_or(("the :: must expand to at least one field of zeros", ""))
 }

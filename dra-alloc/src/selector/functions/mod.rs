@@ -1,162 +1,164 @@
-//! Functions that Kubernetes adds to CEL, and those of CEL's extension libraries.
-//!
-//! Each takes the budget as its last argument; the rewriting of an expression appends it.
+//! Functions and operators of the language, by name.
 
-mod amount;
-pub(super) mod cidr;
+pub(super) mod amount;
+mod arithmetic;
+mod cidr;
 pub(super) mod conversions;
-pub(super) mod equality;
-pub(super) mod includes;
-pub(super) mod ip;
-pub(super) mod lists;
-pub(super) mod metering;
+pub(super) mod format;
+pub(super) mod formats;
+mod ip;
+mod lists;
+pub(super) mod maps;
+mod optional;
 mod pattern;
-pub(super) mod quantity;
+mod quantity;
 pub(super) mod regex;
-pub(super) mod semver;
-pub(super) mod sets;
+mod relations;
+mod semver;
+mod sets;
+mod sorting;
 pub(super) mod strings;
+pub(super) mod time;
+pub(super) mod url;
+mod zone;
 
-use cel::ExecutionError;
-use cel::common::functions::Function as Operation;
-use cel::common::types::{self, CelBool, CelInt, CelList, CelString, Type};
-use cel::common::value::{CowVal, StaticVal, Val};
+use super::fault::Fault;
+use super::meter::Meter;
+use super::value::{Answer, List, Text, Value};
 
-use super::fuel::Fuel;
-use super::types::Ty;
-use cidr::CidrValue;
-use ip::IpValue;
-use quantity::QuantityValue;
-use regex::PatternValue;
-use semver::VersionValue;
+/// Body of a function.
+pub(super) type Run = for<'v> fn(&mut Meter<'_>, &[Value<'v>]) -> Answer<'v>;
 
-/// Overload of a function.
+/// How a call with arguments of wrong types is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Misuse {
+    /// `no such overload`
+    Plain,
+    /// `no such overload: function`, unless the first argument has a type that the function takes, or is a string or a
+    /// time.
+    Operator(fn(&Value<'_>) -> bool),
+    /// `no such overload: function(type, type)`
+    Signature,
+    /// `no such overload: type.function(type)`
+    Method,
+}
+
+/// Function as it is evaluated.
+#[derive(Debug)]
 pub(super) struct Function {
-    /// Name of the function; with the namespace if the function is global.
     pub(super) name: &'static str,
-    /// True for a member function, whose first parameter is the receiver.
-    pub(super) member: bool,
-    /// Types of the parameters, without the budget that metered functions get as their last argument.
-    pub(super) parameters: &'static [Parameter],
-    /// Type of the result.
-    pub(super) result: Ty,
-    /// Implementation of the overload.
-    pub(super) operation: Operation,
+    pub(super) run: Run,
+    pub(super) misuse: Misuse,
 }
 
-/// Type of a parameter.
-#[derive(Clone, Copy)]
-pub(super) enum Parameter {
-    Any,
-    Bool,
-    Int,
-    String,
-    List,
-    Quantity,
-    Version,
-    Ip,
-    Cidr,
-    Pattern,
+/// Tables of all functions.
+const TABLES: [&[Function]; 16] = [
+    arithmetic::FUNCTIONS,
+    relations::FUNCTIONS,
+    conversions::FUNCTIONS,
+    strings::FUNCTIONS,
+    regex::FUNCTIONS,
+    format::FUNCTIONS,
+    lists::FUNCTIONS,
+    sorting::FUNCTIONS,
+    sets::FUNCTIONS,
+    maps::FUNCTIONS,
+    optional::FUNCTIONS,
+    quantity::FUNCTIONS,
+    semver::FUNCTIONS,
+    ip::FUNCTIONS,
+    cidr::FUNCTIONS,
+    time::FUNCTIONS,
+];
+const MORE_TABLES: [&[Function]; 2] = [url::FUNCTIONS, formats::FUNCTIONS];
+
+/// Functions of the authorizer, which nothing can be called on.
+const AUTHORIZER: [&str; 14] = [
+    "path",
+    "group",
+    "serviceAccount",
+    "resource",
+    "subresource",
+    "namespace",
+    "name",
+    "fieldSelector",
+    "labelSelector",
+    "check",
+    "allowed",
+    "reason",
+    "errored",
+    "error",
+];
+static UNCALLABLE: Function = function("", |_, _| Err(Fault::no_overload()));
+
+const fn function(name: &'static str, run: Run) -> Function {
+    Function { name, run, misuse: Misuse::Signature }
 }
 
-impl Parameter {
-    pub(super) fn to_type(self) -> Type {
-        match self {
-            Self::Any => types::DYN_TYPE,
-            Self::Bool => types::BOOL_TYPE,
-            Self::Int => types::INT_TYPE,
-            Self::String => types::STRING_TYPE,
-            Self::List => types::LIST_TYPE,
-            Self::Quantity => QuantityValue::cel_type().to_owned(),
-            Self::Version => VersionValue::cel_type().to_owned(),
-            Self::Ip => IpValue::cel_type().to_owned(),
-            Self::Cidr => CidrValue::cel_type().to_owned(),
-            Self::Pattern => PatternValue::cel_type().to_owned(),
+/// Returns the function of a name.
+pub(super) fn lookup(name: &str) -> Option<&'static Function> {
+    let found = TABLES.into_iter().chain(MORE_TABLES).flatten().find(|function| function.name == name);
+    found.or_else(|| AUTHORIZER.contains(&name).then_some(&UNCALLABLE))
+}
+
+impl Function {
+    /// Finds the words for an error of a call.
+    pub(super) fn worded(&self, fault: Box<Fault>, name: &str, arguments: &[Value<'_>]) -> Box<Fault> {
+        match *fault {
+            Fault::NoOverload => self.misused(name, arguments),
+            _ => fault,
+        }
+    }
+
+    /// Says that arguments have wrong types, in the words for this function.
+    fn misused(&self, name: &str, arguments: &[Value<'_>]) -> Box<Fault> {
+        let types = |values: &[Value<'_>]| {
+            let names: Vec<&str> = values.iter().map(Value::type_name).collect();
+            names.join(", ")
+        };
+        match (self.misuse, arguments) {
+            (Misuse::Plain, _) => Fault::no_overload(),
+            (Misuse::Operator(_), [Value::String(_) | Value::Timestamp(_) | Value::Duration(_), ..]) => {
+                Fault::no_overload()
+            }
+            (Misuse::Operator(takes), [first, ..]) if takes(first) => Fault::no_overload(),
+            (Misuse::Operator(_), _) => Fault::text(format!("no such overload: {name}")),
+            (Misuse::Method, [target, rest @ ..]) => {
+                Fault::text(format!("no such overload: {}.{name}({})", target.type_name(), types(rest)))
+            }
+            (Misuse::Signature | Misuse::Method, _) => {
+                Fault::text(format!("no such overload: {name}({})", types(arguments)))
+            }
         }
     }
 }
 
-/// Returns every function of this module.
-pub(super) fn all() -> impl Iterator<Item = &'static Function> {
-    [
-        cidr::FUNCTIONS,
-        includes::FUNCTIONS,
-        ip::FUNCTIONS,
-        lists::FUNCTIONS,
-        metering::FUNCTIONS,
-        quantity::FUNCTIONS,
-        regex::FUNCTIONS,
-        semver::FUNCTIONS,
-        sets::FUNCTIONS,
-        strings::FUNCTIONS,
-    ]
-    .into_iter()
-    .flatten()
+/// Makes a string after counting its bytes.
+fn made<'v>(meter: &mut Meter<'_>, text: String) -> Answer<'v> {
+    meter.make(text.len())?;
+    Ok(Value::owned(text))
 }
 
-const fn member(name: &'static str, parameters: &'static [Parameter], result: Ty, operation: Operation) -> Function {
-    Function { name, member: true, parameters, result, operation }
+/// Makes a list after counting its elements.
+fn list<'v>(meter: &mut Meter<'_>, items: Vec<Value<'v>>) -> Answer<'v> {
+    count(meter, items.len())?;
+    List::new(items).map(Value::List)
 }
 
-const fn global(name: &'static str, parameters: &'static [Parameter], result: Ty, operation: Operation) -> Function {
-    Function { name, member: false, parameters, result, operation }
+/// Counts the memory of a list before it is made.
+fn count(meter: &mut Meter<'_>, elements: usize) -> Result<(), Box<Fault>> {
+    meter.make(elements.saturating_mul(size_of::<Value<'_>>()))
 }
 
-/// Builds an error with a given text.
-fn failed(message: impl ToString) -> ExecutionError {
-    ExecutionError::function_error("", message)
+/// Returns a length as an int.
+fn int(length: usize) -> Value<'static> {
+    Value::Int(i64::try_from(length).unwrap_or(i64::MAX))
 }
 
-/// Builds the error for a wrong number or type of arguments, which overload resolution excludes.
-fn mismatch() -> ExecutionError {
-    failed("no such overload")
-}
-
-fn text<'a>(value: &'a CowVal<'_, '_>) -> Result<&'a str, ExecutionError> {
-    value.downcast_ref::<CelString<'_>>().map(CelString::inner).ok_or_else(mismatch)
-}
-
-fn int(value: &CowVal<'_, '_>) -> Result<i64, ExecutionError> {
-    value.downcast_ref::<CelInt>().map(|value| *value.inner()).ok_or_else(mismatch)
-}
-
-fn boolean(value: &CowVal<'_, '_>) -> Result<bool, ExecutionError> {
-    value.downcast_ref::<CelBool>().map(|value| *value.inner()).ok_or_else(mismatch)
-}
-
-fn elements<'a, 'v>(value: &'a CowVal<'_, 'v>) -> Result<&'a [Box<dyn Val + 'v>], ExecutionError> {
-    value.downcast_ref::<CelList<'v>>().map(CelList::inner).ok_or_else(mismatch)
-}
-
-fn own<'a, T: StaticVal>(value: &'a CowVal<'_, '_>) -> Result<&'a T, ExecutionError> {
-    value.downcast_ref::<T>().ok_or_else(mismatch)
-}
-
-fn fuel<'a>(value: &'a CowVal<'_, '_>) -> Result<&'a Fuel, ExecutionError> {
-    own(value)
-}
-
-/// Parses the only argument, a text; the inner error says why it can't be parsed.
-fn read<T>(
-    args: &[CowVal<'_, '_>],
-    parse: impl FnOnce(&str) -> Result<T, String>,
-) -> Result<Result<T, String>, ExecutionError> {
-    let [source, budget] = args else { return Err(mismatch()) };
-    let source = text(source)?;
-    fuel(budget)?.spend_bytes(source.len())?;
-    Ok(parse(source))
-}
-
-fn truth<'b, 'v>(value: bool) -> CowVal<'b, 'v> {
-    CowVal::owned(CelBool::from(value))
-}
-
-/// Converts a number to a CEL integer.
-fn count(number: usize) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-/// Converts a number to units of the budget.
-fn units(number: usize) -> u64 {
-    u64::try_from(number).unwrap_or(u64::MAX)
+/// Returns a part of a text: borrowed if the text is.
+fn part<'v>(meter: &mut Meter<'_>, text: &Text<'v>, start: usize, end: usize) -> Answer<'v> {
+    match text {
+        Text::Borrowed(text) => Ok(Value::borrowed(text.get(start..end).unwrap_or_default())),
+        Text::Owned(text) => made(meter, text.get(start..end).unwrap_or_default().to_owned()),
+    }
 }

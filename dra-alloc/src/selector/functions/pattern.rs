@@ -9,6 +9,9 @@ use ::regex::escape;
 /// Largest number of repetitions that Go allows.
 const MOST_REPETITIONS: u32 = 1000;
 
+/// Largest number of groups within each other that Go allows.
+const MOST_NESTED: usize = 1000;
+
 /// Largest number of bytes searched for a closing character: names of groups and classes, and digits.
 const LONGEST_NAME: usize = 100;
 
@@ -21,6 +24,50 @@ const NAMED_CLASSES: [&str; 14] = [
     "xdigit",
 ];
 
+/// Properties of characters that the `regex` crate knows and Go does not.
+const PROPERTIES: [&str; 40] = [
+    "alphabetic",
+    "alpha",
+    "caseignorable",
+    "cased",
+    "changeswhencasefolded",
+    "changeswhencasemapped",
+    "changeswhenlowercased",
+    "changeswhentitlecased",
+    "changeswhenuppercased",
+    "dash",
+    "defaultignorablecodepoint",
+    "deprecated",
+    "diacritic",
+    "emoji",
+    "emojipresentation",
+    "extendedpictographic",
+    "extender",
+    "graphemebase",
+    "graphemeextend",
+    "hexdigit",
+    "idcontinue",
+    "idstart",
+    "ideographic",
+    "joincontrol",
+    "lowercase",
+    "math",
+    "noncharactercodepoint",
+    "patternsyntax",
+    "patternwhitespace",
+    "quotationmark",
+    "radical",
+    "regionalindicator",
+    "sentenceterminal",
+    "softdotted",
+    "terminalpunctuation",
+    "unifiedideograph",
+    "uppercase",
+    "whitespace",
+    "xidcontinue",
+    "xidstart",
+];
+
 /// Letters that stand for control characters after a backslash.
 const CONTROLS: [(char, char); 6] =
     [('a', '\x07'), ('f', '\x0c'), ('n', '\n'), ('r', '\r'), ('t', '\t'), ('v', '\x0b')];
@@ -29,15 +76,25 @@ const CONTROLS: [(char, char); 6] =
 pub(super) fn translate(pattern: &str) -> Result<String, String> {
     let out = String::with_capacity(pattern.len());
     let mut translation = Translation { rest: pattern, out, repetitions: Repetitions::default() };
-    let mut after_repetition = false;
+    // The text from the last repetition on, if nothing stands between; and whether there is something to repeat.
+    let (mut repeated, mut is_repeatable) = (None, false);
     while let Some(first) = translation.rest.chars().next() {
-        let repeats = translation.repetition()?;
-        if repeats && after_repetition {
-            return Err("invalid nested repetition operator".to_owned());
-        }
-        after_repetition = repeats;
-        if repeats {
+        let before = translation.rest;
+        if translation.repetition()? {
+            let text = |from: &str| from.get(..from.len() - translation.rest.len()).unwrap_or_default().to_owned();
+            if let Some(last) = repeated {
+                return Err(format!("invalid nested repetition operator: `{}`", text(last)));
+            }
+            if !is_repeatable {
+                return Err(format!("missing argument to repetition operator: `{}`", text(before)));
+            }
+            repeated = Some(before);
             continue;
+        }
+        repeated = None;
+        is_repeatable = !matches!(first, '(' | '|');
+        if first == ')' && translation.repetitions.open.is_empty() {
+            return Err(format!("unexpected ): `{pattern}`"));
         }
         match first {
             '(' => translation.repetitions.open(),
@@ -58,7 +115,11 @@ pub(super) fn translate(pattern: &str) -> Result<String, String> {
             }
         }
     }
-    Ok(translation.out)
+    match translation.repetitions.open.len() {
+        0 => Ok(translation.out),
+        depth if depth > MOST_NESTED => Err("expression nests too deeply".to_owned()),
+        _ => Err(format!("missing closing ): `{pattern}`")),
+    }
 }
 
 /// Repetition counts of a pattern; the counts of nested repetitions are multiplied.
@@ -159,37 +220,49 @@ impl<'p> Translation<'p> {
 
     /// Parses the beginning of a group, with a name or flags.
     fn group(&mut self) -> Result<(), String> {
-        let named = self.rest.starts_with("(?P<") || self.rest.starts_with("(?<");
-        let end = match self.rest.strip_prefix("(?") {
-            None => Some(0),
-            Some(_) if named => self.position('>'),
-            Some(_) => return self.flags(),
-        };
-        let end = end.ok_or("invalid or unsupported Perl syntax")?;
-        let beginning = self.take(end + 1);
+        if self.rest.starts_with("(?P<") || self.rest.starts_with("(?<") {
+            return self.name();
+        }
+        if self.rest.starts_with("(?") {
+            return self.flags();
+        }
+        let beginning = self.take(1);
         self.out.push_str(beginning);
         Ok(())
     }
 
+    /// Parses the name of a group. Nobody asks for groups by name: none has one in the translation, so that names may be
+    /// what they may in Go.
+    fn name(&mut self) -> Result<(), String> {
+        let invalid = |text: &str| format!("invalid named capture: `{text}`");
+        let end = self.position('>').ok_or_else(|| invalid(self.rest))?;
+        let beginning = self.take(end + 1);
+        let name = beginning.trim_start_matches("(?P<").trim_start_matches("(?<").trim_end_matches('>');
+        let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        self.out.push_str("(?:");
+        if is_name { Ok(()) } else { Err(invalid(beginning)) }
+    }
+
     /// Parses flags: `(?is-U:`, or `(?i)`, which opens no group. The last of repeated flags counts.
     fn flags(&mut self) -> Result<(), String> {
-        let refused = || "invalid or unsupported Perl syntax".to_owned();
+        let group = self.rest;
+        let refused = |rest: &str| {
+            let text = group.get(..group.len() - rest.len()).unwrap_or(group);
+            format!("invalid or unsupported Perl syntax: `{text}`")
+        };
         self.take("(?".len());
-        let end = self.rest.bytes().take(LONGEST_NAME).position(|c| !b"imsU-".contains(&c)).ok_or_else(refused)?;
-        let flags = self.take(end);
-        let closing = self.next().filter(|closing| [':', ')'].contains(closing)).ok_or_else(refused)?;
+        let end = self.rest.bytes().take(LONGEST_NAME).position(|c| !b"imsU-".contains(&c));
+        let flags = self.take(end.unwrap_or(self.rest.len()));
+        let closing = self.next().filter(|closing| [':', ')'].contains(closing)).ok_or_else(|| refused(self.rest))?;
         let (on, off) = flags.split_once('-').map_or((flags, None), |(on, off)| (on, Some(off)));
         if off.is_some_and(|off| off.is_empty() || off.contains('-')) {
-            return Err(refused());
+            return Err(refused(self.rest));
         }
         let off = off.unwrap_or_default();
         let on: String = "imsU".chars().filter(|flag| on.contains(*flag) && !off.contains(*flag)).collect();
         let off: String = "imsU".chars().filter(|flag| off.contains(*flag)).collect();
         if closing == ')' {
             self.repetitions.close();
-            if self.rest.starts_with(['*', '+', '?']) || counted(self.rest)?.is_some() {
-                return Err("missing argument to repetition operator".to_owned());
-            }
         }
         if on.is_empty() && off.is_empty() {
             self.out.push_str(if closing == ':' { "(?:" } else { "" });
@@ -244,7 +317,8 @@ impl<'p> Translation<'p> {
         };
         let class = self.take(end.unwrap_or(self.rest.len()));
         let name = class.get(2..).unwrap_or_default();
-        if name.contains(['=', ':']) {
+        let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+        if name.contains(['=', ':']) || plain.starts_with("is") || PROPERTIES.contains(&plain.as_str()) {
             return Err(format!("invalid character class range: `{class}`"));
         }
         match name.strip_prefix("{^") {
@@ -263,7 +337,7 @@ impl<'p> Translation<'p> {
         if first != '\\' {
             return Ok(first);
         }
-        let escaped = self.next().ok_or("trailing backslash at end of expression")?;
+        let escaped = self.next().ok_or("trailing backslash at end of expression: ``")?;
         let control = CONTROLS.iter().find(|(name, _)| *name == escaped).map(|(_, control)| *control);
         let octal = |rest: &str| rest.starts_with(|c| ('0'..='7').contains(&c));
         let character = match escaped {
@@ -299,6 +373,7 @@ impl<'p> Translation<'p> {
 
     /// Parses a class: `[...]` with characters, ranges and named classes.
     fn class(&mut self) -> Result<(), String> {
+        let class = self.rest;
         self.take(1);
         self.out.push('[');
         if self.skip("^") {
@@ -307,7 +382,7 @@ impl<'p> Translation<'p> {
         let mut first = true;
         while first || !self.rest.starts_with(']') {
             if self.rest.is_empty() {
-                return Err("missing closing ]".to_owned());
+                return Err(format!("missing closing ]: `{class}`"));
             }
             first = false;
             self.class_item()?;
@@ -341,12 +416,17 @@ impl<'p> Translation<'p> {
         if self.unicode_class()? {
             return Ok(());
         }
+        let item = self.rest;
         let low = self.character()?;
         self.literal(low);
         if self.rest.starts_with('-') && !self.rest.starts_with("-]") && self.rest.len() > 1 {
             self.take(1);
             self.out.push('-');
             let high = self.character()?;
+            if high < low {
+                let range = item.get(..item.len() - self.rest.len()).unwrap_or_default();
+                return Err(format!("invalid character class range: `{range}`"));
+            }
             self.literal(high);
         }
         Ok(())

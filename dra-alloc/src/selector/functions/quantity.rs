@@ -1,140 +1,84 @@
-//! Kubernetes' quantity library.
+//! Quantities.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
-use cel::ExecutionError;
-use cel::common::types::{CelBool, CelDouble, CelInt};
-use cel::common::value::{CowVal, Val};
-use dra_attrs::{Quantity, QuantityError};
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
+use dra_attrs::QuantityError;
 
-use super::Parameter::{Int, Quantity as Kube, String};
 use super::amount::Amount;
-use super::{Function, failed, fuel, global, int, member, mismatch, own, text};
-use crate::selector::opaque::opaque;
-use crate::selector::types::{Plain, Ty};
-
-const RESULT: Ty = Ty::One(Plain::Quantity);
-
-/// Quantity as a CEL value.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::selector) struct QuantityValue {
-    amount: Amount,
-    origin: Origin,
-}
-
-/// Origin of a quantity. In Kubernetes nothing equals a computed quantity, which has another Go type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Origin {
-    Read,
-    Computed,
-}
-
-impl QuantityValue {
-    /// Returns the CEL value of a capacity.
-    pub(in crate::selector) fn read<'v>(quantity: &KubeQuantity) -> Result<Box<dyn Val + 'v>, QuantityError> {
-        Ok(Box::new(Self::from_text(quantity.0.trim())?))
-    }
-
-    /// Implements `==`. Returns an error unless `other` is a quantity that was parsed, not computed.
-    pub(in crate::selector) fn equality(&self, other: &dyn Val) -> Result<bool, ExecutionError> {
-        let other = other.downcast_ref::<Self>().filter(|other| other.origin == Origin::Read);
-        Ok(self.quantity() == other.ok_or_else(mismatch)?.quantity())
-    }
-
-    const fn quantity(&self) -> Quantity {
-        self.amount.quantity()
-    }
-
-    fn from_text(text: &str) -> Result<Self, QuantityError> {
-        Ok(Self { amount: text.parse()?, origin: Origin::Read })
-    }
-
-    fn computed(amount: Option<Amount>) -> Result<Self, ExecutionError> {
-        let amount = amount.ok_or_else(|| failed("quantity out of range"))?;
-        Ok(Self { amount, origin: Origin::Computed })
-    }
-}
-
-opaque!(QuantityValue, "kubernetes.Quantity", |one, other| one.quantity() == other.quantity());
+use super::{Function, function};
+use crate::selector::fault::Fault;
+use crate::selector::value::{Answer, Origin, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    global("quantity", &[String], RESULT, |args| parse(&args).map(CowVal::owned)),
-    global("isQuantity", &[String], Ty::BOOL, |args| is_quantity(&args).map(CowVal::owned)),
-    global("sign", &[Kube], Ty::INT, |args| sign(&args).map(CowVal::owned)),
-    member("isInteger", &[Kube], Ty::BOOL, |args| is_integer(&args).map(CowVal::owned)),
-    member("asInteger", &[Kube], Ty::INT, |args| as_integer(&args).map(CowVal::owned)),
-    member("asApproximateFloat", &[Kube], Ty::One(Plain::Double), |args| as_float(&args).map(CowVal::owned)),
-    member("compareTo", &[Kube, Kube], Ty::INT, |args| {
-        compare(&args).map(|order| CowVal::owned(CelInt::from(order as i64)))
+    function("quantity", |_, arguments| match arguments {
+        [Value::String(text)] => parse(text).map(read).map_err(Fault::text),
+        _ => Err(Fault::no_overload()),
     }),
-    member("isGreaterThan", &[Kube, Kube], Ty::BOOL, |args| {
-        compare(&args).map(|order| CowVal::owned(CelBool::from(order.is_gt())))
+    function("isQuantity", |_, arguments| match arguments {
+        [Value::String(text)] => Ok(Value::Bool(parse(text).is_ok())),
+        _ => Err(Fault::no_overload()),
     }),
-    member("isLessThan", &[Kube, Kube], Ty::BOOL, |args| {
-        compare(&args).map(|order| CowVal::owned(CelBool::from(order.is_lt())))
+    function("sign", |_, arguments| match arguments {
+        [Value::Quantity(amount, _)] => Ok(Value::Int(if amount.quantity().is_zero() {
+            0
+        } else if amount.quantity().nanos() < 0 {
+            -1
+        } else {
+            1
+        })),
+        _ => Err(Fault::no_overload()),
     }),
-    member("add", &[Kube, Kube], RESULT, |args| add(&args).map(CowVal::owned)),
-    member("add", &[Kube, Int], RESULT, |args| add(&args).map(CowVal::owned)),
-    member("sub", &[Kube, Kube], RESULT, |args| subtract(&args).map(CowVal::owned)),
-    member("sub", &[Kube, Int], RESULT, |args| subtract(&args).map(CowVal::owned)),
+    function("isInteger", |_, arguments| match arguments {
+        [Value::Quantity(amount, _)] => Ok(Value::Bool(amount.integer().is_some())),
+        _ => Err(Fault::no_overload()),
+    }),
+    function("asInteger", |_, arguments| match arguments {
+        [Value::Quantity(amount, _)] => {
+            amount.integer().map(Value::Int).ok_or_else(|| "cannot convert value to integer".into())
+        }
+        _ => Err(Fault::no_overload()),
+    }),
+    function("asApproximateFloat", |_, arguments| match arguments {
+        [Value::Quantity(amount, _)] => Ok(Value::Double(amount.approximate())),
+        _ => Err(Fault::no_overload()),
+    }),
+    function("add", |_, arguments| computed(arguments, Amount::checked_add)),
+    function("sub", |_, arguments| computed(arguments, Amount::checked_sub)),
+    function("compareTo", |_, arguments| compared(arguments, |order| Value::Int(order as i64))),
+    function("isGreaterThan", |_, arguments| compared(arguments, |order| Value::Bool(order.is_gt()))),
+    function("isLessThan", |_, arguments| compared(arguments, |order| Value::Bool(order.is_lt()))),
 ];
 
-fn parse(args: &[CowVal<'_, '_>]) -> Result<QuantityValue, ExecutionError> {
-    let [source, budget] = args else { return Err(mismatch()) };
-    let source = text(source)?;
-    fuel(budget)?.spend_bytes(source.len())?;
-    QuantityValue::from_text(source).map_err(failed)
+fn read<'v>(amount: Amount) -> Value<'v> {
+    Value::Quantity(Arc::new(amount), Origin::Read)
 }
 
-fn is_quantity(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
-    let [source, budget] = args else { return Err(mismatch()) };
-    let source = text(source)?;
-    fuel(budget)?.spend_bytes(source.len())?;
-    Ok(source.parse::<Quantity>().is_ok().into())
+fn parse(text: &str) -> Result<Amount, String> {
+    text.parse().map_err(|error| match error {
+        QuantityError::Format { .. } => {
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'".to_owned()
+        }
+        QuantityError::Suffix { .. } => "unable to parse quantity's suffix".to_owned(),
+        other => other.to_string(),
+    })
 }
 
-/// Charges one unit to the budget of the evaluation, and returns the quantity on which the function was called.
-fn receiver(args: &[CowVal<'_, '_>]) -> Result<Amount, ExecutionError> {
-    let [target, .., budget] = args else { return Err(mismatch()) };
-    fuel(budget)?.spend(1)?;
-    own::<QuantityValue>(target).map(|value| value.amount)
+fn computed<'v>(arguments: &[Value<'v>], compute: fn(Amount, Amount) -> Option<Amount>) -> Answer<'v> {
+    let (one, other) = match arguments {
+        [Value::Quantity(one, _), Value::Quantity(other, _)] => (**one, **other),
+        [Value::Quantity(one, _), Value::Int(units)] => (**one, Amount::from_units(*units)),
+        _ => return Err(Fault::no_overload()),
+    };
+    let amount = compute(one, other).ok_or("quantity out of range")?;
+    Ok(Value::Quantity(Arc::new(amount), Origin::Computed))
 }
 
-/// Returns the argument of a function as a quantity; an integer is a number of units.
-fn argument(args: &[CowVal<'_, '_>]) -> Result<Amount, ExecutionError> {
-    let [_, value, _] = args else { return Err(mismatch()) };
-    match value.downcast_ref::<QuantityValue>() {
-        Some(value) => Ok(value.amount),
-        None => Ok(Amount::from_units(int(value)?)),
+/// Compares quantities, or versions, which have the same methods.
+fn compared<'v>(arguments: &[Value<'v>], answer: fn(Ordering) -> Value<'static>) -> Answer<'v> {
+    match arguments {
+        [Value::Quantity(one, _), Value::Quantity(other, _)] => Ok(answer(one.quantity().cmp(&other.quantity()))),
+        [Value::Version(one), Value::Version(other)] => Ok(answer(one.cmp(other))),
+        _ => Err(Fault::no_overload()),
     }
-}
-
-fn sign(args: &[CowVal<'_, '_>]) -> Result<CelInt, ExecutionError> {
-    let sign = receiver(args)?.quantity().nanos().signum();
-    i64::try_from(sign).map(CelInt::from).map_err(failed)
-}
-
-fn is_integer(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
-    Ok(receiver(args)?.integer().is_some().into())
-}
-
-fn as_integer(args: &[CowVal<'_, '_>]) -> Result<CelInt, ExecutionError> {
-    receiver(args)?.integer().map(CelInt::from).ok_or_else(|| failed("cannot convert value to integer"))
-}
-
-fn as_float(args: &[CowVal<'_, '_>]) -> Result<CelDouble, ExecutionError> {
-    Ok(CelDouble::from(receiver(args)?.approximate()))
-}
-
-fn compare(args: &[CowVal<'_, '_>]) -> Result<Ordering, ExecutionError> {
-    Ok(receiver(args)?.quantity().cmp(&argument(args)?.quantity()))
-}
-
-fn add(args: &[CowVal<'_, '_>]) -> Result<QuantityValue, ExecutionError> {
-    QuantityValue::computed(receiver(args)?.checked_add(argument(args)?))
-}
-
-fn subtract(args: &[CowVal<'_, '_>]) -> Result<QuantityValue, ExecutionError> {
-    QuantityValue::computed(receiver(args)?.checked_sub(argument(args)?))
 }

@@ -3,124 +3,144 @@
 use std::sync::Arc;
 
 use ::regex::{Regex, RegexBuilder};
-use cel::ExecutionError;
-use cel::common::types::{CelBool, CelList, CelString};
-use cel::common::value::{CowVal, Val};
 
-use super::Parameter::{Int, Pattern, String as Text};
 use super::pattern::translate;
-use super::{Function, failed, fuel, global, int, member, mismatch, text, units};
-use crate::selector::fuel::Fuel;
-use crate::selector::opaque::opaque;
-use crate::selector::types::{Plain, Ty};
+use super::{Function, Misuse, Run, function, list, part};
+use crate::selector::fault::Fault;
+use crate::selector::meter::Meter;
+use crate::selector::value::{Answer, Text, Value};
 
-/// Largest memory of a compiled pattern and of its match cache, in bytes.
-const LARGEST_PATTERN: usize = 1 << 19;
+/// Largest memory of a compiled pattern that is written in an expression, and of all its patterns, in bytes.
+const LARGEST_PATTERN: usize = 1 << 20;
+/// Largest memory of a pattern that is computed, and of what a search keeps.
+const LARGEST_COMPUTED: usize = 1 << 17;
+/// Largest length of a pattern that is computed, in bytes.
+const LONGEST_COMPUTED: usize = 1 << 10;
 
-/// Cost of compiling a pattern that is not a literal, in units.
-const COST_OF_COMPILING: u64 = 2_000;
-
-/// Functions whose second argument, or first after the receiver, is a pattern.
+/// Functions with a pattern as their second argument.
 pub(in crate::selector) const WITH_PATTERN: [&str; 3] = ["matches", "find", "findAll"];
 
-const TEXTS: Ty = Ty::ListOf(Plain::String);
+const fn operator(name: &'static str, run: Run) -> Function {
+    Function { name, run, misuse: Misuse::Operator(|value| matches!(value, Value::String(_))) }
+}
 
-pub(super) const FUNCTIONS: &[Function] = &[
-    member("matches", &[Text, Text], Ty::BOOL, |args| matches(&args).map(CowVal::owned)),
-    member("matches", &[Text, Pattern], Ty::BOOL, |args| matches(&args).map(CowVal::owned)),
-    global("matches", &[Text, Text], Ty::BOOL, |args| matches(&args).map(CowVal::owned)),
-    global("matches", &[Text, Pattern], Ty::BOOL, |args| matches(&args).map(CowVal::owned)),
-    member("find", &[Text, Text], Ty::STRING, |args| find(&args).map(CowVal::owned)),
-    member("find", &[Text, Pattern], Ty::STRING, |args| find(&args).map(CowVal::owned)),
-    member("findAll", &[Text, Text], TEXTS, |args| find_all(&args).map(CowVal::owned)),
-    member("findAll", &[Text, Pattern], TEXTS, |args| find_all(&args).map(CowVal::owned)),
-    member("findAll", &[Text, Text, Int], TEXTS, |args| find_all(&args).map(CowVal::owned)),
-    member("findAll", &[Text, Pattern, Int], TEXTS, |args| find_all(&args).map(CowVal::owned)),
-];
+pub(super) const FUNCTIONS: &[Function] =
+    &[operator("matches", matches), function("find", find), function("findAll", find_all)];
 
 /// Pattern that was compiled with the expression.
 #[derive(Clone, Debug)]
-pub(in crate::selector) struct PatternValue(Arc<Regex>);
+pub(in crate::selector) struct Pattern {
+    regex: Arc<Regex>,
+    /// Steps of a search for each byte of a text, at most.
+    steps: usize,
+    /// Length of the pattern as it was written, in bytes.
+    length: usize,
+}
 
-impl PatternValue {
+impl Pattern {
     /// Compiles a pattern; the error says what is wrong with it.
     pub(in crate::selector) fn compile(pattern: &str) -> Result<Self, String> {
-        compile(pattern).map(Arc::new).map(Self)
+        Self::limited(pattern, LARGEST_PATTERN)
+    }
+
+    fn limited(pattern: &str, limit: usize) -> Result<Self, String> {
+        let translated = translate(pattern).map_err(|reason| format!("error parsing regexp: {reason}"))?;
+        // What Go accepts and the crate refuses is too large.
+        let built = RegexBuilder::new(&translated).size_limit(limit).dfa_size_limit(LARGEST_COMPUTED).build();
+        let regex = built.map_err(|_| "error parsing regexp: expression too large".to_owned())?;
+        Ok(Self { regex: Arc::new(regex), steps: 1 + pattern.len() / 8, length: pattern.len() })
     }
 
     pub(in crate::selector) fn is_match(&self, text: &str) -> bool {
-        self.0.is_match(text)
+        self.regex.is_match(text)
     }
 
     /// Returns the cost of a search in a text: the product of the lengths, as in Kubernetes.
     pub(in crate::selector) fn cost(&self, text: &str) -> u64 {
-        units(text.len() / 10 + 1).saturating_mul(units(self.0.as_str().len() / 4 + 1))
+        let size = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
+        (size(text.len()) / 10 + 1).saturating_mul(size(self.length) / 4 + 1)
+    }
+
+    fn pay(&self, meter: &mut Meter<'_>, bytes: usize) -> Result<(), Box<Fault>> {
+        meter.work((bytes / 4 + 1).saturating_mul(self.steps))
     }
 }
 
-opaque!(PatternValue, "@pattern");
-
-fn compile(pattern: &str) -> Result<Regex, String> {
-    let translated = translate(pattern)?;
-    let built = RegexBuilder::new(&translated).size_limit(LARGEST_PATTERN).dfa_size_limit(LARGEST_PATTERN).build();
-    built.map_err(|error| error.to_string())
+/// Compiles a pattern that an evaluation made.
+fn computed(meter: &mut Meter<'_>, pattern: &str) -> Result<Pattern, Box<Fault>> {
+    if pattern.len() > LONGEST_COMPUTED {
+        return Err(Fault::too_much());
+    }
+    meter.work(10_000 + 200 * pattern.len())?;
+    Pattern::limited(pattern, LARGEST_COMPUTED).map_err(Fault::text)
 }
 
-/// Arguments of a search: text, pattern, the arguments that follow, and the budget.
-struct Arguments<'a, 'b, 'v> {
-    text: &'a str,
-    pattern: PatternValue,
-    rest: &'a [CowVal<'b, 'v>],
-    budget: &'a Fuel,
+/// Says where a computed pattern is wrong, in the words of `find`.
+fn illegal(fault: Box<Fault>) -> Box<Fault> {
+    match *fault {
+        Fault::Text(reason) => Fault::text(format!("Illegal regex: {reason}")),
+        other => Box::new(other),
+    }
 }
 
-/// Returns the arguments of a search with the pattern compiled, after charging the search to the budget.
-fn arguments<'a, 'b, 'v>(args: &'a [CowVal<'b, 'v>]) -> Result<Arguments<'a, 'b, 'v>, ExecutionError> {
-    let [source, pattern, rest @ .., budget] = args else { return Err(mismatch()) };
-    let budget = fuel(budget)?;
-    let source = text(source)?;
-    let pattern = if let Some(pattern) = pattern.downcast_ref::<PatternValue>() {
-        pattern.clone()
-    } else {
-        let pattern = text(pattern)?;
-        budget.spend(COST_OF_COMPILING.saturating_add(units(pattern.len())))?;
-        PatternValue::compile(pattern).map_err(failed)?
+fn matches<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
+    let [Value::String(text), Value::String(pattern)] = arguments else { return Err(Fault::no_overload()) };
+    let pattern = computed(meter, pattern)?;
+    search(meter, &pattern, text, "matches", None)
+}
+
+fn find<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
+    let [Value::String(text), Value::String(pattern)] = arguments else { return Err(Fault::no_overload()) };
+    let pattern = computed(meter, pattern).map_err(illegal)?;
+    search(meter, &pattern, text, "find", None)
+}
+
+fn find_all<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
+    let (text, pattern, limit) = match arguments {
+        [Value::String(text), Value::String(pattern)] => (text, pattern, None),
+        [Value::String(text), Value::String(pattern), Value::Int(limit)] => (text, pattern, Some(*limit)),
+        _ => return Err(Fault::no_overload()),
     };
-    budget.spend(pattern.cost(source))?;
-    Ok(Arguments { text: source, pattern, rest, budget })
+    let pattern = computed(meter, pattern).map_err(illegal)?;
+    search(meter, &pattern, text, "findAll", limit)
 }
 
-fn matches(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
-    let Arguments { text, pattern, .. } = arguments(args)?;
-    Ok(pattern.is_match(text).into())
-}
-
-fn find(args: &[CowVal<'_, '_>]) -> Result<CelString<'static>, ExecutionError> {
-    let Arguments { text, pattern, .. } = arguments(args)?;
-    let found = pattern.0.find(text).map_or("", |found| found.as_str());
-    Ok(CelString::from(found.to_owned()))
-}
-
-fn find_all<'v>(args: &[CowVal<'_, '_>]) -> Result<CelList<'v>, ExecutionError> {
-    let Arguments { text, pattern, rest, budget } = arguments(args)?;
-    let limit = rest.first().map(int).transpose()?.unwrap_or(-1);
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let mut all: Vec<Box<dyn Val + 'v>> = Vec::new();
-    for found in pattern.0.find_iter(text).take(limit) {
-        budget.spend_bytes(found.len())?;
-        all.push(Box::new(CelString::from(found.as_str().to_owned())));
+/// Calls a function with a pattern that is compiled.
+pub(in crate::selector) fn call<'v>(
+    meter: &mut Meter<'_>,
+    name: &str,
+    pattern: &Pattern,
+    arguments: &[Value<'v>],
+) -> Answer<'v> {
+    match arguments {
+        [Value::String(text)] => search(meter, pattern, text, name, None),
+        [Value::String(text), Value::Int(limit)] => search(meter, pattern, text, name, Some(*limit)),
+        _ => Err(Fault::no_overload()),
     }
-    Ok(CelList::from(all))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::compile;
-
-    #[test]
-    fn patterns_have_a_limited_size() {
-        assert!(compile(r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$").unwrap().is_match("gpu-0"));
-        assert!(compile(r"^.{1,255}$").unwrap().is_match("ä"));
-        assert!(compile(r"(a{1000}){1000}").is_err());
+fn search<'v>(meter: &mut Meter<'_>, pattern: &Pattern, text: &Text<'v>, name: &str, limit: Option<i64>) -> Answer<'v> {
+    pattern.pay(meter, text.len())?;
+    match name {
+        "matches" => Ok(Value::Bool(pattern.is_match(text))),
+        "find" => {
+            let found = pattern.regex.find(text).map_or((0, 0), |found| (found.start(), found.end()));
+            part(meter, text, found.0, found.1)
+        }
+        _ => {
+            let most = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+            all(meter, pattern, text, most)
+        }
     }
+}
+
+/// Finds all matches that do not overlap. Each search pays for the text that is left.
+fn all<'v>(meter: &mut Meter<'_>, pattern: &Pattern, text: &Text<'v>, most: usize) -> Answer<'v> {
+    let mut ranges = Vec::new();
+    for found in pattern.regex.find_iter(text).take(most) {
+        ranges.push((found.start(), found.end()));
+        pattern.pay(meter, text.len() - found.end())?;
+    }
+    let parts: Result<Vec<_>, _> = ranges.into_iter().map(|(start, end)| part(meter, text, start, end)).collect();
+    list(meter, parts?)
 }

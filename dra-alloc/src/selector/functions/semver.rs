@@ -1,70 +1,111 @@
-//! Kubernetes' semver library. Versions are compared by precedence: build metadata does not count.
+//! Semantic versions.
 
-use std::cmp::Ordering;
+use std::sync::Arc;
 
-use cel::ExecutionError;
-use cel::common::types::{CelBool, CelInt};
-use cel::common::value::{CowVal, Val};
-use dra_attrs::Version;
+use dra_attrs::{Quoted, Version};
 
-use super::Parameter::{Bool, String as Text, Version as Semver};
-use super::{Function, boolean, failed, fuel, global, member, mismatch, own, text};
-use crate::selector::opaque::opaque;
-use crate::selector::types::{Plain, Ty};
-
-const RESULT: Ty = Ty::One(Plain::Semver);
-
-/// Version as a CEL value.
-#[derive(Clone, Debug)]
-pub(in crate::selector) struct VersionValue(Version);
-
-impl VersionValue {
-    pub(in crate::selector) fn boxed<'v>(version: Version) -> Box<dyn Val + 'v> {
-        Box::new(Self(version))
-    }
-
-    pub(in crate::selector) const fn version(&self) -> &Version {
-        &self.0
-    }
-}
-
-opaque!(VersionValue, "kubernetes.Semver", |one, other| one.0 == other.0);
+use super::{Function, function};
+use crate::selector::fault::Fault;
+use crate::selector::value::{Answer, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    global("semver", &[Text], RESULT, |args| parse(&args).map(CowVal::owned)),
-    global("semver", &[Text, Bool], RESULT, |args| parse(&args).map(CowVal::owned)),
-    global("isSemver", &[Text], Ty::BOOL, |args| is_semver(&args).map(CowVal::owned)),
-    global("isSemver", &[Text, Bool], Ty::BOOL, |args| is_semver(&args).map(CowVal::owned)),
-    member("major", &[Semver], Ty::INT, |args| number(&args, Version::major).map(CowVal::owned)),
-    member("minor", &[Semver], Ty::INT, |args| number(&args, Version::minor).map(CowVal::owned)),
-    member("patch", &[Semver], Ty::INT, |args| number(&args, Version::patch).map(CowVal::owned)),
-    member("compareTo", &[Semver, Semver], Ty::INT, |args| {
-        compare(&args).map(|order| CowVal::owned(CelInt::from(order as i64)))
-    }),
-    member("isGreaterThan", &[Semver, Semver], Ty::BOOL, |args| {
-        compare(&args).map(|order| CowVal::owned(CelBool::from(order.is_gt())))
-    }),
-    member("isLessThan", &[Semver, Semver], Ty::BOOL, |args| {
-        compare(&args).map(|order| CowVal::owned(CelBool::from(order.is_lt())))
-    }),
+    function("semver", |_, arguments| Ok(Value::Version(Arc::new(read(arguments)?.map_err(Fault::text)?)))),
+    function("isSemver", |_, arguments| Ok(Value::Bool(read(arguments)?.is_ok()))),
+    function("major", |_, arguments| number(arguments, Version::major)),
+    function("minor", |_, arguments| number(arguments, Version::minor)),
+    function("patch", |_, arguments| number(arguments, Version::patch)),
 ];
 
-/// Parses the version in a text; with `true` after the text, also one that needs normalizing.
-fn read(args: &[CowVal<'_, '_>]) -> Result<Result<Version, String>, ExecutionError> {
-    let [source, normalize @ .., budget] = args else { return Err(mismatch()) };
-    let source = text(source)?;
-    fuel(budget)?.spend_bytes(source.len())?;
-    let normalize = normalize.first().map_or(Ok(false), boolean)?;
-    let normalized = if normalize { normalized(source) } else { Ok(source.to_owned()) };
-    Ok(normalized.and_then(|version| version.parse().map_err(|error: dra_attrs::VersionError| error.to_string())))
+fn number<'v>(arguments: &[Value<'v>], part: fn(&Version) -> u64) -> Answer<'v> {
+    match arguments {
+        [Value::Version(version)] => Ok(Value::Int(part(version).cast_signed())),
+        _ => Err(Fault::no_overload()),
+    }
 }
 
-/// Normalizes a version like Kubernetes: removes a leading `v` and leading zeros, adds missing numbers.
+fn read(arguments: &[Value<'_>]) -> Result<Result<Version, String>, Box<Fault>> {
+    Ok(match arguments {
+        [Value::String(text)] | [Value::String(text), Value::Bool(false)] => parse(text),
+        [Value::String(text), Value::Bool(true)] => normalized(text).and_then(|text| parse(&text)),
+        _ => return Err(Fault::no_overload()),
+    })
+}
+
+/// Parses a version; the error is that of upstream's parser.
+fn parse(text: &str) -> Result<Version, String> {
+    text.parse().map_err(|_| reason(text).unwrap_or_else(|| format!("invalid version {}", Quoted(text))))
+}
+
+/// Says what is wrong with a version.
+fn reason(text: &str) -> Option<String> {
+    if text.is_empty() {
+        return Some("Version string empty".to_owned());
+    }
+    let mut parts = text.splitn(3, '.');
+    let (Some(major), Some(minor), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
+        return Some("No Major.Minor.Patch elements found".to_owned());
+    };
+    // The build data end the pre-release, which ends the patch number.
+    let (before, build) = rest.split_once('+').map_or((rest, None), |(before, build)| (before, Some(build)));
+    let (patch, prerelease) =
+        before.split_once('-').map_or((before, None), |(patch, prerelease)| (patch, Some(prerelease)));
+    let numbers = [("Major", major), ("Minor", minor), ("Patch", patch)];
+    let of_numbers = numbers.iter().find_map(|(name, part)| wrong_number(name, part));
+    of_numbers
+        .or_else(|| prerelease?.split('.').find_map(wrong_prerelease))
+        .or_else(|| build?.split('.').find_map(wrong_build))
+}
+
+fn wrong_number(name: &str, part: &str) -> Option<String> {
+    if !part.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(format!("Invalid character(s) found in {} number {}", name.to_ascii_lowercase(), Quoted(part)));
+    }
+    if part.len() > 1 && part.starts_with('0') {
+        return Some(format!("{name} number must not contain leading zeroes {}", Quoted(part)));
+    }
+    unreadable(part)
+}
+
+fn unreadable(part: &str) -> Option<String> {
+    let problem = match part {
+        "" => "invalid syntax",
+        _ if part.parse::<u64>().is_err() => "value out of range",
+        _ => return None,
+    };
+    Some(format!("strconv.ParseUint: parsing {}: {problem}", Quoted(part)))
+}
+
+fn is_part(part: &str) -> bool {
+    part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+fn wrong_prerelease(part: &str) -> Option<String> {
+    if part.is_empty() {
+        return Some("Prerelease is empty".to_owned());
+    }
+    if part.bytes().all(|byte| byte.is_ascii_digit()) {
+        if part.len() > 1 && part.starts_with('0') {
+            let problem = "Numeric PreRelease version must not contain leading zeroes";
+            return Some(format!("{problem} {}", Quoted(part)));
+        }
+        return unreadable(part);
+    }
+    (!is_part(part)).then(|| format!("Invalid character(s) found in prerelease {}", Quoted(part)))
+}
+
+fn wrong_build(part: &str) -> Option<String> {
+    if part.is_empty() {
+        return Some("Build meta data is empty".to_owned());
+    }
+    (!is_part(part)).then(|| format!("Invalid character(s) found in build meta data {}", Quoted(part)))
+}
+
+/// Completes a version that people write: `v1.2`.
 fn normalized(version: &str) -> Result<String, String> {
     let version = version.strip_prefix('v').unwrap_or(version);
     let mut parts: Vec<String> = version.splitn(3, '.').map(without_leading_zeros).collect();
     if parts.len() < 3 && parts.last().is_some_and(|last| last.contains(['+', '-'])) {
-        return Err(format!("version {version:?}: short version cannot contain PreRelease/Build meta data"));
+        return Err("short version cannot contain PreRelease/Build meta data".to_owned());
     }
     parts.resize(3, "0".to_owned());
     Ok(parts.join("."))
@@ -76,29 +117,4 @@ fn without_leading_zeros(part: &str) -> String {
     }
     let digits = part.trim_start_matches('0');
     if digits.starts_with(|c: char| c.is_ascii_digit()) { digits.to_owned() } else { format!("0{digits}") }
-}
-
-fn parse(args: &[CowVal<'_, '_>]) -> Result<VersionValue, ExecutionError> {
-    read(args)?.map(VersionValue).map_err(failed)
-}
-
-fn is_semver(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
-    Ok(read(args)?.is_ok().into())
-}
-
-/// Charges one unit to the budget of the evaluation, and returns the version on which the function was called.
-fn receiver<'a>(args: &'a [CowVal<'_, '_>]) -> Result<&'a Version, ExecutionError> {
-    let [target, .., budget] = args else { return Err(mismatch()) };
-    fuel(budget)?.spend(1)?;
-    own::<VersionValue>(target).map(VersionValue::version)
-}
-
-fn number(args: &[CowVal<'_, '_>], part: impl Fn(&Version) -> u64) -> Result<CelInt, ExecutionError> {
-    let number = i64::try_from(part(receiver(args)?));
-    number.map(CelInt::from).map_err(|_| failed("version number out of range"))
-}
-
-fn compare(args: &[CowVal<'_, '_>]) -> Result<Ordering, ExecutionError> {
-    let [_, other, _] = args else { return Err(mismatch()) };
-    Ok(receiver(args)?.cmp(own::<VersionValue>(other)?.version()))
 }

@@ -1,47 +1,49 @@
-//! CEL's set library: lists as sets.
+//! Lists as sets.
 
-use cel::ExecutionError;
-use cel::common::types::CelBool;
-use cel::common::value::{CowVal, Val};
-
-use super::Parameter::List;
-use super::{Function, elements, fuel, global, mismatch, units};
-use crate::selector::types::Ty;
+use super::{Function, function};
+use crate::selector::fault::Fault;
+use crate::selector::meter::Meter;
+use crate::selector::value::equality::is_equal;
+use crate::selector::value::{Answer, List, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    global("sets.contains", &[List, List], Ty::BOOL, |args| contains(&args).map(CowVal::owned)),
-    global("sets.equivalent", &[List, List], Ty::BOOL, |args| equivalent(&args).map(CowVal::owned)),
-    global("sets.intersects", &[List, List], Ty::BOOL, |args| intersects(&args).map(CowVal::owned)),
+    function("sets.contains", |meter, arguments| match arguments {
+        [Value::List(list), Value::List(items)] => covers(list, items, meter).map(Value::Bool),
+        _ => Err(Fault::no_overload()),
+    }),
+    function("sets.equivalent", |meter, arguments| match arguments {
+        [Value::List(one), Value::List(other)] => {
+            Ok(Value::Bool(covers(one, other, meter)? && covers(other, one, meter)?))
+        }
+        _ => Err(Fault::no_overload()),
+    }),
+    function("sets.intersects", intersects),
 ];
 
-/// Charges the budget of the evaluation for comparing all pairs of elements of two lists, and returns the lists.
-fn pair<'a, 'v>(args: &'a [CowVal<'_, 'v>]) -> Result<[&'a [Box<dyn Val + 'v>]; 2], ExecutionError> {
-    let [left, right, budget] = args else { return Err(mismatch()) };
-    let (first, second) = (elements(left)?, elements(right)?);
-    let budget = fuel(budget)?;
-    budget.spend(units(first.len()).saturating_mul(units(second.len())))?;
-    budget.spend_value(left.as_ref())?;
-    budget.spend_value(right.as_ref())?;
-    Ok([first, second])
+fn has<'v>(list: &List<'v>, item: &Value<'v>, meter: &mut Meter<'_>) -> Result<bool, Box<Fault>> {
+    for element in list.items() {
+        if is_equal(item, element, meter)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
-fn has(list: &[Box<dyn Val + '_>], wanted: &dyn Val) -> bool {
-    list.iter().any(|element| element.equals(wanted))
+fn covers<'v>(list: &List<'v>, items: &List<'v>, meter: &mut Meter<'_>) -> Result<bool, Box<Fault>> {
+    for item in items.items() {
+        if !has(list, item, meter)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
-fn contains(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
-    let [list, wanted] = pair(args)?;
-    Ok(wanted.iter().all(|wanted| has(list, wanted.as_ref())).into())
-}
-
-fn equivalent(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
-    let [left, right] = pair(args)?;
-    let both =
-        right.iter().all(|value| has(left, value.as_ref())) && left.iter().all(|value| has(right, value.as_ref()));
-    Ok(both.into())
-}
-
-fn intersects(args: &[CowVal<'_, '_>]) -> Result<CelBool, ExecutionError> {
-    let [left, right] = pair(args)?;
-    Ok(right.iter().any(|value| has(left, value.as_ref())).into())
+fn intersects<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
+    let [Value::List(one), Value::List(other)] = arguments else { return Err(Fault::no_overload()) };
+    for item in one.items() {
+        if has(other, item, meter)? {
+            return Ok(Value::Bool(true));
+        }
+    }
+    Ok(Value::Bool(false))
 }

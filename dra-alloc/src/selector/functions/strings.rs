@@ -1,204 +1,267 @@
-//! CEL's string library. Positions count characters.
+//! Strings.
 
-use cel::ExecutionError;
-use cel::common::types::{CelInt, CelList, CelString};
-use cel::common::value::{CowVal, Val};
+use dra_attrs::Quoted;
 
-use super::Parameter::{Int, List, String as Text};
-use super::{Function, count, elements, failed, fuel, global, int, member, mismatch, text, units};
-use crate::selector::fuel::Fuel;
-use crate::selector::types::{Plain, Ty};
+use super::{Function, Misuse, Run, function, int, made, part};
+use crate::selector::fault::Fault;
+use crate::selector::meter::Meter;
+use crate::selector::value::{Answer, List, Text, Value};
 
-/// Escape sequences of a string literal: character, letter after the backslash.
-const ESCAPES: [(char, char); 9] = [
-    ('\x07', 'a'),
-    ('\x08', 'b'),
-    ('\x0c', 'f'),
-    ('\n', 'n'),
-    ('\r', 'r'),
-    ('\t', 't'),
-    ('\x0b', 'v'),
-    ('\\', '\\'),
-    ('"', '"'),
-];
-
-const TEXTS: Ty = Ty::ListOf(Plain::String);
+const fn plain(name: &'static str, run: Run) -> Function {
+    Function { name, run, misuse: Misuse::Plain }
+}
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    member("lowerAscii", &[Text], Ty::STRING, |args| changed(&args, str::to_ascii_lowercase).map(CowVal::owned)),
-    member("upperAscii", &[Text], Ty::STRING, |args| changed(&args, str::to_ascii_uppercase).map(CowVal::owned)),
-    member("trim", &[Text], Ty::STRING, |args| changed(&args, |text| text.trim().to_owned()).map(CowVal::owned)),
-    global("strings.quote", &[Text], Ty::STRING, |args| changed(&args, quoted).map(CowVal::owned)),
-    member("charAt", &[Text, Int], Ty::STRING, |args| char_at(&args).map(CowVal::owned)),
-    member("indexOf", &[Text, Text], Ty::INT, |args| index_of(&args).map(CowVal::owned)),
-    member("indexOf", &[Text, Text, Int], Ty::INT, |args| index_of(&args).map(CowVal::owned)),
-    member("lastIndexOf", &[Text, Text], Ty::INT, |args| last_index_of(&args).map(CowVal::owned)),
-    member("lastIndexOf", &[Text, Text, Int], Ty::INT, |args| last_index_of(&args).map(CowVal::owned)),
-    member("substring", &[Text, Int], Ty::STRING, |args| substring(&args).map(CowVal::owned)),
-    member("substring", &[Text, Int, Int], Ty::STRING, |args| substring(&args).map(CowVal::owned)),
-    member("replace", &[Text, Text, Text], Ty::STRING, |args| replace(&args).map(CowVal::owned)),
-    member("replace", &[Text, Text, Text, Int], Ty::STRING, |args| replace(&args).map(CowVal::owned)),
-    member("split", &[Text, Text], TEXTS, |args| split(&args).map(CowVal::owned)),
-    member("split", &[Text, Text, Int], TEXTS, |args| split(&args).map(CowVal::owned)),
-    member("join", &[List], Ty::STRING, |args| join(&args).map(CowVal::owned)),
-    member("join", &[List, Text], Ty::STRING, |args| join(&args).map(CowVal::owned)),
+    plain("contains", |meter, arguments| test(meter, arguments, |text, other| text.contains(other))),
+    plain("startsWith", |meter, arguments| test(meter, arguments, |text, other| text.starts_with(other))),
+    plain("endsWith", |meter, arguments| test(meter, arguments, |text, other| text.ends_with(other))),
+    function("charAt", char_at),
+    function("indexOf", index_of),
+    function("lastIndexOf", last_index_of),
+    function("lowerAscii", |meter, arguments| match arguments {
+        [Value::String(text)] => made(meter, text.to_ascii_lowercase()),
+        _ => Err(Fault::no_overload()),
+    }),
+    function("upperAscii", |meter, arguments| match arguments {
+        [Value::String(text)] => made(meter, text.to_ascii_uppercase()),
+        _ => Err(Fault::no_overload()),
+    }),
+    function("trim", trim),
+    function("replace", replace),
+    function("split", split),
+    function("substring", substring),
+    function("join", join),
+    function("strings.quote", quote),
 ];
 
-/// Splits the arguments of a function into the text on which it was called, the others, and the cost budget, which is
-/// charged for reading the text.
-fn parts<'a, 'b, 'v>(args: &'a [CowVal<'b, 'v>]) -> Result<(&'a str, &'a [CowVal<'b, 'v>], &'a Fuel), ExecutionError> {
-    let [target, arguments @ .., budget] = args else { return Err(mismatch()) };
-    let (target, budget) = (text(target)?, fuel(budget)?);
-    budget.spend_bytes(target.len())?;
-    Ok((target, arguments, budget))
+fn test<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>], holds: fn(&str, &str) -> bool) -> Answer<'v> {
+    let [Value::String(text), Value::String(other)] = arguments else { return Err(Fault::no_overload()) };
+    meter.work(text.len() / 8 + other.len() / 8)?;
+    Ok(Value::Bool(holds(text, other)))
 }
 
-/// Returns the text as a literal with escaped special characters.
-fn quoted(text: &str) -> String {
-    let mut literal = String::with_capacity(text.len() + 2);
-    literal.push('"');
+/// Returns the byte at which a character begins; the number of characters is the end of the text.
+fn offset(text: &str, index: i64) -> Option<usize> {
+    let index = usize::try_from(index).ok()?;
+    if text.is_ascii() {
+        return (index <= text.len()).then_some(index);
+    }
+    let starts = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+    starts.skip(index).next()
+}
+
+fn characters(text: &str) -> i64 {
+    i64::try_from(text.chars().count()).unwrap_or(i64::MAX)
+}
+
+fn out_of_range(index: i64) -> Box<Fault> {
+    Fault::text(format!("index out of range: {index}"))
+}
+
+fn char_at<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
+    let [Value::String(text), Value::Int(index)] = arguments else { return Err(Fault::no_overload()) };
+    meter.work(text.len() / 8)?;
+    let start = offset(text, *index).ok_or_else(|| out_of_range(*index))?;
+    let length = text.get(start..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
+    part(meter, text, start, start + length)
+}
+
+fn index_of<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
+    let (text, other, from) = match arguments {
+        [Value::List(list), item] => return position(meter, list, item, Direction::First),
+        [Value::String(text), Value::String(other)] => (text, other, 0),
+        [Value::String(text), Value::String(other), Value::Int(from)] => (text, other, *from),
+        _ => return Err(Fault::no_overload()),
+    };
+    meter.work(text.len() / 4 + other.len() / 4)?;
+    if other.is_empty() {
+        return Ok(Value::Int(from));
+    }
+    if from < 0 {
+        return Err(out_of_range(from));
+    }
+    let Some(start) = offset(text, from) else { return Ok(Value::Int(-1)) };
+    let found = text.get(start..).and_then(|rest| rest.find(&**other));
+    Ok(Value::Int(found.map_or(-1, |at| characters(text.get(..start + at).unwrap_or_default()))))
+}
+
+fn last_index_of<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
+    let (text, other, from) = match arguments {
+        [Value::List(list), item] => return position(meter, list, item, Direction::Last),
+        [Value::String(text), Value::String(other)] => (text, other, None),
+        [Value::String(text), Value::String(other), Value::Int(from)] => (text, other, Some(*from)),
+        _ => return Err(Fault::no_overload()),
+    };
+    meter.work(text.len() / 4 + other.len() / 4)?;
+    let length = characters(text);
+    if other.is_empty() {
+        return Ok(Value::Int(from.unwrap_or(length)));
+    }
+    match from {
+        Some(from) if from < 0 => return Err(out_of_range(from)),
+        Some(from) if from >= length => return Ok(Value::Int(-1)),
+        _ => {}
+    }
+    // A match may begin at the given character, and end after it.
+    let end = from.and_then(|from| offset(text, from)).map_or(text.len(), |start| start + other.len());
+    let end = text.floor_char_boundary(end);
+    let found = text.get(..end).and_then(|head| head.rfind(&**other));
+    Ok(Value::Int(found.map_or(-1, |at| characters(text.get(..at).unwrap_or_default()))))
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Direction {
+    First,
+    Last,
+}
+
+fn position<'v>(meter: &mut Meter<'_>, list: &List<'v>, item: &Value<'v>, direction: Direction) -> Answer<'v> {
+    let mut found = None;
+    for (index, element) in list.items().iter().enumerate() {
+        if crate::selector::value::equality::is_equal(item, element, meter)? {
+            found = Some(index);
+            if direction == Direction::First {
+                break;
+            }
+        }
+    }
+    Ok(found.map_or(Value::Int(-1), int))
+}
+
+/// Returns true for blanks; the space without width is none.
+const fn is_blank(character: char) -> bool {
+    character.is_whitespace()
+}
+
+fn trim<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
+    let [Value::String(text)] = arguments else { return Err(Fault::no_overload()) };
+    let start = text.len() - text.trim_start_matches(is_blank).len();
+    let end = text.trim_end_matches(is_blank).len();
+    part(meter, text, start, end.max(start))
+}
+
+fn replace<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
+    let (text, old, new, most) = match arguments {
+        [Value::String(text), Value::String(old), Value::String(new)] => (text, old, new, -1),
+        [Value::String(text), Value::String(old), Value::String(new), Value::Int(most)] => (text, old, new, *most),
+        _ => return Err(Fault::no_overload()),
+    };
+    meter.work(text.len() / 8)?;
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let count = text.matches(&**old).take(most).count();
+    meter.make(text.len().saturating_add(count.saturating_mul(new.len())))?;
+    Ok(Value::owned(text.replacen(&**old, new, most)))
+}
+
+fn split<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
+    let (text, separator, most) = match arguments {
+        [Value::String(text), Value::String(separator)] => (text, separator, -1),
+        [Value::String(text), Value::String(separator), Value::Int(most)] => (text, separator, *most),
+        _ => return Err(Fault::no_overload()),
+    };
+    meter.work(text.len() / 8)?;
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let ranges = pieces(text, separator, most);
+    super::count(meter, ranges.len())?;
+    let pieces: Result<Vec<_>, _> = ranges.into_iter().map(|(start, end)| part(meter, text, start, end)).collect();
+    List::new(pieces?).map(Value::List)
+}
+
+/// Divides a text at a separator into at most so many pieces; without separator into characters.
+fn pieces(text: &Text<'_>, separator: &str, most: usize) -> Vec<(usize, usize)> {
+    if most == 0 {
+        return Vec::new();
+    }
+    let mut starts: Vec<(usize, usize)> = if separator.is_empty() {
+        text.char_indices().skip(1).map(|(at, _)| (at, at)).take(most - 1).collect()
+    } else {
+        text.match_indices(separator).map(|(at, found)| (at, at + found.len())).take(most - 1).collect()
+    };
+    if separator.is_empty() && text.is_empty() {
+        return Vec::new();
+    }
+    starts.push((text.len(), text.len()));
+    let mut start = 0;
+    starts.into_iter().map(|(end, next)| (std::mem::replace(&mut start, next), end)).collect()
+}
+
+fn substring<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
+    let (text, start, end) = match arguments {
+        [Value::String(text), Value::Int(start)] => (text, *start, None),
+        [Value::String(text), Value::Int(start), Value::Int(end)] => (text, *start, Some(*end)),
+        _ => return Err(Fault::no_overload()),
+    };
+    meter.work(text.len() / 4)?;
+    if let Some(end) = end.filter(|end| start > *end) {
+        return Err(Fault::text(format!("invalid substring range. start: {start}, end: {end}")));
+    }
+    let first = offset(text, start).ok_or_else(|| out_of_range(start))?;
+    let last = end.map_or(Ok(text.len()), |end| offset(text, end).ok_or_else(|| out_of_range(end)))?;
+    part(meter, text, first, last)
+}
+
+fn join<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
+    let (list, separator): (_, &str) = match arguments {
+        [Value::List(list)] => (list, ""),
+        [Value::List(list), Value::String(separator)] => (list, separator),
+        _ => return Err(Fault::no_overload()),
+    };
+    if !matches!(list.items().first(), None | Some(Value::String(_))) {
+        return Err(Fault::no_overload());
+    }
+    let mut texts: Vec<&str> = Vec::with_capacity(list.len());
+    for item in list.items() {
+        match item {
+            Value::String(text) => texts.push(text),
+            other => {
+                let shown = super::format::plain(other).unwrap_or_default();
+                return Err(Fault::text(format!("join: invalid input: {shown}")));
+            }
+        }
+    }
+    let length = texts.iter().map(|text| text.len() + separator.len()).sum();
+    meter.make(length)?;
+    Ok(Value::owned(texts.join(separator)))
+}
+
+fn quote<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
+    let [Value::String(text)] = arguments else { return Err(Fault::no_overload()) };
+    meter.make(text.len() * 2 + 2)?;
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
     for character in text.chars() {
-        match ESCAPES.iter().find(|(special, _)| *special == character) {
-            Some((_, escape)) => literal.extend(['\\', *escape]),
-            None => literal.push(character),
+        match character {
+            '\x07' => quoted.push_str("\\a"),
+            '\x08' => quoted.push_str("\\b"),
+            '\x0c' => quoted.push_str("\\f"),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            '\x0b' => quoted.push_str("\\v"),
+            '\\' => quoted.push_str("\\\\"),
+            '"' => quoted.push_str("\\\""),
+            other => quoted.push(other),
         }
     }
-    literal.push('"');
-    literal
+    quoted.push('"');
+    Ok(Value::owned(quoted))
 }
 
-fn out_of_range(index: i64) -> ExecutionError {
-    failed(format!("index out of range: {index}"))
-}
-
-/// Returns the position in bytes of the character at `index`; the number of characters stands for the end of the text.
-fn byte_of(text: &str, index: i64) -> Result<usize, ExecutionError> {
-    let bytes = || text.char_indices().map(|(byte, _)| byte).chain([text.len()]);
-    usize::try_from(index).ok().and_then(|index| bytes().nth(index)).ok_or_else(|| out_of_range(index))
-}
-
-/// Returns the index of the character that begins at a byte.
-fn index_at(text: &str, byte: usize) -> CelInt {
-    CelInt::from(count(text.get(..byte).unwrap_or(text).chars().count()))
-}
-
-fn changed(args: &[CowVal<'_, '_>], change: impl FnOnce(&str) -> String) -> Result<CelString<'static>, ExecutionError> {
-    let (target, _, _) = parts(args)?;
-    Ok(CelString::from(change(target)))
-}
-
-fn char_at(args: &[CowVal<'_, '_>]) -> Result<CelString<'static>, ExecutionError> {
-    let (target, [index], _) = parts(args)? else { return Err(mismatch()) };
-    let rest = target.get(byte_of(target, int(index)?)?..).unwrap_or_default();
-    Ok(CelString::from(rest.chars().next().map(String::from).unwrap_or_default()))
-}
-
-/// Position in a text at which a search starts. A search at or past the end finds nothing except the empty text.
-enum Start {
-    At(usize),
-    PastEnd,
-}
-
-impl Start {
-    /// Converts an offset in characters to the start of a search in `text`.
-    fn of(text: &str, offset: &CowVal<'_, '_>) -> Result<Self, ExecutionError> {
-        let offset = int(offset)?;
-        let characters = usize::try_from(offset).map_err(|_| out_of_range(offset))?;
-        Ok(text.char_indices().nth(characters).map_or(Self::PastEnd, |(byte, _)| Self::At(byte)))
-    }
-}
-
-fn index_of(args: &[CowVal<'_, '_>]) -> Result<CelInt, ExecutionError> {
-    let (target, [wanted, from @ ..], budget) = parts(args)? else { return Err(mismatch()) };
-    let wanted = text(wanted)?;
-    budget.spend_bytes(wanted.len())?;
-    let start = from.first().map_or(Ok(Start::At(0)), |from| Start::of(target, from))?;
-    let found = match start {
-        Start::At(byte) => target.get(byte..).and_then(|rest| rest.find(wanted)).map(|found| byte + found),
-        Start::PastEnd => wanted.is_empty().then_some(target.len()),
-    };
-    Ok(found.map_or_else(|| CelInt::from(-1), |byte| index_at(target, byte)))
-}
-
-fn last_index_of(args: &[CowVal<'_, '_>]) -> Result<CelInt, ExecutionError> {
-    let (target, [wanted, from @ ..], budget) = parts(args)? else { return Err(mismatch()) };
-    let wanted = text(wanted)?;
-    budget.spend_bytes(wanted.len())?;
-    // The last place where a match may begin.
-    let start = from.first().map_or(Ok(Start::At(target.len())), |from| Start::of(target, from))?;
-    let found = match start {
-        Start::At(last) => {
-            let end = last.saturating_add(wanted.len()).min(target.len());
-            // A match ends between two characters.
-            let end = (0..=end).rev().find(|end| target.is_char_boundary(*end)).unwrap_or_default();
-            target.get(..end).and_then(|start| start.rfind(wanted))
+/// Returns bytes as Go quotes them: what is no text in hexadecimal.
+pub(in crate::selector) fn quoted_bytes(bytes: &[u8]) -> String {
+    let mut quoted = String::from("b\"");
+    for chunk in bytes.utf8_chunks() {
+        let text = go_quoted(chunk.valid());
+        quoted.push_str(text.get(1..text.len() - 1).unwrap_or_default());
+        for byte in chunk.invalid() {
+            quoted.push_str(&format!("\\x{byte:02x}"));
         }
-        Start::PastEnd => wanted.is_empty().then_some(target.len()),
-    };
-    Ok(found.map_or_else(|| CelInt::from(-1), |byte| index_at(target, byte)))
-}
-
-fn substring(args: &[CowVal<'_, '_>]) -> Result<CelString<'static>, ExecutionError> {
-    let (target, [start, end @ ..], _) = parts(args)? else { return Err(mismatch()) };
-    let start = byte_of(target, int(start)?)?;
-    let end = end.first().map_or(Ok(target.len()), |end| byte_of(target, int(end)?))?;
-    let part = target.get(start..end).ok_or_else(|| failed("invalid substring range: the end is before the start"))?;
-    Ok(CelString::from(part.to_owned()))
-}
-
-fn replace(args: &[CowVal<'_, '_>]) -> Result<CelString<'static>, ExecutionError> {
-    let (target, [old, new, limit @ ..], budget) = parts(args)? else { return Err(mismatch()) };
-    let (old, new) = (text(old)?, text(new)?);
-    budget.spend_bytes(old.len())?;
-    let limit = limit.first().map_or(Ok(-1), int)?;
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let replaced = target.matches(old).take(limit).count();
-    budget.spend_bytes(replaced.saturating_mul(new.len()).saturating_add(target.len()))?;
-    Ok(CelString::from(target.replacen(old, new, limit)))
-}
-
-fn split<'v>(args: &[CowVal<'_, '_>]) -> Result<CelList<'v>, ExecutionError> {
-    let (target, [separator, limit @ ..], budget) = parts(args)? else { return Err(mismatch()) };
-    let separator = text(separator)?;
-    budget.spend_bytes(separator.len())?;
-    let limit = limit.first().map_or(Ok(-1), int)?;
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let mut pieces: Vec<Box<dyn Val + 'v>> = Vec::new();
-    let mut rest = Some(target);
-    while let Some(remaining) = rest {
-        if pieces.len() >= limit || (separator.is_empty() && remaining.is_empty()) {
-            break;
-        }
-        // An empty separator splits after each character.
-        let cut = if pieces.len() + 1 == limit {
-            None
-        } else if separator.is_empty() {
-            let first = remaining.chars().next().map_or(0, char::len_utf8);
-            remaining.split_at_checked(first).filter(|(_, rest)| !rest.is_empty())
-        } else {
-            remaining.split_once(separator)
-        };
-        let (piece, next) = cut.map_or((remaining, None), |(piece, next)| (piece, Some(next)));
-        budget.spend_bytes(piece.len())?;
-        pieces.push(Box::new(CelString::from(piece.to_owned())));
-        rest = next;
     }
-    Ok(CelList::from(pieces))
+    quoted.push('"');
+    quoted
 }
 
-fn join(args: &[CowVal<'_, '_>]) -> Result<CelString<'static>, ExecutionError> {
-    let [list, separator @ .., budget] = args else { return Err(mismatch()) };
-    let separator = separator.first().map_or(Ok(""), text)?;
-    let budget = fuel(budget)?;
-    let pieces = elements(list)?;
-    budget.spend(units(pieces.len()))?;
-    let mut bytes = separator.len().saturating_mul(pieces.len());
-    let mut texts = Vec::with_capacity(pieces.len());
-    for piece in pieces {
-        let piece = piece.downcast_ref::<CelString<'_>>().ok_or_else(mismatch)?.inner();
-        bytes = bytes.saturating_add(piece.len());
-        texts.push(piece);
-    }
-    budget.spend_bytes(bytes)?;
-    Ok(CelString::from(texts.join(separator)))
+/// Returns a text as Go quotes it.
+pub(super) fn go_quoted(text: &str) -> String {
+    Quoted(text).to_string()
 }

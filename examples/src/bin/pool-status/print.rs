@@ -130,7 +130,8 @@ fn row(names: [&str; 3], sums: Sums, note: &str) -> Vec<String> {
 fn note(pool: &PoolReport) -> String {
     let mut notes = Vec::new();
     if pool.is_incomplete() {
-        let (there, announced) = (i64::from(pool.slice_count), i64::from(pool.expected_slice_count));
+        let there = i64::try_from(pool.slice_count).unwrap_or(i64::MAX);
+        let announced = pool.expected_slice_count;
         notes.push(match there < announced {
             true => format!("incomplete, {there} of {announced} slices"),
             false => format!("{there} slices, {announced} announced"),

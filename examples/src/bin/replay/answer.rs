@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::operation::Operation;
 use crate::refusal::{self, Refusal};
 use crate::stopwatch::{Stopwatch, Timing};
-use crate::{alloc, attrs, kubelet, nnn, poolstatus, readiness, validate};
+use crate::{alloc, attrs, kubelet, nnn, poolstatus, readiness, selector, validate};
 
 /// Function that reads the input of an operation.
 type Reader = fn(Value) -> Result<Operation, Refusal>;
@@ -19,6 +19,7 @@ const OPERATIONS: &[(&str, Reader)] = &[
     ("attrs.match", attrs::matching),
     ("attrs.quantity", attrs::quantity),
     ("alloc.allocate", alloc::allocate),
+    ("alloc.selector", selector::evaluate),
     ("alloc.validate_slice", validate::slice),
     ("alloc.validate_claim", validate::claim),
     ("alloc.validate_claim_status", validate::claim_status),

@@ -12,6 +12,7 @@ mod operation;
 mod poolstatus;
 mod readiness;
 mod refusal;
+mod selector;
 mod settings;
 mod stopwatch;
 mod validate;

@@ -1,0 +1,104 @@
+//! Calls: which overloads they can mean.
+
+use super::{Checker, Reference, Task};
+use crate::selector::declarations::{OverloadId, Style};
+use crate::selector::syntax::tree::{Kind, NodeId};
+use crate::selector::types::{Free, Type, TypeId};
+
+impl Checker<'_> {
+    /// Goes on with a call whose arguments are checked: a name with dots before the call may be that of the function.
+    pub(super) fn call(&mut self, node: NodeId) {
+        let Kind::Call { function, target, arguments } = self.tree.kind(node) else { return };
+        let (function, target, arguments) = (*function, *target, arguments.clone());
+        let Some(target) = target else {
+            let known = self.declarations.name(function.trim_start_matches('.'), self.fields.lists);
+            if let Some(known) = known {
+                self.tree.set_function(node, known);
+            }
+            return self.resolve(node, known.unwrap_or(function), None, &arguments);
+        };
+        if let Some(prefix) = self.spelled(target) {
+            let name = format!("{prefix}.{function}");
+            if let Some(known) = self.declarations.name(&name, self.fields.lists) {
+                self.tree.set_function(node, known);
+                return self.resolve(node, known, None, &arguments);
+            }
+        }
+        self.tasks.push(Task::Method(node));
+        self.tasks.push(Task::Visit(target));
+    }
+
+    pub(super) fn method(&mut self, node: NodeId) {
+        let Kind::Call { function, target, arguments } = self.tree.kind(node) else { return };
+        let (function, target, arguments) = (*function, *target, arguments.clone());
+        self.resolve(node, function, target, &arguments);
+    }
+
+    fn resolve(&mut self, node: NodeId, function: &str, target: Option<NodeId>, arguments: &[NodeId]) {
+        let Some(candidates) = self.declarations.overloads(function, self.fields.lists) else {
+            return self.undeclared(node, function);
+        };
+        let style = if target.is_some() { Style::Method } else { Style::Global };
+        let nodes: Vec<NodeId> = target.iter().chain(arguments).copied().collect();
+        let types: Vec<TypeId> = nodes.iter().map(|node| self.type_of(*node)).collect();
+        if matches!(function, "_&&_" | "_||_") {
+            return self.logic(node, candidates, &nodes, &types);
+        }
+        let (mut matching, mut result) = (Vec::new(), None);
+        for id in candidates {
+            let Some(returned) = self.matches(*id, style, &types) else { continue };
+            matching.push(*id);
+            result = Some(match result {
+                Some(former) if former != returned && !self.types.get(former).is_open() => self.types.id(Type::Dyn),
+                Some(former) => former,
+                None => returned,
+            });
+        }
+        match result {
+            Some(result) => {
+                self.set(node, result);
+                self.refer(node, Reference::Overloads(matching));
+            }
+            None => self.no_overload(node, function, style, &types),
+        }
+    }
+
+    /// Returns the type of a call's result if an overload takes arguments of these types.
+    fn matches(&mut self, id: OverloadId, style: Style, types: &[TypeId]) -> Option<TypeId> {
+        let overload = self.declarations.overload(id)?;
+        if overload.style != style || overload.parameters.len() != types.len() {
+            return None;
+        }
+        let (declared, mut variables) = (&self.declarations.types, Vec::new());
+        let mut instance = |of: TypeId| self.types.instance(of, declared, &mut variables);
+        let parameters: Vec<TypeId> = overload.parameters.iter().map(|of| instance(*of)).collect();
+        let result = instance(overload.result);
+        let agrees = self.types.agree_all(types, &parameters);
+        agrees.then(|| self.types.substituted(result, Free::Stays))
+    }
+
+    fn logic(&mut self, node: NodeId, candidates: &[OverloadId], nodes: &[NodeId], types: &[TypeId]) {
+        let bool = self.types.id(Type::Bool);
+        let mut result = Type::Bool;
+        for (operand, of) in nodes.iter().zip(types) {
+            if !self.types.agree(*of, bool) {
+                self.mismatch(*operand, bool, *of);
+                result = Type::Error;
+            }
+        }
+        self.set_shape(node, result);
+        self.refer(node, Reference::Overloads(candidates.to_vec()));
+    }
+
+    fn no_overload(&mut self, node: NodeId, function: &str, style: Style, types: &[TypeId]) {
+        let types: Vec<TypeId> = types.iter().map(|of| self.types.substituted(*of, Free::Dyn)).collect();
+        let shown: Vec<String> = types.iter().map(|of| self.types.shown(*of)).collect();
+        let (target, arguments) = match shown.split_first() {
+            Some((target, arguments)) if style == Style::Method => (format!("{target}."), arguments),
+            _ => (String::new(), shown.as_slice()),
+        };
+        let signature = format!("{target}({})", arguments.join(", "));
+        self.issue(node, format!("found no matching overload for '{function}' applied to '{signature}'"));
+        self.set_shape(node, Type::Error);
+    }
+}

@@ -1,0 +1,192 @@
+//! Checks of literals in an expression that has its types: elements of one type, readable durations, timestamps,
+//! patterns and formats.
+
+use super::Checked;
+use crate::selector::error::Issue;
+use crate::selector::functions::format::{Piece, pieces, refusal};
+use crate::selector::functions::regex::Pattern;
+use crate::selector::functions::time::{bounded, parse_duration, parse_timestamp};
+use crate::selector::syntax::tree::{Element, Entry, Kind, Literal, NodeId};
+use crate::selector::types::{Type, TypeId};
+
+/// Returns what is wrong with the literals of an expression.
+pub(in crate::selector) fn validate(checked: &Checked<'_>) -> Vec<Issue> {
+    let mut validator = Validator { checked, issues: Vec::new() };
+    // What is to be visited, and whether a call of `format` is around it.
+    let mut waiting = vec![(checked.root, false)];
+    while let Some((node, formats)) = waiting.pop() {
+        let is_format = matches!(checked.tree.kind(node), Kind::Call { function: "format", .. });
+        validator.visit(node, formats);
+        waiting.extend(checked.tree.children(node).into_iter().map(|child| (child, formats || is_format)));
+    }
+    validator.issues
+}
+
+struct Validator<'c, 's> {
+    checked: &'c Checked<'s>,
+    issues: Vec<Issue>,
+}
+
+impl Validator<'_, '_> {
+    fn issue(&mut self, node: NodeId, message: impl Into<String>) {
+        self.issues.push(Issue::new(self.checked.tree.node(node).at, message.into()));
+    }
+
+    fn visit(&mut self, node: NodeId, within_format: bool) {
+        match self.checked.tree.kind(node) {
+            Kind::List(elements) if !within_format => self.list(elements),
+            Kind::Map(entries) if !within_format => self.map(entries),
+            Kind::Call { function, target, arguments } => self.call(node, function, *target, arguments),
+            _ => {}
+        }
+    }
+
+    /// Returns the type of an element; of one that is marked, the type of what the optional holds.
+    fn element(&self, node: NodeId, is_marked: bool) -> Option<TypeId> {
+        let of = self.checked.type_id(node)?;
+        match self.checked.types.get(of) {
+            Type::Optional(inner) if is_marked => Some(inner),
+            _ => Some(of),
+        }
+    }
+
+    fn list(&mut self, elements: &[Element]) {
+        let types: Vec<(NodeId, Option<TypeId>)> =
+            elements.iter().map(|element| (element.node, self.element(element.node, element.optional))).collect();
+        let differing = types.iter().find(|(_, of)| types.first().is_some_and(|(_, first)| first != of));
+        if let (Some((_, first)), Some((node, of))) = (types.first(), differing) {
+            self.mismatch(*node, *first, *of);
+        }
+    }
+
+    fn map(&mut self, entries: &[Entry]) {
+        let Some(first) = entries.first() else { return };
+        let key = self.element(first.key, false);
+        let value = self.element(first.value, first.optional);
+        for entry in entries {
+            for (node, expected, is_marked) in [(entry.key, key, false), (entry.value, value, entry.optional)] {
+                let found = self.element(node, is_marked);
+                if expected != found {
+                    self.mismatch(node, expected, found);
+                }
+            }
+        }
+    }
+
+    fn mismatch(&mut self, node: NodeId, expected: Option<TypeId>, found: Option<TypeId>) {
+        let shown = |of: Option<TypeId>| of.map(|of| self.checked.types.shown(of)).unwrap_or_default();
+        let message = format!("expected type '{}' but found '{}'", shown(expected), shown(found));
+        self.issue(node, message);
+    }
+
+    fn literal(&self, node: NodeId) -> Option<&Literal<'_>> {
+        match self.checked.tree.kind(node) {
+            Kind::Literal(literal) => Some(literal),
+            _ => None,
+        }
+    }
+
+    fn call(&mut self, node: NodeId, function: &str, target: Option<NodeId>, arguments: &[NodeId]) {
+        let Some(argument) = arguments.first().copied() else { return };
+        if function == "format" {
+            return self.format(node, target, argument);
+        }
+        let Some(literal) = self.literal(argument) else { return };
+        let (is_readable, message) = match (function, literal) {
+            ("duration", Literal::String(text)) => (parse_duration(text).is_some(), "invalid duration argument"),
+            ("duration", _) => (false, "invalid duration argument"),
+            ("timestamp", Literal::String(text)) => {
+                (parse_timestamp(text).is_some_and(|time| bounded(time).is_ok()), "invalid timestamp argument")
+            }
+            ("timestamp", Literal::Int(seconds)) => {
+                (crate::selector::functions::time::at(*seconds).is_ok(), "invalid timestamp argument")
+            }
+            ("timestamp", _) => (false, "invalid timestamp argument"),
+            ("matches", Literal::String(pattern)) => (Pattern::compile(pattern).is_ok(), "invalid matches argument"),
+            _ => return,
+        };
+        if !is_readable {
+            self.issue(argument, message);
+        }
+    }
+
+    /// Checks the clauses of a format against the types of a list literal.
+    fn format(&mut self, node: NodeId, target: Option<NodeId>, list: NodeId) {
+        let Some(Literal::String(format)) = target.and_then(|target| self.literal(target)) else { return };
+        let format = format.clone();
+        let Kind::List(elements) = self.checked.tree.kind(list) else { return };
+        let nodes: Vec<NodeId> = elements.iter().map(|element| element.node).collect();
+        let pieces = match pieces(&format) {
+            Ok(pieces) => pieces,
+            Err(message) => return self.issue(node, message),
+        };
+        let clauses = pieces.into_iter().filter_map(|piece| match piece {
+            Piece::Clause(letter, _) => Some(letter),
+            Piece::Text(_) => None,
+        });
+        let mut count = 0;
+        for letter in clauses {
+            let Some(argument) = nodes.get(count) else {
+                return self.issue(node, format!("index {count} out of range"));
+            };
+            count += 1;
+            if let Some(problem) = self.refused(letter, *argument) {
+                return self.issue(*argument, format!("error during formatting: {problem}"));
+            }
+        }
+        if count < nodes.len() {
+            let found = nodes.len();
+            let message = format!("too many arguments supplied to string.format (expected {count}, got {found})");
+            self.issue(node, message);
+        }
+    }
+
+    /// Says why a clause can't show an argument, by its type.
+    fn refused(&self, letter: char, argument: NodeId) -> Option<String> {
+        let of = self.checked.type_of(argument);
+        let is_number = matches!(of, Type::Int | Type::Uint);
+        let fits = match letter {
+            's' => return self.unprintable(argument),
+            'd' | 'o' => is_number,
+            'b' => is_number || of == Type::Bool,
+            'x' | 'X' => is_number || matches!(of, Type::String | Type::Bytes),
+            _ => of == Type::Double,
+        };
+        (!fits && !matches!(of, Type::Dyn | Type::Error))
+            .then(|| format!("{}, was given {}", refusal(letter), runtime_name(of)))
+    }
+
+    /// Says why the string clause can't show an argument.
+    fn unprintable(&self, argument: NodeId) -> Option<String> {
+        let mut of = self.checked.type_of(argument);
+        loop {
+            of = match of {
+                Type::List(element) => self.checked.types.get(element),
+                Type::Map(key, value) => {
+                    let key = self.checked.types.get(key);
+                    let is_key = matches!(key, Type::String | Type::Bool | Type::Int | Type::Uint) || key.is_open();
+                    if !is_key {
+                        let of = runtime_name(key);
+                        return Some(format!("no formatting function for map key of type {of}"));
+                    }
+                    self.checked.types.get(value)
+                }
+                Type::Message(_) | Type::Opaque(_) | Type::Optional(_) | Type::Any => {
+                    return Some(format!("{}, was given {}", refusal('s'), runtime_name(of)));
+                }
+                _ => return None,
+            };
+        }
+    }
+}
+
+/// Returns the name of a type's values when they are evaluated.
+const fn runtime_name(of: Type) -> &'static str {
+    match of {
+        Type::Null => "null_type",
+        Type::Duration => "google.protobuf.Duration",
+        Type::Timestamp => "google.protobuf.Timestamp",
+        Type::Any => "google.protobuf.Any",
+        other => other.name(),
+    }
+}

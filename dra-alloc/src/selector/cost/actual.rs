@@ -1,0 +1,150 @@
+//! Actual price of a call, from its arguments and its result.
+
+use super::own::LIST;
+use super::range::{PATTERN, WALK, priced};
+use crate::selector::declarations::Cost;
+use crate::selector::value::{Answer, Value};
+
+/// Price of a list that a function makes, with that of the call.
+const MADE: u64 = LIST + 1;
+
+/// Returns the price of a call. What has no value has the size 1.
+pub(in crate::selector) fn actual(cost: Cost, arguments: &[Answer<'_>], result: &Answer<'_>) -> u64 {
+    let argument = |index: usize| arguments.get(index).and_then(|answer| answer.as_ref().ok());
+    let n = |index: usize| argument(index).map_or(1, held_size);
+    let own = |index: usize| argument(index).map_or(1, size);
+    let walk = |index: usize| priced(n(index), WALK);
+    match cost {
+        Cost::One | Cost::Dyn | Cost::Index | Cost::AddList | Cost::Includes | Cost::Check | Cost::Selector => 1,
+        Cost::Fallback | Cost::Control => 0,
+        Cost::AddText => priced(n(0).saturating_add(n(1)), WALK),
+        Cost::Compare | Cost::NotEqual => priced(n(0).min(n(1)), WALK),
+        Cost::Equal if argument(0).is_some_and(is_opaque) => 1,
+        Cost::Equal => priced(n(0).min(n(1)), WALK),
+        Cost::InList => n(1),
+        Cost::BytesOfString | Cost::StringOfBytes | Cost::Quote | Cost::Format | Cost::Affix => walk(0),
+        Cost::Copy | Cost::Parse => priced(own(0), WALK),
+        Cost::Contains => walk(0).saturating_mul(walk(1)),
+        Cost::Matches => search(n(0), n(1)),
+        Cost::Find | Cost::FindAll => search(own(0), own(1)),
+        Cost::IndexOf | Cost::Aggregate => argument(0).map_or(1, traversal),
+        Cost::Replace | Cost::Split | Cost::Canonical => twice(own(0)),
+        Cost::Join => twice(result.as_ref().map_or(1, size)),
+        Cost::Sort | Cost::Distinct => sorted(own(0), argument(0)),
+        Cost::SortBy => sorted(own(0), argument(1)),
+        Cost::Reverse | Cost::Slice | Cost::Range => result.as_ref().map_or(1, size).saturating_add(MADE),
+        Cost::Flatten => {
+            let depth = match argument(1) {
+                Some(Value::Int(depth)) => u64::try_from(*depth).unwrap_or_default(),
+                _ => 1,
+            };
+            own(0).saturating_mul(depth).saturating_add(MADE)
+        }
+        Cost::SetPair => own(0).saturating_mul(own(1)).saturating_add(1),
+        Cost::SetEquivalent => own(0).saturating_mul(own(1)).saturating_mul(2).saturating_add(1),
+        Cost::ContainsIp => twice(own(0)),
+        Cost::ContainsIpText => twice(own(0)).saturating_add(text(argument(1))),
+        Cost::ContainsCidr => contains_cidr(own(0)),
+        Cost::ContainsCidrText => contains_cidr(own(0)).saturating_add(text(argument(1))),
+        Cost::Validate => {
+            let length = match argument(0) {
+                Some(Value::Format(format)) => format.pattern_length(),
+                _ => 0,
+            };
+            search(own(1), u64::try_from(length).unwrap_or(u64::MAX))
+        }
+    }
+}
+
+/// Returns true for values that are compared at one price.
+const fn is_opaque(value: &Value<'_>) -> bool {
+    matches!(
+        value,
+        Value::Quantity(..) | Value::Ip(_) | Value::Cidr(..) | Value::Format(_) | Value::Url(_) | Value::Version(_)
+    )
+}
+
+fn count(length: usize) -> u64 {
+    u64::try_from(length).unwrap_or(u64::MAX)
+}
+
+/// Returns the size of a value.
+fn size(value: &Value<'_>) -> u64 {
+    match value {
+        Value::String(text) => count(text.chars().count()),
+        Value::Bytes(bytes) => count(bytes.len()),
+        Value::List(list) => count(list.len()),
+        Value::Map(map) => count(map.len()),
+        Value::Ip(address) => {
+            if address.is_ipv4() {
+                4
+            } else {
+                16
+            }
+        }
+        Value::Cidr(_, length) => u64::from(length.div_ceil(8)),
+        _ => 1,
+    }
+}
+
+/// Returns the size of a value, or of that in an optional.
+fn held_size(value: &Value<'_>) -> u64 {
+    match value {
+        Value::Optional(Some(held)) => held_size(&held.value),
+        other => size(other),
+    }
+}
+
+/// Price of looking at all parts of a value.
+fn traversal(value: &Value<'_>) -> u64 {
+    match value {
+        Value::String(text) => count(text.len() / 10),
+        Value::Bytes(bytes) => count(bytes.len() / 10),
+        Value::List(list) => list.items().iter().map(traversal).fold(0, u64::saturating_add),
+        Value::Map(map) => {
+            let entries = map.keys().into_iter().map(|key| {
+                let value = map.value(&key).as_ref().map_or(1, traversal);
+                traversal(&key).saturating_add(value)
+            });
+            entries.fold(0, u64::saturating_add)
+        }
+        _ => 1,
+    }
+}
+
+fn search(text: u64, pattern: u64) -> u64 {
+    priced(text.saturating_add(1), WALK).saturating_mul(priced(pattern, PATTERN))
+}
+
+/// Price of two walks.
+fn twice(size: u64) -> u64 {
+    priced(size.saturating_mul(2), WALK)
+}
+
+fn contains_cidr(network: u64) -> u64 {
+    twice(network).saturating_add(priced(network, WALK)).saturating_add(1)
+}
+
+/// Price of reading an argument that is no address yet.
+fn text(argument: Option<&Value<'_>>) -> u64 {
+    match argument {
+        Some(Value::Ip(_) | Value::Cidr(..)) => 0,
+        argument => priced(argument.map_or(1, size), WALK),
+    }
+}
+
+fn sorted(size: u64, keys: Option<&Value<'_>>) -> u64 {
+    let first = match keys {
+        Some(Value::List(list)) => list.items().first(),
+        _ => None,
+    };
+    let is_text = matches!(first, Some(Value::String(_) | Value::Bytes(_)));
+    squared(size, if is_text { 2.0 + WALK } else { 2.0 })
+}
+
+/// Price of comparing each with each.
+#[expect(clippy::float_arithmetic, clippy::cast_precision_loss, reason = "prices are floating-point numbers")]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast of a float ends at the limits")]
+fn squared(size: u64, factor: f64) -> u64 {
+    ((size as f64 * size as f64 * factor) as u64).saturating_add(MADE)
+}

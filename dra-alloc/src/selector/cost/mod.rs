@@ -1,0 +1,7 @@
+//! Prices of expressions, in Kubernetes' units: what an evaluation can cost, and what it does.
+
+pub(super) mod actual;
+pub(super) mod estimate;
+mod own;
+mod place;
+pub(super) mod range;

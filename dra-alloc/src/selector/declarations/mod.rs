@@ -1,0 +1,248 @@
+//! Names that an expression can use, with their types.
+
+mod functions;
+pub(super) mod names;
+mod operators;
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use crate::selector::types::{self, Type, TypeId, Types};
+
+/// Number of an overload in [`Declarations`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OverloadId(u16);
+
+/// Way in which an overload is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Style {
+    /// `function(argument)`
+    Global,
+    /// `target.function(argument)`
+    Method,
+}
+
+/// Price of a call, estimated and actual. In comments s is the estimated size of an argument, n the actual one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cost {
+    /// 1
+    One,
+    /// Estimated 1, actually nothing.
+    Fallback,
+    /// Nothing of its own: what `&&`, `||` and `?:` call is priced elsewhere.
+    Control,
+    Dyn,
+    AddText,
+    AddList,
+    Compare,
+    Equal,
+    NotEqual,
+    InList,
+    Index,
+    BytesOfString,
+    StringOfBytes,
+    Contains,
+    Affix,
+    Matches,
+    FindAll,
+    /// Of lists and of strings.
+    IndexOf,
+    /// One walk over the text, which has a result of that size.
+    Copy,
+    Replace,
+    Split,
+    Join,
+    Quote,
+    Format,
+    Aggregate,
+    Sort,
+    SortBy,
+    Distinct,
+    Reverse,
+    Slice,
+    Flatten,
+    Range,
+    SetPair,
+    SetEquivalent,
+    Includes,
+    /// One walk over a text, which is read.
+    Parse,
+    Find,
+    /// Two walks over a text.
+    Canonical,
+    ContainsIp,
+    ContainsIpText,
+    ContainsCidr,
+    ContainsCidrText,
+    Validate,
+    Check,
+    Selector,
+}
+
+impl Cost {
+    /// Returns true for prices that a call has only if it is known which overload it means.
+    pub(super) const fn is_of_overload(self) -> bool {
+        matches!(
+            self,
+            Self::AddText
+                | Self::AddList
+                | Self::Compare
+                | Self::InList
+                | Self::StringOfBytes
+                | Self::BytesOfString
+                | Self::Sort
+                | Self::SortBy
+        )
+    }
+}
+
+/// One way to call a function.
+#[derive(Debug)]
+pub(super) struct Overload {
+    pub(super) style: Style,
+    pub(super) parameters: Vec<TypeId>,
+    pub(super) result: TypeId,
+    pub(super) cost: Cost,
+}
+
+impl Overload {
+    /// Returns true if the last parameter is a list of texts or bytes.
+    pub(super) fn takes_texts(&self) -> bool {
+        let types = &declarations().types;
+        let last = self.parameters.last().map(|of| types.get(*of));
+        matches!(last, Some(Type::List(element)) if matches!(types.get(element), Type::String | Type::Bytes))
+    }
+}
+
+/// Functions and their overloads, in the order in which they are tried.
+#[derive(Debug)]
+pub(super) struct Declarations {
+    /// Types of the overloads. Variables stand for any type.
+    pub(super) types: Types,
+    overloads: Vec<Overload>,
+    functions: HashMap<&'static str, Function>,
+}
+
+#[derive(Debug, Default)]
+struct Function {
+    overloads: Vec<OverloadId>,
+    /// Only with the feature for attributes that are lists.
+    for_lists: bool,
+}
+
+/// Declaration of a function as it is written in the tables: its name, and signature and price of each overload.
+type Row = (&'static str, &'static [(&'static str, Cost)]);
+
+/// Function that is only there with attributes that are lists.
+const FOR_LISTS: &str = "includes";
+
+/// Returns the declarations.
+pub(super) fn declarations() -> &'static Declarations {
+    static DECLARATIONS: OnceLock<Declarations> = OnceLock::new();
+    DECLARATIONS.get_or_init(Declarations::new)
+}
+
+impl Declarations {
+    fn new() -> Self {
+        let mut all = Self { types: Types::default(), overloads: Vec::new(), functions: HashMap::new() };
+        for (name, overloads) in operators::TABLE.iter().chain(functions::TABLE) {
+            let ids = overloads.iter().map(|(signature, cost)| all.add(signature, *cost)).collect();
+            all.functions.insert(name, Function { overloads: ids, for_lists: *name == FOR_LISTS });
+        }
+        all
+    }
+
+    fn add(&mut self, signature: &str, cost: Cost) -> OverloadId {
+        let (call, result) = signature.split_once(" -> ").unwrap_or((signature, "dyn"));
+        let (style, target, arguments) = match call.rsplit_once(".(") {
+            Some((target, arguments)) => (Style::Method, Some(target), arguments),
+            None => (Style::Global, None, call.strip_prefix('(').unwrap_or(call)),
+        };
+        let arguments = arguments.strip_suffix(')').unwrap_or(arguments);
+        let parameters = target.into_iter().chain(split(arguments)).map(|text| self.parse(text)).collect();
+        let result = self.parse(result);
+        let id = OverloadId(u16::try_from(self.overloads.len()).unwrap_or(u16::MAX));
+        self.overloads.push(Overload { style, parameters, result, cost });
+        id
+    }
+
+    fn parse(&mut self, text: &str) -> TypeId {
+        let shape = match text.split_once('(') {
+            Some((kind, inner)) => {
+                let inner: Vec<TypeId> =
+                    split(inner.strip_suffix(')').unwrap_or(inner)).map(|text| self.parse(text)).collect();
+                match (kind, inner.as_slice()) {
+                    ("list", [element]) => Type::List(*element),
+                    ("map", [key, value]) => Type::Map(*key, *value),
+                    ("type", [inner]) => Type::TypeOf(*inner),
+                    ("optional", [inner]) => Type::Optional(*inner),
+                    _ => Type::Error,
+                }
+            }
+            None => plain(text),
+        };
+        self.types.id(shape)
+    }
+
+    /// Returns the overloads of a function, in order; `None` if there is no such function.
+    pub(super) fn overloads(&self, function: &str, with_lists: bool) -> Option<&[OverloadId]> {
+        let function = self.functions.get(function).filter(|function| with_lists || !function.for_lists)?;
+        Some(&function.overloads)
+    }
+
+    /// Returns the name of a function as it is declared.
+    pub(super) fn name(&self, function: &str, with_lists: bool) -> Option<&'static str> {
+        let (name, function) = self.functions.get_key_value(function)?;
+        (with_lists || !function.for_lists).then_some(*name)
+    }
+
+    pub(super) fn overload(&self, id: OverloadId) -> Option<&Overload> {
+        self.overloads.get(usize::from(id.0))
+    }
+}
+
+/// Splits a list of types at the commas that are not within parentheses.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0;
+    let parts = text.split(move |c| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        c == ',' && depth == 0
+    });
+    parts.map(str::trim).filter(|part| !part.is_empty())
+}
+
+fn plain(name: &str) -> Type {
+    match name {
+        "A" => Type::Variable(0),
+        "B" => Type::Variable(1),
+        "dyn" => Type::Dyn,
+        "bool" => Type::Bool,
+        "int" => Type::Int,
+        "uint" => Type::Uint,
+        "double" => Type::Double,
+        "string" => Type::String,
+        "bytes" => Type::Bytes,
+        "duration" => Type::Duration,
+        "timestamp" => Type::Timestamp,
+        "IP" => Type::Opaque(types::IP),
+        "CIDR" => Type::Opaque(types::CIDR),
+        _ => MESSAGES.iter().find(|(short, _)| *short == name).map_or(Type::Error, |(_, full)| Type::Message(full)),
+    }
+}
+
+/// Messages by their names in the tables.
+const MESSAGES: [(&str, &str); 9] = [
+    ("Quantity", types::QUANTITY),
+    ("Semver", types::SEMVER),
+    ("URL", types::URL),
+    ("Format", types::FORMAT),
+    ("Authorizer", "kubernetes.authorization.Authorizer"),
+    ("PathCheck", "kubernetes.authorization.PathCheck"),
+    ("GroupCheck", "kubernetes.authorization.GroupCheck"),
+    ("ResourceCheck", "kubernetes.authorization.ResourceCheck"),
+    ("Decision", "kubernetes.authorization.Decision"),
+];

@@ -1,0 +1,81 @@
+//! Errors within an evaluation. Most are absorbed by `||`, `&&` and loops.
+
+use std::borrow::Cow;
+
+use super::value::Value;
+
+/// Reason that a part of an expression has no value.
+#[derive(Clone, Debug)]
+pub(super) enum Fault {
+    /// Arguments of wrong types; whoever calls finds the words.
+    NoOverload,
+    NoSuchKey(String),
+    Text(Cow<'static, str>),
+    /// Ends the evaluation, whatever is around it.
+    Fatal(Fatal),
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Fatal {
+    /// The limit of costs, or the bound on work and memory.
+    Cost,
+    Interrupted,
+    Text(String),
+}
+
+impl Fault {
+    pub(super) fn text(message: impl Into<Cow<'static, str>>) -> Box<Self> {
+        Box::new(Self::Text(message.into()))
+    }
+
+    pub(super) fn no_overload() -> Box<Self> {
+        Box::new(Self::NoOverload)
+    }
+
+    pub(super) fn no_such_key(key: impl Into<String>) -> Box<Self> {
+        Box::new(Self::NoSuchKey(key.into()))
+    }
+
+    /// Returns the error of an evaluation that does or holds too much.
+    pub(super) fn too_much() -> Box<Self> {
+        Box::new(Self::Fatal(Fatal::Cost))
+    }
+
+    pub(super) fn internal(message: &str) -> Box<Self> {
+        Box::new(Self::Fatal(Fatal::Text(format!("internal error: {message}"))))
+    }
+
+    /// Returns the error for a value that can't be a key.
+    pub(super) fn unhashable(value: &Value<'_>) -> Box<Self> {
+        Self::internal(&format!("runtime error: hash of unhashable type {}", value.inner_type_name()))
+    }
+
+    pub(super) const fn is_fatal(&self) -> bool {
+        matches!(self, Self::Fatal(_))
+    }
+}
+
+impl From<&'static str> for Box<Fault> {
+    fn from(message: &'static str) -> Self {
+        Fault::text(message)
+    }
+}
+
+impl From<String> for Box<Fault> {
+    fn from(message: String) -> Self {
+        Fault::text(message)
+    }
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NoOverload => f.write_str("no such overload"),
+            Self::NoSuchKey(key) => write!(f, "no such key: {key}"),
+            Self::Text(message) => f.write_str(message),
+            Self::Fatal(Fatal::Cost) => f.write_str("operation cancelled: actual cost limit exceeded"),
+            Self::Fatal(Fatal::Interrupted) => f.write_str("operation interrupted"),
+            Self::Fatal(Fatal::Text(message)) => f.write_str(message),
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The function with which loops build maps.
+
+use super::{Function, function};
+use crate::selector::fault::Fault;
+use crate::selector::meter::Meter;
+use crate::selector::value::map::{Key, Table};
+use crate::selector::value::{Answer, Map, Value};
+
+pub(super) const FUNCTIONS: &[Function] =
+    &[function("cel.@mapInsert", |meter, arguments| insert(meter, arguments.to_vec()))];
+
+/// Largest memory of an entry of a map.
+const ENTRY: usize = 100;
+
+/// Adds a key with its value, or all of another map, to a map. A map that nobody else has grows in place.
+pub(in crate::selector) fn insert<'v>(meter: &mut Meter<'_>, arguments: Vec<Value<'v>>) -> Answer<'v> {
+    let mut arguments = arguments.into_iter();
+    let (target, first, second) = (arguments.next(), arguments.next(), arguments.next());
+    let Some(Value::Map(Map::Table(table))) = target else { return Err(Fault::no_overload()) };
+    let table = match (first, second) {
+        (Some(key), Some(value)) => add(meter, table, key, value)?,
+        (Some(Value::Map(map)), None) => {
+            let mut keys = map.keys().into_iter();
+            keys.try_fold(table, |table, key| {
+                let value = map.value(&key)?;
+                add(meter, table, key, value)
+            })?
+        }
+        _ => return Err(Fault::no_overload()),
+    };
+    Ok(Value::Map(Map::Table(table)))
+}
+
+fn add<'v>(meter: &mut Meter<'_>, table: Table<'v>, key: Value<'v>, value: Value<'v>) -> Result<Table<'v>, Box<Fault>> {
+    meter.make(ENTRY)?;
+    let key = Key::new(key)?;
+    let shown = super::format::plain(key.value()).unwrap_or_default();
+    match table.inserted(key, value)? {
+        (table, true) => Ok(table),
+        (_, false) => Err(Fault::text(format!("insert failed: key {shown} already exists"))),
+    }
+}

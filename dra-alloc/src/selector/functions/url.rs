@@ -1,0 +1,296 @@
+//! URLs, as Go reads them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use dra_attrs::Quoted;
+
+use super::{Function, function, list, made};
+use crate::selector::fault::Fault;
+use crate::selector::meter::Meter;
+use crate::selector::value::map::{Key, Table};
+use crate::selector::value::{Answer, Map, Value};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    function("url", |meter, arguments| match arguments {
+        [Value::String(text)] => {
+            meter.make(text.len() * 2)?;
+            Url::parse(text).map(|url| Value::Url(Arc::new(url))).map_err(|reason| {
+                let quoted = Quoted(text);
+                Fault::text(format!("URL parse error during conversion from string: parse {quoted}: {reason}"))
+            })
+        }
+        _ => Err(Fault::no_overload()),
+    }),
+    function("isURL", |_, arguments| match arguments {
+        [Value::String(text)] => Ok(Value::Bool(Url::parse(text).is_ok())),
+        _ => Err(Fault::no_overload()),
+    }),
+    function("getScheme", |meter, arguments| text(meter, arguments, |url| url.scheme.clone())),
+    function("getHost", |meter, arguments| text(meter, arguments, |url| url.host.clone())),
+    function("getHostname", |meter, arguments| text(meter, arguments, |url| url.host_and_port().0.to_owned())),
+    function("getPort", |meter, arguments| text(meter, arguments, |url| url.host_and_port().1.to_owned())),
+    function("getEscapedPath", |meter, arguments| text(meter, arguments, Url::escaped_path)),
+    function("getQuery", query),
+];
+
+fn text<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>], part: fn(&Url) -> String) -> Answer<'v> {
+    match arguments {
+        [Value::Url(url)] => made(meter, part(url)),
+        _ => Err(Fault::no_overload()),
+    }
+}
+
+/// Returns the parameters of the query by name. Pairs that can't be read are left out.
+fn query<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
+    let [Value::Url(url)] = arguments else { return Err(Fault::no_overload()) };
+    let mut values: BTreeMap<String, Vec<Value<'v>>> = BTreeMap::new();
+    for pair in url.query.as_deref().unwrap_or_default().split('&') {
+        if pair.is_empty() || pair.contains(';') {
+            continue;
+        }
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let (Ok(name), Ok(value)) = (unescape(name, Mode::Query), unescape(value, Mode::Query)) else { continue };
+        meter.make(name.len() + value.len() + 200)?;
+        values.entry(name).or_default().push(Value::owned(value));
+    }
+    let entries: Result<BTreeMap<_, _>, Box<Fault>> =
+        values.into_iter().map(|(name, values)| Ok((Key::new(Value::owned(name))?, list(meter, values)?))).collect();
+    Ok(Value::Map(Map::Table(Table::new(entries?)?)))
+}
+
+/// Parts of a URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::selector) struct Url {
+    scheme: String,
+    /// Rest of a URL such as `mailto:someone`.
+    opaque: Option<String>,
+    user: Option<String>,
+    host: String,
+    /// Path as it was written.
+    path: String,
+    query: Option<String>,
+    fragment: Option<String>,
+}
+
+/// Says why a text is no URL.
+pub(super) fn request_problem(text: &str) -> Option<String> {
+    let problem = Url::read(text, Reading::Request).err()?;
+    Some(format!("parse {}: {problem}", Quoted(text)))
+}
+
+/// Place of a character in a URL: each allows other characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Path,
+    Host,
+    Query,
+    User,
+    Fragment,
+}
+
+impl Url {
+    fn parse(text: &str) -> Result<Self, String> {
+        Self::read(text, Reading::Request)?;
+        let (text, fragment) = text.split_once('#').map_or((text, None), |(text, fragment)| (text, Some(fragment)));
+        let mut url = Self::read(text, Reading::Reference)?;
+        url.fragment =
+            fragment.map(|fragment| unescape(fragment, Mode::Fragment).map(|_| fragment.to_owned())).transpose()?;
+        Ok(url)
+    }
+
+    fn read(text: &str, reading: Reading) -> Result<Self, String> {
+        if text.bytes().any(|byte| byte < b' ' || byte == 0x7f) {
+            return Err("net/url: invalid control character in URL".to_owned());
+        }
+        if text.is_empty() && reading == Reading::Request {
+            return Err("empty url".to_owned());
+        }
+        let (scheme, rest) = split_scheme(text)?;
+        let scheme = scheme.to_ascii_lowercase();
+        let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query.to_owned())));
+        let mut url = Self {
+            scheme,
+            opaque: None,
+            user: None,
+            host: String::new(),
+            path: rest.to_owned(),
+            query,
+            fragment: None,
+        };
+        if text == "*" {
+            return Ok(url);
+        }
+        if !rest.starts_with('/') {
+            if !url.scheme.is_empty() {
+                url.opaque = Some(rest.to_owned());
+                url.path = String::new();
+                return Ok(url);
+            }
+            if reading == Reading::Request {
+                return Err("invalid URI for request".to_owned());
+            }
+            if rest.split('/').next().is_some_and(|segment| segment.contains(':')) {
+                return Err("first path segment in URL cannot contain colon".to_owned());
+            }
+        }
+        let has_authority = !url.scheme.is_empty() || (reading == Reading::Reference && !rest.starts_with("///"));
+        if let Some(rest) = rest.strip_prefix("//").filter(|_| has_authority) {
+            let end = rest.find('/').unwrap_or(rest.len());
+            let (authority, path) = rest.split_at_checked(end).unwrap_or((rest, ""));
+            url.path = path.to_owned();
+            url.set_authority(authority)?;
+        }
+        unescape(&url.path, Mode::Path)?;
+        Ok(url)
+    }
+
+    fn set_authority(&mut self, authority: &str) -> Result<(), String> {
+        let (user, host) = authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
+        self.host = read_host(host)?;
+        if let Some(user) = user {
+            let is_valid = |c: char| c.is_ascii_alphanumeric() || "-._:~!$&'()*+,;=%@".contains(c);
+            if !user.chars().all(is_valid) {
+                return Err("net/url: invalid userinfo".to_owned());
+            }
+            unescape(user, Mode::User)?;
+            self.user = Some(user.to_owned());
+        }
+        Ok(())
+    }
+
+    fn host_and_port(&self) -> (&str, &str) {
+        let (host, port) = match self.host.rsplit_once(':') {
+            Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => (host, port),
+            _ => (self.host.as_str(), ""),
+        };
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        (bare.unwrap_or(host), port)
+    }
+
+    /// Returns the path with what needs it escaped; a path that was written validly stays as it is.
+    fn escaped_path(&self) -> String {
+        let is_valid =
+            |byte: u8| matches!(byte, b'[' | b']' | b'%') || b"!$&'()*+,;=:@/".contains(&byte) || is_unreserved(byte);
+        if self.path.bytes().all(is_valid) {
+            return self.path.clone();
+        }
+        let bytes = unescape(&self.path, Mode::Path).unwrap_or_default();
+        escape(&bytes, |byte| is_unreserved(byte) || b"$&+,/:;=@".contains(&byte))
+    }
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.scheme.is_empty() {
+            write!(f, "{}:", self.scheme)?;
+        }
+        if let Some(opaque) = &self.opaque {
+            f.write_str(opaque)?;
+        } else {
+            if !self.host.is_empty() || self.user.is_some() || (!self.scheme.is_empty() && !self.path.is_empty()) {
+                f.write_str("//")?;
+            }
+            if let Some(user) = &self.user {
+                write!(f, "{user}@")?;
+            }
+            f.write_str(&escape(&self.host, |byte| !is_host_escaped(byte)))?;
+            f.write_str(&self.escaped_path())?;
+        }
+        if let Some(query) = &self.query {
+            write!(f, "?{query}")?;
+        }
+        if let Some(fragment) = &self.fragment {
+            write!(f, "#{fragment}")?;
+        }
+        Ok(())
+    }
+}
+
+/// How a text is read: as the target of a request, which has no fragment and is absolute, or as any reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    Request,
+    Reference,
+}
+
+fn split_scheme(text: &str) -> Result<(&str, &str), String> {
+    for (at, character) in text.char_indices() {
+        match character {
+            'a'..='z' | 'A'..='Z' => {}
+            '0'..='9' | '+' | '-' | '.' if at > 0 => {}
+            ':' if at == 0 => return Err("missing protocol scheme".to_owned()),
+            ':' => return Ok((text.get(..at).unwrap_or_default(), text.get(at + 1..).unwrap_or_default())),
+            _ => break,
+        }
+    }
+    Ok(("", text))
+}
+
+fn read_host(host: &str) -> Result<String, String> {
+    let port = if host.starts_with('[') {
+        let end = host.rfind(']').ok_or("missing ']' in host")?;
+        host.get(end + 1..).unwrap_or_default()
+    } else {
+        host.rfind(':').and_then(|at| host.get(at..)).unwrap_or_default()
+    };
+    let digits = port.strip_prefix(':').unwrap_or(port);
+    let is_valid = port.is_empty() || (port.starts_with(':') && digits.bytes().all(|byte| byte.is_ascii_digit()));
+    if !is_valid {
+        return Err(format!("invalid port {} after host", Quoted(port)));
+    }
+    unescape(host, Mode::Host)
+}
+
+const fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~')
+}
+
+/// Returns true for bytes that a host has only escaped.
+fn is_host_escaped(byte: u8) -> bool {
+    !is_unreserved(byte) && !b"!$&'()*+,;=:[]<>\"".contains(&byte)
+}
+
+/// Replaces what is escaped.
+fn unescape(text: &str, mode: Mode) -> Result<String, String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        rest = after;
+        match first {
+            b'%' => {
+                let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+                let is_number = |digits: &&str| digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+                let byte = digits.filter(is_number).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+                // A host has only bytes escaped that are no ASCII characters, and the sign itself.
+                let allowed = byte.filter(|byte| mode != Mode::Host || *byte >= 0x80 || digits == Some("25"));
+                let Some(byte) = allowed else {
+                    let shown = [b"%", after.get(..after.len().min(2)).unwrap_or_default()].concat();
+                    return Err(format!("invalid URL escape {}", Quoted(&String::from_utf8_lossy(&shown))));
+                };
+                bytes.push(byte);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            b'+' if mode == Mode::Query => bytes.push(b' '),
+            byte if mode == Mode::Host && byte.is_ascii() && is_host_escaped(*byte) => {
+                let shown = char::from(*byte).to_string();
+                return Err(format!("invalid character {} in host name", Quoted(&shown)));
+            }
+            byte => bytes.push(*byte),
+        }
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn escape(text: &str, is_plain: impl Fn(u8) -> bool) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if is_plain(byte) {
+            escaped.push(char::from(byte));
+        } else {
+            escaped.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    escaped
+}

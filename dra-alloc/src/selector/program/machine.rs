@@ -1,0 +1,543 @@
+//! Machine: runs a program on a device.
+
+use std::collections::BTreeMap;
+
+use super::steps::{self, Elements};
+use super::{Op, Program, Target, messages};
+use crate::selector::SelectorInput;
+use crate::selector::cost::actual::actual;
+use crate::selector::fault::Fault;
+use crate::selector::functions::{maps, regex};
+use crate::selector::meter::Meter;
+use crate::selector::value::map::{Found, Key, Table};
+use crate::selector::value::{Answer, List, Map, Value};
+
+/// State of a chain of fields and indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Chain {
+    Plain,
+    Optional,
+    /// Something optional was not there: nothing is read any more.
+    Absent,
+}
+
+/// Content of a variable.
+#[derive(Debug)]
+enum Slot<'v> {
+    Answer(Answer<'v>),
+    /// Not computed yet; where it is computed.
+    Deferred(Target),
+}
+
+struct Machine<'m, 'v, 's> {
+    program: &'v Program,
+    input: &'v SelectorInput<'v>,
+    meter: &'m mut Meter<'s>,
+    stack: Vec<Answer<'v>>,
+    slots: Vec<Slot<'v>>,
+    loops: Vec<Elements<'v>>,
+    chains: Vec<Chain>,
+    returns: Vec<Target>,
+    next: Target,
+}
+
+impl Program {
+    /// Evaluates the program on a device.
+    pub(in crate::selector) fn run<'v>(&'v self, input: &'v SelectorInput<'v>, meter: &mut Meter<'_>) -> Answer<'v> {
+        let slots = (0..self.variables).map(|_| Slot::Answer(Ok(Value::Null))).collect();
+        let (stack, loops, chains, returns) = (Vec::with_capacity(8), Vec::new(), Vec::new(), Vec::new());
+        let mut machine = Machine { program: self, input, meter, stack, slots, loops, chains, returns, next: 0 };
+        while let Some(op) = self.ops.get(machine.next) {
+            machine.next += 1;
+            machine.execute(*op)?;
+        }
+        machine.pop()
+    }
+}
+
+impl<'v> Machine<'_, 'v, '_> {
+    fn pop(&mut self) -> Answer<'v> {
+        self.stack.pop().unwrap_or_else(|| Err(Fault::internal("nothing is on the stack")))
+    }
+
+    /// Takes the last values, in order; the error is the first of them.
+    fn pop_values(&mut self, count: usize) -> Result<Vec<Value<'v>>, Box<Fault>> {
+        let from = self.stack.len().saturating_sub(count);
+        self.stack.drain(from..).collect()
+    }
+
+    /// Puts an answer on the stack; a fatal one ends the evaluation.
+    fn push(&mut self, answer: Answer<'v>) -> Result<(), Box<Fault>> {
+        match answer {
+            Err(fault) if fault.is_fatal() => Err(fault),
+            answer => {
+                self.stack.push(answer);
+                Ok(())
+            }
+        }
+    }
+
+    fn constant(&self, index: usize) -> Answer<'v> {
+        let missing = || Fault::internal("no such constant");
+        let value = self.program.constants.get(index).ok_or_else(missing)?;
+        Ok(match value {
+            Value::String(text) => Value::borrowed(text),
+            other => other.clone(),
+        })
+    }
+
+    fn has_failed(&self) -> bool {
+        matches!(self.stack.last(), Some(Err(_)))
+    }
+
+    fn execute(&mut self, op: Op) -> Result<(), Box<Fault>> {
+        match op {
+            Op::Charge(cost) => self.meter.charge(cost.into()),
+            Op::Refund => self.meter.refund(),
+            Op::Constant(index) => {
+                let answer = self.constant(index);
+                self.push(answer)
+            }
+            Op::Device => self.push(Ok(Value::Map(Map::Device(self.input)))),
+            Op::Local(slot) => self.local(slot),
+            Op::Take(slot) => self.take(slot),
+            Op::Force(slot) => self.force(slot),
+            Op::Open => self.open(),
+            Op::Close => self.close(),
+            Op::Step { key, optional } => {
+                let key = self.constant(key)?;
+                self.step(&key, optional)
+            }
+            Op::Index { optional } => self.index(optional),
+            Op::SkipIndex(end) => {
+                if self.has_failed() || self.chains.last() == Some(&Chain::Absent) {
+                    self.next = end;
+                }
+                Ok(())
+            }
+            Op::Test(key) => self.test(key),
+            Op::Jump(target) => {
+                self.next = target;
+                Ok(())
+            }
+            Op::JumpIf(wanted, target) => {
+                if matches!(self.stack.last(), Some(Ok(Value::Bool(value))) if *value == wanted) {
+                    self.next = target;
+                }
+                Ok(())
+            }
+            Op::Combine { absorbing } => self.combine(absorbing),
+            Op::Branch { otherwise, end } => self.branch(otherwise, end),
+            Op::Bail { drop, end } => self.bail(drop, end),
+            Op::Fallback { unwraps, end } => self.fallback(unwraps, end),
+            Op::NotStrictlyFalse => {
+                let answer = self.pop();
+                self.push(Ok(Value::Bool(!matches!(answer, Ok(Value::Bool(false))))))
+            }
+            _ => self.execute_more(op),
+        }
+    }
+
+    fn execute_more(&mut self, op: Op) -> Result<(), Box<Fault>> {
+        match op {
+            Op::List { count, optional } => {
+                let answer = self.list(count, optional);
+                self.push(answer)
+            }
+            Op::Map { count, optional } => {
+                let answer = self.map(count, optional);
+                self.push(answer)
+            }
+            Op::Message(index) => {
+                let answer = self.message(index);
+                self.push(answer)
+            }
+            Op::Call(call) => self.call(call),
+            Op::Search { call, pattern } => self.search(call, pattern),
+            Op::InSet(set) => {
+                let answer = self.in_set(set);
+                self.push(answer)
+            }
+            Op::Begin { second, end } => self.begin(second, end),
+            Op::Next { first, second, done } => self.next_round(first, second, done),
+            Op::While(done) => {
+                if matches!(self.pop(), Ok(Value::Bool(false))) {
+                    self.next = done;
+                }
+                Ok(())
+            }
+            Op::Store(slot) => {
+                let answer = self.pop();
+                self.set(slot, Slot::Answer(answer));
+                Ok(())
+            }
+            Op::Append => self.append(),
+            Op::Insert { count } => self.insert(count),
+            Op::End => {
+                self.loops.pop();
+                Ok(())
+            }
+            Op::Defer(slot, target) => {
+                self.set(slot, Slot::Deferred(target));
+                Ok(())
+            }
+            Op::Return(slot) => {
+                let answer = self.pop();
+                self.set(slot, Slot::Answer(answer));
+                self.next = self.returns.pop().unwrap_or(Target::MAX);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn set(&mut self, slot: usize, content: Slot<'v>) {
+        if let Some(slot) = self.slots.get_mut(slot) {
+            *slot = content;
+        }
+    }
+
+    fn local(&mut self, slot: usize) -> Result<(), Box<Fault>> {
+        let answer = match self.slots.get(slot) {
+            Some(Slot::Answer(answer)) => answer.clone(),
+            _ => Ok(Value::Null),
+        };
+        self.push(answer)
+    }
+
+    fn take(&mut self, slot: usize) -> Result<(), Box<Fault>> {
+        let content = self.slots.get_mut(slot).map(|slot| std::mem::replace(slot, Slot::Answer(Ok(Value::Null))));
+        match content {
+            Some(Slot::Answer(answer)) => self.push(answer),
+            _ => self.push(Ok(Value::Null)),
+        }
+    }
+
+    /// Reads a bound name. The first time its value is computed, after which the operation runs once more.
+    fn force(&mut self, slot: usize) -> Result<(), Box<Fault>> {
+        match self.slots.get(slot) {
+            Some(Slot::Deferred(target)) => {
+                self.returns.push(self.next - 1);
+                self.next = *target;
+                Ok(())
+            }
+            _ => self.local(slot),
+        }
+    }
+
+    fn open(&mut self) -> Result<(), Box<Fault>> {
+        let chain = match self.stack.last_mut() {
+            Some(Ok(value @ Value::Optional(_))) => match std::mem::replace(value, Value::Null) {
+                Value::Optional(Some(held)) => {
+                    *value = held.value.clone();
+                    Chain::Optional
+                }
+                _ => Chain::Absent,
+            },
+            _ => Chain::Plain,
+        };
+        self.chains.push(chain);
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), Box<Fault>> {
+        let chain = self.chains.pop().unwrap_or(Chain::Plain);
+        let answer = self.pop();
+        let answer = match (chain, answer) {
+            (Chain::Optional, Ok(value)) => value.held(),
+            (Chain::Absent, Ok(_)) => Ok(Value::NONE),
+            (_, answer) => answer,
+        };
+        self.push(answer)
+    }
+
+    /// Makes a step of a chain from the last value.
+    fn step(&mut self, key: &Value<'v>, optional: bool) -> Result<(), Box<Fault>> {
+        let chain = self.chains.last().copied().unwrap_or(Chain::Plain);
+        if self.has_failed() || chain == Chain::Absent {
+            return Ok(());
+        }
+        let value = self.pop()?;
+        if chain == Chain::Plain && !optional {
+            self.meter.charge(1)?;
+            self.meter.work(value_work(&value))?;
+            let found = steps::read(&value, key).and_then(|found| found.ok_or_else(|| steps::missing(&value, key)));
+            return self.push(found);
+        }
+        self.meter.work(value_work(&value))?;
+        let (chain, answer) = match steps::read(&value, key) {
+            Ok(Some(found)) => {
+                self.meter.charge(1)?;
+                (Chain::Optional, Ok(found))
+            }
+            Ok(None) => (Chain::Absent, Ok(Value::Null)),
+            Err(fault) => (Chain::Optional, Err(fault)),
+        };
+        if let Some(last) = self.chains.last_mut() {
+            *last = chain;
+        }
+        self.push(answer)
+    }
+
+    fn index(&mut self, optional: bool) -> Result<(), Box<Fault>> {
+        let key = self.pop();
+        let is_optional = optional || self.chains.last() == Some(&Chain::Optional);
+        let answer = match key {
+            Ok(key) if is_key(&key) => return self.step(&key, optional),
+            Ok(key) => Err(steps::no_key(&key)),
+            Err(fault) => Err(fault),
+        };
+        if !is_optional {
+            self.meter.charge(1)?;
+        }
+        self.stack.pop();
+        self.push(answer)
+    }
+
+    fn test(&mut self, key: usize) -> Result<(), Box<Fault>> {
+        let key = self.constant(key)?;
+        let chain = self.chains.last().copied();
+        if self.has_failed() {
+            return Ok(());
+        }
+        let value = self.pop()?;
+        self.meter.work(value_work(&value))?;
+        let answer = match chain {
+            Some(Chain::Absent) => Ok(false),
+            _ => steps::is_there(&value, &key),
+        };
+        let is_free = matches!(chain, Some(Chain::Optional | Chain::Absent)) && !matches!(answer, Ok(true));
+        self.meter.charge(u64::from(!is_free))?;
+        if let Some(chain) = self.chains.last_mut() {
+            *chain = Chain::Plain;
+        }
+        self.push(answer.map(Value::Bool))
+    }
+
+    fn combine(&mut self, absorbing: bool) -> Result<(), Box<Fault>> {
+        let (right, left) = (self.pop(), self.pop());
+        let answer = match (left, right) {
+            (_, Ok(Value::Bool(value))) if value == absorbing => Ok(Value::Bool(absorbing)),
+            (Ok(Value::Bool(_)), Ok(Value::Bool(_))) => Ok(Value::Bool(!absorbing)),
+            (Err(fault), _) | (Ok(Value::Bool(_)), Err(fault)) => Err(fault),
+            _ => Err(Fault::no_overload()),
+        };
+        self.push(answer)
+    }
+
+    fn branch(&mut self, otherwise: Target, end: Target) -> Result<(), Box<Fault>> {
+        match self.pop() {
+            Ok(Value::Bool(true)) => Ok(()),
+            Ok(Value::Bool(false)) => {
+                self.next = otherwise;
+                Ok(())
+            }
+            answer => {
+                self.next = end;
+                self.push(Err(answer.err().unwrap_or_else(Fault::no_overload)))
+            }
+        }
+    }
+
+    fn bail(&mut self, drop: usize, end: Target) -> Result<(), Box<Fault>> {
+        if !self.has_failed() {
+            return Ok(());
+        }
+        let answer = self.pop();
+        self.stack.truncate(self.stack.len().saturating_sub(drop));
+        self.next = end;
+        self.push(answer)
+    }
+
+    fn fallback(&mut self, unwraps: bool, end: Target) -> Result<(), Box<Fault>> {
+        match self.stack.last_mut() {
+            Some(Ok(Value::Optional(None))) => {
+                self.stack.pop();
+                return Ok(());
+            }
+            Some(Ok(value)) if unwraps => {
+                if let Value::Optional(Some(held)) = value {
+                    *value = held.value.clone();
+                }
+            }
+            _ => {}
+        }
+        self.next = end;
+        Ok(())
+    }
+
+    /// Returns true if the element at an index of a literal may be missing.
+    fn is_marked(&self, marks: Option<usize>, index: usize) -> bool {
+        let marks = marks.and_then(|marks| self.program.marks.get(marks));
+        marks.and_then(|marks| marks.get(index)).copied().unwrap_or_default()
+    }
+
+    fn list(&mut self, count: usize, optional: Option<usize>) -> Answer<'v> {
+        let values = self.pop_values(count)?;
+        self.meter.make(count * size_of::<Value<'_>>())?;
+        let mut items = Vec::with_capacity(count);
+        for (index, value) in values.into_iter().enumerate() {
+            match value {
+                Value::Optional(Some(held)) if self.is_marked(optional, index) => items.push(held.value.clone()),
+                Value::Optional(None) if self.is_marked(optional, index) => {}
+                other if self.is_marked(optional, index) => {
+                    let of = other.type_name();
+                    return Err(Fault::text(format!(
+                        "cannot initialize optional list element from non-optional value {of}"
+                    )));
+                }
+                other => items.push(other),
+            }
+        }
+        List::new(items).map(Value::List)
+    }
+
+    fn map(&mut self, count: usize, optional: Option<usize>) -> Answer<'v> {
+        let values = self.pop_values(2 * count)?;
+        self.meter.make(count * 100)?;
+        let mut entries = BTreeMap::new();
+        let mut values = values.into_iter();
+        let mut index = 0;
+        while let (Some(key), Some(value)) = (values.next(), values.next()) {
+            let key = Key::new(key)?;
+            match value {
+                Value::Optional(Some(held)) if self.is_marked(optional, index) => {
+                    entries.insert(key, held.value.clone());
+                }
+                Value::Optional(None) if self.is_marked(optional, index) => {
+                    entries.remove(&key);
+                }
+                other => {
+                    entries.insert(key, other);
+                }
+            }
+            index += 1;
+        }
+        Table::new(entries).map(|table| Value::Map(Map::Table(table)))
+    }
+
+    fn message(&mut self, index: usize) -> Answer<'v> {
+        let missing = || Fault::internal("no such message");
+        let message = self.program.messages.get(index).ok_or_else(missing)?;
+        let values = self.pop_values(message.fields.len())?;
+        messages::build(message, values)
+    }
+
+    fn call(&mut self, call: usize) -> Result<(), Box<Fault>> {
+        let Some(call) = self.program.calls.get(call) else { return Ok(()) };
+        let from = self.stack.len().saturating_sub(call.count);
+        let answers: Vec<Answer<'v>> = self.stack.drain(from..).collect();
+        if !call.guarded
+            && let Some(answer) = answers.iter().find(|answer| !matches!(answer, Ok(Value::List(_))))
+        {
+            return Err(steps::not_a_list(answer));
+        }
+        let values: Result<Vec<Value<'v>>, &Box<Fault>> =
+            answers.iter().map(|answer| answer.as_ref().map(Value::clone)).collect();
+        let result = match values {
+            Err(fault) => Err(fault.clone()),
+            Ok(values) => {
+                let result = (call.function.run)(self.meter, &values);
+                result.map_err(|fault| call.function.worded(fault, call.name, &values))
+            }
+        };
+        if !matches!(&result, Err(fault) if fault.is_fatal()) {
+            self.meter.charge(actual(call.cost, &answers, &result))?;
+        }
+        self.push(result)
+    }
+
+    /// Calls a function whose second argument, a pattern, is compiled.
+    fn search(&mut self, call: usize, pattern: usize) -> Result<(), Box<Fault>> {
+        let (Some(call), Some(pattern)) = (self.program.calls.get(call), self.program.patterns.get(pattern)) else {
+            return Ok(());
+        };
+        let mut values = self.pop_values(call.count)?;
+        let text = if values.len() > 1 { Some(values.remove(1)) } else { None };
+        let result = regex::call(self.meter, call.name, pattern, &values);
+        values.splice(1..1, text);
+        let answers: Vec<Answer<'v>> = values.into_iter().map(Ok).collect();
+        self.meter.charge(actual(call.cost, &answers, &result))?;
+        self.push(result)
+    }
+
+    fn in_set(&mut self, set: usize) -> Answer<'v> {
+        let item = self.pop()?;
+        if matches!(item, Value::Version(_) | Value::Bytes(_) | Value::Format(_)) {
+            return Err(Fault::unhashable(&item));
+        }
+        let set = self.program.sets.get(set).cloned().unwrap_or_default();
+        Ok(Value::Bool(matches!(Map::Table(set).find(&item)?, Found::Value(_))))
+    }
+
+    fn begin(&mut self, second: bool, end: Target) -> Result<(), Box<Fault>> {
+        match self.pop().and_then(|range| Elements::of(range, second)) {
+            Ok(elements) => {
+                self.loops.push(elements);
+                Ok(())
+            }
+            Err(fault) => {
+                self.next = end;
+                self.push(Err(fault))
+            }
+        }
+    }
+
+    fn next_round(&mut self, first: usize, second: Option<usize>, done: Target) -> Result<(), Box<Fault>> {
+        let elements = self.loops.last_mut();
+        let has_keys = elements.as_ref().is_some_and(|elements| elements.has_keys());
+        let Some((key, value)) = elements.and_then(Elements::next) else {
+            self.next = done;
+            return Ok(());
+        };
+        self.meter.round()?;
+        match second {
+            Some(second) => {
+                self.set(first, Slot::Answer(Ok(key)));
+                self.set(second, Slot::Answer(value));
+            }
+            None if has_keys => self.set(first, Slot::Answer(Ok(key))),
+            None => self.set(first, Slot::Answer(value)),
+        }
+        Ok(())
+    }
+
+    /// Adds the last value to the list below it.
+    fn append(&mut self) -> Result<(), Box<Fault>> {
+        let (item, list) = (self.pop(), self.pop());
+        self.meter.charge(1)?;
+        self.meter.make(size_of::<Value<'_>>())?;
+        let answer = match (list, item) {
+            (Err(fault), _) | (_, Err(fault)) => Err(fault),
+            (Ok(Value::List(list)), Ok(item)) => list.pushed(item).map(Value::List),
+            _ => Err(Fault::no_overload()),
+        };
+        self.push(answer)
+    }
+
+    /// Adds the last values, a key and a value or a map, to the map below them.
+    fn insert(&mut self, count: usize) -> Result<(), Box<Fault>> {
+        let answer = match self.pop_values(count + 1) {
+            Ok(values) => maps::insert(self.meter, values),
+            Err(fault) => Err(fault),
+        };
+        self.meter.charge(1)?;
+        self.push(answer)
+    }
+}
+
+/// Returns true for values that can be a key of a map or a position.
+const fn is_key(value: &Value<'_>) -> bool {
+    matches!(value, Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Bool(_) | Value::Double(_))
+}
+
+/// Work of reading from a value: the names of a device are looked through.
+fn value_work(value: &Value<'_>) -> usize {
+    match value {
+        Value::Map(Map::Domains(input, _) | Map::Names(input, ..)) => {
+            let attributes = input.device.attributes.as_ref().map_or(0, BTreeMap::len);
+            attributes + input.device.capacity.as_ref().map_or(0, BTreeMap::len)
+        }
+        _ => 1,
+    }
+}

@@ -1,0 +1,145 @@
+//! Program of an expression: a list of small operations on a stack of values.
+
+mod constants;
+pub(super) mod machine;
+mod messages;
+mod planner;
+mod steps;
+
+use super::declarations::Cost;
+use super::functions::Function;
+use super::functions::regex::Pattern;
+use super::value::Value;
+use super::value::map::Table;
+pub(super) use planner::plan;
+
+/// Place in a program. While it is planned a label, afterwards the index of an operation.
+type Target = usize;
+
+/// Operation of a program.
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    /// Charges a cost.
+    Charge(u8),
+    /// Takes 1 back.
+    Refund,
+    Constant(usize),
+    Device,
+    /// Reads a variable.
+    Local(usize),
+    /// Reads an accumulator that is set anew before it is read again.
+    Take(usize),
+    /// Reads a bound name, whose value is computed when it is first read.
+    Force(usize),
+    /// Begins a chain of fields and indices: an optional base makes all of its steps optional.
+    Open,
+    Close,
+    /// Reads a field or an element whose key is a constant.
+    Step {
+        key: usize,
+        optional: bool,
+    },
+    /// Reads an element whose key is on the stack.
+    Index {
+        optional: bool,
+    },
+    /// Goes on after an index if there is nothing to read it from.
+    SkipIndex(Target),
+    /// Tells whether a field is there.
+    Test(usize),
+    Jump(Target),
+    /// Goes on at the target if the last value is this bool, which stays.
+    JumpIf(bool, Target),
+    /// Combines the two last values by `&&` or `||`.
+    Combine {
+        absorbing: bool,
+    },
+    /// Goes on at one target for false, at the other for what is no bool.
+    Branch {
+        otherwise: Target,
+        end: Target,
+    },
+    /// Goes on at the target if the last value is an error; drops values below it.
+    Bail {
+        drop: usize,
+        end: Target,
+    },
+    /// Goes on at the target unless the last value is an optional without value. What it holds replaces it.
+    Fallback {
+        unwraps: bool,
+        end: Target,
+    },
+    NotStrictlyFalse,
+    List {
+        count: usize,
+        optional: Option<usize>,
+    },
+    Map {
+        count: usize,
+        optional: Option<usize>,
+    },
+    Message(usize),
+    Call(usize),
+    /// Calls a function with a pattern that is a constant.
+    Search {
+        call: usize,
+        pattern: usize,
+    },
+    /// Looks a value up in a set of constants.
+    InSet(usize),
+    /// Begins a loop over the last value.
+    Begin {
+        second: bool,
+        end: Target,
+    },
+    Next {
+        first: usize,
+        second: Option<usize>,
+        done: Target,
+    },
+    /// Ends the loop if the last value is false.
+    While(Target),
+    /// Sets a variable.
+    Store(usize),
+    Append,
+    Insert {
+        count: usize,
+    },
+    End,
+    /// Keeps where the value of a bound name is computed.
+    Defer(usize, Target),
+    /// Ends the computation of a bound name.
+    Return(usize),
+}
+
+/// Function with the price of its call.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    function: &'static Function,
+    name: &'static str,
+    cost: Cost,
+    count: usize,
+    /// Looks whether its arguments are lists. Upstream's functions that do not end the evaluation.
+    guarded: bool,
+}
+
+/// Message literal: its name and its fields.
+#[derive(Clone, Debug)]
+struct Message {
+    name: &'static str,
+    fields: Vec<String>,
+}
+
+/// Program of an expression.
+#[derive(Debug, Default)]
+pub(super) struct Program {
+    ops: Vec<Op>,
+    constants: Vec<Value<'static>>,
+    calls: Vec<Call>,
+    patterns: Vec<Pattern>,
+    sets: Vec<Table<'static>>,
+    messages: Vec<Message>,
+    /// Marks of elements that may be missing.
+    marks: Vec<Vec<bool>>,
+    variables: usize,
+}

@@ -1,0 +1,566 @@
+//! Planner: makes the program of a checked expression.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::constants::Constants;
+use super::{Call, Message, Op, Program, Target};
+use crate::selector::check::{Checked, Reference, Role, Variable};
+use crate::selector::declarations::names::Name;
+use crate::selector::declarations::{Cost, declarations};
+use crate::selector::functions;
+use crate::selector::functions::regex::{Pattern, WITH_PATTERN};
+use crate::selector::syntax::tree::{Element, Entry, Fold, Kind, NodeId};
+use crate::selector::value::map::{Key, Table};
+use crate::selector::value::{Value, order};
+
+/// Whether the first part of a chain of fields has its price of 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Base {
+    Paid,
+    Free,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Task {
+    Visit(NodeId, Base),
+    Emit(Op),
+    /// Lets a label stand for the next operation.
+    Place(Target),
+}
+
+/// Field or index of a chain.
+#[derive(Clone, Copy)]
+enum Step<'s> {
+    Field(&'s str, bool),
+    Index(NodeId, bool),
+}
+
+struct Planner<'c, 's> {
+    checked: &'c Checked<'s>,
+    constants: Constants,
+    program: Program,
+    tasks: Vec<Task>,
+    /// Operation at each label.
+    labels: Vec<usize>,
+    variables: HashMap<Variable, usize>,
+    problem: Option<String>,
+}
+
+/// Functions that look at all of their arguments even when one is an error and it is not known which overload is meant.
+const EAGER: [&str; 4] = ["size", "matches", "sort", "type"];
+
+/// Plans the program of an expression; the error is one that every evaluation would have.
+pub(in crate::selector) fn plan(checked: &Checked<'_>) -> Result<Program, String> {
+    let mut planner = Planner {
+        checked,
+        constants: Constants::find(checked)?,
+        program: Program::default(),
+        tasks: vec![Task::Visit(checked.root, Base::Paid)],
+        labels: Vec::new(),
+        variables: HashMap::new(),
+        problem: None,
+    };
+    while let Some(task) = planner.tasks.pop() {
+        match task {
+            Task::Visit(node, base) => planner.visit(node, base),
+            Task::Emit(op) => planner.program.ops.push(op),
+            Task::Place(label) => planner.place(label),
+        }
+    }
+    let Planner { mut program, labels, problem, variables, .. } = planner;
+    if let Some(problem) = problem {
+        return Err(problem);
+    }
+    program.variables = variables.len();
+    program.resolve(&labels);
+    Ok(program)
+}
+
+impl Program {
+    /// Replaces labels by the operations that they stand for.
+    fn resolve(&mut self, labels: &[usize]) {
+        let resolved = |target: &mut Target| *target = labels.get(*target).copied().unwrap_or(usize::MAX);
+        for op in &mut self.ops {
+            match op {
+                Op::SkipIndex(target)
+                | Op::Jump(target)
+                | Op::JumpIf(_, target)
+                | Op::While(target)
+                | Op::Defer(_, target) => resolved(target),
+                Op::Bail { end, .. } | Op::Fallback { end, .. } | Op::Begin { end, .. } => resolved(end),
+                Op::Next { done, .. } => resolved(done),
+                Op::Branch { otherwise, end } => {
+                    resolved(otherwise);
+                    resolved(end);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl<'s> Planner<'_, 's> {
+    fn label(&mut self) -> Target {
+        self.labels.push(usize::MAX);
+        self.labels.len() - 1
+    }
+
+    fn place(&mut self, label: Target) {
+        if let Some(place) = self.labels.get_mut(label) {
+            *place = self.program.ops.len();
+        }
+    }
+
+    /// Does tasks in their order before what is left to do.
+    fn plan(&mut self, tasks: impl IntoIterator<Item = Task, IntoIter: DoubleEndedIterator>) {
+        self.tasks.extend(tasks.into_iter().rev());
+    }
+
+    fn refuse(&mut self, problem: String) {
+        self.problem.get_or_insert(problem);
+    }
+
+    fn constant(&mut self, value: Value<'static>) -> usize {
+        self.program.constants.push(value);
+        self.program.constants.len() - 1
+    }
+
+    fn visit(&mut self, node: NodeId, base: Base) {
+        if let Some(value) = self.constants.get(node) {
+            let value = value.clone();
+            let constant = self.constant(value);
+            return self.program.ops.push(Op::Constant(constant));
+        }
+        let checked = self.checked;
+        match (checked.tree.kind(node), checked.reference(node)) {
+            (Kind::Message { name, fields }, _) => {
+                let values: Vec<NodeId> = fields.iter().map(|field| field.value).collect();
+                let names = fields.iter().map(|field| field.name.to_owned()).collect();
+                let name = match checked.reference(node) {
+                    Reference::Name(Name::Type(name) | Name::TypeOnly(name)) => *name,
+                    _ => return self.refuse(format!("unknown type '{name}'")),
+                };
+                self.program.messages.push(Message { name, fields: names });
+                let message = self.program.messages.len() - 1;
+                self.construct(40, &values, Op::Message(message));
+            }
+            (_, Reference::Name(name)) => self.name(*name, base),
+            (Kind::Ident { .. }, Reference::Local(variable)) => self.local(*variable, base),
+            (Kind::Select { operand, field, test: true }, _) => self.test(*operand, field),
+            (Kind::Select { .. }, _) => self.chain(node, base),
+            (Kind::Call { function, target, arguments }, _) => self.call(node, function, *target, arguments, base),
+            (Kind::List(elements), _) => self.list(elements),
+            (Kind::Map(entries), _) => self.map(entries),
+            (Kind::Fold(fold), _) => self.fold(node, fold),
+            _ => self.refuse("unknown expression".to_owned()),
+        }
+    }
+
+    fn charge_base(&mut self, base: Base) {
+        if base == Base::Paid {
+            self.program.ops.push(Op::Charge(1));
+        }
+    }
+
+    fn name(&mut self, name: Name, base: Base) {
+        match name {
+            Name::Device => {
+                self.charge_base(base);
+                self.program.ops.push(Op::Device);
+            }
+            Name::TypeOnly(name) => self.refuse(format!("reference to undefined type: {name}")),
+            Name::Type(_) | Name::NullValue => {}
+        }
+    }
+
+    fn local(&mut self, variable: Variable, base: Base) {
+        self.charge_base(base);
+        let slot = self.slot(variable);
+        let fold = match self.checked.tree.kind(variable.fold) {
+            Kind::Fold(fold) => Some(**fold),
+            _ => None,
+        };
+        let is_accumulator = variable.role == Role::Accumulator;
+        let op = match fold {
+            Some(fold) if is_accumulator && fold.binds => Op::Force(slot),
+            _ => Op::Local(slot),
+        };
+        self.program.ops.push(op);
+    }
+
+    fn slot(&mut self, variable: Variable) -> usize {
+        let next = self.variables.len();
+        *self.variables.entry(variable).or_insert(next)
+    }
+
+    /// Returns the first part of a chain of fields and indices, and its steps in order.
+    fn steps(&self, node: NodeId) -> (NodeId, Vec<Step<'s>>) {
+        let (mut node, mut steps) = (node, Vec::new());
+        loop {
+            if self.constants.get(node).is_some() || matches!(self.checked.reference(node), Reference::Name(_)) {
+                break;
+            }
+            let (operand, step) = match self.checked.tree.kind(node) {
+                Kind::Select { operand, field, test: false } => (*operand, Step::Field(field, false)),
+                Kind::Call { function: "_[_]", arguments, .. } => match arguments.as_slice() {
+                    [operand, index] => (*operand, Step::Index(*index, false)),
+                    _ => break,
+                },
+                Kind::Call { function: "_[?_]" | "_?._", arguments, .. } => match arguments.as_slice() {
+                    [operand, index] => (*operand, Step::Index(*index, true)),
+                    _ => break,
+                },
+                _ => break,
+            };
+            steps.push(step);
+            node = operand;
+        }
+        steps.reverse();
+        (node, steps)
+    }
+
+    fn is_ternary(&self, node: NodeId) -> bool {
+        matches!(self.checked.tree.kind(node), Kind::Call { function: "_?_:_", .. })
+    }
+
+    fn is_variable(&self, node: NodeId) -> bool {
+        let is_constant = self.constants.get(node).is_some();
+        !is_constant && (matches!(self.checked.tree.kind(node), Kind::Ident { .. }) || self.is_device(node))
+    }
+
+    fn is_device(&self, node: NodeId) -> bool {
+        *self.checked.reference(node) == Reference::Name(Name::Device)
+    }
+
+    /// Plans a chain of fields and indices.
+    fn chain(&mut self, node: NodeId, base: Base) {
+        let (root, steps) = self.steps(node);
+        let mut tasks = vec![Task::Visit(root, base)];
+        if base == Base::Paid && !self.is_variable(root) && !self.is_ternary(root) {
+            tasks.push(Task::Emit(Op::Charge(1)));
+        }
+        self.plan_steps(root, &steps, tasks, &[]);
+    }
+
+    /// Plans `has(operand.field)`.
+    fn test(&mut self, operand: NodeId, field: &str) {
+        let (root, steps) = self.steps(operand);
+        let key = self.constant(Value::owned(field));
+        let mut last = vec![Op::Test(key)];
+        last.extend(self.is_ternary(root).then_some(Op::Refund));
+        self.plan_steps(root, &steps, vec![Task::Visit(root, Base::Free)], &last);
+    }
+
+    fn plan_steps(&mut self, root: NodeId, steps: &[Step<'s>], mut tasks: Vec<Task>, last: &[Op]) {
+        let is_optional = |step: &Step<'_>| matches!(step, Step::Field(_, true) | Step::Index(_, true));
+        let is_open = !self.is_device(root) || steps.iter().any(is_optional);
+        tasks.extend(is_open.then_some(Task::Emit(Op::Open)));
+        for step in steps {
+            match step {
+                Step::Field(name, optional) => {
+                    let key = self.constant(Value::owned(*name));
+                    tasks.push(Task::Emit(Op::Step { key, optional: *optional }));
+                }
+                Step::Index(index, optional) => self.plan_index(*index, *optional, &mut tasks),
+            }
+        }
+        tasks.extend(last.iter().copied().map(Task::Emit));
+        tasks.extend(is_open.then_some(Task::Emit(Op::Close)));
+        self.plan(tasks);
+    }
+
+    fn plan_index(&mut self, index: NodeId, optional: bool, tasks: &mut Vec<Task>) {
+        if let Some(key) = self.constants.get(index) {
+            if !is_index(key) {
+                let problem = format!("invalid qualifier type: {}", key.inner_type_name());
+                return self.refuse(problem);
+            }
+            let key = key.clone();
+            let key = self.constant(key);
+            return tasks.push(Task::Emit(Op::Step { key, optional }));
+        }
+        let after = self.label();
+        tasks.extend([
+            Task::Emit(Op::SkipIndex(after)),
+            Task::Visit(index, Base::Free),
+            Task::Emit(Op::Index { optional }),
+            Task::Place(after),
+        ]);
+    }
+
+    /// Plans a literal with parts: its price, the parts up to the first error, and how they are put together.
+    fn construct(&mut self, price: u8, parts: &[NodeId], op: Op) {
+        let end = self.label();
+        let mut tasks = vec![Task::Emit(Op::Charge(price))];
+        for (drop, part) in parts.iter().enumerate() {
+            tasks.extend([Task::Visit(*part, Base::Paid), Task::Emit(Op::Bail { drop, end })]);
+        }
+        tasks.extend([Task::Emit(op), Task::Place(end)]);
+        self.plan(tasks);
+    }
+
+    fn mark(&mut self, marks: Vec<bool>) -> Option<usize> {
+        if !marks.contains(&true) {
+            return None;
+        }
+        self.program.marks.push(marks);
+        Some(self.program.marks.len() - 1)
+    }
+
+    fn list(&mut self, elements: &[Element]) {
+        let optional = self.mark(elements.iter().map(|element| element.optional).collect());
+        let parts: Vec<NodeId> = elements.iter().map(|element| element.node).collect();
+        self.construct(10, &parts, Op::List { count: parts.len(), optional });
+    }
+
+    fn map(&mut self, entries: &[Entry]) {
+        let optional = self.mark(entries.iter().map(|entry| entry.optional).collect());
+        let parts: Vec<NodeId> = entries.iter().flat_map(|entry| [entry.key, entry.value]).collect();
+        self.construct(30, &parts, Op::Map { count: entries.len(), optional });
+    }
+
+    fn call(&mut self, node: NodeId, function: &'s str, target: Option<NodeId>, arguments: &[NodeId], base: Base) {
+        match (function, target, arguments) {
+            ("_[_]" | "_[?_]" | "_?._", ..) => self.chain(node, base),
+            ("_&&_", _, [left, right]) => self.logic(*left, *right, false),
+            ("_||_", _, [left, right]) => self.logic(*left, *right, true),
+            ("_?_:_", _, [condition, then, otherwise]) => self.ternary(*condition, *then, *otherwise),
+            ("@not_strictly_false", _, [value]) => {
+                let price = Task::Emit(Op::Charge(1));
+                self.plan([Task::Visit(*value, Base::Paid), price, Task::Emit(Op::NotStrictlyFalse)]);
+            }
+            ("or" | "orValue", Some(optional), [other]) => {
+                let end = self.label();
+                let unwraps = function == "orValue";
+                self.plan([
+                    Task::Visit(optional, Base::Paid),
+                    Task::Emit(Op::Fallback { unwraps, end }),
+                    Task::Visit(*other, Base::Paid),
+                    Task::Place(end),
+                ]);
+            }
+            ("@in", _, [item, list]) if self.checked.overloads(node).len() == 1 && self.in_set(*item, *list) => {}
+            _ => {
+                let all: Vec<NodeId> = target.into_iter().chain(arguments.iter().copied()).collect();
+                self.ordinary(node, function, &all);
+            }
+        }
+    }
+
+    fn logic(&mut self, left: NodeId, right: NodeId, absorbing: bool) {
+        let end = self.label();
+        self.plan([
+            Task::Visit(left, Base::Paid),
+            Task::Emit(Op::JumpIf(absorbing, end)),
+            Task::Visit(right, Base::Paid),
+            Task::Emit(Op::Combine { absorbing }),
+            Task::Place(end),
+        ]);
+    }
+
+    fn ternary(&mut self, condition: NodeId, then: NodeId, other: NodeId) {
+        let (otherwise, end) = (self.label(), self.label());
+        self.plan([
+            Task::Visit(condition, Base::Paid),
+            Task::Emit(Op::Branch { otherwise, end }),
+            Task::Visit(then, Base::Free),
+            Task::Emit(Op::Jump(end)),
+            Task::Place(otherwise),
+            Task::Visit(other, Base::Free),
+            Task::Place(end),
+        ]);
+    }
+
+    /// Plans `item in [constants]` as a look-up; false if the list has other elements than scalars.
+    fn in_set(&mut self, item: NodeId, list: NodeId) -> bool {
+        let Some(Value::List(list)) = self.constants.get(list) else { return false };
+        let items = list.items();
+        if items.is_empty() {
+            let no = self.constant(Value::Bool(false));
+            self.program.ops.push(Op::Constant(no));
+            return true;
+        }
+        if !items.iter().all(is_index) {
+            return false;
+        }
+        let keys = items.iter().flat_map(numerals).filter_map(|item| Some((Key::new(item).ok()?, Value::Null)));
+        let keys: BTreeMap<_, _> = keys.collect();
+        let Ok(set) = Table::new(keys) else { return false };
+        self.program.sets.push(set);
+        let set = self.program.sets.len() - 1;
+        self.plan([Task::Visit(item, Base::Paid), Task::Emit(Op::InSet(set))]);
+        true
+    }
+
+    /// Plans a call of a function with its arguments.
+    fn ordinary(&mut self, node: NodeId, function: &str, arguments: &[NodeId]) {
+        let overloads = self.checked.overloads(node);
+        let known = declarations().name(function, true);
+        let (Some(name), Some(body)) = (known, functions::lookup(function)) else {
+            return self.refuse(format!("no such function: {function}"));
+        };
+        let costs: Vec<Cost> =
+            overloads.iter().filter_map(|id| declarations().overload(*id)).map(|overload| overload.cost).collect();
+        let cost = match costs.as_slice() {
+            [one] => *one,
+            [text @ (Cost::ContainsIpText | Cost::ContainsCidrText), ..] => *text,
+            [first, rest @ ..] if rest.iter().all(|cost| cost == first) && !first.is_of_overload() => *first,
+            _ => Cost::One,
+        };
+        let is_operator = name.starts_with(['_', '@', '!', '-']);
+        let is_dynamic = overloads.len() > 1;
+        let count = arguments.len();
+        let mut is_sequential =
+            count >= 3 || name == "format" || (is_dynamic && !is_operator && !EAGER.contains(&name));
+        let pattern = match self.pattern(name, arguments) {
+            Ok(pattern) => pattern,
+            Err(problem) => return self.refuse(problem),
+        };
+        is_sequential |= pattern.is_some();
+        let guarded = name != "distinct" && (is_dynamic || !matches!(name, "sort" | "@sortByAssociatedKeys"));
+        self.program.calls.push(Call { function: body, name, cost, count, guarded });
+        let call = self.program.calls.len() - 1;
+        let end = self.label();
+        let mut tasks = Vec::with_capacity(2 * count + 2);
+        for (drop, argument) in arguments.iter().enumerate() {
+            tasks.push(Task::Visit(*argument, Base::Paid));
+            // After the last argument there is nothing left to leave out.
+            let bails = is_sequential && drop + 1 < count;
+            tasks.extend(bails.then_some(Task::Emit(Op::Bail { drop, end })));
+        }
+        tasks.push(Task::Emit(match pattern {
+            Some(pattern) => Op::Search { call, pattern },
+            None => Op::Call(call),
+        }));
+        tasks.push(Task::Place(end));
+        self.plan(tasks);
+    }
+
+    /// Compiles the pattern of a call, if it is a constant.
+    fn pattern(&mut self, name: &str, arguments: &[NodeId]) -> Result<Option<usize>, String> {
+        let Some(Value::String(text)) = arguments.get(1).and_then(|pattern| self.constants.get(*pattern)) else {
+            return Ok(None);
+        };
+        if !WITH_PATTERN.contains(&name) {
+            return Ok(None);
+        }
+        let pattern = Pattern::compile(text)?;
+        self.program.patterns.push(pattern);
+        Ok(Some(self.program.patterns.len() - 1))
+    }
+
+    fn fold(&mut self, node: NodeId, fold: &Fold<'s>) {
+        let variable = |role| Variable { fold: node, role };
+        let slot = self.slot(variable(Role::Accumulator));
+        if fold.binds {
+            return self.bind(fold, slot);
+        }
+        let first = self.slot(variable(Role::First));
+        let second = fold.second.map(|_| self.slot(variable(Role::Second)));
+        let (again, done, end) = (self.label(), self.label(), self.label());
+        let mut tasks = vec![
+            Task::Visit(fold.range, Base::Paid),
+            Task::Emit(Op::Begin { second: second.is_some(), end }),
+            Task::Visit(fold.init, Base::Paid),
+            Task::Emit(Op::Store(slot)),
+            Task::Place(again),
+            Task::Emit(Op::Next { first, second, done }),
+        ];
+        if !matches!(self.constants.get(fold.condition), Some(Value::Bool(true))) {
+            tasks.extend([Task::Visit(fold.condition, Base::Paid), Task::Emit(Op::While(done))]);
+        }
+        self.plan_step(fold.step, slot, &mut tasks);
+        tasks.extend([
+            Task::Emit(Op::Store(slot)),
+            Task::Emit(Op::Jump(again)),
+            Task::Place(done),
+            Task::Emit(Op::End),
+            Task::Visit(fold.result, Base::Paid),
+            Task::Place(end),
+        ]);
+        self.plan(tasks);
+    }
+
+    /// Plans the step of a loop. Lists and maps that a loop builds grow in place.
+    fn plan_step(&mut self, step: NodeId, slot: usize, tasks: &mut Vec<Task>) {
+        let read = [Task::Emit(Op::Charge(1)), Task::Emit(Op::Take(slot))];
+        match self.checked.tree.kind(step) {
+            Kind::Call { function: "_?_:_", arguments, .. } if self.is_growing(arguments.get(1)) => {
+                let [condition, then, _] = *arguments.as_slice() else { return };
+                let (otherwise, end) = (self.label(), self.label());
+                tasks.extend([Task::Visit(condition, Base::Paid), Task::Emit(Op::Branch { otherwise, end })]);
+                self.plan_step(then, slot, tasks);
+                let same =
+                    [Task::Emit(Op::Jump(end)), Task::Place(otherwise), Task::Emit(Op::Take(slot)), Task::Place(end)];
+                tasks.extend(same);
+            }
+            Kind::Call { function: "_+_", arguments, .. } if self.is_growing(Some(&step)) => {
+                let Some(Kind::List(elements)) = arguments.get(1).map(|list| self.checked.tree.kind(*list)) else {
+                    return;
+                };
+                tasks.extend(read);
+                let is_constant = arguments.get(1).is_some_and(|list| self.constants.get(*list).is_some());
+                tasks.extend((!is_constant).then_some(Task::Emit(Op::Charge(10))));
+                tasks.extend(elements.iter().map(|element| Task::Visit(element.node, Base::Paid)));
+                tasks.push(Task::Emit(Op::Append));
+            }
+            Kind::Call { function: "cel.@mapInsert", arguments, .. } => {
+                let [_, parts @ ..] = arguments.as_slice() else { return };
+                let end = self.label();
+                tasks.extend(read);
+                for (drop, part) in parts.iter().enumerate() {
+                    let is_sequential = parts.len() > 1;
+                    tasks.extend(is_sequential.then_some(Task::Emit(Op::Bail { drop, end })));
+                    tasks.push(Task::Visit(*part, Base::Paid));
+                }
+                tasks.extend([Task::Emit(Op::Insert { count: parts.len() }), Task::Place(end)]);
+            }
+            _ => tasks.push(Task::Visit(step, Base::Paid)),
+        }
+    }
+
+    /// Returns true for the step of a loop that adds to what it builds.
+    fn is_growing(&self, step: Option<&NodeId>) -> bool {
+        let Some(Kind::Call { function, arguments, .. }) = step.map(|step| self.checked.tree.kind(*step)) else {
+            return false;
+        };
+        let is_list =
+            |node: &NodeId| matches!(self.checked.tree.kind(*node), Kind::List(elements) if elements.len() == 1);
+        let is_accumulator =
+            |node: &NodeId| matches!(self.checked.tree.kind(*node), Kind::Ident { name: "@result", .. });
+        match (*function, arguments.as_slice()) {
+            ("_+_", [accumulator, list]) => is_accumulator(accumulator) && is_list(list),
+            ("cel.@mapInsert", [accumulator, ..]) => is_accumulator(accumulator),
+            _ => false,
+        }
+    }
+
+    /// Plans a name for a value that is computed when it is first read.
+    fn bind(&mut self, fold: &Fold<'s>, slot: usize) {
+        let (init, body) = (self.label(), self.label());
+        self.plan([
+            Task::Emit(Op::Defer(slot, init)),
+            Task::Emit(Op::Jump(body)),
+            Task::Place(init),
+            Task::Visit(fold.init, Base::Paid),
+            Task::Emit(Op::Return(slot)),
+            Task::Place(body),
+            Task::Visit(fold.result, Base::Paid),
+        ]);
+    }
+}
+
+/// Returns a value with the integers that are equal to it.
+fn numerals(value: &Value<'static>) -> Vec<Value<'static>> {
+    let mut all = vec![value.clone()];
+    if let Value::Double(number) = value {
+        all.extend(order::to_int(*number).map(Value::Int));
+        all.extend(order::to_uint(*number).map(Value::Uint));
+    }
+    all
+}
+
+/// Returns true for values that can be an index, and whose set is looked up.
+const fn is_index(value: &Value<'_>) -> bool {
+    matches!(value, Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Bool(_) | Value::Double(_))
+}

@@ -1,0 +1,256 @@
+//! Results of evaluations: the value as a caller sees it, a selector's bool, a derived attribute.
+
+use std::fmt;
+
+use dra_attrs::Quoted;
+use k8s_openapi::api::resource::v1::DeviceAttribute;
+
+use super::error::EvaluationError;
+use super::functions::conversions;
+use super::functions::format::plain;
+use super::functions::strings::quoted_bytes;
+use super::value;
+
+/// Answer of an evaluation with its cost.
+///
+/// ```
+/// use dra_alloc::selector::{Options, Selector, SelectorInput, Value};
+/// use k8s_openapi::api::resource::v1::Device;
+///
+/// let selector = Selector::compile("device.driver == 'gpu.example'", &Options::stored())?;
+/// let evaluation = selector.evaluate(SelectorInput { driver: "gpu.example", device: &Device::default() });
+/// assert_eq!(evaluation.result, Ok(Value::Bool(true)));
+/// assert_eq!(evaluation.cost, 4);
+/// # Ok::<(), dra_alloc::selector::CompileError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Evaluation {
+    /// Value, or the reason that there is none.
+    pub result: Result<Value, EvaluationError>,
+    /// Cost in Kubernetes' units, also of an evaluation that failed.
+    pub cost: u64,
+}
+
+/// Value of an expression. [`fmt::Display`] shows it with its type: `int 3`, `list ["a", "b"]`.
+///
+/// ```
+/// use dra_alloc::selector::Value;
+/// let value = Value::List(vec![Value::Int(1), Value::String("a".to_owned())]);
+/// assert_eq!(value.to_string(), r#"list [1, "a"]"#);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Value {
+    /// `null`
+    Null,
+    /// Bool.
+    Bool(bool),
+    /// Signed integer.
+    Int(i64),
+    /// Unsigned integer.
+    Uint(u64),
+    /// Floating-point number.
+    Double(f64),
+    /// String.
+    String(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
+    /// List.
+    List(Vec<Self>),
+    /// Map, in the order of its keys.
+    Map(Vec<(Self, Self)>),
+    /// Optional, with or without value.
+    Optional(Option<Box<Self>>),
+    /// Value of any other type: a quantity, a version, a time, an address, a type.
+    Other {
+        /// Name of the type.
+        of: &'static str,
+        /// Canonical text of the value.
+        text: String,
+    },
+}
+
+impl Value {
+    /// Returns the name of the value's type.
+    ///
+    /// ```
+    /// # use dra_alloc::selector::Value;
+    /// assert_eq!(Value::Uint(1).type_name(), "uint");
+    /// ```
+    #[must_use]
+    pub const fn type_name(&self) -> &'static str {
+        match self {
+            Self::Null => "null_type",
+            Self::Bool(_) => "bool",
+            Self::Int(_) => "int",
+            Self::Uint(_) => "uint",
+            Self::Double(_) => "double",
+            Self::String(_) => "string",
+            Self::Bytes(_) => "bytes",
+            Self::List(_) => "list",
+            Self::Map(_) => "map",
+            Self::Optional(_) => "optional_type",
+            Self::Other { of, .. } => of,
+        }
+    }
+
+    /// Returns the value of an evaluation. Values nest to a limited depth.
+    pub(super) fn of(value: &value::Value<'_>) -> Self {
+        match value {
+            value::Value::Null => Self::Null,
+            value::Value::Bool(value) => Self::Bool(*value),
+            value::Value::Int(number) => Self::Int(*number),
+            value::Value::Uint(number) => Self::Uint(*number),
+            value::Value::Double(number) => Self::Double(*number),
+            value::Value::String(text) => Self::String(text.to_string()),
+            value::Value::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
+            value::Value::List(list) => Self::List(list.items().iter().map(Self::of).collect()),
+            value::Value::Map(map) => {
+                let of_key = |key: &value::Value<'_>| map.value(key).as_ref().map_or(Self::Null, Self::of);
+                Self::Map(map.keys().iter().map(|key| (Self::of(key), of_key(key))).collect())
+            }
+            value::Value::Optional(held) => Self::Optional(held.as_ref().map(|held| Box::new(Self::of(&held.value)))),
+            other => Self::Other { of: other.type_name(), text: text(other) },
+        }
+    }
+
+    fn shown(&self) -> String {
+        match self {
+            Self::Null => "null".to_owned(),
+            Self::Bool(value) => value.to_string(),
+            Self::Int(number) => number.to_string(),
+            Self::Uint(number) => number.to_string(),
+            Self::Double(number) => conversions::shown(*number),
+            Self::String(text) => Quoted(text).to_string(),
+            Self::Bytes(bytes) => quoted_bytes(bytes),
+            Self::List(items) => {
+                let items: Vec<String> = items.iter().map(Self::shown).collect();
+                format!("[{}]", items.join(", "))
+            }
+            Self::Map(entries) => {
+                let entries: Vec<String> =
+                    entries.iter().map(|(key, value)| format!("{}: {}", key.shown(), value.shown())).collect();
+                format!("{{{}}}", entries.join(", "))
+            }
+            Self::Optional(None) => "none".to_owned(),
+            Self::Optional(Some(value)) => format!("some({})", value.shown()),
+            Self::Other { text, .. } => text.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.type_name(), self.shown())
+    }
+}
+
+/// Returns the text of a value that is no plain scalar.
+fn text(value: &value::Value<'_>) -> String {
+    match value {
+        value::Value::Quantity(amount, _) => amount.quantity().to_string(),
+        value::Value::Version(version) => version.to_string(),
+        value::Value::Cidr(address, length) => format!("{address}/{length}"),
+        value::Value::Url(url) => url.to_string(),
+        value::Value::Format(format) => format!("{format:?}"),
+        other => plain(other).unwrap_or_default(),
+    }
+}
+
+/// Converts the result of a selector. An optional that holds a bool is one.
+pub(super) fn truth(value: &value::Value<'_>) -> Result<bool, EvaluationError> {
+    match value {
+        value::Value::Bool(value) => Ok(*value),
+        value::Value::Optional(Some(held)) => truth(&held.value),
+        other => Err(EvaluationError::NotBool { actual: other.type_name().to_owned(), reason: inconvertible(other) }),
+    }
+}
+
+/// Says why a value can't be converted to a bool.
+fn inconvertible(value: &value::Value<'_>) -> String {
+    let name = match value {
+        value::Value::Int(_) | value::Value::Uint(_) => {
+            return format!("unsupported type conversion from '{}' to bool", value.type_name());
+        }
+        value::Value::String(_) => return "unsupported native conversion from string to 'bool'".to_owned(),
+        value::Value::Type(_) => return "type conversion not supported for 'type'".to_owned(),
+        value::Value::Optional(_) => return "optional.none() dereference".to_owned(),
+        value::Value::Double(_) => "Double",
+        value::Value::Bytes(_) => "Bytes",
+        value::Value::Null => "'null_type'",
+        value::Value::Duration(_) => "'Duration'",
+        value::Value::Timestamp(_) => "'Timestamp'",
+        value::Value::Quantity(..) => "'Quantity'",
+        value::Value::Version(_) => "'Semver'",
+        value::Value::Ip(_) => "'IP'",
+        value::Value::Cidr(..) => "'CIDR'",
+        value::Value::Url(_) => "'URL'",
+        value::Value::Format(_) => "'Format'",
+        other => other.type_name(),
+    };
+    format!("type conversion error from {name} to 'bool'")
+}
+
+/// Converts the result of an expression to an attribute. A list has the type of its first element; an empty one is a
+/// list of strings.
+pub(super) fn attribute(value: &value::Value<'_>) -> Result<DeviceAttribute, EvaluationError> {
+    let mut attribute = DeviceAttribute::default();
+    match value {
+        value::Value::List(list) => match list.items().first() {
+            None => attribute.strings = Some(Vec::new()),
+            Some(value::Value::Int(_)) => attribute.ints = Some(all(list, int)?),
+            Some(value::Value::Bool(_)) => attribute.bools = Some(all(list, bool)?),
+            Some(value::Value::String(_)) => attribute.strings = Some(all(list, string)?),
+            Some(value::Value::Version(_)) => attribute.versions = Some(all(list, version)?),
+            Some(other) => return Err(refused(format!("list({})", other.type_name()))),
+        },
+        other => {
+            attribute.int = int(other);
+            attribute.bool = bool(other);
+            attribute.string = string(other);
+            attribute.version = version(other);
+            if attribute == DeviceAttribute::default() {
+                return Err(refused(other.type_name().to_owned()));
+            }
+        }
+    }
+    Ok(attribute)
+}
+
+const fn refused(actual: String) -> EvaluationError {
+    EvaluationError::NotAttribute { actual }
+}
+
+fn all<T>(list: &value::List<'_>, convert: impl Fn(&value::Value<'_>) -> Option<T>) -> Result<Vec<T>, EvaluationError> {
+    let elements: Option<Vec<T>> = list.items().iter().map(convert).collect();
+    elements.ok_or_else(|| refused("a list of values of different types".to_owned()))
+}
+
+const fn int(value: &value::Value<'_>) -> Option<i64> {
+    match value {
+        value::Value::Int(number) => Some(*number),
+        _ => None,
+    }
+}
+
+const fn bool(value: &value::Value<'_>) -> Option<bool> {
+    match value {
+        value::Value::Bool(value) => Some(*value),
+        _ => None,
+    }
+}
+
+fn string(value: &value::Value<'_>) -> Option<String> {
+    match value {
+        value::Value::String(text) => Some(text.to_string()),
+        _ => None,
+    }
+}
+
+fn version(value: &value::Value<'_>) -> Option<String> {
+    match value {
+        value::Value::Version(version) => Some(version.to_string()),
+        _ => None,
+    }
+}

@@ -1,0 +1,9 @@
+//! From the text of an expression to its tree: tokens, grammar, macros.
+
+pub(super) mod lexer;
+pub(super) mod literal;
+mod macros;
+pub(super) mod parser;
+mod recovery;
+pub(super) mod token;
+pub(super) mod tree;

@@ -1,0 +1,167 @@
+//! What may stand where, and what is said of what may not.
+
+use super::parser::{Frame, Parser, Stop};
+use super::token::{Token, TokenKind, TokenSet, escaped};
+use crate::selector::error::Issue;
+
+/// What an operand without a sign begins with.
+pub(super) const PRIMARY: TokenSet = TokenSet::of(&[
+    TokenKind::OpenBracket,
+    TokenKind::OpenBrace,
+    TokenKind::OpenParen,
+    TokenKind::Dot,
+    TokenKind::True,
+    TokenKind::False,
+    TokenKind::Null,
+    TokenKind::Float,
+    TokenKind::Int,
+    TokenKind::Uint,
+    TokenKind::Text,
+    TokenKind::Bytes,
+    TokenKind::Ident,
+]);
+/// What an expression begins with.
+pub(super) const EXPRESSION: TokenSet = PRIMARY.or(TokenSet::of(&[TokenKind::Minus, TokenKind::Not]));
+const SEPARATORS: TokenSet = TokenSet::of(&[TokenKind::Question, TokenKind::Comma]);
+pub(super) const ARGUMENTS: TokenSet = EXPRESSION.or(TokenSet::of(&[TokenKind::CloseParen]));
+pub(super) const INDEX: TokenSet = EXPRESSION.or(TokenSet::of(&[TokenKind::Question]));
+pub(super) const LIST: TokenSet = EXPRESSION.or(SEPARATORS).or(TokenSet::of(&[TokenKind::CloseBracket]));
+pub(super) const MAP: TokenSet = EXPRESSION.or(SEPARATORS).or(TokenSet::of(&[TokenKind::CloseBrace]));
+pub(super) const NAMES: TokenSet = TokenSet::of(&[TokenKind::Ident, TokenKind::QuotedIdent]);
+pub(super) const FIELDS: TokenSet = NAMES.or(SEPARATORS).or(TokenSet::of(&[TokenKind::CloseBrace]));
+/// What begins a list's or a map's next element.
+pub(super) const ELEMENT: TokenSet = INDEX;
+/// What begins a message's next field.
+pub(super) const FIELD: TokenSet = NAMES.or(TokenSet::of(&[TokenKind::Question]));
+/// What goes on after an operand, besides `?` and `:`.
+const OPERATORS: TokenSet = TokenSet::of(&[
+    TokenKind::Dot,
+    TokenKind::OpenBracket,
+    TokenKind::Equal,
+    TokenKind::NotEqual,
+    TokenKind::In,
+    TokenKind::Less,
+    TokenKind::LessEqual,
+    TokenKind::GreaterEqual,
+    TokenKind::Greater,
+    TokenKind::And,
+    TokenKind::Or,
+    TokenKind::Minus,
+    TokenKind::Plus,
+    TokenKind::Star,
+    TokenKind::Slash,
+    TokenKind::Percent,
+]);
+
+impl<'s> Parser<'s> {
+    fn extraneous(&mut self, expected: TokenSet) {
+        let token = self.take();
+        self.tell(token, format!("extraneous input {} expecting {expected}", token.shown()));
+    }
+
+    fn mismatched(&mut self, expected: TokenSet) -> Stop {
+        let token = self.token();
+        self.tell(token, format!("mismatched input {} expecting {expected}", token.shown()));
+        Stop
+    }
+
+    fn tell(&mut self, token: Token<'s>, message: String) {
+        self.issues.push(Issue::new(token.at, format!("Syntax error: {message}")));
+    }
+
+    /// Lets something begin that has to start with one of a set. One token too many is dropped.
+    pub(super) fn begin(&mut self, expected: TokenSet) -> Result<(), Stop> {
+        if expected.has(self.kind()) {
+            return Ok(());
+        }
+        if self.kind() != TokenKind::End && expected.has(self.kind_after()) {
+            self.extraneous(expected);
+            return Ok(());
+        }
+        Err(self.mismatched(expected))
+    }
+
+    /// Takes a token that has to come. One token too many is dropped; a missing one is put in where the text can go on.
+    pub(super) fn expect(&mut self, kind: TokenKind, follow: TokenSet) -> Result<Token<'s>, Stop> {
+        if self.kind() == kind {
+            return Ok(self.take());
+        }
+        if self.kind_after() == kind {
+            self.extraneous(kind.into());
+            return Ok(self.take());
+        }
+        if !follow.has(self.kind()) {
+            return Err(self.mismatched(kind.into()));
+        }
+        let token = self.token();
+        self.tell(token, format!("missing {kind} at {}", token.shown()));
+        Ok(token)
+    }
+
+    /// Checks that the text ends.
+    pub(super) fn end(&mut self) -> Result<(), Stop> {
+        if self.kind() == TokenKind::End {
+            return Ok(());
+        }
+        if self.kind_after() == TokenKind::End {
+            self.extraneous(TokenKind::End.into());
+            return Ok(());
+        }
+        Err(self.mismatched(TokenKind::End.into()))
+    }
+
+    /// Drops what can't follow a `!`.
+    pub(super) fn begin_negated(&mut self) -> Result<(), Stop> {
+        while !EXPRESSION.has(self.kind()) {
+            if self.kind() == TokenKind::End {
+                let token = self.token();
+                self.tell(token, format!("extraneous input {} expecting {EXPRESSION}", token.shown()));
+                return Err(Stop);
+            }
+            self.extraneous(EXPRESSION);
+        }
+        Ok(())
+    }
+
+    /// Refuses the text from the byte `start` through the next token.
+    pub(super) fn no_alternative(&mut self, start: usize) -> Stop {
+        let token = self.token();
+        let end = token.start + token.text.len();
+        let text = self.text.get(start..end).unwrap_or_default();
+        self.tell(token, format!("no viable alternative at input '{}'", escaped(text)));
+        Stop
+    }
+
+    /// Refuses a word where a name has to come.
+    pub(super) fn no_name(&mut self, start: usize) -> Stop {
+        match self.kind() {
+            TokenKind::True | TokenKind::False | TokenKind::Null => self.mismatched(TokenKind::Ident.into()),
+            _ => self.no_alternative(start),
+        }
+    }
+
+    /// Returns what may follow an operand within the open frames.
+    pub(super) fn follow(&self) -> TokenSet {
+        const COMMA: &[TokenKind] = &[TokenKind::Comma];
+        let mut follow = OPERATORS;
+        for frame in self.frames.iter().rev() {
+            let closing: &[&[TokenKind]] = match frame {
+                Frame::Prefix { .. } | Frame::Binary { .. } | Frame::Logic { .. } => continue,
+                Frame::Then { .. } => return follow.or(TokenKind::Colon.into()),
+                Frame::Else { .. } => {
+                    follow = follow.or(TokenKind::Question.into());
+                    continue;
+                }
+                Frame::Group => &[&[TokenKind::CloseParen]],
+                Frame::Index { .. } => &[&[TokenKind::CloseBracket]],
+                Frame::Arguments { .. } => &[&[TokenKind::CloseParen], COMMA],
+                Frame::List { .. } => &[&[TokenKind::CloseBracket], COMMA],
+                Frame::Map { key: None, .. } => &[&[TokenKind::Colon]],
+                Frame::Map { .. } | Frame::Message { .. } => &[&[TokenKind::CloseBrace], COMMA],
+            };
+            let closing = closing.iter().fold(follow, |set, kinds| set.or(TokenSet::of(kinds)));
+            return closing.or(TokenKind::Question.into());
+        }
+        follow.or(TokenSet::of(&[TokenKind::Question, TokenKind::End]))
+    }
+}

@@ -1,0 +1,173 @@
+//! Tokens of the language and how messages show them.
+
+/// Position of a token: line from 1, column in code points from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::selector) struct Position {
+    pub(in crate::selector) line: i32,
+    pub(in crate::selector) column: i32,
+}
+
+impl Position {
+    /// Place of a message about the whole expression.
+    pub(in crate::selector) const NOWHERE: Self = Self { line: -1, column: -1 };
+}
+
+/// Kind of a token. The order is that of sets in messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(super) enum TokenKind {
+    End,
+    Equal,
+    NotEqual,
+    In,
+    Less,
+    LessEqual,
+    GreaterEqual,
+    Greater,
+    And,
+    Or,
+    OpenBracket,
+    CloseBracket,
+    OpenBrace,
+    CloseBrace,
+    OpenParen,
+    CloseParen,
+    Dot,
+    Comma,
+    Minus,
+    Not,
+    Question,
+    Colon,
+    Plus,
+    Star,
+    Slash,
+    Percent,
+    True,
+    False,
+    Null,
+    Float,
+    Int,
+    Uint,
+    Text,
+    Bytes,
+    Ident,
+    QuotedIdent,
+}
+
+/// Names of the kinds in messages, in the order of the kinds.
+const NAMES: [&str; 36] = [
+    "<EOF>",
+    "'=='",
+    "'!='",
+    "'in'",
+    "'<'",
+    "'<='",
+    "'>='",
+    "'>'",
+    "'&&'",
+    "'||'",
+    "'['",
+    "']'",
+    "'{'",
+    "'}'",
+    "'('",
+    "')'",
+    "'.'",
+    "','",
+    "'-'",
+    "'!'",
+    "'?'",
+    "':'",
+    "'+'",
+    "'*'",
+    "'/'",
+    "'%'",
+    "'true'",
+    "'false'",
+    "'null'",
+    "NUM_FLOAT",
+    "NUM_INT",
+    "NUM_UINT",
+    "STRING",
+    "BYTES",
+    "IDENTIFIER",
+    "ESC_IDENTIFIER",
+];
+
+impl TokenKind {
+    fn name(self) -> &'static str {
+        NAMES.get(self as usize).copied().unwrap_or_default()
+    }
+}
+
+/// Set of token kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TokenSet(u64);
+
+impl TokenSet {
+    pub(super) const fn of(kinds: &[TokenKind]) -> Self {
+        let (mut bits, mut index) = (0, 0);
+        let mut rest = kinds;
+        while let [first, tail @ ..] = rest {
+            bits |= 1 << (*first as u64);
+            rest = tail;
+            index += 1;
+        }
+        debug_assert!(index == kinds.len());
+        Self(bits)
+    }
+
+    pub(super) const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(super) const fn has(self, kind: TokenKind) -> bool {
+        self.0 & (1 << (kind as u64)) != 0
+    }
+}
+
+impl std::fmt::Display for TokenSet {
+    /// Writes one kind bare and several in braces.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<&str> =
+            NAMES.iter().enumerate().filter(|(bit, _)| self.0 & (1 << bit) != 0).map(|(_, name)| *name).collect();
+        match names.as_slice() {
+            [one] => f.write_str(one),
+            several => write!(f, "{{{}}}", several.join(", ")),
+        }
+    }
+}
+
+impl From<TokenKind> for TokenSet {
+    fn from(kind: TokenKind) -> Self {
+        Self::of(&[kind])
+    }
+}
+
+impl std::fmt::Display for TokenKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Token with its place in the text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Token<'s> {
+    pub(super) kind: TokenKind,
+    pub(super) text: &'s str,
+    /// Offset of the first byte.
+    pub(super) start: usize,
+    pub(super) at: Position,
+}
+
+impl Token<'_> {
+    /// Returns the token as messages show it, in quotes.
+    pub(super) fn shown(&self) -> String {
+        if self.kind == TokenKind::End { "'<EOF>'".to_owned() } else { format!("'{}'", escaped(self.text)) }
+    }
+}
+
+/// Returns a text with line ends and tabs escaped.
+pub(super) fn escaped(text: &str) -> String {
+    text.replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t")
+}

@@ -1,0 +1,217 @@
+//! Tree of an expression: nodes in one list, named by their numbers.
+
+use std::borrow::Cow;
+
+use super::token::Position;
+
+/// Largest number of nodes of a tree. A text of the largest length has fewer, unless macros repeat a part of it.
+const MOST_NODES: usize = 250_000;
+
+/// Number of a node in its tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(in crate::selector) struct NodeId(u32);
+
+impl NodeId {
+    /// Returns the position in lists that have one entry for each node.
+    pub(in crate::selector) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Node of a tree: a part of the expression, and where it stands.
+#[derive(Clone, Debug)]
+pub(in crate::selector) struct Node<'s> {
+    pub(in crate::selector) kind: Kind<'s>,
+    pub(in crate::selector) at: Position,
+}
+
+/// Part of an expression. Macros are expanded, operators are calls.
+#[derive(Clone, Debug)]
+pub(in crate::selector) enum Kind<'s> {
+    Literal(Literal<'s>),
+    Ident {
+        name: &'s str,
+        /// Written with a leading dot: no local variable.
+        global: bool,
+    },
+    Select {
+        operand: NodeId,
+        field: &'s str,
+        /// `has(operand.field)`
+        test: bool,
+    },
+    Call {
+        function: &'s str,
+        target: Option<NodeId>,
+        arguments: Vec<NodeId>,
+    },
+    List(Vec<Element>),
+    Map(Vec<Entry>),
+    Message {
+        name: String,
+        fields: Vec<Field<'s>>,
+    },
+    Fold(Box<Fold<'s>>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::selector) enum Literal<'s> {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    Double(f64),
+    String(Cow<'s, str>),
+    Bytes(Vec<u8>),
+}
+
+/// Element of a list literal.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::selector) struct Element {
+    pub(in crate::selector) node: NodeId,
+    /// Marked with `?`.
+    pub(in crate::selector) optional: bool,
+}
+
+/// Entry of a map literal.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::selector) struct Entry {
+    pub(in crate::selector) key: NodeId,
+    pub(in crate::selector) value: NodeId,
+    pub(in crate::selector) optional: bool,
+}
+
+/// Field of a message literal.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::selector) struct Field<'s> {
+    pub(in crate::selector) name: &'s str,
+    pub(in crate::selector) value: NodeId,
+    pub(in crate::selector) optional: bool,
+    pub(in crate::selector) at: Position,
+}
+
+/// Loop over a list or map with an accumulator; what macros become.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::selector) struct Fold<'s> {
+    pub(in crate::selector) range: NodeId,
+    pub(in crate::selector) variable: &'s str,
+    pub(in crate::selector) second: Option<&'s str>,
+    pub(in crate::selector) accumulator: &'s str,
+    pub(in crate::selector) init: NodeId,
+    pub(in crate::selector) condition: NodeId,
+    pub(in crate::selector) step: NodeId,
+    pub(in crate::selector) result: NodeId,
+    /// A name for the initial value, in a fold that runs no round: `cel.bind`.
+    pub(in crate::selector) binds: bool,
+}
+
+/// Tree of an expression.
+#[derive(Debug, Default)]
+pub(in crate::selector) struct Tree<'s> {
+    nodes: Vec<Node<'s>>,
+    full: bool,
+}
+
+/// What a missing node is read as: ids are made by the tree that they are asked of, so that none is missing.
+const NOTHING: &Node<'static> = &Node { kind: Kind::Literal(Literal::Null), at: Position::NOWHERE };
+
+impl<'s> Tree<'s> {
+    /// Adds a node. When the tree is full the node is dropped, which [`Self::is_full`] tells.
+    pub(super) fn add(&mut self, kind: Kind<'s>, at: Position) -> NodeId {
+        let id = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
+        self.full |= self.nodes.len() >= MOST_NODES;
+        if !self.full {
+            self.nodes.push(Node { kind, at });
+        }
+        NodeId(id)
+    }
+
+    pub(super) const fn is_full(&self) -> bool {
+        self.full
+    }
+
+    pub(in crate::selector) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Returns the numbers of all nodes: parts come before what they are parts of.
+    pub(in crate::selector) fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (0..self.nodes.len()).filter_map(|index| u32::try_from(index).ok()).map(NodeId)
+    }
+
+    pub(in crate::selector) fn node(&self, id: NodeId) -> &Node<'s> {
+        self.nodes.get(id.index()).unwrap_or(NOTHING)
+    }
+
+    pub(in crate::selector) fn kind(&self, id: NodeId) -> &Kind<'s> {
+        &self.node(id).kind
+    }
+
+    /// Makes a call that of a function whose name is what stood before the call and the call's own.
+    pub(in crate::selector) fn set_function(&mut self, id: NodeId, name: &'static str) {
+        if let Some(Node { kind: Kind::Call { function, target, .. }, .. }) = self.nodes.get_mut(id.index()) {
+            (*function, *target) = (name, None);
+        }
+    }
+
+    /// Returns the children of a node in the order of the text.
+    pub(in crate::selector) fn children(&self, id: NodeId) -> Vec<NodeId> {
+        match self.kind(id) {
+            Kind::Literal(_) | Kind::Ident { .. } => Vec::new(),
+            Kind::Select { operand, .. } => vec![*operand],
+            Kind::Call { target, arguments, .. } => target.iter().chain(arguments).copied().collect(),
+            Kind::List(elements) => elements.iter().map(|element| element.node).collect(),
+            Kind::Map(entries) => entries.iter().flat_map(|entry| [entry.key, entry.value]).collect(),
+            Kind::Message { fields, .. } => fields.iter().map(|field| field.value).collect(),
+            Kind::Fold(fold) => vec![fold.range, fold.init, fold.condition, fold.step, fold.result],
+        }
+    }
+
+    /// Adds a copy of a part of the tree.
+    pub(super) fn copy(&mut self, id: NodeId) -> NodeId {
+        // Each entry is a node whose children were copied already, in order; the copies wait in `made`.
+        enum Task {
+            Enter(NodeId),
+            Leave(NodeId),
+        }
+        let (mut tasks, mut made) = (vec![Task::Enter(id)], Vec::new());
+        while let Some(task) = tasks.pop() {
+            match task {
+                Task::Enter(_) if self.full => made.push(id),
+                Task::Enter(id) => {
+                    tasks.push(Task::Leave(id));
+                    tasks.extend(self.children(id).into_iter().rev().map(Task::Enter));
+                }
+                Task::Leave(id) => {
+                    let mut node = self.node(id).clone();
+                    let count = self.children(id).len();
+                    let mut children = made.split_off(made.len().saturating_sub(count)).into_iter();
+                    node.replace_children(|old| children.next().unwrap_or(old));
+                    made.push(self.add(node.kind, node.at));
+                }
+            }
+        }
+        made.pop().unwrap_or(id)
+    }
+}
+
+impl Node<'_> {
+    fn replace_children(&mut self, mut new: impl FnMut(NodeId) -> NodeId) {
+        let mut set = |child: &mut NodeId| *child = new(*child);
+        match &mut self.kind {
+            Kind::Literal(_) | Kind::Ident { .. } => {}
+            Kind::Select { operand, .. } => set(operand),
+            Kind::Call { target, arguments, .. } => target.iter_mut().chain(arguments).for_each(set),
+            Kind::List(elements) => elements.iter_mut().for_each(|element| set(&mut element.node)),
+            Kind::Map(entries) => entries.iter_mut().for_each(|entry| {
+                set(&mut entry.key);
+                set(&mut entry.value);
+            }),
+            Kind::Message { fields, .. } => fields.iter_mut().for_each(|field| set(&mut field.value)),
+            Kind::Fold(fold) => {
+                let Fold { range, init, condition, step, result, .. } = fold.as_mut();
+                [range, init, condition, step, result].into_iter().for_each(set);
+            }
+        }
+    }
+}

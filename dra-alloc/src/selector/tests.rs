@@ -1,0 +1,1 @@
+//! Tests of the selector as a whole.

@@ -1,0 +1,293 @@
+//! Types of expressions.
+
+mod agreement;
+
+use std::collections::HashMap;
+
+/// Largest nesting and largest number of parts of a type. Types of expressions that people write have below ten.
+const MOST_PARTS: u32 = 2_000;
+const MOST_NESTED: u32 = 250;
+
+/// Number of a type in [`Types`]: equal types have equal numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct TypeId(u32);
+
+/// Type of an expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Type {
+    Dyn,
+    /// Value of an attribute where lists are not allowed.
+    Any,
+    /// Type of what is wrong; agrees with everything.
+    Error,
+    Null,
+    Bool,
+    Int,
+    Uint,
+    Double,
+    String,
+    Bytes,
+    Duration,
+    Timestamp,
+    List(TypeId),
+    Map(TypeId, TypeId),
+    TypeOf(TypeId),
+    Optional(TypeId),
+    /// Type without parts that is equal to nothing but itself: an address.
+    Opaque(&'static str),
+    Message(&'static str),
+    /// Value of a message's field that may be null.
+    Wrapper(&'static str),
+    Variable(u32),
+}
+
+pub(super) const DEVICE: &str = "kubernetes.DRADevice";
+pub(super) const QUANTITY: &str = "kubernetes.Quantity";
+pub(super) const SEMVER: &str = "kubernetes.Semver";
+pub(super) const URL: &str = "kubernetes.URL";
+pub(super) const FORMAT: &str = "kubernetes.NamedFormat";
+pub(super) const IP: &str = "net.IP";
+pub(super) const CIDR: &str = "net.CIDR";
+
+/// Types of one expression, and what is known about their variables.
+#[derive(Debug, Default)]
+pub(super) struct Types {
+    all: Vec<Stored>,
+    numbers: HashMap<Type, TypeId>,
+    /// Type that stands for each variable.
+    substitutes: Vec<Option<TypeId>>,
+    /// Former substitutes, to undo what a failed attempt did.
+    trail: Vec<(u32, Option<TypeId>)>,
+    is_too_large: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Stored {
+    shape: Type,
+    parts: u32,
+    nesting: u32,
+    has_variables: bool,
+}
+
+const UNKNOWN: Stored = Stored { shape: Type::Dyn, parts: 1, nesting: 1, has_variables: false };
+
+impl Types {
+    /// Returns the number of a type.
+    pub(super) fn id(&mut self, shape: Type) -> TypeId {
+        if let Some(id) = self.numbers.get(&shape) {
+            return *id;
+        }
+        let stored = self.measured(shape);
+        if stored.parts > MOST_PARTS || stored.nesting > MOST_NESTED {
+            self.is_too_large = true;
+            return self.id(Type::Dyn);
+        }
+        let id = TypeId(u32::try_from(self.all.len()).unwrap_or(u32::MAX));
+        self.all.push(stored);
+        self.numbers.insert(shape, id);
+        id
+    }
+
+    fn measured(&self, shape: Type) -> Stored {
+        let (first, second) = shape.parameters();
+        let parts = [first, second].into_iter().flatten().map(|id| self.stored(id));
+        let alone = Stored { shape, has_variables: matches!(shape, Type::Variable(_)), ..UNKNOWN };
+        parts.fold(alone, |whole, part| Stored {
+            shape,
+            parts: whole.parts.saturating_add(part.parts),
+            nesting: whole.nesting.max(part.nesting + 1),
+            has_variables: whole.has_variables || part.has_variables,
+        })
+    }
+
+    fn stored(&self, id: TypeId) -> Stored {
+        self.all.get(id.0 as usize).copied().unwrap_or(UNKNOWN)
+    }
+
+    pub(super) fn get(&self, id: TypeId) -> Type {
+        self.stored(id).shape
+    }
+
+    /// Returns true if a type was left out because it is too large.
+    pub(super) const fn is_too_large(&self) -> bool {
+        self.is_too_large
+    }
+
+    pub(super) fn list(&mut self, element: TypeId) -> TypeId {
+        self.id(Type::List(element))
+    }
+
+    pub(super) fn map(&mut self, key: TypeId, value: TypeId) -> TypeId {
+        self.id(Type::Map(key, value))
+    }
+
+    /// Returns the optional of a type; an optional stays what it is.
+    pub(super) fn optional(&mut self, inner: TypeId) -> TypeId {
+        match self.get(inner) {
+            Type::Optional(_) => inner,
+            _ => self.id(Type::Optional(inner)),
+        }
+    }
+
+    /// Makes a new variable.
+    pub(super) fn fresh(&mut self) -> TypeId {
+        let number = u32::try_from(self.substitutes.len()).unwrap_or(u32::MAX);
+        self.substitutes.push(None);
+        self.id(Type::Variable(number))
+    }
+
+    /// Replaces the variables of a type by what is known about them; free ones become dyn if `free` says so.
+    pub(super) fn substituted(&mut self, id: TypeId, free: Free) -> TypeId {
+        if !self.stored(id).has_variables {
+            return id;
+        }
+        let shape = match self.get(id) {
+            Type::Variable(number) => {
+                return match (self.substitute(number), free) {
+                    (Some(known), _) => self.substituted(known, free),
+                    (None, Free::Dyn) => self.id(Type::Dyn),
+                    (None, Free::Stays) => id,
+                };
+            }
+            Type::List(element) => Type::List(self.substituted(element, free)),
+            Type::Map(key, value) => Type::Map(self.substituted(key, free), self.substituted(value, free)),
+            Type::TypeOf(inner) => Type::TypeOf(self.substituted(inner, free)),
+            Type::Optional(inner) => Type::Optional(self.substituted(inner, free)),
+            shape => shape,
+        };
+        self.id(shape)
+    }
+
+    /// Makes the type of a declaration an expression's own: its variables become those of a list.
+    pub(super) fn instance(&mut self, id: TypeId, declared: &Self, variables: &mut Vec<Option<TypeId>>) -> TypeId {
+        let shape = match declared.get(id) {
+            Type::Variable(number) => {
+                let index = number as usize;
+                if variables.len() <= index {
+                    variables.resize(index + 1, None);
+                }
+                let known = variables.get(index).copied().flatten();
+                let variable = known.unwrap_or_else(|| self.fresh());
+                if let Some(slot) = variables.get_mut(index) {
+                    *slot = Some(variable);
+                }
+                return variable;
+            }
+            Type::List(element) => Type::List(self.instance(element, declared, variables)),
+            Type::Map(key, value) => {
+                Type::Map(self.instance(key, declared, variables), self.instance(value, declared, variables))
+            }
+            Type::TypeOf(inner) => Type::TypeOf(self.instance(inner, declared, variables)),
+            Type::Optional(inner) => Type::Optional(self.instance(inner, declared, variables)),
+            shape => shape,
+        };
+        self.id(shape)
+    }
+
+    fn substitute(&self, variable: u32) -> Option<TypeId> {
+        self.substitutes.get(variable as usize).copied().flatten()
+    }
+
+    /// Returns a type as messages show it.
+    pub(super) fn shown(&self, id: TypeId) -> String {
+        let mut text = String::new();
+        self.write(id, Type::name, &mut text);
+        text
+    }
+
+    /// Returns a type as it is shown as the type of a result.
+    pub(super) fn full_name(&self, id: TypeId) -> String {
+        let mut text = String::new();
+        self.write(id, Type::full_name, &mut text);
+        text
+    }
+
+    fn write(&self, id: TypeId, name: fn(Type) -> &'static str, out: &mut String) {
+        let (before, first, second) = match self.get(id) {
+            Type::List(element) => ("list", element, None),
+            Type::Map(key, value) => ("map", key, Some(value)),
+            Type::TypeOf(inner) if matches!(self.get(inner), Type::TypeOf(_)) => {
+                out.push_str("type(type)");
+                return;
+            }
+            Type::TypeOf(inner) => ("type", inner, None),
+            Type::Optional(inner) => ("optional_type", inner, None),
+            Type::Wrapper(inner) => {
+                out.extend(["wrapper(", inner, ")"]);
+                return;
+            }
+            Type::Variable(number) => {
+                out.push_str(&format!("_var{number}"));
+                return;
+            }
+            plain => {
+                out.push_str(name(plain));
+                return;
+            }
+        };
+        out.extend([before, "("]);
+        self.write(first, name, out);
+        if let Some(second) = second {
+            out.push_str(", ");
+            self.write(second, name, out);
+        }
+        out.push(')');
+    }
+}
+
+/// What a variable without a substitute becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Free {
+    Stays,
+    Dyn,
+}
+
+impl Type {
+    const fn parameters(self) -> (Option<TypeId>, Option<TypeId>) {
+        match self {
+            Self::List(one) | Self::TypeOf(one) | Self::Optional(one) => (Some(one), None),
+            Self::Map(key, value) => (Some(key), Some(value)),
+            _ => (None, None),
+        }
+    }
+
+    /// Returns true for types that are only known when an expression is evaluated.
+    pub(super) const fn is_open(self) -> bool {
+        matches!(self, Self::Dyn | Self::Any | Self::Error)
+    }
+
+    /// Returns the name of a type without parameters, in messages about results.
+    const fn full_name(self) -> &'static str {
+        match self {
+            Self::Duration => "google.protobuf.Duration",
+            Self::Timestamp => "google.protobuf.Timestamp",
+            Self::Any => "google.protobuf.Any",
+            Self::Null => "null_type",
+            other => other.name(),
+        }
+    }
+
+    /// Returns the name of a type without parameters, in messages.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Dyn => "dyn",
+            Self::Any => "any",
+            Self::Error => "!error!",
+            Self::Null => "null",
+            Self::Bool => "bool",
+            Self::Int => "int",
+            Self::Uint => "uint",
+            Self::Double => "double",
+            Self::String => "string",
+            Self::Bytes => "bytes",
+            Self::Duration => "duration",
+            Self::Timestamp => "timestamp",
+            Self::Opaque(name) | Self::Message(name) | Self::Wrapper(name) => name,
+            Self::List(_) => "list",
+            Self::Map(..) => "map",
+            Self::TypeOf(_) => "type",
+            Self::Optional(_) => "optional_type",
+            Self::Variable(_) => "",
+        }
+    }
+}

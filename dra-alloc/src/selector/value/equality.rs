@@ -1,0 +1,95 @@
+//! Equality of values.
+
+use super::{List, Map, Origin, Value, order};
+use crate::selector::fault::Fault;
+use crate::selector::meter::Meter;
+use crate::selector::value::map::Found;
+
+/// Returns true if two values are equal. Some types are not compared with others.
+pub(in crate::selector) fn equal<'v>(
+    one: &Value<'v>,
+    other: &Value<'v>,
+    meter: &mut Meter<'_>,
+) -> Result<bool, Box<Fault>> {
+    meter.work(1)?;
+    Ok(match (one, other) {
+        (Value::Null, Value::Null) => true,
+        (Value::Bool(one), Value::Bool(other)) => one == other,
+        (Value::String(one), Value::String(other)) => {
+            meter.work(one.len().min(other.len()) / 8)?;
+            **one == **other
+        }
+        (Value::Bytes(one), Value::Bytes(other)) => {
+            meter.work(one.len().min(other.len()) / 8)?;
+            one == other
+        }
+        (Value::Duration(one), Value::Duration(other)) => one == other,
+        (Value::Timestamp(one), Value::Timestamp(other)) => (one.seconds, one.nanos) == (other.seconds, other.nanos),
+        (Value::Type(one), Value::Type(other)) => one == other,
+        (Value::List(one), Value::List(other)) => lists(one, other, meter)?,
+        (Value::Map(one), Value::Map(other)) => maps(one, other, meter)?,
+        (Value::Optional(one), Value::Optional(other)) => match (one, other) {
+            (Some(one), Some(other)) => equal(&one.value, &other.value, meter)?,
+            (one, other) => one.is_none() == other.is_none(),
+        },
+        (Value::Quantity(one, _), Value::Quantity(other, Origin::Read)) => one.quantity() == other.quantity(),
+        (Value::Version(one), Value::Version(other)) => one == other,
+        (Value::Ip(one), Value::Ip(other)) => one == other,
+        (Value::Cidr(one, length), Value::Cidr(other, other_length)) => (one, length) == (other, other_length),
+        (Value::Url(one), Value::Url(other)) => one.to_string() == other.to_string(),
+        (Value::Format(one), Value::Format(other)) => one == other,
+        (
+            Value::Quantity(..) | Value::Version(_) | Value::Ip(_) | Value::Cidr(..) | Value::Url(_) | Value::Format(_),
+            _,
+        ) => return Err(Fault::no_overload()),
+        _ => order::numbers(one, other).flatten().is_some_and(std::cmp::Ordering::is_eq),
+    })
+}
+
+/// Returns true if two values are equal; what can't be compared is not.
+pub(in crate::selector) fn is_equal<'v>(
+    one: &Value<'v>,
+    other: &Value<'v>,
+    meter: &mut Meter<'_>,
+) -> Result<bool, Box<Fault>> {
+    match equal(one, other, meter) {
+        Err(fault) if !fault.is_fatal() => Ok(false),
+        answer => answer,
+    }
+}
+
+/// Compares lists: elements that can't be compared count as equal, but make the comparison of a sum fail.
+fn lists<'v>(one: &List<'v>, other: &List<'v>, meter: &mut Meter<'_>) -> Result<bool, Box<Fault>> {
+    if one.len() != other.len() {
+        return Ok(false);
+    }
+    let mut failed = None;
+    for (left, right) in one.items().iter().zip(other.items()) {
+        match equal(left, right, meter) {
+            Ok(true) => {}
+            Ok(false) => return Ok(false),
+            Err(fault) if fault.is_fatal() => return Err(fault),
+            Err(fault) => failed = failed.or(Some(fault)),
+        }
+    }
+    match failed {
+        Some(fault) if one.is_sum() => Err(fault),
+        _ => Ok(true),
+    }
+}
+
+fn maps<'v>(one: &Map<'v>, other: &Map<'v>, meter: &mut Meter<'_>) -> Result<bool, Box<Fault>> {
+    if one.len() != other.len() {
+        return Ok(false);
+    }
+    for key in one.keys() {
+        let Found::Value(right) = other.find(&key)? else { return Ok(false) };
+        match equal(&one.value(&key)?, &right, meter) {
+            Ok(true) => {}
+            Ok(false) => return Ok(false),
+            Err(fault) if fault.is_fatal() => return Err(fault),
+            Err(_) => {}
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,180 @@
+//! Maps: those of the device, and those that an expression makes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::device::{self, Part};
+pub(in crate::selector) use super::key::Key;
+use super::{Value, nested};
+use crate::selector::SelectorInput;
+use crate::selector::fault::Fault;
+
+/// Map of values. Keys are in the order of [`Key`].
+#[derive(Clone, Debug)]
+pub(in crate::selector) enum Map<'v> {
+    Table(Table<'v>),
+    /// The variable `device`.
+    Device(&'v SelectorInput<'v>),
+    /// `device.attributes` or `device.capacity`: has an empty map for each domain that the device has not.
+    Domains(&'v SelectorInput<'v>, Part),
+    /// Attributes or capacities of a domain.
+    Names(&'v SelectorInput<'v>, Part, &'v str),
+}
+
+/// Map that an expression made.
+#[derive(Clone, Debug, Default)]
+pub(in crate::selector) struct Table<'v>(Arc<Data<'v>>);
+
+#[derive(Clone, Debug, Default)]
+struct Data<'v> {
+    entries: BTreeMap<Key<'v>, Value<'v>>,
+    depth: u16,
+}
+
+impl<'v> Table<'v> {
+    /// Makes a map.
+    pub(in crate::selector) fn new(entries: BTreeMap<Key<'v>, Value<'v>>) -> Result<Self, Box<Fault>> {
+        let depth = nested(entries.values().map(Value::depth).max().unwrap_or_default())?;
+        Ok(Self(Arc::new(Data { entries, depth })))
+    }
+
+    /// Returns the map with an entry more; false if the key was there.
+    pub(in crate::selector) fn inserted(mut self, key: Key<'v>, value: Value<'v>) -> Result<(Self, bool), Box<Fault>> {
+        let depth = nested(value.depth())?;
+        let data = Arc::make_mut(&mut self.0);
+        data.depth = data.depth.max(depth);
+        let is_new = data.entries.insert(key, value).is_none();
+        Ok((self, is_new))
+    }
+}
+
+/// Wanted value of a map.
+pub(in crate::selector) enum Found<'v> {
+    Value(Value<'v>),
+    Missing,
+    /// The key can't be one of a map.
+    NoKey,
+}
+
+impl<'v> From<Option<Value<'v>>> for Found<'v> {
+    fn from(value: Option<Value<'v>>) -> Self {
+        value.map_or(Self::Missing, Self::Value)
+    }
+}
+
+impl<'v> Map<'v> {
+    pub(super) fn depth(&self) -> u16 {
+        match self {
+            Self::Table(table) => table.0.depth,
+            Self::Device(_) => 4,
+            Self::Domains(..) => 3,
+            Self::Names(..) => 2,
+        }
+    }
+
+    pub(in crate::selector) fn len(&self) -> usize {
+        match self {
+            Self::Table(table) => table.0.entries.len(),
+            Self::Device(_) => device::FIELDS.len(),
+            Self::Domains(input, part) => device::domains(input, *part).len(),
+            Self::Names(input, part, domain) => device::names(input, *part, domain).len(),
+        }
+    }
+
+    /// Returns the keys in their order.
+    pub(in crate::selector) fn keys(&self) -> Vec<Value<'v>> {
+        let texts = |names: Vec<&'v str>| names.into_iter().map(Value::borrowed).collect();
+        match self {
+            Self::Table(table) => table.0.entries.keys().map(|key| key.value().clone()).collect(),
+            Self::Device(_) => device::FIELDS.iter().map(|name| Value::borrowed(name)).collect(),
+            Self::Domains(input, part) => texts(device::domains(input, *part)),
+            Self::Names(input, part, domain) => texts(device::names(input, *part, domain)),
+        }
+    }
+
+    /// Returns the value of a key, as an index or a field reads it. Numbers of different types are one key.
+    pub(in crate::selector) fn read(&self, key: &Value<'v>) -> Result<Found<'v>, Box<Fault>> {
+        match (self, key) {
+            (Self::Domains(input, part), Value::String(domain)) => {
+                let domain = device::domain(input, *part, domain);
+                Ok(Found::Value(Value::Map(
+                    domain.map_or_else(Self::empty, |domain| Self::Names(input, *part, domain)),
+                )))
+            }
+            (Self::Domains(..), _) => Ok(Found::Value(Value::Map(Self::empty()))),
+            _ => self.find(key),
+        }
+    }
+
+    /// Returns the value of a key that the map has.
+    pub(in crate::selector) fn find(&self, key: &Value<'v>) -> Result<Found<'v>, Box<Fault>> {
+        match self {
+            Self::Table(table) => Ok(table.find(key)),
+            Self::Device(input) => match key {
+                Value::String(name) => Ok(device::field(input, name).into()),
+                other => Ok(missing(other)),
+            },
+            Self::Domains(input, part) => match key {
+                Value::String(domain) => {
+                    let domain = device::domain(input, *part, domain);
+                    Ok(domain.map(|domain| Value::Map(Self::Names(input, *part, domain))).into())
+                }
+                other => Ok(missing(other)),
+            },
+            Self::Names(input, part, domain) => match key {
+                Value::String(name) => Ok(device::value(input, *part, domain, name)?.into()),
+                other => Ok(missing(other)),
+            },
+        }
+    }
+
+    /// Returns the value of a key of the map itself.
+    pub(in crate::selector) fn value(&self, key: &Value<'v>) -> Answer<'v> {
+        match self.find(key)? {
+            Found::Value(value) => Ok(value),
+            _ => Ok(Value::Null),
+        }
+    }
+
+    fn empty() -> Self {
+        Self::Table(Table::default())
+    }
+}
+
+use super::Answer;
+
+fn missing<'v>(key: &Value<'_>) -> Found<'v> {
+    match key {
+        Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Bool(_) | Value::Double(_) => Found::Missing,
+        _ => Found::NoKey,
+    }
+}
+
+impl<'v> Table<'v> {
+    fn exact(&self, key: Value<'v>) -> Option<Value<'v>> {
+        self.0.entries.get(&Key::new(key).ok()?).cloned()
+    }
+
+    fn find(&self, key: &Value<'v>) -> Found<'v> {
+        let found = match key {
+            Value::Int(number) => {
+                let unsigned = || u64::try_from(*number).ok().and_then(|number| self.exact(Value::Uint(number)));
+                self.exact(key.clone()).or_else(unsigned)
+            }
+            Value::Uint(number) => {
+                let signed = || i64::try_from(*number).ok().and_then(|number| self.exact(Value::Int(number)));
+                self.exact(key.clone()).or_else(signed)
+            }
+            Value::Double(number) => {
+                let signed = || super::order::to_int(*number).and_then(|number| self.exact(Value::Int(number)));
+                let unsigned = || super::order::to_uint(*number).and_then(|number| self.exact(Value::Uint(number)));
+                self.exact(key.clone()).or_else(signed).or_else(unsigned)
+            }
+            other => self.exact(other.clone()),
+        };
+        match found {
+            Some(value) => Found::Value(value),
+            None => missing(key),
+        }
+    }
+}

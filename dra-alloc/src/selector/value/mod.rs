@@ -1,0 +1,168 @@
+//! Values of an evaluation. Texts of the device and of the expression are borrowed.
+
+pub(super) mod device;
+pub(super) mod equality;
+mod key;
+pub(super) mod list;
+pub(super) mod map;
+pub(super) mod order;
+pub(super) mod text;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use dra_attrs::Version;
+
+use super::fault::Fault;
+use super::functions::amount::Amount;
+use super::functions::formats::NamedFormat;
+use super::functions::url::Url;
+use super::types::{CIDR, FORMAT, IP, QUANTITY, SEMVER, URL};
+pub(super) use list::List;
+pub(super) use map::Map;
+pub(super) use text::Text;
+
+/// Largest nesting of lists, maps and optional values.
+const MOST_NESTED: u16 = 250;
+
+/// Value, or why there is none.
+pub(super) type Answer<'v> = Result<Value<'v>, Box<Fault>>;
+
+/// Value of an expression.
+#[derive(Clone, Debug)]
+pub(super) enum Value<'v> {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    Double(f64),
+    String(Text<'v>),
+    Bytes(Arc<[u8]>),
+    /// Nanoseconds.
+    Duration(i64),
+    Timestamp(Timestamp),
+    List(List<'v>),
+    Map(Map<'v>),
+    /// Type by its name.
+    Type(&'static str),
+    Optional(Option<Arc<Held<'v>>>),
+    Quantity(Arc<Amount>, Origin),
+    Version(Arc<Version>),
+    Ip(IpAddr),
+    Cidr(IpAddr, u8),
+    Url(Arc<Url>),
+    Format(NamedFormat),
+}
+
+/// Value within an optional, and how deeply it nests.
+#[derive(Clone, Debug)]
+pub(super) struct Held<'v> {
+    pub(super) value: Value<'v>,
+    depth: u16,
+}
+
+/// Where a quantity comes from: Kubernetes does not compare with one that was computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    Read,
+    Computed,
+}
+
+/// Instant with the offset of the zone in which it was written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timestamp {
+    /// Seconds since 1970.
+    pub(super) seconds: i64,
+    pub(super) nanos: u32,
+    /// Seconds east of UTC.
+    pub(super) offset: i32,
+}
+
+impl<'v> Value<'v> {
+    pub(super) const NONE: Self = Self::Optional(None);
+
+    /// Returns a value as an optional that holds it.
+    pub(super) fn held(self) -> Answer<'v> {
+        let depth = nested(self.depth())?;
+        Ok(Self::Optional(Some(Arc::new(Held { value: self, depth }))))
+    }
+
+    pub(super) fn owned(text: impl Into<Arc<str>>) -> Self {
+        Self::String(Text::Owned(text.into()))
+    }
+
+    pub(super) const fn borrowed(text: &'v str) -> Self {
+        Self::String(Text::Borrowed(text))
+    }
+
+    /// Returns how deeply lists, maps and optional values nest in a value.
+    fn depth(&self) -> u16 {
+        match self {
+            Self::List(list) => list.depth(),
+            Self::Map(map) => map.depth(),
+            Self::Optional(Some(held)) => held.depth,
+            _ => 0,
+        }
+    }
+
+    /// Returns the name of the value's type.
+    pub(super) const fn type_name(&self) -> &'static str {
+        match self {
+            Self::Null => "null_type",
+            Self::Bool(_) => "bool",
+            Self::Int(_) => "int",
+            Self::Uint(_) => "uint",
+            Self::Double(_) => "double",
+            Self::String(_) => "string",
+            Self::Bytes(_) => "bytes",
+            Self::Duration(_) => "google.protobuf.Duration",
+            Self::Timestamp(_) => "google.protobuf.Timestamp",
+            Self::List(_) => "list",
+            Self::Map(_) => "map",
+            Self::Type(_) => "type",
+            Self::Optional(_) => "optional_type",
+            Self::Quantity(..) => QUANTITY,
+            Self::Version(_) => SEMVER,
+            Self::Ip(_) => IP,
+            Self::Cidr(..) => CIDR,
+            Self::Url(_) => URL,
+            Self::Format(_) => FORMAT,
+        }
+    }
+
+    /// Returns the name of the value's type in upstream's source, as some messages have it.
+    pub(super) const fn inner_type_name(&self) -> &'static str {
+        match self {
+            Self::Null => "types.Null",
+            Self::Bool(_) => "types.Bool",
+            Self::Int(_) => "types.Int",
+            Self::Uint(_) => "types.Uint",
+            Self::Double(_) => "types.Double",
+            Self::String(_) => "types.String",
+            Self::Bytes(_) => "types.Bytes",
+            Self::Duration(_) => "types.Duration",
+            Self::Timestamp(_) => "types.Timestamp",
+            Self::List(_) => "*types.baseList",
+            Self::Map(_) => "*types.baseMap",
+            Self::Type(_) => "*types.Type",
+            Self::Optional(_) => "*types.Optional",
+            Self::Quantity(..) => "cel.Quantity",
+            Self::Version(_) => "cel.Semver",
+            Self::Ip(_) => "cel.IP",
+            Self::Cidr(..) => "cel.CIDR",
+            Self::Url(_) => "cel.URL",
+            Self::Format(_) => "cel.Format",
+        }
+    }
+}
+
+impl<'v> From<&'v str> for Value<'v> {
+    fn from(text: &'v str) -> Self {
+        Self::borrowed(text)
+    }
+}
+
+/// Returns the nesting of something around what nests so deeply.
+fn nested(depth: u16) -> Result<u16, Box<Fault>> {
+    if depth < MOST_NESTED { Ok(depth + 1) } else { Err(Fault::too_much()) }
+}

@@ -1,0 +1,67 @@
+//! Order of values, and conversions between numbers.
+
+use std::cmp::Ordering;
+
+use super::Value;
+use crate::selector::fault::Fault;
+
+/// Compares two values that have an order.
+pub(in crate::selector) fn compare(one: &Value<'_>, other: &Value<'_>) -> Result<Ordering, Box<Fault>> {
+    Ok(match (one, other) {
+        (Value::Bool(one), Value::Bool(other)) => one.cmp(other),
+        (Value::String(one), Value::String(other)) => (**one).cmp(other),
+        (Value::Bytes(one), Value::Bytes(other)) => one.cmp(other),
+        (Value::Duration(one), Value::Duration(other)) => one.cmp(other),
+        (Value::Timestamp(one), Value::Timestamp(other)) => (one.seconds, one.nanos).cmp(&(other.seconds, other.nanos)),
+        _ => match numbers(one, other).ok_or_else(Fault::no_overload)? {
+            Some(order) => order,
+            None => return Err(Fault::text("NaN values cannot be ordered")),
+        },
+    })
+}
+
+/// Compares two numbers by value; nothing within if one is not a number, `None` for what are no numbers.
+pub(super) fn numbers(one: &Value<'_>, other: &Value<'_>) -> Option<Option<Ordering>> {
+    Some(match (one, other) {
+        (Value::Int(one), Value::Int(other)) => Some(one.cmp(other)),
+        (Value::Uint(one), Value::Uint(other)) => Some(one.cmp(other)),
+        (Value::Int(one), Value::Uint(other)) => Some(i128::from(*one).cmp(&i128::from(*other))),
+        (Value::Uint(one), Value::Int(other)) => Some(i128::from(*one).cmp(&i128::from(*other))),
+        (Value::Double(one), Value::Double(other)) => one.partial_cmp(other),
+        (Value::Double(one), Value::Int(_) | Value::Uint(_)) => with_double(other, *one).map(Ordering::reverse),
+        (Value::Int(_) | Value::Uint(_), Value::Double(other)) => with_double(one, *other),
+        _ => return None,
+    })
+}
+
+/// Compares an integer with a double: beyond the integers by that alone, else as doubles.
+#[expect(clippy::cast_precision_loss, reason = "upstream compares doubles")]
+fn with_double(number: &Value<'_>, double: f64) -> Option<Ordering> {
+    let (low, high, number) = match number {
+        Value::Int(number) => (-9_223_372_036_854_775_808.0, 9_223_372_036_854_775_807.0, *number as f64),
+        Value::Uint(number) => (0.0, 18_446_744_073_709_551_615.0, *number as f64),
+        _ => return None,
+    };
+    if double < low {
+        Some(Ordering::Greater)
+    } else if double > high {
+        Some(Ordering::Less)
+    } else {
+        number.partial_cmp(&double)
+    }
+}
+
+/// Returns a double without fraction as an int.
+#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::float_cmp, reason = "exact or nothing")]
+pub(in crate::selector) fn to_int(number: f64) -> Option<i64> {
+    let int = number as i64;
+    (int as f64 == number && int < i64::MAX).then_some(int)
+}
+
+/// Returns a double without fraction as a uint.
+#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::float_cmp, reason = "exact or nothing")]
+#[expect(clippy::cast_sign_loss, reason = "a negative number becomes 0 and differs")]
+pub(in crate::selector) fn to_uint(number: f64) -> Option<u64> {
+    let uint = number as u64;
+    (uint as f64 == number && uint < u64::MAX).then_some(uint)
+}
