@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::alloc::features;
 use super::operation::Operation;
-use super::refusal::{Refusal, object, read};
+use super::refusal::{Refusal, read};
 use super::stopwatch::Stopwatch;
 
 #[derive(Deserialize)]
@@ -51,7 +51,8 @@ pub(super) fn evaluate(input: Value) -> Result<Operation, Refusal> {
     };
     let options = options.with_cost_limit(input.cost_limit.unwrap_or(COST_LIMIT));
     let devices = input.devices.into_iter().enumerate().map(|(index, Input { driver, device })| {
-        object::<Device>(&format!("devices[{index}].device"), device).map(|device| (driver, device))
+        let device = read(device).map_err(|refusal| refusal.below(&format!("devices[{index}].device")));
+        device.map(|device| (driver, device))
     });
     let devices: Vec<(String, Device)> = devices.collect::<Result<_, _>>()?;
     let expression = input.expression;
