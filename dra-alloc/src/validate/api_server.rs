@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::admin_access::NamespaceAccess;
 use super::context::ValidationContext;
 use super::equality::same;
-use super::gates::{Kind, Prepared, prepare};
+use super::gates::{Kind, Prepared, filled_in, prepare};
 use super::write::{Accepted, Write};
 use super::{
     admin_access, claim, claim_status, class, device_status, metadata, reject_while_off, slice, taint_rule, template,
@@ -110,7 +110,10 @@ impl ApiServer {
     /// # Errors
     /// Returns all problems of the object, each with the path of its field.
     pub fn validate_slice(self, write: Write<'_, ResourceSlice>) -> Result<Accepted<ResourceSlice>, FieldErrors> {
-        let mut object = write.new.clone();
+        // Without a clock nothing that is filled in makes two objects differ.
+        let read = write.old.filter(|_| self.now.is_some()).map(|old| filled_in(&self, Kind::Slice, old));
+        let mut object = if read.is_some() { filled_in(&self, Kind::Slice, write.new) } else { write.new.clone() };
+        let write = Write { old: read.as_ref().or(write.old), ..write };
         let old = write.old.map(|old| (&old.spec, &old.metadata));
         object.metadata.generation = generation(&object.spec, old);
         let prepared = prepare(&self, Kind::Slice, object, write.old);

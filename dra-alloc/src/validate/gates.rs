@@ -178,6 +178,14 @@ pub(super) fn prepare<T: Clone + Serialize + DeserializeOwned>(
     Prepared { object, dropped }
 }
 
+/// Fills in an object as the API server does when it reads it, from a request or from its store: a taint without a time
+/// was added now.
+pub(super) fn filled_in<T: Clone + Serialize + DeserializeOwned>(server: &ApiServer, kind: Kind, object: &T) -> T {
+    let Ok(mut json) = serde_json::to_value(object) else { return object.clone() };
+    stored::fill_in(&mut json, kind.prefix(), server.now);
+    serde_json::from_value(json).unwrap_or_else(|_| object.clone())
+}
+
 /// Gated fields that are maps.
 const MAPS: [&str; 2] = [".nodeAllocatableResources", ".consumedCapacity"];
 

@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
-use dra_alloc::GateSet;
 use dra_alloc::validate::{ApiServer, PublishError, Write};
 use dra_attrs::dns::{MAX_SUBDOMAIN_LEN, subdomain_problems};
 use dra_attrs::numa::{NumaForm, NumaPlace, numa_node_attribute, publish};
