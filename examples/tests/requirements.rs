@@ -52,7 +52,7 @@ fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// What makes a test fail: an assertion, or a function of the tests that asserts.
+/// Texts in a test that can fail: assertions, and functions of the tests that assert.
 const ASSERTIONS: [&str; 3] = ["assert", "check_rows", "expect("];
 
 /// Comment `// req: A-1, A-2` in a Rust file.
