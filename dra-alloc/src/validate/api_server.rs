@@ -94,7 +94,7 @@ impl ApiServer {
     ///     "metadata": {"name": "broken"},
     ///     "spec": {"taint": {"key": "example.com/broken", "effect": "NoSchedule"}},
     /// }))?;
-    /// let server = ApiServer::new(Profile::V1_37, GateSet::default()).with_now("2026-11-22T10:00:00Z".parse()?);
+    /// let server = ApiServer::new(Profile::V1_37, GateSet::default()).with_now("2026-11-22T10:00:00Z".parse().unwrap());
     /// let stored = server.validate_taint_rule(Write::create(&rule))?.object;
     /// assert_eq!(stored.spec.taint.time_added.map(|time| time.0.to_string()), Some("2026-11-22T10:00:00Z".to_owned()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
