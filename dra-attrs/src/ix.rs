@@ -18,6 +18,17 @@ use serde::{Serialize, Serializer};
 /// assert!(second.of(&constraints).is_some_and(|found| std::ptr::eq(found, &constraints[1])));
 /// assert_eq!((second.to_string(), usize::from(second)), ("1".to_owned(), 1));
 /// ```
+///
+/// A position of one kind is not one of another:
+///
+/// ```compile_fail,E0308
+/// use dra_attrs::Ix;
+/// use k8s_openapi::api::resource::v1::{DeviceConstraint, DeviceRequest};
+///
+/// let first: Ix<DeviceConstraint> = Ix::FIRST;
+/// let requests: Vec<DeviceRequest> = Vec::new();
+/// let _ = first.of(&requests);
+/// ```
 pub struct Ix<T> {
     number: usize,
     list: PhantomData<fn() -> T>,

@@ -7,17 +7,19 @@
 
 use k8s_openapi::api::core::v1::{Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
 
+use crate::ix::Ix;
+
 /// Error of a node selector with a requirement that can't be evaluated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("nodeSelector.nodeSelectorTerms[{term}].{field}[{index}]: {reason}")]
 #[non_exhaustive]
 pub struct NodeSelectorError {
     /// Position of the term in `nodeSelectorTerms`.
-    pub term: usize,
+    pub term: Ix<NodeSelectorTerm>,
     /// List of the term that has the requirement: `matchExpressions` or `matchFields`.
     pub field: &'static str,
     /// Position of the requirement in its list.
-    pub index: usize,
+    pub index: Ix<NodeSelectorRequirement>,
     /// The rule that the requirement breaks.
     pub reason: &'static str,
 }
@@ -48,12 +50,12 @@ pub fn node_selector_matches(selector: &NodeSelector, node: &Node) -> Result<boo
     let mut any = false;
     // Every term is read, since an unusable requirement anywhere makes the selector unusable.
     for (index, term) in selector.node_selector_terms.iter().enumerate() {
-        any |= term_matches(term, node, index)?;
+        any |= term_matches(term, node, Ix::from(index))?;
     }
     Ok(any)
 }
 
-fn term_matches(term: &NodeSelectorTerm, node: &Node, index: usize) -> Result<bool, NodeSelectorError> {
+fn term_matches(term: &NodeSelectorTerm, node: &Node, index: Ix<NodeSelectorTerm>) -> Result<bool, NodeSelectorError> {
     let labels = node.metadata.labels.as_ref();
     let expressions = term.match_expressions.iter().flatten().enumerate().map(|(position, requirement)| {
         let value = labels.and_then(|labels| labels.get(&requirement.key));
@@ -66,7 +68,7 @@ fn term_matches(term: &NodeSelectorTerm, node: &Node, index: usize) -> Result<bo
     let (mut empty, mut all) = (true, true);
     for (field, position, holds) in expressions.chain(fields) {
         empty = false;
-        all &= holds.map_err(|reason| NodeSelectorError { term: index, field, index: position, reason })?;
+        all &= holds.map_err(|reason| NodeSelectorError { term: index, field, index: Ix::from(position), reason })?;
     }
     Ok(all && !empty)
 }

@@ -8,6 +8,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::ix::Ix;
 use crate::k8s::DeviceAttribute;
 use crate::name::{NameError, QualifiedName};
 use crate::semver;
@@ -113,7 +114,7 @@ pub enum ValueError {
         /// Field of the `DeviceAttribute`, such as `ints`.
         field: &'static str,
         /// Position of the text in a list; 0 for a scalar.
-        index: usize,
+        index: Ix<Scalar<'static>>,
         /// Length of the text, in bytes.
         len: usize,
     },
@@ -123,7 +124,7 @@ pub enum ValueError {
         /// Field of the `DeviceAttribute`, such as `ints`.
         field: &'static str,
         /// Position of the text in a list; 0 for a scalar.
-        index: usize,
+        index: Ix<Scalar<'static>>,
         /// The text that is not a semantic version.
         text: String,
         /// Description of the error.
@@ -161,7 +162,10 @@ impl<'a> AttributeValue<'a> {
         if value.is_empty() {
             return Err(ValueError::EmptyList { field: value.field() });
         }
-        value.elements().enumerate().try_for_each(|(index, scalar)| check_scalar(value.field(), index, scalar))?;
+        value
+            .elements()
+            .enumerate()
+            .try_for_each(|(index, scalar)| check_scalar(value.field(), Ix::from(index), scalar))?;
         Ok(value)
     }
 
@@ -243,7 +247,7 @@ impl<'a> AttributeValue<'a> {
     }
 }
 
-fn check_scalar(field: &'static str, index: usize, scalar: Scalar<'_>) -> Result<(), ValueError> {
+fn check_scalar(field: &'static str, index: Ix<Scalar<'static>>, scalar: Scalar<'_>) -> Result<(), ValueError> {
     let (Scalar::String(text) | Scalar::Version(text)) = scalar else { return Ok(()) };
     if text.len() > MAX_ATTRIBUTE_TEXT_LEN {
         return Err(ValueError::TooLong { field, index, len: text.len() });

@@ -14,6 +14,49 @@ const LIBRARIES: [&str; 5] = ["dra-attrs", "dra-alloc", "nnn", "readiness", "poo
 /// Largest number of public modules in all libraries together.
 const MAX_PUBLIC_MODULES: usize = 40;
 
+/// Names of fields, arguments and functions that are a `usize`: counts and limits. A position is an `Ix<T>`.
+const COUNTS: [&str; 36] = [
+    "affected",
+    "allocated",
+    "capacities",
+    "capacity",
+    "claimed",
+    "claims",
+    "closing",
+    "count",
+    "filter_rounds",
+    "filter_runs",
+    "in_use",
+    "left_out",
+    "len",
+    "length",
+    "limit",
+    "line",
+    "lists_off",
+    "matching_pools",
+    "max",
+    "most",
+    "nodes",
+    "observed",
+    "of_class",
+    "opening",
+    "parallelism",
+    "pools",
+    "risky",
+    "slice_count",
+    "slices",
+    "tainted",
+    "taints_to_add",
+    "taints_to_remove",
+    "terms",
+    "total",
+    "unavailable",
+    "usable",
+];
+
+/// The one position that is a number: paths of fields are texts, and name items of lists of any kind.
+const INDEX_OF_A_PATH: &str = "dra_attrs::FieldPath::index:";
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
@@ -339,8 +382,8 @@ fn end_of_brackets(text: &str) -> usize {
     text.len()
 }
 
-#[test]
-fn the_api_is_the_listed_one() {
+/// Returns the public API of all libraries, sorted.
+fn listing() -> Vec<String> {
     let mut lines = Vec::new();
     for library in LIBRARIES {
         let api = Crate::read(library);
@@ -348,7 +391,12 @@ fn the_api_is_the_listed_one() {
     }
     lines.sort();
     lines.dedup();
-    let api = lines.join("\n") + "\n";
+    lines
+}
+
+#[test]
+fn the_api_is_the_listed_one() {
+    let api = listing().join("\n") + "\n";
     let path = root().join("docs/api.txt");
     if std::env::var_os("UPDATE").is_some() {
         fs::write(&path, &api).unwrap();
@@ -356,6 +404,45 @@ fn the_api_is_the_listed_one() {
     let listed = fs::read_to_string(&path).unwrap_or_default();
     let differs = api.lines().zip(listed.lines()).find(|(now, listed)| now != listed);
     assert!(api == listed, "docs/api.txt is not what the sources say; UPDATE=1 rewrites it. First: {differs:?}");
+}
+
+/// Returns the names that a line of the listing gives to values of type `usize`.
+fn numbers(line: &str) -> Vec<&str> {
+    let last_word = |text: &'_ str| -> usize {
+        text.rfind(|character: char| !character.is_alphanumeric() && character != '_').map_or(0, |before| before + 1)
+    };
+    let (path, _) = line.split_once(": ").unwrap_or((line, ""));
+    let item = &path[last_word(path)..];
+    let parts: Vec<&str> = line.split("usize").collect();
+    let named = parts[..parts.len() - 1].iter().map(|before| {
+        let before = before.strip_suffix("Option<").unwrap_or(before);
+        let name = before.strip_suffix(": ").map(|before| &before[last_word(before)..]);
+        name.filter(|name| !name.is_empty()).unwrap_or(item)
+    });
+    named.collect()
+}
+
+#[test]
+fn positions_are_typed() {
+    let listing = listing();
+    let is_other = |line: &&String| line.contains(": const usize") || line.contains(": impl ");
+    let lines = listing.iter().filter(|line| !line.starts_with(INDEX_OF_A_PATH) && !is_other(line));
+    let (mut found, mut others) = (0, Vec::new());
+    for line in lines {
+        let names = numbers(line);
+        found += names.len();
+        others.extend(names.iter().filter(|name| !COUNTS.contains(name)).map(|name| format!("{name} in {line}")));
+    }
+    assert!(found > 60, "{found}");
+    assert_eq!(others, Vec::<String>::new(), "a position is an `Ix<T>`; the name of a count goes into COUNTS");
+}
+
+#[test]
+fn numbers_are_found_by_their_names() {
+    assert_eq!(numbers("a::T.total: usize"), ["total"]);
+    assert_eq!(numbers("a::T::V{ first: u8, index: Option<usize>, len: usize, }"), ["index", "len"]);
+    assert_eq!(numbers("a::T::f: fn f(&self, at: usize) -> usize"), ["at", "f"]);
+    assert_eq!(numbers("a::T::in_use: fn in_use(&self) -> BTreeMap<&str, usize>"), ["in_use"]);
 }
 
 #[test]

@@ -72,7 +72,7 @@ pub use config::behavior;
 pub use config::behavior::Behavior;
 pub use config::{ControlPlaneComponent, FieldVisibility, NominationGate, Options, VisibleValue};
 #[doc(no_inline)]
-pub use dra_attrs::{GateSet, Profile};
+pub use dra_attrs::{GateSet, Ix, Profile};
 pub use nomination::{
     IllegalTransition, NodeFit, NominatingInfo, Nomination, NominationEvent, NominationState, NominationTransition,
     Nominator, counted_nominations, decide_nomination_update, filter_with_nominated_pods, fits_unreserved_resources,

@@ -263,3 +263,22 @@ pub(crate) fn next<K>(ix: Ix<K>) -> Ix<K> {
 pub(crate) fn from<K>(first: Ix<K>) -> impl Iterator<Item = Ix<K>> {
     (usize::from(first)..).map(Ix::from)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_are_those_of_the_list() {
+        let mut list: ByDevice<char> = ['a', 'b'].into_iter().collect();
+        let third = list.push('c');
+        assert_eq!((list[third], list.at(next(third)), list.end()), ('c', None, next(third)));
+        list[DeviceIx::FIRST] = 'd';
+        let all: String = list.range().into_iter().map(|ix| list[ix]).collect();
+        assert_eq!((all.as_str(), list.len()), ("dbc", 3));
+        let values: Vec<(usize, char)> = list.enumerate().map(|(ix, value)| (ix.into(), *value)).collect();
+        assert_eq!(values, [(0, 'd'), (1, 'b'), (2, 'c')]);
+        assert_eq!(from(third).take(2).collect::<Vec<_>>(), [third, list.end()]);
+        assert!(IxRange::new(third, third).is_empty() && !list.range().is_empty());
+    }
+}

@@ -72,8 +72,8 @@ enum Frame<'s> {
     Alternative {
         position: Position,
         alternative: AlternativeIx,
-        /// True if all alternatives tried so far would have had too many devices.
-        all_too_many: bool,
+        /// Answer if no further alternative is possible: `TooMany` if all tried so far would have had too many devices.
+        so_far: Answer,
     },
     /// A device was given to an alternative.
     Device {
@@ -219,14 +219,14 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         };
         match self.position.alternative {
             Some(alternative) => self.allocate(alternative),
-            None if request.is_list => Ok(self.choose(request.alternatives.start, true)),
+            None if request.is_list => Ok(self.choose(request.alternatives.start, Answer::TooMany)),
             None => self.allocate(request.alternatives.start),
         }
     }
 
-    fn choose(&mut self, alternative: AlternativeIx, all_too_many: bool) -> Step {
+    fn choose(&mut self, alternative: AlternativeIx, so_far: Answer) -> Step {
         self.selected.set(&self.table.plan.claims, &self.position, alternative);
-        self.frames.push(Frame::Alternative { position: self.position, alternative, all_too_many });
+        self.frames.push(Frame::Alternative { position: self.position, alternative, so_far });
         self.position.alternative = Some(alternative);
         Step::On
     }
@@ -319,14 +319,14 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         match frame {
             // The device limit is the claim's own: for earlier claims, it is an ordinary failure.
             Frame::Claim => Ok(Step::Back(Answer::No)),
-            Frame::Alternative { position, alternative, all_too_many } => {
-                let all_too_many = all_too_many && answer == Answer::TooMany;
+            Frame::Alternative { position, alternative, so_far } => {
+                let so_far = if answer == Answer::TooMany { so_far } else { Answer::No };
                 let request = &self.table.plan.claims[position.claim].requests[position.request];
                 if next(alternative) < request.alternatives.end {
                     self.position = position;
-                    return Ok(self.choose(next(alternative), all_too_many));
+                    return Ok(self.choose(next(alternative), so_far));
                 }
-                Ok(Step::Back(if all_too_many { Answer::TooMany } else { Answer::No }))
+                Ok(Step::Back(so_far))
             }
             Frame::Device { position, placed, mut tried } => {
                 let Chosen { alternative, device } = placed.chosen;

@@ -76,7 +76,11 @@ fn requirements_that_cannot_be_used_are_named() {
         let mut all = json!([{"matchExpressions": [{"key": "zone", "operator": "Exists"}]}]);
         all.as_array_mut().unwrap().extend(terms.as_array().unwrap().clone());
         let error = node_selector_matches(&selector(&all), &node()).unwrap_err();
-        assert_eq!((error.term, error.index), (1, 0), "{terms}: also a term that is not needed is read");
+        assert_eq!(
+            (usize::from(error.term), usize::from(error.index)),
+            (1, 0),
+            "{terms}: also a term that is not needed is read"
+        );
         assert!(error.to_string().starts_with("nodeSelector.nodeSelectorTerms[1].match"), "{error}");
     }
 }

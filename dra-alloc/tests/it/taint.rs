@@ -45,6 +45,34 @@ fn key_value_effect_and_operator() {
     assert!(tolerates(&empty, &health), "an empty filter is no filter");
 }
 
+/// Every combination of operators, keys, values and effects of a toleration, on five taints.
+#[test]
+fn recorded_answers() {
+    let mut lines = include_str!("golden/tolerations.txt").lines().filter(|line| !line.starts_with('#'));
+    let taints: Vec<DeviceTaint> = lines.next().unwrap().split(' ').skip(1).map(taint_from_text).collect();
+    let mut answers = 0;
+    for line in lines {
+        let [operator, key, value, effect, tolerated] = line.split(' ').collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        let [operator, key, value, effect] = [operator, key, value, effect].map(|text| text.trim_matches('-'));
+        let toleration = toleration(key, operator, value, effect);
+        let actual: String = taints.iter().map(|taint| if tolerates(&toleration, taint) { '1' } else { '0' }).collect();
+        assert_eq!(actual, tolerated, "{line}");
+        answers += actual.len();
+    }
+    assert_eq!(answers, 720);
+}
+
+/// Parses `key[=value]:effect`.
+fn taint_from_text(text: &str) -> DeviceTaint {
+    let (name, effect) = text.split_once(':').unwrap();
+    match name.split_once('=') {
+        Some((key, value)) => taint(key, Some(value), effect),
+        None => taint(name, None, effect),
+    }
+}
+
 #[test]
 fn only_some_effects_block() {
     for (effect, blocks) in [("NoSchedule", true), ("NoExecute", true), ("None", false), ("", false), ("Future", false)]

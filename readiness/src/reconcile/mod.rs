@@ -31,6 +31,7 @@ use crate::policy::{Policy, PolicyMode};
 use node_write::WriteList;
 use pass::Pass;
 use restart::Restart;
+use taint_sync::TaintSync;
 
 pub use apply_writes::{apply_writes, shutdown_writes};
 pub use clock::ClockReading;
@@ -130,7 +131,8 @@ pub fn step<'a>(
     let (is_ready, mut writes, requeue_at) = (pass.is_ready, pass.writes, pass.requeue_at);
     // Taints are managed only by the role that writes them.
     if role.plays(WriteActor::Nlc) {
-        taint_sync::sync_taints(policy, view, may_write(WriteActor::Nlc), &mut state, &mut writes);
+        let may_write = may_write(WriteActor::Nlc);
+        TaintSync { policy, view, may_write, state: &mut state, writes: &mut writes }.sync();
     }
     label_sync::sync_labels(policy, view, may_write, &mut state, &mut writes);
     if view.cache_sync == CacheSync::Synced {
@@ -140,15 +142,19 @@ pub fn step<'a>(
     let may_open = view.cache_sync == CacheSync::Synced || (state.open && !restart::hides_unmet_gate(&state, view));
     let schedulable = is_ready && may_open && !gates.iter().any(|gate| gate.decision.is_blocking());
     state.ready = is_ready;
-    count_opening(&mut state, is_warm, schedulable);
-    StepResult { writes: writes.into_sorted(), verdict: NodeVerdict { schedulable, gates }, requeue_at, state }
+    let verdict = NodeVerdict { schedulable, gates };
+    if is_warm {
+        count_opening(&mut state, &verdict);
+    }
+    state.open = verdict.schedulable;
+    StepResult { writes: writes.into_sorted(), verdict, requeue_at, state }
 }
 
-fn count_opening(state: &mut NodeState, is_warm: bool, schedulable: bool) {
-    let was_open = std::mem::replace(&mut state.open, schedulable);
-    match (was_open, schedulable) {
-        (true, false) if is_warm => readiness_counters::increment(&mut state.counters.held),
-        (false, true) if is_warm => readiness_counters::increment(&mut state.counters.released),
+/// Counts a change of the verdict since the previous step.
+fn count_opening(state: &mut NodeState, verdict: &NodeVerdict<'_>) {
+    match (state.open, verdict.schedulable) {
+        (true, false) => readiness_counters::increment(&mut state.counters.held),
+        (false, true) => readiness_counters::increment(&mut state.counters.released),
         _ => {}
     }
 }

@@ -10,21 +10,39 @@ use crate::node::{CacheSync, GatedNodeView};
 use crate::policy::Policy;
 use crate::taint::{NO_EXECUTE, TaintId, is_usable};
 
-/// Adds the taints of gates that have timed out, and removes taints that the reconciler added and no gate needs any
-/// more.
-///
-/// A gate that has timed out needs its taint; a gate that is not True needs it if the reconciler added it. So such a
-/// taint is removed when each of its gates is True, is gone, or has another taint or action.
-pub(super) fn sync_taints(
-    policy: &Policy,
-    view: &GatedNodeView<'_>,
-    may_write: bool,
-    state: &mut NodeState,
-    writes: &mut WriteList,
-) {
-    for gate in view.distinct_gates() {
-        let Some(taint) = gate.taint() else { continue };
-        let phase = state.gates.get(&gate.condition_type).map_or(GatePhase::Waiting, |gate| gate.phase);
+/// Synchronization of a node's taints with the phases of its gates, in one step.
+pub(super) struct TaintSync<'s, 'v> {
+    pub(super) policy: &'s Policy,
+    pub(super) view: &'s GatedNodeView<'v>,
+    /// True if the mode of the policy and the role let the step write taints.
+    pub(super) may_write: bool,
+    pub(super) state: &'s mut NodeState,
+    pub(super) writes: &'s mut WriteList,
+}
+
+impl TaintSync<'_, '_> {
+    /// Adds the taints of gates that have timed out, and removes taints that the reconciler added and no gate needs any
+    /// more.
+    ///
+    /// A gate that has timed out needs its taint; a gate that is not True needs it if the reconciler added it. So such a
+    /// taint is removed when each of its gates is True, is gone, or has another taint or action.
+    pub(super) fn sync(mut self) {
+        for gate in self.view.distinct_gates() {
+            if let Some(taint) = gate.taint() {
+                self.sync_taint(&gate.condition_type, taint);
+            }
+        }
+        let has_taints = !self.state.owned_taints.is_empty() || !self.state.leaving_taints.is_empty();
+        if has_taints && self.view.cache_sync == CacheSync::Synced {
+            self.release();
+        }
+    }
+
+    /// Adds or adopts the taint of a gate if the gate's phase asks for it.
+    fn sync_taint(&mut self, condition_type: &str, taint: &Taint) {
+        let Self { policy, view, may_write, state, writes } = self;
+        let may_write = *may_write;
+        let phase = state.gates.get(condition_type).map_or(GatePhase::Waiting, |gate| gate.phase);
         let is_present = view.taint(&taint.key, &taint.effect).is_some();
         let is_leaving = state.leaving_taints.iter().any(|id| id.matches(taint));
         if is_leaving && is_present && phase != GatePhase::Established {
@@ -46,9 +64,41 @@ pub(super) fn sync_taints(
             writes.event(EventType::Normal, "TaintAdopted", message);
         }
     }
-    let has_taints = !state.owned_taints.is_empty() || !state.leaving_taints.is_empty();
-    if has_taints && view.cache_sync == CacheSync::Synced {
-        release(view, may_write, state, writes);
+
+    /// Removes taints that the reconciler added and no gate needs any more. A taint stays in `leaving_taints` until it is
+    /// gone from the node, so that a lost write is requested again.
+    fn release(self) {
+        let Self { view, may_write, state, writes, .. } = self;
+        let gates = &state.gates;
+        let is_wanted = |id: &TaintId| {
+            let holds = |gate: &&NodeReadinessGate| {
+                let phase = gates.get(&gate.condition_type).map_or(GatePhase::Waiting, |gate| gate.phase);
+                phase != GatePhase::Established && gate.taint().is_some_and(|taint| id.matches(taint))
+            };
+            view.distinct_gates().any(|gate| holds(&gate))
+        };
+        let mut leaving = Vec::new();
+        state.owned_taints.retain(|id| {
+            if is_wanted(id) {
+                return true;
+            }
+            let Some(present) = view.taint(&id.key, &id.effect) else { return false };
+            if may_write {
+                writes.event(EventType::Normal, "TaintRemoved", format!("taint {} removed", taint_text(present)));
+                leaving.push(id.clone());
+            }
+            !may_write
+        });
+        state.leaving_taints.extend(leaving);
+        state.leaving_taints.retain(|id| {
+            let present = view.taint(&id.key, &id.effect);
+            if let (Some(taint), true) = (present, may_write) {
+                let resource_version = view.resource_version().map(str::to_owned);
+                let taint = Taint { time_added: None, ..taint.clone() };
+                writes.push(WriteActor::Nlc, NodeChange::RemoveTaint { taint, resource_version });
+            }
+            present.is_some()
+        });
     }
 }
 
@@ -61,39 +111,4 @@ fn add(taint: &Taint, view: &GatedNodeView<'_>, state: &mut NodeState, writes: &
     let evicting = taint.effect == NO_EXECUTE;
     let resource_version = view.resource_version().map(str::to_owned);
     writes.push(WriteActor::Nlc, NodeChange::AddTaint { taint, resource_version, evicting });
-}
-
-/// Removes taints that the reconciler added and no gate needs any more. A taint stays in `leaving_taints` until it is
-/// gone from the node, so that a lost write is requested again.
-fn release(view: &GatedNodeView<'_>, may_write: bool, state: &mut NodeState, writes: &mut WriteList) {
-    let gates = &state.gates;
-    let is_wanted = |id: &TaintId| {
-        let holds = |gate: &&NodeReadinessGate| {
-            let phase = gates.get(&gate.condition_type).map_or(GatePhase::Waiting, |gate| gate.phase);
-            phase != GatePhase::Established && gate.taint().is_some_and(|taint| id.matches(taint))
-        };
-        view.distinct_gates().any(|gate| holds(&gate))
-    };
-    let mut leaving = Vec::new();
-    state.owned_taints.retain(|id| {
-        if is_wanted(id) {
-            return true;
-        }
-        let Some(present) = view.taint(&id.key, &id.effect) else { return false };
-        if may_write {
-            writes.event(EventType::Normal, "TaintRemoved", format!("taint {} removed", taint_text(present)));
-            leaving.push(id.clone());
-        }
-        !may_write
-    });
-    state.leaving_taints.extend(leaving);
-    state.leaving_taints.retain(|id| {
-        let present = view.taint(&id.key, &id.effect);
-        if let (Some(taint), true) = (present, may_write) {
-            let resource_version = view.resource_version().map(str::to_owned);
-            let taint = Taint { time_added: None, ..taint.clone() };
-            writes.push(WriteActor::Nlc, NodeChange::RemoveTaint { taint, resource_version });
-        }
-        present.is_some()
-    });
 }

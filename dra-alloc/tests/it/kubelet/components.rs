@@ -1,71 +1,91 @@
 //! Tests of API server, scheduler and kubelet, each with its own gate.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use dra_alloc::declared_features::DeclaredFeature;
 use dra_alloc::kubelet::KubeletGate;
+use dra_alloc::skip::wire::read;
 use dra_alloc::validate::{ApiServer, Write};
-use dra_alloc::{DraGate, GateSet};
+use dra_alloc::{DraGate, GateSet, Outcome};
 use dra_attrs::{FeatureGate, Profile};
-use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
+use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimStatus};
 use serde_json::json;
 
 use super::world::{BOTH, GPU, World, claim, pod};
-use crate::cluster::{Cluster, pool, request, with};
+use crate::cluster::{Cluster, node, pool, request, with};
 
 fn features(gate: bool) -> GateSet<DraGate> {
     if gate { GateSet::all() } else { GateSet::all().without(DraGate::OptionalNodeOperations) }
 }
 
-/// Returns the API server's result for a new slice and a new allocation that skip node operations.
-fn stored(profile: Profile, gate: bool) -> String {
-    let server = ApiServer::new(profile, features(gate));
-    let slice: ResourceSlice =
-        dra_alloc::skip::wire::read(with(pool(GPU, "node-1", json!([])), "skipNodeOperations", json!(true))).unwrap();
-    let mut new = claim("c", &[(GPU, json!(true))]);
-    new.spec = crate::cluster::claim("c", json!([request("r", "gpu", json!({}))]), json!([])).spec;
-    let old = ResourceClaim { status: None, ..new.clone() };
-    let slice = server.validate_slice(Write::create(&slice)).map(|admitted| admitted.object.spec.skip_node_operations);
-    let claim = server.validate_claim_status(Write::update(&old, &new)).map(|admitted| admitted.object.status);
-    format!("{slice:?} {claim:?}")
+/// Where a claim ends on its way from the driver's slice through API server, scheduler and kubelet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    SliceRefused,
+    NotAllocated,
+    PrepareRefused,
+    /// The driver was called.
+    Called,
+    /// The pod started without a call of the driver.
+    Skipped,
 }
 
-/// Returns the scheduler's result for a slice that skips node operations.
-fn scheduled(profile: Profile, gate: bool) -> String {
+/// Gates of the three components.
+#[derive(Clone, Copy, Debug)]
+struct Gates {
+    api_server: bool,
+    scheduler: bool,
+    kubelet: bool,
+}
+
+/// Sends a slice that skips node operations, and a claim for its device, through all three components.
+fn way(profile: Profile, gates: Gates) -> End {
+    let server = ApiServer::new(profile, features(gates.api_server));
     let slice = with(pool(GPU, "node-1", json!([{"name": "gpu-0"}])), "skipNodeOperations", json!(true));
-    let mut cluster = Cluster::new([slice]);
-    (cluster.profile, cluster.gates) = (profile, features(gate));
-    let claims = [crate::cluster::claim("c", json!([request("r", "gpu", json!({}))]), json!([]))];
-    format!("{:?}", cluster.allocate("node-1", &claims))
-}
+    let Ok(slice) = server.validate_slice(Write::create(&read(slice).unwrap())) else { return End::SliceRefused };
 
-/// Returns the kubelet's results for a claim that skips node operations, without a driver, and the feature that its
-/// node declares.
-fn prepared(profile: Profile, gate: bool) -> String {
-    let world = World::new(profile, &[]);
-    let mut world = if gate { world } else { world.gate_off() };
-    let prepared = world.prepare(&pod("p", &["c"]), &[claim("c", &[(GPU, json!(true))])]);
-    let ended = world.unprepare(&pod("p", &["c"]));
+    let world = World::new(profile, &[GPU]);
+    let mut world = if gates.kubelet { world } else { world.gate_off() };
+    let mut node = node("node-1");
     let declared = DeclaredFeature::new(profile).declared_by(world.settings, &"1.37.0".parse().unwrap());
-    format!("{prepared:?} {ended:?} {:?} {declared:?}", world.calls)
+    node.status.as_mut().unwrap().declared_features = declared.map(|feature| vec![feature.to_owned()]);
+    let mut cluster = Cluster::new([pool(GPU, "node-1", json!([]))]);
+    cluster.slices = vec![Arc::new(slice.object)];
+    (cluster.profile, cluster.gates) = (profile, features(gates.scheduler));
+    let reserved = claim("c", &[]);
+    let spec = crate::cluster::claim("c", json!([request("r", "gpu", json!({}))]), json!([])).spec;
+    let pending = ResourceClaim { spec, status: None, ..reserved.clone() };
+    let verdict = cluster.try_allocate(&node, std::slice::from_ref(&pending)).unwrap();
+    let Outcome::Allocated(mut results) = verdict.outcome else { return End::NotAllocated };
+
+    let status = ResourceClaimStatus { allocation: results.pop(), ..reserved.status.unwrap() };
+    let allocated = ResourceClaim { status: Some(status), ..pending.clone() };
+    let stored = server.validate_claim_status(Write::update(&pending, &allocated)).unwrap().object;
+
+    match world.prepare(&pod("p", &["c"]), &[stored]) {
+        Err(_) => End::PrepareRefused,
+        Ok(()) if world.calls.is_empty() => End::Skipped,
+        Ok(()) => End::Called,
+    }
 }
 
 #[test]
 fn each_component_decides_by_its_own_gate_in_all_eight_combinations() {
     // req: 5945-GATE-2
+    let is_kep = |profile| profile == Profile::Kep;
+    let end = |profile, gates: Gates| match (gates.api_server, gates.scheduler, gates.kubelet) {
+        (false, ..) if is_kep(profile) => End::SliceRefused,
+        // The field is dropped, so that nobody sees a device that skips.
+        (false, ..) => End::Called,
+        (true, true, true) => End::Skipped,
+        (true, true, false) if is_kep(profile) => End::PrepareRefused,
+        // The scheduler's gate is off, or the node does not declare the feature.
+        (true, ..) => End::NotAllocated,
+    };
     for profile in BOTH {
-        let mut seen: BTreeMap<(&str, bool), BTreeSet<String>> = BTreeMap::new();
-        for combination in 0..8 {
-            let gate = |bit: i32| combination & (1 << bit) != 0;
-            // Each component is created with its own gate and has no parameter for another's.
-            seen.entry(("api server", gate(0))).or_default().insert(stored(profile, gate(0)));
-            seen.entry(("scheduler", gate(1))).or_default().insert(scheduled(profile, gate(1)));
-            seen.entry(("kubelet", gate(2))).or_default().insert(prepared(profile, gate(2)));
-        }
-        for component in ["api server", "scheduler", "kubelet"] {
-            let [off, on] = [false, true].map(|gate| &seen[&(component, gate)]);
-            assert_eq!((off.len(), on.len()), (1, 1), "{component} has one answer for each value of its gate");
-            assert_ne!(off, on, "{component} has a gate");
+        for bits in 0..8 {
+            let gates = Gates { api_server: bits & 1 != 0, scheduler: bits & 2 != 0, kubelet: bits & 4 != 0 };
+            assert_eq!(way(profile, gates), end(profile, gates), "{profile} {gates:?}");
         }
     }
 }

@@ -5,7 +5,7 @@ use dra_alloc::skip::wire::read;
 use dra_alloc::validate::{ApiServer, Write};
 use dra_alloc::{DraGate, GateSet, Outcome};
 use dra_attrs::Profile;
-use k8s_openapi::api::resource::v1::ResourceSlice;
+use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimStatus, ResourceSlice};
 use serde_json::json;
 
 use super::world::{BOTH, GPU, World, changed, claim, forget_skips, pod};
@@ -14,30 +14,46 @@ use crate::cluster::{Cluster, pool, request, with};
 #[test]
 fn what_the_slice_says_later_does_not_matter() {
     // req: 5945-RISK-1, 5945-RISK-2, 5945-ALLOC-5, 5945-KUBELET-16
-    // Plans have no parameter for a slice, only for claims. The slice only illustrates the scenario.
-    let slice =
-        |skips| -> ResourceSlice { read(json!({"spec": {"driver": GPU, "skipNodeOperations": skips}})).unwrap() };
+    // The slice changes after one claim was allocated from it, and a second claim is allocated from it then.
     for profile in BOTH {
-        let skipping = claim("c", &[(GPU, json!(true))]);
-        assert_ne!(slice(false).spec.skip_node_operations, skipping_of(&skipping));
-        let mut world = World::new(profile, &[]);
-        world.prepare(&pod("p", &["c"]), &[skipping]).unwrap();
-        world.unprepare(&pod("p", &["c"])).unwrap();
-        assert!(world.calls.is_empty());
+        for first in [true, false] {
+            let (mut cluster, later) = (cluster_that_skips(profile, first), cluster_that_skips(profile, !first));
+            let earlier = allocated(&cluster, "earlier");
+            cluster.slices = later.slices;
+            let second = allocated(&cluster, "later");
 
-        let calling = claim("c", &[(GPU, json!(false))]);
-        assert_ne!(slice(true).spec.skip_node_operations, skipping_of(&calling));
-        let error = world.prepare(&pod("p", &["c"]), std::slice::from_ref(&calling)).unwrap_err();
-        assert!(error.to_string().ends_with("DRA driver gpu.example.com is not registered"));
-        world.registered.insert(GPU.to_owned());
-        world.prepare(&pod("p", &["c"]), &[calling]).unwrap();
-        world.registered.clear();
-        let error = world.unprepare(&pod("p", &["c"])).unwrap_err();
-        assert!(error.to_string().ends_with("DRA driver gpu.example.com is not registered"));
+            for (claim, skips) in [(earlier, first), (second, !first)] {
+                let name = claim.metadata.name.clone().unwrap();
+                let mut world = World::new(profile, &[GPU]);
+                world.prepare(&pod("p", &[&name]), &[claim]).unwrap();
+                world.unprepare(&pod("p", &[&name])).unwrap();
+                assert_eq!(world.calls.len(), if skips { 0 } else { 2 }, "{profile} {name} {:?}", world.calls);
+            }
+        }
     }
 }
 
-fn skipping_of(claim: &k8s_openapi::api::resource::v1::ResourceClaim) -> Option<Vec<String>> {
+/// Creates a cluster with one slice, whose device skips node operations or does not.
+fn cluster_that_skips(profile: Profile, skips: bool) -> Cluster {
+    let devices = json!([{"name": "gpu-0"}]);
+    let mut cluster = Cluster::new([with(pool(GPU, "node-1", devices), "skipNodeOperations", json!(skips))]);
+    cluster.profile = profile;
+    cluster
+}
+
+/// Returns a claim for a device of the cluster, allocated and reserved for the pod `p`.
+fn allocated(cluster: &Cluster, name: &str) -> ResourceClaim {
+    let reserved = claim(name, &[]);
+    let spec = crate::cluster::claim(name, json!([request("r", "gpu", json!({}))]), json!([])).spec;
+    let pending = ResourceClaim { spec, status: None, ..reserved.clone() };
+    let Outcome::Allocated(mut results) = cluster.allocate("node-1", std::slice::from_ref(&pending)) else {
+        panic!("not allocated");
+    };
+    let status = ResourceClaimStatus { allocation: results.pop(), ..reserved.status.unwrap() };
+    ResourceClaim { status: Some(status), ..pending }
+}
+
+fn skipping_of(claim: &ResourceClaim) -> Option<Vec<String>> {
     let devices = claim.status.as_ref()?.allocation.as_ref()?.devices.as_ref()?;
     devices.results.as_ref()?.first()?.skip_node_operations.clone()
 }
