@@ -15,7 +15,7 @@ const LIBRARIES: [&str; 5] = ["dra-attrs", "dra-alloc", "nnn", "readiness", "poo
 const MAX_PUBLIC_MODULES: usize = 40;
 
 /// Names of fields, arguments and functions that are a `usize`: counts and limits. A position is an `Ix<T>`.
-const COUNTS: [&str; 34] = [
+const COUNTS: [&str; 36] = [
     "affected",
     "allocated",
     "capacities",
@@ -31,6 +31,7 @@ const COUNTS: [&str; 34] = [
     "len",
     "length",
     "limit",
+    "line",
     "lists_off",
     "matching_pools",
     "max",
@@ -43,6 +44,7 @@ const COUNTS: [&str; 34] = [
     "pools",
     "risky",
     "slice_count",
+    "slices",
     "tainted",
     "taints_to_add",
     "taints_to_remove",

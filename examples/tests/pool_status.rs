@@ -137,8 +137,11 @@ fn manifests_of_all_sorts() {
     assert!(broken.code == 1 && broken.stderr.contains("spec.driver: must be set"), "{}", broken.stderr);
     let empty = run(&["-"], "");
     assert_eq!(empty.stderr, "pool-status: no ResourceSlice among the manifests: there are no pools\n");
-    let unknown = run(&["--feature-gates", "DRAAdminAccess=true"], "");
-    assert!(unknown.code == 1 && unknown.stderr.contains("no feature gate \"DRAAdminAccess\""), "{}", unknown.stderr);
+    let unknown = run(&["--feature-gates", "DRAAdminAcces=true"], "");
+    assert!(unknown.code == 1 && unknown.stderr.contains("the nearest is DRAAdminAccess"), "{}", unknown.stderr);
+    let idle = run(&["--feature-gates", "DRAAdminAccess=true,SidecarContainers=true"], "");
+    let named = "feature gates without effect here: DRAAdminAccess, SidecarContainers";
+    assert!(idle.stderr.contains(named), "{}", idle.stderr);
 }
 
 fn answer(input: &Value) -> Value {

@@ -341,6 +341,49 @@ fn validation_answers_with_problems_or_with_what_is_stored() {
 }
 
 #[test]
+fn a_server_has_a_clock_and_reads_strictly() {
+    let op = "alloc.validate_taint_rule";
+    let rule = |time: Option<&str>| {
+        let mut taint = json!({"key": "k", "effect": "None"});
+        if let Some(time) = time {
+            taint["timeAdded"] = json!(time);
+        }
+        json!({"metadata": {"name": "r"}, "spec": {"taint": taint}})
+    };
+    let stored = |input: &Value| ok(op, input)["object"]["spec"]["taint"].get("timeAdded").cloned();
+    let now = "2026-11-22T10:00:00Z";
+    assert_eq!(stored(&json!({"new": rule(None)})), None);
+    assert_eq!(stored(&json!({"now": now, "new": rule(None)})), Some(json!(now)));
+    let spaced = json!({"new": rule(Some("2026-01-01 00:00:00Z"))});
+    refused(op, &spaced, "InvalidInput", Some("new.spec.taint.timeAdded"));
+    let mut empty = slice_with(&json!([]));
+    empty["spec"]["devices"] = json!([{"name": "a", "capacity": {"m": {"value": ""}}}]);
+    let field = "new.spec.devices[0].capacity[m].value";
+    refused("alloc.validate_slice", &json!({"new": empty}), "InvalidInput", Some(field));
+    // A server takes the zero value for a null in a list; the types have no place for it.
+    let mut null = slice_with(&json!([]));
+    null["spec"]["devices"] = json!([{"name": "a", "attributes": {"i": {"ints": [1, null]}}}]);
+    refused("alloc.validate_slice", &json!({"new": null}), "InvalidInput", Some("new"));
+}
+
+#[test]
+fn gates_that_nobody_has_are_refused() {
+    let with = |gate: &str| json!({"new": {"metadata": {"name": "c"}}, "features": {gate: true}});
+    let both = "DRADeviceBindingConditions+DRAResourceClaimDeviceStatus";
+    for gate in [both, "DRAExtendedResource", "DRAOptionalNodePreparation", "DRAOptionalNodeOperations"] {
+        ok("alloc.validate_class", &with(gate));
+    }
+    refused("alloc.validate_class", &with("DRADeviceTaint"), "InvalidInput", Some("features"));
+    refused("nnn.run", &json!({"gates": {"NominatedNodeName": true}, "steps": []}), "InvalidInput", Some("gates"));
+    refused(
+        "poolstatus.compute",
+        &json!({"features": {"DRAPool": true}, "request": {}}),
+        "InvalidInput",
+        Some("features"),
+    );
+}
+
+#[test]
 fn every_kind_of_object_is_validated() {
     let fields = |op: &str, input: &Value| -> Vec<String> {
         let answer = ok(op, input);

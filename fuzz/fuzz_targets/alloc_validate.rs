@@ -1,7 +1,8 @@
-//! Any pair of objects in every validator: no panic, and a stored object can be written again unchanged.
+//! Any pair of objects in every validator: no panic, and a stored object can be written again unchanged. What is decoded
+//! is decoded again as it is.
 #![no_main]
 
-use dra_alloc::validate::{Accepted, ApiServer, Write};
+use dra_alloc::validate::{Accepted, ApiServer, Write, decoded};
 use dra_alloc::{DraGate, GateSet};
 use dra_attrs::{FeatureGate, FieldErrors, Profile};
 use k8s_openapi::serde::de::DeserializeOwned;
@@ -24,6 +25,9 @@ fuzz_target!(|text: &[u8]| {
     let on = DraGate::ALL.iter().enumerate().filter(|(bit, _)| gates & (1 << bit) != 0);
     let gates: GateSet<DraGate> = on.map(|(_, gate)| *gate).collect();
     let server = ApiServer::new(if kep { Profile::Kep } else { Profile::V1_37 }, gates);
+    if let Ok(once) = decoded(new.clone()) {
+        assert_eq!(decoded(once.clone()).as_ref(), Ok(&once));
+    }
     check(server, &old, &new, ApiServer::validate_slice);
     check(server, &old, &new, ApiServer::validate_claim);
     check(server, &old, &new, ApiServer::validate_claim_status);

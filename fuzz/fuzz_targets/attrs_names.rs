@@ -1,9 +1,11 @@
-//! Names: the first line is a name, the second a driver. A valid name is printed as it was, and can be looked up.
+//! Names: the first line is a name, the second a driver. A valid name is printed as it was, and can be looked up. The text
+//! is also read as the metrics of a component, and the name as a list of gates.
 #![no_main]
 
 use std::collections::BTreeMap;
 
-use dra_attrs::{FullyQualifiedName, QualifiedName, lookup_by_name};
+use dra_alloc::{DraGate, GateSet};
+use dra_attrs::{FullyQualifiedName, Profile, QualifiedName, lookup_by_name};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -11,6 +13,9 @@ fuzz_target!(|text: &str| {
     let (name, driver) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
     let bare = BTreeMap::from([(name.rsplit('/').next().unwrap_or_default().to_owned(), "bare")]);
     let _ = lookup_by_name(&bare, name, driver);
+    let _ = GateSet::<DraGate>::from_metrics(text, Profile::V1_37);
+    let list = GateSet::<DraGate>::parse(name, Profile::V1_37);
+    assert_eq!(list.is_ok(), GateSet::<DraGate>::without_effect(name, Profile::V1_37).is_ok());
 
     let Ok(qualified) = QualifiedName::parse(name) else {
         return assert!(FullyQualifiedName::parse(name).is_err());

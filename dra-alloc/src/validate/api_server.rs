@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::admin_access::NamespaceAccess;
 use super::context::ValidationContext;
 use super::equality::same;
-use super::gates::{Kind, Prepared, prepare};
+use super::gates::{Kind, Preparation, Prepared};
 use super::write::{Accepted, Write};
 use super::{
     admin_access, claim, claim_status, class, device_status, metadata, reject_while_off, slice, taint_rule, template,
@@ -61,10 +61,10 @@ use crate::config::gates::DraGate;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ApiServer {
-    pub(super) profile: Profile,
-    pub(super) gates: GateSet<DraGate>,
+    profile: Profile,
+    gates: GateSet<DraGate>,
     namespace: NamespaceAccess,
-    pub(super) now: Option<Timestamp>,
+    now: Option<Timestamp>,
 }
 
 impl ApiServer {
@@ -94,7 +94,7 @@ impl ApiServer {
     ///     "metadata": {"name": "broken"},
     ///     "spec": {"taint": {"key": "example.com/broken", "effect": "NoSchedule"}},
     /// }))?;
-    /// let server = ApiServer::new(Profile::V1_37, GateSet::default()).with_now("2026-11-22T10:00:00Z".parse()?);
+    /// let server = ApiServer::new(Profile::V1_37, GateSet::default()).with_now("2026-11-22T10:00:00Z".parse().unwrap());
     /// let stored = server.validate_taint_rule(Write::create(&rule))?.object;
     /// assert_eq!(stored.spec.taint.time_added.map(|time| time.0.to_string()), Some("2026-11-22T10:00:00Z".to_owned()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -110,10 +110,14 @@ impl ApiServer {
     /// # Errors
     /// Returns all problems of the object, each with the path of its field.
     pub fn validate_slice(self, write: Write<'_, ResourceSlice>) -> Result<Accepted<ResourceSlice>, FieldErrors> {
-        let mut object = write.new.clone();
+        // Without a clock nothing that is filled in makes two objects differ.
+        let read = write.old.filter(|_| self.now.is_some()).map(|old| self.preparation().filled_in(Kind::Slice, old));
+        let mut object =
+            if read.is_some() { self.preparation().filled_in(Kind::Slice, write.new) } else { write.new.clone() };
+        let write = Write { old: read.as_ref().or(write.old), ..write };
         let old = write.old.map(|old| (&old.spec, &old.metadata));
         object.metadata.generation = generation(&object.spec, old);
-        let prepared = prepare(&self, Kind::Slice, object, write.old);
+        let prepared = self.preparation().prepare(Kind::Slice, object, write.old);
         let mut context = self.context();
         slice::check(&prepared.object, write.old, &mut context);
         if let Some(gate) = self.rejecting_gate() {
@@ -131,7 +135,7 @@ impl ApiServer {
     pub fn validate_claim(self, write: Write<'_, ResourceClaim>) -> Result<Accepted<ResourceClaim>, FieldErrors> {
         let mut object = write.new.clone();
         object.status = write.old.and_then(|old| old.status.clone());
-        let prepared = prepare(&self, Kind::Claim, object, write.old);
+        let prepared = self.preparation().prepare(Kind::Claim, object, write.old);
         let mut context = self.context();
         if write.old.is_none() {
             admin_access::check_requests(prepared.object.spec.as_ref(), self.namespace, &mut context);
@@ -152,7 +156,7 @@ impl ApiServer {
         let unallocated = ResourceClaim { status: None, ..write.new.clone() };
         let old = write.old.unwrap_or(&unallocated);
         let object = ResourceClaim { status: write.new.status.clone(), ..old.clone() };
-        let mut prepared = prepare(&self, Kind::ClaimStatus, object, Some(old));
+        let mut prepared = self.preparation().prepare(Kind::ClaimStatus, object, Some(old));
         if self.gates.has(DraGate::ResourceClaimDeviceStatus) || has_device_status(old) {
             forget_deallocated(&mut prepared.object, old);
         }
@@ -175,7 +179,7 @@ impl ApiServer {
         self,
         write: Write<'_, ResourceClaimTemplate>,
     ) -> Result<Accepted<ResourceClaimTemplate>, FieldErrors> {
-        let prepared = prepare(&self, Kind::Template, write.new.clone(), write.old);
+        let prepared = self.preparation().prepare(Kind::Template, write.new.clone(), write.old);
         let mut context = self.context();
         if write.old.is_none() {
             admin_access::check_requests(template::claim_spec(&prepared.object), self.namespace, &mut context);
@@ -213,7 +217,7 @@ impl ApiServer {
             forget_time(&mut object, old);
         }
         object.metadata.generation = generation(&object.spec, old);
-        let prepared = prepare(&self, Kind::TaintRule, object, write.old);
+        let prepared = self.preparation().prepare(Kind::TaintRule, object, write.old);
         let mut context = self.context();
         taint_rule::check(&prepared.object, write.old, &mut context);
         accepted(prepared, context, Vec::new())
@@ -231,7 +235,7 @@ impl ApiServer {
         let untouched = DeviceTaintRule { status: None, ..write.new.clone() };
         let old = write.old.unwrap_or(&untouched);
         let object = DeviceTaintRule { status: write.new.status.clone(), ..old.clone() };
-        let prepared = prepare(&self, Kind::TaintRule, object, Some(old));
+        let prepared = self.preparation().prepare(Kind::TaintRule, object, Some(old));
         let mut context = self.context();
         metadata::check_update(&write.new.metadata, &old.metadata, &mut context);
         taint_rule::check_status(&prepared.object, &mut context);
@@ -240,6 +244,10 @@ impl ApiServer {
 
     pub(super) fn has(self, feature: DraGate) -> bool {
         self.gates.has(feature)
+    }
+
+    const fn preparation(self) -> Preparation {
+        Preparation { gates: self.gates, profile: self.profile, now: self.now }
     }
 
     const fn context(self) -> ValidationContext {

@@ -5,12 +5,12 @@
 //! these paths. All fields of a feature in use are kept, new values included. For other disabled features, the
 //! [`GatePolicy`] decides.
 
-use dra_attrs::{FieldPath, GateSet};
+use dra_attrs::{FieldPath, GateSet, Profile};
+use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::api_server::ApiServer;
 use super::places::visit;
 use super::stored;
 use crate::config::gate_policy::GatePolicy;
@@ -147,35 +147,54 @@ pub(super) struct Prepared<T> {
     pub(super) dropped: Vec<String>,
 }
 
-/// Fills in defaults, and drops the fields of features that are disabled and not in use in `old`.
-pub(super) fn prepare<T: Clone + Serialize + DeserializeOwned>(
-    server: &ApiServer,
-    kind: Kind,
-    new: T,
-    old: Option<&T>,
-) -> Prepared<T> {
-    let is_dropped = |feature: DraGate| {
-        !kind.keeps(feature, server.gates) && GatePolicy::for_gate(feature, server.profile) == GatePolicy::Drop
-    };
-    let mut dropped = Vec::new();
-    let Ok(mut json) = serde_json::to_value(&new) else { return Prepared { object: new, dropped } };
-    let mut changed = stored::fill_in(&mut json, kind.prefix(), server.now);
-    let mut stored = old.and_then(|old| serde_json::to_value(old).ok());
-    for (feature, places) in kind.gated().filter(|(feature, _)| is_dropped(*feature)) {
-        if stored.as_mut().is_some_and(|stored| is_in_use(stored, feature, &places)) {
-            continue;
+/// Settings of a server that decide what it makes of an object before it validates it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Preparation {
+    pub(super) gates: GateSet<DraGate>,
+    pub(super) profile: Profile,
+    pub(super) now: Option<Timestamp>,
+}
+
+impl Preparation {
+    /// Fills in defaults, and drops the fields of features that are disabled and not in use in `old`.
+    pub(super) fn prepare<T: Clone + Serialize + DeserializeOwned>(
+        self,
+        kind: Kind,
+        new: T,
+        old: Option<&T>,
+    ) -> Prepared<T> {
+        let mut dropped = Vec::new();
+        let Ok(mut json) = serde_json::to_value(&new) else { return Prepared { object: new, dropped } };
+        let mut changed = stored::fill_in(&mut json, kind.prefix(), self.now);
+        let mut stored = old.and_then(|old| serde_json::to_value(old).ok());
+        for (feature, places) in kind.gated().filter(|(feature, _)| self.drops(kind, *feature)) {
+            if stored.as_mut().is_some_and(|stored| is_in_use(stored, feature, &places)) {
+                continue;
+            }
+            for place in places.iter().filter(|place| kind.is_written(place)) {
+                visit(&mut json, place, &FieldPath::root(), &mut |value, at| {
+                    if is_set(value, feature, place) {
+                        dropped.push(at.to_string());
+                    }
+                    changed |= !value.take().is_null();
+                });
+            }
         }
-        for place in places.iter().filter(|place| kind.is_written(place)) {
-            visit(&mut json, place, &FieldPath::root(), &mut |value, at| {
-                if is_set(value, feature, place) {
-                    dropped.push(at.to_string());
-                }
-                changed |= !value.take().is_null();
-            });
-        }
+        let object = if changed { serde_json::from_value(json).unwrap_or(new) } else { new };
+        Prepared { object, dropped }
     }
-    let object = if changed { serde_json::from_value(json).unwrap_or(new) } else { new };
-    Prepared { object, dropped }
+
+    /// Fills in an object as the API server does when it reads it, from a request or from its store: a taint without a
+    /// time was added now.
+    pub(super) fn filled_in<T: Clone + Serialize + DeserializeOwned>(self, kind: Kind, object: &T) -> T {
+        let Ok(mut json) = serde_json::to_value(object) else { return object.clone() };
+        stored::fill_in(&mut json, kind.prefix(), self.now);
+        serde_json::from_value(json).unwrap_or_else(|_| object.clone())
+    }
+
+    fn drops(self, kind: Kind, feature: DraGate) -> bool {
+        !kind.keeps(feature, self.gates) && GatePolicy::for_gate(feature, self.profile) == GatePolicy::Drop
+    }
 }
 
 /// Gated fields that are maps.

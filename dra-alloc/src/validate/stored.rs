@@ -18,7 +18,7 @@ pub(super) const ZERO_TIME: &str = "0001-01-01T00:00:00Z";
 /// Fills in one object; returns true if it has changed the object.
 type FillIn = fn(&mut Value, Option<Timestamp>) -> bool;
 
-/// What is filled in, and where.
+/// Rules with the places that they fill in.
 const RULES: [(&[&str], FillIn); 5] = [
     (REQUESTS, request),
     (TOLERATIONS, toleration),

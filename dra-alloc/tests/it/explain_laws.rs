@@ -112,6 +112,8 @@ fn remove(gpus: &mut [Gpu], device: &str, rejection: &DeviceRejection) {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn every_leaf_is_true(gpus in prop::collection::vec(gpu(), 1..5), count in 1..4_u64, constrained in any::<bool>()) {
         let mut fields = selector("device.attributes['gpu.example.com'].model == 'h100'");

@@ -110,6 +110,8 @@ impl Objects {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn changes_end_where_a_rebuild_does(changes in prop::collection::vec(change(), 0..40)) {
         let (mut inventory, mut objects) = (Inventory::default(), Objects::default());

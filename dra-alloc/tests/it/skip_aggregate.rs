@@ -103,6 +103,8 @@ fn is_valid(set: SkipSet) -> bool {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn order_and_grouping_do_not_matter(
         devices in vec(declaration(), 1..6).prop_flat_map(|devices| (Just(devices.clone()), Just(devices).prop_shuffle())),

@@ -108,6 +108,8 @@ fn holding() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn forget_undoes_assume(
         before in prop::collection::vec(holding(), 0..6),

@@ -10,12 +10,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
-use dra_alloc::GateSet;
 use dra_alloc::validate::{ApiServer, PublishError, Write};
 use dra_attrs::dns::{MAX_SUBDOMAIN_LEN, subdomain_problems};
 use dra_attrs::numa::{NumaForm, NumaPlace, numa_node_attribute, publish};
 use dra_attrs::{
-    FullyQualifiedName, GateError, NUMA_NODE, PciAddress, PciAddressError, Profile, Scalar, Sysfs,
+    FieldErrors, FullyQualifiedName, GateError, NUMA_NODE, PciAddress, PciAddressError, Profile, Scalar, Sysfs,
     check_device_attributes, pcie_root_attribute,
 };
 use examples::feature_gates::feature_gates;
@@ -138,16 +137,19 @@ fn check(slice: &ResourceSlice, server: ApiServer, all_problems: bool) -> Result
         }
         Ok(admitted) => Err(DriverError::Dropped { fields: admitted.dropped }),
         Err(PublishError::Invalid(errors)) => {
-            let shown = if all_problems { errors.len() } else { MOST_PROBLEMS };
-            errors.iter().take(shown).for_each(note);
-            match errors.len().saturating_sub(shown) {
-                0 => {}
-                more => note(&format_args!("and {more} more, which --all-problems prints")),
-            }
+            problem_lines(&errors, all_problems).iter().for_each(note);
             Err(DriverError::Refused { problems: errors.len() })
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Returns a line for each problem, or for the first eight with the number of the others.
+fn problem_lines(errors: &FieldErrors, all: bool) -> Vec<String> {
+    let shown = if all { errors.len() } else { MOST_PROBLEMS };
+    let more = errors.len().saturating_sub(shown);
+    let rest = (more > 0).then(|| format!("and {more} more, which --all-problems prints"));
+    errors.iter().take(shown).map(ToString::to_string).chain(rest).collect()
 }
 
 fn note(line: &impl fmt::Display) {
@@ -312,4 +314,24 @@ fn most_devices(form: NumaForm) -> usize {
 /// Returns the device's name, a DNS label: `gpu-0000-c1-00-0`.
 fn device_name(kind: Kind, address: PciAddress) -> String {
     format!("{}-{}", kind.name(), address.to_string().replace([':', '.'], "-"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use dra_attrs::{FieldError, FieldPath};
+
+    use super::*;
+
+    #[test]
+    fn many_problems_are_cut_unless_asked_for() {
+        let devices = FieldPath::new("devices");
+        let errors = |count: usize| -> FieldErrors {
+            (0..count).map(|index| FieldError::required(&devices.index(index), "")).collect()
+        };
+        assert_eq!(problem_lines(&errors(8), false).len(), 8);
+        let cut = problem_lines(&errors(128), false);
+        assert_eq!((cut.len(), cut.last().unwrap().as_str()), (9, "and 120 more, which --all-problems prints"));
+        assert_eq!(problem_lines(&errors(128), true).len(), 128);
+    }
 }

@@ -248,3 +248,25 @@ fn more_than_32_types() {
         format!("PartitionSummaryOverCap: pool {DRIVER}/p has 33 partition types, exceeding the maximum of 32");
     assert_eq!(error(&of(33)), expected);
 }
+
+#[test]
+fn the_first_of_two_errors_does_not_depend_on_the_order_of_slices_without_names() {
+    let spec = |devices: Value| json!({"pool": {"resourceSliceCount": 3}, "devices": devices, "partitionTypeAttribute": "gpu.example.com/profile"});
+    let pair = |of_type: &str| {
+        let one = |index: usize| {
+            let name = format!("{}-{index}", of_type.to_lowercase());
+            partition(&name, of_type, json!({"memory": format!("{}Gi", 10 + index)}))
+        };
+        slice("", "p", spec(json!([one(0), one(1)])))
+    };
+    let card = json!([{"name": "card", "counters": {"memory": {"value": "80Gi"}}}]);
+    let counters = slice("", "p", json!({"pool": {"resourceSliceCount": 3}, "sharedCounters": card}));
+    let (half, third) = (pair("Half"), pair("Third"));
+    let error = |slices: [&ResourceSlice; 3]| {
+        let error = report(&slices.map(Clone::clone), &[]).pools[0].summary_error().map(ToString::to_string);
+        error.expect("both types have partitions of different costs")
+    };
+    let first = error([&counters, &half, &third]);
+    assert!(first.contains("\"Half\""), "{first}");
+    assert_eq!(error([&third, &half, &counters]), first);
+}

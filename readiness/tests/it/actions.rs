@@ -56,11 +56,11 @@ fn a_taint_is_added_without_a_time() {
     let mut world = World::new(Policy::kep(), &[NodeReadinessGate::new(A, 3).with_taint(timed)]).ready(0);
     world.run(0);
     let writes = world.run(3).writes;
-    let times = writes.iter().filter_map(|write| match &write.change {
+    let added = writes.iter().filter_map(|write| match &write.change {
         NodeChange::AddTaint { taint, .. } => Some(taint.time_added.clone()),
         _ => None,
     });
-    assert_eq!(times.collect::<Vec<_>>(), [None]);
+    assert_eq!(added.collect::<Vec<_>>(), [None]);
 }
 
 #[test]

@@ -97,6 +97,10 @@ fn the_clock_of_the_server_dates_taints() {
         let updated = update::<DeviceTaintRule>(at_ten, old, new).unwrap().object;
         assert_eq!(time(updated).as_deref(), Some(stored), "{effect}");
     }
+    // A stored taint without a time is as new as the one that replaces it: nothing has changed.
+    let bad = changed(&slice(), json!({"/spec/devices/0/taints/0/key": "a b"}));
+    let again = update::<ResourceSlice>(at_ten, bad.clone(), bad).unwrap().object;
+    assert_eq!(again.metadata.generation, None);
     let added = |spec: ResourceSliceSpec| json_of(&spec.devices.unwrap()[0].taints)[0]["timeAdded"].clone();
     let sliced = create::<ResourceSlice>(at_ten, slice()).unwrap().object;
     assert_eq!(added(sliced.spec), NOW_IN_SECONDS);

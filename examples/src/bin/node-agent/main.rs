@@ -166,7 +166,9 @@ fn watch(file: &Path, policy: &Policy, role: EvaluatorRole) -> Result<(), AgentE
         let shift = reading.shift_since(clock);
         if shift.abs() >= JUMP {
             clock = reading;
-            states.values_mut().for_each(|state| state.shift_clock(shift));
+            for state in states.values_mut() {
+                state.shift_clock(shift);
+            }
             requeue_at = requeue_at.and_then(|instant| instant.checked_add(shift).ok());
         }
         let now = reading.wall;

@@ -130,11 +130,12 @@ fn row(names: [&str; 3], sums: Sums, note: &str) -> Vec<String> {
 fn note(pool: &PoolReport) -> String {
     let mut notes = Vec::new();
     if pool.is_incomplete() {
-        let there = i64::try_from(pool.slice_count).unwrap_or(i64::MAX);
-        let announced = pool.expected_slice_count;
-        notes.push(match there < announced {
-            true => format!("incomplete, {there} of {announced} slices"),
-            false => format!("{there} slices, {announced} announced"),
+        let (there, announced) = (pool.slice_count, pool.expected_slice_count);
+        let is_updated = usize::try_from(announced).is_ok_and(|announced| there < announced);
+        notes.push(if is_updated {
+            format!("incomplete, {there} of {announced} slices")
+        } else {
+            format!("{there} slices, {announced} announced")
         });
     }
     if pool.partitions.as_ref().is_ok_and(|partitions| !partitions.is_empty()) {
