@@ -35,17 +35,25 @@ pub enum GatePhase {
     TimedOut,
 }
 
+/// Timeout of a gate at the time of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timer {
+    /// The timeout has not passed, or does not run.
+    Pending,
+    /// The node is ready, and the timeout has passed.
+    Expired,
+}
+
 impl GatePhase {
-    /// Returns the phase that follows by the decision table of [`GatePhase`]. `expired` means that the node is ready
-    /// and the timeout has passed.
-    pub(super) const fn next(self, effective: EffectiveStatus, expired: bool) -> Self {
+    /// Returns the phase that follows by the decision table of [`GatePhase`].
+    pub(super) const fn next(self, effective: EffectiveStatus, timer: Timer) -> Self {
         match (self, effective) {
             (_, EffectiveStatus::Observed(ConditionStatus::True)) => Self::Established,
             (_, EffectiveStatus::Observed(ConditionStatus::TimeoutExceeded)) => Self::TimedOut,
             (phase, EffectiveStatus::Stabilizing) => phase,
             (Self::Established | Self::Regressed, _) if effective.is_reset() => Self::Waiting,
             (Self::Established, _) => Self::Regressed,
-            (Self::Waiting | Self::Regressed, _) if expired => Self::TimedOut,
+            (Self::Waiting | Self::Regressed, _) if matches!(timer, Timer::Expired) => Self::TimedOut,
             (phase, _) => phase,
         }
     }

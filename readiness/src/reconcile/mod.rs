@@ -104,6 +104,7 @@ pub fn step<'a>(
     if policy.mode == PolicyMode::Off {
         return apply_writes::switched_off(role, view, state);
     }
+    let timer_start = if is_warm { now } else { restart::cold_timer_start(policy.cold_start, view, now) };
     let mut pass = Pass {
         policy,
         role,
@@ -111,7 +112,7 @@ pub fn step<'a>(
         now,
         restart,
         is_ready: view.is_ready(),
-        timers_from: restart::timer_start(policy.cold_start, is_warm, view, now),
+        timers_from: view.is_ready().then_some(timer_start),
         writes: WriteList::default(),
         requeue_at: None,
     };

@@ -5,7 +5,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::effective_status::EffectiveStatus;
 use super::evaluator_role::EvaluatorRole;
-use super::gate_state::{GatePhase, GateState};
+use super::gate_state::{GatePhase, GateState, Timer};
 use super::node_state::NodeState;
 use super::node_write::{EventType, ExpectedCondition, NodeChange, WriteActor, WriteList};
 use super::observation::{observe, stable_from, stale_from};
@@ -26,6 +26,13 @@ const FLAP_WINDOW_SECONDS: i64 = 600;
 /// Number of regressions (changes of a condition from True to another status) that are reported as flapping.
 const FLAPS: usize = 3;
 
+/// Request of a step to write that a gate has timed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TimeoutRequest {
+    Made,
+    None,
+}
+
 /// Gate under evaluation, with its stored condition.
 #[derive(Clone, Copy)]
 struct GateContext<'c> {
@@ -41,7 +48,8 @@ pub(super) struct Pass<'p, 'v, 'a> {
     pub(super) now: Timestamp,
     pub(super) restart: Restart,
     pub(super) is_ready: bool,
-    pub(super) timers_from: Timestamp,
+    /// Start time of timeouts that begin in this step; `None` while the node is not ready.
+    pub(super) timers_from: Option<Timestamp>,
     pub(super) writes: WriteList,
     pub(super) requeue_at: Option<Timestamp>,
 }
@@ -68,11 +76,14 @@ impl Pass<'_, '_, '_> {
         if state.phase == GatePhase::Established && self.is_latched(name, effective) {
             effective = EffectiveStatus::Observed(ConditionStatus::True);
         }
-        restart::start_or_stop_timer(state, self.is_ready, self.timers_from);
+        restart::start_or_stop_timer(state, self.timers_from);
         self.change_phase(context, state, effective, counters);
-        let is_written = state.phase == GatePhase::TimedOut && self.write_timeout(context, state, effective);
+        let timeout_write = match state.phase {
+            GatePhase::TimedOut => self.write_timeout(context, state, effective),
+            _ => TimeoutRequest::None,
+        };
         self.requeue(context, state, effective);
-        self.decide(context, state, effective, is_written)
+        self.decide(context, state, effective, timeout_write)
     }
 
     /// Applies a restart to the state of a gate, and returns the effective status of its condition.
@@ -126,9 +137,10 @@ impl Pass<'_, '_, '_> {
         counters: &mut ReadinessCounters,
     ) {
         let gate = context.gate;
-        let expired = self.deadline(context, state).is_some_and(|deadline| deadline <= self.now);
+        let is_over = |deadline| deadline <= self.now;
+        let timer = if self.deadline(context, state).is_some_and(is_over) { Timer::Expired } else { Timer::Pending };
         let before = state.phase;
-        state.phase = before.next(effective, expired);
+        state.phase = before.next(effective, timer);
         if state.phase == before {
             return;
         }
@@ -213,8 +225,13 @@ impl Pass<'_, '_, '_> {
     }
 
     /// Requests the write of `TimeoutExceeded`, unless it was written before or the condition is True. Repeats a write
-    /// that was lost. Returns true if the write is requested in this step.
-    fn write_timeout(&mut self, context: GateContext<'_>, state: &mut GateState, effective: EffectiveStatus) -> bool {
+    /// that was lost.
+    fn write_timeout(
+        &mut self,
+        context: GateContext<'_>,
+        state: &mut GateState,
+        effective: EffectiveStatus,
+    ) -> TimeoutRequest {
         let condition = context.condition;
         let is_unseen = condition.is_some_and(|condition| is_recorded(state.timeout_write_base.as_ref(), condition));
         if !is_unseen {
@@ -236,16 +253,16 @@ impl Pass<'_, '_, '_> {
             }
         };
         if !is_due || !self.may_write(WriteActor::Kubelet) {
-            return false;
+            return TimeoutRequest::None;
         }
-        let Some(timeout) = context.gate.releases_after() else { return false };
+        let Some(timeout) = context.gate.releases_after() else { return TimeoutRequest::None };
         state.timeout_written = true;
         state.timeout_write_base = condition.and_then(RecordedCondition::from_condition);
         let end = timeout::timer_end(self.policy, timeout, state);
         let limit = end.map_or(WaitLimit::Timeout(timeout), |(_, limit)| limit);
         let message = format!("not True within {limit}; before: {}", status_text(condition));
         self.patch(context, TIMEOUT_EXCEEDED, message);
-        true
+        TimeoutRequest::Made
     }
 
     /// Requests that a condition be set to Unknown with `reason` and `message`. [`EvaluatorRole::Combined`] skips a
@@ -293,7 +310,7 @@ impl Pass<'_, '_, '_> {
         context: GateContext<'_>,
         state: &GateState,
         effective: EffectiveStatus,
-        is_written: bool,
+        timeout_write: TimeoutRequest,
     ) -> GateDecision {
         let blocked = |reason| GateDecision::Blocked { reason, deadline: self.deadline(context, state) };
         match state.phase {
@@ -306,7 +323,7 @@ impl Pass<'_, '_, '_> {
             GatePhase::TimedOut => {}
         }
         // A True from before the boot or with an old heartbeat is never overwritten, and it is not a late report.
-        let is_released = is_written
+        let is_released = timeout_write == TimeoutRequest::Made
             || self.policy.late_report == LateReport::Sticky
             || matches!(effective, EffectiveStatus::BeforeBoot | EffectiveStatus::Stale)
             || ConditionStatus::from_condition(context.condition) == ConditionStatus::TimeoutExceeded;

@@ -69,7 +69,7 @@ pub(super) fn reset_hidden_gates(
     state: &mut NodeState,
     view: &GatedNodeView<'_>,
     restart: Restart,
-    timers_from: Timestamp,
+    timers_from: Option<Timestamp>,
 ) {
     for (name, gate) in state.gates.iter_mut().filter(|(name, _)| view.gate(name).is_none()) {
         reset(gate, restart);
@@ -77,7 +77,7 @@ pub(super) fn reset_hidden_gates(
             record_before_boot(gate, view, name);
             gate.reset_is_due = true;
         }
-        start_or_stop_timer(gate, view.is_ready(), timers_from);
+        start_or_stop_timer(gate, timers_from);
     }
 }
 
@@ -92,24 +92,26 @@ pub(super) fn record_before_boot(state: &mut GateState, view: &GatedNodeView<'_>
     state.before_boot = view.condition(condition_type).and_then(RecordedCondition::from_condition);
 }
 
-/// Starts the timeout of a waiting gate if the node is ready, and stops it if the node is not.
-pub(super) fn start_or_stop_timer(state: &mut GateState, is_ready: bool, from: Timestamp) {
+/// Starts the timeout of a waiting gate, unless it runs; stops it if there is no start time: the node is not ready.
+pub(super) fn start_or_stop_timer(state: &mut GateState, from: Option<Timestamp>) {
     if state.phase != GatePhase::Waiting {
         return;
     }
-    if !is_ready {
-        state.timer_started_at = None;
-    } else if state.timer_started_at.is_none() {
-        state.timer_started_at = Some(from);
-        state.first_timer_started_at.get_or_insert(from);
+    match (from, state.timer_started_at) {
+        (None, _) => state.timer_started_at = None,
+        (Some(from), None) => {
+            state.timer_started_at = Some(from);
+            state.first_timer_started_at.get_or_insert(from);
+        }
+        (Some(_), Some(_)) => {}
     }
 }
 
-/// Returns the start time of timeouts that begin in this step: now, or the last transition of Ready after a cold start.
-pub(super) fn timer_start(cold_start: ColdStart, is_warm: bool, view: &GatedNodeView<'_>, now: Timestamp) -> Timestamp {
+/// Returns the start time of timeouts that begin in the first step of a reconciler: now, or the last transition of Ready.
+pub(super) fn cold_timer_start(cold_start: ColdStart, view: &GatedNodeView<'_>, now: Timestamp) -> Timestamp {
     let became_ready = || view.condition(READY)?.last_transition_time.as_ref().map(|time| time.0);
     match cold_start {
-        ColdStart::FromReadyTransition if !is_warm => became_ready().map_or(now, |instant| instant.min(now)),
+        ColdStart::FromReadyTransition => became_ready().map_or(now, |instant| instant.min(now)),
         _ => now,
     }
 }
