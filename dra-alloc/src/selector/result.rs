@@ -149,7 +149,7 @@ impl fmt::Display for Value {
 /// Returns the text of a value that is no plain scalar.
 fn text(value: &value::Value<'_>) -> String {
     match value {
-        value::Value::Quantity(amount, _) => amount.quantity().to_string(),
+        value::Value::Quantity(amount, _) => amount.to_string(),
         value::Value::Version(version) => version.to_string(),
         value::Value::Cidr(address, length) => format!("{address}/{length}"),
         value::Value::Url(url) => url.to_string(),

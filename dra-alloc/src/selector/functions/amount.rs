@@ -1,16 +1,78 @@
 //! Quantities of expressions, stored as apimachinery stores them (`int64` or decimal): `isInteger`, `asInteger` and
 //! `asApproximateFloat` depend on the representation, not on the value alone.
 
+use std::cmp::Ordering;
+use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use dra_attrs::{Quantity, QuantityError, QuantityFormat};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 
+use super::decimal::Decimal;
+
 /// Quantity with its internal representation.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::selector) struct Amount {
-    quantity: Quantity,
+    number: Number,
     form: Form,
+}
+
+/// Value of a quantity.
+#[derive(Clone, Debug)]
+enum Number {
+    Plain(Quantity),
+    /// Nano-units beyond 128 bits.
+    Large(Arc<Decimal>),
+}
+
+impl Number {
+    fn of(nanos: Decimal) -> Self {
+        match nanos.to_i128() {
+            Some(nanos) => Self::Plain(Quantity::from_nanos(nanos, QuantityFormat::DecimalSi)),
+            None => Self::Large(Arc::new(nanos)),
+        }
+    }
+
+    fn nanos(&self) -> Decimal {
+        match self {
+            Self::Plain(quantity) => Decimal::from_i128(quantity.nanos()),
+            Self::Large(number) => (**number).clone(),
+        }
+    }
+}
+
+impl Ord for Amount {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (&self.number, &other.number) {
+            (Number::Plain(one), Number::Plain(other)) => one.cmp(other),
+            (one, other) => one.nanos().cmp(&other.nanos()),
+        }
+    }
+}
+
+impl PartialOrd for Amount {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Amount {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Amount {}
+
+impl fmt::Display for Amount {
+    /// Writes the canonical text; of a number beyond 128 bits of nano-units, these.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.number {
+            Number::Plain(quantity) => write!(f, "{quantity}"),
+            Number::Large(number) => write!(f, "{number}n"),
+        }
+    }
 }
 
 /// Internal representation of a quantity as digits and a power of ten.
@@ -26,6 +88,9 @@ enum Form {
 const NANO: i32 = -9;
 /// Power of ten of a unit.
 const UNIT: i32 = 0;
+
+/// Largest number of zeros that an exponent stands for.
+const MOST_ZEROS: usize = 10_000;
 
 /// Largest number of digits for which a quantity without binary suffix is represented in 64 bits.
 const DECIMAL_DIGITS: usize = 18;
@@ -43,11 +108,38 @@ impl FromStr for Amount {
     type Err = QuantityError;
 
     fn from_str(text: &str) -> Result<Self, QuantityError> {
-        let quantity: Quantity = text.parse()?;
-        let capped = quantity == Quantity::from_units(i64::MAX, QuantityFormat::BinarySi);
+        let number = match text.parse::<Quantity>() {
+            Ok(quantity) => Number::Plain(quantity),
+            Err(error @ QuantityError::OutOfRange { .. }) => Number::Large(Arc::new(large(text).ok_or(error)?)),
+            Err(error) => return Err(error),
+        };
+        let largest = Quantity::from_units(i64::MAX, QuantityFormat::BinarySi);
+        let capped = matches!(&number, Number::Plain(quantity) if *quantity == largest);
         let decimal = Form::Decimal { power: if capped { UNIT } else { NANO } };
-        Ok(Self { quantity, form: Form::of(text).unwrap_or(decimal) })
+        Ok(Self { number, form: Form::of(text).unwrap_or(decimal) })
     }
+}
+
+/// Reads a number of nano-units that does not fit in 128 bits.
+fn large(text: &str) -> Option<Decimal> {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (whole, rest) = split_digits(unsigned);
+    let (fraction, suffix) = rest.strip_prefix('.').map_or(("", rest), split_digits);
+    let power = decimal_power(suffix)?.checked_sub(NANO)?;
+    let zeros = i64::from(power) - i64::try_from(fraction.len()).ok()?;
+    let digits = format!("{whole}{fraction}");
+    let is_negative = text.starts_with('-');
+    if let Ok(zeros) = usize::try_from(zeros) {
+        let fits = zeros <= MOST_ZEROS;
+        return fits.then(|| Decimal::from_digits(is_negative, &format!("{digits}{}", "0".repeat(zeros))));
+    }
+    // What is below a nano-unit counts as one.
+    let dropped = usize::try_from(zeros.unsigned_abs()).ok()?;
+    let (kept, dropped) = digits.split_at_checked(digits.len().checked_sub(dropped)?)?;
+    let number = Decimal::from_digits(is_negative, kept);
+    let is_whole = dropped.bytes().all(|digit| digit == b'0');
+    let unit = Decimal::from_i128(if is_negative { -1 } else { 1 });
+    Some(if is_whole { number } else { number.plus(&unit) })
 }
 
 impl Amount {
@@ -58,23 +150,41 @@ impl Amount {
 
     pub(super) const fn from_units(units: i64) -> Self {
         let quantity = Quantity::from_units(units, QuantityFormat::DecimalExponent);
-        Self { quantity, form: Form::Scaled { digits: units, power: UNIT } }
+        Self { number: Number::Plain(quantity), form: Form::Scaled { digits: units, power: UNIT } }
     }
 
-    pub(in crate::selector) const fn quantity(self) -> Quantity {
-        self.quantity
+    /// Returns -1, 0 or 1.
+    pub(super) fn sign(&self) -> i64 {
+        match &self.number {
+            Number::Plain(quantity) if quantity.is_zero() => 0,
+            Number::Plain(quantity) if quantity.nanos() < 0 => -1,
+            Number::Large(number) if number.is_negative() => -1,
+            _ => 1,
+        }
     }
 
-    pub(super) fn checked_add(self, other: Self) -> Option<Self> {
-        Some(Self { quantity: self.quantity.checked_add(other.quantity)?, form: self.form.plus(other.form) })
+    pub(super) fn plus(&self, other: &Self) -> Self {
+        let form = self.form.plus(other.form);
+        if let (Number::Plain(one), Number::Plain(other)) = (&self.number, &other.number)
+            && let Some(sum) = one.checked_add(*other)
+        {
+            return Self { number: Number::Plain(sum), form };
+        }
+        Self { number: Number::of(self.number.nanos().plus(&other.number.nanos())), form }
     }
 
-    pub(super) fn checked_sub(self, other: Self) -> Option<Self> {
-        Some(Self { quantity: self.quantity.checked_sub(other.quantity)?, form: self.form.plus(other.form.negated()) })
+    pub(super) fn minus(&self, other: &Self) -> Self {
+        let form = self.form.plus(other.form.negated());
+        if let (Number::Plain(one), Number::Plain(other)) = (&self.number, &other.number)
+            && let Some(difference) = one.checked_sub(*other)
+        {
+            return Self { number: Number::Plain(difference), form };
+        }
+        Self { number: Number::of(self.number.nanos().plus(&other.number.nanos().negated())), form }
     }
 
     /// Returns the value if its representation is that of an integer.
-    pub(super) fn integer(self) -> Option<i64> {
+    pub(super) fn integer(&self) -> Option<i64> {
         match self.form {
             Form::Scaled { digits, power } => scaled(digits, u32::try_from(power).ok()?),
             Form::Decimal { .. } => None,
@@ -83,12 +193,16 @@ impl Amount {
 
     /// Returns the digits as a float times the power of ten as a float: `0.3` is `3 * 0.1`.
     #[expect(clippy::cast_precision_loss, clippy::float_arithmetic, reason = "the function promises an approximation")]
-    pub(super) fn approximate(self) -> f64 {
+    pub(super) fn approximate(&self) -> f64 {
         let (digits, power) = match self.form {
             Form::Scaled { digits, power } => (digits as f64, power),
             Form::Decimal { power } => {
                 let unit = 10_i128.saturating_pow(power.saturating_sub(NANO).unsigned_abs());
-                (self.quantity.nanos().checked_div(unit).unwrap_or(0) as f64, power)
+                let digits = match &self.number {
+                    Number::Plain(quantity) => quantity.nanos().checked_div(unit).unwrap_or(0) as f64,
+                    Number::Large(number) => number.to_string().parse().unwrap_or(f64::INFINITY),
+                };
+                (digits, power)
             }
         };
         // Reading a text rounds correctly, as a table of powers would.
@@ -221,10 +335,10 @@ mod tests {
             ("9E", "9E", None),
         ];
         for (one, other, integer) in rows {
-            let sum = amount(one).checked_add(amount(other)).unwrap();
+            let sum = amount(one).plus(&amount(other));
             assert_eq!(sum.integer(), integer, "{one} + {other}");
         }
-        let difference = amount("1k").checked_sub(Amount::from_units(1)).unwrap();
+        let difference = amount("1k").minus(&Amount::from_units(1));
         assert_eq!(difference.integer(), Some(999));
     }
 

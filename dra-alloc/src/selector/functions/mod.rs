@@ -4,6 +4,7 @@ pub(super) mod amount;
 mod arithmetic;
 mod cidr;
 pub(super) mod conversions;
+mod decimal;
 pub(super) mod format;
 pub(super) mod formats;
 mod ip;

@@ -20,13 +20,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         _ => Err(Fault::no_overload()),
     }),
     function("sign", |_, arguments| match arguments {
-        [Value::Quantity(amount, _)] => Ok(Value::Int(if amount.quantity().is_zero() {
-            0
-        } else if amount.quantity().nanos() < 0 {
-            -1
-        } else {
-            1
-        })),
+        [Value::Quantity(amount, _)] => Ok(Value::Int(amount.sign())),
         _ => Err(Fault::no_overload()),
     }),
     function("isInteger", |_, arguments| match arguments {
@@ -43,8 +37,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         [Value::Quantity(amount, _)] => Ok(Value::Double(amount.approximate())),
         _ => Err(Fault::no_overload()),
     }),
-    function("add", |_, arguments| computed(arguments, Amount::checked_add)),
-    function("sub", |_, arguments| computed(arguments, Amount::checked_sub)),
+    function("add", |_, arguments| computed(arguments, Amount::plus)),
+    function("sub", |_, arguments| computed(arguments, Amount::minus)),
     function("compareTo", |_, arguments| compared(arguments, |order| Value::Int(order as i64))),
     function("isGreaterThan", |_, arguments| compared(arguments, |order| Value::Bool(order.is_gt()))),
     function("isLessThan", |_, arguments| compared(arguments, |order| Value::Bool(order.is_lt()))),
@@ -64,20 +58,19 @@ fn parse(text: &str) -> Result<Amount, String> {
     })
 }
 
-fn computed<'v>(arguments: &[Value<'v>], compute: fn(Amount, Amount) -> Option<Amount>) -> Answer<'v> {
-    let (one, other) = match arguments {
-        [Value::Quantity(one, _), Value::Quantity(other, _)] => (**one, **other),
-        [Value::Quantity(one, _), Value::Int(units)] => (**one, Amount::from_units(*units)),
+fn computed<'v>(arguments: &[Value<'v>], compute: fn(&Amount, &Amount) -> Amount) -> Answer<'v> {
+    let amount = match arguments {
+        [Value::Quantity(one, _), Value::Quantity(other, _)] => compute(one, other),
+        [Value::Quantity(one, _), Value::Int(units)] => compute(one, &Amount::from_units(*units)),
         _ => return Err(Fault::no_overload()),
     };
-    let amount = compute(one, other).ok_or("quantity out of range")?;
     Ok(Value::Quantity(Arc::new(amount), Origin::Computed))
 }
 
 /// Compares quantities, or versions, which have the same methods.
 fn compared<'v>(arguments: &[Value<'v>], answer: fn(Ordering) -> Value<'static>) -> Answer<'v> {
     match arguments {
-        [Value::Quantity(one, _), Value::Quantity(other, _)] => Ok(answer(one.quantity().cmp(&other.quantity()))),
+        [Value::Quantity(one, _), Value::Quantity(other, _)] => Ok(answer(one.cmp(other))),
         [Value::Version(one), Value::Version(other)] => Ok(answer(one.cmp(other))),
         _ => Err(Fault::no_overload()),
     }

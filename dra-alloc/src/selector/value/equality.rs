@@ -32,7 +32,7 @@ pub(in crate::selector) fn equal<'v>(
             (Some(one), Some(other)) => equal(&one.value, &other.value, meter)?,
             (one, other) => one.is_none() == other.is_none(),
         },
-        (Value::Quantity(one, _), Value::Quantity(other, Origin::Read)) => one.quantity() == other.quantity(),
+        (Value::Quantity(one, _), Value::Quantity(other, Origin::Read)) => one == other,
         (Value::Version(one), Value::Version(other)) => one == other,
         (Value::Ip(one), Value::Ip(other)) => one == other,
         (Value::Cidr(one, length), Value::Cidr(other, other_length)) => (one, length) == (other, other_length),

@@ -69,7 +69,7 @@ impl Ord for Key<'_> {
             (Value::Cidr(one, length), Value::Cidr(other, other_length)) => (one, length).cmp(&(other, other_length)),
             // These are keys as objects, not by value.
             (Value::Quantity(one, _), Value::Quantity(other, _)) => {
-                one.quantity().cmp(&other.quantity()).then(Arc::as_ptr(one).cmp(&Arc::as_ptr(other)))
+                one.cmp(other).then(Arc::as_ptr(one).cmp(&Arc::as_ptr(other)))
             }
             (Value::Url(one), Value::Url(other)) => {
                 one.to_string().cmp(&other.to_string()).then(Arc::as_ptr(one).cmp(&Arc::as_ptr(other)))
