@@ -1,6 +1,6 @@
 //! Traces every statement of the KEPs: `docs/requirements.tsv` lists it with a status, and a statement that is done is
-//! cited by a test as `// req: ID`.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+//! cited as `// req: ID` in a test, before an assertion.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -66,6 +66,57 @@ fn citations() -> BTreeMap<String, BTreeSet<PathBuf>> {
         }
     }
     cited
+}
+
+/// Words of a line that can fail: assertions, and the helpers that assert for tables of API writes.
+const ASSERTIONS: [&str; 5] = ["assert", "panic!", "check_rows", "expect::<", " expect("];
+
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
+/// Returns the reason that a citation, the line at `cited`, proves nothing.
+fn unproved(lines: &[&str], cited: usize) -> Option<&'static str> {
+    let (before, after) = lines.split_at(cited);
+    let is_function = |line: &str| line.trim_start().starts_with("fn ") && indent(line) < indent(lines[cited]);
+    let Some(start) = before.iter().rposition(|line| is_function(line)) else { return Some("not in a function") };
+    let attributes = before[..start].iter().rev().take_while(|line| line.trim_start().starts_with(['#', '/']));
+    let attributes: Vec<&str> = attributes.map(|line| line.trim()).collect();
+    if !attributes.contains(&"#[test]") || attributes.iter().any(|line| line.starts_with("#[ignore")) {
+        return Some("not in a test that runs");
+    }
+    let end = format!("{}}}", " ".repeat(indent(lines[start])));
+    let mut body = after.iter().take_while(|line| !line.starts_with(&end));
+    let asserts = |line: &&str| {
+        !line.trim_start().starts_with("//") && ASSERTIONS.iter().any(|assertion| line.contains(assertion))
+    };
+    if body.any(asserts) { None } else { Some("no assertion follows in the test") }
+}
+
+#[test]
+fn each_citation_stands_before_an_assertion_in_a_test() {
+    let mut files = Vec::new();
+    rust_files(&root(), &mut files);
+    let mut problems = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let cited = (0..lines.len()).filter(|index| lines[*index].trim_start().starts_with("// req:"));
+        let unproved = cited.filter_map(|index| Some((index, unproved(&lines, index)?)));
+        problems.extend(unproved.map(|(index, why)| format!("{}:{}: {why}", file.display(), index + 1)));
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn a_citation_that_proves_nothing_is_seen() {
+    let citation =
+        |attribute: &str, body: &str| format!("{attribute}\nfn f() {{\n    // req: 1\n    {body}\n}}\nassert!();");
+    let reason = |text: &str| unproved(&text.lines().collect::<Vec<_>>(), 2);
+    assert_eq!(reason(&citation("#[test]", "assert!(true);")), None);
+    assert_eq!(reason(&citation("#[test]", "// assert!(true);")), Some("no assertion follows in the test"));
+    assert_eq!(reason(&citation("#[test]", "")), Some("no assertion follows in the test"));
+    assert_eq!(reason(&citation("/// No test.", "assert!(true);")), Some("not in a test that runs"));
 }
 
 #[test]

@@ -12,20 +12,25 @@ use std::process::ExitCode;
 use clap::Parser;
 use dra_alloc::skip::WireForm;
 use dra_alloc::{DraGate, GateSet};
-use dra_attrs::GateError;
+use dra_attrs::{GateError, VersionError};
 use examples::manifest::Manifests;
 use examples::output::{OutputError, as_json, as_yaml, finish, put, say};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 
 use args::{Args, Output};
-use print::{UnwritableClaim, claims, list, refusals, table};
-use schedule::{Answer, ScheduleError, Settings, schedule};
+use print::{UnwritableClaim, claims, list, refusals, restrictions, table};
+use schedule::{Schedule, ScheduleError, Settings, schedule};
+
+/// Version of the scheduler, against which features that end with a version are compared.
+const VERSION: &str = "1.37.0";
 
 #[derive(Debug, thiserror::Error)]
 enum SchedulerError {
     #[error("--feature-gates: {0}")]
     Gates(#[from] GateError),
+    #[error(transparent)]
+    Version(#[from] VersionError),
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
     #[error(transparent)]
@@ -39,14 +44,14 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
-    let mut settings = Settings::new(args.profile);
+    let mut settings = Settings::new(args.profile, VERSION.parse()?);
     settings.nodes.clone_from(&args.nodes);
     settings.gates = GateSet::parse(&args.feature_gates, args.profile)?;
     settings.detail = args.explain.into();
     let manifests = Manifests::of_arguments(&args.files, args.cluster.manifest());
     report(&manifests, settings.gates);
-    let answers = schedule(&manifests, &settings)?;
-    print(&answers, &manifests.slices, args)?;
+    let scheduled = schedule(&manifests, &settings)?;
+    print(&scheduled, &manifests.slices, args)?;
     Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -80,8 +85,13 @@ fn has_lists(slice: &ResourceSlice) -> bool {
     })
 }
 
-fn print(answers: &[Answer], slices: &[ResourceSlice], args: &Args) -> Result<(), SchedulerError> {
-    let refusals = refusals(answers, args.explain.into());
+fn print(scheduled: &Schedule, slices: &[ResourceSlice], args: &Args) -> Result<(), SchedulerError> {
+    let answers = &scheduled.answers;
+    let mut refusals = refusals(answers, args.explain.into());
+    for line in restrictions(&scheduled.restricted) {
+        refusals.push_str(&line);
+        refusals.push('\n');
+    }
     if args.output == Output::Table {
         return Ok(put(&format!("{}\n{refusals}", table(answers, slices)))?);
     }
