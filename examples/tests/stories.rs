@@ -11,11 +11,12 @@ use program::Run;
 use tempfile::TempDir;
 
 /// Programs of the stories.
-const PROGRAMS: [(&str, &str); 8] = [
+const PROGRAMS: [(&str, &str); 9] = [
     ("autoscaler", env!("CARGO_BIN_EXE_autoscaler")),
     ("driver", env!("CARGO_BIN_EXE_driver")),
     ("kubelet", env!("CARGO_BIN_EXE_kubelet")),
     ("node-agent", env!("CARGO_BIN_EXE_node-agent")),
+    ("nominate", env!("CARGO_BIN_EXE_nominate")),
     ("pool-status", env!("CARGO_BIN_EXE_pool-status")),
     ("replay", env!("CARGO_BIN_EXE_replay")),
     ("scheduler", env!("CARGO_BIN_EXE_scheduler")),
@@ -24,7 +25,7 @@ const PROGRAMS: [(&str, &str); 8] = [
 
 /// Smallest number of entries of each KEP.
 const ENTRIES: [(&str, usize); 5] =
-    [("KEP-5945", 17), ("KEP-5677", 0), ("KEP-5278", 0), ("KEP-5233", 0), ("KEP-6072", 0)];
+    [("KEP-5945", 17), ("KEP-5677", 18), ("KEP-5278", 12), ("KEP-5233", 0), ("KEP-6072", 0)];
 
 /// Entry of the document: a section with commands and the lines that they must print.
 #[derive(Default)]
@@ -33,6 +34,7 @@ struct Entry {
     title: String,
     commands: Vec<String>,
     lines: Vec<String>,
+    absent: Vec<String>,
 }
 
 fn root() -> PathBuf {
@@ -43,7 +45,8 @@ fn document() -> String {
     fs::read_to_string(root().join("docs/stories.md")).unwrap()
 }
 
-/// Reads the entries: `##` begins a KEP, `###` an entry, the block `sh` has its commands, the block `text` its lines.
+/// Reads the entries: `##` begins a KEP, `###` an entry, the block `sh` has its commands, the block `text` its lines,
+/// and the block `absent` texts that no line may have.
 fn entries(document: &str) -> Vec<Entry> {
     let (mut kep, mut block) = (String::new(), "");
     let mut entries: Vec<Entry> = Vec::new();
@@ -58,6 +61,7 @@ fn entries(document: &str) -> Vec<Entry> {
             match block {
                 "sh" => add_command(&mut entry.commands, line),
                 "text" => entry.lines.push(line.to_owned()),
+                "absent" => entry.absent.push(line.to_owned()),
                 _ => {}
             }
         }
@@ -119,6 +123,9 @@ fn problem(entry: &Entry) -> Option<String> {
             Err(problem) => return Some(problem),
         }
     }
+    if let Some(line) = printed.iter().find(|line| entry.absent.iter().any(|absent| line.contains(absent))) {
+        return Some(format!("{:?}\nthe line {line:?} must not appear", entry.commands));
+    }
     let mut rest = printed.iter();
     let missing = entry.lines.iter().find(|line| !rest.any(|printed| printed == *line))?;
     Some(format!("{:?}\nno line {missing:?} (in this order) in\n{}", entry.commands, printed.join("\n")))
@@ -137,7 +144,7 @@ fn each_entry_prints_its_lines() {
 #[test]
 fn each_entry_has_commands_and_lines_and_no_kep_is_short() {
     let entries = entries(&document());
-    for Entry { kep, title, commands, lines } in &entries {
+    for Entry { kep, title, commands, lines, .. } in &entries {
         assert!(!commands.is_empty() && lines.iter().any(|line| !line.is_empty()), "{kep}, {title}");
     }
     for (kep, least) in ENTRIES {

@@ -144,6 +144,8 @@ pub struct PodSnapshot {
     pub deleting: bool,
     /// Numeric value of `metadata.resourceVersion`; a later version is higher.
     pub resource_version: Option<u64>,
+    /// True if `spec.schedulingGates` has an entry: the pod is not in the scheduling queue.
+    pub gated: bool,
     /// `spec.schedulerName`
     pub scheduler_name: String,
     /// `spec.preemptionPolicy`
@@ -212,6 +214,7 @@ impl PodSnapshot {
             nnn_manager: nnn_manager(metadata),
             deleting: metadata.deletion_timestamp.is_some(),
             resource_version: metadata.resource_version.as_deref().and_then(|version| version.parse().ok()),
+            gated: spec.and_then(|spec| spec.scheduling_gates.as_ref()).is_some_and(|gates| !gates.is_empty()),
             scheduler_name: spec.and_then(|spec| spec.scheduler_name.clone()).unwrap_or_default(),
             preemption_policy: match spec.and_then(|spec| spec.preemption_policy.as_deref()) {
                 Some("Never") => PreemptionPolicy::Never,

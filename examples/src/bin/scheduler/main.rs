@@ -59,15 +59,13 @@ fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
 fn report(manifests: &Manifests, gates: GateSet<DraGate>) {
     manifests.problems.iter().for_each(say);
     manifests.notes.iter().for_each(say);
-    let mut ignored = manifests.ignored.clone();
     let has_no_claim = |pod: &&Pod| pod.spec.as_ref().is_none_or(|spec| spec.resource_claims.is_none());
     let pods = manifests.pods.iter().filter(has_no_claim).count();
-    if pods > 0 {
-        ignored.insert("Pod".to_owned(), pods);
-    }
-    for (kind, count) in &ignored {
-        say(&format_args!("scheduler: ignored: {kind} ({count})"));
-    }
+    let requests = manifests.requests.len();
+    manifests
+        .ignored_lines("scheduler", &[("Pod", pods), ("ResourcePoolStatusRequest", requests)])
+        .iter()
+        .for_each(say);
     if manifests.nodes.is_empty() {
         say(&"scheduler: no Node among the manifests: nothing can be allocated");
     }
