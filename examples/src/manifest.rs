@@ -28,13 +28,15 @@ use crate::objects::KubeObject;
 use tree::{Step, Tree, path_text};
 
 /// Programs that read kinds which others ignore.
-const USERS: [(&str, &str); 6] = [
+const USERS: [(&str, &str); 8] = [
+    ("DeviceClass", "scheduler"),
     ("DeviceTaintRule", "pool-status"),
     ("KubeletConfiguration", "node-agent"),
     ("NodeReadinessRule", "node-agent"),
     ("ReadinessTaintRule", "node-agent"),
     ("ResourcePoolStatusRequest", "pool-status"),
-    ("Timeline", "nominate"),
+    ("ResourceClaim", "scheduler"),
+    ("ResourceSlice", "scheduler"),
 ];
 
 const SKIP: &str = "skipNodeOperations";
@@ -328,11 +330,7 @@ impl Manifests {
     pub fn ignored_lines(&self, program: &str, unused: &[(&str, usize)]) -> Vec<String> {
         let mut kinds = self.ignored.clone();
         kinds.extend(unused.iter().filter(|(_, count)| *count > 0).map(|(kind, count)| ((*kind).to_owned(), *count)));
-        let line = |(kind, count): (&String, &usize)| {
-            let user = USERS.iter().find(|(name, _)| name == kind).map(|(_, user)| format!("; {user} reads it"));
-            format!("{program}: ignored: {kind} ({count}){}", user.unwrap_or_default())
-        };
-        kinds.iter().map(line).collect()
+        ignored_lines(program, &kinds)
     }
 
     fn keep<T: Kind>(&mut self, file: &str, tree: &Tree, object: T) {
@@ -388,6 +386,16 @@ impl fmt::Display for Problem {
         let parts: Vec<&str> = parts.into_iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
         f.write_str(&parts.join(": "))
     }
+}
+
+/// Returns a line for each kind that `program` does not use, with the program that does, if there is one.
+#[must_use]
+pub fn ignored_lines(program: &str, kinds: &BTreeMap<String, usize>) -> Vec<String> {
+    let line = |(kind, count): (&String, &usize)| {
+        let user = USERS.iter().find(|(name, _)| name == kind).map(|(_, user)| format!("; {user} reads it"));
+        format!("{program}: ignored: {kind} ({count}){}", user.unwrap_or_default())
+    };
+    kinds.iter().map(line).collect()
 }
 
 /// Returns `namespace/name`, or the name alone if there is no namespace.

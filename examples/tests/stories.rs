@@ -1,6 +1,7 @@
 //! Stories of the KEPs: runs each command of `docs/stories.md`, and looks for the lines that it must print.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+#[allow(dead_code, reason = "other tests use the rest")]
 mod program;
 
 use std::collections::BTreeSet;
@@ -25,7 +26,7 @@ const PROGRAMS: [(&str, &str); 9] = [
 
 /// Smallest number of entries of each KEP.
 const ENTRIES: [(&str, usize); 5] =
-    [("KEP-5945", 17), ("KEP-5677", 18), ("KEP-5278", 12), ("KEP-5233", 0), ("KEP-6072", 0)];
+    [("KEP-5945", 17), ("KEP-5677", 18), ("KEP-5278", 12), ("KEP-5233", 16), ("KEP-6072", 11)];
 
 /// Entry of the document: a section with commands and the lines that they must print.
 #[derive(Default)]
