@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::aggregate::declared;
 use super::{SkipDeclaration, SkipSet};
 use crate::config::gates::DraGate;
-use crate::declared_features::DeclaredFeature;
+use crate::config::profile::Decisions;
 use crate::device::allocated::{allocated_devices, published};
 use crate::device::device_id::DeviceId;
 
@@ -146,7 +146,7 @@ impl fmt::Display for SkipDiagnosis {
 #[must_use]
 pub fn diagnose_skip(evidence: SkipEvidence<'_>) -> Vec<SkipDiagnosis> {
     let gate = DraGate::OptionalNodeOperations.name(evidence.profile);
-    let feature = DeclaredFeature::new(evidence.profile).name();
+    let feature = Decisions::from_profile(evidence.profile).declared_feature;
     let mut causes = Vec::new();
     match evidence.symptom {
         SkipSymptom::AllocationFailed(message) if message.contains(gate) || message.contains(feature) => {

@@ -129,6 +129,7 @@ pub enum PodPlacement<'a> {
 /// A node that is unset is `None` here, never the empty name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the pod's API object")]
 pub struct PodSnapshot {
     /// Identity of the pod.
     pub key: PodKey,

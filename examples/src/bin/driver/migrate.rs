@@ -22,7 +22,9 @@ pub(crate) fn vendor(text: &str) -> Result<(String, VendorDriver), String> {
 /// Adds the standard attribute to the devices of each slice whose driver's vendor is known.
 pub(crate) fn migrate(files: &[String], vendors: &[(String, VendorDriver)]) -> Migrated {
     let mut manifests = Manifests::default();
-    files.iter().for_each(|file| manifests.read_argument(file));
+    for file in files {
+        manifests.read_argument(file);
+    }
     let mut migrated = Migrated::default();
     migrated.notes.extend(manifests.problems.iter().chain(&manifests.notes).map(ToString::to_string));
     for mut slice in manifests.slices {

@@ -62,7 +62,7 @@ struct Args {
     /// Print the counters of skipped calls at the end (only with prepare and unprepare)
     #[arg(long)]
     metrics: bool,
-    /// Do not check that the node declares what a pod requires, like a kubelet with NodeDeclaredFeatures off
+    /// Do not check that the node declares what a pod requires, like a kubelet with that feature gate off
     #[arg(long)]
     no_admission: bool,
     /// Rules to follow: kep (texts of the KEPs) or v1.37 (Kubernetes 1.37 as released)
@@ -155,8 +155,8 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
             let mut agent = start(file)?;
             prepare(&mut agent, pod, (!args.no_admission).then_some(&version)).await?;
             if args.metrics {
-                print(&agent.metrics().join("\n"))?
-            };
+                print(&agent.metrics().join("\n"))?;
+            }
             Ok(())
         }
         Command::Diagnose(question) => {
@@ -167,8 +167,8 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
             let (mut agent, manifests) = (start(file)?, read(files)?);
             show(&agent.unprepare(find(&manifests, pod)?).await?)?;
             if args.metrics {
-                print(&agent.metrics().join("\n"))?
-            };
+                print(&agent.metrics().join("\n"))?;
+            }
             Ok(())
         }
         Command::Reconcile { files } => reconcile(&mut start(file)?, &read(files)?).await,

@@ -1,4 +1,4 @@
-//! What stands around the nodes: registration, rules, pods, previews, an autoscaler's view.
+//! Objects around the nodes: registration, rules, pods, previews, an autoscaler's view.
 
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::jiff::Timestamp;

@@ -65,10 +65,10 @@ pub(crate) struct Args {
     /// Start of the timeline
     #[arg(long, value_name = "TIME", default_value = "2026-01-01T00:00:00Z", value_parser = instant)]
     pub(crate) begin: Timestamp,
-    /// Name of the node that a KubeletConfiguration registers, if the manifests have none
+    /// Name of the node that a kubelet configuration registers, if the manifests have none
     #[arg(long, value_name = "NAME", default_value = "node-1")]
     node: String,
-    /// Timeout of gates that are made of NodeReadinessRules, in seconds
+    /// Timeout of gates that are made of rules, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     pub(crate) rule_timeout: i32,
     /// Prints what the gates of these nodes would change, instead of a timeline

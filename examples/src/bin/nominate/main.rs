@@ -21,8 +21,8 @@ use timeline::read_timeline;
 
 /// Plays a scheduler with nominations over nodes and pods, and a timeline of events
 ///
-/// Pods fit by their requests. A pod with the annotation example.com/slow-prebind: "true" has a PreBind plugin with work to
-/// do, and is bound when the timeline says prebound; others are bound at once.
+/// Pods fit by their requests. A pod with the annotation example.com/slow-prebind: "true" has a plugin with work to
+/// do before binding, and is bound when the timeline says prebound; others are bound at once.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "nominate")]
 struct Args {

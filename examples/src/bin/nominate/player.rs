@@ -1,6 +1,7 @@
 //! Cluster with one scheduler: the API server's pods, the nodes, and the tracker of nominations.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt::Write;
 
 use dra_attrs::{GateError, GateSet, QuantityError};
 use examples::manifest::Manifests;
@@ -130,7 +131,8 @@ impl Player {
     }
 
     fn say(&mut self, what: &str) {
-        self.text.push_str(&format!("{:>4} s  {what}\n", self.now));
+        // Writing to a String can't fail.
+        let _ = writeln!(self.text, "{:>4} s  {what}", self.now);
     }
 
     fn event(&mut self, event: &Event) -> Result<(), PlayError> {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 pub(crate) struct Entry {
     /// Seconds since the start of the timeline.
     pub(crate) at: u64,
-    /// What happens.
+    /// Event at that time.
     #[serde(rename = "do")]
     pub(crate) event: Event,
 }

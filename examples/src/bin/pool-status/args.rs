@@ -13,7 +13,7 @@ use examples::instant::instant;
 /// Shows how many devices of each resource pool are allocated, available or unavailable
 ///
 /// Slices, claims and taint rules are read from manifests, as `kubectl get resourceslices,resourceclaims,devicetaintrules
-/// --all-namespaces -o yaml` prints them. ResourcePoolStatusRequests among them are answered, and printed with their status. Problems of the manifests go to stderr. The exit status is 1 if a manifest can't
+/// --all-namespaces -o yaml` prints them. Requests among them are answered, and printed with their status. Problems of the manifests go to stderr. The exit status is 1 if a manifest can't
 /// be read, and 0 otherwise.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "pool-status")]

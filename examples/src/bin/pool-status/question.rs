@@ -51,18 +51,14 @@ impl Question {
     pub(crate) fn check_drivers(&self) -> Result<(), PoolStatusError> {
         let metadata = ObjectMeta { name: Some("check".to_owned()), ..ObjectMeta::default() };
         for driver in &self.drivers {
-            let errors = match self.profile {
-                Profile::V1_37 => {
-                    let spec = ResourcePoolStatusRequestSpec { driver: driver.clone(), ..Default::default() };
-                    let request = ResourcePoolStatusRequest { metadata: metadata.clone(), spec, status: None };
-                    validate_request((&request).into(), self.gates)
-                }
-                _ => {
-                    let spec = kep::Spec { driver: driver.clone(), ..kep::Spec::default() };
-                    let request =
-                        kep::ResourcePoolStatusRequest { metadata: metadata.clone(), spec, ..Default::default() };
-                    validate_request((&request).into(), self.gates)
-                }
+            let errors = if self.profile == Profile::V1_37 {
+                let spec = ResourcePoolStatusRequestSpec { driver: driver.clone(), ..Default::default() };
+                let request = ResourcePoolStatusRequest { metadata: metadata.clone(), spec, status: None };
+                validate_request((&request).into(), self.gates)
+            } else {
+                let spec = kep::Spec { driver: driver.clone(), ..kep::Spec::default() };
+                let request = kep::ResourcePoolStatusRequest { metadata: metadata.clone(), spec, ..Default::default() };
+                validate_request((&request).into(), self.gates)
             };
             let driver = driver.clone();
             errors.into_result().map_err(|errors| PoolStatusError::Driver { driver, errors })?;
