@@ -16,14 +16,28 @@ use dra_alloc::skip::wire::{SkipField, normalize_to_list};
 use dra_alloc::{AllocatedState, GateSet, StateError};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
+use k8s_openapi::api::resource::v1alpha3;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::{Metadata, Resource};
+use poolstatus::kep;
 use serde::Serialize;
 use serde_json::Value;
 use serde_path_to_error::Segment;
 
 use crate::objects::KubeObject;
 use tree::{Step, Tree, path_text};
+
+/// Programs that read kinds which others ignore.
+const USERS: [(&str, &str); 8] = [
+    ("DeviceClass", "scheduler"),
+    ("DeviceTaintRule", "pool-status"),
+    ("KubeletConfiguration", "node-agent"),
+    ("NodeReadinessRule", "node-agent"),
+    ("ReadinessTaintRule", "node-agent"),
+    ("ResourcePoolStatusRequest", "pool-status"),
+    ("ResourceClaim", "scheduler"),
+    ("ResourceSlice", "scheduler"),
+];
 
 const SKIP: &str = "skipNodeOperations";
 
@@ -54,6 +68,8 @@ pub struct Manifests {
     pub claims: Vec<ResourceClaim>,
     /// `DeviceTaintRule`s of the manifests.
     pub taint_rules: Vec<DeviceTaintRule>,
+    /// `ResourcePoolStatusRequest`s of the manifests, in either form.
+    pub requests: Vec<PoolStatusRequest>,
     /// Number of objects of other kinds, by kind.
     pub ignored: BTreeMap<String, usize>,
     /// Objects and documents that could not be read.
@@ -62,6 +78,16 @@ pub struct Manifests {
     pub notes: Vec<Problem>,
     /// Positions of the objects in their lists, by kind and name.
     known: BTreeMap<(&'static str, String), Known>,
+}
+
+/// A `ResourcePoolStatusRequest`, with its form.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "there are two forms")]
+pub enum PoolStatusRequest {
+    /// Form of KEP-5677 (`v1alpha1`).
+    Kep(Box<kep::ResourcePoolStatusRequest>),
+    /// Form of Kubernetes 1.37 (`v1alpha3`).
+    V1alpha3(Box<v1alpha3::ResourcePoolStatusRequest>),
 }
 
 /// Location in a manifest with a description of the problem.
@@ -254,6 +280,7 @@ impl Manifests {
             "DeviceClass" => self.enter::<DeviceClass>(file, tree),
             "ResourceClaim" => self.enter::<ResourceClaim>(file, tree),
             "DeviceTaintRule" => self.enter::<DeviceTaintRule>(file, tree),
+            "ResourcePoolStatusRequest" => self.enter_request(file, tree),
             _ => self.ignore(kind),
         }
     }
@@ -281,6 +308,29 @@ impl Manifests {
             }
             Err(fault) => self.refuse(file, tree, T::KIND, fault),
         }
+    }
+
+    fn enter_request(&mut self, file: &str, tree: &Tree) {
+        let json = tree.object_json();
+        let request = match tree.text(&["apiVersion"]) {
+            Some("resource.k8s.io/v1alpha3") => {
+                traced(json).map(|request| PoolStatusRequest::V1alpha3(Box::new(request)))
+            }
+            _ => traced(json).map(|request| PoolStatusRequest::Kep(Box::new(request))),
+        };
+        match request {
+            Ok(request) => self.requests.push(request),
+            Err(fault) => self.refuse(file, tree, "ResourcePoolStatusRequest", fault),
+        }
+    }
+
+    /// Returns a line for each kind that `program` does not use, with the program that does, if there is one. `unused`
+    /// adds kinds that were read.
+    #[must_use]
+    pub fn ignored_lines(&self, program: &str, unused: &[(&str, usize)]) -> Vec<String> {
+        let mut kinds = self.ignored.clone();
+        kinds.extend(unused.iter().filter(|(_, count)| *count > 0).map(|(kind, count)| ((*kind).to_owned(), *count)));
+        ignored_lines(program, &kinds)
     }
 
     fn keep<T: Kind>(&mut self, file: &str, tree: &Tree, object: T) {
@@ -336,6 +386,16 @@ impl fmt::Display for Problem {
         let parts: Vec<&str> = parts.into_iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
         f.write_str(&parts.join(": "))
     }
+}
+
+/// Returns a line for each kind that `program` does not use, with the program that does, if there is one.
+#[must_use]
+pub fn ignored_lines(program: &str, kinds: &BTreeMap<String, usize>) -> Vec<String> {
+    let line = |(kind, count): (&String, &usize)| {
+        let user = USERS.iter().find(|(name, _)| name == kind).map(|(_, user)| format!("; {user} reads it"));
+        format!("{program}: ignored: {kind} ({count}){}", user.unwrap_or_default())
+    };
+    kinds.iter().map(line).collect()
 }
 
 /// Returns `namespace/name`, or the name alone if there is no namespace.

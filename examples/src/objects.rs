@@ -4,6 +4,8 @@
 
 use k8s_openapi::api::core::v1::{Binding, Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
+use k8s_openapi::api::resource::v1alpha3;
+use poolstatus::kep;
 use serde_json::{Error, Value};
 use serde_path_to_error::Error as PathError;
 
@@ -34,4 +36,14 @@ macro_rules! kube_objects {
     };
 }
 
-kube_objects!(Binding, DeviceClass, DeviceTaintRule, Node, Pod, ResourceClaim, ResourceSlice);
+kube_objects!(
+    Binding,
+    DeviceClass,
+    DeviceTaintRule,
+    Node,
+    Pod,
+    ResourceClaim,
+    ResourceSlice,
+    kep::ResourcePoolStatusRequest,
+    v1alpha3::ResourcePoolStatusRequest
+);

@@ -67,18 +67,31 @@ fn without_grpc_it_says_what_to_add() {
         assert_eq!(text(&output.stderr), format!("kubelet: {sentence}"), "{args:?}");
     }
     let call = node.fails(Some(&socket), &["prepare", "train", MANIFEST]);
-    assert_eq!(call, format!("kubelet: prepare dynamic resources: NodePrepareResources: {sentence}"));
+    assert_eq!(
+        call,
+        format!("kubelet: FailedPrepareDynamicResources: prepare dynamic resources: NodePrepareResources: {sentence}")
+    );
 }
 
 #[test]
 fn without_a_driver() {
     let node = Node::new();
     let missing = node.fails(None, &["prepare", "train", MANIFEST]);
-    assert_eq!(missing, "kubelet: prepare dynamic resources: DRA driver gpu.example.com is not registered\n");
+    assert_eq!(
+        missing,
+        "kubelet: FailedPrepareDynamicResources: prepare dynamic resources: DRA driver gpu.example.com is not registered\n"
+    );
     let skipped = node.succeeds(None, &["prepare", "infer", MANIFEST]);
     assert!(skipped.starts_with("skipped NodePrepareResources of fabric.example.com\n"), "{skipped}");
     let off = Node { folder: node.folder, gate: "DRAOptionalNodePreparation=false" };
-    assert!(off.fails(None, &["prepare", "late", MANIFEST]).contains("DRAOptionalNodePreparationDisabled"));
+    // req: 5945-KUBELET-9, 5945-KUBELET-18
+    let rejected = "kubelet: PodFeatureUnsupported: Pod requires node features that are not available: DraOptionalNodePreparation\n";
+    assert_eq!(off.fails(None, &["prepare", "late", MANIFEST]), rejected);
+    let unchecked = off.fails(None, &["--no-admission", "prepare", "late", MANIFEST]);
+    assert!(
+        unchecked.contains("FailedPrepareDynamicResources: ")
+            && unchecked.contains("DRAOptionalNodePreparationDisabled")
+    );
     assert_eq!(
         off.succeeds(None, &["unprepare", "infer", MANIFEST]),
         "skipped NodeUnprepareResources of fabric.example.com\n"
@@ -210,7 +223,7 @@ mod grpc {
         let unreachable = node.fails(Some(&dead), &["prepare", "train", MANIFEST]);
         assert!(
             unreachable
-                .starts_with("kubelet: prepare dynamic resources: NodePrepareResources: rpc error: code = Unavailable")
+                .starts_with("kubelet: FailedPrepareDynamicResources: prepare dynamic resources: NodePrepareResources: rpc error: code = Unavailable")
         );
         let skipped = node.succeeds(None, &["prepare", "infer", MANIFEST]);
         assert!(skipped.starts_with("skipped NodePrepareResources of fabric.example.com\n"), "{skipped}");

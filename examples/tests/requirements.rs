@@ -1,6 +1,6 @@
 //! Traces every statement of the KEPs: `docs/requirements.tsv` lists it with a status, and a statement that is done is
-//! cited by a test as `// req: ID`. A citation counts if it stands in a test that asserts something.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+//! cited as `// req: ID` in a test, before an assertion.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -52,77 +52,85 @@ fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Texts in a test that can fail: assertions, and functions of the tests that assert.
-const ASSERTIONS: [&str; 3] = ["assert", "check_rows", "expect("];
-
-/// Comment `// req: A-1, A-2` in a Rust file.
-struct Citation {
-    ids: Vec<String>,
-    place: String,
-    /// True if it stands in a test under `tests/` that asserts something.
-    is_in_a_test: bool,
-}
-
-fn citations() -> Vec<Citation> {
+/// Returns the ids in comments of the form `// req: A-1, A-2`, with the files that cite them.
+fn citations() -> BTreeMap<String, BTreeSet<PathBuf>> {
     let mut files = Vec::new();
     rust_files(&root(), &mut files);
-    let mut all = Vec::new();
+    let mut cited: BTreeMap<String, BTreeSet<PathBuf>> = BTreeMap::new();
     for file in files {
-        let text = fs::read_to_string(&file).unwrap();
-        let lines: Vec<&str> = text.lines().collect();
-        for (index, line) in lines.iter().enumerate() {
+        for line in fs::read_to_string(&file).unwrap().lines() {
             let Some(ids) = line.trim_start().strip_prefix("// req:") else { continue };
-            let is_in_tests = file.components().any(|component| component.as_os_str() == "tests");
-            all.push(Citation {
-                ids: ids.split(',').map(|id| id.trim().to_owned()).collect(),
-                place: format!("{}:{}", file.display(), index + 1),
-                is_in_a_test: is_in_tests && is_in_a_test(&lines, index),
-            });
+            for id in ids.split(',') {
+                cited.entry(id.trim().to_owned()).or_default().insert(file.clone());
+            }
         }
     }
-    all
+    cited
 }
 
-/// Returns true if the function around a line has the attribute `test` and asserts something.
-fn is_in_a_test(lines: &[&str], index: usize) -> bool {
-    let Some((before, _)) = lines.split_at_checked(index) else { return false };
-    let Some(start) = before.iter().rposition(|line| line.trim_start().starts_with("fn ")) else { return false };
-    let is_test = lines.get(start.saturating_sub(3)..start).is_some_and(|lines| lines.concat().contains("#[test]"));
-    let rest = lines.get(start..).unwrap_or_default();
-    let indent = rest.first().map_or(0, |line| line.len() - line.trim_start().len());
-    let end = format!("{}}}", " ".repeat(indent));
-    let mut body = rest.iter().take_while(|line| **line != end);
-    is_test && body.any(|line| ASSERTIONS.iter().any(|assertion| line.contains(assertion)))
+/// Words of a line that can fail: assertions, and the helpers that assert for tables of API writes.
+const ASSERTIONS: [&str; 5] = ["assert", "panic!", "check_rows", "expect::<", " expect("];
+
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
 }
 
-fn cited() -> BTreeSet<String> {
-    citations().into_iter().flat_map(|citation| citation.ids).collect()
+/// Returns the reason that a citation, the line at `cited`, proves nothing.
+fn unproved(lines: &[&str], cited: usize) -> Option<&'static str> {
+    let (before, after) = lines.split_at(cited);
+    let is_function = |line: &str| line.trim_start().starts_with("fn ") && indent(line) < indent(lines[cited]);
+    let Some(start) = before.iter().rposition(|line| is_function(line)) else { return Some("not in a function") };
+    let attributes = before[..start].iter().rev().take_while(|line| line.trim_start().starts_with(['#', '/']));
+    let attributes: Vec<&str> = attributes.map(|line| line.trim()).collect();
+    if !attributes.contains(&"#[test]") || attributes.iter().any(|line| line.starts_with("#[ignore")) {
+        return Some("not in a test that runs");
+    }
+    let end = format!("{}}}", " ".repeat(indent(lines[start])));
+    let mut body = after.iter().take_while(|line| !line.starts_with(&end));
+    let asserts = |line: &&str| {
+        !line.trim_start().starts_with("//") && ASSERTIONS.iter().any(|assertion| line.contains(assertion))
+    };
+    if body.any(asserts) { None } else { Some("no assertion follows in the test") }
 }
 
 #[test]
-fn every_citation_stands_in_a_test_that_asserts() {
-    let elsewhere: Vec<String> =
-        citations().into_iter().filter(|citation| !citation.is_in_a_test).map(|citation| citation.place).collect();
-    assert!(elsewhere.is_empty(), "not in a test under tests/ that asserts something: {elsewhere:?}");
-    let proves = |body: &str| {
-        let text = format!("#[test]\nfn a() {{\n    // req: A-1\n{body}}}\nfn b() {{\n    assert!(true);\n}}");
-        is_in_a_test(&text.lines().collect::<Vec<_>>(), 2)
-    };
-    assert!(proves("    assert!(true);\n") && !proves(""));
+fn each_citation_stands_before_an_assertion_in_a_test() {
+    let mut files = Vec::new();
+    rust_files(&root(), &mut files);
+    let mut problems = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let cited = (0..lines.len()).filter(|index| lines[*index].trim_start().starts_with("// req:"));
+        let unproved = cited.filter_map(|index| Some((index, unproved(&lines, index)?)));
+        problems.extend(unproved.map(|(index, why)| format!("{}:{}: {why}", file.display(), index + 1)));
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn a_citation_that_proves_nothing_is_seen() {
+    let citation =
+        |attribute: &str, body: &str| format!("{attribute}\nfn f() {{\n    // req: 1\n    {body}\n}}\nassert!();");
+    let reason = |text: &str| unproved(&text.lines().collect::<Vec<_>>(), 2);
+    assert_eq!(reason(&citation("#[test]", "assert!(true);")), None);
+    assert_eq!(reason(&citation("#[test]", "// assert!(true);")), Some("no assertion follows in the test"));
+    assert_eq!(reason(&citation("#[test]", "")), Some("no assertion follows in the test"));
+    assert_eq!(reason(&citation("/// No test.", "assert!(true);")), Some("not in a test that runs"));
 }
 
 #[test]
 fn every_citation_names_a_listed_statement() {
     let listed = requirements();
-    let unknown: Vec<_> = cited().into_iter().filter(|id| !listed.contains_key(id)).collect();
+    let unknown: Vec<_> = citations().into_iter().filter(|(id, _)| !listed.contains_key(id)).collect();
     assert!(unknown.is_empty(), "unknown ids: {unknown:?}");
 }
 
 #[test]
 fn what_is_done_is_cited() {
-    let cited = cited();
+    let cited = citations();
     let done = requirements().into_iter().filter(|(_, requirement)| requirement.status == "done");
-    let without: Vec<_> = done.map(|(id, _)| id).filter(|id| !cited.contains(id)).collect();
+    let without: Vec<_> = done.map(|(id, _)| id).filter(|id| !cited.contains_key(id)).collect();
     assert!(without.is_empty(), "done without a citing test: {without:?}");
 }
 
@@ -130,7 +138,7 @@ fn what_is_done_is_cited() {
 fn what_is_cited_is_not_open() {
     let listed = requirements();
     let open = |id: &String| listed.get(id).is_some_and(|requirement| requirement.status == "open");
-    let stale: Vec<_> = cited().into_iter().filter(open).collect();
+    let stale: Vec<_> = citations().into_keys().filter(open).collect();
     assert!(stale.is_empty(), "cited but still open in the list: {stale:?}");
 }
 

@@ -456,7 +456,7 @@ fn gates_switch_features() {
 fn skipped_operations_are_written_in_the_form_of_the_profile() {
     let with = |declaration: Value| {
         let mut objects = [cpus(&["a"]), vec![claim("claim", 1)]].concat();
-        objects[0]["status"] = json!({"declaredFeatures": ["DRAOptionalNodeOperations"]});
+        objects[0]["status"] = json!({"declaredFeatures": ["DRAOptionalNodeOperations", "DraOptionalNodePreparation"]});
         objects[1]["spec"]["skipNodeOperations"] = declaration;
         list(&objects)
     };

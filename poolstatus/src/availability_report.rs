@@ -111,7 +111,8 @@ impl AvailabilityReport {
 
     /// Returns the warnings of the listed pools, in the order of the pools.
     ///
-    /// [`Profile::V1_37`] leaves [`PoolWarning::PartitionsAsListed`] out where the partition summary counts all partitions.
+    /// [`Profile::V1_37`] leaves [`PoolWarning::PartitionsAsListed`] out where the partition summary counts all partitions,
+    /// and [`PoolWarning::ShareableInUse`] where there is a shareable summary.
     pub fn warnings(&self, profile: Profile) -> impl Iterator<Item = ReportWarning> {
         self.pools.iter().flat_map(move |pool| {
             let warnings = pool.warnings.iter().filter(move |warning| applies(pool, warning, profile));
@@ -121,8 +122,8 @@ impl AvailabilityReport {
 
     /// Returns the amounts that processing this request adds to the metrics.
     ///
-    /// With [`Profile::V1_37`] a request with incomplete pools counts as nothing yet. The caller adds the errors of writing
-    /// a status.
+    /// With [`Profile::V1_37`] a request with incomplete pools counts as nothing yet. See
+    /// [`MetricIncrements::with_failed_write`] and [`MetricIncrements::from_list_error`] for attempts that fail.
     #[must_use]
     pub fn metric_increments(&self, profile: Profile) -> MetricIncrements {
         let is_waiting = profile == Profile::V1_37 && self.pools.iter().any(PoolReport::is_incomplete);
@@ -130,13 +131,14 @@ impl AvailabilityReport {
     }
 }
 
-/// Returns true if the warning is reported under `profile`. [`PoolWarning::PartitionsAsListed`] is left out if a
-/// partition summary counts all partitions.
+/// Returns true if the warning is reported under `profile`. What a summary of Kubernetes 1.37 counts is left out there.
 fn applies(pool: &PoolReport, warning: &PoolWarning, profile: Profile) -> bool {
-    *warning != PoolWarning::PartitionsAsListed
-        || profile != Profile::V1_37
-        || !pool.is_summary_exhaustive
-        || pool.summary_error().is_some()
+    let has_summary = profile == Profile::V1_37 && pool.summary_error().is_none();
+    match warning {
+        PoolWarning::PartitionsAsListed => !(has_summary && pool.is_summary_exhaustive),
+        PoolWarning::ShareableInUse { .. } => !(has_summary && pool.shareable.as_ref().is_ok_and(Option::is_some)),
+        _ => true,
+    }
 }
 
 fn kep_pool(pool: &PoolReport) -> kep::PoolStatus {

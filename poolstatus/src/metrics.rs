@@ -20,6 +20,43 @@ pub struct MetricIncrements {
     pub driver: String,
 }
 
+impl MetricIncrements {
+    /// Returns the amounts for a request whose objects could not be listed. In the KEP, the attempt is an error and the
+    /// request stays pending; Kubernetes 1.37 writes a `Failed` condition, and counts the request as processed.
+    ///
+    /// ```
+    /// use poolstatus::Profile;
+    /// use poolstatus::metrics::MetricIncrements;
+    /// let counts = |profile| {
+    ///     let increments = MetricIncrements::from_list_error("gpu.example.com", profile);
+    ///     (increments.processed, increments.errors)
+    /// };
+    /// assert_eq!((counts(Profile::Kep), counts(Profile::V1_37)), ((0, 1), (1, 0)));
+    /// ```
+    #[must_use]
+    pub fn from_list_error(driver: &str, profile: Profile) -> Self {
+        let is_final = profile == Profile::V1_37;
+        Self { processed: u64::from(is_final), errors: u64::from(!is_final), driver: driver.to_owned() }
+    }
+
+    /// Adds a failed write of the status. Kubernetes 1.37 counts the request as processed all the same; in the KEP, it is
+    /// processed when its status is written.
+    ///
+    /// ```
+    /// use k8s_openapi::jiff::Timestamp;
+    /// use poolstatus::{Cluster, Profile, Query};
+    /// let report = Cluster::default().report(&Query::new("gpu.example.com"), Timestamp::UNIX_EPOCH);
+    /// let failed = |profile| report.metric_increments(profile).with_failed_write(profile);
+    /// assert_eq!((failed(Profile::Kep).processed, failed(Profile::Kep).errors), (0, 1));
+    /// assert_eq!((failed(Profile::V1_37).processed, failed(Profile::V1_37).errors), (1, 1));
+    /// ```
+    #[must_use]
+    pub fn with_failed_write(self, profile: Profile) -> Self {
+        let processed = if profile == Profile::V1_37 { self.processed } else { 0 };
+        Self { processed, errors: self.errors.saturating_add(1), ..self }
+    }
+}
+
 /// A metric of the pool status controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]

@@ -176,11 +176,14 @@ fn device_warnings(
     let some = |count: usize| (count > 0).then_some(count);
     let unknown = some(tally.claimed.saturating_sub(tally.allocated));
     let both = some(tally.tainted.saturating_sub(tally.unavailable));
+    let shared = pool.slices().flat_map(slice_devices).filter(|device| is_shareable(device));
+    let shared = some(shared.filter(|device| in_use.contains(&device.name)).count());
     let unreadable = some(unreadable_quantities(pool));
     let consumption = some(in_use.unreadable);
     [
         unknown.map(|count| PoolWarning::UnknownDevices { count }),
         both.map(|count| PoolWarning::AllocatedAndTainted { count }),
+        shared.map(|count| PoolWarning::ShareableInUse { count }),
         unreadable.map(|count| PoolWarning::UnreadableQuantities { count }),
         consumption.map(|count| PoolWarning::UnreadableConsumption { count }),
     ]

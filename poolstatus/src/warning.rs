@@ -76,6 +76,11 @@ pub enum PoolWarning {
     /// Devices share counters, so that fewer may be allocatable together than the status counts as available, and no
     /// partition summary gives the possible numbers.
     PartitionsAsListed,
+    /// Devices that several claims may share count as allocated as soon as one claim holds a part of them.
+    ShareableInUse {
+        /// Number of shareable devices that claims hold.
+        count: usize,
+    },
     /// Values in slices are not valid quantities, and count as zero.
     UnreadableQuantities {
         /// Number of invalid values.
@@ -133,6 +138,9 @@ impl fmt::Display for PoolWarning {
             }
             Self::PartitionsAsListed => {
                 f.write_str("devices share counters: the counts are of devices as listed and may mislead")
+            }
+            Self::ShareableInUse { count } => {
+                write!(f, "{count} shareable device(s) in use count as allocated, though other claims may share them")
             }
             Self::UnreadableQuantities { count } => write!(f, "{count} quantity(s) in slices can't be read"),
             Self::UnreadableConsumption { count } => write!(f, "{count} consumed capacity(s) can't be read"),

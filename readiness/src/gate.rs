@@ -5,7 +5,9 @@ use std::fmt;
 use dra_attrs::label::key_problems;
 use k8s_openapi::api::core::v1::{PodSpec, Taint};
 use k8s_openapi::jiff::SignedDuration;
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 
 use crate::taint::{first_untolerated_taint, is_usable};
 
@@ -125,6 +127,17 @@ pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de
     deserializer: D,
 ) -> Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Deserialises a list of gates. A string is a gate of that condition type alone, as in the KEP's alternative form: the
+/// API server wants a timeout and an action, and until they are set the gate never times out.
+pub(crate) fn gate_list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<NodeReadinessGate>, D::Error> {
+    let entries: Option<Vec<Value>> = Option::deserialize(deserializer)?;
+    let read = |entry: Value| match entry {
+        Value::String(condition_type) => Ok(NodeReadinessGate { condition_type, ..NodeReadinessGate::default() }),
+        gate => NodeReadinessGate::deserialize(gate).map_err(D::Error::custom),
+    };
+    entries.unwrap_or_default().into_iter().map(read).collect()
 }
 
 impl NodeReadinessGate {

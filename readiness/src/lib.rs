@@ -67,6 +67,7 @@ mod gate;
 mod gate_label;
 mod lookup;
 mod node;
+mod patterns;
 mod pod;
 mod policy;
 mod preview;

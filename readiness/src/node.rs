@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::condition::{ConditionStatus, READY};
-use crate::gate::NodeReadinessGate;
+use crate::gate::{NodeReadinessGate, gate_list};
 use crate::lookup::Lookup;
 
 /// Node object together with `spec.readinessGates`, a field that k8s-openapi's [`Node`] does not have.
@@ -40,8 +40,8 @@ struct Outline {
 
 #[derive(Default, Deserialize)]
 struct GateList {
-    #[serde(rename = "readinessGates", alias = "nodeReadinessGates")]
-    gates: Option<Vec<NodeReadinessGate>>,
+    #[serde(rename = "readinessGates", alias = "nodeReadinessGates", default, deserialize_with = "gate_list")]
+    gates: Vec<NodeReadinessGate>,
 }
 
 impl<'de> Deserialize<'de> for GatedNode {
@@ -49,7 +49,7 @@ impl<'de> Deserialize<'de> for GatedNode {
         let tree = Value::deserialize(deserializer)?;
         let node = Node::deserialize(&tree).map_err(D::Error::custom)?;
         let outline = Outline::deserialize(&tree).map_err(D::Error::custom)?;
-        Ok(Self { node, gates: outline.spec.unwrap_or_default().gates.unwrap_or_default() })
+        Ok(Self { node, gates: outline.spec.unwrap_or_default().gates })
     }
 }
 

@@ -26,7 +26,7 @@ pub struct KubeletConfiguration {
         "x-kubernetes-patch-strategy" = "merge",
         "x-kubernetes-patch-merge-key" = NodeReadinessGate::PATCH_MERGE_KEY,
     )))]
-    #[serde(default, alias = "readinessGates", deserialize_with = "crate::gate::or_default")]
+    #[serde(default, alias = "readinessGates", deserialize_with = "crate::gate::gate_list")]
     pub node_readiness_gates: Vec<NodeReadinessGate>,
 }
 

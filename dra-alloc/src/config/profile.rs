@@ -26,18 +26,18 @@ pub(crate) struct Decisions {
     /// Treatment of a list-typed attribute in a constraint while the gate `DRAListTypeAttributes` is off.
     pub(crate) lists_off: ListTypes,
     pub(crate) skip_gate_off: SkipGateOff,
-    /// Feature that a node must declare so that it may get devices that skip node operations; `None` if any node may.
-    pub(crate) skip_needs: Option<&'static str>,
-    /// Name of the feature by which a node declares that its kubelet can skip node operations.
+    /// Feature by which a node declares that its kubelet can skip node operations. Other nodes get no device that skips
+    /// them.
     pub(crate) declared_feature: &'static str,
     pub(crate) inference: Inference,
 }
 
+const KEP_FEATURE: &str = "DraOptionalNodePreparation";
+
 const KEP: Decisions = Decisions {
     lists_off: ListTypes::off(Profile::Kep),
     skip_gate_off: SkipGateOff::FailClaim,
-    skip_needs: None,
-    declared_feature: "DraOptionalNodePreparation",
+    declared_feature: KEP_FEATURE,
     inference: Inference::FromClaims,
 };
 
@@ -46,7 +46,6 @@ const SHIPPED_FEATURE: &str = "DRAOptionalNodeOperations";
 const V1_37: Decisions = Decisions {
     lists_off: ListTypes::off(Profile::V1_37),
     skip_gate_off: SkipGateOff::PassOver,
-    skip_needs: Some(SHIPPED_FEATURE),
     declared_feature: SHIPPED_FEATURE,
     inference: Inference::Never,
 };

@@ -237,12 +237,10 @@ fn refused(
     rejection: Rejection<'_>,
 ) -> DeviceRejection {
     match rejection {
-        Rejection::SkipsOperations => match table.decisions.skip_needs {
-            Some(feature) if table.has(DraGate::OptionalNodeOperations) => {
-                DeviceRejection::NodeDoesNotDeclare { feature }
-            }
-            _ => gate_off(table, DraGate::OptionalNodeOperations),
-        },
+        Rejection::SkipsOperations if table.has(DraGate::OptionalNodeOperations) => {
+            DeviceRejection::NodeDoesNotDeclare { feature: table.decisions.declared_feature }
+        }
+        Rejection::SkipsOperations => gate_off(table, DraGate::OptionalNodeOperations),
         Rejection::CountersOff => gate_off(table, DraGate::PartitionableDevices),
         Rejection::GroupsOff => gate_off(table, DraGate::DeviceCompatibilityGroups),
         Rejection::Shortage(Shortage::Groups) => DeviceRejection::Groups,

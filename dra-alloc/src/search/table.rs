@@ -385,10 +385,10 @@ pub(crate) fn skips_operations(slice: &ResourceSlice) -> bool {
 /// Returns true if devices with `skipNodeOperations` may be chosen on the node.
 fn skips_allowed(context: &Context<'_>, decisions: Decisions, node: &Node) -> bool {
     let declared = node.status.as_ref().and_then(|status| status.declared_features.as_deref()).unwrap_or_default();
-    let is_ready = decisions.skip_needs.is_none_or(|needed| declared.iter().any(|feature| feature == needed));
-    match decisions.skip_gate_off {
-        SkipGateOff::PassOver => is_ready && context.gates.has(DraGate::OptionalNodeOperations),
-        SkipGateOff::FailClaim => is_ready,
+    if context.gates.has(DraGate::OptionalNodeOperations) {
+        declared.iter().any(|feature| feature == decisions.declared_feature)
+    } else {
+        decisions.skip_gate_off == SkipGateOff::FailClaim
     }
 }
 

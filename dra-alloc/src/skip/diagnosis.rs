@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::aggregate::declared;
 use super::{SkipDeclaration, SkipSet};
 use crate::config::gates::DraGate;
+use crate::config::profile::Decisions;
 use crate::device::allocated::{allocated_devices, published};
 use crate::device::device_id::DeviceId;
 
@@ -20,7 +21,8 @@ pub enum SkipSymptom<'a> {
     None,
     /// The claim is not allocated. The text is the message of the scheduler.
     AllocationFailed(&'a str),
-    /// The pod does not start. The text is the message of the event `FailedPrepareDynamicResources`.
+    /// The pod does not start. The text is the message of the event `FailedPrepareDynamicResources`, or of the kubelet's
+    /// rejection (`PodFeatureUnsupported`).
     PrepareFailed(&'a str),
     /// The pod ended, and the kubelet did not call the driver, although the feature gate for `skipNodeOperations` is
     /// off on the kubelet.
@@ -144,17 +146,18 @@ impl fmt::Display for SkipDiagnosis {
 #[must_use]
 pub fn diagnose_skip(evidence: SkipEvidence<'_>) -> Vec<SkipDiagnosis> {
     let gate = DraGate::OptionalNodeOperations.name(evidence.profile);
+    let feature = Decisions::from_profile(evidence.profile).declared_feature;
     let mut causes = Vec::new();
     match evidence.symptom {
-        SkipSymptom::AllocationFailed(message) if message.contains(gate) => {
-            // In Kubernetes 1.37, the declared feature has the name of the gate: a node without it has a kubelet with
-            // the gate off.
+        SkipSymptom::AllocationFailed(message) if message.contains(gate) || message.contains(feature) => {
+            // A node that does not declare the feature has a kubelet with the gate off. In Kubernetes 1.37, the feature
+            // has the name of the gate.
             let is_of_node = ["declares the feature", "required features"].iter().any(|words| message.contains(words));
             let (of_node, of_scheduler) =
                 (SkipDiagnosis::KubeletGateOff { gate }, SkipDiagnosis::SchedulerGateOff { gate });
             causes.push(if is_of_node { of_node } else { of_scheduler });
         }
-        SkipSymptom::PrepareFailed(message) if message.contains(gate) => {
+        SkipSymptom::PrepareFailed(message) if message.contains(gate) || message.contains(feature) => {
             causes.push(SkipDiagnosis::KubeletGateOff { gate });
         }
         SkipSymptom::PrepareFailed(message) => causes.extend(missing_driver(message)),

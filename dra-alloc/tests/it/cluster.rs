@@ -99,7 +99,7 @@ pub(crate) fn class(driver: &str) -> DeviceClass {
 }
 
 pub(crate) fn node(name: &str) -> Node {
-    let features = json!({"declaredFeatures": ["DRAOptionalNodeOperations"]});
+    let features = json!({"declaredFeatures": ["DRAOptionalNodeOperations", "DraOptionalNodePreparation"]});
     from_value(json!({"metadata": {"name": name, "labels": {"name": name}}, "status": features})).unwrap()
 }
 

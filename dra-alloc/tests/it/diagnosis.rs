@@ -100,13 +100,22 @@ fn the_newest_slice_counts_and_texts_say_what_to_do() {
 fn a_node_that_does_not_declare_the_feature_is_not_the_gate_of_the_scheduler() {
     // req: 5945-OBS-4
     let (slices, claim) = ([slice(1, json!(["*"]))], ResourceClaim::default());
-    for message in [
-        "claim ns/c, request r: none of 1 device of class k can be used: 1 needs a node that declares the feature \
-         DRAOptionalNodeOperations",
-        "0/1 nodes are available: 1 node(s) didn't match Pod's required features (DRAOptionalNodeOperations).",
+    for (profile, feature, gate) in [
+        (Profile::V1_37, "DRAOptionalNodeOperations", "DRAOptionalNodeOperations"),
+        (Profile::Kep, "DraOptionalNodePreparation", "DRAOptionalNodePreparation"),
     ] {
-        let symptom = SkipSymptom::AllocationFailed(message);
-        let causes = diagnose_skip(SkipEvidence { profile: Profile::V1_37, slices: &slices, claim: &claim, symptom });
-        assert_eq!(causes, [SkipDiagnosis::KubeletGateOff { gate: "DRAOptionalNodeOperations" }]);
+        let explained =
+            "claim ns/c, request r: none of 1 device of class k can be used: 1 needs a node that declares the feature";
+        let rejected = "Pod requires node features that are not available";
+        for symptom in [
+            SkipSymptom::AllocationFailed(&format!("{explained} {feature}")),
+            SkipSymptom::AllocationFailed(&format!(
+                "0/1 nodes are available: 1 node(s) didn't match Pod's required features ({feature})."
+            )),
+            SkipSymptom::PrepareFailed(&format!("{rejected}: {feature}")),
+        ] {
+            let causes = diagnose_skip(SkipEvidence { profile, slices: &slices, claim: &claim, symptom });
+            assert_eq!(causes, [SkipDiagnosis::KubeletGateOff { gate }], "{symptom:?}");
+        }
     }
 }

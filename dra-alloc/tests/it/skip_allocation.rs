@@ -155,16 +155,37 @@ fn shipped_with_the_gate_off_passes_the_device_over() {
 }
 
 #[test]
-fn shipped_wants_the_node_to_declare_the_feature() {
-    let silent: Node = from_value(json!({"metadata": {"name": "node-1"}})).unwrap();
-    let cluster = cpus(json!(["NodePrepareResources"]));
-    let outcome = |profile, node: &Node| {
-        let cluster = Cluster { profile, ..cluster.clone() };
-        cluster.try_allocate(node, &[one("cpu")]).unwrap().outcome
+fn a_node_must_declare_the_feature_of_the_profile() {
+    // req: 5945-SKEW-1, 5945-NDF-5
+    let declaring = |feature: &str| -> Node {
+        from_value(json!({"metadata": {"name": "node-1"}, "status": {"declaredFeatures": [feature]}})).unwrap()
     };
-    assert_eq!(outcome(Profile::V1_37, &silent), Outcome::Unsatisfied);
-    assert_eq!(recorded(&outcome(Profile::V1_37, &node("node-1"))).len(), 1);
-    assert_eq!(recorded(&outcome(Profile::Kep, &silent)).len(), 1);
+    let cluster = cpus(json!(["NodePrepareResources", "NodeUnprepareResources"]));
+    for (profile, feature, other) in [
+        (Profile::Kep, "DraOptionalNodePreparation", "DRAOptionalNodePreparation"),
+        (Profile::V1_37, "DRAOptionalNodeOperations", "DraOptionalNodePreparation"),
+    ] {
+        let cluster = Cluster { profile, ..cluster.clone() };
+        let outcome = |feature| cluster.try_allocate(&declaring(feature), &[one("cpu")]).unwrap().outcome;
+        assert_eq!(recorded(&outcome(feature)).len(), 1);
+        assert_eq!(outcome(other), Outcome::Unsatisfied);
+    }
+}
+
+#[test]
+fn another_device_is_taken_on_a_node_that_does_not_declare_the_feature() {
+    let silent: Node = from_value(json!({"metadata": {"name": "node-1"}})).unwrap();
+    for profile in PROFILES {
+        let slices = [("a", "cpu-0", json!(true)), ("b", "cpu-1", json!(null))].map(|(name, device, declaration)| {
+            let mut slice = with(pool(CPU, "node-1", devices(&[device])), KEY, declaration);
+            slice["metadata"]["name"] = json!(name);
+            slice["spec"]["pool"]["resourceSliceCount"] = json!(2);
+            slice
+        });
+        let mut cluster = Cluster::new(slices);
+        cluster.profile = profile;
+        assert_eq!(recorded(&cluster.try_allocate(&silent, &[one("cpu")]).unwrap().outcome), [None]);
+    }
 }
 
 #[test]

@@ -81,9 +81,8 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Result<ExitCode, AutoscalerError> {
     let manifests = Manifests::of_arguments(&args.files, ("cluster.yaml", CLUSTER));
     manifests.problems.iter().chain(&manifests.notes).for_each(say);
-    for (kind, count) in &manifests.ignored {
-        say(&format_args!("autoscaler: ignored: {kind} ({count})"));
-    }
+    let requests = manifests.requests.len();
+    manifests.ignored_lines("autoscaler", &[("ResourcePoolStatusRequest", requests)]).iter().for_each(say);
     let mut options = ClusterViewOptions::default();
     options.threshold_permille = args.threshold.saturating_mul(10);
     options.upcoming = args.upcoming.iter().cloned().collect::<BTreeSet<_>>();

@@ -1,6 +1,7 @@
 //! Programs, run as a user runs them.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -14,8 +15,13 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn of(program: &str, args: &[&str], stdin: &str) -> Self {
+        Self::within(Path::new("."), program, args, stdin)
+    }
+
+    /// Runs a program in a directory.
+    pub(crate) fn within(folder: &Path, program: &str, args: &[&str], stdin: &str) -> Self {
         let mut command = Command::new(program);
-        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.current_dir(folder).args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         // The program need not read all of its input.
         let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());

@@ -109,11 +109,11 @@ impl Nominator {
     /// [`NominatingInfo::Noop`].
     ///
     /// `live` is the pod that has the same namespace and name now. The pod is left without a nomination if `live` is
-    /// `None`, bound, or another pod by [`PodIdentity::Uid`]. Never call this for an assumed pod.
+    /// `None`, bound, gated, or another pod by [`PodIdentity::Uid`]. Never call this for an assumed pod.
     pub fn add(&mut self, pod: &PodSnapshot, info: &NominatingInfo, live: Option<&PodSnapshot>) {
         self.remove(&pod.key.uid);
         let is_same = |live: &PodSnapshot| self.identity == PodIdentity::Name || live.key.uid == pod.key.uid;
-        let is_pending = live.is_some_and(|live| live.node.is_none() && is_same(live));
+        let is_pending = live.is_some_and(|live| live.node.is_none() && !live.gated && is_same(live));
         let unseen = self.unseen_write(&pod.key.uid).filter(|_| self.protects());
         let status = unseen.unwrap_or(pod.nnn.as_deref());
         if let Some(nomination) = info.target(status).filter(|_| is_pending).map(|node| Nomination::new(pod, node)) {
@@ -157,13 +157,15 @@ impl Nominator {
     /// Updates the nomination after an update of a pending pod, as decided by [`decide_nomination_update`].
     ///
     /// With [`PendingWrites::Protected`], an update that is older than a pending PATCH leaves the nomination unchanged,
-    /// and an update that shows the PATCH sets it to the new status. The entry gets the new priority and requests, and
+    /// and an update that shows the PATCH sets it to the new status. A pod whose scheduling gates are gone is nominated as
+    /// its status says, like a new pod. The entry gets the new priority and requests, and
     /// moves to the end of its node's list.
     pub fn update(&mut self, old: &PodSnapshot, new: &PodSnapshot, live: Option<&PodSnapshot>) {
         let memory = self.remove(&old.key.uid).map(|nomination| nomination.node);
         let decided = match self.sight(old, new) {
             WriteObservation::Older if self.protects() => memory.as_deref(),
             WriteObservation::Shown if self.protects() => new.nnn.as_deref(),
+            _ if old.gated => new.nnn.as_deref(),
             _ => decide_nomination_update(old.nnn.as_deref(), new.nnn.as_deref(), memory.as_deref()),
         };
         self.add(new, &NominatingInfo::Override(decided.map(str::to_owned)), live);

@@ -160,8 +160,8 @@ impl NominationState {
     pub fn from_pod(pod: &PodSnapshot) -> Self {
         match pod.placement() {
             PodPlacement::Bound(node) => Self::Bound { node: node.to_owned() },
-            PodPlacement::Nominated(node) => Self::NominatedHint { node: node.to_owned() },
-            PodPlacement::None => Self::Pending,
+            PodPlacement::Nominated(node) if !pod.gated => Self::NominatedHint { node: node.to_owned() },
+            _ => Self::Pending,
         }
     }
 

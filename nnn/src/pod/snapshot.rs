@@ -129,6 +129,7 @@ pub enum PodPlacement<'a> {
 /// A node that is unset is `None` here, never the empty name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the pod's API object")]
 pub struct PodSnapshot {
     /// Identity of the pod.
     pub key: PodKey,
@@ -144,6 +145,8 @@ pub struct PodSnapshot {
     pub deleting: bool,
     /// Numeric value of `metadata.resourceVersion`; a later version is higher.
     pub resource_version: Option<u64>,
+    /// True if `spec.schedulingGates` has an entry: the pod is not in the scheduling queue.
+    pub gated: bool,
     /// `spec.schedulerName`
     pub scheduler_name: String,
     /// `spec.preemptionPolicy`
@@ -212,6 +215,7 @@ impl PodSnapshot {
             nnn_manager: nnn_manager(metadata),
             deleting: metadata.deletion_timestamp.is_some(),
             resource_version: metadata.resource_version.as_deref().and_then(|version| version.parse().ok()),
+            gated: spec.and_then(|spec| spec.scheduling_gates.as_ref()).is_some_and(|gates| !gates.is_empty()),
             scheduler_name: spec.and_then(|spec| spec.scheduler_name.clone()).unwrap_or_default(),
             preemption_policy: match spec.and_then(|spec| spec.preemption_policy.as_deref()) {
                 Some("Never") => PreemptionPolicy::Never,

@@ -92,6 +92,26 @@ pub struct NodeEvaluation<'a> {
     pub filter_runs: usize,
 }
 
+impl NodeEvaluation<'_> {
+    /// Returns the number of rounds of the cycle, `parallelism` nodes at a time: one for each node that was filtered before
+    /// all others, and those of the rest.
+    ///
+    /// ```
+    /// use nnn::NodeFit;
+    /// use nnn::scheduling::CycleStart;
+    /// let nodes = ["a", "b", "c"];
+    /// let useless = CycleStart::new(&nodes).with_nomination(Some("b"));
+    /// let found = useless.evaluate(|_| true, |_| NodeFit::Rejected("full"));
+    /// assert_eq!(found.rounds(2), 1 + 2);
+    /// ```
+    #[must_use]
+    pub fn rounds(&self, parallelism: usize) -> usize {
+        let unfiltered = [CandidateResult::NotInCluster, CandidateResult::NotInPlacement];
+        let first = self.tried.iter().filter(|(_, result)| !unfiltered.contains(result)).count();
+        filter_rounds(self.filter_runs.saturating_sub(first), parallelism).saturating_add(first)
+    }
+}
+
 impl<'a> CycleStart<'a> {
     /// Builds the input for a pod that may use the nodes in `placement`.
     #[must_use]

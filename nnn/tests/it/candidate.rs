@@ -113,9 +113,11 @@ fn a_useless_hint_costs_one_more_run_of_the_filters() {
     let nodes: Vec<&str> = names.iter().map(String::as_str).collect();
     let runs = |nnn| {
         let start = CycleStart::new(&nodes).with_nomination(nnn);
-        start.evaluate(|_| true, |_| NodeFit::Rejected(())).filter_runs
+        let found = start.evaluate(|_| true, |_| NodeFit::Rejected(()));
+        (found.filter_runs, found.rounds(16))
     };
-    assert_eq!((runs(None), runs(Some("node-7"))), (1000, 1001));
+    assert_eq!((runs(None), runs(Some("node-7"))), ((1000, 63), (1001, 64)));
+    assert_eq!(runs(Some("not-yet-there")), (1000, 63));
     assert_eq!(filter_rounds(1000, 16), 63, "62 full rounds and one of 8");
     assert_eq!((filter_rounds(0, 16), filter_rounds(1, 0)), (0, 1));
 }

@@ -24,6 +24,7 @@ mod cost;
 mod cycle;
 mod explore;
 mod external;
+mod gated;
 mod group;
 mod invariants;
 mod nominator;

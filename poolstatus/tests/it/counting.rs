@@ -90,6 +90,7 @@ fn a_device_is_allocated_once_whoever_holds_it() {
 
 #[test]
 fn admin_access_takes_nothing_away() {
+    // req: 5677-CALC-3
     let mut admin = result("node-1/gpu-0");
     admin["adminAccess"] = json!(true);
     let mut plain = result("node-1/gpu-1");

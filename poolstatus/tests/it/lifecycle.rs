@@ -13,7 +13,7 @@ use poolstatus::lifecycle::{
     COMPLETED_TTL, NegativeTtl, PENDING_TTL, RateLimiter, RequestController, RequestDecision, RequestPhase,
     is_retention_expired, is_ttl_expired, status_age,
 };
-use poolstatus::metrics::{DRIVER_LABEL, Metric, OBJECTIVE, is_objective_met};
+use poolstatus::metrics::{DRIVER_LABEL, Metric, MetricIncrements, OBJECTIVE, is_objective_met};
 use poolstatus::{GateSet, InputKind, PoolStatusGate, Profile, RequestOutcome, StatusRequest};
 use proptest::prelude::*;
 use serde_json::json;
@@ -327,6 +327,12 @@ fn what_the_metrics_need() {
         0,
         "nothing is counted while a request is held back"
     );
+    for (profile, listing, writing) in [(Profile::Kep, [0, 1], [0, 1]), (Profile::V1_37, [1, 0], [1, 1])] {
+        let unlisted = MetricIncrements::from_list_error(DRIVER, profile);
+        let unwritten = report_.metric_increments(profile).with_failed_write(profile);
+        assert_eq!(([unlisted.processed, unlisted.errors], unlisted.driver.as_str()), (listing, DRIVER));
+        assert_eq!(([unwritten.processed, unwritten.errors], unwritten.driver.as_str()), (writing, DRIVER));
+    }
     assert_eq!(DRIVER_LABEL, "driver_name");
     let names = [Metric::Duration, Metric::Errors, Metric::Processed].map(|metric| metric.name(Profile::Kep));
     assert_eq!(

@@ -1,6 +1,7 @@
 //! Shareable summary: remaining capacity of devices that claims share.
 
 use k8s_openapi::api::resource::v1::ResourceClaim;
+use poolstatus::{PoolWarning, Profile};
 use serde_json::{Value, json};
 
 use crate::cluster::{DRIVER, claim_with, pool, report, slice};
@@ -119,4 +120,17 @@ fn an_error_of_partitions_leaves_the_shares() {
     let pool = pool(&report(&slices, &[]));
     assert!(pool.validation_error.is_some_and(|error| error.starts_with("PartitionTypeMissing: pool")));
     assert!(pool.shareable_summary.is_some());
+}
+
+#[test]
+fn a_device_that_is_partly_used_is_reported() {
+    let devices = json!([shared("nic-0", json!({"bandwidth": "10Gi"})), shared("nic-1", json!({}))]);
+    let slices = [slice("s", "p", json!({"devices": devices}))];
+    let warnings = |claims: &[ResourceClaim], profile| -> Vec<PoolWarning> {
+        report(&slices, claims).warnings(profile).map(|entry| entry.warning).collect()
+    };
+    let claims = [share("a", "nic-0", json!({"bandwidth": "1Gi"}))];
+    assert_eq!(warnings(&claims, Profile::Kep), [PoolWarning::ShareableInUse { count: 1 }]);
+    assert_eq!(warnings(&claims, Profile::V1_37), [], "its summary tells what is left");
+    assert_eq!(warnings(&[], Profile::Kep), []);
 }

@@ -38,6 +38,27 @@ pub struct ReadinessCounters {
 }
 
 impl ReadinessCounters {
+    /// Returns the names of the metrics with their values, all of them counters. The KEP asks for metrics without naming
+    /// them.
+    ///
+    /// ```
+    /// let zero = readiness::ReadinessCounters::default().metrics();
+    /// assert_eq!(zero[2], ("node_readiness_gate_timeouts_total", 0));
+    /// ```
+    #[must_use]
+    pub const fn metrics(&self) -> [(&'static str, u64); 8] {
+        [
+            ("node_readiness_gate_transitions_total", self.transitions),
+            ("node_readiness_gate_flaps_total", self.flaps),
+            ("node_readiness_gate_timeouts_total", self.timeouts),
+            ("node_readiness_gate_bypasses_total", self.bypasses),
+            ("node_readiness_gate_time_to_true_seconds_count", self.established),
+            ("node_readiness_gate_time_to_true_seconds_sum", self.seconds_to_established),
+            ("node_readiness_blocked_total", self.held),
+            ("node_readiness_released_total", self.released),
+        ]
+    }
+
     /// Adds the counts of another node to this sum.
     pub fn add(&mut self, other: &Self) {
         let pairs = [

@@ -1,14 +1,16 @@
 //! Rule of a controller that removes a start-up taint when a condition is True.
 
 use k8s_openapi::api::core::v1::Taint;
+use serde::{Deserialize, Serialize};
 
 use crate::condition::ConditionStatus;
 use crate::node::GatedNodeView;
 use crate::reconcile::{NodeChange, NodeWrite, WriteActor};
 
 /// Rule of a controller that removes a start-up taint when a condition is True: the alternative that the KEP compares
-/// gates with. A later False does not add the taint again.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// gates with. A later False does not add the taint again. Other fields of the object, such as `metadata`, are ignored.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[expect(clippy::exhaustive_structs, reason = "the fields are those of the KEP's sketch")]
 pub struct ReadinessTaintRule {
     /// Type of the condition that must be True before the taint is removed.

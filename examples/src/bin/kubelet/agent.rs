@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 
-use dra_alloc::kubelet::metrics::SkipCounts;
+use dra_alloc::declared_features::{DeclaredFeature, NotAdmitted, check_admission};
+use dra_alloc::kubelet::metrics::{DRIVER_LABEL, SkipCounts, skips_total};
 use dra_alloc::kubelet::{
-    CheckpointError, ClaimCache, ClaimRef, ContainerError, KubeletOptions, Plan, PrepareError, Skipped, Unprepare,
-    UnprepareError,
+    CheckpointError, ClaimCache, ClaimRef, ContainerError, FAILED_PREPARE, KubeletOptions, Operation, Plan,
+    PrepareError, Skipped, Unprepare, UnprepareError,
 };
+use dra_attrs::Version;
 use k8s_openapi::api::core::v1::{Container, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
@@ -34,8 +36,11 @@ pub(crate) enum AgentError {
         /// Error of the operating system.
         error: io::Error,
     },
+    /// The pod is rejected before its claims are looked at.
+    #[error("{}: {_0}", _0.reason())]
+    NotAdmitted(#[from] NotAdmitted),
     /// The pod can't start now.
-    #[error(transparent)]
+    #[error("{FAILED_PREPARE}: {_0}")]
     Prepare(#[from] PrepareError),
     /// The pod can't be removed now.
     #[error(transparent)]
@@ -100,9 +105,28 @@ impl Agent {
         &self.cache
     }
 
-    /// Returns the counts of skipped calls since the start.
-    pub(crate) const fn counts(&self) -> &SkipCounts {
-        &self.counts
+    /// Returns the counters of skipped calls since the start, as a line for each driver.
+    pub(crate) fn metrics(&self) -> Vec<String> {
+        let counts = self.counts.iter().map(|(operation, driver, count)| {
+            let name = skips_total(operation, self.settings.profile());
+            format!("{name}{{{DRIVER_LABEL}={driver:?}}} {count}")
+        });
+        let lines: Vec<String> = counts.collect();
+        if lines.is_empty() {
+            return vec![format!("{}: nothing was skipped", skips_total(Operation::Prepare, self.settings.profile()))];
+        }
+        lines
+    }
+
+    /// Checks that the node declares the features that a pod requires.
+    ///
+    /// # Errors
+    /// The features that the node does not declare.
+    pub(crate) fn admit(&self, pod: &Pod, claims: &[ResourceClaim], version: &Version) -> Result<(), AgentError> {
+        let feature = DeclaredFeature::new(self.settings.profile());
+        let required = feature.required_by(pod, claims, version);
+        let declared = feature.declared_by(self.settings, version).map(str::to_owned);
+        Ok(check_admission(required.as_slice(), declared.as_slice())?)
     }
 
     /// Prepares the claims of a pod before it starts.

@@ -10,6 +10,7 @@
 //! ```
 
 mod agent;
+mod diagnose;
 #[cfg(feature = "grpc")]
 mod grpc;
 #[cfg(not(feature = "grpc"))]
@@ -25,7 +26,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use dra_alloc::kubelet::{ClaimCache, KubeletOptions};
-use dra_attrs::{GateError, Profile};
+use dra_attrs::{GateError, Profile, Version, VersionError};
 use examples::feature_gates::feature_gates;
 use examples::manifest::{Manifests, name_of};
 use examples::output::{OutputError, finish, put};
@@ -35,6 +36,9 @@ use agent::{Agent, AgentError, Done};
 use grpc::{ServeError, block_on, listen, serve};
 use state_file::StateFile;
 use story::{StoryError, tell};
+
+/// Version of the kubelet, against which features that end with a version are compared.
+const VERSION: &str = "1.37.0";
 
 /// Prepares and unprepares the resource claims of pods like a kubelet; without a command, runs a demonstration
 #[derive(Debug, Parser)]
@@ -55,6 +59,12 @@ struct Args {
     /// Feature gates that differ from the defaults of Kubernetes 1.37, by their names in the profile
     #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
     feature_gates: String,
+    /// Print the counters of skipped calls at the end (only with prepare and unprepare)
+    #[arg(long)]
+    metrics: bool,
+    /// Do not check that the node declares what a pod requires, like a kubelet with that feature gate off
+    #[arg(long)]
+    no_admission: bool,
     /// Rules to follow: kep (texts of the KEPs) or v1.37 (Kubernetes 1.37 as released)
     #[arg(long, value_name = "PROFILE", default_value_t = Profile::V1_37)]
     profile: Profile,
@@ -66,6 +76,8 @@ struct Args {
 enum Command {
     /// Prepare the claims of a pod before it starts
     Prepare(PodArgs),
+    /// Find the likely causes of a problem with skipped node operations
+    Diagnose(diagnose::DiagnoseArgs),
     /// Unprepare the claims of a pod after it has ended
     Unprepare(PodArgs),
     /// Unprepare the claims of all pods that are not in the manifests
@@ -94,6 +106,10 @@ enum KubeletError {
     Story(#[from] StoryError),
     #[error(transparent)]
     Serve(#[from] ServeError),
+    #[error(transparent)]
+    Version(#[from] VersionError),
+    #[error(transparent)]
+    Diagnose(#[from] diagnose::NoClaim),
     #[error("--feature-gates: {0}")]
     Gates(#[from] GateError),
     #[error("{0}")]
@@ -134,19 +150,43 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
     let plugins = args.plugin.iter().cloned().collect::<BTreeMap<_, _>>();
     let start = |file| Agent::start(file, settings, plugins);
     match command {
-        Command::Prepare(args) => prepare(&mut start(file)?, args).await,
+        Command::Prepare(pod) => {
+            let version = VERSION.parse()?;
+            let mut agent = start(file)?;
+            prepare(&mut agent, pod, (!args.no_admission).then_some(&version)).await?;
+            if args.metrics {
+                print(&agent.metrics().join("\n"))?;
+            }
+            Ok(())
+        }
+        Command::Diagnose(question) => {
+            let manifests = read(&question.files)?;
+            Ok(print(&diagnose::diagnose(question, &manifests, args.profile)?)?)
+        }
         Command::Unprepare(PodArgs { pod, files }) => {
             let (mut agent, manifests) = (start(file)?, read(files)?);
-            show(&agent.unprepare(find(&manifests, pod)?).await?)
+            show(&agent.unprepare(find(&manifests, pod)?).await?)?;
+            if args.metrics {
+                print(&agent.metrics().join("\n"))?;
+            }
+            Ok(())
         }
         Command::Reconcile { files } => reconcile(&mut start(file)?, &read(files)?).await,
         Command::Show => Ok(print(&remembered(&Agent::remembered(&file)?.unwrap_or_default())?)?),
     }
 }
 
-async fn prepare(agent: &mut Agent, PodArgs { pod, files }: &PodArgs) -> Result<(), KubeletError> {
+/// Prepares the claims of a pod. With a version, checks first that the node declares what the pod requires.
+async fn prepare(
+    agent: &mut Agent,
+    PodArgs { pod, files }: &PodArgs,
+    admission: Option<&Version>,
+) -> Result<(), KubeletError> {
     let manifests = read(files)?;
     let pod = find(&manifests, pod)?;
+    if let Some(version) = admission {
+        agent.admit(pod, &manifests.claims, version)?;
+    }
     show(&agent.prepare(pod, &manifests.claims).await?)?;
     for container in pod.spec.iter().flat_map(|spec| &spec.containers) {
         let ids = agent.container_devices(pod, container)?.join(" ");

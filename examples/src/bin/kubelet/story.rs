@@ -2,14 +2,12 @@
 //! between, and the gate switched off.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dra_alloc::GateSet;
-use dra_alloc::kubelet::metrics::{DRIVER_LABEL, skips_total};
-use dra_alloc::kubelet::{FAILED_PREPARE, KubeletGate, KubeletOptions, Operation};
+use dra_alloc::kubelet::{KubeletGate, KubeletOptions};
 use dra_attrs::{FeatureGate, Profile};
 use k8s_openapi::api::core::v1::Pod;
 use tempfile::TempDir;
@@ -106,7 +104,7 @@ impl<'a> Teller<'a> {
         let off = self.settings.with_gates(self.settings.gates().without(KubeletGate::OptionalNodeOperations));
         let mut agent = Agent::start(self.file.clone(), off, plugins)?;
         match agent.prepare(&late, &self.manifests.claims).await {
-            Err(AgentError::Prepare(error)) => self.line(&format!("late does not start: {FAILED_PREPARE}: {error}")),
+            Err(error @ AgentError::Prepare(_)) => self.line(&format!("late does not start: {error}")),
             Err(error) => return Err(error.into()),
             Ok(done) => self.done("late starts", &done),
         }
@@ -161,13 +159,6 @@ impl<'a> Teller<'a> {
     }
 
     fn metrics(&mut self, agent: &Agent) {
-        for (operation, driver, count) in agent.counts().iter() {
-            let name = skips_total(operation, self.settings.profile());
-            let _ = writeln!(self.text, "{name}{{{DRIVER_LABEL}={driver:?}}} {count}");
-        }
-        if agent.counts().iter().next().is_none() {
-            let name = skips_total(Operation::Prepare, self.settings.profile());
-            let _ = writeln!(self.text, "{name}: nothing was skipped");
-        }
+        agent.metrics().iter().for_each(|line| self.line(line));
     }
 }

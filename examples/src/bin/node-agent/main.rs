@@ -8,6 +8,7 @@
 //! node-agent --schema                               # the JSON Schema of a gate
 //! ```
 
+mod around;
 mod nodes;
 mod player;
 mod print;
@@ -23,15 +24,18 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::{Parser, ValueEnum};
 use examples::instant::instant;
-use examples::manifest::manifest_files;
+use examples::manifest::{ignored_lines, manifest_files};
+use examples::output::say;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use readiness::rule::ExpandError;
 use readiness::validate::{ValidationOptions, validate_gates};
-use readiness::{ClockReading, EvaluatorRole, GatedNode, NodeReadinessGate, NodeState, Policy, step};
+use readiness::{ClockReading, EvaluatorRole, GatedNode, NodeReadinessGate, NodeState, Policy, ReadinessCounters, step};
 
-use nodes::{NodesError, read_nodes};
+use around::{after, autoscaler_line, expand_rules, register, snippets, what_if};
+use nodes::{NodesError, Objects, read_objects};
 use player::Stage;
 use print::{node_verdict, scene, write_line};
-use timeline::read_timeline;
+use timeline::{Entry, read_timeline};
 
 const NODES: &str = include_str!("../../../data/readiness/nodes.yaml");
 const TIMELINE: &str = include_str!("../../../data/readiness/timeline.yaml");
@@ -45,8 +49,9 @@ const JUMP: SignedDuration = SignedDuration::from_secs(2);
 /// Simulates nodes with readiness gates through a timeline, or watches a file of nodes
 #[derive(Debug, Parser)]
 #[command(name = "node-agent")]
-struct Args {
-    /// Manifests of nodes: YAML or JSON files, directories, - for stdin; the walkthrough if there are none
+pub(crate) struct Args {
+    /// Manifests of nodes, kubelet configurations, pods, rules and status snippets: YAML or JSON files, directories, - for
+    /// stdin; the walkthrough if there are none
     files: Vec<PathBuf>,
     /// Timeline of events: a YAML or JSON file
     #[arg(long, value_name = "FILE", requires = "files")]
@@ -62,14 +67,32 @@ struct Args {
     role: RoleArg,
     /// Start of the timeline
     #[arg(long, value_name = "TIME", default_value = "2026-01-01T00:00:00Z", value_parser = instant)]
-    begin: Timestamp,
+    pub(crate) begin: Timestamp,
+    /// Name of the node that a kubelet configuration registers, if the manifests have none
+    #[arg(long, value_name = "NAME", default_value = "node-1")]
+    node: String,
+    /// Timeout of gates that are made of rules, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    pub(crate) rule_timeout: i32,
+    /// Prints what the gates of these nodes would change, instead of a timeline
+    #[arg(long, value_name = "FILE", requires = "files")]
+    what_if: Option<PathBuf>,
+    /// Last second of the timeline; pods are asked about then [default: when no timer runs any more]
+    #[arg(long, value_name = "SECONDS")]
+    until: Option<i64>,
+    /// Prints at the end what an autoscaler sees
+    #[arg(long)]
+    autoscaler: bool,
+    /// Prints the metrics at the end
+    #[arg(long)]
+    metrics: bool,
     /// Prints the JSON Schema of a gate
     #[arg(long)]
     schema: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum RoleArg {
+pub(crate) enum RoleArg {
     #[default]
     Combined,
     Kubelet,
@@ -87,11 +110,13 @@ impl From<RoleArg> for EvaluatorRole {
 }
 
 #[derive(Debug, thiserror::Error)]
-enum AgentError {
+pub(crate) enum AgentError {
     #[error("{file}: {error}")]
     Nodes { file: String, error: NodesError },
     #[error("{file}: {message}")]
     File { file: String, message: String },
+    #[error(transparent)]
+    Rule(#[from] ExpandError),
     #[error(transparent)]
     Json(#[from] serde_json::Error),
     #[error("stdout: {0}")]
@@ -118,22 +143,45 @@ fn run(args: &Args) -> Result<(), AgentError> {
     if let Some(file) = &args.watch_file {
         return watch(file, &policy, args.role.into());
     }
-    let nodes = if args.files.is_empty() { nodes("nodes.yaml", NODES)? } else { read_all(&args.files)? };
-    for node in &nodes {
+    let mut objects = if args.files.is_empty() { objects("nodes.yaml", NODES)? } else { read_all(&args.files)? };
+    ignored_lines("node-agent", &objects.ignored).iter().for_each(say);
+    register(&mut objects, &args.node)?;
+    expand_rules(&mut objects, args)?;
+    for node in &objects.nodes {
         report_problems(node)?;
     }
-    let text = match &args.timeline {
-        Some(file) => read(file)?,
-        None => TIMELINE.to_owned(),
-    };
-    let name = args.timeline.as_ref().map_or_else(|| "timeline.yaml".to_owned(), |file| file.display().to_string());
-    // Nodes of one's own without a timeline are looked at once.
-    let text = if args.timeline.is_none() && !args.files.is_empty() { "- {at: 0, clock: 0}".to_owned() } else { text };
-    let timeline = read_timeline(&text).map_err(|message| AgentError::File { file: name, message })?;
-    for each in Stage::new(nodes, policy, args.role.into(), args.begin).play(&timeline) {
+    if let Some(file) = &args.what_if {
+        let proposed = objects_of(file)?.nodes;
+        return what_if(&objects.nodes, &proposed, &policy, args.begin).iter().try_for_each(|line| print(line));
+    }
+    let mut stage = Stage::new(std::mem::take(&mut objects.nodes), policy.clone(), args.role.into(), args.begin);
+    for each in stage.play(&entries(args, &objects)?, args.until) {
         print(scene(&each).trim_end())?;
     }
+    for line in after(&stage, &objects, &policy) {
+        print(&line)?;
+    }
+    if args.autoscaler {
+        stage.nodes().map(|(node, _)| autoscaler_line(node)).try_for_each(|line| print(&line))?;
+    }
+    if args.metrics {
+        let mut counters = ReadinessCounters::default();
+        stage.nodes().for_each(|(_, state)| counters.add(&state.counters));
+        counters.metrics().iter().try_for_each(|(name, value)| print(&format!("{name} {value}")))?;
+    }
     Ok(())
+}
+
+/// Returns the timeline: that of the file, the walkthrough, or the status snippets of the manifests, ten seconds apart.
+fn entries(args: &Args, objects: &Objects) -> Result<Vec<Entry>, AgentError> {
+    let (name, text) = match &args.timeline {
+        Some(file) => (file.display().to_string(), read(file)?),
+        None if args.files.is_empty() => ("timeline.yaml".to_owned(), TIMELINE.to_owned()),
+        None if !objects.statuses.is_empty() => return Ok(snippets(&objects.statuses)),
+        // Nodes of one's own without a timeline are looked at once.
+        None => (String::new(), "- {at: 0, clock: 0}".to_owned()),
+    };
+    read_timeline(&text).map_err(|message| AgentError::File { file: name, message })
 }
 
 /// Prints the errors and warnings of the API server about the gates of a node.
@@ -175,8 +223,8 @@ fn watch(file: &Path, policy: &Policy, role: EvaluatorRole) -> Result<(), AgentE
         let is_changed = last.as_ref() != Some(&text);
         if is_changed || requeue_at.is_some_and(|instant| instant <= now) {
             requeue_at = None;
-            match nodes(&file.display().to_string(), &text) {
-                Ok(nodes) => {
+            match objects(&file.display().to_string(), &text) {
+                Ok(Objects { nodes, .. }) => {
                     print(&format!("{now}"))?;
                     for node in &nodes {
                         let state = states.remove(&name_of(node)).unwrap_or_default();
@@ -211,7 +259,7 @@ fn now() -> Timestamp {
         .unwrap_or(Timestamp::MAX)
 }
 
-fn name_of(node: &GatedNode) -> String {
+pub(crate) fn name_of(node: &GatedNode) -> String {
     node.node.metadata.name.clone().unwrap_or_default()
 }
 
@@ -224,18 +272,22 @@ fn policy(text: &str) -> Result<Policy, AgentError> {
     }
 }
 
-fn read_all(files: &[PathBuf]) -> Result<Vec<GatedNode>, AgentError> {
-    let mut all = Vec::new();
+fn read_all(files: &[PathBuf]) -> Result<Objects, AgentError> {
+    let mut all = Objects::default();
     for argument in files {
         for file in manifest_files(argument).map_err(|error| unread(argument, &error))? {
-            all.extend(nodes(&file.display().to_string(), &read(&file)?)?);
+            all.extend(objects_of(&file)?);
         }
     }
     Ok(all)
 }
 
-fn nodes(file: &str, text: &str) -> Result<Vec<GatedNode>, AgentError> {
-    read_nodes(text).map_err(|error| AgentError::Nodes { file: file.to_owned(), error })
+fn objects_of(file: &Path) -> Result<Objects, AgentError> {
+    objects(&file.display().to_string(), &read(file)?)
+}
+
+fn objects(file: &str, text: &str) -> Result<Objects, AgentError> {
+    read_objects(text).map_err(|error| AgentError::Nodes { file: file.to_owned(), error })
 }
 
 fn read(file: &Path) -> Result<String, AgentError> {
@@ -247,7 +299,7 @@ fn unread(file: &Path, error: &io::Error) -> AgentError {
     AgentError::File { file: file.display().to_string(), message: error.to_string() }
 }
 
-fn print(text: &str) -> Result<(), AgentError> {
+pub(crate) fn print(text: &str) -> Result<(), AgentError> {
     let mut stdout = anstream::stdout().lock();
     writeln!(stdout, "{text}")?;
     Ok(stdout.flush()?)

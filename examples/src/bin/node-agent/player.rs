@@ -4,9 +4,10 @@ use k8s_openapi::api::core::v1::NodeCondition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use readiness::condition::READY;
+use readiness::reporter::{ProbeResult, Reporter};
 use readiness::{EvaluatorRole, GateDecision, GatedNode, NodeState, NodeWrite, Policy, apply_writes, step};
 
-use super::timeline::{ConditionReport, Entry};
+use super::timeline::{ConditionReport, Entry, Probe, ProbeOutcome};
 
 /// Maximum number of steps at one instant. Two are enough for every policy.
 const MAX_STEPS: usize = 4;
@@ -68,8 +69,13 @@ impl Stage {
         Self { policy, role, begin, skew: SignedDuration::ZERO, players }
     }
 
-    /// Simulates a timeline to its end, and further until no timer runs any more.
-    pub(crate) fn play(&mut self, timeline: &[Entry]) -> Vec<Scene> {
+    /// Returns the nodes as they are now, with the states of the reconciler.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (&GatedNode, &NodeState)> {
+        self.players.iter().map(|player| (&player.node, &player.state))
+    }
+
+    /// Simulates a timeline to its end, and further until no timer runs any more or the second `until` is over.
+    pub(crate) fn play(&mut self, timeline: &[Entry], until: Option<i64>) -> Vec<Scene> {
         let mut scenes = Vec::new();
         let mut entries = timeline.iter().peekable();
         let mut last = i64::MIN;
@@ -79,6 +85,9 @@ impl Stage {
             let Some(at) = next_entry.into_iter().chain(next_timer).min() else { return scenes };
             // A clock that is set forward makes timers end that were to end later, now.
             let at = at.max(last);
+            if until.is_some_and(|until| at > until) {
+                return scenes;
+            }
             last = at;
             let mut now = Vec::new();
             while let Some(entry) = entries.next_if(|entry| entry.at == at) {
@@ -188,12 +197,39 @@ fn apply_events(player: &mut Player, entry: &Entry, instant: Timestamp) -> Vec<S
         write(player, report, instant);
         happened.push(format!("{} is {} ({})", report.type_, report.status, report.reason));
     }
+    if let Some(probe) = &entry.probe {
+        happened.push(report_probe(player, probe, instant));
+    }
     if let Some(name) = &entry.delete {
         let conditions = player.node.node.status.get_or_insert_default().conditions.get_or_insert_default();
         conditions.retain(|condition| condition.type_ != *name);
         happened.push(format!("{name} is deleted"));
     }
     happened
+}
+
+/// Lets an agent's reporter write the result of a probe, and returns what it does in words.
+fn report_probe(player: &mut Player, probe: &Probe, instant: Timestamp) -> String {
+    let reporter = Reporter::new(&probe.type_);
+    let result = match probe.result {
+        ProbeOutcome::Starting => ProbeResult::Starting,
+        ProbeOutcome::Success => ProbeResult::Success { reason: "Verified".to_owned(), message: String::new() },
+        ProbeOutcome::Failure => ProbeResult::Failure { reason: "ProbeFailed".to_owned(), message: String::new() },
+        ProbeOutcome::Unreachable => ProbeResult::Unreachable,
+    };
+    let stored = player.node.view().condition(&probe.type_).cloned();
+    let Some(condition) = reporter.report(stored.as_ref(), &result, instant).0 else {
+        return format!("the reporter of {} writes nothing", probe.type_);
+    };
+    let text = |field: &Option<String>| field.clone().unwrap_or_default();
+    let report = ConditionReport {
+        type_: condition.type_.clone(),
+        status: condition.status.clone(),
+        reason: text(&condition.reason),
+        message: text(&condition.message),
+    };
+    write(player, &report, instant);
+    format!("the reporter of {} writes {} ({})", report.type_, report.status, report.reason)
 }
 
 fn write(player: &mut Player, report: &ConditionReport, instant: Timestamp) {

@@ -15,6 +15,8 @@ pub(crate) struct Entry {
     pub(crate) ready: Option<ReadyReport>,
     /// Condition that an agent reports.
     pub(crate) report: Option<ConditionReport>,
+    /// Probe of an agent, which its reporter writes if it changes something.
+    pub(crate) probe: Option<Probe>,
     /// Type of the condition to delete.
     pub(crate) delete: Option<String>,
     /// Reboots the node.
@@ -54,6 +56,31 @@ pub(crate) struct ConditionReport {
     pub(crate) reason: String,
     /// Message of the condition.
     pub(crate) message: String,
+}
+
+/// Probe of an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Probe {
+    /// Type of the agent's condition.
+    #[serde(rename = "type")]
+    pub(crate) type_: String,
+    /// Result of the probe.
+    pub(crate) result: ProbeOutcome,
+}
+
+/// Result of a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum ProbeOutcome {
+    /// The agent has just started.
+    Starting,
+    /// The component works.
+    Success,
+    /// The component does not work.
+    Failure,
+    /// The agent can't reach the node.
+    Unreachable,
 }
 
 /// Reads a timeline: a YAML or JSON list of entries, sorted by time; entries of one instant keep their order.

@@ -1,9 +1,11 @@
 //! Command line of `pool-status`.
 
+use std::num::NonZeroU32;
+
 use clap::{Parser, ValueEnum};
 use dra_attrs::GateError;
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::{DEFAULT_LIMIT, MAX_LIMIT, Profile};
+use poolstatus::{DEFAULT_LIMIT, InputKind, MAX_LIMIT, Profile};
 
 use super::question::Question;
 use examples::feature_gates::feature_gates;
@@ -12,7 +14,7 @@ use examples::instant::instant;
 /// Shows how many devices of each resource pool are allocated, available or unavailable
 ///
 /// Slices, claims and taint rules are read from manifests, as `kubectl get resourceslices,resourceclaims,devicetaintrules
-/// --all-namespaces -o yaml` prints them. Problems of the manifests go to stderr. The exit status is 1 if a manifest can't
+/// --all-namespaces -o yaml` prints them. Requests among them are answered, and printed with their status. Problems of the manifests go to stderr. The exit status is 1 if a manifest can't
 /// be read, and 0 otherwise.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "pool-status")]
@@ -48,9 +50,27 @@ pub(crate) struct Args {
     /// Observation time, such as 2026-11-21T12:00:00Z [default: now]
     #[arg(long, value_name = "TIME", value_parser = instant)]
     pub(crate) now: Option<Timestamp>,
-    /// Output format
-    #[arg(short, long, value_enum, default_value_t = Output::Table)]
-    pub(crate) output: Output,
+    /// Output format [default: yaml if the manifests have requests, table otherwise]
+    #[arg(short, long, value_enum)]
+    pub(crate) output: Option<Output>,
+    /// Print an alert for each request with fewer available devices
+    #[arg(long, value_name = "DEVICES")]
+    pub(crate) alert_below: Option<i64>,
+    /// Print the metrics of the controller for each request
+    #[arg(long)]
+    pub(crate) metrics: bool,
+    /// Refuse further requests of one minute, as a limit per user does; all requests are of one user
+    #[arg(long, value_name = "REQUESTS")]
+    pub(crate) per_user: Option<NonZeroU32>,
+    /// Leave requests pending, like a controller that is not running
+    #[arg(long)]
+    pub(crate) no_controller: bool,
+    /// Leave requests pending, like a controller whose initial list of this kind is not complete
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub(crate) not_synced: Option<Listed>,
+    /// Answer like a controller that can't list the objects of this kind
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub(crate) list_error: Option<Listed>,
 }
 
 /// Subject of a row.
@@ -60,6 +80,24 @@ pub(crate) enum By {
     Pool,
     /// A node with its pools
     Node,
+}
+
+/// Kind of objects from which a status is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Listed {
+    /// `ResourceSlice`s
+    Slices,
+    /// `ResourceClaim`s
+    Claims,
+}
+
+impl From<Listed> for InputKind {
+    fn from(listed: Listed) -> Self {
+        match listed {
+            Listed::Slices => Self::ResourceSlices,
+            Listed::Claims => Self::ResourceClaims,
+        }
+    }
 }
 
 /// Output format.

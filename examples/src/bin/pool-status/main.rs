@@ -4,6 +4,7 @@
 //! read, and pools with missing slices, are reported on stderr.
 
 mod args;
+mod office;
 mod print;
 mod question;
 
@@ -11,7 +12,7 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
-use dra_attrs::GateError;
+use dra_attrs::{FieldErrors, GateError};
 use examples::manifest::Manifests;
 use examples::output::{OutputError, as_json, as_yaml, finish, put, say};
 use k8s_openapi::jiff::Timestamp;
@@ -19,6 +20,7 @@ use poolstatus::{AvailabilityReport, Profile};
 use serde_json::{Value, json};
 
 use args::{Args, Output};
+use office::{Answer, Office};
 use print::tables;
 use question::{Question, incomplete_pools};
 
@@ -26,9 +28,11 @@ use question::{Question, incomplete_pools};
 const BUILT_IN: (&str, &str) = ("cluster.yaml", include_str!("../../../data/pools/cluster.yaml"));
 
 #[derive(Debug, thiserror::Error)]
-enum PoolStatusError {
+pub(crate) enum PoolStatusError {
     #[error("--feature-gates: {0}")]
     Gates(#[from] GateError),
+    #[error("--driver {driver}: {errors}")]
+    Driver { driver: String, errors: FieldErrors },
     #[error(transparent)]
     Output(#[from] OutputError),
 }
@@ -41,7 +45,14 @@ fn run(args: &Args) -> Result<ExitCode, PoolStatusError> {
     let question = args.question()?;
     let manifests = Manifests::of_arguments(&args.files, BUILT_IN);
     report_manifests(&manifests);
-    let reports = question.ask(&manifests, args.now.unwrap_or_else(now));
+    let now = args.now.unwrap_or_else(now);
+    if !manifests.requests.is_empty() {
+        let accepted = put_answers(&manifests, &question, args, now)?;
+        let read = manifests.problems.is_empty();
+        return Ok(if accepted && read { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
+    question.check_drivers()?;
+    let reports = question.ask(&manifests, now);
     print(&reports, &question, args)?;
     Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -57,12 +68,30 @@ fn now() -> Timestamp {
 fn report_manifests(manifests: &Manifests) {
     manifests.problems.iter().for_each(say);
     manifests.notes.iter().for_each(say);
-    for (kind, count) in &manifests.ignored {
-        say(&format_args!("pool-status: ignored: {kind} ({count})"));
-    }
+    manifests.ignored_lines("pool-status", &[]).iter().for_each(say);
     if manifests.slices.is_empty() {
         say(&"pool-status: no ResourceSlice among the manifests: there are no pools");
     }
+}
+
+/// Answers the requests of the manifests and prints them with their status. Returns false if one is refused.
+fn put_answers(
+    manifests: &Manifests,
+    question: &Question,
+    args: &Args,
+    now: Timestamp,
+) -> Result<bool, PoolStatusError> {
+    let mut office = Office::new(manifests, question, args, now);
+    let answers: Vec<Answer> = manifests.requests.iter().map(|request| office.answer(request)).collect();
+    let objects: Vec<Value> = answers.iter().filter_map(|answer| answer.object.clone()).collect();
+    let text = match args.output {
+        Some(Output::Json) => as_json(&one_or_list(objects))?,
+        Some(Output::Table) => answers.iter().filter_map(|answer| answer.table(args)).collect(),
+        Some(Output::Yaml) | None => as_yaml(&objects)?,
+    };
+    put(&text)?;
+    answers.iter().flat_map(|answer| answer.lines.iter().chain(&answer.notes)).for_each(say);
+    Ok(answers.iter().all(|answer| !answer.is_refused))
 }
 
 fn print(reports: &[AvailabilityReport], question: &Question, args: &Args) -> Result<(), PoolStatusError> {
@@ -77,9 +106,9 @@ fn print(reports: &[AvailabilityReport], question: &Question, args: &Args) -> Re
     }
     let objects = || reports.iter().map(|report| question.object(report)).collect::<Vec<Value>>();
     let text = match args.output {
-        Output::Json => as_json(&one_or_list(objects()))?,
-        Output::Yaml => as_yaml(&objects())?,
-        Output::Table => tables(reports, args.by, question.profile),
+        Some(Output::Json) => as_json(&one_or_list(objects()))?,
+        Some(Output::Yaml) => as_yaml(&objects())?,
+        Some(Output::Table) | None => tables(reports, args.by, question.profile),
     };
     Ok(put(&text)?)
 }

@@ -5,9 +5,12 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::resource::v1alpha3::{ResourcePoolStatusRequest, ResourcePoolStatusRequestSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::{AvailabilityReport, Cluster, GateSet, PoolStatusGate, Profile, Query, RequestOutcome, kep};
+use poolstatus::{
+    AvailabilityReport, Cluster, GateSet, PoolStatusGate, Profile, Query, RequestOutcome, kep, validate_request,
+};
 use serde_json::{Value, json};
 
+use super::PoolStatusError;
 use examples::manifest::Manifests;
 
 /// Question that is asked about every driver.
@@ -42,6 +45,25 @@ impl Question {
             .with_taint_rules(&manifests.taint_rules)
             .with_gates(self.gates);
         drivers.into_iter().map(|driver| cluster.report(&self.query(driver), now)).collect()
+    }
+
+    /// Checks that the API server of the profile accepts requests for the drivers.
+    pub(crate) fn check_drivers(&self) -> Result<(), PoolStatusError> {
+        let metadata = ObjectMeta { name: Some("check".to_owned()), ..ObjectMeta::default() };
+        for driver in &self.drivers {
+            let errors = if self.profile == Profile::V1_37 {
+                let spec = ResourcePoolStatusRequestSpec { driver: driver.clone(), ..Default::default() };
+                let request = ResourcePoolStatusRequest { metadata: metadata.clone(), spec, status: None };
+                validate_request((&request).into(), self.gates)
+            } else {
+                let spec = kep::Spec { driver: driver.clone(), ..kep::Spec::default() };
+                let request = kep::ResourcePoolStatusRequest { metadata: metadata.clone(), spec, ..Default::default() };
+                validate_request((&request).into(), self.gates)
+            };
+            let driver = driver.clone();
+            errors.into_result().map_err(|errors| PoolStatusError::Driver { driver, errors })?;
+        }
+        Ok(())
     }
 
     fn query(&self, driver: &str) -> Query {

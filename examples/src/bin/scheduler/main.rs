@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use dra_alloc::skip::WireForm;
 use dra_alloc::{DraGate, GateSet};
-use dra_attrs::GateError;
+use dra_attrs::{GateError, VersionError};
 use examples::feature_gates::feature_gates;
 use examples::manifest::Manifests;
 use examples::output::{OutputError, as_json, as_yaml, finish, put, say};
@@ -20,13 +20,18 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 
 use args::{Args, Output};
-use print::{UnwritableClaim, claims, list, refusals, table};
-use schedule::{Answer, ScheduleError, Settings, schedule};
+use print::{UnwritableClaim, claims, list, refusals, restrictions, table};
+use schedule::{Schedule, ScheduleError, Settings, schedule};
+
+/// Version of the scheduler, against which features that end with a version are compared.
+const VERSION: &str = "1.37.0";
 
 #[derive(Debug, thiserror::Error)]
 enum SchedulerError {
     #[error("--feature-gates: {0}")]
     Gates(#[from] GateError),
+    #[error(transparent)]
+    Version(#[from] VersionError),
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
     #[error(transparent)]
@@ -40,14 +45,14 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
-    let mut settings = Settings::new(args.profile);
+    let mut settings = Settings::new(args.profile, VERSION.parse()?);
     settings.nodes.clone_from(&args.nodes);
     settings.gates = feature_gates(&args.feature_gates, args.profile)?;
     settings.detail = args.explain.into();
     let manifests = Manifests::of_arguments(&args.files, args.cluster.manifest());
     report(&manifests, settings.gates);
-    let answers = schedule(&manifests, &settings)?;
-    print(&answers, &manifests.slices, args)?;
+    let scheduled = schedule(&manifests, &settings)?;
+    print(&scheduled, &manifests.slices, args)?;
     Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -55,15 +60,13 @@ fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
 fn report(manifests: &Manifests, gates: GateSet<DraGate>) {
     manifests.problems.iter().for_each(say);
     manifests.notes.iter().for_each(say);
-    let mut ignored = manifests.ignored.clone();
     let has_no_claim = |pod: &&Pod| pod.spec.as_ref().is_none_or(|spec| spec.resource_claims.is_none());
     let pods = manifests.pods.iter().filter(has_no_claim).count();
-    if pods > 0 {
-        ignored.insert("Pod".to_owned(), pods);
-    }
-    for (kind, count) in &ignored {
-        say(&format_args!("scheduler: ignored: {kind} ({count})"));
-    }
+    let requests = manifests.requests.len();
+    manifests
+        .ignored_lines("scheduler", &[("Pod", pods), ("ResourcePoolStatusRequest", requests)])
+        .iter()
+        .for_each(say);
     if manifests.nodes.is_empty() {
         say(&"scheduler: no Node among the manifests: nothing can be allocated");
     }
@@ -81,8 +84,13 @@ fn has_lists(slice: &ResourceSlice) -> bool {
     })
 }
 
-fn print(answers: &[Answer], slices: &[ResourceSlice], args: &Args) -> Result<(), SchedulerError> {
-    let refusals = refusals(answers, args.explain.into());
+fn print(scheduled: &Schedule, slices: &[ResourceSlice], args: &Args) -> Result<(), SchedulerError> {
+    let answers = &scheduled.answers;
+    let mut refusals = refusals(answers, args.explain.into());
+    for line in restrictions(&scheduled.restricted) {
+        refusals.push_str(&line);
+        refusals.push('\n');
+    }
     if args.output == Output::Table {
         return Ok(put(&format!("{}\n{refusals}", table(answers, slices)))?);
     }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
+use dra_alloc::declared_features::FAILED_SCHEDULING;
 use dra_alloc::skip::wire::{WriteError, write};
 use dra_alloc::skip::{SkipDeclaration, WireForm};
 use dra_alloc::{Detail, Explanation, cluster_summary};
@@ -15,7 +16,7 @@ use k8s_openapi::api::resource::v1::{
 };
 use serde_json::{Value, json};
 
-use super::schedule::{Answer, Fate, allocation};
+use super::schedule::{Answer, Fate, RestrictedPod, allocation};
 use examples::manifest::name_of;
 
 /// Text of an empty cell.
@@ -61,9 +62,12 @@ pub(crate) fn refusals(answers: &[Answer], detail: Detail) -> String {
     for answer in answers {
         let claim = name_of(&answer.claim.metadata);
         let lines = match &answer.fate {
-            Fate::Nowhere { nodes, verdicts } => {
+            Fate::Nowhere { nodes, verdicts, undeclared } => {
                 let nodes = nodes.iter().zip(verdicts).flat_map(|(node, verdict)| node_lines(node, verdict, detail));
-                [format!("{claim}: {}", cluster_summary(verdicts))].into_iter().chain(nodes).collect()
+                let no_verdict = !undeclared.rejected.is_empty();
+                let undeclared = no_verdict.then(|| format!("{claim}: {}", undeclared.message()));
+                let summary = (!verdicts.is_empty()).then(|| format!("{claim}: {}", cluster_summary(verdicts)));
+                summary.into_iter().chain(nodes).chain(undeclared).collect()
             }
             Fate::Failed(error) => vec![format!("{claim}: {error}")],
             Fate::Before | Fate::Allocated { .. } => continue,
@@ -74,6 +78,16 @@ pub(crate) fn refusals(answers: &[Answer], detail: Detail) -> String {
         }
     }
     text
+}
+
+/// Returns a line for each pod that some nodes can't run, since they do not declare a feature that it requires.
+pub(crate) fn restrictions(restricted: &[RestrictedPod]) -> Vec<String> {
+    let some_rejected = restricted.iter().filter(|restricted| !restricted.nodes.rejected.is_empty());
+    let lines = some_rejected.map(|RestrictedPod { pod, nodes }| match nodes.fitting.as_slice() {
+        [] => format!("pod {pod}: {FAILED_SCHEDULING}: {}", nodes.message()),
+        fitting => format!("pod {pod}: fits {}: {}", fitting.join(", "), nodes.message()),
+    });
+    lines.collect()
 }
 
 /// Returns the claims as JSON in a wire form. A declaration that has no value in this form is written in the other one,

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dra_alloc::declared_features::{CandidateNodes, DeclaredFeature};
 use dra_alloc::kubelet::{ClaimKey, KubeletOptions, claims_of_pod};
 use dra_alloc::{
     AllocateError, AllocatedState, Allocator, Budget, Classes, Detail, DraGate, GateSet, Inventory, Outcome, Profile,
     SelectorCache, StateError, Verdict,
 };
+use dra_attrs::Version;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
@@ -23,12 +25,14 @@ pub(crate) struct Settings {
     pub(crate) profile: Profile,
     /// Level of detail of explanations.
     pub(crate) detail: Detail,
+    /// Version of the scheduler.
+    pub(crate) version: Version,
 }
 
 impl Settings {
     /// Settings of a scheduler with the default gates, which tries all nodes and explains nothing.
-    pub(crate) fn new(profile: Profile) -> Self {
-        Self { nodes: Vec::new(), gates: GateSet::default(), profile, detail: Detail::default() }
+    pub(crate) fn new(profile: Profile, version: Version) -> Self {
+        Self { nodes: Vec::new(), gates: GateSet::default(), profile, detail: Detail::default(), version }
     }
 }
 
@@ -64,6 +68,8 @@ pub(crate) enum Fate {
         nodes: Vec<String>,
         /// Verdict for each node.
         verdicts: Vec<Verdict>,
+        /// Nodes that could serve the claims, but do not declare a feature that the allocation requires.
+        undeclared: CandidateNodes,
     },
     /// The claim can't be allocated on any node.
     Failed(Box<AllocateError>),
@@ -92,31 +98,62 @@ pub(crate) enum ScheduleError {
 ///
 /// # Errors
 /// See [`ScheduleError`].
-pub(crate) fn schedule(manifests: &Manifests, settings: &Settings) -> Result<Vec<Answer>, ScheduleError> {
+pub(crate) fn schedule(manifests: &Manifests, settings: &Settings) -> Result<Schedule, ScheduleError> {
     let nodes = chosen_nodes(&manifests.nodes, &settings.nodes)?;
     let mut simulation = Simulation::new(manifests, settings, nodes)?;
-    for group in groups(manifests, settings.profile) {
-        simulation.place_group(&group)?;
+    let groups = groups(manifests, settings.profile);
+    for group in &groups {
+        simulation.place_group(group)?;
     }
-    Ok(simulation.answers)
+    let restricted = groups.iter().filter_map(|group| simulation.restricted(group)).collect();
+    Ok(Schedule { answers: simulation.answers, restricted })
 }
 
-/// Returns the positions of claims that need one node: the claims of each pod, and each claim that no pod uses.
-fn groups(manifests: &Manifests, profile: Profile) -> Vec<Vec<usize>> {
+/// Result of a scheduling run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Schedule {
+    /// Answers in the order of the claims.
+    pub(crate) answers: Vec<Answer>,
+    /// Pods that may run only on nodes that declare a feature.
+    pub(crate) restricted: Vec<RestrictedPod>,
+}
+
+/// Pod that may run only on nodes that declare a feature.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RestrictedPod {
+    /// Pod, as `namespace/name`.
+    pub(crate) pod: String,
+    /// Nodes that declare the feature, and the others.
+    pub(crate) nodes: CandidateNodes,
+}
+
+/// Claims that need one node.
+struct Group<'a> {
+    /// Pod that uses the claims.
+    pod: Option<&'a Pod>,
+    /// Positions of the claims, sorted.
+    claims: Vec<usize>,
+}
+
+/// Returns the groups of claims that need one node: the claims of each pod, and each claim that no pod uses.
+fn groups(manifests: &Manifests, profile: Profile) -> Vec<Group<'_>> {
     let options = KubeletOptions::new(profile);
     let mut positions: BTreeMap<ClaimKey, Vec<usize>> = BTreeMap::new();
     for (index, claim) in manifests.claims.iter().enumerate() {
         positions.entry(ClaimKey::from_metadata(&claim.metadata)).or_default().push(index);
     }
-    let of_pod = |pod: &Pod| -> Vec<usize> {
+    let mut groups = Vec::new();
+    for pod in &manifests.pods {
         let claims = claims_of_pod(pod, options).filter_map(Result::ok).map(|used| used.claim);
         let found: BTreeSet<usize> = claims.filter_map(|claim| positions.get(&claim)).flatten().copied().collect();
-        found.into_iter().collect()
-    };
-    let mut groups: Vec<Vec<usize>> = manifests.pods.iter().map(of_pod).filter(|group| !group.is_empty()).collect();
-    let used: BTreeSet<usize> = groups.iter().flatten().copied().collect();
-    groups.extend((0..manifests.claims.len()).filter(|claim| !used.contains(claim)).map(|claim| vec![claim]));
-    groups.sort_by_key(|group| group.iter().copied().min());
+        if !found.is_empty() {
+            groups.push(Group { pod: Some(pod), claims: found.into_iter().collect() });
+        }
+    }
+    let used: BTreeSet<usize> = groups.iter().flat_map(|group| &group.claims).copied().collect();
+    let unused = (0..manifests.claims.len()).filter(|claim| !used.contains(claim));
+    groups.extend(unused.map(|claim| Group { pod: None, claims: vec![claim] }));
+    groups.sort_by_key(|group| group.claims.first().copied());
     groups
 }
 
@@ -146,22 +183,20 @@ impl<'a> Simulation<'a> {
     }
 
     /// Allocates the claims of a group that are still pending, on the first node that can serve all claims of the group.
-    fn place_group(&mut self, group: &[usize]) -> Result<(), ScheduleError> {
+    fn place_group(&mut self, group: &Group<'_>) -> Result<(), ScheduleError> {
         let is_pending = |answer: &Answer| allocation(&answer.claim).is_none();
-        let claims: Vec<ResourceClaim> =
-            group.iter().filter_map(|index| self.answers.get(*index)).map(|answer| answer.claim.clone()).collect();
+        let claims = self.claims(group);
         if claims.iter().all(|claim| allocation(claim).is_some()) {
             return Ok(());
         }
-        let (fate, results) = match self.place(&claims) {
+        let (fate, results) = match self.place(group.pod, &claims) {
             Err(error) => (Fate::Failed(Box::new(error)), Vec::new()),
-            Ok(Placement::Nowhere(verdicts)) => {
-                let nodes = self.nodes.iter().map(|node| name_of(&node.metadata));
-                (Fate::Nowhere { nodes: nodes.collect(), verdicts }, Vec::new())
+            Ok(Placement::Nowhere { nodes, verdicts, undeclared }) => {
+                (Fate::Nowhere { nodes, verdicts, undeclared }, Vec::new())
             }
             Ok(Placement::On(node, results)) => (Fate::Allocated { node }, results),
         };
-        for (position, index) in group.iter().enumerate() {
+        for (position, index) in group.claims.iter().enumerate() {
             let Some(answer) = self.answers.get_mut(*index).filter(|answer| is_pending(answer)) else { continue };
             answer.fate = fate.clone();
             if let Some(result) = results.get(position) {
@@ -172,27 +207,64 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    /// Tries the nodes until one can serve the claims.
-    fn place(&self, claims: &[ResourceClaim]) -> Result<Placement, AllocateError> {
+    fn claims(&self, group: &Group<'_>) -> Vec<ResourceClaim> {
+        let answers = group.claims.iter().filter_map(|index| self.answers.get(*index));
+        answers.map(|answer| answer.claim.clone()).collect()
+    }
+
+    /// Tries the nodes until one can serve the claims. What the pod requires of its node is inferred from the allocation
+    /// on each node, before the pod is bound there.
+    fn place(&self, pod: Option<&Pod>, claims: &[ResourceClaim]) -> Result<Placement, AllocateError> {
         let allocator = Allocator::new(self.settings.profile, &self.inventory, &self.classes)
             .with_selector_cache(&self.selectors)
             .with_gates(self.settings.gates)
             .with_explanation(self.settings.detail);
-        let mut verdicts = Vec::new();
+        let (mut nodes, mut verdicts, mut undeclared) = (Vec::new(), Vec::new(), CandidateNodes::default());
         for node in &self.nodes {
             let verdict = allocator.allocate(&self.state, node, claims, Budget::default())?;
-            match verdict.outcome {
-                Outcome::Allocated(results) => return Ok(Placement::On(name_of(&node.metadata), results)),
-                _ => verdicts.push(verdict),
+            let Outcome::Allocated(results) = verdict.outcome else {
+                nodes.push(name_of(&node.metadata));
+                verdicts.push(verdict);
+                continue;
+            };
+            let feature = pod.and_then(|pod| self.required_feature(pod, &with_results(claims, &results)));
+            let candidate = CandidateNodes::from_nodes([*node], feature.as_slice());
+            if candidate.rejected.is_empty() {
+                return Ok(Placement::On(name_of(&node.metadata), results));
             }
+            undeclared.rejected.extend(candidate.rejected);
         }
-        Ok(Placement::Nowhere(verdicts))
+        Ok(Placement::Nowhere { nodes, verdicts, undeclared })
     }
+
+    /// Returns the feature that the pod requires of its node, inferred from its allocated claims.
+    fn required_feature(&self, pod: &Pod, claims: &[ResourceClaim]) -> Option<&'static str> {
+        let feature = DeclaredFeature::new(self.settings.profile);
+        let of_claim = || claims.iter().find_map(|claim| feature.required_by_claim(claim));
+        feature.required_by(pod, claims, &self.settings.version).or_else(of_claim)
+    }
+
+    /// Returns the pod of a group with the nodes that it may run on, if it requires a feature.
+    fn restricted(&self, group: &Group<'_>) -> Option<RestrictedPod> {
+        let pod = group.pod?;
+        let feature = self.required_feature(pod, &self.claims(group))?;
+        let nodes = CandidateNodes::from_nodes(self.nodes.iter().copied(), &[feature]);
+        Some(RestrictedPod { pod: name_of(&pod.metadata), nodes })
+    }
+}
+
+/// Returns the claims with new allocations, in the order of the claims. A claim that has an allocation keeps it.
+fn with_results(claims: &[ResourceClaim], results: &[AllocationResult]) -> Vec<ResourceClaim> {
+    let mut claims = claims.to_vec();
+    for (claim, result) in claims.iter_mut().zip(results) {
+        claim.status.get_or_insert_default().allocation.get_or_insert_with(|| result.clone());
+    }
+    claims
 }
 
 enum Placement {
     On(String, Vec<AllocationResult>),
-    Nowhere(Vec<Verdict>),
+    Nowhere { nodes: Vec<String>, verdicts: Vec<Verdict>, undeclared: CandidateNodes },
 }
 
 fn chosen_nodes<'a>(nodes: &'a [Node], names: &[String]) -> Result<Vec<&'a Node>, ScheduleError> {

@@ -4,6 +4,8 @@
 //! The document goes to stdout. Omitted devices and attributes go to stderr with the reason, one line each. With
 //! `--check`, a slice that the API server would reject or change is not printed; its problems go to stderr.
 
+mod migrate;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -15,6 +17,7 @@ use dra_attrs::dns::{MAX_SUBDOMAIN_LEN, subdomain_problems};
 use dra_attrs::numa::{NumaForm, NumaPlace, numa_node_attribute, publish};
 use dra_attrs::{
     FieldErrors, FullyQualifiedName, GateError, NUMA_NODE, PciAddress, PciAddressError, Profile, Scalar, Sysfs,
+    VendorDriver,
     check_device_attributes, pcie_root_attribute,
 };
 use examples::feature_gates::feature_gates;
@@ -48,6 +51,13 @@ struct Args {
     /// Name of the driver
     #[arg(long, value_name = "NAME", default_value = "pci.example.com", value_parser = driver_name)]
     driver: String,
+    /// Slices of vendors' drivers, as YAML or JSON files: adds the standard numaNode beside the vendor's attribute, and
+    /// prints them instead of a slice of its own
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["sysfs", "capture"])]
+    migrate: Vec<String>,
+    /// Vendor of a driver, as DRIVER=VENDOR (nvidiaGpu, amdGpu, dranet, sriovNic, cpu, memory); may be repeated
+    #[arg(long, value_name = "DRIVER=VENDOR", value_parser = migrate::vendor, requires = "migrate")]
+    vendor: Vec<(String, VendorDriver)>,
     /// Check the slice as an API server does; a slice that would not be stored is not printed
     #[arg(long)]
     check: bool,
@@ -111,6 +121,15 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<(), DriverError> {
+    if !args.migrate.is_empty() {
+        let migrated = migrate::migrate(&args.migrate, &args.vendor);
+        migrated.notes.iter().for_each(note);
+        for slice in &migrated.slices {
+            put("---\n")?;
+            print(slice, args.output)?;
+        }
+        return Ok(());
+    }
     let name = slice_name(&args.node_name, &args.driver)?;
     let survey = match &args.capture {
         Some(capture) => Survey::of(&Machine::load(capture)?.sysfs(), args.form()),

@@ -1,0 +1,125 @@
+//! Objects around the nodes: registration, rules, pods, previews, an autoscaler's view.
+
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::jiff::Timestamp;
+use readiness::condition::READY;
+use readiness::rule::expand;
+use readiness::{
+    FilterOptions, GATE_LABEL_VALUE, GateProposal, GatedNode, NodeState, Policy, RegistrationMode, autoscaler_view,
+    filter, gate_label_key, merge_gates, preview_gates,
+};
+
+use super::nodes::Objects;
+use super::player::Stage;
+use super::timeline::{ConditionReport, Entry, ReadyReport};
+use super::{AgentError, Args, name_of, print};
+
+/// Seconds between two status snippets.
+const SNIPPET_SECONDS: i64 = 10;
+
+/// Registers the gates of kubelet configurations: with the nodes of the manifests, or with a new node of this name.
+pub(crate) fn register(objects: &mut Objects, name: &str) -> Result<(), AgentError> {
+    for kubelet in &objects.kubelets {
+        let configured = &kubelet.node_readiness_gates;
+        if objects.nodes.is_empty() {
+            let mut node = Node::default();
+            node.metadata.name = Some(name.to_owned());
+            objects.nodes.push(GatedNode { node, gates: merge_gates(None, configured, RegistrationMode::Sync) });
+        } else {
+            for node in &mut objects.nodes {
+                node.gates = merge_gates(Some(&node.gates), configured, RegistrationMode::Sync);
+            }
+        }
+        for node in &mut objects.nodes {
+            for gate in &node.gates {
+                print(&format!("kubelet registers {} with the gate {}", name_of(node), gate.condition_type))?;
+            }
+            let keys = node.gates.iter().filter_map(|gate| gate_label_key(&gate.condition_type).ok());
+            let labels = keys.map(|key| (key, GATE_LABEL_VALUE.to_owned()));
+            node.node.metadata.labels.get_or_insert_default().extend(labels);
+        }
+    }
+    Ok(())
+}
+
+/// Adds to each node the gates and conditions of the rules that select it.
+pub(crate) fn expand_rules(objects: &mut Objects, args: &Args) -> Result<(), AgentError> {
+    for node in &mut objects.nodes {
+        let expansion = expand(&objects.rules, node, args.rule_timeout, args.begin)?;
+        for gate in &expansion.gates {
+            print(&format!("{}: a rule becomes the gate {}", name_of(node), gate.condition_type))?;
+        }
+        for condition in expansion.conditions {
+            print(&format!("{}: the rule says {} {}", name_of(node), condition.type_, condition.status))?;
+            let conditions = node.node.status.get_or_insert_default().conditions.get_or_insert_default();
+            conditions.retain(|known| known.type_ != condition.type_);
+            conditions.push(condition);
+        }
+        node.gates.extend(expansion.gates);
+    }
+    Ok(())
+}
+
+/// Returns the status snippets as a timeline.
+pub(crate) fn snippets(statuses: &[Vec<ConditionReport>]) -> Vec<Entry> {
+    let times = (0..).map(|index: i64| index.saturating_mul(SNIPPET_SECONDS));
+    let entries = times.zip(statuses).flat_map(|(at, reports)| reports.iter().map(move |report| entry(at, report)));
+    entries.collect()
+}
+
+fn entry(at: i64, report: &ConditionReport) -> Entry {
+    let ConditionReport { type_, status, reason, message } = report.clone();
+    if type_ == READY {
+        return Entry { at, ready: Some(ReadyReport { status, reason, message }), ..Entry::default() };
+    }
+    Entry { at, report: Some(report.clone()), ..Entry::default() }
+}
+
+/// Returns a line for each pod and node, and for each taint that a rule removes.
+pub(crate) fn after(stage: &Stage, objects: &Objects, policy: &Policy) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (node, _) in stage.nodes() {
+        let view = node.view();
+        for rule in &objects.taint_rules {
+            let text = rule.removal(&view).map_or_else(|| "nothing to do".to_owned(), |write| write.to_string());
+            lines.push(format!("{}: rule for {}: {text}", name_of(node), rule.readiness_condition));
+        }
+        for pod in &objects.pods {
+            let verdict = filter(FilterOptions::from(policy), &view, pod.view());
+            let name = pod.pod.metadata.name.clone().unwrap_or_default();
+            let text = if verdict.is_allowed() { "allowed".to_owned() } else { verdict.to_string() };
+            lines.push(format!("pod {name} on {}: {text}", name_of(node)));
+        }
+    }
+    lines
+}
+
+/// Returns what an autoscaler sees of a node.
+pub(crate) fn autoscaler_line(node: &GatedNode) -> String {
+    let view = autoscaler_view(&node.view());
+    let state = if view.is_starting { "starting, pods wait for it" } else { "started" };
+    format!("autoscaler: {} is {state}; {} conditions in its template", name_of(node), view.template_conditions.len())
+}
+
+/// Returns what the gates of the proposed nodes would change.
+pub(crate) fn what_if(nodes: &[GatedNode], proposed: &[GatedNode], policy: &Policy, now: Timestamp) -> Vec<String> {
+    let state = NodeState::default();
+    let proposals = nodes.iter().filter_map(|node| {
+        let after = proposed.iter().find(|after| name_of(after) == name_of(node))?;
+        Some(GateProposal { node: &node.node, current: &node.gates, proposed: &after.gates, state: &state })
+    });
+    let preview = preview_gates(policy, proposals, now);
+    let word = |open: bool| if open { "open" } else { "blocked" };
+    let line = |node: &readiness::NodePreview| {
+        let unreported = match node.unreported.as_slice() {
+            [] => String::new(),
+            types => format!("; nobody reports {}", types.join(", ")),
+        };
+        format!("what if: {} is {}, would be {}{unreported}", node.name, word(node.open_before), word(node.open_after))
+    };
+    let sum = format!(
+        "what if: {} nodes change, {} would close, {} would open",
+        preview.affected, preview.closing, preview.opening
+    );
+    preview.nodes.iter().map(line).chain([sum]).collect()
+}

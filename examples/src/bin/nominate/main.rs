@@ -1,0 +1,77 @@
+//! Plays a scheduler with nominations (KEP-5278) over the nodes and pods of manifests and a timeline of events.
+//!
+//! Prints what happens at each instant, and at the end the metrics of the scheduler and what to look into.
+
+mod metrics;
+mod player;
+mod timeline;
+
+use std::fs;
+use std::io;
+use std::process::ExitCode;
+
+use clap::Parser;
+use dra_attrs::{GateError, GateSet, Profile};
+use examples::manifest::Manifests;
+use examples::output::{OutputError, finish, put, say};
+use nnn::{Behavior, Options};
+
+use player::{PlayError, Player};
+use timeline::read_timeline;
+
+/// Plays a scheduler with nominations over nodes and pods, and a timeline of events
+///
+/// Pods fit by their requests. A pod with the annotation example.com/slow-prebind: "true" has a plugin with work to
+/// do before binding, and is bound when the timeline says prebound; others are bound at once.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "nominate")]
+struct Args {
+    /// Manifests with nodes and pods: YAML or JSON files, directories, - for stdin
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<String>,
+    /// Timeline of events, as YAML or JSON
+    #[arg(long, value_name = "FILE")]
+    timeline: String,
+    /// Feature gates that differ from the defaults of Kubernetes 1.37, such as NominatedNodeNameForExpectation=false
+    #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
+    feature_gates: String,
+    /// Rules to follow: kep (text of KEP-5278) or v1.37 (Kubernetes 1.37 as released)
+    #[arg(long, value_name = "PROFILE", default_value_t = Profile::V1_37)]
+    profile: Profile,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum NominateError {
+    #[error("--feature-gates: {0}")]
+    Gates(#[from] GateError),
+    #[error("{file}: {error}")]
+    File { file: String, error: io::Error },
+    #[error("{file}: {reason}")]
+    Timeline { file: String, reason: String },
+    #[error(transparent)]
+    Play(#[from] PlayError),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
+
+fn main() -> ExitCode {
+    finish("nominate", run(&Args::parse()))
+}
+
+fn run(args: &Args) -> Result<ExitCode, NominateError> {
+    let mut manifests = Manifests::default();
+    args.files.iter().for_each(|file| manifests.read_argument(file));
+    manifests.problems.iter().chain(&manifests.notes).for_each(say);
+    manifests.ignored_lines("nominate", &[]).iter().for_each(say);
+    let file = || args.timeline.clone();
+    let text = fs::read_to_string(&args.timeline).map_err(|error| NominateError::File { file: file(), error })?;
+    let timeline = read_timeline(&text).map_err(|reason| NominateError::Timeline { file: file(), reason })?;
+    let gates = GateSet::parse(&args.feature_gates, args.profile)?;
+    let options = Options::new(args.profile, Behavior::SAFE).with_gates(gates);
+    let mut player = Player::new(&manifests, options)?;
+    for entry in &timeline {
+        player.play(entry)?;
+    }
+    put(&player.finish())?;
+    Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

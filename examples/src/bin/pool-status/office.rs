@@ -1,0 +1,220 @@
+//! Answers to the requests of the manifests: the API server's check, the controller's decisions, and the status.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use k8s_openapi::jiff::Timestamp;
+use poolstatus::lifecycle::{
+    RateLimiter, RequestController, RequestDecision, RequestPhase, is_retention_expired, is_ttl_expired,
+};
+use poolstatus::metrics::{DRIVER_LABEL, Metric, MetricIncrements};
+use poolstatus::{
+    AvailabilityReport, Cluster, DeviceTotals, GateSet, InputKind, PoolStatusGate, Profile, Query, RequestOutcome,
+    StatusRequest, validate_request,
+};
+use serde_json::{Value, json};
+
+use super::args::Args;
+use super::print::tables;
+use super::question::{Question, incomplete_pools};
+use examples::manifest::{Manifests, PoolStatusRequest, name_of};
+
+/// Time after which a user may create one more request.
+const REFILL: Duration = Duration::from_secs(60);
+
+/// Answer to one request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Answer {
+    /// The request with its status, unless it is refused or deleted.
+    pub(crate) object: Option<Value>,
+    /// Report from which the status was computed.
+    report: Option<AvailabilityReport>,
+    /// Messages for stderr.
+    pub(crate) notes: Vec<String>,
+    /// Alert and metrics, for stderr.
+    pub(crate) lines: Vec<String>,
+    /// True if the API server does not accept the request.
+    pub(crate) is_refused: bool,
+}
+
+impl Answer {
+    fn refused(note: String) -> Self {
+        Self { notes: vec![note], is_refused: true, ..Self::default() }
+    }
+
+    /// Returns the tables of the report.
+    pub(crate) fn table(&self, args: &Args) -> Option<String> {
+        self.report.as_ref().map(|report| tables(std::slice::from_ref(report), args.by, args.profile))
+    }
+}
+
+/// API server and controller for requests, at one point in time.
+pub(crate) struct Office<'a> {
+    cluster: Cluster<'a>,
+    gates: GateSet<PoolStatusGate>,
+    args: &'a Args,
+    now: Timestamp,
+    controller: RequestController,
+    limiter: Option<RateLimiter>,
+}
+
+impl<'a> Office<'a> {
+    pub(crate) fn new(manifests: &'a Manifests, question: &Question, args: &'a Args, now: Timestamp) -> Self {
+        let cluster = Cluster::new(&manifests.slices, &manifests.claims)
+            .with_taint_rules(&manifests.taint_rules)
+            .with_gates(question.gates);
+        let on = question.gates.with(PoolStatusGate::ResourcePoolStatus);
+        let manager = if args.no_controller { on.without(PoolStatusGate::ResourcePoolStatus) } else { on };
+        let mut controller = RequestController::new(on, manager);
+        let kinds = [InputKind::ResourceSlices, InputKind::ResourceClaims, InputKind::DeviceTaintRules];
+        let not_synced = args.not_synced.map(InputKind::from);
+        kinds.into_iter().filter(|kind| Some(*kind) != not_synced).for_each(|kind| controller.mark_synced(kind));
+        let limiter = args.per_user.map(|burst: NonZeroU32| RateLimiter::new(burst, REFILL));
+        Self { cluster, gates: question.gates, args, now, controller, limiter }
+    }
+
+    /// Creates, processes or deletes a request, as its state wants it.
+    pub(crate) fn answer(&mut self, request: &PoolStatusRequest) -> Answer {
+        let view = view(request);
+        let name = format!("ResourcePoolStatusRequest {}", name_of(view.metadata()));
+        if !view.is_processed() {
+            if let Err(errors) = validate_request(view, self.gates).into_result() {
+                return Answer::refused(format!("{name}: {errors}"));
+            }
+            if let Some(Err(limited)) = self.limiter.as_mut().map(|limiter| limiter.take("user", self.now)) {
+                return Answer::refused(format!("{name}: {limited}"));
+            }
+        }
+        match self.is_expired(request) {
+            Err(reason) => return Answer::refused(format!("{name}: {reason}")),
+            Ok(true) => return Answer { notes: vec![format!("{name}: expired, deleted")], ..Answer::default() },
+            Ok(false) => {}
+        }
+        match self.controller.decide(view) {
+            RequestDecision::Process => self.process(request, &name),
+            decision => Answer {
+                object: Some(object(request)),
+                notes: vec![format!("{name}: {}", self.state(view, decision))],
+                ..Answer::default()
+            },
+        }
+    }
+
+    /// Computes the status of a request.
+    fn process(&mut self, request: &PoolStatusRequest, name: &str) -> Answer {
+        let view = view(request);
+        let query = match Query::from_request(view) {
+            Ok(query) => query,
+            Err(errors) => return Answer::refused(format!("{name}: {errors}")),
+        };
+        let failed = self.args.list_error.map(InputKind::from);
+        if let Some(kind) = failed {
+            return self.unlisted(request, name, kind, query.driver());
+        }
+        let report = self.cluster.report(&query, self.now);
+        let mut answer = Answer {
+            lines: self.metrics(&report.metric_increments(view.profile()), view.profile()),
+            ..Answer::default()
+        };
+        let totals = match request {
+            PoolStatusRequest::Kep(request) => {
+                let mut request = request.clone();
+                request.status = report.to_kep();
+                answer.object = Some(json!(request));
+                DeviceTotals::from(&request.status)
+            }
+            PoolStatusRequest::V1alpha3(request) => {
+                let mut request = request.clone();
+                request.status = report.to_v1alpha3().status().cloned();
+                answer.object = Some(json!(request));
+                let pools = incomplete_pools(&report);
+                if !pools.is_empty() {
+                    answer
+                        .notes
+                        .push(format!("{name}: pending: no status while pools are incomplete: {}", pools.join(", ")));
+                }
+                request.status.as_ref().map(DeviceTotals::from).unwrap_or_default()
+            }
+        };
+        answer.notes.extend(report.warnings(view.profile()).map(|warning| format!("{name}: {warning}")));
+        if self.args.alert_below.is_some_and(|threshold| totals.is_below(threshold)) {
+            answer.lines.insert(0, format!("ALERT: Only {} devices available cluster-wide", totals.available));
+        }
+        if let Some(uid) = &view.metadata().uid {
+            self.controller.mark_written(uid);
+        }
+        answer.report = Some(report);
+        answer
+    }
+
+    /// Answers a request whose objects can't be listed.
+    fn unlisted(&self, request: &PoolStatusRequest, name: &str, kind: InputKind, driver: &str) -> Answer {
+        let profile = view(request).profile();
+        let lines = self.metrics(&MetricIncrements::from_list_error(driver, profile), profile);
+        let outcome = RequestOutcome::from_list_error(kind, "the server could not be reached", self.now);
+        match request {
+            PoolStatusRequest::V1alpha3(request) => {
+                let mut request = request.clone();
+                request.status = outcome.status().cloned();
+                Answer { object: Some(json!(request)), lines, ..Answer::default() }
+            }
+            PoolStatusRequest::Kep(_) => {
+                let notes = vec![format!("{name}: pending: {} can't be listed", kind.name())];
+                Answer { object: Some(object(request)), notes, lines, ..Answer::default() }
+            }
+        }
+    }
+
+    fn is_expired(&self, request: &PoolStatusRequest) -> Result<bool, String> {
+        match request {
+            PoolStatusRequest::Kep(request) => {
+                let observed = request.status.observation_time.as_ref().map(|time| time.0);
+                let ttl = request.spec.ttl_seconds_after_complete;
+                is_ttl_expired(ttl, observed, self.now).map_err(|error| error.to_string())
+            }
+            PoolStatusRequest::V1alpha3(request) => Ok(is_retention_expired(request.as_ref().into(), self.now)),
+        }
+    }
+
+    fn state(&self, request: StatusRequest<'_>, decision: RequestDecision) -> String {
+        let reason = match decision {
+            RequestDecision::Processed => "processed before, and never again",
+            RequestDecision::NotReady => "no controller processes requests",
+            RequestDecision::NotSynced(kind) => return format!("pending: the list of {} is not complete", kind.name()),
+            _ => "not served",
+        };
+        match RequestPhase::from_request(request, self.now) {
+            RequestPhase::Pending { waiting: Some(waiting) } => {
+                format!("pending for {} s: {reason}", waiting.as_secs())
+            }
+            RequestPhase::Pending { waiting: None } => format!("pending: {reason}"),
+            RequestPhase::Failed => format!("failed: {reason}"),
+            _ => format!("complete: {reason}"),
+        }
+    }
+
+    fn metrics(&self, increments: &MetricIncrements, profile: Profile) -> Vec<String> {
+        if !self.args.metrics {
+            return Vec::new();
+        }
+        let counts = [(Metric::Processed, increments.processed), (Metric::Errors, increments.errors)];
+        let line = |(metric, count): (Metric, u64)| {
+            format!("{}{{{DRIVER_LABEL}={:?}}} {count}", metric.name(profile), increments.driver)
+        };
+        counts.into_iter().map(line).collect()
+    }
+}
+
+fn view(request: &PoolStatusRequest) -> StatusRequest<'_> {
+    match request {
+        PoolStatusRequest::Kep(request) => request.as_ref().into(),
+        PoolStatusRequest::V1alpha3(request) => request.as_ref().into(),
+    }
+}
+
+fn object(request: &PoolStatusRequest) -> Value {
+    match request {
+        PoolStatusRequest::Kep(request) => json!(request),
+        PoolStatusRequest::V1alpha3(request) => json!(request),
+    }
+}
