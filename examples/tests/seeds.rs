@@ -7,7 +7,7 @@ use std::path::Path;
 
 use dra_alloc::GateSet;
 use dra_alloc::kubelet::{ClaimCache, KubeletGate, KubeletOptions};
-use dra_alloc::selector::{Options, Selector, SelectorInput};
+use dra_alloc::selector::{self, Selector, SelectorInput};
 use dra_alloc::validate::{ApiServer, Write};
 use dra_attrs::numa::CpuSet;
 use dra_attrs::{PciAddress, Profile, QualifiedName, Quantity, Version};
@@ -48,7 +48,7 @@ const TARGETS: [(&str, Check); 13] = [
     ("alloc_selector", |text| {
         let device = Device::default();
         let input = SelectorInput { driver: "d.example", device: &device };
-        if let Ok(selector) = Selector::compile(text, &Options::stored()) {
+        if let Ok(selector) = Selector::compile(text, &selector::Options::stored()) {
             assert_eq!(selector.matches(input), selector.matches(input));
         }
     }),
