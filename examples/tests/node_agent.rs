@@ -100,6 +100,7 @@ fn a_timeline_of_ones_own() {
     let text = succeeds(program().arg(&inner));
     assert!(!scene(&text, "0 s  n").is_empty() && !scene(&text, "0 s  m").is_empty(), "{text}");
     assert!(succeeds(program().arg("-").stdin(fs::File::open(&nodes).unwrap())).contains("0 s  n"));
+    assert!(!text.contains("the clock is set"), "{text}");
     // What the API server would say comes first.
     let short = write(folder.path(), "short.yaml", &NODE.replace("30", "3").replace("a.example/", ""));
     let text = succeeds(program().arg(&short));

@@ -4,7 +4,7 @@
 mod replies;
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -512,4 +512,18 @@ fn readiness_settings_count() {
     for (actor, errors) in [("node", 1), ("kubelet", 1), ("system:node:n", 1), ("admin", 0)] {
         assert_eq!(validated(json!({"old": long, "new": [], "actor": actor})), errors, "{actor}");
     }
+}
+
+#[test]
+fn an_answer_does_not_wait_for_the_next_line() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_replay"));
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut stdin, mut answers) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()).lines());
+    for text in ["1", "2"] {
+        writeln!(stdin, "{}", json!({"op": "attrs.quantity", "input": {"text": text}})).unwrap();
+        let answer: Value = serde_json::from_str(&answers.next().unwrap().unwrap()).unwrap();
+        assert_eq!(answer["ok"]["canonical"], text);
+    }
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
 }

@@ -17,7 +17,7 @@ mod settings;
 mod stopwatch;
 mod validate;
 
-use std::io::{self, BufRead, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -35,7 +35,7 @@ struct Args {}
 
 fn main() -> ExitCode {
     let Args {} = Args::parse();
-    match replay(io::stdin().lock(), BufWriter::new(io::stdout().lock())) {
+    match replay(BufReader::new(io::stdin().lock()), BufWriter::new(io::stdout().lock())) {
         Ok(()) => ExitCode::SUCCESS,
         // A closed pipe is no error: there is no reader to tell.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -46,13 +46,17 @@ fn main() -> ExitCode {
     }
 }
 
-fn replay(mut input: impl BufRead, mut output: impl Write) -> io::Result<()> {
+/// Answers each line. Whoever waits for an answer gets it: output is kept back only while the next line is at hand.
+fn replay(mut input: BufReader<impl Read>, mut output: impl Write) -> io::Result<()> {
     let mut line = Vec::new();
     while input.read_until(b'\n', &mut line)? > 0 {
         if !line.trim_ascii().is_empty() {
             writeln!(output, "{}", answer(&line))?;
         }
         line.clear();
+        if !input.buffer().contains(&b'\n') {
+            output.flush()?;
+        }
     }
     output.flush()
 }
