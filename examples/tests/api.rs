@@ -15,7 +15,7 @@ const LIBRARIES: [&str; 5] = ["dra-attrs", "dra-alloc", "nnn", "readiness", "poo
 const MAX_PUBLIC_MODULES: usize = 40;
 
 /// Names of fields, arguments and functions that are a `usize`: counts and limits. A position is an `Ix<T>`.
-const COUNTS: [&str; 36] = [
+const COUNTS: [&str; 37] = [
     "affected",
     "allocated",
     "capacities",
@@ -52,6 +52,7 @@ const COUNTS: [&str; 36] = [
     "total",
     "unavailable",
     "usable",
+    "rounds",
 ];
 
 /// The one position that is a number: paths of fields are texts, and name items of lists of any kind.

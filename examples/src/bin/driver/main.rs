@@ -17,8 +17,7 @@ use dra_attrs::dns::{MAX_SUBDOMAIN_LEN, subdomain_problems};
 use dra_attrs::numa::{NumaForm, NumaPlace, numa_node_attribute, publish};
 use dra_attrs::{
     FieldErrors, FullyQualifiedName, GateError, NUMA_NODE, PciAddress, PciAddressError, Profile, Scalar, Sysfs,
-    VendorDriver,
-    check_device_attributes, pcie_root_attribute,
+    VendorDriver, check_device_attributes, pcie_root_attribute,
 };
 use examples::feature_gates::feature_gates;
 use examples::machine::{Machine, MachineError};

@@ -29,7 +29,9 @@ use examples::output::say;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use readiness::rule::ExpandError;
 use readiness::validate::{ValidationOptions, validate_gates};
-use readiness::{ClockReading, EvaluatorRole, GatedNode, NodeReadinessGate, NodeState, Policy, ReadinessCounters, step};
+use readiness::{
+    ClockReading, EvaluatorRole, GatedNode, NodeReadinessGate, NodeState, Policy, ReadinessCounters, step,
+};
 
 use around::{after, autoscaler_line, expand_rules, register, snippets, what_if};
 use nodes::{NodesError, Objects, read_objects};
