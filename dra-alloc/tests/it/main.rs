@@ -19,7 +19,6 @@ mod oracle;
 mod oracle_laws;
 mod selector;
 mod selector_bounds;
-mod selector_direct;
 mod selector_generated;
 mod selector_lazy;
 mod selector_net;

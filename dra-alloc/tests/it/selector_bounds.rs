@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use dra_alloc::selector::{CompileError, EvaluationError, Selector, SelectorInput};
+use dra_alloc::selector::{CompileError, EvaluationError, Options, Selector, SelectorInput};
 use k8s_openapi::api::resource::v1::Device;
 
 use crate::selector::{DRIVER, evaluate, gpu, int, ints};
@@ -49,7 +49,8 @@ fn exhaustion_is_an_error_whatever_the_result() {
         // `||` and `&&` absorb errors alike in all expressions: the first three suffice.
         let variants = absorbed.into_iter().take(if number < 3 { 2 } else { 0 });
         for expression in variants.chain([expression]) {
-            let selector = Selector::compile(&expression).unwrap_or_else(|error| panic!("{error}: {expression}"));
+            let selector = Selector::compile(&expression, &Options::stored())
+                .unwrap_or_else(|error| panic!("{error}: {expression}"));
             let result = selector.matches(SelectorInput { driver: DRIVER, device: &gpu });
             assert_eq!(result, Err(EvaluationError::CostExceeded), "{expression}");
         }
@@ -75,81 +76,78 @@ fn a_device_larger_than_the_api_allows_is_not_walked_for_ever() {
     }
 }
 
+/// Stack on which everything has to be compiled and evaluated, also in a build without optimization.
+const STACK: usize = 512 << 10;
+
+fn on_a_small_stack(run: impl FnOnce() + Send + 'static) {
+    thread::Builder::new().stack_size(STACK).spawn(run).unwrap().join().unwrap();
+}
+
+/// Returns an expression with as many levels as the language allows.
+fn nested(levels: usize, open: &str, inner: &str, close: &str) -> String {
+    format!("{}{inner}{}", open.repeat(levels), close.repeat(levels))
+}
+
 #[test]
-fn long_and_deep_expressions_do_not_exhaust_the_stack() {
-    // Runs on the default stack of a thread, also in a build without optimization.
-    let room = 10_240;
-    let nested = |open: &str, inner: &str, close: &str| {
-        let times = (room - inner.len()) / (open.len() + close.len());
-        format!("{}{inner}{}", open.repeat(times), close.repeat(times))
-    };
-    let chain = move |first: &str, link: &str| format!("{first}{}", link.repeat((room - first.len()) / link.len()));
-    let refused = [
-        nested("(", "true", ")"),
-        nested("!(", "true", ")"),
-        nested("[", "1", "]"),
-        nested("{1:", "1", "}"),
-        nested("size(", "'a'", ")"),
-        nested("[1].all(x,", "true", ")"),
-        nested("[1].map(x,", "true", ")"),
-        nested("cel.bind(x,1,", "true", ")"),
-        nested("has(", "a.b", ")"),
-        chain("device.attributes", ".b"),
-        chain("device.attributes", ".?b"),
-        chain("device.attributes", "['b']"),
-        chain("'a'", ".trim()"),
-        chain("1", "+1"),
-        chain("1", "-1"),
-        chain("1", "==1"),
-        chain("1", " in 1"),
-        chain("'a'", "+'||'"),
-        chain("'a'", "+r'\\'"),
-        chain("'a'", "+\"&&\""),
-        chain("true", "?true:true"),
-        chain("", "("),
-        chain("", "["),
-        chain("", ")("),
-    ];
-    let fine =
-        [chain("true", "||true"), chain("true", "&&true"), vec!["device.driver == 'gpu.example'"; 300].join("||")];
-    let run = move || {
+fn the_limits_of_nesting_are_those_of_the_language() {
+    on_a_small_stack(|| {
         let device = gpu();
-        for expression in refused {
-            let refusal = Selector::compile(&expression).map(|_| "compiled");
-            assert_eq!(refusal, Err(CompileError::TooComplex), "{}", &expression[..40]);
-        }
-        let unknown = Selector::compile(&chain("", "\u{1F600}"));
-        assert!(matches!(unknown, Err(CompileError::Syntax { .. })), "{unknown:?}");
-        for expression in fine {
-            assert_eq!(evaluate(&expression, &device), Ok(true), "{}", &expression[..40]);
-        }
-        for sign in ["!", "-"] {
-            let _ = Selector::compile(&chain("", sign));
-            let _ = Selector::compile(&format!("{}true", sign.repeat(10_000)));
-        }
-        // The deepest expressions that compile must also be evaluated.
-        for (open, inner, close) in [
-            ("(", "true", ")"),
-            ("!(", "true", ")"),
-            ("[1].all(x,", "true", ")"),
-            ("[1].exists_one(x,", "true", ")"),
-            ("[1].map(x,", "1", ")"),
-            ("[1].filter(x, x > 0 && ", "1", ".size() > 0)"),
-            ("cel.bind(x, 1, ", "true", ")"),
-            ("size([", "1", "])"),
+        for (levels, open, inner, close) in [
+            (249, "(", "true", ")"),
+            (249, "!(", "true", ")"),
+            (249, "[", "1", "]"),
+            (249, "dyn(", "true", ")"),
+            (248, "{1:", "1", "}"),
+            (240, "[1].all(x,", "true", ")"),
+            (240, "[1].map(x,", "1", ")"),
+            (240, "[1].filter(x, x > 0 && ", "1", ".size() > 0)"),
+            (240, "cel.bind(x,1,", "true", ")"),
+            (120, "cel.bind(x, [[[[[[[[1]]]]]]]],", "true", ")"),
+            (124, "(1+", "1", ")"),
+            (200, "true ? true : ", "true", ""),
+            (250, "", "1", "+1"),
+            (250, "", "device.attributes", ".b"),
+            (250, "", "dyn({})", ".?b"),
+            (250, "", "'a'", ".trim()"),
+            (20_000, "!", "true", ""),
+            (20_000, "", "true", "||true"),
+            (20_000, "", "[1", ",1"),
         ] {
-            let deepest = (1..12).rev().find_map(|times| {
-                let expression = format!("{}{inner}{}", open.repeat(times), close.repeat(times));
-                Selector::compile_derived(&format!("dyn({expression})")).ok()
-            });
-            let _ = deepest.map(|selector| selector.derive(SelectorInput { driver: DRIVER, device: &device }));
+            let expression = nested(levels, open, inner, close);
+            if let Ok(selector) = Selector::compile_any(&expression, &Options::stored()) {
+                let evaluation = selector.evaluate(SelectorInput { driver: DRIVER, device: &device });
+                assert!(evaluation.cost < 1_000_000, "{levels} times {open}{close}");
+            }
+            let deeper = nested(levels * 20, open, inner, close);
+            let _ = Selector::compile_any(&deeper, &Options::stored());
         }
-        for (first, link) in [("1", "+1"), ("'a'", ".trim()"), ("dyn([1])", "[0]"), ("dyn({})", ".?a"), ("1", "-1")] {
-            let deepest = (1..60)
-                .rev()
-                .find_map(|times| Selector::compile_derived(&format!("dyn({first}{})", link.repeat(times))).ok());
-            let _ = deepest.unwrap().derive(SelectorInput { driver: DRIVER, device: &device });
-        }
-    };
-    thread::Builder::new().stack_size(2 << 20).spawn(run).unwrap().join().unwrap();
+        let deepest = nested(249, "(", "true", ")");
+        assert_eq!(evaluate(&deepest, &device), Ok(true));
+        let too_deep = Selector::compile(&nested(250, "(", "true", ")"), &Options::stored());
+        let Err(CompileError::Syntax { report }) = too_deep else { panic!("{too_deep:?}") };
+        assert_eq!(report.issues()[0].message(), "expression recursion limit exceeded: 250");
+    });
+}
+
+#[test]
+fn long_chains_are_evaluated() {
+    let device = gpu();
+    for link in ["||true", "&&true"] {
+        assert_eq!(evaluate(&format!("true{}", link.repeat(10_000)), &device), Ok(true), "{link}");
+    }
+    assert_eq!(evaluate(&vec!["device.driver == 'gpu.example'"; 300].join("||"), &device), Ok(true));
+    for size in [100_000, 100_001] {
+        let compiled = Selector::compile_any(&format!("'{}'", "x".repeat(size - 2)), &Options::stored());
+        assert_eq!(compiled.is_ok(), size == 100_000, "{size}");
+    }
+}
+
+#[test]
+fn patterns_pay_for_what_they_search() {
+    let device = gpu();
+    let texts = "'A'.replace('A', 'B'.replace('B', 'A'.replace('A', '".to_owned() + &"A".repeat(400) + "')))";
+    let quadratic = format!("lists.range(600).map(i, {texts}).join('').findAll('.*[^A-Z]|[A-Z]').size() > 0");
+    assert_eq!(evaluate(&quadratic, &device), Err(EvaluationError::CostExceeded.to_string()));
+    let computed = format!("'x'.matches('{}'.replace('A', '(?i:\\\\pL)(?i:\\\\pL)'))", "A".repeat(300));
+    assert_eq!(evaluate(&computed, &device), Err(EvaluationError::CostExceeded.to_string()));
 }

@@ -1,6 +1,6 @@
 //! Property tests of random selectors: none panics, and each has the same result twice.
 
-use dra_alloc::selector::{Selector, SelectorInput};
+use dra_alloc::selector::{Options, Selector, SelectorInput};
 use proptest::prelude::*;
 
 use crate::selector::{DRIVER, gpu};
@@ -132,10 +132,10 @@ proptest! {
         for expression in [format!("cel.bind(x, 'a', cel.bind(y, [1], dyn({expression})))"), expression] {
             let device = gpu();
             let input = SelectorInput { driver: DRIVER, device: &device };
-            if let Ok(selector) = Selector::compile(&expression) {
+            if let Ok(selector) = Selector::compile(&expression, &Options::stored()) {
                 prop_assert_eq!(selector.matches(input), selector.matches(input));
             }
-            if let Ok(selector) = Selector::compile_derived(&expression) {
+            if let Ok(selector) = Selector::compile_derived(&expression, &Options::stored()) {
                 prop_assert_eq!(selector.derive(input), selector.derive(input));
             }
         }
@@ -148,7 +148,7 @@ proptest! {
         let device = gpu();
         let input = SelectorInput { driver: DRIVER, device: &device };
         for text in [text, tokens.concat(), tokens.join(" ")] {
-            if let Ok(selector) = Selector::compile(&text) {
+            if let Ok(selector) = Selector::compile(&text, &Options::stored()) {
                 let _ = selector.matches(input);
             }
         }

@@ -1,6 +1,6 @@
 //! Tests of lazy evaluation: values are evaluated only when they are needed.
 
-use dra_alloc::selector::Selector;
+use dra_alloc::selector::{Options, Selector};
 
 use super::selector::{evaluate, gpu};
 
@@ -64,7 +64,7 @@ fn bound_values_do_not_make_an_expression_grow_without_bounds() {
         let binds = "cel.bind(a, a / 1 == 1 || a / 1 == 2 || a / 1 == 3 ? 1 : a, ".repeat(levels);
         format!("cel.bind(a, 1 / 1, {binds} a == 1 || true{}", ")".repeat(levels + 1))
     };
-    assert!(Selector::compile(&doubling(1)).is_ok());
+    assert!(Selector::compile(&doubling(1), &Options::stored()).is_ok());
     let uses = format!("{} || true", vec!["a == 1"; 600].join("||"));
     let value = vec!["1 / 1 == 1"; 300].join("&&");
     // Too large to be inlined, so that the value is evaluated first.
@@ -74,6 +74,6 @@ fn bound_values_do_not_make_an_expression_grow_without_bounds() {
     let sum = format!("[{numbers}].map(i, [{numbers}].map(j, i * j).sum()).sum()");
     assert_eq!(evaluate(&format!("cel.bind(h, {sum}, [{numbers}].all(x, h >= x))"), &gpu()), Ok(true));
     for levels in 2..8 {
-        let _ = Selector::compile(&doubling(levels));
+        let _ = Selector::compile(&doubling(levels), &Options::stored());
     }
 }

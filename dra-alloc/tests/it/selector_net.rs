@@ -99,7 +99,9 @@ fn what_is_no_address_or_network_is_an_error() {
         ("cidr('::/0')", "must evaluate to bool"),
     ];
     for (expression, message) in rows {
-        let error = dra_alloc::selector::Selector::compile(expression).unwrap_err().to_string();
+        let error = dra_alloc::selector::Selector::compile(expression, &dra_alloc::selector::Options::stored())
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(message), "{expression}: {error}");
     }
 }

@@ -1,6 +1,6 @@
 //! Tests of CEL macros with two variables: one for the key or index, one for the value.
 
-use dra_alloc::selector::Selector;
+use dra_alloc::selector::{Options, Selector};
 
 use super::selector::{evaluate, gpu};
 
@@ -65,7 +65,8 @@ fn types_of_keys_and_values() {
         ("[1].exists(i, v, w == 1)", "undeclared reference to 'w'"),
     ];
     for (expression, message) in rows {
-        let error = Selector::compile(expression).map_or_else(|error| error.to_string(), |_| "compiled".to_owned());
+        let error = Selector::compile(expression, &Options::stored())
+            .map_or_else(|error| error.to_string(), |_| "compiled".to_owned());
         assert!(error.contains(message), "{expression}: {error}");
     }
 }

@@ -1,11 +1,12 @@
 //! Tests of the type checker: optional values, null and names.
 
-use dra_alloc::selector::Selector;
+use dra_alloc::selector::{Options, Selector};
 
 use super::selector::{evaluate, gpu};
 
 fn refusal(expression: &str) -> String {
-    Selector::compile(expression).map_or_else(|error| error.to_string(), |_| format!("{expression} compiled"))
+    Selector::compile(expression, &Options::stored())
+        .map_or_else(|error| error.to_string(), |_| format!("{expression} compiled"))
 }
 
 #[test]

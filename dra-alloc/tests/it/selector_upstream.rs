@@ -1,6 +1,6 @@
 //! Tests of rare expressions against the results of cel-go and Kubernetes.
 
-use dra_alloc::selector::Selector;
+use dra_alloc::selector::{Options, Selector};
 
 use super::selector::{evaluate, gpu};
 
@@ -57,7 +57,8 @@ fn what_does_not_compile() {
         ("[1].max() == 'a'", "'_==_' applied to '(int, string)'"),
         ("nope in []", "undeclared reference to 'nope'"),
     ] {
-        let error = Selector::compile(expression).map_or_else(|error| error.to_string(), |_| "compiled".to_owned());
+        let error = Selector::compile(expression, &Options::stored())
+            .map_or_else(|error| error.to_string(), |_| "compiled".to_owned());
         assert!(error.contains(message), "{expression}: {error}");
     }
 }

@@ -1,9 +1,9 @@
-//! Tests that selectors in direct form (without the interpreter) have the interpreter's results.
+//! Tests that selectors in direct form have the results of their programs.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use dra_alloc::selector::{Selector, SelectorInput};
+use crate::selector::{EvaluationError, Options, Selector, SelectorInput, Value};
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceCapacity};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use proptest::prelude::*;
@@ -11,6 +11,14 @@ use proptest::sample::select;
 use proptest::test_runner::TestRunner;
 
 const DRIVER: &str = "gpu.example";
+
+/// Evaluates like [`Selector::matches`], without the direct form.
+fn by_program(selector: &Selector, input: SelectorInput<'_>) -> Result<bool, EvaluationError> {
+    match selector.evaluate(input).result? {
+        Value::Bool(value) => Ok(value),
+        other => panic!("{other} is no bool"),
+    }
+}
 
 #[test]
 fn what_has_a_direct_form() {
@@ -48,7 +56,7 @@ fn what_has_a_direct_form() {
         "cel.bind(std, device.attributes['resource.kubernetes.io'], has(std.numaNode) && std.numaNode.includes(4))",
     ];
     for expression in expressions {
-        assert!(Selector::compile(expression).unwrap().is_direct(), "{expression}");
+        assert!(Selector::compile(expression, &Options::stored()).unwrap().is_direct(), "{expression}");
     }
     // If one part of an expression has no direct form, the whole has none.
     for expression in [
@@ -64,7 +72,7 @@ fn what_has_a_direct_form() {
         "cel.bind(x, device.attributes['gpu.example'].nope, true)",
         "device.driver == 'x' || device == device",
     ] {
-        assert!(!Selector::compile(expression).unwrap().is_direct(), "{expression}");
+        assert!(!Selector::compile(expression, &Options::stored()).unwrap().is_direct(), "{expression}");
     }
 }
 
@@ -95,15 +103,17 @@ fn what_is_large_is_left_to_the_interpreter_and_its_budget() {
     ];
     for (test, device) in rows {
         let all = vec![test; 10_000 / (test.len() + 2)].join("||");
-        let selector = Selector::compile(&format!("cel.bind(d, device.attributes['gpu.example'], {all})")).unwrap();
+        let selector =
+            Selector::compile(&format!("cel.bind(d, device.attributes['gpu.example'], {all})"), &Options::stored())
+                .unwrap();
         assert!(selector.is_direct(), "{test}");
         let input = SelectorInput { driver: DRIVER, device };
-        assert_eq!(selector.matches(input), selector.matches_interpreted(input), "{test}");
+        assert_eq!(selector.matches(input), by_program(&selector, input), "{test}");
     }
     let long = format!("{DRIVER}{}", "x".repeat(100_000));
-    let selector = Selector::compile(&vec!["device.driver=='y'"; 500].join("||")).unwrap();
+    let selector = Selector::compile(&vec!["device.driver=='y'"; 500].join("||"), &Options::stored()).unwrap();
     let input = SelectorInput { driver: &long, device: &few };
-    assert_eq!(selector.matches(input), selector.matches_interpreted(input));
+    assert_eq!(selector.matches(input), by_program(&selector, input));
 }
 
 #[test]
@@ -118,9 +128,11 @@ fn as_many_tests_as_fit_do_not_exhaust_the_budget_where_there_is_a_direct_answer
     let tests = ["d.t=='y'", "!has(d.l)", "'y'in d", "'y'in d.l", "''in device.attributes", "d.t.matches('y{0}z')"];
     for test in tests {
         let all = vec![test; 10_100 / (test.len() + 2)].join("||");
-        let selector = Selector::compile(&format!("cel.bind(d,device.attributes['gpu.example'],{all})")).unwrap();
+        let selector =
+            Selector::compile(&format!("cel.bind(d,device.attributes['gpu.example'],{all})"), &Options::stored())
+                .unwrap();
         assert!(selector.is_direct(), "{test}");
-        assert_eq!(selector.matches_interpreted(input), Ok(false), "{test}");
+        assert_eq!(by_program(&selector, input), Ok(false), "{test}");
         assert_eq!(selector.matches(input), Ok(false), "{test}");
     }
 }
@@ -133,11 +145,11 @@ fn every_order_of_versions_and_quantities() {
     let forms = forms.map(|form| format!(".{form}")).into_iter().chain([" == {}".to_owned(), " != {}".to_owned()]);
     let forms: Vec<_> = forms.collect();
     let check = |expression: String, device: &Device| {
-        let selector = Selector::compile(&expression).unwrap();
+        let selector = Selector::compile(&expression, &Options::stored()).unwrap();
         let input = SelectorInput { driver: DRIVER, device };
         assert!(selector.is_direct(), "{expression}");
         assert!(selector.matches(input).is_ok(), "{expression} {device:?}");
-        assert_eq!(selector.matches(input), selector.matches_interpreted(input), "{expression} {device:?}");
+        assert_eq!(selector.matches(input), by_program(&selector, input), "{expression} {device:?}");
     };
     for (form, own) in forms.iter().flat_map(|form| versions.map(|own| (form, own))) {
         let attribute = DeviceAttribute { version: Some(own.to_owned()), ..Default::default() };
@@ -387,14 +399,15 @@ fn the_answer_is_that_of_the_interpreter() {
     let cases = 4_000;
     let mut runner = TestRunner::new(ProptestConfig { cases, failure_persistence: None, ..Default::default() });
     let law = |(expression, device, driver): (String, Device, &str)| {
-        let compiled = Selector::compile(&expression).or_else(|_| Selector::compile(&in_scope(&expression)));
+        let compiled = Selector::compile(&expression, &Options::stored())
+            .or_else(|_| Selector::compile(&in_scope(&expression), &Options::stored()));
         let Ok(selector) = compiled else { return Ok(()) };
         let input = SelectorInput { driver, device: &device };
         let answer = selector.matches(input);
         count(&direct, selector.is_direct());
         count(&answered, selector.is_direct() && answer.is_ok());
         count(&held, selector.is_direct() && answer == Ok(true));
-        prop_assert_eq!(answer, selector.matches_interpreted(input));
+        prop_assert_eq!(answer, by_program(&selector, input));
         Ok(())
     };
     let result = runner.run(&(expression(), device(), drivers), law);

@@ -1,1 +1,0 @@
-//! Tests of the selector as a whole.
