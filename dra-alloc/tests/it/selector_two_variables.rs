@@ -56,7 +56,7 @@ fn types_of_keys_and_values() {
         ("[1].all(1, v, true)", "argument must be a simple name"),
         ("[1].exists(i, v.w, true)", "argument must be a simple name"),
         ("['a'].all(i, v, i == v)", "'_==_' applied to '(int, string)'"),
-        ("[1].all(i, v, v)", "'_&&_' applied to '(bool, int)'"),
+        ("[1].all(i, v, v)", "expected type 'bool' but found 'int'"),
         ("device.attributes['gpu.example'].all(k, v, k == 1)", "'_==_' applied to '(string, int)'"),
         ("device.capacity['gpu.example'].exists(k, v, v == 1)", "'_==_' applied to '(kubernetes.Quantity, int)'"),
         ("'abc'.all(i, v, true)", "expression of type 'string' cannot be range of a comprehension"),

@@ -1,6 +1,6 @@
 //! Calls: which overloads they can mean.
 
-use super::{Checker, Reference, Task};
+use super::{Checker, Locals, Reference, Task};
 use crate::selector::declarations::{OverloadId, Style};
 use crate::selector::syntax::tree::{Kind, NodeId};
 use crate::selector::types::{Free, Type, TypeId};
@@ -17,7 +17,7 @@ impl Checker<'_> {
             }
             return self.resolve(node, known.unwrap_or(function), None, &arguments);
         };
-        if let Some(prefix) = self.spelled(target) {
+        if let Some(prefix) = self.chain(target, Locals::Ignored) {
             let name = format!("{prefix}.{function}");
             if let Some(known) = self.declarations.name(&name, self.fields.lists) {
                 self.tree.set_function(node, known);

@@ -97,6 +97,13 @@ enum Task {
     FoldEnd(NodeId),
 }
 
+/// Whether the name of a local variable hides names with dots that begin with it. It hides none of functions.
+#[derive(Clone, Copy, PartialEq)]
+enum Locals {
+    Hide,
+    Ignored,
+}
+
 struct Local<'s> {
     name: &'s str,
     variable: Variable,
@@ -281,6 +288,11 @@ impl<'s> Checker<'s> {
     /// Returns the dotted name that a chain of fields spells; `None` for anything else and for fields of a local
     /// variable.
     fn spelled(&self, node: NodeId) -> Option<String> {
+        self.chain(node, Locals::Hide)
+    }
+
+    /// Returns the dotted name that a chain of fields spells.
+    fn chain(&self, node: NodeId, locals: Locals) -> Option<String> {
         let (mut node, mut fields) = (node, Vec::new());
         loop {
             match self.tree.kind(node) {
@@ -288,7 +300,7 @@ impl<'s> Checker<'s> {
                     fields.push(*field);
                     node = *operand;
                 }
-                Kind::Ident { name, global } if *global || self.local(name).is_none() => {
+                Kind::Ident { name, global } if *global || locals == Locals::Ignored || self.local(name).is_none() => {
                     fields.push(name.trim_start_matches('.'));
                     fields.reverse();
                     return Some(fields.join("."));

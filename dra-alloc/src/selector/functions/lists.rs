@@ -66,7 +66,8 @@ fn extreme<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>], name: &str, wante
     let mut items = list.items().iter();
     let mut best = items.next().ok_or_else(|| Fault::text(format!("{name} called on empty list")))?;
     for item in items {
-        if compare(item, best)? == wanted {
+        // What can't be compared is passed over.
+        if compare(item, best).is_ok_and(|order| order == wanted) {
             best = item;
         }
     }

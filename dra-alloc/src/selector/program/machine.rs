@@ -437,6 +437,8 @@ impl<'v> Machine<'_, 'v, '_> {
         let result = match values {
             Err(fault) => Err(fault.clone()),
             Ok(values) => {
+                // A map is walked for its keys, and again for its size.
+                values.iter().try_for_each(|value| self.meter.work(4 * value_work(value)))?;
                 let result = (call.function.run)(self.meter, &values);
                 result.map_err(|fault| call.function.worded(fault, call.name, &values))
             }
@@ -471,7 +473,11 @@ impl<'v> Machine<'_, 'v, '_> {
     }
 
     fn begin(&mut self, second: bool, end: Target) -> Result<(), Box<Fault>> {
-        match self.pop().and_then(|range| Elements::of(range, second)) {
+        let range = self.pop();
+        if let Ok(range) = &range {
+            self.meter.work(4 * value_work(range))?;
+        }
+        match range.and_then(|range| Elements::of(range, second)) {
             Ok(elements) => {
                 self.loops.push(elements);
                 Ok(())
@@ -491,6 +497,7 @@ impl<'v> Machine<'_, 'v, '_> {
             return Ok(());
         };
         self.meter.round()?;
+        self.meter.work(self.loops.last().map_or(0, Elements::work))?;
         match second {
             Some(second) => {
                 self.set(first, Slot::Answer(Ok(key)));
@@ -531,13 +538,10 @@ const fn is_key(value: &Value<'_>) -> bool {
     matches!(value, Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Bool(_) | Value::Double(_))
 }
 
-/// Work of reading from a value: the names of a device are looked through.
+/// Work of reading from a value.
 fn value_work(value: &Value<'_>) -> usize {
     match value {
-        Value::Map(Map::Domains(input, _) | Map::Names(input, ..)) => {
-            let attributes = input.device.attributes.as_ref().map_or(0, BTreeMap::len);
-            attributes + input.device.capacity.as_ref().map_or(0, BTreeMap::len)
-        }
+        Value::Map(map) => map.work(),
         _ => 1,
     }
 }

@@ -118,6 +118,14 @@ impl<'v> Elements<'v> {
         }
     }
 
+    /// Returns the work of a round.
+    pub(super) fn work(&self) -> usize {
+        match self {
+            Self::List(..) => 1,
+            Self::Map(map, _) => map.work(),
+        }
+    }
+
     /// Returns true if the one variable of a loop has the keys.
     pub(super) const fn has_keys(&self) -> bool {
         matches!(self, Self::Map(..))

@@ -14,6 +14,7 @@ pub(in crate::selector) fn equal<'v>(
     meter.work(1)?;
     Ok(match (one, other) {
         (Value::Null, Value::Null) => true,
+        (Value::Null, _) | (_, Value::Null) => false,
         (Value::Bool(one), Value::Bool(other)) => one == other,
         (Value::String(one), Value::String(other)) => {
             meter.work(one.len().min(other.len()) / 8)?;
@@ -79,10 +80,12 @@ fn lists<'v>(one: &List<'v>, other: &List<'v>, meter: &mut Meter<'_>) -> Result<
 }
 
 fn maps<'v>(one: &Map<'v>, other: &Map<'v>, meter: &mut Meter<'_>) -> Result<bool, Box<Fault>> {
+    meter.work(one.work() + other.work())?;
     if one.len() != other.len() {
         return Ok(false);
     }
     for key in one.keys() {
+        meter.work(one.work() + other.work())?;
         let Found::Value(right) = other.find(&key)? else { return Ok(false) };
         match equal(&one.value(&key)?, &right, meter) {
             Ok(true) => {}

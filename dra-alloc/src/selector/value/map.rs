@@ -81,6 +81,17 @@ impl<'v> Map<'v> {
         }
     }
 
+    /// Returns the work of looking at the map: the names of a device are looked through.
+    pub(in crate::selector) fn work(&self) -> usize {
+        match self {
+            Self::Table(_) | Self::Device(_) => 1,
+            Self::Domains(input, _) | Self::Names(input, ..) => {
+                let attributes = input.device.attributes.as_ref().map_or(0, BTreeMap::len);
+                1 + attributes + input.device.capacity.as_ref().map_or(0, BTreeMap::len)
+            }
+        }
+    }
+
     /// Returns the keys in their order.
     pub(in crate::selector) fn keys(&self) -> Vec<Value<'v>> {
         let texts = |names: Vec<&'v str>| names.into_iter().map(Value::borrowed).collect();

@@ -78,7 +78,6 @@ fn each_component_decides_by_its_own_gate_in_all_eight_combinations() {
         // The field is dropped, so that nobody sees a device that skips.
         (false, ..) => End::Called,
         (true, true, true) => End::Skipped,
-        (true, true, false) if is_kep(profile) => End::PrepareRefused,
         // The scheduler's gate is off, or the node does not declare the feature.
         (true, ..) => End::NotAllocated,
     };

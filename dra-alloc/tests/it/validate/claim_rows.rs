@@ -131,7 +131,11 @@ fn selectors() {
             (cel("device.attributes['a.b'].c".to_owned()), &[]),
             (
                 cel("device.name == 'x'".to_owned()),
-                &[(&path("[0].cel.expression"), Invalid, "compilation failed: undefined field 'name'")],
+                &[(
+                    &path("[0].cel.expression"),
+                    Invalid,
+                    "compilation failed: ERROR: <input>:1:7: undefined field 'name'\n | device.name == 'x'\n | ......^",
+                )],
             ),
             (cel("1 +".to_owned()), &[(&path("[0].cel.expression"), Invalid, "compilation failed: ")]),
             (cel(String::new()), &[(&path("[0].cel.expression"), Invalid, "compilation failed: ")]),

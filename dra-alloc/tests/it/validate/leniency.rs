@@ -1,7 +1,7 @@
 //! Tests of cases where the validation is more lenient than the API server.
 
-use dra_alloc::GateSet;
 use dra_alloc::validate::ApiServer;
+use dra_alloc::{DraGate, GateSet};
 use dra_attrs::Profile;
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceSlice};
 use serde_json::json;
@@ -24,16 +24,18 @@ fn problems_in_maps_are_sorted_by_key() {
 }
 
 #[test]
-fn selectors_may_use_what_only_gates_allow() {
-    for expression in [
-        "device.allowMultipleAllocations",
-        "device.attributes['gpu.example.com'].model.includes('a100')",
-        "device.attributes['gpu.example.com'].ids.size() == 1",
+fn new_selectors_may_use_only_what_the_gates_allow() {
+    for (expression, is_accepted) in [
+        ("device.allowMultipleAllocations", false),
+        ("device.attributes['gpu.example.com'].model.includes('a100')", false),
+        ("device.attributes['gpu.example.com'].ids.exists(id, id == 1)", false),
+        ("device.attributes['gpu.example.com'].ids.size() == 1", true),
     ] {
         let selector = json!({"/spec/selectors/0/cel/expression": expression});
         for profile in [Profile::Kep, Profile::V1_37] {
-            let server = ApiServer::new(profile, GateSet::default());
-            assert!(create::<DeviceClass>(server, changed(&class(), selector.clone())).is_ok(), "{expression}");
+            let server = ApiServer::new(profile, GateSet::default().without(DraGate::ConsumableCapacity));
+            let created = create::<DeviceClass>(server, changed(&class(), selector.clone()));
+            assert_eq!(created.is_ok(), is_accepted, "{expression}");
         }
     }
 }
