@@ -75,13 +75,12 @@ impl Checker<'_> {
             Type::TypeOf(inner) if is_type && names::is_message(name) => Some(inner),
             _ => None,
         };
-        match inner {
-            Some(inner) => self.set(node, inner),
-            None => {
-                let problem = if is_type { "message type" } else { "type" };
-                self.issue(node, format!("'{name}' is not a {problem}"));
-                self.set_shape(node, Type::Error);
-            }
+        if let Some(inner) = inner {
+            self.set(node, inner);
+        } else {
+            let problem = if is_type { "message type" } else { "type" };
+            self.issue(node, format!("'{name}' is not a {problem}"));
+            self.set_shape(node, Type::Error);
         }
         self.refer(node, Reference::Name(found));
         for field in fields {

@@ -1,7 +1,7 @@
 //! Actual price of a call, from its arguments and its result.
 
 use super::own::LIST;
-use super::range::{PATTERN, WALK, priced};
+use super::range::{PAIR, PATTERN, TEXT_PAIR, WALK, priced};
 use crate::selector::declarations::Cost;
 use crate::selector::value::{Answer, Value};
 
@@ -139,7 +139,7 @@ fn sorted(size: u64, keys: Option<&Value<'_>>) -> u64 {
         _ => None,
     };
     let is_text = matches!(first, Some(Value::String(_) | Value::Bytes(_)));
-    squared(size, if is_text { 2.0 + WALK } else { 2.0 })
+    squared(size, if is_text { TEXT_PAIR } else { PAIR })
 }
 
 /// Price of comparing each with each.

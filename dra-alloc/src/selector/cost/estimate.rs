@@ -1,6 +1,6 @@
 //! Estimate of what an evaluation can cost, before any device is known.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::own::{Argument, Estimate, LIST, own};
 use super::place::Place;
@@ -55,14 +55,14 @@ enum Task {
 struct Estimator<'c, 's> {
     checked: &'c Checked<'s>,
     known: Vec<Known>,
-    locals: HashMap<Variable, Known>,
+    locals: BTreeMap<Variable, Known>,
     tasks: Vec<Task>,
 }
 
 /// Returns the least and the most that an evaluation can cost.
 pub(in crate::selector) fn estimate(checked: &Checked<'_>) -> Range {
     let known = vec![Known::default(); checked.tree.len()];
-    let mut estimator = Estimator { checked, known, locals: HashMap::new(), tasks: vec![Task::Enter(checked.root)] };
+    let mut estimator = Estimator { checked, known, locals: BTreeMap::new(), tasks: vec![Task::Enter(checked.root)] };
     while let Some(task) = estimator.tasks.pop() {
         match task {
             Task::Enter(node) => estimator.enter(node),
@@ -129,7 +129,7 @@ impl<'s> Estimator<'_, 's> {
         let Reference::Local(variable) = self.checked.reference(node) else { return Known::default() };
         let local = self.locals.get(variable).copied().unwrap_or_default();
         // The size of a place counts before what is known of the variable.
-        let size = local.place.map(Place::size).or(scalar_size(self.checked.type_of(node))).or(local.size);
+        let size = local.place.map(Place::size).or_else(|| scalar_size(self.checked.type_of(node))).or(local.size);
         Known { cost: Some(Range::exactly(1)), size, ..local }
     }
 
@@ -219,7 +219,7 @@ impl<'s> Estimator<'_, 's> {
         }
         let mut known = self.overloaded(overloads, target, arguments);
         known.place = self.indexed(function, overloads, arguments);
-        known.size = known.size.or(known.place.map(Place::size)).or_else(|| self.scalar_size(node));
+        known.size = known.size.or_else(|| known.place.map(Place::size)).or_else(|| self.scalar_size(node));
         let target = target.map_or(Range::ZERO, |target| self.cost(target));
         known.cost = known.cost.map(|cost| cost.plus(target));
         known

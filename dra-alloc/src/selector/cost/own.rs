@@ -1,6 +1,6 @@
 //! Estimated price of a call, without that of its arguments.
 
-use super::range::{PATTERN, Range, WALK};
+use super::range::{PAIR, PATTERN, Range, TEXT_PAIR, TWO_WALKS, WALK};
 use crate::selector::declarations::Cost;
 use crate::selector::types::Type;
 
@@ -54,14 +54,14 @@ pub(super) fn own(cost: Cost, arguments: &[Argument], sorts_texts: bool) -> Esti
         Cost::IndexOf | Cost::Aggregate => plain(traversal(argument(0))),
         Cost::Copy => (walk, Some(first)),
         Cost::Parse => plain(walk),
-        Cost::Replace => (first.priced(2.0 * WALK), Some(replaced(first, size(1), size(2)))),
-        Cost::Split => (first.priced(2.0 * WALK), Some(pieces(first, argument(2)))),
+        Cost::Replace => (first.priced(TWO_WALKS), Some(replaced(first, size(1), size(2)))),
+        Cost::Split => (first.priced(TWO_WALKS), Some(pieces(first, argument(2)))),
         Cost::Join => joined(argument(0), arguments.get(1).map_or(Range::ZERO, |separator| separator.size)),
         // The largest size is not limited: twice the unknown and two more is nothing.
         Cost::Quote => (walk, Some(Range::new(first.min.saturating_add(2), first.max.wrapping_mul(2).wrapping_add(2)))),
         Cost::Format => plain(walk),
         Cost::Sort | Cost::SortBy => {
-            let factor = if sorts_texts { 2.0 + WALK } else { 2.0 };
+            let factor = if sorts_texts { TEXT_PAIR } else { PAIR };
             (first.times(first).priced(factor).plus(MADE), Some(first.times(first)))
         }
         Cost::Distinct => (first.times(first).priced(2.0).plus(MADE), Some(first.times(first))),
@@ -83,7 +83,7 @@ pub(super) fn own(cost: Cost, arguments: &[Argument], sorts_texts: bool) -> Esti
         Cost::SetPair => plain(first.times(size(1)).plus(ONE)),
         Cost::SetEquivalent => plain(first.times(size(1)).priced(2.0).plus(ONE)),
         Cost::Includes => plain(Range::new(0, 48)),
-        Cost::Canonical => plain(first.priced(2.0 * WALK)),
+        Cost::Canonical => plain(first.priced(TWO_WALKS)),
         Cost::ContainsIp | Cost::ContainsIpText => plain(Range::new(1, 4).plus(text(argument(1)))),
         Cost::ContainsCidr | Cost::ContainsCidrText => {
             plain(Range::new(1, 4).plus(Range::new(1, 2)).plus(ONE).plus(text(argument(1))))

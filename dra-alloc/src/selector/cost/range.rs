@@ -2,6 +2,12 @@
 
 /// Price of one walk over a text, for each of its characters.
 pub(in crate::selector) const WALK: f64 = 0.1;
+/// Price of two walks.
+pub(in crate::selector) const TWO_WALKS: f64 = 0.2;
+/// Price of comparing each with each, for each pair.
+pub(in crate::selector) const PAIR: f64 = 2.0;
+/// The same of texts.
+pub(in crate::selector) const TEXT_PAIR: f64 = 2.1;
 /// Price of a search for a pattern, for each character of the pattern.
 pub(in crate::selector) const PATTERN: f64 = 0.25;
 

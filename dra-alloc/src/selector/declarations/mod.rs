@@ -4,7 +4,7 @@ mod functions;
 pub(super) mod names;
 mod operators;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use crate::selector::types::{self, Type, TypeId, Types};
@@ -120,7 +120,7 @@ pub(super) struct Declarations {
     /// Types of the overloads. Variables stand for any type.
     pub(super) types: Types,
     overloads: Vec<Overload>,
-    functions: HashMap<&'static str, Function>,
+    functions: BTreeMap<&'static str, Function>,
 }
 
 #[derive(Debug, Default)]
@@ -144,7 +144,7 @@ pub(super) fn declarations() -> &'static Declarations {
 
 impl Declarations {
     fn new() -> Self {
-        let mut all = Self { types: Types::default(), overloads: Vec::new(), functions: HashMap::new() };
+        let mut all = Self { types: Types::default(), overloads: Vec::new(), functions: BTreeMap::new() };
         for (name, overloads) in operators::TABLE.iter().chain(functions::TABLE) {
             let ids = overloads.iter().map(|(signature, cost)| all.add(signature, *cost)).collect();
             all.functions.insert(name, Function { overloads: ids, for_lists: *name == FOR_LISTS });

@@ -112,7 +112,7 @@ impl<'c, 's> Recognizer<'c, 's> {
 
     fn member(&self, name: &str, target: NodeId, argument: NodeId) -> Option<Direct> {
         let text = || self.text(argument).map(str::to_owned);
-        let test = match name {
+        let by_text = match name {
             "isGreaterThan" => return self.ordered(target, argument, Relation(Ordering::is_gt), 0),
             "isLessThan" => return self.ordered(target, argument, Relation(Ordering::is_lt), 0),
             "includes" => {
@@ -125,7 +125,7 @@ impl<'c, 's> Recognizer<'c, 's> {
             "matches" => TextTest::Matches(Pattern::compile(&text()?).ok()?),
             _ => return None,
         };
-        Some(Direct::Text { source: self.source(target)?, test })
+        Some(Direct::Text { source: self.source(target)?, test: by_text })
     }
 
     /// Recognizes `item in container`, with a list of literals, an attribute or a map as the container.

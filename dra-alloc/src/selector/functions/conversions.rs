@@ -76,14 +76,13 @@ fn read_double(text: &str) -> Option<f64> {
         "nan" if unsigned.len() == text.len() => return Some(f64::NAN),
         _ => {}
     }
-    let magnitude = match lower.strip_prefix("0x") {
-        Some(digits) => read_hexadecimal(digits)?,
-        None => {
-            let is_plain = lower.bytes().all(|byte| byte.is_ascii_digit() || b".e+-".contains(&byte));
-            lower.parse::<f64>().ok().filter(|_| is_plain)?
-        }
+    let magnitude = if let Some(digits) = lower.strip_prefix("0x") {
+        read_hexadecimal(digits)?
+    } else {
+        let is_plain = lower.bytes().all(|byte| byte.is_ascii_digit() || b".e+-".contains(&byte));
+        lower.parse::<f64>().ok().filter(|_| is_plain)?
     };
-    let signed = if text.starts_with('-') { -magnitude } else { magnitude };
+    let signed = magnitude.copysign(if text.starts_with('-') { -1.0 } else { 1.0 });
     signed.is_finite().then_some(signed)
 }
 

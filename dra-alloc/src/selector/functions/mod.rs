@@ -31,7 +31,7 @@ use super::value::{Answer, List, Text, Value};
 pub(super) type Run = for<'v> fn(&mut Meter<'_>, &[Value<'v>]) -> Answer<'v>;
 
 /// How a call with arguments of wrong types is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Misuse {
     /// `no such overload`
     Plain,

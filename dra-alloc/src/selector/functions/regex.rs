@@ -77,10 +77,7 @@ fn computed(meter: &mut Meter<'_>, pattern: &str) -> Result<Pattern, Box<Fault>>
 
 /// Says where a computed pattern is wrong, in the words of `find`.
 fn illegal(fault: Box<Fault>) -> Box<Fault> {
-    match *fault {
-        Fault::Text(reason) => Fault::text(format!("Illegal regex: {reason}")),
-        other => Box::new(other),
-    }
+    if let Fault::Text(reason) = &*fault { Fault::text(format!("Illegal regex: {reason}")) } else { fault }
 }
 
 fn matches<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {

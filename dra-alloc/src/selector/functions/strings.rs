@@ -1,5 +1,7 @@
 //! Strings.
 
+use std::fmt::Write;
+
 use dra_attrs::Quoted;
 
 use super::{Function, Misuse, Run, function, int, made, part};
@@ -46,8 +48,8 @@ fn offset(text: &str, index: i64) -> Option<usize> {
     if text.is_ascii() {
         return (index <= text.len()).then_some(index);
     }
-    let starts = text.char_indices().map(|(at, _)| at).chain([text.len()]);
-    starts.skip(index).next()
+    let mut starts = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+    starts.nth(index)
 }
 
 fn characters(text: &str) -> i64 {
@@ -104,7 +106,7 @@ fn last_index_of<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'
     }
     // A match may begin at the given character, and end after it.
     let end = from.and_then(|from| offset(text, from)).map_or(text.len(), |start| start + other.len());
-    let end = text.floor_char_boundary(end);
+    let end = (0..=end.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
     let found = text.get(..end).and_then(|head| head.rfind(&**other));
     Ok(Value::Int(found.map_or(-1, |at| characters(text.get(..at).unwrap_or_default()))))
 }
@@ -254,7 +256,8 @@ pub(in crate::selector) fn quoted_bytes(bytes: &[u8]) -> String {
         let text = go_quoted(chunk.valid());
         quoted.push_str(text.get(1..text.len() - 1).unwrap_or_default());
         for byte in chunk.invalid() {
-            quoted.push_str(&format!("\\x{byte:02x}"));
+            // Writing to a string does not fail.
+            let _ = write!(quoted, "\\x{byte:02x}");
         }
     }
     quoted.push('"');

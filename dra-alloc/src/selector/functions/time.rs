@@ -235,7 +235,7 @@ pub(super) fn shown_timestamp(time: Timestamp) -> String {
     } else {
         let minutes = time.offset.abs() / 60;
         let sign = if time.offset < 0 { '-' } else { '+' };
-        text.push_str(&format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60));
+        text.extend([format!("{sign}{:02}", minutes / 60), format!(":{:02}", minutes % 60)]);
     }
     text
 }

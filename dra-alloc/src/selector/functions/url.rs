@@ -139,7 +139,7 @@ impl Url {
         if let Some(rest) = rest.strip_prefix("//").filter(|_| has_authority) {
             let end = rest.find('/').unwrap_or(rest.len());
             let (authority, path) = rest.split_at_checked(end).unwrap_or((rest, ""));
-            url.path = path.to_owned();
+            path.clone_into(&mut url.path);
             url.set_authority(authority)?;
         }
         unescape(&url.path, Mode::Path)?;
@@ -289,7 +289,7 @@ fn escape(text: &str, is_plain: impl Fn(u8) -> bool) -> String {
         if is_plain(byte) {
             escaped.push(char::from(byte));
         } else {
-            escaped.push_str(&format!("%{byte:02X}"));
+            escaped.extend([format!("%{byte:02X}")]);
         }
     }
     escaped

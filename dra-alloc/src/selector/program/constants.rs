@@ -52,17 +52,10 @@ impl Constants {
             Kind::Call { function, target: None, arguments } if conversions::NAMES.contains(function) => {
                 let [argument] = arguments.as_slice() else { return Ok(None) };
                 let Some(value) = self.get(*argument) else { return Ok(None) };
-                self.converted(function, value, meter).map(Some)
+                converted(function, value, meter).map(Some)
             }
             _ => Ok(None),
         }
-    }
-
-    fn converted(&self, name: &str, value: &Value<'static>, meter: &mut Meter<'_>) -> Result<Value<'static>, String> {
-        let arguments = [value.clone()];
-        let function = functions::lookup(name).ok_or("no such function")?;
-        let answer = (function.run)(meter, &arguments).map_err(|fault| function.worded(fault, name, &arguments));
-        answer.map_err(|fault| fault.to_string())
     }
 
     fn list(&self, elements: &[Element]) -> Result<Option<Value<'static>>, String> {
@@ -93,4 +86,12 @@ fn literal_value(literal: &Literal<'_>) -> Value<'static> {
         Literal::String(text) => Value::owned(&**text),
         Literal::Bytes(bytes) => Value::Bytes(bytes.as_slice().into()),
     }
+}
+
+/// Converts a constant.
+fn converted(name: &str, value: &Value<'static>, meter: &mut Meter<'_>) -> Result<Value<'static>, String> {
+    let arguments = [value.clone()];
+    let function = functions::lookup(name).ok_or("no such function")?;
+    let answer = (function.run)(meter, &arguments).map_err(|fault| function.worded(fault, name, &arguments));
+    answer.map_err(|fault| fault.to_string())
 }

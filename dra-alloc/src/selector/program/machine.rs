@@ -102,7 +102,10 @@ impl<'v> Machine<'_, 'v, '_> {
             Op::Local(slot) => self.local(slot),
             Op::Take(slot) => self.take(slot),
             Op::Force(slot) => self.force(slot),
-            Op::Open => self.open(),
+            Op::Open => {
+                self.open();
+                Ok(())
+            }
             Op::Close => self.close(),
             Op::Step { key, optional } => {
                 let key = self.constant(key)?;
@@ -129,7 +132,10 @@ impl<'v> Machine<'_, 'v, '_> {
             Op::Combine { absorbing } => self.combine(absorbing),
             Op::Branch { otherwise, end } => self.branch(otherwise, end),
             Op::Bail { drop, end } => self.bail(drop, end),
-            Op::Fallback { unwraps, end } => self.fallback(unwraps, end),
+            Op::Fallback { unwraps, end } => {
+                self.fallback(unwraps, end);
+                Ok(())
+            }
             Op::NotStrictlyFalse => {
                 let answer = self.pop();
                 self.push(Ok(Value::Bool(!matches!(answer, Ok(Value::Bool(false))))))
@@ -225,7 +231,7 @@ impl<'v> Machine<'_, 'v, '_> {
         }
     }
 
-    fn open(&mut self) -> Result<(), Box<Fault>> {
+    fn open(&mut self) {
         let chain = match self.stack.last_mut() {
             Some(Ok(value @ Value::Optional(_))) => match std::mem::replace(value, Value::Null) {
                 Value::Optional(Some(held)) => {
@@ -237,7 +243,6 @@ impl<'v> Machine<'_, 'v, '_> {
             _ => Chain::Plain,
         };
         self.chains.push(chain);
-        Ok(())
     }
 
     fn close(&mut self) -> Result<(), Box<Fault>> {
@@ -349,11 +354,11 @@ impl<'v> Machine<'_, 'v, '_> {
         self.push(answer)
     }
 
-    fn fallback(&mut self, unwraps: bool, end: Target) -> Result<(), Box<Fault>> {
+    fn fallback(&mut self, unwraps: bool, end: Target) {
         match self.stack.last_mut() {
             Some(Ok(Value::Optional(None))) => {
                 self.stack.pop();
-                return Ok(());
+                return;
             }
             Some(Ok(value)) if unwraps => {
                 if let Value::Optional(Some(held)) = value {
@@ -363,7 +368,6 @@ impl<'v> Machine<'_, 'v, '_> {
             _ => {}
         }
         self.next = end;
-        Ok(())
     }
 
     /// Returns true if the element at an index of a literal may be missing.
@@ -432,10 +436,9 @@ impl<'v> Machine<'_, 'v, '_> {
         {
             return Err(steps::not_a_list(answer));
         }
-        let values: Result<Vec<Value<'v>>, &Box<Fault>> =
-            answers.iter().map(|answer| answer.as_ref().map(Value::clone)).collect();
+        let values: Result<Vec<Value<'v>>, Box<Fault>> = answers.iter().cloned().collect();
         let result = match values {
-            Err(fault) => Err(fault.clone()),
+            Err(fault) => Err(fault),
             Ok(values) => {
                 // A map is walked for its keys, and again for its size.
                 values.iter().try_for_each(|value| self.meter.work(4 * value_work(value)))?;

@@ -1,6 +1,6 @@
 //! Planner: makes the program of a checked expression.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::constants::Constants;
 use super::{Call, Message, Op, Program, Target};
@@ -42,7 +42,7 @@ struct Planner<'c, 's> {
     tasks: Vec<Task>,
     /// Operation at each label.
     labels: Vec<usize>,
-    variables: HashMap<Variable, usize>,
+    variables: BTreeMap<Variable, usize>,
     problem: Option<String>,
 }
 
@@ -57,7 +57,7 @@ pub(in crate::selector) fn plan(checked: &Checked<'_>) -> Result<Program, String
         program: Program::default(),
         tasks: vec![Task::Visit(checked.root, Base::Paid)],
         labels: Vec::new(),
-        variables: HashMap::new(),
+        variables: BTreeMap::new(),
         problem: None,
     };
     while let Some(task) = planner.tasks.pop() {

@@ -73,7 +73,7 @@ impl<'s> Cursor<'s> {
 
     /// Takes the next `length` bytes.
     fn take(&mut self, length: usize) -> &'s str {
-        let taken = self.rest().get(..length).unwrap_or(self.rest());
+        let taken = self.rest().get(..length).unwrap_or_else(|| self.rest());
         self.start += taken.len();
         for character in taken.chars() {
             if character == '\n' {

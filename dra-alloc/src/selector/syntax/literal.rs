@@ -17,7 +17,7 @@ pub(super) fn string(literal: &str) -> Result<Cow<'_, str>, &'static str> {
         match unit {
             Unit::Char(character) => value.push(character),
             Unit::Code(code) | Unit::Byte(code) => {
-                value.push(char::from_u32(code).ok_or("invalid unicode code point")?)
+                value.push(char::from_u32(code).ok_or("invalid unicode code point")?);
             }
         }
     }

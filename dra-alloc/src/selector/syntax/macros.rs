@@ -12,8 +12,8 @@ const SORTED: &str = "@__sortBy_input__";
 type Arguments<'n> = &'n [NodeId];
 
 /// Expands a call if it is a macro. Wrong arguments are told, and the call stays as it is.
-pub(super) fn expand<'s>(
-    parser: &mut Parser<'s>,
+pub(super) fn expand(
+    parser: &mut Parser<'_>,
     name: &str,
     target: Option<NodeId>,
     arguments: Arguments<'_>,

@@ -53,7 +53,7 @@ pub(super) struct Part {
 
 /// How strongly an operator binds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Level {
+pub(super) enum Level {
     Or,
     And,
     Relation,
@@ -152,7 +152,7 @@ pub(in crate::selector) fn parse(text: &str) -> Result<(Tree<'_>, NodeId), Vec<I
 impl<'s> Parser<'s> {
     pub(super) fn token(&self) -> Token<'s> {
         let end = Token { kind: TokenKind::End, text: "", start: self.text.len(), at: Position::NOWHERE };
-        self.tokens.get(self.next).or(self.tokens.last()).copied().unwrap_or(end)
+        self.tokens.get(self.next).or_else(|| self.tokens.last()).copied().unwrap_or(end)
     }
 
     pub(super) fn kind(&self) -> TokenKind {
@@ -303,7 +303,7 @@ impl<'s> Parser<'s> {
             }
             TokenKind::Float => {
                 let value = token.text.parse::<f64>().ok().filter(|value| value.is_finite());
-                let signed = value.map(|value| Literal::Double(if negative { -value } else { value }));
+                let signed = value.map(|value| Literal::Double(value.copysign(if negative { -1.0 } else { 1.0 })));
                 signed.ok_or("invalid double literal")
             }
             TokenKind::Text => literal::string(token.text).map(Literal::String),

@@ -56,16 +56,16 @@ const OPERATORS: TokenSet = TokenSet::of(&[
 impl<'s> Parser<'s> {
     fn extraneous(&mut self, expected: TokenSet) {
         let token = self.take();
-        self.tell(token, format!("extraneous input {} expecting {expected}", token.shown()));
+        self.tell(token, &format!("extraneous input {} expecting {expected}", token.shown()));
     }
 
     fn mismatched(&mut self, expected: TokenSet) -> Stop {
         let token = self.token();
-        self.tell(token, format!("mismatched input {} expecting {expected}", token.shown()));
+        self.tell(token, &format!("mismatched input {} expecting {expected}", token.shown()));
         Stop
     }
 
-    fn tell(&mut self, token: Token<'s>, message: String) {
+    fn tell(&mut self, token: Token<'s>, message: &str) {
         self.issues.push(Issue::new(token.at, format!("Syntax error: {message}")));
     }
 
@@ -94,7 +94,7 @@ impl<'s> Parser<'s> {
             return Err(self.mismatched(kind.into()));
         }
         let token = self.token();
-        self.tell(token, format!("missing {kind} at {}", token.shown()));
+        self.tell(token, &format!("missing {kind} at {}", token.shown()));
         Ok(token)
     }
 
@@ -115,7 +115,7 @@ impl<'s> Parser<'s> {
         while !EXPRESSION.has(self.kind()) {
             if self.kind() == TokenKind::End {
                 let token = self.token();
-                self.tell(token, format!("extraneous input {} expecting {EXPRESSION}", token.shown()));
+                self.tell(token, &format!("extraneous input {} expecting {EXPRESSION}", token.shown()));
                 return Err(Stop);
             }
             self.extraneous(EXPRESSION);
@@ -128,7 +128,7 @@ impl<'s> Parser<'s> {
         let token = self.token();
         let end = token.start + token.text.len();
         let text = self.text.get(start..end).unwrap_or_default();
-        self.tell(token, format!("no viable alternative at input '{}'", escaped(text)));
+        self.tell(token, &format!("no viable alternative at input '{}'", escaped(text)));
         Stop
     }
 

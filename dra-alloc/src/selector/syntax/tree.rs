@@ -8,7 +8,7 @@ use super::token::Position;
 const MOST_NODES: usize = 250_000;
 
 /// Number of a node in its tree.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::selector) struct NodeId(u32);
 
 impl NodeId {

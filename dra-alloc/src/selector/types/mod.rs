@@ -2,18 +2,19 @@
 
 mod agreement;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// Largest nesting and largest number of parts of a type. Types of expressions that people write have below ten.
 const MOST_PARTS: u32 = 2_000;
 const MOST_NESTED: u32 = 250;
 
 /// Number of a type in [`Types`]: equal types have equal numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TypeId(u32);
 
 /// Type of an expression.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(clippy::enum_variant_names, reason = "the type of a type")]
 pub(super) enum Type {
     Dyn,
     /// Value of an attribute where lists are not allowed.
@@ -53,7 +54,7 @@ pub(super) const CIDR: &str = "net.CIDR";
 #[derive(Debug, Default)]
 pub(super) struct Types {
     all: Vec<Stored>,
-    numbers: HashMap<Type, TypeId>,
+    numbers: BTreeMap<Type, TypeId>,
     /// Type that stands for each variable.
     substitutes: Vec<Option<TypeId>>,
     /// Former substitutes, to undo what a failed attempt did.
@@ -217,7 +218,7 @@ impl Types {
                 return;
             }
             Type::Variable(number) => {
-                out.push_str(&format!("_var{number}"));
+                out.extend(["_var", &number.to_string()]);
                 return;
             }
             plain => {

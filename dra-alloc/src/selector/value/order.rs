@@ -21,6 +21,7 @@ pub(in crate::selector) fn compare(one: &Value<'_>, other: &Value<'_>) -> Result
 }
 
 /// Compares two numbers by value; nothing within if one is not a number, `None` for what are no numbers.
+#[expect(clippy::option_option, reason = "no numbers, or numbers without an order")]
 pub(super) fn numbers(one: &Value<'_>, other: &Value<'_>) -> Option<Option<Ordering>> {
     Some(match (one, other) {
         (Value::Int(one), Value::Int(other)) => Some(one.cmp(other)),
