@@ -4,7 +4,7 @@ use super::check::{Checked, Reference};
 use super::declarations::names::Name;
 use super::syntax::tree::{Kind, Literal, NodeId};
 
-/// What an expression reads of a device.
+/// Facts about the reads of an expression.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Facts {
     /// Only `device.driver`, or nothing.

@@ -14,7 +14,7 @@ const ROUNDS: u32 = 100;
 /// Question whether an evaluation is to stop.
 pub(super) type Stop<'s> = &'s dyn Fn() -> bool;
 
-/// What an evaluation has cost, and how much more it may.
+/// Cost of an evaluation so far, and its limits.
 pub(super) struct Meter<'s> {
     cost: u64,
     limit: u64,

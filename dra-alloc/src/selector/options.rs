@@ -27,9 +27,9 @@ pub enum Mode {
 ///
 /// ```
 /// use dra_alloc::selector::{Options, Selector};
-/// use dra_alloc::{DraGate, GateSet, Profile};
+/// use dra_alloc::{DraGate, GateSet};
 ///
-/// let gates = GateSet::<DraGate>::defaults(Profile::V1_37).without(DraGate::ListTypeAttributes);
+/// let gates = GateSet::all().without(DraGate::ListTypeAttributes);
 /// let expression = "device.attributes['gpu.example'].numaNode.includes(1)";
 /// assert!(Selector::compile(expression, &Options::new_expression(gates)).is_err());
 /// assert!(Selector::compile(expression, &Options::stored()).is_ok());
@@ -61,8 +61,8 @@ impl Options {
     ///
     /// ```
     /// # use dra_alloc::selector::{Mode, Options};
-    /// # use dra_alloc::{GateSet, Profile};
-    /// assert_eq!(Options::new_expression(GateSet::defaults(Profile::V1_37)).mode, Mode::New);
+    /// # use dra_alloc::GateSet;
+    /// assert_eq!(Options::new_expression(GateSet::default()).mode, Mode::New);
     /// ```
     #[must_use]
     pub fn new_expression(gates: GateSet<DraGate>) -> Self {

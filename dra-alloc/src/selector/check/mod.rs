@@ -12,7 +12,7 @@ use super::syntax::token::Position;
 use super::syntax::tree::{Kind, Literal, NodeId, Tree};
 use super::types::{Free, Type, TypeId, Types};
 
-/// What a node refers to.
+/// Referent of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Reference {
     #[default]
@@ -76,7 +76,7 @@ impl Checked<'_> {
     }
 }
 
-/// What is left to do; the last is done first.
+/// Work that is left; the last task is done first.
 #[derive(Clone, Copy, Debug)]
 enum Task {
     Visit(NodeId),
@@ -97,7 +97,7 @@ enum Task {
     FoldEnd(NodeId),
 }
 
-/// Whether the name of a local variable hides names with dots that begin with it. It hides none of functions.
+/// Effect of a local variable on names with dots that begin with its name. It hides none of functions.
 #[derive(Clone, Copy, PartialEq)]
 enum Locals {
     Hide,

@@ -15,7 +15,7 @@ use crate::selector::types::Type;
 const MAP: u64 = 30;
 const MESSAGE: u64 = 40;
 
-/// What is known of a part of the expression.
+/// Facts known of a part of the expression.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     cost: Option<Range>,

@@ -83,7 +83,7 @@ pub(super) fn parse(text: &str) -> Result<IpAddr, String> {
     }
 }
 
-/// What is wrong with an address, and the text at which that shows.
+/// Problem of an address, and the text at which it shows.
 type Problem<'t> = (&'static str, &'t str);
 
 /// Says why a text is no address, in the words of Go's parser.

@@ -30,7 +30,7 @@ use super::value::{Answer, List, Text, Value};
 /// Body of a function.
 pub(super) type Run = for<'v> fn(&mut Meter<'_>, &[Value<'v>]) -> Answer<'v>;
 
-/// How a call with arguments of wrong types is told.
+/// Wording of a call with arguments of wrong types.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Misuse {
     /// `no such overload`

@@ -208,7 +208,7 @@ impl fmt::Display for Url {
     }
 }
 
-/// How a text is read: as the target of a request, which has no fragment and is absolute, or as any reference.
+/// Reading of a text: as the target of a request, which has no fragment and is absolute, or as any reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reading {
     Request,

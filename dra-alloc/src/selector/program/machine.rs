@@ -457,11 +457,16 @@ impl<'v> Machine<'_, 'v, '_> {
         let (Some(call), Some(pattern)) = (self.program.calls.get(call), self.program.patterns.get(pattern)) else {
             return Ok(());
         };
-        let mut values = self.pop_values(call.count)?;
-        let text = if values.len() > 1 { Some(values.remove(1)) } else { None };
-        let result = regex::call(self.meter, call.name, pattern, &values);
-        values.splice(1..1, text);
-        let answers: Vec<Answer<'v>> = values.into_iter().map(Ok).collect();
+        let from = self.stack.len().saturating_sub(call.count);
+        let answers: Vec<Answer<'v>> = self.stack.drain(from..).collect();
+        let result = match answers.iter().cloned().collect::<Result<Vec<Value<'v>>, Box<Fault>>>() {
+            Err(fault) => Err(fault),
+            Ok(mut values) if values.len() > 1 => {
+                values.remove(1);
+                regex::call(self.meter, call.name, pattern, &values)
+            }
+            Ok(_) => Err(Fault::no_overload()),
+        };
         self.meter.charge(actual(call.cost, &answers, &result))?;
         self.push(result)
     }

@@ -13,7 +13,7 @@ use crate::selector::syntax::tree::{Element, Entry, Fold, Kind, NodeId};
 use crate::selector::value::map::{Key, Table};
 use crate::selector::value::{Value, order};
 
-/// Whether the first part of a chain of fields has its price of 1.
+/// Price of the first part of a chain of fields: 1, or nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Base {
     Paid,

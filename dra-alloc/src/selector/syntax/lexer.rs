@@ -128,7 +128,7 @@ fn word(text: &str) -> (TokenKind, usize) {
     (kind, length)
 }
 
-/// Whether a literal has escapes.
+/// Treatment of backslashes in a literal.
 #[derive(Clone, Copy, PartialEq)]
 enum Escapes {
     Read,

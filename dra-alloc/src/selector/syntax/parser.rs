@@ -1,6 +1,6 @@
 //! Grammar of the language: tokens in, tree out.
 //!
-//! What is open is a list of frames, not a recursion: the depth of brackets is limited by the language, the stack of the
+//! Open constructs are a list of frames, not a recursion: the depth of brackets is limited by the language, the stack of the
 //! thread does not matter.
 
 use super::recovery::{ARGUMENTS, ELEMENT, EXPRESSION, FIELD, FIELDS, INDEX, LIST, MAP, NAMES, PRIMARY};
@@ -51,7 +51,7 @@ pub(super) struct Part {
     depth: u16,
 }
 
-/// How strongly an operator binds.
+/// Strength with which an operator binds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     Or,
@@ -78,7 +78,7 @@ const BINARY: [(TokenKind, Level, &str); 14] = [
     (TokenKind::Percent, Level::Product, "_%_"),
 ];
 
-/// What is open around the part that is read.
+/// Construct that is open around the part that is read.
 #[derive(Debug)]
 pub(super) enum Frame<'s> {
     Prefix { function: &'static str, at: Position, odd: bool },
@@ -94,7 +94,7 @@ pub(super) enum Frame<'s> {
     Message { name: String, fields: Vec<Field<'s>>, field: Option<Field<'s>>, depth: u16, at: Position },
 }
 
-/// What to do next.
+/// Next step of the parser.
 enum Next {
     /// Read an operand that has to begin with one of these.
     Operand(TokenSet),

@@ -1,10 +1,10 @@
-//! What may stand where, and what is said of what may not.
+//! Expected tokens by place, and messages for others.
 
 use super::parser::{Frame, Parser, Stop};
 use super::token::{Token, TokenKind, TokenSet, escaped};
 use crate::selector::error::Issue;
 
-/// What an operand without a sign begins with.
+/// First tokens of an operand without a sign.
 pub(super) const PRIMARY: TokenSet = TokenSet::of(&[
     TokenKind::OpenBracket,
     TokenKind::OpenBrace,
@@ -20,7 +20,7 @@ pub(super) const PRIMARY: TokenSet = TokenSet::of(&[
     TokenKind::Bytes,
     TokenKind::Ident,
 ]);
-/// What an expression begins with.
+/// First tokens of an expression.
 pub(super) const EXPRESSION: TokenSet = PRIMARY.or(TokenSet::of(&[TokenKind::Minus, TokenKind::Not]));
 const SEPARATORS: TokenSet = TokenSet::of(&[TokenKind::Question, TokenKind::Comma]);
 pub(super) const ARGUMENTS: TokenSet = EXPRESSION.or(TokenSet::of(&[TokenKind::CloseParen]));
@@ -29,11 +29,11 @@ pub(super) const LIST: TokenSet = EXPRESSION.or(SEPARATORS).or(TokenSet::of(&[To
 pub(super) const MAP: TokenSet = EXPRESSION.or(SEPARATORS).or(TokenSet::of(&[TokenKind::CloseBrace]));
 pub(super) const NAMES: TokenSet = TokenSet::of(&[TokenKind::Ident, TokenKind::QuotedIdent]);
 pub(super) const FIELDS: TokenSet = NAMES.or(SEPARATORS).or(TokenSet::of(&[TokenKind::CloseBrace]));
-/// What begins a list's or a map's next element.
+/// First tokens of a list's or a map's next element.
 pub(super) const ELEMENT: TokenSet = INDEX;
-/// What begins a message's next field.
+/// First tokens of a message's next field.
 pub(super) const FIELD: TokenSet = NAMES.or(TokenSet::of(&[TokenKind::Question]));
-/// What goes on after an operand, besides `?` and `:`.
+/// Tokens that go on after an operand, besides `?` and `:`.
 const OPERATORS: TokenSet = TokenSet::of(&[
     TokenKind::Dot,
     TokenKind::OpenBracket,

@@ -112,7 +112,7 @@ pub(in crate::selector) struct Tree<'s> {
     full: bool,
 }
 
-/// What a missing node is read as: ids are made by the tree that they are asked of, so that none is missing.
+/// Node read in place of a missing one: ids are made by the tree that they are asked of, so that none is missing.
 const NOTHING: &Node<'static> = &Node { kind: Kind::Literal(Literal::Null), at: Position::NOWHERE };
 
 impl<'s> Tree<'s> {

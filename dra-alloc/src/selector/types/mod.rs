@@ -236,7 +236,7 @@ impl Types {
     }
 }
 
-/// What a variable without a substitute becomes.
+/// Replacement of a variable without a substitute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Free {
     Stays,
