@@ -151,3 +151,11 @@ fn patterns_pay_for_what_they_search() {
     let computed = format!("'x'.matches('{}'.replace('A', '(?i:\\\\pL)(?i:\\\\pL)'))", "A".repeat(300));
     assert_eq!(evaluate(&computed, &device), Err(EvaluationError::CostExceeded.to_string()));
 }
+
+#[test]
+fn the_patterns_of_an_expression_have_a_limited_size() {
+    let patterns = |count: usize| vec!["'x'.matches('^\\\\S{100}$')"; count].join("||");
+    assert!(Selector::compile(&patterns(10), &Options::stored()).is_ok());
+    let many = Selector::compile(&patterns(100), &Options::stored());
+    assert!(matches!(many, Err(CompileError::Program { .. })), "{many:?}");
+}

@@ -10,8 +10,10 @@ use crate::selector::fault::Fault;
 use crate::selector::meter::Meter;
 use crate::selector::value::{Answer, Text, Value};
 
-/// Largest memory of a compiled pattern that is written in an expression, and of all its patterns, in bytes.
-const LARGEST_PATTERN: usize = 1 << 20;
+/// Memory of a compiled pattern that is written in an expression, in bytes: the first that is enough counts.
+const PATTERN_SIZES: [usize; 3] = [1 << 14, 1 << 17, 1 << 20];
+/// Largest memory of all patterns that are written in an expression, in bytes.
+pub(in crate::selector) const LARGEST_PATTERNS: usize = 8 << 20;
 /// Largest memory of a pattern that is computed, and of what a search keeps.
 const LARGEST_COMPUTED: usize = 1 << 17;
 /// Largest length of a pattern that is computed, in bytes.
@@ -27,6 +29,9 @@ const fn operator(name: &'static str, run: Run) -> Function {
 pub(super) const FUNCTIONS: &[Function] =
     &[operator("matches", matches), function("find", find), function("findAll", find_all)];
 
+/// Error of a pattern that Go accepts.
+pub(in crate::selector) const TOO_LARGE: &str = "error parsing regexp: expression too large";
+
 /// Pattern that was compiled with the expression.
 #[derive(Clone, Debug)]
 pub(in crate::selector) struct Pattern {
@@ -35,20 +40,33 @@ pub(in crate::selector) struct Pattern {
     steps: usize,
     /// Length of the pattern as it was written, in bytes.
     length: usize,
+    /// Limit on the memory that it was compiled with.
+    size: usize,
 }
 
 impl Pattern {
     /// Compiles a pattern; the error says what is wrong with it.
     pub(in crate::selector) fn compile(pattern: &str) -> Result<Self, String> {
-        Self::limited(pattern, LARGEST_PATTERN)
+        for size in PATTERN_SIZES {
+            match Self::limited(pattern, size) {
+                Err(reason) if reason == TOO_LARGE => {}
+                found => return found,
+            }
+        }
+        Err(TOO_LARGE.to_owned())
+    }
+
+    /// Returns the memory that the pattern counts for, in bytes.
+    pub(in crate::selector) const fn size(&self) -> usize {
+        self.size
     }
 
     fn limited(pattern: &str, limit: usize) -> Result<Self, String> {
         let translated = translate(pattern).map_err(|reason| format!("error parsing regexp: {reason}"))?;
         // What Go accepts and the crate refuses is too large.
         let built = RegexBuilder::new(&translated).size_limit(limit).dfa_size_limit(LARGEST_COMPUTED).build();
-        let regex = built.map_err(|_| "error parsing regexp: expression too large".to_owned())?;
-        Ok(Self { regex: Arc::new(regex), steps: 1 + pattern.len() / 8, length: pattern.len() })
+        let regex = built.map_err(|_| TOO_LARGE.to_owned())?;
+        Ok(Self { regex: Arc::new(regex), steps: 1 + pattern.len() / 8, length: pattern.len(), size: limit })
     }
 
     pub(in crate::selector) fn is_match(&self, text: &str) -> bool {
@@ -140,4 +158,17 @@ fn all<'v>(meter: &mut Meter<'_>, pattern: &Pattern, text: &Text<'v>, most: usiz
     }
     let parts: Result<Vec<_>, _> = ranges.into_iter().map(|(start, end)| part(meter, text, start, end)).collect();
     list(meter, parts?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PATTERN_SIZES, Pattern};
+
+    #[test]
+    fn patterns_have_a_limited_size() {
+        let size = |pattern: &str| Pattern::compile(pattern).map(|pattern| pattern.size());
+        assert_eq!(size("^h[0-9]+$"), Ok(PATTERN_SIZES[0]));
+        assert_eq!(size(r"\S{100}"), Ok(PATTERN_SIZES[1]));
+        assert!(size(r"(?:a{30}){33}\pL{1000}").is_err());
+    }
 }

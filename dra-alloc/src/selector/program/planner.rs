@@ -8,7 +8,7 @@ use crate::selector::check::{Checked, Reference, Role, Variable};
 use crate::selector::declarations::names::Name;
 use crate::selector::declarations::{Cost, declarations};
 use crate::selector::functions;
-use crate::selector::functions::regex::{Pattern, WITH_PATTERN};
+use crate::selector::functions::regex::{LARGEST_PATTERNS, Pattern, TOO_LARGE, WITH_PATTERN};
 use crate::selector::syntax::tree::{Element, Entry, Fold, Kind, NodeId};
 use crate::selector::value::map::{Key, Table};
 use crate::selector::value::{Value, order};
@@ -445,6 +445,10 @@ impl<'s> Planner<'_, 's> {
             return Ok(None);
         }
         let pattern = Pattern::compile(text)?;
+        let size = self.program.patterns.iter().map(Pattern::size).sum::<usize>() + pattern.size();
+        if size > LARGEST_PATTERNS {
+            return Err(TOO_LARGE.to_owned());
+        }
         self.program.patterns.push(pattern);
         Ok(Some(self.program.patterns.len() - 1))
     }
