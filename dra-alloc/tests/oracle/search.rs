@@ -16,6 +16,8 @@ use super::{Answer, Case, DeviceId, Failure, counters, expressions, fatal, resul
 
 /// Feature that a node declares if its kubelet supports skipped node operations.
 const NODE_FEATURE: &str = "DRAOptionalNodeOperations";
+/// The same by the text of the KEP.
+const KEP_NODE_FEATURE: &str = "DraOptionalNodePreparation";
 
 /// Device that the case's node could use.
 #[derive(Clone, Debug)]
@@ -358,14 +360,15 @@ impl<'a> Search<'a> {
         Ok(Attempt::Taken(more))
     }
 
-    /// Returns true if 1.37 ignores the device because its driver skips node operations and the node does not support
-    /// that. The KEP has no such check here: see `result::results`.
+    /// Returns true if the device is ignored because its driver skips node operations and the node does not support that.
+    /// With the gate off 1.37 ignores it anywhere, and the KEP refuses the claim: see `result::results`.
     fn skips_what_the_node_needs(&self, candidate: &Candidate<'_>) -> bool {
         let declared = self.case.node.status.as_ref().and_then(|status| status.declared_features.as_ref());
-        let node_can = declared.is_some_and(|names| names.iter().any(|name| name == NODE_FEATURE));
-        self.case.profile == Profile::V1_37
-            && result::skips_operations(candidate.slice)
-            && !(self.has(DraGate::OptionalNodeOperations) && node_can)
+        let wanted = if self.case.profile == Profile::V1_37 { NODE_FEATURE } else { KEP_NODE_FEATURE };
+        let node_can = declared.is_some_and(|names| names.iter().any(|name| name == wanted));
+        let is_on = self.has(DraGate::OptionalNodeOperations);
+        let is_ignored = if is_on { !node_can } else { self.case.profile == Profile::V1_37 };
+        is_ignored && result::skips_operations(candidate.slice)
     }
 
     fn is_tainted(&self, ask: &Ask<'_>, candidate: &Candidate<'_>) -> bool {
