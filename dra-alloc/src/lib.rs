@@ -36,6 +36,7 @@
 //! - **Optional node operations** (KEP-5945): [`skip`] is `skipNodeOperations` in both wire forms, [`kubelet`] decides which
 //!   drivers are called, [`declared_features`] keeps pods off nodes that can't skip.
 //! - **API server**: [`validate`] says what is accepted and stored of slices, claims, templates, classes and taint rules.
+//! - **Drivers**: [`driver`] plans the slices of a driver's devices and keeps the stored slices so.
 //!
 //! # Guarantees
 //!
@@ -51,6 +52,7 @@
 //! `schemars` adds `JsonSchema` to the types of [`skip`] and to device IDs. The crate needs the Kubernetes types of 1.37.
 
 pub mod declared_features;
+pub mod driver;
 pub mod explain;
 pub mod kubelet;
 pub mod selector;

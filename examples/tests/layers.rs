@@ -24,7 +24,7 @@ const DRA_ALLOC: Layers = &[
     &["device"],
     &["skip", "selector"],
     &["cluster", "kubelet", "validate"],
-    &["search", "declared_features"],
+    &["search", "declared_features", "driver"],
     &["explain"],
     &["allocator"],
 ];

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::operation::Operation;
 use crate::refusal::{self, Refusal};
 use crate::stopwatch::{Stopwatch, Timing};
-use crate::{alloc, attrs, kubelet, nnn, poolstatus, readiness, selector, validate};
+use crate::{alloc, attrs, driver, kubelet, nnn, poolstatus, readiness, selector, validate};
 
 /// Function that reads the input of an operation.
 type Reader = fn(Value) -> Result<Operation, Refusal>;
@@ -30,6 +30,7 @@ const OPERATIONS: &[(&str, Reader)] = &[
     ("alloc.required_features", kubelet::required_features),
     ("alloc.match_features", kubelet::match_features),
     ("alloc.kubelet", kubelet::kubelet),
+    ("driver.names", driver::names),
     ("nnn.run", nnn::run),
     ("nnn.nominator_update", nnn::table::nominator_update),
     ("nnn.binding_start", nnn::table::binding_start),

@@ -5,6 +5,7 @@
 mod alloc;
 mod answer;
 mod attrs;
+mod driver;
 mod kubelet;
 mod nnn;
 mod objects;

@@ -1,0 +1,48 @@
+//! The operation `driver.names`: names of slices and of sockets.
+
+use dra_alloc::Ix;
+use dra_alloc::driver::{
+    PathTooLong, data_socket, decode_index, generate_name, kubelet_authority, registrar_socket, slice_name,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::operation::Operation;
+use crate::refusal::Refusal;
+
+/// Question about a name, by the function that answers it.
+#[derive(Deserialize)]
+#[serde(tag = "fn", rename_all = "camelCase", rename_all_fields = "camelCase")]
+enum NamesInput {
+    GenerateName { index: usize, slice_count: usize, driver: String, owner_name: Option<String> },
+    FixedName { index: usize, slice_count: usize, driver: String, owner_name: Option<String>, pool: String },
+    DecodeIndex { name: String, slice_count: usize },
+    RegistrarSocket { directory: String, driver: String, pod_uid: Option<String> },
+    DataSocket { directory: String, pod_uid: Option<String> },
+    KubeletAuthority { path: String },
+}
+
+pub(crate) fn names(input: Value) -> Result<Operation, Refusal> {
+    super::operation(input, |question: &NamesInput| Ok(answer(question)))
+}
+
+fn answer(question: &NamesInput) -> Value {
+    match question {
+        NamesInput::GenerateName { index, slice_count, driver, owner_name } => {
+            json!({"value": generate_name(Ix::from(*index), *slice_count, driver, owner_name.as_deref())})
+        }
+        NamesInput::FixedName { index, slice_count, driver, owner_name, pool } => {
+            json!({"value": slice_name(Ix::from(*index), *slice_count, driver, owner_name.as_deref(), pool)})
+        }
+        NamesInput::DecodeIndex { name, slice_count } => json!({"value": decode_index(name, *slice_count)}),
+        NamesInput::RegistrarSocket { directory, driver, pod_uid } => {
+            socket(registrar_socket(directory, driver, pod_uid.as_deref()))
+        }
+        NamesInput::DataSocket { directory, pod_uid } => socket(data_socket(directory, pod_uid.as_deref())),
+        NamesInput::KubeletAuthority { path } => json!({"value": kubelet_authority(path)}),
+    }
+}
+
+fn socket(name: Result<String, PathTooLong>) -> Value {
+    name.map_or_else(|_| json!({"error": {"kind": "PathTooLong"}}), |name| json!({"value": name}))
+}
