@@ -20,16 +20,17 @@ pub(super) fn check(attribute: &DeviceAttribute, at: &FieldPath<'_>, context: &m
         ("strings", attribute.strings.is_some()),
         ("versions", attribute.versions.is_some()),
     ];
-    let all = members.map(|(name, _)| format!("`{name}`")).join(", ");
-    let set: Vec<&str> = members.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| *name).collect();
-    match set.as_slice() {
-        [_] => {}
-        [] => context.push(FieldError::invalid(at, "", format!("must specify one of: {all}"))),
-        several => {
-            let detail = format!("must specify exactly one of: {all}");
-            context.push(FieldError::invalid(at, format!("{{{}}}", several.join(", ")), detail));
-        }
+    let is_set = members.iter().filter(|(_, is_set)| *is_set);
+    if is_set.clone().count() == 1 {
+        return;
     }
+    let set: Vec<&str> = is_set.map(|(name, _)| *name).collect();
+    let all = members.map(|(name, _)| format!("`{name}`")).join(", ");
+    context.push(if set.is_empty() {
+        FieldError::invalid(at, "", format!("must specify one of: {all}"))
+    } else {
+        FieldError::invalid(at, format!("{{{}}}", set.join(", ")), format!("must specify exactly one of: {all}"))
+    });
 }
 
 /// Returns true if the attribute has a list value.

@@ -112,21 +112,20 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    fn gated(self) -> impl Iterator<Item = (DraGate, Vec<String>)> {
-        let table = match self {
+    const fn gated(self) -> &'static [Gated] {
+        match self {
             Self::Slice => SLICE,
             Self::Claim | Self::ClaimStatus | Self::Template => CLAIM,
             Self::TaintRule => &[],
-        };
-        table.iter().map(move |(feature, places)| {
-            let is_here = |place: &&&str| self != Self::Template || place.starts_with("spec.");
-            (*feature, places.iter().filter(is_here).map(|place| format!("{}{place}", self.prefix())).collect())
-        })
+        }
     }
 
-    /// Returns the path of the object that has the claim's spec.
-    fn prefix(self) -> &'static str {
-        if self == Self::Template { "spec." } else { "" }
+    /// Returns the object that has the claim's spec, with its path.
+    fn object_of_spec(self, json: &mut Value) -> Option<(&mut Value, FieldPath<'static>)> {
+        match self {
+            Self::Template => json.get_mut("spec").map(|spec| (spec, FieldPath::new("spec"))),
+            _ => Some((json, FieldPath::root())),
+        }
     }
 
     /// Returns true if the fields of a feature stay. In slices a feature also needs the gates that it requires; claims
@@ -135,8 +134,13 @@ impl Kind {
         if self == Self::Slice { gates.has(feature) } else { gates.is_on(feature) }
     }
 
+    /// Returns true if a write of this kind has the field. A template has no status.
     fn is_written(self, place: &str) -> bool {
-        self != Self::ClaimStatus || place.starts_with("status.")
+        match self {
+            Self::ClaimStatus => place.starts_with("status."),
+            Self::Template => place.starts_with("spec."),
+            Self::Slice | Self::Claim | Self::TaintRule => true,
+        }
     }
 }
 
@@ -165,19 +169,23 @@ impl Preparation {
     ) -> Prepared<T> {
         let mut dropped = Vec::new();
         let Ok(mut json) = serde_json::to_value(&new) else { return Prepared { object: new, dropped } };
-        let mut changed = stored::fill_in(&mut json, kind.prefix(), self.now);
+        let mut changed = false;
         let mut stored = old.and_then(|old| serde_json::to_value(old).ok());
-        for (feature, places) in kind.gated().filter(|(feature, _)| self.drops(kind, *feature)) {
-            if stored.as_mut().is_some_and(|stored| is_in_use(stored, feature, &places)) {
-                continue;
-            }
-            for place in places.iter().filter(|place| kind.is_written(place)) {
-                visit(&mut json, place, &FieldPath::root(), &mut |value, at| {
-                    if is_set(value, feature, place) {
-                        dropped.push(at.to_string());
-                    }
-                    changed |= !value.take().is_null();
-                });
+        let mut stored = stored.as_mut().and_then(|stored| kind.object_of_spec(stored));
+        if let Some((object, root)) = kind.object_of_spec(&mut json) {
+            changed |= stored::fill_in(object, self.now);
+            for &(feature, places) in kind.gated().iter().filter(|(feature, _)| self.drops(kind, *feature)) {
+                if stored.as_mut().is_some_and(|(stored, _)| is_in_use(stored, feature, places)) {
+                    continue;
+                }
+                for place in places.iter().filter(|place| kind.is_written(place)) {
+                    visit(object, place, &root, &mut |value, at| {
+                        if is_set(value, feature, place) {
+                            dropped.push(at.to_string());
+                        }
+                        changed |= !value.take().is_null();
+                    });
+                }
             }
         }
         let object = if changed { serde_json::from_value(json).unwrap_or(new) } else { new };
@@ -188,7 +196,9 @@ impl Preparation {
     /// time was added now.
     pub(super) fn filled_in<T: Clone + Serialize + DeserializeOwned>(self, kind: Kind, object: &T) -> T {
         let Ok(mut json) = serde_json::to_value(object) else { return object.clone() };
-        stored::fill_in(&mut json, kind.prefix(), self.now);
+        if let Some((object, _)) = kind.object_of_spec(&mut json) {
+            stored::fill_in(object, self.now);
+        }
         serde_json::from_value(json).unwrap_or_else(|_| object.clone())
     }
 
@@ -200,7 +210,7 @@ impl Preparation {
 /// Gated fields that are maps.
 const MAPS: [&str; 2] = [".nodeAllocatableResources", ".consumedCapacity"];
 
-fn is_in_use(stored: &mut Value, feature: DraGate, places: &[String]) -> bool {
+fn is_in_use(stored: &mut Value, feature: DraGate, places: &[&str]) -> bool {
     let mut found = false;
     for place in places {
         visit(stored, place, &FieldPath::root(), &mut |value, _| found |= is_set(value, feature, place));

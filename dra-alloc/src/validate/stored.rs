@@ -27,13 +27,13 @@ const RULES: [(&[&str], FillIn); 5] = [
     (OPTIONAL_AMOUNTS, optional_amount),
 ];
 
-/// Fills in the JSON of an object whose spec has the path `prefix` (`spec.` in a template, else empty). `now` is the
-/// time of taints without one; without it they stay as they are. Returns true if the object has changed.
-pub(super) fn fill_in(object: &mut Value, prefix: &str, now: Option<Timestamp>) -> bool {
+/// Fills in the JSON of an object, of a template that of its spec. `now` is the time of taints without one; without it
+/// they stay as they are. Returns true if the object has changed.
+pub(super) fn fill_in(object: &mut Value, now: Option<Timestamp>) -> bool {
     let mut changed = false;
     for (places, rule) in RULES {
         for place in places {
-            visit(object, &format!("{prefix}{place}"), &FieldPath::root(), &mut |value, _| {
+            visit(object, place, &FieldPath::root(), &mut |value, _| {
                 changed |= rule(value, now);
             });
         }
