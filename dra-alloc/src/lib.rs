@@ -75,7 +75,7 @@ mod oracle;
 pub use allocator::{Allocator, Verdict, cluster_summary};
 pub use cluster::classes::Classes;
 pub use cluster::inventory::{Inventory, InventoryError, InventoryEvent, pool};
-pub use cluster::state::{AllocatedState, StateError};
+pub use cluster::state::{AllocatedState, AssumeOutcome, ClaimId, DeviceUsage, ForgetOutcome, Layer, StateError};
 pub use config::gates::{DraGate, GateName};
 pub use config::limits::MAX_DEVICES_PER_CLAIM;
 pub use device::allocated::allocated_devices;

@@ -3,4 +3,6 @@
 
 pub(crate) mod classes;
 pub(crate) mod inventory;
+pub(crate) mod stamp;
 pub(crate) mod state;
+mod trie;

@@ -103,7 +103,7 @@ impl<'i> CounterSets<'i> {
         sets.number_names();
         let Some(in_use) = in_use else { return Ok(sets) };
         for slice in pool.all_slices() {
-            for device in slice_devices(slice).iter().filter(|device| in_use.contains_key(&device.name)) {
+            for device in slice_devices(slice).iter().filter(|device| in_use.device(&device.name).is_some()) {
                 sets.take_off(slice, device)?;
             }
         }

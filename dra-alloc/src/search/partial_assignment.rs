@@ -17,7 +17,7 @@ use super::device_set::DeviceSet;
 use super::ix::{AlternativeIx, ByConstraint, ByCounterName, ClaimIx, ConstraintIx, DeviceIx, Indexed, PoolIx};
 use super::request::{Claim, ConstraintKind};
 use super::table::{CapacityCheck, CapacityMiss, Table};
-use crate::cluster::state::DeviceUse;
+use crate::cluster::state::DeviceUsage;
 use crate::config::gates::DraGate;
 
 /// Choice of a device for an alternative of a request.
@@ -180,7 +180,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
             return self.taken.contains(device)
                 && self.chosen.iter().any(|chosen| chosen.device == device && is_own(chosen));
         }
-        self.taken.contains(device) || self.table.in_use(device).is_some_and(DeviceUse::is_exclusive)
+        self.taken.contains(device) || self.table.in_use(device).is_some_and(DeviceUsage::is_exclusive)
     }
 
     /// Returns the first capacity of a device that is too small for the alternative; `None` if all suffice.
@@ -271,7 +271,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
     /// Returns true if a shareable device already has a share, from this assignment or from another claim.
     #[inline(never)]
     fn is_shared(&self, device: DeviceIx) -> bool {
-        let in_use = || self.table.in_use(device).is_some_and(DeviceUse::is_shared);
+        let in_use = || self.table.in_use(device).is_some_and(DeviceUsage::is_shared);
         self.table.is_shareable(device) && (self.shares.get(&device).is_some_and(|shares| shares.count > 0) || in_use())
     }
 

@@ -37,7 +37,7 @@ use super::pruning_rules::{PruningRule, PruningRules};
 use super::request::{ConstraintKind, Mode};
 use super::symmetry::{SymmetryClass, predecessor, symmetry_classes};
 use super::table::{CapacityCheck, DevicesOfAll, Selection, Table};
-use crate::cluster::state::DeviceUse;
+use crate::cluster::state::DeviceUsage;
 use crate::config::gates::DraGate;
 use crate::device::capacity::Amount;
 
@@ -482,7 +482,7 @@ fn usable(table: &Table<'_>, alternative: AlternativeIx, meter: &mut Meter<'_>) 
     let admin = table.alternative(alternative).admin_access;
     for device in table.candidates.all() {
         meter.step()?;
-        let is_held = !admin && table.in_use(device).is_some_and(DeviceUse::is_exclusive);
+        let is_held = !admin && table.in_use(device).is_some_and(DeviceUsage::is_exclusive);
         let is_selected = table.selection(alternative, device)? == Selection::Admitted;
         let fits = !table.has(DraGate::ConsumableCapacity)
             || matches!(table.fit(alternative, device)?, CapacityCheck::Takes(_));

@@ -10,7 +10,7 @@ use super::device_set::DeviceSet;
 use super::ix::{AlternativeIx, ByAlternative, ByDevice, CounterIx, DeviceIx, PoolIx, SetIx};
 use super::request::{Alternative, Mode};
 use super::table::Table;
-use crate::cluster::state::DeviceUse;
+use crate::cluster::state::DeviceUsage;
 use crate::config::gates::DraGate;
 
 /// Number of a symmetry class. Devices of one class are interchangeable.
@@ -49,7 +49,7 @@ pub(super) fn symmetry_classes<'s>(
             values.push(set.values().to_vec());
         }
         let candidate = table.candidate(device);
-        let was_shared = table.in_use(device).is_some_and(DeviceUse::is_shared);
+        let was_shared = table.in_use(device).is_some_and(DeviceUsage::is_shared);
         let consumes = candidate.device.consumes_counters.as_ref().is_some_and(|consumed| !consumed.is_empty());
         let consumption = consumes && table.has(DraGate::PartitionableDevices);
         let kind = Kind {

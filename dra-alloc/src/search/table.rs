@@ -17,7 +17,7 @@ use super::request::{Alternative, Claim, Column, Derived, Mode, Plan};
 use crate::cluster::inventory::is_for_one_node;
 use crate::cluster::inventory::pool::Pool;
 use crate::cluster::inventory::view::SliceError;
-use crate::cluster::state::{AllocatedState, DeviceUse, PoolUse};
+use crate::cluster::state::{AllocatedState, DeviceUsage, PoolUse};
 use crate::config::gates::DraGate;
 use crate::config::profile::{Decisions, SkipGateOff};
 use crate::device::capacity::{Amount, Capacity, Rounding};
@@ -158,15 +158,14 @@ impl<'s> Table<'s> {
     }
 
     /// Returns the use of a device by claims allocated before this call; `None` if the device is free.
-    pub(crate) fn in_use(&self, device: DeviceIx) -> Option<&'s DeviceUse> {
+    pub(crate) fn in_use(&self, device: DeviceIx) -> Option<&'s DeviceUsage> {
         let candidate = self.candidate(device);
-        self.in_use.at(candidate.pool).copied().flatten()?.get(&candidate.device.name)
+        self.in_use.at(candidate.pool).copied().flatten()?.device(&candidate.device.name)
     }
 
     /// Returns the amount of a capacity that shares allocated before this call consume.
     pub(crate) fn consumed(&self, device: DeviceIx, capacity: &str) -> Quantity {
-        let consumed = self.in_use(device).and_then(|in_use| in_use.consumed.get(capacity));
-        consumed.copied().unwrap_or(Quantity::ZERO)
+        self.in_use(device).map_or(Quantity::ZERO, |in_use| in_use.consumed(capacity))
     }
 
     /// Returns true if several allocations may share the device.

@@ -71,7 +71,9 @@ impl Cluster {
         for claim in claims {
             let outcome = self.allocate(node_name, std::slice::from_ref(claim));
             if let Outcome::Allocated(results) = &outcome {
-                self.state.assume(results).unwrap();
+                let mut holder = claim.clone();
+                holder.metadata.uid = Some(self.state.claims().count().to_string());
+                self.state.assume(&holder, &results[0]).unwrap();
             }
             answers.push(match outcome {
                 Outcome::Allocated(results) => Some(devices(&results)),

@@ -1,12 +1,19 @@
 //! Tests of the state of allocated devices.
 
-use dra_alloc::{AllocatedState, DeviceId, DraGate, GateSet};
+use std::collections::BTreeMap;
+
+use dra_alloc::{AllocatedState, AssumeOutcome, ClaimId, DeviceId, DeviceUsage, DraGate, ForgetOutcome, GateSet};
+use dra_attrs::Quantity;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use proptest::prelude::*;
 use serde_json::{Value, from_value, json};
 
 fn result(devices: &[Value]) -> AllocationResult {
     from_value(json!({"devices": {"results": devices}})).unwrap()
+}
+
+fn claim(name: &str) -> ResourceClaim {
+    from_value(json!({"metadata": {"namespace": "ns", "name": name, "uid": format!("uid-{name}")}})).unwrap()
 }
 
 fn device(name: &str) -> Value {
@@ -22,6 +29,23 @@ fn with(mut device: Value, field: &str, value: Value) -> Value {
     device
 }
 
+fn share(id: &str, amount: &str) -> Value {
+    with(with(device("a"), "shareID", json!(id)), "consumedCapacity", json!({"memory": amount}))
+}
+
+/// Returns a state in which each claim has one share of device `a`.
+fn shared(shares: &[(&str, &str, &str)]) -> AllocatedState {
+    let mut state = AllocatedState::default();
+    for (name, id, amount) in shares {
+        assert_eq!(state.assume(&claim(name), &result(&[share(id, amount)])), Ok(AssumeOutcome::Added));
+    }
+    state
+}
+
+fn memory(state: &AllocatedState) -> Quantity {
+    state.device(&id("a")).map_or(Quantity::ZERO, |device| device.consumed("memory"))
+}
+
 #[test]
 fn what_counts() {
     let share = with(device("shared"), "shareID", json!("s-1"));
@@ -35,7 +59,7 @@ fn what_counts() {
     for (row, counts) in rows {
         let name = row["device"].as_str().unwrap().to_owned();
         let mut state = AllocatedState::default();
-        state.assume([&result(&[row])]).unwrap();
+        state.assume(&claim("c"), &result(&[row])).unwrap();
         assert_eq!(state.is_allocated(&id(&name)), counts, "{name}");
     }
 }
@@ -49,53 +73,102 @@ fn claims_without_an_allocation_count_for_nothing() {
 }
 
 #[test]
+fn claims_of_one_identity_hold_what_each_of_them_holds() {
+    let of = |name: &str| -> ResourceClaim {
+        from_value(json!({"status": {"allocation": result(&[device(name)])}})).unwrap()
+    };
+    let state = AllocatedState::from_claims([&of("a"), &of("b")], GateSet::default()).unwrap();
+    assert!(state.is_allocated(&id("a")) && state.is_allocated(&id("b")));
+}
+
+#[test]
 fn without_consumable_capacity_a_share_holds_the_device() {
     let share = with(device("a"), "shareID", json!("s"));
-    let results = [result(&[with(share, "consumedCapacity", json!({"memory": "lots"}))])];
+    let allocation = result(&[with(share, "consumedCapacity", json!({"memory": "lots"}))]);
     let mut off = AllocatedState::new(GateSet::default().without(DraGate::ConsumableCapacity));
     let empty = off.clone();
-    off.assume(&results).unwrap();
-    let mut held = empty.clone();
-    held.hold(&id("a"));
-    assert_eq!(off, held);
-    off.forget(&results).unwrap();
+    off.assume(&claim("c"), &allocation).unwrap();
+    let usage = off.device(&id("a")).unwrap();
+    assert!(usage.is_exclusive() && !usage.is_shared());
+    assert_eq!(off.forget(&claim("c")), ForgetOutcome::Removed);
     assert_eq!(off, empty);
 }
 
 #[test]
 fn shares_of_one_id_consume_each() {
-    let share = |id: &str| with(with(device("a"), "shareID", json!(id)), "consumedCapacity", json!({"memory": "4"}));
-    let counted = |shares: &[Value]| {
-        let mut state = AllocatedState::default();
-        state
-            .assume(shares.iter().map(|share| result(std::slice::from_ref(share))).collect::<Vec<_>>().iter())
-            .unwrap();
-        state
-    };
-    let mut twice = counted(&[share("s"), share("s")]);
-    assert_ne!(twice, counted(&[share("s")]));
-    twice.forget([&result(&[share("s")])]).unwrap();
-    assert_eq!(twice, counted(&[share("s")]));
-    twice.forget([&result(&[share("other")])]).unwrap();
-    assert_eq!(twice, counted(&[share("s")]));
-    twice.forget([&result(&[share("s")])]).unwrap();
+    let mut twice = shared(&[("1", "s", "4"), ("2", "s", "4")]);
+    assert_eq!(memory(&twice), "8".parse().unwrap());
+    twice.forget(&claim("1"));
+    assert_eq!(twice, shared(&[("2", "s", "4")]));
+    twice.forget(&claim("2"));
     assert_eq!(twice, AllocatedState::default());
 }
 
 #[test]
-fn a_quantity_that_is_none_is_named() {
-    let bad = with(with(device("a"), "shareID", json!("s")), "consumedCapacity", json!({"memory": "lots"}));
-    let mut state = AllocatedState::default();
-    let error = state.assume([&result(&[device("b"), bad])]).unwrap_err();
-    let named = format!("devices.results[1].consumedCapacity[memory] of device {}: ", id("a"));
-    assert!(error.to_string().starts_with(&named), "{error}");
-    assert_eq!(state, AllocatedState::default(), "nothing was counted");
+fn a_claim_seen_again_counts_once_and_a_new_allocation_replaces_the_old() {
+    let mut state = shared(&[("1", "s", "90")]);
+    assert_eq!(state.assume(&claim("1"), &result(&[share("s", "90")])), Ok(AssumeOutcome::Unchanged));
+    assert_eq!(memory(&state), "90".parse().unwrap());
+    assert_eq!(state.assume(&claim("1"), &result(&[share("s", "50")])), Ok(AssumeOutcome::Replaced));
+    assert_eq!(state, shared(&[("1", "s", "50")]));
 }
 
-fn holding() -> impl Strategy<Value = Value> {
+#[test]
+fn a_forget_of_what_is_not_there_tells_so_and_takes_nothing() {
+    let mut state = shared(&[("1", "s", "50"), ("2", "t", "50")]);
+    let before = state.clone();
+    assert_eq!(state.forget(&claim("3")), ForgetOutcome::Unknown);
+    assert_eq!(state, before);
+    assert_eq!(state.forget_claim(&ClaimId::from(&claim("1"))), ForgetOutcome::Removed);
+    assert_eq!(state.forget(&claim("1")), ForgetOutcome::Unknown);
+    assert_eq!(memory(&state), "50".parse().unwrap());
+}
+
+#[test]
+fn amounts_that_are_too_large_together_are_given_back_exactly() {
+    let huge = "170000000000000000000000000000";
+    let mut state = shared(&[("1", "s", huge), ("2", "t", "90"), ("3", "u", huge)]);
+    assert_eq!(memory(&state).nanos(), i128::MAX);
+    state.forget(&claim("1"));
+    assert_eq!(state, shared(&[("2", "t", "90"), ("3", "u", huge)]));
+    assert_eq!(memory(&state), "170000000000000000000000000090".parse().unwrap());
+    state.forget(&claim("3"));
+    assert_eq!(memory(&state), "90".parse().unwrap());
+}
+
+#[test]
+fn amounts_that_are_none_are_named() {
+    for (amount, reason) in [("lots", ""), ("-500", "must not be negative: -500")] {
+        let mut state = AllocatedState::default();
+        let error = state.assume(&claim("c"), &result(&[device("b"), share("s", amount)])).unwrap_err();
+        let named = format!("devices.results[1].consumedCapacity[memory] of device {}: {reason}", id("a"));
+        assert!(error.to_string().starts_with(&named), "{error}");
+        assert_eq!(state, AllocatedState::default(), "nothing was counted");
+    }
+}
+
+#[test]
+fn look_ups() {
+    let mut state = shared(&[("1", "s", "4"), ("2", "t", "5")]);
+    state.assume(&claim("3"), &result(&[device("c"), device("b")])).unwrap();
+    state.hold(&DeviceId::new("a.example.com", "q", "z"));
+    let names = |state: &AllocatedState| state.devices().map(|(id, _)| id.to_string()).collect::<Vec<_>>();
+    assert_eq!(names(&state), ["a.example.com/q/z", "d.example.com/p/a", "d.example.com/p/b", "d.example.com/p/c"]);
+    assert_eq!((state.len(), state.claims().count()), (4, 3));
+    let of_pool: Vec<&str> = state.devices_of_pool("d.example.com", "p").map(DeviceUsage::name).collect();
+    assert_eq!(of_pool, ["a", "b", "c"]);
+    assert_eq!(state.devices_of_claim(&ClaimId::from(&claim("3"))).unwrap(), [id("c"), id("b")]);
+    assert_eq!(state.devices_of_claim(&ClaimId::from(&claim("4"))), None);
+    let mut holders: Vec<String> = state.device(&id("a")).unwrap().holders().map(ToString::to_string).collect();
+    holders.sort();
+    assert_eq!(holders, ["ns/1", "ns/2"]);
+}
+
+/// Device result for one of three devices: held, shared, or with admin access.
+fn held() -> impl Strategy<Value = Value> {
     let names = prop::sample::select(vec!["a", "b", "c"]);
-    let amount = prop::sample::select(vec!["0", "1", "1500m", "2Gi"]);
-    (names, any::<bool>(), prop::option::of((0..10u32, amount))).prop_map(|(name, admin, share)| {
+    let amount = prop::sample::select(vec!["0", "1", "1500m", "2Gi", "170000000000000000000000000000"]);
+    (names, any::<bool>(), prop::option::of((0..3u32, amount))).prop_map(|(name, admin, share)| {
         let device = if admin { with(device(name), "adminAccess", json!(true)) } else { device(name) };
         match share {
             None => device,
@@ -107,22 +180,80 @@ fn holding() -> impl Strategy<Value = Value> {
     })
 }
 
+/// Event of a history: a claim gets an allocation, gives it back, or a layer begins or ends.
+#[derive(Clone, Debug)]
+enum Event {
+    Assume(u8, Vec<Value>),
+    Forget(u8),
+    Begin,
+    Keep,
+    Drop,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        5 => (0..4u8, prop::collection::vec(held(), 0..4)).prop_map(|(claim, devices)| Event::Assume(claim, devices)),
+        3 => (0..5u8).prop_map(Event::Forget),
+        2 => Just(Event::Begin),
+        1 => Just(Event::Keep),
+        1 => Just(Event::Drop),
+    ]
+}
+
+/// Plain model of a state: what each claim holds.
+type Model = BTreeMap<u8, Vec<Value>>;
+
+fn built(model: &Model) -> AllocatedState {
+    let mut state = AllocatedState::default();
+    for (name, devices) in model {
+        state.assume(&claim(&name.to_string()), &result(devices)).unwrap();
+    }
+    state
+}
+
+/// Plays events on a state and its model until the layer ends. Returns true if the layer is to be kept.
+fn play(state: &mut AllocatedState, model: &mut Model, events: &mut std::vec::IntoIter<Event>) -> bool {
+    while let Some(event) = events.next() {
+        match event {
+            Event::Assume(name, devices) => {
+                let outcome = state.assume(&claim(&name.to_string()), &result(&devices)).unwrap();
+                let before = model.insert(name, devices);
+                assert_eq!(before.is_none(), outcome == AssumeOutcome::Added);
+            }
+            Event::Forget(name) => {
+                let outcome = state.forget(&claim(&name.to_string()));
+                assert_eq!(model.remove(&name).is_some(), outcome == ForgetOutcome::Removed);
+            }
+            Event::Begin => {
+                let (mut layer, mut changed) = (state.layer(), model.clone());
+                if play(&mut layer, &mut changed, events) {
+                    layer.keep();
+                    *model = changed;
+                }
+            }
+            Event::Keep => return true,
+            Event::Drop => return false,
+        }
+        assert_eq!(*state, built(model));
+    }
+    true
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn forget_undoes_assume(
-        before in prop::collection::vec(holding(), 0..6),
-        after in prop::collection::vec(holding(), 0..6),
-    ) {
-        let (before, after) = (result(&before), result(&after));
-        let mut state = AllocatedState::default();
-        state.assume([&before]).unwrap();
-        let expected = state.clone();
-        state.assume([&after]).unwrap();
-        state.forget([&after]).unwrap();
-        prop_assert_eq!(&state, &expected);
-        state.forget([&before]).unwrap();
+    fn what_a_claim_gives_back_is_what_it_held(events in prop::collection::vec(event(), 0..40)) {
+        let (mut state, mut model) = (AllocatedState::default(), Model::new());
+        let mut events = events.into_iter();
+        while events.len() > 0 {
+            let (kept, expected) = (state.clone(), built(&model));
+            play(&mut state, &mut model, &mut events);
+            prop_assert_eq!(kept, expected, "a snapshot stays as it was");
+        }
+        for name in 0..5u8 {
+            state.forget(&claim(&name.to_string()));
+        }
         prop_assert_eq!(state, AllocatedState::default());
     }
 }

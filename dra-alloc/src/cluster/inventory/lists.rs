@@ -1,12 +1,12 @@
 //! Index of slices by node, pool or name. It reads the names from the slices instead of storing copies.
 
-use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use smallvec::SmallVec;
+
+use crate::cluster::trie::hash;
 
 /// Position of a slice in the inventory, in the order of the input. A changed slice keeps its position.
 pub(super) type SliceIndex = usize;
@@ -112,11 +112,6 @@ impl<T> List<T> {
 
 fn slice_at(slices: &Slices, index: SliceIndex) -> Option<&ResourceSlice> {
     slices.get(index)?.as_deref()
-}
-
-/// Hashes a key with a fixed seed, so that equal input takes equal time.
-fn hash(name: [&str; 2]) -> u64 {
-    FixedState::default().hash_one(name)
 }
 
 pub(super) fn insert_sorted(positions: &mut Positions, index: SliceIndex) {

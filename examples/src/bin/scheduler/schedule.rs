@@ -200,7 +200,7 @@ impl<'a> Simulation<'a> {
             let Some(answer) = self.answers.get_mut(*index).filter(|answer| is_pending(answer)) else { continue };
             answer.fate = fate.clone();
             if let Some(result) = results.get(position) {
-                self.state.assume([result])?;
+                self.state.assume(&answer.claim, result)?;
                 answer.claim.status.get_or_insert_default().allocation = Some(result.clone());
             }
         }

@@ -26,7 +26,7 @@ pub(super) fn allocate(cluster: &mut Cluster, page: &mut Page) -> Result<(), Tou
             allocator.allocate_each(&state, &cluster.nodes, std::slice::from_ref(claim), Budget::default())?;
         page.input(asked(claim));
         if let Some((node, result)) = first(&cluster.nodes, &verdicts) {
-            state.assume([result])?;
+            state.assume(claim, result)?;
             page.decision(format!("allocated on {node}: {}", devices(result).join(", ")));
             page.reason(
                 "The first combination in kube-scheduler's order whose lists of NUMA nodes have one in common.",

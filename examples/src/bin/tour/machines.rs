@@ -281,7 +281,9 @@ fn pods(inventory: &Inventory, kinds: &[String]) -> Vec<String> {
             .with_selector_cache(&selectors)
             .with_gates(GateSet::default().with(DraGate::ListTypeAttributes))
             .with_explanation(Detail::Summary);
-        let verdict = allocator.allocate(&state, &node, &[claim(kinds)], Budget::default());
+        let mut pod = claim(kinds);
+        pod.metadata.uid = Some(answers.len().to_string());
+        let verdict = allocator.allocate(&state, &node, [&pod], Budget::default());
         let results = match verdict {
             Ok(Verdict { outcome: Outcome::Allocated(results), .. }) => results,
             Ok(verdict) => {
@@ -296,7 +298,7 @@ fn pods(inventory: &Inventory, kinds: &[String]) -> Vec<String> {
         let devices =
             results.iter().flat_map(|result| &result.devices).flat_map(|devices| devices.results.iter().flatten());
         answers.push(join(&devices.map(|device| device.device.as_str()).collect::<Vec<_>>()));
-        if state.assume(&results).is_err() {
+        if results.iter().any(|result| state.assume(&pod, result).is_err()) {
             break;
         }
     }

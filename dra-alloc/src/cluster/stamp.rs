@@ -1,0 +1,16 @@
+//! Stamps: marks of changes that never repeat in a process.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Mark of a change. A later change has a greater stamp, and no two changes in a process have the same one, also not in
+/// two copies of a state. Answers never depend on the value of a stamp, only on equality.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Stamp(u64);
+
+impl Stamp {
+    /// Returns a stamp that is greater than all before.
+    pub(crate) fn next() -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        Self(LAST.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+}

@@ -1,0 +1,401 @@
+//! Allocated devices of a cluster: which claim holds which device, and which amounts its shares consume.
+//!
+//! A device result of a claim's allocation counts as follows:
+//!
+//! | result | counts as |
+//! |---|---|
+//! | `adminAccess: true` | nothing: admin access takes no device away |
+//! | with a `shareID` | a share, which consumes `consumedCapacity` |
+//! | any other | the device is held exclusively |
+//!
+//! While the gate [`DraGate::ConsumableCapacity`] is off, a share counts as the whole device: a claim with a share,
+//! allocated while the gate was on, holds the device exclusively.
+//!
+//! The state remembers what each claim holds, and gives back just that when the claim is forgotten. It is made of
+//! persistent tables, so that a copy shares everything with the original until one of the two changes.
+//!
+//! Source: `AllocatedState` of kube-scheduler 1.37.
+
+mod claim_id;
+mod device_usage;
+mod holding;
+mod layer;
+mod pool_use;
+
+use std::sync::Arc;
+
+use dra_attrs::{GateSet, Ix, Quantity, QuantityError};
+use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequestAllocationResult, ResourceClaim};
+
+pub use claim_id::ClaimId;
+pub use device_usage::DeviceUsage;
+pub use layer::Layer;
+pub(crate) use pool_use::PoolUse;
+
+use super::stamp::Stamp;
+use super::trie::{Trie, hash};
+use crate::config::gates::DraGate;
+use crate::device::device_id::DeviceId;
+use device_usage::Holder;
+use holding::{Holding, Share, holdings};
+
+/// Devices in use in a cluster. The default is the empty state of a cluster with [`DraGate::ConsumableCapacity`] on.
+///
+/// A clone is a snapshot: it costs no more than a reference, and a change afterwards copies what it changes.
+/// [`AllocatedState::layer`] makes changes that can be dropped again.
+///
+/// ```
+/// use dra_alloc::{AllocatedState, AssumeOutcome, DeviceId, ForgetOutcome};
+/// use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
+/// use serde_json::{from_value, json};
+///
+/// let claim: ResourceClaim = from_value(json!({"metadata": {"namespace": "ml", "name": "training"}}))?;
+/// let device = json!({"request": "r", "driver": "gpu.example.com", "pool": "node-1", "device": "gpu-0"});
+/// let allocation: AllocationResult = from_value(json!({"devices": {"results": [device]}}))?;
+///
+/// let mut state = AllocatedState::default();
+/// assert_eq!(state.assume(&claim, &allocation)?, AssumeOutcome::Added);
+/// assert_eq!(state.assume(&claim, &allocation)?, AssumeOutcome::Unchanged);
+/// let gpu = DeviceId::new("gpu.example.com", "node-1", "gpu-0");
+/// let holders: Vec<String> = state.device(&gpu).into_iter().flat_map(|gpu| gpu.holders()).map(ToString::to_string).collect();
+/// assert_eq!(holders, ["ml/training"]);
+/// assert_eq!(state.forget(&claim), ForgetOutcome::Removed);
+/// assert_eq!(state.forget(&claim), ForgetOutcome::Unknown);
+/// assert_eq!(state, AllocatedState::default());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct AllocatedState {
+    pools: Trie<PoolUse>,
+    claims: Trie<ClaimUse>,
+    shares: Shares,
+    /// Number of devices in use.
+    devices: usize,
+    /// Last change of the state.
+    stamp: Stamp,
+}
+
+/// Treatment of device results with a `shareID`: as a share of the device, or as the whole device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Shares {
+    #[default]
+    Apart,
+    Exclusive,
+}
+
+/// What one claim holds.
+#[derive(Clone, Debug)]
+struct ClaimUse {
+    id: Arc<ClaimId>,
+    held: Vec<Held>,
+}
+
+/// One device that a claim holds, or a share of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Held {
+    driver: Arc<str>,
+    pool: Arc<str>,
+    device: Arc<str>,
+    holding: Holding,
+}
+
+/// Reason why an allocation can't be added to the state.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StateError {
+    /// A consumed capacity is not a valid quantity.
+    #[error("devices.results[{index}].consumedCapacity[{capacity}] of device {device}: {source}")]
+    ConsumedCapacity {
+        /// Device of the allocation result.
+        device: Box<DeviceId>,
+        /// Index of the device result in its allocation.
+        index: Ix<DeviceRequestAllocationResult>,
+        /// Name of the capacity.
+        capacity: String,
+        /// Reason why the text is not a valid quantity.
+        source: QuantityError,
+    },
+    /// A consumed capacity is below zero.
+    #[error("devices.results[{index}].consumedCapacity[{capacity}] of device {device}: must not be negative: {amount}")]
+    NegativeCapacity {
+        /// Device of the allocation result.
+        device: Box<DeviceId>,
+        /// Index of the device result in its allocation.
+        index: Ix<DeviceRequestAllocationResult>,
+        /// Name of the capacity.
+        capacity: String,
+        /// The consumed amount.
+        amount: Quantity,
+    },
+}
+
+/// Answer of [`AllocatedState::assume`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AssumeOutcome {
+    /// The claim held nothing before.
+    Added,
+    /// The claim held just this before.
+    Unchanged,
+    /// The claim held something else before, which it has given back.
+    Replaced,
+}
+
+/// Answer of [`AllocatedState::forget`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ForgetOutcome {
+    /// The claim has given back everything that it held.
+    Removed,
+    /// The state does not know the claim; nothing has changed.
+    Unknown,
+}
+
+impl AllocatedState {
+    /// Creates the empty state of a cluster whose scheduler has the feature gates `gates`.
+    #[must_use]
+    pub fn new(gates: GateSet<DraGate>) -> Self {
+        let shares = if gates.has(DraGate::ConsumableCapacity) { Shares::Apart } else { Shares::Exclusive };
+        Self { shares, ..Self::default() }
+    }
+
+    /// Creates the state of a cluster from its claims. `gates` are the gates of the scheduler. Claims without an
+    /// allocation are ignored. Claims of one identity, which hand-made input may have, hold together what each of them
+    /// holds.
+    ///
+    /// # Errors
+    /// A consumed capacity is not a quantity, or below zero.
+    ///
+    /// # Complexity
+    /// Linear in the number of device results.
+    pub fn from_claims<'c>(
+        claims: impl IntoIterator<Item = &'c ResourceClaim>,
+        gates: GateSet<DraGate>,
+    ) -> Result<Self, StateError> {
+        let mut state = Self::new(gates);
+        for claim in claims {
+            let Some(allocation) = claim.status.as_ref().and_then(|status| status.allocation.as_ref()) else {
+                continue;
+            };
+            let held = holdings(allocation, state.shares)?;
+            state.add(claim, held);
+        }
+        Ok(state)
+    }
+
+    /// Adds the allocation of a claim, as a scheduler does between its decision and the write to the API server. A claim
+    /// that is known holds the new allocation instead of the one before, so that it may be seen any number of times.
+    ///
+    /// # Errors
+    /// A consumed capacity is not a quantity, or below zero. The state is unchanged then.
+    ///
+    /// # Complexity
+    /// Logarithmic in the size of the state, for each device result.
+    pub fn assume(
+        &mut self,
+        claim: &ResourceClaim,
+        allocation: &AllocationResult,
+    ) -> Result<AssumeOutcome, StateError> {
+        let held = holdings(allocation, self.shares)?;
+        let known = self.claim_use(claim_id::texts(claim));
+        if let Some(known) = known
+            && is_same(&known.held, &held)
+        {
+            return Ok(AssumeOutcome::Unchanged);
+        }
+        let forgotten = self.forget(claim);
+        self.add(claim, held);
+        Ok(if forgotten == ForgetOutcome::Removed { AssumeOutcome::Replaced } else { AssumeOutcome::Added })
+    }
+
+    /// Removes a claim with everything that it holds. The answer tells if the claim was known.
+    ///
+    /// # Complexity
+    /// Logarithmic in the size of the state, for each device that the claim holds.
+    pub fn forget(&mut self, claim: &ResourceClaim) -> ForgetOutcome {
+        self.forget_id(claim_id::texts(claim))
+    }
+
+    /// Removes a claim by its identity, like [`AllocatedState::forget`].
+    ///
+    /// # Complexity
+    /// That of [`AllocatedState::forget`].
+    pub fn forget_claim(&mut self, claim: &ClaimId) -> ForgetOutcome {
+        self.forget_id(claim.texts())
+    }
+
+    /// Marks a device as held exclusively, by a claim that is not known.
+    pub fn hold(&mut self, device: &DeviceId) {
+        self.add_to(device, Holding::Exclusive);
+    }
+
+    /// Adds a share of a device, of a claim that is not known. `share` is its ID. Does not add the capacity that the share
+    /// consumes; see [`AllocatedState::consume`].
+    pub fn share(&mut self, device: &DeviceId, share: &str) {
+        self.add_to(device, Holding::Share(Share { id: Some(share.to_owned()), consumed: Vec::new() }));
+    }
+
+    /// Adds capacity that shares of a device consume. A negative amount counts as zero.
+    pub fn consume(&mut self, device: &DeviceId, capacity: &str, amount: Quantity) {
+        let consumed = vec![(capacity.to_owned(), amount.max(Quantity::ZERO))];
+        self.add_to(device, Holding::Share(Share { id: None, consumed }));
+    }
+
+    /// Begins a layer, for changes that are kept or dropped together.
+    pub fn layer(&mut self) -> Layer<'_> {
+        Layer::new(self)
+    }
+
+    /// Returns the number of devices in use.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.devices
+    }
+
+    /// Returns true if no device is in use.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.devices == 0
+    }
+
+    /// Returns true if a device is in use: held exclusively, shared, or with consumed capacity.
+    #[must_use]
+    pub fn is_allocated(&self, device: &DeviceId) -> bool {
+        self.device(device).is_some()
+    }
+
+    /// Returns the use of a device; `None` if it is not in use.
+    ///
+    /// # Complexity
+    /// Logarithmic in the size of the state.
+    #[must_use]
+    pub fn device(&self, device: &DeviceId) -> Option<&DeviceUsage> {
+        self.pool(&device.driver, &device.pool)?.device(&device.device)
+    }
+
+    /// Returns the devices of a pool that are in use, sorted by name.
+    ///
+    /// # Complexity
+    /// `n log n` in the number of these devices.
+    pub fn devices_of_pool(&self, driver: &str, pool: &str) -> impl Iterator<Item = &DeviceUsage> {
+        self.pool(driver, pool).map(PoolUse::sorted).into_iter().flatten()
+    }
+
+    /// Returns the devices in use of all pools with their uses, sorted by driver, pool and name.
+    ///
+    /// # Complexity
+    /// `n log n` in the number of devices in use.
+    pub fn devices(&self) -> impl Iterator<Item = (DeviceId, &DeviceUsage)> {
+        let mut pools: Vec<&PoolUse> = self.pools.iter().collect();
+        pools.sort_unstable_by(|left, right| (&left.driver, &left.pool).cmp(&(&right.driver, &right.pool)));
+        let with_id = |pool: &PoolUse, device: &DeviceUsage| DeviceId::new(&pool.driver, &pool.pool, device.name());
+        pools
+            .into_iter()
+            .flat_map(move |pool| pool.sorted().into_iter().map(move |device| (with_id(pool, device), device)))
+    }
+
+    /// Returns the devices that a claim holds or shares, in the order of its allocation; `None` if the claim is not
+    /// known.
+    ///
+    /// # Complexity
+    /// Logarithmic in the number of claims.
+    #[must_use]
+    pub fn devices_of_claim(&self, claim: &ClaimId) -> Option<Vec<DeviceId>> {
+        let known = self.claim_use(claim.texts())?;
+        Some(known.held.iter().map(|held| DeviceId::new(&held.driver, &held.pool, &held.device)).collect())
+    }
+
+    /// Returns the claims that the state knows, sorted.
+    ///
+    /// # Complexity
+    /// `n log n` in the number of claims.
+    pub fn claims(&self) -> impl Iterator<Item = &ClaimId> {
+        let mut claims: Vec<&ClaimId> = self.claims.iter().map(|claim| &*claim.id).collect();
+        claims.sort_unstable();
+        claims.into_iter()
+    }
+
+    pub(crate) fn pool(&self, driver: &str, pool: &str) -> Option<&PoolUse> {
+        self.pools.find(hash([driver, pool]), |other| other.is(driver, pool))
+    }
+
+    fn claim_use(&self, id: [&str; 3]) -> Option<&ClaimUse> {
+        self.claims.find(hash(id), |claim| claim.id.texts() == id)
+    }
+
+    fn add(&mut self, claim: &ResourceClaim, holdings: Vec<(&DeviceRequestAllocationResult, Holding)>) {
+        let texts = claim_id::texts(claim);
+        let id = self.claim_use(texts).map_or_else(|| Arc::new(ClaimId::from(claim)), |known| Arc::clone(&known.id));
+        let mut added = Vec::with_capacity(holdings.len());
+        for (result, holding) in holdings {
+            let names = [&*result.driver, &*result.pool, &*result.device];
+            added.push(self.add_use(names, Some(Arc::clone(&id)), holding));
+        }
+        let is_it = |claim: &ClaimUse| claim.id.texts() == texts;
+        self.claims.entry(hash(texts), is_it, || ClaimUse { id, held: Vec::new() }).held.extend(added);
+    }
+
+    fn add_to(&mut self, device: &DeviceId, holding: Holding) {
+        self.add_use([&device.driver, &device.pool, &device.device], None, holding);
+    }
+
+    /// Adds a holding to a device, which is named by driver, pool and device name.
+    fn add_use(&mut self, [driver, pool, device]: [&str; 3], holder: Holder, holding: Holding) -> Held {
+        let make = || PoolUse::new(driver, pool);
+        let found = self.pools.entry(hash([driver, pool]), |other| other.is(driver, pool), make);
+        let before = found.len();
+        let device = found.add(device, holder, holding.clone());
+        self.devices += found.len() - before;
+        self.stamp = Stamp::next();
+        Held { driver: Arc::clone(&found.driver), pool: Arc::clone(&found.pool), device, holding }
+    }
+
+    fn forget_id(&mut self, id: [&str; 3]) -> ForgetOutcome {
+        let Some(claim) = self.claims.remove(hash(id), |claim| claim.id.texts() == id) else {
+            return ForgetOutcome::Unknown;
+        };
+        let holder = Some(Arc::clone(&claim.id));
+        for held in &claim.held {
+            self.remove_use(held, &holder);
+        }
+        self.stamp = Stamp::next();
+        ForgetOutcome::Removed
+    }
+
+    fn remove_use(&mut self, held: &Held, holder: &Holder) {
+        let (hash, is_it) = (hash([&*held.driver, &*held.pool]), |pool: &PoolUse| pool.is(&held.driver, &held.pool));
+        let found = self.pools.entry(hash, is_it, || PoolUse::new(&held.driver, &held.pool));
+        let before = found.len();
+        found.remove(&held.device, holder, &held.holding);
+        self.devices -= before - found.len();
+        if found.len() == 0 {
+            self.pools.remove(hash, is_it);
+        }
+    }
+}
+
+/// Returns true if a claim holds just what an allocation gives it.
+fn is_same(held: &[Held], allocated: &[(&DeviceRequestAllocationResult, Holding)]) -> bool {
+    held.len() == allocated.len()
+        && held.iter().zip(allocated).all(|(held, (result, holding))| {
+            [&*held.driver, &*held.pool, &*held.device] == [&*result.driver, &*result.pool, &*result.device]
+                && held.holding == *holding
+        })
+}
+
+/// Two states are equal if the same claims hold the same devices, whatever their history.
+impl PartialEq for AllocatedState {
+    fn eq(&self, other: &Self) -> bool {
+        let has_claim =
+            |claim: &ClaimUse| other.claim_use(claim.id.texts()).is_some_and(|known| known.held == claim.held);
+        let has_pool = |pool: &PoolUse| other.pool(&pool.driver, &pool.pool) == Some(pool);
+        self.shares == other.shares
+            && (self.stamp == other.stamp
+                || self.claims.len() == other.claims.len()
+                    && self.pools.len() == other.pools.len()
+                    && self.claims.iter().all(has_claim)
+                    && self.pools.iter().all(has_pool))
+    }
+}
+
+impl Eq for AllocatedState {}

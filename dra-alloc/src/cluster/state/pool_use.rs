@@ -1,0 +1,72 @@
+//! Use of one pool's devices by claims.
+
+use std::sync::Arc;
+
+use super::device_usage::{DeviceUsage, Holder};
+use super::holding::Holding;
+use crate::cluster::stamp::Stamp;
+use crate::cluster::trie::{Trie, hash};
+
+/// Devices of one pool that are in use.
+#[derive(Clone, Debug)]
+pub(crate) struct PoolUse {
+    pub(super) driver: Arc<str>,
+    pub(super) pool: Arc<str>,
+    devices: Trie<DeviceUsage>,
+    /// Last change of the pool's use.
+    stamp: Stamp,
+}
+
+impl PoolUse {
+    pub(super) fn new(driver: &str, pool: &str) -> Self {
+        Self { driver: driver.into(), pool: pool.into(), devices: Trie::default(), stamp: Stamp::default() }
+    }
+
+    pub(super) fn is(&self, driver: &str, pool: &str) -> bool {
+        *self.driver == *driver && *self.pool == *pool
+    }
+
+    /// Returns the number of devices in use.
+    pub(crate) const fn len(&self) -> usize {
+        self.devices.len()
+    }
+
+    pub(crate) fn device(&self, name: &str) -> Option<&DeviceUsage> {
+        self.devices.find(hash(name), |device| *device.name == *name)
+    }
+
+    /// Returns the devices in use, sorted by name.
+    pub(super) fn sorted(&self) -> Vec<&DeviceUsage> {
+        let mut devices: Vec<_> = self.devices.iter().collect();
+        devices.sort_unstable_by(|left, right| left.name.cmp(&right.name));
+        devices
+    }
+
+    pub(super) fn add(&mut self, device: &str, holder: Holder, holding: Holding) -> Arc<str> {
+        self.stamp = Stamp::next();
+        let found = self.devices.entry(hash(device), |other| *other.name == *device, || DeviceUsage::new(device));
+        found.add(holder, holding);
+        Arc::clone(&found.name)
+    }
+
+    pub(super) fn remove(&mut self, device: &str, holder: &Holder, holding: &Holding) {
+        self.stamp = Stamp::next();
+        let (hash, is_it) = (hash(device), |other: &DeviceUsage| *other.name == *device);
+        let found = self.devices.entry(hash, is_it, || DeviceUsage::new(device));
+        found.remove(holder, holding);
+        if found.is_unused() {
+            self.devices.remove(hash, is_it);
+        }
+    }
+}
+
+/// Two uses of a pool are equal if the same claims hold the same devices.
+impl PartialEq for PoolUse {
+    fn eq(&self, other: &Self) -> bool {
+        self.stamp == other.stamp
+            || self.devices.len() == other.devices.len()
+                && self.devices.iter().all(|device| other.device(&device.name) == Some(device))
+    }
+}
+
+impl Eq for PoolUse {}
