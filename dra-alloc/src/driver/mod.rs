@@ -5,10 +5,45 @@
 //!
 //! - **Names**: [`slice_name`] and [`generate_name`] of slices, [`decode_index`]; [`registrar_socket`] and
 //!   [`data_socket`] of the driver's sockets, [`kubelet_authority`].
+//! - **Claims** (KEP-4381): [`own_results`] and [`device_configs`] of an allocation; the [`Ledger`] of prepared claims plans
+//!   the steps of each call, [`claim_answers`] collects the answers, [`merge_device_status`] reports (KEP-4817).
+//! - **Containers**: [`CdiSpec`] and its names; [`DeviceMetadata`] with its paths (KEP-5304).
+//! - **Kubelet**: [`Registration`] and [`PluginInfo`]; [`HealthReporter`] (KEP-4680); [`AuthorityRewriter`], without which
+//!   servers in Rust can't be registered.
 
+mod answer;
+mod authority;
+mod cdi;
+mod claim;
+mod device_status;
 mod digest;
+mod health;
+mod ledger;
+mod metadata;
 mod names;
+mod registration;
 mod sockets;
 
+pub use answer::{ClaimFailure, claim_answers};
+pub use authority::AuthorityRewriter;
+pub use cdi::{
+    CDI_DIRECTORY, CdiDevice, CdiDeviceNode, CdiEdits, CdiHook, CdiIntelRdt, CdiKind, CdiMount, CdiNameError,
+    CdiNetDevice, CdiSpec, cdi_device_names,
+};
+pub use claim::{ConfigError, ConfigSource, DeviceConfig, device_configs, own_results, request_names};
+pub use device_status::{ConditionReport, DeviceReport, DeviceStatusError, MAX_DEVICE_CONDITIONS, merge_device_status};
+pub use health::{DEFAULT_HEALTH_TIMEOUT, DeviceHealth, HealthReporter, HealthStatus, MAX_HEALTH_MESSAGE};
+pub use ledger::{
+    ClaimLookup, ClaimPlan, ClaimReply, CleanUp, EntryState, HeldDevice, Ledger, LedgerEntry, LedgerError, LedgerStep,
+    NodeContext, NotStarted, PrepareRefusal, StartAction, StartUp, TOMBSTONE_TIME,
+};
+pub use metadata::{
+    ClaimMetadata, DeviceMetadata, MetadataDevice, MetadataFile, MetadataOwner, MetadataPathError, MetadataReadError,
+    MetadataRequest, MetadataVersion, POD_CLAIM_NAME, V1beta1Required, metadata_requests, next_metadata_generation,
+};
 pub use names::{decode_index, generate_name, slice_name};
+pub use registration::{
+    LastOutcome, PLUGIN_TYPE, PluginInfo, PluginService, REGISTRATION_GRACE, Registration, RegistrationEvent,
+    RegistrationReply,
+};
 pub use sockets::{PathTooLong, data_socket, kubelet_authority, registrar_socket};

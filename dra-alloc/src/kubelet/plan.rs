@@ -19,6 +19,14 @@ pub struct ClaimRef {
     pub key: ClaimKey,
 }
 
+impl ClaimRef {
+    /// Creates the reference to a claim, as a driver reads it from a call.
+    #[must_use]
+    pub fn new(namespace: &str, name: &str, uid: &str) -> Self {
+        Self { uid: uid.to_owned(), key: ClaimKey::new(namespace, name) }
+    }
+}
+
 /// A claim that is left out of a driver call, because the driver's devices skip the operation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[non_exhaustive]

@@ -1,6 +1,8 @@
 //! Operations `driver.*`: decisions of a DRA driver. A refusal of a driver is part of the result.
 
+mod claims;
 mod names;
+mod node;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -9,7 +11,9 @@ use serde_json::{Value, json};
 use crate::operation::Operation;
 use crate::refusal::{Refusal, read};
 
+pub(super) use claims::{configs, ledger, status};
 pub(super) use names::names;
+pub(super) use node::{h2, health, metadata};
 
 /// Builds an operation that computes `result` from its input.
 fn operation<T: DeserializeOwned + 'static, R: Serialize>(
@@ -21,4 +25,12 @@ fn operation<T: DeserializeOwned + 'static, R: Serialize>(
         let result = stopwatch.run(|| decide(&input))?;
         Ok(json!({"result": result}))
     }))
+}
+
+/// Returns a refusal as a result, with the name of its kind and the values of `fields`.
+fn refused(kind: &str, mut fields: Value) -> Value {
+    if let Value::Object(fields) = &mut fields {
+        fields.insert("kind".to_owned(), kind.into());
+    }
+    json!({"error": fields})
 }
