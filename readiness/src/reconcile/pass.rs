@@ -323,9 +323,13 @@ impl Pass<'_, '_, '_> {
             GatePhase::TimedOut => {}
         }
         // A True from before the boot or with an old heartbeat is never overwritten, and it is not a late report.
+        let is_reported_late = self.policy.late_report == LateReport::OwnerWins
+            && !matches!(effective, EffectiveStatus::BeforeBoot | EffectiveStatus::Stale);
+        // A gate that replaces one which timed out, and never times out itself, is released by the condition alone, which
+        // all evaluators see.
+        let outlasts_report = !is_reported_late && context.gate.releases_after().is_some();
         let is_released = timeout_write == TimeoutRequest::Made
-            || self.policy.late_report == LateReport::Sticky
-            || matches!(effective, EffectiveStatus::BeforeBoot | EffectiveStatus::Stale)
+            || outlasts_report
             || ConditionStatus::from_condition(context.condition) == ConditionStatus::TimeoutExceeded;
         if !is_released {
             let is_late = state.timeout_written && state.timeout_write_base.is_none() && context.condition.is_some();

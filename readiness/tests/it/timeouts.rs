@@ -1,8 +1,8 @@
 //! Timeout conditions: their writes, repeated requests for lost writes, and timeouts from before their gate.
 
 use readiness::{
-    BlockReason, ConditionStatus, EffectiveStatus, EvaluatorRole, EventType, ExpectedCondition, GateDecision,
-    NodeChange, Policy, PolicyMode, PreexistingTimeout,
+    BlockReason, ConditionStatus, EffectiveStatus, EvaluatorRole, EventType, ExpectedCondition, GateDecision, LateReport,
+    NodeChange, NodeReadinessGate, NodeState, Policy, PolicyMode, PreexistingTimeout,
 };
 
 use super::world::{A, B, World, blocked, gate_a, gate_b};
@@ -185,4 +185,30 @@ fn a_clock_that_is_set_back_makes_no_leftovers() {
     world.report(A, "Unknown", "TimeoutExceeded", 8);
     world.run(8);
     assert_eq!(world.taints(), ["a:NoSchedule"]);
+}
+
+#[test]
+fn a_gate_that_never_times_out_is_not_released_by_the_timeout_of_the_gate_before_it() {
+    for late_report in [LateReport::OwnerWins, LateReport::Sticky] {
+        let mut policy = Policy::kep();
+        policy.late_report = late_report;
+        let mut kubelet = World::new(policy, &[gate_a()]).ready(0).with_role(EvaluatorRole::Kubelet);
+        kubelet.report(A, "False", "Broken", 0);
+        kubelet.run(0);
+        kubelet.boot("boot-2");
+        assert_eq!(kubelet.look(1).changes(), ["a.example/Ready=NodeRestarted"], "which is lost");
+        let seen = kubelet.look(4);
+        assert_eq!(seen.changes(), ["a.example/Ready=TimeoutExceeded"], "which is lost, too");
+        assert!(seen.schedulable);
+        // Nobody but kubelet knows of the timeout, and it can't be written any more.
+        kubelet.node.gates = vec![NodeReadinessGate::new(A, 3)];
+        let seen = kubelet.run(5);
+        assert!(seen.decision(A).is_blocking() && seen.changes().is_empty());
+        let mut nlc = kubelet.clone().with_role(EvaluatorRole::Nlc);
+        nlc.state = NodeState::default();
+        assert!(nlc.run(5).decision(A).is_blocking(), "and so says the controller");
+        // A timeout that stands in the condition counts for every gate.
+        kubelet.report(A, "Unknown", "TimeoutExceeded", 6);
+        assert!(!kubelet.run(6).decision(A).is_blocking());
+    }
 }
