@@ -1,9 +1,11 @@
-//! Parts that two or more of the example programs share. What belongs to one program stands beside its `main.rs`.
+//! Parts that two or more of the example programs share, or that a fuzz target calls. What belongs to one program alone
+//! stands beside its `main.rs`.
 
 pub mod feature_gates;
 pub mod instant;
 pub mod machine;
 pub mod manifest;
+pub mod nominate;
 pub mod objects;
 pub mod output;
 pub mod sysfs;

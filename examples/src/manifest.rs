@@ -15,6 +15,7 @@ use dra_alloc::skip::SkipDeclaration;
 use dra_alloc::skip::wire::{SkipField, normalize_to_list};
 use dra_alloc::{AllocatedState, GateSet, StateError};
 use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -28,16 +29,23 @@ use crate::objects::KubeObject;
 use tree::{Step, Tree, path_text};
 
 /// Programs that read kinds which others ignore.
-const USERS: [(&str, &str); 8] = [
+const USERS: [(&str, &str); 11] = [
+    ("ClusterRole", "pool-status"),
     ("DeviceClass", "scheduler"),
     ("DeviceTaintRule", "pool-status"),
     ("KubeletConfiguration", "node-agent"),
+    ("Node", "scheduler"),
     ("NodeReadinessRule", "node-agent"),
+    ("Pod", "scheduler"),
     ("ReadinessTaintRule", "node-agent"),
     ("ResourcePoolStatusRequest", "pool-status"),
     ("ResourceClaim", "scheduler"),
     ("ResourceSlice", "scheduler"),
 ];
+
+/// Fields that Kubernetes' types lack, with the program that reads them.
+const FIELD_USERS: [(&str, &str); 2] =
+    [("spec.nodeReadinessRequirements", "node-agent"), ("spec.readinessGates", "node-agent")];
 
 const SKIP: &str = "skipNodeOperations";
 
@@ -70,6 +78,8 @@ pub struct Manifests {
     pub taint_rules: Vec<DeviceTaintRule>,
     /// `ResourcePoolStatusRequest`s of the manifests, in either form.
     pub requests: Vec<PoolStatusRequest>,
+    /// `ClusterRole`s of the manifests.
+    pub roles: Vec<ClusterRole>,
     /// Number of objects of other kinds, by kind.
     pub ignored: BTreeMap<String, usize>,
     /// Objects and documents that could not be read.
@@ -148,6 +158,14 @@ impl Kind for Pod {
 
     fn list(manifests: &mut Manifests) -> &mut Vec<Self> {
         &mut manifests.pods
+    }
+}
+
+impl Kind for ClusterRole {
+    const VERSIONS: &'static [&'static str] = &["v1"];
+
+    fn list(manifests: &mut Manifests) -> &mut Vec<Self> {
+        &mut manifests.roles
     }
 }
 
@@ -280,6 +298,7 @@ impl Manifests {
             "DeviceClass" => self.enter::<DeviceClass>(file, tree),
             "ResourceClaim" => self.enter::<ResourceClaim>(file, tree),
             "DeviceTaintRule" => self.enter::<DeviceTaintRule>(file, tree),
+            "ClusterRole" => self.enter::<ClusterRole>(file, tree),
             "ResourcePoolStatusRequest" => self.enter_request(file, tree),
             _ => self.ignore(kind),
         }
@@ -324,13 +343,37 @@ impl Manifests {
         }
     }
 
-    /// Returns a line for each kind that `program` does not use, with the program that does, if there is one. `unused`
-    /// adds kinds that were read.
+    /// Returns a line for each kind of objects that `program` does not use, with the program that does, if there is one.
+    /// `used` has the kinds that the program uses.
     #[must_use]
-    pub fn ignored_lines(&self, program: &str, unused: &[(&str, usize)]) -> Vec<String> {
+    pub fn ignored_lines(&self, program: &str, used: &[&str]) -> Vec<String> {
+        let unused = self.counts().into_iter().filter(|(kind, count)| *count > 0 && !used.contains(kind));
         let mut kinds = self.ignored.clone();
-        kinds.extend(unused.iter().filter(|(_, count)| *count > 0).map(|(kind, count)| ((*kind).to_owned(), *count)));
+        kinds.extend(unused.map(|(kind, count)| (kind.to_owned(), count)));
         ignored_lines(program, &kinds)
+    }
+
+    /// Gives each pod without a UID one that is made of its name, as an API server gives it one. Pods as people write them
+    /// have none.
+    pub fn fill_pod_uids(&mut self) {
+        for pod in &mut self.pods {
+            let name = name_of(&pod.metadata);
+            pod.metadata.uid.get_or_insert(name);
+        }
+    }
+
+    /// Returns the number of objects of each kind that is read.
+    const fn counts(&self) -> [(&'static str, usize); 8] {
+        [
+            (Node::KIND, self.nodes.len()),
+            (Pod::KIND, self.pods.len()),
+            (ResourceSlice::KIND, self.slices.len()),
+            (DeviceClass::KIND, self.classes.len()),
+            (ResourceClaim::KIND, self.claims.len()),
+            (DeviceTaintRule::KIND, self.taint_rules.len()),
+            (ClusterRole::KIND, self.roles.len()),
+            (kep::ResourcePoolStatusRequest::KIND, self.requests.len()),
+        ]
     }
 
     fn keep<T: Kind>(&mut self, file: &str, tree: &Tree, object: T) {
@@ -363,7 +406,11 @@ impl Manifests {
         let grows = [Node::KIND, Pod::KIND].contains(&T::KIND);
         let matters = |path: &Vec<Step>| !grows || path.first() != Some(&"status".into());
         for path in tree::only_in(given, &read).into_iter().filter(matters) {
-            let reason = "unknown field, ignored".to_owned();
+            let user = FIELD_USERS.iter().find(|(field, _)| *field == path_text(&path));
+            let reason = match user {
+                Some((_, user)) => format!("ignored; {user} reads it"),
+                None => "unknown field, ignored".to_owned(),
+            };
             self.notes.push(Problem::new(file, tree.line_at(&path), &tree.described(T::KIND), &path, reason));
         }
     }

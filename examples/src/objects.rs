@@ -3,6 +3,7 @@
 //! All programs read them here, with one deserializer: the code that reads a type is large, and is made once.
 
 use k8s_openapi::api::core::v1::{Binding, Node, Pod};
+use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3;
 use poolstatus::kep;
@@ -38,6 +39,7 @@ macro_rules! kube_objects {
 
 kube_objects!(
     Binding,
+    ClusterRole,
     DeviceClass,
     DeviceTaintRule,
     Node,

@@ -11,6 +11,8 @@ use dra_alloc::selector::{self, Selector, SelectorInput};
 use dra_alloc::validate::{ApiServer, Write};
 use dra_attrs::numa::CpuSet;
 use dra_attrs::{PciAddress, Profile, QualifiedName, Quantity, Version};
+use examples::manifest::Manifests;
+use examples::nominate::{Player, Writers, read_timeline};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{Device, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
@@ -24,7 +26,7 @@ use serde_json::{Value, json};
 /// Check that parses a text; a valid text must print a text that reads back as the same value.
 type Check = fn(&str);
 
-const TARGETS: [(&str, Check); 13] = [
+const TARGETS: [(&str, Check); 14] = [
     ("attrs_names", |text| {
         if let Ok(name) = QualifiedName::parse(text) {
             assert_eq!(name.to_string(), text);
@@ -127,6 +129,18 @@ const TARGETS: [(&str, Check); 13] = [
             let _ = tracker.handle(input);
             assert!(tracker.nominator().len() <= tracker.pods().count());
         }
+    }),
+    ("nominate_timeline", |text| {
+        let cluster = concat!(env!("CARGO_MANIFEST_DIR"), "/data/stories/5278/cluster.yaml");
+        let mut manifests = Manifests::default();
+        manifests.read_path(Path::new(cluster));
+        // A line of a list is a list, but without the events before it.
+        let timeline = read_timeline(text).unwrap();
+        let options = Options::new(Profile::V1_37, Behavior::SAFE);
+        let mut player = Player::new(&manifests, options, Writers::Owners).unwrap();
+        let played = timeline.iter().try_for_each(|entry| player.play(entry));
+        assert!(played.is_ok() || timeline.len() == 1, "{played:?}");
+        assert!(player.finish().contains("requests of the scheduler: "));
     }),
     ("attrs_semver", |text| {
         if let Ok(version) = text.parse::<Version>() {

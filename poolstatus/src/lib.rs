@@ -34,7 +34,8 @@
 //!   [`RequestOutcome`] of Kubernetes 1.37 (`resource.k8s.io/v1alpha3`), [`AvailabilityReport::to_kep`] the status of the
 //!   KEP (module [`kep`]). [`PoolWarning`] is a problem of a pool's objects, [`DeviceTotals`] the sum over pools.
 //! - **API server**: [`StatusRequest`] is a request in either form; [`validate_request`], [`validate_request_update`] and
-//!   [`validate_status`] return the field errors of a write.
+//!   [`validate_status`] return the field errors of a write. [`reader_role`] is the role of who may ask, [`role_allows`]
+//!   says if a role lets somebody.
 //! - **Controller**: module [`lifecycle`] decides which requests are processed and deleted, and limits their rate per user;
 //!   module [`metrics`] names the metrics.
 //!
@@ -71,6 +72,7 @@ mod pool_report;
 mod quantity_sum;
 mod query;
 mod request_outcome;
+mod role;
 mod shareable_summary;
 mod status_request;
 mod summary_error;
@@ -90,6 +92,7 @@ pub use pool_index::{PoolIndex, PoolIndexEvent};
 pub use pool_report::PoolReport;
 pub use query::Query;
 pub use request_outcome::{InputKind, RequestOutcome};
+pub use role::{reader_role, role_allows};
 pub use status_request::{DEFAULT_LIMIT, MAX_LIMIT, StatusRequest};
 pub use summary_error::SummaryError;
 pub use validate_request::{validate_request, validate_request_update};

@@ -1,6 +1,6 @@
 //! Tests of node declared features.
 
-use dra_alloc::GateSet;
+use dra_alloc::{DraGate, GateSet};
 use dra_alloc::declared_features::{
     CandidateNodes, DeclaredFeature, FAILED_SCHEDULING, Stage, check_admission, missing_features, restricts_nodes,
 };
@@ -182,6 +182,17 @@ fn the_gate_by_stage() {
         Stage::Stable.is_on(Some(false)).unwrap_err().to_string(),
         "the gate is locked to true: the feature is stable"
     );
+    // The gate of this name is alpha: scheduler, API server and kubelet have it off unless it is set.
+    for (text, set) in [
+        ("", None),
+        ("DRAOptionalNodePreparation=true", Some(true)),
+        ("DRAOptionalNodePreparation=false", Some(false)),
+    ] {
+        let scheduler = GateSet::<DraGate>::parse(text, Profile::Kep).unwrap();
+        assert_eq!(Ok(scheduler.has(DraGate::OptionalNodeOperations)), Stage::Alpha.is_on(set), "{text}");
+        let kubelet = GateSet::<KubeletGate>::parse(text, Profile::Kep).unwrap();
+        assert_eq!(Ok(kubelet.has(KubeletGate::OptionalNodeOperations)), Stage::Alpha.is_on(set), "{text}");
+    }
 }
 
 #[test]

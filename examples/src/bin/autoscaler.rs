@@ -79,10 +79,10 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<ExitCode, AutoscalerError> {
-    let manifests = Manifests::of_arguments(&args.files, ("cluster.yaml", CLUSTER));
+    let mut manifests = Manifests::of_arguments(&args.files, ("cluster.yaml", CLUSTER));
+    manifests.fill_pod_uids();
     manifests.problems.iter().chain(&manifests.notes).for_each(say);
-    let requests = manifests.requests.len();
-    manifests.ignored_lines("autoscaler", &[("ResourcePoolStatusRequest", requests)]).iter().for_each(say);
+    manifests.ignored_lines("autoscaler", &["Node", "Pod", "ResourceClaim", "ResourceSlice"]).iter().for_each(say);
     let mut options = ClusterViewOptions::default();
     options.threshold_permille = args.threshold.saturating_mul(10);
     options.upcoming = args.upcoming.iter().cloned().collect::<BTreeSet<_>>();

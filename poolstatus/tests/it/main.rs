@@ -14,6 +14,7 @@ mod oracle;
 mod partition;
 mod random;
 mod request;
+mod role;
 mod secrets;
 mod shareable;
 mod shipped_form;

@@ -38,8 +38,9 @@ struct Gates {
     kubelet: bool,
 }
 
-/// Sends a slice that skips node operations, and a claim for its device, through all three components.
-fn way(profile: Profile, gates: Gates) -> End {
+/// Sends a slice that skips node operations, and a claim for its device, through all three components. The node declares
+/// what a kubelet with the gate `declared` does, which may have restarted since.
+fn way(profile: Profile, gates: Gates, declared: bool) -> End {
     let server = ApiServer::new(profile, features(gates.api_server));
     let slice = with(pool(GPU, "node-1", json!([{"name": "gpu-0"}])), "skipNodeOperations", json!(true));
     let Ok(slice) = server.validate_slice(Write::create(&read(slice).unwrap())) else { return End::SliceRefused };
@@ -47,7 +48,9 @@ fn way(profile: Profile, gates: Gates) -> End {
     let world = World::new(profile, &[GPU]);
     let mut world = if gates.kubelet { world } else { world.gate_off() };
     let mut node = node("node-1");
-    let declared = DeclaredFeature::new(profile).declared_by(world.settings, &"1.37.0".parse().unwrap());
+    let before = World::new(profile, &[GPU]);
+    let before = if declared { before } else { before.gate_off() };
+    let declared = DeclaredFeature::new(profile).declared_by(before.settings, &"1.37.0".parse().unwrap());
     node.status.as_mut().unwrap().declared_features = declared.map(|feature| vec![feature.to_owned()]);
     let mut cluster = Cluster::new([pool(GPU, "node-1", json!([]))]);
     cluster.slices = vec![Arc::new(slice.object)];
@@ -73,18 +76,22 @@ fn way(profile: Profile, gates: Gates) -> End {
 fn each_component_decides_by_its_own_gate_in_all_eight_combinations() {
     // req: 5945-GATE-2
     let is_kep = |profile| profile == Profile::Kep;
-    let end = |profile, gates: Gates| match (gates.api_server, gates.scheduler, gates.kubelet) {
+    let end = |profile, gates: Gates, declared| match (gates.api_server, gates.scheduler && declared, gates.kubelet) {
         (false, ..) if is_kep(profile) => End::SliceRefused,
         // The field is dropped, so that nobody sees a device that skips.
         (false, ..) => End::Called,
-        (true, true, true) => End::Skipped,
         // The scheduler's gate is off, or the node does not declare the feature.
-        (true, ..) => End::NotAllocated,
+        (true, false, _) => End::NotAllocated,
+        (true, true, true) => End::Skipped,
+        (true, true, false) => End::PrepareRefused,
     };
     for profile in BOTH {
         for bits in 0..8 {
             let gates = Gates { api_server: bits & 1 != 0, scheduler: bits & 2 != 0, kubelet: bits & 4 != 0 };
-            assert_eq!(way(profile, gates), end(profile, gates), "{profile} {gates:?}");
+            for declared in [false, true] {
+                let expected = end(profile, gates, declared);
+                assert_eq!(way(profile, gates, declared), expected, "{profile} {gates:?} {declared}");
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use dra_alloc::declared_features::{DeclaredFeature, NotAdmitted, check_admission};
-use dra_alloc::kubelet::metrics::{DRIVER_LABEL, SkipCounts, skips_total};
+use dra_alloc::kubelet::metrics::{DRIVER_LABEL, SkipCounts, operations_duration, skips_total};
 use dra_alloc::kubelet::{
     CheckpointError, ClaimCache, ClaimRef, ContainerError, FAILED_PREPARE, KubeletOptions, Operation, Plan,
     PrepareError, Skipped, Unprepare, UnprepareError,
@@ -68,6 +68,8 @@ pub(crate) struct Agent {
     /// Sockets of the registered drivers, by driver name.
     plugins: BTreeMap<String, PathBuf>,
     counts: SkipCounts,
+    /// Number of operations, by operation and whether it failed.
+    operations: BTreeMap<(Operation, bool), u64>,
 }
 
 impl Agent {
@@ -82,7 +84,8 @@ impl Agent {
     ) -> Result<Self, AgentError> {
         let found = Self::remembered(&file)?;
         let is_new = found.is_none();
-        let agent = Self { cache: found.unwrap_or_default(), settings, file, plugins, counts: SkipCounts::default() };
+        let (counts, operations) = (SkipCounts::default(), BTreeMap::new());
+        let agent = Self { cache: found.unwrap_or_default(), settings, file, plugins, counts, operations };
         if is_new {
             agent.write(&agent.cache.to_checkpoint(settings.profile()))?;
         }
@@ -118,6 +121,25 @@ impl Agent {
         lines
     }
 
+    /// Returns how many operations the histogram of durations has, as a line for each operation and result. The
+    /// durations themselves would be those of this machine.
+    pub(crate) fn operations(&self) -> Vec<String> {
+        let name = operations_duration(self.settings.profile());
+        let line = |((operation, is_error), count): (&(Operation, bool), &u64)| {
+            let operation = match operation {
+                Operation::Unprepare => "UnprepareResources",
+                _ => "PrepareResources",
+            };
+            format!("{name}_count{{operation_name={operation:?},is_error=\"{is_error}\"}} {count}")
+        };
+        self.operations.iter().map(line).collect()
+    }
+
+    fn count<T>(&mut self, operation: Operation, outcome: &Result<T, AgentError>) {
+        let count = self.operations.entry((operation, outcome.is_err())).or_default();
+        *count = count.saturating_add(1);
+    }
+
     /// Checks that the node declares the features that a pod requires.
     ///
     /// # Errors
@@ -134,6 +156,12 @@ impl Agent {
     /// # Errors
     /// The reason that the pod can't start now.
     pub(crate) async fn prepare(&mut self, pod: &Pod, claims: &[ResourceClaim]) -> Result<Done, AgentError> {
+        let outcome = self.try_prepare(pod, claims).await;
+        self.count(Operation::Prepare, &outcome);
+        outcome
+    }
+
+    async fn try_prepare(&mut self, pod: &Pod, claims: &[ResourceClaim]) -> Result<Done, AgentError> {
         let registered = |driver: &str| self.plugins.contains_key(driver);
         let plan = self.cache.plan_prepare(pod, claims, registered, self.settings);
         self.save()?;
@@ -158,6 +186,12 @@ impl Agent {
     /// # Errors
     /// The reason that the pod can't be removed now.
     pub(crate) async fn unprepare(&mut self, pod: &Pod) -> Result<Done, AgentError> {
+        let outcome = self.try_unprepare(pod).await;
+        self.count(Operation::Unprepare, &outcome);
+        outcome
+    }
+
+    async fn try_unprepare(&mut self, pod: &Pod) -> Result<Done, AgentError> {
         let registered = |driver: &str| self.plugins.contains_key(driver);
         let plan = self.cache.plan_unprepare(pod, registered, self.settings)?;
         self.carry_out(plan).await

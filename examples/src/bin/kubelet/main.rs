@@ -29,13 +29,16 @@ use dra_alloc::kubelet::{ClaimCache, KubeletOptions};
 use dra_attrs::{GateError, Profile, Version, VersionError};
 use examples::feature_gates::feature_gates;
 use examples::manifest::{Manifests, name_of};
-use examples::output::{OutputError, finish, put};
+use examples::output::{OutputError, finish, put, say};
 use k8s_openapi::api::core::v1::Pod;
 
 use agent::{Agent, AgentError, Done};
 use grpc::{ServeError, block_on, listen, serve};
 use state_file::StateFile;
 use story::{StoryError, tell};
+
+/// Kinds of objects that the program uses: slices for a diagnosis.
+const USED: [&str; 3] = ["Pod", "ResourceClaim", "ResourceSlice"];
 
 /// Version of the kubelet, against which features that end with a version are compared.
 const VERSION: &str = "1.37.0";
@@ -59,7 +62,7 @@ struct Args {
     /// Feature gates that differ from the defaults of Kubernetes 1.37, by their names in the profile
     #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
     feature_gates: String,
-    /// Print the counters of skipped calls at the end (only with prepare and unprepare)
+    /// Print the counters of skipped calls and of operations at the end (only with prepare and unprepare)
     #[arg(long)]
     metrics: bool,
     /// Do not check that the node declares what a pod requires, like a kubelet with that feature gate off
@@ -153,11 +156,9 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
         Command::Prepare(pod) => {
             let version = VERSION.parse()?;
             let mut agent = start(file)?;
-            prepare(&mut agent, pod, (!args.no_admission).then_some(&version)).await?;
-            if args.metrics {
-                print(&agent.metrics().join("\n"))?;
-            }
-            Ok(())
+            let outcome = prepare(&mut agent, pod, (!args.no_admission).then_some(&version)).await;
+            metrics(&agent, args.metrics)?;
+            outcome
         }
         Command::Diagnose(question) => {
             let manifests = read(&question.files)?;
@@ -165,15 +166,19 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
         }
         Command::Unprepare(PodArgs { pod, files }) => {
             let (mut agent, manifests) = (start(file)?, read(files)?);
-            show(&agent.unprepare(find(&manifests, pod)?).await?)?;
-            if args.metrics {
-                print(&agent.metrics().join("\n"))?;
-            }
-            Ok(())
+            let outcome = agent.unprepare(find(&manifests, pod)?).await.map_err(KubeletError::from).and_then(|done| show(&done));
+            metrics(&agent, args.metrics)?;
+            outcome
         }
         Command::Reconcile { files } => reconcile(&mut start(file)?, &read(files)?).await,
         Command::Show => Ok(print(&remembered(&Agent::remembered(&file)?.unwrap_or_default())?)?),
     }
+}
+
+/// Prints the metrics, if they are asked for.
+fn metrics(agent: &Agent, wanted: bool) -> Result<(), OutputError> {
+    let lines = || [agent.metrics(), agent.operations()].concat();
+    if wanted { print(&lines().join("\n")) } else { Ok(()) }
 }
 
 /// Prepares the claims of a pod. With a version, checks first that the node declares what the pod requires.
@@ -224,6 +229,7 @@ fn read(files: &[String]) -> Result<Manifests, KubeletError> {
     for file in files {
         manifests.read_argument(file);
     }
+    manifests.ignored_lines("kubelet", &USED).iter().for_each(say);
     match manifests.problems.first() {
         Some(problem) => Err(KubeletError::Manifest(problem.to_string())),
         None => Ok(manifests),

@@ -1,12 +1,14 @@
 //! Objects around the nodes: registration, rules, pods, previews, an autoscaler's view.
 
-use k8s_openapi::api::core::v1::Node;
+use dra_attrs::{NodeSelectorError, node_selector_matches};
+use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::jiff::Timestamp;
 use readiness::condition::READY;
 use readiness::rule::expand;
 use readiness::{
-    FilterOptions, GATE_LABEL_VALUE, GateProposal, GatedNode, NodeState, Policy, RegistrationMode, autoscaler_view,
-    filter, gate_label_key, merge_gates, preview_gates,
+    FilterOptions, GATE_LABEL_VALUE, GateProposal, GatedNode, NodeState, Policy, RegistrationMode, STARTUP_TAINT_PREFIXES,
+    autoscaler_view, filter, gate_label_key, gates_without_startup_taint, is_daemon_pod, merge_gates, missing_tolerations,
+    preview_gates,
 };
 
 use super::nodes::Objects;
@@ -75,7 +77,8 @@ fn entry(at: i64, report: &ConditionReport) -> Entry {
     Entry { at, report: Some(report.clone()), ..Entry::default() }
 }
 
-/// Returns a line for each pod and node, and for each taint that a rule removes.
+/// Returns a line for each pod and node, for each taint that a rule removes, and for each pod of a daemon set that the
+/// taint of a gate would keep out.
 pub(crate) fn after(stage: &Stage, objects: &Objects, policy: &Policy) -> Vec<String> {
     let mut lines = Vec::new();
     for (node, _) in stage.nodes() {
@@ -87,18 +90,44 @@ pub(crate) fn after(stage: &Stage, objects: &Objects, policy: &Policy) -> Vec<St
         for pod in &objects.pods {
             let verdict = filter(FilterOptions::from(policy), &view, pod.view());
             let name = pod.pod.metadata.name.clone().unwrap_or_default();
-            let text = if verdict.is_allowed() { "allowed".to_owned() } else { verdict.to_string() };
+            let text = match selects(&pod.pod, &node.node) {
+                Ok(true) if verdict.is_allowed() => "allowed".to_owned(),
+                Ok(true) => verdict.to_string(),
+                Ok(false) => "its node selector or affinity does not admit the node".to_owned(),
+                Err(error) => error.to_string(),
+            };
             lines.push(format!("pod {name} on {}: {text}", name_of(node)));
+            let spec = pod.pod.spec.as_ref().filter(|_| is_daemon_pod(&pod.pod));
+            for taint in spec.map(|spec| missing_tolerations(spec, &node.gates)).unwrap_or_default() {
+                lines.push(format!("pod {name} does not tolerate the taint of a gate, {}:{}", taint.key, taint.effect));
+            }
         }
     }
+    lines.extend(stage.admissions(&objects.pods));
     lines
 }
 
-/// Returns what an autoscaler sees of a node.
-pub(crate) fn autoscaler_line(node: &GatedNode) -> String {
+/// Returns true if the node selector and the required node affinity of a pod admit a node.
+fn selects(pod: &Pod, node: &Node) -> Result<bool, NodeSelectorError> {
+    let Some(spec) = &pod.spec else { return Ok(true) };
+    let label = |key: &String| node.metadata.labels.as_ref().and_then(|labels| labels.get(key));
+    let has_labels = spec.node_selector.iter().flatten().all(|(key, value)| label(key) == Some(value));
+    let affinity = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
+    let required =
+        affinity.and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref());
+    let is_admitted = required.map(|selector| node_selector_matches(selector, node)).transpose()?;
+    Ok(has_labels && is_admitted.unwrap_or(true))
+}
+
+/// Returns what an autoscaler sees of a node, and the gates whose taint it does not know for one of a node that starts.
+pub(crate) fn autoscaler_lines(node: &GatedNode) -> Vec<String> {
     let view = autoscaler_view(&node.view());
     let state = if view.is_starting { "starting, pods wait for it" } else { "started" };
-    format!("autoscaler: {} is {state}; {} conditions in its template", name_of(node), view.template_conditions.len())
+    let name = name_of(node);
+    let first = format!("autoscaler: {name} is {state}; {} conditions in its template", view.template_conditions.len());
+    let others = gates_without_startup_taint(&node.gates, &STARTUP_TAINT_PREFIXES);
+    let others = others.into_iter().map(|gate| format!("autoscaler: the taint of {gate} is no start-up taint"));
+    [first].into_iter().chain(others).collect()
 }
 
 /// Returns what the gates of the proposed nodes would change.

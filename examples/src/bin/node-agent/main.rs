@@ -9,6 +9,7 @@
 //! ```
 
 mod around;
+mod network;
 mod nodes;
 mod player;
 mod print;
@@ -33,7 +34,7 @@ use readiness::{
     ClockReading, EvaluatorRole, GatedNode, NodeReadinessGate, NodeState, Policy, ReadinessCounters, step,
 };
 
-use around::{after, autoscaler_line, expand_rules, register, snippets, what_if};
+use around::{after, autoscaler_lines, expand_rules, register, snippets, what_if};
 use nodes::{NodesError, Objects, read_objects};
 use player::Stage;
 use print::{node_verdict, scene, write_line};
@@ -82,6 +83,10 @@ pub(crate) struct Args {
     /// Last second of the timeline; pods are asked about then [default: when no timer runs any more]
     #[arg(long, value_name = "SECONDS")]
     until: Option<i64>,
+    /// Combines the network gates of each node into node.kubernetes.io/NetworkReady, which is True when they have been for
+    /// so many seconds, and prints at the end which pods kubelet would start
+    #[arg(long, value_name = "SECONDS")]
+    network: Option<i64>,
     /// Prints at the end what an autoscaler sees
     #[arg(long)]
     autoscaler: bool,
@@ -156,15 +161,17 @@ fn run(args: &Args) -> Result<(), AgentError> {
         let proposed = objects_of(file)?.nodes;
         return what_if(&objects.nodes, &proposed, &policy, args.begin).iter().try_for_each(|line| print(line));
     }
-    let mut stage = Stage::new(std::mem::take(&mut objects.nodes), policy.clone(), args.role.into(), args.begin);
+    let mut stage = Stage::new(std::mem::take(&mut objects.nodes), policy.clone(), args.role.into(), args.begin)
+        .with_network(args.network);
     for each in stage.play(&entries(args, &objects)?, args.until) {
         print(scene(&each).trim_end())?;
     }
+    stage.wait_until(args.until);
     for line in after(&stage, &objects, &policy) {
         print(&line)?;
     }
     if args.autoscaler {
-        stage.nodes().map(|(node, _)| autoscaler_line(node)).try_for_each(|line| print(&line))?;
+        stage.nodes().flat_map(|(node, _)| autoscaler_lines(node)).try_for_each(|line| print(&line))?;
     }
     if args.metrics {
         let mut counters = ReadinessCounters::default();

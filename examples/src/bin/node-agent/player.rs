@@ -4,10 +4,13 @@ use k8s_openapi::api::core::v1::NodeCondition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use readiness::condition::READY;
-use readiness::reporter::{ProbeResult, Reporter};
-use readiness::{EvaluatorRole, GateDecision, GatedNode, NodeState, NodeWrite, Policy, apply_writes, step};
+use readiness::reporter::{ProbeResult, Reporter, ReporterAction, ReporterStrategy};
+use readiness::network::NETWORK_READY;
+use readiness::{EvaluatorRole, GateDecision, GatedNode, GatedPod, NodeState, NodeWrite, Policy, apply_writes, step};
 
-use super::timeline::{ConditionReport, Entry, Probe, ProbeOutcome};
+use super::name_of;
+use super::network::NetworkWatch;
+use super::timeline::{ConditionReport, Entry, Probe, ProbeOutcome, Strategy};
 
 /// Maximum number of steps at one instant. Two are enough for every policy.
 const MAX_STEPS: usize = 4;
@@ -27,6 +30,8 @@ pub(crate) struct Scene {
     pub(crate) schedulable: bool,
     /// Decision of each gate, by condition type.
     pub(crate) gates: Vec<(String, GateDecision)>,
+    /// Condition of the network, if it has changed.
+    pub(crate) network: Option<String>,
     /// Taints of the node after the writes.
     pub(crate) taints: Vec<String>,
     /// Next step of the reconciler, in seconds since the start of the timeline.
@@ -39,6 +44,7 @@ struct Player {
     kubelet: u32,
     boots: u32,
     requeue_at: Option<Timestamp>,
+    network: Option<NetworkWatch>,
 }
 
 /// Simulated cluster of nodes.
@@ -48,6 +54,8 @@ pub(crate) struct Stage {
     begin: Timestamp,
     /// Time by which the evaluator's clock is ahead.
     skew: SignedDuration,
+    /// Time of the evaluator's clock at the last instant.
+    now: Timestamp,
     players: Vec<Player>,
 }
 
@@ -64,9 +72,35 @@ impl std::fmt::Debug for Stage {
 impl Stage {
     /// Creates a cluster at the start of the timeline.
     pub(crate) fn new(nodes: Vec<GatedNode>, policy: Policy, role: EvaluatorRole, begin: Timestamp) -> Self {
-        let player = |node| Player { node, state: NodeState::default(), kubelet: 1, boots: 1, requeue_at: None };
+        let player =
+            |node| Player { node, state: NodeState::default(), kubelet: 1, boots: 1, requeue_at: None, network: None };
         let players = nodes.into_iter().map(player).collect();
-        Self { policy, role, begin, skew: SignedDuration::ZERO, players }
+        Self { policy, role, begin, skew: SignedDuration::ZERO, now: begin, players }
+    }
+
+    /// Combines the network gates of each node, which must be True for so many seconds.
+    pub(crate) fn with_network(mut self, seconds: Option<i64>) -> Self {
+        self.players.iter_mut().for_each(|player| player.network = seconds.map(NetworkWatch::new));
+        self
+    }
+
+    /// Moves the clock to a second of the timeline, unless it is there already.
+    pub(crate) fn wait_until(&mut self, second: Option<i64>) {
+        let instant = second.and_then(|second| self.begin.checked_add(SignedDuration::from_secs(second)).ok());
+        self.now = instant.map_or(self.now, |instant| instant.max(self.now));
+    }
+
+    /// Returns a line for each node and pod: whether kubelet would start the pod, as far as the network is concerned.
+    pub(crate) fn admissions(&self, pods: &[GatedPod]) -> Vec<String> {
+        let watched = self.players.iter().filter_map(|player| Some((&player.node, player.network.as_ref()?)));
+        let lines = watched.flat_map(|(node, network)| {
+            pods.iter().map(move |pod| {
+                let pod_name = pod.pod.metadata.name.as_deref().unwrap_or_default();
+                let admission = network.admission(&node.view(), pod, self.now);
+                format!("kubelet of {}: pod {pod_name}: {admission}", name_of(node))
+            })
+        });
+        lines.collect()
     }
 
     /// Returns the nodes as they are now, with the states of the reconciler.
@@ -104,10 +138,14 @@ impl Stage {
             let shift = SignedDuration::from_secs(entry.clock.unwrap_or_default());
             self.skew = self.skew.saturating_add(shift);
             if entry.known {
-                self.players.iter_mut().for_each(|player| player.state.shift_clock(shift));
+                for player in &mut self.players {
+                    player.state.shift_clock(shift);
+                    player.network.iter_mut().for_each(|network| network.shift_clock(shift));
+                }
             }
         }
         let now = instant.checked_add(self.skew).unwrap_or(instant);
+        self.now = now;
         for index in 0..self.players.len() {
             let Some(player) = self.players.get_mut(index) else { return };
             let name = player.node.node.metadata.name.clone().unwrap_or_default();
@@ -120,6 +158,7 @@ impl Stage {
                 entries.iter().filter(concerns).flat_map(|entry| apply_events(player, entry, instant)).collect();
             let (policy, role) = (self.policy.clone(), self.role);
             let mut scene = settle(player, &policy, role, now);
+            scene.network = report_network(player, now);
             let requeue_at = player.requeue_at;
             (scene.at, scene.node, scene.happened) = (at, name, happened);
             scene.requeue_at = requeue_at.and_then(|requeue_at| self.seconds(requeue_at));
@@ -143,6 +182,7 @@ fn settle(player: &mut Player, policy: &Policy, role: EvaluatorRole, now: Timest
         writes: Vec::new(),
         schedulable: false,
         gates: Vec::new(),
+        network: None,
         taints: Vec::new(),
         requeue_at: None,
     };
@@ -166,6 +206,22 @@ fn settle(player: &mut Player, policy: &Policy, role: EvaluatorRole, now: Timest
     scene
 }
 
+/// Lets kubelet write the condition of the node's network, and returns it in words if it has changed.
+fn report_network(player: &mut Player, now: Timestamp) -> Option<String> {
+    let network = player.network.as_mut()?;
+    let changed = network.observe(&player.node.view(), now);
+    player.requeue_at = player.requeue_at.into_iter().chain(network.next(now)).min();
+    let condition = changed?;
+    let report = ConditionReport {
+        type_: NETWORK_READY.to_owned(),
+        status: condition.status.to_owned(),
+        reason: condition.reason.to_owned(),
+        message: condition.message,
+    };
+    write(player, &report, now);
+    Some(format!("{NETWORK_READY} is {} ({}): {}", report.status, report.reason, report.message))
+}
+
 /// Applies the events of an entry to the node, and returns them in words.
 fn apply_events(player: &mut Player, entry: &Entry, instant: Timestamp) -> Vec<String> {
     let mut happened = Vec::new();
@@ -182,7 +238,7 @@ fn apply_events(player: &mut Player, entry: &Entry, instant: Timestamp) -> Vec<S
     if let Some(gates) = &entry.gates {
         player.node.gates.clone_from(gates);
         let names: Vec<&str> = gates.iter().map(|gate| gate.condition_type.as_str()).collect();
-        happened.push(format!("gates are now: {}", names.join(", ")));
+        happened.push(format!("gates are now: {}", if names.is_empty() { "none".to_owned() } else { names.join(", ") }));
     }
     if let Some(clock) = entry.clock.filter(|clock| *clock != 0) {
         happened.push(format!("the clock is set by {clock} s"));
@@ -210,7 +266,11 @@ fn apply_events(player: &mut Player, entry: &Entry, instant: Timestamp) -> Vec<S
 
 /// Lets an agent's reporter write the result of a probe, and returns what it does in words.
 fn report_probe(player: &mut Player, probe: &Probe, instant: Timestamp) -> String {
-    let reporter = Reporter::new(&probe.type_);
+    let mut reporter = Reporter::new(&probe.type_);
+    reporter.strategy = match probe.strategy {
+        Strategy::Continuous => ReporterStrategy::Continuous,
+        Strategy::ReportOnSuccessAndTerminate => ReporterStrategy::OnSuccessAndTerminate,
+    };
     let result = match probe.result {
         ProbeOutcome::Starting => ProbeResult::Starting,
         ProbeOutcome::Success => ProbeResult::Success { reason: "Verified".to_owned(), message: String::new() },
@@ -218,9 +278,9 @@ fn report_probe(player: &mut Player, probe: &Probe, instant: Timestamp) -> Strin
         ProbeOutcome::Unreachable => ProbeResult::Unreachable,
     };
     let stored = player.node.view().condition(&probe.type_).cloned();
-    let Some(condition) = reporter.report(stored.as_ref(), &result, instant).0 else {
-        return format!("the reporter of {} writes nothing", probe.type_);
-    };
+    let (condition, action) = reporter.report(stored.as_ref(), &result, instant);
+    let end = if action == ReporterAction::Finished { ", and ends" } else { "" };
+    let Some(condition) = condition else { return format!("the reporter of {} writes nothing{end}", probe.type_) };
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
     let report = ConditionReport {
         type_: condition.type_.clone(),
@@ -229,7 +289,7 @@ fn report_probe(player: &mut Player, probe: &Probe, instant: Timestamp) -> Strin
         message: text(&condition.message),
     };
     write(player, &report, instant);
-    format!("the reporter of {} writes {} ({})", report.type_, report.status, report.reason)
+    format!("the reporter of {} writes {} ({}){end}", report.type_, report.status, report.reason)
 }
 
 fn write(player: &mut Player, report: &ConditionReport, instant: Timestamp) {

@@ -27,6 +27,9 @@ pub(crate) fn scene(scene: &Scene) -> String {
     for write in &scene.writes {
         let _ = writeln!(text, "         {}", write_line(write));
     }
+    if let Some(network) = &scene.network {
+        let _ = writeln!(text, "         {} {network}", styled(QUIET, "kubelet"));
+    }
     let next = scene.requeue_at.map(|at| format!("; looks again at {at} s")).unwrap_or_default();
     let verdict = verdict(scene.schedulable, scene.gates.iter().map(|(name, decision)| (name.as_str(), *decision)));
     let _ = writeln!(text, "         {verdict}{}", styled(QUIET, &next));

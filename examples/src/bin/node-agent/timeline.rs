@@ -67,6 +67,19 @@ pub(crate) struct Probe {
     pub(crate) type_: String,
     /// Result of the probe.
     pub(crate) result: ProbeOutcome,
+    /// Strategy of the reporter.
+    #[serde(default)]
+    pub(crate) strategy: Strategy,
+}
+
+/// Strategy of a reporter, in the words of the KEP's sidecar (`REPORT_STRATEGY`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(crate) enum Strategy {
+    /// The agent reports as long as it runs.
+    #[default]
+    Continuous,
+    /// The agent ends with its first success.
+    ReportOnSuccessAndTerminate,
 }
 
 /// Result of a probe.

@@ -56,15 +56,24 @@ pub(crate) struct Args {
     /// Print an alert for each request with fewer available devices
     #[arg(long, value_name = "DEVICES")]
     pub(crate) alert_below: Option<i64>,
-    /// Print the metrics of the controller for each request
+    /// Print the metrics of the controller for each request; with --now, time stands still
     #[arg(long)]
     pub(crate) metrics: bool,
     /// Refuse further requests of one minute, as a limit per user does; all requests are of one user
     #[arg(long, value_name = "REQUESTS")]
     pub(crate) per_user: Option<NonZeroU32>,
+    /// Create and read the requests as a user who has this `ClusterRole` of the manifests, and no other
+    #[arg(long, value_name = "NAME")]
+    pub(crate) as_role: Option<String>,
+    /// Print the `ClusterRole` of users who may ask for the status of pools
+    #[arg(long)]
+    pub(crate) role: bool,
     /// Leave requests pending, like a controller that is not running
     #[arg(long)]
     pub(crate) no_controller: bool,
+    /// Serve no requests, like an API server whose feature gate is off
+    #[arg(long)]
+    pub(crate) not_served: bool,
     /// Leave requests pending, like a controller whose initial list of this kind is not complete
     #[arg(long, value_enum, value_name = "KIND")]
     pub(crate) not_synced: Option<Listed>,

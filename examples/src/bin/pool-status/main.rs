@@ -12,11 +12,12 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
+use dra_alloc::InventoryError;
 use dra_attrs::{FieldErrors, GateError};
 use examples::manifest::Manifests;
 use examples::output::{OutputError, as_json, as_yaml, finish, put, say};
 use k8s_openapi::jiff::Timestamp;
-use poolstatus::{AvailabilityReport, Profile};
+use poolstatus::{AvailabilityReport, Profile, reader_role};
 use serde_json::{Value, json};
 
 use args::{Args, Output};
@@ -27,8 +28,16 @@ use question::{Question, incomplete_pools};
 /// File name and text of the built-in cluster.
 const BUILT_IN: (&str, &str) = ("cluster.yaml", include_str!("../../../data/pools/cluster.yaml"));
 
+/// Kinds of objects that the program uses.
+const USED: [&str; 5] =
+    ["ClusterRole", "DeviceTaintRule", "ResourceClaim", "ResourcePoolStatusRequest", "ResourceSlice"];
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PoolStatusError {
+    #[error("--as-role {name}: no such ClusterRole in the manifests")]
+    NoRole { name: String },
+    #[error(transparent)]
+    Index(#[from] InventoryError),
     #[error("--feature-gates: {0}")]
     Gates(#[from] GateError),
     #[error("--driver {driver}: {errors}")]
@@ -42,6 +51,10 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<ExitCode, PoolStatusError> {
+    if args.role {
+        put(&as_yaml(&[json!(reader_role())])?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let question = args.question()?;
     let manifests = Manifests::of_arguments(&args.files, BUILT_IN);
     report_manifests(&manifests);
@@ -68,7 +81,7 @@ fn now() -> Timestamp {
 fn report_manifests(manifests: &Manifests) {
     manifests.problems.iter().for_each(say);
     manifests.notes.iter().for_each(say);
-    manifests.ignored_lines("pool-status", &[]).iter().for_each(say);
+    manifests.ignored_lines("pool-status", &USED).iter().for_each(say);
     if manifests.slices.is_empty() {
         say(&"pool-status: no ResourceSlice among the manifests: there are no pools");
     }
@@ -81,7 +94,7 @@ fn put_answers(
     args: &Args,
     now: Timestamp,
 ) -> Result<bool, PoolStatusError> {
-    let mut office = Office::new(manifests, question, args, now);
+    let mut office = Office::new(manifests, question, args, now)?;
     let answers: Vec<Answer> = manifests.requests.iter().map(|request| office.answer(request)).collect();
     let objects: Vec<Value> = answers.iter().filter_map(|answer| answer.object.clone()).collect();
     let text = match args.output {
@@ -91,6 +104,7 @@ fn put_answers(
     };
     put(&text)?;
     answers.iter().flat_map(|answer| answer.lines.iter().chain(&answer.notes)).for_each(say);
+    office.objective().iter().for_each(say);
     Ok(answers.iter().all(|answer| !answer.is_refused))
 }
 

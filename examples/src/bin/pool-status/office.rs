@@ -1,19 +1,23 @@
 //! Answers to the requests of the manifests: the API server's check, the controller's decisions, and the status.
 
 use std::num::NonZeroU32;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use dra_alloc::InventoryError;
+use dra_attrs::FeatureGate;
+use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::jiff::Timestamp;
 use poolstatus::lifecycle::{
     RateLimiter, RequestController, RequestDecision, RequestPhase, is_retention_expired, is_ttl_expired,
 };
-use poolstatus::metrics::{DRIVER_LABEL, Metric, MetricIncrements};
+use poolstatus::metrics::{DRIVER_LABEL, Metric, MetricIncrements, OBJECTIVE, is_objective_met};
 use poolstatus::{
-    AvailabilityReport, Cluster, DeviceTotals, GateSet, InputKind, PoolStatusGate, Profile, Query, RequestOutcome,
-    StatusRequest, validate_request,
+    AvailabilityReport, DeviceTotals, GateSet, InputKind, PoolIndex, PoolStatusGate, Profile, Query, RequestOutcome,
+    StatusRequest, role_allows, validate_request,
 };
 use serde_json::{Value, json};
 
+use super::PoolStatusError;
 use super::args::Args;
 use super::print::tables;
 use super::question::{Question, incomplete_pools};
@@ -50,33 +54,58 @@ impl Answer {
 
 /// API server and controller for requests, at one point in time.
 pub(crate) struct Office<'a> {
-    cluster: Cluster<'a>,
+    /// Objects of the cluster, indexed once for all requests.
+    index: PoolIndex,
     gates: GateSet<PoolStatusGate>,
     args: &'a Args,
     now: Timestamp,
     controller: RequestController,
     limiter: Option<RateLimiter>,
+    /// Role of the user, if it is the only one.
+    role: Option<&'a ClusterRole>,
+    /// Time that each request took to process.
+    durations: Vec<Duration>,
 }
 
 impl<'a> Office<'a> {
-    pub(crate) fn new(manifests: &'a Manifests, question: &Question, args: &'a Args, now: Timestamp) -> Self {
-        let cluster = Cluster::new(&manifests.slices, &manifests.claims)
-            .with_taint_rules(&manifests.taint_rules)
-            .with_gates(question.gates);
+    /// Indexes the objects of the manifests.
+    ///
+    /// # Errors
+    /// There is no such role, or an object can't be indexed.
+    pub(crate) fn new(
+        manifests: &'a Manifests,
+        question: &Question,
+        args: &'a Args,
+        now: Timestamp,
+    ) -> Result<Self, PoolStatusError> {
+        let find = |name: &String| {
+            let role = manifests.roles.iter().find(|role| role.metadata.name.as_ref() == Some(name));
+            role.ok_or_else(|| PoolStatusError::NoRole { name: name.clone() })
+        };
+        let role = args.as_role.as_ref().map(find).transpose()?;
         let on = question.gates.with(PoolStatusGate::ResourcePoolStatus);
         let manager = if args.no_controller { on.without(PoolStatusGate::ResourcePoolStatus) } else { on };
-        let mut controller = RequestController::new(on, manager);
+        let server = if args.not_served { on.without(PoolStatusGate::ResourcePoolStatus) } else { on };
+        let mut controller = RequestController::new(server, manager);
         let kinds = [InputKind::ResourceSlices, InputKind::ResourceClaims, InputKind::DeviceTaintRules];
         let not_synced = args.not_synced.map(InputKind::from);
         kinds.into_iter().filter(|kind| Some(*kind) != not_synced).for_each(|kind| controller.mark_synced(kind));
         let limiter = args.per_user.map(|burst: NonZeroU32| RateLimiter::new(burst, REFILL));
-        Self { cluster, gates: question.gates, args, now, controller, limiter }
+        let (index, durations) = (index(manifests, question.gates)?, Vec::new());
+        Ok(Self { index, gates: question.gates, args, now, controller, limiter, role, durations })
     }
 
     /// Creates, processes or deletes a request, as its state wants it.
     pub(crate) fn answer(&mut self, request: &PoolStatusRequest) -> Answer {
         let view = view(request);
         let name = format!("ResourcePoolStatusRequest {}", name_of(view.metadata()));
+        if self.controller.decide(view) == RequestDecision::Inaccessible {
+            let gate = PoolStatusGate::ResourcePoolStatus.name(view.profile());
+            return Answer::refused(format!("{name}: not served: the feature gate {gate} is off in the API server"));
+        }
+        if let Err(note) = self.authorize(view) {
+            return Answer::refused(format!("{name}: {note}"));
+        }
         if !view.is_processed() {
             if let Err(errors) = validate_request(view, self.gates).into_result() {
                 return Answer::refused(format!("{name}: {errors}"));
@@ -100,6 +129,28 @@ impl<'a> Office<'a> {
         }
     }
 
+    /// Checks that the user may create a request that is new, and read it.
+    fn authorize(&self, view: StatusRequest<'_>) -> Result<(), String> {
+        let Some(role) = self.role else { return Ok(()) };
+        let name = view.metadata().name.as_deref().unwrap_or_default();
+        let create = (!view.is_processed()).then_some(("create", ""));
+        let refused = create.into_iter().chain([("get", name)]).find(|(verb, name)| !role_allows(role, verb, name));
+        match refused {
+            Some((verb, _)) => Err(format!(
+                "forbidden: ClusterRole {} does not grant {verb} on resourcepoolstatusrequests",
+                name_of(&role.metadata)
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns a line about the objective of the controller, if metrics are asked for.
+    pub(crate) fn objective(&self) -> Option<String> {
+        let word = if is_objective_met(&self.durations) { "met" } else { "missed" };
+        let line = || format!("objective: 99 % of the requests within {} s: {word}", OBJECTIVE.as_secs());
+        self.args.metrics.then(line)
+    }
+
     /// Computes the status of a request.
     fn process(&mut self, request: &PoolStatusRequest, name: &str) -> Answer {
         let view = view(request);
@@ -111,11 +162,13 @@ impl<'a> Office<'a> {
         if let Some(kind) = failed {
             return self.unlisted(request, name, kind, query.driver());
         }
-        let report = self.cluster.report(&query, self.now);
-        let mut answer = Answer {
-            lines: self.metrics(&report.metric_increments(view.profile()), view.profile()),
-            ..Answer::default()
-        };
+        let clock = self.args.now.is_none().then(Instant::now);
+        let report = self.index.report(&query, self.now);
+        let taken = clock.map(|begin| begin.elapsed()).unwrap_or_default();
+        self.durations.push(taken);
+        let mut lines = self.metrics(&report.metric_increments(view.profile()), view.profile());
+        lines.extend(self.duration(taken, query.driver(), view.profile()));
+        let mut answer = Answer { lines, ..Answer::default() };
         let totals = match request {
             PoolStatusRequest::Kep(request) => {
                 let mut request = request.clone();
@@ -203,6 +256,25 @@ impl<'a> Office<'a> {
         };
         counts.into_iter().map(line).collect()
     }
+
+    /// Returns the sum and count of the histogram of durations, with one duration.
+    fn duration(&self, taken: Duration, driver: &str, profile: Profile) -> Vec<String> {
+        if !self.args.metrics {
+            return Vec::new();
+        }
+        let name = Metric::Duration.name(profile);
+        let line = |part: &str, value: String| format!("{name}_{part}{{{DRIVER_LABEL}={driver:?}}} {value}");
+        vec![line("sum", taken.as_secs_f64().to_string()), line("count", "1".to_owned())]
+    }
+}
+
+/// Indexes the objects from which a status is computed.
+fn index(manifests: &Manifests, gates: GateSet<PoolStatusGate>) -> Result<PoolIndex, InventoryError> {
+    let mut index = PoolIndex::new(gates);
+    index.replace_slices(manifests.slices.iter().cloned())?;
+    index.replace_claims(manifests.claims.iter().cloned())?;
+    index.replace_taint_rules(manifests.taint_rules.iter().cloned())?;
+    Ok(index)
 }
 
 fn view(request: &PoolStatusRequest) -> StatusRequest<'_> {

@@ -23,6 +23,9 @@ use args::{Args, Output};
 use print::{UnwritableClaim, claims, list, refusals, restrictions, table};
 use schedule::{Schedule, ScheduleError, Settings, schedule};
 
+/// Kinds of objects that the program uses.
+const USED: [&str; 6] = ["DeviceClass", "DeviceTaintRule", "Node", "Pod", "ResourceClaim", "ResourceSlice"];
+
 /// Version of the scheduler, against which features that end with a version are compared.
 const VERSION: &str = "1.37.0";
 
@@ -60,13 +63,12 @@ fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
 fn report(manifests: &Manifests, gates: GateSet<DraGate>) {
     manifests.problems.iter().for_each(say);
     manifests.notes.iter().for_each(say);
+    manifests.ignored_lines("scheduler", &USED).iter().for_each(say);
     let has_no_claim = |pod: &&Pod| pod.spec.as_ref().is_none_or(|spec| spec.resource_claims.is_none());
     let pods = manifests.pods.iter().filter(has_no_claim).count();
-    let requests = manifests.requests.len();
-    manifests
-        .ignored_lines("scheduler", &[("Pod", pods), ("ResourcePoolStatusRequest", requests)])
-        .iter()
-        .for_each(say);
+    if pods > 0 {
+        say(&format_args!("scheduler: ignored: Pod ({pods}) without claims; nominate reads it"));
+    }
     if manifests.nodes.is_empty() {
         say(&"scheduler: no Node among the manifests: nothing can be allocated");
     }

@@ -4,32 +4,79 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 
 use dra_attrs::{GateError, GateSet, QuantityError};
-use examples::manifest::Manifests;
+use nnn::external::{
+    ExternalNominationState, NodePresence, NominationOwner, NominationWrite, NominationWriter, WritePermission, may_write,
+};
 use nnn::scheduling::{CycleStart, FeasibleNodes, NominatedNodeStatus, may_preempt};
 use nnn::{
-    Assumed, Command, CycleOutcome, FailedStage, IllegalTransition, NodeFit, NominationGate, NominationTracker,
+    ApiCalls, Assumed, Command, CycleOutcome, FailedStage, IllegalTransition, NodeFit, NominationGate, NominationTracker,
     Options, PodError, PodSnapshot, PreFlight, Resources, ScheduledCondition, TrackerInput, fits_unreserved_resources,
 };
 
 use super::metrics::{AttemptResult, Metrics};
 use super::timeline::{Entry, Event};
+use crate::manifest::Manifests;
 
 /// Annotation of a pod whose `PreBind` plugins have work to do.
 const SLOW: &str = "example.com/slow-prebind";
 
 /// Reason that a timeline can't be played.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum PlayError {
+#[non_exhaustive]
+pub enum PlayError {
+    /// A pod of the manifests can't be read.
     #[error("pod {name}: {source}")]
-    Pod { name: String, source: PodError },
+    Pod {
+        /// Name of the pod.
+        name: String,
+        /// Field that can't be read.
+        source: PodError,
+    },
+    /// A node of the manifests can't be read.
     #[error("node {name}: status.allocatable: {source}")]
-    Node { name: String, source: QuantityError },
+    Node {
+        /// Name of the node.
+        name: String,
+        /// Reason that the amount is no quantity.
+        source: QuantityError,
+    },
+    /// An event is about something that is not there.
     #[error("at {at} s: no {kind} {name} in the manifests, or not now")]
-    Unknown { at: u64, kind: &'static str, name: String },
+    Unknown {
+        /// Time of the event.
+        at: u64,
+        /// Kind of what is missing.
+        kind: &'static str,
+        /// Name of what is missing.
+        name: String,
+    },
+    /// The scheduler restarts with gates that can't be read.
     #[error("at {at} s: restart: {source}")]
-    Gates { at: u64, source: GateError },
+    Gates {
+        /// Time of the restart.
+        at: u64,
+        /// Gate that can't be read.
+        source: GateError,
+    },
+    /// The event can't happen in the state of the pod.
     #[error("at {at} s: {source}")]
-    Illegal { at: u64, source: IllegalTransition },
+    Illegal {
+        /// Time of the event.
+        at: u64,
+        /// State and event.
+        source: IllegalTransition,
+    },
+}
+
+/// Rule for components other than the scheduler that nominate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Writers {
+    /// Any component may write any nomination, as in Kubernetes.
+    #[default]
+    Any,
+    /// A component may set what is unset and change what it has set itself (KEP-5278, Alternatives).
+    Owners,
 }
 
 /// Pod in its binding cycle.
@@ -40,8 +87,26 @@ struct Binding {
 }
 
 /// Player of a timeline.
-pub(crate) struct Player {
+///
+/// ```
+/// use dra_attrs::Profile;
+/// use examples::manifest::Manifests;
+/// use examples::nominate::{Player, Writers, read_timeline};
+/// use nnn::{Behavior, Options};
+/// let mut manifests = Manifests::default();
+/// manifests.read("pod", "{kind: Pod, metadata: {namespace: default, name: web, uid: u1}}");
+/// let mut player = Player::new(&manifests, Options::new(Profile::Kep, Behavior::SAFE), Writers::Any)?;
+/// for entry in read_timeline("[{at: 1, do: {create: web}}]").unwrap() {
+///     player.play(&entry)?;
+/// }
+/// assert!(player.finish().starts_with("   1 s  default/web is created\n   1 s  default/web fits no node\n"));
+/// # Ok::<(), examples::nominate::PlayError>(())
+/// ```
+#[derive(Debug)]
+pub struct Player {
     tracker: NominationTracker,
+    writers: Writers,
+    calls: ApiCalls,
     /// Pods and nodes of the manifests that are not in the cluster yet, by name.
     templates: BTreeMap<String, PodSnapshot>,
     slow: BTreeSet<String>,
@@ -66,7 +131,7 @@ impl Player {
     ///
     /// # Errors
     /// A pod or node can't be read.
-    pub(crate) fn new(manifests: &Manifests, options: Options) -> Result<Self, PlayError> {
+    pub fn new(manifests: &Manifests, options: Options, writers: Writers) -> Result<Self, PlayError> {
         let (mut templates, mut slow, mut allocatable) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
         for pod in &manifests.pods {
             let name = pod.metadata.name.clone().unwrap_or_default();
@@ -86,6 +151,8 @@ impl Player {
         }
         Ok(Self {
             tracker: NominationTracker::new(options),
+            writers,
+            calls: ApiCalls::default(),
             templates,
             slow,
             allocatable,
@@ -106,7 +173,7 @@ impl Player {
     ///
     /// # Errors
     /// The entry names something that is not there, or can't happen now.
-    pub(crate) fn play(&mut self, entry: &Entry) -> Result<(), PlayError> {
+    pub fn play(&mut self, entry: &Entry) -> Result<(), PlayError> {
         self.now = entry.at;
         self.event(&entry.event)?;
         while let Some(uid) = self.next_in_queue() {
@@ -117,13 +184,14 @@ impl Player {
     }
 
     /// Returns the text, with the metrics and findings at its end.
-    pub(crate) fn finish(mut self) -> String {
+    pub fn finish(mut self) -> String {
         for pod in self.pods.values() {
             let node = |name: &Option<String>| name.clone().unwrap_or_else(|| "-".to_owned());
             let line = format!("{}: node {}, nominated {}\n", pod.key, node(&pod.node), node(&pod.nnn));
             self.text.push_str(&line);
         }
-        for line in self.metrics.lines().into_iter().chain(self.findings) {
+        let calls = format!("requests of the scheduler: {} patches, {} bindings", self.calls.patches, self.calls.bindings);
+        for line in self.metrics.lines().into_iter().chain([calls]).chain(self.findings) {
             self.text.push_str(&line);
             self.text.push('\n');
         }
@@ -162,10 +230,8 @@ impl Player {
                 self.handle(TrackerInput::NodeObserved { node: name.clone() })
             }
             Event::Nominate { pod, node, by } => {
-                let mut pod = self.live(pod)?.clone();
-                self.say(&format!("{by} nominates {} to {node}", pod.key));
-                (pod.nnn, pod.nnn_manager) = (Some(node.clone()), Some(by.clone()));
-                self.write(pod)
+                let pod = self.live(pod)?.clone();
+                self.nominate(pod, node, by)
             }
             Event::Ungate(name) => {
                 let mut pod = self.live(name)?.clone();
@@ -181,6 +247,29 @@ impl Player {
             Event::FailBinding { pod, stage } => self.fail_binding(pod, *stage),
             Event::Restart(gates) => self.restart(gates),
         }
+    }
+
+    /// Lets another component nominate a pod, if it may.
+    fn nominate(&mut self, mut pod: PodSnapshot, node: &str, by: &str) -> Result<(), PlayError> {
+        let owner = NominationOwner::from_pod(&pod);
+        let (writer, write) = (NominationWriter::External(by.to_owned()), NominationWrite::Set(node.to_owned()));
+        let permission = may_write(&writer, &owner, &write, pod.resource_version, pod.resource_version);
+        if self.writers == Writers::Owners && permission != WritePermission::Allowed {
+            let owner = pod.nnn_manager.clone().unwrap_or_default();
+            self.say(&format!("{by} may not nominate {} to {node}: {owner} has nominated it", pod.key));
+            return Ok(());
+        }
+        self.say(&format!("{by} nominates {} to {node}", pod.key));
+        (pod.nnn, pod.nnn_manager) = (Some(node.to_owned()), Some(by.to_owned()));
+        let uid = pod.key.uid.clone();
+        self.write(pod)?;
+        if self.writers == Writers::Owners {
+            let is_there = self.nodes.iter().any(|other| other == node);
+            let presence = if is_there { NodePresence::Present } else { NodePresence::Missing };
+            let state = ExternalNominationState::from_state(&self.tracker.state(&uid), presence);
+            state.into_iter().for_each(|state| self.say(&format!("  the nomination is {state:?}")));
+        }
+        Ok(())
     }
 
     fn unknown(&self, kind: &'static str, name: &str) -> PlayError {
@@ -229,6 +318,9 @@ impl Player {
         let mut inputs = VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
             let output = self.tracker.handle(input).map_err(|source| PlayError::Illegal { at: self.now, source })?;
+            let calls: ApiCalls = output.commands.iter().collect();
+            self.calls.patches = self.calls.patches.saturating_add(calls.patches);
+            self.calls.bindings = self.calls.bindings.saturating_add(calls.bindings);
             for command in output.commands {
                 self.carry_out(&command, &mut inputs);
             }

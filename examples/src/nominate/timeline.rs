@@ -6,18 +6,20 @@ use serde::Deserialize;
 /// Event at one instant.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Entry {
+#[non_exhaustive]
+pub struct Entry {
     /// Seconds since the start of the timeline.
-    pub(crate) at: u64,
+    pub at: u64,
     /// Event at that time.
     #[serde(rename = "do")]
-    pub(crate) event: Event,
+    pub event: Event,
 }
 
 /// Event in the cluster. Pods and nodes are named, and come from the manifests.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum Event {
+#[non_exhaustive]
+pub enum Event {
     /// A user creates a pod.
     Create(String),
     /// A pod is gone from the API server.
@@ -52,7 +54,7 @@ pub(crate) enum Event {
 ///
 /// # Errors
 /// Text that is not YAML or JSON, or an unknown field, with its place.
-pub(crate) fn read_timeline(text: &str) -> Result<Vec<Entry>, String> {
+pub fn read_timeline(text: &str) -> Result<Vec<Entry>, String> {
     let mut entries: Vec<Entry> = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
     entries.sort_by_key(|entry| entry.at);
     Ok(entries)

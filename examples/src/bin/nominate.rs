@@ -2,10 +2,6 @@
 //!
 //! Prints what happens at each instant, and at the end the metrics of the scheduler and what to look into.
 
-mod metrics;
-mod player;
-mod timeline;
-
 use std::fs;
 use std::io;
 use std::process::ExitCode;
@@ -13,11 +9,9 @@ use std::process::ExitCode;
 use clap::Parser;
 use dra_attrs::{GateError, GateSet, Profile};
 use examples::manifest::Manifests;
+use examples::nominate::{PlayError, Player, Writers, read_timeline};
 use examples::output::{OutputError, finish, put, say};
 use nnn::{Behavior, Options};
-
-use player::{PlayError, Player};
-use timeline::read_timeline;
 
 /// Plays a scheduler with nominations over nodes and pods, and a timeline of events
 ///
@@ -35,6 +29,9 @@ struct Args {
     /// Feature gates that differ from the defaults of Kubernetes 1.37, such as NominatedNodeNameForExpectation=false
     #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
     feature_gates: String,
+    /// Let a component change a nomination only if it made it (KEP-5278, Alternatives)
+    #[arg(long)]
+    owners: bool,
     /// Rules to follow: kep (text of KEP-5278) or v1.37 (Kubernetes 1.37 as released)
     #[arg(long, value_name = "PROFILE", default_value_t = Profile::V1_37)]
     profile: Profile,
@@ -61,14 +58,15 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Result<ExitCode, NominateError> {
     let mut manifests = Manifests::default();
     args.files.iter().for_each(|file| manifests.read_argument(file));
+    manifests.fill_pod_uids();
     manifests.problems.iter().chain(&manifests.notes).for_each(say);
-    manifests.ignored_lines("nominate", &[]).iter().for_each(say);
+    manifests.ignored_lines("nominate", &["Node", "Pod"]).iter().for_each(say);
     let file = || args.timeline.clone();
     let text = fs::read_to_string(&args.timeline).map_err(|error| NominateError::File { file: file(), error })?;
     let timeline = read_timeline(&text).map_err(|reason| NominateError::Timeline { file: file(), reason })?;
     let gates = GateSet::parse(&args.feature_gates, args.profile)?;
     let options = Options::new(args.profile, Behavior::SAFE).with_gates(gates);
-    let mut player = Player::new(&manifests, options)?;
+    let mut player = Player::new(&manifests, options, if args.owners { Writers::Owners } else { Writers::Any })?;
     for entry in &timeline {
         player.play(entry)?;
     }

@@ -1,0 +1,61 @@
+//! Network readiness of a node, and kubelet's admission of pods by it (KEP-5233, Node Admission Control).
+
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use readiness::condition::{NETWORK_PREFIX, READY};
+use readiness::network::{
+    ADMISSION_TIMEOUT_SECONDS, HoldDown, LocalNetwork, NetworkCondition, PodAge, PodNetwork, admit_pod, aggregate,
+};
+use readiness::{ConditionStatus, GatedNodeView, GatedPod};
+
+/// Condition that combines the network gates of one node.
+#[derive(Clone, Debug)]
+pub(crate) struct NetworkWatch {
+    hold_down: HoldDown,
+    /// Status and reason of the condition as reported last.
+    reported: Option<(&'static str, &'static str)>,
+}
+
+impl NetworkWatch {
+    /// Creates a watch: all network gates must be True for so many seconds.
+    pub(crate) fn new(seconds: i64) -> Self {
+        Self { hold_down: HoldDown::new(SignedDuration::from_secs(seconds)), reported: None }
+    }
+
+    pub(crate) fn shift_clock(&mut self, shift: SignedDuration) {
+        self.hold_down.shift_clock(shift);
+    }
+
+    /// Looks at the gates of the node. Returns the condition if its status or reason is another one than before.
+    pub(crate) fn observe(&mut self, view: &GatedNodeView<'_>, now: Timestamp) -> Option<NetworkCondition> {
+        let condition = self.hold_down.observe(&aggregate(view, NETWORK_PREFIX)?, now);
+        let seen = (condition.status, condition.reason);
+        (self.reported.replace(seen) != Some(seen)).then_some(condition)
+    }
+
+    /// Returns the time at which the gates will have been True for long enough; `None` if they have been, or are not True.
+    pub(crate) fn next(&self, now: Timestamp) -> Option<Timestamp> {
+        let end = self.hold_down.true_since?.checked_add(SignedDuration::from_secs(self.hold_down.seconds)).ok()?;
+        (end > now).then_some(end)
+    }
+
+    /// Returns kubelet's decision on a pod, in words. A pod that the manifest puts on the node was there before kubelet
+    /// started.
+    pub(crate) fn admission(&self, view: &GatedNodeView<'_>, pod: &GatedPod, now: Timestamp) -> String {
+        let ready = view.condition(READY).filter(|_| view.is_ready());
+        let local = LocalNetwork {
+            ready_since: ready.and_then(|ready| Some(ready.last_transition_time.as_ref()?.0)),
+            network: self.reported.map(|(status, _)| match status {
+                "True" => ConditionStatus::True,
+                "False" => ConditionStatus::False,
+                _ => ConditionStatus::Unknown,
+            }),
+            timeout: SignedDuration::from_secs(ADMISSION_TIMEOUT_SECONDS),
+        };
+        let spec = pod.pod.spec.as_ref();
+        let is_host = spec.is_some_and(|spec| spec.host_network == Some(true));
+        let network = if is_host { PodNetwork::Host } else { PodNetwork::Pod };
+        let is_here = spec.is_some_and(|spec| spec.node_name == view.node().metadata.name);
+        let age = if is_here { PodAge::Existing } else { PodAge::New };
+        admit_pod(local, network, age, now).to_string()
+    }
+}

@@ -1,0 +1,22 @@
+//! Reads any timeline and plays it over a small cluster: nothing panics, and the play ends.
+#![no_main]
+
+use dra_attrs::Profile;
+use examples::manifest::Manifests;
+use examples::nominate::{Player, Writers, read_timeline};
+use libfuzzer_sys::fuzz_target;
+use nnn::{Behavior, Options};
+
+const CLUSTER: &str = include_str!("../../examples/data/stories/5278/cluster.yaml");
+
+fuzz_target!(|text: &str| {
+    let Ok(timeline) = read_timeline(text) else { return };
+    assert!(timeline.is_sorted_by_key(|entry| entry.at));
+    let mut manifests = Manifests::default();
+    manifests.read("cluster.yaml", CLUSTER);
+    let options = Options::new(Profile::V1_37, Behavior::SAFE);
+    let mut player = Player::new(&manifests, options, Writers::Owners).expect("the cluster is readable");
+    let played = timeline.iter().take(100).try_for_each(|entry| player.play(entry));
+    let told = player.finish();
+    assert!(told.contains("requests of the scheduler: "), "{played:?}");
+});

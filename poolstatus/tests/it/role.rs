@@ -1,0 +1,52 @@
+//! Permission to send and read requests.
+
+use k8s_openapi::api::rbac::v1::ClusterRole;
+use poolstatus::{reader_role, role_allows};
+use serde_json::{Value, from_value, json};
+
+#[test]
+fn the_role_of_the_kep() {
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": "pool-status-reader"},
+        "rules": [{
+            "apiGroups": ["resource.k8s.io"],
+            "resources": ["resourcepoolstatusrequests"],
+            "verbs": ["create", "get", "list", "delete"],
+        }],
+    });
+    assert_eq!(serde_json::to_value(reader_role()).unwrap(), role);
+}
+
+#[test]
+fn which_rules_grant_what() {
+    let rule = |groups: &[&str], resources: &[&str], verbs: &[&str], names: &[&str]| {
+        json!({"apiGroups": groups, "resources": resources, "verbs": verbs, "resourceNames": names})
+    };
+    let (group, resource) = ("resource.k8s.io", "resourcepoolstatusrequests");
+    let rows: [(Value, [bool; 3]); 9] = [
+        (rule(&[group], &[resource], &["create", "get"], &[]), [true, true, false]),
+        (rule(&["*"], &["*"], &["*"], &[]), [true, true, true]),
+        (rule(&[group], &[resource], &["*"], &["mine"]), [false, true, false]),
+        (rule(&[group], &[resource], &["*"], &["yours"]), [false, false, false]),
+        (rule(&[""], &[resource], &["*"], &[]), [false, false, false]),
+        (rule(&[group], &["resourceclaims"], &["*"], &[]), [false, false, false]),
+        // A subresource is another resource.
+        (rule(&[group], &["resourcepoolstatusrequests/status"], &["*"], &[]), [false, false, false]),
+        (rule(&[group], &[resource], &[], &[]), [false, false, false]),
+        (json!({"nonResourceURLs": ["*"], "verbs": ["*"]}), [false, false, false]),
+    ];
+    for (rule, expected) in rows {
+        let role: ClusterRole = from_value(json!({"metadata": {"name": "r"}, "rules": [rule]})).unwrap();
+        let allows = [("create", ""), ("get", "mine"), ("list", "")].map(|(verb, name)| role_allows(&role, verb, name));
+        assert_eq!(allows, expected, "{role:?}");
+    }
+    // One rule must grant all of it, and any may.
+    let halves = json!([rule(&[group], &[], &["get"], &[]), rule(&[], &[resource], &["get"], &[])]);
+    let role: ClusterRole = from_value(json!({"metadata": {}, "rules": halves})).unwrap();
+    assert!(!role_allows(&role, "get", "mine"));
+    let two = json!([rule(&[group], &[resource], &["list"], &[]), rule(&[group], &[resource], &["get"], &[])]);
+    let role: ClusterRole = from_value(json!({"metadata": {}, "rules": two})).unwrap();
+    assert!(role_allows(&role, "get", "mine") && role_allows(&role, "list", ""));
+    assert!(!role_allows(&ClusterRole::default(), "get", "mine"));
+}
