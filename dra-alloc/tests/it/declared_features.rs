@@ -1,11 +1,11 @@
 //! Tests of node declared features.
 
-use dra_alloc::{DraGate, GateSet};
 use dra_alloc::declared_features::{
     CandidateNodes, DeclaredFeature, FAILED_SCHEDULING, Stage, check_admission, missing_features, restricts_nodes,
 };
 use dra_alloc::kubelet::{KubeletGate, KubeletOptions};
 use dra_alloc::skip::wire::read;
+use dra_alloc::{DraGate, GateSet};
 use dra_attrs::{FeatureGate, Profile, Version};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -183,11 +183,9 @@ fn the_gate_by_stage() {
         "the gate is locked to true: the feature is stable"
     );
     // The gate of this name is alpha: scheduler, API server and kubelet have it off unless it is set.
-    for (text, set) in [
-        ("", None),
-        ("DRAOptionalNodePreparation=true", Some(true)),
-        ("DRAOptionalNodePreparation=false", Some(false)),
-    ] {
+    for (text, set) in
+        [("", None), ("DRAOptionalNodePreparation=true", Some(true)), ("DRAOptionalNodePreparation=false", Some(false))]
+    {
         let scheduler = GateSet::<DraGate>::parse(text, Profile::Kep).unwrap();
         assert_eq!(Ok(scheduler.has(DraGate::OptionalNodeOperations)), Stage::Alpha.is_on(set), "{text}");
         let kubelet = GateSet::<KubeletGate>::parse(text, Profile::Kep).unwrap();

@@ -5,12 +5,14 @@ use std::fmt::Write;
 
 use dra_attrs::{GateError, GateSet, QuantityError};
 use nnn::external::{
-    ExternalNominationState, NodePresence, NominationOwner, NominationWrite, NominationWriter, WritePermission, may_write,
+    ExternalNominationState, NodePresence, NominationOwner, NominationWrite, NominationWriter, WritePermission,
+    may_write,
 };
 use nnn::scheduling::{CycleStart, FeasibleNodes, NominatedNodeStatus, may_preempt};
 use nnn::{
-    ApiCalls, Assumed, Command, CycleOutcome, FailedStage, IllegalTransition, NodeFit, NominationGate, NominationTracker,
-    Options, PodError, PodSnapshot, PreFlight, Resources, ScheduledCondition, TrackerInput, fits_unreserved_resources,
+    ApiCalls, Assumed, Command, CycleOutcome, FailedStage, IllegalTransition, NodeFit, NominationGate,
+    NominationTracker, Options, PodError, PodSnapshot, PreFlight, Resources, ScheduledCondition, TrackerInput,
+    fits_unreserved_resources,
 };
 
 use super::metrics::{AttemptResult, Metrics};
@@ -190,7 +192,8 @@ impl Player {
             let line = format!("{}: node {}, nominated {}\n", pod.key, node(&pod.node), node(&pod.nnn));
             self.text.push_str(&line);
         }
-        let calls = format!("requests of the scheduler: {} patches, {} bindings", self.calls.patches, self.calls.bindings);
+        let calls =
+            format!("requests of the scheduler: {} patches, {} bindings", self.calls.patches, self.calls.bindings);
         for line in self.metrics.lines().into_iter().chain([calls]).chain(self.findings) {
             self.text.push_str(&line);
             self.text.push('\n');

@@ -20,9 +20,7 @@ fn the_role_of_the_kep() {
 
 #[test]
 fn which_rules_grant_what() {
-    let rule = |groups: &[&str], resources: &[&str], verbs: &[&str], names: &[&str]| {
-        json!({"apiGroups": groups, "resources": resources, "verbs": verbs, "resourceNames": names})
-    };
+    let rule = |groups: &[&str], resources: &[&str], verbs: &[&str], names: &[&str]| json!({"apiGroups": groups, "resources": resources, "verbs": verbs, "resourceNames": names});
     let (group, resource) = ("resource.k8s.io", "resourcepoolstatusrequests");
     let rows: [(Value, [bool; 3]); 9] = [
         (rule(&[group], &[resource], &["create", "get"], &[]), [true, true, false]),

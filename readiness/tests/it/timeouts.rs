@@ -1,8 +1,8 @@
 //! Timeout conditions: their writes, repeated requests for lost writes, and timeouts from before their gate.
 
 use readiness::{
-    BlockReason, ConditionStatus, EffectiveStatus, EvaluatorRole, EventType, ExpectedCondition, GateDecision, LateReport,
-    NodeChange, NodeReadinessGate, NodeState, Policy, PolicyMode, PreexistingTimeout,
+    BlockReason, ConditionStatus, EffectiveStatus, EvaluatorRole, EventType, ExpectedCondition, GateDecision,
+    LateReport, NodeChange, NodeReadinessGate, NodeState, Policy, PolicyMode, PreexistingTimeout,
 };
 
 use super::world::{A, B, World, blocked, gate_a, gate_b};

@@ -166,7 +166,8 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
         }
         Command::Unprepare(PodArgs { pod, files }) => {
             let (mut agent, manifests) = (start(file)?, read(files)?);
-            let outcome = agent.unprepare(find(&manifests, pod)?).await.map_err(KubeletError::from).and_then(|done| show(&done));
+            let outcome =
+                agent.unprepare(find(&manifests, pod)?).await.map_err(KubeletError::from).and_then(|done| show(&done));
             metrics(&agent, args.metrics)?;
             outcome
         }

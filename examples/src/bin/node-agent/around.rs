@@ -6,9 +6,9 @@ use k8s_openapi::jiff::Timestamp;
 use readiness::condition::READY;
 use readiness::rule::expand;
 use readiness::{
-    FilterOptions, GATE_LABEL_VALUE, GateProposal, GatedNode, NodeState, Policy, RegistrationMode, STARTUP_TAINT_PREFIXES,
-    autoscaler_view, filter, gate_label_key, gates_without_startup_taint, is_daemon_pod, merge_gates, missing_tolerations,
-    preview_gates,
+    FilterOptions, GATE_LABEL_VALUE, GateProposal, GatedNode, NodeState, Policy, RegistrationMode,
+    STARTUP_TAINT_PREFIXES, autoscaler_view, filter, gate_label_key, gates_without_startup_taint, is_daemon_pod,
+    merge_gates, missing_tolerations, preview_gates,
 };
 
 use super::nodes::Objects;
@@ -113,8 +113,7 @@ fn selects(pod: &Pod, node: &Node) -> Result<bool, NodeSelectorError> {
     let label = |key: &String| node.metadata.labels.as_ref().and_then(|labels| labels.get(key));
     let has_labels = spec.node_selector.iter().flatten().all(|(key, value)| label(key) == Some(value));
     let affinity = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
-    let required =
-        affinity.and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref());
+    let required = affinity.and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref());
     let is_admitted = required.map(|selector| node_selector_matches(selector, node)).transpose()?;
     Ok(has_labels && is_admitted.unwrap_or(true))
 }

@@ -4,8 +4,8 @@ use k8s_openapi::api::core::v1::NodeCondition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use readiness::condition::READY;
-use readiness::reporter::{ProbeResult, Reporter, ReporterAction, ReporterStrategy};
 use readiness::network::NETWORK_READY;
+use readiness::reporter::{ProbeResult, Reporter, ReporterAction, ReporterStrategy};
 use readiness::{EvaluatorRole, GateDecision, GatedNode, GatedPod, NodeState, NodeWrite, Policy, apply_writes, step};
 
 use super::name_of;
@@ -238,7 +238,8 @@ fn apply_events(player: &mut Player, entry: &Entry, instant: Timestamp) -> Vec<S
     if let Some(gates) = &entry.gates {
         player.node.gates.clone_from(gates);
         let names: Vec<&str> = gates.iter().map(|gate| gate.condition_type.as_str()).collect();
-        happened.push(format!("gates are now: {}", if names.is_empty() { "none".to_owned() } else { names.join(", ") }));
+        happened
+            .push(format!("gates are now: {}", if names.is_empty() { "none".to_owned() } else { names.join(", ") }));
     }
     if let Some(clock) = entry.clock.filter(|clock| *clock != 0) {
         happened.push(format!("the clock is set by {clock} s"));
