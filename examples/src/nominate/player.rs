@@ -186,6 +186,7 @@ impl Player {
     }
 
     /// Returns the text, with the metrics and findings at its end.
+    #[must_use]
     pub fn finish(mut self) -> String {
         for pod in self.pods.values() {
             let node = |name: &Option<String>| name.clone().unwrap_or_else(|| "-".to_owned());
@@ -270,7 +271,9 @@ impl Player {
             let is_there = self.nodes.iter().any(|other| other == node);
             let presence = if is_there { NodePresence::Present } else { NodePresence::Missing };
             let state = ExternalNominationState::from_state(&self.tracker.state(&uid), presence);
-            state.into_iter().for_each(|state| self.say(&format!("  the nomination is {state:?}")));
+            if let Some(state) = state {
+                self.say(&format!("  the nomination is {state:?}"));
+            }
         }
         Ok(())
     }

@@ -20,18 +20,18 @@ fn the_role_of_the_kep() {
 
 #[test]
 fn which_rules_grant_what() {
-    let rule = |groups: &[&str], resources: &[&str], verbs: &[&str], names: &[&str]| json!({"apiGroups": groups, "resources": resources, "verbs": verbs, "resourceNames": names});
+    let grants = |groups: &[&str], resources: &[&str], verbs: &[&str], names: &[&str]| json!({"apiGroups": groups, "resources": resources, "verbs": verbs, "resourceNames": names});
     let (group, resource) = ("resource.k8s.io", "resourcepoolstatusrequests");
     let rows: [(Value, [bool; 3]); 9] = [
-        (rule(&[group], &[resource], &["create", "get"], &[]), [true, true, false]),
-        (rule(&["*"], &["*"], &["*"], &[]), [true, true, true]),
-        (rule(&[group], &[resource], &["*"], &["mine"]), [false, true, false]),
-        (rule(&[group], &[resource], &["*"], &["yours"]), [false, false, false]),
-        (rule(&[""], &[resource], &["*"], &[]), [false, false, false]),
-        (rule(&[group], &["resourceclaims"], &["*"], &[]), [false, false, false]),
+        (grants(&[group], &[resource], &["create", "get"], &[]), [true, true, false]),
+        (grants(&["*"], &["*"], &["*"], &[]), [true, true, true]),
+        (grants(&[group], &[resource], &["*"], &["mine"]), [false, true, false]),
+        (grants(&[group], &[resource], &["*"], &["yours"]), [false, false, false]),
+        (grants(&[""], &[resource], &["*"], &[]), [false, false, false]),
+        (grants(&[group], &["resourceclaims"], &["*"], &[]), [false, false, false]),
         // A subresource is another resource.
-        (rule(&[group], &["resourcepoolstatusrequests/status"], &["*"], &[]), [false, false, false]),
-        (rule(&[group], &[resource], &[], &[]), [false, false, false]),
+        (grants(&[group], &["resourcepoolstatusrequests/status"], &["*"], &[]), [false, false, false]),
+        (grants(&[group], &[resource], &[], &[]), [false, false, false]),
         (json!({"nonResourceURLs": ["*"], "verbs": ["*"]}), [false, false, false]),
     ];
     for (rule, expected) in rows {
@@ -40,10 +40,10 @@ fn which_rules_grant_what() {
         assert_eq!(allows, expected, "{role:?}");
     }
     // One rule must grant all of it, and any may.
-    let halves = json!([rule(&[group], &[], &["get"], &[]), rule(&[], &[resource], &["get"], &[])]);
+    let halves = json!([grants(&[group], &[], &["get"], &[]), grants(&[], &[resource], &["get"], &[])]);
     let role: ClusterRole = from_value(json!({"metadata": {}, "rules": halves})).unwrap();
     assert!(!role_allows(&role, "get", "mine"));
-    let two = json!([rule(&[group], &[resource], &["list"], &[]), rule(&[group], &[resource], &["get"], &[])]);
+    let two = json!([grants(&[group], &[resource], &["list"], &[]), grants(&[group], &[resource], &["get"], &[])]);
     let role: ClusterRole = from_value(json!({"metadata": {}, "rules": two})).unwrap();
     assert!(role_allows(&role, "get", "mine") && role_allows(&role, "list", ""));
     assert!(!role_allows(&ClusterRole::default(), "get", "mine"));

@@ -127,8 +127,8 @@ impl Agent {
         let name = operations_duration(self.settings.profile());
         let line = |((operation, is_error), count): (&(Operation, bool), &u64)| {
             let operation = match operation {
+                Operation::Prepare => "PrepareResources",
                 Operation::Unprepare => "UnprepareResources",
-                _ => "PrepareResources",
             };
             format!("{name}_count{{operation_name={operation:?},is_error=\"{is_error}\"}} {count}")
         };

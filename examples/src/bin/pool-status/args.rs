@@ -18,6 +18,7 @@ use examples::instant::instant;
 /// be read, and 0 otherwise.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "pool-status")]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct Args {
     /// Manifests: YAML or JSON files, directories, - for stdin [default: a built-in cluster]
     #[arg(value_name = "FILE")]
