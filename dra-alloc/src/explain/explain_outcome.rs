@@ -33,7 +33,8 @@ pub(crate) fn explain(
         Outcome::FailedOnNode(NodeFailure::InvalidPools { .. }) | Outcome::Unsatisfied => {
             let mut what_if = what_if();
             let core = unsat_core(&mut what_if, claims);
-            let reasons = with_table(context, &core.claims, node, |table| reasons(&mut what_if, table, &core, detail));
+            let reasons =
+                with_table(context, &core.claims, node, budget, |table| reasons(&mut what_if, table, &core, detail));
             let reasons = reasons.ok()?;
             let suggestions = suggestions(&mut what_if, claims, &reasons);
             Some(Explanation { reasons, suggestions })

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::allocate_error::AllocateError;
 use super::outcome::NodeFailure;
+use crate::selector::{EvaluationError, Stop};
 
 /// Number of steps between two calls of the caller's stop function.
 const STEPS_PER_QUESTION: u64 = 16;
@@ -52,7 +53,8 @@ impl<'b> Budget<'b> {
         Self { steps_per_call: steps, ..self }
     }
 
-    /// Sets a function that is called every 16 steps; the search stops when the function returns true.
+    /// Sets a function that is called every 16 steps, and within long evaluations of selectors; the search stops when
+    /// the function returns true.
     #[must_use]
     pub const fn with_stop(self, stop: &'b (dyn Fn() -> bool + Sync)) -> Self {
         Self { stop: Some(stop), ..self }
@@ -67,6 +69,11 @@ impl<'b> Budget<'b> {
     /// Returns the budget for the rest of the call, after the search on a node made `used` steps.
     pub(crate) const fn after(self, used: u64) -> Self {
         Self { steps_per_call: self.steps_per_call.saturating_sub(used), ..self }
+    }
+
+    /// Returns the stop function, for evaluations of selectors.
+    pub(crate) fn stop(self) -> Option<Stop<'b>> {
+        self.stop.map(|stop| stop as Stop<'b>)
     }
 
     /// Returns the largest number of steps on one node.
@@ -103,7 +110,11 @@ pub(crate) enum Halt {
 
 impl From<AllocateError> for Halt {
     fn from(error: AllocateError) -> Self {
-        Self::Failed(error)
+        match error {
+            AllocateError::SelectorEvaluation { source: EvaluationError::Interrupted, .. }
+            | AllocateError::DerivedEvaluation { source: EvaluationError::Interrupted, .. } => Self::Stopped,
+            error => Self::Failed(error),
+        }
     }
 }
 
@@ -117,6 +128,11 @@ pub(crate) struct Meter<'b> {
 impl<'b> Meter<'b> {
     pub(crate) const fn new(budget: Budget<'b>) -> Self {
         Self { budget, used: 0 }
+    }
+
+    /// Returns the stop function of the budget.
+    pub(crate) fn stop(&self) -> Option<Stop<'b>> {
+        self.budget.stop()
     }
 
     pub(crate) const fn used(&self) -> u64 {

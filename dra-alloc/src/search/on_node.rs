@@ -56,6 +56,7 @@ pub(crate) fn with_table<T>(
     context: &Context<'_>,
     claims: &[ResourceClaim],
     node: &Node,
+    budget: Budget<'_>,
     look: impl FnOnce(&Table<'_>) -> T,
 ) -> Result<T, AllocateError> {
     let claims: SmallVec<[&ResourceClaim; 4]> = claims.iter().collect();
@@ -63,14 +64,14 @@ pub(crate) fn with_table<T>(
     let view = context.inventory.view(node, context.gates).map_err(|failed| AllocateError::from(*failed))?;
     let candidates = Candidates::new(&view);
     let derived = Grid::new(plan.columns.end(), candidates.end());
-    Ok(look(&Table::new(context, &plan, node, &candidates, &derived)))
+    Ok(look(&Table::new(context, &plan, node, &candidates, &derived, budget.stop())))
 }
 
 fn search(context: &Context<'_>, plan: &Plan<'_>, node: &Node, meter: &mut Meter<'_>) -> Result<Outcome, Halt> {
     let view = context.inventory.view(node, context.gates).map_err(|failed| AllocateError::from(*failed))?;
     let candidates = Candidates::new(&view);
     let derived = Grid::new(plan.columns.end(), candidates.end());
-    let table = Table::new(context, plan, node, &candidates, &derived);
+    let table = Table::new(context, plan, node, &candidates, &derived, meter.stop());
     let all = devices_of_all(&table, meter)?;
     match Walk::new(&table, &all, meter).run()? {
         Some(solution) => {

@@ -25,8 +25,8 @@ use crate::device::device_id::DeviceId;
 use crate::device::node::Scope;
 use crate::device::slice::name_of;
 use crate::device::taint::untolerated;
-use crate::selector::SelectorInput;
 use crate::selector::expression::{Expression, Owner};
+use crate::selector::{SelectorInput, Stop};
 
 /// Result of comparing a device's capacities with the amounts that an alternative consumes; by capacity name, the first
 /// miss counts.
@@ -69,6 +69,8 @@ pub(crate) type DevicesOfAll = ByAlternative<Vec<DeviceIx>>;
 /// Devices of a node with cached facts about them.
 pub(crate) struct Table<'s> {
     pub(crate) context: &'s Context<'s>,
+    /// Stop function of the caller, which evaluations of selectors ask.
+    stop: Option<Stop<'s>>,
     pub(crate) plan: &'s Plan<'s>,
     pub(crate) decisions: Decisions,
     pub(crate) candidates: &'s Candidates<'s>,
@@ -94,6 +96,7 @@ impl<'s> Table<'s> {
         node: &'s Node,
         candidates: &'s Candidates<'s>,
         derived: &'s DerivedValues,
+        stop: Option<Stop<'s>>,
     ) -> Self {
         let (pools, devices, alternatives) = (candidates.pools(), candidates.end(), plan.alternatives.end());
         let decisions = Decisions::from_profile(context.profile);
@@ -111,6 +114,7 @@ impl<'s> Table<'s> {
             lists: if has(DraGate::ListTypeAttributes) { ListTypes::Enabled } else { decisions.lists_off },
             rounding: if has(DraGate::FractionalCapacityRange) { Rounding::Fractional } else { Rounding::Whole },
             context,
+            stop,
             plan,
             decisions,
             candidates,
@@ -246,8 +250,11 @@ impl<'s> Table<'s> {
             return Ok(*known);
         }
         let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
-        let holds =
-            if candidate.facts().is_sound() { compiled.matches_sound(input, None) } else { compiled.matches(input) };
+        let holds = if candidate.facts().is_sound() {
+            compiled.matches_sound(input, self.stop)
+        } else {
+            compiled.matches(input)
+        };
         let holds = holds.map_err(|source| {
             let device = Box::new(self.id(device));
             AllocateError::SelectorEvaluation { owner: owner(), index, device, source }
@@ -346,7 +353,7 @@ impl<'s> Table<'s> {
         let compiled = compiled
             .map_err(|error| AllocateError::DerivedCompile { attribute: attribute(), source: error.clone() })?;
         let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
-        compiled.derive(input).map_err(|source| {
+        compiled.derive_until(input, self.stop).map_err(|source| {
             let device = Box::new(self.id(device));
             AllocateError::DerivedEvaluation { attribute: attribute(), device, source }
         })

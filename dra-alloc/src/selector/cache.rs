@@ -6,26 +6,27 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::{CompileError, Options, Selector};
 
-/// Number of entries of a default cache.
-const DEFAULT_CAPACITY: usize = 1000;
+/// Memory of a default cache, in bytes: some ten thousand selectors as drivers write them.
+const DEFAULT_MEMORY: usize = 64 << 20;
 
-/// Cache of compiled expressions that the caller keeps across calls. At its capacity it drops the least recently used
-/// entry.
+/// Cache of compiled expressions that the caller keeps across calls, limited in memory. When it is full, it drops the
+/// entries that were used least recently, a quarter of its memory.
 ///
-/// Only successful compilations are kept. It can be shared among threads.
+/// Only successful compilations are kept, and none that alone would take more than a quarter of the memory. It can be shared among threads.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use dra_alloc::SelectorCache;
 ///
-/// let cache = SelectorCache::with_capacity(100);
+/// let cache = SelectorCache::with_memory(1 << 20);
 /// let first = cache.compile("device.driver == 'gpu.example'")?;
 /// assert!(Arc::ptr_eq(&first, &cache.compile("device.driver == 'gpu.example'")?));
 /// # Ok::<(), dra_alloc::selector::CompileError>(())
 /// ```
 #[derive(Debug)]
 pub struct SelectorCache {
-    capacity: usize,
+    /// Most memory of all entries, in bytes.
+    memory: usize,
     /// Counter of uses. An entry's stamp is the counter at its last use.
     clock: AtomicU64,
     entries: RwLock<Entries>,
@@ -36,6 +37,8 @@ pub struct SelectorCache {
 struct Entries {
     selectors: BTreeMap<String, Entry>,
     derived: BTreeMap<String, Entry>,
+    /// Memory of all entries, in bytes.
+    memory: usize,
 }
 
 impl Entries {
@@ -53,18 +56,27 @@ impl Entries {
         }
     }
 
-    fn len(&self) -> usize {
-        self.selectors.len() + self.derived.len()
+    fn add(&mut self, purpose: Purpose, text: &str, entry: Entry) {
+        self.memory += entry.selector.memory();
+        if let Some(former) = self.of_mut(purpose).insert(text.to_owned(), entry) {
+            self.memory -= former.selector.memory();
+        }
     }
 
-    /// Drops the entry that was used least recently.
-    fn drop_oldest(&mut self) {
-        let oldest = [Purpose::Selector, Purpose::Derived].into_iter().flat_map(|purpose| {
+    /// Drops the entries that were used least recently, until at most `memory` bytes are left.
+    fn shrink(&mut self, memory: usize) {
+        let all = [Purpose::Selector, Purpose::Derived].into_iter().flat_map(|purpose| {
             self.of(purpose).iter().map(move |(text, entry)| (entry.used.load(Ordering::Relaxed), purpose, text))
         });
-        let oldest = oldest.min_by_key(|(used, ..)| *used).map(|(_, purpose, text)| (purpose, text.clone()));
-        if let Some((purpose, text)) = oldest {
-            self.of_mut(purpose).remove(&text);
+        let mut all: Vec<(u64, Purpose, String)> = all.map(|(used, of, text)| (used, of, text.clone())).collect();
+        all.sort_unstable_by_key(|(used, ..)| *used);
+        for (_, purpose, text) in all {
+            if self.memory <= memory {
+                return;
+            }
+            if let Some(dropped) = self.of_mut(purpose).remove(&text) {
+                self.memory -= dropped.selector.memory();
+            }
         }
     }
 }
@@ -83,27 +95,28 @@ struct Entry {
 }
 
 impl Default for SelectorCache {
-    /// Creates a cache of 1000 entries.
+    /// Creates a cache of 64 MiB.
     ///
     /// ```
     /// # use dra_alloc::SelectorCache;
     /// assert!(SelectorCache::default().compile("true").is_ok());
     /// ```
     fn default() -> Self {
-        Self::with_capacity(DEFAULT_CAPACITY)
+        Self::with_memory(DEFAULT_MEMORY)
     }
 }
 
 impl SelectorCache {
-    /// Creates a cache of at most `capacity` entries; 0 switches caching off.
+    /// Creates a cache whose entries have at most `memory` bytes, by their own estimate; 0 switches caching off. A
+    /// selector as drivers write it takes a few KiB, a large pattern up to a MiB.
     ///
     /// ```
     /// # use dra_alloc::SelectorCache;
-    /// assert!(SelectorCache::with_capacity(0).compile("true").is_ok());
+    /// assert!(SelectorCache::with_memory(0).compile("true").is_ok());
     /// ```
     #[must_use]
-    pub fn with_capacity(capacity: usize) -> Self {
-        Self { capacity, clock: AtomicU64::new(0), entries: RwLock::default() }
+    pub fn with_memory(memory: usize) -> Self {
+        Self { memory, clock: AtomicU64::new(0), entries: RwLock::default() }
     }
 
     /// Returns the compiled form of a stored selector, from the cache if it is there.
@@ -146,7 +159,7 @@ impl SelectorCache {
         }
         drop(entries);
         let selector = Arc::new(compile()?);
-        if self.capacity > 0 {
+        if selector.memory() <= self.memory / 4 {
             self.keep(purpose, text, &selector, now);
         }
         Ok(selector)
@@ -154,10 +167,9 @@ impl SelectorCache {
 
     fn keep(&self, purpose: Purpose, text: &str, selector: &Arc<Selector>, now: u64) {
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
-        if entries.len() >= self.capacity && !entries.of(purpose).contains_key(text) {
-            entries.drop_oldest();
+        if entries.memory + selector.memory() > self.memory {
+            entries.shrink(self.memory / 4 * 3);
         }
-        let entry = Entry { selector: Arc::clone(selector), used: AtomicU64::new(now) };
-        entries.of_mut(purpose).insert(text.to_owned(), entry);
+        entries.add(purpose, text, Entry { selector: Arc::clone(selector), used: AtomicU64::new(now) });
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::fault::{Fatal, Fault};
+use super::fault::{Fatal, Fault, TOO_LARGE};
 use super::syntax::token::Position;
 
 /// Largest number of issues that a report shows.
@@ -150,6 +150,13 @@ pub enum CompileError {
         /// Reason that it fails.
         message: String,
     },
+}
+
+impl CompileError {
+    /// Returns the error of an expression whose compiled form takes too much memory.
+    pub(super) fn too_large() -> Self {
+        Self::Program { message: TOO_LARGE.to_owned() }
+    }
 }
 
 /// Reason that an evaluation has no result. In kube-scheduler, each of them ends the attempt to allocate.

@@ -11,6 +11,9 @@ use crate::selector::{CompileError, Selector, SelectorCache};
 /// Compiled form of a CEL expression, or its compile error, set on first use.
 pub(crate) type Compiled = OnceLock<Result<Arc<Selector>, CompileError>>;
 
+/// Most memory of the compiled selectors of one list, in bytes: of a class, or of a request.
+const LARGEST_LIST: usize = 8 << 20;
+
 /// Owner of a selector in error messages: a class or a claim.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Owner<'p> {
@@ -34,14 +37,22 @@ pub(crate) struct Expression<'p> {
     pub(crate) owner: Owner<'p>,
     /// Position among the selectors of its owner.
     pub(crate) index: usize,
-    compiled: &'p Compiled,
+    /// Compiled forms of all selectors of the owner's list.
+    compiled: &'p [Compiled],
 }
 
 impl<'p> Expression<'p> {
     /// Returns the compiled selector, compiling it on first use; `None` if the selector has no expression.
     pub(crate) fn compile(&self, selectors: &SelectorCache) -> Option<Result<&'p Selector, &'p CompileError>> {
-        let text = self.text?;
-        Some(self.compiled.get_or_init(|| selectors.compile(text)).as_deref())
+        let (text, compiled) = (self.text?, self.compiled.get(self.index)?);
+        Some(compiled.get_or_init(|| self.limited(selectors.compile(text)?)).as_deref())
+    }
+
+    /// Refuses a selector that takes, with those before it in the list, too much memory.
+    fn limited(&self, selector: Arc<Selector>) -> Result<Arc<Selector>, CompileError> {
+        let before = self.compiled.iter().take(self.index).filter_map(|compiled| compiled.get()?.as_ref().ok());
+        let memory: usize = before.map(|selector| selector.memory()).sum();
+        if memory + selector.memory() <= LARGEST_LIST { Ok(selector) } else { Err(CompileError::too_large()) }
     }
 }
 
@@ -61,7 +72,7 @@ pub(crate) fn expressions<'p>(
     list: &'p [DeviceSelector],
     compiled: &'p [Compiled],
 ) -> impl Iterator<Item = Expression<'p>> {
-    list.iter().zip(compiled).enumerate().map(move |(index, (selector, compiled))| Expression {
+    list.iter().enumerate().map(move |(index, selector)| Expression {
         text: selector.cel.as_ref().map(|cel| cel.expression.as_str()),
         owner,
         index,

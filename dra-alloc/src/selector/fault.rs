@@ -4,6 +4,9 @@ use std::borrow::Cow;
 
 use super::value::Value;
 
+/// Error of a pattern that Go accepts, and of selectors whose patterns take too much memory together.
+pub(super) const TOO_LARGE: &str = "error parsing regexp: expression too large";
+
 /// Reason that a part of an expression has no value.
 #[derive(Clone, Debug)]
 pub(super) enum Fault {

@@ -8,11 +8,11 @@ const MOST_WORK: usize = 10_000_000;
 /// Most bytes that an evaluation makes.
 const MOST_BYTES: usize = 48 << 20;
 
-/// Number of rounds of loops between two questions whether to stop.
-const ROUNDS: u32 = 100;
+/// Work between two questions whether to stop: some ten microseconds.
+const WORK_PER_QUESTION: usize = 2_000;
 
 /// Question whether an evaluation is to stop.
-pub(super) type Stop<'s> = &'s dyn Fn() -> bool;
+pub(crate) type Stop<'s> = &'s dyn Fn() -> bool;
 
 /// Cost of an evaluation so far, and its limits.
 pub(super) struct Meter<'s> {
@@ -20,13 +20,14 @@ pub(super) struct Meter<'s> {
     limit: u64,
     work: usize,
     bytes: usize,
-    rounds: u32,
+    /// Work that is left when the stop function is asked next.
+    question: usize,
     stop: Option<Stop<'s>>,
 }
 
 impl<'s> Meter<'s> {
     pub(super) const fn new(limit: u64, stop: Option<Stop<'s>>) -> Self {
-        Self { cost: 0, limit, work: MOST_WORK, bytes: MOST_BYTES, rounds: 0, stop }
+        Self { cost: 0, limit, work: MOST_WORK, bytes: MOST_BYTES, question: MOST_WORK - WORK_PER_QUESTION, stop }
     }
 
     pub(super) const fn cost(&self) -> u64 {
@@ -45,29 +46,22 @@ impl<'s> Meter<'s> {
         self.charge(0)
     }
 
-    /// Counts work that the cost does not show.
+    /// Counts work that the cost does not show, and asks the stop function now and then.
     pub(super) fn work(&mut self, units: usize) -> Result<(), Box<Fault>> {
         self.work = self.work.checked_sub(units).ok_or_else(Fault::too_much)?;
-        Ok(())
+        if self.work >= self.question {
+            return Ok(());
+        }
+        self.question = self.work.saturating_sub(WORK_PER_QUESTION);
+        match self.stop {
+            Some(stop) if stop() => Err(Box::new(Fault::Fatal(Fatal::Interrupted))),
+            _ => Ok(()),
+        }
     }
 
     /// Counts bytes before they are made; making them is work.
     pub(super) fn make(&mut self, bytes: usize) -> Result<(), Box<Fault>> {
         self.bytes = self.bytes.checked_sub(bytes).ok_or_else(Fault::too_much)?;
         self.work(bytes / 8)
-    }
-
-    /// Counts a round of a loop.
-    pub(super) fn round(&mut self) -> Result<(), Box<Fault>> {
-        self.work(1)?;
-        self.rounds += 1;
-        if self.rounds < ROUNDS {
-            return Ok(());
-        }
-        self.rounds = 0;
-        match self.stop {
-            Some(stop) if stop() => Err(Box::new(Fault::Fatal(Fatal::Interrupted))),
-            _ => Ok(()),
-        }
     }
 }

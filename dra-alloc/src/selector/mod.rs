@@ -45,6 +45,7 @@ mod value;
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute};
 
 pub use cache::SelectorCache;
+pub use cost::too_complex::{CostCause, TooComplex};
 pub use error::{CompileError, EvaluationError, Issue, Report};
 pub use options::{COST_LIMIT, Mode, Options};
 pub use result::{Evaluation, Value};
@@ -52,7 +53,8 @@ pub use result::{Evaluation, Value};
 use check::Checked;
 use direct::Direct;
 use facts::Facts;
-use meter::{Meter, Stop};
+use meter::Meter;
+pub(crate) use meter::Stop;
 use program::Program;
 use types::Type;
 
@@ -102,8 +104,11 @@ pub struct Selector {
     program: Program,
     result: String,
     estimated: (u64, u64),
+    too_complex: Option<Box<TooComplex>>,
     cost_limit: u64,
     facts: Facts,
+    /// Memory, in bytes.
+    memory: usize,
     /// Direct form, which is tried before the program.
     direct: Option<Direct>,
 }
@@ -183,16 +188,20 @@ impl Selector {
         let checked = check::check(tree, root, options.fields())
             .map_err(|issues| CompileError::Type { report: report(issues) })?;
         fits(&checked)?;
-        let estimated = cost::estimate::estimate(&checked);
+        let (estimated, too_complex) = cost::estimate::estimate(&checked, expression);
         let program = program::plan(&checked).map_err(|message| CompileError::Program { message })?;
+        // A part of the text becomes at most one constant, and an entry of a set of constants.
+        let memory = size_of::<Self>() + 2 * expression.len() + checked.tree.len() * 100 + program.memory();
         let direct = if expression.len() <= EXPRESSION_LIMIT { direct::recognize(&checked) } else { None };
         Ok(Self {
             expression: expression.to_owned(),
             program,
             result: checked.result_name(root),
             estimated: (estimated.min, estimated.max),
+            too_complex: too_complex.map(Box::new),
             cost_limit: options.cost_limit,
             facts: Facts::of(&checked),
+            memory,
             // The direct forms cost less than Kubernetes' limit, but do not say what they cost.
             direct: direct.filter(|_| options.cost_limit >= COST_LIMIT),
         })
@@ -246,7 +255,13 @@ impl Selector {
     /// ```
     #[must_use]
     pub const fn is_too_complex(&self) -> bool {
-        self.estimated.1 > COST_LIMIT
+        self.too_complex.is_some()
+    }
+
+    /// Returns the reason that the API server refuses the expression because of what it could cost; `None` if it does not.
+    #[must_use]
+    pub fn too_complex(&self) -> Option<&TooComplex> {
+        self.too_complex.as_deref()
     }
 
     /// Returns true if the expression reads only `device.driver` of the device. One evaluation then serves all devices
@@ -322,7 +337,7 @@ impl Selector {
     }
 
     /// Evaluates like [`Selector::matches`], for a device whose attributes and capacities all have valid values
-    /// ([`is_sound`]). A stop function is asked during loops.
+    /// ([`is_sound`]). The stop function is asked now and then.
     pub(crate) fn matches_sound(
         &self,
         input: SelectorInput<'_>,
@@ -335,6 +350,12 @@ impl Selector {
     /// Returns true if the expression has a direct form, which costs less than to remember its answers.
     pub(crate) const fn is_direct(&self) -> bool {
         self.direct.is_some()
+    }
+
+    /// Returns the memory of the compiled expression, in bytes, roughly: its patterns count with the limit that they were
+    /// compiled with.
+    pub(crate) const fn memory(&self) -> usize {
+        self.memory
     }
 
     /// Evaluates the expression for its value and its cost.
@@ -376,8 +397,17 @@ impl Selector {
     /// # Ok::<(), dra_alloc::selector::CompileError>(())
     /// ```
     pub fn derive(&self, input: SelectorInput<'_>) -> Result<DeviceAttribute, EvaluationError> {
+        self.derive_until(input, None)
+    }
+
+    /// Evaluates like [`Selector::derive`]. The stop function is asked now and then.
+    pub(crate) fn derive_until(
+        &self,
+        input: SelectorInput<'_>,
+        stop: Option<Stop<'_>>,
+    ) -> Result<DeviceAttribute, EvaluationError> {
         device::check(input.device)?;
-        self.run(&input, None, result::attribute).0
+        self.run(&input, stop, result::attribute).0
     }
 
     /// Runs the program on a device whose attributes and capacities are valid; returns what is read from its value, and

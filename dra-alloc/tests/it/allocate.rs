@@ -56,6 +56,31 @@ fn a_budget_ends_a_search() {
 }
 
 #[test]
+fn a_long_evaluation_of_a_selector_is_stopped() {
+    let (mut cluster, claims) = (gpus(1), some(1));
+    let long = "lists.range(200).all(a, lists.range(200).all(b, a + b >= 0))";
+    let selectors = json!([{"cel": {"expression": long}}]);
+    cluster.classes = vec![from_value(json!({"metadata": {"name": "gpu"}, "spec": {"selectors": selectors}})).unwrap()];
+    let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
+    let classes = Classes::new(cluster.classes.iter().cloned());
+    let allocator = Allocator::new(Profile::Kep, &inventory, &classes).with_selector_cache(&selectors);
+    let questions = AtomicUsize::new(0);
+    let asked = |limit: usize| {
+        questions.store(0, Relaxed);
+        let stop = || questions.fetch_add(1, Relaxed) >= limit;
+        let verdict = allocator.allocate(&cluster.state, &node("node-1"), &claims, Budget::default().with_stop(&stop));
+        (verdict.unwrap().outcome, questions.load(Relaxed))
+    };
+    let (outcome, all) = asked(usize::MAX);
+    assert!(matches!(outcome, Outcome::Allocated(_)));
+    // The search has a few steps; all the other questions come from the evaluation.
+    assert!(all > 20, "{all}");
+    for limit in [1, all / 2, all - 1] {
+        assert_eq!(asked(limit), (Outcome::Stopped, limit + 1));
+    }
+}
+
+#[test]
 fn a_look_at_the_devices_that_are_left_is_work_too() {
     let (cluster, claims) = (gpus(20), some(21));
     let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());

@@ -13,6 +13,8 @@ mod explain;
 mod explain_laws;
 mod inventory;
 mod kubelet;
+#[path = "../naive/mod.rs"]
+mod naive;
 mod node_selector;
 mod numa;
 #[path = "../oracle/mod.rs"]
@@ -23,6 +25,7 @@ mod selector_bounds;
 mod selector_generated;
 mod selector_language;
 mod selector_lazy;
+mod selector_naive;
 mod selector_net;
 mod selector_two_variables;
 mod selector_values;

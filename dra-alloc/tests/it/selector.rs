@@ -456,15 +456,27 @@ fn what_reads_only_the_driver() {
 
 #[test]
 fn the_cache_keeps_what_was_used_last() {
-    let cache = SelectorCache::with_capacity(2);
+    // Each of these takes some kilobytes, and all of them together far more than the cache has.
+    let cache = SelectorCache::with_memory(100_000);
     let first = cache.compile("true").unwrap();
-    cache.compile("false").unwrap();
-    assert!(Arc::ptr_eq(&first, &cache.compile("true").unwrap()));
-    cache.compile("!true").unwrap();
-    assert!(Arc::ptr_eq(&first, &cache.compile("true").unwrap()), "the other one was dropped");
+    let second = cache.compile("false").unwrap();
+    for number in 0..1_000 {
+        cache.compile(&format!("{number} == 1")).unwrap();
+        assert!(Arc::ptr_eq(&first, &cache.compile("true").unwrap()), "used all the time");
+    }
+    assert!(!Arc::ptr_eq(&second, &cache.compile("false").unwrap()), "dropped meanwhile");
     assert!(!Arc::ptr_eq(&first, &cache.compile_derived("true").unwrap()), "selectors and derived are apart");
     assert!(cache.compile("1").is_err());
     assert!(cache.compile_derived("1").is_ok());
+}
+
+#[test]
+fn patterns_count_for_the_memory_of_a_cache() {
+    let cache = SelectorCache::with_memory(300_000);
+    let (small, large) = ("'a'.matches('a')", r"'a'.matches('\\S{100}')");
+    let same = |text| Arc::ptr_eq(&cache.compile(text).unwrap(), &cache.compile(text).unwrap());
+    assert!(same(small));
+    assert!(!same(large), "more than a quarter of the cache");
 }
 
 #[test]

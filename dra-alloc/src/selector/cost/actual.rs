@@ -3,14 +3,17 @@
 use super::own::LIST;
 use super::range::{PAIR, PATTERN, TEXT_PAIR, WALK, priced};
 use crate::selector::declarations::Cost;
-use crate::selector::value::{Answer, Value};
+use crate::selector::value::Value;
 
 /// Price of a list that a function makes, with that of the call.
 const MADE: u64 = LIST + 1;
 
-/// Returns the price of a call. What has no value has the size 1.
-pub(in crate::selector) fn actual(cost: Cost, arguments: &[Answer<'_>], result: &Answer<'_>) -> u64 {
-    let argument = |index: usize| arguments.get(index).and_then(|answer| answer.as_ref().ok());
+/// Returns the price of a call by its arguments and its result. What has no value has the size 1.
+pub(in crate::selector) fn actual<'a, 'v: 'a>(
+    cost: Cost,
+    argument: impl Fn(usize) -> Option<&'a Value<'v>>,
+    result: Option<&Value<'v>>,
+) -> u64 {
     let n = |index: usize| argument(index).map_or(1, held_size);
     let own = |index: usize| argument(index).map_or(1, size);
     let walk = |index: usize| priced(n(index), WALK);
@@ -29,10 +32,10 @@ pub(in crate::selector) fn actual(cost: Cost, arguments: &[Answer<'_>], result: 
         Cost::Find | Cost::FindAll => search(own(0), own(1)),
         Cost::IndexOf | Cost::Aggregate => argument(0).map_or(1, traversal),
         Cost::Replace | Cost::Split | Cost::Canonical => twice(own(0)),
-        Cost::Join => twice(result.as_ref().map_or(1, size)),
+        Cost::Join => twice(result.map_or(1, size)),
         Cost::Sort | Cost::Distinct => sorted(own(0), argument(0)),
         Cost::SortBy => sorted(own(0), argument(1)),
-        Cost::Reverse | Cost::Slice | Cost::Range => result.as_ref().map_or(1, size).saturating_add(MADE),
+        Cost::Reverse | Cost::Slice | Cost::Range => result.map_or(1, size).saturating_add(MADE),
         Cost::Flatten => {
             let depth = match argument(1) {
                 Some(Value::Int(depth)) => u64::try_from(*depth).unwrap_or_default(),

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use super::own::{Argument, Estimate, LIST, own};
 use super::place::Place;
 use super::range::Range;
+use super::too_complex::{self, CostCause, TooComplex};
+use crate::selector::COST_LIMIT;
 use crate::selector::check::{Checked, Reference, Role, Variable};
 use crate::selector::declarations::names::Name;
 use crate::selector::declarations::{Cost, Overload, OverloadId, declarations};
@@ -59,8 +61,8 @@ struct Estimator<'c, 's> {
     tasks: Vec<Task>,
 }
 
-/// Returns the least and the most that an evaluation can cost.
-pub(in crate::selector) fn estimate(checked: &Checked<'_>) -> Range {
+/// Returns the least and the most that an evaluation can cost, and the reason that it is too much.
+pub(in crate::selector) fn estimate(checked: &Checked<'_>, text: &str) -> (Range, Option<TooComplex>) {
     let known = vec![Known::default(); checked.tree.len()];
     let mut estimator = Estimator { checked, known, locals: BTreeMap::new(), tasks: vec![Task::Enter(checked.root)] };
     while let Some(task) = estimator.tasks.pop() {
@@ -70,10 +72,66 @@ pub(in crate::selector) fn estimate(checked: &Checked<'_>) -> Range {
             Task::Body(node) => estimator.body(node),
         }
     }
-    estimator.cost(checked.root)
+    let cost = estimator.cost(checked.root);
+    (cost, (cost.max > COST_LIMIT).then(|| estimator.too_complex(text)))
 }
 
 impl<'s> Estimator<'_, 's> {
+    /// Returns the innermost part that costs too much, and why.
+    fn too_complex(&self, text: &str) -> TooComplex {
+        let tree = &self.checked.tree;
+        let dearest = |node| tree.children(node).into_iter().rev().max_by_key(|child| self.cost(*child).max);
+        let mut node = self.checked.root;
+        while let Some(child) = dearest(node).filter(|child| self.cost(*child).max > COST_LIMIT) {
+            node = child;
+        }
+        let at = tree.node(node).at;
+        let (part, cause) = match tree.kind(node) {
+            Kind::Fold(fold) => (too_complex::name_before(text, at), self.cause_of_loop(fold)),
+            Kind::Call { function, .. } => {
+                (too_complex::written(function).to_owned(), self.cause_of_call(&tree.children(node)))
+            }
+            _ => (String::new(), CostCause::Sum),
+        };
+        TooComplex::new(part, at, self.cost(node), cause)
+    }
+
+    fn cause_of_loop(&self, fold: &Fold<'_>) -> CostCause {
+        let (most, each) = (self.size_or_unknown(fold.range).max, self.round(fold).max);
+        match most {
+            u64::MAX => self.cause_of_size(fold.range),
+            _ if most.saturating_mul(each) > COST_LIMIT => CostCause::Rounds { most, each },
+            _ => CostCause::Sum,
+        }
+    }
+
+    fn cause_of_call(&self, arguments: &[NodeId]) -> CostCause {
+        let has_unknown_elements = |node: &&NodeId| {
+            let argument = self.argument(**node);
+            matches!(argument.of, Type::List(_)) && argument.elements.max == u64::MAX
+        };
+        let is_unknown = |node: &&NodeId| self.size_or_unknown(**node).max == u64::MAX;
+        if let Some(unknown) = arguments.iter().find(is_unknown) {
+            return self.cause_of_size(*unknown);
+        }
+        if arguments.iter().any(|node| has_unknown_elements(&node)) {
+            return CostCause::UnknownElements;
+        }
+        let parts = arguments.iter().fold(0_u64, |sum, node| sum.saturating_add(self.cost(*node).max));
+        if parts > COST_LIMIT {
+            return CostCause::Sum;
+        }
+        CostCause::Size { most: arguments.iter().map(|node| self.size_or_unknown(*node).max).max().unwrap_or_default() }
+    }
+
+    /// Says why the size of a part is not known.
+    fn cause_of_size(&self, node: NodeId) -> CostCause {
+        let is_variable =
+            matches!(self.checked.reference(node), Reference::Local(Variable { role: Role::First | Role::Second, .. }));
+        let is_element = || matches!(self.checked.tree.kind(node), Kind::Call { function: "_[_]" | "_[?_]", .. });
+        if is_variable || is_element() { CostCause::UnknownElements } else { CostCause::UnknownSize }
+    }
+
     fn known(&self, node: NodeId) -> Known {
         self.known.get(node.index()).copied().unwrap_or_default()
     }
@@ -331,6 +389,11 @@ impl<'s> Estimator<'_, 's> {
         if is_list { (values, values) } else { (keys, values) }
     }
 
+    /// Returns the cost of one round of a loop.
+    fn round(&self, fold: &Fold<'_>) -> Range {
+        self.cost(fold.condition).plus(self.cost(fold.step))
+    }
+
     fn fold(&self, fold: &Fold<'_>) -> Known {
         let cost = self.cost(fold.range).plus(self.cost(fold.init)).plus(self.cost(fold.result));
         if fold.binds {
@@ -338,7 +401,7 @@ impl<'s> Estimator<'_, 's> {
             return Known { cost: Some(cost), size, place: None, entries: self.known(fold.result).entries };
         }
         let range = self.size_or_unknown(fold.range);
-        let round = self.cost(fold.condition).plus(self.cost(fold.step));
+        let round = self.round(fold);
         let known = Known { cost: Some(cost.plus(range.times(round))), ..Known::default() };
         match self.checked.tree.kind(fold.init) {
             Kind::Literal(_) => Known { size: self.size(fold.init), ..known },

@@ -5,3 +5,4 @@ pub(super) mod estimate;
 mod own;
 mod place;
 pub(super) mod range;
+pub(super) mod too_complex;

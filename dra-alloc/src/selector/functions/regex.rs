@@ -6,14 +6,14 @@ use ::regex::{Regex, RegexBuilder};
 
 use super::pattern::translate;
 use super::{Function, Misuse, Run, function, list, part};
-use crate::selector::fault::Fault;
+use crate::selector::fault::{Fault, TOO_LARGE};
 use crate::selector::meter::Meter;
 use crate::selector::value::{Answer, Text, Value};
 
 /// Memory of a compiled pattern that is written in an expression, in bytes: the first that is enough counts.
 const PATTERN_SIZES: [usize; 3] = [1 << 14, 1 << 17, 1 << 20];
 /// Largest memory of all patterns that are written in an expression, in bytes.
-pub(in crate::selector) const LARGEST_PATTERNS: usize = 8 << 20;
+pub(in crate::selector) const LARGEST_PATTERNS: usize = 4 << 20;
 /// Largest memory of a pattern that is computed, and of what a search keeps.
 const LARGEST_COMPUTED: usize = 1 << 17;
 /// Largest length of a pattern that is computed, in bytes.
@@ -28,9 +28,6 @@ const fn operator(name: &'static str, run: Run) -> Function {
 
 pub(super) const FUNCTIONS: &[Function] =
     &[operator("matches", matches), function("find", find), function("findAll", find_all)];
-
-/// Error of a pattern that Go accepts.
-pub(in crate::selector) const TOO_LARGE: &str = "error parsing regexp: expression too large";
 
 /// Pattern that was compiled with the expression.
 #[derive(Clone, Debug)]
@@ -125,11 +122,12 @@ pub(in crate::selector) fn call<'v>(
     meter: &mut Meter<'_>,
     name: &str,
     pattern: &Pattern,
-    arguments: &[Value<'v>],
+    text: &Value<'v>,
+    limit: Option<&Value<'v>>,
 ) -> Answer<'v> {
-    match arguments {
-        [Value::String(text)] => search(meter, pattern, text, name, None),
-        [Value::String(text), Value::Int(limit)] => search(meter, pattern, text, name, Some(*limit)),
+    match (text, limit) {
+        (Value::String(text), None) => search(meter, pattern, text, name, None),
+        (Value::String(text), Some(Value::Int(limit))) => search(meter, pattern, text, name, Some(*limit)),
         _ => Err(Fault::no_overload()),
     }
 }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use smallvec::SmallVec;
+
 use super::steps::{self, Elements};
-use super::{Op, Program, Target, messages};
+use super::{Access, Call, Logic, Op, Program, Target, messages};
 use crate::selector::SelectorInput;
 use crate::selector::cost::actual::actual;
 use crate::selector::fault::Fault;
@@ -11,6 +13,9 @@ use crate::selector::functions::{maps, regex};
 use crate::selector::meter::Meter;
 use crate::selector::value::map::{Found, Key, Table};
 use crate::selector::value::{Answer, List, Map, Value};
+
+/// Arguments of a call.
+type Arguments<'v> = SmallVec<[Value<'v>; 3]>;
 
 /// State of a chain of fields and indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,10 +38,10 @@ struct Machine<'m, 'v, 's> {
     program: &'v Program,
     input: &'v SelectorInput<'v>,
     meter: &'m mut Meter<'s>,
-    stack: Vec<Answer<'v>>,
+    stack: SmallVec<[Answer<'v>; 8]>,
     slots: Vec<Slot<'v>>,
     loops: Vec<Elements<'v>>,
-    chains: Vec<Chain>,
+    chains: SmallVec<[Chain; 8]>,
     returns: Vec<Target>,
     next: Target,
 }
@@ -45,7 +50,7 @@ impl Program {
     /// Evaluates the program on a device.
     pub(in crate::selector) fn run<'v>(&'v self, input: &'v SelectorInput<'v>, meter: &mut Meter<'_>) -> Answer<'v> {
         let slots = (0..self.variables).map(|_| Slot::Answer(Ok(Value::Null))).collect();
-        let (stack, loops, chains, returns) = (Vec::with_capacity(8), Vec::new(), Vec::new(), Vec::new());
+        let (stack, loops, chains, returns) = (SmallVec::new(), Vec::new(), SmallVec::new(), Vec::new());
         let mut machine = Machine { program: self, input, meter, stack, slots, loops, chains, returns, next: 0 };
         while let Some(op) = self.ops.get(machine.next) {
             machine.next += 1;
@@ -77,13 +82,21 @@ impl<'v> Machine<'_, 'v, '_> {
         }
     }
 
+    /// Puts an answer in the place of the last one.
+    fn replace(&mut self, answer: Answer<'v>) -> Result<(), Box<Fault>> {
+        self.stack.pop();
+        self.push(answer)
+    }
+
     fn constant(&self, index: usize) -> Answer<'v> {
-        let missing = || Fault::internal("no such constant");
-        let value = self.program.constants.get(index).ok_or_else(missing)?;
-        Ok(match value {
+        Ok(match self.key(index)? {
             Value::String(text) => Value::borrowed(text),
             other => other.clone(),
         })
+    }
+
+    fn key(&self, index: usize) -> Result<&'v Value<'v>, Box<Fault>> {
+        self.program.constants.get(index).ok_or_else(|| Fault::internal("no such constant"))
     }
 
     fn has_failed(&self) -> bool {
@@ -107,11 +120,11 @@ impl<'v> Machine<'_, 'v, '_> {
                 Ok(())
             }
             Op::Close => self.close(),
-            Op::Step { key, optional } => {
-                let key = self.constant(key)?;
-                self.step(&key, optional)
+            Op::Step { key, access } => {
+                let key = self.key(key)?;
+                self.step(key, access)
             }
-            Op::Index { optional } => self.index(optional),
+            Op::Index(access) => self.index(access),
             Op::SkipIndex(end) => {
                 if self.has_failed() || self.chains.last() == Some(&Chain::Absent) {
                     self.next = end;
@@ -119,17 +132,18 @@ impl<'v> Machine<'_, 'v, '_> {
                 Ok(())
             }
             Op::Test(key) => self.test(key),
+            Op::Call(call) => self.call(call),
             Op::Jump(target) => {
                 self.next = target;
                 Ok(())
             }
-            Op::JumpIf(wanted, target) => {
-                if matches!(self.stack.last(), Some(Ok(Value::Bool(value))) if *value == wanted) {
+            Op::Decide(logic, target) => {
+                if matches!(self.stack.last(), Some(Ok(Value::Bool(value))) if *value == logic.deciding()) {
                     self.next = target;
                 }
                 Ok(())
             }
-            Op::Combine { absorbing } => self.combine(absorbing),
+            Op::Combine(logic) => self.combine(logic),
             Op::Branch { otherwise, end } => self.branch(otherwise, end),
             Op::Bail { drop, end } => self.bail(drop, end),
             Op::Fallback { unwraps, end } => {
@@ -158,7 +172,6 @@ impl<'v> Machine<'_, 'v, '_> {
                 let answer = self.message(index);
                 self.push(answer)
             }
-            Op::Call(call) => self.call(call),
             Op::Search { call, pattern } => self.search(call, pattern),
             Op::InSet(set) => {
                 let answer = self.in_set(set);
@@ -257,18 +270,26 @@ impl<'v> Machine<'_, 'v, '_> {
     }
 
     /// Makes a step of a chain from the last value.
-    fn step(&mut self, key: &Value<'v>, optional: bool) -> Result<(), Box<Fault>> {
+    fn step(&mut self, key: &Value<'v>, access: Access) -> Result<(), Box<Fault>> {
         let chain = self.chains.last().copied().unwrap_or(Chain::Plain);
         if self.has_failed() || chain == Chain::Absent {
             return Ok(());
         }
-        let value = self.pop()?;
-        if chain == Chain::Plain && !optional {
+        if chain == Chain::Plain && access == Access::Required {
             self.meter.charge(1)?;
-            self.meter.work(value_work(&value))?;
-            let found = steps::read(&value, key).and_then(|found| found.ok_or_else(|| steps::missing(&value, key)));
-            return self.push(found);
+            let Some(Ok(value)) = self.stack.last_mut() else { return Ok(()) };
+            self.meter.work(value_work(value))?;
+            match steps::read(value, key) {
+                Ok(Some(found)) => *value = found,
+                Ok(None) => {
+                    let missing = steps::missing(value, key);
+                    return self.replace(Err(missing));
+                }
+                Err(fault) => return self.replace(Err(fault)),
+            }
+            return Ok(());
         }
+        let value = self.pop()?;
         self.meter.work(value_work(&value))?;
         let (chain, answer) = match steps::read(&value, key) {
             Ok(Some(found)) => {
@@ -284,23 +305,22 @@ impl<'v> Machine<'_, 'v, '_> {
         self.push(answer)
     }
 
-    fn index(&mut self, optional: bool) -> Result<(), Box<Fault>> {
+    fn index(&mut self, access: Access) -> Result<(), Box<Fault>> {
         let key = self.pop();
-        let is_optional = optional || self.chains.last() == Some(&Chain::Optional);
+        let is_optional = access == Access::Optional || self.chains.last() == Some(&Chain::Optional);
         let answer = match key {
-            Ok(key) if is_key(&key) => return self.step(&key, optional),
+            Ok(key) if is_key(&key) => return self.step(&key, access),
             Ok(key) => Err(steps::no_key(&key)),
             Err(fault) => Err(fault),
         };
         if !is_optional {
             self.meter.charge(1)?;
         }
-        self.stack.pop();
-        self.push(answer)
+        self.replace(answer)
     }
 
     fn test(&mut self, key: usize) -> Result<(), Box<Fault>> {
-        let key = self.constant(key)?;
+        let key = self.key(key)?;
         let chain = self.chains.last().copied();
         if self.has_failed() {
             return Ok(());
@@ -309,7 +329,7 @@ impl<'v> Machine<'_, 'v, '_> {
         self.meter.work(value_work(&value))?;
         let answer = match chain {
             Some(Chain::Absent) => Ok(false),
-            _ => steps::is_there(&value, &key),
+            _ => steps::is_there(&value, key),
         };
         let is_free = matches!(chain, Some(Chain::Optional | Chain::Absent)) && !matches!(answer, Ok(true));
         self.meter.charge(u64::from(!is_free))?;
@@ -319,11 +339,11 @@ impl<'v> Machine<'_, 'v, '_> {
         self.push(answer.map(Value::Bool))
     }
 
-    fn combine(&mut self, absorbing: bool) -> Result<(), Box<Fault>> {
+    fn combine(&mut self, logic: Logic) -> Result<(), Box<Fault>> {
         let (right, left) = (self.pop(), self.pop());
         let answer = match (left, right) {
-            (_, Ok(Value::Bool(value))) if value == absorbing => Ok(Value::Bool(absorbing)),
-            (Ok(Value::Bool(_)), Ok(Value::Bool(_))) => Ok(Value::Bool(!absorbing)),
+            (_, Ok(Value::Bool(value))) if value == logic.deciding() => Ok(Value::Bool(value)),
+            (Ok(Value::Bool(_)), Ok(Value::Bool(_))) => Ok(Value::Bool(!logic.deciding())),
             (Err(fault), _) | (Ok(Value::Bool(_)), Err(fault)) => Err(fault),
             _ => Err(Fault::no_overload()),
         };
@@ -430,26 +450,48 @@ impl<'v> Machine<'_, 'v, '_> {
     fn call(&mut self, call: usize) -> Result<(), Box<Fault>> {
         let Some(call) = self.program.calls.get(call) else { return Ok(()) };
         let from = self.stack.len().saturating_sub(call.count);
-        let answers: Vec<Answer<'v>> = self.stack.drain(from..).collect();
+        let answers = self.stack.get(from..).unwrap_or_default();
         if !call.guarded
             && let Some(answer) = answers.iter().find(|answer| !matches!(answer, Ok(Value::List(_))))
         {
             return Err(steps::not_a_list(answer));
         }
-        let values: Result<Vec<Value<'v>>, Box<Fault>> = answers.iter().cloned().collect();
-        let result = match values {
-            Err(fault) => Err(fault),
-            Ok(values) => {
-                // A map is walked for its keys, and again for its size.
-                values.iter().try_for_each(|value| self.meter.work(4 * value_work(value)))?;
-                let result = (call.function.run)(self.meter, &values);
-                result.map_err(|fault| call.function.worded(fault, call.name, &values))
+        let Some(values) = self.arguments(call, from)? else { return Ok(()) };
+        // A map is walked for its keys, and again for its size.
+        values.iter().try_for_each(|value| self.meter.work(4 * value_work(value)))?;
+        let result = (call.function.run)(self.meter, &values);
+        let result = result.map_err(|fault| call.function.worded(fault, call.name, &values));
+        self.paid(call, &values, result)
+    }
+
+    /// Takes the arguments of a call. If one of them is an error, the first is the call's answer, for the price of all
+    /// of them; `None` then.
+    fn arguments(&mut self, call: &Call, from: usize) -> Result<Option<Arguments<'v>>, Box<Fault>> {
+        let answers = self.stack.get_mut(from..).unwrap_or_default();
+        let Some(failed) = answers.iter().position(Result::is_err) else {
+            let mut values = Arguments::new();
+            for answer in self.stack.drain(from..) {
+                values.push(answer?);
             }
+            return Ok(Some(values));
         };
-        if !matches!(&result, Err(fault) if fault.is_fatal()) {
-            self.meter.charge(actual(call.cost, &answers, &result))?;
+        let price = actual(call.cost, |index| answers.get(index)?.as_ref().ok(), None);
+        let answer =
+            answers.get_mut(failed).map_or(Ok(Value::Null), |answer| std::mem::replace(answer, Ok(Value::Null)));
+        self.stack.truncate(from);
+        self.meter.charge(price)?;
+        self.push(answer).map(|()| None)
+    }
+
+    /// Charges a call with values, and puts its result on the stack.
+    fn paid(&mut self, call: &Call, values: &[Value<'v>], result: Answer<'v>) -> Result<(), Box<Fault>> {
+        match result {
+            Err(fault) if fault.is_fatal() => Err(fault),
+            result => {
+                self.meter.charge(actual(call.cost, |index| values.get(index), result.as_ref().ok()))?;
+                self.push(result)
+            }
         }
-        self.push(result)
     }
 
     /// Calls a function whose second argument, a pattern, is compiled.
@@ -458,17 +500,12 @@ impl<'v> Machine<'_, 'v, '_> {
             return Ok(());
         };
         let from = self.stack.len().saturating_sub(call.count);
-        let answers: Vec<Answer<'v>> = self.stack.drain(from..).collect();
-        let result = match answers.iter().cloned().collect::<Result<Vec<Value<'v>>, Box<Fault>>>() {
-            Err(fault) => Err(fault),
-            Ok(mut values) if values.len() > 1 => {
-                values.remove(1);
-                regex::call(self.meter, call.name, pattern, &values)
-            }
-            Ok(_) => Err(Fault::no_overload()),
+        let Some(values) = self.arguments(call, from)? else { return Ok(()) };
+        let result = match values.as_slice() {
+            [text, _, limit @ ..] => regex::call(self.meter, call.name, pattern, text, limit.first()),
+            _ => Err(Fault::no_overload()),
         };
-        self.meter.charge(actual(call.cost, &answers, &result))?;
-        self.push(result)
+        self.paid(call, &values, result)
     }
 
     fn in_set(&mut self, set: usize) -> Answer<'v> {
@@ -504,8 +541,7 @@ impl<'v> Machine<'_, 'v, '_> {
             self.next = done;
             return Ok(());
         };
-        self.meter.round()?;
-        self.meter.work(self.loops.last().map_or(0, Elements::work))?;
+        self.meter.work(1 + self.loops.last().map_or(0, Elements::work))?;
         match second {
             Some(second) => {
                 self.set(first, Slot::Answer(Ok(key)));

@@ -16,6 +16,29 @@ pub(super) use planner::plan;
 /// Place in a program. While it is planned a label, afterwards the index of an operation.
 type Target = usize;
 
+/// Way in which a chain reads a field or an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    /// `.field`, `[key]`: an error if it is not there.
+    Required,
+    /// `.?field`, `[?key]`: an optional, from here to the end of the chain.
+    Optional,
+}
+
+/// Operator that leaves out its right side if the left one decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Logic {
+    And,
+    Or,
+}
+
+impl Logic {
+    /// Returns the value that decides, whatever the other side is.
+    const fn deciding(self) -> bool {
+        matches!(self, Self::Or)
+    }
+}
+
 /// Operation of a program.
 #[derive(Clone, Copy, Debug)]
 enum Op {
@@ -37,23 +60,19 @@ enum Op {
     /// Reads a field or an element whose key is a constant.
     Step {
         key: usize,
-        optional: bool,
+        access: Access,
     },
     /// Reads an element whose key is on the stack.
-    Index {
-        optional: bool,
-    },
+    Index(Access),
     /// Goes on after an index if there is nothing to read it from.
     SkipIndex(Target),
     /// Tells whether a field is there.
     Test(usize),
     Jump(Target),
-    /// Goes on at the target if the last value is this bool, which stays.
-    JumpIf(bool, Target),
-    /// Combines the two last values by `&&` or `||`.
-    Combine {
-        absorbing: bool,
-    },
+    /// Goes on at the target if the last value decides, and stays.
+    Decide(Logic, Target),
+    /// Combines the two last values.
+    Combine(Logic),
     /// Goes on at one target for false, at the other for what is no bool.
     Branch {
         otherwise: Target,
@@ -143,3 +162,16 @@ pub(super) struct Program {
     marks: Vec<Vec<bool>>,
     variables: usize,
 }
+
+impl Program {
+    /// Returns the memory of the program, in bytes: that of its operations and compiled patterns, and roughly that of its
+    /// constants.
+    pub(super) fn memory(&self) -> usize {
+        let patterns: usize = self.patterns.iter().map(Pattern::size).sum();
+        let tables = self.sets.len() * SMALL + self.calls.len() * size_of::<Call>() + self.messages.len() * SMALL;
+        self.ops.len() * size_of::<Op>() + self.constants.len() * SMALL + tables + patterns
+    }
+}
+
+/// Memory of a small allocation with its entry in a list, in bytes.
+const SMALL: usize = 128;

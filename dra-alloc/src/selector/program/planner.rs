@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::constants::Constants;
-use super::{Call, Message, Op, Program, Target};
+use super::{Access, Call, Logic, Message, Op, Program, Target};
 use crate::selector::check::{Checked, Reference, Role, Variable};
 use crate::selector::declarations::names::Name;
 use crate::selector::declarations::{Cost, declarations};
+use crate::selector::fault::TOO_LARGE;
 use crate::selector::functions;
-use crate::selector::functions::regex::{LARGEST_PATTERNS, Pattern, TOO_LARGE, WITH_PATTERN};
+use crate::selector::functions::regex::{LARGEST_PATTERNS, Pattern, WITH_PATTERN};
 use crate::selector::syntax::tree::{Element, Entry, Fold, Kind, NodeId};
 use crate::selector::value::map::{Key, Table};
 use crate::selector::value::{Value, order};
@@ -31,8 +32,8 @@ enum Task {
 /// Field or index of a chain.
 #[derive(Clone, Copy)]
 enum Step<'s> {
-    Field(&'s str, bool),
-    Index(NodeId, bool),
+    Field(&'s str, Access),
+    Index(NodeId, Access),
 }
 
 struct Planner<'c, 's> {
@@ -84,7 +85,7 @@ impl Program {
             match op {
                 Op::SkipIndex(target)
                 | Op::Jump(target)
-                | Op::JumpIf(_, target)
+                | Op::Decide(_, target)
                 | Op::While(target)
                 | Op::Defer(_, target) => resolved(target),
                 Op::Bail { end, .. } | Op::Fallback { end, .. } | Op::Begin { end, .. } => resolved(end),
@@ -201,13 +202,13 @@ impl<'s> Planner<'_, 's> {
                 break;
             }
             let (operand, step) = match self.checked.tree.kind(node) {
-                Kind::Select { operand, field, test: false } => (*operand, Step::Field(field, false)),
+                Kind::Select { operand, field, test: false } => (*operand, Step::Field(field, Access::Required)),
                 Kind::Call { function: "_[_]", arguments, .. } => match arguments.as_slice() {
-                    [operand, index] => (*operand, Step::Index(*index, false)),
+                    [operand, index] => (*operand, Step::Index(*index, Access::Required)),
                     _ => break,
                 },
                 Kind::Call { function: "_[?_]" | "_?._", arguments, .. } => match arguments.as_slice() {
-                    [operand, index] => (*operand, Step::Index(*index, true)),
+                    [operand, index] => (*operand, Step::Index(*index, Access::Optional)),
                     _ => break,
                 },
                 _ => break,
@@ -252,16 +253,17 @@ impl<'s> Planner<'_, 's> {
     }
 
     fn plan_steps(&mut self, root: NodeId, steps: &[Step<'s>], mut tasks: Vec<Task>, last: &[Op]) {
-        let is_optional = |step: &Step<'_>| matches!(step, Step::Field(_, true) | Step::Index(_, true));
+        let is_optional =
+            |step: &Step<'_>| matches!(step, Step::Field(_, Access::Optional) | Step::Index(_, Access::Optional));
         let is_open = !self.is_device(root) || steps.iter().any(is_optional);
         tasks.extend(is_open.then_some(Task::Emit(Op::Open)));
         for step in steps {
             match step {
-                Step::Field(name, optional) => {
+                Step::Field(name, access) => {
                     let key = self.constant(Value::owned(*name));
-                    tasks.push(Task::Emit(Op::Step { key, optional: *optional }));
+                    tasks.push(Task::Emit(Op::Step { key, access: *access }));
                 }
-                Step::Index(index, optional) => self.plan_index(*index, *optional, &mut tasks),
+                Step::Index(index, access) => self.plan_index(*index, *access, &mut tasks),
             }
         }
         tasks.extend(last.iter().copied().map(Task::Emit));
@@ -269,7 +271,7 @@ impl<'s> Planner<'_, 's> {
         self.plan(tasks);
     }
 
-    fn plan_index(&mut self, index: NodeId, optional: bool, tasks: &mut Vec<Task>) {
+    fn plan_index(&mut self, index: NodeId, access: Access, tasks: &mut Vec<Task>) {
         if let Some(key) = self.constants.get(index) {
             if !is_index(key) {
                 let problem = format!("invalid qualifier type: {}", key.inner_type_name());
@@ -277,13 +279,13 @@ impl<'s> Planner<'_, 's> {
             }
             let key = key.clone();
             let key = self.constant(key);
-            return tasks.push(Task::Emit(Op::Step { key, optional }));
+            return tasks.push(Task::Emit(Op::Step { key, access }));
         }
         let after = self.label();
         tasks.extend([
             Task::Emit(Op::SkipIndex(after)),
             Task::Visit(index, Base::Free),
-            Task::Emit(Op::Index { optional }),
+            Task::Emit(Op::Index(access)),
             Task::Place(after),
         ]);
     }
@@ -322,8 +324,8 @@ impl<'s> Planner<'_, 's> {
     fn call(&mut self, node: NodeId, function: &'s str, target: Option<NodeId>, arguments: &[NodeId], base: Base) {
         match (function, target, arguments) {
             ("_[_]" | "_[?_]" | "_?._", ..) => self.chain(node, base),
-            ("_&&_", _, [left, right]) => self.logic(*left, *right, false),
-            ("_||_", _, [left, right]) => self.logic(*left, *right, true),
+            ("_&&_", _, [left, right]) => self.logic(*left, *right, Logic::And),
+            ("_||_", _, [left, right]) => self.logic(*left, *right, Logic::Or),
             ("_?_:_", _, [condition, then, otherwise]) => self.ternary(*condition, *then, *otherwise),
             ("@not_strictly_false", _, [value]) => {
                 let price = Task::Emit(Op::Charge(1));
@@ -347,13 +349,13 @@ impl<'s> Planner<'_, 's> {
         }
     }
 
-    fn logic(&mut self, left: NodeId, right: NodeId, absorbing: bool) {
+    fn logic(&mut self, left: NodeId, right: NodeId, logic: Logic) {
         let end = self.label();
         self.plan([
             Task::Visit(left, Base::Paid),
-            Task::Emit(Op::JumpIf(absorbing, end)),
+            Task::Emit(Op::Decide(logic, end)),
             Task::Visit(right, Base::Paid),
-            Task::Emit(Op::Combine { absorbing }),
+            Task::Emit(Op::Combine(logic)),
             Task::Place(end),
         ]);
     }
