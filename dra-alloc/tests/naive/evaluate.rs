@@ -13,9 +13,9 @@ pub(crate) enum Plain {
     Uint(u64),
     Double(f64),
     Text(String),
-    List(Vec<Plain>),
-    Map(BTreeMap<String, Plain>),
-    Optional(Option<Box<Plain>>),
+    List(Vec<Self>),
+    Map(BTreeMap<String, Self>),
+    Optional(Option<Box<Self>>),
 }
 
 /// Reason that there is no value.
@@ -404,6 +404,13 @@ fn call(function: &str, arguments: &[Plain]) -> Answer {
         ("split", [Plain::Text(all), Plain::Text(separator)]) => {
             Plain::List(all.split(separator.as_str()).map(|part| Plain::Text(part.to_owned())).collect())
         }
+        _ => return call_of_list(function, arguments),
+    })
+}
+
+/// Calls a function whose first argument is a list.
+fn call_of_list(function: &str, arguments: &[Plain]) -> Answer {
+    Ok(match (function, arguments) {
         ("join", [Plain::List(items), Plain::Text(separator)]) => {
             let texts = items.iter().map(|item| match item {
                 Plain::Text(text) => text.clone(),

@@ -10,27 +10,27 @@ pub(crate) enum Expression {
     Uint(u64),
     Double(f64),
     Text(String),
-    List(Vec<Expression>),
-    Map(Vec<(String, Expression)>),
+    List(Vec<Self>),
+    Map(Vec<(String, Self)>),
     Variable(String),
     /// `device.attributes['gpu.example']`
     Attributes,
     /// `!`, `-`
-    Prefix(&'static str, Box<Expression>),
-    Binary(&'static str, Box<Expression>, Box<Expression>),
-    Ternary(Box<Expression>, Box<Expression>, Box<Expression>),
-    Index(Box<Expression>, Box<Expression>),
+    Prefix(&'static str, Box<Self>),
+    Binary(&'static str, Box<Self>, Box<Self>),
+    Ternary(Box<Self>, Box<Self>, Box<Self>),
+    Index(Box<Self>, Box<Self>),
     /// `[?key]`
-    OptionalIndex(Box<Expression>, Box<Expression>),
-    Select(Box<Expression>, &'static str),
+    OptionalIndex(Box<Self>, Box<Self>),
+    Select(Box<Self>, &'static str),
     /// `.?field`
-    OptionalSelect(Box<Expression>, &'static str),
-    Has(Box<Expression>, &'static str),
-    Call(&'static str, Vec<Expression>),
-    Method(Box<Expression>, &'static str, Vec<Expression>),
+    OptionalSelect(Box<Self>, &'static str),
+    Has(Box<Self>, &'static str),
+    Call(&'static str, Vec<Self>),
+    Method(Box<Self>, &'static str, Vec<Self>),
     /// Macro of a list or map: its name, its variables and its expressions.
-    Loop(Box<Expression>, &'static str, Vec<String>, Vec<Expression>),
-    Bind(String, Box<Expression>, Box<Expression>),
+    Loop(Box<Self>, &'static str, Vec<String>, Vec<Self>),
+    Bind(String, Box<Self>, Box<Self>),
 }
 
 impl fmt::Display for Expression {

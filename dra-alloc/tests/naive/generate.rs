@@ -104,9 +104,9 @@ impl Generator<'_> {
         format!("v{}", self.made)
     }
 
-    fn with_name<T>(&mut self, name: &str, of: Type, make: impl FnOnce(&mut Self) -> T) -> T {
+    fn with_name<T>(&mut self, name: &str, of: Type, body: impl FnOnce(&mut Self) -> T) -> T {
         self.names.push((name.to_owned(), of));
-        let made = make(self);
+        let made = body(self);
         self.names.pop();
         made
     }

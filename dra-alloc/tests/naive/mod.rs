@@ -5,6 +5,10 @@
 //!
 //! Tests and a fuzz target use the same file.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::float_arithmetic, clippy::float_cmp, clippy::cast_precision_loss, reason = "the language has doubles")]
+#![allow(clippy::manual_try_fold, reason = "later rounds of a loop can replace an error")]
+
 mod evaluate;
 mod expression;
 mod generate;
@@ -14,8 +18,7 @@ use std::collections::BTreeMap;
 use dra_alloc::selector::{EvaluationError, Options, Selector, SelectorInput, Value};
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute};
 
-use evaluate::{Answer, Fault, Plain};
-use expression::Expression;
+use evaluate::{Fault, Plain};
 
 /// Driver of the device, and the domain of its attributes.
 const DRIVER: &str = "gpu.example";
