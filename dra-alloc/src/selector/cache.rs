@@ -12,7 +12,8 @@ const DEFAULT_MEMORY: usize = 64 << 20;
 /// Cache of compiled expressions that the caller keeps across calls, limited in memory. When it is full, it drops the
 /// entries that were used least recently, a quarter of its memory.
 ///
-/// Only successful compilations are kept, and none that alone would take more than a quarter of the memory. It can be shared among threads.
+/// Only successful compilations are kept, and none that alone would take more than a quarter of the memory. It can be
+/// shared among threads.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -26,7 +27,7 @@ const DEFAULT_MEMORY: usize = 64 << 20;
 #[derive(Debug)]
 pub struct SelectorCache {
     /// Most memory of all entries, in bytes.
-    memory: usize,
+    limit: usize,
     /// Counter of uses. An entry's stamp is the counter at its last use.
     clock: AtomicU64,
     entries: RwLock<Entries>,
@@ -107,7 +108,7 @@ impl Default for SelectorCache {
 }
 
 impl SelectorCache {
-    /// Creates a cache whose entries have at most `memory` bytes, by their own estimate; 0 switches caching off. A
+    /// Creates a cache whose entries have at most `limit` bytes, by their own estimate; 0 switches caching off. A
     /// selector as drivers write it takes a few KiB, a large pattern up to a MiB.
     ///
     /// ```
@@ -115,8 +116,8 @@ impl SelectorCache {
     /// assert!(SelectorCache::with_memory(0).compile("true").is_ok());
     /// ```
     #[must_use]
-    pub fn with_memory(memory: usize) -> Self {
-        Self { memory, clock: AtomicU64::new(0), entries: RwLock::default() }
+    pub fn with_memory(limit: usize) -> Self {
+        Self { limit, clock: AtomicU64::new(0), entries: RwLock::default() }
     }
 
     /// Returns the compiled form of a stored selector, from the cache if it is there.
@@ -159,7 +160,7 @@ impl SelectorCache {
         }
         drop(entries);
         let selector = Arc::new(compile()?);
-        if selector.memory() <= self.memory / 4 {
+        if selector.memory() <= self.limit / 4 {
             self.keep(purpose, text, &selector, now);
         }
         Ok(selector)
@@ -167,8 +168,8 @@ impl SelectorCache {
 
     fn keep(&self, purpose: Purpose, text: &str, selector: &Arc<Selector>, now: u64) {
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
-        if entries.memory + selector.memory() > self.memory {
-            entries.shrink(self.memory / 4 * 3);
+        if entries.memory + selector.memory() > self.limit {
+            entries.shrink(self.limit / 4 * 3);
         }
         entries.add(purpose, text, Entry { selector: Arc::clone(selector), used: AtomicU64::new(now) });
     }

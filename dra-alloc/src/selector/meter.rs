@@ -6,7 +6,7 @@ use super::fault::{Fatal, Fault};
 const MOST_WORK: usize = 10_000_000;
 
 /// Most bytes that an evaluation makes.
-const MOST_BYTES: usize = 48 << 20;
+const MOST_BYTES: usize = 40 << 20;
 
 /// Work between two questions whether to stop: some ten microseconds.
 const WORK_PER_QUESTION: usize = 2_000;

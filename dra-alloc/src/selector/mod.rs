@@ -13,7 +13,7 @@
 //!
 //! # Bounds
 //! Expressions are not trusted. No stage recurses with the depth of an expression. Besides the limit on the cost, which
-//! is Kubernetes', an evaluation has a bound on its work (about 50 ms) and on the memory that it makes (48 MiB), for what
+//! is Kubernetes', an evaluation has a bound on its work (about 50 ms) and on the memory that it makes (40 MiB), for what
 //! Kubernetes does not price. Either is an error even where `||` or `&&` would have absorbed it.
 //!
 //! # Order
@@ -377,7 +377,7 @@ impl Selector {
                 let (result, cost) = self.run(&input, None, result::truth);
                 (result.map(Value::Bool), cost)
             }
-            Ok(()) => self.run(&input, None, |value| Ok(Value::of(value))),
+            Ok(()) => self.run(&input, None, |value, meter| Value::of(value, meter).map_err(EvaluationError::from)),
         };
         Evaluation { result, cost }
     }
@@ -416,11 +416,11 @@ impl Selector {
         &self,
         input: &SelectorInput<'_>,
         stop: Option<Stop<'_>>,
-        read: impl FnOnce(&value::Value<'_>) -> Result<T, EvaluationError>,
+        read: impl FnOnce(&value::Value<'_>, &mut Meter<'_>) -> Result<T, EvaluationError>,
     ) -> (Result<T, EvaluationError>, u64) {
         let mut meter = Meter::new(self.cost_limit, stop);
         let result = match self.program.run(input, &mut meter) {
-            Ok(value) => read(&value),
+            Ok(value) => read(&value, &mut meter),
             Err(fault) => Err(fault.into()),
         };
         (result, meter.cost())

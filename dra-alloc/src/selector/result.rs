@@ -6,9 +6,11 @@ use dra_attrs::Quoted;
 use k8s_openapi::api::resource::v1::DeviceAttribute;
 
 use super::error::EvaluationError;
+use super::fault::Fault;
 use super::functions::conversions;
 use super::functions::format::plain;
 use super::functions::strings::quoted_bytes;
+use super::meter::Meter;
 use super::value;
 
 /// Answer of an evaluation with its cost.
@@ -95,9 +97,11 @@ impl Value {
         }
     }
 
-    /// Returns the value of an evaluation. Values nest to a limited depth.
-    pub(super) fn of(value: &value::Value<'_>) -> Self {
-        match value {
+    /// Returns the value of an evaluation, which counts as memory: parts that are shared are copied. Values nest to a
+    /// limited depth.
+    pub(super) fn of(value: &value::Value<'_>, meter: &mut Meter<'_>) -> Result<Self, Box<Fault>> {
+        meter.make(size_of::<Self>() + value.weight())?;
+        Ok(match value {
             value::Value::Null => Self::Null,
             value::Value::Bool(value) => Self::Bool(*value),
             value::Value::Int(number) => Self::Int(*number),
@@ -105,14 +109,21 @@ impl Value {
             value::Value::Double(number) => Self::Double(*number),
             value::Value::String(text) => Self::String(text.to_string()),
             value::Value::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
-            value::Value::List(list) => Self::List(list.items().iter().map(Self::of).collect()),
-            value::Value::Map(map) => {
-                let of_key = |key: &value::Value<'_>| map.value(key).as_ref().map_or(Self::Null, Self::of);
-                Self::Map(map.keys().iter().map(|key| (Self::of(key), of_key(key))).collect())
+            value::Value::List(list) => {
+                Self::List(list.items().iter().map(|item| Self::of(item, meter)).collect::<Result<_, _>>()?)
             }
-            value::Value::Optional(held) => Self::Optional(held.as_ref().map(|held| Box::new(Self::of(&held.value)))),
+            value::Value::Map(map) => {
+                let mut entries = Vec::with_capacity(map.len());
+                for key in map.keys() {
+                    let value = map.value(&key).as_ref().map_or(Ok(Self::Null), |value| Self::of(value, meter))?;
+                    entries.push((Self::of(&key, meter)?, value));
+                }
+                Self::Map(entries)
+            }
+            value::Value::Optional(None) => Self::Optional(None),
+            value::Value::Optional(Some(held)) => Self::Optional(Some(Box::new(Self::of(&held.value, meter)?))),
             other => Self::Other { of: other.type_name(), text: text(other) },
-        }
+        })
     }
 
     fn shown(&self) -> String {
@@ -159,10 +170,10 @@ fn text(value: &value::Value<'_>) -> String {
 }
 
 /// Converts the result of a selector. An optional that holds a bool is one.
-pub(super) fn truth(value: &value::Value<'_>) -> Result<bool, EvaluationError> {
+pub(super) fn truth(value: &value::Value<'_>, meter: &mut Meter<'_>) -> Result<bool, EvaluationError> {
     match value {
         value::Value::Bool(value) => Ok(*value),
-        value::Value::Optional(Some(held)) => truth(&held.value),
+        value::Value::Optional(Some(held)) => truth(&held.value, meter),
         other => Err(EvaluationError::NotBool { actual: other.type_name().to_owned(), reason: inconvertible(other) }),
     }
 }
@@ -194,7 +205,7 @@ fn inconvertible(value: &value::Value<'_>) -> String {
 
 /// Converts the result of an expression to an attribute. A list has the type of its first element; an empty one is a
 /// list of strings.
-pub(super) fn attribute(value: &value::Value<'_>) -> Result<DeviceAttribute, EvaluationError> {
+pub(super) fn attribute(value: &value::Value<'_>, _: &mut Meter<'_>) -> Result<DeviceAttribute, EvaluationError> {
     let mut attribute = DeviceAttribute::default();
     match value {
         value::Value::List(list) => match list.items().first() {

@@ -38,7 +38,51 @@ fn endless() -> Vec<String> {
         "cel.bind(l, lists.range(2000), l.map(x, l).flatten().distinct().size() > 0)".to_owned(),
         "cel.bind(l, lists.range(2000), sets.equivalent(l, l.reverse()) && sets.equivalent(l, l))".to_owned(),
         "cel.bind(l, lists.range(900000), l.sort().size() > 0)".to_owned(),
+        // Lists that share their parts have more elements than memory.
+        sharing("b59.isSorted() || true"),
+        sharing("b59.indexOf(1) < 0"),
+        sharing("b59.flatten(100).size() > 0"),
+        sharing("'%s'.format([b59]) != ''"),
+        sharing("b59 == b59"),
+        // What has no price is work.
+        format!("{range}.all(a, {range}.all(b, {}))", ["true"; 1_500].join("&&")),
+        format!("cel.bind(s, {}, lists.range(90000).all(a, '' != s && s.size() > 0))", long_text()),
+        format!("cel.bind(s, {}, lists.range(90000).all(a, int(s) > 0 || true))", long_text()),
+        format!("cel.bind(m, {range}.transformMap(a, b), lists.range(90000).all(a, m.exists(k, true)))"),
+        format!("cel.bind(l, {range}.map(a, {} + string(a)), {range}.all(a, dyn(l).sort().size() > 0))", long_text()),
+        format!(
+            "cel.bind(l, {range}.map(a, {} + string(a)), lists.range(90000).all(a, dyn(l).max() != ''))",
+            long_text()
+        ),
     ]
+}
+
+/// Returns an expression over lists of which each has the one before twice.
+fn sharing(body: &str) -> String {
+    let bind = |number: usize| match number {
+        0 => "cel.bind(b0, [1, 2], ".to_owned(),
+        _ => format!("cel.bind(b{number}, [dyn(b{before}), dyn(b{before})], ", before = number - 1),
+    };
+    let binds: String = (0..60).map(bind).collect();
+    format!("{binds}{body}{}", ")".repeat(60))
+}
+
+/// Returns an expression of a text of 40,000 characters.
+fn long_text() -> String {
+    format!("'{}'.replace('1', '{}')", "1".repeat(400), "1".repeat(100))
+}
+
+#[test]
+fn values_that_share_their_parts_are_not_copied_without_end() {
+    let selector = Selector::compile_any(&sharing("b59"), &Options::stored()).unwrap();
+    let evaluation = selector.evaluate(SelectorInput { driver: DRIVER, device: &gpu() });
+    assert_eq!(evaluation.result, Err(EvaluationError::CostExceeded));
+}
+
+#[test]
+fn numbers_without_order_can_be_sorted() {
+    let doubles = "lists.range(60).map(a, a % 3 == 0 ? double('NaN') : 1.0 / double(a % 7))";
+    assert_eq!(evaluate(&format!("{doubles}.sort().size() == 60"), &gpu()), Ok(true));
 }
 
 #[test]

@@ -3,21 +3,25 @@
 use super::own::LIST;
 use super::range::{PAIR, PATTERN, TEXT_PAIR, WALK, priced};
 use crate::selector::declarations::Cost;
+use crate::selector::fault::Fault;
+use crate::selector::meter::Meter;
 use crate::selector::value::Value;
 
 /// Price of a list that a function makes, with that of the call.
 const MADE: u64 = LIST + 1;
 
-/// Returns the price of a call by its arguments and its result. What has no value has the size 1.
+/// Returns the price of a call by its arguments and its result. What has no value has the size 1. The error is that of
+/// too much work.
 pub(in crate::selector) fn actual<'a, 'v: 'a>(
     cost: Cost,
     argument: impl Fn(usize) -> Option<&'a Value<'v>>,
     result: Option<&Value<'v>>,
-) -> u64 {
+    meter: &mut Meter<'_>,
+) -> Result<u64, Box<Fault>> {
     let n = |index: usize| argument(index).map_or(1, held_size);
     let own = |index: usize| argument(index).map_or(1, size);
     let walk = |index: usize| priced(n(index), WALK);
-    match cost {
+    Ok(match cost {
         Cost::One | Cost::Dyn | Cost::Index | Cost::AddList | Cost::Includes | Cost::Check | Cost::Selector => 1,
         Cost::Fallback | Cost::Control => 0,
         Cost::AddText => priced(n(0).saturating_add(n(1)), WALK),
@@ -30,7 +34,7 @@ pub(in crate::selector) fn actual<'a, 'v: 'a>(
         Cost::Contains => walk(0).saturating_mul(walk(1)),
         Cost::Matches => search(n(0), n(1)),
         Cost::Find | Cost::FindAll => search(own(0), own(1)),
-        Cost::IndexOf | Cost::Aggregate => argument(0).map_or(1, traversal),
+        Cost::IndexOf | Cost::Aggregate => argument(0).map_or(Ok(1), |value| traversal(value, meter))?,
         Cost::Replace | Cost::Split | Cost::Canonical => twice(own(0)),
         Cost::Join => twice(result.map_or(1, size)),
         Cost::Sort | Cost::Distinct => sorted(own(0), argument(0)),
@@ -56,7 +60,7 @@ pub(in crate::selector) fn actual<'a, 'v: 'a>(
             };
             search(own(1), u64::try_from(length).unwrap_or(u64::MAX))
         }
-    }
+    })
 }
 
 /// Returns true for values that are compared at one price.
@@ -98,21 +102,26 @@ fn held_size(value: &Value<'_>) -> u64 {
     }
 }
 
-/// Price of looking at all parts of a value.
-fn traversal(value: &Value<'_>) -> u64 {
-    match value {
+/// Price of looking at all parts of a value. Parts that are shared are looked at again: that is counted as work.
+fn traversal(value: &Value<'_>, meter: &mut Meter<'_>) -> Result<u64, Box<Fault>> {
+    meter.work(1)?;
+    Ok(match value {
         Value::String(text) => count(text.len() / 10),
         Value::Bytes(bytes) => count(bytes.len() / 10),
-        Value::List(list) => list.items().iter().map(traversal).fold(0, u64::saturating_add),
+        Value::List(list) => {
+            let mut items = list.items().iter();
+            items.try_fold(0, |sum: u64, item| Ok::<_, Box<Fault>>(sum.saturating_add(traversal(item, meter)?)))?
+        }
         Value::Map(map) => {
-            let entries = map.keys().into_iter().map(|key| {
-                let value = map.value(&key).as_ref().map_or(1, traversal);
-                traversal(&key).saturating_add(value)
-            });
-            entries.fold(0, u64::saturating_add)
+            let mut sum: u64 = 0;
+            for key in map.keys() {
+                let value = map.value(&key).as_ref().map_or(Ok(1), |value| traversal(value, meter))?;
+                sum = sum.saturating_add(traversal(&key, meter)?).saturating_add(value);
+            }
+            sum
         }
         _ => 1,
-    }
+    })
 }
 
 fn search(text: u64, pattern: u64) -> u64 {

@@ -42,6 +42,16 @@ impl Number {
     }
 }
 
+impl Amount {
+    /// Returns the work of a calculation beyond that with a number of 128 bits.
+    pub(in crate::selector) fn weight(&self) -> usize {
+        match &self.number {
+            Number::Plain(_) => 0,
+            Number::Large(number) => number.digits() * 4,
+        }
+    }
+}
+
 impl Ord for Amount {
     fn cmp(&self, other: &Self) -> Ordering {
         match (&self.number, &other.number) {

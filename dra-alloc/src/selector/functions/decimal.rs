@@ -41,6 +41,11 @@ impl Decimal {
         self.to_string().parse().ok()
     }
 
+    /// Returns the number of digits, rounded up to whole limbs.
+    pub(super) const fn digits(&self) -> usize {
+        self.limbs.len() * DIGITS
+    }
+
     pub(super) const fn is_negative(&self) -> bool {
         self.is_negative
     }

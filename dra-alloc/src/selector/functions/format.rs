@@ -254,7 +254,7 @@ fn shown_string(value: &Value<'_>, meter: &mut Meter<'_>) -> Result<String, Box<
 
 /// Shows a value within a list or map: texts in quotes.
 fn element(value: &Value<'_>, meter: &mut Meter<'_>) -> Result<String, Box<Fault>> {
-    meter.work(4)?;
+    meter.work(4 + value.weight())?;
     let text = match value {
         Value::String(text) => go_quoted(text),
         Value::Bytes(bytes) => quoted_bytes(bytes),

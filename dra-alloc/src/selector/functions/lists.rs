@@ -42,12 +42,17 @@ fn has_order(list: &List<'_>) -> bool {
     list.items().first().is_none_or(ordered)
 }
 
+/// Returns the work of reading all elements once.
+fn weight(list: &List<'_>) -> usize {
+    list.items().iter().map(Value::weight).fold(0, usize::saturating_add)
+}
+
 fn is_sorted<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
     let [Value::List(list)] = arguments else { return Err(Fault::no_overload()) };
     if !has_order(list) {
         return Err(Fault::no_overload());
     }
-    meter.work(list.len())?;
+    meter.work(weight(list))?;
     for pair in list.items().windows(2) {
         let [one, other] = pair else { continue };
         if compare(one, other).is_ok_and(Ordering::is_gt) {
@@ -62,7 +67,7 @@ fn extreme<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>], name: &str, wante
     if !has_order(list) {
         return Err(Fault::no_overload());
     }
-    meter.work(list.len())?;
+    meter.work(weight(list))?;
     let mut items = list.items().iter();
     let mut best = items.next().ok_or_else(|| Fault::text(format!("{name} called on empty list")))?;
     for item in items {

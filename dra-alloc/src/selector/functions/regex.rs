@@ -63,7 +63,9 @@ impl Pattern {
         // What Go accepts and the crate refuses is too large.
         let built = RegexBuilder::new(&translated).size_limit(limit).dfa_size_limit(LARGEST_COMPUTED).build();
         let regex = built.map_err(|_| TOO_LARGE.to_owned())?;
-        Ok(Self { regex: Arc::new(regex), steps: 1 + pattern.len() / 8, length: pattern.len(), size: limit })
+        // A search may have to follow all states of the pattern for each byte.
+        let steps = 1 + pattern.len() / 8 + limit / PATTERN_SIZES[0] - 1;
+        Ok(Self { regex: Arc::new(regex), steps, length: pattern.len(), size: limit })
     }
 
     pub(in crate::selector) fn is_match(&self, text: &str) -> bool {

@@ -1,5 +1,7 @@
 //! Sorted lists.
 
+use std::cmp::Ordering;
+
 use super::{Function, Misuse, Run, list};
 use crate::selector::fault::Fault;
 use crate::selector::meter::Meter;
@@ -25,6 +27,14 @@ fn sort_by_keys<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v
     sorted(meter, items, keys)
 }
 
+/// Orders two keys of one type; doubles that are no numbers, which have no order, are first or last by their sign.
+fn total(one: &Value<'_>, other: &Value<'_>) -> Ordering {
+    match (one, other) {
+        (Value::Double(one), Value::Double(other)) => one.partial_cmp(other).unwrap_or_else(|| one.total_cmp(other)),
+        _ => compare(one, other).unwrap_or(Ordering::Equal),
+    }
+}
+
 fn sorted<'v>(meter: &mut Meter<'_>, items: &List<'v>, keys: &List<'v>) -> Answer<'v> {
     if let Some(first) = keys.items().first() {
         if keys.items().iter().any(|key| key.type_name() != first.type_name()) {
@@ -34,9 +44,10 @@ fn sorted<'v>(meter: &mut Meter<'_>, items: &List<'v>, keys: &List<'v>) -> Answe
             return Err("list elements must be comparable".into());
         }
     }
-    // A comparison costs a few steps; sorting needs n log n of them.
-    meter.work(items.len().saturating_mul(32))?;
+    // An element is compared about as often as the number of elements has bits.
+    let all = keys.items().iter().map(Value::weight).fold(0, usize::saturating_add);
+    meter.work(all.saturating_mul(usize::BITS as usize - items.len().leading_zeros() as usize))?;
     let mut pairs: Vec<(&Value<'v>, &Value<'v>)> = keys.items().iter().zip(items.items()).collect();
-    pairs.sort_by(|(one, _), (other, _)| compare(one, other).unwrap_or(std::cmp::Ordering::Equal));
+    pairs.sort_by(|(one, _), (other, _)| total(one, other));
     list(meter, pairs.into_iter().map(|(_, item)| item.clone()).collect())
 }

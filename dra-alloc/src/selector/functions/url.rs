@@ -91,6 +91,13 @@ enum Mode {
 }
 
 impl Url {
+    /// Returns the number of bytes of all parts.
+    pub(in crate::selector) fn len(&self) -> usize {
+        let parts = [&self.opaque, &self.user, &self.query, &self.fragment];
+        let optional: usize = parts.into_iter().flatten().map(String::len).sum();
+        self.scheme.len() + self.host.len() + self.path.len() + optional
+    }
+
     fn parse(text: &str) -> Result<Self, String> {
         Self::read(text, Reading::Request)?;
         let (text, fragment) = text.split_once('#').map_or((text, None), |(text, fragment)| (text, Some(fragment)));

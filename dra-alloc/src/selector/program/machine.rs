@@ -278,7 +278,7 @@ impl<'v> Machine<'_, 'v, '_> {
         if chain == Chain::Plain && access == Access::Required {
             self.meter.charge(1)?;
             let Some(Ok(value)) = self.stack.last_mut() else { return Ok(()) };
-            self.meter.work(value_work(value))?;
+            self.meter.work(value.weight())?;
             match steps::read(value, key) {
                 Ok(Some(found)) => *value = found,
                 Ok(None) => {
@@ -290,7 +290,7 @@ impl<'v> Machine<'_, 'v, '_> {
             return Ok(());
         }
         let value = self.pop()?;
-        self.meter.work(value_work(&value))?;
+        self.meter.work(value.weight())?;
         let (chain, answer) = match steps::read(&value, key) {
             Ok(Some(found)) => {
                 self.meter.charge(1)?;
@@ -326,7 +326,7 @@ impl<'v> Machine<'_, 'v, '_> {
             return Ok(());
         }
         let value = self.pop()?;
-        self.meter.work(value_work(&value))?;
+        self.meter.work(value.weight())?;
         let answer = match chain {
             Some(Chain::Absent) => Ok(false),
             _ => steps::is_there(&value, key),
@@ -457,8 +457,8 @@ impl<'v> Machine<'_, 'v, '_> {
             return Err(steps::not_a_list(answer));
         }
         let Some(values) = self.arguments(call, from)? else { return Ok(()) };
-        // A map is walked for its keys, and again for its size.
-        values.iter().try_for_each(|value| self.meter.work(4 * value_work(value)))?;
+        // Arguments are read once by the function, and again for the price.
+        values.iter().try_for_each(|value| self.meter.work(2 * value.weight()))?;
         let result = (call.function.run)(self.meter, &values);
         let result = result.map_err(|fault| call.function.worded(fault, call.name, &values));
         self.paid(call, &values, result)
@@ -475,7 +475,7 @@ impl<'v> Machine<'_, 'v, '_> {
             }
             return Ok(Some(values));
         };
-        let price = actual(call.cost, |index| answers.get(index)?.as_ref().ok(), None);
+        let price = actual(call.cost, |index| answers.get(index)?.as_ref().ok(), None, self.meter)?;
         let answer =
             answers.get_mut(failed).map_or(Ok(Value::Null), |answer| std::mem::replace(answer, Ok(Value::Null)));
         self.stack.truncate(from);
@@ -488,7 +488,8 @@ impl<'v> Machine<'_, 'v, '_> {
         match result {
             Err(fault) if fault.is_fatal() => Err(fault),
             result => {
-                self.meter.charge(actual(call.cost, |index| values.get(index), result.as_ref().ok()))?;
+                let price = actual(call.cost, |index| values.get(index), result.as_ref().ok(), self.meter)?;
+                self.meter.charge(price)?;
                 self.push(result)
             }
         }
@@ -520,7 +521,10 @@ impl<'v> Machine<'_, 'v, '_> {
     fn begin(&mut self, second: bool, end: Target) -> Result<(), Box<Fault>> {
         let range = self.pop();
         if let Ok(range) = &range {
-            self.meter.work(4 * value_work(range))?;
+            self.meter.work(4 * range.weight())?;
+            if let Value::Map(map) = range {
+                self.meter.work(map.len())?;
+            }
         }
         match range.and_then(|range| Elements::of(range, second)) {
             Ok(elements) => {
@@ -537,11 +541,13 @@ impl<'v> Machine<'_, 'v, '_> {
     fn next_round(&mut self, first: usize, second: Option<usize>, done: Target) -> Result<(), Box<Fault>> {
         let elements = self.loops.last_mut();
         let has_keys = elements.as_ref().is_some_and(|elements| elements.has_keys());
+        // A round does at most what stands between here and its end; many operations have no price.
+        let operations = done.saturating_sub(self.next);
         let Some((key, value)) = elements.and_then(Elements::next) else {
             self.next = done;
             return Ok(());
         };
-        self.meter.work(1 + self.loops.last().map_or(0, Elements::work))?;
+        self.meter.work(4 * operations + self.loops.last().map_or(0, Elements::work))?;
         match second {
             Some(second) => {
                 self.set(first, Slot::Answer(Ok(key)));
@@ -580,12 +586,4 @@ impl<'v> Machine<'_, 'v, '_> {
 /// Returns true for values that can be a key of a map or a position.
 const fn is_key(value: &Value<'_>) -> bool {
     matches!(value, Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Bool(_) | Value::Double(_))
-}
-
-/// Work of reading from a value.
-fn value_work(value: &Value<'_>) -> usize {
-    match value {
-        Value::Map(map) => map.work(),
-        _ => 1,
-    }
 }

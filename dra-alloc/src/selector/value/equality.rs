@@ -11,19 +11,13 @@ pub(in crate::selector) fn equal<'v>(
     other: &Value<'v>,
     meter: &mut Meter<'_>,
 ) -> Result<bool, Box<Fault>> {
-    meter.work(1)?;
+    meter.work(one.weight().min(other.weight()))?;
     Ok(match (one, other) {
         (Value::Null, Value::Null) => true,
         (Value::Null, _) | (_, Value::Null) => false,
         (Value::Bool(one), Value::Bool(other)) => one == other,
-        (Value::String(one), Value::String(other)) => {
-            meter.work(one.len().min(other.len()) / 8)?;
-            **one == **other
-        }
-        (Value::Bytes(one), Value::Bytes(other)) => {
-            meter.work(one.len().min(other.len()) / 8)?;
-            one == other
-        }
+        (Value::String(one), Value::String(other)) => **one == **other,
+        (Value::Bytes(one), Value::Bytes(other)) => one == other,
         (Value::Duration(one), Value::Duration(other)) => one == other,
         (Value::Timestamp(one), Value::Timestamp(other)) => (one.seconds, one.nanos) == (other.seconds, other.nanos),
         (Value::Type(one), Value::Type(other)) => one == other,
@@ -84,6 +78,7 @@ fn maps<'v>(one: &Map<'v>, other: &Map<'v>, meter: &mut Meter<'_>) -> Result<boo
     if one.len() != other.len() {
         return Ok(false);
     }
+    meter.work(one.len())?;
     for key in one.keys() {
         meter.work(one.work() + other.work())?;
         let Found::Value(right) = other.find(&key)? else { return Ok(false) };

@@ -95,6 +95,18 @@ impl<'v> Value<'v> {
         Self::String(Text::Borrowed(text))
     }
 
+    /// Returns the work of reading a value once, without the elements of a list or the entries of a map.
+    pub(super) fn weight(&self) -> usize {
+        match self {
+            Self::String(text) => 1 + text.len() / 4,
+            Self::Bytes(bytes) => 1 + bytes.len() / 4,
+            Self::Map(map) => map.work(),
+            Self::Quantity(amount, _) => 1 + amount.weight(),
+            Self::Url(url) => 1 + url.len(),
+            _ => 1,
+        }
+    }
+
     /// Returns how deeply lists, maps and optional values nest in a value.
     fn depth(&self) -> u16 {
         match self {
