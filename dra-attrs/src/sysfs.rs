@@ -2,7 +2,7 @@
 //!
 //! The crate does no IO. Implement [`Sysfs`] for a real `/sys` or for a captured directory, or use [`SysfsMap`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +41,12 @@ pub trait Sysfs {
     /// # Errors
     /// The link is missing or can't be read.
     fn link(&self, path: &str) -> Result<String, SysfsError>;
+
+    /// Returns the names in a directory, sorted: devices of `bus/pci/devices`, interfaces of `class/net`.
+    ///
+    /// # Errors
+    /// The directory is missing or can't be read.
+    fn list(&self, path: &str) -> Result<Vec<String>, SysfsError>;
 }
 
 impl<T: Sysfs + ?Sized> Sysfs for &T {
@@ -50,6 +56,10 @@ impl<T: Sysfs + ?Sized> Sysfs for &T {
 
     fn link(&self, path: &str) -> Result<String, SysfsError> {
         (**self).link(path)
+    }
+
+    fn list(&self, path: &str) -> Result<Vec<String>, SysfsError> {
+        (**self).list(path)
     }
 }
 
@@ -63,6 +73,7 @@ impl<T: Sysfs + ?Sized> Sysfs for &T {
 /// assert_eq!(machine.read("nothing").unwrap_err().to_string(), "/sys/nothing: no such file");
 /// let machine = machine.with_link("class/nodes", "../devices/system/node");
 /// assert_eq!(machine.read("class/nodes/online")?, "0\n");
+/// assert_eq!(machine.list("class/nodes")?, ["online"]);
 /// # Ok::<(), dra_attrs::SysfsError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,6 +141,23 @@ impl Sysfs for SysfsMap {
     fn link(&self, path: &str) -> Result<String, SysfsError> {
         self.found(&self.links, path).cloned().ok_or_else(|| SysfsError::new(path, "no such link"))
     }
+
+    fn list(&self, path: &str) -> Result<Vec<String>, SysfsError> {
+        // A directory has at least one entry, and may be a link itself.
+        let directory = self.resolved(&format!("{path}/.")).unwrap_or_default() + "/";
+        let names: BTreeSet<&str> =
+            [&self.files, &self.links].into_iter().flat_map(|entries| names_below(entries, &directory)).collect();
+        if names.is_empty() {
+            return Err(SysfsError::new(path, "no such directory"));
+        }
+        Ok(names.into_iter().map(str::to_owned).collect())
+    }
+}
+
+/// Returns the first names of all paths in a directory, which ends with a slash.
+fn names_below<'m>(entries: &'m BTreeMap<String, String>, directory: &'m str) -> impl Iterator<Item = &'m str> {
+    let below = entries.range(directory.to_owned()..).map_while(move |(path, _)| path.strip_prefix(directory));
+    below.filter_map(|path| path.split('/').next()).filter(|name| !name.is_empty())
 }
 
 /// Returns the text without white space and NUL bytes around it; some kernels pad files with NUL bytes.

@@ -1,25 +1,14 @@
-//! Directories as sysfs, and the list of PCI functions.
+//! Directories as sysfs. A driver copies this file: the libraries do no IO.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
-use dra_attrs::{Sysfs, SysfsError, SysfsMap};
+use dra_attrs::{Sysfs, SysfsError};
 
 /// Largest number of bytes of a file that are read; the kernel's own files are far smaller.
 pub const MAX_FILE_LEN: u64 = 64 * 1024;
-
-const PCI_DEVICES: &str = "bus/pci/devices";
-
-/// Machine whose PCI functions can be listed.
-pub trait PciBus {
-    /// Returns the names of all functions in `bus/pci/devices`, sorted and unchecked.
-    ///
-    /// # Errors
-    /// The directory is missing or can't be read.
-    fn pci_addresses(&self) -> Result<Vec<String>, SysfsError>;
-}
 
 /// Directory with the layout of `/sys`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,25 +59,9 @@ impl Sysfs for SysfsDir {
         let target = target.map_err(|error| SysfsError::new(path, &error.to_string()))?;
         Ok(target.to_string_lossy().into_owned())
     }
-}
 
-impl PciBus for SysfsDir {
-    fn pci_addresses(&self) -> Result<Vec<String>, SysfsError> {
-        let entries = self.entries(PCI_DEVICES).map_err(|error| SysfsError::new(PCI_DEVICES, &error.to_string()))?;
+    fn list(&self, path: &str) -> Result<Vec<String>, SysfsError> {
+        let entries = self.entries(path).map_err(|error| SysfsError::new(path, &error.to_string()))?;
         Ok(entries.into_iter().collect())
     }
-}
-
-impl PciBus for SysfsMap {
-    fn pci_addresses(&self) -> Result<Vec<String>, SysfsError> {
-        let paths = self.files.keys().chain(self.links.keys());
-        let addresses: BTreeSet<&str> = paths.filter_map(|path| pci_address(path)).collect();
-        Ok(addresses.into_iter().map(str::to_owned).collect())
-    }
-}
-
-/// Returns the PCI function that a path below `/sys` belongs to.
-fn pci_address(path: &str) -> Option<&str> {
-    let below = path.strip_prefix(PCI_DEVICES)?.strip_prefix('/')?;
-    below.split('/').next().filter(|name| !name.is_empty())
 }

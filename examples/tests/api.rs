@@ -15,7 +15,7 @@ const LIBRARIES: [&str; 5] = ["dra-attrs", "dra-alloc", "nnn", "readiness", "poo
 const MAX_PUBLIC_MODULES: usize = 40;
 
 /// Names of fields, arguments and functions that are a `usize`: counts and limits. A position is an `Ix<T>`.
-const COUNTS: [&str; 37] = [
+const COUNTS: [&str; 41] = [
     "affected",
     "allocated",
     "capacities",
@@ -33,6 +33,10 @@ const COUNTS: [&str; 37] = [
     "limit",
     "line",
     "lists_off",
+    "device_count",
+    "max_advanced_devices",
+    "max_counter_sets",
+    "max_devices",
     "matching_pools",
     "max",
     "most",

@@ -95,7 +95,7 @@ fn add_function(sysfs: &Path, path: &str, class: &str, node: i64) {
 
 fn check(machine: &Machine, slice: &ResourceSlice) {
     let name = &machine.name;
-    assert_eq!(slice.metadata.name.as_deref(), Some("node-1-pci.example.com"), "{name}");
+    assert_eq!(slice.metadata.name.as_deref(), Some("00000-pci.example.com-30da9bb791"), "{name}");
     assert_eq!(slice.spec.pool.name, "node-1", "{name}");
     let mut names = BTreeSet::new();
     for device in devices(slice) {
@@ -203,16 +203,13 @@ fn no_affinity_is_left_out_and_said() {
 #[test]
 fn names_are_taken_over_and_checked() {
     let (slice, _) = capture("xeon-cxl", &["--node-name", "worker.a", "--driver", "dra.net"]);
-    assert_eq!(slice.metadata.name.as_deref(), Some("worker.a-dra.net"));
+    assert_eq!(slice.metadata.name.as_deref(), Some("00000-dra.net-274c255f96"));
     assert_eq!(slice.spec.driver, "dra.net");
     assert_eq!(slice.spec.node_name.as_deref(), Some("worker.a"));
     for wrong in [["--driver", "GPU.com"], ["--driver", ""], ["--node-name", "a..b"], ["--node-name", "-a"]] {
         let output = driver(&wrong);
         assert!(!output.status.success() && output.stdout.is_empty(), "{wrong:?}");
     }
-    let output = driver(&["--node-name", &"n".repeat(250)]);
-    assert!(!output.status.success() && output.stdout.is_empty());
-    assert_eq!(stderr(&output).lines().count(), 1);
 }
 
 /// Checks that addresses are quoted: YAML 1.1 readers take a plain `0000:01:00.0` for a number of base 60.
@@ -282,16 +279,59 @@ fn a_directory_is_read_like_sysfs() {
     }
 }
 
+/// Reads all slices that a run prints.
+fn slices(args: &[&str]) -> (Vec<ResourceSlice>, Vec<String>) {
+    let output = driver(&[args, &["-o", "json"]].concat());
+    assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    let documents = text.split("---\n").filter(|document| !document.trim().is_empty());
+    let lines = stderr(&output).lines().map(str::to_owned).collect();
+    (documents.map(|document| serde_json::from_str(document).unwrap()).collect(), lines)
+}
+
+/// Writes slices to a file as a server stores them.
+fn store(path: &Path, slices: &[ResourceSlice]) {
+    let stored = slices.iter().enumerate().map(|(number, slice)| {
+        let mut slice = slice.clone();
+        slice.metadata.uid.get_or_insert_with(|| format!("uid-{number}"));
+        slice.metadata.resource_version = Some("1".to_owned());
+        serde_json::to_string(&slice).unwrap() + "\n---\n"
+    });
+    fs::write(path, stored.collect::<String>()).unwrap();
+}
+
 #[test]
-fn a_slice_has_a_limited_number_of_devices() {
+fn many_devices_are_split_and_stay_in_their_slices() {
     let root = folder("full");
-    for number in 0..130 {
-        add_function(&root, &format!("pci0000:00/0000:{number:02x}:00.0"), "0x020000", 0);
-    }
-    for (form, most) in [(&[][..], 128), (&["--list"], 64)] {
-        let (slice, stderr) = slice(&[&["--sysfs", root.to_str().unwrap()], form].concat());
-        assert_eq!(devices(&slice).len(), most);
-        assert_eq!(stderr.lines().filter(|line| line.contains("left out: a slice has at most")).count(), 130 - most);
+    let place = |number: i32| format!("pci0000:00/0000:{number:02x}:00.0");
+    (0..130).for_each(|number| add_function(&root, &place(number), "0x020000", 0));
+    let sysfs = ["--sysfs", root.to_str().unwrap()];
+    let (first, lines) = slices(&sysfs);
+    assert_eq!(first.iter().map(|slice| devices(slice).len()).collect::<Vec<_>>(), [64, 64, 2]);
+    assert!(lines.is_empty(), "{lines:?}");
+    let file = root.join("stored.yaml");
+    store(&file, &first);
+    let again = [&sysfs[..], &["--stored", file.to_str().unwrap()]].concat();
+    let (second, lines) = slices(&again);
+    assert_eq!((second.len(), lines), (0, vec!["driver: nothing to write".to_owned()]));
+
+    // A device is plugged in, at the beginning of the bus: all slices get the next generation, one another device.
+    add_function(&root, "pci0000:00/0000:00:01.0", "0x020000", 0);
+    let (third, lines) = slices(&again);
+    let name = |slice: &ResourceSlice| slice.metadata.name.clone().unwrap();
+    let updates: Vec<String> =
+        first.iter().map(|slice| format!("driver: update {} (generation 2)", name(slice))).collect();
+    assert_eq!(lines, updates);
+    let changed: Vec<usize> = (0..3).filter(|number| devices(&third[*number]) != devices(&first[*number])).collect();
+    assert_eq!((changed, devices(&third[2]).len()), (vec![2], 3));
+}
+
+#[test]
+fn slices_fit_the_version_of_the_server() {
+    let (slices, _) = slices(&["--capture", "xeon-cxl", "--server", "1.34"]);
+    assert_eq!(slices.len(), 1);
+    for wrong in ["34", "2.0", "1.x"] {
+        assert!(!driver(&["--capture", "xeon-cxl", "--server", wrong]).status.success(), "{wrong}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! Report on one pool: device numbers, summaries and warnings.
 
-use dra_alloc::pool::{LatestGeneration, slice_devices};
+use dra_alloc::driver::{PoolMistake, validate_pool};
+use dra_alloc::pool::{LatestGeneration, PoolProblem, slice_devices};
 use dra_attrs::Quantity;
 use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3::{PartitionTypeStatus, ShareableSummaryStatus};
@@ -55,7 +56,9 @@ impl PoolReport {
         let in_use = InUse::from_results(results);
         let devices = || pool.slices().flat_map(slice_devices);
         let tally = DeviceTally::new(devices(), &in_use, taints);
-        let mut warnings = slice_warnings(pool);
+        let mistakes: Vec<PoolMistake> =
+            validate_pool(pool.slices()).into_iter().map(|finding| finding.mistake).collect();
+        let mut warnings = slice_warnings(pool, &mistakes);
         warnings.extend(device_warnings(pool, tally, &in_use));
         let sharing = devices().filter(|device| is_partition(device)).count();
         if sharing > 0 {
@@ -63,7 +66,7 @@ impl PoolReport {
         }
         let (mut partitions, mut shareable) = (Ok(Vec::new()), Ok(None));
         if !has_missing_slices(pool) {
-            warnings.extend(pool.counter_problem().map(PoolWarning::Counters));
+            warnings.extend(mistakes.iter().find_map(counter_problem).map(PoolWarning::Counters));
             partitions = partition_summary(pool, &in_use, default_attribute, &mut warnings);
             shareable = shareable_summary(pool, &in_use);
         }
@@ -117,23 +120,22 @@ fn node_names<'s>(pool: LatestGeneration<'_, &'s ResourceSlice>) -> impl Iterato
 }
 
 /// Finds problems of a pool's slices: duplicate devices, slice counts, node names, the generation.
-fn slice_warnings(pool: LatestGeneration<'_, &ResourceSlice>) -> Vec<PoolWarning> {
-    let mut warnings = duplicate_warnings(pool);
+fn slice_warnings(pool: LatestGeneration<'_, &ResourceSlice>, mistakes: &[PoolMistake]) -> Vec<PoolWarning> {
+    let mut warnings = duplicate_warnings(mistakes);
     let (observed, expected_slice_count, generation) = (pool.count(), pool.expected_slice_count(), pool.generation());
     if has_missing_slices(pool) {
         warnings.push(PoolWarning::MissingSlices { observed, expected_slice_count, generation });
     } else if !pool.is_complete() {
         warnings.push(PoolWarning::SurplusSlices { observed, expected_slice_count });
     }
-    if pool.slices().any(|slice| slice.spec.pool.resource_slice_count != expected_slice_count) {
+    if mistakes.contains(&PoolMistake::CountsDiffer) {
         let mut expected_slice_counts: Vec<i64> =
             pool.slices().map(|slice| slice.spec.pool.resource_slice_count).collect();
         expected_slice_counts.sort_unstable();
         expected_slice_counts.dedup();
         warnings.push(PoolWarning::DisagreeingCounts { expected_slice_counts });
     }
-    let mut names = node_names(pool);
-    if names.next().is_some_and(|first| names.any(|node| node != first)) {
+    if mistakes.contains(&PoolMistake::NodesDiffer) {
         warnings.push(PoolWarning::DisagreeingNodes);
     }
     if generation <= 0 {
@@ -142,29 +144,35 @@ fn slice_warnings(pool: LatestGeneration<'_, &ResourceSlice>) -> Vec<PoolWarning
     warnings
 }
 
-/// Finds device names that a pool lists several times, sorted by name.
-fn duplicate_warnings(pool: LatestGeneration<'_, &ResourceSlice>) -> Vec<PoolWarning> {
-    let names = || pool.slices().flat_map(slice_devices).map(|device| device.name.as_str());
-    // Names in ascending order are distinct, and need no sorting.
-    if names().is_sorted_by(|left, right| left < right) {
-        return Vec::new();
-    }
-    let slices = pool.slices().enumerate();
-    let mut listed: Vec<(&str, usize)> = slices
-        .flat_map(|(index, slice)| slice_devices(slice).iter().map(move |device| (device.name.as_str(), index)))
+/// Returns a warning for each device name that a pool lists several times, sorted by name.
+fn duplicate_warnings(mistakes: &[PoolMistake]) -> Vec<PoolWarning> {
+    let mut duplicates: Vec<(&String, bool)> = mistakes
+        .iter()
+        .filter_map(|mistake| match mistake {
+            PoolMistake::DuplicateDevice { device, slices } => Some((device, slices.len() > 1)),
+            _ => None,
+        })
         .collect();
-    listed.sort_unstable();
-    let mut warnings = Vec::new();
-    for places in listed.chunk_by(|(left, _), (right, _)| left == right) {
-        let (Some((device, first)), Some((_, last))) = (places.first(), places.last()) else { continue };
-        let device = (*device).to_owned();
-        if first != last {
-            warnings.push(PoolWarning::DuplicateDevice { device });
-        } else if places.len() > 1 {
-            warnings.push(PoolWarning::DuplicateInSlice { device });
+    duplicates.sort_unstable();
+    let warning = |(device, is_in_several): (&String, bool)| {
+        let device = device.clone();
+        if is_in_several { PoolWarning::DuplicateDevice { device } } else { PoolWarning::DuplicateInSlice { device } }
+    };
+    duplicates.into_iter().map(warning).collect()
+}
+
+/// Returns a mistake about counters as kube-scheduler words it.
+fn counter_problem(mistake: &PoolMistake) -> Option<PoolProblem> {
+    Some(match mistake.clone() {
+        PoolMistake::DuplicateCounterSet { counter_set, .. } => PoolProblem::DuplicateCounterSet { counter_set },
+        PoolMistake::CounterSetMissing { device, counter_set } => {
+            PoolProblem::UnknownCounterSet { device, counter_set }
         }
-    }
-    warnings
+        PoolMistake::CounterMissing { device, counter_set, counter } => {
+            PoolProblem::UnknownCounter { device, counter_set, counter }
+        }
+        _ => return None,
+    })
 }
 
 /// Finds problems of a pool's devices, of the claims that hold them, and of quantities.

@@ -1,8 +1,14 @@
-//! Decisions of a DRA driver: how it splits its devices into slices, and how it keeps the stored slices so.
+//! Decisions of a DRA driver: how it splits its devices into slices, keeps the stored slices so, and prepares claims.
 //!
 //! A driver discovers devices, makes API calls and serves sockets; the functions here decide which. They do no IO: the
 //! stored objects, the answers of the API server and the time are arguments.
 //!
+//! - **Plan**: [`plan`] splits a [`PoolSpec`] into slices that an API server with some [`SliceLimits`] accepts.
+//! - **Check**: [`validate_pool`] finds mistakes that no single slice shows.
+//! - **Partitions**: [`left_by_type`] says how many of each type can still be allocated.
+//! - **Reconcile**: [`reconcile`] compares the stored slices with a plan and returns the writes of one pass; [`Memory`] is
+//!   what a driver remembers between passes; [`due`] says when the next pass is.
+//! - **Equality**: [`same_devices`], and [`dropped`] for fields that an API server does not store.
 //! - **Names**: [`slice_name`] and [`generate_name`] of slices, [`decode_index`]; [`registrar_socket`] and
 //!   [`data_socket`] of the driver's sockets, [`kubelet_authority`].
 //! - **Claims** (KEP-4381): [`own_results`] and [`device_configs`] of an allocation; the [`Ledger`] of prepared claims plans
@@ -15,14 +21,26 @@ mod answer;
 mod authority;
 mod cdi;
 mod claim;
+mod components;
 mod device_status;
 mod digest;
+mod dropped;
+mod due;
+mod equality;
 mod health;
+mod layout;
 mod ledger;
+mod limits;
+mod memory;
 mod metadata;
 mod names;
+mod partitions;
+mod plan;
+mod pool_check;
+mod reconcile;
 mod registration;
 mod sockets;
+mod wanted;
 
 pub use answer::{ClaimFailure, claim_answers};
 pub use authority::AuthorityRewriter;
@@ -32,16 +50,29 @@ pub use cdi::{
 };
 pub use claim::{ConfigError, ConfigSource, DeviceConfig, device_configs, own_results, request_names};
 pub use device_status::{ConditionReport, DeviceReport, DeviceStatusError, MAX_DEVICE_CONDITIONS, merge_device_status};
+pub use dropped::{DroppedField, OnDropped, dropped};
+pub use due::{CONFIRMATION_DELAY, DueReason, FOREIGN_EVENT_DELAY, QUICK_REPAIR_DELAY, Timers, due};
+pub use equality::same_devices;
 pub use health::{DEFAULT_HEALTH_TIMEOUT, DeviceHealth, HealthReporter, HealthStatus, MAX_HEALTH_MESSAGE};
+pub use layout::Chunk;
 pub use ledger::{
     ClaimLookup, ClaimPlan, ClaimReply, CleanUp, EntryState, HeldDevice, Ledger, LedgerEntry, LedgerError, LedgerStep,
     NodeContext, NotStarted, PrepareRefusal, StartAction, StartUp, TOMBSTONE_TIME,
 };
+pub use limits::SliceLimits;
+pub use memory::{Answered, Memory, NextStep, WriteAnswer, WriteFailure};
 pub use metadata::{
     ClaimMetadata, DeviceMetadata, MetadataDevice, MetadataFile, MetadataOwner, MetadataPathError, MetadataReadError,
     MetadataRequest, MetadataVersion, POD_CLAIM_NAME, V1beta1Required, metadata_requests, next_metadata_generation,
 };
 pub use names::{decode_index, generate_name, slice_name};
+pub use partitions::{PartitionsLeft, left_by_type};
+pub use plan::{Layout, NodeChoice, PlanError, PoolPlan, PoolSpec, SliceContents, SlicePlan, plan};
+pub use pool_check::{PoolFinding, PoolMistake, validate_pool};
+pub use reconcile::{
+    GenerationRule, PoolScope, ReconcileError, ReconcileOptions, SliceNames, SliceWrite, SyncPlan, WriteOrder,
+    reconcile,
+};
 pub use registration::{
     LastOutcome, PLUGIN_TYPE, PluginInfo, PluginService, REGISTRATION_GRACE, Registration, RegistrationEvent,
     RegistrationReply,

@@ -7,7 +7,7 @@
 use dra_attrs::Ix;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 
-use crate::driver::digest::sha256;
+use crate::driver::digest::hex_digest;
 
 /// Smallest number of hexadecimal digits of a position.
 const MIN_DIGITS: usize = 5;
@@ -63,9 +63,7 @@ pub fn slice_name(
         name.pop();
     }
     let readable = name.trim_end_matches([SEPARATOR, '.']);
-    let mut hash = sha256(&[driver.as_str(), owner.unwrap_or_default(), pool].join("\0"));
-    hash.truncate(HASH_DIGITS.div_ceil(2));
-    let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = hex_digest(&[driver.as_str(), owner.unwrap_or_default(), pool].join("\0"), HASH_DIGITS);
     format!("{readable}{SEPARATOR}{hash}")
 }
 

@@ -5,7 +5,10 @@
 //! these paths. All fields of a feature in use are kept, new values included. For other disabled features, the
 //! [`GatePolicy`] decides.
 
+use std::collections::BTreeSet;
+
 use dra_attrs::{FieldPath, GateSet, Profile};
+use k8s_openapi::api::resource::v1::ResourceSlice;
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -205,6 +208,33 @@ impl Preparation {
     fn drops(self, kind: Kind, feature: DraGate) -> bool {
         !kind.keeps(feature, self.gates) && GatePolicy::for_gate(feature, self.profile) == GatePolicy::Drop
     }
+}
+
+/// Returns the fields of a slice that a gate governs and that are set, with their paths.
+pub(crate) fn gated_fields(slice: &ResourceSlice) -> Vec<(DraGate, String)> {
+    let Ok(mut json) = serde_json::to_value(slice) else { return Vec::new() };
+    let mut fields = Vec::new();
+    for (feature, places) in SLICE {
+        for place in *places {
+            visit(&mut json, place, &FieldPath::root(), &mut |value, at| {
+                if is_set(value, *feature, place) {
+                    fields.push((*feature, at.to_string()));
+                }
+            });
+        }
+    }
+    fields
+}
+
+/// Returns the slice without the fields that the gates govern.
+pub(crate) fn without_fields(slice: &ResourceSlice, gates: &BTreeSet<DraGate>) -> ResourceSlice {
+    let Ok(mut json) = serde_json::to_value(slice) else { return slice.clone() };
+    for (_, places) in SLICE.iter().filter(|(feature, _)| gates.contains(feature)) {
+        for place in *places {
+            visit(&mut json, place, &FieldPath::root(), &mut |value, _| drop(value.take()));
+        }
+    }
+    serde_json::from_value(json).unwrap_or_else(|_| slice.clone())
 }
 
 /// Gated fields that are maps.

@@ -14,9 +14,9 @@ pub(super) const QUALIFIED_NAME: usize = DRIVER_NAME + 1 + ID;
 /// Largest size of all annotations of an object, keys and values.
 pub(super) const ANNOTATIONS: usize = 256 * 1024;
 
-pub(super) const DEVICES: usize = 128;
-pub(super) const DEVICES_WITH_ADVANCED_FEATURES: usize = 64;
-pub(super) const COUNTER_SETS: usize = 8;
+pub(crate) const DEVICES: usize = 128;
+pub(crate) const DEVICES_WITH_ADVANCED_FEATURES: usize = 64;
+pub(crate) const COUNTER_SETS: usize = 8;
 pub(super) const COUNTERS_PER_SET: usize = 32;
 pub(super) const CONSUMPTIONS: usize = 2;
 pub(super) const COUNTERS_PER_CONSUMPTION: usize = 32;

@@ -49,7 +49,7 @@ mod device_status;
 mod equality;
 mod gates;
 mod immutable;
-mod limits;
+pub(crate) mod limits;
 mod list;
 mod metadata;
 mod names;
@@ -83,7 +83,9 @@ pub use admin_access::{ADMIN_ACCESS_LABEL, NamespaceAccess};
 pub use api_server::ApiServer;
 pub use condition::validate_conditions;
 pub use decoded::decoded;
+pub(crate) use gates::{gated_fields, without_fields};
 pub use publish::PublishError;
+pub(crate) use slice::is_advanced;
 pub use write::{Accepted, Write};
 
 /// Validates a new slice and returns all its problems, as found by Kubernetes 1.37 with every feature on.

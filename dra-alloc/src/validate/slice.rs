@@ -64,7 +64,11 @@ fn check_devices(
     context: &mut ValidationContext,
 ) {
     let devices = new.devices.as_deref().unwrap_or_default();
-    let max = if devices.iter().any(is_advanced) { limits::DEVICES_WITH_ADVANCED_FEATURES } else { limits::DEVICES };
+    let max = if devices.iter().any(|device| is_advanced(device, true)) {
+        limits::DEVICES_WITH_ADVANCED_FEATURES
+    } else {
+        limits::DEVICES
+    };
     let old_devices = old.and_then(|old| old.devices.as_ref());
     let unchanged = old_devices.is_some() && same(&new.devices.as_ref(), &old_devices);
     context.ratchet(unchanged, |context| {
@@ -81,9 +85,10 @@ fn check_devices(
     });
 }
 
-/// Returns true if the device uses a feature that lowers the number of devices that a slice may have.
-fn is_advanced(device: &Device) -> bool {
-    let lists = device.attributes.iter().flatten().any(|(_, attribute)| super::attribute::is_list(attribute));
+/// Returns true if the device uses a feature that lowers the number of devices that a slice may have. List attributes
+/// count from Kubernetes 1.36 on.
+pub(crate) fn is_advanced(device: &Device, counts_lists: bool) -> bool {
+    let is_list = |(_, attribute)| super::attribute::is_list(attribute);
     let taints = device.taints.as_ref().is_some_and(|taints| !taints.is_empty());
-    lists || taints || counters::consumes(device)
+    taints || counters::consumes(device) || counts_lists && device.attributes.iter().flatten().any(is_list)
 }

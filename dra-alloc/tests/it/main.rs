@@ -8,6 +8,7 @@ mod capacity;
 mod cluster;
 mod declared_features;
 mod diagnosis;
+mod driver;
 mod driver_node;
 mod explain;
 mod explain_laws;

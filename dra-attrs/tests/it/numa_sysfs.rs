@@ -41,6 +41,10 @@ impl Sysfs for Recorded {
     fn link(&self, path: &str) -> Result<String, SysfsError> {
         self.machine.link(path)
     }
+
+    fn list(&self, path: &str) -> Result<Vec<String>, SysfsError> {
+        self.machine.list(path)
+    }
 }
 
 fn recorded(place: NumaPlace, form: NumaForm) -> (NumaNodeAttribute, Vec<String>) {

@@ -1,10 +1,12 @@
-//! Example DRA driver for PCI devices: prints one `ResourceSlice` for this machine, a directory with the layout of
+//! Example DRA driver for PCI devices: prints the `ResourceSlice`s for this machine, a directory with the layout of
 //! `/sys`, or a captured machine.
 //!
-//! The document goes to stdout. Omitted devices and attributes go to stderr with the reason, one line each. With
-//! `--check`, a slice that the API server would reject or change is not printed; its problems go to stderr.
+//! The documents go to stdout. Omitted devices and attributes go to stderr with the reason, one line each. With
+//! `--stored`, only slices that must be written are printed, and each write is a line on stderr. With `--check`, slices
+//! that the API server would reject or change are not printed; their problems go to stderr.
 
 mod migrate;
+mod publish;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,8 +14,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
+use dra_alloc::driver::{SliceLimits, SliceWrite};
 use dra_alloc::validate::{ApiServer, PublishError, Write};
-use dra_attrs::dns::{MAX_SUBDOMAIN_LEN, subdomain_problems};
+use dra_attrs::dns::subdomain_problems;
 use dra_attrs::numa::{NumaForm, NumaPlace, numa_node_attribute, publish};
 use dra_attrs::{
     FieldErrors, FullyQualifiedName, GateError, NUMA_NODE, PciAddress, PciAddressError, Profile, Scalar, Sysfs,
@@ -22,13 +25,12 @@ use dra_attrs::{
 use examples::feature_gates::feature_gates;
 use examples::machine::{Machine, MachineError};
 use examples::output::{OutputError, as_json, finish, put, say};
-use examples::sysfs::{PciBus, SysfsDir};
-use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, ResourcePool, ResourceSlice, ResourceSliceSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use examples::sysfs::SysfsDir;
+use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, ResourceSlice};
 
 const KIND: &str = "kind";
 
-/// Prints the resource slice that a DRA driver would publish for the PCI devices of a machine
+/// Prints the resource slices that a DRA driver would publish for the PCI devices of a machine
 #[derive(Debug, Parser)]
 #[command(name = "driver")]
 struct Args {
@@ -57,7 +59,13 @@ struct Args {
     /// Vendor of a driver, as DRIVER=VENDOR (nvidiaGpu, amdGpu, dranet, sriovNic, cpu, memory); may be repeated
     #[arg(long, value_name = "DRIVER=VENDOR", value_parser = migrate::vendor, requires = "migrate")]
     vendor: Vec<(String, VendorDriver)>,
-    /// Check the slice as an API server does; a slice that would not be stored is not printed
+    /// Slices that are stored, as YAML or JSON files: prints what must be written, and says which writes they are
+    #[arg(long, value_name = "FILE", conflicts_with = "migrate")]
+    stored: Vec<String>,
+    /// Version of the API server, which decides how many devices a slice may have
+    #[arg(long, value_name = "VERSION", default_value = "1.37", value_parser = publish::server)]
+    server: SliceLimits,
+    /// Check the slices as an API server does; if one would not be stored, none is printed
     #[arg(long)]
     check: bool,
     /// Feature gates of that API server that differ from the defaults
@@ -101,8 +109,8 @@ struct Survey {
 enum DriverError {
     #[error(transparent)]
     Machine(#[from] MachineError),
-    #[error("slice name {0:?}: more than {MAX_SUBDOMAIN_LEN} bytes")]
-    SliceName(String),
+    #[error(transparent)]
+    Slices(#[from] publish::PublishingError),
     #[error("--feature-gates: {0}")]
     Gates(#[from] GateError),
     #[error("the API server would refuse the slice: {problems} problems")]
@@ -129,26 +137,41 @@ fn run(args: &Args) -> Result<(), DriverError> {
         }
         return Ok(());
     }
-    let name = slice_name(&args.node_name, &args.driver)?;
     let survey = match &args.capture {
         Some(capture) => Survey::of(&Machine::load(capture)?.sysfs(), args.form()),
         None => Survey::of(&SysfsDir { root: args.sysfs.clone() }, args.form()),
     };
     survey.notes().for_each(|line| note(&line));
-    let slice = args.slice(name, survey.devices);
+    let stored = publish::Stored::read(&args.stored);
+    stored.notes.iter().for_each(note);
+    let pass = publish::writes(&args.driver, &args.node_name, &survey.devices, &args.server, &stored.slices)?;
     if args.check {
-        check(
-            &slice,
-            ApiServer::new(args.profile, feature_gates(&args.feature_gates, args.profile)?),
-            args.all_problems,
-        )?;
+        let server = ApiServer::new(args.profile, feature_gates(&args.feature_gates, args.profile)?);
+        pass.writes.iter().try_for_each(|write| check(write, &stored.slices, server, args.all_problems))?;
     }
-    print(&slice, args.output)
+    if !args.stored.is_empty() {
+        publish::lines(&pass).iter().for_each(note);
+    }
+    let slices: Vec<&ResourceSlice> = pass.writes.iter().filter_map(SliceWrite::slice).collect();
+    for slice in &slices {
+        if slices.len() > 1 {
+            put("---\n")?;
+        }
+        print(slice, args.output)?;
+    }
+    Ok(())
 }
 
-/// Checks that an API server would store the slice unchanged.
-fn check(slice: &ResourceSlice, server: ApiServer, all_problems: bool) -> Result<(), DriverError> {
-    match server.publish(Write::create(slice)) {
+/// Checks that an API server would store a slice unchanged.
+fn check(
+    write: &SliceWrite,
+    stored: &[ResourceSlice],
+    server: ApiServer,
+    all_problems: bool,
+) -> Result<(), DriverError> {
+    let Some(new) = write.slice() else { return Ok(()) };
+    let is_old = |old: &&ResourceSlice| old.metadata.uid == new.metadata.uid && old.metadata.name == new.metadata.name;
+    match server.publish(Write { old: stored.iter().find(is_old), new }) {
         Ok(admitted) if admitted.dropped.is_empty() => {
             admitted.warnings.iter().for_each(note);
             Ok(())
@@ -183,11 +206,6 @@ fn print(slice: &ResourceSlice, output: Output) -> Result<(), DriverError> {
     Ok(put(&(text + end))?)
 }
 
-fn slice_name(node: &str, driver: &str) -> Result<String, DriverError> {
-    let name = format!("{node}-{driver}");
-    if name.len() > MAX_SUBDOMAIN_LEN { Err(DriverError::SliceName(name)) } else { Ok(name) }
-}
-
 fn node_name(text: &str) -> Result<String, String> {
     match subdomain_problems(text).into_iter().next() {
         None => Ok(text.to_owned()),
@@ -204,20 +222,6 @@ fn driver_name(text: &str) -> Result<String, String> {
 impl Args {
     const fn form(&self) -> NumaForm {
         if self.list { NumaForm::LocalNodes } else { NumaForm::Scalar }
-    }
-
-    fn slice(&self, name: String, devices: Vec<Device>) -> ResourceSlice {
-        let pool = ResourcePool { name: self.node_name.clone(), generation: 1, resource_slice_count: 1 };
-        ResourceSlice {
-            metadata: ObjectMeta { name: Some(name), ..ObjectMeta::default() },
-            spec: ResourceSliceSpec {
-                driver: self.driver.clone(),
-                node_name: Some(self.node_name.clone()),
-                pool,
-                devices: Some(devices),
-                ..ResourceSliceSpec::default()
-            },
-        }
     }
 }
 
@@ -244,9 +248,9 @@ impl Kind {
 }
 
 impl Survey {
-    fn of(machine: &(impl Sysfs + PciBus), form: NumaForm) -> Self {
+    fn of(machine: &impl Sysfs, form: NumaForm) -> Self {
         let mut survey = Self::default();
-        match machine.pci_addresses() {
+        match machine.list("bus/pci/devices") {
             Ok(names) => names.iter().for_each(|name| survey.visit(machine, name, form)),
             Err(error) => survey.notes.push(format!("no PCI bus: {error}")),
         }
@@ -265,9 +269,6 @@ impl Survey {
         match kind {
             Err(reason) => self.notes.push(format!("{name:?} left out: {reason}")),
             Ok((_, None)) => self.others = self.others.saturating_add(1),
-            Ok((address, Some(_))) if self.devices.len() >= most_devices(form) => {
-                self.notes.push(format!("{address} left out: a slice has at most {} devices", most_devices(form)));
-            }
             Ok((address, Some(kind))) => {
                 let attributes = self.attributes(machine, address, kind, form);
                 let name = device_name(kind, address);
@@ -322,11 +323,6 @@ fn kind(machine: &impl Sysfs, address: PciAddress) -> Result<Option<Kind>, Strin
     let text = machine.read(&format!("bus/pci/devices/{address}/class")).map_err(|error| error.to_string())?;
     let digits = text.trim().strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok());
     digits.map(Kind::of_class).ok_or_else(|| format!("{:?} is not a PCI class", text.trim()))
-}
-
-/// Returns the largest number of devices in a slice. Lists halve it.
-fn most_devices(form: NumaForm) -> usize {
-    if form == NumaForm::Scalar { 128 } else { 64 }
 }
 
 /// Returns the device's name, a DNS label: `gpu-0000-c1-00-0`.

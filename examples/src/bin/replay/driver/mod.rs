@@ -1,8 +1,13 @@
 //! Operations `driver.*`: decisions of a DRA driver. A refusal of a driver is part of the result.
 
 mod claims;
+mod due;
+mod equal;
 mod names;
 mod node;
+mod plan;
+mod pool_check;
+mod reconcile;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,8 +17,13 @@ use crate::operation::Operation;
 use crate::refusal::{Refusal, read};
 
 pub(super) use claims::{configs, ledger, status};
+pub(super) use due::due;
+pub(super) use equal::equal;
 pub(super) use names::names;
 pub(super) use node::{h2, health, metadata};
+pub(super) use plan::plan;
+pub(super) use pool_check::pool_check;
+pub(super) use reconcile::reconcile;
 
 /// Builds an operation that computes `result` from its input.
 fn operation<T: DeserializeOwned + 'static, R: Serialize>(

@@ -1,0 +1,181 @@
+//! Contents of a slice as they are to be published: those of the plan, in the form that the API server takes.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::core::v1::NodeSelector;
+use k8s_openapi::api::resource::v1::{
+    CounterSet, Device, DeviceAttribute, ResourcePool, ResourceSlice, ResourceSliceSpec,
+};
+
+use crate::config::gates::DraGate;
+use crate::driver::dropped::SafeDevices;
+use crate::driver::equality::{
+    same_counter_sets, same_devices, same_list, same_node_selector, same_taint_without_time,
+};
+use crate::driver::plan::{NodeChoice, PoolPlan};
+use crate::validate::{gated_fields, without_fields};
+
+/// Contents of one slice.
+pub(super) struct Wanted<'a> {
+    pub(super) devices: Option<Vec<Cow<'a, Device>>>,
+    counter_sets: Vec<Cow<'a, CounterSet>>,
+    node_selector: Option<&'a NodeSelector>,
+    all_nodes: bool,
+    per_device_node_selection: Option<bool>,
+    partition_type_attribute: Option<&'a str>,
+    skip_node_operations: Option<&'a [String]>,
+}
+
+/// State of the API server that decides the form of contents.
+pub(super) struct Form<'m> {
+    /// Gates that are off and without which some devices must not be published.
+    pub(super) withheld_without: &'m BTreeSet<DraGate>,
+    /// True if the server refuses list attributes.
+    pub(super) has_scalars_only: bool,
+}
+
+/// Returns the contents of each slice of a plan, and the names of the devices that are withheld.
+pub(super) fn wanted<'a>(plan: &PoolPlan<'a>, form: &Form<'_>) -> (Vec<Wanted<'a>>, Vec<String>) {
+    let (mut safe, mut withheld) = (SafeDevices::new(form.withheld_without), Vec::new());
+    let mut slices = Vec::with_capacity(plan.slices.len());
+    for slice in &plan.slices {
+        let devices = slice.devices.as_ref().map(|devices| {
+            let mut kept = Vec::with_capacity(devices.len());
+            for device in devices {
+                if safe.admits(device) {
+                    kept.push(if form.has_scalars_only { scalar_form(device) } else { Cow::Borrowed(*device) });
+                } else {
+                    withheld.push(device.name.clone());
+                }
+            }
+            kept
+        });
+        slices.push(Wanted {
+            devices,
+            counter_sets: slice.counter_sets.iter().map(|set| Cow::Borrowed(*set)).collect(),
+            node_selector: if let NodeChoice::Selector(selector) = plan.node { Some(selector) } else { None },
+            all_nodes: plan.node == NodeChoice::All,
+            per_device_node_selection: slice.per_device_node_selection,
+            partition_type_attribute: slice.partition_type_attribute,
+            skip_node_operations: plan.skip_node_operations,
+        });
+    }
+    (slices, withheld)
+}
+
+/// Returns the device with the first value of each list attribute instead of the list.
+fn scalar_form(device: &Device) -> Cow<'_, Device> {
+    let is_list = |attribute: &DeviceAttribute| {
+        attribute.bools.is_some()
+            || attribute.ints.is_some()
+            || attribute.strings.is_some()
+            || attribute.versions.is_some()
+    };
+    if !device.attributes.iter().flatten().any(|(_, attribute)| is_list(attribute)) {
+        return Cow::Borrowed(device);
+    }
+    let mut device = device.clone();
+    let attributes = device.attributes.take().unwrap_or_default();
+    let scalars = attributes.into_iter().filter_map(|(name, attribute)| {
+        let DeviceAttribute { bool, bools, int, ints, string, strings, version, versions } = attribute;
+        let attribute = DeviceAttribute {
+            bool: bool.or_else(|| bools?.into_iter().next()),
+            int: int.or_else(|| ints?.into_iter().next()),
+            string: string.or_else(|| strings?.into_iter().next()),
+            version: version.or_else(|| versions?.into_iter().next()),
+            ..DeviceAttribute::default()
+        };
+        // An empty list has no scalar form.
+        (attribute != DeviceAttribute::default()).then_some((name, attribute))
+    });
+    device.attributes = Some(scalars.collect());
+    Cow::Owned(device)
+}
+
+impl<'a> Wanted<'a> {
+    pub(super) fn devices(&self) -> impl Iterator<Item = &Device> {
+        self.devices.iter().flatten().map(AsRef::as_ref)
+    }
+
+    pub(super) fn counter_sets(&self) -> impl Iterator<Item = &CounterSet> {
+        self.counter_sets.iter().map(AsRef::as_ref)
+    }
+
+    fn from_spec(spec: &'a ResourceSliceSpec) -> Self {
+        Self {
+            devices: spec.devices.as_ref().map(|devices| devices.iter().map(Cow::Borrowed).collect()),
+            counter_sets: spec.shared_counters.iter().flatten().map(Cow::Borrowed).collect(),
+            node_selector: spec.node_selector.as_ref(),
+            all_nodes: spec.all_nodes.unwrap_or(false),
+            per_device_node_selection: spec.per_device_node_selection,
+            partition_type_attribute: spec.partition_type_attribute.as_deref(),
+            skip_node_operations: spec.skip_node_operations.as_deref(),
+        }
+    }
+
+    /// Returns true if a stored slice has the contents.
+    pub(super) fn is_stored_in(&self, stored: &ResourceSliceSpec) -> bool {
+        same_node_selector(stored.node_selector.as_ref(), self.node_selector)
+            && stored.all_nodes.unwrap_or(false) == self.all_nodes
+            && stored.per_device_node_selection == self.per_device_node_selection
+            && stored.partition_type_attribute.as_deref() == self.partition_type_attribute
+            && same_list(stored.skip_node_operations.as_deref(), self.skip_node_operations)
+            && same_devices(stored.devices.iter().flatten(), self.devices())
+            && same_counter_sets(stored.shared_counters.iter().flatten(), self.counter_sets())
+    }
+
+    /// Returns the gates without whose fields a stored slice has the contents; `None` if it has not. Only gates that are
+    /// known to be off count, and only if the stored slice has none of their fields.
+    pub(super) fn is_stored_without(
+        &self,
+        stored: &ResourceSlice,
+        off: &BTreeSet<DraGate>,
+    ) -> Option<BTreeSet<DraGate>> {
+        let gates = |slice: &ResourceSlice| -> BTreeSet<DraGate> {
+            gated_fields(slice).into_iter().map(|(gate, _)| gate).filter(|gate| off.contains(gate)).collect()
+        };
+        let spec = self.to_spec(&stored.spec, stored.spec.pool.clone());
+        let sent = ResourceSlice { metadata: stored.metadata.clone(), spec };
+        let missing: BTreeSet<DraGate> = &gates(&sent) - &gates(stored);
+        let kept = without_fields(&sent, &missing);
+        Wanted::from_spec(&kept.spec).is_stored_in(&stored.spec).then_some(missing)
+    }
+
+    /// Returns the spec of a slice with the contents. Driver and node are those of `like`. Taints keep the times that
+    /// `like` has for them, since the server sets the time of a taint that has none.
+    pub(super) fn to_spec(&self, like: &ResourceSliceSpec, pool: ResourcePool) -> ResourceSliceSpec {
+        let counter_sets: Vec<CounterSet> = self.counter_sets().cloned().collect();
+        ResourceSliceSpec {
+            driver: like.driver.clone(),
+            node_name: like.node_name.clone(),
+            pool,
+            node_selector: self.node_selector.cloned(),
+            all_nodes: self.all_nodes.then_some(true),
+            per_device_node_selection: self.per_device_node_selection,
+            devices: self.devices.as_ref().map(|_| with_times(self.devices(), like.devices.as_deref())),
+            shared_counters: (!counter_sets.is_empty()).then_some(counter_sets),
+            partition_type_attribute: self.partition_type_attribute.map(str::to_owned),
+            skip_node_operations: self.skip_node_operations.map(<[String]>::to_vec),
+        }
+    }
+}
+
+/// Returns copies of the devices, with the times of taints that the stored devices of the same names have.
+fn with_times<'d>(devices: impl Iterator<Item = &'d Device>, stored: Option<&[Device]>) -> Vec<Device> {
+    let is_tainted = |device: &&Device| device.taints.as_ref().is_some_and(|taints| !taints.is_empty());
+    let tainted: Vec<&Device> = stored.unwrap_or_default().iter().filter(is_tainted).collect();
+    let mut by_name: BTreeMap<&str, &Device> = BTreeMap::new();
+    for device in tainted {
+        by_name.entry(&device.name).or_insert(device);
+    }
+    let mut devices: Vec<Device> = devices.cloned().collect();
+    for device in &mut devices {
+        let Some(old) = by_name.get(device.name.as_str()) else { continue };
+        for taint in device.taints.iter_mut().flatten().filter(|taint| taint.time_added.is_none()) {
+            let same = old.taints.iter().flatten().find(|old| same_taint_without_time(old, taint));
+            taint.time_added = same.and_then(|old| old.time_added.clone());
+        }
+    }
+    devices
+}

@@ -1,0 +1,78 @@
+//! Slices of this machine's pool: planned, compared with stored ones, and printed as writes.
+
+use dra_alloc::driver::{
+    Chunk, Layout, Memory, NodeChoice, PlanError, PoolScope, PoolSpec, ReconcileError, ReconcileOptions, SliceContents,
+    SliceLimits, SliceWrite, SyncPlan, plan, reconcile,
+};
+use dra_attrs::{ServerVersionError, server_minor};
+use examples::manifest::Manifests;
+use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
+use k8s_openapi::apimachinery::pkg::version::Info;
+
+/// Reason why there are no slices.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PublishingError {
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error(transparent)]
+    Reconcile(#[from] ReconcileError),
+}
+
+/// Slices that are stored, and remarks on their files.
+#[derive(Debug, Default)]
+pub(crate) struct Stored {
+    pub(crate) slices: Vec<ResourceSlice>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Stored {
+    pub(crate) fn read(files: &[String]) -> Self {
+        let mut manifests = Manifests::default();
+        files.iter().for_each(|file| manifests.read_argument(file));
+        let notes = manifests.problems.iter().chain(&manifests.notes).map(ToString::to_string).collect();
+        Self { slices: manifests.slices, notes }
+    }
+}
+
+/// Reads a version, such as 1.34.
+pub(crate) fn server(text: &str) -> Result<SliceLimits, String> {
+    let (major, minor) = text.split_once('.').ok_or("not a version, such as 1.37")?;
+    let info = Info { major: major.to_owned(), minor: minor.to_owned(), ..Info::default() };
+    server_minor(&info).map(SliceLimits::for_minor).map_err(|error: ServerVersionError| error.to_string())
+}
+
+/// Plans the writes that make the stored slices those of the devices. A device stays in its slice.
+pub(crate) fn writes(
+    driver: &str,
+    node: &str,
+    devices: &[Device],
+    limits: &SliceLimits,
+    stored: &[ResourceSlice],
+) -> Result<SyncPlan, PublishingError> {
+    let scope = PoolScope { driver, pool: node, node_name: Some(node), owner: None };
+    let is_own =
+        |slice: &&ResourceSlice| (slice.spec.driver.as_str(), slice.spec.node_name.as_deref()) == (driver, Some(node));
+    let layout = Layout::Sticky(SliceContents::from_slices(stored.iter().filter(is_own)));
+    let pool = PoolSpec::new(driver, node, NodeChoice::Node(node)).with_devices(devices);
+    let plan = plan(&pool, limits, Chunk::Always64, &layout)?;
+    Ok(reconcile(&scope, stored, Some(&plan), &mut Memory::default(), &ReconcileOptions::default())?)
+}
+
+/// Returns a line for each write and each remark of a pass over stored slices.
+pub(crate) fn lines(pass: &SyncPlan) -> Vec<String> {
+    let name = |slice: &ResourceSlice| slice.metadata.name.clone().unwrap_or_default();
+    let write = |write: &SliceWrite| match write {
+        SliceWrite::Delete { name, .. } => format!("delete {name}"),
+        SliceWrite::Update { slice, .. } => {
+            format!("update {} (generation {})", name(slice), slice.spec.pool.generation)
+        }
+        SliceWrite::Create { slice, .. } => {
+            format!("create {} (generation {})", name(slice), slice.spec.pool.generation)
+        }
+        _ => "a write of another kind".to_owned(),
+    };
+    let clashes = pass.clashes.iter().map(|name| format!("{name} is of the same pool, and not of this node"));
+    let waiting = pass.terminating.iter().map(|name| format!("{name} is being deleted: nothing is written before"));
+    let rest = (pass.writes.is_empty() && pass.terminating.is_empty()).then(|| "nothing to write".to_owned());
+    pass.writes.iter().map(write).chain(clashes).chain(waiting).chain(rest).collect()
+}

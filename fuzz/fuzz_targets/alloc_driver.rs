@@ -1,0 +1,39 @@
+//! Any devices, counter sets and stored slices: no panic, a plan within the limits, and after one pass that the server
+//! stores as it is sent, no further write.
+#![no_main]
+
+use dra_alloc::driver::{
+    Chunk, Layout, Memory, NodeChoice, OnDropped, PoolScope, PoolSpec, ReconcileOptions, SliceContents, SliceLimits,
+    SliceWrite, dropped, left_by_type, plan, reconcile, validate_pool,
+};
+use k8s_openapi::api::resource::v1::{CounterSet, Device, ResourceSlice};
+use libfuzzer_sys::fuzz_target;
+
+type Input = (u32, bool, Vec<Device>, Vec<CounterSet>, Vec<ResourceSlice>);
+
+fuzz_target!(|text: &[u8]| {
+    let Ok((minor, is_small, devices, sets, stored)) = serde_json::from_slice::<Input>(text) else { return };
+    let _ = validate_pool(&stored);
+    let _ = left_by_type(&stored, Some("d/type"), |device| device.len() % 2 == 0);
+    if let [one, other, ..] = stored.as_slice() {
+        let _ = dropped(one, other);
+    }
+    let pool = PoolSpec::new("d", "p", NodeChoice::Node("n")).with_devices(&devices).with_counter_sets(&sets);
+    let (limits, layout) = (SliceLimits::for_minor(minor), Layout::Sticky(SliceContents::from_slices(&stored)));
+    let chunk = if is_small { Chunk::Always64 } else { Chunk::WhenNeeded };
+    let Ok(plan) = plan(&pool, &limits, chunk, &layout) else { return };
+    assert!(plan.slices.iter().flat_map(|slice| &slice.devices).all(|devices| devices.len() <= limits.max_devices));
+    let scope = PoolScope { driver: "d", pool: "p", node_name: Some("n"), owner: None };
+    let options = ReconcileOptions { on_dropped: OnDropped::Report, ..ReconcileOptions::default() };
+    let mut memory = Memory::default();
+    let Ok(pass) = reconcile(&scope, &stored, Some(&plan), &mut memory, &options) else { return };
+    if !pass.terminating.is_empty() || pass.writes.iter().any(|write| matches!(write, SliceWrite::Delete { .. })) {
+        return;
+    }
+    // Slices that are not written stay; two of one name can't be told apart.
+    let sent: Vec<ResourceSlice> = pass.writes.iter().filter_map(SliceWrite::slice).cloned().collect();
+    if !sent.is_empty() && sent.len() == plan.slices.len() {
+        let again = reconcile(&scope, &sent, Some(&plan), &mut memory, &options).expect("it was planned before");
+        assert!(again.writes.is_empty(), "{:?}", again.writes);
+    }
+});
