@@ -28,7 +28,9 @@ pub(crate) struct Stored {
 impl Stored {
     pub(crate) fn read(files: &[String]) -> Self {
         let mut manifests = Manifests::default();
-        files.iter().for_each(|file| manifests.read_argument(file));
+        for file in files {
+            manifests.read_argument(file);
+        }
         let notes = manifests.problems.iter().chain(&manifests.notes).map(ToString::to_string).collect();
         Self { slices: manifests.slices, notes }
     }

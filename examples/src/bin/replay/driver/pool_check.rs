@@ -26,8 +26,9 @@ pub(crate) fn pool_check(input: Value) -> Result<Operation, Refusal> {
 /// Returns a mistake with its names, and with the field that shows it.
 pub(super) fn finding(finding: &PoolFinding) -> Value {
     let mut value = mistake(&finding.mistake);
-    value["slice"] = json!(finding.slice);
-    value["field"] = json!(finding.field);
+    if let Value::Object(fields) = &mut value {
+        fields.extend([("slice".to_owned(), json!(finding.slice)), ("field".to_owned(), json!(finding.field))]);
+    }
     value
 }
 

@@ -327,7 +327,7 @@ fn send(pass: &SyncPlan, server: &mut ImaginedServer, memory: &mut Memory) -> Se
             Ok(None) => WriteAnswer::Deleted,
             Ok(Some(stored)) => WriteAnswer::Stored(stored),
             Err((failure, reason)) => {
-                op["fails"] = json!(reason);
+                op.as_object_mut().map(|fields| fields.insert("fails".to_owned(), json!(reason)));
                 WriteAnswer::Failed(*failure)
             }
         };
@@ -372,7 +372,7 @@ fn gates(field: &str, names: &[String]) -> Result<Vec<DraGate>, Refusal> {
     let gate = |name: &String| {
         let found =
             GateSet::<DraGate>::find(name, Profile::V1_37).map_err(|error| Refusal::field(field, error.to_string()));
-        found.map(|gate| gate.into_iter())
+        found.map(Option::into_iter)
     };
     let found: Vec<_> = names.iter().map(gate).collect::<Result<_, _>>()?;
     Ok(found.into_iter().flatten().collect())
