@@ -110,7 +110,12 @@ impl Value {
             value::Value::String(text) => Self::String(text.to_string()),
             value::Value::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
             value::Value::List(list) => {
-                Self::List(list.items().iter().map(|item| Self::of(item, meter)).collect::<Result<_, _>>()?)
+                // No closure: its frames would take the stack of deep values.
+                let mut items = Vec::with_capacity(list.len());
+                for item in list.items() {
+                    items.push(Self::of(item, meter)?);
+                }
+                Self::List(items)
             }
             value::Value::Map(map) => {
                 let mut entries = Vec::with_capacity(map.len());

@@ -109,8 +109,11 @@ fn traversal(value: &Value<'_>, meter: &mut Meter<'_>) -> Result<u64, Box<Fault>
         Value::String(text) => count(text.len() / 10),
         Value::Bytes(bytes) => count(bytes.len() / 10),
         Value::List(list) => {
-            let mut items = list.items().iter();
-            items.try_fold(0, |sum: u64, item| Ok::<_, Box<Fault>>(sum.saturating_add(traversal(item, meter)?)))?
+            let mut sum: u64 = 0;
+            for item in list.items() {
+                sum = sum.saturating_add(traversal(item, meter)?);
+            }
+            sum
         }
         Value::Map(map) => {
             let mut sum: u64 = 0;
