@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 /// Largest number of links that a path may pass through, as in the kernel.
 const MAX_LINKS: usize = 40;
 
+/// Largest number of bytes of a path and of a link's target, as in the kernel.
+const MAX_PATH_LEN: usize = 4096;
+
 /// Reason that a file or link can't be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("/sys/{path}: {reason}")]
@@ -64,7 +67,8 @@ impl<T: Sysfs + ?Sized> Sysfs for &T {
 }
 
 /// Files and links of `/sys` in memory, for tests, captures and simulators. Directories that are links are followed: a
-/// device is found below `bus/pci/devices` as well as below `devices/pci0000:00`.
+/// device is found below `bus/pci/devices` as well as below `devices/pci0000:00`. Paths and links have the limits of Linux:
+/// 4,096 bytes, and 40 links on the way.
 ///
 /// ```
 /// use dra_attrs::{Sysfs, SysfsMap};
@@ -102,44 +106,68 @@ impl SysfsMap {
         self
     }
 
-    /// Returns a path with every directory that is a link replaced by its target; `None` if there are too many links.
-    fn resolved(&self, path: &str) -> Option<String> {
-        let mut rest: Vec<String> = path.rsplit('/').map(str::to_owned).collect();
-        let mut done: Vec<String> = Vec::new();
+    /// Returns a path with every directory that is a link replaced by its target.
+    ///
+    /// # Errors
+    /// The kernel would refuse the path: it is too long, has too many links, or one that is too long.
+    fn resolved(&self, path: &str) -> Result<String, &'static str> {
+        if path.len() > MAX_PATH_LEN {
+            return Err("path too long");
+        }
+        let mut rest: Vec<&str> = path.rsplit('/').collect();
+        let mut done = String::new();
         let mut followed = 0;
         while let Some(name) = rest.pop() {
-            match name.as_str() {
+            let parent = match name {
                 "" | "." => continue,
-                ".." => drop(done.pop()),
-                _ => done.push(name),
+                ".." => {
+                    done.truncate(done.rfind('/').unwrap_or_default());
+                    continue;
+                }
+                _ => done.len(),
+            };
+            if parent > 0 {
+                done.push('/');
             }
-            let Some(target) = self.links.get(&done.join("/")).filter(|_| !rest.is_empty()) else { continue };
+            done.push_str(name);
+            let Some(target) = self.links.get(&done).filter(|_| !rest.is_empty()) else { continue };
             followed += 1;
             if followed > MAX_LINKS {
-                return None;
+                return Err("too many links");
             }
-            done.pop();
+            if target.len() > MAX_PATH_LEN {
+                return Err("link too long");
+            }
             let absolute = target.strip_prefix("/sys/");
-            if absolute.is_some() {
-                done.clear();
-            }
-            rest.extend(absolute.unwrap_or(target).rsplit('/').map(str::to_owned));
+            done.truncate(if absolute.is_some() { 0 } else { parent });
+            rest.extend(absolute.unwrap_or(target).rsplit('/'));
         }
-        Some(done.join("/"))
+        Ok(done)
     }
 
-    fn found<'m>(&self, entries: &'m BTreeMap<String, String>, path: &str) -> Option<&'m String> {
-        entries.get(path).or_else(|| entries.get(&self.resolved(path)?))
+    /// Returns the entry of a path; `missing` says that there is none.
+    fn found<'m>(
+        &self,
+        entries: &'m BTreeMap<String, String>,
+        path: &str,
+        missing: &'static str,
+    ) -> Result<&'m String, SysfsError> {
+        if let Some(entry) = entries.get(path) {
+            return Ok(entry);
+        }
+        let resolved = self.resolved(path);
+        let entry = resolved.and_then(|resolved| entries.get(&resolved).ok_or(missing));
+        entry.map_err(|reason| SysfsError::new(path, reason))
     }
 }
 
 impl Sysfs for SysfsMap {
     fn read(&self, path: &str) -> Result<String, SysfsError> {
-        self.found(&self.files, path).cloned().ok_or_else(|| SysfsError::new(path, "no such file"))
+        self.found(&self.files, path, "no such file").cloned()
     }
 
     fn link(&self, path: &str) -> Result<String, SysfsError> {
-        self.found(&self.links, path).cloned().ok_or_else(|| SysfsError::new(path, "no such link"))
+        self.found(&self.links, path, "no such link").cloned()
     }
 
     fn list(&self, path: &str) -> Result<Vec<String>, SysfsError> {

@@ -3,29 +3,31 @@
 //! Reads YAML and JSON, several documents in a file, and lists of objects. An object that can't be read becomes a
 //! [`Problem`] with file, line and field; all others are read.
 
+mod kind;
+mod problem;
+mod source;
 mod tree;
+mod unquoted;
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use dra_alloc::skip::SkipDeclaration;
-use dra_alloc::skip::wire::{SkipField, normalize_to_list};
-use dra_alloc::{AllocatedState, GateSet, StateError};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use k8s_openapi::{Metadata, Resource};
 use poolstatus::kep;
-use serde::Serialize;
+use readiness::rule::{NodeReadinessRule, ReadinessTaintRule};
+use readiness::{GatedNode, GatedPod, KubeletConfiguration};
 use serde_json::Value;
-use serde_path_to_error::Segment;
 
-use crate::objects::KubeObject;
+use kind::{Kind, read_object, traced};
+use problem::Fault;
+pub use problem::Problem;
+pub use source::{MAX_MANIFEST_LEN, manifest_files, read_text};
 use tree::{Step, Tree, path_text};
 
 /// Programs that read kinds which others ignore.
@@ -47,7 +49,8 @@ const USERS: [(&str, &str); 11] = [
 const FIELD_USERS: [(&str, &str); 2] =
     [("spec.nodeReadinessRequirements", "node-agent"), ("spec.readinessGates", "node-agent")];
 
-const SKIP: &str = "skipNodeOperations";
+/// Largest number of unknown fields of one object that are named.
+const MOST_UNKNOWN_FIELDS: usize = 10;
 
 /// Objects of a cluster, in the order in which they were read.
 ///
@@ -86,6 +89,10 @@ pub struct Manifests {
     pub problems: Vec<Problem>,
     /// Objects that were read, but perhaps not as intended.
     pub notes: Vec<Problem>,
+    /// Objects about the readiness of nodes; none unless asked for.
+    pub readiness: ReadinessManifests,
+    /// Which kinds are read.
+    scope: Scope,
     /// Positions of the objects in their lists, by kind and name.
     known: BTreeMap<(&'static str, String), Known>,
 }
@@ -100,20 +107,32 @@ pub enum PoolStatusRequest {
     V1alpha3(Box<v1alpha3::ResourcePoolStatusRequest>),
 }
 
-/// Location in a manifest with a description of the problem.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Objects about the readiness of nodes (KEP-5233).
+#[derive(Debug, Default)]
 #[non_exhaustive]
-pub struct Problem {
-    /// Name of the file.
-    pub file: String,
-    /// Line number, from 1.
-    pub line: Option<u64>,
-    /// Kind and name of the object, as far as known.
-    pub object: String,
-    /// Path of the field; empty for the object as a whole.
-    pub field: String,
-    /// Description of the problem.
-    pub reason: String,
+pub struct ReadinessManifests {
+    /// Nodes with their gates.
+    pub nodes: Vec<GatedNode>,
+    /// Pods with their requirements.
+    pub pods: Vec<GatedPod>,
+    /// Configurations of kubelets, whose gates are registered.
+    pub kubelets: Vec<KubeletConfiguration>,
+    /// Rules of a controller for start-up taints.
+    pub taint_rules: Vec<ReadinessTaintRule>,
+    /// Rules of node-readiness-controller.
+    pub rules: Vec<NodeReadinessRule>,
+    /// Lists of conditions of documents with nothing but `status`, as the KEP's walkthrough has them.
+    pub statuses: Vec<Value>,
+}
+
+/// Kinds that are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Scope {
+    /// Nodes, pods and objects about devices.
+    #[default]
+    Devices,
+    /// Nodes and pods with what readiness adds to them, and objects about readiness.
+    Readiness,
 }
 
 #[derive(Debug)]
@@ -122,97 +141,13 @@ struct Known {
     place: String,
 }
 
-/// Reason that an object can't be read, with the path of the field.
-struct Fault {
-    path: Vec<Step>,
-    reason: String,
-}
-
-/// Kind of object that is read.
-trait Kind: KubeObject + Metadata<Ty = ObjectMeta> + Serialize {
-    /// API versions whose objects have the shape of the type.
-    const VERSIONS: &'static [&'static str] = &["v1", "v1beta2"];
-
-    fn list(manifests: &mut Manifests) -> &mut Vec<Self>;
-
-    fn read(json: Value) -> Result<Self, Fault> {
-        traced(json)
-    }
-
-    /// Rejects objects that a reader accepts and an allocator must not see.
-    fn check(&self) -> Result<(), Fault> {
-        Ok(())
-    }
-}
-
-impl Kind for Node {
-    const VERSIONS: &'static [&'static str] = &["v1"];
-
-    fn list(manifests: &mut Manifests) -> &mut Vec<Self> {
-        &mut manifests.nodes
-    }
-}
-
-impl Kind for Pod {
-    const VERSIONS: &'static [&'static str] = &["v1"];
-
-    fn list(manifests: &mut Manifests) -> &mut Vec<Self> {
-        &mut manifests.pods
-    }
-}
-
-impl Kind for ClusterRole {
-    const VERSIONS: &'static [&'static str] = &["v1"];
-
-    fn list(manifests: &mut Manifests) -> &mut Vec<Self> {
-        &mut manifests.roles
-    }
-}
-
-impl Kind for DeviceClass {
-    fn list(manifests: &mut Manifests) -> &mut Vec<Self> {
-        &mut manifests.classes
-    }
-}
-
-impl Kind for DeviceTaintRule {
-    const VERSIONS: &'static [&'static str] = &["v1", "v1beta2", "v1alpha3"];
-
-    fn list(manifests: &mut Manifests) -> &mut Vec<Self> {
-        &mut manifests.taint_rules
-    }
-}
-
-impl Kind for ResourceSlice {
-    fn list(manifests: &mut Manifests) -> &mut Vec<Self> {
-        &mut manifests.slices
-    }
-
-    fn read(json: Value) -> Result<Self, Fault> {
-        carrier(json)
-    }
-
-    fn check(&self) -> Result<(), Fault> {
-        required(&["spec", "driver"], &self.spec.driver)?;
-        required(&["spec", "pool", "name"], &self.spec.pool.name)
-    }
-}
-
-impl Kind for ResourceClaim {
-    fn list(manifests: &mut Manifests) -> &mut Vec<Self> {
-        &mut manifests.claims
-    }
-
-    fn read(json: Value) -> Result<Self, Fault> {
-        carrier(json)
-    }
-
-    fn check(&self) -> Result<(), Fault> {
-        AllocatedState::from_claims([self], GateSet::all()).map(|_| ()).map_err(|error| allocation_fault(&error))
-    }
-}
-
 impl Manifests {
+    /// Returns an empty collection that reads nodes and pods as [`ReadinessManifests`], and no objects about devices.
+    #[must_use]
+    pub fn of_readiness() -> Self {
+        Self { scope: Scope::Readiness, ..Self::default() }
+    }
+
     /// Reads the arguments of a command line: files, directories, `-` for stdin. Without any, reads a built-in file,
     /// given by name and text.
     #[must_use]
@@ -256,10 +191,9 @@ impl Manifests {
     }
 
     /// Reads a source to its end. Problems name it as `file`.
-    pub fn read_from(&mut self, file: &str, mut source: impl Read) {
-        let mut text = String::new();
-        match source.read_to_string(&mut text) {
-            Ok(_) => self.read(file, &text),
+    pub fn read_from(&mut self, file: &str, source: impl Read) {
+        match source::text(source) {
+            Ok(text) => self.read(file, &text),
             Err(error) => self.problems.push(Problem::new(file, None, "", &[], error.to_string())),
         }
     }
@@ -278,8 +212,15 @@ impl Manifests {
             return;
         }
         let Some(kind) = tree.text(&["kind"]).or(implied) else {
-            let fault = Fault { path: vec!["kind".into()], reason: "must be set".to_owned() };
-            return self.refuse(file, tree, "", fault);
+            if self.scope == Scope::Readiness && tree.keys().eq(["status"]) {
+                return self.enter_status(file, tree);
+            }
+            let fault = if tree.is_list() {
+                Fault::new(&[], "a list; put it into {kind: List, items: [...]}")
+            } else {
+                Fault::new(&["kind"], "must be set")
+            };
+            return self.refuse(file, tree, "", &fault);
         };
         match (kind.strip_suffix("List"), tree.get("items")) {
             (Some(of), Some(items)) => {
@@ -291,16 +232,32 @@ impl Manifests {
     }
 
     fn visit_object(&mut self, file: &str, tree: &Tree, kind: &str) {
-        match kind {
-            "Node" => self.enter::<Node>(file, tree),
-            "Pod" => self.enter::<Pod>(file, tree),
-            "ResourceSlice" => self.enter::<ResourceSlice>(file, tree),
-            "DeviceClass" => self.enter::<DeviceClass>(file, tree),
-            "ResourceClaim" => self.enter::<ResourceClaim>(file, tree),
-            "DeviceTaintRule" => self.enter::<DeviceTaintRule>(file, tree),
-            "ClusterRole" => self.enter::<ClusterRole>(file, tree),
-            "ResourcePoolStatusRequest" => self.enter_request(file, tree),
-            _ => self.ignore(kind),
+        match (self.scope, kind) {
+            (Scope::Devices, "Node") => self.enter::<Node>(file, tree),
+            (Scope::Devices, "Pod") => self.enter::<Pod>(file, tree),
+            (Scope::Devices, "ResourceSlice") => self.enter::<ResourceSlice>(file, tree),
+            (Scope::Devices, "DeviceClass") => self.enter::<DeviceClass>(file, tree),
+            (Scope::Devices, "ResourceClaim") => self.enter::<ResourceClaim>(file, tree),
+            (Scope::Devices, "DeviceTaintRule") => self.enter::<DeviceTaintRule>(file, tree),
+            (Scope::Devices, "ClusterRole") => self.enter::<ClusterRole>(file, tree),
+            (Scope::Devices, "ResourcePoolStatusRequest") => self.enter_request(file, tree),
+            (Scope::Readiness, "Node") => self.enter::<GatedNode>(file, tree),
+            (Scope::Readiness, "Pod") => self.enter::<GatedPod>(file, tree),
+            (Scope::Readiness, "KubeletConfiguration") => self.enter::<KubeletConfiguration>(file, tree),
+            (Scope::Readiness, "ReadinessTaintRule") => self.enter::<ReadinessTaintRule>(file, tree),
+            (Scope::Readiness, "NodeReadinessRule") => self.enter::<NodeReadinessRule>(file, tree),
+            _ => self.visit_other(file, tree, kind),
+        }
+    }
+
+    /// Counts an object of a kind that is not read. A kind that differs from one that is read by case is a mistake.
+    fn visit_other(&mut self, file: &str, tree: &Tree, kind: &str) {
+        let mut known = USERS.into_iter().map(|(known, _)| known);
+        match known.find(|known| kind != *known && kind.eq_ignore_ascii_case(known)) {
+            Some(known) => {
+                self.refuse(file, tree, kind, &Fault::new(&["kind"], format!("no such kind; write {known}")));
+            }
+            None => self.ignore(kind),
         }
     }
 
@@ -312,20 +269,26 @@ impl Manifests {
     fn enter<T: Kind>(&mut self, file: &str, tree: &Tree) {
         let api = tree.text(&["apiVersion"]).map(|api| api.rsplit_once('/').unwrap_or(("", api)));
         match api {
-            Some((group, _)) if group != T::GROUP => return self.ignore(&format!("{} of group {group}", T::KIND)),
-            Some((_, version)) if !T::VERSIONS.contains(&version) => {
-                let reason = format!("version {version} can't be read, only {}", T::VERSIONS.join(" and "));
-                return self.refuse(file, tree, T::KIND, Fault { path: vec!["apiVersion".into()], reason });
+            Some((group, _)) if !T::VERSIONS.is_empty() && group != T::GROUP => {
+                return self.ignore(&format!("{} of group {group}", T::KIND));
+            }
+            Some((_, version)) if !T::VERSIONS.is_empty() && !T::VERSIONS.contains(&version) => {
+                let (first, versions) = (T::VERSIONS.first().unwrap_or(&"v1"), T::VERSIONS.join(" and "));
+                let group = [T::GROUP].into_iter().filter(|group| !group.is_empty()).map(|group| format!(".{group}"));
+                let ask = format!("{}s.{first}{}", T::KIND.to_ascii_lowercase(), group.collect::<String>());
+                let reason = format!("version {version} can't be read, only {versions}; ask for kubectl get {ask}");
+                return self.refuse(file, tree, T::KIND, &Fault::new(&["apiVersion"], reason));
             }
             _ => {}
         }
         let json = tree.object_json();
-        match read_object::<T>(json.clone()) {
+        let read = unquoted::check(&json).and_then(|()| old_form(T::KIND, &json));
+        match read.and_then(|()| read_object::<T>(json.clone())) {
             Ok(object) => {
                 self.note_unknown_fields(file, tree, &json, &object);
                 self.keep(file, tree, object);
             }
-            Err(fault) => self.refuse(file, tree, T::KIND, fault),
+            Err(fault) => self.refuse(file, tree, T::KIND, &fault),
         }
     }
 
@@ -339,7 +302,15 @@ impl Manifests {
         };
         match request {
             Ok(request) => self.requests.push(request),
-            Err(fault) => self.refuse(file, tree, "ResourcePoolStatusRequest", fault),
+            Err(fault) => self.refuse(file, tree, "ResourcePoolStatusRequest", &fault),
+        }
+    }
+
+    fn enter_status(&mut self, file: &str, tree: &Tree) {
+        let json = tree.object_json();
+        match unquoted::check(&json) {
+            Ok(()) => self.readiness.statuses.push(json.pointer("/status/conditions").cloned().unwrap_or_default()),
+            Err(fault) => self.refuse(file, tree, "", &fault),
         }
     }
 
@@ -372,13 +343,14 @@ impl Manifests {
             (ResourceClaim::KIND, self.claims.len()),
             (DeviceTaintRule::KIND, self.taint_rules.len()),
             (ClusterRole::KIND, self.roles.len()),
-            (kep::ResourcePoolStatusRequest::KIND, self.requests.len()),
+            ("ResourcePoolStatusRequest", self.requests.len()),
         ]
     }
 
     fn keep<T: Kind>(&mut self, file: &str, tree: &Tree, object: T) {
-        let name = name_of(object.metadata());
-        let place = Problem::new(file, tree.line(), "", &[], String::new()).place();
+        // Objects without a name are not told apart, and are all kept.
+        let Some(name) = object.metadata().map(name_of) else { return T::list(self).push(object) };
+        let place = Problem::new(file, tree.line(), "", &[], "").place();
         let index = T::list(self).len();
         if let Some(known) = self.known.get_mut(&(T::KIND, name.clone())) {
             let reason = format!("replaces the one of {}", known.place);
@@ -394,50 +366,49 @@ impl Manifests {
         }
     }
 
-    fn refuse(&mut self, file: &str, tree: &Tree, kind: &str, fault: Fault) {
+    fn refuse(&mut self, file: &str, tree: &Tree, kind: &str, fault: &Fault) {
         let (line, object) = (tree.line_at(&fault.path), tree.described(kind));
-        self.problems.push(Problem::new(file, line, &object, &fault.path, fault.reason));
+        self.problems.push(Problem::new(file, line, &object, &fault.path, fault.reason.as_str()));
     }
 
     fn note_unknown_fields<T: Kind>(&mut self, file: &str, tree: &Tree, given: &Value, object: &T) {
-        let read = serde_json::to_value(object).unwrap_or_default();
-        // Unknown fields in the status of nodes and pods are not noted: the status grows with every release, and little
-        // of it matters here.
-        let grows = [Node::KIND, Pod::KIND].contains(&T::KIND);
-        let matters = |path: &Vec<Step>| !grows || path.first() != Some(&"status".into());
-        for path in tree::only_in(given, &read).into_iter().filter(matters) {
+        let Some(read) = object.to_json() else { return };
+        let may_be = |path: &[Step], growing: &[&str]| {
+            path.len() >= growing.len() && path.iter().zip(growing).all(|(step, key)| *step == Step::from(*key))
+        };
+        let unknown = tree::only_in(given, &read).into_iter();
+        let mut unknown = unknown.filter(|path| !T::MAY_GROW.iter().any(|growing| may_be(path, growing)));
+        let described = tree.described(T::KIND);
+        for path in unknown.by_ref().take(MOST_UNKNOWN_FIELDS) {
             let user = FIELD_USERS.iter().find(|(field, _)| *field == path_text(&path));
             let reason = match user {
                 Some((_, user)) => format!("ignored; {user} reads it"),
                 None => "unknown field, ignored".to_owned(),
             };
-            self.notes.push(Problem::new(file, tree.line_at(&path), &tree.described(T::KIND), &path, reason));
+            let note = Problem::new(file, tree.line_at(&path), &described, &path, reason);
+            self.notes.push(Problem { is_unknown_field: user.is_none(), ..note });
+        }
+        let more = unknown.count();
+        if more > 0 {
+            let note = Problem::new(file, tree.line(), &described, &[], format!("and {more} more unknown fields"));
+            self.notes.push(Problem { is_unknown_field: true, ..note });
         }
     }
 }
 
-impl Problem {
-    fn new(file: &str, line: Option<u64>, object: &str, path: &[Step], reason: String) -> Self {
-        Self { file: file.to_owned(), line, object: object.to_owned(), field: path_text(path), reason }
-    }
-
-    /// Returns the file and line.
-    fn place(&self) -> String {
-        self.line.map_or_else(|| self.file.clone(), |line| format!("{}:{line}", self.file))
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = [&self.place(), &self.object, &self.field, &self.reason];
-        let parts: Vec<&str> = parts.into_iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
-        f.write_str(&parts.join(": "))
+/// Refuses the form of a device that Kubernetes has given up, which would be read as a device without anything.
+fn old_form(kind: &str, json: &Value) -> Result<(), Fault> {
+    let devices = json.pointer("/spec/devices").and_then(Value::as_array).filter(|_| kind == "ResourceSlice");
+    match devices.and_then(|devices| devices.iter().position(|device| device.get("basic").is_some())) {
+        Some(index) => Err(Fault {
+            path: vec!["spec".into(), "devices".into(), Step::Index(index), "basic".into()],
+            reason: "the form of v1beta1; ask for kubectl get resourceslices.v1.resource.k8s.io".to_owned(),
+        }),
+        None => Ok(()),
     }
 }
 
-/// Returns a line for each kind that `program` does not use, with the program that does, if there is one.
-#[must_use]
-pub fn ignored_lines(program: &str, kinds: &BTreeMap<String, usize>) -> Vec<String> {
+fn ignored_lines(program: &str, kinds: &BTreeMap<String, usize>) -> Vec<String> {
     let line = |(kind, count): (&String, &usize)| {
         let user = USERS.iter().find(|(name, _)| name == kind).map(|(_, user)| format!("; {user} reads it"));
         format!("{program}: ignored: {kind} ({count}){}", user.unwrap_or_default())
@@ -452,95 +423,5 @@ pub fn name_of(metadata: &ObjectMeta) -> String {
     match metadata.namespace.as_deref() {
         Some(namespace) if !namespace.is_empty() => format!("{namespace}/{name}"),
         _ => name.to_owned(),
-    }
-}
-
-/// Returns the file itself, or the `.yaml`, `.yml` and `.json` files in a directory and its subdirectories, sorted by
-/// path.
-///
-/// # Errors
-/// A directory can't be read.
-pub fn manifest_files(path: &Path) -> io::Result<Vec<PathBuf>> {
-    if !path.is_dir() {
-        return Ok(vec![path.to_owned()]);
-    }
-    let mut files = Vec::new();
-    let mut folders = vec![path.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            if entry.file_type()?.is_dir() {
-                folders.push(entry.path());
-            } else if is_manifest(&entry.path()) {
-                files.push(entry.path());
-            }
-        }
-    }
-    files.sort_unstable();
-    Ok(files)
-}
-
-fn is_manifest(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml" || ending == "json")
-}
-
-fn read_object<T: Kind>(json: Value) -> Result<T, Fault> {
-    let object = T::read(json)?;
-    required(&["metadata", "name"], object.metadata().name.as_deref().unwrap_or_default())?;
-    object.check()?;
-    Ok(object)
-}
-
-fn required(path: &[&str], value: &str) -> Result<(), Fault> {
-    let fault = || Fault { path: path.iter().map(|key| (*key).into()).collect(), reason: "must be set".to_owned() };
-    if value.is_empty() { Err(fault()) } else { Ok(()) }
-}
-
-fn traced<T: KubeObject>(json: Value) -> Result<T, Fault> {
-    T::from_json(json).map_err(|error| {
-        let path = error.path().iter().filter_map(|segment| match segment {
-            Segment::Seq { index } => Some(Step::Index(*index)),
-            Segment::Map { key } => Some(Step::Key(key.clone())),
-            _ => None,
-        });
-        Fault { path: path.collect(), reason: error.inner().to_string() }
-    })
-}
-
-/// Reads an object with either form of `skipNodeOperations`.
-fn carrier<T: KubeObject + SkipField>(json: Value) -> Result<T, Fault> {
-    let broken = broken_declaration(&json, T::PATH);
-    match (normalize_to_list::<T>(json), broken) {
-        (Ok(json), _) => traced(json),
-        (Err(_), Some(path)) => Err(Fault { path, reason: "neither a bool nor a list of operation names".to_owned() }),
-        (Err(error), None) => Err(Fault { path: Vec::new(), reason: error.to_string() }),
-    }
-}
-
-/// Returns the path of an invalid `skipNodeOperations`, which [`normalize_to_list`] reports as a text only.
-fn broken_declaration(json: &Value, carriers: &[&str]) -> Option<Vec<Step>> {
-    let (step, path) = match carriers {
-        [] => {
-            let declaration = json.get(SKIP)?.clone();
-            return serde_json::from_value::<SkipDeclaration>(declaration).err().map(|_| vec![SKIP.into()]);
-        }
-        ["*", rest @ ..] => {
-            let mut elements = json.as_array()?.iter().enumerate();
-            elements.find_map(|(index, json)| Some((Step::Index(index), broken_declaration(json, rest)?)))?
-        }
-        [key, rest @ ..] => ((*key).into(), broken_declaration(json.get(*key)?, rest)?),
-    };
-    Some([vec![step], path].concat())
-}
-
-fn allocation_fault(error: &StateError) -> Fault {
-    let mut path: Vec<Step> = vec!["status".into(), "allocation".into()];
-    match error {
-        StateError::ConsumedCapacity { index, capacity, source, .. } => {
-            path.extend(["devices".into(), "results".into(), Step::Index(usize::from(*index))]);
-            path.extend(["consumedCapacity".into(), capacity.as_str().into()]);
-            Fault { path, reason: source.to_string() }
-        }
-        _ => Fault { path, reason: error.to_string() },
     }
 }

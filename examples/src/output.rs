@@ -1,11 +1,16 @@
-//! Output of programs: answers to stdout, everything else to stderr.
+//! Output of programs: answers to stdout, everything else to stderr; exit status 0, 1 or 2 as [`program`] says.
 
-use std::fmt;
-use std::io::{self, Write};
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use clap::Parser;
 use serde::Serialize;
 use serde_json::Value;
+
+/// Exit status of a program whose command line is wrong.
+const USAGE: u8 = 2;
 
 /// Reason that an answer was not printed.
 #[derive(Debug, thiserror::Error)]
@@ -22,24 +27,110 @@ pub enum OutputError {
     Write(io::Error),
 }
 
-/// Prints an answer to stdout. A closed pipe is no error: there is no reader to tell.
-///
-/// # Errors
-/// The error of the operating system.
-pub fn put(text: &str) -> Result<(), OutputError> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(OutputError::Write(error)),
-        _ => Ok(()),
+/// Error that ends a program.
+pub trait Trouble: fmt::Display {
+    /// Returns true if the command line is wrong, and not what it names.
+    fn is_usage(&self) -> bool {
+        false
     }
 }
 
-/// Returns an object as indented JSON.
+/// Runs a program to its exit status: 0 if it has answered, 1 if there was trouble, 2 if the command line is wrong. An
+/// error is printed to stderr.
+pub fn program<A: Parser, E: Trouble>(run: impl FnOnce(&A) -> Result<ExitCode, E>) -> ExitCode {
+    let name = A::command().get_name().to_owned();
+    let failed = |error: &dyn fmt::Display| say(&format_args!("{name}: {error}"));
+    match A::try_parse() {
+        Ok(args) => run(&args).unwrap_or_else(|error| {
+            failed(&error);
+            if error.is_usage() { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
+        }),
+        Err(error) if error.use_stderr() => {
+            let _ = error.print();
+            ExitCode::from(USAGE)
+        }
+        // Help, or the version.
+        Err(error) => put_styled(&error.render().ansi().to_string()).map_or_else(
+            |error| {
+                failed(&error);
+                ExitCode::FAILURE
+            },
+            |()| ExitCode::SUCCESS,
+        ),
+    }
+}
+
+/// Prints an answer to stdout, with control characters other than line feeds escaped.
+///
+/// # Errors
+/// The error of the operating system, also for a closed pipe: the answer was not read.
+pub fn put(text: &str) -> Result<(), OutputError> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(escaped(text).as_bytes()).and_then(|()| stdout.flush()).map_err(OutputError::Write)
+}
+
+/// Prints an answer with styles, which only a terminal gets. What comes from objects has to be escaped before.
+///
+/// # Errors
+/// As for [`put`].
+pub fn put_styled(text: &str) -> Result<(), OutputError> {
+    let mut stdout = anstream::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(OutputError::Write)
+}
+
+/// Returns a text with control characters escaped, which a terminal would obey. Line feeds and tabs stay.
+///
+/// ```
+/// use examples::output::escaped;
+/// assert_eq!(escaped("a\u{1b}[31mRED\u{7}\n"), "a\\u{1b}[31mRED\\u{7}\n");
+/// ```
+#[must_use]
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    escape(text, |character| is_obeyed(character) && !matches!(character, '\n' | '\t'))
+}
+
+/// Returns a text of somebody else as one line, with all control characters escaped.
+#[must_use]
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    escape(text, is_obeyed)
+}
+
+/// Returns true for control characters, and for those that change the direction of a text.
+fn is_obeyed(character: char) -> bool {
+    character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn escape(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_escaped) {
+        return Cow::Borrowed(text);
+    }
+    let mut written = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_escaped(character) {
+            written.extend(character.escape_default());
+        } else {
+            written.push(character);
+        }
+    }
+    Cow::Owned(written)
+}
+
+/// Returns an object as indented JSON, in which all control characters are escaped.
 ///
 /// # Errors
 /// The object can't be written as JSON.
 pub fn as_json(object: &impl Serialize) -> Result<String, OutputError> {
-    Ok(serde_json::to_string_pretty(object)? + "\n")
+    let mut text = String::new();
+    for character in serde_json::to_string_pretty(object)?.chars() {
+        // Only texts have such characters, and in them JSON writes them so.
+        if is_obeyed(character) && character != '\n' {
+            // Writing to a String can't fail.
+            let _ = write!(text, "\\u{:04x}", u32::from(character));
+        } else {
+            text.push(character);
+        }
+    }
+    Ok(text + "\n")
 }
 
 /// Returns objects as YAML, one document each.
@@ -58,15 +149,7 @@ pub fn as_yaml(objects: &[Value]) -> Result<String, OutputError> {
     Ok(text)
 }
 
-/// Writes a line to stderr. Ignores failures, which could not be reported anywhere else.
+/// Writes a line to stderr, with control characters escaped. Ignores failures, which could not be reported anywhere else.
 pub fn say(line: &impl fmt::Display) {
-    let _ = writeln!(anstream::stderr(), "{line}");
-}
-
-/// Ends a program: returns its exit status, or prints the error to stderr and returns a failure.
-pub fn finish(program: &str, outcome: Result<ExitCode, impl fmt::Display>) -> ExitCode {
-    outcome.unwrap_or_else(|error| {
-        say(&format_args!("{program}: {error}"));
-        ExitCode::FAILURE
-    })
+    let _ = writeln!(io::stderr(), "{}", escaped(&line.to_string()));
 }

@@ -223,15 +223,26 @@ fn addresses_are_quoted_in_yaml() {
 }
 
 #[test]
-fn an_empty_directory_gives_an_empty_slice() {
+fn an_empty_bus_gives_an_empty_slice() {
     let root = folder("empty");
+    fs::create_dir_all(root.join("bus/pci/devices")).unwrap();
     for form in [&[][..], &["--list"], &["-o", "json"]] {
         let (slice, stderr) = slice(&[&["--sysfs", root.to_str().unwrap()], form].concat());
         assert!(devices(&slice).is_empty());
-        let lines: Vec<&str> = stderr.lines().collect();
-        assert_eq!(lines.len(), 2, "{stderr}");
-        assert!(lines[0].starts_with("driver: no PCI bus: "), "{stderr}");
-        assert_eq!(lines[1], "driver: no device to publish: the slice is empty");
+        assert_eq!(stderr, "driver: no device to publish: the slice is empty\n");
+    }
+}
+
+#[test]
+fn a_bus_that_can_not_be_read_withdraws_nothing() {
+    let root = folder("wrong");
+    fs::create_dir_all(root.join("bus/pci/devices")).unwrap();
+    fs::write(root.join("file"), "").unwrap();
+    for wrong in [root.join("nosuch"), root.join("file"), root.join("bus")] {
+        let output = driver(&["--sysfs", wrong.to_str().unwrap()]);
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), &b""[..]), "{}", wrong.display());
+        let beginning = format!("driver: no PCI bus: {}/bus/pci/devices: ", wrong.display());
+        assert!(stderr(&output).starts_with(&beginning), "{}", stderr(&output));
     }
 }
 

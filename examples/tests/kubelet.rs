@@ -2,8 +2,10 @@
 //! another process, over a real socket.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
@@ -103,20 +105,149 @@ fn pods_that_are_gone() {
     let node = Node::new();
     node.succeeds(None, &["prepare", "infer", MANIFEST]);
     assert_eq!(node.succeeds(None, &["reconcile", MANIFEST]), "", "the pod is active");
-    let gone = node.succeeds(None, &["reconcile"]);
+    let gone = node.succeeds(None, &["reconcile", "--none-active"]);
     assert_eq!(gone, "pod pod-infer:\nskipped NodeUnprepareResources of fabric.example.com\n");
     assert_eq!(node.succeeds(None, &["show"]), "{}\n");
+}
+
+#[test]
+fn active_pods_that_are_not_recognised_keep_their_devices() {
+    let node = Node::new();
+    node.succeeds(None, &["prepare", "infer", MANIFEST]);
+    let before = fs::read(node.state()).unwrap();
+    let manifest = fs::read_to_string(MANIFEST).unwrap();
+    let without_uids = manifest.replace(", uid: pod-infer}\n", "}\n");
+    assert_ne!(without_uids, manifest);
+    let no_pod = "with nothing active, every claim would be unprepared; if that is meant, say --none-active instead\n";
+    let deployments = "kind: List\nitems: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}]\n";
+    for (text, said) in [
+        (without_uids.as_str(), "metadata.uid: must be set; take the object from the cluster"),
+        ("kind: pod\nmetadata: {name: infer, uid: pod-infer}\n", "kind: no such kind; write Pod\n"),
+        ("", no_pod),
+        (deployments, no_pod),
+    ] {
+        let file = node.folder.path().join("pods.yaml");
+        fs::write(&file, text).unwrap();
+        let error = node.fails(None, &["reconcile", file.to_str().unwrap()]);
+        assert!(error.contains(said), "{text}: {error}");
+    }
+    fs::create_dir(node.folder.path().join("empty")).unwrap();
+    let folder = node.folder.path().join("empty");
+    assert!(node.fails(None, &["reconcile", folder.to_str().unwrap()]).contains(no_pod));
+    assert!(node.fails(None, &["reconcile", "-"]).contains(no_pod), "an empty stdin");
+    let usage = node.run(None, &["reconcile"]);
+    assert_eq!(usage.status.code(), Some(2), "{}", text(&usage.stderr));
+    assert_eq!(fs::read(node.state()).unwrap(), before);
+}
+
+#[test]
+fn misspelt_fields_are_not_passed_over() {
+    let node = Node::new();
+    let file = node.folder.path().join("pods.yaml");
+    fs::write(&file, fs::read_to_string(MANIFEST).unwrap().replace("resourceClaims:", "resourceclaims:")).unwrap();
+    let file = file.to_str().unwrap();
+    let error = node.fails(None, &["prepare", "infer", file]);
+    assert!(error.contains("spec.resourceclaims: unknown field, ignored; correct the manifest"), "{error}");
+    node.succeeds(None, &["--ignore-unknown-fields", "prepare", "infer", file]);
+}
+
+#[test]
+fn one_kubelet_at_a_time_works_on_a_checkpoint() {
+    let node = Node::new();
+    node.succeeds(None, &["prepare", "infer", MANIFEST]);
+    let lock = fs::File::options().write(true).open(node.folder.path().join("state.lock")).unwrap();
+    lock.lock().unwrap();
+    let refused = node.fails(None, &["unprepare", "infer", MANIFEST]);
+    assert!(refused.ends_with("state: another kubelet is working on this checkpoint; try again when it has ended\n"));
+    assert!(node.succeeds(None, &["show"]).contains("pod-infer"), "it may be read");
+    drop(lock);
+    node.succeeds(None, &["unprepare", "infer", MANIFEST]);
+}
+
+/// Runs kubelets at the same time on one checkpoint, each for a pod of its own; `KUBELET_RACES` sets how often.
+#[test]
+fn kubelets_at_the_same_time_lose_nothing() {
+    let races: usize = std::env::var("KUBELET_RACES").map_or(2, |text| text.parse().unwrap());
+    let claim = |index: usize| {
+        format!(
+            "---\n{{kind: Pod, metadata: {{name: p{index}, namespace: default, uid: pod-{index}}}, spec: {{containers: [{{name: c}}], \
+             resourceClaims: [{{name: r, resourceClaimName: c{index}}}]}}}}\n---\n{{kind: ResourceClaim, \
+             metadata: {{name: c{index}, namespace: default, uid: claim-{index}}}, spec: {{}}, status: {{reservedFor: \
+             [{{resource: pods, name: p{index}, uid: pod-{index}}}], allocation: {{devices: {{results: [{{request: r, \
+             driver: fabric.example.com, pool: p, device: d{index}, skipNodeOperations: [\"*\"]}}]}}}}}}}}\n"
+        )
+    };
+    for _ in 0..races {
+        let node = Node::new();
+        let file = node.folder.path().join("pods.yaml");
+        fs::write(&file, (0..20).map(claim).collect::<String>()).unwrap();
+        let children: Vec<_> = (0..20)
+            .map(|index| {
+                let mut kubelet = program();
+                kubelet.arg("--state").arg(node.state()).args(["--profile", "kep", "--feature-gates", node.gate]);
+                kubelet.args(["prepare", &format!("p{index}")]).arg(&file);
+                kubelet.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+            })
+            .collect();
+        let outputs: Vec<Output> = children.into_iter().map(|child| child.wait_with_output().unwrap()).collect();
+        let kept = node.succeeds(None, &["show"]);
+        for (index, output) in outputs.iter().enumerate() {
+            let is_kept = kept.contains(&format!("\"default/c{index}\""));
+            assert_eq!(output.status.success(), is_kept, "{index}: {}", text(&output.stderr));
+            assert!(is_kept || text(&output.stderr).contains("another kubelet is working on this checkpoint"));
+        }
+        assert!(kept.contains("claim-"), "one of them had the lock");
+    }
+}
+
+#[test]
+fn the_checkpoint_is_a_plain_file_of_this_version() {
+    let node = Node::new();
+    let missing = node.fails(None, &["show"]);
+    assert!(missing.ends_with("state: no checkpoint there\n"), "{missing}");
+    // A link is followed, also to a file that does not exist yet.
+    let elsewhere = node.folder.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    symlink("elsewhere/real", node.state()).unwrap();
+    // What a killed process has left goes; the files of others stay.
+    fs::write(elsewhere.join(".real.x1.tmp"), "").unwrap();
+    fs::write(elsewhere.join(".other.x1.tmp"), "").unwrap();
+    node.succeeds(None, &["prepare", "infer", MANIFEST]);
+    assert!(node.state().symlink_metadata().unwrap().is_symlink());
+    let mut names: Vec<_> = fs::read_dir(&elsewhere).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort_unstable();
+    assert_eq!(names, [".other.x1.tmp", "real", "real.lock"]);
+
+    let show = |state: &str| {
+        let output = program().args(["--state", state, "show"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        text(&output.stderr).to_owned()
+    };
+    assert_eq!(show("/dev/full"), "kubelet: /dev/full: not a plain file\n");
+    assert!(show(elsewhere.to_str().unwrap()).contains("not a plain file"));
+    let prepare = program().args(["--state", "no/such/state", "prepare", "infer", MANIFEST]).output().unwrap();
+    assert_eq!(text(&prepare.stderr), "kubelet: no/such/state: no folder no/such\n");
+
+    let newer = text(&fs::read(elsewhere.join("real")).unwrap()).replace("kubelet.k8s.io/v1", "kubelet.k8s.io/v2");
+    let data: serde_json::Value = serde_json::from_str(&newer).unwrap();
+    let checksum = crc32fast::hash(data["Data"].as_str().unwrap().as_bytes());
+    let newer = serde_json::json!({"Data": data["Data"], "Checksum": checksum}).to_string();
+    fs::write(elsewhere.join("real"), &newer).unwrap();
+    let error = node.fails(None, &["unprepare", "infer", MANIFEST]);
+    assert!(error.ends_with("use the kubelet that wrote it\n"), "{error}");
+    assert_eq!(fs::read_to_string(elsewhere.join("real")).unwrap(), newer);
 }
 
 #[test]
 fn a_damaged_file_is_no_empty_state() {
     let node = Node::new();
     node.succeeds(None, &["prepare", "infer", MANIFEST]);
-    let whole = std::fs::read(node.state()).unwrap();
-    std::fs::write(node.state(), &whole[..whole.len() / 2]).unwrap();
+    let whole = fs::read(node.state()).unwrap();
+    fs::write(node.state(), &whole[..whole.len() / 2]).unwrap();
     let error = node.fails(None, &["show"]);
     assert!(error.contains("state: checkpoint is corrupted: file is not JSON"), "{error}");
-    assert_eq!(std::fs::read(node.state()).unwrap().len(), whole.len() / 2, "it is left as it is");
+    assert!(error.ends_with("; drain the node, then remove the file\n"), "{error}");
+    assert_eq!(fs::read(node.state()).unwrap().len(), whole.len() / 2, "it is left as it is");
 }
 
 #[test]
@@ -124,6 +255,9 @@ fn what_is_asked_wrongly() {
     let node = Node::new();
     assert_eq!(node.fails(None, &["prepare", "nobody", MANIFEST]), "kubelet: no pod nobody in the manifests\n");
     let gate = program().args(["--feature-gates", "DRANothing=true", "show"]).output().unwrap();
+    assert_eq!(gate.status.code(), Some(2));
+    let twice = program().args(["--plugin", "a=x", "--plugin", "a=y", "show"]).output().unwrap();
+    assert_eq!((twice.status.code(), text(&twice.stderr)), (Some(2), "kubelet: --plugin a: given twice\n"));
     assert!(
         text(&gate.stderr).contains(r#"--feature-gates: no feature gate "DRANothing" in profile v1.37"#),
         "{}",
@@ -135,7 +269,7 @@ fn what_is_asked_wrongly() {
 mod grpc {
     use std::io::{BufRead, BufReader};
     use std::os::unix::net::UnixStream;
-    use std::process::{Child, Stdio};
+    use std::process::Child;
 
     use super::*;
 
@@ -207,13 +341,42 @@ mod grpc {
         assert!(node.succeeds(None, &["show"]).contains("gpu.example.com/device=train-gpu"));
         node.succeeds(Some(&socket), &["unprepare", "train", MANIFEST]);
         assert_eq!(node.succeeds(None, &["show"]), "{}\n");
-        let left: Vec<_> =
-            std::fs::read_dir(node.folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(left.len(), 2, "socket and state, no temporary file: {left:?}");
+        let left: Vec<_> = fs::read_dir(node.folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left.len(), 3, "socket, state and its lock, no temporary file: {left:?}");
         assert_eq!(
             driver.stop(),
             ["NodePrepareResources(default/train-gpu)", "NodeUnprepareResources(default/train-gpu)"]
         );
+    }
+
+    #[test]
+    fn a_socket_has_one_driver() {
+        let folder = TempDir::new().unwrap();
+        let driver = Driver::start(folder.path());
+        let second = program().arg("--fake-driver").arg(&driver.socket).output().unwrap();
+        assert_eq!(second.status.code(), Some(1));
+        assert!(text(&second.stderr).ends_with("dra.sock: another driver listens there\n"), "{}", text(&second.stderr));
+        driver.stop();
+        let left = folder.path().join("dra.sock");
+        assert!(left.exists(), "a socket that nobody listens on is replaced");
+        Driver::start(folder.path()).stop();
+    }
+
+    #[test]
+    fn no_driver_is_called_if_the_result_could_not_be_stored() {
+        let node = Node::new();
+        let driver = Driver::start(node.folder.path());
+        let socket = driver.socket.clone();
+        node.succeeds(Some(&socket), &["prepare", "train", MANIFEST]);
+        // A file whose name has room for the lock's ending, and not for that of the file that would replace it.
+        let long = node.folder.path().join("s".repeat(250));
+        fs::rename(node.state(), &long).unwrap();
+        let mut unprepare = program();
+        unprepare.arg("--state").arg(&long).arg("--plugin").arg(format!("gpu.example.com={}", socket.display()));
+        let unprepare = unprepare.args(["unprepare", "train", MANIFEST]).output().unwrap();
+        assert_eq!(unprepare.status.code(), Some(1));
+        assert!(text(&unprepare.stderr).contains("File name too long"), "{}", text(&unprepare.stderr));
+        assert_eq!(driver.stop(), ["NodePrepareResources(default/train-gpu)"]);
     }
 
     #[test]
@@ -225,6 +388,7 @@ mod grpc {
             unreachable
                 .starts_with("kubelet: FailedPrepareDynamicResources: prepare dynamic resources: NodePrepareResources: rpc error: code = Unavailable")
         );
+        assert!(unreachable.contains("No such file or directory"), "{unreachable}");
         let skipped = node.succeeds(None, &["prepare", "infer", MANIFEST]);
         assert!(skipped.starts_with("skipped NodePrepareResources of fabric.example.com\n"), "{skipped}");
     }

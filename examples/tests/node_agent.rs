@@ -119,9 +119,39 @@ fn what_can_not_be_read_is_named() {
         "both.yaml",
         "kind: Node\nmetadata: {name: n}\nspec: {readinessGates: [], nodeReadinessGates: []}\n",
     );
-    assert!(fails(program().arg(&both)).contains("node \"n\": duplicate field `readinessGates`"));
+    assert!(fails(program().arg(&both)).contains("both.yaml:3: Node n: spec: duplicate field `readinessGates`"));
     assert!(fails(program().arg(folder.path().join("none.yaml"))).contains("none.yaml"));
     assert!(fails(program().args(["--begin", "soon"])).contains("invalid value 'soon' for '--begin <TIME>'"));
+}
+
+#[test]
+fn nothing_is_passed_over_in_silence() {
+    let folder = TempDir::new().unwrap();
+    let nodes = write(folder.path(), "nodes.yaml", NODE);
+    let file = |text: &str| write(folder.path(), "given.yaml", text);
+    for (text, said) in [
+        ("", "no Node in the manifests"),
+        ("kind: Deployment\nmetadata: {name: web}\n", "no Node in the manifests"),
+        ("kind: node\nmetadata: {name: n}\n", "given.yaml:1: node n: kind: no such kind; write Node"),
+        ("items: []\n", "given.yaml:1: kind: must be set"),
+        ("[{kind: Node}]\n", "given.yaml:1: a list; put it into {kind: List, items: [...]}"),
+        ("kind: Node\nmetadata: {name: n}\nmetadata: {name: m}\n", "given.yaml:3: duplicate mapping key: metadata\n"),
+    ] {
+        let error = fails(program().arg(file(text)));
+        assert!(error.contains(said), "{text}: {error}");
+    }
+    for (timeline, said) in [
+        ("- {at: 5, node: other, reboot: true}\n", "at 5 s: no node \"other\""),
+        ("- {at: 9223372036854775807, reboot: true}\n", "beyond the range of times"),
+        ("- {at: 1, clock: 9223372036854775807}\n", "at 1 s: beyond the range of times"),
+    ] {
+        let timeline = write(folder.path(), "timeline.yaml", timeline);
+        assert!(fails(program().args([&nodes, "--timeline", &timeline])).contains(said), "{timeline}");
+    }
+    let policy = write(folder.path(), "policy.yaml", "handof: taintPresent\n");
+    assert!(fails(program().args([&nodes, "--policy", &policy])).contains("handof"));
+    let many: String = (0..1100).map(|index| NODE.replace("name: n", &format!("name: n{index}")) + "---\n").collect();
+    assert!(succeeds(program().arg(file(&many)).args(["--until", "0"])).contains("n1099"), "more than 1,024 documents");
 }
 
 #[test]

@@ -138,7 +138,7 @@ fn manifests_of_all_sorts() {
     let empty = run(&["-"], "");
     assert_eq!(empty.stderr, "pool-status: no ResourceSlice among the manifests: there are no pools\n");
     let unknown = run(&["--feature-gates", "DRAAdminAcces=true"], "");
-    assert!(unknown.code == 1 && unknown.stderr.contains("the nearest is DRAAdminAccess"), "{}", unknown.stderr);
+    assert!(unknown.code == 2 && unknown.stderr.contains("the nearest is DRAAdminAccess"), "{}", unknown.stderr);
     let idle = run(&["--feature-gates", "DRAAdminAccess=true,SidecarContainers=true"], "");
     let named = "feature gates without effect here: DRAAdminAccess, SidecarContainers";
     assert!(idle.stderr.contains(named), "{}", idle.stderr);

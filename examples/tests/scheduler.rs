@@ -127,7 +127,10 @@ fn the_rack() {
     assert_eq!(refusals.len(), 4, "{refusals:?}");
     assert!(refusals[0].starts_with("default/wrong-model: 0/2 nodes can serve the claim"), "{refusals:?}");
     assert!(refusals[1].starts_with("  rack-1:") && refusals[2].starts_with("  rack-2:"), "{refusals:?}");
-    assert!(refusals[3].starts_with("default/no-class: ") && refusals[3].ends_with("class fpga: not found"));
+    assert!(
+        refusals[3].starts_with("default/no-class: ")
+            && refusals[3].ends_with("class fpga: not found; add the DeviceClass to the manifests")
+    );
 
     assert_eq!(run.rows().iter().rev().nth(1).unwrap()[4], "not allocated");
     let notes = |device: &str| run.rows().into_iter().find(|row| row[3] == device).unwrap()[4].clone();
@@ -359,7 +362,8 @@ status:
     let expected = [
         "b.yaml:7: ResourceSlice bad: spec.pool.generation: invalid type: string \"one\", expected i64",
         "b.yaml:12: ",
-        "b.yaml:19: ResourceClaim old: apiVersion: version v1beta1 can't be read, only v1 and v1beta2",
+        "b.yaml:19: ResourceClaim old: apiVersion: version v1beta1 can't be read, only v1 and v1beta2; ask for kubectl get \
+         resourceclaims.v1.resource.k8s.io",
         "b.yaml:29: ResourceClaim team/held: status.allocation.devices.results[0].skipNodeOperations: neither a bool ",
         "c.json:3: ResourceClaim: metadata.name: invalid type: integer `5`, expected a string",
         "d.yaml: ",
@@ -377,7 +381,7 @@ fn what_the_allocator_must_not_see_is_refused() {
     for (text, expected) in [
         ("kind: Node\nmetadata: {}\n", "stdin:2: Node: metadata.name: must be set"),
         ("\nmetadata: {name: x}\n", "stdin:2: x: kind: must be set"),
-        ("- a\n", "stdin:1: kind: must be set"),
+        ("- a\n", "stdin:1: a list; put it into {kind: List, items: [...]}"),
         ("kind: ResourceSlice\nmetadata: {name: x}\n", "stdin:1: ResourceSlice x: spec.driver: must be set"),
         ("kind: Node\n---\nkind: Node\na: 1\na: 2\n", "stdin:5: duplicate mapping key: a"),
     ] {
@@ -447,7 +451,7 @@ fn gates_switch_features() {
         ("DRADeviceTaints=yes", "feature gate \"DRADeviceTaints=yes\" is not NAME=true or NAME=false"),
     ] {
         let wrong = run(&["--feature-gates", gates], "");
-        assert_eq!((wrong.code, wrong.stdout.as_str()), (1, ""));
+        assert_eq!((wrong.code, wrong.stdout.as_str()), (2, ""));
         assert!(wrong.stderr.starts_with(&format!("scheduler: --feature-gates: {expected}")), "{}", wrong.stderr);
     }
 }

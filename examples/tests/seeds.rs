@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use dra_alloc::GateSet;
 use dra_alloc::kubelet::{ClaimCache, KubeletGate, KubeletOptions};
@@ -19,14 +20,17 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 use k8s_openapi::jiff::Timestamp;
 use nnn::{Behavior, NominationTracker, Options, PodSnapshot, Resources, TrackerInput};
 use poolstatus::kep::PoolStatus;
-use poolstatus::{Cluster, Query};
-use readiness::{EvaluatorRole, GatedNode, NodeState, Policy, StepResult, apply_writes, step};
+use poolstatus::{Cluster, PoolIndex, PoolIndexEvent, Query};
+use readiness::{
+    EvaluatorRole, GatedNode, KubeletConfiguration, NodeState, Policy, RegistrationMode, StepResult, apply_writes,
+    merge_gates, step,
+};
 use serde_json::{Value, json};
 
 /// Check that parses a text; a valid text must print a text that reads back as the same value.
 type Check = fn(&str);
 
-const TARGETS: [(&str, Check); 14] = [
+const TARGETS: [(&str, Check); 17] = [
     ("attrs_names", |text| {
         if let Ok(name) = QualifiedName::parse(text) {
             assert_eq!(name.to_string(), text);
@@ -98,6 +102,33 @@ const TARGETS: [(&str, Check); 14] = [
         let status = report.to_kep();
         let sum = |pool: &PoolStatus| pool.allocated_devices + pool.available_devices + pool.unavailable_devices;
         assert!(!status.pools.is_empty() && status.pools.iter().all(|pool| sum(pool) == pool.total_devices));
+    }),
+    ("poolstatus_index", |text| {
+        let mut index = PoolIndex::default();
+        for object in text.lines().filter_map(|line| serde_json::from_str::<ResourceSlice>(line).ok()) {
+            let is_named = object.metadata.name.is_some();
+            assert_eq!(index.apply(PoolIndexEvent::Slice(Arc::new(object))).is_ok(), is_named);
+        }
+        assert!(index.report(&Query::new("d.example"), Timestamp::UNIX_EPOCH).matching_pools <= 2);
+    }),
+    ("readiness_kubelet_configuration", |text| {
+        let configuration: KubeletConfiguration = serde_json::from_str(text).unwrap();
+        let gates = &configuration.node_readiness_gates;
+        let registered = merge_gates(None, gates, RegistrationMode::Sync);
+        assert!(!gates.is_empty() && merge_gates(Some(&registered), gates, RegistrationMode::Sync) == registered);
+    }),
+    ("readiness_state", |text| {
+        let (state, node): (Value, GatedNode) =
+            serde_json::from_str(text).unwrap_or_else(|_| (serde_json::from_str(text).unwrap(), GatedNode::default()));
+        match NodeState::from_json(&state.to_string()) {
+            Ok(state) => {
+                let now = Timestamp::UNIX_EPOCH;
+                let after = step(&Policy::kep(), EvaluatorRole::Combined, &node.view(), now, state.clone());
+                assert_eq!(NodeState::from_json(&serde_json::to_string(&state).unwrap()).unwrap(), state);
+                assert!(after.requeue_at.is_none_or(|at| at > now));
+            }
+            Err(error) => assert!(state["version"] == 2 || state.get("seconds").is_some(), "{error}"),
+        }
     }),
     ("readiness_step", |text| {
         let (policy, role, nodes): (Policy, EvaluatorRole, Vec<(i64, GatedNode)>) = serde_json::from_str(text).unwrap();

@@ -56,6 +56,11 @@ pub struct TaintId {
 }
 
 impl TaintId {
+    /// Returns key and effect.
+    pub(crate) fn pair(&self) -> (&str, &str) {
+        (&self.key, &self.effect)
+    }
+
     /// Returns true if `taint` has this key and effect.
     pub(crate) fn matches(&self, taint: &Taint) -> bool {
         self.key == taint.key && self.effect == taint.effect

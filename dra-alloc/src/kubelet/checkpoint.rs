@@ -11,10 +11,12 @@
 //! record that a claim is prepared: drivers are called again after a restart.
 //!
 //! [`ClaimCache::from_checkpoint`] ignores unknown keys and the case of keys, as Go does. It accepts
-//! `SkipNodeOperations` as bool and as list; [`ClaimCache::to_checkpoint`] writes the form of the profile.
+//! `SkipNodeOperations` as bool and as list; [`ClaimCache::to_checkpoint`] writes the form of the profile. Another kind or
+//! version than the one above is refused: what it has beyond this version would be lost when the file is written.
 //!
 //! Source of the rules: `pkg/kubelet/cm/dra/state` of Kubernetes 1.37.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dra_attrs::Profile;
@@ -61,7 +63,23 @@ pub enum CheckpointError {
         /// The type of the value in the file.
         actual: &'static str,
     },
-    /// Two entries of the file are for one claim.
+    /// The file is of another kind, or of a kubelet whose checkpoints have another version.
+    #[error("checkpoint can't be read: {field} is {actual:?}, not {expected:?}; use the kubelet that wrote it")]
+    OtherVersion {
+        /// Name of the field: `kind` or `apiVersion`.
+        field: &'static str,
+        /// The only value that is read.
+        expected: &'static str,
+        /// The value in the file.
+        actual: String,
+    },
+    /// An entry has no name of a claim.
+    #[error("checkpoint is corrupted: {field}: no claim name")]
+    NoName {
+        /// Path of the entry.
+        field: String,
+    },
+    /// Two entries of the file are for one claim, by name or by UID.
     #[error("checkpoint is corrupted: {field}: claim {claim} is there twice")]
     Duplicate {
         /// Path of the second entry.
@@ -184,14 +202,23 @@ impl ClaimCache {
         let data: Value = parse(data.as_bytes(), "Data")?;
         Reader::new(&data, "Data").required_object()?;
         let data = Reader::new(&data, "");
-        data.field("kind").optional_text()?;
-        data.field("apiVersion").optional_text()?;
-        let mut cache = Self::default();
-        for entry in data.field("ClaimInfoStateList").elements()? {
+        data.check_text("kind", KIND)?;
+        data.check_text("apiVersion", API_VERSION)?;
+        let list = data.field("ClaimInfoStateList");
+        if list.value.is_none() {
+            // kubelet's first file has no list, and no file is without a kind.
+            data.field("kind").required_text()?;
+        }
+        let (mut cache, mut uids) = (Self::default(), BTreeSet::new());
+        for entry in list.elements()? {
             let (key, info) = entry.claim()?;
-            let claim = key.to_string();
-            if cache.claims.insert(key, info).is_some() {
-                return Err(CheckpointError::Duplicate { field: entry.path, claim });
+            let twice = |claim: String| CheckpointError::Duplicate { field: entry.path.clone(), claim };
+            let is_new = info.uid.is_empty() || uids.insert(info.uid.clone());
+            let uid = format!("with UID {}", info.uid);
+            match cache.claims.entry(key) {
+                Entry::Occupied(place) => return Err(twice(place.key().to_string())),
+                Entry::Vacant(_) if !is_new => return Err(twice(uid)),
+                Entry::Vacant(place) => _ = place.insert(info),
             }
         }
         Ok(cache)
@@ -315,6 +342,16 @@ impl<'a> Reader<'a> {
         self.value.map(|_| self.required_text()).transpose()
     }
 
+    /// Checks that a field has the only value that is read, or is absent.
+    fn check_text(&self, field: &'static str, expected: &'static str) -> Result<(), CheckpointError> {
+        match self.field(field).optional_text()? {
+            Some(actual) if actual != expected => {
+                Err(CheckpointError::OtherVersion { field, expected, actual: actual.to_owned() })
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn text(&self) -> Result<String, CheckpointError> {
         Ok(self.optional_text()?.unwrap_or_default().to_owned())
     }
@@ -350,7 +387,11 @@ impl<'a> Reader<'a> {
         let pods: BTreeSet<_> = pods.collect::<Result<_, _>>()?;
         let drivers = self.field("DriverState").entries()?.into_iter();
         let drivers = drivers.map(|(name, state)| Ok((name.to_owned(), state.driver()?))).collect::<Result<_, _>>()?;
-        Ok((key, ClaimInfo { uid: self.field("ClaimUID").text()?, pods, drivers, ..ClaimInfo::default() }))
+        let uid = self.field("ClaimUID").text()?;
+        if key.name.is_empty() {
+            return Err(CheckpointError::NoName { field: self.path.clone() });
+        }
+        Ok((key, ClaimInfo { uid, pods, drivers, ..ClaimInfo::default() }))
     }
 
     fn driver(&self) -> Result<DriverState, CheckpointError> {

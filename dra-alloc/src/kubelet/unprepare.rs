@@ -48,20 +48,24 @@ impl ClaimCache {
 
     /// Plans to unprepare the claims of every pod in the cache whose UID is not in `active`. Such pods ended while the
     /// kubelet was down, or were force-deleted. The result is sorted by UID; an error for one pod does not affect the
-    /// others.
+    /// others. Takes `n log n` in the number of claims and their pods.
     pub fn plan_orphans(
         &mut self,
         active: &BTreeSet<String>,
         registered: impl Fn(&str) -> bool,
         options: KubeletOptions,
     ) -> Vec<Orphan> {
-        let pods: BTreeSet<String> = self.claims.values().flat_map(|info| &info.pods).cloned().collect();
-        let orphans = pods.difference(active);
-        let plan = |pod_uid: &String| {
-            let keys = self.keys_of(pod_uid);
-            Orphan { pod_uid: pod_uid.clone(), plan: self.plan_release(pod_uid, keys, &registered, options) }
+        let mut claims_of_orphans: BTreeMap<String, Vec<ClaimKey>> = BTreeMap::new();
+        for (key, info) in &self.claims {
+            for pod in info.pods.difference(active) {
+                claims_of_orphans.entry(pod.clone()).or_default().push(key.clone());
+            }
+        }
+        let plan = |(pod_uid, keys): (String, Vec<ClaimKey>)| {
+            let plan = self.plan_release(&pod_uid, keys, &registered, options);
+            Orphan { pod_uid, plan }
         };
-        orphans.map(plan).collect()
+        claims_of_orphans.into_iter().map(plan).collect()
     }
 
     /// Records the driver's response to its `NodeUnprepareResources` call. `outcome` is the response, or the error

@@ -13,7 +13,7 @@ use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use examples::instant::instant;
 use examples::manifest::Manifests;
-use examples::output::{OutputError, as_json, finish, put, say};
+use examples::output::{OutputError, Trouble, as_json, program, put, say};
 use k8s_openapi::jiff::Timestamp;
 use nnn::view::{
     AutoscalerNode, AutoscalerNodePresence, ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions,
@@ -27,7 +27,7 @@ const CLUSTER: &str = include_str!("../../data/autoscaler/cluster.yaml");
 ///
 /// Manifests that can't be read are reported on stderr, with exit status 1.
 #[derive(Debug, Parser)]
-#[command(name = "autoscaler")]
+#[command(name = "autoscaler", version)]
 struct Args {
     /// Manifests with nodes and pods: YAML or JSON files, directories of them, - for stdin; a built-in cluster if there
     /// are none
@@ -74,8 +74,10 @@ enum AutoscalerError {
     Output(#[from] OutputError),
 }
 
+impl Trouble for AutoscalerError {}
+
 fn main() -> ExitCode {
-    finish("autoscaler", run(&Args::parse()))
+    program(run)
 }
 
 fn run(args: &Args) -> Result<ExitCode, AutoscalerError> {
@@ -83,6 +85,9 @@ fn run(args: &Args) -> Result<ExitCode, AutoscalerError> {
     manifests.fill_pod_uids();
     manifests.problems.iter().chain(&manifests.notes).for_each(say);
     manifests.ignored_lines("autoscaler", &["Node", "Pod", "ResourceClaim", "ResourceSlice"]).iter().for_each(say);
+    if manifests.nodes.is_empty() {
+        say(&"autoscaler: no Node among the manifests: there is nothing to list");
+    }
     let mut options = ClusterViewOptions::default();
     options.threshold_permille = args.threshold.saturating_mul(10);
     options.upcoming = args.upcoming.iter().cloned().collect::<BTreeSet<_>>();

@@ -10,7 +10,7 @@ use clap::Parser;
 use dra_attrs::{GateError, GateSet, Profile};
 use examples::manifest::Manifests;
 use examples::nominate::{PlayError, Player, Writers, read_timeline};
-use examples::output::{OutputError, finish, put, say};
+use examples::output::{OutputError, Trouble, program, put, say};
 use nnn::{Behavior, Options};
 
 /// Plays a scheduler with nominations over nodes and pods, and a timeline of events
@@ -18,7 +18,7 @@ use nnn::{Behavior, Options};
 /// Pods fit by their requests. A pod with the annotation example.com/slow-prebind: "true" has a plugin with work to
 /// do before binding, and is bound when the timeline says prebound; others are bound at once.
 #[derive(Clone, Debug, Parser)]
-#[command(name = "nominate")]
+#[command(name = "nominate", version)]
 struct Args {
     /// Manifests with nodes and pods: YAML or JSON files, directories, - for stdin
     #[arg(value_name = "FILE", required = true)]
@@ -51,8 +51,14 @@ enum NominateError {
     Output(#[from] OutputError),
 }
 
+impl Trouble for NominateError {
+    fn is_usage(&self) -> bool {
+        matches!(self, Self::Gates(_))
+    }
+}
+
 fn main() -> ExitCode {
-    finish("nominate", run(&Args::parse()))
+    program(run)
 }
 
 fn run(args: &Args) -> Result<ExitCode, NominateError> {

@@ -5,7 +5,14 @@ use std::fmt;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Number, Value};
-use serde_saphyr::Spanned;
+use serde_saphyr::budget::BudgetBreach;
+use serde_saphyr::{Error, Spanned};
+
+/// Deepest nesting of maps and lists. Objects of Kubernetes nest about 15 deep.
+const MAX_DEPTH: usize = 64;
+
+/// Number of bytes, and of parser events, that aliases may repeat in a document of any size.
+const LEAST_REPEATED: usize = 10_000;
 
 /// Step of a path into an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,10 +132,16 @@ impl Tree {
     /// # Errors
     /// The line, if known, and a description of the error.
     pub(super) fn parse(document: &str, lines_before: u64) -> Result<Self, (Option<u64>, String)> {
+        // Repetitions by aliases are bounded by the size of the document: they would make one of any size out of it.
+        let repeated = document.len().max(LEAST_REPEATED);
         let budget = serde_saphyr::budget! {
-            max_events: 100_000_000, max_nodes: 100_000_000, max_total_scalar_bytes: usize::MAX,
+            max_events: 100_000_000, max_nodes: 100_000_000, max_depth: MAX_DEPTH,
+            max_total_scalar_bytes: document.len().saturating_add(repeated),
         };
-        let options = serde_saphyr::options! { strict_booleans: true, with_snippet: false, budget: budget };
+        let aliases = serde_saphyr::alias_limits! { max_total_replayed_events: repeated };
+        let options = serde_saphyr::options! {
+            strict_booleans: true, with_snippet: false, budget: budget, alias_limits: aliases,
+        };
         let tree = serde_saphyr::from_str_with_options(document, options).map_err(|error| {
             let line = error.location().map(|location| location.line().saturating_add(lines_before));
             (line, reason(&error))
@@ -151,6 +164,16 @@ impl Tree {
     /// Returns the line on which the part starts.
     pub(super) fn line(&self) -> Option<u64> {
         Some(self.line).filter(|line| *line > 0)
+    }
+
+    pub(super) fn is_list(&self) -> bool {
+        matches!(self.part, Part::List(_))
+    }
+
+    /// Returns the keys of a map, in their order; none for other values.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
+        let fields: &[(String, Self)] = if let Part::Map(fields) = &self.part { fields } else { &[] };
+        fields.iter().map(|(key, _)| key.as_str())
     }
 
     pub(super) fn is_null(&self) -> bool {
@@ -221,11 +244,32 @@ impl Tree {
 }
 
 /// Returns the reason on one line, without the line number, which the caller corrects for preceding documents.
-fn reason(error: &serde_saphyr::Error) -> String {
+fn reason(error: &Error) -> String {
+    match error {
+        Error::AliasError { error, .. } | Error::WithSnippet { error, .. } => reason(error),
+        Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => too_deep(),
+        Error::Budget {
+            breach: BudgetBreach::ScalarBytes { .. } | BudgetBreach::RecordedAnchorBytes { .. }, ..
+        }
+        | Error::Budget { breach: BudgetBreach::Aliases { .. } | BudgetBreach::RecordedAnchorEvents { .. }, .. }
+        | Error::AliasReplayLimitExceeded { .. } => "anchors and aliases repeat more than the document has".to_owned(),
+        error => words(error),
+    }
+}
+
+fn too_deep() -> String {
+    format!("nested deeper than {MAX_DEPTH}")
+}
+
+/// Returns the words of the parser, without advice to programmers.
+fn words(error: &Error) -> String {
     let text = error.to_string();
+    // The scanner has a limit of its own, which is not told apart by its type.
+    if text.starts_with("recursion limit exceeded") {
+        return too_deep();
+    }
     let place = error.location().map(|location| format!(" at line {}, column {}", location.line(), location.column()));
     let text = place.map_or_else(|| text.clone(), |place| text.replacen(&place, "", 1));
-    // Advice to programmers is removed.
     let text = text.split(", set DuplicateKeyPolicy").next().unwrap_or(&text);
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -265,6 +309,10 @@ impl<'de> Visitor<'de> for PartVisitor {
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Part, E> {
+        // A longer integer than the parser knows has lost its last digits on the way.
+        if value.abs() >= 1e19 {
+            return Err(E::custom("a number above 2^63: write it as a text, with quotes"));
+        }
         let number = Number::from_f64(value).ok_or_else(|| E::custom("a number must be finite"));
         number.map(|number| Part::Scalar(number.into()))
     }

@@ -112,7 +112,17 @@ fn keys_in_another_case_and_missing_lists() {
     let info = cache.claims().values().next().unwrap();
     assert_eq!((info.uid.as_str(), info.drivers["d"].skips), ("u", SkipSet::EVERYTHING));
     assert!(info.pods.is_empty());
-    assert!(read(&sealed("{}")).unwrap().claims().is_empty());
+    assert!(read(&sealed(r#"{"kind":"DRACheckpoint","ClaimInfoStateList":null}"#)).unwrap().claims().is_empty());
+}
+
+#[test]
+fn another_kind_or_version_is_refused() {
+    let newer = HEAD.replace("/v1\"", "/v2\"") + "]}";
+    let error = read(&sealed(&newer)).unwrap_err();
+    assert!(matches!(&error, CheckpointError::OtherVersion { field: "apiVersion", .. }), "{error}");
+    assert!(error.to_string().ends_with("use the kubelet that wrote it"), "{error}");
+    let pod = HEAD.replace("DRACheckpoint", "Pod") + "]}";
+    assert!(matches!(read(&sealed(&pod)), Err(CheckpointError::OtherVersion { field: "kind", .. })));
 }
 
 #[test]
@@ -148,6 +158,16 @@ fn damage_is_named() {
         (
             edit(&full, |data| data["ClaimInfoStateList"][0]["DriverState"][GPU]["SkipNodeOperations"] = json!([null])),
             "SkipNodeOperations: a list instead of a bool or a list of operation names",
+        ),
+        (sealed("{}"), "kind: nothing instead of a string"),
+        (sealed(r#"{"ClaimInfoStateList":[{"ClaimUID":"u"}]}"#), "ClaimInfoStateList[0]: no claim name"),
+        (
+            edit(&full, |data| {
+                let mut other = data["ClaimInfoStateList"][0].clone();
+                other["ClaimName"] = json!("d");
+                data["ClaimInfoStateList"].as_array_mut().unwrap().push(other);
+            }),
+            "ClaimInfoStateList[1]: claim with UID",
         ),
         (sealed("[]"), "Data: a list instead of an object"),
         (sealed("null"), "Data: nothing instead of an object"),

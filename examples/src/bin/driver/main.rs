@@ -20,11 +20,11 @@ use dra_attrs::dns::subdomain_problems;
 use dra_attrs::numa::{NumaForm, NumaPlace, numa_node_attribute, publish};
 use dra_attrs::{
     FieldErrors, FullyQualifiedName, GateError, NUMA_NODE, PciAddress, PciAddressError, Profile, Scalar, Sysfs,
-    VendorDriver, check_device_attributes, pcie_root_attribute,
+    SysfsError, VendorDriver, check_device_attributes, pcie_root_attribute,
 };
 use examples::feature_gates::feature_gates;
 use examples::machine::{Machine, MachineError};
-use examples::output::{OutputError, as_json, finish, put, say};
+use examples::output::{OutputError, Trouble, as_json, program, put, say};
 use examples::sysfs::SysfsDir;
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, ResourceSlice};
 
@@ -32,7 +32,7 @@ const KIND: &str = "kind";
 
 /// Prints the resource slices that a DRA driver would publish for the PCI devices of a machine
 #[derive(Debug, Parser)]
-#[command(name = "driver")]
+#[command(name = "driver", version)]
 struct Args {
     /// Directory to read as /sys
     #[arg(long, value_name = "DIR", default_value = "/sys")]
@@ -111,6 +111,10 @@ enum DriverError {
     Machine(#[from] MachineError),
     #[error(transparent)]
     Slices(#[from] publish::PublishingError),
+    #[error("no PCI bus: {place}/{}: {}", error.path, error.reason)]
+    NoBus { place: String, error: SysfsError },
+    #[error("objects of the manifests that can't be read: {0}")]
+    Unread(usize),
     #[error("--feature-gates: {0}")]
     Gates(#[from] GateError),
     #[error("the API server would refuse the slice: {problems} problems")]
@@ -123,8 +127,14 @@ enum DriverError {
     Output(#[from] OutputError),
 }
 
+impl Trouble for DriverError {
+    fn is_usage(&self) -> bool {
+        matches!(self, Self::Gates(_))
+    }
+}
+
 fn main() -> ExitCode {
-    finish("driver", run(&Args::parse()).map(|()| ExitCode::SUCCESS))
+    program(|args: &Args| run(args).map(|()| ExitCode::SUCCESS))
 }
 
 fn run(args: &Args) -> Result<(), DriverError> {
@@ -135,15 +145,21 @@ fn run(args: &Args) -> Result<(), DriverError> {
             put("---\n")?;
             print(slice, args.output)?;
         }
-        return Ok(());
+        return if migrated.unread == 0 { Ok(()) } else { Err(DriverError::Unread(migrated.unread)) };
     }
     let survey = match &args.capture {
         Some(capture) => Survey::of(&Machine::load(capture)?.sysfs(), args.form()),
         None => Survey::of(&SysfsDir { root: args.sysfs.clone() }, args.form()),
     };
+    // A slice without devices would withdraw those of the node.
+    let survey = survey.map_err(|error| DriverError::NoBus { place: args.place(), error })?;
     survey.notes().for_each(|line| note(&line));
     let stored = publish::Stored::read(&args.stored);
     stored.notes.iter().for_each(note);
+    // A stored slice that is not read would be created once more.
+    if stored.unread > 0 {
+        return Err(DriverError::Unread(stored.unread));
+    }
     let pass = publish::writes(&args.driver, &args.node_name, &survey.devices, &args.server, &stored.slices)?;
     if args.check {
         let server = ApiServer::new(args.profile, feature_gates(&args.feature_gates, args.profile)?);
@@ -220,6 +236,11 @@ fn driver_name(text: &str) -> Result<String, String> {
 }
 
 impl Args {
+    /// Returns the name of the machine that is read.
+    fn place(&self) -> String {
+        self.capture.clone().unwrap_or_else(|| self.sysfs.display().to_string())
+    }
+
     const fn form(&self) -> NumaForm {
         if self.list { NumaForm::LocalNodes } else { NumaForm::Scalar }
     }
@@ -248,13 +269,14 @@ impl Kind {
 }
 
 impl Survey {
-    fn of(machine: &impl Sysfs, form: NumaForm) -> Self {
+    /// Surveys a machine.
+    ///
+    /// # Errors
+    /// The machine has no PCI bus, or it can't be read.
+    fn of(machine: &impl Sysfs, form: NumaForm) -> Result<Self, SysfsError> {
         let mut survey = Self::default();
-        match machine.list("bus/pci/devices") {
-            Ok(names) => names.iter().for_each(|name| survey.visit(machine, name, form)),
-            Err(error) => survey.notes.push(format!("no PCI bus: {error}")),
-        }
-        survey
+        machine.list("bus/pci/devices")?.iter().for_each(|name| survey.visit(machine, name, form));
+        Ok(survey)
     }
 
     /// Returns the notes on devices, then those on the survey as a whole.

@@ -10,6 +10,8 @@ use serde_json::Value;
 pub(crate) struct Migrated {
     pub(crate) slices: Vec<ResourceSlice>,
     pub(crate) notes: Vec<String>,
+    /// Number of objects that could not be read; the notes say why.
+    pub(crate) unread: usize,
 }
 
 /// Reads `DRIVER=VENDOR`.
@@ -25,7 +27,7 @@ pub(crate) fn migrate(files: &[String], vendors: &[(String, VendorDriver)]) -> M
     for file in files {
         manifests.read_argument(file);
     }
-    let mut migrated = Migrated::default();
+    let mut migrated = Migrated { unread: manifests.problems.len(), ..Migrated::default() };
     migrated.notes.extend(manifests.problems.iter().chain(&manifests.notes).map(ToString::to_string));
     for mut slice in manifests.slices {
         let driver = slice.spec.driver.clone();

@@ -23,6 +23,8 @@ pub(crate) enum PublishingError {
 pub(crate) struct Stored {
     pub(crate) slices: Vec<ResourceSlice>,
     pub(crate) notes: Vec<String>,
+    /// Number of objects that could not be read; the notes say why.
+    pub(crate) unread: usize,
 }
 
 impl Stored {
@@ -32,7 +34,7 @@ impl Stored {
             manifests.read_argument(file);
         }
         let notes = manifests.problems.iter().chain(&manifests.notes).map(ToString::to_string).collect();
-        Self { slices: manifests.slices, notes }
+        Self { slices: manifests.slices, notes, unread: manifests.problems.len() }
     }
 }
 

@@ -1,7 +1,6 @@
 //! Agent that carries out the plans of `dra_alloc::kubelet`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use std::path::PathBuf;
 
 use dra_alloc::declared_features::{DeclaredFeature, NotAdmitted, check_admission};
@@ -15,13 +14,13 @@ use k8s_openapi::api::core::v1::{Container, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use super::grpc;
-use super::state_file::StateFile;
+use super::state_file::{LockedStateFile, StateFile, StateFileError};
 
 /// Reason that the agent could not do a task.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AgentError {
     /// The checkpoint is damaged.
-    #[error("{path}: {error}")]
+    #[error("{path}: {error}{}", advice(error))]
     Checkpoint {
         /// Path of the file.
         path: String,
@@ -29,13 +28,8 @@ pub(crate) enum AgentError {
         error: CheckpointError,
     },
     /// The checkpoint can't be read or written.
-    #[error("{path}: {error}")]
-    StateFile {
-        /// Path of the file.
-        path: String,
-        /// Error of the operating system.
-        error: io::Error,
-    },
+    #[error(transparent)]
+    StateFile(#[from] StateFileError),
     /// The pod is rejected before its claims are looked at.
     #[error("{}: {_0}", _0.reason())]
     NotAdmitted(#[from] NotAdmitted),
@@ -48,6 +42,14 @@ pub(crate) enum AgentError {
     /// The devices of a container are unknown.
     #[error(transparent)]
     Container(#[from] ContainerError),
+}
+
+/// Returns what to do about a checkpoint that can't be read, unless the error says so.
+const fn advice(error: &CheckpointError) -> &'static str {
+    match error {
+        CheckpointError::OtherVersion { .. } => "",
+        _ => "; drain the node, then remove the file",
+    }
 }
 
 /// Calls made and skipped for a pod.
@@ -64,7 +66,7 @@ pub(crate) struct Done {
 pub(crate) struct Agent {
     cache: ClaimCache,
     settings: KubeletOptions,
-    file: StateFile,
+    file: LockedStateFile,
     /// Sockets of the registered drivers, by driver name.
     plugins: BTreeMap<String, PathBuf>,
     counts: SkipCounts,
@@ -73,21 +75,23 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// Starts with the state of the checkpoint, or with an empty one if there is no file.
+    /// Starts with the state of the checkpoint, or with an empty one if there is no file. No other agent starts on it
+    /// before this one is dropped.
     ///
     /// # Errors
-    /// The file can't be read or is damaged; the agent does not start with an empty state then.
+    /// The file can't be read or is damaged, or another agent has it; the agent does not start with an empty state then.
     pub(crate) fn start(
         file: StateFile,
         settings: KubeletOptions,
         plugins: BTreeMap<String, PathBuf>,
     ) -> Result<Self, AgentError> {
-        let found = Self::remembered(&file)?;
+        let file = file.lock()?;
+        let found = Self::remembered(file.file())?;
         let is_new = found.is_none();
         let (counts, operations) = (SkipCounts::default(), BTreeMap::new());
         let agent = Self { cache: found.unwrap_or_default(), settings, file, plugins, counts, operations };
         if is_new {
-            agent.write(&agent.cache.to_checkpoint(settings.profile()))?;
+            agent.store()?;
         }
         Ok(agent)
     }
@@ -97,10 +101,8 @@ impl Agent {
     /// # Errors
     /// The file can't be read or is damaged.
     pub(crate) fn remembered(file: &StateFile) -> Result<Option<ClaimCache>, AgentError> {
-        let path = || file.path().display().to_string();
-        let found = file.read().map_err(|error| AgentError::StateFile { path: path(), error })?;
-        let cache = found.map(|bytes| ClaimCache::from_checkpoint(&bytes)).transpose();
-        cache.map_err(|error| AgentError::Checkpoint { path: path(), error })
+        let cache = file.read()?.map(|bytes| ClaimCache::from_checkpoint(&bytes)).transpose();
+        cache.map_err(|error| AgentError::Checkpoint { path: file.path().display().to_string(), error })
     }
 
     /// Returns the remembered claims.
@@ -164,7 +166,7 @@ impl Agent {
     async fn try_prepare(&mut self, pod: &Pod, claims: &[ResourceClaim]) -> Result<Done, AgentError> {
         let registered = |driver: &str| self.plugins.contains_key(driver);
         let plan = self.cache.plan_prepare(pod, claims, registered, self.settings);
-        self.save()?;
+        self.save(plan.as_ref().is_ok_and(|plan| !plan.calls().is_empty()))?;
         let mut plan = plan?;
         self.counts.add(plan.skipped());
         let mut done = Done { skipped: plan.skipped().to_vec(), ..Done::default() };
@@ -177,7 +179,7 @@ impl Agent {
             done.called.push((driver, claims));
         }
         self.cache.finish_prepare(plan)?;
-        self.save()?;
+        self.save(false)?;
         Ok(done)
     }
 
@@ -194,13 +196,26 @@ impl Agent {
     async fn try_unprepare(&mut self, pod: &Pod) -> Result<Done, AgentError> {
         let registered = |driver: &str| self.plugins.contains_key(driver);
         let plan = self.cache.plan_unprepare(pod, registered, self.settings)?;
-        self.carry_out(plan).await
+        self.save(!plan.calls().is_empty())?;
+        let done = self.carry_out(plan).await?;
+        self.save(false)?;
+        Ok(done)
     }
 
     /// Unprepares the claims of all pods that are not active. Returns the result for each pod UID.
-    pub(crate) async fn reconcile(&mut self, active: &BTreeSet<String>) -> Vec<(String, Result<Done, AgentError>)> {
+    ///
+    /// The checkpoint is written once, at the end: a claim that is still in it when the machine stops is unprepared once
+    /// more, which every driver must allow.
+    ///
+    /// # Errors
+    /// The checkpoint can't be written. If it could not be written before the first call, no driver was called.
+    pub(crate) async fn reconcile(
+        &mut self,
+        active: &BTreeSet<String>,
+    ) -> Result<Vec<(String, Result<Done, AgentError>)>, AgentError> {
         let registered = |driver: &str| self.plugins.contains_key(driver);
         let orphans = self.cache.plan_orphans(active, registered, self.settings);
+        self.save(orphans.iter().any(|orphan| orphan.plan.as_ref().is_ok_and(|plan| !plan.calls().is_empty())))?;
         let mut all = Vec::new();
         for orphan in orphans {
             let done = match orphan.plan {
@@ -209,7 +224,8 @@ impl Agent {
             };
             all.push((orphan.pod_uid, done));
         }
-        all
+        self.save(false)?;
+        Ok(all)
     }
 
     /// Returns the CDI ids of a container's devices.
@@ -232,19 +248,20 @@ impl Agent {
             done.called.push((driver, claims));
         }
         self.cache.finish_unprepare(plan)?;
-        self.save()?;
         Ok(done)
     }
 
-    fn save(&mut self) -> Result<(), AgentError> {
+    /// Writes the checkpoint if it has changed, and in any case if drivers are called next: what they answer can then be
+    /// stored.
+    fn save(&mut self, before_calls: bool) -> Result<(), AgentError> {
         match self.cache.take_checkpoint(self.settings.profile()) {
-            Some(text) => self.write(&text),
+            Some(text) => Ok(self.file.write(&text)?),
+            None if before_calls => self.store(),
             None => Ok(()),
         }
     }
 
-    fn write(&self, text: &str) -> Result<(), AgentError> {
-        let path = || self.file.path().display().to_string();
-        self.file.write(text).map_err(|error| AgentError::StateFile { path: path(), error })
+    fn store(&self) -> Result<(), AgentError> {
+        Ok(self.file.write(&self.cache.to_checkpoint(self.settings.profile()))?)
     }
 }

@@ -29,12 +29,13 @@ use dra_alloc::kubelet::{ClaimCache, KubeletOptions};
 use dra_attrs::{GateError, Profile, Version, VersionError};
 use examples::feature_gates::feature_gates;
 use examples::manifest::{Manifests, name_of};
-use examples::output::{OutputError, finish, put, say};
+use examples::output::{OutputError, Trouble, one_line, program, put, say};
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use agent::{Agent, AgentError, Done};
 use grpc::{ServeError, block_on, listen, serve};
-use state_file::StateFile;
+use state_file::{StateFile, StateFileError};
 use story::{StoryError, tell};
 
 /// Kinds of objects that the program uses: slices for a diagnosis.
@@ -45,7 +46,7 @@ const VERSION: &str = "1.37.0";
 
 /// Prepares and unprepares the resource claims of pods like a kubelet; without a command, runs a demonstration
 #[derive(Debug, Parser)]
-#[command(name = "kubelet")]
+#[command(name = "kubelet", version)]
 struct Args {
     /// Serve a driver on this socket that prepares every claim, and print the calls
     #[arg(long, value_name = "SOCKET", conflicts_with_all = ["plugin", "state"])]
@@ -71,6 +72,10 @@ struct Args {
     /// Rules to follow: kep (texts of the KEPs) or v1.37 (Kubernetes 1.37 as released)
     #[arg(long, value_name = "PROFILE", default_value_t = Profile::V1_37)]
     profile: Profile,
+    /// Go on if a manifest has fields that are unknown, as the API server does; a claim below a misspelt field is not
+    /// prepared
+    #[arg(long)]
+    ignore_unknown_fields: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -85,8 +90,12 @@ enum Command {
     Unprepare(PodArgs),
     /// Unprepare the claims of all pods that are not in the manifests
     Reconcile {
-        /// Manifests with the active pods: files, directories, - for stdin; without any, no pod is active
+        /// Manifests with all active pods: files, directories, - for stdin
+        #[arg(required_unless_present = "none_active")]
         files: Vec<String>,
+        /// No pod is active: unprepare every claim
+        #[arg(long, conflicts_with = "files")]
+        none_active: bool,
     },
     /// Print the claims of the checkpoint
     Show,
@@ -115,10 +124,21 @@ enum KubeletError {
     Diagnose(#[from] diagnose::NoClaim),
     #[error("--feature-gates: {0}")]
     Gates(#[from] GateError),
+    #[error("--plugin {0}: given twice")]
+    Plugin(String),
     #[error("{0}")]
     Manifest(String),
+    #[error("{0}; correct the manifest, or say --ignore-unknown-fields")]
+    UnknownField(String),
     #[error("no pod {0} in the manifests")]
     NoPod(String),
+    #[error(
+        "no pod in {0}: with nothing active, every claim would be unprepared; if that is meant, say --none-active \
+         instead"
+    )]
+    NoActivePod(String),
+    #[error("{0}: metadata.uid: must be set; take the object from the cluster, as kubectl get -o yaml prints it")]
+    NoUid(String),
     #[error("{0} of the pods had to stay")]
     Stayed(usize),
     #[error(transparent)]
@@ -129,10 +149,17 @@ enum KubeletError {
     Runtime(io::Error),
 }
 
+impl Trouble for KubeletError {
+    fn is_usage(&self) -> bool {
+        matches!(self, Self::Gates(_) | Self::Plugin(_))
+    }
+}
+
 fn main() -> ExitCode {
-    let args = Args::parse();
-    let outcome = block_on(run(&args)).map_err(KubeletError::Runtime).flatten();
-    finish("kubelet", outcome.map(|()| ExitCode::SUCCESS))
+    program(|args: &Args| {
+        let outcome = block_on(run(args)).map_err(KubeletError::Runtime).flatten();
+        outcome.map(|()| ExitCode::SUCCESS)
+    })
 }
 
 async fn run(args: &Args) -> Result<(), KubeletError> {
@@ -150,13 +177,16 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
         return Ok(print(tell(args.profile).await?.trim_end())?);
     };
     let file = StateFile::new(args.state.clone());
-    let plugins = args.plugin.iter().cloned().collect::<BTreeMap<_, _>>();
+    let plugins = args.plugins()?;
     let start = |file| Agent::start(file, settings, plugins);
+    let read = |files: &[String]| read(files, args.ignore_unknown_fields);
     match command {
         Command::Prepare(pod) => {
             let version = VERSION.parse()?;
             let mut agent = start(file)?;
-            let outcome = prepare(&mut agent, pod, (!args.no_admission).then_some(&version)).await;
+            let manifests = read(&pod.files)?;
+            let pod = find(&manifests, &pod.pod)?;
+            let outcome = prepare(&mut agent, pod, &manifests, (!args.no_admission).then_some(&version)).await;
             metrics(&agent, args.metrics)?;
             outcome
         }
@@ -171,8 +201,27 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
             metrics(&agent, args.metrics)?;
             outcome
         }
-        Command::Reconcile { files } => reconcile(&mut start(file)?, &read(files)?).await,
-        Command::Show => Ok(print(&remembered(&Agent::remembered(&file)?.unwrap_or_default())?)?),
+        Command::Reconcile { files, none_active } => {
+            let active = if *none_active { BTreeSet::new() } else { active_pods(files, &read(files)?)? };
+            reconcile(&mut start(file)?, &active).await
+        }
+        Command::Show => match Agent::remembered(&file)? {
+            Some(cache) => Ok(print(&remembered(&cache)?)?),
+            None => Err(AgentError::from(StateFileError::Missing(args.state.clone())).into()),
+        },
+    }
+}
+
+impl Args {
+    /// Returns the sockets of the registered drivers.
+    fn plugins(&self) -> Result<BTreeMap<String, PathBuf>, KubeletError> {
+        let mut plugins = BTreeMap::new();
+        for (driver, socket) in &self.plugin {
+            if plugins.insert(driver.clone(), socket.clone()).is_some() {
+                return Err(KubeletError::Plugin(driver.clone()));
+            }
+        }
+        Ok(plugins)
     }
 }
 
@@ -185,18 +234,17 @@ fn metrics(agent: &Agent, wanted: bool) -> Result<(), OutputError> {
 /// Prepares the claims of a pod. With a version, checks first that the node declares what the pod requires.
 async fn prepare(
     agent: &mut Agent,
-    PodArgs { pod, files }: &PodArgs,
+    pod: &Pod,
+    manifests: &Manifests,
     admission: Option<&Version>,
 ) -> Result<(), KubeletError> {
-    let manifests = read(files)?;
-    let pod = find(&manifests, pod)?;
     if let Some(version) = admission {
         agent.admit(pod, &manifests.claims, version)?;
     }
     show(&agent.prepare(pod, &manifests.claims).await?)?;
     for container in pod.spec.iter().flat_map(|spec| &spec.containers) {
         let ids = agent.container_devices(pod, container)?.join(" ");
-        print(format!("container {}: CDI devices: {ids}", container.name).trim_end())?;
+        print(format!("container {}: CDI devices: {}", container.name, one_line(&ids)).trim_end())?;
     }
     Ok(())
 }
@@ -207,10 +255,23 @@ fn remembered(cache: &ClaimCache) -> Result<String, KubeletError> {
     Ok(serde_json::to_string_pretty(&claims.collect::<BTreeMap<_, _>>())?)
 }
 
-async fn reconcile(agent: &mut Agent, manifests: &Manifests) -> Result<(), KubeletError> {
-    let active: BTreeSet<String> = manifests.pods.iter().filter_map(|pod| pod.metadata.uid.clone()).collect();
+/// Returns the UIDs of the pods in manifests. Whatever is not among them loses its devices, so that no pod may be left out.
+fn active_pods(files: &[String], manifests: &Manifests) -> Result<BTreeSet<String>, KubeletError> {
+    if manifests.pods.is_empty() {
+        return Err(KubeletError::NoActivePod(files.join(", ")));
+    }
+    manifests.pods.iter().map(|pod| uid("Pod", &pod.metadata)).collect()
+}
+
+/// Returns the UID of an object. Objects without one would be taken for one another.
+fn uid(kind: &str, metadata: &ObjectMeta) -> Result<String, KubeletError> {
+    let uid = metadata.uid.clone().filter(|uid| !uid.is_empty());
+    uid.ok_or_else(|| KubeletError::NoUid(format!("{kind} {}", name_of(metadata))))
+}
+
+async fn reconcile(agent: &mut Agent, active: &BTreeSet<String>) -> Result<(), KubeletError> {
     let mut stayed = 0_usize;
-    for (pod, done) in agent.reconcile(&active).await {
+    for (pod, done) in agent.reconcile(active).await? {
         match done {
             Ok(done) => {
                 print(&format!("pod {pod}:"))?;
@@ -225,22 +286,32 @@ async fn reconcile(agent: &mut Agent, manifests: &Manifests) -> Result<(), Kubel
     if stayed == 0 { Ok(()) } else { Err(KubeletError::Stayed(stayed)) }
 }
 
-fn read(files: &[String]) -> Result<Manifests, KubeletError> {
+/// Reads manifests, all of which must be readable: a pod or claim that is passed over would lose its devices.
+fn read(files: &[String], ignore_unknown_fields: bool) -> Result<Manifests, KubeletError> {
     let mut manifests = Manifests::default();
     for file in files {
         manifests.read_argument(file);
     }
     manifests.ignored_lines("kubelet", &USED).iter().for_each(say);
-    match manifests.problems.first() {
-        Some(problem) => Err(KubeletError::Manifest(problem.to_string())),
-        None => Ok(manifests),
+    if let Some(problem) = manifests.problems.first() {
+        return Err(KubeletError::Manifest(problem.to_string()));
     }
+    if let Some(unknown) = manifests.notes.iter().find(|note| note.is_unknown_field && !ignore_unknown_fields) {
+        return Err(KubeletError::UnknownField(unknown.to_string()));
+    }
+    manifests.notes.iter().for_each(say);
+    for claim in &manifests.claims {
+        uid("ResourceClaim", &claim.metadata)?;
+    }
+    Ok(manifests)
 }
 
+/// Returns the pod of a name.
 fn find<'a>(manifests: &'a Manifests, name: &str) -> Result<&'a Pod, KubeletError> {
     let full = if name.contains('/') { name.to_owned() } else { format!("default/{name}") };
     let pod = manifests.pods.iter().find(|pod| [name, &full].contains(&name_of(&pod.metadata).as_str()));
-    pod.ok_or_else(|| KubeletError::NoPod(name.to_owned()))
+    let pod = pod.ok_or_else(|| KubeletError::NoPod(name.to_owned()))?;
+    uid("Pod", &pod.metadata).map(|_| pod)
 }
 
 fn show(done: &Done) -> Result<(), KubeletError> {

@@ -1,6 +1,7 @@
 //! Objects around the nodes: registration, rules, pods, previews, an autoscaler's view.
 
 use dra_attrs::{NodeSelectorError, node_selector_matches};
+use examples::manifest::ReadinessManifests;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::jiff::Timestamp;
 use readiness::condition::READY;
@@ -10,8 +11,9 @@ use readiness::{
     STARTUP_TAINT_PREFIXES, autoscaler_view, filter, gate_label_key, gates_without_startup_taint, is_daemon_pod,
     merge_gates, missing_tolerations, preview_gates,
 };
+use serde::Deserialize;
+use serde_json::Value;
 
-use super::nodes::Objects;
 use super::player::Stage;
 use super::timeline::{ConditionReport, Entry, ReadyReport};
 use super::{AgentError, Args, name_of, print};
@@ -20,7 +22,7 @@ use super::{AgentError, Args, name_of, print};
 const SNIPPET_SECONDS: i64 = 10;
 
 /// Registers the gates of kubelet configurations: with the nodes of the manifests, or with a new node of this name.
-pub(crate) fn register(objects: &mut Objects, name: &str) -> Result<(), AgentError> {
+pub(crate) fn register(objects: &mut ReadinessManifests, name: &str) -> Result<(), AgentError> {
     for kubelet in &objects.kubelets {
         let configured = &kubelet.node_readiness_gates;
         if objects.nodes.is_empty() {
@@ -45,7 +47,7 @@ pub(crate) fn register(objects: &mut Objects, name: &str) -> Result<(), AgentErr
 }
 
 /// Adds to each node the gates and conditions of the rules that select it.
-pub(crate) fn expand_rules(objects: &mut Objects, args: &Args) -> Result<(), AgentError> {
+pub(crate) fn expand_rules(objects: &mut ReadinessManifests, args: &Args) -> Result<(), AgentError> {
     for node in &mut objects.nodes {
         let expansion = expand(&objects.rules, node, args.rule_timeout, args.begin)?;
         for gate in &expansion.gates {
@@ -63,10 +65,15 @@ pub(crate) fn expand_rules(objects: &mut Objects, args: &Args) -> Result<(), Age
 }
 
 /// Returns the status snippets as a timeline.
-pub(crate) fn snippets(statuses: &[Vec<ConditionReport>]) -> Vec<Entry> {
-    let times = (0..).map(|index: i64| index.saturating_mul(SNIPPET_SECONDS));
-    let entries = times.zip(statuses).flat_map(|(at, reports)| reports.iter().map(move |report| entry(at, report)));
-    entries.collect()
+pub(crate) fn snippets(statuses: &[Value]) -> Result<Vec<Entry>, AgentError> {
+    let mut entries = Vec::new();
+    for (at, conditions) in (0..).map(|index: i64| index.saturating_mul(SNIPPET_SECONDS)).zip(statuses) {
+        let reports = conditions.as_array().into_iter().flatten().map(ConditionReport::deserialize);
+        for report in reports.collect::<Result<Vec<_>, _>>()? {
+            entries.push(entry(at, &report));
+        }
+    }
+    Ok(entries)
 }
 
 fn entry(at: i64, report: &ConditionReport) -> Entry {
@@ -79,7 +86,7 @@ fn entry(at: i64, report: &ConditionReport) -> Entry {
 
 /// Returns a line for each pod and node, for each taint that a rule removes, and for each pod of a daemon set that the
 /// taint of a gate would keep out.
-pub(crate) fn after(stage: &Stage, objects: &Objects, policy: &Policy) -> Vec<String> {
+pub(crate) fn after(stage: &Stage, objects: &ReadinessManifests, policy: &Policy) -> Vec<String> {
     let mut lines = Vec::new();
     for (node, _) in stage.nodes() {
         let view = node.view();

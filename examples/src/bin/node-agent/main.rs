@@ -10,14 +10,11 @@
 
 mod around;
 mod network;
-mod nodes;
 mod player;
 mod print;
 mod timeline;
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread::sleep;
@@ -25,8 +22,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::{Parser, ValueEnum};
 use examples::instant::instant;
-use examples::manifest::{ignored_lines, manifest_files};
-use examples::output::say;
+use examples::manifest::{Manifests, Problem, ReadinessManifests, read_text};
+use examples::output::{OutputError, Trouble, escaped, program, put, put_styled, say};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use readiness::rule::ExpandError;
 use readiness::validate::{ValidationOptions, validate_gates};
@@ -35,10 +32,9 @@ use readiness::{
 };
 
 use around::{after, autoscaler_lines, expand_rules, register, snippets, what_if};
-use nodes::{NodesError, Objects, read_objects};
 use player::Stage;
 use print::{node_verdict, scene, write_line};
-use timeline::{Entry, read_timeline};
+use timeline::{Entry, TimelineError, read_timeline};
 
 const NODES: &str = include_str!("../../../data/readiness/nodes.yaml");
 const TIMELINE: &str = include_str!("../../../data/readiness/timeline.yaml");
@@ -51,7 +47,7 @@ const JUMP: SignedDuration = SignedDuration::from_secs(2);
 
 /// Simulates nodes with readiness gates through a timeline, or watches a file of nodes
 #[derive(Debug, Parser)]
-#[command(name = "node-agent")]
+#[command(name = "node-agent", version)]
 pub(crate) struct Args {
     /// Manifests of nodes, kubelet configurations, pods, rules and status snippets: YAML or JSON files, directories, - for
     /// stdin; the walkthrough if there are none
@@ -118,27 +114,26 @@ impl From<RoleArg> for EvaluatorRole {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AgentError {
-    #[error("{file}: {error}")]
-    Nodes { file: String, error: NodesError },
+    #[error("{0}")]
+    Manifest(Box<Problem>),
+    #[error("no Node in the manifests, and no KubeletConfiguration that would register one")]
+    NoNode,
+    #[error(transparent)]
+    Timeline(#[from] TimelineError),
     #[error("{file}: {message}")]
     File { file: String, message: String },
     #[error(transparent)]
     Rule(#[from] ExpandError),
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    #[error("stdout: {0}")]
-    Write(#[from] io::Error),
+    #[error(transparent)]
+    Output(#[from] OutputError),
 }
 
+impl Trouble for AgentError {}
+
 fn main() -> ExitCode {
-    match run(&Args::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(AgentError::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "node-agent: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    program(|args: &Args| run(args).map(|()| ExitCode::SUCCESS))
 }
 
 fn run(args: &Args) -> Result<(), AgentError> {
@@ -150,21 +145,26 @@ fn run(args: &Args) -> Result<(), AgentError> {
     if let Some(file) = &args.watch_file {
         return watch(file, &policy, args.role.into());
     }
-    let mut objects = if args.files.is_empty() { objects("nodes.yaml", NODES)? } else { read_all(&args.files)? };
-    ignored_lines("node-agent", &objects.ignored).iter().for_each(say);
+    let mut objects =
+        if args.files.is_empty() { accepted(manifests("nodes.yaml", NODES))? } else { read_all(&args.files)? };
     register(&mut objects, &args.node)?;
     expand_rules(&mut objects, args)?;
+    if objects.nodes.is_empty() {
+        return Err(AgentError::NoNode);
+    }
     for node in &objects.nodes {
         report_problems(node)?;
     }
     if let Some(file) = &args.what_if {
-        let proposed = objects_of(file)?.nodes;
+        let proposed = read_all(std::slice::from_ref(file))?.nodes;
         return what_if(&objects.nodes, &proposed, &policy, args.begin).iter().try_for_each(|line| print(line));
     }
     let mut stage = Stage::new(std::mem::take(&mut objects.nodes), policy.clone(), args.role.into(), args.begin)
         .with_network(args.network);
-    for each in stage.play(&entries(args, &objects)?, args.until) {
-        print(scene(&each).trim_end())?;
+    let entries = entries(args, &objects)?;
+    stage.check(&entries)?;
+    for each in stage.play(&entries, args.until) {
+        print_styled(scene(&each).trim_end())?;
     }
     stage.wait_until(args.until);
     for line in after(&stage, &objects, &policy) {
@@ -182,11 +182,11 @@ fn run(args: &Args) -> Result<(), AgentError> {
 }
 
 /// Returns the timeline: that of the file, the walkthrough, or the status snippets of the manifests, ten seconds apart.
-fn entries(args: &Args, objects: &Objects) -> Result<Vec<Entry>, AgentError> {
+fn entries(args: &Args, objects: &ReadinessManifests) -> Result<Vec<Entry>, AgentError> {
     let (name, text) = match &args.timeline {
         Some(file) => (file.display().to_string(), read(file)?),
         None if args.files.is_empty() => ("timeline.yaml".to_owned(), TIMELINE.to_owned()),
-        None if !objects.statuses.is_empty() => return Ok(snippets(&objects.statuses)),
+        None if !objects.statuses.is_empty() => return snippets(&objects.statuses),
         // Nodes of one's own without a timeline are looked at once.
         None => (String::new(), "- {at: 0, clock: 0}".to_owned()),
     };
@@ -232,16 +232,16 @@ fn watch(file: &Path, policy: &Policy, role: EvaluatorRole) -> Result<(), AgentE
         let is_changed = last.as_ref() != Some(&text);
         if is_changed || requeue_at.is_some_and(|instant| instant <= now) {
             requeue_at = None;
-            match objects(&file.display().to_string(), &text) {
-                Ok(Objects { nodes, .. }) => {
+            match accepted(manifests(&file.display().to_string(), &text)) {
+                Ok(ReadinessManifests { nodes, .. }) => {
                     print(&format!("{now}"))?;
                     for node in &nodes {
                         let state = states.remove(&name_of(node)).unwrap_or_default();
                         let step = step(policy, role, &node.view(), now, state);
                         for write in &step.writes {
-                            print(&format!("  {}: {}", name_of(node), write_line(write)))?;
+                            print_styled(&format!("  {}: {}", escaped(&name_of(node)), write_line(write)))?;
                         }
-                        print(&format!("  {}: {}", name_of(node), node_verdict(&step.verdict)))?;
+                        print_styled(&format!("  {}: {}", escaped(&name_of(node)), node_verdict(&step.verdict)))?;
                         requeue_at = requeue_at.into_iter().chain(step.requeue_at).min();
                         states.insert(name_of(node), step.state);
                     }
@@ -281,35 +281,39 @@ fn policy(text: &str) -> Result<Policy, AgentError> {
     }
 }
 
-fn read_all(files: &[PathBuf]) -> Result<Objects, AgentError> {
-    let mut all = Objects::default();
-    for argument in files {
-        for file in manifest_files(argument).map_err(|error| unread(argument, &error))? {
-            all.extend(objects_of(&file)?);
-        }
+/// Reads manifests, all of which must be readable.
+fn read_all(files: &[PathBuf]) -> Result<ReadinessManifests, AgentError> {
+    let mut manifests = Manifests::of_readiness();
+    for file in files {
+        manifests.read_argument(&file.display().to_string());
     }
-    Ok(all)
+    accepted(manifests)
 }
 
-fn objects_of(file: &Path) -> Result<Objects, AgentError> {
-    objects(&file.display().to_string(), &read(file)?)
+fn manifests(file: &str, text: &str) -> Manifests {
+    let mut manifests = Manifests::of_readiness();
+    manifests.read(file, text);
+    manifests
 }
 
-fn objects(file: &str, text: &str) -> Result<Objects, AgentError> {
-    read_objects(text).map_err(|error| AgentError::Nodes { file: file.to_owned(), error })
+/// Prints what was not understood, and returns the objects if all could be read.
+fn accepted(mut manifests: Manifests) -> Result<ReadinessManifests, AgentError> {
+    manifests.notes.iter().for_each(say);
+    manifests.ignored_lines("node-agent", &[]).iter().for_each(say);
+    let mut problems = std::mem::take(&mut manifests.problems).into_iter();
+    let Some(first) = problems.next() else { return Ok(std::mem::take(&mut manifests.readiness)) };
+    problems.for_each(|problem| say(&problem));
+    Err(AgentError::Manifest(Box::new(first)))
 }
 
 fn read(file: &Path) -> Result<String, AgentError> {
-    let text = if file == Path::new("-") { io::read_to_string(io::stdin()) } else { fs::read_to_string(file) };
-    text.map_err(|error| unread(file, &error))
-}
-
-fn unread(file: &Path, error: &io::Error) -> AgentError {
-    AgentError::File { file: file.display().to_string(), message: error.to_string() }
+    read_text(file).map_err(|error| AgentError::File { file: file.display().to_string(), message: error.to_string() })
 }
 
 pub(crate) fn print(text: &str) -> Result<(), AgentError> {
-    let mut stdout = anstream::stdout().lock();
-    writeln!(stdout, "{text}")?;
-    Ok(stdout.flush()?)
+    Ok(put(&format!("{text}\n"))?)
+}
+
+fn print_styled(text: &str) -> Result<(), AgentError> {
+    Ok(put_styled(&format!("{text}\n"))?)
 }

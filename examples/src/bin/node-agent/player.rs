@@ -1,5 +1,7 @@
 //! Simulation of a timeline: events, writes of the reconciler, resulting nodes.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::api::core::v1::NodeCondition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -10,7 +12,7 @@ use readiness::{EvaluatorRole, GateDecision, GatedNode, GatedPod, NodeState, Nod
 
 use super::name_of;
 use super::network::NetworkWatch;
-use super::timeline::{ConditionReport, Entry, Probe, ProbeOutcome, Strategy};
+use super::timeline::{ConditionReport, Entry, Probe, ProbeOutcome, Strategy, TimelineError};
 
 /// Maximum number of steps at one instant. Two are enough for every policy.
 const MAX_STEPS: usize = 4;
@@ -106,6 +108,25 @@ impl Stage {
     /// Returns the nodes as they are now, with the states of the reconciler.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = (&GatedNode, &NodeState)> {
         self.players.iter().map(|player| (&player.node, &player.state))
+    }
+
+    /// Checks that every entry of a timeline is about a node of the cluster, at a time that exists.
+    ///
+    /// # Errors
+    /// The first entry that is not.
+    pub(crate) fn check(&self, timeline: &[Entry]) -> Result<(), TimelineError> {
+        let names: BTreeSet<_> = self.players.iter().map(|player| player.node.node.metadata.name.as_ref()).collect();
+        let mut skew = self.skew;
+        for entry in timeline {
+            let at = entry.at;
+            if let Some(node) = entry.node.as_ref().filter(|node| !names.contains(&Some(*node))) {
+                return Err(TimelineError::NoNode { at, node: node.clone() });
+            }
+            skew = skew.saturating_add(SignedDuration::from_secs(entry.clock.unwrap_or_default()));
+            let instant = self.begin.checked_add(SignedDuration::from_secs(at));
+            instant.and_then(|instant| instant.checked_add(skew)).map_err(|_| TimelineError::OutOfRange { at })?;
+        }
+        Ok(())
     }
 
     /// Simulates a timeline to its end, and further until no timer runs any more or the second `until` is over.

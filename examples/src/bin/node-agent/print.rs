@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
+use examples::output::escaped;
 use readiness::{EventType, GateDecision, NodeChange, NodeVerdict, NodeWrite, WriteActor};
 
 use super::player::Scene;
@@ -13,8 +14,9 @@ const CAUTION: Style = AnsiColor::Yellow.on_default();
 const TIME: Style = Style::new().bold();
 const QUIET: Style = Style::new().dimmed();
 
+/// Returns a text of objects with a style. Its own control characters are escaped.
 fn styled(style: Style, text: &str) -> String {
-    format!("{style}{text}{style:#}")
+    format!("{style}{}{style:#}", escaped(text))
 }
 
 /// Formats one node at one instant of a timeline.
@@ -23,7 +25,7 @@ pub(crate) fn scene(scene: &Scene) -> String {
     let events = if scene.happened.is_empty() { "a timer ends".to_owned() } else { scene.happened.join("; ") };
     let time = format!("{:>5} s", scene.at);
     // Writing to a String can't fail.
-    let _ = writeln!(text, "{}  {}: {events}", styled(TIME, &time), styled(TIME, &scene.node));
+    let _ = writeln!(text, "{}  {}: {}", styled(TIME, &time), styled(TIME, &scene.node), escaped(&events));
     for write in &scene.writes {
         let _ = writeln!(text, "         {}", write_line(write));
     }
@@ -64,8 +66,10 @@ fn verdict<'a>(schedulable: bool, gates: impl Iterator<Item = (&'a str, GateDeci
     let gates: Vec<String> = gates
         .filter(|(_, decision)| *decision != GateDecision::Satisfied)
         .map(|(name, decision)| match decision {
-            GateDecision::Blocked { reason, .. } => format!("{name} {}", styled(BAD, &reason.to_string())),
-            other => format!("{name} {}", styled(CAUTION, other.name())),
+            GateDecision::Blocked { reason, .. } => {
+                format!("{} {}", escaped(name), styled(BAD, &reason.to_string()))
+            }
+            other => format!("{} {}", escaped(name), styled(CAUTION, other.name())),
         })
         .collect();
     if gates.is_empty() { head } else { format!("{head}: {}", gates.join(", ")) }

@@ -96,6 +96,25 @@ pub(crate) enum ProbeOutcome {
     Unreachable,
 }
 
+/// Reason that a timeline can't be played.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum TimelineError {
+    /// An entry is about a node that does not exist.
+    #[error("at {at} s: no node {node:?}")]
+    NoNode {
+        /// Seconds since the start of the timeline.
+        at: i64,
+        /// Name of the node.
+        node: String,
+    },
+    /// An entry is before or after all times.
+    #[error("at {at} s: beyond the range of times")]
+    OutOfRange {
+        /// Seconds since the start of the timeline.
+        at: i64,
+    },
+}
+
 /// Reads a timeline: a YAML or JSON list of entries, sorted by time; entries of one instant keep their order.
 ///
 /// # Errors

@@ -17,7 +17,7 @@ use examples::instant::instant;
 /// --all-namespaces -o yaml` prints them. Requests among them are answered, and printed with their status. Problems of the manifests go to stderr. The exit status is 1 if a manifest can't
 /// be read, and 0 otherwise.
 #[derive(Clone, Debug, Parser)]
-#[command(name = "pool-status")]
+#[command(name = "pool-status", version)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct Args {
     /// Manifests: YAML or JSON files, directories, - for stdin [default: a built-in cluster]

@@ -11,11 +11,10 @@ mod question;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use clap::Parser;
 use dra_alloc::InventoryError;
 use dra_attrs::{FieldErrors, GateError};
 use examples::manifest::Manifests;
-use examples::output::{OutputError, as_json, as_yaml, finish, put, say};
+use examples::output::{OutputError, Trouble, as_json, as_yaml, program, put, say};
 use k8s_openapi::jiff::Timestamp;
 use poolstatus::{AvailabilityReport, Profile, reader_role};
 use serde_json::{Value, json};
@@ -46,8 +45,14 @@ pub(crate) enum PoolStatusError {
     Output(#[from] OutputError),
 }
 
+impl Trouble for PoolStatusError {
+    fn is_usage(&self) -> bool {
+        matches!(self, Self::Gates(_) | Self::Driver { .. })
+    }
+}
+
 fn main() -> ExitCode {
-    finish("pool-status", run(&Args::parse()))
+    program(run)
 }
 
 fn run(args: &Args) -> Result<ExitCode, PoolStatusError> {
@@ -58,6 +63,11 @@ fn run(args: &Args) -> Result<ExitCode, PoolStatusError> {
     let question = args.question()?;
     let manifests = Manifests::of_arguments(&args.files, BUILT_IN);
     report_manifests(&manifests);
+    for driver in
+        question.drivers.iter().filter(|driver| manifests.slices.iter().all(|slice| slice.spec.driver != **driver))
+    {
+        say(&format_args!("pool-status: no ResourceSlice of driver {driver} among the manifests"));
+    }
     let now = args.now.unwrap_or_else(now);
     if !manifests.requests.is_empty() {
         let accepted = put_answers(&manifests, &question, args, now)?;

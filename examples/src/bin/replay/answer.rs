@@ -1,17 +1,31 @@
 //! Replay door: one JSON document per line in, one per line out. `docs/replay.md` describes it.
 
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::operation::Operation;
 use crate::refusal::{self, Refusal};
+use crate::steps::{StepOperation, StepWriter};
 use crate::stopwatch::{Stopwatch, Timing};
 use crate::{alloc, attrs, driver, kubelet, nnn, poolstatus, readiness, selector, validate};
+
+/// Time after which an operation is not repeated once more.
+const MOST_REPEATING: Duration = Duration::from_secs(10);
 
 /// Function that reads the input of an operation.
 type Reader = fn(Value) -> Result<Operation, Refusal>;
 
-/// All operations by name.
+/// Function that reads the input of an operation with steps.
+type StepReader = fn(Value) -> Result<StepOperation, Refusal>;
+
+/// Operations with steps, by name.
+const OPERATIONS_WITH_STEPS: &[(&str, StepReader)] =
+    &[("alloc.kubelet", kubelet::kubelet), ("nnn.run", nnn::run), ("readiness.step", readiness::steps)];
+
+/// All other operations by name.
 const OPERATIONS: &[(&str, Reader)] = &[
     ("attrs.numa_node", attrs::numa_node),
     ("attrs.numa_node_sysfs", attrs::numa_node_sysfs),
@@ -29,7 +43,6 @@ const OPERATIONS: &[(&str, Reader)] = &[
     ("alloc.aggregate_skip", kubelet::aggregate_skip),
     ("alloc.required_features", kubelet::required_features),
     ("alloc.match_features", kubelet::match_features),
-    ("alloc.kubelet", kubelet::kubelet),
     ("driver.plan", driver::plan),
     ("driver.names", driver::names),
     ("driver.configs", driver::configs),
@@ -42,14 +55,12 @@ const OPERATIONS: &[(&str, Reader)] = &[
     ("driver.equal", driver::equal),
     ("driver.due", driver::due),
     ("driver.pool_check", driver::pool_check),
-    ("nnn.run", nnn::run),
     ("nnn.nominator_update", nnn::table::nominator_update),
     ("nnn.binding_start", nnn::table::binding_start),
     ("nnn.cycle_result", nnn::table::cycle_result),
     ("nnn.prebind_groups", nnn::table::prebind_groups),
     ("nnn.needs_patch", nnn::table::needs_patch),
     ("readiness.filter", readiness::filter_node),
-    ("readiness.step", readiness::steps),
     ("readiness.validate", readiness::validate_gates),
     ("poolstatus.compute", poolstatus::compute),
 ];
@@ -62,8 +73,8 @@ struct Request {
 }
 
 #[derive(Serialize)]
-struct Answer {
-    id: Value,
+struct Answer<'a> {
+    id: &'a Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     ok: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,38 +83,116 @@ struct Answer {
     error: Option<Refusal>,
 }
 
-/// Returns the answer to one line, without a line feed.
-pub(crate) fn answer(line: &[u8]) -> String {
-    let (id, outcome) = match serde_json::from_slice::<Value>(line) {
+/// Operation as it was read.
+enum ReadOperation {
+    /// The answer is one value.
+    Whole(Operation),
+    /// The answer is a list of steps.
+    Steps(StepOperation),
+}
+
+/// Operation of a line, with the number of times that it runs.
+struct Asked {
+    operation: ReadOperation,
+    repeat: Option<u32>,
+}
+
+/// Writes the answer to one line, with a line feed.
+///
+/// # Errors
+/// The answer can't be written.
+pub(crate) fn answer(line: &[u8], output: &mut impl Write) -> io::Result<()> {
+    // Some editors begin a file with a mark of its byte order.
+    let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
+    let (id, asked) = match serde_json::from_slice::<Value>(line) {
         Ok(mut document) => {
             let id = document.as_object_mut().and_then(|fields| fields.remove("id")).unwrap_or_default();
             drop_nulls(&mut document);
-            (id, run(document))
+            (id, read(document))
         }
+        Err(_) if str::from_utf8(line).is_err() => (Value::Null, Err(Refusal::new("BadJson", "not UTF-8"))),
         Err(error) => (Value::Null, Err(Refusal::new("BadJson", error.to_string()))),
     };
-    let answer = match outcome {
-        Ok((ok, timing)) => Answer { id, ok: Some(ok), timing, error: None },
-        Err(error) => Answer { id, ok: None, timing: None, error: Some(error) },
+    let answered = match asked {
+        Ok(Asked { operation: ReadOperation::Steps(operation), repeat }) => {
+            return write_steps(&id, &operation, repeat, output);
+        }
+        Ok(Asked { operation: ReadOperation::Whole(operation), repeat }) => {
+            repeated(repeat, |stopwatch, _| operation(stopwatch))
+        }
+        Err(refusal) => Err(refusal),
     };
-    serde_json::to_string(&answer).unwrap_or_default()
+    write_line(&id, answered, output)
 }
 
-fn run(document: Value) -> Result<(Value, Option<Timing>), Refusal> {
+/// Writes the answer to a line that can't be read to its end.
+///
+/// # Errors
+/// The answer can't be written.
+pub(crate) fn refuse_line(reason: &str, output: &mut impl Write) -> io::Result<()> {
+    write_line(&Value::Null, Err(Refusal::new("BadJson", reason)), output)
+}
+
+fn read(document: Value) -> Result<Asked, Refusal> {
     let request: Request = refusal::read(document)?;
     let op = request.op.ok_or_else(|| Refusal::field("op", "an operation must be named"))?;
-    let reader = OPERATIONS.iter().find(|(name, _)| *name == op).map(|(_, reader)| reader);
-    let reader = reader.ok_or_else(|| Refusal::new("UnknownOp", format!("no operation {op:?}")))?;
-    let operation = reader(request.input.unwrap_or_else(|| Value::Object(serde_json::Map::new())))?;
-    let mut stopwatch = Stopwatch::default();
-    for _ in 1..request.repeat.unwrap_or(1) {
-        operation(&mut stopwatch)?;
+    let input = request.input.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+    let operation = if let Some((_, read)) = OPERATIONS.iter().find(|(name, _)| *name == op) {
+        ReadOperation::Whole(read(input)?)
+    } else if let Some((_, read)) = OPERATIONS_WITH_STEPS.iter().find(|(name, _)| *name == op) {
+        ReadOperation::Steps(read(input)?)
+    } else {
+        return Err(Refusal::new("UnknownOp", format!("no operation {op:?}")));
+    };
+    Ok(Asked { operation, repeat: request.repeat })
+}
+
+/// Runs an operation as often as asked, but begins no repetition after [`MOST_REPEATING`]. The result is that of the last
+/// run, which is told that it is the last.
+fn repeated<T, E>(
+    repeat: Option<u32>,
+    mut run: impl FnMut(&mut Stopwatch, bool) -> Result<T, E>,
+) -> Result<(T, Option<Timing>), E> {
+    let (mut stopwatch, begin) = (Stopwatch::default(), Instant::now());
+    for _ in 1..repeat.unwrap_or(1) {
+        if begin.elapsed() >= MOST_REPEATING {
+            break;
+        }
+        run(&mut stopwatch, false)?;
         stopwatch.end();
     }
     stopwatch.ask();
-    let ok = operation(&mut stopwatch)?;
+    let ok = run(&mut stopwatch, true)?;
     stopwatch.end();
-    Ok((ok, request.repeat.map(|_| stopwatch.minima())))
+    Ok((ok, repeat.map(|_| stopwatch.minima())))
+}
+
+fn write_line(
+    id: &Value,
+    answered: Result<(Value, Option<Timing>), Refusal>,
+    output: &mut impl Write,
+) -> io::Result<()> {
+    let answer = match answered {
+        Ok((ok, timing)) => Answer { id, ok: Some(ok), timing, error: None },
+        Err(error) => Answer { id, ok: None, timing: None, error: Some(error) },
+    };
+    serde_json::to_writer(&mut *output, &answer)?;
+    output.write_all(b"\n")
+}
+
+/// Writes the same as [`write_line`], but each step as it is made.
+fn write_steps(id: &Value, operation: &StepOperation, repeat: Option<u32>, output: &mut impl Write) -> io::Result<()> {
+    write!(output, "{{\"id\":{id},\"ok\":{{\"steps\":[")?;
+    let ((), timing) = repeated(repeat, |stopwatch, is_last| {
+        let mut steps = if is_last { StepWriter::new(output) } else { StepWriter::none() };
+        operation(stopwatch, &mut steps)
+    })?;
+    output.write_all(b"]}")?;
+    if let Some(timing) = timing {
+        output.write_all(b",\"timing\":")?;
+        serde_json::to_writer(&mut *output, &timing)?;
+    }
+    output.write_all(b"}\n")
 }
 
 /// Removes fields that are `null`, at every depth: `null` means absent.

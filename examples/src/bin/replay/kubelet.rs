@@ -7,7 +7,7 @@ use std::fmt::Display;
 use dra_alloc::GateSet;
 use dra_alloc::declared_features::{DeclaredFeature, missing_features};
 use dra_alloc::kubelet::{
-    Answers, ClaimCache, ClaimRef, KubeletGate, KubeletOptions, Plan, Prepare, PreparedDevice, Skipped, Unprepare,
+    ClaimCache, ClaimRef, KubeletGate, KubeletOptions, Plan, Prepare, PreparedDevice, Skipped, Unprepare,
 };
 use dra_alloc::skip::skipped_operations_by_driver;
 use dra_attrs::{Profile, Version};
@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use super::alloc::{carrier, carriers};
 use super::operation::Operation;
 use super::refusal::{Refusal, object, read};
+use super::steps::{StepOperation, StepWriter};
 use super::stopwatch::Stopwatch;
 
 #[derive(Deserialize)]
@@ -69,7 +70,9 @@ pub(super) fn required_features(input: Value) -> Result<Operation, Refusal> {
 /// Parses a version of Kubernetes, with or without `v`.
 fn version(field: &str, text: &str) -> Result<Version, Refusal> {
     let number = text.strip_prefix('v').unwrap_or(text);
-    number.parse().map_err(|error: dra_attrs::VersionError| Refusal::field(field, error.to_string()))
+    number.parse().map_err(|error: dra_attrs::VersionError| {
+        Refusal::field(field, format!("{error}; a version has three numbers, such as 1.37.0"))
+    })
 }
 
 #[derive(Deserialize)]
@@ -116,6 +119,9 @@ struct PrepareStep {
     pod: Pod,
     #[serde(default)]
     claims: Vec<Value>,
+    /// What was read of `claims`.
+    #[serde(skip)]
+    read_claims: Vec<ResourceClaim>,
     #[serde(default, alias = "features", deserialize_with = "crate::settings::gates::<KubeletGate, _>")]
     gates: BTreeMap<String, bool>,
     #[serde(default)]
@@ -196,16 +202,41 @@ struct Shown {
 #[derive(Serialize)]
 struct SkippedCall(String, String, dra_alloc::kubelet::Operation);
 
-pub(super) fn kubelet(input: Value) -> Result<Operation, Refusal> {
-    let input: KubeletInput = read(input)?;
-    Ok(Box::new(move |stopwatch: &mut Stopwatch| {
+pub(super) fn kubelet(input: Value) -> Result<StepOperation, Refusal> {
+    let mut input: KubeletInput = read(input)?;
+    for (index, step) in input.steps.iter_mut().enumerate() {
+        step.finish_reading().map_err(|refusal| refusal.below(&format!("steps[{index}]")))?;
+    }
+    Ok(Box::new(move |stopwatch: &mut Stopwatch, steps: &mut StepWriter<'_>| {
         let mut kubelet = Kubelet::new(input.profile);
-        let steps = input.steps.iter().enumerate().map(|(index, step)| {
+        input.steps.iter().try_for_each(|step| {
             let shown = stopwatch.run(|| kubelet.step(step));
-            shown.map_err(|refusal| refusal.below(&format!("steps[{index}]")))
-        });
-        Ok(json!({"steps": steps.collect::<Result<Vec<_>, _>>()?}))
+            steps.write(&shown)
+        })
     }))
+}
+
+impl Step {
+    /// Reads what the types leave open.
+    fn finish_reading(&mut self) -> Result<(), Refusal> {
+        match self {
+            Self::Prepare(step) => {
+                step.read_claims = carriers("prepare.claims", step.claims.drain(..))?;
+                Ok(())
+            }
+            Self::ContainerDevices(step) => step.container().map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl ContainerStep {
+    fn container(&self) -> Result<&Container, Refusal> {
+        container(&self.pod, &self.container).ok_or_else(|| {
+            let reason = format!("the pod has no container {:?}", self.container);
+            Refusal::field("container_devices.container", reason)
+        })
+    }
 }
 
 /// Kubelet that runs through its steps.
@@ -237,13 +268,12 @@ impl Kubelet {
         }
     }
 
-    fn step(&mut self, step: &Step) -> Result<Shown, Refusal> {
+    fn step(&mut self, step: &Step) -> Shown {
         if let Step::Restart(step) = step {
-            return Ok(self.restart(step));
+            return self.restart(step);
         }
         let Some(mut cache) = self.cache.take() else {
-            let error = Some("the kubelet has not started: its checkpoint could not be read".to_owned());
-            return Ok(Shown { error, ..Shown::default() });
+            return failed("the kubelet has not started: its checkpoint could not be read");
         };
         let shown = self.run(step, &mut cache);
         let checkpoint = cache.take_checkpoint(self.profile);
@@ -251,20 +281,20 @@ impl Kubelet {
             self.file.clone_from(text);
         }
         self.cache = Some(cache);
-        Ok(Shown { checkpoint, ..shown? })
+        Shown { checkpoint, ..shown }
     }
 
-    fn run(&mut self, step: &Step, cache: &mut ClaimCache) -> Result<Shown, Refusal> {
+    fn run(&mut self, step: &Step, cache: &mut ClaimCache) -> Shown {
         match step {
             Step::Prepare(step) => self.prepare(step, cache),
-            Step::PrepareResponse(response) => Ok(self.prepare_response(response, cache)),
-            Step::FinishPrepare {} => Ok(self.finish_prepare(cache)),
-            Step::Unprepare(step) => Ok(self.unprepare(step, cache)),
-            Step::UnprepareResponse(response) => Ok(self.unprepare_response(response, cache)),
-            Step::FinishUnprepare {} => Ok(self.finish_unprepare(cache)),
-            Step::Reconcile(step) => Ok(self.reconcile(step, cache)),
+            Step::PrepareResponse(response) => self.prepare_response(response, cache),
+            Step::FinishPrepare {} => self.finish_prepare(cache),
+            Step::Unprepare(step) => self.unprepare(step, cache),
+            Step::UnprepareResponse(response) => self.unprepare_response(response, cache),
+            Step::FinishUnprepare {} => self.finish_unprepare(cache),
+            Step::Reconcile(step) => self.reconcile(step, cache),
             Step::ContainerDevices(step) => self.container_devices(step, cache),
-            Step::Restart(_) => Ok(Shown::default()),
+            Step::Restart(_) => Shown::default(),
         }
     }
 
@@ -273,19 +303,18 @@ impl Kubelet {
         self.registered.clone_from(registered);
     }
 
-    fn prepare(&mut self, step: &PrepareStep, cache: &mut ClaimCache) -> Result<Shown, Refusal> {
-        let claims: Vec<ResourceClaim> = carriers("prepare.claims", step.claims.iter().cloned())?;
+    fn prepare(&mut self, step: &PrepareStep, cache: &mut ClaimCache) -> Shown {
         self.set_up(&step.gates, &step.registered);
         self.preparing = None;
-        let plan = cache.plan_prepare(&step.pod, &claims, |driver| self.registered.contains(driver), self.settings);
-        Ok(match plan {
+        let registered = |driver: &str| self.registered.contains(driver);
+        match cache.plan_prepare(&step.pod, &step.read_claims, registered, self.settings) {
             Ok(plan) => {
                 let shown = planned(plan.calls(), plan.skipped());
                 self.preparing = Some(plan);
                 shown
             }
             Err(error) => failed(error),
-        })
+        }
     }
 
     fn prepare_response(&mut self, response: &Response<PreparedClaim>, cache: &mut ClaimCache) -> Shown {
@@ -344,25 +373,29 @@ impl Kubelet {
     /// Passes a response to the plans whose claims it names, or, if it names none of them, to all plans that call the
     /// driver. The first error is shown; an error of one pod does not affect others.
     fn unprepare_response(&mut self, response: &Response<UnpreparedClaim>, cache: &mut ClaimCache) -> Shown {
-        let outcome = response.outcome(|claim| success(claim.error.as_deref()));
+        let mut outcome: Result<BTreeMap<_, _>, _> = response.outcome(|claim| success(claim.error.as_deref()));
         let driver = &response.driver;
-        let answered = response.claims.as_ref();
-        let names = |claims: &[String]| answered.is_some_and(|answers| answers.keys().any(|uid| claims.contains(uid)));
+        let is_named = |uid: &String| response.claims.as_ref().is_some_and(|answers| answers.contains_key(uid));
         let mut concerned: Vec<_> =
             self.unpreparing.iter_mut().filter(|plan| plan.calls().contains_key(driver)).collect();
-        if concerned.iter().any(|plan| names(&uids(&plan.calls()[driver]))) {
-            concerned.retain(|plan| names(&uids(&plan.calls()[driver])));
+        let names_some = |plan: &Plan<Unprepare>| uids(&plan.calls()[driver]).iter().any(is_named);
+        if concerned.iter().any(|plan| names_some(plan)) {
+            concerned.retain(|plan| names_some(plan));
         }
-        if concerned.is_empty() {
+        let Some(last) = concerned.len().checked_sub(1) else {
             return failed("no unprepare of the driver is under way");
-        }
-        let known: BTreeSet<String> = concerned.iter().flat_map(|plan| uids(&plan.calls()[driver])).collect();
-        let last = concerned.len() - 1;
+        };
         let mut error = None;
         for (index, plan) in concerned.into_iter().enumerate() {
-            let mine = uids(&plan.calls()[driver]);
-            let is_for_it = |uid: &String| mine.contains(uid) || index == last && !known.contains(uid);
-            let part = outcome.clone().map(|claims| claims.into_iter().filter(|(uid, _)| is_for_it(uid)).collect());
+            // Each claim is in one plan. What nobody has asked about is for the last one.
+            let part = match &mut outcome {
+                Ok(answers) if index < last => {
+                    let mine = uids(&plan.calls()[driver]).into_iter();
+                    Ok(mine.filter_map(|uid| answers.remove_entry(&uid)).collect())
+                }
+                Ok(answers) => Ok(std::mem::take(answers).into_iter().collect()),
+                Err(error) => Err(error.clone()),
+            };
             if let Err(failure) = cache.apply_unprepare(plan, driver, part) {
                 error.get_or_insert(failure);
             }
@@ -385,15 +418,15 @@ impl Kubelet {
         error.map_or_else(Shown::default, failed)
     }
 
-    fn container_devices(&self, step: &ContainerStep, cache: &ClaimCache) -> Result<Shown, Refusal> {
-        let container = container(&step.pod, &step.container);
-        let container = container.ok_or_else(|| {
-            Refusal::field("container_devices.container", format!("the pod has no container {:?}", step.container))
-        })?;
-        Ok(match cache.container_devices(&step.pod, container, self.settings) {
+    fn container_devices(&self, step: &ContainerStep, cache: &ClaimCache) -> Shown {
+        let container = match step.container() {
+            Ok(container) => container,
+            Err(refusal) => return failed(refusal.message),
+        };
+        match cache.container_devices(&step.pod, container, self.settings) {
             Ok(ids) => Shown { devices: Some(ids.into_iter().map(str::to_owned).collect()), ..Shown::default() },
             Err(error) => failed(error),
-        })
+        }
     }
 
     fn restart(&mut self, step: &RestartStep) -> Shown {
@@ -421,7 +454,10 @@ fn settings(profile: Profile, gates: &BTreeMap<String, bool>) -> KubeletOptions 
 }
 
 impl<T> Response<T> {
-    fn outcome<A>(&self, answer: impl Fn(&T) -> Result<A, String>) -> Result<Answers<A>, String> {
+    fn outcome<A, C: FromIterator<(String, Result<A, String>)>>(
+        &self,
+        answer: impl Fn(&T) -> Result<A, String>,
+    ) -> Result<C, String> {
         match &self.error {
             Some(error) => Err(error.clone()),
             None => Ok(self.claims.iter().flatten().map(|(uid, claim)| (uid.clone(), answer(claim))).collect()),

@@ -17,6 +17,7 @@ use self::policy::PolicyFields;
 use super::operation::Operation;
 use super::refusal::{Refusal, object, read};
 use super::settings::Settings;
+use super::steps::{States, StepOperation, StepWriter};
 use super::stopwatch::Stopwatch;
 
 #[derive(Deserialize)]
@@ -111,6 +112,8 @@ struct StepInput {
     #[serde(default)]
     role: EvaluatorRole,
     #[serde(default)]
+    state: States,
+    #[serde(default)]
     steps: Vec<StepAt>,
 }
 
@@ -150,7 +153,7 @@ impl Switches {
     }
 }
 
-pub(super) fn steps(input: Value) -> Result<Operation, Refusal> {
+pub(super) fn steps(input: Value) -> Result<StepOperation, Refusal> {
     let switches = input.get("policy").filter(|policy| policy.is_object()).cloned();
     let input: StepInput = read(input)?;
     let mut policy = match input.policy {
@@ -160,33 +163,44 @@ pub(super) fn steps(input: Value) -> Result<Operation, Refusal> {
     };
     let switches = switches.map(read::<Switches>).transpose().map_err(|refusal| refusal.below("policy"))?;
     policy.mode = switches.and_then(|switches| switches.mode()).unwrap_or(policy.mode);
+    let (role, states) = (input.role, input.state);
     let mut steps = Vec::with_capacity(input.steps.len());
     for (index, at) in input.steps.into_iter().enumerate() {
         let node = gated_node(&format!("steps[{index}].node"), &at.node)?;
         let shift = SignedDuration::from_secs(at.clock_shift);
         steps.push((at.now, node, at.kubelet_instance, at.synced, shift));
     }
-    Ok(Box::new(move |stopwatch: &mut Stopwatch| {
+    Ok(Box::new(move |stopwatch: &mut Stopwatch, shown: &mut StepWriter<'_>| {
         let mut state = NodeState::default();
-        let mut shown = Vec::with_capacity(steps.len());
-        for (now, node, instance, synced, shift) in &steps {
+        for (index, (now, node, instance, synced, shift)) in steps.iter().enumerate() {
             state.shift_clock(*shift);
             let view = node.view();
             let view = instance.iter().fold(view, |view, instance| view.with_kubelet_instance(instance));
             let view = if *synced { view } else { view.with_unsynced_cache() };
-            let step = stopwatch.run(|| step(&policy, input.role, &view, *now, std::mem::take(&mut state)));
+            let step = stopwatch.run(|| step(&policy, role, &view, *now, std::mem::take(&mut state)));
             state = step.state;
-            if stopwatch.is_asked() {
-                shown.push(json!({
-                    "outputs": step.writes.iter().map(output).collect::<Result<Vec<_>, _>>()?,
-                    "verdict": verdict(&step.verdict),
-                    "wake_up": step.requeue_at,
-                    "state": state::printed(&state)?,
-                }));
+            if shown.is_asked() {
+                let state = states.has(index, steps.len()).then_some(&state);
+                let written = written_step(&step.writes, &step.verdict, step.requeue_at, state);
+                shown.write(&written.unwrap_or_else(|refusal| json!({"error": refusal})))?;
             }
         }
-        Ok(json!({"steps": shown}))
+        Ok(())
     }))
+}
+
+fn written_step(
+    writes: &[NodeWrite],
+    of_node: &NodeVerdict<'_>,
+    requeue_at: Option<Timestamp>,
+    state: Option<&NodeState>,
+) -> Result<Value, Refusal> {
+    let outputs = writes.iter().map(output).collect::<Result<Vec<_>, _>>()?;
+    let mut step = json!({"outputs": outputs, "verdict": verdict(of_node), "wake_up": requeue_at});
+    if let (Some(state), Some(fields)) = (state, step.as_object_mut()) {
+        fields.insert("state".to_owned(), state::printed(state)?);
+    }
+    Ok(step)
 }
 
 /// Returns a write as the library serialises it, without the fields that only a writer needs.

@@ -10,7 +10,7 @@ use dra_attrs::Profile;
 /// all of them. Claims that already have an allocation keep their devices. Messages about manifests go to stderr. The
 /// exit status is 1 if something can't be read, and 0 otherwise, even if claims can't be allocated.
 #[derive(Clone, Debug, Parser)]
-#[command(name = "scheduler")]
+#[command(name = "scheduler", version)]
 pub(crate) struct Args {
     /// Manifests: YAML or JSON files, directories, - for stdin [default: a built-in cluster]
     #[arg(value_name = "FILE")]

@@ -9,13 +9,12 @@ mod schedule;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use dra_alloc::skip::WireForm;
 use dra_alloc::{DraGate, GateSet};
 use dra_attrs::{GateError, VersionError};
 use examples::feature_gates::feature_gates;
 use examples::manifest::Manifests;
-use examples::output::{OutputError, as_json, as_yaml, finish, put, say};
+use examples::output::{OutputError, Trouble, as_json, as_yaml, program, put, say};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 
@@ -43,8 +42,14 @@ enum SchedulerError {
     Output(#[from] OutputError),
 }
 
+impl Trouble for SchedulerError {
+    fn is_usage(&self) -> bool {
+        matches!(self, Self::Gates(_))
+    }
+}
+
 fn main() -> ExitCode {
-    finish("scheduler", run(&Args::parse()))
+    program(run)
 }
 
 fn run(args: &Args) -> Result<ExitCode, SchedulerError> {

@@ -8,7 +8,7 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use dra_alloc::declared_features::FAILED_SCHEDULING;
 use dra_alloc::skip::wire::{WriteError, write};
 use dra_alloc::skip::{SkipDeclaration, WireForm};
-use dra_alloc::{Detail, Explanation, cluster_summary};
+use dra_alloc::{AllocateError, Detail, Explanation, RequestError, cluster_summary};
 use dra_alloc::{DeviceId, Outcome, Verdict, allocated_devices};
 use dra_attrs::{NUMA_NODE, PCIE_ROOT};
 use k8s_openapi::api::resource::v1::{
@@ -21,6 +21,9 @@ use examples::manifest::name_of;
 
 /// Text of an empty cell.
 const NOTHING: &str = "-";
+
+/// Largest number of nodes whose reasons are printed for a claim without being asked for.
+const MOST_NODES: usize = 20;
 
 /// Attributes of a device that the table shows.
 const SHOWN: [(&str, &str); 2] = [(NUMA_NODE, "numaNode"), (PCIE_ROOT, "pcieRoot")];
@@ -63,13 +66,17 @@ pub(crate) fn refusals(answers: &[Answer], detail: Detail) -> String {
         let claim = name_of(&answer.claim.metadata);
         let lines = match &answer.fate {
             Fate::Nowhere { nodes, verdicts, undeclared } => {
-                let nodes = nodes.iter().zip(verdicts).flat_map(|(node, verdict)| node_lines(node, verdict, detail));
+                let shown = if detail == Detail::Full { nodes.len() } else { MOST_NODES };
+                let more = nodes.len().saturating_sub(shown);
+                let more = (more > 0).then(|| format!("  and {more} more nodes, which --explain full prints"));
+                let nodes = nodes.iter().zip(verdicts).take(shown);
+                let nodes = nodes.flat_map(|(node, verdict)| node_lines(node, verdict, detail)).chain(more);
                 let no_verdict = !undeclared.rejected.is_empty();
                 let undeclared = no_verdict.then(|| format!("{claim}: {}", undeclared.message()));
                 let summary = (!verdicts.is_empty()).then(|| format!("{claim}: {}", cluster_summary(verdicts)));
                 summary.into_iter().chain(nodes).chain(undeclared).collect()
             }
-            Fate::Failed(error) => vec![format!("{claim}: {error}")],
+            Fate::Failed(error) => vec![format!("{claim}: {error}{}", advice(error))],
             Fate::Before | Fate::Allocated { .. } => continue,
         };
         for line in lines {
@@ -78,6 +85,16 @@ pub(crate) fn refusals(answers: &[Answer], detail: Detail) -> String {
         }
     }
     text
+}
+
+/// Returns what to do about an error that the manifests cause.
+const fn advice(error: &AllocateError) -> &'static str {
+    match error {
+        AllocateError::Request { source: RequestError::ClassNotFound { .. }, .. } => {
+            "; add the DeviceClass to the manifests"
+        }
+        _ => "",
+    }
 }
 
 /// Returns a line for each pod that some nodes can't run, since they do not declare a feature that it requires.

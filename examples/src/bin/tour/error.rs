@@ -5,6 +5,7 @@ use dra_alloc::{AllocateError, StateError};
 use dra_attrs::numa::NumaError;
 use dra_attrs::{FieldErrors, PciAddressError};
 use examples::machine::MachineError;
+use examples::output::OutputError;
 use nnn::{IllegalTransition, PodError};
 
 use super::slow_volume::StoryError;
@@ -48,4 +49,7 @@ pub(crate) enum TourError {
     /// The pod can't be removed.
     #[error(transparent)]
     Unprepare(#[from] UnprepareError),
+    /// The tour can't be printed.
+    #[error(transparent)]
+    Output(#[from] OutputError),
 }

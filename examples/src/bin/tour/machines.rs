@@ -2,9 +2,6 @@
 //! scalar and as a list, the pairs of devices that a `matchAttribute` constraint accepts, and the devices of pods that
 //! need several kinds on one NUMA node.
 
-use std::process::ExitCode;
-
-use anstream::{eprintln, println};
 use anstyle::{AnsiColor, Style};
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{ContentArrangement, Table};
@@ -77,35 +74,34 @@ that socket list it, and match memory on it.",
     },
 ];
 
-/// Prints the tables for the captured machines and for the local machine.
-pub(crate) fn show() -> ExitCode {
-    for stop in &STOPS {
-        if let Err(error) = visit(stop) {
-            eprintln!("tour: {}: {error}", stop.capture);
-            return ExitCode::FAILURE;
-        }
-    }
-    this_machine();
-    ExitCode::SUCCESS
+/// Returns the tables for the captured machines and for the local machine, with colours.
+///
+/// # Errors
+/// A captured machine can't be read.
+pub(crate) fn tables() -> Result<String, MachineError> {
+    let mut lines = Vec::new();
+    STOPS.iter().try_for_each(|stop| visit(stop, &mut lines))?;
+    this_machine(&mut lines);
+    Ok(lines.join("\n") + "\n")
 }
 
-fn visit(stop: &Stop) -> Result<(), MachineError> {
+fn visit(stop: &Stop, lines: &mut Vec<String>) -> Result<(), MachineError> {
     let machine = Machine::load(stop.capture)?;
     let sysfs = machine.sysfs();
-    println!("{HEADING}{}{HEADING:#}", machine.title);
-    println!("{}\n", stop.lesson);
+    lines.push(format!("{HEADING}{}{HEADING:#}", machine.title));
+    lines.push(format!("{}\n", stop.lesson));
     match NumaTopology::from_sysfs(&sysfs) {
-        Ok(topology) => println!("{}\n", topology_table(&topology)),
-        Err(error) => println!("{error}\n"),
+        Ok(topology) => lines.push(format!("{}\n", topology_table(&topology))),
+        Err(error) => lines.push(format!("{error}\n")),
     }
     let devices = devices(stop, &machine, &sysfs);
-    println!("{}", device_table(&devices));
+    lines.push(device_table(&devices).to_string());
     for (device, diagnostic) in devices.iter().flat_map(Published::diagnostics) {
-        println!("noticed: {device}: {diagnostic}");
+        lines.push(format!("noticed: {device}: {diagnostic}"));
     }
-    println!();
-    println!("{}\n", pair_table(&devices));
-    println!("{}\n", pod_table(&devices));
+    lines.push(String::new());
+    lines.push(format!("{}\n", pair_table(&devices)));
+    lines.push(format!("{}\n", pod_table(&devices)));
     Ok(())
 }
 
@@ -328,17 +324,19 @@ fn claim(kinds: &[String]) -> ResourceClaim {
     ResourceClaim { metadata: named("pod"), spec: Some(ResourceClaimSpec { devices: Some(devices) }), status: None }
 }
 
-/// Prints the tables for the machine that the tour runs on.
-fn this_machine() {
-    println!("{HEADING}This machine{HEADING:#}");
+/// Adds the tables for the machine that the tour runs on.
+fn this_machine(lines: &mut Vec<String>) {
+    lines.push(format!("{HEADING}This machine{HEADING:#}"));
     match NumaTopology::from_sysfs(&SysfsDir::default()) {
         Ok(topology) => {
-            println!("{}", topology_table(&topology));
+            lines.push(topology_table(&topology).to_string());
             for finding in topology.check_slit() {
-                println!("unusual: {finding}");
+                lines.push(format!("unusual: {finding}"));
             }
         }
-        Err(error) => println!("No NUMA topology to be read here ({error})."),
+        Err(error) => lines.push(format!("No NUMA topology to be read here ({error}).")),
     }
-    println!("{QUIET}`cargo run -p examples --bin driver` shows what its PCI devices would publish.{QUIET:#}");
+    lines.push(format!(
+        "{QUIET}`cargo run -p examples --bin driver` shows what its PCI devices would publish.{QUIET:#}"
+    ));
 }

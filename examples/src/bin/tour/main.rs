@@ -18,32 +18,26 @@ mod validate;
 
 use std::process::ExitCode;
 
-use anstream::{eprint, print};
 use clap::Parser;
+use examples::output::{Trouble, program, put_styled};
 
+use error::TourError;
 use story::story;
 
 /// Shows the crates of dra-sdk at work, in the story of a pod with devices
 #[derive(Debug, Parser)]
-#[command(name = "tour")]
+#[command(name = "tour", version)]
 struct Args {
     /// Show the NUMA attributes that devices of real machines publish, and the pairs that match
     #[arg(long)]
     machines: bool,
 }
 
+impl Trouble for TourError {}
+
 fn main() -> ExitCode {
-    if Args::parse().machines {
-        return machines::show();
-    }
-    match story() {
-        Ok(text) => {
-            print!("{text}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprint!("tour: {error}\n");
-            ExitCode::FAILURE
-        }
-    }
+    program(|args: &Args| {
+        put_styled(&if args.machines { machines::tables()? } else { story()? })?;
+        Ok::<_, TourError>(ExitCode::SUCCESS)
+    })
 }

@@ -1,11 +1,13 @@
 //! Client for a driver on its unix socket.
 
 use std::error::Error;
+use std::iter::successors;
 use std::path::Path;
 use std::time::Duration;
 
 use dra_alloc::kubelet::{Answers, ClaimRef, PreparedDevice};
-use tonic::transport::{Channel, Endpoint};
+use examples::output::one_line;
+use tonic::transport::{self, Channel, Endpoint};
 use tonic::{Code, Request, Status, TimeoutExpired};
 
 use super::api::dra_plugin_client::DraPluginClient;
@@ -43,7 +45,7 @@ async fn connect(socket: &Path) -> Result<DraPluginClient<Channel>, String> {
     let endpoint =
         Endpoint::from_shared(format!("unix:{}", socket.display())).map_err(|error| unavailable(error.to_string()))?;
     let channel = endpoint.connect_timeout(TIMEOUT).connect().await;
-    channel.map(DraPluginClient::new).map_err(|error| unavailable(error.to_string()))
+    channel.map(DraPluginClient::new).map_err(|error| unavailable(with_causes(&error)))
 }
 
 /// Builds a request with a deadline that the driver sees.
@@ -53,14 +55,25 @@ fn timed<T>(request: T) -> Request<T> {
     request
 }
 
-/// Returns the text of a failure in the form of Go's gRPC.
+/// Returns the text of a failure in the form of Go's gRPC, on one line.
 fn failure(status: &Status) -> String {
-    let (code, message) = match status.code() {
-        Code::Cancelled if is_expired(status) => ("DeadlineExceeded".to_owned(), "context deadline exceeded"),
-        Code::Cancelled => ("Canceled".to_owned(), status.message()),
-        code => (format!("{code:?}"), status.message()),
+    let lost = status.source().filter(|source| source.is::<transport::Error>());
+    let (code, message) = match (status.code(), lost) {
+        (Code::Cancelled, _) if is_expired(status) => {
+            ("DeadlineExceeded".to_owned(), "context deadline exceeded".to_owned())
+        }
+        (Code::Cancelled, _) => ("Canceled".to_owned(), status.message().to_owned()),
+        // As Go's client says of a connection that has ended, or over which something else is spoken.
+        (Code::Unknown, Some(error)) => (format!("{:?}", Code::Unavailable), with_causes(error)),
+        (code, _) => (format!("{code:?}"), status.message().to_owned()),
     };
-    format!("rpc error: code = {code} desc = {message}")
+    format!("rpc error: code = {code} desc = {}", one_line(&message))
+}
+
+/// Returns an error with its causes: the outermost one alone says that there was an error.
+fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let causes = successors(Some(error), |&error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// Returns true if the caller's own deadline expired.
@@ -76,7 +89,7 @@ fn is_expired(status: &Status) -> bool {
 }
 
 fn result(error: &str) -> Result<(), String> {
-    if error.is_empty() { Ok(()) } else { Err(error.to_owned()) }
+    if error.is_empty() { Ok(()) } else { Err(one_line(error).into_owned()) }
 }
 
 fn prepared(devices: Vec<Device>) -> Vec<PreparedDevice> {

@@ -1,6 +1,7 @@
 //! Driver that prepares every claim, and reports the calls.
 
 use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use tokio::net::UnixListener;
@@ -28,6 +29,12 @@ pub(crate) enum ServeError {
         /// Error of the operating system.
         error: std::io::Error,
     },
+    /// Another process serves on the socket.
+    #[error("{socket}: another driver listens there")]
+    Taken {
+        /// Path of the socket.
+        socket: String,
+    },
     /// The server stopped.
     #[error(transparent)]
     Server(#[from] tonic::transport::Error),
@@ -43,10 +50,13 @@ pub(crate) struct Listener(UnixListener);
 /// Listens on a unix socket. Replaces a socket that another run has left; any other file is kept.
 ///
 /// # Errors
-/// The socket can't be created.
+/// The socket can't be created, or another process listens on it.
 pub(crate) fn listen(socket: &Path) -> Result<Listener, ServeError> {
     let failed = |error| ServeError::Socket { socket: socket.display().to_string(), error };
     if socket.symlink_metadata().is_ok_and(|left| left.file_type().is_socket()) {
+        if UnixStream::connect(socket).is_ok() {
+            return Err(ServeError::Taken { socket: socket.display().to_string() });
+        }
         std::fs::remove_file(socket).map_err(failed)?;
     }
     UnixListener::bind(socket).map(Listener).map_err(failed)

@@ -2,7 +2,7 @@
 
 pub(super) mod table;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dra_attrs::{GateSet, Profile};
 use k8s_openapi::api::core::v1::Pod;
@@ -11,16 +11,16 @@ use nnn::behavior::{
     PendingWrites, PodIdentity, RequeueSource,
 };
 use nnn::{
-    Assumed, Behavior, BindingClaim, CycleOutcome, FailedStage, IllegalTransition, NominationGate, NominationTracker,
+    Assumed, Behavior, BindingClaim, CycleOutcome, FailedStage, NominatingInfo, NominationGate, NominationTracker,
     Options, PermitWait, PodSnapshot, ScheduledCondition, TrackerInput, TrackerOutput,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use self::table::{OutcomeName, PreFlightInput, info, pre_flights};
-use super::operation::Operation;
 use super::refusal::{Refusal, read};
 use super::settings::Settings;
+use super::steps::{States, StepOperation, StepWriter};
 use super::stopwatch::Stopwatch;
 
 #[derive(Deserialize)]
@@ -31,6 +31,8 @@ struct RunInput {
     gates: BTreeMap<String, bool>,
     #[serde(default)]
     policy: Policy,
+    #[serde(default)]
+    state: States,
     #[serde(default)]
     steps: Vec<Step>,
 }
@@ -186,16 +188,46 @@ struct RestartStep {
     policy: Option<Policy>,
 }
 
-pub(super) fn run(input: Value) -> Result<Operation, Refusal> {
+pub(super) fn run(input: Value) -> Result<StepOperation, Refusal> {
     let input: RunInput = read(input)?;
-    Ok(Box::new(move |stopwatch: &mut Stopwatch| {
+    let mut shown = BTreeSet::new();
+    for (index, step) in input.steps.iter().enumerate() {
+        step.check(&mut shown).map_err(|refusal| refusal.below(&format!("steps[{index}]")))?;
+    }
+    Ok(Box::new(move |stopwatch: &mut Stopwatch, steps: &mut StepWriter<'_>| {
         let mut player = Player::new(&input);
-        let steps = input.steps.iter().enumerate().map(|(index, step)| {
-            let shown = stopwatch.run(|| player.play(step));
-            shown.map_err(|refusal| refusal.below(&format!("steps[{index}]")))
-        });
-        Ok(json!({"steps": steps.collect::<Result<Vec<_>, _>>()?}))
+        for (index, step) in input.steps.iter().enumerate() {
+            let output = stopwatch.run(|| player.play(step));
+            if steps.is_asked() {
+                steps.write(&player.shown(output, input.state.has(index, input.steps.len())))?;
+            }
+        }
+        Ok(())
     }))
+}
+
+impl Step {
+    /// Checks what the types leave open, and that the pods of the step were shown before it.
+    fn check<'s>(&'s self, shown: &mut BTreeSet<&'s str>) -> Result<(), Refusal> {
+        let is_shown = |name: &str, uid: &str| {
+            let unknown = || Refusal::field(&format!("{name}.pod"), format!("no pod with UID {uid:?} was shown"));
+            if shown.contains(uid) { Ok(()) } else { Err(unknown()) }
+        };
+        match self {
+            Self::Pod(pod) => {
+                PodSnapshot::from_pod(pod).map_err(|error| Refusal::field("pod", error.to_string()))?;
+                shown.extend(pod.metadata.uid.as_deref());
+                Ok(())
+            }
+            Self::CycleFailed(step) => is_shown("cycle_failed", &step.pod).and_then(|()| step.outcome().map(|_| ())),
+            Self::MemberFailed(step) => is_shown("member_failed", &step.pod).and_then(|()| step.info().map(|_| ())),
+            Self::CycleSucceeded(step) => is_shown("cycle_succeeded", &step.pod).and_then(|()| step.node().map(|_| ())),
+            Self::BindingFailed(step) => is_shown("binding_failed", &step.pod),
+            Self::Bound(step) => is_shown("bound", &step.pod),
+            Self::PatchAnswered(step) => step.version().map(|_| ()),
+            Self::PodDeleted(_) | Self::Node(_) | Self::NodeDeleted(_) | Self::Restart(_) => Ok(()),
+        }
+    }
 }
 
 /// Player of the events of one scheduler.
@@ -211,14 +243,15 @@ impl Player {
         Self { tracker: NominationTracker::new(options), pods: BTreeMap::new() }
     }
 
-    fn play(&mut self, step: &Step) -> Result<Value, Refusal> {
+    /// Plays a step. An error is a value of the answer.
+    fn play(&mut self, step: &Step) -> Result<TrackerOutput, Value> {
         if let Step::Restart(step) = step {
             self.restart(step);
-            return Ok(self.shown(Ok(TrackerOutput::default())));
+            return Ok(TrackerOutput::default());
         }
-        let event = self.event(step)?;
+        let event = self.event(step).map_err(|refusal| json!(refusal))?;
         let output = self.tracker.handle(event);
-        Ok(self.shown(output))
+        output.map_err(|error| json!({"kind": "IllegalTransition", "message": error.to_string()}))
     }
 
     fn event(&mut self, step: &Step) -> Result<TrackerInput, Refusal> {
@@ -240,7 +273,7 @@ impl Player {
             },
             Step::MemberFailed(step) => TrackerInput::MemberFailed {
                 queued_pod: self.queued_pod("member_failed", &step.pod)?.clone(),
-                info: info(step.mode, &step.node).map_err(|refusal| refusal.below("member_failed"))?,
+                info: step.info()?,
                 condition: ScheduledCondition::failed(&step.reason, &step.message),
             },
             Step::CycleSucceeded(step) => {
@@ -257,9 +290,7 @@ impl Player {
             },
             Step::Bound(step) => TrackerInput::Bound { pod: self.queued_pod("bound", &step.pod)?.key.clone() },
             Step::PatchAnswered(step) => {
-                let version = step.resource_version.as_deref().map(str::parse).transpose();
-                let version = version.map_err(|_| Refusal::field("patch_answered.resource_version", "not a number"))?;
-                TrackerInput::PatchAnswered { uid: step.pod.clone(), version }
+                TrackerInput::PatchAnswered { uid: step.pod.clone(), version: step.version()? }
             }
             Step::Restart(_) => return Err(Refusal::field("restart", "not an event")),
         })
@@ -278,23 +309,38 @@ impl Player {
         self.tracker = self.tracker.rebuild(Options::new(old.profile, behavior).with_gates(gates));
     }
 
-    fn shown(&self, output: Result<TrackerOutput, IllegalTransition>) -> Value {
+    fn shown(&self, output: Result<TrackerOutput, Value>, has_state: bool) -> Value {
         let (output, error) = match output {
             Ok(output) => (output, Value::Null),
-            Err(error) => {
-                (TrackerOutput::default(), json!({"kind": "IllegalTransition", "message": error.to_string()}))
-            }
+            Err(error) => (TrackerOutput::default(), error),
         };
+        let mut shown = json!({"commands": output.commands, "notices": output.notices, "error": error});
+        if let (true, Some(fields)) = (has_state, shown.as_object_mut()) {
+            fields.insert("state".to_owned(), self.state());
+        }
+        shown
+    }
+
+    fn state(&self) -> Value {
         let pods = self.tracker.pods().map(|pod| (pod.key.uid.clone(), json!(self.tracker.state(&pod.key.uid))));
         let nominations = self.tracker.nominator().nodes().map(|node| {
             let pods = self.tracker.nominator().on_node(node).map(|nomination| nomination.pod.uid.as_str());
             (node.to_owned(), json!(pods.collect::<Vec<_>>()))
         });
-        let state = json!({
-            "pods": pods.collect::<Map<_, _>>(),
-            "nominations": nominations.collect::<Map<_, _>>(),
-        });
-        json!({"commands": output.commands, "notices": output.notices, "state": state, "error": error})
+        json!({"pods": pods.collect::<Map<_, _>>(), "nominations": nominations.collect::<Map<_, _>>()})
+    }
+}
+
+impl MemberFailedStep {
+    fn info(&self) -> Result<NominatingInfo, Refusal> {
+        info(self.mode, &self.node).map_err(|refusal| refusal.below("member_failed"))
+    }
+}
+
+impl PatchAnsweredStep {
+    fn version(&self) -> Result<Option<u64>, Refusal> {
+        let version = self.resource_version.as_deref().map(str::parse).transpose();
+        version.map_err(|_| Refusal::field("patch_answered.resource_version", "not a number"))
     }
 }
 
