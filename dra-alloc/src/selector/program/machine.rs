@@ -547,7 +547,7 @@ impl<'v> Machine<'_, 'v, '_> {
             self.next = done;
             return Ok(());
         };
-        self.meter.work(4 * operations + self.loops.last().map_or(0, Elements::work))?;
+        self.meter.work(2 * operations + self.loops.last().map_or(0, Elements::work))?;
         match second {
             Some(second) => {
                 self.set(first, Slot::Answer(Ok(key)));
