@@ -1,4 +1,4 @@
-//! Generates the gRPC types of the program `kubelet`, for the feature `grpc`. The compiler is written in Rust: no `protoc`
+//! Generates the gRPC types between kubelet and drivers, for the feature `grpc`. The compiler is written in Rust: no `protoc`
 //! is needed.
 
 #[cfg(feature = "grpc")]
@@ -6,7 +6,8 @@ use std::error::Error;
 
 #[cfg(feature = "grpc")]
 fn main() -> Result<(), Box<dyn Error>> {
-    let types = protox::compile(["proto/dra.proto"], ["proto"])?;
+    let files = ["dra", "dra_health_v1alpha1", "pluginregistration"].map(|name| format!("proto/{name}.proto"));
+    let types = protox::compile(files, ["proto"])?;
     tonic_prost_build::configure().btree_map(".").compile_fds(types)?;
     println!("cargo::rerun-if-changed=proto");
     Ok(())

@@ -1,7 +1,10 @@
 //! Parts that two or more of the example programs share, or that a fuzz target calls. What belongs to one program alone
 //! stands beside its `main.rs`.
 
+pub mod durable;
 pub mod feature_gates;
+#[cfg(feature = "grpc")]
+pub mod grpc_api;
 pub mod instant;
 pub mod machine;
 pub mod manifest;

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dra_alloc::GateSet;
+use dra_alloc::driver::{CdiKind, CdiSpec, DeviceMetadata, Ledger, MetadataVersion};
 use dra_alloc::kubelet::{ClaimCache, KubeletGate, KubeletOptions};
 use dra_alloc::selector::{self, Selector, SelectorInput};
 use dra_alloc::validate::{ApiServer, Write};
@@ -172,6 +173,26 @@ const TARGETS: [(&str, Check); 17] = [
         let played = timeline.iter().try_for_each(|entry| player.play(entry));
         assert!(played.is_ok() || timeline.len() == 1, "{played:?}");
         assert!(player.finish().contains("requests of the scheduler: "));
+    }),
+    ("driver_ledger", |text| {
+        let file = json!({"version": 1, "checksum": crc32fast::hash(text.as_bytes()), "data": text}).to_string();
+        let ledger = Ledger::from_checkpoint(file.as_bytes()).unwrap();
+        assert!(!ledger.entries().is_empty());
+        assert_eq!(Ledger::from_checkpoint(ledger.to_checkpoint().as_bytes()), Ok(ledger));
+    }),
+    ("driver_metadata", |text| {
+        let known = MetadataVersion::ALL.map(MetadataVersion::api_version);
+        let (_, document) = DeviceMetadata::from_stream(text, &known).unwrap();
+        let again = document.to_stream(&MetadataVersion::ALL);
+        assert_eq!(DeviceMetadata::from_stream(&again, &known).unwrap().1, document);
+    }),
+    ("driver_cdi", |text| {
+        if let Ok(spec) = serde_json::from_str::<CdiSpec>(text) {
+            assert_eq!(spec.minimum_version(), spec.cdi_version);
+        } else {
+            let [vendor, class, name] = text.split('\n').collect::<Vec<_>>()[..] else { panic!("three lines") };
+            assert!(CdiKind::new(vendor, class).unwrap().device_id(name).is_ok());
+        }
     }),
     ("attrs_semver", |text| {
         if let Ok(version) = text.parse::<Version>() {

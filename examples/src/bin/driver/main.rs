@@ -6,6 +6,7 @@
 //! that the API server would reject or change are not printed; their problems go to stderr.
 
 mod migrate;
+mod node;
 mod publish;
 
 use std::collections::BTreeMap;
@@ -32,8 +33,10 @@ const KIND: &str = "kind";
 
 /// Prints the resource slices that a DRA driver would publish for the PCI devices of a machine
 #[derive(Debug, Parser)]
-#[command(name = "driver", version)]
+#[command(name = "driver", version, args_conflicts_with_subcommands = true)]
 struct Args {
+    #[command(subcommand)]
+    command: Option<node::NodeCommand>,
     /// Directory to read as /sys
     #[arg(long, value_name = "DIR", default_value = "/sys")]
     sysfs: PathBuf,
@@ -124,6 +127,8 @@ enum DriverError {
     #[error("the API server would drop fields of the slice: {}", fields.join(", "))]
     Dropped { fields: Vec<String> },
     #[error(transparent)]
+    Node(#[from] node::NodeCommandError),
+    #[error(transparent)]
     Output(#[from] OutputError),
 }
 
@@ -138,6 +143,9 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<(), DriverError> {
+    if let Some(command) = &args.command {
+        return Ok(node::run(command)?);
+    }
     if !args.migrate.is_empty() {
         let migrated = migrate::migrate(&args.migrate, &args.vendor);
         migrated.notes.iter().for_each(note);

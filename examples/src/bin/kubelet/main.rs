@@ -34,7 +34,7 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use agent::{Agent, AgentError, Done};
-use grpc::{ServeError, block_on, listen, serve};
+use grpc::{ServeError, block_on, listen, registered, serve};
 use state_file::{StateFile, StateFileError};
 use story::{StoryError, tell};
 
@@ -49,7 +49,7 @@ const VERSION: &str = "1.37.0";
 #[command(name = "kubelet", version)]
 struct Args {
     /// Serve a driver on this socket that prepares every claim, and print the calls
-    #[arg(long, value_name = "SOCKET", conflicts_with_all = ["plugin", "state"])]
+    #[arg(long, value_name = "SOCKET", conflicts_with_all = ["plugin", "registry", "state"])]
     fake_driver: Option<PathBuf>,
     /// Name of the served driver
     #[arg(long, value_name = "NAME", default_value = "gpu.example.com", requires = "fake_driver")]
@@ -57,6 +57,9 @@ struct Args {
     /// Registered driver, as NAME=SOCKET; may be repeated (only with a command)
     #[arg(long, value_name = "PLUGIN", value_parser = plugin)]
     plugin: Vec<(String, PathBuf)>,
+    /// Directory of registration sockets: each is asked, and its driver registered (only with a command)
+    #[arg(long, value_name = "DIR")]
+    registry: Option<PathBuf>,
     /// Checkpoint file (only with a command)
     #[arg(long, value_name = "FILE", default_value = "dra_manager_state")]
     state: PathBuf,
@@ -177,7 +180,14 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
         return Ok(print(tell(args.profile).await?.trim_end())?);
     };
     let file = StateFile::new(args.state.clone());
-    let plugins = args.plugins()?;
+    let mut plugins = args.plugins()?;
+    if let Some(registry) = &args.registry {
+        let (registered, refused) = registered(registry).await;
+        plugins.extend(registered);
+        for reason in refused {
+            say(&format_args!("kubelet: {reason}"));
+        }
+    }
     let start = |file| Agent::start(file, settings, plugins);
     let read = |files: &[String]| read(files, args.ignore_unknown_fields);
     match command {

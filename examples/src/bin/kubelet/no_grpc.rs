@@ -1,8 +1,9 @@
 //! Doors of `grpc` in a program that was built without the feature: each says what to add.
 
+use std::collections::BTreeMap;
 use std::future::{Ready, ready};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
@@ -38,6 +39,11 @@ pub(crate) fn serve_while<T>(
     _: impl Future<Output = T>,
 ) -> Ready<Result<T, ServeError>> {
     match listener {}
+}
+
+/// Registers no driver.
+pub(crate) fn registered(_: &Path) -> Ready<(BTreeMap<String, PathBuf>, Vec<String>)> {
+    ready((BTreeMap::new(), vec![ServeError.to_string()]))
 }
 
 /// Calls no driver.

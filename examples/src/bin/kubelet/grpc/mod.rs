@@ -2,6 +2,7 @@
 
 mod client;
 mod fake_driver;
+mod registry;
 
 use std::io;
 
@@ -9,6 +10,7 @@ use tokio::runtime::Builder;
 
 pub(crate) use client::{prepare, unprepare};
 pub(crate) use fake_driver::{ServeError, listen, serve, serve_while};
+pub(crate) use registry::registered;
 
 /// Types and calls of the kubelet's DRA API v1, generated from `proto/dra.proto`.
 #[allow(

@@ -1,0 +1,186 @@
+//! Commands of the driver on its node: `prepare`, `unprepare` and `serve`.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use clap::{Args, Subcommand};
+use dra_alloc::kubelet::{ClaimKey, ClaimRef};
+use examples::manifest::Manifests;
+use examples::output::{OutputError, put};
+use k8s_openapi::api::resource::v1::ResourceClaim;
+use k8s_openapi::jiff::Timestamp;
+
+use super::grpc::{self, Sockets};
+use super::{NodeError, NodePlugin, NodeSettings};
+
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// Commands of the driver on its node.
+#[derive(Debug, Subcommand)]
+pub(crate) enum NodeCommand {
+    /// Prepare claims: write the CDI file of each, and print its devices
+    Prepare(ClaimArgs),
+    /// Unprepare claims: remove what was prepared, also of claims that are not known
+    Unprepare(ClaimArgs),
+    /// Serve the kubelet's calls on unix sockets (cargo feature grpc)
+    Serve(ServeArgs),
+}
+
+#[derive(Debug, Args)]
+struct NodeArgs {
+    /// Name of the driver
+    #[arg(long, value_name = "NAME", default_value = "pci.example.com", value_parser = crate::driver_name)]
+    driver: String,
+    /// Directory of the ledger of prepared claims
+    #[arg(long, value_name = "DIR")]
+    state: PathBuf,
+    /// Directory of CDI specs
+    #[arg(long, value_name = "DIR", default_value = dra_alloc::driver::CDI_DIRECTORY)]
+    cdi: PathBuf,
+    /// Id of this boot instead of the kernel's
+    #[arg(long, value_name = "ID")]
+    boot_id: Option<String>,
+}
+
+/// Claims of a command.
+#[derive(Debug, Args)]
+pub(crate) struct ClaimArgs {
+    #[command(flatten)]
+    node: NodeArgs,
+    /// Manifests with claims: files, directories, - for stdin
+    #[arg(required = true)]
+    files: Vec<String>,
+}
+
+/// Sockets of `serve`.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    #[command(flatten)]
+    node: NodeArgs,
+    /// Directory of the DRA socket
+    #[arg(long, value_name = "DIR")]
+    plugin_dir: PathBuf,
+    /// Directory of registration sockets, which the kubelet watches
+    #[arg(long, value_name = "DIR")]
+    registry: PathBuf,
+    /// UID of this instance's pod: names sockets of its own, so that another instance can run beside it during an update
+    #[arg(long, value_name = "UID")]
+    pod_uid: Option<String>,
+    /// Manifests that stand for the API server: read again at each call
+    #[arg(required = true)]
+    files: Vec<String>,
+}
+
+/// Reason that a command failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NodeCommandError {
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    #[error("{0}")]
+    Manifest(String),
+    #[error("{BOOT_ID}: {0}; --boot-id gives another one")]
+    BootId(io::Error),
+    #[error("{0} claims failed")]
+    Failed(usize),
+    #[error(transparent)]
+    Serve(#[from] grpc::ServeError),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
+
+/// Runs a command.
+///
+/// # Errors
+/// The reason that it failed, for some of the claims or altogether.
+pub(crate) fn run(command: &NodeCommand) -> Result<(), NodeCommandError> {
+    match command {
+        NodeCommand::Prepare(args) => each(args, |plugin, asked, claim| {
+            let devices = plugin.prepare(asked, &|_| Ok(Some(claim.clone())), now())?;
+            let ids: Vec<String> = devices.into_iter().flat_map(|device| device.cdi_ids).collect();
+            Ok(if ids.is_empty() { "no device of this driver".to_owned() } else { ids.join(" ") })
+        }),
+        NodeCommand::Unprepare(args) => each(args, |plugin, asked, _| {
+            plugin.unprepare(&asked.uid, now())?;
+            Ok("unprepared".to_owned())
+        }),
+        NodeCommand::Serve(args) => {
+            let plugin = args.node.plugin()?;
+            let api = ApiFiles(args.files.clone());
+            plugin.start(&|asked| api.find(asked), now())?;
+            let ServeArgs { plugin_dir, registry, pod_uid, .. } = args;
+            let sockets =
+                Sockets { plugin_dir: plugin_dir.clone(), registry: registry.clone(), pod_uid: pod_uid.clone() };
+            Ok(grpc::serve(plugin, args.node.driver.clone(), api, &sockets)?)
+        }
+    }
+}
+
+type ClaimWork<'a> = &'a dyn Fn(&NodePlugin, &ClaimRef, &ResourceClaim) -> Result<String, NodeError>;
+
+/// Does some work for each claim, and prints a line for each. A claim that fails keeps none from its turn.
+fn each(
+    args: &ClaimArgs,
+    work: impl Fn(&NodePlugin, &ClaimRef, &ResourceClaim) -> Result<String, NodeError>,
+) -> Result<(), NodeCommandError> {
+    let work: ClaimWork<'_> = &work;
+    let plugin = args.node.plugin()?;
+    let claims = read(&args.files).map_err(NodeCommandError::Manifest)?;
+    plugin.start(&|asked| Ok(find(&claims, asked)), now())?;
+    let mut failed = 0_usize;
+    for claim in &claims {
+        let key = ClaimKey::from_metadata(&claim.metadata);
+        let asked = ClaimRef::new(&key.namespace, &key.name, claim.metadata.uid.as_deref().unwrap_or_default());
+        let line = work(&plugin, &asked, claim).unwrap_or_else(|error| {
+            failed = failed.saturating_add(1);
+            format!("error: {error}")
+        });
+        put(&format!("{key}: {line}\n"))?;
+    }
+    if failed == 0 { Ok(()) } else { Err(NodeCommandError::Failed(failed)) }
+}
+
+impl NodeArgs {
+    fn plugin(&self) -> Result<NodePlugin, NodeCommandError> {
+        let boot_id = match &self.boot_id {
+            Some(id) => id.clone(),
+            None => fs::read_to_string(BOOT_ID).map_err(NodeCommandError::BootId)?.trim().to_owned(),
+        };
+        let Self { driver, state, cdi, .. } = self;
+        let settings = NodeSettings { driver: driver.clone(), boot_id, state: state.clone(), cdi: cdi.clone() };
+        Ok(NodePlugin::new(settings)?)
+    }
+}
+
+/// Manifests that stand for the API server.
+#[derive(Clone, Debug)]
+pub(super) struct ApiFiles(Vec<String>);
+
+impl ApiFiles {
+    /// Returns the claim that has the name now.
+    ///
+    /// # Errors
+    /// The manifests can't be read: nothing is known about the claim.
+    pub(super) fn find(&self, asked: &ClaimRef) -> Result<Option<ResourceClaim>, String> {
+        Ok(find(&read(&self.0)?, asked))
+    }
+}
+
+fn find(claims: &[ResourceClaim], asked: &ClaimRef) -> Option<ResourceClaim> {
+    claims.iter().find(|claim| ClaimKey::from_metadata(&claim.metadata) == asked.key).cloned()
+}
+
+fn read(files: &[String]) -> Result<Vec<ResourceClaim>, String> {
+    let mut manifests = Manifests::default();
+    files.iter().for_each(|file| manifests.read_argument(file));
+    match manifests.problems.first() {
+        Some(problem) => Err(problem.to_string()),
+        None => Ok(manifests.claims),
+    }
+}
+
+/// Returns the time. A clock before 1970 counts as 1970.
+pub(super) fn now() -> Timestamp {
+    Timestamp::try_from(SystemTime::now()).unwrap_or(Timestamp::UNIX_EPOCH)
+}

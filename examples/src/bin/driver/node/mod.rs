@@ -1,0 +1,285 @@
+//! The driver on its node: prepares and unprepares claims by the plans of `dra_alloc::driver::Ledger`, one call at a time,
+//! also beside a second instance of the driver.
+
+mod command;
+#[cfg(feature = "grpc")]
+mod grpc;
+#[cfg(not(feature = "grpc"))]
+#[path = "no_grpc.rs"]
+mod grpc;
+mod hardware;
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use dra_alloc::driver::{
+    CdiDevice, CdiEdits, CdiKind, CdiNameError, CdiSpec, ClaimLookup, ClaimPlan, ClaimReply, CleanUp, HeldDevice,
+    Ledger, LedgerError, LedgerStep, NodeContext, NotStarted, PrepareRefusal, StartAction, cdi_device_names,
+};
+#[cfg(feature = "grpc")]
+use dra_alloc::driver::{DeviceHealth, EntryState, HealthStatus};
+use dra_alloc::kubelet::{ClaimRef, PreparedDevice};
+use examples::durable::{DurableFile, UNFINISHED};
+use k8s_openapi::api::resource::v1::ResourceClaim;
+use k8s_openapi::jiff::Timestamp;
+
+pub(crate) use command::{NodeCommand, NodeCommandError, run};
+use hardware::Hardware;
+
+/// Reason that a claim was not prepared or unprepared.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NodeError {
+    /// The ledger can't be used; nothing is done until an operator has looked at it.
+    #[error("{path}: {error}")]
+    Ledger { path: PathBuf, error: LedgerError },
+    /// The claim can't be prepared now.
+    #[error(transparent)]
+    Refused(#[from] PrepareRefusal),
+    /// The claim or driver gives no name of CDI.
+    #[error(transparent)]
+    CdiName(#[from] CdiNameError),
+    /// The steps are out of order.
+    #[error(transparent)]
+    NotStarted(#[from] NotStarted),
+    /// A CDI spec can't be written as JSON.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// The API server did not answer.
+    #[error("{0}")]
+    Api(String),
+    /// A step failed; the next call repeats it.
+    #[error("{place}: {error}")]
+    Io { place: PathBuf, error: io::Error },
+}
+
+/// Look-up in the API server: the claim that has the name now, or the reason that there is no answer.
+type FindClaim<'a> = dyn Fn(&ClaimRef) -> Result<Option<ResourceClaim>, String> + 'a;
+
+/// Directories of the driver, and the boot.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeSettings {
+    pub(crate) driver: String,
+    pub(crate) boot_id: String,
+    /// Directory of the ledger, its lock and the stand-in for hardware.
+    pub(crate) state: PathBuf,
+    pub(crate) cdi: PathBuf,
+}
+
+/// The driver on its node. It keeps nothing in memory: each call reads the ledger under the lock.
+#[derive(Clone, Debug)]
+pub(crate) struct NodePlugin {
+    settings: NodeSettings,
+    kind: CdiKind,
+    ledger: DurableFile,
+    hardware: Hardware,
+}
+
+fn at<T>(place: &Path, outcome: io::Result<T>) -> Result<T, NodeError> {
+    outcome.map_err(|error| NodeError::Io { place: place.to_owned(), error })
+}
+
+impl NodePlugin {
+    /// Creates the directories that are missing.
+    ///
+    /// # Errors
+    /// The driver's name is none of CDI, or a directory can't be created.
+    pub(crate) fn new(settings: NodeSettings) -> Result<Self, NodeError> {
+        let kind = CdiKind::new(&format!("k8s.{}", settings.driver), "claim")?;
+        let hardware = Hardware(settings.state.join("hardware"));
+        for folder in [&settings.cdi, &hardware.0] {
+            at(folder, fs::create_dir_all(folder))?;
+        }
+        let ledger = DurableFile::new(settings.state.join("ledger.json"));
+        Ok(Self { settings, kind, ledger, hardware })
+    }
+
+    fn context(&self) -> NodeContext<'_> {
+        NodeContext::new(&self.settings.driver, &self.settings.boot_id)
+    }
+
+    /// Runs `work` while no other instance of the driver does anything.
+    fn locked<T>(&self, work: impl FnOnce() -> Result<T, NodeError>) -> Result<T, NodeError> {
+        let path = self.settings.state.join("serialize.lock");
+        let lock = at(&path, File::create(&path))?;
+        at(&path, lock.lock())?;
+        work()
+    }
+
+    fn read(&self) -> Result<Ledger, NodeError> {
+        let path = self.ledger.path();
+        let Some(bytes) = at(path, self.ledger.read())? else { return Ok(Ledger::default()) };
+        Ledger::from_checkpoint(&bytes).map_err(|error| NodeError::Ledger { path: path.to_owned(), error })
+    }
+
+    fn write(&self, ledger: &Ledger) -> Result<(), NodeError> {
+        at(self.ledger.path(), self.ledger.write(&ledger.to_checkpoint()))
+    }
+
+    fn cdi_file(&self, claim_uid: &str) -> DurableFile {
+        DurableFile::new(self.settings.cdi.join(self.kind.file_name(claim_uid)))
+    }
+
+    /// Mends what a crash or a reboot has left, before the first call.
+    ///
+    /// # Errors
+    /// The ledger can't be read, or a step failed.
+    pub(crate) fn start(&self, find: &FindClaim<'_>, now: Timestamp) -> Result<(), NodeError> {
+        self.locked(|| {
+            let mut ledger = self.read()?;
+            let names = self.cdi_file_names()?;
+            let files = names.iter().filter_map(|name| self.kind.claim_of_file(name));
+            let start = ledger.start_up(&self.settings.boot_id, files);
+            for (uid, action) in &start.entries {
+                if matches!(action, StartAction::RebuildCdi | StartAction::AdoptBoot { rebuild_cdi: true }) {
+                    let devices = ledger.entries().get(uid).map(|entry| entry.devices.as_slice());
+                    self.write_cdi(uid, devices.unwrap_or_default())?;
+                }
+            }
+            for uid in &start.remove_cdi_files {
+                at(&self.settings.cdi, self.cdi_file(uid).remove())?;
+            }
+            self.remove_unfinished(&names)?;
+            ledger.adopt_boot(&self.settings.boot_id);
+            self.write(&ledger)?;
+            self.clean_up(ledger, find, now)
+        })
+    }
+
+    /// Removes entries of calls that were interrupted and whose claim is gone.
+    fn clean_up(&self, mut ledger: Ledger, find: &FindClaim<'_>, now: Timestamp) -> Result<(), NodeError> {
+        for (uid, entry) in ledger.clone().entries() {
+            let found = find(&ClaimRef::new(&entry.namespace, &entry.name, uid));
+            let lookup = found.map_or(ClaimLookup::Failed, |found| ClaimLookup::from_claim(uid, found.as_ref()));
+            match entry.clean_up(&self.settings.boot_id, lookup) {
+                CleanUp::Undo | CleanUp::Drop => {
+                    let plan = ledger.plan_unprepare(&self.context(), uid);
+                    self.carry_out(&plan, &mut ledger, now)?;
+                }
+                CleanUp::Report => {
+                    examples::output::say(&format_args!("driver: claim {uid} is gone and still prepared"))
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Prepares a claim.
+    ///
+    /// # Errors
+    /// The claim can't be prepared, or a step failed.
+    pub(crate) fn prepare(
+        &self,
+        asked: &ClaimRef,
+        find: &FindClaim<'_>,
+        now: Timestamp,
+    ) -> Result<Vec<PreparedDevice>, NodeError> {
+        self.locked(|| {
+            let mut ledger = self.read()?;
+            let found = find(asked).map_err(NodeError::Api)?;
+            let plan = ledger.plan_prepare(&self.context(), asked, found.as_ref(), now)?;
+            self.carry_out(&plan, &mut ledger, now)?;
+            let entry = ledger.entries().get(&asked.uid).filter(|_| plan.reply() != ClaimReply::Empty);
+            Ok(entry.map(dra_alloc::driver::LedgerEntry::answer).unwrap_or_default())
+        })
+    }
+
+    /// Unprepares a claim, also one that is not known.
+    ///
+    /// # Errors
+    /// The ledger can't be read, or a step failed.
+    pub(crate) fn unprepare(&self, claim_uid: &str, now: Timestamp) -> Result<(), NodeError> {
+        self.locked(|| {
+            let mut ledger = self.read()?;
+            let plan = ledger.plan_unprepare(&self.context(), claim_uid);
+            self.carry_out(&plan, &mut ledger, now)
+        })
+    }
+
+    /// Returns the health of the devices in use. A device is well if its claim is prepared.
+    #[cfg(feature = "grpc")]
+    fn health(&self) -> Vec<DeviceHealth> {
+        let ledger = self.read().unwrap_or_default();
+        let device = |held: &HeldDevice, state: EntryState| DeviceHealth {
+            pool: held.pool.clone(),
+            device: held.device.clone(),
+            health: if state == EntryState::Completed { HealthStatus::Healthy } else { HealthStatus::Unknown },
+            ..DeviceHealth::default()
+        };
+        let entries = ledger.entries().values();
+        entries.flat_map(|entry| entry.devices.iter().map(|held| device(held, entry.state))).collect()
+    }
+
+    /// Carries out the steps of a plan, each durable before the next.
+    fn carry_out(&self, plan: &ClaimPlan, ledger: &mut Ledger, now: Timestamp) -> Result<(), NodeError> {
+        let uid = plan.claim_uid();
+        for step in plan.steps() {
+            match step {
+                LedgerStep::WriteStarted => ledger.start(plan),
+                LedgerStep::WriteCompleted => ledger.complete(uid, &self.cdi_ids(uid, plan.devices())?)?,
+                LedgerStep::WriteUndoing => ledger.begin_undo(uid),
+                LedgerStep::DeleteEntry => ledger.remove(uid, now),
+                LedgerStep::Setup => self.each(plan.devices(), |device| self.hardware.set_up(device, uid))?,
+                LedgerStep::Undo => self.each(plan.devices_to_undo(), |device| self.hardware.undo(device, uid))?,
+                LedgerStep::WriteCdi => self.write_cdi(uid, plan.devices())?,
+                LedgerStep::EnsureCdi if self.cdi_file(uid).path().exists() => {}
+                LedgerStep::EnsureCdi => {
+                    let devices = ledger.entries().get(uid).map(|entry| entry.devices.as_slice());
+                    self.write_cdi(uid, devices.unwrap_or_default())?;
+                }
+                LedgerStep::RemoveCdi => at(&self.settings.cdi, self.cdi_file(uid).remove())?,
+                // These devices have no settings that outlive a boot.
+                _ => {}
+            }
+            if matches!(
+                step,
+                LedgerStep::WriteStarted
+                    | LedgerStep::WriteCompleted
+                    | LedgerStep::WriteUndoing
+                    | LedgerStep::DeleteEntry
+            ) {
+                self.write(ledger)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn each(&self, devices: &[HeldDevice], work: impl FnMut(&HeldDevice) -> io::Result<()>) -> Result<(), NodeError> {
+        at(&self.hardware.0, devices.iter().try_for_each(work))
+    }
+
+    /// Returns the qualified CDI names of each device, in order.
+    fn cdi_ids(&self, uid: &str, devices: &[HeldDevice]) -> Result<Vec<Vec<String>>, NodeError> {
+        let names = cdi_device_names(uid, devices).into_iter();
+        names.map(|name| Ok(vec![self.kind.device_id(&name)?])).collect()
+    }
+
+    /// Writes the spec of a claim: an environment variable for each device.
+    fn write_cdi(&self, uid: &str, devices: &[HeldDevice]) -> Result<(), NodeError> {
+        let device = |(name, held): (String, &HeldDevice)| {
+            let env = vec![format!("DRA_DEVICE_{}={}", held.device.replace(['-', '.'], "_").to_uppercase(), held.pool)];
+            CdiDevice { name, container_edits: CdiEdits { env, ..CdiEdits::default() }, ..CdiDevice::default() }
+        };
+        let spec =
+            CdiSpec::new(&self.kind, cdi_device_names(uid, devices).into_iter().zip(devices).map(device).collect())?;
+        at(&self.settings.cdi, self.cdi_file(uid).write(&serde_json::to_string_pretty(&spec)?))
+    }
+
+    fn cdi_file_names(&self) -> Result<Vec<String>, NodeError> {
+        let folder = &self.settings.cdi;
+        let name = |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
+        at(folder, fs::read_dir(folder).and_then(|entries| entries.map(name).collect()))
+    }
+
+    /// Removes files of this driver that a crash has left half-written.
+    fn remove_unfinished(&self, names: &[String]) -> Result<(), NodeError> {
+        let is_ours =
+            |name: &&String| name.strip_suffix(UNFINISHED).is_some_and(|name| self.kind.claim_of_file(name).is_some());
+        for name in names.iter().filter(is_ours) {
+            let path = self.settings.cdi.join(name);
+            at(&path, fs::remove_file(&path))?;
+        }
+        Ok(())
+    }
+}

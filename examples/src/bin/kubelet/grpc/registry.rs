@@ -1,0 +1,72 @@
+//! Registration of drivers: the kubelet's side, once for each socket in a directory.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use dra_alloc::driver::{PLUGIN_TYPE, PluginService};
+use examples::grpc_api::registration::registration_client::RegistrationClient;
+use examples::grpc_api::registration::{InfoRequest, PluginInfo, RegistrationStatus};
+use tonic::Request;
+use tonic::transport::{Channel, Endpoint};
+
+/// Time that a kubelet waits for `GetInfo`.
+const GET_INFO: Duration = Duration::from_secs(1);
+/// End of the names of registration sockets.
+const SOCKET: &str = ".sock";
+
+/// Asks every socket of a directory and tells it the outcome. Returns the DRA sockets of the drivers that are taken, and
+/// the sockets that are not, with the reason.
+pub(crate) async fn registered(registry: &Path) -> (BTreeMap<String, PathBuf>, Vec<String>) {
+    let (mut plugins, mut refused) = (BTreeMap::new(), Vec::new());
+    for socket in sockets(registry) {
+        match register(&socket).await {
+            Ok(info) => {
+                plugins.insert(info.name, info.endpoint.into());
+            }
+            Err(reason) => refused.push(format!("{}: {reason}", socket.display())),
+        }
+    }
+    (plugins, refused)
+}
+
+fn sockets(registry: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(registry).into_iter().flatten().flatten();
+    let name = |path: &PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let is_socket = |path: &PathBuf| name(path).ends_with(SOCKET) && !name(path).starts_with('.');
+    let mut sockets: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_socket).collect();
+    sockets.sort();
+    sockets
+}
+
+async fn register(socket: &Path) -> Result<PluginInfo, String> {
+    let channel = connect(socket).await?;
+    let mut client = RegistrationClient::new(channel);
+    let mut request = Request::new(InfoRequest::default());
+    request.set_timeout(GET_INFO);
+    let info = client.get_info(request).await.map_err(|status| status.to_string())?.into_inner();
+    let outcome = check(&info);
+    let status = RegistrationStatus {
+        plugin_registered: outcome.is_ok(),
+        error: outcome.as_ref().err().cloned().unwrap_or_default(),
+    };
+    client.notify_registration_status(status).await.map_err(|status| status.to_string())?;
+    outcome.map(|()| info)
+}
+
+/// Checks what a plugin says about itself, as the kubelet's manager of DRA plugins does.
+fn check(info: &PluginInfo) -> Result<(), String> {
+    let known = PluginService::DraV1.short_name();
+    match info.supported_versions.as_slice() {
+        _ if info.r#type != PLUGIN_TYPE => Err(format!("no handler registered for plugin type: {}", info.r#type)),
+        [] => Err(format!("empty list of supported gRPC services (aka supported versions) for plugin {}", info.name)),
+        services if services.iter().any(|service| service == known) => Ok(()),
+        services => Err(format!("none of services supported by the plugin {} are supported: {services:?}", info.name)),
+    }
+}
+
+async fn connect(socket: &Path) -> Result<Channel, String> {
+    let endpoint = Endpoint::from_shared(format!("unix:{}", socket.display())).map_err(|error| error.to_string())?;
+    endpoint.connect_timeout(GET_INFO).connect().await.map_err(|error| error.to_string())
+}
