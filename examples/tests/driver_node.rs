@@ -175,7 +175,7 @@ mod served {
 
     use super::*;
 
-    /// Random numbers of a seed (SplitMix64).
+    /// Random numbers of a seed (`SplitMix64`).
     struct Random(u64);
 
     impl Random {
@@ -218,7 +218,7 @@ mod served {
         }
     }
 
-    /// HEADERS of a kubelet's GetInfo, as recorded from grpc-go 1.81: its authority is the percent-encoded path.
+    /// HEADERS of a kubelet's `GetInfo`, as recorded from grpc-go 1.81: its authority is the percent-encoded path.
     const GET_INFO: &str = "00006d0104000000018386459c62ba2d98d558598c84d83498f52fb4b31909b06931ea63115392a94f41955458534d\
                             6a8b0c96775458663aa2c241d6ba0e4ebf5f8b1d75d0620d263d4c4d65647a8a9acac8b4c7602bbc15c34002746586\
                             4d833505b11f40899acac8b24d494f6a7f860befbef34d5b";
@@ -243,8 +243,8 @@ mod served {
         let _serving = Serving::start(&node);
         let socket = node.path("registry/gpu.example.com-reg.sock");
         let mut stream = UnixStream::connect(socket).unwrap();
-        let digits: Vec<u8> = GET_INFO.bytes().map(|byte| char::from(byte).to_digit(16).unwrap() as u8).collect();
-        let headers: Vec<u8> = digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect();
+        let pairs = GET_INFO.as_bytes().chunks(2).map(text);
+        let headers: Vec<u8> = pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect();
         // Preface, empty SETTINGS, the recorded HEADERS, and DATA with an empty message that ends the stream.
         let data = [0, 0, 5, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0];
         let bytes =
@@ -398,7 +398,7 @@ mod served {
         let left = node.ledger();
         let left: Vec<_> = left.entries().iter().map(|(uid, entry)| (uid, entry.state)).collect();
         assert!(left.is_empty(), "seed {seed}: {left:?}");
-        assert_eq!(node.files("cdi"), [PathBuf::new(); 0], "seed {seed}");
+        assert!(node.files("cdi").is_empty(), "seed {seed}: {:?}", node.files("cdi"));
         assert!(node.set_up().is_empty(), "seed {seed}: {:?}", node.set_up());
         kills
     }

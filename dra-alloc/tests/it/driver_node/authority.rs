@@ -4,7 +4,7 @@ use dra_alloc::driver::AuthorityRewriter;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// HEADERS of a kubelet's GetInfo, as recorded from grpc-go 1.81.
+/// HEADERS of a kubelet's `GetInfo`, as recorded from grpc-go 1.81.
 const RECORDED: &str = "00006d0104000000018386459c62ba2d98d558598c84d83498f52fb4b31909b06931ea63115392a94f41955458534d6a\
                         8b0c96775458663aa2c241d6ba0e4ebf5f8b1d75d0620d263d4c4d65647a8a9acac8b4c7602bbc15c340027465864d\
                         833505b11f40899acac8b24d494f6a7f860befbef34d5b";
@@ -14,8 +14,8 @@ const HEADERS: u8 = 1;
 const END_HEADERS: u8 = 4;
 
 fn hex(text: &str) -> Vec<u8> {
-    let digits: Vec<u8> = text.bytes().map(|byte| char::from(byte).to_digit(16).unwrap() as u8).collect();
-    digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
+    let pairs = text.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).unwrap());
+    pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect()
 }
 
 fn frame(kind: u8, flags: u8, payload: &[u8]) -> Vec<u8> {

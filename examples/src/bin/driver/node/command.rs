@@ -112,7 +112,7 @@ pub(crate) fn run(command: &NodeCommand) -> Result<(), NodeCommandError> {
             let ServeArgs { plugin_dir, registry, pod_uid, .. } = args;
             let sockets =
                 Sockets { plugin_dir: plugin_dir.clone(), registry: registry.clone(), pod_uid: pod_uid.clone() };
-            Ok(grpc::serve(plugin, args.node.driver.clone(), api, &sockets)?)
+            Ok(grpc::serve(plugin, &args.node.driver, api, &sockets)?)
         }
     }
 }
@@ -173,7 +173,9 @@ fn find(claims: &[ResourceClaim], asked: &ClaimRef) -> Option<ResourceClaim> {
 
 fn read(files: &[String]) -> Result<Vec<ResourceClaim>, String> {
     let mut manifests = Manifests::default();
-    files.iter().for_each(|file| manifests.read_argument(file));
+    for file in files {
+        manifests.read_argument(file);
+    }
     match manifests.problems.first() {
         Some(problem) => Err(problem.to_string()),
         None => Ok(manifests.claims),

@@ -157,7 +157,7 @@ impl NodePlugin {
                     self.carry_out(&plan, &mut ledger, now)?;
                 }
                 CleanUp::Report => {
-                    examples::output::say(&format_args!("driver: claim {uid} is gone and still prepared"))
+                    examples::output::say(&format_args!("driver: claim {uid} is gone and still prepared"));
                 }
                 _ => {}
             }

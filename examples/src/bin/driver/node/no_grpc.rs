@@ -20,6 +20,6 @@ pub(super) struct Sockets {
 pub(crate) struct ServeError;
 
 /// Refuses to serve.
-pub(super) fn serve(_: NodePlugin, _: String, _: ApiFiles, _: &Sockets) -> Result<(), ServeError> {
+pub(super) fn serve(_: NodePlugin, _: &str, _: ApiFiles, _: &Sockets) -> Result<(), ServeError> {
     Err(ServeError)
 }

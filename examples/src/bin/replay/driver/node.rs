@@ -136,7 +136,7 @@ fn bad_path(error: &MetadataPathError) -> Value {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Device {
+struct HealthOfDevice {
     pool: String,
     device: String,
     health: Health,
@@ -171,13 +171,13 @@ enum HealthEvent {
 #[derive(Deserialize)]
 struct HealthInput {
     #[serde(default)]
-    devices: Vec<Device>,
+    devices: Vec<HealthOfDevice>,
     #[serde(flatten)]
     event: HealthEvent,
 }
 
-impl From<&Device> for DeviceHealth {
-    fn from(device: &Device) -> Self {
+impl From<&HealthOfDevice> for DeviceHealth {
+    fn from(device: &HealthOfDevice) -> Self {
         Self {
             pool: device.pool.clone(),
             device: device.device.clone(),
@@ -255,9 +255,13 @@ pub(crate) fn h2(input: Value) -> Result<Operation, Refusal> {
         let bytes = from_hex(frame).ok_or_else(|| Refusal::field("frame", "not hexadecimal"))?;
         let mut out = Vec::new();
         AuthorityRewriter::after_preface().feed(&bytes, &mut out);
-        let hex: String = out.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(json!({"frame": hex}))
+        Ok(json!({"frame": to_hex(&out)}))
     })
+}
+
+fn to_hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
 }
 
 fn from_hex(text: &str) -> Option<Vec<u8>> {

@@ -52,13 +52,13 @@ pub(crate) enum ServeError {
 ///
 /// # Errors
 /// A socket can't be created, or a server stopped.
-pub(super) fn serve(plugin: NodePlugin, driver: String, api: ApiFiles, sockets: &Sockets) -> Result<(), ServeError> {
+pub(super) fn serve(plugin: NodePlugin, driver: &str, api: ApiFiles, sockets: &Sockets) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Runtime)?;
     let text = |path: &Path| path.display().to_string();
     let pod_uid = sockets.pod_uid.as_deref();
     let endpoint = sockets.plugin_dir.join(data_socket(&text(&sockets.plugin_dir), pod_uid)?);
-    let registrar = sockets.registry.join(registrar_socket(&text(&sockets.registry), &driver, pod_uid)?);
-    let info = PluginInfo::new(&driver, &text(&endpoint), &[PluginService::DraV1, PluginService::HealthV1alpha1]);
+    let registrar = sockets.registry.join(registrar_socket(&text(&sockets.registry), driver, pod_uid)?);
+    let info = PluginInfo::new(driver, &text(&endpoint), &[PluginService::DraV1, PluginService::HealthV1alpha1]);
     let registration = Arc::new(Mutex::new(Registration::default()));
     runtime.block_on(async {
         let calls = Server::builder()
