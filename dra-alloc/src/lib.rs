@@ -85,7 +85,7 @@ pub use device::{capacity, taint};
 pub use dra_attrs::{GateSet, Ix, Profile};
 pub use explain::{Detail, Explanation};
 pub use search::allocate_error::{AllocateError, RequestError};
-pub use search::budget::Budget;
+pub use search::budget::{Budget, Limit, Stopped};
 pub use search::outcome::{NodeFailure, Outcome};
 pub use search::share::{Share, ShareIds, share_id};
 pub use selector::SelectorCache;

@@ -204,7 +204,7 @@ fn check(bytes: Bytes<'_, '_>) -> Result<()> {
             &state,
             &node,
             &claims,
-            Budget::steps(STEPS),
+            Budget::work(STEPS),
         )
     };
     let inventory = Inventory::new(slices.clone());
@@ -224,7 +224,7 @@ fn check(bytes: Bytes<'_, '_>) -> Result<()> {
     prepared.prepare([&node]);
     assert_eq!(answer, allocate(&inventory, gates));
     let Ok(verdict) = answer else { return Ok(()) };
-    assert!(verdict.steps <= STEPS);
+    assert!(verdict.steps <= verdict.work && verdict.work <= STEPS);
     if let Outcome::Allocated(results) = verdict.outcome {
         assert_eq!(results.len(), claims.len());
         for device in results.iter().flat_map(|result| result.devices.as_ref().unwrap().results.iter().flatten()) {

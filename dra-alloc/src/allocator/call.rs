@@ -14,7 +14,7 @@ use super::verdict::Verdict;
 use crate::explain::{Cause, ClaimName, Detail, Explanation, Reason, explain};
 use crate::search::allocate_error::AllocateError;
 use crate::search::allocate_on;
-use crate::search::budget::Budget;
+use crate::search::budget::{Budget, Effort};
 use crate::search::context::Context;
 use crate::search::outcome::Outcome;
 use crate::search::request::{Plan, claim_name};
@@ -64,15 +64,15 @@ impl<'c> Call<'c> {
         }
         if self.pending.is_empty() && !self.allocated.is_empty() {
             let outcome = Outcome::Allocated(self.with_allocated(Vec::new()));
-            return Ok(Verdict { outcome, steps: 0, explanation: None });
+            return Ok(Verdict { outcome, steps: 0, work: 0, explanation: None });
         }
-        let (outcome, steps) = allocate_on(&self.context, &self.plan, node, budget)?;
-        let explanation = self.explain(node, &outcome, steps, budget);
+        let (outcome, effort) = allocate_on(&self.context, &self.plan, node, budget)?;
+        let explanation = self.explain(node, &outcome, budget);
         let outcome = match outcome {
             Outcome::Allocated(results) => Outcome::Allocated(self.with_allocated(results)),
             other => other,
         };
-        Ok(Verdict { outcome, steps, explanation })
+        Ok(Verdict { outcome, steps: effort.steps, work: effort.work, explanation })
     }
 
     /// Returns a reason for each allocated claim whose node selector excludes the node.
@@ -93,24 +93,24 @@ impl<'c> Call<'c> {
     /// Returns the verdict for a node that an allocated claim excludes. The pending claims are explained but not
     /// allocated.
     fn unsatisfied(&self, mut reasons: Vec<Reason>, node: &Node, budget: Budget<'_>) -> Verdict {
-        let verdict = Verdict { outcome: Outcome::Unsatisfied, steps: 0, explanation: None };
+        let verdict = Verdict { outcome: Outcome::Unsatisfied, steps: 0, work: 0, explanation: None };
         if self.detail == Detail::Off {
             return verdict;
         }
         let search = || allocate_on(&self.context, &self.plan, node, budget).ok();
         let searched = if self.pending.is_empty() { None } else { search() };
-        let steps = searched.as_ref().map_or(0, |(_, steps)| *steps);
-        let pending = searched.and_then(|(outcome, steps)| self.explain(node, &outcome, steps, budget));
+        let Effort { steps, work } = searched.as_ref().map(|(_, effort)| *effort).unwrap_or_default();
+        let pending = searched.and_then(|(outcome, _)| self.explain(node, &outcome, budget));
         reasons.extend(pending.into_iter().flat_map(|explanation| explanation.reasons));
         let explanation = Some(Explanation { reasons, suggestions: Vec::new() });
-        Verdict { steps, explanation, ..verdict }
+        Verdict { steps, work, explanation, ..verdict }
     }
 
-    fn explain(&self, node: &Node, outcome: &Outcome, steps: u64, budget: Budget<'_>) -> Option<Explanation> {
+    fn explain(&self, node: &Node, outcome: &Outcome, budget: Budget<'_>) -> Option<Explanation> {
         match self.detail {
             Detail::Off => None,
             _ if matches!(outcome, Outcome::Allocated(_)) => None,
-            detail => explain(&self.context, detail, &self.claims_to_explain(), node, outcome, steps, budget),
+            detail => explain(&self.context, detail, &self.claims_to_explain(), node, outcome, budget),
         }
     }
 

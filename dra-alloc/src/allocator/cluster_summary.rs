@@ -35,7 +35,7 @@ fn headline(verdict: &Verdict) -> Option<String> {
     let told = verdict.explanation.as_ref().and_then(Explanation::headline);
     match &verdict.outcome {
         Outcome::Allocated(_) => None,
-        Outcome::Stopped => Some("stopped by the budget".to_owned()),
+        Outcome::Stopped(_) => Some("stopped by the budget".to_owned()),
         Outcome::FailedOnNode(failure) => Some(failure_headline(failure)),
         Outcome::Unsatisfied => Some(told.unwrap_or_else(|| "without suitable devices".to_owned())),
     }

@@ -132,8 +132,8 @@ impl<'a> Allocator<'a> {
         Self { share_ids, ..self }
     }
 
-    /// Adds an explanation to every failed allocation, computed by at most a hundred extra searches of 20,000 steps
-    /// each. The extra searches do not use up the budget, but they call its stop function too.
+    /// Adds an explanation to every failed allocation, computed by at most a hundred extra searches with work of
+    /// 20,000 each. The extra searches do not use up the budget, but they call its stop function too.
     #[must_use]
     pub fn with_explanation(self, detail: Detail) -> Self {
         Self { detail, ..self }
@@ -185,7 +185,7 @@ impl<'a> Allocator<'a> {
     /// search does not reach is not reported.
     ///
     /// # Complexity
-    /// At most the number of steps of the budget; [`Budget`] defines a step.
+    /// At most the work of the budget; [`Budget`] defines a unit.
     ///
     /// ```
     /// use std::collections::BTreeMap;
@@ -206,8 +206,8 @@ impl<'a> Allocator<'a> {
     /// let allocator = Allocator::new(Profile::V1_37, &inventory, &classes);
     /// allocator.prepare(nodes.values());
     /// let state = AllocatedState::default();
-    /// assert!(allocator.allocate(&state, &nodes["a"], claims.values(), Budget::steps(1_000)).is_ok());
-    /// assert!(allocator.allocate_each(&state, nodes.values(), claims.values(), Budget::steps(1_000)).is_ok());
+    /// assert!(allocator.allocate(&state, &nodes["a"], claims.values(), Budget::work(1_000)).is_ok());
+    /// assert!(allocator.allocate_each(&state, nodes.values(), claims.values(), Budget::work(1_000)).is_ok());
     /// ```
     pub fn allocate<'c, C: Borrow<ResourceClaim> + 'c>(
         &self,
@@ -236,7 +236,7 @@ impl<'a> Allocator<'a> {
         let mut verdicts = Vec::with_capacity(nodes.size_hint().0);
         for node in nodes {
             let verdict = call.on_node(node.borrow(), budget)?;
-            budget = budget.after(verdict.steps);
+            budget = budget.after(verdict.work);
             verdicts.push(verdict);
         }
         Ok(verdicts)

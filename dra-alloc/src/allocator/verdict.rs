@@ -3,14 +3,16 @@
 use crate::explain::Explanation;
 use crate::search::outcome::Outcome;
 
-/// Result of an allocation on one node, with the number of steps that it took.
+/// Result of an allocation on one node, with the work that it took.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Verdict {
     /// Result for the claims: allocated, or the kind of failure.
     pub outcome: Outcome,
-    /// Number of steps that the search made.
+    /// Number of steps that the search made: devices tried at a place, decisions, and runs of the pruning rules.
     pub steps: u64,
+    /// Work of the search, which a [`crate::Budget`] limits: steps, devices passed over, and what looking ahead costs.
+    pub work: u64,
     /// Reasons of the failure, if the claims are not allocated and [`crate::Allocator::with_explanation`] is set.
     pub explanation: Option<Explanation>,
 }

@@ -22,14 +22,13 @@ pub(crate) fn explain(
     claims: &[ResourceClaim],
     node: &Node,
     outcome: &Outcome,
-    steps: u64,
     budget: Budget<'_>,
 ) -> Option<Explanation> {
     let alone = |cause| Some(Explanation { reasons: vec![Reason::leaf(cause)], suggestions: Vec::new() });
     let what_if = || WhatIf::new(*context, node, budget);
     match outcome {
         Outcome::Allocated(_) => None,
-        Outcome::Stopped => alone(Cause::Stopped { steps }),
+        Outcome::Stopped(stopped) => alone(Cause::Stopped { stopped: Box::new(stopped.clone()) }),
         Outcome::FailedOnNode(NodeFailure::InvalidPools { .. }) | Outcome::Unsatisfied => {
             let mut what_if = what_if();
             let core = unsat_core(&mut what_if, claims);

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::cluster::inventory::pool::PoolProblem;
 use crate::config::gates::GateName;
 use crate::device::device_id::DeviceId;
+use crate::search::budget::Stopped;
 use crate::search::outcome::NodeFailure;
 
 /// Level of detail of an [`Explanation`].
@@ -64,8 +65,9 @@ pub enum Cause {
     },
     /// The search was stopped because its budget was exhausted.
     Stopped {
-        /// Number of steps that the search made.
-        steps: u64,
+        /// Place at which the search was stopped, and what was proved by then.
+        #[serde(flatten)]
+        stopped: Box<Stopped>,
     },
     /// The drivers have published no devices for this node.
     NoDevices,

@@ -23,7 +23,7 @@ impl fmt::Display for Cause {
         match self {
             Self::Node { failure } => failure.fmt(f),
             Self::AllocatedElsewhere { claim } => write!(f, "claim {claim} is allocated already, for other nodes"),
-            Self::Stopped { steps } => write!(f, "stopped after {steps} steps, before there was an answer"),
+            Self::Stopped { stopped } => write!(f, "stopped before there was an answer: {stopped}"),
             Self::NoDevices => f.write_str("no device can be used on this node: no complete pool has any for it"),
             Self::Pool { pool, problem } => write!(f, "pool {pool} is invalid: {problem}"),
             Self::IncompletePool { pool, slices, announced } if is_updated(*slices, *announced) => {

@@ -1,4 +1,4 @@
-//! What-if questions: searches with changed claims, gates or slices, limited in steps and in number.
+//! What-if questions: searches with changed claims, gates or slices, limited in work and in number.
 
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -8,8 +8,8 @@ use crate::search::context::Context;
 use crate::search::outcome::{NodeFailure, Outcome};
 use crate::search::outcome_on;
 
-/// Largest number of steps of one what-if question.
-const STEPS: u64 = 20_000;
+/// Largest work of one what-if question.
+const WORK: u64 = 20_000;
 
 /// Largest number of what-if questions of one explanation.
 const QUESTIONS: usize = 100;
@@ -27,7 +27,7 @@ pub(super) struct WhatIf<'a> {
 
 impl<'a> WhatIf<'a> {
     pub(super) const fn new(context: Context<'a>, node: &'a Node, budget: Budget<'a>) -> Self {
-        Self { context, node, budget: budget.with_steps(STEPS), left: QUESTIONS }
+        Self { context, node, budget: budget.with_work(WORK), left: QUESTIONS }
     }
 
     /// Returns true if another what-if question may be asked. Callers check first, because preparing a question can

@@ -2,21 +2,24 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use super::allocate_error::AllocateError;
 use super::outcome::NodeFailure;
 use crate::selector::{EvaluationError, Stop};
 
-/// Number of steps between two calls of the caller's stop function.
-const STEPS_PER_QUESTION: u64 = 16;
+/// Amount of work between two calls of the caller's stop function.
+const WORK_PER_QUESTION: u64 = 16;
 
-/// Limit on the work of one call: steps on each node, steps of the whole call, and a function that can stop the search.
+/// Limit on the work of one call: work on each node, work of the whole call, and a function that can stop the search.
 ///
-/// A step is the examination of one device for one request, one decision of the search, or (after a few backtracks) one
-/// run of the pruning rules, which is linear in the number of remaining devices. The evaluation of a selector is one
-/// step too, since its cost is bounded by itself. When the budget is used up, the outcome is `Stopped`.
+/// A unit of work is one look at a device, taken or free, for one request; one decision of the search; or, when the search
+/// looks ahead, the examination of some dozens of devices or values at once. A walk over 10,000 devices is work of 10,000.
+/// The evaluation of a selector is one unit too, since its cost is bounded by itself. When the budget is used up, the
+/// outcome is [`Stopped`].
 ///
-/// An explanation of a failed allocation ([`crate::Allocator::with_explanation`]) adds at most a hundred searches of 20,000
-/// steps each, which the function can stop as well.
+/// An explanation of a failed allocation ([`crate::Allocator::with_explanation`]) adds at most a hundred searches with work
+/// of 20,000 each, which the function can stop as well.
 ///
 /// A budget is `Sync`, so that threads can share it.
 ///
@@ -26,49 +29,48 @@ const STEPS_PER_QUESTION: u64 = 16;
 ///
 /// let deadline = Instant::now() + Duration::from_secs(10);
 /// let is_over = || Instant::now() >= deadline;
-/// // At most 100,000 steps on a node, a million for all nodes of a call, and ten seconds.
-/// let budget = Budget::steps(100_000).with_steps_per_call(1_000_000).with_stop(&is_over);
+/// // At most work of 100,000 on a node, of a million for all nodes of a call, and ten seconds.
+/// let budget = Budget::work(100_000).with_work_per_call(1_000_000).with_stop(&is_over);
 /// assert_eq!(budget.limit(), 100_000);
 /// ```
 #[derive(Clone, Copy)]
 pub struct Budget<'b> {
-    steps: u64,
-    steps_per_call: u64,
+    work: u64,
+    work_per_call: u64,
     stop: Option<&'b (dyn Fn() -> bool + Sync)>,
 }
 
 impl Budget<'static> {
-    /// Builds a budget of `steps` on each node, without a limit for the whole call.
+    /// Builds a budget of `work` on each node, without a limit for the whole call.
     #[must_use]
-    pub const fn steps(steps: u64) -> Self {
-        Self { steps, steps_per_call: u64::MAX, stop: None }
+    pub const fn work(work: u64) -> Self {
+        Self { work, work_per_call: u64::MAX, stop: None }
     }
 }
 
 impl<'b> Budget<'b> {
-    /// Limits the steps of a whole call over all of its nodes. After that, the outcome of every further node is
-    /// `Stopped`.
+    /// Limits the work of a whole call over all of its nodes. After that, the outcome of every further node is
+    /// [`crate::Outcome::Stopped`].
     #[must_use]
-    pub const fn with_steps_per_call(self, steps: u64) -> Self {
-        Self { steps_per_call: steps, ..self }
+    pub const fn with_work_per_call(self, work: u64) -> Self {
+        Self { work_per_call: work, ..self }
     }
 
-    /// Sets a function that is called every 16 steps, and within long evaluations of selectors; the search stops when
-    /// the function returns true.
+    /// Sets a function that is called every 16 units of work, and within long evaluations of selectors; the search stops
+    /// when the function returns true.
     #[must_use]
     pub const fn with_stop(self, stop: &'b (dyn Fn() -> bool + Sync)) -> Self {
         Self { stop: Some(stop), ..self }
     }
 
-    /// Returns the budget with another number of steps on each node and no limit for the call, but the same stop
-    /// function.
-    pub(crate) const fn with_steps(self, steps: u64) -> Self {
-        Self { steps, steps_per_call: u64::MAX, ..self }
+    /// Returns the budget with another limit for each node and no limit for the call, but the same stop function.
+    pub(crate) const fn with_work(self, work: u64) -> Self {
+        Self { work, work_per_call: u64::MAX, ..self }
     }
 
-    /// Returns the budget for the rest of the call, after the search on a node made `used` steps.
+    /// Returns the budget for the rest of the call, after the search on a node did `used` work.
     pub(crate) const fn after(self, used: u64) -> Self {
-        Self { steps_per_call: self.steps_per_call.saturating_sub(used), ..self }
+        Self { work_per_call: self.work_per_call.saturating_sub(used), ..self }
     }
 
     /// Returns the stop function, for evaluations of selectors.
@@ -76,34 +78,84 @@ impl<'b> Budget<'b> {
         self.stop.map(|stop| stop as Stop<'b>)
     }
 
-    /// Returns the largest number of steps on one node.
+    /// Returns the largest amount of work on one node.
     #[must_use]
     pub const fn limit(&self) -> u64 {
-        if self.steps < self.steps_per_call { self.steps } else { self.steps_per_call }
+        if self.work < self.work_per_call { self.work } else { self.work_per_call }
     }
 }
 
 impl Default for Budget<'_> {
-    /// Returns a budget of ten million steps on each node: about a second for one claim, and up to half a minute if
-    /// each step examines hundreds of devices for hundreds of requests. Schedulers use less, such as 100,000.
+    /// Returns a budget of ten million units of work on each node: about a second. Schedulers use less, such as 100,000.
     fn default() -> Self {
-        Self { steps: 10_000_000, steps_per_call: u64::MAX, stop: None }
+        Self { work: 10_000_000, work_per_call: u64::MAX, stop: None }
     }
 }
 
 impl fmt::Debug for Budget<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Budget")
-            .field("steps", &self.steps)
-            .field("steps_per_call", &self.steps_per_call)
+            .field("work", &self.work)
+            .field("work_per_call", &self.work_per_call)
             .finish_non_exhaustive()
+    }
+}
+
+/// Limit that stopped a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Limit {
+    /// The budget of work for one node.
+    Node,
+    /// The budget of work for the whole call.
+    Call,
+    /// The stop function of the caller.
+    Caller,
+}
+
+/// State of a search that was stopped before it had an answer: packing devices is hard in general.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Stopped {
+    /// Limit that stopped the search.
+    pub limit: Limit,
+    /// Namespace and name of the claim that was being searched; empty if the search had not begun.
+    pub claim: String,
+    /// Name of the request that was being searched, as `request` or `request/subrequest`; empty if the search had not
+    /// begun.
+    pub request: String,
+    /// Number of devices that no solution gives to the first request: all that comes before is proved to fail.
+    pub refuted: usize,
+    /// Number of different states of the node's devices of which it is proved that they can't serve the open requests.
+    pub failed_states: usize,
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let limit = match self.limit {
+            Limit::Node => "the work for the node is used up",
+            Limit::Call => "the work for the call is used up",
+            Limit::Caller => "the caller stopped the search",
+        };
+        write!(f, "{limit}")?;
+        if !self.claim.is_empty() {
+            let Self { claim, request, refuted, failed_states, .. } = self;
+            write!(f, " at claim {claim}, request {request}")?;
+            if refuted + failed_states > 0 {
+                write!(f, "; proved so far: the first {refuted} devices are not the first of a solution, ")?;
+                write!(f, "{failed_states} states of the rest have none")?;
+            }
+        }
+        Ok(())
     }
 }
 
 /// Reason why the search on a node ends without a result for the claims.
 #[derive(Debug)]
 pub(crate) enum Halt {
-    Stopped,
+    Stopped(Limit),
     OnNode(NodeFailure),
     Failed(AllocateError),
 }
@@ -112,22 +164,32 @@ impl From<AllocateError> for Halt {
     fn from(error: AllocateError) -> Self {
         match error {
             AllocateError::SelectorEvaluation { source: EvaluationError::Interrupted, .. }
-            | AllocateError::DerivedEvaluation { source: EvaluationError::Interrupted, .. } => Self::Stopped,
+            | AllocateError::DerivedEvaluation { source: EvaluationError::Interrupted, .. } => {
+                Self::Stopped(Limit::Caller)
+            }
             error => Self::Failed(error),
         }
     }
 }
 
-/// Counter of the steps that a search has made, limited by a budget.
+/// Counter of the steps and the work of a search, whose work is limited by a budget.
 #[derive(Debug)]
 pub(crate) struct Meter<'b> {
     budget: Budget<'b>,
-    used: u64,
+    steps: u64,
+    work: u64,
+}
+
+/// Steps and work of a search.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Effort {
+    pub(crate) steps: u64,
+    pub(crate) work: u64,
 }
 
 impl<'b> Meter<'b> {
     pub(crate) const fn new(budget: Budget<'b>) -> Self {
-        Self { budget, used: 0 }
+        Self { budget, steps: 0, work: 0 }
     }
 
     /// Returns the stop function of the budget.
@@ -135,17 +197,48 @@ impl<'b> Meter<'b> {
         self.budget.stop()
     }
 
-    pub(crate) const fn used(&self) -> u64 {
-        self.used
+    /// Returns a counter for a part of the search, with at most `work` of what is left.
+    pub(crate) fn part(&self, work: u64) -> Self {
+        let left = self.budget.limit().saturating_sub(self.work);
+        Self::new(self.budget.with_work(work.min(left)))
     }
 
-    /// Counts one step, and every 16 steps calls the stop function. Fails when the budget is exhausted.
+    /// Adds the effort of a part.
+    pub(crate) const fn add(&mut self, part: Effort) {
+        self.steps = self.steps.saturating_add(part.steps);
+        self.work = self.work.saturating_add(part.work);
+    }
+
+    pub(crate) const fn effort(&self) -> Effort {
+        Effort { steps: self.steps, work: self.work }
+    }
+
+    /// Counts one step, which is one unit of work.
+    #[inline]
     pub(crate) fn step(&mut self) -> Result<(), Halt> {
-        let asks = self.used.is_multiple_of(STEPS_PER_QUESTION);
-        if self.used >= self.budget.limit() || (asks && self.budget.stop.is_some_and(|stop| stop())) {
-            return Err(Halt::Stopped);
+        self.work(1)?;
+        self.steps += 1;
+        Ok(())
+    }
+
+    /// Counts work, and every 16 units calls the stop function. Fails when the budget is exhausted.
+    #[inline]
+    pub(crate) fn work(&mut self, amount: usize) -> Result<(), Halt> {
+        let before = self.work;
+        let after = before.saturating_add(u64::try_from(amount).unwrap_or(u64::MAX));
+        if after > self.budget.limit() {
+            self.work = self.budget.limit();
+            let is_node = self.budget.work <= self.budget.work_per_call;
+            return Err(Halt::Stopped(if is_node { Limit::Node } else { Limit::Call }));
         }
-        self.used += 1;
+        if let Some(stop) = self.budget.stop {
+            let asks = before.is_multiple_of(WORK_PER_QUESTION)
+                || before / WORK_PER_QUESTION != after.saturating_sub(1) / WORK_PER_QUESTION;
+            if amount > 0 && asks && stop() {
+                return Err(Halt::Stopped(Limit::Caller));
+            }
+        }
+        self.work = after;
         Ok(())
     }
 }

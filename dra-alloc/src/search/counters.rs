@@ -23,12 +23,14 @@ use crate::device::slice::slice_devices;
 pub(crate) struct CounterSets<'i> {
     sets: BTreeMap<&'i str, SetIx>,
     counters: BTreeMap<(&'i str, &'i str), CounterIx>,
-    left: ByCounter<i128>,
+    pub(crate) left: ByCounter<i128>,
+    /// True if less than nothing is left of a counter.
+    pub(crate) is_overcommitted: bool,
     /// Name of each counter, as a number. Counters of one name in different sets have one number.
     name_of: ByCounter<CounterNameIx>,
     /// Number of different names.
     names: usize,
-    groups: BySet<Groups<'i>>,
+    pub(crate) groups: BySet<Groups<'i>>,
     /// Counter sets from which a device with compatibility groups is allocated.
     grouped: BTreeSet<SetIx>,
 }
@@ -101,12 +103,13 @@ impl<'i> CounterSets<'i> {
             }
         }
         sets.number_names();
-        let Some(in_use) = in_use else { return Ok(sets) };
-        for slice in pool.all_slices() {
-            for device in slice_devices(slice).iter().filter(|device| in_use.device(&device.name).is_some()) {
+        for slice in in_use.iter().flat_map(|_| pool.all_slices()) {
+            let is_in_use = |device: &&Device| in_use.is_some_and(|in_use| in_use.device(&device.name).is_some());
+            for device in slice_devices(slice).iter().filter(is_in_use) {
                 sets.take_off(slice, device)?;
             }
         }
+        sets.is_overcommitted = sets.left.iter().any(|left| *left < 0);
         Ok(sets)
     }
 
@@ -208,6 +211,14 @@ impl<'i> CounterSets<'i> {
         std::iter::repeat_n(0, self.names).collect()
     }
 
+    /// Returns false if a device can't be allocated even before any other choice: a counter of the pool is overcommitted,
+    /// or less is left of one than the device consumes.
+    pub(crate) fn may_serve(&self, device: &[Consumption<'_>]) -> bool {
+        let mut amounts = device.iter().flat_map(|consumed| &consumed.amounts);
+        !self.is_overcommitted
+            && amounts.all(|(counter, amount)| self.left.at(*counter).is_none_or(|left| amount <= left))
+    }
+
     /// Returns true if the gate `DRADeviceCompatibilityGroups` must be on to allocate a device: the device has groups,
     /// or shares a counter set with an allocated device that has groups.
     pub(crate) fn needs_groups(&self, consumption: &[Consumption<'_>]) -> bool {
@@ -227,10 +238,10 @@ fn read<'i>(
 /// Amounts left of a pool's counters during the search for one allocation.
 #[derive(Debug)]
 pub(crate) struct Ledger<'i> {
-    left: ByCounter<i128>,
+    pub(crate) left: ByCounter<i128>,
     /// Number of overcommitted counters.
     short: usize,
-    groups: BySet<Groups<'i>>,
+    pub(crate) groups: BySet<Groups<'i>>,
 }
 
 /// Reason why a device can't consume its counters.

@@ -30,12 +30,39 @@ impl DeviceSet {
         self.0[word] & bit != 0
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(|word| *word == 0)
+    }
+
+    /// Returns the first member at `first` or after it.
+    pub(crate) fn first_from(&self, first: DeviceIx) -> Option<DeviceIx> {
+        let (start, bit) = place(first);
+        let mut mask = bit.wrapping_neg();
+        for (index, word) in self.0.iter().enumerate().skip(start) {
+            let word = word & std::mem::replace(&mut mask, u64::MAX);
+            if word != 0 {
+                return Some(DeviceIx::from(index * 64 + word.trailing_zeros() as usize));
+            }
+        }
+        None
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
     pub(crate) fn union(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word |= other);
+    }
+
+    /// Keeps the members that are in `other` too.
+    pub(crate) fn intersect(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word &= other);
+    }
+
+    /// Removes the members of `other`.
+    pub(crate) fn subtract(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word &= !other);
     }
 
     pub(crate) fn and(&self, other: &Self) -> Self {
@@ -57,6 +84,11 @@ impl DeviceSet {
         self
     }
 
+    /// Returns the number of members that are in `other` too.
+    pub(crate) fn common(&self, other: &Self) -> usize {
+        self.0.iter().zip(&other.0).map(|(word, other)| (word & other).count_ones() as usize).sum()
+    }
+
     pub(crate) fn intersects(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).any(|(word, other)| word & other != 0)
     }
@@ -66,11 +98,12 @@ impl DeviceSet {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = DeviceIx> {
-        let bits = |(index, word): (usize, &u64)| {
-            let word = *word;
-            (0..64).filter(move |bit| word & (1 << bit) != 0).map(move |bit| DeviceIx::from(index * 64 + bit))
-        };
-        self.0.iter().enumerate().flat_map(bits)
+        let mut next = self.first_from(DeviceIx::FIRST);
+        std::iter::from_fn(move || {
+            let device = next?;
+            next = self.first_from(DeviceIx::from(usize::from(device) + 1));
+            Some(device)
+        })
     }
 }
 

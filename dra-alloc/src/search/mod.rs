@@ -6,18 +6,25 @@
 //! - [`table`] facts about the node's devices that no decision changes
 //! - [`partial_assignment`] the partial assignment
 //! - [`walk`] the backtracking search
-//! - [`prune`] rules that cut branches without a solution; [`symmetry`] devices and requests that can be exchanged
+//! - [`prune`] rules that cut branches without a solution, of three kinds: [`bounds`], [`kinds`] of devices that can be
+//!   exchanged, and [`failed_states`]; they read [`domains`], [`column_values`] and [`demand`]
 //! - [`ix`] typed positions of all these
 
 mod all_devices;
 pub(crate) mod allocate_error;
+mod bounds;
 pub(crate) mod budget;
 mod candidates;
+mod column_values;
 pub(crate) mod context;
 pub(crate) mod counters;
+mod demand;
 mod device_set;
+mod domains;
+mod failed_states;
 mod grid;
 pub(crate) mod ix;
+mod kinds;
 mod on_node;
 pub(crate) mod outcome;
 mod partial_assignment;
@@ -26,7 +33,6 @@ mod pruning_rules;
 pub(crate) mod request;
 mod results;
 pub(crate) mod share;
-mod symmetry;
 mod table;
 mod walk;
 

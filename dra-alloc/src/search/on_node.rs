@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::all_devices::devices_of_all;
 use super::allocate_error::AllocateError;
-use super::budget::{Budget, Halt, Meter};
+use super::budget::{Budget, Effort, Halt, Limit, Meter, Stopped};
 use super::candidates::Candidates;
 use super::context::Context;
 use super::grid::Grid;
@@ -28,15 +28,20 @@ pub(crate) fn allocate_on(
     plan: &Plan<'_>,
     node: &Node,
     budget: Budget<'_>,
-) -> Result<(Outcome, u64), AllocateError> {
+) -> Result<(Outcome, Effort), AllocateError> {
     let mut meter = Meter::new(budget);
     let outcome = match search(context, plan, node, &mut meter) {
         Ok(outcome) => outcome,
-        Err(Halt::Stopped) => Outcome::Stopped,
+        Err(Halt::Stopped(limit)) => Outcome::Stopped(not_begun(limit)),
         Err(Halt::OnNode(failure)) => Outcome::FailedOnNode(failure),
         Err(Halt::Failed(error)) => return Err(error),
     };
-    Ok((outcome, meter.used()))
+    Ok((outcome, meter.effort()))
+}
+
+/// Returns the state of a search that was stopped before it began.
+const fn not_begun(limit: Limit) -> Stopped {
+    Stopped { limit, claim: String::new(), request: String::new(), refuted: 0, failed_states: 0 }
 }
 
 /// Returns the outcome for claims on a node, without an explanation.
@@ -73,12 +78,15 @@ fn search(context: &Context<'_>, plan: &Plan<'_>, node: &Node, meter: &mut Meter
     let derived = Grid::new(plan.columns.end(), candidates.end());
     let table = Table::new(context, plan, node, &candidates, &derived, meter.stop());
     let all = devices_of_all(&table, meter)?;
-    match Walk::new(&table, &all, meter).run()? {
-        Some(solution) => {
+    let mut walk = Walk::new(&table, &all, meter);
+    match walk.run() {
+        Ok(Some(solution)) => {
             check_skips(&table, solution).map_err(Halt::OnNode)?;
             Ok(Outcome::Allocated(results(&table, solution)?))
         }
-        None => no_solution(&candidates),
+        Ok(None) => no_solution(&candidates),
+        Err(Halt::Stopped(limit)) => Ok(Outcome::Stopped(walk.stopped(limit))),
+        Err(halt) => Err(halt),
     }
 }
 

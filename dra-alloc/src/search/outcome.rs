@@ -3,6 +3,7 @@
 use k8s_openapi::api::resource::v1::AllocationResult;
 use serde::Serialize;
 
+use super::budget::Stopped;
 use crate::cluster::inventory::pool::PoolProblem;
 use crate::config::gates::GateName;
 use crate::device::device_id::DeviceId;
@@ -18,7 +19,7 @@ pub enum Outcome {
     /// The node can't be used at the moment, but other nodes may be.
     FailedOnNode(NodeFailure),
     /// The budget was exhausted before the search had a result.
-    Stopped,
+    Stopped(Stopped),
 }
 
 /// Reason why a node can't be used although other nodes may be.

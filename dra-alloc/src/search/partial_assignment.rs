@@ -12,9 +12,11 @@ use smallvec::SmallVec;
 
 use super::allocate_error::AllocateError;
 use super::candidates::Candidate;
-use super::counters::{Ledger, Reserved, Shortage};
+use super::counters::{Groups, Ledger, Reserved, Shortage};
 use super::device_set::DeviceSet;
-use super::ix::{AlternativeIx, ByConstraint, ByCounterName, ClaimIx, ConstraintIx, DeviceIx, Indexed, PoolIx};
+use super::ix::{
+    AlternativeIx, ByConstraint, ByCounterName, ClaimIx, ConstraintIx, CounterIx, DeviceIx, Indexed, PoolIx, SetIx,
+};
 use super::request::{Claim, ConstraintKind};
 use super::table::{CapacityCheck, CapacityMiss, Table};
 use crate::cluster::state::DeviceUsage;
@@ -166,6 +168,50 @@ impl<'t, 's> PartialAssignment<'t, 's> {
         }
     }
 
+    /// Returns true if no device is under a constraint yet.
+    pub(crate) fn is_unused(&self, claim: ClaimIx, constraint: ConstraintIx) -> bool {
+        match &self.claims[claim].constraints[constraint] {
+            ConstraintState::Match(state) => state.is_empty(),
+            ConstraintState::Distinct(state) => state.is_empty(),
+        }
+    }
+
+    /// Returns true if a device was chosen for an alternative.
+    pub(crate) fn is_given(&self, alternative: AlternativeIx, device: DeviceIx) -> bool {
+        self.chosen.contains(&Chosen { alternative, device })
+    }
+
+    /// Returns true if a device was chosen for a claim.
+    pub(crate) fn is_own(&self, claim: ClaimIx, device: DeviceIx) -> bool {
+        let is_own = |chosen: &Chosen| self.table.alternative(chosen.alternative).claim == claim;
+        self.chosen.iter().any(|chosen| chosen.device == device && is_own(chosen))
+    }
+
+    /// Returns what the shares of a device in this assignment consume, if it has any; `None` if the device can't be
+    /// shared.
+    pub(crate) fn share_state(&self, device: DeviceIx) -> Option<Option<&[Quantity]>> {
+        let shares = || self.shares.get(&device).filter(|shares| shares.count > 0);
+        self.table.is_shareable(device).then(|| shares().map(|shares| shares.consumed.as_slice()))
+    }
+
+    /// Returns the remaining amount of a counter.
+    pub(crate) fn counter_left(&self, pool: PoolIx, counter: CounterIx) -> i128 {
+        let left = match self.ledgers.get(&pool) {
+            Some(ledger) => ledger.left.at(counter).copied(),
+            None => self.table.counters(pool).ok().and_then(|counters| counters.left.at(counter).copied()),
+        };
+        left.unwrap_or_default()
+    }
+
+    /// Returns the compatibility groups of the devices on a counter set.
+    pub(crate) fn groups_on(&self, pool: PoolIx, set: SetIx) -> Groups<'s> {
+        let groups = match self.ledgers.get(&pool) {
+            Some(ledger) => ledger.groups.at(set).cloned(),
+            None => self.table.counters(pool).ok().and_then(|counters| counters.groups.at(set).cloned()),
+        };
+        groups.unwrap_or(Groups::Unused)
+    }
+
     /// Returns the remaining amount of a pool's counters of each name, over all counter sets.
     pub(crate) fn counters_left(&self, pool: PoolIx) -> ByCounterName<i128> {
         self.table.counters(pool).map(|counters| counters.left_by_name(self.ledgers.get(&pool))).unwrap_or_default()
@@ -180,7 +226,7 @@ impl<'t, 's> PartialAssignment<'t, 's> {
             return self.taken.contains(device)
                 && self.chosen.iter().any(|chosen| chosen.device == device && is_own(chosen));
         }
-        self.taken.contains(device) || self.table.in_use(device).is_some_and(DeviceUsage::is_exclusive)
+        self.taken.contains(device) || self.table.is_held(device)
     }
 
     /// Returns the first capacity of a device that is too small for the alternative; `None` if all suffice.

@@ -8,8 +8,12 @@ pub(crate) enum PruningRule {
     CommonValue,
     AllDifferent,
     CounterBound,
+    Packing,
+    ResultLimit,
     ValueSymmetry,
     VariableSymmetry,
+    LaterClaims,
+    FailedStates,
 }
 
 /// Number of backtracks before pruning starts. Most satisfiable searches never reach it.
@@ -17,15 +21,15 @@ const START_AFTER_BACKTRACKS: usize = 3;
 
 /// Set of [`PruningRule`]s, with the time at which they start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PruningRules(u8);
+pub(crate) struct PruningRules(u16);
 
 impl PruningRules {
     /// Number of pruning rules.
-    pub(crate) const COUNT: u8 = 7;
+    pub(crate) const COUNT: u8 = 11;
 
     /// Returns the set of rules whose bits are set, active from the first backtrack on.
     #[cfg(test)]
-    pub(crate) const fn from_start(bits: u8) -> Self {
+    pub(crate) const fn from_start(bits: u16) -> Self {
         Self(bits | 1 << Self::COUNT)
     }
 
@@ -35,7 +39,7 @@ impl PruningRules {
     }
 
     pub(super) const fn has(self, rule: PruningRule) -> bool {
-        self.0 & (1 << rule as u8) != 0
+        self.0 & (1 << rule as u16) != 0
     }
 }
 

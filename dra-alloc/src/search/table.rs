@@ -167,6 +167,11 @@ impl<'s> Table<'s> {
         self.in_use.at(candidate.pool).copied().flatten()?.device(&candidate.device.name)
     }
 
+    /// Returns true if a claim allocated before this call holds the device exclusively.
+    pub(crate) fn is_held(&self, device: DeviceIx) -> bool {
+        self.in_use(device).is_some_and(DeviceUsage::is_exclusive)
+    }
+
     /// Returns the amount of a capacity that shares allocated before this call consume.
     pub(crate) fn consumed(&self, device: DeviceIx, capacity: &str) -> Quantity {
         self.in_use(device).map_or(Quantity::ZERO, |in_use| in_use.consumed(capacity))

@@ -11,10 +11,11 @@
 use smallvec::SmallVec;
 
 use super::allocate_error::AllocateError;
-use super::budget::{Halt, Meter};
+use super::budget::{Halt, Limit, Meter, Stopped};
+use super::demand::OpenRequest;
 use super::ix::{AlternativeIx, ByClaim, ClaimIx, DeviceIx, RequestIx, from, next};
 use super::partial_assignment::{Chosen, PartialAssignment, Placed, Refusal, Rejection};
-use super::prune::{OpenRequest, Prune};
+use super::prune::{Attempts, Prune};
 use super::request::{Claim, Mode, Plan};
 use super::table::{DevicesOfAll, Table};
 use crate::config::limits::MAX_DEVICES_PER_CLAIM;
@@ -79,8 +80,8 @@ enum Frame<'s> {
     Device {
         position: Position,
         placed: Placed<'s>,
-        /// Devices that were tried before for the same choice and failed.
-        tried: Vec<DeviceIx>,
+        /// What is left to try for the same choice; `None` before pruning starts.
+        attempts: Option<Attempts>,
     },
 }
 
@@ -103,7 +104,12 @@ pub(crate) struct Walk<'t, 's, 'm, 'b> {
     frames: SmallVec<[Frame<'s>; 2]>,
     pruning: Pruning<'s>,
     selected: Selected,
+    /// First claim that is not searched.
+    end: ClaimIx,
 }
+
+/// Largest work of the search of a claim alone.
+const WORK_FOR_A_CLAIM_ALONE: u64 = 10_000;
 
 /// Alternative that was last tried for each request, for the requests of all claims in order.
 #[derive(Clone, Debug)]
@@ -159,7 +165,8 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         let (assignment, pruning) =
             (PartialAssignment::new(table), Pruning::After(table.context.pruning.start_after()));
         let position = Position::claim(ClaimIx::FIRST);
-        Self { table, all, meter, assignment, position, frames: SmallVec::new(), pruning, selected }
+        let end = table.plan.claims.end();
+        Self { table, all, meter, assignment, position, frames: SmallVec::new(), pruning, selected, end }
     }
 
     /// Returns the first solution; `None` if there is none.
@@ -179,6 +186,29 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         }
     }
 
+    /// Returns the state of the search after it was stopped.
+    pub(crate) fn stopped(&self, limit: Limit) -> Stopped {
+        let (position, plan) = (&self.position, self.table.plan);
+        let claim = plan.claims.at(position.claim);
+        let request =
+            claim.and_then(|claim| claim.requests.at(position.request)).map(|request| match position.alternative {
+                Some(alternative) => self.table.alternative(alternative).name.to_string(),
+                None => request.name.to_owned(),
+            });
+        let first = self.assignment.chosen.first();
+        let failed_states = match &self.pruning {
+            Pruning::On(prune) => prune.failed_states(),
+            Pruning::After(_) | Pruning::Never => 0,
+        };
+        Stopped {
+            limit,
+            claim: claim.map(Claim::name).unwrap_or_default(),
+            request: request.unwrap_or_default(),
+            refuted: first.map_or(usize::from(position.from), |chosen| chosen.device.into()),
+            failed_states,
+        }
+    }
+
     /// Counts a backtrack, and starts pruning when due. Returns true if pruning proves that the claims can't be
     /// satisfied.
     fn is_over(&mut self) -> Result<bool, Halt> {
@@ -191,27 +221,54 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
             self.pruning = Pruning::Never;
             return Ok(false);
         };
+        self.meter.step()?;
         let is_over = prune.is_unsatisfiable(self.table);
         self.pruning = Pruning::On(Box::new(prune));
-        Ok(is_over)
+        Ok(is_over || self.has_impossible_claim()?)
     }
 
-    /// Returns true if pruning proves that the remaining requests can't be satisfied.
-    fn is_unsatisfiable(&mut self, alternative: AlternativeIx) -> Result<bool, Halt> {
+    /// Returns true if a later claim has no solution even if nothing is allocated to the others.
+    fn has_impossible_claim(&mut self) -> Result<bool, Halt> {
         let Pruning::On(prune) = &self.pruning else { return Ok(false) };
-        self.meter.step()?;
-        let position = &self.position;
-        let missing = self.wanted(alternative).saturating_sub(position.taken);
-        let want = OpenRequest { alternative, missing, from: position.from };
-        Ok(prune.is_unsatisfiable_from(self.table, &self.assignment, (position.claim, position.request), want))
+        for claim in prune.later_claims(self.table) {
+            let pruning = std::mem::replace(&mut self.pruning, Pruning::Never);
+            let mut meter = self.meter.part(WORK_FOR_A_CLAIM_ALONE);
+            let mut alone = Walk {
+                table: self.table,
+                all: self.all,
+                meter: &mut meter,
+                assignment: PartialAssignment::new(self.table),
+                position: Position::claim(claim),
+                frames: SmallVec::new(),
+                pruning,
+                selected: Selected::firsts(&self.table.plan.claims),
+                end: next(claim),
+            };
+            let found = alone.run().map(|solution| solution.is_some());
+            self.pruning = alone.pruning;
+            self.meter.add(meter.effort());
+            match found {
+                Ok(true) | Err(Halt::Stopped(Limit::Node | Limit::Call)) => {}
+                Ok(false) => return Ok(true),
+                Err(halt @ Halt::Stopped(Limit::Caller)) => return Err(halt),
+                // The search of the whole comes to it, or not.
+                Err(_) => return Ok(false),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns what the alternative still needs at the current position.
+    fn want(&self, alternative: AlternativeIx) -> OpenRequest {
+        let missing = self.wanted(alternative).saturating_sub(self.position.taken);
+        OpenRequest { alternative, missing, from: self.position.from }
     }
 
     /// Makes the next choice at the current position.
     fn enter(&mut self) -> Result<Step, Halt> {
         self.meter.step()?;
-        let Some(claim) = self.table.plan.claims.at(self.position.claim) else {
-            return Ok(Step::Back(Answer::Found));
-        };
+        let claim = self.table.plan.claims.at(self.position.claim).filter(|_| self.position.claim < self.end);
+        let Some(claim) = claim else { return Ok(Step::Back(Answer::Found)) };
         let Some(request) = claim.requests.at(self.position.request) else {
             self.frames.push(Frame::Claim);
             self.position = Position::claim(next(self.position.claim));
@@ -248,7 +305,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
             Mode::All => self.next_of_all(alternative),
             Mode::Exactly(_) => {
                 self.begin(alternative);
-                self.next_of_any(alternative, Vec::new())
+                self.next_of_any(alternative)
             }
         }
     }
@@ -274,7 +331,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
             return Ok(Step::Back(Answer::No));
         }
         match self.assignment.place(alternative, device) {
-            Ok(placed) => Ok(self.descend(placed, Vec::new())),
+            Ok(placed) => Ok(self.descend(placed, None)),
             Err(Refusal::Rejected(Rejection::Constraint { .. })) => Err(self.constraint_on_all(alternative, device)),
             Err(Refusal::Rejected(_)) => Ok(Step::Back(Answer::No)),
             Err(Refusal::Failed(error)) => Err(error.into()),
@@ -282,34 +339,104 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
     }
 
     /// Places the next device that passes all checks for the current request.
-    fn next_of_any(&mut self, alternative: AlternativeIx, tried: Vec<DeviceIx>) -> Result<Step, Halt> {
-        if self.is_unsatisfiable(alternative)? {
-            return Ok(Step::Back(Answer::No));
+    fn next_of_any(&mut self, alternative: AlternativeIx) -> Result<Step, Halt> {
+        if matches!(self.pruning, Pruning::On(_)) {
+            return match self.attempts(alternative)? {
+                Some(attempts) => self.next_attempt(alternative, attempts),
+                None => Ok(Step::Back(Answer::No)),
+            };
         }
         let reached = |device: &DeviceIx| self.table.candidates.reach(*device);
+        let is_admin = self.table.alternative(alternative).admin_access;
         for device in from(self.position.from).take_while(reached) {
+            if !is_admin && self.table.is_held(device) {
+                self.meter.work(1)?;
+                continue;
+            }
             self.meter.step()?;
-            if matches!(&self.pruning, Pruning::On(prune) if prune.is_tried(&tried, device)) {
-                continue;
-            }
-            if self.assignment.is_taken(alternative, device)
-                || !self.table.is_selectable(alternative, device)?
-                || self.assignment.short_capacity(alternative, device)?.is_some()
-            {
-                continue;
-            }
-            match self.assignment.place(alternative, device) {
-                Ok(placed) => return Ok(self.descend(placed, tried)),
-                Err(Refusal::Rejected(_)) => {}
-                Err(Refusal::Failed(error)) => return Err(error.into()),
+            if let Some(placed) = self.try_device(alternative, device)? {
+                return Ok(self.descend(placed, None));
             }
         }
         Ok(Step::Back(Answer::No))
     }
 
-    fn descend(&mut self, placed: Placed<'s>, tried: Vec<DeviceIx>) -> Step {
+    /// Runs the pruning rules at the current position.
+    fn attempts(&mut self, alternative: AlternativeIx) -> Result<Option<Attempts>, Halt> {
+        self.meter.step()?;
+        let (want, place) = (self.want(alternative), (self.position.claim, self.position.request));
+        let Pruning::On(prune) = &self.pruning else { return Ok(None) };
+        self.meter.work(prune.cost(place))?;
+        // What failed for the device before fails for this one too.
+        let before = match self.frames.last() {
+            Some(Frame::Device { attempts, .. }) if self.position.taken > 0 => attempts.as_ref(),
+            _ => None,
+        };
+        Ok(prune.attempts((self.table, &self.assignment), place, want, before))
+    }
+
+    /// Runs the bounds again after a device failed. Returns false if nothing is left to try.
+    fn may_go_on(&mut self, alternative: AlternativeIx, attempts: &mut Attempts) -> Result<bool, Halt> {
+        let (want, place) = (self.want(alternative), (self.position.claim, self.position.request));
+        let Pruning::On(prune) = &self.pruning else { return Ok(true) };
+        if prune.is_exhausted(attempts, want) {
+            return Ok(false);
+        }
+        self.meter.step()?;
+        self.meter.work(prune.cost(place))?;
+        Ok(prune.may_go_on((self.table, &self.assignment), place, want, attempts))
+    }
+
+    /// Places the next device among those that are left to try.
+    fn next_attempt(&mut self, alternative: AlternativeIx, mut attempts: Attempts) -> Result<Step, Halt> {
+        loop {
+            let want = self.want(alternative);
+            let Pruning::On(prune) = &self.pruning else { return Ok(Step::Back(Answer::No)) };
+            let device = attempts.candidates.first_from(want.from).filter(|_| !prune.is_exhausted(&attempts, want));
+            let Some(device) = device else { return Ok(self.fail(attempts)) };
+            self.meter.step()?;
+            if let Some(placed) = self.try_device(alternative, device)? {
+                attempts.candidates.remove(device);
+                return Ok(self.descend(placed, Some(attempts)));
+            }
+            self.give_up(&mut attempts, device);
+        }
+    }
+
+    /// Goes back after all attempts at a place have failed.
+    fn fail(&mut self, attempts: Attempts) -> Step {
+        if let Pruning::On(prune) = &mut self.pruning {
+            prune.failed(attempts);
+        }
+        Step::Back(Answer::No)
+    }
+
+    /// Removes a device that failed from those that are left to try.
+    fn give_up(&mut self, attempts: &mut Attempts, device: DeviceIx) {
+        if let Pruning::On(prune) = &self.pruning {
+            prune.tried(attempts, &self.assignment, device);
+        }
+        self.position.from = next(device);
+    }
+
+    /// Gives a device to an alternative; `None` if a check refuses it.
+    fn try_device(&mut self, alternative: AlternativeIx, device: DeviceIx) -> Result<Option<Placed<'s>>, Halt> {
+        if self.assignment.is_taken(alternative, device)
+            || !self.table.is_selectable(alternative, device)?
+            || self.assignment.short_capacity(alternative, device)?.is_some()
+        {
+            return Ok(None);
+        }
+        match self.assignment.place(alternative, device) {
+            Ok(placed) => Ok(Some(placed)),
+            Err(Refusal::Rejected(_)) => Ok(None),
+            Err(Refusal::Failed(error)) => Err(error.into()),
+        }
+    }
+
+    fn descend(&mut self, placed: Placed<'s>, attempts: Option<Attempts>) -> Step {
         let device = placed.chosen.device;
-        self.frames.push(Frame::Device { position: self.position, placed, tried });
+        self.frames.push(Frame::Device { position: self.position, placed, attempts });
         self.position.pass(device);
         Step::On
     }
@@ -328,16 +455,22 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
                 }
                 Ok(Step::Back(so_far))
             }
-            Frame::Device { position, placed, mut tried } => {
+            Frame::Device { position, placed, attempts } => {
                 let Chosen { alternative, device } = placed.chosen;
                 self.assignment.undo(placed)?;
                 let is_all = self.table.alternative(alternative).mode == Mode::All;
                 if is_all || answer == Answer::TooMany {
                     return Ok(Step::Back(answer));
                 }
-                tried.push(device);
                 self.position = Position { from: next(device), ..position };
-                self.next_of_any(alternative, tried)
+                if let Some(mut attempts) = attempts {
+                    self.give_up(&mut attempts, device);
+                    if !self.may_go_on(alternative, &mut attempts)? {
+                        return Ok(self.fail(attempts));
+                    }
+                    return self.next_attempt(alternative, attempts);
+                }
+                self.next_of_any(alternative)
             }
         }
     }

@@ -4,8 +4,8 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
 use dra_alloc::{
-    AllocateError, AllocatedState, Allocator, Budget, Classes, Detail, DeviceId, DraGate, NodeFailure, Outcome,
-    Profile, SelectorCache,
+    AllocateError, AllocatedState, Allocator, Budget, Classes, Detail, DeviceId, DraGate, Limit, NodeFailure, Outcome,
+    Profile, SelectorCache, Stopped,
 };
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, from_value, json, to_value};
@@ -41,9 +41,11 @@ fn a_budget_ends_a_search() {
     let classes = Classes::new(cluster.classes.iter().cloned());
     let allocator = Allocator::new(Profile::Kep, &inventory, &classes).with_selector_cache(&selectors);
     let verdict = |budget| allocator.allocate(&cluster.state, &node("node-1"), &claims, budget).unwrap();
-    let stopped = verdict(Budget::steps(5));
-    assert_eq!((stopped.outcome, stopped.steps), (Outcome::Stopped, 5));
-    assert_eq!(verdict(Budget::steps(0)).outcome, Outcome::Stopped);
+    let stopped = verdict(Budget::work(5));
+    assert_eq!(stopped.work, 5);
+    let Outcome::Stopped(stopped) = stopped.outcome else { panic!("{:?}", stopped.outcome) };
+    assert_eq!((stopped.limit, &*stopped.claim, &*stopped.request), (Limit::Node, "default/claim", "r"));
+    assert!(matches!(verdict(Budget::work(0)).outcome, Outcome::Stopped(_)));
 
     let questions = AtomicUsize::new(0);
     let stop = || {
@@ -51,7 +53,8 @@ fn a_budget_ends_a_search() {
         true
     };
     let stopped = verdict(Budget::default().with_stop(&stop));
-    assert_eq!((stopped.outcome, stopped.steps, questions.load(Relaxed)), (Outcome::Stopped, 0, 1));
+    assert_eq!((stopped.work, questions.load(Relaxed)), (0, 1));
+    assert!(matches!(stopped.outcome, Outcome::Stopped(Stopped { limit: Limit::Caller, .. })));
     assert_eq!(verdict(Budget::default().with_stop(&|| false)).outcome, Outcome::Unsatisfied);
 }
 
@@ -76,7 +79,9 @@ fn a_long_evaluation_of_a_selector_is_stopped() {
     // The search has a few steps; all the other questions come from the evaluation.
     assert!(all > 20, "{all}");
     for limit in [1, all / 2, all - 1] {
-        assert_eq!(asked(limit), (Outcome::Stopped, limit + 1));
+        let (outcome, questions) = asked(limit);
+        assert!(matches!(outcome, Outcome::Stopped(Stopped { limit: Limit::Caller, .. })), "{outcome:?}");
+        assert_eq!(questions, limit + 1);
     }
 }
 
@@ -87,14 +92,15 @@ fn a_look_at_the_devices_that_are_left_is_work_too() {
     let classes = Classes::new(cluster.classes.iter().cloned());
     let allocator = Allocator::new(Profile::Kep, &inventory, &classes).with_selector_cache(&selectors);
     let steps = |budget| allocator.allocate(&cluster.state, &node("node-1"), &claims, budget).unwrap();
-    let whole = steps(Budget::default()).steps;
-    // The search reaches the last device and backtracks a few times; then each device is visited twice.
-    assert!(whole >= 20 + 2 * 20, "{whole}");
+    let whole = steps(Budget::default()).work;
+    // The search reaches the last device and backtracks a few times; then each device is visited again.
+    assert!(whole >= 20 + 20, "{whole}");
     for limit in 0..whole {
-        let stopped = steps(Budget::steps(limit));
-        assert_eq!((stopped.outcome, stopped.steps), (Outcome::Stopped, limit));
+        let stopped = steps(Budget::work(limit));
+        assert_eq!(stopped.work, limit);
+        assert!(matches!(stopped.outcome, Outcome::Stopped(_)));
     }
-    assert_eq!(steps(Budget::steps(whole)).outcome, Outcome::Unsatisfied);
+    assert_eq!(steps(Budget::work(whole)).outcome, Outcome::Unsatisfied);
 }
 
 #[test]
@@ -480,12 +486,12 @@ fn a_budget_can_bound_a_whole_call() {
     let each = |budget| allocator.allocate_each(&cluster.state, &nodes, &claims, budget).unwrap();
     let free = each(Budget::default());
     assert!(free.iter().all(|verdict| matches!(verdict.outcome, Outcome::Allocated(_))));
-    let total: u64 = free.iter().map(|verdict| verdict.steps).sum();
-    let bounded = each(Budget::default().with_steps_per_call(total - 1));
+    let total: u64 = free.iter().map(|verdict| verdict.work).sum();
+    let bounded = each(Budget::default().with_work_per_call(total - 1));
     assert_eq!(bounded[..3], free[..3]);
-    assert_eq!(bounded[3].outcome, Outcome::Stopped);
-    assert_eq!(bounded.iter().map(|verdict| verdict.steps).sum::<u64>(), total - 1);
-    assert_eq!(each(Budget::default().with_steps_per_call(total)), free);
+    assert!(matches!(bounded[3].outcome, Outcome::Stopped(Stopped { limit: Limit::Call, .. })));
+    assert_eq!(bounded.iter().map(|verdict| verdict.work).sum::<u64>(), total - 1);
+    assert_eq!(each(Budget::default().with_work_per_call(total)), free);
 }
 
 fn gpus_on_nodes(nodes: usize) -> Cluster {

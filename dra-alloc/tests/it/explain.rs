@@ -405,7 +405,7 @@ impl Case {
             .with_gates(self.cluster.gates)
             .with_explanation(Detail::Full);
         let mut text = format!("## {}\n", self.name);
-        match allocator.allocate(&self.cluster.state, &self.node, &self.claims, Budget::steps(self.budget)) {
+        match allocator.allocate(&self.cluster.state, &self.node, &self.claims, Budget::work(self.budget)) {
             Err(error) => writeln!(text, "error: {error}\n").unwrap(),
             Ok(verdict) => {
                 let explanation = verdict.explanation.as_ref().unwrap_or_else(|| panic!("{} is allocated", self.name));

@@ -43,7 +43,7 @@ pub fn answer(outcome: Result<Outcome, AllocateError>) -> (&'static str, Value) 
         Err(_) => ("failed", Value::Null),
         Ok(Outcome::Allocated(results)) => ("allocated", json!(results)),
         Ok(Outcome::FailedOnNode(_)) => ("failed on node", Value::Null),
-        Ok(Outcome::Stopped) => ("stopped", Value::Null),
+        Ok(Outcome::Stopped(_)) => ("stopped", Value::Null),
         Ok(_) => ("unsatisfied", Value::Null),
     }
 }

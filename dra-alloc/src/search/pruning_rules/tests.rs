@@ -9,7 +9,7 @@ use crate::oracle::plain::plain;
 use crate::oracle::{Answer, Case, allocate_counting, random};
 use crate::search::allocate_error::AllocateError;
 use crate::search::allocate_on;
-use crate::search::budget::Budget;
+use crate::search::budget::{Budget, Effort};
 use crate::search::context::Context;
 use crate::search::outcome::Outcome;
 use crate::search::request::Plan;
@@ -22,10 +22,10 @@ const SEEDS: u64 = if cfg!(debug_assertions) { 800 } else { 8000 };
 const FEW_STEPS: u64 = 5_000;
 
 /// All rules, from the first backtrack on.
-const ALL: u8 = (1 << PruningRules::COUNT) - 1;
+const ALL: u16 = (1 << PruningRules::COUNT) - 1;
 
-/// Returns the outcome and the number of steps.
-fn allocate(case: &Case, inventory: &Inventory, pruning: PruningRules) -> Result<(Outcome, u64), AllocateError> {
+/// Returns the outcome and the effort.
+fn allocate(case: &Case, inventory: &Inventory, pruning: PruningRules) -> Result<(Outcome, Effort), AllocateError> {
     let (classes, state, selectors) = (classes(case), state(case), SelectorCache::default());
     let context = Context {
         inventory,
@@ -41,8 +41,8 @@ fn allocate(case: &Case, inventory: &Inventory, pruning: PruningRules) -> Result
     allocate_on(&context, &Plan::new(&claims, &classes, case.gates), &case.node, Budget::default())
 }
 
-fn steps(case: &Case, inventory: &Inventory, rules: u8) -> u64 {
-    allocate(case, inventory, PruningRules::from_start(rules)).map_or(0, |(_, steps)| steps)
+fn steps(case: &Case, inventory: &Inventory, rules: u16) -> u64 {
+    allocate(case, inventory, PruningRules::from_start(rules)).map_or(0, |(_, effort)| effort.steps)
 }
 
 #[test]
@@ -72,15 +72,15 @@ fn leaving_out_branches_changes_no_answer() {
     let mut turned_back = 0;
     for seed in 0..SEEDS / 2 {
         let case = random::case(seed);
-        let combination = u8::try_from(seed % (u64::from(ALL) + 1)).unwrap_or(ALL);
+        let combination = u16::try_from(seed % (u64::from(ALL) + 1)).unwrap_or(ALL);
         let inventory = inventory(&case);
         let with = |rules| allocate(&case, &inventory, PruningRules::from_start(rules)).map(|(outcome, _)| outcome);
         let plain = with(0);
-        if plain == Ok(Outcome::Stopped) {
+        if matches!(plain, Ok(Outcome::Stopped(_))) {
             continue;
         }
         for rules in [ALL, combination] {
-            assert_eq!(with(rules), plain, "seed {seed}, pruning {rules:07b}");
+            assert_eq!(with(rules), plain, "seed {seed}, pruning {rules:011b}");
         }
         turned_back += u64::from(steps(&case, &inventory, ALL) < steps(&case, &inventory, 0));
     }

@@ -44,7 +44,10 @@ struct AllocateInput {
     allocated: Allocated,
     #[serde(default)]
     allocated_claims: Vec<Value>,
+    /// Budget of work for each node.
     steps: Option<u64>,
+    /// Budget of work for the call.
+    call_steps: Option<u64>,
     #[serde(default)]
     explain: Detail,
 }
@@ -106,7 +109,8 @@ pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
     let node: Option<Node> = input.node.take().map(|node| object("node", node)).transpose()?;
     let nodes: Vec<Node> = objects("nodes", input.nodes.take().unwrap_or_default().into_iter())?;
     let claims: Vec<ResourceClaim> = carriers("claims", input.claims.drain(..))?;
-    let budget = input.steps.map_or_else(Budget::default, Budget::steps);
+    let budget = input.steps.map_or_else(Budget::default, Budget::work);
+    let budget = input.call_steps.map_or(budget, |work| budget.with_work_per_call(work));
     let (features, form) = (features(input.profile, &input.features), WireForm::from_profile(input.profile));
     let selectors = SelectorCache::default();
     Ok(Box::new(move |stopwatch: &mut Stopwatch| {
@@ -158,10 +162,13 @@ fn answer(verdict: &Verdict, form: WireForm) -> Result<Value, Refusal> {
     let (outcome, results, reason) = match &verdict.outcome {
         Outcome::Allocated(results) => ("allocated", Some(written(results, form)?), None),
         Outcome::FailedOnNode(failure) => ("failed_on_node", None, Some(failure.to_string())),
-        Outcome::Stopped => ("stopped", None, None),
+        Outcome::Stopped(_) => ("stopped", None, None),
         _ => ("unsatisfied", None, None),
     };
-    let mut answer = json!({"outcome": outcome, "results": results, "reason": reason, "steps": verdict.steps});
+    let mut answer = json!({"outcome": outcome, "results": results, "reason": reason, "steps": verdict.steps, "work": verdict.work});
+    if let (Outcome::Stopped(stopped), Some(fields)) = (&verdict.outcome, answer.as_object_mut()) {
+        fields.insert("stopped".to_owned(), json!(stopped));
+    }
     if let (Some(explanation), Some(fields)) = (&verdict.explanation, answer.as_object_mut()) {
         let explanation = json!({"summary": explanation.to_string(), "tree": explanation});
         fields.insert("explanation".to_owned(), explanation);

@@ -149,7 +149,7 @@ fn node_lines(node: &str, verdict: &Verdict, detail: Detail) -> Vec<String> {
 fn reason(verdict: &Verdict) -> String {
     match (&verdict.outcome, &verdict.explanation) {
         (Outcome::FailedOnNode(failure), _) => failure.to_string(),
-        (Outcome::Stopped, _) => format!("stopped after {} steps", verdict.steps),
+        (Outcome::Stopped(stopped), _) => format!("stopped: {stopped}"),
         (_, Some(explanation)) => explanation.to_string(),
         (_, None) => "unsatisfied".to_owned(),
     }

@@ -1,0 +1,247 @@
+//! Demands: what the requests that are still open need, as far as bounds may look ahead.
+//!
+//! A request is *risky* if the search of it may end in an error: a check of one of its devices fails, or it asks for all
+//! devices and two of them may violate a constraint. A bound looks at the requests before the next risky one only: if
+//! those can't be served, the search does not come to the error. Of a risky request for all devices, it looks at the
+//! devices that must be free for an error. The risky request itself, and what follows, must be searched.
+
+use dra_attrs::{DistinctState, MatchState};
+
+use super::device_set::DeviceSet;
+use super::domains::{Domains, is_refused};
+use super::ix::{
+    AlternativeIx, ByAlternative, ByClaim, ByRequest, ClaimIx, ColumnIx, ConstraintIx, DeviceIx, RequestIx,
+};
+use super::request::{Claim, ConstraintKind, Mode, Request};
+use super::table::{DevicesOfAll, Table};
+use crate::config::limits::MAX_DEVICES_PER_CLAIM;
+
+/// An alternative with the number of devices that it still needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpenRequest {
+    pub(crate) alternative: AlternativeIx,
+    pub(crate) missing: usize,
+    /// First device position that the alternative may be given.
+    pub(crate) from: DeviceIx,
+}
+
+/// Demand for devices of one request, or of several interchangeable requests of a claim.
+#[derive(Clone, Debug)]
+pub(crate) struct Demand {
+    pub(crate) claim: ClaimIx,
+    /// Alternatives of one of the requests that can be met at all, each with the number of devices that it needs.
+    pub(crate) options: Vec<OpenRequest>,
+    /// Smallest number of devices that satisfies the requests together.
+    pub(crate) total: usize,
+    /// True for a risky request, of which only the part before a possible error is demanded. Constraints do not bound
+    /// it.
+    pub(crate) is_part: bool,
+}
+
+/// A demand with the free devices of each of its alternatives.
+pub(crate) struct FreeDomain<'d> {
+    pub(crate) demand: &'d Demand,
+    pub(crate) free: Vec<DeviceSet>,
+}
+
+/// For each claim and request: the demands of the request and of the later ones of all claims, up to the next risky one.
+pub(crate) type Demands = ByClaim<ByRequest<Vec<Demand>>>;
+
+/// For each alternative: the risk of its search.
+pub(crate) type Risks = ByAlternative<Risk>;
+
+impl FreeDomain<'_> {
+    /// Returns true if some alternative has enough free devices for one request of the demand.
+    pub(crate) fn can_serve_one(&self) -> bool {
+        self.demand.options.iter().zip(&self.free).any(|(want, free)| free.len() >= want.missing)
+    }
+
+    /// Returns the free devices of all alternatives together.
+    pub(crate) fn union(&self) -> DeviceSet {
+        let mut sets = self.free.iter();
+        let mut union = sets.next().cloned().unwrap_or_else(|| DeviceSet::new(DeviceIx::FIRST));
+        sets.for_each(|set| union.union(set));
+        union
+    }
+}
+
+/// Returns the demands at each request. Interchangeable requests are one demand.
+pub(crate) fn demands(table: &Table<'_>, all: &DevicesOfAll, domains: &Domains<'_>, risks: &Risks) -> Demands {
+    let mut rest: Vec<Demand> = Vec::new();
+    let mut demands = Vec::new();
+    for (claim, object) in table.plan.claims.enumerate().rev() {
+        let mut own = vec![rest.clone()];
+        for request in object.requests.iter().rev() {
+            let of = |alternative: AlternativeIx| &risks[alternative];
+            if request.alternatives.into_iter().any(|alternative| *of(alternative) != Risk::None) {
+                rest.clear();
+            }
+            if request.alternatives.into_iter().all(|alternative| *of(alternative) != Risk::Always) {
+                add(&mut rest, table, domains, demand(table, all, domains, risks, (claim, request)));
+            }
+            own.push(rest.clone());
+        }
+        own.reverse();
+        demands.push(own.into_iter().collect());
+    }
+    demands.reverse();
+    demands.into_iter().collect()
+}
+
+fn demand(
+    table: &Table<'_>,
+    all: &DevicesOfAll,
+    domains: &Domains<'_>,
+    risks: &Risks,
+    (claim, request): (ClaimIx, &Request<'_>),
+) -> Demand {
+    let want = |alternative: AlternativeIx| {
+        let missing = match &risks[alternative] {
+            Risk::IfFree(needed) => needed.len(),
+            Risk::None | Risk::Always => table.wanted(all, alternative),
+        };
+        OpenRequest { alternative, missing, from: DeviceIx::FIRST }
+    };
+    let possible = |want: &OpenRequest| {
+        if risks[want.alternative] != Risk::None {
+            return true;
+        }
+        let is_all_of_nothing = want.missing == 0 && table.alternative(want.alternative).mode == Mode::All;
+        !is_all_of_nothing
+            && want.missing <= MAX_DEVICES_PER_CLAIM
+            && want.missing <= domains.usable[want.alternative].len()
+    };
+    let options: Vec<OpenRequest> = request.alternatives.into_iter().map(want).filter(possible).collect();
+    let total = options.iter().map(|want| want.missing).min().unwrap_or(0);
+    let is_part = request.alternatives.into_iter().any(|alternative| risks[alternative] != Risk::None);
+    Demand { claim, options, total, is_part }
+}
+
+fn add(rest: &mut Vec<Demand>, table: &Table<'_>, domains: &Domains<'_>, demand: Demand) {
+    let is_same = |other: &&mut Demand| {
+        !other.is_part
+            && !demand.is_part
+            && other.claim == demand.claim
+            && is_alike(table, domains, &other.options, &demand.options)
+    };
+    match rest.iter_mut().find(is_same) {
+        Some(other) => other.total = other.total.saturating_add(demand.total),
+        None => rest.insert(0, demand),
+    }
+}
+
+/// Returns true if two requests need the same number of devices from the same domain under the same constraints.
+fn is_alike(table: &Table<'_>, domains: &Domains<'_>, left: &[OpenRequest], right: &[OpenRequest]) -> bool {
+    left.len() == right.len()
+        && left.iter().zip(right).all(|(left, right)| {
+            let (one, other) = (table.alternative(left.alternative), table.alternative(right.alternative));
+            left.missing == right.missing
+                && one.constraints == other.constraints
+                && one.admin_access == other.admin_access
+                && domains.usable.at(left.alternative) == domains.usable.at(right.alternative)
+        })
+}
+
+/// Risk that the search of an alternative ends in an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Risk {
+    None,
+    /// The alternative asks for all devices, and may end in an error if all of these are free; otherwise it just fails.
+    IfFree(DeviceSet),
+    Always,
+}
+
+/// Returns the risk that the search of an alternative ends in an error.
+pub(crate) fn risk(table: &Table<'_>, all: &DevicesOfAll, domains: &Domains<'_>, alternative: AlternativeIx) -> Risk {
+    let asked = table.alternative(alternative);
+    if asked.mode != Mode::All {
+        return if domains.unsure[alternative].is_empty() { Risk::None } else { Risk::Always };
+    }
+    if table.wanted(all, alternative) > MAX_DEVICES_PER_CLAIM {
+        return Risk::None;
+    }
+    // The devices are placed in their order, up to the first one that is refused before its values are looked at.
+    let devices = all.at(alternative).map_or(&[][..], Vec::as_slice);
+    let placed = devices.iter().take_while(|device| !is_refused(table, alternative, **device).unwrap_or(false)).count();
+    let placed = devices.get(..placed).unwrap_or(devices);
+    let clash = asked.constraints.iter().filter_map(|(constraint, column)| {
+        if is_first(table, asked.claim, *constraint, alternative) {
+            first_clash(table, alternative, (*constraint, *column), placed)
+        } else {
+            (!placed.is_empty()).then_some(0)
+        }
+    });
+    let is_unsure = |device: &DeviceIx| {
+        domains.unsure[alternative].contains(*device) || is_refused(table, alternative, *device).is_err()
+    };
+    let unsure = placed.iter().position(is_unsure);
+    let Some(last) = clash.chain(unsure).min() else { return Risk::None };
+    let mut needed = DeviceSet::new(domains.devices.end);
+    devices.iter().take(last + 1).for_each(|device| needed.insert(*device));
+    // A device that can be shared is always free.
+    needed.subtract(&domains.shareable);
+    Risk::IfFree(needed)
+}
+
+/// Returns true if a constraint applies to no alternative of an earlier request.
+fn is_first(table: &Table<'_>, claim: ClaimIx, constraint: ConstraintIx, alternative: AlternativeIx) -> bool {
+    let requests = table.plan.claims[claim].requests.iter();
+    let mut earlier = requests.flat_map(|request| request.alternatives).take_while(|other| *other < alternative);
+    let own = table.alternative(alternative).request;
+    !earlier.any(|other| table.alternative(other).request != own && is_bound_by(table, other, constraint))
+}
+
+pub(crate) fn is_bound_by(table: &Table<'_>, alternative: AlternativeIx, constraint: ConstraintIx) -> bool {
+    table.alternative(alternative).constraints.iter().any(|(index, _)| *index == constraint)
+}
+
+/// Returns the position of the first device that violates the constraint together with those before it.
+fn first_clash(
+    table: &Table<'_>,
+    alternative: AlternativeIx,
+    (constraint, column): (ConstraintIx, ColumnIx),
+    devices: &[DeviceIx],
+) -> Option<usize> {
+    let claim = table.alternative(alternative).claim;
+    let (mut matching, mut distinct) = (MatchState::new(), DistinctState::new());
+    let is_match = table.plan.claims[claim].constraints[constraint].kind == ConstraintKind::Match;
+    devices.iter().position(|device| {
+        let values = table.values(column, *device);
+        values
+            .is_ok_and(|values| if is_match { matching.push(values).is_err() } else { distinct.push(values).is_err() })
+    })
+}
+
+/// Returns true if a claim may exceed the limit of results after a risky request: the limit ends a branch early, and
+/// with it the errors in the rest of the branch.
+pub(crate) fn may_exceed(table: &Table<'_>, all: &DevicesOfAll, claim: &Claim<'_>, risks: &Risks) -> bool {
+    let (mut sum, mut is_risky) = (0_usize, false);
+    claim.requests.iter().any(|request| {
+        let wanted = request.alternatives.into_iter().map(|alternative| table.wanted(all, alternative));
+        sum = sum.saturating_add(wanted.max().unwrap_or(0));
+        let exceeds = is_risky && sum > MAX_DEVICES_PER_CLAIM;
+        is_risky |= request.alternatives.into_iter().any(|alternative| risks[alternative] != Risk::None);
+        exceeds
+    })
+}
+
+/// Returns, by claim and request, the largest number of devices that the request and all later ones can be given.
+pub(crate) fn most_wanted(table: &Table<'_>, all: &DevicesOfAll) -> ByClaim<ByRequest<usize>> {
+    let mut sum = 0_usize;
+    let mut most: Vec<ByRequest<usize>> = Vec::new();
+    for claim in table.plan.claims.enumerate().rev().map(|(_, claim)| claim) {
+        let mut own = vec![sum];
+        for request in claim.requests.iter().rev() {
+            let wanted = request.alternatives.into_iter().map(|alternative| table.wanted(all, alternative));
+            sum = sum.saturating_add(wanted.max().unwrap_or(0));
+            own.push(sum);
+        }
+        own.reverse();
+        most.push(own.into_iter().collect());
+    }
+    most.reverse();
+    most.into_iter().collect()
+}
+
+/// Position of a request: claim, and request in the claim.
+pub(crate) type Place = (ClaimIx, RequestIx);
