@@ -15,7 +15,7 @@ const LIBRARIES: [&str; 5] = ["dra-attrs", "dra-alloc", "nnn", "readiness", "poo
 const MAX_PUBLIC_MODULES: usize = 40;
 
 /// Names of fields, arguments and functions that are a `usize`: counts and limits. A position is an `Ix<T>`.
-const COUNTS: [&str; 41] = [
+const COUNTS: [&str; 43] = [
     "affected",
     "allocated",
     "capacities",
@@ -24,6 +24,7 @@ const COUNTS: [&str; 41] = [
     "claims",
     "closing",
     "count",
+    "failed_states",
     "filter_rounds",
     "filter_runs",
     "in_use",
@@ -46,6 +47,7 @@ const COUNTS: [&str; 41] = [
     "opening",
     "parallelism",
     "pools",
+    "refuted",
     "risky",
     "slice_count",
     "slices",

@@ -108,8 +108,13 @@ impl Bounds {
 
     /// Returns an upper bound of the number of further shares of a device.
     fn shares_left(&self, query: Query<'_, '_, '_>, device: DeviceIx) -> usize {
-        let consumed = query.assignment.share_state(device).flatten().unwrap_or_default();
-        let consumed = consumed.iter().map(|amount| amount.nanos()).chain(std::iter::repeat(0));
+        let consumed = query
+            .assignment
+            .share_state(device)
+            .map_or(&[][..], |share| share.consumed)
+            .iter()
+            .map(|amount| amount.nanos())
+            .chain(std::iter::repeat(0));
         let capacities = query.table.capacities(device).unwrap_or_default().iter().zip(consumed);
         let shares = capacities.zip(&self.least_shares[device]).filter(|(_, least)| **least > 0);
         let shares = shares.map(|((capacity, consumed), least)| {

@@ -93,7 +93,9 @@ impl<'s> StateReader<'s> {
                     || assignment.share_state(*other) != assignment.share_state(device)
             };
             let others: Vec<DeviceIx> = alike.iter().filter(is_other).collect();
-            others.into_iter().for_each(|other| alike.remove(other));
+            for other in others {
+                alike.remove(other);
+            }
         }
         alike
     }
@@ -189,10 +191,11 @@ impl<'s> StateReader<'s> {
             let mut taken = 0_u32;
             for device in devices.iter().filter(|device| reached.contains(**device)) {
                 is_reached = true;
-                if let Some(consumed) = assignment.share_state(*device) {
+                if let Some(share) = assignment.share_state(*device) {
                     let is_given = assignment.is_given(want.alternative, *device);
-                    let mut words = vec![u32::from(is_given), number_of(consumed.map_or(0, |all| all.len() + 1))];
-                    words.extend(consumed.iter().flat_map(|all| all.iter()).flat_map(|all| split(all.nanos())));
+                    let count = if share.is_shared { share.consumed.len() + 1 } else { 0 };
+                    let mut words = vec![u32::from(is_given), number_of(count)];
+                    words.extend(share.consumed.iter().flat_map(|amount| split(amount.nanos())));
                     shares.push(words);
                 } else if !assignment.taken().contains(*device) {
                     free += 1;

@@ -66,8 +66,11 @@ struct Kind<'s> {
     /// For each column: labels of the values; `None` if no constraint compares the device there.
     values: Vec<Option<Vec<Label>>>,
     share: Option<Share>,
-    consumption: Vec<(Label, &'s [String], Vec<(Label, i128)>)>,
+    consumption: Vec<Taken<'s>>,
 }
+
+/// Consumption from one counter set: the set, compatibility groups of the device, and amount by counter.
+type Taken<'s> = (Label, &'s [String], Vec<(Label, i128)>);
 
 /// Capacities of a device that can be shared: what is left of each, what each alternative takes, and whether the device
 /// has shares of other claims.

@@ -74,6 +74,13 @@ struct Shares {
     consumed: Vec<Quantity>,
 }
 
+/// Shares of one device in the current assignment: if it has any, and the capacity that they consume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ShareState<'a> {
+    pub(crate) is_shared: bool,
+    pub(crate) consumed: &'a [Quantity],
+}
+
 #[derive(Debug)]
 enum ConstraintState<'s> {
     Match(MatchState<'s>),
@@ -187,11 +194,11 @@ impl<'t, 's> PartialAssignment<'t, 's> {
         self.chosen.iter().any(|chosen| chosen.device == device && is_own(chosen))
     }
 
-    /// Returns what the shares of a device in this assignment consume, if it has any; `None` if the device can't be
-    /// shared.
-    pub(crate) fn share_state(&self, device: DeviceIx) -> Option<Option<&[Quantity]>> {
-        let shares = || self.shares.get(&device).filter(|shares| shares.count > 0);
-        self.table.is_shareable(device).then(|| shares().map(|shares| shares.consumed.as_slice()))
+    /// Returns what the shares of a device in this assignment consume; `None` if the device can't be shared.
+    pub(crate) fn share_state(&self, device: DeviceIx) -> Option<ShareState<'_>> {
+        let shares = self.shares.get(&device).filter(|shares| shares.count > 0);
+        let consumed = shares.map_or(&[][..], |shares| &shares.consumed);
+        self.table.is_shareable(device).then_some(ShareState { is_shared: shares.is_some(), consumed })
     }
 
     /// Returns the remaining amount of a counter.

@@ -204,7 +204,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
             limit,
             claim: claim.map(Claim::name).unwrap_or_default(),
             request: request.unwrap_or_default(),
-            refuted: first.map_or(usize::from(position.from), |chosen| chosen.device.into()),
+            refuted: first.map_or_else(|| position.from.into(), |chosen| chosen.device.into()),
             failed_states,
         }
     }

@@ -21,6 +21,7 @@ mod numa;
 #[path = "../oracle/mod.rs"]
 mod oracle;
 mod oracle_laws;
+mod search_random;
 mod search_steps;
 mod selector;
 mod selector_bounds;

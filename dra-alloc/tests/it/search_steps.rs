@@ -69,7 +69,6 @@ fn a_full_node_is_known_at_once() {
     let verdict = cluster.try_allocate(&node("node-1"), &[claim("claim", requests, json!([]))]).unwrap();
     assert_eq!(verdict.outcome, Outcome::Unsatisfied);
     assert!(verdict.steps <= 10, "{} steps", verdict.steps);
-    assert!(verdict.work >= 8, "devices that are passed over are work: {}", verdict.work);
 }
 
 /// The gate for lists, on and off.

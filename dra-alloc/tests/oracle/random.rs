@@ -2,6 +2,7 @@
 
 mod claims;
 mod expressions;
+mod racks;
 mod slices;
 mod tight;
 
@@ -121,6 +122,11 @@ pub fn case(seed: u64) -> Case {
 /// Returns the case of a seed in which devices and requests are nearly interchangeable.
 pub fn tight(seed: u64) -> Case {
     Case::from_json(tight::json(seed))
+}
+
+/// Returns the case of a seed with equal groups of devices.
+pub fn racks(seed: u64) -> Case {
+    Case::from_json(racks::json(seed))
 }
 
 /// Returns the case of a seed, in the layout of the corpus.
