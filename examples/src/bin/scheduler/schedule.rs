@@ -14,8 +14,8 @@ use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
 use examples::manifest::{Manifests, name_of};
 
-/// Largest number of steps for the claims of a pod, over all nodes: some seconds.
-const STEPS_PER_POD: u64 = 20_000_000;
+/// Largest work for the claims of a pod, over all nodes: some seconds.
+const WORK_PER_POD: u64 = 20_000_000;
 
 /// Options of a scheduling run.
 #[derive(Clone, Debug)]
@@ -223,11 +223,10 @@ impl<'a> Simulation<'a> {
             .with_gates(self.settings.gates)
             .with_explanation(self.settings.detail);
         let (mut nodes, mut verdicts, mut undeclared) = (Vec::new(), Vec::new(), CandidateNodes::default());
-        let mut steps = STEPS_PER_POD;
+        let mut work = WORK_PER_POD;
         for node in &self.nodes {
-            let verdict =
-                allocator.allocate(&self.state, node, claims, Budget::default().with_steps_per_call(steps))?;
-            steps = steps.saturating_sub(verdict.steps);
+            let verdict = allocator.allocate(&self.state, node, claims, Budget::default().with_work_per_call(work))?;
+            work = work.saturating_sub(verdict.work);
             let Outcome::Allocated(results) = verdict.outcome else {
                 nodes.push(name_of(&node.metadata));
                 verdicts.push(verdict);
