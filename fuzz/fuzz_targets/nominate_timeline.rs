@@ -1,9 +1,10 @@
-//! Reads any timeline and plays it over a small cluster: nothing panics, and the play ends.
+//! Reads any timeline and plays it over a small cluster: nothing panics, the play ends, and
+//! nothing is asked of the tracker that can't be.
 #![no_main]
 
 use dra_attrs::Profile;
 use examples::manifest::Manifests;
-use examples::nominate::{Player, Writers, read_timeline};
+use examples::nominate::{PlayError, Player, Writers, read_timeline};
 use libfuzzer_sys::fuzz_target;
 use nnn::{Behavior, Options};
 
@@ -19,4 +20,5 @@ fuzz_target!(|text: &str| {
     let played = timeline.iter().take(100).try_for_each(|entry| player.play(entry));
     let told = player.finish();
     assert!(told.contains("requests of the scheduler: "), "{played:?}");
+    assert!(!matches!(played, Err(PlayError::Illegal { .. })), "the tracker is asked for what can't be: {played:?}");
 });

@@ -210,7 +210,9 @@ impl Player {
     fn event(&mut self, event: &Event) -> Result<(), PlayError> {
         match event {
             Event::Create(name) => {
-                let pod = self.templates.get(name).cloned().ok_or_else(|| self.unknown("pod", name))?;
+                let is_new = |pod: &&PodSnapshot| !self.pods.contains_key(&pod.key.uid);
+                let pod = self.templates.get(name).filter(is_new).cloned();
+                let pod = pod.ok_or_else(|| self.unknown("new pod", name))?;
                 self.say(&format!("{} is created{}", pod.key, if pod.gated { ", with scheduling gates" } else { "" }));
                 self.enqueue(&pod);
                 self.write(pod)
@@ -225,8 +227,8 @@ impl Player {
                 self.handle(TrackerInput::PodDeleted { uid })
             }
             Event::AddNode(name) => {
-                if !self.allocatable.contains_key(name) {
-                    return Err(self.unknown("node", name));
+                if !self.allocatable.contains_key(name) || self.nodes.contains(name) {
+                    return Err(self.unknown("new node", name));
                 }
                 self.say(&format!("{name} joins"));
                 self.nodes.push(name.clone());
@@ -239,6 +241,9 @@ impl Player {
             }
             Event::Ungate(name) => {
                 let mut pod = self.live(name)?.clone();
+                if !pod.gated {
+                    return Err(self.unknown("gated pod", name));
+                }
                 self.say(&format!("{} is ungated", pod.key));
                 pod.gated = false;
                 self.enqueue(&pod);
