@@ -331,3 +331,15 @@ fn a_gate_that_needs_to_be_met_once() {
     assert!(!world.run(3).schedulable);
     assert_eq!(world.state.gates[A].phase, GatePhase::Waiting);
 }
+
+#[test]
+fn a_report_of_the_same_second_that_says_something_else_is_a_new_one() {
+    let mut world = World::new(Policy::kep(), &[gate_a()]).ready(0);
+    world.report(A, "False", "Broken", 5);
+    world.run(5);
+    world.boot("boot-2");
+    world.look(6);
+    assert!(world.run(7).decision(A).is_blocking(), "the reset is lost");
+    world.report(A, "True", "Ok", 5);
+    assert_eq!(world.run(8).decision(A), GateDecision::Satisfied);
+}

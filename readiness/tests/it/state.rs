@@ -25,6 +25,7 @@ fn eventful() -> NodeState {
 fn the_version_is_written_first() {
     let text = serde_json::to_string(&NodeState::default()).unwrap();
     assert!(text.starts_with(r#"{"version":1,"uid":"#), "{text}");
+    assert!(!text.contains("ungated"), "what is empty and seldom there is not written: {text}");
     let text = serde_json::to_string(&HoldDown::new(SignedDuration::from_secs(10))).unwrap();
     assert_eq!(text, r#"{"version":1,"seconds":10,"trueSince":null,"flaps":0}"#);
 }

@@ -408,6 +408,19 @@ fn a_node_may_not_bring_taints_after_its_registration() {
 }
 
 #[test]
+fn a_taint_that_goes_is_a_change() {
+    let bare = NodeReadinessGate::new("a.example/Ready", 3);
+    let required = ["spec.readinessGates[0].readinessTaint: Required value: must be set if failureAction is Taint"];
+    let report =
+        |writer| validate_gate_update(&[gate_a()], std::slice::from_ref(&bare), writer, &ValidationOptions::default());
+    let errors: Vec<String> = report(GateWriter::Admin).errors.iter().map(ToString::to_string).collect();
+    assert_eq!(errors, required, "the gate is not as it was stored");
+    let errors: Vec<String> = report(GateWriter::Node).errors.iter().map(ToString::to_string).collect();
+    assert_eq!(errors[..1], required);
+    assert!(errors[1].contains("a node may not change the taint of its gate"), "{errors:?}");
+}
+
+#[test]
 fn a_node_may_not_let_time_release_what_it_never_does() {
     let cordon = NodeReadinessGate { failure_action: FailureAction::from("Cordon"), ..gate_a() };
     assert_eq!(by_node(&[cordon.clone()], &[gate_a()]), ["spec.readinessGates[0].failureAction"]);
