@@ -202,3 +202,13 @@ fn nothing_of_a_slice_but_its_counts() {
     assert_eq!(found, allowed.map(str::to_owned).into());
     assert!(!status.to_string().contains("secret"), "{status}");
 }
+
+#[test]
+fn a_status_is_written_when_it_is_set() {
+    let mut request = ResourcePoolStatusRequest::default();
+    assert_eq!(serde_json::to_value(&request).unwrap().get("status"), None);
+    request.status = report(&[node("node-1", 1)], &[]).to_kep();
+    let written = serde_json::to_value(&request).unwrap();
+    assert_eq!(written["status"]["pools"][0]["totalDevices"], 1);
+    assert_eq!(serde_json::from_value::<ResourcePoolStatusRequest>(written).unwrap(), request);
+}

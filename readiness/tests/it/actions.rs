@@ -420,3 +420,18 @@ fn switching_off_and_suspending() {
         "what was held back is written"
     );
 }
+
+#[test]
+fn a_label_of_somebody_else_is_not_taken_over_while_another_one_leaves() {
+    let mut world = World::new(Policy::kep(), &[gate_a(), gate_b()]).ready(0);
+    let label = gate_label_key(A).unwrap();
+    world.node.node.metadata.labels = Some([(label.clone(), GATE_LABEL_VALUE.to_owned())].into());
+    world.run(0);
+    world.node.gates.pop();
+    world.look(1);
+    world.look(2);
+    assert_eq!(world.state.leaving_labels.len(), 1, "the removal of the label of gate B is lost");
+    world.node.gates.clear();
+    world.run(3);
+    assert_eq!(world.labels(), [format!("{label}={GATE_LABEL_VALUE}")]);
+}
