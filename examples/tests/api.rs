@@ -15,7 +15,7 @@ const LIBRARIES: [&str; 5] = ["dra-attrs", "dra-alloc", "nnn", "readiness", "poo
 const MAX_PUBLIC_MODULES: usize = 40;
 
 /// Names of fields, arguments and functions that are a `usize`: counts and limits. A position is an `Ix<T>`.
-const COUNTS: [&str; 43] = [
+const COUNTS: [&str; 44] = [
     "affected",
     "allocated",
     "capacities",
@@ -29,6 +29,7 @@ const COUNTS: [&str; 43] = [
     "filter_runs",
     "in_use",
     "left_out",
+    "left",
     "len",
     "length",
     "limit",
