@@ -156,7 +156,11 @@ fn run(args: &Args) -> Result<(), DriverError> {
         return if migrated.unread == 0 { Ok(()) } else { Err(DriverError::Unread(migrated.unread)) };
     }
     let survey = match &args.capture {
-        Some(capture) => Survey::of(&Machine::load(capture)?.sysfs(), args.form()),
+        Some(capture) => match Machine::load(capture)? {
+            // Files and links can't tell a bus without functions.
+            machine if machine.devices.is_empty() => Ok(Survey::default()),
+            machine => Survey::of(&machine.sysfs(), args.form()),
+        },
         None => Survey::of(&SysfsDir { root: args.sysfs.clone() }, args.form()),
     };
     // A slice without devices would withdraw those of the node.
