@@ -76,9 +76,16 @@ fn directories_that_are_links_are_followed() {
         let attribute = numa_node_attribute(&machine, pci("0000:45:00.0"), NumaForm::Scalar).unwrap();
         assert_eq!(attribute.value, int(3));
     }
-    for target in ["../../../nowhere", "0000:45:00.0", "../devices/0000:45:00.0/x", ""] {
+    let long = "a/".repeat(2049);
+    for (target, reason) in [
+        ("../../../nowhere", "no such file"),
+        ("0000:45:00.0", "too many links"),
+        ("../devices/0000:45:00.0/x", "too many links"),
+        ("", "no such file"),
+        (&long, "link too long"),
+    ] {
         let error = link(target).read("bus/pci/devices/0000:45:00.0/numa_node").unwrap_err();
-        assert_eq!(error.to_string(), "/sys/bus/pci/devices/0000:45:00.0/numa_node: no such file", "{target}");
+        assert_eq!(error.to_string(), format!("/sys/bus/pci/devices/0000:45:00.0/numa_node: {reason}"), "{target}");
     }
 }
 
