@@ -83,7 +83,7 @@ enum Shares {
     Exclusive,
 }
 
-/// What one claim holds.
+/// Holdings of one claim.
 #[derive(Clone, Debug)]
 struct ClaimUse {
     id: Arc<ClaimId>,
