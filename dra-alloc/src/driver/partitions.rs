@@ -10,8 +10,8 @@ use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 
 use crate::device::slice::slice_devices;
 
-/// Largest number of steps of a search for one type, beyond which the number is a lower bound.
-const MAX_STEPS: u32 = 100_000;
+/// Largest number of groups of equal devices that a search looks at, beyond which the number is a lower bound.
+const MAX_LOOKS: usize = 1_000_000;
 
 /// Number of devices of one partition type that can still be allocated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct PartitionsLeft {
     pub total: usize,
     /// Largest number of further devices of the type that can be allocated together, if no device of another type is.
     pub left: usize,
-    /// False if the search was given up after 100,000 steps, so that `left` is a lower bound.
+    /// False if the search was given up after a million looks at groups of equal devices, so that `left` is a lower bound.
     pub is_exact: bool,
 }
 
@@ -220,7 +220,7 @@ fn components(groups: Vec<Group>, counters: usize) -> Vec<Vec<Group>> {
 fn search(groups: &[Group], left: &[i128]) -> (usize, bool) {
     let (mut best, mut taken, mut chosen) = (0, 0_usize, Vec::<usize>::with_capacity(groups.len()));
     let mut left = left.to_vec();
-    let mut steps = MAX_STEPS;
+    let mut looks = MAX_LOOKS;
     let mut is_down = true;
     loop {
         if is_down {
@@ -250,9 +250,21 @@ fn search(groups: &[Group], left: &[i128]) -> (usize, bool) {
                 is_down = true;
             }
         }
-        steps = match steps.checked_sub(1) {
-            Some(steps) => steps,
-            None => return (best, false),
+        let looked = groups.len().saturating_sub(chosen.len()).saturating_add(1);
+        looks = match looks.checked_sub(looked) {
+            Some(looks) => looks,
+            None => return (best.max(taken.saturating_add(fill(groups, chosen.len(), &mut left))), false),
         };
     }
+}
+
+/// Takes from the groups after the first ones as many devices as fit, and returns their number.
+fn fill(groups: &[Group], after: usize, left: &mut [i128]) -> usize {
+    let mut taken: usize = 0;
+    for group in groups.iter().skip(after) {
+        let number = group.fitting(left);
+        group.take(left, number);
+        taken = taken.saturating_add(number);
+    }
+    taken
 }
