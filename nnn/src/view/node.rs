@@ -394,7 +394,13 @@ impl fmt::Display for Percent {
 
 #[cfg(test)]
 mod tests {
-    use super::permille;
+    use super::{Percent, permille};
+
+    #[test]
+    fn thousandths_are_displayed_as_a_percentage() {
+        let texts = [0, 5, 750, 666, 1000].map(|permille| Percent(permille).to_string());
+        assert_eq!(texts, ["0%", "0.5%", "75%", "66.6%", "100%"]);
+    }
 
     #[test]
     fn permille_saturates_and_takes_all_of_nothing() {

@@ -304,3 +304,17 @@ fn a_nomination_to_a_node_that_has_gone_is_kept_where_the_policy_says_so() {
     assert_eq!(clears(std::slice::from_ref(&there)), [true; 2], "also after a restart");
     assert_eq!(clears(&[there, gone]), [false; 2]);
 }
+
+#[test]
+fn an_update_of_something_else_leaves_the_owner() {
+    let options = with(safe(), |it| it.behavior.clearing = ClearingPolicy::KeepExternal);
+    let waiting = version(pod("p", 0), 1);
+    let mut it = tracker(options, std::slice::from_ref(&waiting));
+    handle(&mut it, fails(&waiting, CycleOutcome::Nominated { node: "n".to_owned() }));
+    handle(&mut it, TrackerInput::PatchAnswered { uid: "p".to_owned(), version: Some(2) });
+    let ours = |number| version(pod("p", 0).with_nomination("n"), number);
+    for number in [2, 3] {
+        handle(&mut it, TrackerInput::PodObserved(ours(number)));
+    }
+    assert_eq!(written(&handle(&mut it, fails(&ours(3), CycleOutcome::NoCandidates))), [("p", None)]);
+}

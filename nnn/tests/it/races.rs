@@ -501,3 +501,14 @@ fn pods_of_another_scheduler_are_not_looked_at() {
         it = it.rebuild(safe());
     }
 }
+
+#[test]
+fn a_later_write_of_somebody_else_counts_when_the_answer_shows_that_it_is_later() {
+    let hinted = version(pod("p", 1).with_nomination("x"), 1);
+    let mut it = tracker(safe(), std::slice::from_ref(&hinted));
+    handle(&mut it, fails(&hinted, nominated("z")));
+    handle(&mut it, TrackerInput::PodObserved(version(pod("p", 1).with_nomination("w"), 4)));
+    assert_eq!(memory(&it).as_deref(), Some("z"), "the PATCH may be the later one");
+    handle(&mut it, answered("p", 3));
+    assert_eq!(memory(&it).as_deref(), Some("w"));
+}
