@@ -28,6 +28,7 @@ fn a_nomination_ends_with_its_pod() {
         nominator.insert(Nomination::new(&pod(name, 0), "n"));
         nominator.write_issued(name, Some("n"));
     }
+    assert!(!nominator.is_empty());
     assert!(nominator.forget("deleted").is_some() && nominator.forget("bound").is_some());
     assert!(nominator.forget("bound").is_none(), "twice does no harm");
     assert!(nominator.is_empty() && nominator.nodes().next().is_none());
@@ -163,4 +164,11 @@ proptest! {
             prop_assert_eq!(nominator.len(), model.0.len());
         }
     }
+}
+
+#[test]
+fn gates_are_set_by_their_names() {
+    let parse = |text| dra_attrs::GateSet::<nnn::NominationGate>::parse(text, dra_attrs::Profile::V1_37).unwrap();
+    assert!(parse("").has(nnn::NominationGate::Clearing));
+    assert!(!parse("ClearingNominatedNodeNameAfterBinding=false").has(nnn::NominationGate::Clearing));
 }
