@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use dra_alloc::{Allocator, Classes, Inventory, Profile, SelectorCache};
+use dra_alloc::{AllocatedState, Allocator, Classes, Inventory, Profile, SelectorCache};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use serde_json::{from_value, json};
@@ -52,7 +52,7 @@ fn an_index_of_5000_nodes_stays_below_300_mib() {
     let classes = Classes::default();
     Allocator::new(Profile::Kep, &inventory, &classes)
         .with_selector_cache(&selectors)
-        .prepare(&(0..NODES).map(node).collect::<Vec<_>>());
+        .prepare(&AllocatedState::default(), &(0..NODES).map(node).collect::<Vec<_>>());
     let prepared = dhat::HeapStats::get().curr_bytes;
     println!("{NODES} nodes: objects {objects} bytes, with the index {all} bytes, prepared {prepared} bytes");
     assert!(all < prepared && prepared * 10 < LIMIT, "{prepared}");

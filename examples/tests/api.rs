@@ -15,7 +15,7 @@ const LIBRARIES: [&str; 5] = ["dra-attrs", "dra-alloc", "nnn", "readiness", "poo
 const MAX_PUBLIC_MODULES: usize = 40;
 
 /// Names of fields, arguments and functions that are a `usize`: counts and limits. A position is an `Ix<T>`.
-const COUNTS: [&str; 44] = [
+const COUNTS: [&str; 46] = [
     "affected",
     "allocated",
     "capacities",
@@ -24,9 +24,11 @@ const COUNTS: [&str; 44] = [
     "claims",
     "closing",
     "count",
+    "devices",
     "failed_states",
     "filter_rounds",
     "filter_runs",
+    "free",
     "in_use",
     "left_out",
     "left",

@@ -221,7 +221,7 @@ fn check(bytes: Bytes<'_, '_>) -> Result<()> {
     assert_eq!(answer, allocate(&asked_otherwise, gates));
     let classes = Classes::new(classes.iter().cloned());
     let prepared = Allocator::new(profile, &inventory, &classes).with_selector_cache(&selectors).with_gates(gates);
-    prepared.prepare([&node]);
+    prepared.prepare(&state, [&node]);
     assert_eq!(answer, allocate(&inventory, gates));
     let Ok(verdict) = answer else { return Ok(()) };
     assert!(verdict.steps <= verdict.work && verdict.work <= STEPS);

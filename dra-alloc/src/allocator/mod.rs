@@ -6,8 +6,10 @@
 //!
 //! Source: KEP-4381 and its successors, and the experimental allocator of `k8s.io/dynamic-resource-allocation`, 1.37.
 
-mod call;
+mod attempt;
 mod cluster_summary;
+mod node_pool;
+mod node_version;
 mod verdict;
 
 use std::borrow::Borrow;
@@ -20,19 +22,20 @@ use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use crate::cluster::classes::Classes;
 use crate::cluster::inventory::Inventory;
-use crate::cluster::inventory::pool::Pool;
 use crate::cluster::state::AllocatedState;
 use crate::config::gates::DraGate;
 use crate::explain::Detail;
-use crate::search::PruningRules;
 use crate::search::allocate_error::AllocateError;
 use crate::search::budget::Budget;
 use crate::search::context::Context;
 use crate::search::share::{ShareIds, share_id};
+use crate::search::{PruningRules, Shortcuts};
 use crate::selector::SelectorCache;
 
-use call::Call;
+pub use attempt::Attempt;
 pub use cluster_summary::cluster_summary;
+pub use node_pool::NodePool;
+pub use node_version::NodeVersion;
 pub use verdict::Verdict;
 
 /// Allocates claims against the slices and classes of a cluster.
@@ -156,21 +159,27 @@ impl<'a> Allocator<'a> {
             gates: self.gates,
             profile: self.profile,
             pruning: PruningRules::default(),
+            shortcuts: Shortcuts::default(),
         }
     }
 
-    /// Warms the caches that do not depend on claims: node views, device facts, class selectors. Optional: the first
-    /// allocation fills them otherwise. A node view is cached until one of the node's slices changes; slices that
-    /// several nodes see are read in each allocation.
+    /// Warms the caches that do not depend on claims: node views, device facts, and which devices of each pool are free.
+    /// Optional: the first allocation fills them otherwise. A view is kept until one of its slices changes; the free
+    /// devices follow the changes of `state`.
     ///
     /// # Complexity
-    /// Linear in the number and size of the devices of `nodes` and in the number of classes.
-    pub fn prepare<'n, N: Borrow<Node> + 'n>(&self, nodes: impl IntoIterator<Item = &'n N>) {
+    /// Linear in the number of `nodes` and in the number and size of the devices that they see, those that several nodes
+    /// see counted once.
+    pub fn prepare<'n, N: Borrow<Node> + 'n>(&self, state: &AllocatedState, nodes: impl IntoIterator<Item = &'n N>) {
         let views = nodes.into_iter().filter_map(|node| self.inventory.view(node.borrow(), self.gates).ok());
         for view in views {
-            view.pools.iter().for_each(Pool::look);
+            for pool in view.pools() {
+                pool.look();
+                if let Some(used) = state.pool_hashed(pool.hash(), pool.driver(), pool.name()) {
+                    used.occupancy(pool.devices());
+                }
+            }
         }
-        self.classes.compile(self.selectors());
     }
 
     /// Allocates all claims together on one node, or none of them. A claim with an allocation in its status keeps it;
@@ -204,42 +213,77 @@ impl<'a> Allocator<'a> {
     /// let inventory = Inventory::new(slices.values().cloned()).with_taint_rules(rules.values().cloned());
     /// let classes = Classes::new(classes.values().cloned());
     /// let allocator = Allocator::new(Profile::V1_37, &inventory, &classes);
-    /// allocator.prepare(nodes.values());
     /// let state = AllocatedState::default();
+    /// allocator.prepare(&state, nodes.values());
     /// assert!(allocator.allocate(&state, &nodes["a"], claims.values(), Budget::work(1_000)).is_ok());
     /// assert!(allocator.allocate_each(&state, nodes.values(), claims.values(), Budget::work(1_000)).is_ok());
     /// ```
     pub fn allocate<'c, C: Borrow<ResourceClaim> + 'c>(
-        &self,
-        state: &AllocatedState,
+        &'c self,
+        state: &'c AllocatedState,
         node: &Node,
         claims: impl IntoIterator<Item = &'c C>,
         budget: Budget<'_>,
     ) -> Result<Verdict, AllocateError> {
-        Call::new(self.context(state), self.detail, claims).on_node(node, budget)
+        self.attempt(state, claims).allocate(node, budget)
+    }
+
+    /// Reads claims for an attempt to allocate them on any number of nodes and threads.
+    ///
+    /// # Complexity
+    /// Linear in the number of requests.
+    pub fn attempt<'c, C: Borrow<ResourceClaim> + 'c>(
+        &'c self,
+        state: &'c AllocatedState,
+        claims: impl IntoIterator<Item = &'c C>,
+    ) -> Attempt<'c> {
+        Attempt::new(self.context(state), self.detail, claims)
     }
 
     /// Allocates all claims together on each of several nodes, like [`Allocator::allocate`] on one, but reads the
-    /// claims only once. Each node has the whole budget, up to the limit for the call.
+    /// claims only once. A node is searched when the iterator comes to it. Each node has the whole budget, up to the limit
+    /// for the call.
     ///
     /// # Errors
-    /// The first error, in the order of the nodes.
-    pub fn allocate_each<'n, 'c, N: Borrow<Node> + 'n, C: Borrow<ResourceClaim> + 'c>(
-        &self,
-        state: &AllocatedState,
+    /// Those of [`Allocator::allocate`], in place of a verdict.
+    pub fn allocate_each<'c, 'n, N: Borrow<Node> + 'n, C: Borrow<ResourceClaim> + 'c>(
+        &'c self,
+        state: &'c AllocatedState,
         nodes: impl IntoIterator<Item = &'n N>,
         claims: impl IntoIterator<Item = &'c C>,
-        mut budget: Budget<'_>,
-    ) -> Result<Vec<Verdict>, AllocateError> {
-        let call = Call::new(self.context(state), self.detail, claims);
-        let nodes = nodes.into_iter();
-        let mut verdicts = Vec::with_capacity(nodes.size_hint().0);
-        for node in nodes {
-            let verdict = call.on_node(node.borrow(), budget)?;
+        mut budget: Budget<'c>,
+    ) -> impl Iterator<Item = Result<Verdict, AllocateError>> {
+        let attempt = self.attempt(state, claims);
+        nodes.into_iter().map(move |node| {
+            let verdict = attempt.allocate(node.borrow(), budget)?;
             budget = budget.after(verdict.work);
-            verdicts.push(verdict);
-        }
-        Ok(verdicts)
+            Ok(verdict)
+        })
+    }
+
+    /// Returns the pools that a node sees, sorted by driver and name, with the number of their free devices.
+    ///
+    /// # Errors
+    /// The node selector of a shared slice is invalid.
+    ///
+    /// # Complexity
+    /// Linear in the number of pools that the node sees.
+    pub fn node_pools(&self, state: &AllocatedState, node: &Node) -> Result<Vec<NodePool>, AllocateError> {
+        let view = self.inventory.view(node, self.gates).map_err(|failed| AllocateError::from(*failed))?;
+        Ok(view.pools().map(|pool| NodePool::new(pool, state)).collect())
+    }
+
+    /// Returns the version of a node: a mark of all that a verdict about it depends on, but for the Node object, the claims
+    /// and the allocator.
+    ///
+    /// # Errors
+    /// The node selector of a shared slice is invalid.
+    ///
+    /// # Complexity
+    /// Linear in the number of pools that the node sees.
+    pub fn node_version(&self, state: &AllocatedState, node: &Node) -> Result<NodeVersion, AllocateError> {
+        let view = self.inventory.view(node, self.gates).map_err(|failed| AllocateError::from(*failed))?;
+        Ok(NodeVersion::new(self.inventory, &view, state))
     }
 }
 

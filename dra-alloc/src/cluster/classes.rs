@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceClassConfiguration, DeviceSelector};
 
-use crate::selector::SelectorCache;
 use crate::selector::expression::{Compiled, Expression, Owner, expressions};
 
 /// The device classes of a cluster, indexed by name.
@@ -76,13 +75,6 @@ impl Classes {
 
     pub(crate) fn named(&self, name: &str) -> Option<&Class> {
         self.by_name.get(name)
-    }
-
-    /// Compiles the selectors of all classes.
-    pub(crate) fn compile(&self, cache: &SelectorCache) {
-        for selector in self.by_name.values().flat_map(Class::selectors) {
-            selector.compile(cache);
-        }
     }
 }
 

@@ -29,12 +29,11 @@ pub(super) fn bottlenecks(
     usable: &BTreeSet<DeviceIx>,
 ) -> Vec<Bottleneck> {
     let all: BTreeSet<Bottleneck> = usable.iter().flat_map(|device| of_device(table, *device)).collect();
-    let pools = table.candidates.pools();
     let mut is_possible_without = |left_out: &BTreeSet<Bottleneck>| {
         if !what_if.may_ask() {
             return false;
         }
-        let inventory = without(pools, left_out, table.context.inventory);
+        let inventory = without(table.candidates.pools(), left_out, table.context.inventory);
         what_if.is_possible(&Context { inventory: &inventory, ..*table.context }, claims) == Some(true)
     };
     if all.is_empty() || !is_possible_without(&all) {
@@ -78,8 +77,12 @@ fn pool_name(slice: &ResourceSlice) -> String {
 }
 
 /// Builds an inventory of the pools, in which the bottlenecks `left_out` no longer limit the devices.
-fn without(pools: &[Pool], left_out: &BTreeSet<Bottleneck>, inventory: &Inventory) -> Inventory {
-    let complete = pools.iter().filter(|pool| pool.state() == PoolState::Complete);
+fn without<'p>(
+    pools: impl Iterator<Item = &'p Pool>,
+    left_out: &BTreeSet<Bottleneck>,
+    inventory: &Inventory,
+) -> Inventory {
+    let complete = pools.filter(|pool| pool.state() == PoolState::Complete);
     let slices = complete.flat_map(|pool| pool.all_slices().chain(pool.counter_slices()));
     let slices: Vec<ResourceSlice> = slices.cloned().map(|slice| widened(slice, left_out)).collect();
     Inventory::new(slices).with_taint_rules(inventory.taint_rules().cloned())

@@ -1,18 +1,33 @@
 //! Devices of a node in the order in which the search tries them, read pool by pool.
 //!
 //! Pools without binding conditions come first; otherwise pools are ordered by driver and name. A pool is read only
-//! when the search reaches it, since most searches end in the first pool.
+//! when the search reaches it, since most searches end in the first pool. Devices that no request can get have no
+//! position, so that a search costs nothing for them:
+//!
+//! - those that a claim holds exclusively, unless a request has admin access or asks for all devices: the search would pass
+//!   over them before it looks at anything else;
+//! - those of pools whose devices the selectors of every request reject because of their driver.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
-use smallvec::SmallVec;
 
-use super::ix::{ByDevice, DeviceIx, IxRange, PoolIx, next};
+use super::context::Context;
+use super::ix::{DeviceIx, IxRange, PoolIx, next};
+use super::request::{Alternative, Mode, Plan};
+use super::shortcuts::Shortcut;
 use crate::cluster::inventory::device::{DeviceFacts, Facts};
 use crate::cluster::inventory::pool::{Pool, PoolState, slice_devices};
 use crate::cluster::inventory::view::View;
+use crate::cluster::state::{AllocatedState, Occupancy, PoolUse};
+use crate::selector::SelectorCache;
+
+/// Number of devices and of pools from which, and up to which, all pools are entered at once: the number of devices with a
+/// position is then known, and tables are no larger than needed.
+const MANY_DEVICES: usize = 64;
+const FEW_POOLS: usize = 16;
 
 /// Device of a node, with its slice and pool.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +36,8 @@ pub(crate) struct Candidate<'s> {
     pub(crate) pool: PoolIx,
     pub(crate) slice: &'s ResourceSlice,
     pub(crate) device: &'s Device,
+    /// True if a claim holds or shares the device.
+    pub(crate) is_used: bool,
     known: &'s DeviceFacts,
 }
 
@@ -30,52 +47,138 @@ impl Candidate<'_> {
     }
 }
 
+/// Devices that have a position.
+#[derive(Clone, Copy)]
+pub(crate) enum Universe<'s> {
+    /// All devices of complete pools.
+    All,
+    /// Those that a plan may get.
+    Needed(&'s Context<'s>, &'s Plan<'s>),
+}
+
 /// Devices of a node's complete pools, read from the pools when the search needs them.
 pub(crate) struct Candidates<'s> {
-    view: &'s View,
+    view: &'s View<'s>,
+    state: &'s AllocatedState,
+    universe: Universe<'s>,
+    keeps_held: bool,
+    end: DeviceIx,
     seen: RefCell<Seen<'s>>,
 }
 
-/// Pools and devices that were read so far.
+/// Pools that were entered so far.
 struct Seen<'s> {
-    devices: ByDevice<Candidate<'s>>,
-    /// Pools in search order, each with the positions of its devices.
-    order: SmallVec<[(PoolIx, IxRange<Device>); 2]>,
-    /// Position of the next pool to read, in the order of driver and pool name.
+    /// Pools in search order.
+    pools: Vec<Entered<'s>>,
+    /// Position after the last device of these pools.
+    end: DeviceIx,
+    /// Position of the next pool to enter, in the order of driver and pool name.
     next: PoolIx,
-    /// Pools with binding conditions, to be read after all others.
+    /// Pools with binding conditions, to be entered after all others.
     last: VecDeque<PoolIx>,
 }
 
+/// One pool with the positions of its devices, and those that were read.
+struct Entered<'s> {
+    ix: PoolIx,
+    pool: &'s Pool,
+    range: IxRange<Device>,
+    occupancy: Option<Arc<Occupancy>>,
+    /// Devices from the start of the range on.
+    devices: Vec<Candidate<'s>>,
+    rest: Rest,
+}
+
+/// Place in a pool after the devices that were read.
+#[derive(Clone, Copy, Default)]
+struct Rest {
+    /// Number of the next device among all devices of the pool.
+    device: usize,
+    /// Number of the slice, and of its first device among all devices of the pool.
+    slice: usize,
+    slice_start: usize,
+}
+
 impl<'s> Candidates<'s> {
-    pub(crate) fn new(view: &'s View) -> Self {
-        let seen =
-            Seen { devices: ByDevice::default(), order: SmallVec::new(), next: PoolIx::FIRST, last: VecDeque::new() };
-        Self { view, seen: RefCell::new(seen) }
+    pub(crate) fn new(view: &'s View<'s>, state: &'s AllocatedState, universe: Universe<'s>) -> Self {
+        let end = DeviceIx::FIRST;
+        let seen = RefCell::new(Seen { pools: Vec::new(), end, next: PoolIx::FIRST, last: VecDeque::new() });
+        let keeps_held = match universe {
+            Universe::All => true,
+            Universe::Needed(context, plan) => {
+                !context.shortcuts.has(Shortcut::FreeDevices) || plan.alternatives.iter().any(needs_held)
+            }
+        };
+        let mut candidates = Self { view, state, universe, keeps_held, end, seen };
+        candidates.end = if view.devices() > MANY_DEVICES && view.len() <= FEW_POOLS {
+            candidates.all().end
+        } else {
+            DeviceIx::from(view.devices())
+        };
+        candidates
     }
 
-    pub(crate) const fn pools(&self) -> &'s [Pool] {
-        &self.view.pools
+    pub(crate) fn pools(&self) -> impl Iterator<Item = &'s Pool> {
+        self.view.pools()
     }
 
-    #[expect(clippy::indexing_slicing, reason = "positions of pools are those of the view")]
+    pub(crate) fn pool_count(&self) -> usize {
+        self.view.len()
+    }
+
+    #[expect(clippy::expect_used, reason = "positions of pools are those of the view")]
     pub(crate) fn pool(&self, pool: PoolIx) -> &'s Pool {
-        &self.view.pools[usize::from(pool)]
+        self.view.pool(pool.into()).expect("a pool of the view")
     }
 
-    /// Returns the position after the last device of all pools, read or not.
-    pub(crate) fn end(&self) -> DeviceIx {
-        DeviceIx::from(self.view.devices)
+    /// Returns the use of a pool by claims; `None` if all its devices are free.
+    pub(crate) fn pool_use(&self, pool: PoolIx) -> Option<&'s PoolUse> {
+        self.use_of(self.pool(pool))
     }
 
-    /// Returns the device at a position among the devices that were already read.
+    fn use_of(&self, pool: &Pool) -> Option<&'s PoolUse> {
+        if self.state.is_empty() {
+            return None;
+        }
+        self.state.pool_hashed(pool.hash(), pool.driver(), pool.name())
+    }
+
+    /// Returns a position after the last device of all pools, read or not.
+    pub(crate) const fn end(&self) -> DeviceIx {
+        self.end
+    }
+
+    /// Returns true if no device has a position.
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.reach(DeviceIx::FIRST)
+    }
+
+    /// Returns the device at a position of a pool that was entered.
+    #[expect(clippy::indexing_slicing, reason = "positions are those of pools that were entered")]
     pub(crate) fn known(&self, device: DeviceIx) -> Candidate<'s> {
-        self.seen.borrow().devices[device]
+        let seen = self.seen.borrow();
+        let entered = seen.pools.partition_point(|pool| pool.range.end <= device);
+        let number = usize::from(device) - usize::from(seen.pools[entered].range.start);
+        if let Some(known) = seen.pools[entered].devices.get(number) {
+            return *known;
+        }
+        drop(seen);
+        let mut seen = self.seen.borrow_mut();
+        let pool = &mut seen.pools[entered];
+        pool.read(number, self.keeps_held);
+        pool.devices[number]
     }
 
-    /// Returns true if there is a device at the position, after reading as many pools as needed.
+    /// Returns the pool of a position that was reached, and the position after its last device.
+    pub(crate) fn pool_at(&self, device: DeviceIx) -> Option<(PoolIx, DeviceIx)> {
+        let seen = self.seen.borrow();
+        let entered = seen.pools.get(seen.pools.partition_point(|pool| pool.range.end <= device))?;
+        Some((entered.ix, entered.range.end))
+    }
+
+    /// Returns true if there is a device at the position, after entering as many pools as needed.
     pub(crate) fn reach(&self, device: DeviceIx) -> bool {
-        while self.seen.borrow().devices.end() <= device {
+        while self.seen.borrow().end <= device {
             if !self.look() {
                 return false;
             }
@@ -83,46 +186,129 @@ impl<'s> Candidates<'s> {
         true
     }
 
-    /// Reads all pools and returns the positions of all devices.
+    /// Enters all pools and returns the positions of all devices.
     pub(crate) fn all(&self) -> IxRange<Device> {
         while self.look() {}
-        self.seen.borrow().devices.range()
+        IxRange::new(DeviceIx::FIRST, self.seen.borrow().end)
     }
 
     /// Returns all pools in search order, each with the positions of its devices.
     pub(crate) fn order(&self) -> Vec<(PoolIx, IxRange<Device>)> {
         self.all();
-        self.seen.borrow().order.to_vec()
+        self.seen.borrow().pools.iter().map(|pool| (pool.ix, pool.range)).collect()
     }
 
-    /// Reads the next pool. Returns false if there is no further pool.
+    /// Enters the next pool. Returns false if there is no further pool.
     fn look(&self) -> bool {
         let mut seen = self.seen.borrow_mut();
-        if let Some(pool) = seen.next.of(&self.view.pools) {
-            let position = seen.next;
-            seen.next = next(position);
-            if pool.state() == PoolState::Complete && pool.has_binding_conditions() {
-                seen.last.push_back(position);
+        if let Some(pool) = self.view.pool(seen.next.into()) {
+            let ix = seen.next;
+            seen.next = next(ix);
+            if self.is_needed(pool) && pool.state() == PoolState::Complete {
+                if pool.has_binding_conditions() {
+                    seen.last.push_back(ix);
+                } else {
+                    self.enter(&mut seen, ix, pool);
+                }
             } else {
-                enter(&mut seen, position, pool);
+                let range = IxRange::new(seen.end, seen.end);
+                seen.pools.push(Entered {
+                    ix,
+                    pool,
+                    range,
+                    occupancy: None,
+                    devices: Vec::new(),
+                    rest: Rest::default(),
+                });
             }
             return true;
         }
-        let Some(position) = seen.last.pop_front() else { return false };
-        enter(&mut seen, position, self.pool(position));
+        let Some(ix) = seen.last.pop_front() else { return false };
+        self.enter(&mut seen, ix, self.pool(ix));
         true
+    }
+
+    fn enter(&self, seen: &mut Seen<'s>, ix: PoolIx, pool: &'s Pool) {
+        let occupancy = self.use_of(pool).map(|used| used.occupancy(pool.devices()));
+        let count = match &occupancy {
+            Some(occupancy) if !self.keeps_held => occupancy.open_count(),
+            _ => pool.len(),
+        };
+        let range = IxRange::new(seen.end, DeviceIx::from(usize::from(seen.end) + count));
+        seen.end = range.end;
+        seen.pools.push(Entered { ix, pool, range, occupancy, devices: Vec::new(), rest: Rest::default() });
+    }
+
+    /// Returns true if a request may get a device of the pool.
+    fn is_needed(&self, pool: &Pool) -> bool {
+        match self.universe {
+            Universe::All => true,
+            Universe::Needed(context, plan) => {
+                !context.shortcuts.has(Shortcut::PoolsByDriver)
+                    || plan.alternatives.iter().any(|asked| may_admit(asked, pool, context.selectors))
+            }
+        }
     }
 }
 
-/// Adds the devices of a pool to those that were read.
-fn enter<'s>(seen: &mut Seen<'s>, position: PoolIx, pool: &'s Pool) {
-    let first = seen.devices.end();
-    if pool.state() == PoolState::Complete {
-        for (slice, facts) in pool.known_devices() {
-            let devices = slice_devices(slice).iter().zip(facts);
-            seen.devices.extend(devices.map(|(device, known)| Candidate { pool: position, slice, device, known }));
+impl Entered<'_> {
+    /// Reads the devices up to a number, counted from the first device with a position.
+    fn read(&mut self, number: usize, keeps_held: bool) {
+        while self.devices.len() <= number {
+            let device = match &self.occupancy {
+                Some(occupancy) if !keeps_held => occupancy.next_open(self.rest.device),
+                _ => Some(self.rest.device),
+            };
+            let Some(position) = device else { return };
+            let Some((slice, device, known)) = self.rest.device_at(self.pool, position) else { return };
+            let is_used = self.occupancy.as_ref().is_some_and(|occupancy| occupancy.is_used(position));
+            self.devices.push(Candidate { pool: self.ix, slice, device, is_used, known });
+            self.rest.device = position + 1;
         }
     }
-    let devices = IxRange::new(first, seen.devices.end());
-    seen.order.push((position, devices));
+}
+
+impl Rest {
+    /// Returns the device at a position that is not before the last one, with its slice and the facts about it.
+    fn device_at<'p>(
+        &mut self,
+        pool: &'p Pool,
+        position: usize,
+    ) -> Option<(&'p ResourceSlice, &'p Device, &'p DeviceFacts)> {
+        loop {
+            let slice = pool.slice(self.slice)?;
+            let devices = slice_devices(slice);
+            if let Some(device) = devices.get(position.checked_sub(self.slice_start)?) {
+                return Some((slice, device, pool.facts(position)?));
+            }
+            self.slice += 1;
+            self.slice_start += devices.len();
+        }
+    }
+}
+
+/// Returns true if held devices matter to a request: with admin access it may get them, and a request for all devices
+/// fails because of them.
+fn needs_held(asked: &Alternative<'_>) -> bool {
+    asked.admin_access || asked.mode == Mode::All
+}
+
+/// Returns false if the selectors of an alternative are false for every device of a pool because of its driver.
+///
+/// A selector in direct form that pins another driver is false, and not an error, for a device whose attributes are all
+/// valid. So are the selectors before it true or false and no error if they read nothing but the driver.
+pub(super) fn may_admit(asked: &Alternative<'_>, pool: &Pool, selectors: &SelectorCache) -> bool {
+    for selector in asked.selectors() {
+        let Some(Ok(compiled)) = selector.compile(selectors) else { return true };
+        if !compiled.is_direct() {
+            return true;
+        }
+        if compiled.pinned_driver().is_some_and(|driver| driver != pool.driver()) {
+            return !pool.is_sound();
+        }
+        if !compiled.depends_only_on_driver() {
+            return true;
+        }
+    }
+    true
 }

@@ -4,6 +4,7 @@ use dra_attrs::{GateSet, Profile};
 
 use super::pruning_rules::PruningRules;
 use super::share::ShareIds;
+use super::shortcuts::Shortcuts;
 use crate::cluster::classes::Classes;
 use crate::cluster::inventory::Inventory;
 use crate::cluster::state::AllocatedState;
@@ -21,4 +22,5 @@ pub(crate) struct Context<'a> {
     pub(crate) gates: GateSet<DraGate>,
     pub(crate) profile: Profile,
     pub(crate) pruning: PruningRules,
+    pub(crate) shortcuts: Shortcuts,
 }

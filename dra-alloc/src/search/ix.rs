@@ -7,7 +7,6 @@ use std::ops::{Deref, DerefMut, Index, IndexMut};
 
 use dra_attrs::Ix;
 use k8s_openapi::api::resource::v1::{Counter, CounterSet, Device, DeviceConstraint, DeviceRequest, ResourceClaim};
-use smallvec::SmallVec;
 
 use crate::cluster::inventory::pool::Pool;
 use crate::selector::expression::Expression;
@@ -53,8 +52,6 @@ pub(crate) type ByConstraint<T> = IxVec<DeviceConstraint, T>;
 pub(crate) type ByAlternative<T> = IxVec<Alternatives, T>;
 /// Values by column.
 pub(crate) type ByColumn<T> = IxVec<Columns, T>;
-/// Values by pool.
-pub(crate) type ByPool<T> = Indexed<Pool, SmallVec<[T; 4]>>;
 /// Values by device.
 pub(crate) type ByDevice<T> = IxVec<Device, T>;
 
@@ -259,11 +256,6 @@ pub(crate) fn next<K>(ix: Ix<K>) -> Ix<K> {
     Ix::from(usize::from(ix) + 1)
 }
 
-/// Returns `first` and all positions after it.
-pub(crate) fn from<K>(first: Ix<K>) -> impl Iterator<Item = Ix<K>> {
-    (usize::from(first)..).map(Ix::from)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -278,7 +270,6 @@ mod tests {
         assert_eq!((all.as_str(), list.len()), ("dbc", 3));
         let values: Vec<(usize, char)> = list.enumerate().map(|(ix, value)| (ix.into(), *value)).collect();
         assert_eq!(values, [(0, 'd'), (1, 'b'), (2, 'c')]);
-        assert_eq!(from(third).take(2).collect::<Vec<_>>(), [third, list.end()]);
         assert!(IxRange::new(third, third).is_empty() && !list.range().is_empty());
     }
 }

@@ -33,10 +33,12 @@ mod pruning_rules;
 pub(crate) mod request;
 mod results;
 pub(crate) mod share;
+mod shortcuts;
 mod table;
 mod walk;
 
-pub(crate) use on_node::{allocate_on, outcome_on, with_table};
+pub(crate) use on_node::{allocate_on, fits_on, outcome_on, with_table};
 pub(crate) use partial_assignment::{Insufficient, PartialAssignment, Refusal, Rejection};
 pub(crate) use pruning_rules::PruningRules;
+pub(crate) use shortcuts::Shortcuts;
 pub(crate) use table::{CapacityCheck, CapacityMiss, Selection, Table};

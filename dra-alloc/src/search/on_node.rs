@@ -5,16 +5,17 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use smallvec::SmallVec;
 
-use super::all_devices::devices_of_all;
+use super::all_devices::{devices_of_all, needs_device};
 use super::allocate_error::AllocateError;
 use super::budget::{Budget, Effort, Halt, Limit, Meter, Stopped};
-use super::candidates::Candidates;
+use super::candidates::{Candidates, Universe};
 use super::context::Context;
 use super::grid::Grid;
 use super::outcome::{NodeFailure, Outcome};
 use super::partial_assignment::Chosen;
 use super::request::Plan;
-use super::results::results;
+use super::results::{check_results, results};
+use super::shortcuts::Shortcut;
 use super::table::{Table, skips_operations};
 use super::walk::{Solution, Walk};
 use crate::cluster::inventory::pool::PoolState;
@@ -30,8 +31,9 @@ pub(crate) fn allocate_on(
     budget: Budget<'_>,
 ) -> Result<(Outcome, Effort), AllocateError> {
     let mut meter = Meter::new(budget);
-    let outcome = match search(context, plan, node, &mut meter) {
-        Ok(outcome) => outcome,
+    let outcome = match search(context, plan, node, &mut meter, results) {
+        Ok(Ok(results)) => Outcome::Allocated(results),
+        Ok(Err(outcome)) => outcome,
         Err(Halt::Stopped(limit)) => Outcome::Stopped(not_begun(limit)),
         Err(Halt::OnNode(failure)) => Outcome::FailedOnNode(failure),
         Err(Halt::Failed(error)) => return Err(error),
@@ -42,6 +44,20 @@ pub(crate) fn allocate_on(
 /// Returns the state of a search that was stopped before it began.
 const fn not_begun(limit: Limit) -> Stopped {
     Stopped { limit, claim: String::new(), request: String::new(), refuted: 0, failed_states: 0 }
+}
+
+/// Returns true if the claims of a plan can be allocated on one node.
+pub(crate) fn fits_on(
+    context: &Context<'_>,
+    plan: &Plan<'_>,
+    node: &Node,
+    budget: Budget<'_>,
+) -> Result<bool, AllocateError> {
+    match search(context, plan, node, &mut Meter::new(budget), check_results) {
+        Ok(found) => Ok(found.is_ok()),
+        Err(Halt::Stopped(_) | Halt::OnNode(_)) => Ok(false),
+        Err(Halt::Failed(error)) => Err(error),
+    }
 }
 
 /// Returns the outcome for claims on a node, without an explanation.
@@ -67,14 +83,25 @@ pub(crate) fn with_table<T>(
     let claims: SmallVec<[&ResourceClaim; 4]> = claims.iter().collect();
     let plan = Plan::new(&claims, context.classes, context.gates);
     let view = context.inventory.view(node, context.gates).map_err(|failed| AllocateError::from(*failed))?;
-    let candidates = Candidates::new(&view);
+    let candidates = Candidates::new(&view, context.state, Universe::All);
     let derived = Grid::new(plan.columns.end(), candidates.end());
     Ok(look(&Table::new(context, &plan, node, &candidates, &derived, budget.stop())))
 }
 
-fn search(context: &Context<'_>, plan: &Plan<'_>, node: &Node, meter: &mut Meter<'_>) -> Result<Outcome, Halt> {
+/// Searches a solution on a node, and builds something of it; the inner error is the outcome if there is none.
+fn search<T>(
+    context: &Context<'_>,
+    plan: &Plan<'_>,
+    node: &Node,
+    meter: &mut Meter<'_>,
+    build: impl FnOnce(&Table<'_>, Solution<'_>) -> Result<T, AllocateError>,
+) -> Result<Result<T, Outcome>, Halt> {
     let view = context.inventory.view(node, context.gates).map_err(|failed| AllocateError::from(*failed))?;
-    let candidates = Candidates::new(&view);
+    let candidates = Candidates::new(&view, context.state, Universe::Needed(context, plan));
+    if context.shortcuts.has(Shortcut::NoDevice) && needs_device(plan) && candidates.is_empty() {
+        meter.step()?;
+        return no_solution(&candidates).map(Err);
+    }
     let derived = Grid::new(plan.columns.end(), candidates.end());
     let table = Table::new(context, plan, node, &candidates, &derived, meter.stop());
     let all = devices_of_all(&table, meter)?;
@@ -82,10 +109,10 @@ fn search(context: &Context<'_>, plan: &Plan<'_>, node: &Node, meter: &mut Meter
     match walk.run() {
         Ok(Some(solution)) => {
             check_skips(&table, solution).map_err(Halt::OnNode)?;
-            Ok(Outcome::Allocated(results(&table, solution)?))
+            Ok(Ok(build(&table, solution)?))
         }
-        Ok(None) => no_solution(&candidates),
-        Err(Halt::Stopped(limit)) => Ok(Outcome::Stopped(walk.stopped(limit))),
+        Ok(None) => no_solution(&candidates).map(Err),
+        Err(Halt::Stopped(limit)) => Ok(Err(Outcome::Stopped(walk.stopped(limit)))),
         Err(halt) => Err(halt),
     }
 }

@@ -11,8 +11,8 @@
 
 use dra_attrs::{GateSet, Ix};
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 use k8s_openapi::api::resource::v1::{
     CapacityRequirements, DeviceClaim, DeviceConstraint, DeviceDerivedAttribute, DeviceRequest, DeviceSelector,
@@ -74,7 +74,7 @@ pub(crate) struct Alternative<'p> {
     own_selectors: Selectors<'p>,
     /// Cached results of selectors on devices of shared slices, by position of the selector and address of the device.
     /// Addresses are stable within one call.
-    pub(crate) known: RefCell<BTreeMap<(SelectorIx, usize), bool>>,
+    pub(crate) known: Mutex<BTreeMap<(SelectorIx, usize), bool>>,
     pub(crate) mode: Mode,
     pub(crate) admin_access: bool,
     pub(crate) tolerations: Option<&'p [DeviceToleration]>,
@@ -249,7 +249,7 @@ impl<'p> Plan<'p> {
             subrequest: asked.subrequest(),
             class,
             own_selectors: Selectors::new(Owner::Claim, own),
-            known: RefCell::default(),
+            known: Mutex::default(),
             mode,
             admin_access: asked.admin_access() == Some(true),
             tolerations: asked.tolerations(),

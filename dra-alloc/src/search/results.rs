@@ -48,6 +48,11 @@ pub(crate) fn results(table: &Table<'_>, solution: Solution<'_>) -> Result<Vec<A
     Ok(results)
 }
 
+/// Checks what [`results`] checks, without building the allocations.
+pub(crate) fn check_results(table: &Table<'_>, solution: Solution<'_>) -> Result<(), AllocateError> {
+    solution.by_claim(table.plan).try_for_each(|(claim, _, chosen)| node_selector(table, claim, chosen).map(drop))
+}
+
 fn some_if_any<T>(list: Vec<T>) -> Option<Vec<T>> {
     if list.is_empty() { None } else { Some(list) }
 }

@@ -3,21 +3,24 @@
 //! A fact is computed on first use and kept for the rest of the call. Rows are devices in search order; columns are the
 //! alternatives and constraints of the plan.
 
+use std::sync::PoisonError;
+
 use dra_attrs::{Ix, ListTypes, Quantity, ValueSet, lookup_by_name};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceTaint, ResourceSlice};
 
 use super::allocate_error::AllocateError;
-use super::candidates::{Candidate, Candidates};
+use super::candidates::{Candidate, Candidates, may_admit};
 use super::context::Context;
 use super::counters::{Consumption, CounterSets, InvalidCounter};
 use super::grid::Grid;
-use super::ix::{AlternativeIx, Alternatives, ByAlternative, ByPool, ColumnIx, Columns, DeviceIx, PoolIx, SelectorIx};
+use super::ix::{AlternativeIx, Alternatives, ByAlternative, ColumnIx, Columns, DeviceIx, PoolIx, SelectorIx, next};
 use super::request::{Alternative, Claim, Column, Derived, Mode, Plan};
+use super::shortcuts::Shortcut;
 use crate::cluster::inventory::is_for_one_node;
 use crate::cluster::inventory::pool::Pool;
 use crate::cluster::inventory::view::SliceError;
-use crate::cluster::state::{AllocatedState, DeviceUsage, PoolUse};
+use crate::cluster::state::DeviceUsage;
 use crate::config::gates::DraGate;
 use crate::config::profile::{Decisions, SkipGateOff};
 use crate::device::capacity::{Amount, Capacity, Rounding};
@@ -76,9 +79,9 @@ pub(crate) struct Table<'s> {
     pub(crate) candidates: &'s Candidates<'s>,
     node: &'s Node,
     derived: &'s DerivedValues,
-    /// Devices in use; empty if no device is in use.
-    in_use: ByPool<Option<&'s PoolUse>>,
     counters: Grid<(), Pool, CounterSets<'s>>,
+    /// For alternatives and pools: true if the selectors may admit devices of the pool's driver.
+    admitting: Grid<Alternatives, Pool, bool>,
     consumption: Grid<(), Device, Vec<Consumption<'s>>>,
     capacities: Grid<(), Device, Vec<Capacity<'s>>>,
     selection: Grid<Alternatives, Device, Selection>,
@@ -98,13 +101,14 @@ impl<'s> Table<'s> {
         derived: &'s DerivedValues,
         stop: Option<Stop<'s>>,
     ) -> Self {
-        let (pools, devices, alternatives) = (candidates.pools(), candidates.end(), plan.alternatives.end());
+        let (pools, devices, alternatives) =
+            (PoolIx::from(candidates.pool_count()), candidates.end(), plan.alternatives.end());
         let decisions = Decisions::from_profile(context.profile);
         let one = Ix::from(1);
         let has = |feature| context.gates.has(feature);
         Self {
-            in_use: pools_in_use(context.state, pools),
-            counters: Grid::new(one, PoolIx::from(pools.len())),
+            counters: Grid::new(one, pools),
+            admitting: Grid::new(alternatives, pools),
             consumption: Grid::new(one, devices),
             capacities: Grid::new(one, devices),
             selection: Grid::new(alternatives, devices),
@@ -161,10 +165,48 @@ impl<'s> Table<'s> {
         self.plan.claims.at(asked.claim).map(Claim::name).unwrap_or_default()
     }
 
+    /// Returns the devices from a position on, without those of pools whose driver the alternative's selectors reject.
+    pub(crate) fn devices_from(
+        &self,
+        alternative: AlternativeIx,
+        first: DeviceIx,
+    ) -> impl Iterator<Item = DeviceIx> + use<'_, 's> {
+        // With one alternative, pools that it rejects have no devices here.
+        let is_shared = self.plan.alternatives.len() > 1 && self.context.shortcuts.has(Shortcut::PoolsByRequest);
+        let (mut here, mut admitted_to) = (first, if is_shared { first } else { DeviceIx::from(usize::MAX) });
+        std::iter::from_fn(move || {
+            while self.candidates.reach(here) {
+                if here < admitted_to {
+                    let device = here;
+                    here = next(device);
+                    return Some(device);
+                }
+                let (pool, end) = self.candidates.pool_at(here)?;
+                if self.may_admit(alternative, pool) {
+                    admitted_to = end;
+                } else {
+                    here = end;
+                }
+            }
+            None
+        })
+    }
+
+    fn may_admit(&self, alternative: AlternativeIx, pool: PoolIx) -> bool {
+        let ask = || {
+            let may = may_admit(self.alternative(alternative), self.candidates.pool(pool), self.context.selectors);
+            Ok::<_, std::convert::Infallible>(may)
+        };
+        self.admitting.get_or_try(alternative, pool, ask).is_ok_and(|may| *may)
+    }
+
     /// Returns the use of a device by claims allocated before this call; `None` if the device is free.
     pub(crate) fn in_use(&self, device: DeviceIx) -> Option<&'s DeviceUsage> {
         let candidate = self.candidate(device);
-        self.in_use.at(candidate.pool).copied().flatten()?.device(&candidate.device.name)
+        if !candidate.is_used {
+            return None;
+        }
+        self.candidates.pool_use(candidate.pool)?.device(&candidate.device.name)
     }
 
     /// Returns true if a claim allocated before this call holds the device exclusively.
@@ -251,8 +293,10 @@ impl<'s> Table<'s> {
             source: error.clone(),
         })?;
         let place = (position, std::ptr::from_ref(candidate.device).addr());
-        if let Some(known) = asked.known.borrow().get(&place) {
-            return Ok(*known);
+        let is_kept = !compiled.is_direct() && !is_for_one_node(candidate.slice);
+        let known = || asked.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_kept && let Some(holds) = known().get(&place) {
+            return Ok(*holds);
         }
         let input = SelectorInput { driver: &candidate.slice.spec.driver, device: candidate.device };
         let holds = if candidate.facts().is_sound() {
@@ -264,8 +308,8 @@ impl<'s> Table<'s> {
             let device = Box::new(self.id(device));
             AllocateError::SelectorEvaluation { owner: owner(), index, device, source }
         })?;
-        if !compiled.is_direct() && !is_for_one_node(candidate.slice) {
-            asked.known.borrow_mut().insert(place, holds);
+        if is_kept {
+            known().insert(place, holds);
         }
         Ok(holds)
     }
@@ -366,7 +410,7 @@ impl<'s> Table<'s> {
 
     /// Returns the counters of a pool, minus the amounts that devices in use consume.
     pub(crate) fn counters(&self, pool: PoolIx) -> Result<&CounterSets<'s>, AllocateError> {
-        let in_use = self.in_use.at(pool).copied().flatten();
+        let in_use = self.candidates.pool_use(pool);
         let read = || CounterSets::new(self.candidates.pool(pool), in_use);
         Ok(self.counters.get_or_try(Ix::FIRST, pool, read)?)
     }
@@ -378,14 +422,6 @@ impl<'s> Table<'s> {
         let read = || counters.consumption(slice, object);
         Ok(self.consumption.get_or_try(Ix::FIRST, device, read)?)
     }
-}
-
-/// Returns the devices in use of each pool. Skips the look-ups if nothing is in use.
-fn pools_in_use<'s>(state: &'s AllocatedState, pools: &[Pool]) -> ByPool<Option<&'s PoolUse>> {
-    if state.is_empty() {
-        return ByPool::default();
-    }
-    pools.iter().map(|pool| state.pool(pool.driver(), pool.name())).collect()
 }
 
 /// Returns true if the slice declares `skipNodeOperations`.

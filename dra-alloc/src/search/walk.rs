@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use super::allocate_error::AllocateError;
 use super::budget::{Halt, Limit, Meter, Stopped};
 use super::demand::OpenRequest;
-use super::ix::{AlternativeIx, ByClaim, ClaimIx, DeviceIx, RequestIx, from, next};
+use super::ix::{AlternativeIx, ByClaim, ClaimIx, DeviceIx, RequestIx, next};
 use super::partial_assignment::{Chosen, PartialAssignment, Placed, Refusal, Rejection};
 use super::prune::{Attempts, Prune};
 use super::request::{Claim, Mode, Plan};
@@ -346,9 +346,8 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
                 None => Ok(Step::Back(Answer::No)),
             };
         }
-        let reached = |device: &DeviceIx| self.table.candidates.reach(*device);
         let is_admin = self.table.alternative(alternative).admin_access;
-        for device in from(self.position.from).take_while(reached) {
+        for device in self.table.devices_from(alternative, self.position.from) {
             if !is_admin && self.table.is_held(device) {
                 self.meter.work(1)?;
                 continue;

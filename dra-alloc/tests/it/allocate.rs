@@ -404,7 +404,8 @@ fn each_node_gets_the_answer_that_it_gets_alone() {
     let allocator =
         Allocator::new(Profile::Kep, &inventory, &classes).with_selector_cache(&selectors).with_gates(cluster.gates);
     let nodes: Vec<_> = (0..6).map(|index| node(&format!("node-{index}"))).collect();
-    let together = allocator.allocate_each(&cluster.state, &nodes, &claims, Budget::default()).unwrap();
+    let together: Vec<_> =
+        allocator.allocate_each(&cluster.state, &nodes, &claims, Budget::default()).map(Result::unwrap).collect();
     let alone = nodes.iter().map(|node| allocator.allocate(&cluster.state, node, &claims, Budget::default()).unwrap());
     assert_eq!(together, alone.collect::<Vec<_>>());
     assert_eq!(cluster.devices("node-1", &claims).unwrap(), ["r port-1"]);
@@ -483,7 +484,9 @@ fn a_budget_can_bound_a_whole_call() {
     let allocator = Allocator::new(Profile::V1_37, &inventory, &classes);
     let nodes: Vec<_> = (0..4).map(|index| node(&format!("node-{index}"))).collect();
     let claims = [claim("claim", json!([request("r", "gpu", json!({}))]), json!([]))];
-    let each = |budget| allocator.allocate_each(&cluster.state, &nodes, &claims, budget).unwrap();
+    let each = |budget| -> Vec<_> {
+        allocator.allocate_each(&cluster.state, &nodes, &claims, budget).map(Result::unwrap).collect()
+    };
     let free = each(Budget::default());
     assert!(free.iter().all(|verdict| matches!(verdict.outcome, Outcome::Allocated(_))));
     let total: u64 = free.iter().map(|verdict| verdict.work).sum();

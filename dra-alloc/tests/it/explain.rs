@@ -478,7 +478,8 @@ fn a_summary_of_many_nodes() {
         .with_explanation(Detail::Summary);
     let nodes: Vec<Node> = (0..5).map(|index| node(&format!("node-{index}"))).collect();
     let claims = [together("training", &["gpu", "nic"], NUMA)];
-    let verdicts: Vec<Verdict> = allocator.allocate_each(&cluster.state, &nodes, &claims, Budget::default()).unwrap();
+    let verdicts: Vec<Verdict> =
+        allocator.allocate_each(&cluster.state, &nodes, &claims, Budget::default()).map(Result::unwrap).collect();
     let summary = "0/5 nodes can serve the claims: 3 no free device of class gpu, 2 numaNode mismatch";
     assert_eq!(cluster_summary(&verdicts), summary);
 }

@@ -54,9 +54,10 @@ fn answers(inventory: &Inventory) -> Vec<Verdict> {
     let classes = Classes::new(classes.iter().cloned());
     let allocator = Allocator::new(Profile::Kep, inventory, &classes).with_selector_cache(&selectors);
     let nodes = ["node-2", "node-3", "node-4"].map(node);
-    let verdicts =
-        claims().into_iter().map(|claims| allocator.allocate_each(&state, &nodes, &claims, Budget::default()).unwrap());
-    verdicts.flatten().collect()
+    let verdicts = |claims: &[ResourceClaim]| -> Vec<Verdict> {
+        allocator.allocate_each(&state, &nodes, claims, Budget::default()).map(Result::unwrap).collect()
+    };
+    claims().iter().flat_map(|claims| verdicts(claims)).collect()
 }
 
 fn change() -> impl Strategy<Value = InventoryEvent> {
@@ -207,7 +208,9 @@ fn two_threads_read_one_index() {
     let allocator = Allocator::new(Profile::Kep, &inventory, &classes).with_selector_cache(&selectors);
     let claims = [claim("claim", json!([request("r", "gpu", json!({"count": 3}))]), json!([]))];
     let names = |range: std::ops::Range<usize>| range.map(|index| node(&format!("node-{index}"))).collect::<Vec<_>>();
-    let ask = |nodes: &[_]| allocator.allocate_each(&state, nodes, &claims, Budget::default()).unwrap();
+    let ask = |nodes: &[_]| -> Vec<Verdict> {
+        allocator.allocate_each(&state, nodes, &claims, Budget::default()).map(Result::unwrap).collect()
+    };
     let (first, second) = thread::scope(|scope| {
         let first = scope.spawn(|| ask(&names(0..25)));
         let second = scope.spawn(|| ask(&names(25..50)));

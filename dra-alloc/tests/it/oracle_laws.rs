@@ -86,7 +86,7 @@ fn what_the_index_keeps_changes_no_answer() {
         let mut case = oracle::random::case(seed);
         let first = allocate_from(&case, &inventory(&case));
         let prepared = inventory(&case);
-        with_allocator(&case, &prepared, |allocator| allocator.prepare([&case.node]));
+        with_allocator(&case, &prepared, |allocator| allocator.prepare(&state(&case), [&case.node]));
         assert_eq!(allocate_from(&case, &prepared), first, "seed {seed}, prepared");
         // The cached views are built with other feature gates first.
         let asked = inventory(&case);

@@ -95,6 +95,12 @@ impl<T: Default> Lists<T> {
     }
 }
 
+impl<T: Default> List<T> {
+    pub(super) fn new(positions: Positions) -> Self {
+        Self { positions, cached: T::default() }
+    }
+}
+
 impl<T> List<T> {
     pub(super) fn positions(&self) -> &[SliceIndex] {
         &self.positions

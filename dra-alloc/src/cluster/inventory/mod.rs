@@ -1,17 +1,21 @@
 //! Index over the `ResourceSlice`s and `DeviceTaintRule`s of a cluster, built once and read by many allocations.
 //!
-//! Building only lists the slices of each node. The rest is computed on first use: the view of a node (`view`), the
-//! state of a pool ([`pool`]), and the facts about a device. Results that depend only on node-local slices are kept
-//! until one of these slices changes.
+//! Building reads nothing. The first node that is asked is looked for in all slices, of which only `nodeName` is read; the
+//! second one has the slices listed by node. Slices that several nodes can see are listed by what a node must have to see
+//! them (`shared_index`). The rest is computed on first use, too: the view of a node (`view`), the state of a pool
+//! ([`pool`]), and the facts about a device. What is computed is kept until one of the slices changes that it depends on.
 //!
 //! An inventory holds its objects by [`Arc`] and never changes or copies them. It is `Send + Sync`: any number of
 //! allocators in any number of threads may read it.
 
 pub(crate) mod device;
 mod flags;
+mod kept;
 mod lists;
 mod node_view;
 pub mod pool;
+pub(crate) mod pool_devices;
+mod shared_index;
 pub(crate) mod view;
 
 use std::collections::BTreeMap;
@@ -19,9 +23,13 @@ use std::sync::{Arc, OnceLock};
 
 use k8s_openapi::api::resource::v1::{Device, DeviceTaint, DeviceTaintRule, ResourceSlice};
 
+use crate::cluster::stamp::Stamp;
+use crate::device::device_id::DeviceId;
 use crate::device::taint::taint_by_rule;
-use lists::{Key, List, Lists, Positions, SliceIndex, insert_sorted};
-use view::CachedView;
+use kept::Kept;
+use lists::{Key, List, Lists, SliceIndex};
+use shared_index::SharedIndex;
+use view::CachedPools;
 
 /// Change of a slice or taint rule, as a watch reports it.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,10 +83,14 @@ pub struct Inventory {
     slices: Vec<Option<Arc<ResourceSlice>>>,
     /// Number of slices in `slices`, not counting gaps.
     live: usize,
-    /// Node-local slices by node name, with the cached view of the node.
-    on_node: Lists<CachedView>,
-    /// Positions of shared slices, which several nodes can see.
-    shared: Positions,
+    /// The node that was asked first, with its slices.
+    first: OnceLock<First>,
+    /// Node-local slices by node name, with the pools that they make; listed when a second node is asked.
+    on_node: OnceLock<Lists<CachedPools>>,
+    /// Shared slices, which several nodes can see, listed when a node is asked.
+    shared: OnceLock<SharedIndex>,
+    /// Pools of nodes that see shared slices.
+    kept: Kept,
     /// Slices by pool, indexed when the first incomplete pool of a node is found.
     pools: OnceLock<Lists>,
     /// Slices by name, indexed on the first event. Several slices may have one name in hand-made input, though not in a
@@ -86,6 +98,8 @@ pub struct Inventory {
     names: Option<Lists>,
     /// Taint rules by name. Hand-made input may have several rules of one name, or rules without a name.
     rules: BTreeMap<String, Vec<Arc<DeviceTaintRule>>>,
+    /// Last change of the taint rules.
+    rules_stamp: Stamp,
 }
 
 impl Default for Inventory {
@@ -93,11 +107,14 @@ impl Default for Inventory {
         Self {
             slices: Vec::new(),
             live: 0,
-            on_node: Lists::new(Key::Node),
-            shared: Positions::new(),
+            first: OnceLock::new(),
+            on_node: OnceLock::new(),
+            shared: OnceLock::new(),
+            kept: Kept::default(),
             pools: OnceLock::new(),
             names: None,
             rules: BTreeMap::new(),
+            rules_stamp: Stamp::default(),
         }
     }
 }
@@ -106,14 +123,11 @@ impl Inventory {
     /// Builds the index from slices, without taint rules. Slices keep the order of the input.
     ///
     /// # Complexity
-    /// Linear in the number of slices, independently of the number of their devices. Nothing is copied.
+    /// Linear in the number of slices; nothing of them is read or copied. The first two nodes that are asked list the
+    /// slices, in time linear in their number and independently of the number of their devices.
     pub fn new(slices: impl IntoIterator<Item = impl Into<Arc<ResourceSlice>>>) -> Self {
-        let mut inventory =
-            Self { slices: slices.into_iter().map(|slice| Some(slice.into())).collect(), ..Self::default() };
-        for index in 0..inventory.slices.len() {
-            inventory.place(index);
-        }
-        inventory
+        let slices: Vec<_> = slices.into_iter().map(|slice| Some(slice.into())).collect();
+        Self { live: slices.len(), slices, ..Self::default() }
     }
 
     /// Sets the taint rules, which apply in the order of their names.
@@ -128,11 +142,12 @@ impl Inventory {
     /// # Complexity
     /// That of [`Inventory::new`].
     pub fn replace(&mut self, slices: impl IntoIterator<Item = impl Into<Arc<ResourceSlice>>>) {
-        *self = Self { rules: std::mem::take(&mut self.rules), ..Self::new(slices) };
+        *self = Self { rules: std::mem::take(&mut self.rules), rules_stamp: self.rules_stamp, ..Self::new(slices) };
     }
 
     /// Replaces all taint rules, as after a re-list of a watch.
     pub fn replace_taint_rules(&mut self, rules: impl IntoIterator<Item = impl Into<Arc<DeviceTaintRule>>>) {
+        self.rules_stamp = Stamp::next();
         self.rules.clear();
         for rule in rules.into_iter().map(Into::into) {
             self.rules.entry(rule.metadata.name.clone().unwrap_or_default()).or_default().push(rule);
@@ -157,10 +172,13 @@ impl Inventory {
             }
             InventoryEvent::TaintRule(rule) => {
                 self.rules.insert(name_of("DeviceTaintRule", rule.metadata.name.as_deref())?, vec![rule]);
+                self.rules_stamp = Stamp::next();
                 Ok(())
             }
             InventoryEvent::TaintRuleDeleted(name) => {
-                self.rules.remove(&name);
+                if self.rules.remove(&name).is_some() {
+                    self.rules_stamp = Stamp::next();
+                }
                 Ok(())
             }
         }
@@ -171,9 +189,38 @@ impl Inventory {
         self.slices.iter().flatten().map(|slice| &**slice)
     }
 
+    /// Returns the slices that name a node (`nodeName`), in the order of the input.
+    pub fn slices_of_node(&self, node: &str) -> impl Iterator<Item = &ResourceSlice> {
+        self.at(self.own_slices(node).0).map(|slice| &**slice)
+    }
+
+    /// Returns the slices of a pool on all nodes and of all generations, in the order of the input.
+    ///
+    /// # Complexity
+    /// Linear in the number of these slices. The first time linear in the number of all slices.
+    pub fn slices_of_pool(&self, driver: &str, pool: &str) -> impl Iterator<Item = &ResourceSlice> {
+        self.pool_slices(driver, pool).map(|slice| &**slice)
+    }
+
+    /// Returns a published device with its slice; of several devices of one name, that of the latest generation.
+    ///
+    /// # Complexity
+    /// Linear in the number of devices of the pool.
+    #[must_use]
+    pub fn device(&self, id: &DeviceId) -> Option<(&ResourceSlice, &Device)> {
+        let named = self.slices_of_pool(&id.driver, &id.pool).filter_map(|slice| {
+            Some((slice, pool::slice_devices(slice).iter().find(|device| device.name == id.device)?))
+        });
+        named.max_by_key(|(slice, _)| slice.spec.pool.generation)
+    }
+
     /// Returns the taint rules, sorted by name.
     pub fn taint_rules(&self) -> impl Iterator<Item = &DeviceTaintRule> {
         self.rules.values().flatten().map(|rule| &**rule)
+    }
+
+    pub(crate) const fn rules_stamp(&self) -> Stamp {
+        self.rules_stamp
     }
 
     /// Returns the taints of a device: those in its slice, then those that taint rules add.
@@ -224,29 +271,62 @@ impl Inventory {
         self.at(pools.get(&self.slices, [driver, pool]).map_or(&[], List::positions))
     }
 
-    /// Returns the node-local slices of a node, and the cell for the cached view of the node.
-    fn own_slices(&self, node: &str) -> (impl Iterator<Item = &Arc<ResourceSlice>> + Clone, Option<&CachedView>) {
-        let list = self.on_node.get(&self.slices, [node, ""]);
-        (self.at(list.map_or(&[], List::positions)), list.map(List::cached))
+    /// Returns the positions of the node-local slices of a node, and the cell for the pools that they make.
+    fn own_slices(&self, node: &str) -> (&[SliceIndex], Option<&CachedPools>) {
+        let first = || self.first.get_or_init(|| First::find(&self.slices, node));
+        if self.on_node.get().is_none() && first().node == node {
+            return (first().list.positions(), Some(first().list.cached()));
+        }
+        let on_node = self.on_node.get_or_init(|| {
+            let mut lists = Lists::new(Key::Node);
+            for (index, _) in self.present().filter(|(_, slice)| is_for_one_node(slice)) {
+                lists.insert(&self.slices, index);
+            }
+            lists
+        });
+        let list = on_node.get(&self.slices, [node, ""]);
+        (list.map_or(&[], List::positions), list.map(List::cached))
     }
 
-    /// Returns the shared slices, which several nodes can see.
-    fn shared_slices(&self) -> impl Iterator<Item = &Arc<ResourceSlice>> {
-        self.at(&self.shared)
+    /// Returns the index of the shared slices.
+    fn shared(&self) -> &SharedIndex {
+        self.shared.get_or_init(|| {
+            let mut shared = SharedIndex::default();
+            for (index, slice) in self.present().filter(|(_, slice)| !is_for_one_node(slice)) {
+                shared.insert(slice, index);
+            }
+            shared
+        })
+    }
+
+    /// Returns the slices with their positions.
+    fn present(&self) -> impl Iterator<Item = (SliceIndex, &Arc<ResourceSlice>)> {
+        self.slices.iter().enumerate().filter_map(|(index, slice)| Some((index, slice.as_ref()?)))
+    }
+
+    fn slice(&self, index: SliceIndex) -> Option<&Arc<ResourceSlice>> {
+        self.slices.get(index)?.as_ref()
     }
 
     fn at<'i>(&'i self, positions: &'i [SliceIndex]) -> impl Iterator<Item = &'i Arc<ResourceSlice>> + Clone {
-        positions.iter().filter_map(|index| self.slices.get(*index)?.as_ref())
+        positions.iter().filter_map(|index| self.slice(*index))
     }
 
     /// Adds the slice at a position to the indexes.
     fn place(&mut self, index: SliceIndex) {
         let Some(slice) = self.slices.get(index).and_then(Option::as_ref) else { return };
         self.live = self.live.saturating_add(1);
+        self.kept.forget_pool(&slice.spec.driver, &slice.spec.pool.name);
         if is_for_one_node(slice) {
-            self.on_node.insert(&self.slices, index);
+            self.first.take();
+            if let Some(on_node) = self.on_node.get_mut() {
+                on_node.insert(&self.slices, index);
+            }
         } else {
-            insert_sorted(&mut self.shared, index);
+            self.kept.forget_sets();
+            if let Some(shared) = self.shared.get_mut() {
+                shared.insert(slice, index);
+            }
         }
         for lists in self.pools.get_mut().into_iter().chain(&mut self.names) {
             lists.insert(&self.slices, index);
@@ -255,10 +335,17 @@ impl Inventory {
 
     fn remove(&mut self, index: SliceIndex) {
         let Some(slice) = self.slices.get(index).and_then(Option::as_ref) else { return };
+        self.kept.forget_pool(&slice.spec.driver, &slice.spec.pool.name);
         if is_for_one_node(slice) {
-            self.on_node.remove(&self.slices, index);
-        } else if let Ok(position) = self.shared.binary_search(&index) {
-            self.shared.remove(position);
+            self.first.take();
+            if let Some(on_node) = self.on_node.get_mut() {
+                on_node.remove(&self.slices, index);
+            }
+        } else {
+            self.kept.forget_sets();
+            if let Some(shared) = self.shared.get_mut() {
+                shared.remove(slice, index);
+            }
         }
         for lists in self.pools.get_mut().into_iter().chain(&mut self.names) {
             lists.remove(&self.slices, index);
@@ -275,6 +362,21 @@ impl Inventory {
             let objects: Vec<_> = self.slices.drain(..).flatten().collect();
             self.replace(objects);
         }
+    }
+}
+
+/// The node that an index was first asked for, with its slices.
+#[derive(Clone, Debug)]
+struct First {
+    node: String,
+    list: List<CachedPools>,
+}
+
+impl First {
+    fn find(slices: &[Option<Arc<ResourceSlice>>], node: &str) -> Self {
+        let is_own = |slice: &ResourceSlice| !node.is_empty() && slice.spec.node_name.as_deref() == Some(node);
+        let own = slices.iter().enumerate().filter(|(_, slice)| slice.as_deref().is_some_and(is_own));
+        Self { node: node.to_owned(), list: List::new(own.map(|(index, _)| index).collect()) }
     }
 }
 

@@ -1,6 +1,6 @@
-//! Views of nodes, built from the inventory and cached until a slice of the node changes.
+//! Views of nodes, built from the inventory and kept until a slice changes that they depend on.
 
-use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -11,66 +11,183 @@ use k8s_openapi::api::resource::v1::ResourceSlice;
 use smallvec::SmallVec;
 
 use super::Inventory;
+use super::kept::{SharedPool, SharedSet};
+use super::lists::{Positions, SliceIndex};
 use super::pool::{LatestGeneration, Pool, group_by_pool, has_counters, slice_devices};
-use super::view::{SliceError, View};
+use super::view::{CachedPools, OwnPools, PoolRef, SliceError, View};
+use crate::cluster::trie::hash;
 use crate::config::gates::DraGate;
 use crate::device::node::Scope;
 
-/// Reference to a slice of the inventory, as a type that [`group_by_pool`] accepts.
+/// Reference to a slice of the inventory with its position, as a type that [`group_by_pool`] accepts.
 #[derive(Clone, Copy)]
-struct Listed<'i>(&'i Arc<ResourceSlice>);
+struct Listed<'i>(SliceIndex, &'i Arc<ResourceSlice>);
 
 impl Deref for Listed<'_> {
     type Target = ResourceSlice;
 
     fn deref(&self) -> &ResourceSlice {
-        self.0
+        self.1
     }
 }
 
+/// Slices of one pool that a node sees: first its own, then shared ones.
+type Group<'g, 'i> = LatestGeneration<'g, Listed<'i>>;
+
 impl Inventory {
-    /// Returns the view of a node, from the cache if possible.
-    pub(crate) fn view(&self, node: &Node, gates: GateSet<DraGate>) -> Result<Cow<'_, View>, Box<SliceError<'_>>> {
-        let mut shared = Vec::new();
-        for slice in self.shared_slices() {
-            if is_for(slice, node, gates)? {
-                shared.push(slice);
-            }
+    /// Returns the view of a node.
+    pub(crate) fn view(&self, node: &Node, gates: GateSet<DraGate>) -> Result<View<'_>, Box<SliceError<'_>>> {
+        let beside = self.visible_beside(node, gates)?;
+        let (own, cell) = self.own_slices(node.metadata.name.as_deref().unwrap_or_default());
+        let kept = self.own_pools(own, cell, gates);
+        if beside.is_empty() && self.shared().everywhere().is_empty() {
+            return Ok(kept.map_or_else(|| View::mixed(self.made(own, gates)), View::Own));
         }
-        let (own, kept) = self.own_slices(node.metadata.name.as_deref().unwrap_or_default());
-        if !shared.is_empty() {
-            return Ok(Cow::Owned(self.make_view(own.chain(shared), gates).0));
+        let set = self.shared_set(&beside, gates);
+        if let Some(kept) = kept {
+            return Ok(View::mixed(self.merged(&kept.pools, own, &set)));
         }
-        let make = || self.make_view(own.clone(), gates);
-        let kept = kept.and_then(|kept| {
-            let view =
-                kept.get_or_init(|| Some(make()).filter(|(_, is_lasting)| *is_lasting).map(|(view, _)| Box::new(view)));
-            view.as_ref().filter(|view| view.gates == gates)
-        });
-        Ok(kept.map_or_else(|| Cow::Owned(make().0), |view| Cow::Borrowed(&**view)))
+        let shared = set.pools.iter().flat_map(|pool| &pool.positions).copied();
+        let all: Positions = own.iter().copied().chain(shared).collect();
+        Ok(View::mixed(self.made(&all, gates)))
     }
 
-    /// Builds the view of `slices`, and a flag that is true if the view may be cached because no other slice can change
-    /// it.
-    fn make_view<'i>(
-        &self,
-        slices: impl Iterator<Item = &'i Arc<ResourceSlice>>,
-        gates: GateSet<DraGate>,
-    ) -> (View, bool) {
-        let mut slices: SmallVec<[Listed<'_>; 4]> = slices.filter(|slice| is_known(slice, gates)).map(Listed).collect();
-        let (mut pools, mut is_lasting) = (Vec::with_capacity(slices.len()), true);
-        for newest in group_by_pool(&mut slices).filter_map(LatestGeneration::from_slices) {
-            is_lasting &= newest.is_complete();
-            pools.extend(self.pool(newest, gates));
+    /// Returns the shared slices that a node sees beside those for all nodes.
+    fn visible_beside(&self, node: &Node, gates: GateSet<DraGate>) -> Result<Positions, Box<SliceError<'_>>> {
+        let mut visible = Positions::new();
+        for index in self.shared().beside(node) {
+            if let Some(slice) = self.slice(index)
+                && is_for(slice, node, gates)?
+            {
+                visible.push(index);
+            }
         }
-        let devices = pools.iter().map(Pool::len).sum();
-        (View { gates, pools: pools.into_boxed_slice(), devices }, is_lasting)
+        Ok(visible)
+    }
+
+    /// Returns the pools of a node's own slices, from the cache or now; `None` if other slices decide about one of them.
+    fn own_pools<'i>(
+        &'i self,
+        own: &'i [SliceIndex],
+        cell: Option<&'i CachedPools>,
+        gates: GateSet<DraGate>,
+    ) -> Option<&'i OwnPools> {
+        let make = || {
+            let mut slices = self.known(own, gates);
+            let newest: SmallVec<[Group<'_, '_>; 4]> =
+                group_by_pool(&mut slices).filter_map(LatestGeneration::from_slices).collect();
+            if !newest.iter().all(|newest| newest.is_complete()) {
+                return None;
+            }
+            let pools = newest.into_iter().filter_map(|newest| self.pool(newest, gates)).collect();
+            Some(Box::new(OwnPools::new(gates, pools)))
+        };
+        cell?.get_or_init(make).as_deref().filter(|kept| kept.gates == gates)
+    }
+
+    /// Returns the pools of slices, from the cache or now.
+    fn made(&self, positions: &[SliceIndex], gates: GateSet<DraGate>) -> Vec<PoolRef<'static>> {
+        let mut slices = self.known(positions, gates);
+        group_by_pool(&mut slices).filter_map(|group| self.kept_pool(group, gates)).map(PoolRef::Shared).collect()
+    }
+
+    /// Returns the pool of a group of slices, from the cache or now.
+    fn kept_pool(&self, group: &[Listed<'_>], gates: GateSet<DraGate>) -> Option<Arc<Pool>> {
+        let newest = LatestGeneration::from_slices(group)?;
+        let positions: Positions = group.iter().map(|Listed(index, _)| *index).collect();
+        let key = hash([newest.driver(), newest.pool()]);
+        self.kept.pool(key, &positions, gates, || self.pool(newest, gates))
+    }
+
+    /// Returns the pools of a set of shared slices: `beside`, and those for all nodes.
+    fn shared_set(&self, beside: &Positions, gates: GateSet<DraGate>) -> Arc<SharedSet> {
+        self.kept.set(beside, gates, || {
+            let pools = if beside.is_empty() {
+                self.shared_pools(self.shared().everywhere(), gates)
+            } else {
+                let everywhere = self.shared_set(&Positions::new(), gates);
+                self.with_more(&everywhere.pools, self.shared_pools(beside, gates), gates)
+            };
+            SharedSet { gates, beside: beside.clone(), pools }
+        })
+    }
+
+    fn shared_pools(&self, positions: &[SliceIndex], gates: GateSet<DraGate>) -> Vec<SharedPool> {
+        let mut slices = self.known(positions, gates);
+        group_by_pool(&mut slices).map(|group| self.shared_pool(group, gates)).collect()
+    }
+
+    fn shared_pool(&self, group: &[Listed<'_>], gates: GateSet<DraGate>) -> SharedPool {
+        let is_complete = LatestGeneration::from_slices(group).is_some_and(Group::is_complete);
+        let pool = if is_complete { self.kept_pool(group, gates) } else { None };
+        SharedPool { positions: group.iter().map(|Listed(index, _)| *index).collect(), pool }
+    }
+
+    /// Merges the pools of two disjoint sets of shared slices.
+    fn with_more(&self, some: &[SharedPool], more: Vec<SharedPool>, gates: GateSet<DraGate>) -> Vec<SharedPool> {
+        let mut merged = Vec::with_capacity(some.len() + more.len());
+        let mut some = some.iter().peekable();
+        for pool in more {
+            while let Some(before) = some.next_if(|other| self.order(&other.positions, &pool.positions).is_lt()) {
+                merged.push(before.clone());
+            }
+            match some.next_if(|other| self.order(&other.positions, &pool.positions).is_eq()) {
+                None => merged.push(pool),
+                Some(equal) => {
+                    let mut positions: Positions = equal.positions.iter().chain(&pool.positions).copied().collect();
+                    positions.sort_unstable();
+                    merged.push(self.shared_pool(&self.known(&positions, gates), gates));
+                }
+            }
+        }
+        merged.extend(some.cloned());
+        merged
+    }
+
+    /// Merges the pools of a node's own slices and of the shared slices that it sees.
+    fn merged<'i>(&self, own_pools: &'i [Pool], own: &[SliceIndex], set: &SharedSet) -> Vec<PoolRef<'i>> {
+        let mut merged = Vec::with_capacity(own_pools.len() + set.pools.len());
+        let mut own_pools = own_pools.iter().peekable();
+        for shared in &set.pools {
+            let Some(name) = shared.positions.first().and_then(|index| self.slice(*index)).map(|slice| pool_of(slice))
+            else {
+                continue;
+            };
+            while let Some(before) = own_pools.next_if(|pool| (pool.driver(), pool.name()) < name) {
+                merged.push(PoolRef::Own(before));
+            }
+            let both = own_pools.next_if(|pool| (pool.driver(), pool.name()) == name);
+            if let (Some(pool), None) = (&shared.pool, both) {
+                merged.push(PoolRef::Shared(Arc::clone(pool)));
+                continue;
+            }
+            let is_its = |index: &SliceIndex| self.slice(*index).is_some_and(|slice| pool_of(slice) == name);
+            let own = own.iter().copied().filter(is_its);
+            let all: Positions = own.chain(shared.positions.iter().copied()).collect();
+            merged.extend(self.kept_pool(&self.known(&all, set.gates), set.gates).map(PoolRef::Shared));
+        }
+        merged.extend(own_pools.map(PoolRef::Own));
+        merged
+    }
+
+    /// Compares two pools, of which slices are given.
+    fn order(&self, left: &[SliceIndex], right: &[SliceIndex]) -> Ordering {
+        let name = |positions: &[SliceIndex]| {
+            positions.first().and_then(|index| self.slice(*index)).map(|slice| pool_of(slice))
+        };
+        name(left).cmp(&name(right))
+    }
+
+    /// Returns the slices at positions that kube-scheduler reads.
+    fn known(&self, positions: &[SliceIndex], gates: GateSet<DraGate>) -> SmallVec<[Listed<'_>; 4]> {
+        let slices = positions.iter().filter_map(|index| Some(Listed(*index, self.slice(*index)?)));
+        slices.filter(|slice| is_known(slice, gates)).collect()
     }
 
     /// Builds a pool from the slices that a node sees; `None` if a newer generation of the pool exists on other nodes
     /// only.
-    fn pool(&self, newest: LatestGeneration<'_, Listed<'_>>, gates: GateSet<DraGate>) -> Option<Pool> {
-        let own = || newest.slices().map(|Listed(slice)| Arc::clone(slice));
+    fn pool(&self, newest: Group<'_, '_>, gates: GateSet<DraGate>) -> Option<Pool> {
+        let own = || newest.slices().map(|Listed(_, slice)| Arc::clone(slice));
         if newest.is_complete() {
             return Some(Pool::complete(own(), std::iter::empty(), gates));
         }
@@ -82,12 +199,15 @@ impl Inventory {
         if !newest.expects(current().count()) {
             return Some(Pool::incomplete(current().cloned(), gates));
         }
-        let seen: BTreeSet<_> = newest.slices().map(|Listed(slice)| Arc::as_ptr(slice)).collect();
+        let seen: BTreeSet<_> = newest.slices().map(|Listed(_, slice)| Arc::as_ptr(slice)).collect();
         let others = current().filter(|slice| !seen.contains(&Arc::as_ptr(slice))).cloned();
         Some(Pool::complete(own(), others, gates))
     }
 }
 
+fn pool_of(slice: &ResourceSlice) -> (&str, &str) {
+    (&slice.spec.driver, &slice.spec.pool.name)
+}
 /// Returns true if kube-scheduler reads a slice: one with counters or per-device node selection is read only with the
 /// gate `DRAPartitionableDevices` on.
 fn is_known(slice: &ResourceSlice, gates: GateSet<DraGate>) -> bool {

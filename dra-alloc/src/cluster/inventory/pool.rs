@@ -25,6 +25,9 @@ use smallvec::SmallVec;
 
 use super::device::DeviceFacts;
 use super::flags::{Flags, bit};
+use super::pool_devices::PoolDevices;
+use crate::cluster::stamp::Stamp;
+use crate::cluster::trie::hash;
 use crate::config::gates::DraGate;
 use crate::device::slice::name_of;
 pub use crate::device::slice::slice_devices;
@@ -211,8 +214,8 @@ pub(crate) enum PoolState {
 pub(crate) struct Pool {
     gates: GateSet<DraGate>,
     is_complete: bool,
-    /// Slices with devices that the node can use, sorted by name. Empty unless the pool is complete.
-    slices: SmallVec<[Arc<ResourceSlice>; 1]>,
+    /// Devices that the node can use. Empty unless the pool is complete.
+    devices: Arc<PoolDevices>,
     /// Slices with devices for other nodes, which consume counters of the pool too.
     elsewhere: Vec<Arc<ResourceSlice>>,
     /// Slices that define counter sets.
@@ -220,10 +223,16 @@ pub(crate) struct Pool {
     /// Facts about the devices that the node can use.
     facts: Box<[DeviceFacts]>,
     flags: Flags,
+    soundness: Flags,
+    /// Hash of driver and pool name.
+    hash: u64,
+    /// Mark of the slices that make the pool.
+    stamp: Stamp,
 }
 
 const INVALID: u8 = 1;
 const BINDING_CONDITIONS: u8 = 2;
+const SOUND: u8 = 1;
 
 impl Pool {
     /// Builds a pool that is known to be incomplete, from the slices that are there.
@@ -231,12 +240,16 @@ impl Pool {
         Self {
             gates,
             is_complete: false,
-            slices: SmallVec::new(),
+            devices: Arc::default(),
             elsewhere: slices.collect(),
             counters: Vec::new(),
             facts: Box::default(),
             flags: Flags::default(),
+            soundness: Flags::default(),
+            hash: 0,
+            stamp: Stamp::next(),
         }
+        .hashed()
     }
 
     /// Builds a complete pool from the slices for the node and those for other nodes.
@@ -254,9 +267,50 @@ impl Pool {
             if is_counters(&slice) { counters.push(slice) } else { elsewhere.push(slice) }
         }
         slices.sort_by(|left: &Arc<_>, right: &Arc<_>| name_of(left).cmp(name_of(right)));
-        let devices = slices.iter().flat_map(|slice| slice_devices(slice));
-        let facts = devices.map(|_| DeviceFacts::default()).collect();
-        Self { gates, is_complete: true, slices, elsewhere, counters, facts, flags: Flags::default() }
+        let devices = Arc::new(PoolDevices::new(slices));
+        let facts = devices.iter().map(|_| DeviceFacts::default()).collect();
+        let (flags, soundness) = (Flags::default(), Flags::default());
+        let stamp = Stamp::next();
+        Self { gates, is_complete: true, devices, elsewhere, counters, facts, flags, soundness, hash: 0, stamp }
+            .hashed()
+    }
+
+    fn hashed(self) -> Self {
+        let hash = hash([self.driver(), self.name()]);
+        Self { hash, ..self }
+    }
+
+    /// Returns the hash of driver and pool name.
+    pub(crate) const fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// Returns the mark of the slices that make the pool.
+    pub(crate) const fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    /// Returns the devices that the node can use.
+    pub(crate) const fn devices(&self) -> &Arc<PoolDevices> {
+        &self.devices
+    }
+
+    /// Returns the slice with devices that the node can use, by its number.
+    pub(crate) fn slice(&self, number: usize) -> Option<&ResourceSlice> {
+        self.devices.slices.get(number).map(|slice| &**slice)
+    }
+
+    /// Returns the facts about a device, by its number among all devices of the pool that the node can use.
+    pub(crate) fn facts(&self, device: usize) -> Option<&DeviceFacts> {
+        self.facts.get(device)
+    }
+
+    /// Returns true if all devices that the node can use have valid attributes and capacities only. Reads every device
+    /// on first use.
+    pub(crate) fn is_sound(&self) -> bool {
+        let mut devices = self.known_devices().flat_map(|(slice, facts)| slice_devices(slice).iter().zip(facts));
+        self.soundness.get_or_find(|| bit(devices.all(|(device, facts)| facts.look(device).is_sound()), SOUND)) & SOUND
+            != 0
     }
 
     /// Returns `driver/pool`.
@@ -293,7 +347,7 @@ impl Pool {
 
     /// Returns all slices with devices, including those for other nodes.
     pub(crate) fn all_slices(&self) -> impl Iterator<Item = &ResourceSlice> {
-        self.slices.iter().chain(&self.elsewhere).map(|slice| &**slice)
+        self.devices.slices.iter().chain(&self.elsewhere).map(|slice| &**slice)
     }
 
     /// Returns the slices that define counter sets.
@@ -304,11 +358,7 @@ impl Pool {
     /// Computes all facts about the pool and its devices now, instead of on first use.
     pub(crate) fn look(&self) {
         self.flags();
-        for (slice, facts) in self.known_devices() {
-            for (device, facts) in slice_devices(slice).iter().zip(facts) {
-                facts.look(device);
-            }
-        }
+        self.is_sound();
     }
 
     /// Returns the state of the pool: complete, incomplete or invalid. Reads every device on first use.
@@ -327,7 +377,7 @@ impl Pool {
     /// Returns the slices with devices that the node can use, each with the facts about its devices.
     pub(crate) fn known_devices(&self) -> impl Iterator<Item = (&ResourceSlice, &[DeviceFacts])> {
         let mut rest = &*self.facts;
-        self.slices.iter().map(move |slice| {
+        self.devices.slices.iter().map(move |slice| {
             let (own, others) = rest.split_at_checked(slice_devices(slice).len()).unwrap_or((rest, &[]));
             rest = others;
             (&**slice, own)
@@ -342,12 +392,12 @@ impl Pool {
         let has_counters = self.gates.has(DraGate::PartitionableDevices);
         let counter_problem =
             || if has_counters { counter_problem(self.counter_slices(), self.all_slices()) } else { None };
-        duplicate_device(&self.slices).or_else(counter_problem)
+        duplicate_device(&self.devices.slices).or_else(counter_problem)
     }
 
     fn flags(&self) -> u8 {
         self.flags.get_or_find(|| {
-            let mut devices = self.slices.iter().flat_map(|slice| slice_devices(slice));
+            let mut devices = self.devices.slices.iter().flat_map(|slice| slice_devices(slice));
             let has_binding_conditions = devices.any(|device| device.binding_conditions.is_some());
             bit(self.problem().is_some(), INVALID) | bit(has_binding_conditions, BINDING_CONDITIONS)
         })

@@ -1,12 +1,13 @@
 //! Node views: the resource pools that a node sees, built from its slices.
 //!
-//! A node sees the same pools until one of its slices changes, so that the index keeps its view with the facts about
-//! devices. A view is rebuilt for each call
+//! A pool depends on its slices only, so that the index keeps it, with the facts about its devices, until one of these
+//! changes. Three things are kept:
 //!
-//! - if shared slices (visible to several nodes) are involved, since the node's labels decide about those;
-//! - if a pool is incomplete by the slices that the node sees, since slices for other nodes decide about it.
+//! - for each node, the pools of its own slices (`nodeName`), unless slices for other nodes decide about one of them;
+//! - for each set of a pool's slices that a node sees, the pool: nodes that see the same slices share it;
+//! - for each set of shared slices, the list of their pools.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use dra_attrs::{GateSet, NodeSelectorError};
 use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
@@ -14,17 +15,90 @@ use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 use super::pool::Pool;
 use crate::config::gates::DraGate;
 
-/// Resource pools that a node sees, sorted by driver and pool name.
+/// Pools of a node's own slices, sorted by driver and pool name.
 #[derive(Clone, Debug)]
-pub(crate) struct View {
+pub(crate) struct OwnPools {
     pub(super) gates: GateSet<DraGate>,
-    pub(crate) pools: Box<[Pool]>,
+    pub(super) pools: Box<[Pool]>,
     /// Number of devices in all pools.
-    pub(crate) devices: usize,
+    devices: usize,
 }
 
-/// Cached view of a node, set on first use; `None` inside if the view can't be cached.
-pub(super) type CachedView = OnceLock<Option<Box<View>>>;
+/// Pools of the node's own slices, set on first use; `None` inside if they can't be cached.
+pub(super) type CachedPools = OnceLock<Option<Box<OwnPools>>>;
+
+/// Resource pools that a node sees, sorted by driver and pool name.
+#[derive(Clone, Debug)]
+pub(crate) enum View<'i> {
+    /// The pools of the node's own slices.
+    Own(&'i OwnPools),
+    /// Pools of which some are shared with other nodes.
+    Mixed {
+        pools: Vec<PoolRef<'i>>,
+        /// Number of devices in all pools.
+        devices: usize,
+    },
+}
+
+/// Pool of a view: of the node's own slices, or shared with other nodes.
+#[derive(Clone, Debug)]
+pub(crate) enum PoolRef<'i> {
+    Own(&'i Pool),
+    Shared(Arc<Pool>),
+}
+
+impl PoolRef<'_> {
+    fn pool(&self) -> &Pool {
+        match self {
+            Self::Own(pool) => pool,
+            Self::Shared(pool) => pool,
+        }
+    }
+}
+
+impl OwnPools {
+    pub(super) fn new(gates: GateSet<DraGate>, pools: Box<[Pool]>) -> Self {
+        let devices = pools.iter().map(Pool::len).sum();
+        Self { gates, pools, devices }
+    }
+}
+
+impl<'i> View<'i> {
+    pub(super) fn mixed(pools: Vec<PoolRef<'i>>) -> Self {
+        let devices = pools.iter().map(|pool| pool.pool().len()).sum();
+        Self::Mixed { pools, devices }
+    }
+
+    pub(crate) fn pools(&self) -> impl Iterator<Item = &Pool> {
+        let (own, mixed) = match self {
+            Self::Own(own) => (&*own.pools, &[][..]),
+            Self::Mixed { pools, .. } => (&[][..], &**pools),
+        };
+        own.iter().chain(mixed.iter().map(PoolRef::pool))
+    }
+
+    pub(crate) fn pool(&self, position: usize) -> Option<&Pool> {
+        match self {
+            Self::Own(own) => own.pools.get(position),
+            Self::Mixed { pools, .. } => pools.get(position).map(PoolRef::pool),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Own(own) => own.pools.len(),
+            Self::Mixed { pools, .. } => pools.len(),
+        }
+    }
+
+    /// Returns the number of devices in all pools.
+    pub(crate) const fn devices(&self) -> usize {
+        match self {
+            Self::Own(own) => own.devices,
+            Self::Mixed { devices, .. } => *devices,
+        }
+    }
+}
 
 /// Error of an invalid node selector of a slice or of one of its devices.
 #[derive(Clone, Debug)]

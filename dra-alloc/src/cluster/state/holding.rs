@@ -3,9 +3,17 @@
 use dra_attrs::{Ix, Quantity};
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequestAllocationResult};
 
-use super::{Shares, StateError};
+use super::state_error::StateError;
 use crate::device::allocated::of_allocation;
 use crate::device::device_id::DeviceId;
+
+/// Treatment of device results with a `shareID`: as a share of the device, or as the whole device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Shares {
+    #[default]
+    Apart,
+    Exclusive,
+}
 
 /// Effect of a device result on its device.
 #[derive(Clone, Debug, PartialEq, Eq)]

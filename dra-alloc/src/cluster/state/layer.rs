@@ -30,12 +30,15 @@ pub struct Layer<'s> {
     state: AllocatedState,
 }
 
-impl<'s> Layer<'s> {
-    pub(super) fn new(below: &'s mut AllocatedState) -> Self {
-        let state = below.clone();
-        Self { below, state }
+impl AllocatedState {
+    /// Begins a layer, for changes that are kept or dropped together.
+    pub fn layer(&mut self) -> Layer<'_> {
+        let state = self.clone();
+        Layer { below: self, state }
     }
+}
 
+impl Layer<'_> {
     /// Makes the changes of the layer changes of the state below.
     pub fn keep(self) {
         *self.below = self.state;

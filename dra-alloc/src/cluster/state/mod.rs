@@ -20,24 +20,28 @@ mod claim_id;
 mod device_usage;
 mod holding;
 mod layer;
+mod occupancy;
 mod pool_use;
+mod state_error;
 
 use std::sync::Arc;
 
-use dra_attrs::{GateSet, Ix, Quantity, QuantityError};
+use dra_attrs::{GateSet, Quantity};
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequestAllocationResult, ResourceClaim};
 
 pub use claim_id::ClaimId;
 pub use device_usage::DeviceUsage;
 pub use layer::Layer;
+pub(crate) use occupancy::Occupancy;
 pub(crate) use pool_use::PoolUse;
+pub use state_error::StateError;
 
 use super::stamp::Stamp;
 use super::trie::{Trie, hash};
 use crate::config::gates::DraGate;
 use crate::device::device_id::DeviceId;
 use device_usage::Holder;
-use holding::{Holding, Share, holdings};
+use holding::{Holding, Share, Shares, holdings};
 
 /// Devices in use in a cluster. The default is the empty state of a cluster with [`DraGate::ConsumableCapacity`] on.
 ///
@@ -75,14 +79,6 @@ pub struct AllocatedState {
     stamp: Stamp,
 }
 
-/// Treatment of device results with a `shareID`: as a share of the device, or as the whole device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Shares {
-    #[default]
-    Apart,
-    Exclusive,
-}
-
 /// Holdings of one claim.
 #[derive(Clone, Debug)]
 struct ClaimUse {
@@ -97,36 +93,6 @@ struct Held {
     pool: Arc<str>,
     device: Arc<str>,
     holding: Holding,
-}
-
-/// Reason why an allocation can't be added to the state.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum StateError {
-    /// A consumed capacity is not a valid quantity.
-    #[error("devices.results[{index}].consumedCapacity[{capacity}] of device {device}: {source}")]
-    ConsumedCapacity {
-        /// Device of the allocation result.
-        device: Box<DeviceId>,
-        /// Index of the device result in its allocation.
-        index: Ix<DeviceRequestAllocationResult>,
-        /// Name of the capacity.
-        capacity: String,
-        /// Reason why the text is not a valid quantity.
-        source: QuantityError,
-    },
-    /// A consumed capacity is below zero.
-    #[error("devices.results[{index}].consumedCapacity[{capacity}] of device {device}: must not be negative: {amount}")]
-    NegativeCapacity {
-        /// Device of the allocation result.
-        device: Box<DeviceId>,
-        /// Index of the device result in its allocation.
-        index: Ix<DeviceRequestAllocationResult>,
-        /// Name of the capacity.
-        capacity: String,
-        /// The consumed amount.
-        amount: Quantity,
-    },
 }
 
 /// Answer of [`AllocatedState::assume`].
@@ -241,11 +207,6 @@ impl AllocatedState {
         self.add_to(device, Holding::Share(Share { id: None, consumed }));
     }
 
-    /// Begins a layer, for changes that are kept or dropped together.
-    pub fn layer(&mut self) -> Layer<'_> {
-        Layer::new(self)
-    }
-
     /// Returns the number of devices in use.
     #[must_use]
     pub const fn len(&self) -> usize {
@@ -316,7 +277,12 @@ impl AllocatedState {
     }
 
     pub(crate) fn pool(&self, driver: &str, pool: &str) -> Option<&PoolUse> {
-        self.pools.find(hash([driver, pool]), |other| other.is(driver, pool))
+        self.pool_hashed(hash([driver, pool]), driver, pool)
+    }
+
+    /// Returns the use of a pool, with the hash of its driver and name.
+    pub(crate) fn pool_hashed(&self, hash: u64, driver: &str, pool: &str) -> Option<&PoolUse> {
+        self.pools.find(hash, |other| other.is(driver, pool))
     }
 
     fn claim_use(&self, id: [&str; 3]) -> Option<&ClaimUse> {

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use super::device_usage::{DeviceUsage, Holder};
 use super::holding::Holding;
+use super::occupancy::{Occupancies, Occupancy};
+use crate::cluster::inventory::pool_devices::PoolDevices;
 use crate::cluster::stamp::Stamp;
 use crate::cluster::trie::{Trie, hash};
 
@@ -13,17 +15,29 @@ pub(crate) struct PoolUse {
     pub(super) driver: Arc<str>,
     pub(super) pool: Arc<str>,
     devices: Trie<DeviceUsage>,
+    occupancies: Occupancies,
     /// Last change of the pool's use.
     stamp: Stamp,
 }
 
 impl PoolUse {
     pub(super) fn new(driver: &str, pool: &str) -> Self {
-        Self { driver: driver.into(), pool: pool.into(), devices: Trie::default(), stamp: Stamp::default() }
+        let (driver, pool) = (driver.into(), pool.into());
+        Self { driver, pool, devices: Trie::default(), occupancies: Occupancies::default(), stamp: Stamp::default() }
     }
 
     pub(super) fn is(&self, driver: &str, pool: &str) -> bool {
         *self.driver == *driver && *self.pool == *pool
+    }
+
+    /// Returns the last change of the pool's use.
+    pub(crate) const fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    /// Returns the use of the pool's devices, as a node sees them.
+    pub(crate) fn occupancy(&self, devices: &Arc<PoolDevices>) -> Arc<Occupancy> {
+        self.occupancies.find(devices, |name| self.device(name))
     }
 
     /// Returns the number of devices in use.
@@ -46,7 +60,9 @@ impl PoolUse {
         self.stamp = Stamp::next();
         let found = self.devices.entry(hash(device), |other| *other.name == *device, || DeviceUsage::new(device));
         found.add(holder, holding);
-        Arc::clone(&found.name)
+        let name = Arc::clone(&found.name);
+        self.update(device);
+        name
     }
 
     pub(super) fn remove(&mut self, device: &str, holder: &Holder, holding: &Holding) {
@@ -57,6 +73,12 @@ impl PoolUse {
         if found.is_unused() {
             self.devices.remove(hash, is_it);
         }
+        self.update(device);
+    }
+
+    fn update(&mut self, device: &str) {
+        let usage = self.devices.find(hash(device), |other| *other.name == *device);
+        self.occupancies.update(device, usage);
     }
 }
 

@@ -7,6 +7,7 @@ use crate::cluster::inventory::Inventory;
 use crate::oracle::compare::{answer, classes, expected, inventory, numbered, state};
 use crate::oracle::plain::plain;
 use crate::oracle::{Answer, Case, allocate_counting, random};
+use crate::search::Shortcuts;
 use crate::search::allocate_error::AllocateError;
 use crate::search::allocate_on;
 use crate::search::budget::{Budget, Effort};
@@ -36,6 +37,7 @@ fn allocate(case: &Case, inventory: &Inventory, pruning: PruningRules) -> Result
         gates: case.gates,
         profile: case.profile,
         pruning,
+        shortcuts: Shortcuts::default(),
     };
     let claims: SmallVec<[_; 4]> = case.claims.iter().collect();
     allocate_on(&context, &Plan::new(&claims, &classes, case.gates), &case.node, Budget::default())

@@ -125,7 +125,7 @@ pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
             .with_share_ids(&numbered)
             .with_gates(features)
             .with_explanation(input.explain);
-        stopwatch.index(|| allocator.prepare(node.iter().chain(&nodes)));
+        stopwatch.index(|| allocator.prepare(&state, node.iter().chain(&nodes)));
         if let Some(node) = &node {
             let verdict = stopwatch.run(|| allocator.allocate(&state, node, &claims, budget));
             if !stopwatch.is_asked() {
@@ -133,7 +133,9 @@ pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
             }
             return answer(&verdict.map_err(|error| refusal(&error))?, form);
         }
-        let verdicts = stopwatch.run(|| allocator.allocate_each(&state, &nodes, &claims, budget));
+        let verdicts = stopwatch.run(|| {
+            allocator.allocate_each(&state, &nodes, &claims, budget).collect::<Result<Vec<Verdict>, AllocateError>>()
+        });
         if !stopwatch.is_asked() {
             return Ok(Value::Null);
         }

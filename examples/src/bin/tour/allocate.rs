@@ -23,7 +23,8 @@ pub(super) fn allocate(cluster: &mut Cluster, page: &mut Page) -> Result<(), Tou
             .with_gates(gates())
             .with_explanation(Detail::Summary);
         let verdicts =
-            allocator.allocate_each(&state, &cluster.nodes, std::slice::from_ref(claim), Budget::default())?;
+            allocator.allocate_each(&state, &cluster.nodes, std::slice::from_ref(claim), Budget::default());
+        let verdicts = verdicts.collect::<Result<Vec<_>, _>>()?;
         page.input(asked(claim));
         if let Some((node, result)) = first(&cluster.nodes, &verdicts) {
             state.assume(claim, result)?;

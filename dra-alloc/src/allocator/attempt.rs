@@ -1,9 +1,10 @@
-//! One call of the allocator: its claims, read once and then allocated on any number of nodes.
+//! Attempt to allocate claims: the claims, read once and then allocated on any number of nodes.
 //!
 //! A claim that is allocated already keeps its allocation. Its devices are not examined; only the node selector of the
 //! allocation decides whether a node can be used, as in the `Filter` of kube-scheduler's DRA plugin, 1.37.
 
 use std::borrow::Borrow;
+use std::fmt;
 
 use dra_attrs::{Ix, node_selector_matches};
 use k8s_openapi::api::core::v1::Node;
@@ -13,14 +14,45 @@ use smallvec::SmallVec;
 use super::verdict::Verdict;
 use crate::explain::{Cause, ClaimName, Detail, Explanation, Reason, explain};
 use crate::search::allocate_error::AllocateError;
-use crate::search::allocate_on;
 use crate::search::budget::{Budget, Effort};
 use crate::search::context::Context;
 use crate::search::outcome::Outcome;
 use crate::search::request::{Plan, claim_name};
+use crate::search::{allocate_on, fits_on};
 
-/// Claims of one call of the allocator: those to allocate, and those with an allocation in their status.
-pub(super) struct Call<'c> {
+/// Attempt to allocate claims together: the claims, read once for any number of nodes and threads.
+///
+/// [`Attempt::fits`] and [`Attempt::feasible`] search without building results; [`Attempt::allocate`] builds them for the
+/// node that is taken.
+///
+/// ```
+/// use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Inventory, Outcome, Profile};
+/// use k8s_openapi::api::core::v1::Node;
+/// use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
+/// use serde_json::{from_value, json};
+///
+/// let slice: ResourceSlice = from_value(json!({"metadata": {"name": "b"}, "spec": {
+///     "driver": "gpu.example.com", "nodeName": "b", "devices": [{"name": "gpu-0"}],
+///     "pool": {"name": "b", "generation": 1, "resourceSliceCount": 1},
+/// }}))?;
+/// let class: DeviceClass = from_value(json!({"metadata": {"name": "gpu"}, "spec": {}}))?;
+/// let claim: ResourceClaim = from_value(json!({"metadata": {"name": "training"}, "spec": {"devices": {"requests": [
+///     {"name": "gpu", "exactly": {"deviceClassName": "gpu"}},
+/// ]}}}))?;
+/// let nodes: Vec<Node> = from_value(json!([{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]))?;
+///
+/// let (inventory, classes) = (Inventory::new([slice]), Classes::new([class]));
+/// let allocator = Allocator::new(Profile::V1_37, &inventory, &classes);
+/// let (state, claims) = (AllocatedState::default(), [claim]);
+/// let attempt = allocator.attempt(&state, &claims);
+/// // From the second node on, as kube-scheduler goes on where it stopped.
+/// let rotated = nodes[1..].iter().chain(&nodes[..1]);
+/// let node = attempt.feasible(rotated, Budget::default()).next().unwrap()?;
+/// assert_eq!(node.metadata.name.as_deref(), Some("b"));
+/// assert!(matches!(attempt.allocate(node, Budget::default())?.outcome, Outcome::Allocated(_)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Attempt<'c> {
     context: Context<'c>,
     detail: Detail,
     /// Claims without an allocation in their status.
@@ -38,7 +70,7 @@ struct AllocatedClaim<'c> {
     allocation: &'c AllocationResult,
 }
 
-impl<'c> Call<'c> {
+impl<'c> Attempt<'c> {
     pub(super) fn new<'i: 'c, C: Borrow<ResourceClaim> + 'i>(
         context: Context<'c>,
         detail: Detail,
@@ -56,8 +88,48 @@ impl<'c> Call<'c> {
         Self { context, detail, pending, plan, allocated }
     }
 
-    /// Allocates the claims of the call on one node and returns the verdict.
-    pub(super) fn on_node(&self, node: &Node, budget: Budget<'_>) -> Result<Verdict, AllocateError> {
+    /// Returns true if the claims can be allocated on a node: if [`Attempt::allocate`] gives [`Outcome::Allocated`].
+    ///
+    /// # Errors
+    /// Those of [`Attempt::allocate`].
+    ///
+    /// # Complexity
+    /// That of [`Attempt::allocate`], without results and explanations.
+    pub fn fits(&self, node: &Node, budget: Budget<'_>) -> Result<bool, AllocateError> {
+        if !self.elsewhere(node)?.is_empty() {
+            return Ok(false);
+        }
+        if self.pending.is_empty() && !self.allocated.is_empty() {
+            return Ok(true);
+        }
+        fits_on(&self.context, &self.plan, node, budget)
+    }
+
+    /// Returns the nodes on which the claims can be allocated, in the order of `nodes`. The search on a node is made when the
+    /// iterator comes to it. Each node has the budget for one node.
+    ///
+    /// # Errors
+    /// Those of [`Attempt::allocate`], in place of a node.
+    pub fn feasible<'n, N: Borrow<Node> + 'n>(
+        &self,
+        nodes: impl IntoIterator<Item = &'n N>,
+        budget: Budget<'_>,
+    ) -> impl Iterator<Item = Result<&'n N, AllocateError>> {
+        nodes.into_iter().filter_map(move |node| match self.fits(node.borrow(), budget) {
+            Ok(true) => Some(Ok(node)),
+            Ok(false) => None,
+            Err(error) => Some(Err(error)),
+        })
+    }
+
+    /// Allocates the claims on one node, like [`super::Allocator::allocate`].
+    ///
+    /// # Errors
+    /// Those of [`super::Allocator::allocate`].
+    ///
+    /// # Complexity
+    /// At most the number of steps of the budget.
+    pub fn allocate(&self, node: &Node, budget: Budget<'_>) -> Result<Verdict, AllocateError> {
         let elsewhere = self.elsewhere(node)?;
         if !elsewhere.is_empty() {
             return Ok(self.unsatisfied(elsewhere, node, budget));
@@ -137,5 +209,11 @@ impl<'c> Call<'c> {
             all.insert(usize::from(allocated.index).min(all.len()), value(allocated));
         }
         all
+    }
+}
+
+impl fmt::Debug for Attempt<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attempt").field("claims", &(self.pending.len() + self.allocated.len())).finish_non_exhaustive()
     }
 }

@@ -1,0 +1,128 @@
+//! Pools and lists of pools that an inventory keeps for nodes that see shared slices.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use dra_attrs::GateSet;
+use hashbrown::HashTable;
+
+use super::lists::Positions;
+use super::pool::Pool;
+use crate::cluster::trie::hash;
+use crate::config::gates::DraGate;
+
+/// Pools by the slices that make them, and lists of pools by the shared slices that a node sees. Hash tables are never
+/// iterated, so that hash order has no effect.
+#[derive(Debug, Default)]
+pub(super) struct Kept(RwLock<Tables>);
+
+#[derive(Clone, Debug, Default)]
+struct Tables {
+    pools: HashTable<KeptPools>,
+    sets: HashTable<Arc<SharedSet>>,
+}
+
+/// Views of one pool.
+#[derive(Clone, Debug)]
+struct KeptPools {
+    hash: u64,
+    pools: Vec<KeptPool>,
+}
+
+/// One view of a pool: that of the nodes that see certain slices.
+#[derive(Clone, Debug)]
+struct KeptPool {
+    gates: GateSet<DraGate>,
+    positions: Positions,
+    /// The pool; `None` if nodes that see these slices have no such pool.
+    pool: Option<Arc<Pool>>,
+}
+
+/// Pools of a set of shared slices, sorted by driver and name.
+#[derive(Clone, Debug)]
+pub(super) struct SharedSet {
+    pub(super) gates: GateSet<DraGate>,
+    /// The slices beside those for all nodes.
+    pub(super) beside: Positions,
+    pub(super) pools: Vec<SharedPool>,
+}
+
+/// One pool of a set of shared slices.
+#[derive(Clone, Debug)]
+pub(super) struct SharedPool {
+    /// The slices of the set that belong to the pool.
+    pub(super) positions: Positions,
+    /// The pool; `None` if slices that are not in the set decide about it.
+    pub(super) pool: Option<Arc<Pool>>,
+}
+
+/// Number of sets from which all are forgotten, since labels of nodes may change without end.
+const MOST_SETS: usize = 100_000;
+
+impl Clone for Kept {
+    fn clone(&self) -> Self {
+        Self(RwLock::new(self.0.read().unwrap_or_else(PoisonError::into_inner).clone()))
+    }
+}
+
+impl Kept {
+    /// Returns the set of shared slices, made when it is first asked for.
+    pub(super) fn set(
+        &self,
+        beside: &Positions,
+        gates: GateSet<DraGate>,
+        make: impl FnOnce() -> SharedSet,
+    ) -> Arc<SharedSet> {
+        let key = hash((&**beside, gates));
+        let is_it = |set: &Arc<SharedSet>| set.beside == *beside && set.gates == gates;
+        if let Some(known) = self.0.read().unwrap_or_else(PoisonError::into_inner).sets.find(key, is_it) {
+            return Arc::clone(known);
+        }
+        let built = Arc::new(make());
+        let mut tables = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if tables.sets.len() >= MOST_SETS {
+            tables.sets.clear();
+        }
+        tables.sets.entry(key, is_it, |set| hash((&*set.beside, set.gates))).or_insert_with(|| Arc::clone(&built));
+        built
+    }
+
+    /// Returns the pool that slices make, made when it is first asked for. `key` is the hash of driver and pool name.
+    pub(super) fn pool(
+        &self,
+        key: u64,
+        positions: &Positions,
+        gates: GateSet<DraGate>,
+        make: impl FnOnce() -> Option<Pool>,
+    ) -> Option<Arc<Pool>> {
+        let is_it = |pool: &&KeptPool| pool.gates == gates && pool.positions == *positions;
+        let tables = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let known = tables.pools.find(key, |pools| pools.hash == key).and_then(|pools| pools.pools.iter().find(is_it));
+        if let Some(known) = known {
+            return known.pool.clone();
+        }
+        drop(tables);
+        let built = make().map(Arc::new);
+        let kept = KeptPool { gates, positions: positions.clone(), pool: built.clone() };
+        let mut tables = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let entry = tables.pools.entry(key, |pools| pools.hash == key, |pools| pools.hash);
+        entry.or_insert_with(|| KeptPools { hash: key, pools: Vec::new() }).into_mut().pools.push(kept);
+        built
+    }
+
+    /// Forgets the views of a pool, one of whose slices changes.
+    pub(super) fn forget_pool(&mut self, driver: &str, pool: &str) {
+        let tables = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if tables.pools.is_empty() {
+            return;
+        }
+        let key = hash([driver, pool]);
+        if let Ok(entry) = tables.pools.find_entry(key, |pools| pools.hash == key) {
+            entry.remove();
+        }
+    }
+
+    /// Forgets all sets, since a shared slice changes. The pools of other slices stay.
+    pub(super) fn forget_sets(&mut self) {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner).sets.clear();
+    }
+}
