@@ -167,8 +167,6 @@ proptest! {
 }
 
 #[test]
-fn gates_are_set_by_their_names() {
-    let parse = |text| dra_attrs::GateSet::<nnn::NominationGate>::parse(text, dra_attrs::Profile::V1_37).unwrap();
-    assert!(parse("").has(nnn::NominationGate::Clearing));
-    assert!(!parse("ClearingNominatedNodeNameAfterBinding=false").has(nnn::NominationGate::Clearing));
+fn a_gate_exists_from_its_alpha_on() {
+    assert_eq!([33, 34, 37].map(|minor| nnn::NominationGate::Expectation.exists_in(minor)), [false, true, true]);
 }
