@@ -19,6 +19,7 @@ fn seeds() -> u64 {
 }
 
 #[test]
+#[ignore = "an exploration: run with --ignored, in a release build"]
 fn claims_around_the_limit_of_results_are_decided() {
     let (stopped, allocated) = count(around_the_limit);
     assert!(stopped * 1_000 <= seeds(), "{stopped} of {}", seeds());
@@ -26,6 +27,7 @@ fn claims_around_the_limit_of_results_are_decided() {
 }
 
 #[test]
+#[ignore = "an exploration: run with --ignored, in a release build"]
 fn claims_with_little_room_and_few_values_are_decided() {
     let (stopped, allocated) = count(little_room);
     assert!(stopped * 1_000 <= seeds(), "{stopped} of {}", seeds());
