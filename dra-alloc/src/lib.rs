@@ -55,6 +55,7 @@ pub mod declared_features;
 pub mod driver;
 pub mod explain;
 pub mod kubelet;
+pub mod pods;
 pub mod selector;
 pub mod skip;
 pub mod validate;

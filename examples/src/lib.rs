@@ -2,6 +2,7 @@
 //! stands beside its `main.rs`.
 
 pub mod durable;
+pub mod claim_store;
 pub mod feature_gates;
 #[cfg(feature = "grpc")]
 pub mod grpc_api;

@@ -18,6 +18,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3;
+use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use poolstatus::kep;
 use readiness::rule::{NodeReadinessRule, ReadinessTaintRule};
@@ -31,7 +32,7 @@ pub use source::{MAX_MANIFEST_LEN, manifest_files, read_text};
 use tree::{Step, Tree, path_text};
 
 /// Programs that read kinds which others ignore.
-const USERS: [(&str, &str); 11] = [
+const USERS: [(&str, &str); 12] = [
     ("ClusterRole", "pool-status"),
     ("DeviceClass", "scheduler"),
     ("DeviceTaintRule", "pool-status"),
@@ -39,6 +40,7 @@ const USERS: [(&str, &str); 11] = [
     ("Node", "scheduler"),
     ("NodeReadinessRule", "node-agent"),
     ("Pod", "scheduler"),
+    ("PodGroup", "scheduler"),
     ("ReadinessTaintRule", "node-agent"),
     ("ResourcePoolStatusRequest", "pool-status"),
     ("ResourceClaim", "scheduler"),
@@ -71,6 +73,8 @@ pub struct Manifests {
     pub nodes: Vec<Node>,
     /// Pods of the manifests.
     pub pods: Vec<Pod>,
+    /// `PodGroup`s of the manifests.
+    pub pod_groups: Vec<PodGroup>,
     /// `ResourceSlice`s of the manifests.
     pub slices: Vec<ResourceSlice>,
     /// `DeviceClass`es of the manifests.
@@ -235,6 +239,7 @@ impl Manifests {
         match (self.scope, kind) {
             (Scope::Devices, "Node") => self.enter::<Node>(file, tree),
             (Scope::Devices, "Pod") => self.enter::<Pod>(file, tree),
+            (Scope::Devices, "PodGroup") => self.enter::<PodGroup>(file, tree),
             (Scope::Devices, "ResourceSlice") => self.enter::<ResourceSlice>(file, tree),
             (Scope::Devices, "DeviceClass") => self.enter::<DeviceClass>(file, tree),
             (Scope::Devices, "ResourceClaim") => self.enter::<ResourceClaim>(file, tree),
@@ -334,10 +339,11 @@ impl Manifests {
     }
 
     /// Returns the number of objects of each kind that is read.
-    const fn counts(&self) -> [(&'static str, usize); 8] {
+    const fn counts(&self) -> [(&'static str, usize); 9] {
         [
             (Node::KIND, self.nodes.len()),
             (Pod::KIND, self.pods.len()),
+            (PodGroup::KIND, self.pod_groups.len()),
             (ResourceSlice::KIND, self.slices.len()),
             (DeviceClass::KIND, self.classes.len()),
             (ResourceClaim::KIND, self.claims.len()),

@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::{Binding, Node, Pod};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3;
+use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use poolstatus::kep;
 use serde_json::{Error, Value};
 use serde_path_to_error::Error as PathError;
@@ -44,6 +45,7 @@ kube_objects!(
     DeviceTaintRule,
     Node,
     Pod,
+    PodGroup,
     ResourceClaim,
     ResourceSlice,
     kep::ResourcePoolStatusRequest,

@@ -27,6 +27,7 @@ const DRA_ALLOC: Layers = &[
     &["search", "declared_features", "driver"],
     &["explain"],
     &["allocator"],
+    &["pods"],
 ];
 
 /// Crates whose files must not import each other in a circle.

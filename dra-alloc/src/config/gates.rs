@@ -58,10 +58,14 @@ pub enum DraGate {
     NodeAllocatableResources,
     /// Slices may name the attribute with the type of a partition (KEP-5677). No effect on allocation.
     PartitionableDevicesType,
+    /// Claims may be owned by, and reserved for, pod groups (KEP-5729). No effect on allocation; see [`crate::pods`].
+    WorkloadResourceClaims,
+    /// Device classes may serve extended resources (KEP-5004). No effect on the allocation of claims.
+    ExtendedResource,
 }
 
 /// Every gate with its name and default in Kubernetes 1.37.
-const GATES: [(DraGate, &str, bool); 14] = [
+const GATES: [(DraGate, &str, bool); 16] = [
     (DraGate::AdminAccess, "DRAAdminAccess", true),
     (DraGate::PrioritizedList, "DRAPrioritizedList", true),
     (DraGate::DeviceTaints, "DRADeviceTaints", true),
@@ -76,6 +80,8 @@ const GATES: [(DraGate, &str, bool); 14] = [
     (DraGate::ResourceClaimDeviceStatus, "DRAResourceClaimDeviceStatus", true),
     (DraGate::NodeAllocatableResources, "DRANodeAllocatableResources", false),
     (DraGate::PartitionableDevicesType, "DRAPartitionableDevicesType", false),
+    (DraGate::WorkloadResourceClaims, "DRAWorkloadResourceClaims", false),
+    (DraGate::ExtendedResource, "DRAExtendedResource", true),
 ];
 
 /// Name of the gate [`DraGate::OptionalNodeOperations`] in KEP-5945.
@@ -91,7 +97,11 @@ impl DraGate {
     pub(crate) const fn concerns_allocation(self) -> bool {
         !matches!(
             self,
-            Self::ResourceClaimDeviceStatus | Self::NodeAllocatableResources | Self::PartitionableDevicesType
+            Self::ResourceClaimDeviceStatus
+                | Self::NodeAllocatableResources
+                | Self::PartitionableDevicesType
+                | Self::WorkloadResourceClaims
+                | Self::ExtendedResource
         )
     }
 }

@@ -48,12 +48,19 @@ impl Reason {
 
     /// Returns the headline of one alternative of a request, with its name.
     fn alternative_headline(&self) -> String {
-        match &self.cause {
-            Cause::Request { at: RequestName { subrequest: Some(name), .. }, .. } => {
-                format!("{name}: {}", self.headline())
-            }
-            _ => self.headline(),
+        match self.of_alternative() {
+            (name, headline) if name.is_empty() => headline,
+            (name, headline) => format!("{name}: {headline}"),
         }
+    }
+
+    /// Returns the name of the alternative that the reason is about, empty for none, and its headline.
+    pub(crate) fn of_alternative(&self) -> (String, String) {
+        let name = match &self.cause {
+            Cause::Request { at: RequestName { subrequest: Some(name), .. }, .. } => name.clone(),
+            _ => String::new(),
+        };
+        (name, self.headline())
     }
 
     /// Returns true if nothing but other claims keeps devices from the request.

@@ -4,6 +4,7 @@
 
 use k8s_openapi::api::core::v1::{Pod, PodResourceClaim};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimConsumerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use super::claim_info::ClaimKey;
 use super::options::{KubeletGate, KubeletOptions};
@@ -49,15 +50,15 @@ pub enum ClaimOrigin {
 }
 
 /// Returns the namespace and name of a pod, for messages.
-pub(super) fn pod_name(pod: &Pod) -> String {
+pub(crate) fn pod_name(pod: &Pod) -> String {
     format!("{}/{}", namespace(pod), pod.metadata.name.as_deref().unwrap_or_default())
 }
 
-pub(super) fn namespace(pod: &Pod) -> &str {
+pub(crate) fn namespace(pod: &Pod) -> &str {
     pod.metadata.namespace.as_deref().unwrap_or_default()
 }
 
-pub(super) fn uid(pod: &Pod) -> &str {
+pub(crate) fn uid(pod: &Pod) -> &str {
     pod.metadata.uid.as_deref().unwrap_or_default()
 }
 
@@ -75,7 +76,7 @@ pub fn claims_of_pod(pod: &Pod, options: KubeletOptions) -> impl Iterator<Item =
 }
 
 /// Returns the claim of one entry of `spec.resourceClaims`; `None` if its template needed no claim.
-pub(super) fn of_entry(pod: &Pod, entry: &PodResourceClaim) -> Result<Option<PodClaim>, PodClaimError> {
+pub(crate) fn of_entry(pod: &Pod, entry: &PodResourceClaim) -> Result<Option<PodClaim>, PodClaimError> {
     let found = |name: &str, origin| PodClaim { claim: ClaimKey::new(namespace(pod), name), origin };
     if let Some(name) = &entry.resource_claim_name {
         return Ok(Some(found(name, ClaimOrigin::Named)));
@@ -90,35 +91,43 @@ pub(super) fn of_entry(pod: &Pod, entry: &PodResourceClaim) -> Result<Option<Pod
     }
 }
 
-/// Returns true if the pod owns a claim, or if its pod group does and the gate `KubeletGate::WorkloadResourceClaims` is
-/// on.
-pub(super) fn is_for_pod(pod: &Pod, claim: &ResourceClaim, options: KubeletOptions) -> bool {
-    let owners = claim.metadata.owner_references.as_deref().unwrap_or_default();
-    let controller = owners.iter().find(|owner| owner.controller == Some(true));
+/// Returns true if the pod owns a claim, or if its pod group does. `group` is the group's name if groups count; see
+/// `KubeletGate::WorkloadResourceClaims`.
+pub(crate) fn is_for_pod(pod: &Pod, claim: &ResourceClaim, group: Option<&str>) -> bool {
     claim.metadata.namespace == pod.metadata.namespace
-        && controller.is_some_and(|owner| {
-            let by_group = options.has(KubeletGate::WorkloadResourceClaims)
-                && owner.kind == "PodGroup"
+        && controller(&claim.metadata).is_some_and(|owner| {
+            let by_group = owner.kind == "PodGroup"
                 && owner.api_version.starts_with("scheduling.k8s.io/")
-                && group_name(pod) == Some(&owner.name);
+                && group == Some(&owner.name);
             owner.uid == uid(pod) || by_group
         })
 }
 
-/// Returns true if a claim is reserved for the pod, or for its pod group if the gate
-/// `KubeletGate::WorkloadResourceClaims` is on.
-pub(super) fn is_reserved_for(pod: &Pod, claim: &ResourceClaim, options: KubeletOptions) -> bool {
+/// Returns the owner reference of an object's controller.
+pub(crate) fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
+    metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
+}
+
+/// Returns the text about a claim that neither the pod nor its group owns, without the names of claim and pod.
+pub(crate) fn missing_owners(group: Option<&str>) -> String {
+    match group {
+        None => "Pod is not owner".to_owned(),
+        Some(group) => format!("neither Pod nor PodGroup {group} is the owner"),
+    }
+}
+
+/// Returns true if a claim is reserved for the pod with a UID, or for the pod group named `group`.
+pub(crate) fn is_reserved_for(pod_uid: &str, claim: &ResourceClaim, group: Option<&str>) -> bool {
     let consumers = claim.status.as_ref().and_then(|status| status.reserved_for.as_deref()).unwrap_or_default();
     let is_group = |consumer: &ResourceClaimConsumerReference| {
-        options.has(KubeletGate::WorkloadResourceClaims)
-            && consumer.api_group.as_deref() == Some("scheduling.k8s.io")
+        consumer.api_group.as_deref() == Some("scheduling.k8s.io")
             && consumer.resource == "podgroups"
-            && group_name(pod) == Some(&consumer.name)
+            && group == Some(&consumer.name)
     };
-    consumers.iter().any(|consumer| consumer.uid == uid(pod) || is_group(consumer))
+    consumers.iter().any(|consumer| consumer.uid == pod_uid || is_group(consumer))
 }
 
 /// Returns the name of the pod group of a pod.
-pub(super) fn group_name(pod: &Pod) -> Option<&str> {
+pub(crate) fn group_name(pod: &Pod) -> Option<&str> {
     pod.spec.as_ref()?.scheduling_group.as_ref()?.pod_group_name.as_deref()
 }

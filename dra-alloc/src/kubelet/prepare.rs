@@ -10,7 +10,9 @@ use super::claim_info::{ClaimCache, ClaimInfo, ClaimKey, PreparedDevice};
 use super::error::{CallError, PrepareError};
 use super::options::{KubeletGate, KubeletOptions};
 use super::plan::{Answers, ClaimRef, Plan, Prepare};
-use super::pod_claims::{ClaimOrigin, PodClaim, claims_of_pod, group_name, is_for_pod, is_reserved_for, pod_name, uid};
+use super::pod_claims::{
+    ClaimOrigin, PodClaim, claims_of_pod, group_name, is_for_pod, is_reserved_for, missing_owners, pod_name, uid,
+};
 use crate::skip::aggregate::{declaring, skipped_operations_by_driver};
 use crate::skip::{SkipSet, WireForm};
 
@@ -127,15 +129,12 @@ impl ClaimCache {
             return Err(PrepareError::NotFound { claim: key.name });
         };
         let claim_uid = claim.metadata.uid.clone().unwrap_or_default();
-        if origin == ClaimOrigin::Template && !is_for_pod(pod, claim, options) {
-            let group = group_name(pod).filter(|_| options.has(KubeletGate::WorkloadResourceClaims));
-            let owners = match group {
-                None => "Pod is not owner".to_owned(),
-                Some(group) => format!("neither Pod nor PodGroup {group} is the owner"),
-            };
+        let group = group_name(pod).filter(|_| options.has(KubeletGate::WorkloadResourceClaims));
+        if origin == ClaimOrigin::Template && !is_for_pod(pod, claim, group) {
+            let owners = missing_owners(group);
             return Err(PrepareError::NotOwner { claim: key.to_string(), pod: pod_name(pod), owners });
         }
-        if !is_reserved_for(pod, claim, options) {
+        if !is_reserved_for(uid(pod), claim, group) {
             let (pod, pod_uid) = (pod.metadata.name.clone().unwrap_or_default(), uid(pod).to_owned());
             return Err(PrepareError::NotReserved { pod, pod_uid, claim: key.name, claim_uid });
         }

@@ -53,7 +53,7 @@ enum Texts {
 }
 
 /// Returns true if the API server treats two values as equal.
-pub(super) fn same<T: PartialEq + Serialize>(one: &T, other: &T) -> bool {
+pub(crate) fn same<T: PartialEq + Serialize>(one: &T, other: &T) -> bool {
     one == other || both(one, other, |one, other| equal(one, other, Texts::Plain) || is_empty(one) && is_empty(other))
 }
 

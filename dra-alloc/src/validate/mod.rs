@@ -46,7 +46,7 @@ mod decoded;
 mod derived;
 mod device;
 mod device_status;
-mod equality;
+pub(crate) mod equality;
 mod gates;
 mod immutable;
 pub(crate) mod limits;

@@ -23,6 +23,7 @@ mod oracle;
 mod oracle_laws;
 mod search_random;
 mod search_steps;
+mod pods;
 mod selector;
 mod selector_bounds;
 mod selector_generated;

@@ -10,6 +10,7 @@ use k8s_openapi::Resource;
 use k8s_openapi::api::core::v1::{Container, Node, Pod};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
+use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use readiness::rule::{NodeReadinessRule, ReadinessTaintRule};
@@ -90,6 +91,7 @@ const STATUS: &[&[&str]] = &[&["status"]];
 kubernetes_kinds! {
     Node: ["v1"], nodes, traced, STATUS, check_node;
     Pod: ["v1"], pods, traced, STATUS, check_pod;
+    PodGroup: ["v1beta1"], pod_groups, traced, &[];
     ClusterRole: ["v1"], roles, traced, &[];
     DeviceClass: ["v1", "v1beta2"], classes, traced, &[];
     DeviceTaintRule: ["v1", "v1beta2", "v1alpha3"], taint_rules, traced, &[];

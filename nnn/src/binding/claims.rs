@@ -15,18 +15,24 @@ use crate::pod::PodKey;
 
 /// Allocation state of one claim when the pod's binding cycle starts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "its allocation is written or it is not")]
+#[expect(clippy::exhaustive_enums, reason = "allocation and reservation are written, the first only, or neither")]
 pub enum BindingClaim {
-    /// The allocation is in the claim's status.
+    /// The allocation is in the claim's status, and the pod in its `reservedFor`.
     Allocated,
+    /// The allocation of the claim with this UID is not this pod's to write, since it is there already or another pod of
+    /// the same group has it in flight; the pod is not in its `reservedFor` yet. So is a claim that pods share, for all of
+    /// them but the first. The write of an allocation in flight comes before the reservation.
+    Shared(String),
     /// The scheduler has chosen devices for the claim with this UID, and the allocation is not written yet.
     Chosen(String),
 }
 
 /// Returns the commands that make a pod's reservation visible: the PATCH of its nomination, then the claim allocations
-/// that are not written yet.
+/// and reservations that are not written yet.
 ///
-/// A pod that waits on permit gets [`Command::Deferred`] instead of the allocations.
+/// A pod that waits on permit gets [`Command::Deferred`] instead of them; [`persist`] without a wait returns them once the
+/// permit is granted, and so does the tracker on
+/// [`TrackerInput::PermitGranted`](crate::TrackerInput::PermitGranted).
 ///
 /// ```
 /// use nnn::binding::announce;
@@ -41,18 +47,29 @@ pub fn announce(pod: &PodKey, node: &str, claims: &[BindingClaim], permit: Permi
     std::iter::once(patch).chain(persist(pod, claims, permit)).collect()
 }
 
-/// Returns the commands that write the pending claim allocations, or [`Command::Deferred`] if `Permit` plugins wait.
+/// Returns the commands that write the pending claim allocations and reservations, or [`Command::Deferred`] if `Permit`
+/// plugins wait.
+///
+/// ```
+/// use nnn::binding::persist;
+/// use nnn::{BindingClaim, Command, PermitWait, PodKey};
+/// // The second pod of a claim that two pods share.
+/// let pod = PodKey::new("default", "second", "2");
+/// let batch = persist(&pod, &[BindingClaim::Shared("claim".to_owned())], PermitWait::None);
+/// assert!(matches!(batch[..], [Command::PersistReservation { .. }]));
+/// ```
 #[must_use]
 pub fn persist(pod: &PodKey, claims: &[BindingClaim], permit: PermitWait) -> Vec<Command> {
-    let chosen = claims.iter().filter_map(|claim| match claim {
+    let writes = claims.iter().filter_map(|claim| match claim {
         BindingClaim::Allocated => None,
+        BindingClaim::Shared(uid) => Some(Command::PersistReservation { pod: pod.clone(), claim: uid.clone() }),
         BindingClaim::Chosen(uid) => Some(Command::PersistAllocation { pod: pod.clone(), claim: uid.clone() }),
     });
-    let chosen: Vec<Command> = chosen.collect();
-    if permit == PermitWait::Waiting && !chosen.is_empty() {
+    let writes: Vec<Command> = writes.collect();
+    if permit == PermitWait::Waiting && !writes.is_empty() {
         return vec![Command::Deferred { pod: pod.clone() }];
     }
-    chosen
+    writes
 }
 
 /// Part of a pod's reservation (node resources and devices) that the API objects show.

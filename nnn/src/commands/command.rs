@@ -43,6 +43,14 @@ pub enum Command {
         /// The claim's UID.
         claim: String,
     },
+    /// Adds the pod to `status.reservedFor` of a claim that is allocated, or that an earlier command of another pod
+    /// allocates. kubelet refuses a pod that is not in the list.
+    PersistReservation {
+        /// The pod for which the claim is reserved.
+        pod: PodKey,
+        /// The claim's UID.
+        claim: String,
+    },
     /// Forgets devices that were chosen for a claim but not written to its status.
     DropAllocation {
         /// Pod for which the devices were chosen.
@@ -58,8 +66,9 @@ pub enum Command {
         /// The claim's UID.
         claim: String,
     },
-    /// Reports that the allocations of the pod's claims are written only after the wait on permit. Until then API
-    /// readers see the pod's nomination without its devices.
+    /// Reports that the allocations and reservations of the pod's claims are written only after the wait on permit. Until
+    /// then API readers see the pod's nomination without its devices. The writes come with
+    /// [`TrackerInput::PermitGranted`](crate::TrackerInput::PermitGranted).
     Deferred {
         /// Pod whose claim allocations the API server does not have yet; they are written in `PreBind`.
         pod: PodKey,
@@ -162,6 +171,7 @@ impl fmt::Display for Command {
                 write!(formatter, "write the condition of {pod}: {} ({})", condition.status, condition.reason)
             }
             Self::PersistAllocation { pod, claim } => write!(formatter, "write the allocation of {claim} for {pod}"),
+            Self::PersistReservation { pod, claim } => write!(formatter, "reserve {claim} for {pod}"),
             Self::DropAllocation { pod, claim } => write!(formatter, "drop the allocation of {claim} for {pod}"),
             Self::DropReservation { pod, claim } => write!(formatter, "drop the reservation of {claim} for {pod}"),
             Self::Deferred { pod } => write!(formatter, "write the allocations of {pod} after its permit"),

@@ -108,6 +108,12 @@ impl NominationTracker {
         Ok(TrackerOutput { commands, notices: Vec::new() })
     }
 
+    /// Returns the claim writes of a pod whose wait on permit has ended.
+    pub(super) fn grant_permit(&mut self, pod: &PodKey) -> TrackerOutput {
+        let commands = self.bindings.get_mut(&pod.uid).map(|binding| binding.grant(pod)).unwrap_or_default();
+        TrackerOutput { commands, notices: Vec::new() }
+    }
+
     pub(super) fn bind(&mut self, pod: &PodKey) -> Result<TrackerOutput, IllegalTransition> {
         if !self.is_overtaken(&pod.uid) {
             let state = self.nominations.next_state(&pod.uid, &NominationEvent::Bound)?;

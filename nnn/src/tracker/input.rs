@@ -84,6 +84,11 @@ pub enum TrackerInput {
     },
     /// A scheduling cycle chose a node for the pod.
     CycleSucceeded(Assumed),
+    /// The wait of a pod on permit ended well: what [`Command::Deferred`](crate::Command::Deferred) has put off is written.
+    PermitGranted {
+        /// Pod that has waited.
+        pod: PodKey,
+    },
     /// A binding cycle failed.
     BindingFailed {
         /// Pod as it came out of the scheduling queue.

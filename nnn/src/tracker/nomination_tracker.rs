@@ -69,6 +69,7 @@ impl NominationTracker {
             TrackerInput::BindingFailed { queued_pod, stage, condition } => {
                 self.fail_binding(&queued_pod, stage, &condition)
             }
+            TrackerInput::PermitGranted { pod } => Ok(self.grant_permit(&pod)),
             TrackerInput::Bound { pod } => self.bind(&pod),
             TrackerInput::PatchAnswered { uid, version } => {
                 Ok(TrackerOutput { commands: self.nominations.answer(&uid, version), ..TrackerOutput::default() })

@@ -1,6 +1,6 @@
 //! Running binding cycles, and their changes to claims.
 
-use crate::binding::claims::BindingClaim;
+use crate::binding::claims::{BindingClaim, persist};
 use crate::binding::failure::FailedStage;
 use crate::binding::start::PermitWait;
 use crate::commands::Command;
@@ -67,14 +67,31 @@ impl OpenBinding {
     pub(super) fn unreserve(self, pod: &PodKey) -> Vec<Command> {
         let allocation = |claim: &String| Command::DropAllocation { pod: pod.clone(), claim: claim.clone() };
         let reservation = |claim: &String| Command::DropReservation { pod: pod.clone(), claim: claim.clone() };
-        let claims = self.claims.iter().filter_map(|claim| match claim {
+        // The devices of a shared claim are chosen by another pod, which may still count on them.
+        let chosen = |claim: &BindingClaim| match claim {
+            BindingClaim::Chosen(claim) => Some(allocation(claim)),
+            BindingClaim::Allocated | BindingClaim::Shared(_) => None,
+        };
+        let reserved = |claim: &BindingClaim| match claim {
+            BindingClaim::Chosen(claim) | BindingClaim::Shared(claim) => Some(reservation(claim)),
             BindingClaim::Allocated => None,
-            BindingClaim::Chosen(claim) => Some(claim),
-        });
+        };
+        let claims = self.claims.iter();
         match self.allocations {
-            Allocations::Chosen => claims.map(allocation).collect(),
-            Allocations::Written => claims.map(reservation).collect(),
-            Allocations::Deferred => claims.flat_map(|claim| [allocation(claim), reservation(claim)]).collect(),
+            Allocations::Chosen => claims.filter_map(chosen).collect(),
+            Allocations::Written => claims.filter_map(reserved).collect(),
+            Allocations::Deferred => {
+                claims.flat_map(|claim| chosen(claim).into_iter().chain(reserved(claim))).collect()
+            }
         }
+    }
+
+    /// Returns the writes that were put off until the permit is granted. They count as written afterwards.
+    pub(super) fn grant(&mut self, pod: &PodKey) -> Vec<Command> {
+        if self.permit != PermitWait::Waiting || !matches!(self.allocations, Allocations::Deferred) {
+            return Vec::new();
+        }
+        (self.permit, self.allocations) = (PermitWait::None, Allocations::Written);
+        persist(pod, &self.claims, PermitWait::None)
     }
 }

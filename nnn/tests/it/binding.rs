@@ -302,6 +302,38 @@ fn the_devices_of_a_claim_that_another_pod_shares_are_left_to_it() {
     assert_eq!(taken_back(&commands), [&Command::DropReservation { pod: first.key, claim: "c".to_owned() }]);
 }
 
+#[test]
+fn a_shared_claim_is_reserved_for_its_second_pod_and_its_devices_are_left_to_the_first() {
+    let second = pod("second", 0);
+    let shared = || vec![BindingClaim::Shared("c".to_owned())];
+    let place = |memory: &mut nnn::NominationTracker, permit| {
+        let placed = placed(&second, "n").with_claims(shared()).with_permit(permit);
+        handle(memory, TrackerInput::CycleSucceeded(placed)).commands
+    };
+    let reserve = Command::PersistReservation { pod: second.key.clone(), claim: "c".to_owned() };
+    let drop = Command::DropReservation { pod: second.key.clone(), claim: "c".to_owned() };
+    let fail = |memory: &mut nnn::NominationTracker, stage| {
+        let condition = super::common::unschedulable();
+        let failed = TrackerInput::BindingFailed { queued_pod: second.clone(), stage, condition };
+        let commands = handle(memory, failed).commands;
+        taken_back(&commands).into_iter().cloned().collect::<Vec<_>>()
+    };
+    let mut memory = tracker(safe(), std::slice::from_ref(&second));
+    assert!(place(&mut memory, PermitWait::None).contains(&reserve));
+    assert_eq!(fail(&mut memory, FailedStage::Bind), [drop.clone()]);
+
+    let mut memory = tracker(safe(), std::slice::from_ref(&second));
+    let commands = place(&mut memory, PermitWait::Waiting);
+    assert!(commands.contains(&Command::Deferred { pod: second.key.clone() }) && !commands.contains(&reserve));
+    let mut granted = memory.clone();
+    let granted_now = handle(&mut granted, TrackerInput::PermitGranted { pod: second.key.clone() }).commands;
+    assert_eq!(granted_now, [reserve]);
+    assert_eq!(handle(&mut granted, TrackerInput::PermitGranted { pod: second.key.clone() }).commands, []);
+    assert_eq!(fail(&mut granted, FailedStage::PreBind), [drop]);
+    assert_eq!(fail(&mut memory, FailedStage::Permit), []);
+    assert_eq!(visible_reservation(Some("n"), &shared()), VisibleReservation::Partial);
+}
+
 /// Returns the commands that undo a cycle's changes to claims.
 fn taken_back(commands: &[Command]) -> Vec<&Command> {
     let takes_back =

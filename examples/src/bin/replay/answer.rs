@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::operation::Operation;
 use crate::refusal::{self, Refusal};
+use crate::scheduling::{claims, cycle, rules};
 use crate::steps::{StepOperation, StepWriter};
 use crate::stopwatch::{Stopwatch, Timing};
 use crate::{alloc, attrs, driver, kubelet, nnn, poolstatus, readiness, selector, validate};
@@ -63,6 +64,19 @@ const OPERATIONS: &[(&str, Reader)] = &[
     ("readiness.filter", readiness::filter_node),
     ("readiness.validate", readiness::validate_gates),
     ("poolstatus.compute", poolstatus::compute),
+    ("scheduling.name", claims::name),
+    ("scheduling.group_name", claims::group_name),
+    ("scheduling.bind_to", claims::bind_to),
+    ("scheduling.is_for_pod", rules::is_for_pod),
+    ("scheduling.is_for_group", rules::is_for_group),
+    ("scheduling.is_reserved", rules::is_reserved),
+    ("scheduling.can_reserve", rules::can_reserve_claim),
+    ("scheduling.cycle", cycle::cycle),
+    ("scheduling.binding", rules::binding),
+    ("scheduling.score", rules::score),
+    ("scheduling.normalize", rules::normalize),
+    ("scheduling.claim_hint", rules::claim_hint),
+    ("scheduling.pod_hint", rules::pod_hint),
 ];
 
 #[derive(Deserialize)]

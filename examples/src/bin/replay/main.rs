@@ -13,6 +13,7 @@ mod operation;
 mod poolstatus;
 mod readiness;
 mod refusal;
+mod scheduling;
 mod selector;
 mod settings;
 mod steps;

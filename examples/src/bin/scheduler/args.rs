@@ -21,6 +21,10 @@ pub(crate) struct Args {
     /// Node to try; may be repeated, in this order [default: all nodes]
     #[arg(long = "node", value_name = "NAME")]
     pub(crate) nodes: Vec<String>,
+    /// Schedule the pods instead of the claims: print the node of each pod and the calls of its binding, or the reasons of
+    /// all nodes. Pods of one group are a gang: all or none
+    #[arg(long)]
+    pub(crate) pods: bool,
     /// Feature gates that differ from the defaults of Kubernetes 1.37, by their names in the profile, such as
     /// DRAListTypeAttributes=true,DRADeviceTaints=false
     #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]

@@ -4,6 +4,7 @@
 //! reasons go to stderr. Problems of manifests go to stderr too.
 
 mod args;
+mod pods;
 mod print;
 mod schedule;
 
@@ -23,7 +24,8 @@ use print::{UnwritableClaim, claims, list, refusals, restrictions, table};
 use schedule::{Schedule, ScheduleError, Settings, schedule};
 
 /// Kinds of objects that the program uses.
-const USED: [&str; 6] = ["DeviceClass", "DeviceTaintRule", "Node", "Pod", "ResourceClaim", "ResourceSlice"];
+const USED: [&str; 7] =
+    ["DeviceClass", "DeviceTaintRule", "Node", "Pod", "PodGroup", "ResourceClaim", "ResourceSlice"];
 
 /// Version of the scheduler, against which features that end with a version are compared.
 const VERSION: &str = "1.37.0";
@@ -57,8 +59,13 @@ fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
     settings.nodes.clone_from(&args.nodes);
     settings.gates = feature_gates(&args.feature_gates, args.profile)?;
     settings.detail = args.explain.into();
-    let manifests = Manifests::of_arguments(&args.files, args.cluster.manifest());
+    let mut manifests = Manifests::of_arguments(&args.files, args.cluster.manifest());
+    manifests.fill_pod_uids();
     report(&manifests, settings.gates);
+    if args.pods {
+        put(&pods::schedule(&manifests, &settings)?)?;
+        return Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
     let scheduled = schedule(&manifests, &settings)?;
     print(&scheduled, &manifests.slices, args)?;
     Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -272,7 +272,7 @@ enum Placement {
     Nowhere { nodes: Vec<String>, verdicts: Vec<Verdict>, undeclared: CandidateNodes },
 }
 
-fn chosen_nodes<'a>(nodes: &'a [Node], names: &[String]) -> Result<Vec<&'a Node>, ScheduleError> {
+pub(crate) fn chosen_nodes<'a>(nodes: &'a [Node], names: &[String]) -> Result<Vec<&'a Node>, ScheduleError> {
     if names.is_empty() {
         return Ok(nodes.iter().collect());
     }

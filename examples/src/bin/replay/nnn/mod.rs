@@ -103,6 +103,7 @@ enum Step {
     MemberFailed(MemberFailedStep),
     CycleSucceeded(CycleSucceededStep),
     BindingFailed(BindingFailedStep),
+    PermitGranted(PodStep),
     Bound(PodStep),
     PatchAnswered(PatchAnsweredStep),
     Restart(RestartStep),
@@ -163,6 +164,8 @@ struct ClaimInput {
     uid: String,
     #[serde(default)]
     allocated: bool,
+    #[serde(default)]
+    shared: bool,
 }
 
 #[derive(Deserialize)]
@@ -288,6 +291,9 @@ impl Player {
                 stage: step.stage,
                 condition: ScheduledCondition::failed(&step.reason, &step.message),
             },
+            Step::PermitGranted(step) => {
+                TrackerInput::PermitGranted { pod: self.queued_pod("permit_granted", &step.pod)?.key.clone() }
+            }
             Step::Bound(step) => TrackerInput::Bound { pod: self.queued_pod("bound", &step.pod)?.key.clone() },
             Step::PatchAnswered(step) => {
                 TrackerInput::PatchAnswered { uid: step.pod.clone(), version: step.version()? }
@@ -362,7 +368,11 @@ impl CycleSucceededStep {
 
 impl ClaimInput {
     fn state(&self) -> BindingClaim {
-        if self.allocated { BindingClaim::Allocated } else { BindingClaim::Chosen(self.uid.clone()) }
+        match (self.allocated, self.shared) {
+            (_, true) => BindingClaim::Shared(self.uid.clone()),
+            (true, false) => BindingClaim::Allocated,
+            (false, false) => BindingClaim::Chosen(self.uid.clone()),
+        }
     }
 }
 

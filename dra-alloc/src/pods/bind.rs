@@ -1,0 +1,340 @@
+//! `PreBind`: the writes that make a pod's allocations and reservations visible, and the wait for its devices.
+//!
+//! Source: `PreBind`, `bindClaim`, `isPodReadyForBinding` of the plugin.
+
+use std::sync::Arc;
+
+use dra_attrs::Ix;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::binding::{BindingFailure, BindingState, binding_report, has_binding_conditions};
+use super::consumer::{Consumer, is_reserved};
+use super::cycle::{CycleClaim, PodCycle};
+use super::in_flight::Release;
+use super::lookup::{ClaimLookup, uid_of};
+use super::options::GroupAllocations;
+use super::reserve::add_finalizer;
+use super::status_code::StatusCode;
+use super::tracker::{ClaimTracker, allocation_of};
+use super::write::{ApiAnswer, ClaimWrite};
+use crate::config::gates::DraGate;
+use crate::kubelet::ClaimKey;
+
+/// Number of times that a claim is written before conflicts are an error.
+const ATTEMPTS: u32 = 5;
+
+/// Time between two looks at binding conditions: five seconds.
+const LOOK_AGAIN: SignedDuration = SignedDuration::from_secs(5);
+
+/// Reason why a pod can't be bound. Displayed in kube-scheduler's words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BindError {
+    /// The claim is being deleted.
+    #[error("claim {claim} got deleted in the meantime")]
+    Deleted {
+        /// Namespace and name of the claim.
+        claim: ClaimKey,
+    },
+    /// Somebody else has allocated the claim.
+    #[error("claim {claim} got allocated elsewhere in the meantime")]
+    AllocatedElsewhere {
+        /// Namespace and name of the claim.
+        claim: ClaimKey,
+    },
+    /// The claim was allocated when the cycle began, and is not any more.
+    #[error("claim {claim} got deallocated elsewhere in the meantime")]
+    Deallocated {
+        /// Namespace and name of the claim.
+        claim: ClaimKey,
+    },
+    /// The API server has refused a call.
+    #[error("{}: {answer}", action.on(claim))]
+    Refused {
+        /// Purpose of the call that was refused.
+        action: BindAction,
+        /// Namespace and name of the claim.
+        claim: ClaimKey,
+        /// Text of the API server.
+        answer: String,
+    },
+    /// The cache does not have the claim any more.
+    #[error("could not find resource claim \"{claim}\"")]
+    NotFound {
+        /// Namespace and name of the claim.
+        claim: ClaimKey,
+    },
+    /// A device can't be made ready.
+    #[error(transparent)]
+    Binding(#[from] Box<BindingFailure>),
+    /// The devices of a claim were not ready in time.
+    #[error("device binding timeout: claim={claim}")]
+    Timeout {
+        /// Name of the claim.
+        claim: String,
+    },
+}
+
+impl BindError {
+    /// Returns the status of the extension point.
+    #[must_use]
+    pub const fn code(&self) -> StatusCode {
+        StatusCode::Error
+    }
+}
+
+/// Purpose of a call to the API server in a binding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum BindAction {
+    /// Reads a claim anew after a conflict.
+    Refresh,
+    /// Adds the finalizer of allocated claims.
+    AddFinalizer,
+    /// Writes the allocation and adds the consumer.
+    AddAllocation,
+    /// Adds the consumer to an allocated claim.
+    AddReservation,
+}
+
+impl BindAction {
+    /// Returns kube-scheduler's words for the action on a claim.
+    fn on(self, claim: &ClaimKey) -> String {
+        match self {
+            Self::Refresh => format!("get updated claim {claim} after conflict"),
+            Self::AddFinalizer => format!("add finalizer to claim {claim}"),
+            Self::AddAllocation => format!("add allocation and reservation to claim {claim}"),
+            Self::AddReservation => format!("add reservation to claim {claim}"),
+        }
+    }
+}
+
+/// Next step of a binding.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum BindStep {
+    /// A call to make, whose answer [`PreBind::answer`] takes.
+    Write(ClaimWrite),
+    /// Devices are not ready yet. [`PreBind::next`] is called again when a claim of the pod changes, or at this time.
+    Wait {
+        /// Name of the claim that is waited for.
+        claim: String,
+        /// Time of the next look: in five seconds, or at the end of the wait.
+        until: Timestamp,
+    },
+    /// Everything is written and ready: the pod can be bound.
+    Done,
+    /// The pod can't be bound. [`PodCycle::unreserve`] takes the reservations back.
+    Failed(BindError),
+}
+
+/// Progress of a pod's binding (`PreBind`): for each claim that is not reserved for the pod yet, the finalizer, then
+/// allocation and reservation in one write; then the wait for binding conditions.
+///
+/// [`PreBind::next`] returns what to do, and does so again until [`PreBind::answer`] was called for a write. A conflict is
+/// answered by reading the claim and deciding anew, five times at most; kube-scheduler waits 10 ms before each repetition.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PreBind {
+    stage: Stage,
+    /// Number of conflicts of the current claim.
+    conflicts: u32,
+    /// Begin of the wait for binding conditions.
+    waiting_since: Option<Timestamp>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Stage {
+    /// The claim at this position is next.
+    Claim(Ix<CycleClaim>),
+    /// A write is due, or its answer.
+    Open {
+        index: Ix<CycleClaim>,
+        action: BindAction,
+        write: ClaimWrite,
+    },
+    Waiting,
+    Done,
+    Failed(BindError),
+}
+
+impl Default for Stage {
+    fn default() -> Self {
+        Self::Claim(Ix::FIRST)
+    }
+}
+
+impl PreBind {
+    /// Returns the next step of the binding.
+    pub fn next(&mut self, cycle: &mut PodCycle, tracker: &mut ClaimTracker, now: Timestamp) -> BindStep {
+        loop {
+            match &self.stage {
+                Stage::Open { write, .. } => return BindStep::Write(write.clone()),
+                Stage::Done => return BindStep::Done,
+                Stage::Failed(error) => return BindStep::Failed(error.clone()),
+                Stage::Waiting => match self.look(cycle, tracker, now) {
+                    Ok(None) => self.stage = Stage::Done,
+                    Ok(Some(wait)) => return wait,
+                    Err(error) => self.stage = Stage::Failed(error),
+                },
+                Stage::Claim(index) => {
+                    let index = *index;
+                    self.stage = match index.of(&cycle.claims) {
+                        None if waits(cycle) => Stage::Waiting,
+                        None => Stage::Done,
+                        Some(claim) if is_reserved(&cycle.pod, &claim.claim) => Stage::Claim(after(index)),
+                        Some(claim) => {
+                            let object = ResourceClaim::clone(&claim.claim);
+                            self.conflicts = 0;
+                            Self::decide(index, object, cycle, tracker, now)
+                        }
+                    };
+                }
+            }
+        }
+    }
+
+    /// Takes the answer to the call that [`PreBind::next`] has returned. Without an open call it does nothing.
+    pub fn answer(&mut self, cycle: &mut PodCycle, tracker: &mut ClaimTracker, answer: ApiAnswer, now: Timestamp) {
+        if !matches!(self.stage, Stage::Open { .. }) {
+            return;
+        }
+        let Stage::Open { index, action, write } = std::mem::take(&mut self.stage) else { return };
+        self.stage = match (answer, write) {
+            (ApiAnswer::Object(claim), ClaimWrite::UpdateStatus { .. }) => {
+                settle(index, *claim, cycle, tracker);
+                Stage::Claim(after(index))
+            }
+            (ApiAnswer::Object(claim), _) => Self::decide(index, *claim, cycle, tracker, now),
+            (ApiAnswer::Conflict(_), ClaimWrite::Update { claim } | ClaimWrite::UpdateStatus { claim })
+                if self.conflicts + 1 < ATTEMPTS =>
+            {
+                self.conflicts += 1;
+                let ClaimKey { namespace, name } = ClaimKey::from_metadata(&claim.metadata);
+                Stage::Open { index, action: BindAction::Refresh, write: ClaimWrite::Get { namespace, name } }
+            }
+            (ApiAnswer::Conflict(answer) | ApiAnswer::Failed(answer), _) => {
+                let claim = index.of(&cycle.claims).map_or_else(|| ClaimKey::new("", ""), CycleClaim::key);
+                fail(index, BindError::Refused { action, claim, answer }, cycle, tracker)
+            }
+        };
+    }
+
+    /// Decides about a claim as it is now: the next write, or the end.
+    fn decide(
+        index: Ix<CycleClaim>,
+        mut claim: ResourceClaim,
+        cycle: &mut PodCycle,
+        tracker: &mut ClaimTracker,
+        now: Timestamp,
+    ) -> Stage {
+        let Some(wanted) = index.of(&cycle.claims) else { return Stage::Done };
+        let (key, chosen, consumer) = (wanted.key(), wanted.chosen.clone(), wanted.consumer.clone());
+        let stored = allocation_of(&claim);
+        let error = if claim.metadata.deletion_timestamp.is_some() {
+            Some(BindError::Deleted { claim: key })
+        } else if let (Some(chosen), Some(stored)) = (&chosen, stored) {
+            if is_of_group(chosen, stored, &consumer, cycle) {
+                if is_reserved(&cycle.pod, &claim) {
+                    settle(index, claim, cycle, tracker);
+                    return Stage::Claim(after(index));
+                }
+                None
+            } else {
+                Some(BindError::AllocatedElsewhere { claim: key })
+            }
+        } else if chosen.is_none() && stored.is_none() {
+            Some(BindError::Deallocated { claim: key })
+        } else {
+            None
+        };
+        if let Some(error) = error {
+            return fail(index, error, cycle, tracker);
+        }
+        let is_new = stored.is_none();
+        if is_new && add_finalizer(&mut claim) {
+            let write = ClaimWrite::Update { claim: Box::new(claim) };
+            return Stage::Open { index, action: BindAction::AddFinalizer, write };
+        }
+        let status = claim.status.get_or_insert_default();
+        if is_new {
+            let timestamp = cycle.options.has(DraGate::DeviceBindingConditions).then_some(Time(now));
+            status.allocation = chosen.map(|chosen| AllocationResult {
+                allocation_timestamp: chosen.allocation_timestamp.clone().or(timestamp),
+                ..chosen
+            });
+        }
+        status.reserved_for.get_or_insert_default().push(consumer.reference());
+        let action = if is_new { BindAction::AddAllocation } else { BindAction::AddReservation };
+        Stage::Open { index, action, write: ClaimWrite::UpdateStatus { claim: Box::new(claim) } }
+    }
+
+    /// Looks at the binding conditions of all claims. Returns the wait; `None` if all are ready.
+    fn look(
+        &mut self,
+        cycle: &mut PodCycle,
+        tracker: &ClaimTracker,
+        now: Timestamp,
+    ) -> Result<Option<BindStep>, BindError> {
+        let timeout = cycle.options.binding_timeout();
+        let begin = *self.waiting_since.get_or_insert(now);
+        let end = begin.checked_add(timeout).unwrap_or(Timestamp::MAX);
+        for claim in &mut cycle.claims {
+            let key = claim.key();
+            let Some(current) = tracker.claim(&key.namespace, &key.name) else {
+                return Err(BindError::NotFound { claim: key });
+            };
+            claim.claim = Arc::clone(current);
+            let report = binding_report(current, now, timeout);
+            match report.state {
+                BindingState::Ready => {}
+                BindingState::Failed(failure) => return Err(failure.into()),
+                BindingState::Pending if report.timed_out || now >= end => {
+                    return Err(BindError::Timeout { claim: key.name });
+                }
+                BindingState::Pending => {
+                    let until = now.checked_add(LOOK_AGAIN).unwrap_or(end).min(end);
+                    return Ok(Some(BindStep::Wait { claim: key.name, until }));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Returns true if the binding has to wait for conditions of devices.
+fn waits(cycle: &PodCycle) -> bool {
+    cycle.options.has(DraGate::DeviceBindingConditions)
+        && cycle.claims.iter().any(|claim| has_binding_conditions(&claim.claim))
+}
+
+fn after(index: Ix<CycleClaim>) -> Ix<CycleClaim> {
+    Ix::from(usize::from(index) + 1)
+}
+
+/// Returns true if an allocation that is there already is the one that this pod shares with others of its group.
+fn is_of_group(chosen: &AllocationResult, stored: &AllocationResult, consumer: &Consumer, cycle: &PodCycle) -> bool {
+    cycle.options.group_allocations() == GroupAllocations::Accepted
+        && matches!(consumer, Consumer::PodGroup { .. })
+        && chosen.devices == stored.devices
+}
+
+/// Takes a written claim into the cycle and the cache. Its allocation is no longer in flight.
+fn settle(index: Ix<CycleClaim>, written: ResourceClaim, cycle: &mut PodCycle, tracker: &mut ClaimTracker) {
+    let Some(claim) = cycle.claim_mut(index) else { return };
+    claim.claim = Arc::new(written);
+    let assumed = tracker.assume(Arc::clone(&claim.claim));
+    if std::mem::take(&mut claim.in_flight) {
+        let release = if assumed == Ok(true) { Release::All } else { Release::OneSharer };
+        tracker.release(uid_of(&claim.claim), release);
+    }
+}
+
+/// Ends the binding with an error. The claim's allocation has one sharer less.
+fn fail(index: Ix<CycleClaim>, error: BindError, cycle: &mut PodCycle, tracker: &mut ClaimTracker) -> Stage {
+    if let Some(claim) = cycle.claim_mut(index) {
+        claim.release(tracker);
+    }
+    Stage::Failed(error)
+}

@@ -1,0 +1,154 @@
+//! Binding conditions of allocated devices (KEP-5007): ready, pending, failed, timed out.
+
+use dra_attrs::Quoted;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::resource::v1::{AllocatedDeviceStatus, DeviceRequestAllocationResult, ResourceClaim};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use super::tracker::allocation_of;
+use crate::device::device_id::DeviceId;
+
+/// Binding conditions of one allocated device that has any.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeviceBinding {
+    /// The device.
+    pub device: DeviceId,
+    /// Binding conditions that are not `True`: `False`, `Unknown` or absent.
+    pub pending: Vec<String>,
+    /// Failure conditions that are `True`.
+    pub failed: Vec<String>,
+}
+
+/// Failure of the binding of a device, as its driver reports it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("device binding failed: claim={claim}, reason={reason}, message={}", Quoted(message))]
+#[non_exhaustive]
+pub struct BindingFailure {
+    /// Name of the claim.
+    pub claim: String,
+    /// The device.
+    pub device: DeviceId,
+    /// Type of the failure condition.
+    pub condition: String,
+    /// Reason of the condition.
+    pub reason: String,
+    /// Message of the condition.
+    pub message: String,
+}
+
+/// Readiness of a claim's devices for the binding of its pods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "devices are ready, not yet, or never")]
+pub enum BindingState {
+    /// All binding conditions are `True`, or there are none.
+    Ready,
+    /// The claim is not allocated, or a binding condition is not `True`.
+    Pending,
+    /// A failure condition is `True`.
+    Failed(Box<BindingFailure>),
+}
+
+/// Binding conditions of a claim at one time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BindingReport {
+    /// Readiness of the claim's devices.
+    pub state: BindingState,
+    /// True if the time since the allocation is more than the timeout, whatever the state.
+    pub timed_out: bool,
+    /// Devices with binding conditions, in the order of the results.
+    pub devices: Vec<DeviceBinding>,
+}
+
+impl BindingReport {
+    /// Returns true if the devices will not become ready in time: the claim needs another allocation.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        match self.state {
+            BindingState::Ready => false,
+            BindingState::Pending => self.timed_out,
+            BindingState::Failed(_) => true,
+        }
+    }
+}
+
+/// Returns the binding conditions of a claim's devices. Assumes that the gates of the feature are on.
+///
+/// Devices are looked at in the order of the results, as kube-scheduler does: one without binding conditions is passed
+/// over, its failure conditions too; a failure counts before readiness; a device that is not ready hides the failure of a
+/// later one.
+///
+/// ```
+/// use dra_alloc::pods::{BindingState, binding_report};
+/// use k8s_openapi::api::resource::v1::ResourceClaim;
+/// use k8s_openapi::jiff::{SignedDuration, Timestamp};
+/// use serde_json::{from_value, json};
+/// let claim: ResourceClaim = from_value(json!({"status": {"allocation": {"allocationTimestamp": "2026-01-01T00:00:00Z",
+///     "devices": {"results": [{"request": "r", "driver": "d.example.com", "pool": "p", "device": "a",
+///         "bindingConditions": ["attached"]}]}}}}))?;
+/// let report = |now: &str| binding_report(&claim, now.parse().unwrap(), SignedDuration::from_secs(600));
+/// let early = report("2026-01-01T00:10:00Z");
+/// assert_eq!((&early.state, early.timed_out), (&BindingState::Pending, false));
+/// assert!(report("2026-01-01T00:10:01Z").is_lost());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[must_use]
+pub fn binding_report(claim: &ResourceClaim, now: Timestamp, timeout: SignedDuration) -> BindingReport {
+    let Some(allocation) = allocation_of(claim) else {
+        return BindingReport { state: BindingState::Pending, timed_out: false, devices: Vec::new() };
+    };
+    let results = allocation.devices.iter().flat_map(|devices| devices.results.iter().flatten());
+    let waiting: Vec<_> = results.filter(|result| has_conditions(result)).collect();
+    let limit = |begin: Timestamp| begin.checked_add(timeout).unwrap_or(Timestamp::MAX);
+    let timed_out =
+        !waiting.is_empty() && allocation.allocation_timestamp.as_ref().is_some_and(|begin| limit(begin.0) < now);
+    let devices: Vec<DeviceBinding> = waiting.iter().map(|result| device_binding(claim, result)).collect();
+    BindingReport { state: state_of(claim, &devices), timed_out, devices }
+}
+
+/// Returns true if a claim is allocated with a device that has binding conditions.
+pub(super) fn has_binding_conditions(claim: &ResourceClaim) -> bool {
+    let devices = allocation_of(claim).and_then(|allocation| allocation.devices.as_ref());
+    devices.is_some_and(|devices| devices.results.iter().flatten().any(has_conditions))
+}
+
+fn has_conditions(result: &DeviceRequestAllocationResult) -> bool {
+    result.binding_conditions.as_ref().is_some_and(|conditions| !conditions.is_empty())
+}
+
+fn state_of(claim: &ResourceClaim, devices: &[DeviceBinding]) -> BindingState {
+    let Some(first) = devices.iter().find(|device| !device.failed.is_empty() || !device.pending.is_empty()) else {
+        return BindingState::Ready;
+    };
+    let Some(failed) = first.failed.first() else { return BindingState::Pending };
+    let condition = conditions_of(claim, &first.device).find(|condition| condition.type_ == *failed);
+    BindingState::Failed(Box::new(BindingFailure {
+        claim: claim.metadata.name.clone().unwrap_or_default(),
+        device: first.device.clone(),
+        condition: failed.clone(),
+        reason: condition.map(|condition| condition.reason.clone()).unwrap_or_default(),
+        message: condition.map(|condition| condition.message.clone()).unwrap_or_default(),
+    }))
+}
+
+fn device_binding(claim: &ResourceClaim, result: &DeviceRequestAllocationResult) -> DeviceBinding {
+    let device = DeviceId::new(&result.driver, &result.pool, &result.device);
+    let is_true = |name: &&String| {
+        conditions_of(claim, &device)
+            .find(|condition| condition.type_ == **name)
+            .is_some_and(|found| found.status == "True")
+    };
+    let pending = result.binding_conditions.iter().flatten().filter(|name| !is_true(name)).cloned().collect();
+    let failed = result.binding_failure_conditions.iter().flatten().filter(is_true).cloned().collect();
+    DeviceBinding { device, pending, failed }
+}
+
+/// Returns the conditions of the first entry of `status.devices` for a device.
+fn conditions_of<'c>(claim: &'c ResourceClaim, device: &DeviceId) -> impl Iterator<Item = &'c Condition> {
+    let is_it = |status: &&AllocatedDeviceStatus| {
+        status.driver == device.driver && status.pool == device.pool && status.device == device.device
+    };
+    let mut devices = claim.status.iter().flat_map(|status| status.devices.iter().flatten());
+    devices.find(is_it).into_iter().flat_map(|status| status.conditions.iter().flatten())
+}

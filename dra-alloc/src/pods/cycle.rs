@@ -1,0 +1,270 @@
+//! One attempt to schedule one pod: its claims, and the decisions so far.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use dra_attrs::Ix;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequest, ResourceClaim};
+use k8s_openapi::api::scheduling::v1beta1::PodGroup;
+
+use super::blocked::Blocked;
+use super::claims::{claims_of_entries, entries};
+use super::consumer::{Consumer, consumer_of_entry};
+use super::identity::PodIdentity;
+use super::lookup::uid_of;
+use super::options::PodOptions;
+use super::selector_problems;
+use super::tracker::{ClaimTracker, allocation_of, requests_of};
+use crate::cluster::classes::Classes;
+use crate::config::gates::DraGate;
+use crate::kubelet::ClaimKey;
+
+/// One attempt to schedule one pod, from `PreFilter` on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PodCycle {
+    pub(super) pod: PodIdentity,
+    pub(super) options: PodOptions,
+    pub(super) claims: Vec<CycleClaim>,
+    /// Results of the nodes that passed the filter and have something to allocate.
+    pub(super) nodes: BTreeMap<String, NodeResults>,
+    /// Claims that can't be used on at least one node.
+    pub(super) out_of_reach: BTreeSet<Ix<CycleClaim>>,
+}
+
+/// Allocations on one node, of the claims that the cycle has to allocate.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct NodeResults {
+    pub(super) results: BTreeMap<Ix<CycleClaim>, AllocationResult>,
+}
+
+/// A claim of the pod in one cycle. A claim that several entries of the pod name is in the cycle once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CycleClaim {
+    pub(super) claim: Arc<ResourceClaim>,
+    pub(super) consumer: Consumer,
+    pub(super) situation: ClaimSituation,
+    /// Allocation that `Reserve` chose.
+    pub(super) chosen: Option<AllocationResult>,
+    /// True while the tracker counts this pod among those that have the chosen allocation in flight.
+    pub(super) in_flight: bool,
+}
+
+/// Situation of a claim at the begin of a cycle.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "a claim is allocated, being allocated or neither")]
+pub enum ClaimSituation {
+    /// The claim is allocated. Its allocation stays, and the pod has to be added to its consumers.
+    Allocated,
+    /// Another pod of the same group has this allocation in flight, and the pod shares it.
+    Pending(Box<AllocationResult>),
+    /// The claim has to be allocated.
+    ToAllocate,
+}
+
+impl CycleClaim {
+    /// Returns the claim: as the cycle found it, or as the last write of the cycle left it.
+    #[must_use]
+    pub fn claim(&self) -> &ResourceClaim {
+        &self.claim
+    }
+
+    /// Returns the consumer for which the claim is going to be reserved.
+    #[must_use]
+    pub const fn consumer(&self) -> &Consumer {
+        &self.consumer
+    }
+
+    /// Returns the situation in which the cycle found the claim.
+    #[must_use]
+    pub const fn situation(&self) -> &ClaimSituation {
+        &self.situation
+    }
+
+    /// Returns the allocation that `Reserve` chose; `None` before, and for a claim that was allocated already.
+    #[must_use]
+    pub const fn chosen(&self) -> Option<&AllocationResult> {
+        self.chosen.as_ref()
+    }
+
+    pub(super) fn key(&self) -> ClaimKey {
+        ClaimKey::from_metadata(&self.claim.metadata)
+    }
+
+    /// Returns the allocation that the claim has before the cycle allocates anything.
+    pub(super) fn existing_allocation(&self) -> Option<&AllocationResult> {
+        match &self.situation {
+            ClaimSituation::Allocated => allocation_of(&self.claim),
+            ClaimSituation::Pending(allocation) => Some(allocation),
+            ClaimSituation::ToAllocate => None,
+        }
+    }
+}
+
+/// Claims that the cycles of one group's pods have in flight, by UID: a further pod of the group shares them. A pod without
+/// a group takes an empty one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupRound {
+    pub(super) claims: Option<BTreeSet<String>>,
+}
+
+impl GroupRound {
+    /// Begins a round of one group's pods.
+    #[must_use]
+    pub const fn of_group() -> Self {
+        Self { claims: Some(BTreeSet::new()) }
+    }
+
+    fn has(&self, uid: &str) -> bool {
+        self.claims.as_ref().is_some_and(|claims| claims.contains(uid))
+    }
+
+    pub(super) fn add(&mut self, uid: &str) {
+        if let Some(claims) = &mut self.claims {
+            claims.insert(uid.to_owned());
+        }
+    }
+}
+
+impl PodCycle {
+    /// Begins an attempt to schedule a pod (`PreFilter`). Returns `None` if the pod has no claims, so that there is nothing
+    /// to do.
+    ///
+    /// `group` is the pod's group, if it has one and the cache knows it. `round` has what other pods of the group have in
+    /// flight.
+    ///
+    /// # Errors
+    /// The first claim with a problem that keeps the pod from every node.
+    ///
+    /// # Complexity
+    /// Linear in the pod's claims and their requests, times a look-up in the tracker and the classes.
+    pub fn pre_filter(
+        pod: &Pod,
+        group: Option<&PodGroup>,
+        tracker: &ClaimTracker,
+        classes: &Classes,
+        round: &GroupRound,
+        options: PodOptions,
+    ) -> Result<Option<Self>, Blocked> {
+        let found: Vec<_> = claims_of_entries(pod, tracker, options).collect::<Result<_, _>>()?;
+        if found.is_empty() {
+            return Ok(None);
+        }
+        let identity = PodIdentity::new(pod, options);
+        let group = match &identity.group {
+            Some(name) if group.is_none() => return Err(Blocked::GroupNotFound { group: name.clone() }),
+            Some(_) => group,
+            None => None,
+        };
+        let mut claims: Vec<CycleClaim> = Vec::with_capacity(found.len());
+        for (entry, claim) in found {
+            let Some(entry) = entry.of(entries(pod)) else { continue };
+            let consumer = consumer_of_entry(pod, entry, group, options)?;
+            if !claims.iter().any(|known| uid_of(&known.claim) == uid_of(claim)) {
+                let (claim, situation) = (Arc::clone(claim), ClaimSituation::ToAllocate);
+                claims.push(CycleClaim { claim, consumer, situation, chosen: None, in_flight: false });
+            }
+        }
+        for claim in &mut claims {
+            claim.situation = situation_of(&claim.claim, tracker, classes, round, options)?;
+        }
+        Ok(Some(Self { pod: identity, options, claims, nodes: BTreeMap::new(), out_of_reach: BTreeSet::new() }))
+    }
+
+    /// Returns the pod of the cycle.
+    #[must_use]
+    pub const fn pod(&self) -> &PodIdentity {
+        &self.pod
+    }
+
+    /// Returns the claims of the pod, in the order of its entries.
+    #[must_use]
+    pub fn claims(&self) -> &[CycleClaim] {
+        &self.claims
+    }
+
+    /// Returns true if a claim has no allocation in its status.
+    #[must_use]
+    pub fn needs_allocation(&self) -> bool {
+        self.claims.iter().any(|claim| claim.situation != ClaimSituation::Allocated)
+    }
+
+    /// Returns the claims that can't be used on at least one of the nodes that were tried.
+    pub fn out_of_reach(&self) -> impl Iterator<Item = &CycleClaim> {
+        self.out_of_reach.iter().filter_map(|index| index.of(&self.claims))
+    }
+
+    /// Returns the allocations on a node that passed the filter, in the order of the claims; empty if nothing has to be
+    /// allocated.
+    pub fn results_on(&self, node: &str) -> impl Iterator<Item = &AllocationResult> {
+        self.nodes.get(node).into_iter().flat_map(|node| node.results.values())
+    }
+
+    /// Returns the claims with their positions.
+    pub(super) fn indexed(&self) -> impl Iterator<Item = (Ix<CycleClaim>, &CycleClaim)> {
+        self.claims.iter().enumerate().map(|(index, claim)| (Ix::from(index), claim))
+    }
+
+    pub(super) fn claim_mut(&mut self, index: Ix<CycleClaim>) -> Option<&mut CycleClaim> {
+        self.claims.get_mut(usize::from(index))
+    }
+}
+
+fn situation_of(
+    claim: &ResourceClaim,
+    tracker: &ClaimTracker,
+    classes: &Classes,
+    round: &GroupRound,
+    options: PodOptions,
+) -> Result<ClaimSituation, Blocked> {
+    if let Some(allocation) = allocation_of(claim) {
+        let problems = allocation.node_selector.as_ref().map(selector_problems::problems).unwrap_or_default();
+        return problems
+            .into_result()
+            .map(|()| ClaimSituation::Allocated)
+            .map_err(|problems| Blocked::NodeSelector { problems });
+    }
+    if let Some(allocation) = tracker.allocation_in_flight(uid_of(claim)) {
+        if round.has(uid_of(claim)) {
+            return Ok(ClaimSituation::Pending(Box::new(allocation.clone())));
+        }
+        return Err(Blocked::InFlight { claim: ClaimKey::from_metadata(&claim.metadata) });
+    }
+    for request in requests_of(claim) {
+        check_request(claim, request, classes, options)?;
+    }
+    Ok(ClaimSituation::ToAllocate)
+}
+
+fn check_request(
+    claim: &ResourceClaim,
+    request: &DeviceRequest,
+    classes: &Classes,
+    options: PodOptions,
+) -> Result<(), Blocked> {
+    let DeviceRequest { name, exactly, first_available } = request;
+    let key = || ClaimKey::from_metadata(&claim.metadata);
+    if let Some(exactly) = exactly {
+        return check_class(&exactly.device_class_name, name, classes);
+    }
+    let alternatives = first_available.as_deref().unwrap_or_default();
+    if alternatives.is_empty() {
+        return Err(Blocked::UnknownRequest { claim: key(), request: name.clone() });
+    }
+    if !options.has(DraGate::PrioritizedList) {
+        return Err(Blocked::PrioritizedListOff { claim: key(), request: name.clone() });
+    }
+    alternatives.iter().try_for_each(|alternative| {
+        check_class(&alternative.device_class_name, &format!("{name}/{}", alternative.name), classes)
+    })
+}
+
+fn check_class(class: &str, request: &str, classes: &Classes) -> Result<(), Blocked> {
+    if class.is_empty() {
+        return Err(Blocked::NoClass { request: request.to_owned() });
+    }
+    match classes.named(class) {
+        Some(_) => Ok(()),
+        None => Err(Blocked::ClassNotFound { request: request.to_owned(), class: class.to_owned() }),
+    }
+}

@@ -1,0 +1,191 @@
+//! Explanations for pods: the reasons of all nodes, grouped.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+
+use super::filter::{FilterVerdict, NodeRefusal};
+use crate::device::device_id::DeviceId;
+use crate::explain::{Cause, Explanation, Reason, Suggestion};
+
+/// Largest number of groups of nodes, suggestions and holdings that are displayed each.
+const SHOWN: usize = 5;
+
+/// Reasons why no node can run a pod, grouped over the nodes, and within a prioritized list over its alternatives.
+///
+/// `Display` prints one line in the form of kube-scheduler's event.
+///
+/// ```
+/// use dra_alloc::pods::PodExplanation;
+/// let mut explanation = PodExplanation::default();
+/// explanation.add_other("node-1", "Insufficient cpu");
+/// explanation.add_other("node-2", "Insufficient cpu");
+/// assert_eq!(explanation.to_string(), "0/2 nodes are available: 2 Insufficient cpu");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct PodExplanation {
+    /// Number of nodes that fit.
+    pub fitting: usize,
+    /// Nodes that do not fit, the largest group first once displayed.
+    pub groups: Vec<RefusedNodes>,
+    /// Changes with which a pod could use nodes, each with the number of those nodes.
+    pub suggestions: Vec<SuggestedChange>,
+    /// Devices that other pods of the gang have in flight.
+    pub holdings: Vec<GangHolding>,
+}
+
+/// Nodes that a pod can't use for one reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RefusedNodes {
+    /// Reason, in words that are the same on all of the nodes.
+    pub reason: String,
+    /// Names of the nodes.
+    pub nodes: Vec<String>,
+    /// For a prioritized list: the reasons of each alternative, with the number of nodes.
+    pub alternatives: BTreeMap<String, BTreeMap<String, usize>>,
+}
+
+/// A change with which a pod could use nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SuggestedChange {
+    /// The change.
+    pub change: Suggestion,
+    /// Number of nodes on which the allocation succeeds with it.
+    pub nodes: usize,
+}
+
+/// Devices that a placed pod of a gang has in flight.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct GangHolding {
+    /// Name of the pod.
+    pub pod: String,
+    /// Name of its node.
+    pub node: String,
+    /// The devices.
+    pub devices: Vec<DeviceId>,
+}
+
+impl PodExplanation {
+    /// Adds the verdict for a node. The words are those of the allocator's explanation, if the allocator was asked for one.
+    pub fn add_verdict(&mut self, node: &str, verdict: &FilterVerdict) {
+        let Some(refusal) = verdict.refusal() else {
+            self.fitting += 1;
+            return;
+        };
+        let explanation = verdict.explanation();
+        let first = explanation.and_then(|explanation| explanation.reasons.first());
+        match (refusal, first) {
+            (NodeRefusal::OutOfReach { .. }, _) => self.add_other(node, "claim allocated for other nodes"),
+            (_, Some(Reason { cause: Cause::NoAlternative { at }, because, .. })) => {
+                let reason = format!("no alternative for request {}", at.request);
+                let group = self.group(&reason);
+                group.nodes.push(node.to_owned());
+                for alternative in because {
+                    let (name, reason) = alternative.of_alternative();
+                    *group.alternatives.entry(name).or_default().entry(reason).or_default() += 1;
+                }
+            }
+            (_, Some(_)) => {
+                let headline = explanation.and_then(Explanation::headline).unwrap_or_default();
+                self.add_other(node, headline);
+            }
+            (refusal, None) => self.add_other(node, refusal.to_string()),
+        }
+        for change in explanation.into_iter().flat_map(|explanation| &explanation.suggestions) {
+            match self.suggestions.iter_mut().find(|known| known.change == *change) {
+                Some(known) => known.nodes += 1,
+                None => self.suggestions.push(SuggestedChange { change: change.clone(), nodes: 1 }),
+            }
+        }
+    }
+
+    /// Adds a node that does not fit for a reason that has nothing to do with claims, such as `Insufficient cpu`.
+    pub fn add_other(&mut self, node: &str, reason: impl AsRef<str>) {
+        self.group(reason.as_ref()).nodes.push(node.to_owned());
+    }
+
+    pub(super) fn set_holdings(&mut self, holdings: Vec<GangHolding>) {
+        self.holdings = holdings;
+    }
+
+    fn group(&mut self, reason: &str) -> &mut RefusedNodes {
+        let known = self.groups.iter().position(|group| group.reason == reason);
+        let index = known.unwrap_or_else(|| {
+            let (nodes, alternatives) = (Vec::new(), BTreeMap::new());
+            self.groups.push(RefusedNodes { reason: reason.to_owned(), nodes, alternatives });
+            self.groups.len() - 1
+        });
+        #[expect(clippy::indexing_slicing, reason = "the group was found or pushed above")]
+        &mut self.groups[index]
+    }
+
+    /// Returns the number of nodes that were added.
+    #[must_use]
+    pub fn number_of_nodes(&self) -> usize {
+        self.fitting + self.groups.iter().map(|group| group.nodes.len()).sum::<usize>()
+    }
+}
+
+impl fmt::Display for RefusedNodes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.nodes.len(), self.reason)?;
+        if self.alternatives.is_empty() {
+            return Ok(());
+        }
+        let alternatives = self.alternatives.iter().map(|(name, reasons)| {
+            let reasons: Vec<(String, usize)> = reasons.iter().map(|(text, nodes)| (text.clone(), *nodes)).collect();
+            format!("{name}: {}", cut(by_number(reasons), ", "))
+        });
+        write!(f, " ({})", cut(alternatives.collect(), "; "))
+    }
+}
+
+impl fmt::Display for PodExplanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{} nodes are available", self.fitting, self.number_of_nodes())?;
+        let mut groups: Vec<&RefusedNodes> = self.groups.iter().collect();
+        groups.sort_by_key(|group| std::cmp::Reverse(group.nodes.len()));
+        if !groups.is_empty() {
+            write!(f, ": {}", cut(groups.iter().map(ToString::to_string).collect(), ", "))?;
+        }
+        let mut changes: Vec<&SuggestedChange> = self.suggestions.iter().collect();
+        changes.sort_by_key(|change| std::cmp::Reverse(change.nodes));
+        let changes = changes.iter().map(|change| {
+            let unit = if change.nodes == 1 { "node" } else { "nodes" };
+            format!("possible on {} {unit} {}", change.nodes, change.change)
+        });
+        let holdings = self.holdings.iter().map(|holding| {
+            let devices = cut(holding.devices.iter().map(ToString::to_string).collect(), ", ");
+            format!("the gang itself holds {devices} for pod {} on {}", holding.pod, holding.node)
+        });
+        for part in [cut(changes.collect(), ", "), cut(holdings.collect(), ", ")] {
+            if !part.is_empty() {
+                write!(f, "; {part}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns texts with their numbers, the largest first.
+fn by_number(mut texts: Vec<(String, usize)>) -> Vec<String> {
+    texts.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
+    texts.into_iter().map(|(text, number)| format!("{number} {text}")).collect()
+}
+
+/// Joins texts, with "and N more" after the first few.
+fn cut(mut texts: Vec<String>, separator: &str) -> String {
+    let more = texts.len().saturating_sub(SHOWN);
+    texts.truncate(SHOWN);
+    let end = if more == 0 { String::new() } else { format!(" and {more} more") };
+    format!("{}{end}", texts.join(separator))
+}

@@ -1,0 +1,219 @@
+//! `Filter`: the check of one node for the pod's claims.
+
+use std::collections::BTreeMap;
+
+use dra_attrs::{Ix, node_selector_matches};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
+
+use super::binding::binding_report;
+use super::cycle::{ClaimSituation, CycleClaim, NodeResults, PodCycle};
+use super::status_code::StatusCode;
+use crate::allocator::{Allocator, Verdict};
+use crate::cluster::state::AllocatedState;
+use crate::config::gates::DraGate;
+use crate::declared_features::{CandidateNodes, DeclaredFeature};
+use crate::explain::Explanation;
+use crate::kubelet::ClaimKey;
+use crate::search::allocate_error::AllocateError;
+use crate::search::budget::Budget;
+use crate::search::outcome::{NodeFailure, Outcome};
+
+/// Reason why the pod's claims can't be served on a node. Displayed in kube-scheduler's words.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NodeRefusal {
+    /// An allocated claim can't be used on the node.
+    #[error("resourceclaim not available on the node")]
+    OutOfReach {
+        /// Namespaces and names of those claims.
+        claims: Vec<ClaimKey>,
+    },
+    /// The node does not declare a feature that an allocated claim requires (KEP-5945).
+    #[error("node does not declare the feature {feature}, which the allocation of resource claim {claim} requires")]
+    FeatureNotDeclared {
+        /// Namespace and name of the claim.
+        claim: ClaimKey,
+        /// Name of the feature.
+        feature: &'static str,
+    },
+    /// The devices that the node sees do not satisfy the claims.
+    #[error("cannot allocate all claims")]
+    CannotAllocate,
+    /// The node can't be used at the moment.
+    #[error(transparent)]
+    Failed(NodeFailure),
+    /// The budget was exhausted.
+    #[error("node {node}: timed out trying to allocate devices")]
+    TimedOut {
+        /// Name of the node.
+        node: String,
+    },
+    /// A claim, class or slice is invalid on every node: the attempt ends.
+    #[error("{}", upstream_text(.0))]
+    Invalid(#[source] Box<AllocateError>),
+}
+
+impl NodeRefusal {
+    /// Returns the status of the extension point. `Error` ends the attempt: no other node is tried.
+    #[must_use]
+    pub const fn code(&self) -> StatusCode {
+        match self {
+            Self::TimedOut { .. } | Self::Invalid(_) => StatusCode::Error,
+            _ => StatusCode::UnschedulableAndUnresolvable,
+        }
+    }
+}
+
+/// Returns the text of kube-scheduler 1.36, which does not name the device on which a selector failed.
+fn upstream_text(error: &AllocateError) -> String {
+    match error {
+        AllocateError::SelectorEvaluation { owner, index, source, .. } => {
+            format!("{owner}: selector #{index}: CEL runtime error: {}", source.message())
+        }
+        error => error.to_string(),
+    }
+}
+
+/// Result of the filter for one node. [`PodCycle::record`] takes it into the cycle.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FilterVerdict {
+    outcome: Result<NodeResults, NodeRefusal>,
+    out_of_reach: Vec<Ix<CycleClaim>>,
+    explanation: Option<Explanation>,
+}
+
+impl FilterVerdict {
+    fn refused(refusal: NodeRefusal) -> Self {
+        Self { outcome: Err(refusal), out_of_reach: Vec::new(), explanation: None }
+    }
+
+    /// Returns the reason why the node can't be used; `None` if it can.
+    #[must_use]
+    pub const fn refusal(&self) -> Option<&NodeRefusal> {
+        match &self.outcome {
+            Ok(_) => None,
+            Err(refusal) => Some(refusal),
+        }
+    }
+
+    /// Returns the explanation of the allocator, if it was asked for one and could not allocate the claims.
+    #[must_use]
+    pub const fn explanation(&self) -> Option<&Explanation> {
+        self.explanation.as_ref()
+    }
+}
+
+impl PodCycle {
+    /// Decides if the pod's claims can be served on a node (`Filter`). Changes nothing, so that several threads can try
+    /// nodes of one cycle.
+    ///
+    /// Allocated claims are checked first: their node selector, and their binding conditions at `now`. The others are
+    /// allocated together, with the devices in use of `state`.
+    ///
+    /// # Complexity
+    /// That of [`Allocator::allocate`] on the claims to allocate.
+    #[must_use]
+    pub fn filter(
+        &self,
+        node: &Node,
+        allocator: &Allocator<'_>,
+        state: &AllocatedState,
+        now: Timestamp,
+        budget: Budget<'_>,
+    ) -> FilterVerdict {
+        let mut out_of_reach = Vec::new();
+        for (index, claim) in self.indexed() {
+            match self.reach(claim, node, now) {
+                Ok(true) => {}
+                Ok(false) => out_of_reach.push(index),
+                Err(refusal) => return FilterVerdict::refused(refusal),
+            }
+        }
+        let (results, explanation) = match self.allocate(node, allocator, state, budget) {
+            Ok(results) => (results, None),
+            // Claims out of reach are not remembered then, as in kube-scheduler.
+            Err(refused) => {
+                let (refusal, explanation) = *refused;
+                return FilterVerdict { explanation, ..FilterVerdict::refused(refusal) };
+            }
+        };
+        if out_of_reach.is_empty() {
+            return FilterVerdict { outcome: Ok(results), out_of_reach, explanation };
+        }
+        let claims = out_of_reach.iter().filter_map(|index| Some(index.of(&self.claims)?.key())).collect();
+        FilterVerdict { outcome: Err(NodeRefusal::OutOfReach { claims }), out_of_reach, explanation }
+    }
+
+    /// Takes the verdict for a node into the cycle, for `Score`, `Reserve` and `PostFilter`.
+    pub fn record(&mut self, node: &str, verdict: FilterVerdict) {
+        self.out_of_reach.extend(verdict.out_of_reach);
+        match verdict.outcome {
+            Ok(results) if self.needs_allocation() => drop(self.nodes.insert(node.to_owned(), results)),
+            _ => drop(self.nodes.remove(node)),
+        }
+    }
+
+    /// Returns true if a claim that has an allocation, or gets one from another pod of the group, can be used on a node.
+    fn reach(&self, claim: &CycleClaim, node: &Node, now: Timestamp) -> Result<bool, NodeRefusal> {
+        let Some(allocation) = claim.existing_allocation() else { return Ok(true) };
+        if !is_selected(allocation, node) {
+            return Ok(false);
+        }
+        if claim.situation != ClaimSituation::Allocated {
+            return Ok(true);
+        }
+        let requires = self.options.has(DraGate::OptionalNodeOperations);
+        let feature = DeclaredFeature::new(self.options.profile()).required_by_claim(&claim.claim).filter(|_| requires);
+        if let Some(feature) = feature
+            && CandidateNodes::from_nodes([node], &[feature]).fitting.is_empty()
+        {
+            return Err(NodeRefusal::FeatureNotDeclared { claim: claim.key(), feature });
+        }
+        let conditions = self.options.has(DraGate::DeviceBindingConditions);
+        Ok(!conditions || !binding_report(&claim.claim, now, self.options.binding_timeout()).is_lost())
+    }
+
+    fn allocate(
+        &self,
+        node: &Node,
+        allocator: &Allocator<'_>,
+        state: &AllocatedState,
+        budget: Budget<'_>,
+    ) -> Result<NodeResults, Box<(NodeRefusal, Option<Explanation>)>> {
+        let to_allocate = |(_, claim): &(Ix<CycleClaim>, &CycleClaim)| claim.situation == ClaimSituation::ToAllocate;
+        let claims = || self.indexed().filter(to_allocate);
+        let mut results = NodeResults::default();
+        for (index, claim) in self.indexed() {
+            if let ClaimSituation::Pending(allocation) = &claim.situation {
+                results.results.insert(index, AllocationResult::clone(allocation));
+            }
+        }
+        if claims().next().is_none() {
+            return Ok(results);
+        }
+        let objects = claims().map(|(_, claim)| &claim.claim);
+        let verdict = allocator.allocate::<std::sync::Arc<ResourceClaim>>(state, node, objects, budget);
+        let Verdict { outcome, explanation, .. } =
+            verdict.map_err(|error| Box::new((NodeRefusal::Invalid(Box::new(error)), None)))?;
+        let refusal = match outcome {
+            Outcome::Allocated(allocations) => {
+                let indexes = claims().map(|(index, _)| index);
+                results.results.extend(indexes.zip(allocations).collect::<BTreeMap<_, _>>());
+                return Ok(results);
+            }
+            Outcome::Unsatisfied => NodeRefusal::CannotAllocate,
+            Outcome::FailedOnNode(failure) => NodeRefusal::Failed(failure),
+            Outcome::Stopped => NodeRefusal::TimedOut { node: node.metadata.name.clone().unwrap_or_default() },
+        };
+        Err(Box::new((refusal, explanation)))
+    }
+}
+
+/// Returns true if an allocation can be used on a node. A selector that can't be read selects nothing; `PreFilter` has
+/// refused it before.
+fn is_selected(allocation: &AllocationResult, node: &Node) -> bool {
+    let selector = allocation.node_selector.as_ref();
+    selector.is_none_or(|selector| node_selector_matches(selector, node).unwrap_or(false))
+}

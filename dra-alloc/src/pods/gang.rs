@@ -1,0 +1,221 @@
+//! Gangs: several pods over several nodes, all or none.
+//!
+//! The pods are tried in their order, each on the nodes in their order, with the devices of those before it in flight. The
+//! answer is that of single pods tried one by one; what makes it a gang is that one pod without a node takes all of them
+//! back. No other order is tried, as in kube-scheduler's cycle of a pod group.
+
+use dra_attrs::Ix;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::scheduling::v1beta1::PodGroup;
+
+use super::blocked::Blocked;
+use super::cycle::{GroupRound, PodCycle};
+use super::explanation::{GangHolding, PodExplanation};
+use super::filter::NodeRefusal;
+use super::identity::PodIdentity;
+use super::options::PodOptions;
+use super::reserve::ReserveError;
+use super::status_code::StatusCode;
+use super::tracker::ClaimTracker;
+use crate::allocator::Allocator;
+use crate::cluster::classes::Classes;
+use crate::device::allocated::of_allocation;
+use crate::device::device_id::DeviceId;
+use crate::search::budget::Budget;
+
+/// Check of a node for a pod by what has nothing to do with claims, such as CPU or affinity: given the pods that the gang
+/// has placed so far. The error is the reason, in few words.
+pub trait GangFit {
+    /// Checks that a pod fits on a node beside the pods placed so far.
+    ///
+    /// # Errors
+    /// The reason, in words that are the same on all nodes with that reason.
+    fn fits(&self, pod: &Pod, node: &Node, placed: &[GangPlacement]) -> Result<(), String>;
+}
+
+impl<F: Fn(&Pod, &Node, &[GangPlacement]) -> Result<(), String>> GangFit for F {
+    fn fits(&self, pod: &Pod, node: &Node, placed: &[GangPlacement]) -> Result<(), String> {
+        self(pod, node, placed)
+    }
+}
+
+/// What a gang is placed with: the allocator, the nodes, and everything else that a cycle needs.
+pub struct GangSearch<'s> {
+    allocator: &'s Allocator<'s>,
+    classes: &'s Classes,
+    nodes: &'s [Node],
+    options: PodOptions,
+    now: Timestamp,
+    budget: Budget<'s>,
+    fit: Option<&'s dyn GangFit>,
+}
+
+/// A pod of a gang with its node. Its allocations are in flight.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct GangPlacement {
+    /// Name of the node.
+    pub node: String,
+    /// Cycle of the pod, ready for `PreBind`; `None` for a pod without claims.
+    pub cycle: Option<PodCycle>,
+}
+
+/// Reason why a gang is not placed. Nothing of it is in flight.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("pod {}/{}: {reason}", pod.namespace, pod.name)]
+#[non_exhaustive]
+pub struct GangRefusal {
+    /// Position of the first pod without a node.
+    pub member: Ix<Pod>,
+    /// That pod.
+    pub pod: PodIdentity,
+    /// Reason why the pod has no node.
+    #[source]
+    pub reason: MemberRefusal,
+}
+
+/// Reason why one pod of a gang has no node.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MemberRefusal {
+    /// A claim keeps the pod from every node.
+    #[error(transparent)]
+    Blocked(#[from] Blocked),
+    /// The filter of a node ended the attempt.
+    #[error(transparent)]
+    Ended(NodeRefusal),
+    /// No node fits.
+    #[error("{0}")]
+    NoNode(Box<PodExplanation>),
+    /// The allocations can't be kept in flight.
+    #[error(transparent)]
+    Reserve(#[from] ReserveError),
+}
+
+impl<'s> GangSearch<'s> {
+    /// Builds a search over nodes in the order in which they are tried. `now` is for binding conditions.
+    #[must_use]
+    pub fn new(
+        allocator: &'s Allocator<'s>,
+        classes: &'s Classes,
+        nodes: &'s [Node],
+        options: PodOptions,
+        now: Timestamp,
+    ) -> Self {
+        Self { allocator, classes, nodes, options, now, budget: Budget::default(), fit: None }
+    }
+
+    /// Sets the budget of each pod on each node.
+    #[must_use]
+    pub const fn with_budget(self, budget: Budget<'s>) -> Self {
+        Self { budget, ..self }
+    }
+
+    /// Sets the check of nodes by what has nothing to do with claims.
+    #[must_use]
+    pub fn with_fit(self, fit: &'s dyn GangFit) -> Self {
+        Self { fit: Some(fit), ..self }
+    }
+
+    /// Places all pods, in their order, or none. Pods that share a claim, or whose group has one, get the same allocation.
+    ///
+    /// On success the allocations are in flight in `tracker`; otherwise the tracker is as before.
+    ///
+    /// # Errors
+    /// The first pod without a node, with the reasons of all nodes.
+    ///
+    /// # Complexity
+    /// At most pods times nodes calls of [`PodCycle::filter`].
+    pub fn place<'p>(
+        &self,
+        pods: impl IntoIterator<Item = &'p Pod>,
+        group: Option<&PodGroup>,
+        tracker: &mut ClaimTracker,
+    ) -> Result<Vec<GangPlacement>, Box<GangRefusal>> {
+        let (mut placed, mut round) = (Vec::new(), GroupRound::of_group());
+        for (index, pod) in pods.into_iter().enumerate() {
+            match self.place_member(pod, group, tracker, &mut round, &placed) {
+                Ok(placement) => placed.push(placement),
+                Err(reason) => {
+                    take_back(&mut placed, tracker);
+                    let pod = PodIdentity::new(pod, self.options);
+                    return Err(Box::new(GangRefusal { member: Ix::from(index), pod, reason }));
+                }
+            }
+        }
+        Ok(placed)
+    }
+
+    fn place_member(
+        &self,
+        pod: &Pod,
+        group: Option<&PodGroup>,
+        tracker: &mut ClaimTracker,
+        round: &mut GroupRound,
+        placed: &[GangPlacement],
+    ) -> Result<GangPlacement, MemberRefusal> {
+        let mut cycle = PodCycle::pre_filter(pod, group, tracker, self.classes, round, self.options)?;
+        let mut explanation = PodExplanation::default();
+        for node in self.nodes {
+            let name = node.metadata.name.as_deref().unwrap_or_default();
+            if let Some(Err(reason)) = self.fit.map(|fit| fit.fits(pod, node, placed)) {
+                explanation.add_other(name, reason);
+                continue;
+            }
+            let Some(cycle_of_pod) = &mut cycle else {
+                return Ok(GangPlacement { node: name.to_owned(), cycle: None });
+            };
+            let verdict = cycle_of_pod.filter(node, self.allocator, tracker.state(), self.now, self.budget);
+            match verdict.refusal() {
+                None => {
+                    cycle_of_pod.record(name, verdict);
+                    let reserved = cycle_of_pod.reserve(name, tracker, round);
+                    if let Err(error) = reserved {
+                        cycle_of_pod.take_back(tracker);
+                        return Err(error.into());
+                    }
+                    return Ok(GangPlacement { node: name.to_owned(), cycle });
+                }
+                Some(refusal) if refusal.code() == StatusCode::Error => {
+                    return Err(MemberRefusal::Ended(refusal.clone()));
+                }
+                Some(_) => explanation.add_verdict(name, &verdict),
+            }
+        }
+        explanation.set_holdings(holdings(placed));
+        Err(MemberRefusal::NoNode(Box::new(explanation)))
+    }
+}
+
+impl std::fmt::Debug for GangSearch<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GangSearch").field("options", &self.options).field("now", &self.now).finish_non_exhaustive()
+    }
+}
+
+/// Takes back the allocations in flight of all placed pods, the last one first.
+fn take_back(placed: &mut Vec<GangPlacement>, tracker: &mut ClaimTracker) {
+    while let Some(GangPlacement { cycle, .. }) = placed.pop() {
+        if let Some(mut cycle) = cycle {
+            cycle.take_back(tracker);
+        }
+    }
+}
+
+/// Returns the devices that the placed pods have in flight.
+fn holdings(placed: &[GangPlacement]) -> Vec<GangHolding> {
+    let of_pod = |placement: &GangPlacement| {
+        let cycle = placement.cycle.as_ref()?;
+        let chosen = cycle.claims().iter().filter_map(|claim| claim.chosen());
+        let results = chosen.flat_map(of_allocation);
+        let devices: Vec<_> =
+            results.map(|result| DeviceId::new(&result.driver, &result.pool, &result.device)).collect();
+        (!devices.is_empty()).then(|| GangHolding {
+            pod: cycle.pod().name.clone(),
+            node: placement.node.clone(),
+            devices,
+        })
+    };
+    placed.iter().filter_map(of_pod).collect()
+}

@@ -1,0 +1,70 @@
+//! Queueing hints: events that can help a pod which the plugin has refused.
+//!
+//! Source: `isSchedulableAfterClaimChange`, `isSchedulableAfterPodChange` of the plugin.
+
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::resource::v1::ResourceClaim;
+use serde::Serialize;
+
+use super::claims::claims_of_entries;
+use super::lookup::{ClaimLookup, uid_of};
+use super::options::PodOptions;
+use super::tracker::allocation_of;
+use crate::kubelet::pod_claims::uid;
+use crate::validate::equality::same;
+
+/// Decision about a waiting pod after an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[expect(clippy::exhaustive_enums, reason = "a pod is tried again or not")]
+pub enum QueueHint {
+    /// The pod is tried again.
+    Queue,
+    /// The event does not help the pod.
+    #[serde(rename = "QueueSkip")]
+    Skip,
+}
+
+/// Decides if a pod is tried again after a claim was added (`old` is `None`), updated or deleted (`new` is `None`).
+/// `claims` is the cache after the event.
+///
+/// A pod with a claim in trouble waits for that claim. Otherwise devices that become free help, whoever had them, and so
+/// does a change in the status of one of the pod's claims.
+///
+/// # Complexity
+/// Linear in the pod's claims.
+pub fn hint_after_claim_change(
+    pod: &Pod,
+    old: Option<&ResourceClaim>,
+    new: Option<&ResourceClaim>,
+    claims: &impl ClaimLookup,
+    options: PodOptions,
+) -> QueueHint {
+    let mut is_used = false;
+    for claim in claims_of_entries(pod, claims, options) {
+        let Ok((_, claim)) = claim else { return QueueHint::Skip };
+        is_used |= new.is_some_and(|new| uid_of(new) == uid_of(claim));
+    }
+    let was_allocated = old.is_some_and(|old| allocation_of(old).is_some());
+    if was_allocated && new.is_none_or(|new| allocation_of(new).is_none()) {
+        return QueueHint::Queue;
+    }
+    let is_news = match (old, new) {
+        (None, Some(_)) => true,
+        (Some(old), Some(new)) => !same(&old.status, &new.status),
+        (_, None) => false,
+    };
+    if is_used && is_news { QueueHint::Queue } else { QueueHint::Skip }
+}
+
+/// Decides if a waiting pod is tried again after a pod was updated: its generated claims may be recorded now.
+pub fn hint_after_pod_change(
+    waiting: &Pod,
+    updated: &Pod,
+    claims: &impl ClaimLookup,
+    options: PodOptions,
+) -> QueueHint {
+    if uid(waiting) != uid(updated) || claims_of_entries(updated, claims, options).any(|claim| claim.is_err()) {
+        return QueueHint::Skip;
+    }
+    QueueHint::Queue
+}

@@ -1,0 +1,31 @@
+//! Identity of a pod, as far as decisions about its claims need it.
+
+use k8s_openapi::api::core::v1::Pod;
+
+use super::options::PodOptions;
+use crate::kubelet::pod_claims::{namespace, uid};
+
+/// Identity of a pod: namespace, name and UID, and the name of its group if groups count.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub struct PodIdentity {
+    /// Namespace of the pod.
+    pub namespace: String,
+    /// Name of the pod.
+    pub name: String,
+    /// UID of the pod.
+    pub uid: String,
+    /// Name of the pod's group, if it has one and `DraGate::WorkloadResourceClaims` is on.
+    pub group: Option<String>,
+}
+
+impl PodIdentity {
+    pub(super) fn new(pod: &Pod, options: PodOptions) -> Self {
+        Self {
+            namespace: namespace(pod).to_owned(),
+            name: pod.metadata.name.clone().unwrap_or_default(),
+            uid: uid(pod).to_owned(),
+            group: options.group_of(pod).map(str::to_owned),
+        }
+    }
+}

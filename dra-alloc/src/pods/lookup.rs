@@ -1,0 +1,25 @@
+//! Look-up of claims by name.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::resource::v1::ResourceClaim;
+
+use crate::kubelet::ClaimKey;
+
+/// Source of claims by namespace and name: a [`super::ClaimTracker`], or any other cache.
+pub trait ClaimLookup {
+    /// Returns the claim; `None` if the cache has none of that name.
+    fn claim(&self, namespace: &str, name: &str) -> Option<&Arc<ResourceClaim>>;
+}
+
+impl ClaimLookup for BTreeMap<ClaimKey, Arc<ResourceClaim>> {
+    fn claim(&self, namespace: &str, name: &str) -> Option<&Arc<ResourceClaim>> {
+        self.get(&ClaimKey::new(namespace, name))
+    }
+}
+
+/// Returns the UID of a claim; empty if it has none.
+pub(super) fn uid_of(claim: &ResourceClaim) -> &str {
+    claim.metadata.uid.as_deref().unwrap_or_default()
+}

@@ -1,0 +1,121 @@
+//! Decisions of a scheduler about a pod with claims, from its queue to its binding.
+//!
+//! The allocator answers for claims; this module answers for pods, as kube-scheduler's DRA plugin does at its extension
+//! points. [`ClaimTracker`] is the memory of one scheduler: claims as the watch shows them, as the scheduler has written
+//! them, and allocations in flight. [`PodCycle`] is one attempt to schedule one pod:
+//!
+//! | extension point | call | result |
+//! |---|---|---|
+//! | `PreEnqueue` | [`pre_enqueue`] | [`Blocked`] |
+//! | `PreFilter` | [`PodCycle::pre_filter`] | a cycle, nothing to do, or [`Blocked`] |
+//! | `Filter` | [`PodCycle::filter`], then [`PodCycle::record`] | [`FilterVerdict`] |
+//! | `Score`, `NormalizeScore` | [`PodCycle::score`], [`normalize_scores`] | numbers |
+//! | `Reserve` | [`PodCycle::reserve`] | allocations in flight in the tracker |
+//! | `PreBind` | [`PreBind`] | one [`ClaimWrite`] after the other |
+//! | `Unreserve` | [`PodCycle::unreserve`] | writes |
+//! | `PostFilter` | [`PodCycle::post_filter`] | [`PostFilter`] |
+//! | a whole pod group | [`GangSearch::place`] | all pods or none |
+//! | queueing hints | [`hint_after_claim_change`], [`hint_after_pod_change`] | [`QueueHint`] |
+//!
+//! Nothing here calls an API server. Writes are values; the caller sends them in order and returns each answer.
+//!
+//! ```
+//! use dra_alloc::pods::{
+//!     ApiAnswer, BindStep, ClaimTracker, ClaimWrite, GroupRound, PodCycle, PodOptions, PreBind, pre_enqueue,
+//! };
+//! use dra_alloc::{Allocator, Budget, Classes, Inventory, Profile};
+//! use k8s_openapi::api::core::v1::{Node, Pod};
+//! use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
+//! use k8s_openapi::jiff::Timestamp;
+//! use serde_json::{from_value, json};
+//!
+//! let slice: ResourceSlice = from_value(json!({"metadata": {"name": "s"}, "spec": {"driver": "gpu.example.com",
+//!     "nodeName": "node-1", "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1},
+//!     "devices": [{"name": "gpu-0"}]}}))?;
+//! let class: DeviceClass = from_value(json!({"metadata": {"name": "gpu"}, "spec": {}}))?;
+//! let claim: ResourceClaim = from_value(json!({"metadata": {"namespace": "default", "name": "c", "uid": "c-uid"},
+//!     "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}}}))?;
+//! let pod: Pod = from_value(json!({"metadata": {"namespace": "default", "name": "p", "uid": "p-uid"},
+//!     "spec": {"resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}]}}))?;
+//! let node: Node = from_value(json!({"metadata": {"name": "node-1"}}))?;
+//!
+//! let options = PodOptions::new(Profile::V1_37);
+//! let (inventory, classes) = (Inventory::new([slice]), Classes::new([class]));
+//! let mut tracker = ClaimTracker::new(options.gates());
+//! tracker.observe(claim)?;
+//! assert!(pre_enqueue(&pod, &tracker, options).is_ok());
+//!
+//! let mut round = GroupRound::default();
+//! let mut cycle = PodCycle::pre_filter(&pod, None, &tracker, &classes, &round, options)?.ok_or("the pod has a claim")?;
+//! let allocator = Allocator::new(options.profile(), &inventory, &classes);
+//! let now = Timestamp::UNIX_EPOCH;
+//! let verdict = cycle.filter(&node, &allocator, tracker.state(), now, Budget::steps(100_000));
+//! assert!(verdict.refusal().is_none());
+//! cycle.record("node-1", verdict);
+//! cycle.reserve("node-1", &mut tracker, &mut round)?;
+//!
+//! let mut binding = PreBind::default();
+//! let mut reserved = Vec::new();
+//! loop {
+//!     match binding.next(&mut cycle, &mut tracker, now) {
+//!         BindStep::Write(ClaimWrite::UpdateStatus { claim }) => {
+//!             reserved = claim.status.clone().unwrap_or_default().reserved_for.unwrap_or_default();
+//!             binding.answer(&mut cycle, &mut tracker, ApiAnswer::Object(claim), now);
+//!         }
+//!         BindStep::Write(ClaimWrite::Update { claim }) => {
+//!             binding.answer(&mut cycle, &mut tracker, ApiAnswer::Object(claim), now);
+//!         }
+//!         step => break assert!(matches!(step, BindStep::Done)),
+//!     }
+//! }
+//! assert_eq!(reserved[0].uid, "p-uid");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Source of the rules: `pkg/scheduler/framework/plugins/dynamicresources` of kube-scheduler 1.36 and 1.37.
+
+mod bind;
+mod binding;
+mod blocked;
+mod claims;
+mod consumer;
+mod cycle;
+mod explanation;
+mod filter;
+mod gang;
+mod hints;
+mod identity;
+mod in_flight;
+mod lookup;
+mod options;
+mod owner;
+mod post_filter;
+mod reserve;
+mod score;
+mod selector_problems;
+mod status_code;
+mod tracker;
+mod write;
+
+pub use bind::{BindAction, BindError, BindStep, PreBind};
+pub use binding::{BindingFailure, BindingReport, BindingState, DeviceBinding, binding_report};
+pub use blocked::Blocked;
+pub use claims::{GroupClaimError, claim_of_entry, claim_of_group_entry, pre_enqueue};
+pub use consumer::{
+    ClaimFull, Consumer, ConsumerError, MAX_CONSUMERS, can_reserve, consumer_of_entry, is_reserved_for,
+};
+pub use cycle::{ClaimSituation, CycleClaim, GroupRound, PodCycle};
+pub use explanation::{GangHolding, PodExplanation, RefusedNodes, SuggestedChange};
+pub use filter::{FilterVerdict, NodeRefusal};
+pub use gang::{GangFit, GangPlacement, GangRefusal, GangSearch, MemberRefusal};
+pub use hints::{QueueHint, hint_after_claim_change, hint_after_pod_change};
+pub use identity::PodIdentity;
+pub use lookup::ClaimLookup;
+pub use options::{DEFAULT_BINDING_TIMEOUT, GroupAllocations, PodOptions};
+pub use owner::{OwnerError, check_group_owner, check_owner};
+pub use post_filter::PostFilter;
+pub use reserve::ReserveError;
+pub use score::{MAX_NODE_SCORE, ScoreError, claims_score, normalize_scores};
+pub use status_code::StatusCode;
+pub use tracker::ClaimTracker;
+pub use write::{ApiAnswer, ClaimWrite, FINALIZER};

@@ -1,0 +1,107 @@
+//! Profile, gates and times of a scheduler that decides about pods.
+
+use dra_attrs::{GateSet, Profile};
+use jiff::SignedDuration;
+use k8s_openapi::api::core::v1::Pod;
+
+use crate::config::gates::DraGate;
+use crate::kubelet::pod_claims::group_name;
+
+/// Time that devices may take to become ready for a binding, unless the plugin's argument `bindingTimeout` says
+/// otherwise: ten minutes.
+pub const DEFAULT_BINDING_TIMEOUT: SignedDuration = SignedDuration::from_secs(600);
+
+/// Treatment of a claim that another pod of the same group has allocated while this pod's binding was under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "the allocation is accepted or it is not")]
+pub enum GroupAllocations {
+    /// The binding fails, as in kube-scheduler 1.36 and 1.37 (`got allocated elsewhere in the meantime`).
+    #[default]
+    Refused,
+    /// The binding goes on if the allocation is the one that this pod was going to write.
+    Accepted,
+}
+
+/// Configuration of a scheduler's decisions about pods. The default gates are those of Kubernetes 1.37.
+///
+/// ```
+/// use dra_alloc::pods::PodOptions;
+/// use dra_alloc::{DraGate, GateSet, Profile};
+/// let options = PodOptions::new(Profile::V1_37);
+/// assert!(options.has(DraGate::PrioritizedList) && !options.has(DraGate::WorkloadResourceClaims));
+/// let options = options.with_gates(GateSet::default().with(DraGate::WorkloadResourceClaims));
+/// assert!(options.has(DraGate::WorkloadResourceClaims));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PodOptions {
+    profile: Profile,
+    gates: GateSet<DraGate>,
+    binding_timeout: SignedDuration,
+    group_allocations: GroupAllocations,
+}
+
+impl PodOptions {
+    /// Builds the configuration of a scheduler with the default gates of Kubernetes 1.37.
+    #[must_use]
+    pub fn new(profile: Profile) -> Self {
+        Self {
+            profile,
+            gates: GateSet::default(),
+            binding_timeout: DEFAULT_BINDING_TIMEOUT,
+            group_allocations: GroupAllocations::default(),
+        }
+    }
+
+    /// Sets the feature gates.
+    #[must_use]
+    pub const fn with_gates(self, gates: GateSet<DraGate>) -> Self {
+        Self { gates, ..self }
+    }
+
+    /// Sets the time that devices may take to become ready for a binding; see [`DEFAULT_BINDING_TIMEOUT`].
+    #[must_use]
+    pub const fn with_binding_timeout(self, timeout: SignedDuration) -> Self {
+        Self { binding_timeout: timeout, ..self }
+    }
+
+    /// Sets the treatment of claims that another pod of the group has allocated in the meantime.
+    #[must_use]
+    pub const fn with_group_allocations(self, group_allocations: GroupAllocations) -> Self {
+        Self { group_allocations, ..self }
+    }
+
+    /// Returns the profile.
+    #[must_use]
+    pub const fn profile(self) -> Profile {
+        self.profile
+    }
+
+    /// Returns the feature gates.
+    #[must_use]
+    pub const fn gates(self) -> GateSet<DraGate> {
+        self.gates
+    }
+
+    /// Returns the time that devices may take to become ready for a binding.
+    #[must_use]
+    pub const fn binding_timeout(self) -> SignedDuration {
+        self.binding_timeout
+    }
+
+    /// Returns the treatment of claims that another pod of the group has allocated in the meantime.
+    #[must_use]
+    pub const fn group_allocations(self) -> GroupAllocations {
+        self.group_allocations
+    }
+
+    /// Returns true if a gate is on.
+    #[must_use]
+    pub fn has(self, gate: DraGate) -> bool {
+        self.gates.has(gate)
+    }
+
+    /// Returns the name of the pod's group, if groups count ([`DraGate::WorkloadResourceClaims`]).
+    pub(super) fn group_of(self, pod: &Pod) -> Option<&str> {
+        group_name(pod).filter(|_| self.has(DraGate::WorkloadResourceClaims))
+    }
+}

@@ -1,0 +1,127 @@
+//! `Reserve` and `Unreserve`: allocations in flight, and the way back.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
+
+use super::cycle::{ClaimSituation, CycleClaim, GroupRound, PodCycle};
+use super::in_flight::Release;
+use super::lookup::{ClaimLookup, uid_of};
+use super::status_code::StatusCode;
+use super::tracker::{ClaimTracker, allocation_of};
+use super::write::{ClaimWrite, FINALIZER};
+use crate::cluster::state::StateError;
+
+/// Reason why the claims can't be reserved on a node.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReserveError {
+    /// The node has not passed the filter in this cycle.
+    #[error("claim allocation not found for node")]
+    NoResults,
+    /// An allocation can't be counted.
+    #[error(transparent)]
+    State(#[from] StateError),
+}
+
+impl ReserveError {
+    /// Returns the status of the extension point.
+    #[must_use]
+    pub const fn code(&self) -> StatusCode {
+        StatusCode::Error
+    }
+}
+
+impl PodCycle {
+    /// Chooses a node's allocations for the claims to allocate (`Reserve`): they are in flight in `tracker` from now on, and
+    /// known to `round`. Nothing is written.
+    ///
+    /// # Errors
+    /// The node has not passed the filter. An error changes nothing that [`PodCycle::unreserve`] does not take back.
+    pub fn reserve(
+        &mut self,
+        node: &str,
+        tracker: &mut ClaimTracker,
+        round: &mut GroupRound,
+    ) -> Result<(), ReserveError> {
+        if !self.needs_allocation() {
+            return Ok(());
+        }
+        let found = self.nodes.get(node).ok_or(ReserveError::NoResults)?;
+        for (index, allocation) in found.results.clone() {
+            let Some(claim) = self.claim_mut(index) else { continue };
+            claim.chosen = Some(allocation.clone());
+            let uid = uid_of(&claim.claim).to_owned();
+            let key = claim.key();
+            // A claim that somebody else allocated meanwhile is not in flight: its binding will fail.
+            let cached = tracker.claim(&key.namespace, &key.name);
+            if cached.is_some_and(|cached| uid_of(cached) == uid && allocation_of(cached).is_some()) {
+                continue;
+            }
+            let allocated = Arc::new(with_allocation(&claim.claim, allocation));
+            tracker.add_in_flight(&uid, allocated)?;
+            claim.in_flight = true;
+            round.add(&uid);
+        }
+        Ok(())
+    }
+
+    /// Takes back what the cycle has reserved (`Unreserve`), in memory, and returns the writes that take the pod out of
+    /// `reservedFor`. Allocations that are written stay. May be called twice, and at any point of the cycle.
+    ///
+    /// An allocation in flight that other pods of the group share stays for them, however often this pod gives up;
+    /// kube-scheduler ends it for all of them if a failed `PreBind` and `Unreserve` count the pod twice.
+    pub fn unreserve(&mut self, tracker: &mut ClaimTracker) -> Vec<ClaimWrite> {
+        let mut writes = Vec::new();
+        for claim in &mut self.claims {
+            if claim.release(tracker) {
+                let key = claim.key();
+                tracker.restore(&key.namespace, &key.name);
+            }
+            let claim = &claim.claim;
+            let consumers = claim.status.iter().flat_map(|status| status.reserved_for.iter().flatten());
+            if allocation_of(claim).is_some() && { consumers }.any(|consumer| consumer.uid == self.pod.uid) {
+                writes.push(ClaimWrite::remove_consumer(claim, &self.pod.uid));
+            }
+        }
+        writes
+    }
+
+    /// Takes back what the cycle has in flight. Nothing of it is written.
+    pub(super) fn take_back(&mut self, tracker: &mut ClaimTracker) {
+        for claim in &mut self.claims {
+            claim.release(tracker);
+        }
+    }
+
+    /// Returns true if the cycle has chosen an allocation for each claim that has none.
+    #[must_use]
+    pub fn is_reserved(&self) -> bool {
+        self.claims.iter().all(|claim| claim.situation == ClaimSituation::Allocated || claim.chosen.is_some())
+    }
+}
+
+impl CycleClaim {
+    /// Ends the pod's share of the allocation in flight, if it has one. Returns true if that was the last one.
+    pub(super) fn release(&mut self, tracker: &mut ClaimTracker) -> bool {
+        std::mem::take(&mut self.in_flight) && tracker.release(uid_of(&self.claim), Release::OneSharer)
+    }
+}
+
+/// Returns the claim as it will be after the binding.
+fn with_allocation(claim: &ResourceClaim, allocation: AllocationResult) -> ResourceClaim {
+    let mut claim = claim.clone();
+    add_finalizer(&mut claim);
+    claim.status.get_or_insert_default().allocation = Some(allocation);
+    claim
+}
+
+/// Adds the finalizer of allocated claims. Returns false if it is there already.
+pub(super) fn add_finalizer(claim: &mut ResourceClaim) -> bool {
+    let finalizers = claim.metadata.finalizers.get_or_insert_default();
+    let is_new = !finalizers.iter().any(|finalizer| finalizer == FINALIZER);
+    if is_new {
+        finalizers.push(FINALIZER.to_owned());
+    }
+    is_new
+}

@@ -1,0 +1,284 @@
+//! Memory of one scheduler about claims: seen, assumed, in flight.
+//!
+//! Source: `claimTracker` and the assume cache of kube-scheduler (`dra_manager.go`, `util/assumecache`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use dra_attrs::GateSet;
+use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequest, ResourceClaim};
+
+use super::in_flight::{InFlight, Release};
+use super::lookup::{ClaimLookup, uid_of};
+use crate::cluster::state::{AllocatedState, StateError};
+use crate::config::gates::DraGate;
+
+/// Memory of one scheduler about the claims of a cluster, and the devices that they hold.
+///
+/// A claim is in one or more of three states: *seen* (the watch showed it), *assumed* (an API call of this scheduler
+/// returned it, and the watch has not caught up), *in flight* (devices were chosen, and nothing is written yet). The
+/// devices of all three are in use, each allocation counted once: [`ClaimTracker::state`].
+///
+/// Nothing has to be given back by hand: a claim that is seen again replaces what was counted for it.
+///
+/// ```
+/// use dra_alloc::pods::{ClaimLookup, ClaimTracker};
+/// use dra_alloc::{DeviceId, GateSet};
+/// use k8s_openapi::api::resource::v1::ResourceClaim;
+/// use serde_json::{from_value, json};
+/// let claim: ResourceClaim = from_value(json!({"metadata": {"namespace": "ns", "name": "c", "uid": "1"},
+///     "status": {"allocation": {"devices": {"results": [
+///         {"request": "r", "driver": "d.example.com", "pool": "p", "device": "a"}]}}}}))?;
+/// let mut tracker = ClaimTracker::new(GateSet::default());
+/// tracker.observe(claim.clone())?;
+/// tracker.observe(claim)?; // a watch may show an object twice
+/// assert!(tracker.state().is_allocated(&DeviceId::new("d.example.com", "p", "a")));
+/// tracker.observe_deleted("ns", "c");
+/// assert!(tracker.claim("ns", "c").is_none());
+/// assert_eq!(tracker.state(), ClaimTracker::new(GateSet::default()).state());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct ClaimTracker {
+    /// Claims by namespace and name.
+    claims: BTreeMap<String, BTreeMap<String, Tracked>>,
+    in_flight: InFlight,
+    state: AllocatedState,
+}
+
+/// A claim in the cache.
+#[derive(Clone, Debug)]
+struct Tracked {
+    /// The claim as the watch showed it.
+    seen: Arc<ResourceClaim>,
+    /// The claim as it counts: the one that was seen, or a later one that was assumed.
+    current: Arc<ResourceClaim>,
+}
+
+impl ClaimTracker {
+    /// Creates the memory of a scheduler with the feature gates `gates` that has seen nothing.
+    #[must_use]
+    pub fn new(gates: GateSet<DraGate>) -> Self {
+        Self { claims: BTreeMap::new(), in_flight: InFlight::default(), state: AllocatedState::new(gates) }
+    }
+
+    /// Returns the devices in use: of claims that are allocated, and of allocations in flight.
+    #[must_use]
+    pub const fn state(&self) -> &AllocatedState {
+        &self.state
+    }
+
+    /// Records a claim that the watch shows. An object that is older than the known one changes nothing; a claim with
+    /// another UID replaces the one of its name.
+    ///
+    /// # Errors
+    /// A consumed capacity of the allocation is not a quantity. The claim is known then, and holds no device.
+    ///
+    /// # Complexity
+    /// Logarithmic in the number of claims, and for each device of the allocation in the number of devices in use.
+    pub fn observe(&mut self, claim: impl Into<Arc<ResourceClaim>>) -> Result<(), StateError> {
+        let claim = claim.into();
+        let (namespace, name) = name_of(&claim);
+        let known = self.tracked_mut(&namespace, &name);
+        let before = known.as_ref().map(|known| Arc::clone(&known.current));
+        match known {
+            Some(known) if uid_of(&known.current) == uid_of(&claim) => {
+                if is_older(&claim, &known.current) {
+                    return Ok(());
+                }
+                *known = Tracked { seen: Arc::clone(&claim), current: Arc::clone(&claim) };
+            }
+            _ => {
+                let tracked = Tracked { seen: Arc::clone(&claim), current: Arc::clone(&claim) };
+                self.claims.entry(namespace).or_default().insert(name, tracked);
+            }
+        }
+        if let Some(gone) = before.filter(|gone| uid_of(gone) != uid_of(&claim)) {
+            self.recount(&gone, None)?;
+        }
+        self.recount(&claim, Some(&claim))
+    }
+
+    /// Records the claims of a new list of all claims. Claims that are not in it are gone.
+    ///
+    /// # Errors
+    /// The first claim with a consumed capacity that is no quantity. The others are recorded.
+    pub fn replace<C: Into<Arc<ResourceClaim>>>(
+        &mut self,
+        claims: impl IntoIterator<Item = C>,
+    ) -> Result<(), StateError> {
+        let claims: Vec<Arc<ResourceClaim>> = claims.into_iter().map(Into::into).collect();
+        let known = self.claims.iter();
+        let known = known.flat_map(|(namespace, names)| names.keys().map(|name| (namespace.clone(), name.clone())));
+        let mut gone: BTreeSet<(String, String)> = known.collect();
+        for claim in &claims {
+            gone.remove(&name_of(claim));
+        }
+        for (namespace, name) in gone {
+            self.observe_deleted(&namespace, &name);
+        }
+        let mut result = Ok(());
+        for claim in claims {
+            let observed = self.observe(claim);
+            result = result.and(observed);
+        }
+        result
+    }
+
+    /// Records that the watch shows a claim's deletion. An allocation in flight stays until the attempt that made it ends.
+    pub fn observe_deleted(&mut self, namespace: &str, name: &str) {
+        let Some(names) = self.claims.get_mut(namespace) else { return };
+        let Some(gone) = names.remove(name) else { return };
+        if names.is_empty() {
+            self.claims.remove(namespace);
+        }
+        // Without an allocation of its own there is nothing to read, and so nothing to fail.
+        let _ = self.recount(&gone.current, None);
+    }
+
+    /// Records a claim that an API call of this scheduler returned, ahead of the watch. Returns false, and changes
+    /// nothing, if the claim is not known, or known in a newer version.
+    ///
+    /// # Errors
+    /// A consumed capacity of the allocation is not a quantity. The claim is known then, and holds no device.
+    pub fn assume(&mut self, claim: impl Into<Arc<ResourceClaim>>) -> Result<bool, StateError> {
+        let claim = claim.into();
+        let (namespace, name) = name_of(&claim);
+        let Some(known) = self.tracked_mut(&namespace, &name) else { return Ok(false) };
+        if uid_of(&known.current) != uid_of(&claim) || version(&claim) < version(&known.current) {
+            return Ok(false);
+        }
+        known.current = Arc::clone(&claim);
+        self.recount(&claim, Some(&claim)).map(|()| true)
+    }
+
+    /// Forgets what was assumed about a claim: the claim that the watch showed counts again.
+    pub fn restore(&mut self, namespace: &str, name: &str) {
+        let Some(known) = self.tracked_mut(namespace, name) else { return };
+        known.current = Arc::clone(&known.seen);
+        let seen = Arc::clone(&known.seen);
+        // What was seen has been counted before, or its error has been returned.
+        let _ = self.recount(&seen, Some(&seen));
+    }
+
+    /// Returns the claims with an allocation in flight, each with that allocation in its status, by UID.
+    pub fn in_flight(&self) -> impl Iterator<Item = &Arc<ResourceClaim>> {
+        self.in_flight.claims()
+    }
+
+    /// Records that an allocation is in flight, made elsewhere than by [`super::PodCycle::reserve`]: by another profile of
+    /// the scheduler, say. `claim` has the allocation in its status.
+    ///
+    /// # Errors
+    /// A consumed capacity of the allocation is not a quantity. Nothing is recorded then.
+    pub fn begin_allocation(&mut self, claim: impl Into<Arc<ResourceClaim>>) -> Result<(), StateError> {
+        let claim = claim.into();
+        let uid = uid_of(&claim).to_owned();
+        self.add_in_flight(&uid, claim)
+    }
+
+    pub(super) fn allocation_in_flight(&self, uid: &str) -> Option<&AllocationResult> {
+        allocation_of(self.in_flight.get(uid)?)
+    }
+
+    pub(super) fn add_in_flight(&mut self, uid: &str, claim: Arc<ResourceClaim>) -> Result<(), StateError> {
+        self.in_flight.add(uid, Arc::clone(&claim));
+        let counted = self.recount_known(&claim);
+        if counted.is_err() {
+            self.release(uid, Release::OneSharer);
+        }
+        counted
+    }
+
+    /// Ends an allocation in flight, for one pod or for all. Returns true if it is no longer in flight and was before.
+    pub(super) fn release(&mut self, uid: &str, release: Release) -> bool {
+        let Some(ended) = self.in_flight.release(uid, release) else { return false };
+        // The cached claim has been counted before, or its error has been returned.
+        let _ = self.recount_known(&ended);
+        true
+    }
+
+    fn tracked_mut(&mut self, namespace: &str, name: &str) -> Option<&mut Tracked> {
+        self.claims.get_mut(namespace)?.get_mut(name)
+    }
+
+    /// Counts the allocations of a claim anew, after a change of the allocation in flight.
+    fn recount_known(&mut self, claim: &ResourceClaim) -> Result<(), StateError> {
+        let (namespace, name) = name_of(claim);
+        let cached = self.claim(&namespace, &name).filter(|cached| uid_of(cached) == uid_of(claim)).cloned();
+        self.recount(claim, cached.as_ref())
+    }
+
+    /// Counts the allocations of a claim anew: that of the claim in the cache, and that in flight if it is another one.
+    fn recount(&mut self, claim: &ResourceClaim, cached: Option<&Arc<ResourceClaim>>) -> Result<(), StateError> {
+        let cached = cached.and_then(|cached| allocation_of(cached));
+        let in_flight = self.in_flight.get(uid_of(claim)).and_then(|in_flight| allocation_of(in_flight));
+        let other = in_flight.filter(|in_flight| cached.is_some_and(|cached| cached.devices != in_flight.devices));
+        count(&mut self.state, &in_flight_beside(claim), other)?;
+        count(&mut self.state, claim, cached.or(in_flight))
+    }
+}
+
+/// Shows the claims and what is in flight. The devices in use follow from these.
+impl fmt::Debug for ClaimTracker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { claims, in_flight, state: _ } = self;
+        f.debug_struct("ClaimTracker").field("claims", claims).field("in_flight", in_flight).finish_non_exhaustive()
+    }
+}
+
+/// Counts an allocation of a claim, or that it has none. If the allocation can't be counted, the claim holds nothing.
+fn count(
+    state: &mut AllocatedState,
+    claim: &ResourceClaim,
+    allocation: Option<&AllocationResult>,
+) -> Result<(), StateError> {
+    let counted = allocation.map(|allocation| state.assume(claim, allocation));
+    if !matches!(counted, Some(Ok(_))) {
+        state.forget(claim);
+    }
+    counted.transpose().map(drop)
+}
+
+/// Returns the identity under which an allocation in flight is counted while the API server has another one.
+fn in_flight_beside(claim: &ResourceClaim) -> ResourceClaim {
+    let mut beside = ResourceClaim::default();
+    beside.metadata.namespace.clone_from(&claim.metadata.namespace);
+    beside.metadata.name.clone_from(&claim.metadata.name);
+    beside.metadata.uid = Some(format!("{} in flight", uid_of(claim)));
+    beside
+}
+
+impl ClaimLookup for ClaimTracker {
+    fn claim(&self, namespace: &str, name: &str) -> Option<&Arc<ResourceClaim>> {
+        Some(&self.claims.get(namespace)?.get(name)?.current)
+    }
+}
+
+/// Returns the requests of a claim.
+pub(super) fn requests_of(claim: &ResourceClaim) -> impl Iterator<Item = &DeviceRequest> {
+    let devices = claim.spec.as_ref().and_then(|spec| spec.devices.as_ref());
+    devices.into_iter().flat_map(|devices| devices.requests.iter().flatten())
+}
+
+/// Returns the allocation in a claim's status.
+pub(super) fn allocation_of(claim: &ResourceClaim) -> Option<&AllocationResult> {
+    claim.status.as_ref()?.allocation.as_ref()
+}
+
+fn name_of(claim: &ResourceClaim) -> (String, String) {
+    let metadata = &claim.metadata;
+    (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
+}
+
+/// Returns the version of a claim as a number; versions of Kubernetes objects compare as numbers (KEP-5504). `None` if it
+/// has none that is a number.
+fn version(claim: &ResourceClaim) -> Option<u128> {
+    claim.metadata.resource_version.as_deref()?.parse().ok()
+}
+
+/// Returns true if `claim` is known to be older than `other`.
+fn is_older(claim: &ResourceClaim, other: &ResourceClaim) -> bool {
+    version(claim).is_some_and(|one| version(other).is_some_and(|other| one < other))
+}

@@ -1,0 +1,81 @@
+//! Writes to the API server, as values, and the answers to them.
+
+use k8s_openapi::api::resource::v1::ResourceClaim;
+use serde_json::{Value, json};
+
+/// Finalizer that keeps an allocated claim from being removed.
+pub const FINALIZER: &str = "resource.kubernetes.io/delete-protection";
+
+/// A call to the API server for the caller to make, with the object's `resourceVersion` as precondition of an update.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum ClaimWrite {
+    /// Updates the metadata of a claim.
+    Update {
+        /// The claim as it shall be.
+        claim: Box<ResourceClaim>,
+    },
+    /// Updates the status of a claim.
+    UpdateStatus {
+        /// The claim as it shall be.
+        claim: Box<ResourceClaim>,
+    },
+    /// Removes one entry of a claim's `status.reservedFor`, by a strategic merge patch of the status.
+    PatchReservation {
+        /// Namespace of the claim.
+        namespace: String,
+        /// Name of the claim.
+        name: String,
+        /// UID of the claim, the precondition of the patch.
+        uid: String,
+        /// UID of the pod or group that is removed.
+        consumer: String,
+    },
+    /// Reads a claim anew.
+    Get {
+        /// Namespace of the claim.
+        namespace: String,
+        /// Name of the claim.
+        name: String,
+    },
+}
+
+impl ClaimWrite {
+    /// Returns the body of a patch; `None` for other calls.
+    ///
+    /// ```
+    /// use dra_alloc::pods::ClaimWrite;
+    /// let [namespace, name, uid, consumer] = ["ns", "c", "c-uid", "p-uid"].map(str::to_owned);
+    /// let patch = ClaimWrite::PatchReservation { namespace, name, uid, consumer }.patch().unwrap();
+    /// assert_eq!(patch["status"]["reservedFor"][0]["$patch"], "delete");
+    /// ```
+    #[must_use]
+    pub fn patch(&self) -> Option<Value> {
+        let Self::PatchReservation { uid, consumer, .. } = self else { return None };
+        let entry = json!({"$patch": "delete", "uid": consumer});
+        Some(json!({"metadata": {"uid": uid}, "status": {"reservedFor": [entry]}}))
+    }
+
+    pub(super) fn remove_consumer(claim: &ResourceClaim, consumer: &str) -> Self {
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        let metadata = &claim.metadata;
+        Self::PatchReservation {
+            namespace: text(&metadata.namespace),
+            name: text(&metadata.name),
+            uid: text(&metadata.uid),
+            consumer: consumer.to_owned(),
+        }
+    }
+}
+
+/// Answer of the API server to a [`ClaimWrite`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum ApiAnswer {
+    /// The object as it is stored now.
+    Object(Box<ResourceClaim>),
+    /// The object has changed since it was read. The text is the server's.
+    Conflict(String),
+    /// Any other error. The text is the server's.
+    Failed(String),
+}

@@ -1,0 +1,190 @@
+//! Cycles of pods: shared claims, groups, undoing, freeing.
+
+use dra_alloc::pods::{
+    BindError, Blocked, ClaimSituation, GroupAllocations, NodeRefusal, PodCycle, PostFilter, QueueHint, StatusCode,
+    hint_after_claim_change,
+};
+use dra_alloc::{Allocator, Budget, DeviceId, Profile};
+
+use super::world::{NOW, World, allocated, claim, group, node, pod};
+
+#[test]
+fn the_second_pod_of_a_shared_claim_is_reserved_too() {
+    let mut world = World::new(2, [claim("c", 1)]);
+    let mut first = world.reserve(&pod("p", &["c"], None), None, "n1");
+    let waits = PodCycle::pre_filter(
+        &pod("q", &["c"], None),
+        None,
+        &world.tracker,
+        &world.classes,
+        &world.round,
+        world.options,
+    );
+    assert!(matches!(waits, Err(Blocked::InFlight { .. })));
+    world.bind(&mut first).unwrap();
+    // Before the watch shows the write: what was written is assumed.
+    let mut second = world.begin(&pod("q", &["c"], None), None);
+    assert!(!second.needs_allocation());
+    let elsewhere = world.filter(&second, "n2");
+    assert!(matches!(elsewhere.refusal(), Some(NodeRefusal::OutOfReach { .. })));
+    let verdict = world.filter(&second, "n1");
+    assert_eq!(verdict.refusal(), None);
+    second.record("n1", verdict);
+    second.reserve("n1", &mut world.tracker, &mut world.round).unwrap();
+    world.bind(&mut second).unwrap();
+    assert_eq!(world.reserved_for("c"), ["p", "q"]);
+}
+
+#[test]
+fn a_claim_under_two_entries_is_allocated_once() {
+    let mut world = World::new(1, [claim("c", 1)]);
+    let mut twice = pod("p", &["c"], None);
+    let entries = twice.spec.as_mut().unwrap().resource_claims.as_mut().unwrap();
+    entries.push(k8s_openapi::api::core::v1::PodResourceClaim { name: "again".into(), ..entries[0].clone() });
+    let mut cycle = world.reserve(&twice, None, "n1");
+    assert_eq!(cycle.claims().len(), 1);
+    world.bind(&mut cycle).unwrap();
+    assert_eq!(world.reserved_for("c"), ["p"]);
+}
+
+#[test]
+fn a_pending_claim_keeps_its_own_allocation_and_its_node() {
+    let mut world = World::new(2, [claim("c", 1), claim("d", 1)]).with_groups();
+    let of_group = group("g", &["c"]);
+    let mut first = world.reserve(&pod("p", &["c"], Some("g")), Some(&of_group), "n1");
+    let second = pod("q", &["c", "d"], Some("g"));
+    let cycle = world.begin(&second, Some(&of_group));
+    assert!(matches!(cycle.claims()[0].situation(), ClaimSituation::Pending(_)));
+    assert!(matches!(world.filter(&cycle, "n2").refusal(), Some(NodeRefusal::OutOfReach { .. })));
+    let mut cycle = world.reserve(&second, Some(&of_group), "n1");
+    assert_eq!(cycle.claims()[0].chosen(), first.claims()[0].chosen());
+    assert_ne!(cycle.claims()[1].chosen(), first.claims()[0].chosen());
+    // The first pod gives up: the second one still counts on the allocation.
+    world.unreserve(&mut first);
+    assert_eq!(world.tracker.in_flight().count(), 2);
+    world.unreserve(&mut cycle);
+    assert_eq!(world.tracker.in_flight().count(), 0);
+    assert_eq!(world.tracker.state(), World::new(2, []).tracker.state());
+}
+
+#[test]
+fn the_allocation_of_another_pod_of_the_group_is_refused_or_accepted() {
+    for (rule, expected) in [(GroupAllocations::Refused, false), (GroupAllocations::Accepted, true)] {
+        let mut world = World::new(1, [claim("c", 1)]).with_groups();
+        world.options = world.options.with_group_allocations(rule);
+        let of_group = group("g", &["c"]);
+        let mut first = world.reserve(&pod("p", &["c"], Some("g")), Some(&of_group), "n1");
+        let mut second = world.reserve(&pod("q", &["c"], Some("g")), Some(&of_group), "n1");
+        world.bind(&mut first).unwrap();
+        let bound = world.bind(&mut second);
+        assert_eq!(bound.is_ok(), expected);
+        assert_eq!(world.reserved_for("c"), ["g"]);
+        assert_eq!(world.tracker.in_flight().count(), 0);
+    }
+}
+
+#[test]
+fn conflicts_are_answered_by_reading_and_deciding_anew() {
+    let mut world = World::new(1, [claim("c", 1), claim("d", 1)]);
+    let mut cycle = world.reserve(&pod("p", &["c"], None), None, "n1");
+    // Somebody writes a label: the second try succeeds.
+    let mut labelled = world.stored("c");
+    labelled.metadata.labels = Some([("a".to_owned(), "b".to_owned())].into());
+    world.store(labelled);
+    world.bind(&mut cycle).unwrap();
+    assert_eq!(world.reserved_for("c"), ["p"]);
+
+    let mut late = world.reserve(&pod("q", &["d"], None), None, "n1");
+    world.store(allocated("d", "n1", "b", &["other"]));
+    let error = world.bind(&mut late).unwrap_err();
+    assert_eq!(error.to_string(), "claim ns/d got allocated elsewhere in the meantime");
+    assert_eq!(error.code(), StatusCode::Error);
+    world.unreserve(&mut late);
+    assert_eq!(world.reserved_for("d"), ["other"]);
+}
+
+#[test]
+fn a_claim_that_loses_its_allocation_is_not_reserved() {
+    let mut world = World::new(1, [allocated("c", "n1", "a", &[])]);
+    let mut cycle = world.reserve(&pod("p", &["c"], None), None, "n1");
+    world.store(claim("c", 1));
+    assert!(matches!(world.bind(&mut cycle), Err(BindError::Deallocated { .. })));
+}
+
+#[test]
+fn unreserve_takes_the_reservation_and_leaves_the_allocation() {
+    let mut world = World::new(1, [claim("c", 1)]);
+    let mut cycle = world.reserve(&pod("p", &["c"], None), None, "n1");
+    world.bind(&mut cycle).unwrap();
+    world.unreserve(&mut cycle);
+    world.unreserve(&mut cycle);
+    assert_eq!(world.reserved_for("c"), [""; 0]);
+    assert!(world.stored("c").status.unwrap().allocation.is_some());
+}
+
+#[test]
+fn a_claim_out_of_reach_is_freed_if_nobody_else_uses_it() {
+    for (users, freed) in [(&[][..], true), (&["p"], true), (&["q"], false), (&["p", "q"], false)] {
+        let world = World::new(2, [allocated("c", "n2", "a", users)]);
+        let mut cycle = world.begin(&pod("p", &["c"], None), None);
+        assert_eq!(cycle.post_filter(0), PostFilter::Nothing);
+        let verdict = world.filter(&cycle, "n1");
+        cycle.record("n1", verdict);
+        assert_eq!(matches!(cycle.post_filter(0), PostFilter::Deallocate { .. }), freed, "{users:?}");
+        assert_eq!(cycle.deallocatable().count(), usize::from(freed));
+    }
+}
+
+#[test]
+fn a_claim_is_not_remembered_as_out_of_reach_where_the_allocator_said_no() {
+    let world = World::new(2, [allocated("c", "n2", "a", &[]), claim("d", 3)]);
+    let mut cycle = world.begin(&pod("p", &["c", "d"], None), None);
+    let verdict = world.filter(&cycle, "n1");
+    assert_eq!(verdict.refusal(), Some(&NodeRefusal::CannotAllocate));
+    cycle.record("n1", verdict);
+    assert_eq!(cycle.post_filter(0), PostFilter::Nothing);
+}
+
+#[test]
+fn reserve_needs_a_node_that_passed_the_filter() {
+    let mut world = World::new(1, [claim("c", 1)]);
+    let mut cycle = world.begin(&pod("p", &["c"], None), None);
+    let error = cycle.reserve("n1", &mut world.tracker, &mut world.round).unwrap_err();
+    assert_eq!(error.to_string(), "claim allocation not found for node");
+}
+
+#[test]
+fn a_budget_that_is_used_up_ends_the_attempt() {
+    let world = World::new(1, [claim("c", 1)]);
+    let cycle = world.begin(&pod("p", &["c"], None), None);
+    let allocator = Allocator::new(Profile::V1_37, &world.inventory, &world.classes);
+    let verdict = cycle.filter(&node("n1"), &allocator, world.tracker.state(), NOW, Budget::steps(0));
+    let refusal = verdict.refusal().unwrap();
+    assert_eq!(
+        (refusal.code(), refusal.to_string().as_str()),
+        (StatusCode::Error, "node n1: timed out trying to allocate devices",)
+    );
+}
+
+#[test]
+fn a_deleted_claim_wakes_those_who_may_use_its_devices() {
+    let world = World::new(1, [claim("c", 1)]);
+    let (waiting, options) = (pod("p", &["c"], None), world.options);
+    let (held, unallocated, before) = (allocated("other", "n1", "a", &[]), claim("other", 1), claim("c", 1));
+    let hint = |old, new| hint_after_claim_change(&waiting, old, new, &world.tracker, options);
+    assert_eq!(hint(Some(&held), None), QueueHint::Queue);
+    assert_eq!(hint(Some(&unallocated), None), QueueHint::Skip);
+    let mut listed = before.clone();
+    listed.status = Some(k8s_openapi::api::resource::v1::ResourceClaimStatus::default());
+    assert_eq!(hint(Some(&before), Some(&listed)), QueueHint::Skip);
+}
+
+#[test]
+fn devices_of_an_unreserved_cycle_are_free() {
+    let mut world = World::new(1, [claim("c", 2)]);
+    let mut cycle = world.reserve(&pod("p", &["c"], None), None, "n1");
+    let device = DeviceId::new("d.example.com", "n1", "a");
+    assert!(world.tracker.state().is_allocated(&device));
+    world.unreserve(&mut cycle);
+    assert!(!world.tracker.state().is_allocated(&device));
+}

@@ -1,0 +1,195 @@
+//! Gangs against an independent loop over single pods, on small clusters of all shapes.
+
+use std::collections::BTreeMap;
+
+use dra_alloc::pods::{ClaimTracker, GangSearch, MemberRefusal, PodOptions};
+use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Detail, GateSet, Inventory, Outcome, Profile};
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, ResourceClaim, ResourceSlice};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use serde_json::{from_value, json};
+
+use super::world::{NOW, World, allocated, claim, group, node, pod};
+
+/// A cluster with a gang: devices of each node, of which some are held; claims by number of devices; claims of each pod.
+#[derive(Clone, Debug)]
+struct Case {
+    nodes: Vec<(usize, usize)>,
+    claims: Vec<i64>,
+    pods: Vec<Vec<usize>>,
+    /// Largest number of pods on a node.
+    room: usize,
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let nodes = prop::collection::vec((0_usize..5, 0_usize..3), 1..5);
+    let claims = prop::collection::vec(1_i64..4, 1..6);
+    let pods = prop::collection::vec(prop::collection::vec(0_usize..6, 0..3), 1..5);
+    (nodes, claims, pods, 1_usize..4).prop_map(|(nodes, claims, mut pods, room)| {
+        for used in &mut pods {
+            used.retain(|claim| *claim < claims.len());
+            used.sort_unstable();
+            used.dedup();
+        }
+        Case { nodes, claims, pods, room }
+    })
+}
+
+struct Cluster {
+    inventory: Inventory,
+    classes: Classes,
+    nodes: Vec<Node>,
+    claims: Vec<ResourceClaim>,
+    pods: Vec<Pod>,
+}
+
+fn name(kind: &str, index: usize) -> String {
+    format!("{kind}{index}")
+}
+
+impl Case {
+    fn cluster(&self) -> Cluster {
+        let slice = |(index, (devices, _)): (usize, &(usize, usize))| -> ResourceSlice {
+            let node = name("n", index);
+            let devices: Vec<_> = (0..*devices).map(|device| json!({"name": name("d", device)})).collect();
+            from_value(json!({"metadata": {"name": node}, "spec": {"driver": "d.example.com", "nodeName": node,
+                "pool": {"name": node, "generation": 1, "resourceSliceCount": 1}, "devices": devices}}))
+            .unwrap()
+        };
+        let held = self.nodes.iter().enumerate().flat_map(|(index, (devices, held))| {
+            let held = 0..(*held).min(*devices);
+            held.map(move |device| {
+                allocated(&format!("held-{index}-{device}"), &name("n", index), &name("d", device), &["x"])
+            })
+        });
+        let wanted = self.claims.iter().enumerate().map(|(index, count)| claim(&name("c", index), *count));
+        let class: DeviceClass = from_value(json!({"metadata": {"name": "gpu"}, "spec": {}})).unwrap();
+        let pods = self.pods.iter().enumerate().map(|(index, used)| {
+            let used: Vec<String> = used.iter().map(|claim| name("c", *claim)).collect();
+            pod(&name("p", index), &used.iter().map(String::as_str).collect::<Vec<_>>(), None)
+        });
+        Cluster {
+            inventory: Inventory::new(self.nodes.iter().enumerate().map(slice)),
+            classes: Classes::new([class]),
+            nodes: (0..self.nodes.len()).map(|index| node(&name("n", index))).collect(),
+            claims: held.chain(wanted).collect(),
+            pods: pods.collect(),
+        }
+    }
+}
+
+/// Result of a loop over single pods: the node of each, and all allocations by name of the claim.
+type Placed = (Vec<String>, BTreeMap<String, AllocationResult>);
+
+/// Tries the pods one by one in an order, each on the first node that serves its claims, with a state of its own.
+fn one_by_one(cluster: &Cluster, order: &[usize], room: usize) -> Option<Placed> {
+    let allocator = Allocator::new(Profile::V1_37, &cluster.inventory, &cluster.classes);
+    let mut state = AllocatedState::from_claims(&cluster.claims, GateSet::default()).unwrap();
+    let mut claims: BTreeMap<String, ResourceClaim> =
+        cluster.claims.iter().map(|claim| (claim.metadata.name.clone().unwrap(), claim.clone())).collect();
+    let (mut nodes, mut results) = (vec![String::new(); order.len()], BTreeMap::new());
+    for index in order {
+        let entries = cluster.pods[*index].spec.clone().unwrap().resource_claims.unwrap_or_default();
+        let used: Vec<String> = entries.into_iter().filter_map(|entry| entry.resource_claim_name).collect();
+        let objects: Vec<ResourceClaim> = used.iter().map(|name| claims[name].clone()).collect();
+        let found = cluster.nodes.iter().find_map(|node| {
+            let name = node.metadata.name.clone().unwrap();
+            if nodes.iter().filter(|taken| **taken == name).count() == room {
+                return None;
+            }
+            match allocator.allocate(&state, node, &objects, Budget::default()).unwrap().outcome {
+                Outcome::Allocated(found) => Some((name, found)),
+                _ => None,
+            }
+        });
+        let (node, found) = found?;
+        nodes[*index] = node;
+        for (name, result) in used.iter().zip(found) {
+            let claim = claims.get_mut(name).unwrap();
+            if claim.status.as_ref().is_none_or(|status| status.allocation.is_none()) {
+                state.assume(claim, &result).unwrap();
+                claim.status.get_or_insert_default().allocation = Some(result.clone());
+                results.insert(name.clone(), result);
+            }
+        }
+    }
+    Some((nodes, results))
+}
+
+fn as_gang(cluster: &Cluster, tracker: &mut ClaimTracker, room: usize) -> Option<Placed> {
+    let allocator = Allocator::new(Profile::V1_37, &cluster.inventory, &cluster.classes);
+    let fit = |_: &Pod, node: &Node, placed: &[dra_alloc::pods::GangPlacement]| {
+        let taken = placed.iter().filter(|placement| Some(&placement.node) == node.metadata.name.as_ref()).count();
+        if taken == room { Err("Too many pods".to_owned()) } else { Ok(()) }
+    };
+    let options = PodOptions::new(Profile::V1_37);
+    let search = GangSearch::new(&allocator, &cluster.classes, &cluster.nodes, options, NOW).with_fit(&fit);
+    let placed = search.place(&cluster.pods, None, tracker).ok()?;
+    let nodes = placed.iter().map(|placement| placement.node.clone()).collect();
+    let claims = placed.iter().filter_map(|placement| placement.cycle.as_ref()).flat_map(|cycle| cycle.claims());
+    let results =
+        claims.filter_map(|claim| Some((claim.claim().metadata.name.clone().unwrap(), claim.chosen()?.clone())));
+    Some((nodes, results.collect()))
+}
+
+fn permutations(length: usize) -> Vec<Vec<usize>> {
+    (0..length).fold(vec![Vec::new()], |orders, next| {
+        let insert = |order: &Vec<usize>| -> Vec<Vec<usize>> {
+            (0..=order.len()).map(|at| [&order[..at], &[next], &order[at..]].concat()).collect()
+        };
+        orders.iter().flat_map(insert).collect()
+    })
+}
+
+#[test]
+fn a_gang_is_a_loop_over_its_pods_with_rollback() {
+    let cases = std::env::var("GANG_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000_u32);
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    let (mut placed, mut refused, mut another_order) = (0, 0, 0);
+    for _ in 0..cases {
+        let case = case().new_tree(&mut runner).unwrap().current();
+        let cluster = case.cluster();
+        let mut tracker = ClaimTracker::new(GateSet::default());
+        tracker.replace(cluster.claims.clone()).unwrap();
+        let before = tracker.state().clone();
+        let order: Vec<usize> = (0..cluster.pods.len()).collect();
+        let expected = one_by_one(&cluster, &order, case.room);
+        assert_eq!(as_gang(&cluster, &mut tracker, case.room), expected, "{case:?}");
+        if expected.is_some() {
+            placed += 1;
+        } else {
+            refused += 1;
+            assert_eq!(*tracker.state(), before, "{case:?}");
+            assert_eq!(tracker.in_flight().count(), 0);
+            let orders = permutations(cluster.pods.len());
+            another_order += usize::from(orders.iter().any(|order| one_by_one(&cluster, order, case.room).is_some()));
+        }
+    }
+    println!("{placed} gangs placed, {refused} refused, of which another order fits {another_order}");
+    assert!(placed > 400 && refused > 400 && another_order > 0);
+}
+
+#[test]
+fn pods_of_a_group_share_its_claim_and_the_gang_gives_all_back() {
+    let mut world = World::new(2, [claim("shared", 1), claim("big", 3)]).with_groups();
+    let of_group = group("g", &["shared"]);
+    let allocator = Allocator::new(Profile::V1_37, &world.inventory, &world.classes)
+        .with_gates(world.options.gates())
+        .with_explanation(Detail::Summary);
+    let nodes = [node("n1"), node("n2")];
+    let search = GangSearch::new(&allocator, &world.classes, &nodes, world.options, NOW);
+    let before = world.tracker.state().clone();
+    let pods = [pod("a", &["shared"], Some("g")), pod("b", &["shared"], Some("g")), pod("c", &["big"], Some("g"))];
+    let refusal = search.place(&pods, Some(&of_group), &mut world.tracker).unwrap_err();
+    assert_eq!((usize::from(refusal.member), refusal.pod.name.as_str()), (2, "c"));
+    let MemberRefusal::NoNode(explanation) = &refusal.reason else { panic!("{refusal}") };
+    assert_eq!(explanation.holdings.len(), 2);
+    assert_eq!(*world.tracker.state(), before);
+
+    let placed = search.place(&pods[..2], Some(&of_group), &mut world.tracker).unwrap();
+    assert!(placed.iter().all(|placement| placement.node == "n1"));
+    assert_eq!(world.tracker.in_flight().count(), 1);
+}

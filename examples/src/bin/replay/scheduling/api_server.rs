@@ -1,0 +1,117 @@
+//! API server of a replayed cycle: optimistic concurrency, answers that fail on request, and a log of all calls.
+
+use dra_alloc::pods::{ApiAnswer, ClaimWrite};
+use examples::claim_store::{ClaimStore, conflict};
+use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimConsumerReference};
+use serde_json::{Map, Value, json};
+
+use super::input::devices;
+use crate::refusal::Refusal;
+
+/// Answers that a call can be made to have.
+const ANSWERS: [&str; 3] = ["conflict", "invalid", "boom"];
+
+/// A call that fails once.
+#[derive(Clone)]
+struct Failure {
+    /// Verb, resource and subresource.
+    call: String,
+    answer: &'static str,
+}
+
+/// Claims of an API server, the calls that will fail, and the calls since the last look.
+#[derive(Clone, Default)]
+pub(super) struct ApiServer {
+    pub(super) store: ClaimStore,
+    failures: Vec<Failure>,
+    calls: Vec<Value>,
+}
+
+impl ApiServer {
+    pub(super) fn new(claims: impl IntoIterator<Item = ResourceClaim>, failures: &[String]) -> Result<Self, Refusal> {
+        let mut server = Self::default();
+        for (index, failure) in failures.iter().enumerate() {
+            let known = failure.split_once('=').and_then(|(call, answer)| {
+                let answer = ANSWERS.iter().find(|known| **known == answer)?;
+                Some(Failure { call: call.to_owned(), answer })
+            });
+            let invalid =
+                || Refusal::field(&format!("fail[{index}]"), "expected VERB RESOURCE=conflict, invalid or boom");
+            server.failures.push(known.ok_or_else(invalid)?);
+        }
+        claims.into_iter().for_each(|claim| drop(server.store.put(claim)));
+        Ok(server)
+    }
+
+    /// Returns the calls since the last look.
+    pub(super) fn take_calls(&mut self) -> Vec<Value> {
+        std::mem::take(&mut self.calls)
+    }
+
+    /// Answers a call and logs it.
+    pub(super) fn call(&mut self, write: &ClaimWrite) -> ApiAnswer {
+        let (verb, subresource, name) = match write {
+            ClaimWrite::Update { claim } => ("update", None, claim.metadata.name.as_deref()),
+            ClaimWrite::UpdateStatus { claim } => ("update", Some("status"), claim.metadata.name.as_deref()),
+            ClaimWrite::PatchReservation { name, .. } => ("patch", Some("status"), Some(name.as_str())),
+            ClaimWrite::Get { name, .. } => ("get", None, Some(name.as_str())),
+            _ => return ApiAnswer::Failed("the replayed API server does not know the call".to_owned()),
+        };
+        let mut log = Map::from_iter([
+            ("verb".to_owned(), json!(verb)),
+            ("resource".to_owned(), json!("resourceclaims")),
+            ("subresource".to_owned(), json!(subresource)),
+            ("name".to_owned(), json!(name)),
+        ]);
+        log.extend(changes(write));
+        let call = format!("{verb} resourceclaims{}", subresource.map(|name| format!("/{name}")).unwrap_or_default());
+        let injected = self.failures.iter().position(|failure| failure.call == call);
+        let (answer, error) = match injected.map(|index| self.failures.remove(index).answer) {
+            Some(error) => (failed(error, name.unwrap_or_default()), Some(error)),
+            None => {
+                let answer = self.store.call(write);
+                let is_conflict = matches!(answer, ApiAnswer::Conflict(_));
+                (answer, is_conflict.then_some("conflict"))
+            }
+        };
+        log.extend(error.map(|error| ("error".to_owned(), json!(error))));
+        self.calls.push(Value::Object(log));
+        answer
+    }
+}
+
+fn failed(answer: &str, name: &str) -> ApiAnswer {
+    match answer {
+        "conflict" => conflict(name),
+        "invalid" => ApiAnswer::Failed(format!("ResourceClaim.resource.k8s.io {name:?} is invalid")),
+        other => ApiAnswer::Failed(format!("Internal error occurred: {other}")),
+    }
+}
+
+/// Returns what a write changes, as the log shows it.
+fn changes(write: &ClaimWrite) -> Vec<(String, Value)> {
+    let fields = match write {
+        ClaimWrite::Update { claim } => vec![("finalizers", json!(claim.metadata.finalizers))],
+        ClaimWrite::UpdateStatus { claim } => {
+            let status = claim.status.clone().unwrap_or_default();
+            let allocation = status.allocation.as_ref();
+            let timestamp = allocation.is_some_and(|allocation| allocation.allocation_timestamp.is_some());
+            let reserved: Vec<String> = status.reserved_for.iter().flatten().map(consumer).collect();
+            vec![
+                ("allocation", json!(allocation.map(devices))),
+                ("devices", json!(status.devices.map_or(0, |devices| devices.len()))),
+                ("reservedFor", json!(reserved)),
+                ("timestamp", json!(timestamp)),
+            ]
+        }
+        ClaimWrite::PatchReservation { .. } => {
+            vec![("patch", json!(write.patch())), ("patchType", json!("application/strategic-merge-patch+json"))]
+        }
+        _ => Vec::new(),
+    };
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn consumer(entry: &ResourceClaimConsumerReference) -> String {
+    format!("{}/{}/{}", entry.resource, entry.name, entry.uid)
+}

@@ -1,0 +1,220 @@
+//! Scheduling of pods with claims: single pods on the best node, pods of one group on any nodes, all or none.
+
+use std::fmt::Write;
+
+use dra_alloc::pods::{
+    BindStep, ClaimTracker, ClaimWrite, GangSearch, GroupRound, PodCycle, PodExplanation, PodOptions, PostFilter,
+    PreBind, StatusCode, normalize_scores, pre_enqueue,
+};
+use dra_alloc::{Allocator, Budget, Classes, DeviceId, Inventory, SelectorCache, allocated_devices};
+use examples::claim_store::ClaimStore;
+use examples::manifest::{Manifests, name_of};
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::resource::v1::ResourceClaim;
+use k8s_openapi::jiff::Timestamp;
+
+use super::schedule::{ScheduleError, Settings, chosen_nodes};
+
+/// A scheduler of pods, with an API server that only it writes to.
+struct Scheduler<'a> {
+    manifests: &'a Manifests,
+    settings: &'a Settings,
+    options: PodOptions,
+    nodes: Vec<Node>,
+    inventory: Inventory,
+    classes: Classes,
+    selectors: SelectorCache,
+    tracker: ClaimTracker,
+    server: ClaimStore,
+    /// Time of the run: binding conditions are as the manifests have them.
+    now: Timestamp,
+    report: String,
+}
+
+/// Schedules the pods of the manifests in their order and returns a report. The first pod of a group stands for all of its
+/// pods.
+///
+/// # Errors
+/// See [`ScheduleError`].
+pub(crate) fn schedule(manifests: &Manifests, settings: &Settings) -> Result<String, ScheduleError> {
+    let options = PodOptions::new(settings.profile).with_gates(settings.gates);
+    let (mut server, mut tracker) = (ClaimStore::default(), ClaimTracker::new(settings.gates));
+    for claim in &manifests.claims {
+        tracker.observe(server.put(with_uid(claim)))?;
+    }
+    let rules = manifests.taint_rules.iter().cloned();
+    let mut scheduler = Scheduler {
+        manifests,
+        settings,
+        options,
+        nodes: chosen_nodes(&manifests.nodes, &settings.nodes)?.into_iter().cloned().collect(),
+        inventory: Inventory::new(manifests.slices.iter().cloned()).with_taint_rules(rules),
+        classes: Classes::new(manifests.classes.iter().cloned()),
+        selectors: SelectorCache::default(),
+        tracker,
+        server,
+        now: Timestamp::UNIX_EPOCH,
+        report: String::new(),
+    };
+    let mut gangs: Vec<&str> = Vec::new();
+    for pod in manifests.pods.iter().filter(|pod| pod.spec.as_ref().is_none_or(|spec| spec.node_name.is_none())) {
+        match group_of(pod) {
+            None => scheduler.schedule_pod(pod),
+            Some(group) if gangs.contains(&group) => {}
+            Some(group) => {
+                gangs.push(group);
+                scheduler.schedule_gang(group);
+            }
+        }
+    }
+    Ok(scheduler.report)
+}
+
+fn group_of(pod: &Pod) -> Option<&str> {
+    pod.spec.as_ref()?.scheduling_group.as_ref()?.pod_group_name.as_deref()
+}
+
+/// Returns a claim with a UID: manifests rarely have one, and memory is by UID.
+fn with_uid(claim: &ResourceClaim) -> ResourceClaim {
+    let mut claim = claim.clone();
+    let name = name_of(&claim.metadata);
+    claim.metadata.uid.get_or_insert(name);
+    claim
+}
+
+impl Scheduler<'_> {
+    fn say(&mut self, line: impl AsRef<str>) {
+        // Writing to a string can't fail.
+        let _ = writeln!(self.report, "{}", line.as_ref());
+    }
+
+    fn allocator(&self) -> Allocator<'_> {
+        Allocator::new(self.settings.profile, &self.inventory, &self.classes)
+            .with_selector_cache(&self.selectors)
+            .with_gates(self.settings.gates)
+            .with_explanation(self.settings.detail)
+    }
+
+    fn schedule_pod(&mut self, pod: &Pod) {
+        let name = name_of(&pod.metadata);
+        let mut round = GroupRound::default();
+        let begun = pre_enqueue(pod, &self.tracker, self.options)
+            .and_then(|()| PodCycle::pre_filter(pod, None, &self.tracker, &self.classes, &round, self.options));
+        let mut cycle = match begun {
+            Ok(Some(cycle)) => cycle,
+            Ok(None) => return,
+            Err(blocked) => return self.say(format!("pod {name}: {blocked}")),
+        };
+        let node = match self.best_node(&mut cycle) {
+            Ok(node) => node,
+            Err(reason) => {
+                self.say(format!("pod {name}: {reason}"));
+                return self.free(&cycle);
+            }
+        };
+        if let Err(error) = cycle.reserve(&node, &mut self.tracker, &mut round) {
+            return self.say(format!("pod {name}: {error}"));
+        }
+        self.say(format!("pod {name}: {node}"));
+        self.bind(cycle);
+    }
+
+    /// Tries all nodes and returns the one with the highest score, the first of several.
+    fn best_node(&self, cycle: &mut PodCycle) -> Result<String, String> {
+        let allocator = self.allocator();
+        let (mut explanation, mut fitting) = (PodExplanation::default(), Vec::new());
+        for node in &self.nodes {
+            let name = node.metadata.name.clone().unwrap_or_default();
+            let verdict = cycle.filter(node, &allocator, self.tracker.state(), self.now, Budget::default());
+            match verdict.refusal() {
+                None => fitting.push(name.clone()),
+                Some(refusal) if refusal.code() == StatusCode::Error => return Err(refusal.to_string()),
+                Some(_) => explanation.add_verdict(&name, &verdict),
+            }
+            cycle.record(&name, verdict);
+        }
+        let scores = fitting.iter().map(|node| cycle.score(node)).collect::<Result<Vec<_>, _>>();
+        let mut scores = scores.map_err(|error| error.to_string())?;
+        normalize_scores(&mut scores);
+        let best = fitting.into_iter().zip(scores).rev().max_by_key(|(_, score)| *score);
+        best.map(|(node, _)| node).ok_or_else(|| explanation.to_string())
+    }
+
+    /// Frees a claim that keeps the pod from all nodes, if nobody else uses it.
+    fn free(&mut self, cycle: &PodCycle) {
+        let decision = cycle.post_filter(0);
+        if let Some(write) = decision.write() {
+            self.call(write);
+        }
+        if decision != PostFilter::Nothing {
+            self.say(format!("  {}; the pod is tried again", decision.reason()));
+        }
+    }
+
+    fn schedule_gang(&mut self, group: &str) {
+        let members = self.manifests.pods.iter().filter(|pod| group_of(pod) == Some(group));
+        let pods: Vec<Pod> = members.cloned().collect();
+        let named =
+            |known: &&k8s_openapi::api::scheduling::v1beta1::PodGroup| known.metadata.name.as_deref() == Some(group);
+        let group_object = self.manifests.pod_groups.iter().find(named);
+        let mut tracker = self.tracker.clone();
+        let allocator = self.allocator();
+        let search = GangSearch::new(&allocator, &self.classes, &self.nodes, self.options, self.now);
+        let placed = match search.place(&pods, group_object, &mut tracker) {
+            Ok(placed) => placed,
+            Err(refusal) => return self.say(format!("gang {group}, {} pods: none is placed: {refusal}", pods.len())),
+        };
+        self.tracker = tracker;
+        self.say(format!("gang {group}, {} pods: all are placed", pods.len()));
+        for (pod, placement) in pods.iter().zip(placed) {
+            self.say(format!("pod {}: {}", name_of(&pod.metadata), placement.node));
+            placement.cycle.into_iter().for_each(|cycle| self.bind(cycle));
+        }
+    }
+
+    fn bind(&mut self, mut cycle: PodCycle) {
+        let mut binding = PreBind::default();
+        loop {
+            match binding.next(&mut cycle, &mut self.tracker, self.now) {
+                BindStep::Write(write) => {
+                    let answer = self.call(&write);
+                    binding.answer(&mut cycle, &mut self.tracker, answer, self.now);
+                }
+                BindStep::Wait { claim, .. } => return self.say(format!("  waits for the devices of {claim}")),
+                BindStep::Failed(error) => {
+                    self.say(format!("  {error}"));
+                    for write in cycle.unreserve(&mut self.tracker) {
+                        self.call(&write);
+                    }
+                    return;
+                }
+                _ => return,
+            }
+        }
+    }
+
+    fn call(&mut self, write: &ClaimWrite) -> dra_alloc::pods::ApiAnswer {
+        self.say(format!("  {}", shown(write)));
+        self.server.call(write)
+    }
+}
+
+/// Describes a call in one line.
+fn shown(write: &ClaimWrite) -> String {
+    match write {
+        ClaimWrite::Update { claim } => format!("update {}: finalizer", name_of(&claim.metadata)),
+        ClaimWrite::UpdateStatus { claim } => {
+            let devices = allocated_devices(claim).iter();
+            let devices = devices.map(|result| DeviceId::new(&result.driver, &result.pool, &result.device).to_string());
+            let devices: Vec<String> = devices.collect();
+            let status = claim.status.iter().flat_map(|status| status.reserved_for.iter().flatten());
+            let consumers: Vec<String> = status.map(|entry| format!("{}/{}", entry.resource, entry.name)).collect();
+            let listed = |texts: Vec<String>| if texts.is_empty() { "none".to_owned() } else { texts.join(", ") };
+            let name = name_of(&claim.metadata);
+            format!("update {name}/status: devices {}; reserved for {}", listed(devices), listed(consumers))
+        }
+        ClaimWrite::PatchReservation { name, consumer, .. } => format!("patch {name}/status: without {consumer}"),
+        ClaimWrite::Get { namespace, name } => format!("get {namespace}/{name}"),
+        other => format!("{other:?}"),
+    }
+}
