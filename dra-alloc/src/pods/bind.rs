@@ -32,7 +32,7 @@ const LOOK_AGAIN: SignedDuration = SignedDuration::from_secs(5);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindError {
-    /// The claim is being deleted.
+    /// The claim is being deleted, or another claim has its name.
     #[error("claim {claim} got deleted in the meantime")]
     Deleted {
         /// Namespace and name of the claim.
@@ -166,6 +166,12 @@ impl Default for Stage {
 }
 
 impl PreBind {
+    /// Returns the number of conflicts of the current claim so far.
+    #[must_use]
+    pub const fn conflicts(&self) -> u32 {
+        self.conflicts
+    }
+
     /// Returns the next step of the binding.
     pub fn next(&mut self, cycle: &mut PodCycle, tracker: &mut ClaimTracker, now: Timestamp) -> BindStep {
         loop {
@@ -231,8 +237,13 @@ impl PreBind {
     ) -> Stage {
         let Some(wanted) = index.of(&cycle.claims) else { return Stage::Done };
         let (key, chosen, consumer) = (wanted.key(), wanted.chosen.clone(), wanted.consumer.clone());
+        let is_another = uid_of(&claim) != uid_of(&wanted.claim);
         let stored = allocation_of(&claim);
-        let error = if claim.metadata.deletion_timestamp.is_some() {
+        if !is_another && chosen.is_none() && stored.is_some() && is_reserved(&cycle.pod, &claim) {
+            settle(index, claim, cycle, tracker);
+            return Stage::Claim(after(index));
+        }
+        let error = if is_another || claim.metadata.deletion_timestamp.is_some() {
             Some(BindError::Deleted { claim: key })
         } else if let (Some(chosen), Some(stored)) = (&chosen, stored) {
             if is_of_group(chosen, stored, &consumer, cycle) {

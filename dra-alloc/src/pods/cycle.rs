@@ -87,6 +87,12 @@ impl CycleClaim {
         self.chosen.as_ref()
     }
 
+    /// Returns true if the chosen allocation is in flight: reserved, and not written or given back yet.
+    #[must_use]
+    pub const fn has_allocation_in_flight(&self) -> bool {
+        self.in_flight
+    }
+
     pub(super) fn key(&self) -> ClaimKey {
         ClaimKey::from_metadata(&self.claim.metadata)
     }

@@ -10,6 +10,7 @@
 //! | `PreFilter` | [`PodCycle::pre_filter`] | a cycle, nothing to do, or [`Blocked`] |
 //! | `Filter` | [`PodCycle::filter`], then [`PodCycle::record`] | [`FilterVerdict`] |
 //! | `Score`, `NormalizeScore` | [`PodCycle::score`], [`normalize_scores`] | numbers |
+//! | best fit, an option | [`PodCycle::room_left`] | room that nodes would have left |
 //! | `Reserve` | [`PodCycle::reserve`] | allocations in flight in the tracker |
 //! | `PreBind` | [`PreBind`] | one [`ClaimWrite`] after the other |
 //! | `Unreserve` | [`PodCycle::unreserve`] | writes |
@@ -74,6 +75,7 @@
 //!
 //! Source of the rules: `pkg/scheduler/framework/plugins/dynamicresources` of kube-scheduler 1.36 and 1.37.
 
+mod best_fit;
 mod bind;
 mod binding;
 mod blocked;
@@ -97,6 +99,7 @@ mod status_code;
 mod tracker;
 mod write;
 
+pub use best_fit::RoomLeft;
 pub use bind::{BindAction, BindError, BindStep, PreBind};
 pub use binding::{BindingFailure, BindingReport, BindingState, DeviceBinding, binding_report};
 pub use blocked::Blocked;

@@ -50,7 +50,8 @@ impl PostFilter {
     /// Returns kube-scheduler's text for a pod without claims.
     pub const NO_CLAIMS: &'static str = "no new claims to deallocate";
 
-    /// Returns the write; `None` if there is none.
+    /// Returns the write; `None` if there is none. The claim that answers it goes to
+    /// [`ClaimTracker::assume`](super::ClaimTracker::assume).
     #[must_use]
     pub fn write(&self) -> Option<&ClaimWrite> {
         match self {

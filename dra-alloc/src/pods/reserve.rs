@@ -59,7 +59,7 @@ impl PodCycle {
                 continue;
             }
             let allocated = Arc::new(with_allocation(&claim.claim, allocation));
-            tracker.add_in_flight(&uid, allocated)?;
+            tracker.add_in_flight(&uid, &allocated)?;
             claim.in_flight = true;
             round.add(&uid);
         }
@@ -68,6 +68,9 @@ impl PodCycle {
 
     /// Takes back what the cycle has reserved (`Unreserve`), in memory, and returns the writes that take the pod out of
     /// `reservedFor`. Allocations that are written stay. May be called twice, and at any point of the cycle.
+    ///
+    /// The caller passes the claim that answers each write to [`ClaimTracker::assume`]: until the watch shows the write, memory
+    /// would otherwise have the reservation still, and another attempt for the pod would not write it anew.
     ///
     /// An allocation in flight that other pods of the group share stays for them, however often this pod gives up;
     /// kube-scheduler ends it for all of them if a failed `PreBind` and `Unreserve` count the pod twice.

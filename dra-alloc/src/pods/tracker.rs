@@ -175,16 +175,16 @@ impl ClaimTracker {
     pub fn begin_allocation(&mut self, claim: impl Into<Arc<ResourceClaim>>) -> Result<(), StateError> {
         let claim = claim.into();
         let uid = uid_of(&claim).to_owned();
-        self.add_in_flight(&uid, claim)
+        self.add_in_flight(&uid, &claim)
     }
 
     pub(super) fn allocation_in_flight(&self, uid: &str) -> Option<&AllocationResult> {
         allocation_of(self.in_flight.get(uid)?)
     }
 
-    pub(super) fn add_in_flight(&mut self, uid: &str, claim: Arc<ResourceClaim>) -> Result<(), StateError> {
-        self.in_flight.add(uid, Arc::clone(&claim));
-        let counted = self.recount_known(&claim);
+    pub(super) fn add_in_flight(&mut self, uid: &str, claim: &Arc<ResourceClaim>) -> Result<(), StateError> {
+        self.in_flight.add(uid, Arc::clone(claim));
+        let counted = self.recount_known(claim);
         if counted.is_err() {
             self.release(uid, Release::OneSharer);
         }

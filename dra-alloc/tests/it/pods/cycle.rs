@@ -4,7 +4,7 @@ use dra_alloc::pods::{
     BindError, Blocked, ClaimSituation, GroupAllocations, NodeRefusal, PodCycle, PostFilter, QueueHint, StatusCode,
     hint_after_claim_change,
 };
-use dra_alloc::{Allocator, Budget, DeviceId, Profile};
+use dra_alloc::{Allocator, Budget, DeviceId, DraGate, GateSet, Profile};
 
 use super::world::{NOW, World, allocated, claim, group, node, pod};
 
@@ -104,6 +104,17 @@ fn conflicts_are_answered_by_reading_and_deciding_anew() {
 }
 
 #[test]
+fn another_claim_of_the_same_name_is_not_allocated() {
+    let mut world = World::new(1, [claim("c", 1)]);
+    let mut cycle = world.reserve(&pod("p", &["c"], None), None, "n1");
+    let mut other = claim("c", 1);
+    other.metadata.uid = Some("another".to_owned());
+    world.store(other);
+    assert!(matches!(world.bind(&mut cycle), Err(BindError::Deleted { .. })));
+    assert_eq!(world.tracker.in_flight().count(), 0);
+}
+
+#[test]
 fn a_claim_that_loses_its_allocation_is_not_reserved() {
     let mut world = World::new(1, [allocated("c", "n1", "a", &[])]);
     let mut cycle = world.reserve(&pod("p", &["c"], None), None, "n1");
@@ -187,4 +198,34 @@ fn devices_of_an_unreserved_cycle_are_free() {
     assert!(world.tracker.state().is_allocated(&device));
     world.unreserve(&mut cycle);
     assert!(!world.tracker.state().is_allocated(&device));
+}
+
+#[test]
+fn the_best_fit_is_the_node_with_the_least_room_left() {
+    let world = World::new(2, [allocated("held", "n2", "a", &["x"]), claim("c", 1)]);
+    let mut cycle = world.begin(&pod("p", &["c"], None), None);
+    for name in ["n1", "n2"] {
+        let verdict = world.filter(&cycle, name);
+        cycle.record(name, verdict);
+    }
+    let room = |name| cycle.room_left(&node(name), &world.inventory, world.tracker.state());
+    assert_eq!((room("n1").free, room("n1").devices), (1, 2));
+    assert_eq!((room("n2").free, room("n2").devices), (0, 2));
+    assert_eq!(["n1", "n2"].into_iter().min_by_key(|name| room(name)), Some("n2"));
+}
+
+#[test]
+fn a_node_that_does_not_declare_the_feature_of_an_allocation_is_refused() {
+    let mut skipping = allocated("c", "n1", "a", &[]);
+    let allocation = skipping.status.as_mut().unwrap().allocation.as_mut().unwrap();
+    let results = allocation.devices.as_mut().unwrap().results.as_mut().unwrap();
+    results[0].skip_node_operations = Some(vec!["*".to_owned()]);
+    let mut world = World::new(1, [skipping]);
+    let cycle = world.begin(&pod("p", &["c"], None), None);
+    assert_eq!(world.filter(&cycle, "n1").refusal(), None, "the gate is off");
+    world.options = world.options.with_gates(GateSet::default().with(DraGate::OptionalNodeOperations));
+    let cycle = world.begin(&pod("p", &["c"], None), None);
+    let verdict = world.filter(&cycle, "n1");
+    assert!(matches!(verdict.refusal(), Some(NodeRefusal::FeatureNotDeclared { .. })));
+    assert_eq!(verdict.refusal().unwrap().code(), StatusCode::UnschedulableAndUnresolvable);
 }

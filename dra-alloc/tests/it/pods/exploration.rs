@@ -3,11 +3,12 @@
 //! `EXPLORE=2` lets two such disruptions happen in one history instead of one.
 
 use std::collections::{BTreeMap, BTreeSet, hash_map::DefaultHasher};
-use std::fmt::Write;
 use std::hash::{Hash, Hasher};
 
 use dra_alloc::kubelet::ClaimKey;
-use dra_alloc::pods::{ApiAnswer, BindStep, ClaimTracker, ClaimWrite, GroupRound, PodCycle, PodOptions, PreBind};
+use dra_alloc::pods::{
+    ApiAnswer, BindStep, ClaimLookup, ClaimTracker, ClaimWrite, GroupRound, PodCycle, PodOptions, PreBind,
+};
 use dra_alloc::{Allocator, Budget, Classes, GateSet, Inventory, Profile};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
@@ -63,6 +64,30 @@ fn allocation(claim: &ResourceClaim) -> Option<&AllocationResult> {
 fn consumers(claim: &ResourceClaim) -> Vec<&str> {
     let status = claim.status.iter().flat_map(|status| status.reserved_for.iter().flatten());
     status.map(|entry| entry.name.as_str()).collect()
+}
+
+/// What matters of a claim.
+struct Fact {
+    version: u64,
+    devices: Option<Vec<String>>,
+    consumers: Vec<String>,
+    protected: bool,
+}
+
+impl From<&ResourceClaim> for Fact {
+    fn from(claim: &ResourceClaim) -> Self {
+        Self {
+            version: claim.metadata.resource_version.as_deref().unwrap_or_default().parse().unwrap_or_default(),
+            devices: allocation(claim).map(devices),
+            consumers: consumers(claim).into_iter().map(str::to_owned).collect(),
+            protected: claim.metadata.finalizers.iter().flatten().next().is_some(),
+        }
+    }
+}
+
+fn devices(allocation: &AllocationResult) -> Vec<String> {
+    let results = allocation.devices.iter().flat_map(|devices| devices.results.iter().flatten());
+    results.map(|result| result.device.clone()).collect()
 }
 
 impl State {
@@ -128,19 +153,40 @@ impl State {
         }
     }
 
-    /// Returns a hash of the state in which versions count by their order only.
+    /// Returns a hash of everything that decides what can follow. Versions count by their order only.
     fn key(&self) -> u64 {
-        let mut text = String::new();
-        write!(text, "{:?}{:?}{:?}{}", self.server, self.tracker, self.pods, self.disruptions).unwrap();
-        let parts: Vec<&str> = text.split("resource_version: Some(\"").collect();
-        let version = |part: &str| part.split('"').next().unwrap().parse::<u64>().unwrap();
-        let versions: BTreeSet<u64> = parts[1..].iter().map(|part| version(part)).collect();
-        let ranks: BTreeMap<u64, usize> = versions.into_iter().zip(0..).collect();
+        let tracked = |tracker: &ClaimTracker| {
+            let claims = ["c", "d"].map(|name| tracker.claim("ns", name).cloned());
+            claims.into_iter().flatten().collect::<Vec<_>>()
+        };
+        let mut restored = self.tracker.clone();
+        ["c", "d"].iter().for_each(|name| restored.restore("ns", name));
+        let mut facts: Vec<Fact> = self.server.values().map(Fact::from).collect();
+        facts.extend(tracked(&self.tracker).iter().map(|claim| Fact::from(&**claim)));
+        facts.extend(tracked(&restored).iter().map(|claim| Fact::from(&**claim)));
+        facts.extend(self.tracker.in_flight().map(|claim| Fact::from(&**claim)));
         let mut hasher = DefaultHasher::new();
-        parts[0].hash(&mut hasher);
-        for part in &parts[1..] {
-            (ranks[&version(part)], part.split_once('"').unwrap().1).hash(&mut hasher);
+        for phase in &self.pods {
+            std::mem::discriminant(phase).hash(&mut hasher);
+            let Phase::Binding { cycle, binding } = phase else { continue };
+            for claim in cycle.claims() {
+                facts.push(Fact::from(claim.claim()));
+                (claim.chosen().map(devices), claim.has_allocation_in_flight()).hash(&mut hasher);
+            }
+            // A write that is open names its claim as it shall be.
+            match (**binding).clone().next(&mut (**cycle).clone(), &mut self.tracker.clone(), NOW) {
+                BindStep::Write(ClaimWrite::Update { claim }) => facts.push(Fact::from(&*claim)),
+                BindStep::Write(ClaimWrite::UpdateStatus { claim }) => facts.push(Fact::from(&*claim)),
+                step => format!("{step:?}").hash(&mut hasher),
+            }
+            binding.conflicts().hash(&mut hasher);
         }
+        let versions: BTreeSet<u64> = facts.iter().map(|fact| fact.version).collect();
+        let ranks: BTreeMap<u64, usize> = versions.into_iter().zip(0..).collect();
+        for fact in facts {
+            (ranks[&fact.version], fact.devices, fact.consumers, fact.protected).hash(&mut hasher);
+        }
+        self.disruptions.hash(&mut hasher);
         hasher.finish()
     }
 
@@ -284,7 +330,9 @@ fn bind(state: &State, index: usize, fate: Fate) -> Option<State> {
 fn give_up(state: &mut State, index: usize) {
     let Phase::Binding { mut cycle, .. } = std::mem::replace(&mut state.pods[index], Phase::Idle) else { return };
     for write in cycle.unreserve(&mut state.tracker) {
-        state.call(&write);
+        if let ApiAnswer::Object(claim) = state.call(&write) {
+            state.tracker.assume(*claim).unwrap();
+        }
     }
 }
 

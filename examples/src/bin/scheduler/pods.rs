@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use dra_alloc::pods::{
-    BindStep, ClaimTracker, ClaimWrite, GangSearch, GroupRound, PodCycle, PodExplanation, PodOptions, PostFilter,
-    PreBind, StatusCode, normalize_scores, pre_enqueue,
+    ApiAnswer, BindStep, ClaimTracker, ClaimWrite, GangSearch, GroupRound, PodCycle, PodExplanation, PodOptions,
+    PostFilter, PreBind, StatusCode, normalize_scores, pre_enqueue,
 };
 use dra_alloc::{Allocator, Budget, Classes, DeviceId, Inventory, SelectorCache, allocated_devices};
 use examples::claim_store::ClaimStore;
@@ -144,7 +144,7 @@ impl Scheduler<'_> {
     fn free(&mut self, cycle: &PodCycle) {
         let decision = cycle.post_filter(0);
         if let Some(write) = decision.write() {
-            self.call(write);
+            self.call_and_assume(write);
         }
         if decision != PostFilter::Nothing {
             self.say(format!("  {}; the pod is tried again", decision.reason()));
@@ -184,7 +184,7 @@ impl Scheduler<'_> {
                 BindStep::Failed(error) => {
                     self.say(format!("  {error}"));
                     for write in cycle.unreserve(&mut self.tracker) {
-                        self.call(&write);
+                        self.call_and_assume(&write);
                     }
                     return;
                 }
@@ -193,7 +193,15 @@ impl Scheduler<'_> {
         }
     }
 
-    fn call(&mut self, write: &ClaimWrite) -> dra_alloc::pods::ApiAnswer {
+    /// Makes a call and remembers the claim that answers it.
+    fn call_and_assume(&mut self, write: &ClaimWrite) {
+        if let ApiAnswer::Object(claim) = self.call(write) {
+            // What the server has stored was counted before, or has no allocation.
+            let _ = self.tracker.assume(*claim);
+        }
+    }
+
+    fn call(&mut self, write: &ClaimWrite) -> ApiAnswer {
         self.say(format!("  {}", shown(write)));
         self.server.call(write)
     }
