@@ -320,7 +320,7 @@ fn a_shared_claim_is_reserved_for_its_second_pod_and_its_devices_are_left_to_the
     };
     let mut memory = tracker(safe(), std::slice::from_ref(&second));
     assert!(place(&mut memory, PermitWait::None).contains(&reserve));
-    assert_eq!(fail(&mut memory, FailedStage::Bind), [drop.clone()]);
+    assert_eq!(fail(&mut memory, FailedStage::Bind), std::slice::from_ref(&drop));
 
     let mut memory = tracker(safe(), std::slice::from_ref(&second));
     let commands = place(&mut memory, PermitWait::Waiting);

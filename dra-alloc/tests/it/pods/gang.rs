@@ -1,8 +1,13 @@
 //! Gangs against an independent loop over single pods, on small clusters of all shapes.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "a test may be asked for more and tells its size"
+)]
 
 use std::collections::BTreeMap;
 
-use dra_alloc::pods::{ClaimTracker, GangSearch, MemberRefusal, PodOptions};
+use dra_alloc::pods::{ClaimTracker, GangSearch, MemberRefusal, PodCycle, PodOptions};
 use dra_alloc::{AllocatedState, Allocator, Budget, Classes, Detail, GateSet, Inventory, Outcome, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, ResourceClaim, ResourceSlice};
@@ -128,7 +133,7 @@ fn as_gang(cluster: &Cluster, tracker: &mut ClaimTracker, room: usize) -> Option
     let search = GangSearch::new(&allocator, &cluster.classes, &cluster.nodes, options, NOW).with_fit(&fit);
     let placed = search.place(&cluster.pods, None, tracker).ok()?;
     let nodes = placed.iter().map(|placement| placement.node.clone()).collect();
-    let claims = placed.iter().filter_map(|placement| placement.cycle.as_ref()).flat_map(|cycle| cycle.claims());
+    let claims = placed.iter().filter_map(|placement| placement.cycle.as_ref()).flat_map(PodCycle::claims);
     let results =
         claims.filter_map(|claim| Some((claim.claim().metadata.name.clone().unwrap(), claim.chosen()?.clone())));
     Some((nodes, results.collect()))

@@ -24,8 +24,7 @@ use print::{UnwritableClaim, claims, list, refusals, restrictions, table};
 use schedule::{Schedule, ScheduleError, Settings, schedule};
 
 /// Kinds of objects that the program uses.
-const USED: [&str; 7] =
-    ["DeviceClass", "DeviceTaintRule", "Node", "Pod", "PodGroup", "ResourceClaim", "ResourceSlice"];
+const USED: [&str; 7] = ["DeviceClass", "DeviceTaintRule", "Node", "Pod", "PodGroup", "ResourceClaim", "ResourceSlice"];
 
 /// Version of the scheduler, against which features that end with a version are compared.
 const VERSION: &str = "1.37.0";

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use dra_alloc::pods::{
-    ApiAnswer, BindStep, ClaimTracker, ClaimWrite, GangSearch, GroupRound, PodCycle, PodExplanation, PodOptions,
-    PostFilter, PreBind, StatusCode, normalize_scores, pre_enqueue,
+    ApiAnswer, BindStep, ClaimTracker, ClaimWrite, GangSearch, GroupAllocations, GroupRound, PodCycle, PodExplanation,
+    PodOptions, PostFilter, PreBind, StatusCode, normalize_scores, pre_enqueue,
 };
 use dra_alloc::{Allocator, Budget, Classes, DeviceId, Inventory, SelectorCache, allocated_devices};
 use examples::claim_store::ClaimStore;
@@ -37,7 +37,8 @@ struct Scheduler<'a> {
 /// # Errors
 /// See [`ScheduleError`].
 pub(crate) fn schedule(manifests: &Manifests, settings: &Settings) -> Result<String, ScheduleError> {
-    let options = PodOptions::new(settings.profile).with_gates(settings.gates);
+    let options =
+        PodOptions::new(settings.profile).with_gates(settings.gates).with_group_allocations(GroupAllocations::Accepted);
     let (mut server, mut tracker) = (ClaimStore::default(), ClaimTracker::new(settings.gates));
     for claim in &manifests.claims {
         tracker.observe(server.put(with_uid(claim)))?;
