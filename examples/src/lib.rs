@@ -1,8 +1,8 @@
 //! Parts that two or more of the example programs share, or that a fuzz target calls. What belongs to one program alone
 //! stands beside its `main.rs`.
 
-pub mod durable;
 pub mod claim_store;
+pub mod durable;
 pub mod feature_gates;
 #[cfg(feature = "grpc")]
 pub mod grpc_api;

@@ -57,7 +57,7 @@ fuzz_target!(|bytes: &[u8]| {
                     continue;
                 }
                 if let Ok(Some(mut cycle)) = PodCycle::pre_filter(&pod, None, &tracker, &classes, &round, options) {
-                    let verdict = cycle.filter(&node, &allocator, tracker.state(), now, Budget::steps(1_000));
+                    let verdict = cycle.filter(&node, &allocator, tracker.state(), now, Budget::work(1_000));
                     cycle.record("n", verdict);
                     let _ = cycle.reserve("n", &mut tracker, &mut round);
                     cycles[index] = Some((cycle, PreBind::default()));

@@ -205,7 +205,7 @@ impl PodCycle {
             }
             Outcome::Unsatisfied => NodeRefusal::CannotAllocate,
             Outcome::FailedOnNode(failure) => NodeRefusal::Failed(failure),
-            Outcome::Stopped => NodeRefusal::TimedOut { node: node.metadata.name.clone().unwrap_or_default() },
+            Outcome::Stopped(_) => NodeRefusal::TimedOut { node: node.metadata.name.clone().unwrap_or_default() },
         };
         Err(Box::new((refusal, explanation)))
     }

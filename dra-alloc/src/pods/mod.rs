@@ -50,7 +50,7 @@
 //! let mut cycle = PodCycle::pre_filter(&pod, None, &tracker, &classes, &round, options)?.ok_or("the pod has a claim")?;
 //! let allocator = Allocator::new(options.profile(), &inventory, &classes);
 //! let now = Timestamp::UNIX_EPOCH;
-//! let verdict = cycle.filter(&node, &allocator, tracker.state(), now, Budget::steps(100_000));
+//! let verdict = cycle.filter(&node, &allocator, tracker.state(), now, Budget::work(100_000));
 //! assert!(verdict.refusal().is_none());
 //! cycle.record("node-1", verdict);
 //! cycle.reserve("node-1", &mut tracker, &mut round)?;

@@ -21,9 +21,9 @@ mod numa;
 #[path = "../oracle/mod.rs"]
 mod oracle;
 mod oracle_laws;
+mod pods;
 mod search_random;
 mod search_steps;
-mod pods;
 mod selector;
 mod selector_bounds;
 mod selector_generated;

@@ -169,7 +169,7 @@ fn a_budget_that_is_used_up_ends_the_attempt() {
     let world = World::new(1, [claim("c", 1)]);
     let cycle = world.begin(&pod("p", &["c"], None), None);
     let allocator = Allocator::new(Profile::V1_37, &world.inventory, &world.classes);
-    let verdict = cycle.filter(&node("n1"), &allocator, world.tracker.state(), NOW, Budget::steps(0));
+    let verdict = cycle.filter(&node("n1"), &allocator, world.tracker.state(), NOW, Budget::work(0));
     let refusal = verdict.refusal().unwrap();
     assert_eq!(
         (refusal.code(), refusal.to_string().as_str()),

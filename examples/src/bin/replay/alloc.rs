@@ -167,7 +167,8 @@ fn answer(verdict: &Verdict, form: WireForm) -> Result<Value, Refusal> {
         Outcome::Stopped(_) => ("stopped", None, None),
         _ => ("unsatisfied", None, None),
     };
-    let mut answer = json!({"outcome": outcome, "results": results, "reason": reason, "steps": verdict.steps, "work": verdict.work});
+    let mut answer =
+        json!({"outcome": outcome, "results": results, "reason": reason, "steps": verdict.steps, "work": verdict.work});
     if let (Outcome::Stopped(stopped), Some(fields)) = (&verdict.outcome, answer.as_object_mut()) {
         fields.insert("stopped".to_owned(), json!(stopped));
     }
