@@ -226,6 +226,7 @@ impl Step {
             Self::MemberFailed(step) => is_shown("member_failed", &step.pod).and_then(|()| step.info().map(|_| ())),
             Self::CycleSucceeded(step) => is_shown("cycle_succeeded", &step.pod).and_then(|()| step.node().map(|_| ())),
             Self::BindingFailed(step) => is_shown("binding_failed", &step.pod),
+            Self::PermitGranted(step) => is_shown("permit_granted", &step.pod),
             Self::Bound(step) => is_shown("bound", &step.pod),
             Self::PatchAnswered(step) => step.version().map(|_| ()),
             Self::PodDeleted(_) | Self::Node(_) | Self::NodeDeleted(_) | Self::Restart(_) => Ok(()),
