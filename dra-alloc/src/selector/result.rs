@@ -175,10 +175,12 @@ fn text(value: &value::Value<'_>) -> String {
 }
 
 /// Converts the result of a selector. An optional that holds a bool is one.
-pub(super) fn truth(value: &value::Value<'_>, meter: &mut Meter<'_>) -> Result<bool, EvaluationError> {
+pub(super) fn truth(mut value: &value::Value<'_>, _: &mut Meter<'_>) -> Result<bool, EvaluationError> {
+    while let value::Value::Optional(Some(held)) = value {
+        value = &held.value;
+    }
     match value {
         value::Value::Bool(value) => Ok(*value),
-        value::Value::Optional(Some(held)) => truth(&held.value, meter),
         other => Err(EvaluationError::NotBool { actual: other.type_name().to_owned(), reason: inconvertible(other) }),
     }
 }
