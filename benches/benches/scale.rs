@@ -3,8 +3,19 @@
 //!
 //! `cargo bench -p benches --bench scale` prints the table of docs/performance.md;
 //! `cargo bench -p benches --bench scale -- day 6 11` plays a day of 50,000 pods on 5,000 nodes for each mean stay, in hours.
-#![expect(clippy::expect_used, reason = "a benchmark stops where its input is wrong")]
-#![allow(clippy::float_arithmetic, clippy::cast_precision_loss, reason = "times and ratios are printed")]
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a benchmark stops where its input is wrong"
+)]
+#![allow(
+    clippy::float_arithmetic,
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "times and ratios are printed, and a stay is drawn"
+)]
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -315,7 +326,7 @@ fn day(mean_stay_hours: usize) {
     let (mut state, mut random) = (AllocatedState::default(), Random(1));
     Allocator::new(Profile::V1_37, &inventory, &classes).prepare(&state, &nodes);
     let mut leaving: BTreeMap<(usize, usize), ResourceClaim> = BTreeMap::new();
-    let (mut last, mut tried, mut placed, mut refused, mut most) = (0, 0, 0_usize, 0_usize, 0);
+    let (mut latest, mut tried, mut placed, mut refused, mut most) = (0, 0, 0_usize, 0_usize, 0);
     let begin = Instant::now();
     for pod in 0..PODS {
         while let Some(entry) = leaving.first_entry().filter(|entry| entry.key().0 <= pod) {
@@ -336,7 +347,7 @@ fn day(mean_stay_hours: usize) {
         let found = {
             let allocator = Allocator::new(Profile::V1_37, &inventory, &classes);
             let attempt = allocator.attempt(&state, &claim);
-            let rotated = (0..NODES).map(|step| (last + step) % NODES);
+            let rotated = (0..NODES).map(|step| (latest + step) % NODES);
             let mut fitting =
                 rotated.filter(|node| attempt.fits(&nodes[*node], Budget::work(100_000)).expect("no error"));
             fitting
@@ -347,8 +358,8 @@ fn day(mean_stay_hours: usize) {
             (refused, tried) = (refused + 1, tried + NODES);
             continue;
         };
-        tried += (node + NODES - last) % NODES + 1;
-        last = node;
+        tried += (node + NODES - latest) % NODES + 1;
+        latest = node;
         let [claim] = claim;
         state.assume(&claim, &results[0]).expect("an allocation");
         placed += 1;

@@ -146,7 +146,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         classes: Classes::new([class]),
         selectors: SelectorCache::default(),
     };
-    cluster.allocator().prepare(&cluster.nodes);
+    cluster.allocator().prepare(&AllocatedState::default(), &cluster.nodes);
     let claims: Vec<Arc<ResourceClaim>> = (0..pods).map(|pod| claim(pod).map(Arc::new)).collect::<Result<_, _>>()?;
     let objects: Vec<Pod> = (0..pods).map(pod).collect::<Result<_, _>>()?;
     let (mut plain, mut with_tracker) = (Side::default(), Side::default());

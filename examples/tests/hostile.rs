@@ -102,8 +102,8 @@ fn pipes_in_a_folder_are_not_waited_for() {
 
 #[test]
 fn unknown_fields_are_named_up_to_ten() {
-    let fields: String = (0..30_000).map(|index| format!("field{index}: {index}\n")).collect();
-    for ended in read_by_all(&format!("kind: Node\nmetadata: {{name: n}}\n{fields}"), USUAL).into_iter().take(1) {
+    let fields = (0..30_000).map(|index| format!("field{index}: {index}")).collect::<Vec<_>>().join("\n");
+    for ended in read_by_all(&format!("kind: Node\nmetadata: {{name: n}}\n{fields}\n"), USUAL).into_iter().take(1) {
         assert_eq!(ended.stderr.lines().count(), 11, "{}", ended.stderr);
         assert!(ended.stderr.ends_with("m.yaml:1: Node n: and 29990 more unknown fields\n"), "{}", ended.stderr);
     }
@@ -287,7 +287,7 @@ fn drawn_documents_end_every_program_in_time() {
                 let mut objects: Vec<Value> = (0..count).map(|_| draw.pick(&documents).clone()).collect();
                 let index = draw.below(count);
                 draw.spoil(&mut objects[index]);
-                objects.iter().map(|object| format!("---\n{object}\n")).collect()
+                objects.iter().map(|object| format!("---\n{object}\n")).collect::<Vec<_>>().concat()
             };
             write("m.yaml", &manifest);
             let (program, args) = *draw.pick(&READERS);

@@ -121,10 +121,10 @@ fn the_scheduler_of_pods_is_short() {
     let chapter = text.split("## A scheduler of pods").nth(1).unwrap();
     let code = chapter.split("```rust\n").nth(1).unwrap().split("```").next().unwrap();
     let statements = code.split_inclusive('\n').filter(|line| !line.trim().is_empty());
-    let mut in_import = false;
+    let mut within = false;
     let counted = statements.filter(|line| {
-        let is_import = in_import || line.starts_with("use ");
-        in_import = is_import && !line.trim_end().ends_with(';');
+        let is_import = within || line.starts_with("use ");
+        within = is_import && !line.trim_end().ends_with(';');
         !is_import
     });
     let lines = counted.count();
@@ -142,11 +142,11 @@ fn both_pods_of_a_shared_claim_are_reserved_and_prepared() {
     let mut claim: ResourceClaim =
         from_value(json!({"metadata": {"namespace": "default", "name": "c", "uid": "c"}})).unwrap();
     let mut tracker = NominationTracker::new(Options::new(Profile::V1_37, Behavior::SAFE));
-    let states = [("a", BindingClaim::Chosen("c".to_owned())), ("b", BindingClaim::Shared("c".to_owned()))];
-    for (name, state) in states {
+    let situations = [("a", BindingClaim::Chosen("c".to_owned())), ("b", BindingClaim::Shared("c".to_owned()))];
+    for (name, situation) in situations {
         let snapshot = PodSnapshot::from_pod(&pod(name)).unwrap();
         tracker.handle(TrackerInput::PodObserved(snapshot.clone())).unwrap();
-        let assumed = Assumed::new(&snapshot.key, "node-1").with_claims(vec![state]);
+        let assumed = Assumed::new(&snapshot.key, "node-1").with_claims(vec![situation]);
         for command in tracker.handle(TrackerInput::CycleSucceeded(assumed)).unwrap().commands {
             let status = claim.status.get_or_insert_default();
             let pod = match command {

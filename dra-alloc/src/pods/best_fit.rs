@@ -34,7 +34,7 @@ impl PodCycle {
             results.map(|result| [&*result.driver, &*result.pool, &*result.device]).collect();
         let Ok(view) = inventory.view(node, self.options.gates()) else { return RoomLeft::default() };
         let mut room = RoomLeft::default();
-        for pool in &view.pools {
+        for pool in view.pools() {
             let of_pool = taken.iter().filter(|[driver, name, _]| (*driver, *name) == (pool.driver(), pool.name()));
             let (mut is_taken, mut newly) = (false, 0);
             let in_use = state.pool(pool.driver(), pool.name());

@@ -213,7 +213,7 @@ fn first_available(name: &str, alternatives: &[Value]) -> Value {
 /// 32 of kind b leave no room for any alternative of the second request, of which one finds nothing.
 fn around_32(n: u64, rest: &[u64]) -> (Vec<Value>, Vec<ResourceClaim>) {
     let attributes = |index: u64| {
-        let kind = if index % 2 == 0 { "a" } else { "b" };
+        let kind = if index.is_multiple_of(2) { "a" } else { "b" };
         json!({"kind": {"string": kind}, "uuid": {"string": format!("GPU-{index}")}})
     };
     let of = |kind, count| asked("gpu", count, Some(kind));

@@ -73,8 +73,8 @@ fn run(args: &Args) -> Result<ExitCode, NominateError> {
     let gates = GateSet::parse(&args.feature_gates, args.profile)?;
     let options = Options::new(args.profile, Behavior::SAFE).with_gates(gates);
     let mut player = Player::new(&manifests, options, if args.owners { Writers::Owners } else { Writers::Any })?;
-    let played = timeline.iter().try_for_each(|entry| player.play(entry));
+    let outcome = timeline.iter().try_for_each(|entry| player.play(entry));
     put(&player.finish())?;
-    played?;
+    outcome?;
     Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

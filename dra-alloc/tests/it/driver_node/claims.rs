@@ -25,6 +25,7 @@ fn order(configs: Vec<Value>, request: &str) -> Vec<(usize, ConfigSource)> {
 
 #[test]
 fn classes_come_before_claims_and_the_list_decides_within() {
+    use ConfigSource::{Claim, Class};
     let configs = vec![
         config("FromClaim", &[], DRIVER),
         config("FromClass", &["gpu"], DRIVER),
@@ -33,7 +34,6 @@ fn classes_come_before_claims_and_the_list_decides_within() {
         config("FromClass", &["gpu/small"], DRIVER),
         config("FromClass", &["gp"], DRIVER),
     ];
-    use ConfigSource::{Claim, Class};
     assert_eq!(order(configs.clone(), "gpu/large"), [(1, Class), (3, Class), (0, Claim), (2, Claim)]);
     assert_eq!(
         order(configs, "gpu"),

@@ -22,8 +22,7 @@ pub(super) fn allocate(cluster: &mut Cluster, page: &mut Page) -> Result<(), Tou
             .with_selector_cache(&selectors)
             .with_gates(gates())
             .with_explanation(Detail::Summary);
-        let verdicts =
-            allocator.allocate_each(&state, &cluster.nodes, std::slice::from_ref(claim), Budget::default());
+        let verdicts = allocator.allocate_each(&state, &cluster.nodes, std::slice::from_ref(claim), Budget::default());
         let verdicts = verdicts.collect::<Result<Vec<_>, _>>()?;
         page.input(asked(claim));
         if let Some((node, result)) = first(&cluster.nodes, &verdicts) {

@@ -66,13 +66,13 @@ impl ApiServer {
         log.extend(changes(write));
         let call = format!("{verb} resourceclaims{}", subresource.map(|name| format!("/{name}")).unwrap_or_default());
         let injected = self.failures.iter().position(|failure| failure.call == call);
-        let (answer, error) = match injected.map(|index| self.failures.remove(index).answer) {
-            Some(error) => (failed(error, name.unwrap_or_default()), Some(error)),
-            None => {
-                let answer = self.store.call(write);
-                let is_conflict = matches!(answer, ApiAnswer::Conflict(_));
-                (answer, is_conflict.then_some("conflict"))
-            }
+        let (answer, error) = if let Some(index) = injected {
+            let error = self.failures.remove(index).answer;
+            (failed(error, name.unwrap_or_default()), Some(error))
+        } else {
+            let answer = self.store.call(write);
+            let is_conflict = matches!(answer, ApiAnswer::Conflict(_));
+            (answer, is_conflict.then_some("conflict"))
         };
         log.extend(error.map(|error| ("error".to_owned(), json!(error))));
         self.calls.push(Value::Object(log));

@@ -83,7 +83,7 @@ impl<'w> Run<'w> {
             "Unreserve" => self.unreserve(),
             "Api" => self.watch()?,
             "Pod" => {
-                self.pod = name.to_owned();
+                name.clone_into(&mut self.pod);
                 self.pod()?;
                 Vec::new()
             }
@@ -195,7 +195,9 @@ impl<'w> Run<'w> {
     fn unreserve(&mut self) -> Shown {
         let Some(cycle) = self.cycles.get_mut(&self.pod) else { return Vec::new() };
         let writes = cycle.unreserve(&mut self.tracker);
-        writes.iter().for_each(|write| drop(self.server.call(write)));
+        for write in &writes {
+            self.server.call(write);
+        }
         vec![("writes", json!(self.server.take_calls()))]
     }
 
