@@ -201,7 +201,10 @@ fn documents() -> Vec<Value> {
     ] {
         let text = fs::read_to_string(data.join(file)).unwrap();
         let options = serde_saphyr::options! { strict_booleans: true };
-        documents.extend(serde_saphyr::from_multiple_with_options::<Value>(&text, options).unwrap());
+        for mut document in serde_saphyr::from_multiple_with_options::<Value>(&text, options).unwrap() {
+            let items = document.get_mut("items").map(Value::take);
+            documents.extend(items.and_then(|items| items.as_array().cloned()).unwrap_or_else(|| vec![document]));
+        }
     }
     documents
 }

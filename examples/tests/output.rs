@@ -1,4 +1,4 @@
-//! What all programs have in common: version, exit status, and output that can't be written or must be escaped.
+//! Output that all programs have in common: version, exit status, and output that can't be written or must be escaped.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::fs::{self, File};

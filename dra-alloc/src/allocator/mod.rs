@@ -216,7 +216,7 @@ impl<'a> Allocator<'a> {
     /// let state = AllocatedState::default();
     /// allocator.prepare(&state, nodes.values());
     /// assert!(allocator.allocate(&state, &nodes["a"], claims.values(), Budget::work(1_000)).is_ok());
-    /// assert!(allocator.allocate_each(&state, nodes.values(), claims.values(), Budget::work(1_000)).is_ok());
+    /// assert!(allocator.allocate_each(&state, nodes.values(), claims.values(), Budget::work(1_000)).all(|one| one.is_ok()));
     /// ```
     pub fn allocate<'c, C: Borrow<ResourceClaim> + 'c>(
         &'c self,

@@ -34,7 +34,8 @@ use crate::cluster::state::{AllocatedState, PoolUse};
 /// let before = versions(&state);
 /// state.hold(&DeviceId::new("gpu.example.com", "b", "gpu-0"));
 /// let after = versions(&state);
-/// assert!(before[0] == after[0] && before[1] != after[1]);
+/// assert_eq!(before[0], after[0]);
+/// assert_ne!(before[1], after[1]);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

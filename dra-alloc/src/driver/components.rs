@@ -7,7 +7,7 @@ use k8s_openapi::api::resource::v1::{CounterSet, Device};
 
 use crate::driver::layout::Item;
 use crate::driver::limits::SliceLimits;
-use crate::driver::plan::PlanError;
+use crate::driver::plan_error::PlanError;
 
 /// Sets of counter sets, joined by the devices that consume from both.
 struct Joined(Vec<usize>);

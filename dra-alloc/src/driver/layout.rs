@@ -6,7 +6,20 @@ use std::ops::{AddAssign, SubAssign};
 use k8s_openapi::api::resource::v1::{CounterSet, Device};
 
 use crate::driver::limits::{MAX_CONSUMED_TOGETHER, MAX_COUNTERS_TOGETHER, SliceLimits};
-use crate::driver::plan::{Layout, PlanError, SliceContents, SlicePlan};
+use crate::driver::plan_error::PlanError;
+use crate::driver::slice_plan::{SliceContents, SlicePlan};
+
+/// Distribution of devices over slices.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Layout<'a> {
+    /// By the order of the devices alone.
+    #[default]
+    Ordered,
+    /// As it was: a device stays in its slice, so that a device that appears or goes changes one slice. If more than
+    /// twice the necessary slices are left, the devices are laid out anew.
+    Sticky(Vec<SliceContents<'a>>),
+}
 
 /// Number of devices in a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

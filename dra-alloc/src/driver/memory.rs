@@ -13,7 +13,7 @@ use k8s_openapi::jiff::Timestamp;
 use crate::config::gates::DraGate;
 use crate::driver::dropped::{DroppedField, dropped};
 use crate::driver::due::CONFIRMATION_DELAY;
-use crate::driver::reconcile::SliceWrite;
+use crate::driver::slice_write::SliceWrite;
 
 /// Memory of one pool. It may be lost: a driver that restarts begins with an empty one.
 ///

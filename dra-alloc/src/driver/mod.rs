@@ -36,9 +36,12 @@ mod metadata;
 mod names;
 mod partitions;
 mod plan;
+mod plan_error;
 mod pool_check;
 mod reconcile;
 mod registration;
+mod slice_plan;
+mod slice_write;
 mod sockets;
 mod wanted;
 
@@ -54,7 +57,7 @@ pub use dropped::{DroppedField, OnDropped, dropped};
 pub use due::{CONFIRMATION_DELAY, DueReason, FOREIGN_EVENT_DELAY, QUICK_REPAIR_DELAY, Timers, due};
 pub use equality::same_devices;
 pub use health::{DEFAULT_HEALTH_TIMEOUT, DeviceHealth, HealthReporter, HealthStatus, MAX_HEALTH_MESSAGE};
-pub use layout::Chunk;
+pub use layout::{Chunk, Layout};
 pub use ledger::{
     ClaimLookup, ClaimPlan, ClaimReply, CleanUp, EntryState, HeldDevice, Ledger, LedgerEntry, LedgerError, LedgerStep,
     NodeContext, NotStarted, PrepareRefusal, StartAction, StartUp, TOMBSTONE_TIME,
@@ -67,14 +70,16 @@ pub use metadata::{
 };
 pub use names::{decode_index, generate_name, slice_name};
 pub use partitions::{PartitionsLeft, left_by_type};
-pub use plan::{Layout, NodeChoice, PlanError, PoolPlan, PoolSpec, SliceContents, SlicePlan, plan};
+pub use plan::{NodeChoice, PoolPlan, PoolSpec, plan};
+pub use plan_error::PlanError;
 pub use pool_check::{PoolFinding, PoolMistake, validate_pool};
 pub use reconcile::{
-    GenerationRule, PoolScope, ReconcileError, ReconcileOptions, SliceNames, SliceWrite, SyncPlan, WriteOrder,
-    reconcile,
+    GenerationRule, PoolScope, ReconcileError, ReconcileOptions, SliceNames, SyncPlan, WriteOrder, reconcile,
 };
 pub use registration::{
     LastOutcome, PLUGIN_TYPE, PluginInfo, PluginService, REGISTRATION_GRACE, Registration, RegistrationEvent,
     RegistrationReply,
 };
+pub use slice_plan::{SliceContents, SlicePlan};
+pub use slice_write::SliceWrite;
 pub use sockets::{PathTooLong, data_socket, kubelet_authority, registrar_socket};

@@ -3,16 +3,14 @@
 //! The order of the devices is the driver's preference, since kube-scheduler tries slices by name and devices by
 //! position: it is never changed by sorting. Rules of the split are in `layout`.
 
-use std::cmp::Reverse;
-
 use k8s_openapi::api::core::v1::NodeSelector;
-use k8s_openapi::api::resource::v1::{CounterSet, Device, ResourceSlice};
+use k8s_openapi::api::resource::v1::{CounterSet, Device};
 
-use crate::device::slice::slice_devices;
 use crate::driver::components::components;
-use crate::driver::layout::{Chunk, Item, Slots};
+use crate::driver::layout::{Chunk, Item, Layout, Slots};
 use crate::driver::limits::SliceLimits;
-use crate::driver::names::decode_index;
+use crate::driver::plan_error::PlanError;
+use crate::driver::slice_plan::SlicePlan;
 
 /// Nodes that can use the devices of a pool; the same in all slices of the pool.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -123,102 +121,6 @@ impl<'a> PoolPlan<'a> {
     }
 }
 
-/// Contents of one slice of a plan.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "drivers that split devices by themselves write it")]
-pub struct SlicePlan<'a> {
-    /// Devices; `None` in a slice of counter sets, where the API server refuses even an empty list.
-    pub devices: Option<Vec<&'a Device>>,
-    /// Counter sets.
-    pub counter_sets: Vec<&'a CounterSet>,
-    /// Attribute with the type of a partition, if a device of the slice consumes counters.
-    pub partition_type_attribute: Option<&'a str>,
-    /// Value of `perDeviceNodeSelection`.
-    pub per_device_node_selection: Option<bool>,
-}
-
-/// Contents of one slice by name, as they were planned or stored before.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "callers that remember a plan write it")]
-pub struct SliceContents<'a> {
-    /// Names of the devices.
-    pub devices: Vec<&'a str>,
-    /// Names of the counter sets.
-    pub counter_sets: Vec<&'a str>,
-}
-
-impl<'a> SliceContents<'a> {
-    /// Reads the contents of the stored slices of a pool, in the order of their positions. Slices whose names begin
-    /// with no position are left out.
-    ///
-    /// ```
-    /// use dra_alloc::driver::SliceContents;
-    /// use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
-    /// let mut slice = ResourceSlice::default();
-    /// slice.metadata.name = Some("00000-gpu.example.com-node-1-9053acc98f".to_owned());
-    /// slice.spec.devices = Some(vec![Device { name: "gpu-0".to_owned(), ..Device::default() }]);
-    /// assert_eq!(SliceContents::from_slices([&slice])[0].devices, ["gpu-0"]);
-    /// ```
-    pub fn from_slices(stored: impl IntoIterator<Item = &'a ResourceSlice>) -> Vec<Self> {
-        let mut found: Vec<(_, &ResourceSlice)> = stored
-            .into_iter()
-            .filter_map(|slice| {
-                let count = usize::try_from(slice.spec.pool.resource_slice_count).unwrap_or(0);
-                Some((decode_index(slice.metadata.name.as_deref()?, count)?, slice))
-            })
-            .collect();
-        found.sort_by_key(|(index, slice)| (*index, Reverse(slice.spec.pool.generation)));
-        found.dedup_by_key(|(index, _)| *index);
-        found.into_iter().map(|(_, slice)| Self::from_slice(slice)).collect()
-    }
-
-    fn from_slice(slice: &'a ResourceSlice) -> Self {
-        Self {
-            devices: slice_devices(slice).iter().map(|device| device.name.as_str()).collect(),
-            counter_sets: slice.spec.shared_counters.iter().flatten().map(|set| set.name.as_str()).collect(),
-        }
-    }
-}
-
-/// Distribution of devices over slices.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Layout<'a> {
-    /// By the order of the devices alone.
-    #[default]
-    Ordered,
-    /// As it was: a device stays in its slice, so that a device that appears or goes changes one slice. If more than
-    /// twice the necessary slices are left, the devices are laid out anew.
-    Sticky(Vec<SliceContents<'a>>),
-}
-
-/// Reason why a pool can't be split into slices.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PlanError {
-    /// Before Kubernetes 1.35, a counter set and all devices that consume from it are in one slice, and a slice has at
-    /// most 128 devices, 32 counters and 1024 consumed counters.
-    #[error(
-        "{device_count} devices share the counter sets {}, and are too many for one slice: before Kubernetes 1.35, a \
-         device is in the slice of its counter sets",
-        counter_sets.join(", ")
-    )]
-    CannotSplit {
-        /// Names of the counter sets.
-        counter_sets: Vec<String>,
-        /// Number of devices that consume from the counter sets.
-        device_count: usize,
-    },
-    /// Before Kubernetes 1.35, a device must be in the slice of its counter sets, but the pool has no such set.
-    #[error("device {device} consumes from counter set {counter_set}, which the pool does not have")]
-    CounterSetMissing {
-        /// Name of the device.
-        device: String,
-        /// Name of the counter set.
-        counter_set: String,
-    },
-}
-
 /// Splits a pool into slices that an API server with the given limits accepts.
 ///
 /// Cost: linear in devices and counter sets, apart from sorting.
@@ -250,13 +152,6 @@ pub fn plan<'a>(
     }
     let skip_node_operations = pool.skip_node_operations.filter(|_| limits.has_partition_type);
     Ok(PoolPlan { node: pool.node, slices, skip_node_operations, generation: None })
-}
-
-impl SlicePlan<'_> {
-    fn has_partitions(&self) -> bool {
-        let consumes = |device: &&Device| device.consumes_counters.as_ref().is_some_and(|sets| !sets.is_empty());
-        self.devices.iter().flatten().any(consumes)
-    }
 }
 
 /// Puts counter sets into slices of their own, in their order.

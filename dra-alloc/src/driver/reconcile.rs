@@ -28,6 +28,7 @@ use crate::driver::memory::Memory;
 use crate::driver::names::{decode_index, generate_name, slice_name};
 use crate::driver::plan::PoolPlan;
 use crate::driver::pool_check::{PoolFinding, SliceContent, check_contents};
+use crate::driver::slice_write::SliceWrite;
 use crate::driver::wanted::{Form, Wanted, wanted};
 
 /// Pool of a driver, as its slices name it.
@@ -90,46 +91,6 @@ pub struct ReconcileOptions {
     pub order: WriteOrder,
     /// Response to fields that the API server drops.
     pub on_dropped: OnDropped,
-}
-
-/// One write of a plan, with its preconditions.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum SliceWrite {
-    /// Deletes a slice. UID and resource version go into `preconditions` of the request.
-    Delete {
-        /// Name of the slice.
-        name: String,
-        /// UID of the slice.
-        uid: String,
-        /// Resource version of the slice.
-        resource_version: String,
-    },
-    /// Replaces a slice. UID and resource version in its metadata are the preconditions.
-    Update {
-        /// Position of the slice in the pool.
-        index: Ix<ResourceSlice>,
-        /// The slice as it is sent.
-        slice: ResourceSlice,
-    },
-    /// Creates a slice.
-    Create {
-        /// Position of the slice in the pool.
-        index: Ix<ResourceSlice>,
-        /// The slice as it is sent.
-        slice: ResourceSlice,
-    },
-}
-
-impl SliceWrite {
-    /// Returns the slice that an update or create sends.
-    #[must_use]
-    pub const fn slice(&self) -> Option<&ResourceSlice> {
-        match self {
-            Self::Delete { .. } => None,
-            Self::Update { slice, .. } | Self::Create { slice, .. } => Some(slice),
-        }
-    }
 }
 
 /// Writes of one pass, in order, and remarks. A pass stops at the first write that fails; see

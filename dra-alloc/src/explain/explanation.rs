@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::cluster::inventory::pool::PoolProblem;
 use crate::config::gates::GateName;
 use crate::device::device_id::DeviceId;
-use crate::search::budget::Stopped;
 use crate::search::outcome::NodeFailure;
+use crate::search::stopped::Stopped;
 
 /// Level of detail of an [`Explanation`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -40,7 +40,7 @@ impl<F: Fn(&Pod, &Node, &[GangPlacement]) -> Result<(), String>> GangFit for F {
     }
 }
 
-/// What a gang is placed with: the allocator, the nodes, and everything else that a cycle needs.
+/// Context in which a gang is placed: the allocator, the nodes, and everything else that a cycle needs.
 pub struct GangSearch<'s> {
     allocator: &'s Allocator<'s>,
     classes: &'s Classes,

@@ -2,10 +2,9 @@
 
 use std::fmt;
 
-use serde::Serialize;
-
 use super::allocate_error::AllocateError;
 use super::outcome::NodeFailure;
+use super::stopped::Limit;
 use crate::selector::{EvaluationError, Stop};
 
 /// Amount of work between two calls of the caller's stop function.
@@ -16,7 +15,7 @@ const WORK_PER_QUESTION: u64 = 16;
 /// A unit of work is one look at a device, taken or free, for one request; one decision of the search; or, when the search
 /// looks ahead, the examination of some dozens of devices or values at once. A walk over 10,000 devices is work of 10,000.
 /// The evaluation of a selector is one unit too, since its cost is bounded by itself. When the budget is used up, the
-/// outcome is [`Stopped`].
+/// outcome is [`crate::Stopped`].
 ///
 /// An explanation of a failed allocation ([`crate::Allocator::with_explanation`]) adds at most a hundred searches with work
 /// of 20,000 each, which the function can stop as well.
@@ -98,57 +97,6 @@ impl fmt::Debug for Budget<'_> {
             .field("work", &self.work)
             .field("work_per_call", &self.work_per_call)
             .finish_non_exhaustive()
-    }
-}
-
-/// Limit that stopped a search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub enum Limit {
-    /// The budget of work for one node.
-    Node,
-    /// The budget of work for the whole call.
-    Call,
-    /// The stop function of the caller.
-    Caller,
-}
-
-/// State of a search that was stopped before it had an answer: packing devices is hard in general.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct Stopped {
-    /// Limit that stopped the search.
-    pub limit: Limit,
-    /// Namespace and name of the claim that was being searched; empty if the search had not begun.
-    pub claim: String,
-    /// Name of the request that was being searched, as `request` or `request/subrequest`; empty if the search had not
-    /// begun.
-    pub request: String,
-    /// Number of devices that no solution gives to the first request: all that comes before is proved to fail.
-    pub refuted: usize,
-    /// Number of different states of the node's devices of which it is proved that they can't serve the open requests.
-    pub failed_states: usize,
-}
-
-impl fmt::Display for Stopped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let limit = match self.limit {
-            Limit::Node => "the work for the node is used up",
-            Limit::Call => "the work for the call is used up",
-            Limit::Caller => "the caller stopped the search",
-        };
-        write!(f, "{limit}")?;
-        if !self.claim.is_empty() {
-            let Self { claim, request, refuted, failed_states, .. } = self;
-            write!(f, " at claim {claim}, request {request}")?;
-            if refuted + failed_states > 0 {
-                write!(f, "; proved so far: the first {refuted} devices are not the first of a solution, ")?;
-                write!(f, "{failed_states} states of the rest have none")?;
-            }
-        }
-        Ok(())
     }
 }
 

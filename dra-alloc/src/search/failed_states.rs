@@ -1,6 +1,6 @@
 //! Memory of failed states: what was left of each kind of device when a search found no solution.
 //!
-//! Whether the open requests can be served depends on what is left, not on who took the rest. A state is written as
+//! Success of the open requests depends on what is left, not on who took the rest. A state is written as
 //! numbers in such a way that states with the same numbers differ only by exchanges of devices and of groups:
 //!
 //! - the open request, the number of devices that it still needs, and the number that its claim has,
@@ -53,7 +53,7 @@ impl FailedStates {
     }
 }
 
-/// What is the same in all states of a search.
+/// Part of a search that is the same in all of its states.
 pub(crate) struct StateReader<'s> {
     kinds: Kinds<'s>,
     /// For each claim and request: the devices that the request and all later ones may come to.

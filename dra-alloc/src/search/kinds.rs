@@ -166,7 +166,7 @@ impl<'s> Kinds<'s> {
     }
 }
 
-/// What groups that can be exchanged have in common.
+/// Properties that groups which can be exchanged have in common.
 #[derive(Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Shape {
     kinds: Vec<KindIx>,

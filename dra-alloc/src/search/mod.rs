@@ -34,6 +34,7 @@ pub(crate) mod request;
 mod results;
 pub(crate) mod share;
 mod shortcuts;
+pub(crate) mod stopped;
 mod table;
 mod walk;
 

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::all_devices::{devices_of_all, needs_device};
 use super::allocate_error::AllocateError;
-use super::budget::{Budget, Effort, Halt, Limit, Meter, Stopped};
+use super::budget::{Budget, Effort, Halt, Meter};
 use super::candidates::{Candidates, Universe};
 use super::context::Context;
 use super::grid::Grid;
@@ -16,6 +16,7 @@ use super::partial_assignment::Chosen;
 use super::request::Plan;
 use super::results::{check_results, results};
 use super::shortcuts::Shortcut;
+use super::stopped::{Limit, Stopped};
 use super::table::{Table, skips_operations};
 use super::walk::{Solution, Walk};
 use crate::cluster::inventory::pool::PoolState;

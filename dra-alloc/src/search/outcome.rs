@@ -3,7 +3,7 @@
 use k8s_openapi::api::resource::v1::AllocationResult;
 use serde::Serialize;
 
-use super::budget::Stopped;
+use super::stopped::Stopped;
 use crate::cluster::inventory::pool::PoolProblem;
 use crate::config::gates::GateName;
 use crate::device::device_id::DeviceId;

@@ -57,7 +57,7 @@ pub(crate) struct Prune<'s> {
 /// The facts about a node's devices, and the choices so far.
 pub(crate) type Assigned<'q, 't, 's> = (&'q Table<'s>, &'q PartialAssignment<'t, 's>);
 
-/// What is left to try at one place of the search.
+/// Choices that are left to try at one place of the search.
 pub(crate) struct Attempts {
     /// Devices that may still be tried.
     pub(crate) candidates: DeviceSet,

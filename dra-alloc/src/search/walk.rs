@@ -11,12 +11,13 @@
 use smallvec::SmallVec;
 
 use super::allocate_error::AllocateError;
-use super::budget::{Halt, Limit, Meter, Stopped};
+use super::budget::{Halt, Meter};
 use super::demand::OpenRequest;
 use super::ix::{AlternativeIx, ByClaim, ClaimIx, DeviceIx, RequestIx, next};
 use super::partial_assignment::{Chosen, PartialAssignment, Placed, Refusal, Rejection};
 use super::prune::{Attempts, Prune};
 use super::request::{Claim, Mode, Plan};
+use super::stopped::{Limit, Stopped};
 use super::table::{DevicesOfAll, Table};
 use crate::config::limits::MAX_DEVICES_PER_CLAIM;
 
@@ -80,7 +81,7 @@ enum Frame<'s> {
     Device {
         position: Position,
         placed: Placed<'s>,
-        /// What is left to try for the same choice; `None` before pruning starts.
+        /// Devices that are left to try for the same choice; `None` before pruning starts.
         attempts: Option<Attempts>,
     },
 }

@@ -36,7 +36,7 @@ pub struct TooComplex {
     pub part: String,
     /// Line and column of the part, both counted from 1, as in errors of compilation.
     pub place: (u32, u32),
-    /// Most that one evaluation of the part is estimated to cost; `u64::MAX` if there is no limit.
+    /// Most that one evaluation of the part is estimated to cost; a tenth of `u64::MAX` or more if there is no limit.
     pub most: u64,
     /// Cause of the cost.
     pub cause: CostCause,
@@ -67,12 +67,15 @@ pub enum CostCause {
     Sum,
 }
 
+/// Least cost of a part that reads a value of no known size: the cheapest price is a tenth of a unit a character.
+const UNBOUNDED: u64 = u64::MAX / 10;
+
 impl fmt::Display for TooComplex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (line, column) = self.place;
         write!(f, "'{}' at line {line}, column {column}, ", self.part)?;
         match self.most {
-            u64::MAX => f.write_str("has no limit on its cost: ")?,
+            UNBOUNDED.. => f.write_str("has no limit on its cost: ")?,
             most => write!(f, "can cost {most}: ")?,
         }
         match self.cause {

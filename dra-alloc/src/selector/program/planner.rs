@@ -44,6 +44,8 @@ struct Planner<'c, 's> {
     /// Operation at each label.
     labels: Vec<usize>,
     variables: BTreeMap<Variable, usize>,
+    /// Position of each compiled pattern: one that an expression repeats is compiled, and counted, once.
+    patterns: BTreeMap<String, usize>,
     problem: Option<String>,
 }
 
@@ -59,6 +61,7 @@ pub(in crate::selector) fn plan(checked: &Checked<'_>) -> Result<Program, String
         tasks: vec![Task::Visit(checked.root, Base::Paid)],
         labels: Vec::new(),
         variables: BTreeMap::new(),
+        patterns: BTreeMap::new(),
         problem: None,
     };
     while let Some(task) = planner.tasks.pop() {
@@ -446,13 +449,18 @@ impl<'s> Planner<'_, 's> {
         if !WITH_PATTERN.contains(&name) {
             return Ok(None);
         }
+        if let Some(known) = self.patterns.get(&**text) {
+            return Ok(Some(*known));
+        }
         let pattern = Pattern::compile(text)?;
         let size = self.program.patterns.iter().map(Pattern::size).sum::<usize>() + pattern.size();
         if size > LARGEST_PATTERNS {
             return Err(TOO_LARGE.to_owned());
         }
+        let position = self.program.patterns.len();
+        self.patterns.insert(text.to_string(), position);
         self.program.patterns.push(pattern);
-        Ok(Some(self.program.patterns.len() - 1))
+        Ok(Some(position))
     }
 
     fn fold(&mut self, node: NodeId, fold: &Fold<'s>) {

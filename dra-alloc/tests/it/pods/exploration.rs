@@ -41,7 +41,7 @@ struct State {
     disruptions: u32,
 }
 
-/// What happens to a call: the answer comes, or something goes wrong.
+/// Fate of a call: the answer comes, or something goes wrong.
 #[derive(Clone, Copy, PartialEq)]
 enum Fate {
     Answered,
@@ -71,7 +71,7 @@ fn consumers(claim: &ResourceClaim) -> Vec<&str> {
     status.map(|entry| entry.name.as_str()).collect()
 }
 
-/// What matters of a claim.
+/// The part of a claim that matters.
 struct Fact {
     version: u64,
     devices: Option<Vec<String>>,

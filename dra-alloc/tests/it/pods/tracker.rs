@@ -93,7 +93,7 @@ fn event() -> impl Strategy<Value = Event> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// What is counted is what the cache shows, after any events.
+    /// After any events the tracker counts what the cache shows.
     #[test]
     fn the_state_is_that_of_the_claims_in_the_cache(events in prop::collection::vec(event(), 0..24)) {
         let names = ["a", "b", "c"];

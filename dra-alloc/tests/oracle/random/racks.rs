@@ -8,7 +8,7 @@ use super::Random;
 const DRIVER: &str = "d.example.com";
 const GATES: [&str; 4] = ["DRAAdminAccess", "DRAPrioritizedList", "DRAPartitionableDevices", "DRAConsumableCapacity"];
 
-/// What the devices of a cluster have.
+/// Properties of the devices of a cluster.
 struct Style {
     /// Number of devices of a rack.
     rack: usize,

@@ -119,7 +119,7 @@ struct PrepareStep {
     pod: Pod,
     #[serde(default)]
     claims: Vec<Value>,
-    /// What was read of `claims`.
+    /// Parts of `claims` that were read.
     #[serde(skip)]
     read_claims: Vec<ResourceClaim>,
     #[serde(default, alias = "features", deserialize_with = "crate::settings::gates::<KubeletGate, _>")]
