@@ -187,10 +187,10 @@ const TARGETS: [(&str, Check); 20] = [
         assert_eq!(DeviceMetadata::from_stream(&again, &known).unwrap().1, document);
     }),
     ("driver_cdi", |text| {
-        if let Ok(spec) = serde_json::from_str::<CdiSpec>(text) {
+        if text.starts_with('{') {
+            let spec: CdiSpec = serde_json::from_str(text).unwrap();
             assert_eq!(spec.minimum_version(), spec.cdi_version);
-        } else {
-            let [vendor, class, name] = text.split('\n').collect::<Vec<_>>()[..] else { panic!("three lines") };
+        } else if let [vendor, class, name] = text.split('\n').collect::<Vec<_>>()[..] {
             assert!(CdiKind::new(vendor, class).unwrap().device_id(name).is_ok());
         }
     }),

@@ -278,9 +278,16 @@ impl Inventory {
             return (first().list.positions(), Some(first().list.cached()));
         }
         let on_node = self.on_node.get_or_init(|| {
-            let mut lists = Lists::new(Key::Node);
+            let mut lists = Lists::<CachedPools>::new(Key::Node);
             for (index, _) in self.present().filter(|(_, slice)| is_for_one_node(slice)) {
                 lists.insert(&self.slices, index);
+            }
+            // The pools of the node that was asked first are known: they keep their stamps.
+            if let Some(first) = self.first.get()
+                && let Some(known) = first.list.cached().get()
+                && let Some(list) = lists.get(&self.slices, [&first.node, ""])
+            {
+                list.cached().get_or_init(|| known.clone());
             }
             lists
         });

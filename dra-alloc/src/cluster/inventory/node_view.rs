@@ -80,7 +80,7 @@ impl Inventory {
                 return None;
             }
             let pools = newest.into_iter().filter_map(|newest| self.pool(newest, gates)).collect();
-            Some(Box::new(OwnPools::new(gates, pools)))
+            Some(Arc::new(OwnPools::new(gates, pools)))
         };
         cell?.get_or_init(make).as_deref().filter(|kept| kept.gates == gates)
     }

@@ -25,7 +25,7 @@ pub(crate) struct OwnPools {
 }
 
 /// Pools of the node's own slices, set on first use; `None` inside if they can't be cached.
-pub(super) type CachedPools = OnceLock<Option<Box<OwnPools>>>;
+pub(super) type CachedPools = OnceLock<Option<Arc<OwnPools>>>;
 
 /// Resource pools that a node sees, sorted by driver and pool name.
 #[derive(Clone, Debug)]
