@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use dra_alloc::driver::{CdiSpec, EntryState, Ledger};
+use dra_alloc::driver::{CdiSpec, Ledger};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -81,6 +81,7 @@ impl Node {
         files.map(|path| (path.clone(), fs::read_to_string(path).unwrap_or_default())).collect()
     }
 
+    #[cfg(feature = "grpc")]
     /// Checks what holds whenever nobody is in the middle of a step.
     fn check(&self, context: &str) {
         let ledger = self.ledger();
@@ -98,7 +99,7 @@ impl Node {
         }
         for (uid, entry) in ledger.entries().iter().filter(|(_, entry)| entry.is_of_boot(&boot)) {
             let is_set_up = self.set_up().values().any(|holder| holder == uid);
-            assert!(entry.state != EntryState::Completed || is_set_up, "{context}: {uid} is prepared without set-up");
+            assert!(entry.state != dra_alloc::driver::EntryState::Completed || is_set_up, "{context}: {uid} is prepared without set-up");
         }
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn text(source: impl Read) -> io::Result<String> {
 /// Reads a file; stdin for `-`.
 ///
 /// # Errors
-/// As for [`text`].
+/// As for `text`.
 pub fn read_text(path: &Path) -> io::Result<String> {
     if path == Path::new("-") { text(io::stdin().lock()) } else { text(File::open(path)?) }
 }
