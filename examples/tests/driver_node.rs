@@ -99,7 +99,10 @@ impl Node {
         }
         for (uid, entry) in ledger.entries().iter().filter(|(_, entry)| entry.is_of_boot(&boot)) {
             let is_set_up = self.set_up().values().any(|holder| holder == uid);
-            assert!(entry.state != dra_alloc::driver::EntryState::Completed || is_set_up, "{context}: {uid} is prepared without set-up");
+            assert!(
+                entry.state != dra_alloc::driver::EntryState::Completed || is_set_up,
+                "{context}: {uid} is prepared without set-up"
+            );
         }
     }
 }
