@@ -1,0 +1,244 @@
+//! Door of the store: an object goes in as a real API server would store it, with defaults filled in, or not at all.
+//!
+//! Objects of Dynamic Resource Allocation are validated by `dra_alloc::validate` and `poolstatus`. Of pods, nodes, events
+//! and leases only the types of the fields and the names are checked, and what may not change of a pod.
+
+use dra_alloc::validate::{Accepted, ApiServer, NamespaceAccess, Write, decoded};
+use dra_attrs::dns::subdomain_problems;
+use dra_attrs::{FieldError, FieldErrors, FieldPath, GateSet, Profile};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Event, Namespace, Node, Pod};
+use k8s_openapi::api::resource::v1::{
+    DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
+};
+use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
+use k8s_openapi::jiff::Timestamp;
+use poolstatus::PoolStatusGate;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::kinds::Kind;
+use super::object::Object;
+use super::refusal::Refusal;
+
+/// Part of an object that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// All but the status.
+    Main,
+    /// The status alone.
+    Status,
+}
+
+/// Write of an object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attempt<'a> {
+    pub(crate) kind: &'static Kind,
+    pub(crate) part: Part,
+    pub(crate) old: Option<&'a Value>,
+    /// The object as it shall be, with the metadata that the server sets.
+    pub(crate) new: &'a Value,
+    /// Namespace of the object as stored.
+    pub(crate) namespace: Option<&'a Value>,
+    pub(crate) now: Timestamp,
+}
+
+/// Object as it is stored, with what the client is told.
+#[derive(Clone, Debug)]
+pub(crate) struct Admitted {
+    pub(crate) object: Value,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Profile and gates of the server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Door {
+    pub(crate) profile: Profile,
+    pub(crate) gates: GateSet<dra_alloc::DraGate>,
+    pub(crate) pool_status: GateSet<PoolStatusGate>,
+}
+
+/// Fields of a pod that an update may change.
+const CHANGEABLE: [&str; 4] =
+    ["activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates"];
+
+impl Door {
+    /// Returns the object that is stored.
+    ///
+    /// # Errors
+    /// The object is malformed or invalid.
+    pub(crate) fn admit(self, attempt: Attempt<'_>) -> Result<Admitted, Refusal> {
+        let Attempt { kind, part, now, .. } = attempt;
+        let mut server = ApiServer::new(self.profile, self.gates).with_now(now);
+        if let Some(namespace) = attempt.namespace {
+            let namespace: Namespace = typed(kind, namespace)?;
+            server = server.with_namespace(NamespaceAccess::from_namespace(&namespace));
+        }
+        match (kind.name, part) {
+            ("ResourceSlice", _) => device(attempt, |write| server.validate_slice(write)),
+            ("ResourceClaim", Part::Main) => device(attempt, |write| server.validate_claim(write)),
+            ("ResourceClaim", Part::Status) => device(attempt, |write| server.validate_claim_status(write)),
+            ("ResourceClaimTemplate", _) => device(attempt, |write| server.validate_claim_template(write)),
+            ("DeviceClass", _) => device(attempt, |write| server.validate_class(write)),
+            ("DeviceTaintRule", Part::Main) => device(attempt, |write| server.validate_taint_rule(write)),
+            ("DeviceTaintRule", Part::Status) => device(attempt, |write| server.validate_taint_rule_status(write)),
+            ("ResourcePoolStatusRequest", _) => self.pool_status_request(attempt),
+            ("Pod", _) => plain::<Pod>(attempt),
+            ("Node", _) => plain::<Node>(attempt),
+            ("Event", _) => plain::<Event>(attempt),
+            ("Lease", _) => plain::<Lease>(attempt),
+            ("Namespace", _) => plain::<Namespace>(attempt),
+            _ => Err(Refusal::no_path()),
+        }
+    }
+
+    fn pool_status_request(self, attempt: Attempt<'_>) -> Result<Admitted, Refusal> {
+        let new: ResourcePoolStatusRequest = typed(attempt.kind, &with_parts(attempt))?;
+        let old = attempt.old.map(|old| typed::<ResourcePoolStatusRequest>(attempt.kind, old)).transpose()?;
+        let errors = match (&old, attempt.part) {
+            (None, _) => poolstatus::validate_request((&new).into(), self.pool_status),
+            (Some(old), Part::Main) => poolstatus::validate_request_update(old.into(), (&new).into()),
+            (Some(old), Part::Status) => {
+                let check = |status| poolstatus::validate_status(old.status.as_ref(), status);
+                new.status.as_ref().map(check).unwrap_or_default()
+            }
+        };
+        valid(attempt, &errors)?;
+        Ok(Admitted { object: as_json(&new)?, warnings: Vec::new() })
+    }
+}
+
+/// Validates an object about devices.
+fn device<T: DeserializeOwned + Serialize>(
+    attempt: Attempt<'_>,
+    validate: impl FnOnce(Write<'_, T>) -> Result<Accepted<T>, FieldErrors>,
+) -> Result<Admitted, Refusal> {
+    let name = attempt.new.metadata("name");
+    let read = |object: &Value| {
+        let object = decoded(object.clone()).map_err(|errors| {
+            Refusal::bad_request(format!(
+                "{} in version {:?} cannot be handled as a {}: {errors}",
+                attempt.kind.name, attempt.kind.version, attempt.kind.name
+            ))
+        })?;
+        typed::<T>(attempt.kind, &object)
+    };
+    let (old, new) = (attempt.old.map(read).transpose()?, read(attempt.new)?);
+    let accepted = validate(Write { old: old.as_ref(), new: &new });
+    let accepted = accepted.map_err(|errors| Refusal::invalid(attempt.kind, name, &errors))?;
+    Ok(Admitted { object: as_json(&accepted.object)?, warnings: accepted.warnings })
+}
+
+/// Checks an object whose rules are not of interest here: its types and name, and what keeps pods as they are.
+fn plain<T: DeserializeOwned + Serialize>(attempt: Attempt<'_>) -> Result<Admitted, Refusal> {
+    let mut object = as_json(&typed::<T>(attempt.kind, &with_parts(attempt))?)?;
+    let mut errors = FieldErrors::new();
+    let metadata = FieldPath::new("metadata");
+    for problem in subdomain_problems(object.metadata("name")) {
+        errors.push(FieldError::invalid(&metadata.child("name"), object.metadata("name"), problem));
+    }
+    match (attempt.kind.name, attempt.old) {
+        ("Pod", None) => new_pod(&mut object),
+        ("Pod", Some(old)) if attempt.part == Part::Main && fixed(old) != fixed(&object) => {
+            let detail = format!(
+                "pod updates may not change fields other than `spec.containers[*].image`, {}",
+                CHANGEABLE.map(|field| format!("`spec.{field}`")).join(", ")
+            );
+            errors.push(FieldError::forbidden(&FieldPath::new("spec"), detail));
+        }
+        ("Namespace", None) => object
+            .fields()
+            .entry("status")
+            .or_insert_with(|| json!({}))
+            .fields()
+            .extend([("phase".to_owned(), "Active".into())]),
+        ("Lease", Some(_)) if attempt.new.metadata("resourceVersion").is_empty() => {
+            errors.push(FieldError::invalid(&metadata.child("resourceVersion"), 0, "must be specified for an update"));
+        }
+        _ => {}
+    }
+    valid(attempt, &errors)?;
+    Ok(Admitted { object, warnings: Vec::new() })
+}
+
+fn valid(attempt: Attempt<'_>, errors: &FieldErrors) -> Result<(), Refusal> {
+    if errors.is_empty() { Ok(()) } else { Err(Refusal::invalid(attempt.kind, attempt.new.metadata("name"), errors)) }
+}
+
+/// Returns the object with the part that is written, and the other part as stored.
+fn with_parts(attempt: Attempt<'_>) -> Value {
+    let (mut object, status_from) = match (attempt.part, attempt.old) {
+        (Part::Status, Some(old)) => (old.clone(), Some(attempt.new)),
+        (_, old) => (attempt.new.clone(), old),
+    };
+    // Nodes and namespaces are created with their status, other kinds without one.
+    let keeps_status = attempt.old.is_none() && matches!(attempt.kind.name, "Node" | "Namespace");
+    if attempt.kind.has_status() && !keeps_status {
+        match status_from.and_then(|from| from.get("status")) {
+            Some(status) => drop(object.fields().insert("status".to_owned(), status.clone())),
+            None => drop(object.fields().remove("status")),
+        }
+    }
+    if attempt.part == Part::Status {
+        object.keep_metadata("resourceVersion", attempt.new);
+    }
+    object
+}
+
+fn new_pod(pod: &mut Value) {
+    pod.fields().insert("status".to_owned(), json!({"phase": "Pending"}));
+    let spec = pod.fields().entry("spec").or_insert_with(|| json!({})).fields();
+    for (field, default) in [
+        ("restartPolicy", json!("Always")),
+        ("dnsPolicy", json!("ClusterFirst")),
+        ("schedulerName", json!("default-scheduler")),
+        ("terminationGracePeriodSeconds", json!(30)),
+    ] {
+        spec.entry(field).or_insert(default);
+    }
+}
+
+/// Returns what an update of a pod may not change.
+fn fixed(pod: &Value) -> Value {
+    let mut spec = pod.get("spec").cloned().unwrap_or_default();
+    for field in CHANGEABLE {
+        spec.fields().remove(field);
+    }
+    for list in ["containers", "initContainers"] {
+        for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+            container.fields().remove("image");
+        }
+    }
+    spec
+}
+
+fn typed<T: DeserializeOwned>(kind: &Kind, object: &Value) -> Result<T, Refusal> {
+    serde_path_to_error::deserialize(object.clone()).map_err(|error| {
+        let (name, version) = (kind.name, kind.api_version());
+        Refusal::bad_request(format!("{name} in version {version:?} cannot be handled as a {name}: {error}"))
+    })
+}
+
+fn as_json<T: Serialize>(object: &T) -> Result<Value, Refusal> {
+    serde_json::to_value(object).map_err(|error| Refusal::new(500, "InternalError", error.to_string()))
+}
+
+/// Returns an object as it is after it was read into its type and written again.
+///
+/// # Errors
+/// A field is missing or of a wrong type.
+pub(crate) fn read_again(kind: &Kind, object: &Value) -> Result<Value, Refusal> {
+    macro_rules! again {
+        ($($name:literal: $type:ty),*) => {
+            match kind.name {
+                $($name => as_json(&typed::<$type>(kind, object)?),)*
+                _ => Err(Refusal::no_path()),
+            }
+        };
+    }
+    again!("DeviceClass": DeviceClass, "DeviceTaintRule": DeviceTaintRule, "Event": Event, "Lease": Lease,
+        "Namespace": Namespace, "Node": Node, "Pod": Pod, "ResourceClaim": ResourceClaim,
+        "ResourceClaimTemplate": ResourceClaimTemplate, "ResourcePoolStatusRequest": ResourcePoolStatusRequest,
+        "ResourceSlice": ResourceSlice)
+}

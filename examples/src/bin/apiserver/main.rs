@@ -1,0 +1,162 @@
+//! Stand-in for an API server: a few kinds in memory, to try the programs of this folder without a cluster. It is no
+//! Kubernetes.
+//!
+//! What goes in passes the door of `dra_alloc::validate`: an object about devices that is stored here is one that a real
+//! API server stores. Left out: authentication and authorization, admission plugins, controllers (nobody makes claims
+//! from templates, or removes what belongs to something that is gone), pages of lists, deletion of whole lists, protobuf, versions of a kind other
+//! than the one in the table, `managedFields`, and everything that is not in the table of kinds. Nothing is kept when it
+//! ends.
+
+mod apply;
+mod discovery;
+mod door;
+mod kinds;
+mod merge_lists;
+mod misbehave;
+mod object;
+mod patch;
+mod random;
+mod refusal;
+mod request;
+mod selector;
+mod server;
+mod store;
+mod strategic;
+mod table;
+mod unknown;
+mod verbs;
+mod watching;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Parser;
+use dra_attrs::{GateError, GateSet, Profile};
+use examples::output::{OutputError, Trouble, program, put, say};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use discovery::ServerVersion;
+use door::Door;
+use misbehave::{Fault, Misbehaviour};
+use random::Random;
+use server::{Server, now};
+use store::Store;
+use verbs::Api;
+
+/// Largest number of connections at a time.
+const MAX_CONNECTIONS: usize = 512;
+
+/// Time in which a request's head must have arrived.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Serves a few kinds of Kubernetes objects from memory, to try programs without a cluster; this is no Kubernetes
+#[derive(Debug, Parser)]
+#[command(name = "apiserver", version)]
+struct Args {
+    /// Port of 127.0.0.1 to listen on; 0 for any that is free
+    #[arg(long, value_name = "PORT", default_value_t = 8001)]
+    port: u16,
+    /// Minor version of Kubernetes that /version names
+    #[arg(long, value_name = "MINOR", default_value_t = 37)]
+    minor: u32,
+    /// Rules of the server: kep (texts of the KEPs) or v1.37 (Kubernetes 1.37 as released)
+    #[arg(long, value_name = "PROFILE", default_value_t = Profile::V1_37)]
+    profile: Profile,
+    /// Feature gates that differ from the defaults of Kubernetes 1.37, by their names in the profile
+    #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
+    feature_gates: String,
+    /// Number of changes that a watch can go back
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
+    history: usize,
+    /// Faults that come now and then
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "FAULT,...")]
+    misbehave: Vec<Fault>,
+    /// Share of the requests in which there may be a fault
+    #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = clap::value_parser!(u8).range(0..=90))]
+    misbehave_percent: u8,
+    /// Seed of UIDs, generated names and faults [default: the time]
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum ApiServerError {
+    #[error("--feature-gates: {0}")]
+    Gates(#[from] GateError),
+    #[error("127.0.0.1:{port}: {error}")]
+    Listen { port: u16, error: io::Error },
+    #[error("the server can't begin: {0}")]
+    Begin(String),
+    #[error(transparent)]
+    Runtime(io::Error),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
+
+impl Trouble for ApiServerError {
+    fn is_usage(&self) -> bool {
+        matches!(self, Self::Gates(_))
+    }
+}
+
+fn main() -> ExitCode {
+    program(|args: &Args| {
+        let server = Arc::new(server(args)?);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let ended = runtime.map_err(ApiServerError::Runtime)?.block_on(listen(server, args.port));
+        ended.map(|()| ExitCode::SUCCESS)
+    })
+}
+
+fn server(args: &Args) -> Result<Server, ApiServerError> {
+    let time = now();
+    let seed = args.seed.unwrap_or_else(|| u64::try_from(time.as_nanosecond() & 0xffff_ffff).unwrap_or_default());
+    let mut random = Random::new(seed);
+    let faults = Random::new(random.draw());
+    let door = Door {
+        profile: args.profile,
+        gates: GateSet::parse(&args.feature_gates, args.profile)?,
+        pool_status: GateSet::parse(&args.feature_gates, args.profile)?,
+    };
+    let store = Store::new(args.history);
+    let api =
+        Api::new(store, door, random, time).map_err(|refusal| ApiServerError::Begin(refusal.body().to_string()))?;
+    let misbehaviour = Misbehaviour::new(&args.misbehave, args.misbehave_percent, faults);
+    Ok(Server::new(api, misbehaviour, ServerVersion { minor: args.minor }))
+}
+
+async fn listen(server: Arc<Server>, port: u16) -> Result<(), ApiServerError> {
+    let failed = |error| ApiServerError::Listen { port, error };
+    let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await.map_err(failed)?;
+    put(&format!("http://{}\n", listener.local_addr().map_err(failed)?))?;
+    say(
+        &"apiserver: a stand-in in memory, not Kubernetes; kubectl --server=URL reaches it, and nothing is kept at the end",
+    );
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return Ok(()) };
+        // A connection that ended before it was taken is no reason to stop.
+        let Ok((connection, _)) = listener.accept().await else {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let server = Arc::clone(&server);
+        tokio::spawn(async move {
+            let service = service_fn(move |request| Arc::clone(&server).serve(request));
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEAD_TIMEOUT)
+                .serve_connection(TokioIo::new(connection), service);
+            // A client that goes away, or a fault that was asked for.
+            let _ = connection.await;
+            drop(place);
+        });
+    }
+}

@@ -1,0 +1,62 @@
+//! Objects as JSON, with the parts of their metadata that the server looks at.
+
+use serde_json::{Map, Value, json};
+
+/// Object as JSON.
+pub(crate) trait Object {
+    /// Returns the text at a pointer, such as `/spec/nodeName`; empty if there is none.
+    fn text(&self, pointer: &str) -> &str;
+    fn metadata(&self, field: &str) -> &str;
+    /// Sets a field of the metadata.
+    fn set_metadata(&mut self, field: &str, value: impl Into<Value>);
+    /// Takes a field of the metadata from another object, where it may be absent.
+    fn keep_metadata(&mut self, field: &str, from: &Value);
+    fn is_terminating(&self) -> bool;
+    fn has_finalizers(&self) -> bool;
+    /// Returns the fields; an object that has none gets them.
+    fn fields(&mut self) -> &mut Map<String, Value>;
+}
+
+impl Object for Value {
+    fn text(&self, pointer: &str) -> &str {
+        self.pointer(pointer).and_then(Self::as_str).unwrap_or_default()
+    }
+
+    fn metadata(&self, field: &str) -> &str {
+        self.get("metadata").and_then(|metadata| metadata.get(field)).and_then(Self::as_str).unwrap_or_default()
+    }
+
+    fn set_metadata(&mut self, field: &str, value: impl Into<Self>) {
+        let metadata = self.fields().entry("metadata").or_insert_with(|| json!({}));
+        metadata.fields().insert(field.to_owned(), value.into());
+    }
+
+    fn keep_metadata(&mut self, field: &str, from: &Value) {
+        match from.get("metadata").and_then(|metadata| metadata.get(field)) {
+            Some(value) => self.set_metadata(field, value.clone()),
+            None => {
+                if let Some(metadata) = self.get_mut("metadata").and_then(Self::as_object_mut) {
+                    metadata.remove(field);
+                }
+            }
+        }
+    }
+
+    fn is_terminating(&self) -> bool {
+        !self.metadata("deletionTimestamp").is_empty()
+    }
+
+    fn has_finalizers(&self) -> bool {
+        self.pointer("/metadata/finalizers").and_then(Self::as_array).is_some_and(|list| !list.is_empty())
+    }
+
+    fn fields(&mut self) -> &mut Map<String, Value> {
+        if !self.is_object() {
+            *self = json!({});
+        }
+        match self {
+            Self::Object(fields) => fields,
+            _ => unreachable!("it was made an object"),
+        }
+    }
+}

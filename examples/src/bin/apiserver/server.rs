@@ -1,0 +1,267 @@
+//! Server: requests over HTTP, answered from the store.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited, StreamBody};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING};
+use hyper::{Method, Request, Response, StatusCode};
+use k8s_openapi::jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::discovery::{self, ServerVersion};
+use super::misbehave::{Fault, Misbehaviour, Moment};
+use super::object::Object;
+use super::patch::Patch;
+use super::refusal::Refusal;
+use super::request::{Options, Subresource, Target};
+use super::table::table;
+use super::verbs::{Answer, Api, place};
+use super::watching;
+
+/// Largest body of a request, as in the API server.
+const MAX_BODY: usize = 3 * 1024 * 1024;
+
+type Body = UnsyncBoxBody<Bytes, io::Error>;
+
+/// Form in which objects are answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Object,
+    Table,
+}
+
+/// Server with everything that it knows.
+#[derive(Debug)]
+pub(crate) struct Server {
+    api: Mutex<Api>,
+    misbehaviour: Mutex<Misbehaviour>,
+    version: ServerVersion,
+    /// Tells the watches that something has changed.
+    changed: watch::Sender<u64>,
+}
+
+/// Request as far as a verb needs it.
+struct Call {
+    method: Method,
+    target: Target,
+    options: Options,
+    form: Form,
+    content_type: String,
+    body: Bytes,
+}
+
+impl Server {
+    pub(crate) fn new(api: Api, misbehaviour: Misbehaviour, version: ServerVersion) -> Self {
+        let changed = watch::Sender::new(api.store.revision());
+        Self { api: Mutex::new(api), misbehaviour: Mutex::new(misbehaviour), version, changed }
+    }
+
+    pub(crate) fn api(&self) -> MutexGuard<'_, Api> {
+        self.api.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    pub(crate) fn fault(&self, moment: Moment) -> Option<Fault> {
+        self.misbehaviour.lock().unwrap_or_else(PoisonError::into_inner).draw(moment)
+    }
+
+    /// Answers a request. An error cuts the connection.
+    ///
+    /// # Errors
+    /// The body can't be read, or the server misbehaves.
+    pub(crate) async fn serve(self: Arc<Self>, request: Request<Incoming>) -> io::Result<Response<Body>> {
+        let moment = match *request.method() {
+            Method::GET | Method::HEAD => Moment::Read,
+            Method::PUT | Method::PATCH => Moment::Update,
+            _ => Moment::Write,
+        };
+        let fault = self.fault(moment);
+        let refusal = match fault {
+            Some(Fault::Drop) => return Err(io::Error::other("the connection is cut")),
+            Some(Fault::Throttle) => Some(Refusal::too_many("the server misbehaves: try again later")),
+            Some(Fault::Fail) => Some(Refusal::new(500, "InternalError", "the server misbehaves: nothing was done")),
+            Some(Fault::Conflict) => {
+                let message = "Operation cannot be fulfilled on the object: the server misbehaves; please apply your \
+                    changes to the latest version and try again";
+                Some(Refusal::new(409, "Conflict", message))
+            }
+            Some(Fault::Slow) => {
+                let delay = self.misbehaviour.lock().unwrap_or_else(PoisonError::into_inner).delay();
+                tokio::time::sleep(delay).await;
+                None
+            }
+            _ => None,
+        };
+        let answer = match refusal {
+            Some(refusal) => Err(refusal),
+            None => self.answer(request).await,
+        };
+        if fault == Some(Fault::Lose) {
+            return Err(io::Error::other("the answer is lost"));
+        }
+        Ok(answer.unwrap_or_else(|refusal| refused(&refusal)))
+    }
+
+    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
+        let (head, body) = request.into_parts();
+        let path: Vec<&str> = head.uri.path().split('/').filter(|part| !part.is_empty()).collect();
+        if let ["healthz" | "livez" | "readyz"] = path.as_slice() {
+            return Ok(respond(StatusCode::OK, "text/plain", Bytes::from_static(b"ok")));
+        }
+        if let Some(answer) = discovery::answer(&path, &self.version) {
+            return answer.map(|value| json_response(200, &value, &[]));
+        }
+        let target = match path.as_slice() {
+            ["api", version, rest @ ..] => Target::parse("", version, rest)?,
+            ["apis", group, version, rest @ ..] => Target::parse(group, version, rest)?,
+            _ => return Err(Refusal::no_path()),
+        };
+        let header =
+            |name| head.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).unwrap_or_default();
+        let body = Limited::new(body, MAX_BODY).collect().await.map_err(|error| {
+            if error.is::<LengthLimitError>() {
+                Refusal::new(413, "RequestEntityTooLarge", format!("limit is {MAX_BODY}"))
+            } else {
+                Refusal::bad_request(error.to_string())
+            }
+        })?;
+        let call = Call {
+            options: Options::parse(head.uri.query().unwrap_or_default())?,
+            form: if header(ACCEPT).contains("as=Table") { Form::Table } else { Form::Object },
+            content_type: header(CONTENT_TYPE).to_owned(),
+            method: head.method,
+            target,
+            body: body.to_bytes(),
+        };
+        self.call(&call)
+    }
+
+    fn call(self: Arc<Self>, call: &Call) -> Result<Response<Body>, Refusal> {
+        let Call { target, options, form, .. } = call;
+        let allowed =
+            || Refusal::new(405, "MethodNotAllowed", "the server does not allow this method on the requested resource");
+        match (call.method.as_str(), &target.name, target.subresource) {
+            ("GET", None, _) if options.is_watch => {
+                let stream = watching::watch(Arc::clone(&self), options.selector(target)?, options, *form)?;
+                let mut response = Response::new(BodyExt::boxed_unsync(StreamBody::new(stream)));
+                response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+                Ok(response)
+            }
+            ("GET", None, _) => self.list(call),
+            ("GET", Some(name), Subresource::None | Subresource::Status) => {
+                let api = self.api();
+                let found = api.store.get(&place(target, name)).ok_or_else(|| Refusal::not_found(target.kind, name))?;
+                let answer = match form {
+                    Form::Object => json_response(200, found, &[]),
+                    Form::Table => table_response(target, [found], found.metadata("resourceVersion")),
+                };
+                Ok(answer)
+            }
+            _ => {
+                let mut api = self.api();
+                let answer = write(&mut api, call).unwrap_or_else(|| Err(allowed()))?;
+                self.changed.send_replace(api.store.revision());
+                Ok(json_response(answer.code, &answer.object, &answer.warnings))
+            }
+        }
+    }
+
+    fn list(&self, call: &Call) -> Result<Response<Body>, Refusal> {
+        let Call { target, options, form, .. } = call;
+        let selector = options.selector(target)?;
+        let api = self.api();
+        let version = api.store.revision().to_string();
+        let objects = api.store.list(target.kind, selector.namespace()).filter(|object| selector.matches(object));
+        Ok(match form {
+            Form::Table => table_response(target, objects, &version),
+            Form::Object => {
+                let items: Vec<&Value> = objects.map(|object| &**object).collect();
+                let (kind, api_version) = (format!("{}List", target.kind.name), target.kind.api_version());
+                let list = json!({
+                    "kind": kind, "apiVersion": api_version, "metadata": {"resourceVersion": version}, "items": items,
+                });
+                json_response(200, &list, &[])
+            }
+        })
+    }
+}
+
+/// Carries out a write; `None` if the target has no such verb.
+fn write(api: &mut Api, call: &Call) -> Option<Result<Answer, Refusal>> {
+    let Call { target, options, body, content_type, .. } = call;
+    let now = now();
+    let read = || read(body);
+    Some(match (call.method.as_str(), target.name.as_deref(), target.subresource) {
+        ("POST", None, Subresource::None) => read().and_then(|body| api.create(target, body, options, now)),
+        ("POST", Some(name), Subresource::Binding) => {
+            read().and_then(|body| api.bind(target, name, &body, options, now))
+        }
+        ("PUT", Some(name), Subresource::None | Subresource::Status) => {
+            read().and_then(|body| api.update(target, name, body, options, now))
+        }
+        ("PATCH", Some(name), Subresource::None | Subresource::Status) => {
+            Patch::parse(content_type, body).and_then(|patch| api.patch(target, name, patch, options, now))
+        }
+        ("DELETE", Some(name), Subresource::None) => {
+            read().and_then(|body| api.delete(target, name, &body, options, now))
+        }
+        _ => return None,
+    })
+}
+
+/// Reads the body of a request, which may be empty.
+fn read(body: &[u8]) -> Result<Value, Refusal> {
+    if body.is_empty() {
+        return Ok(json!({}));
+    }
+    serde_json::from_slice(body).map_err(|error| Refusal::bad_request(format!("the body is no JSON: {error}")))
+}
+
+fn table_response<'a>(
+    target: &Target,
+    objects: impl IntoIterator<Item = &'a Arc<Value>>,
+    version: &str,
+) -> Response<Body> {
+    json_response(200, &table(target.kind, objects.into_iter().map(|object| &**object), version, now()), &[])
+}
+
+fn refused(refusal: &Refusal) -> Response<Body> {
+    let mut response = json_response(refusal.code, &refusal.body(), &[]);
+    if let Some(seconds) = refusal.retry_after {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+fn json_response(code: u16, value: &Value, warnings: &[String]) -> Response<Body> {
+    let code = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = respond(code, "application/json", value.to_string().into());
+    for warning in warnings {
+        let text = warning.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(header) = HeaderValue::from_str(&format!("299 - \"{text}\"")) {
+            response.headers_mut().append(WARNING, header);
+        }
+    }
+    response
+}
+
+fn respond(code: StatusCode, content_type: &'static str, body: Bytes) -> Response<Body> {
+    let body = Full::new(body).map_err(|never| match never {});
+    let mut response = Response::new(BodyExt::boxed_unsync(body));
+    *response.status_mut() = code;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+/// Returns the time. A clock before 1970 counts as 1970.
+pub(crate) fn now() -> Timestamp {
+    Timestamp::try_from(SystemTime::now()).unwrap_or(Timestamp::UNIX_EPOCH)
+}

@@ -1,0 +1,48 @@
+//! The program `apiserver`, started on a free port of 127.0.0.1 and ended with the test.
+#![allow(dead_code, reason = "each test uses a part")]
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use kube::{Client, Config};
+
+/// Running server.
+pub(crate) struct StandIn {
+    process: Child,
+    pub(crate) url: String,
+}
+
+impl StandIn {
+    pub(crate) fn start(args: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_apiserver"));
+        command.args(["--port", "0"]).args(args).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut process = command.spawn().unwrap();
+        let mut url = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        Self { process, url: url.trim().to_owned() }
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::try_from(Config::new(self.url.parse().unwrap())).unwrap()
+    }
+
+    /// Returns the path of a kubeconfig for the server, in a directory.
+    pub(crate) fn kubeconfig(&self, folder: &std::path::Path) -> std::path::PathBuf {
+        let path = folder.join("kubeconfig");
+        let text = format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: stand-in\nclusters:\n- name: stand-in\n  cluster: {{server: \
+             '{}'}}\ncontexts:\n- name: stand-in\n  context: {{cluster: stand-in, user: nobody}}\nusers:\n- name: \
+             nobody\n  user: {{}}\n",
+            self.url
+        );
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for StandIn {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
