@@ -2,11 +2,14 @@
 //! stands beside its `main.rs`.
 
 pub mod claim_store;
+pub mod cluster_args;
 pub mod durable;
 pub mod feature_gates;
 #[cfg(feature = "grpc")]
 pub mod grpc_api;
 pub mod instant;
+#[cfg(feature = "live")]
+pub mod live;
 pub mod machine;
 pub mod manifest;
 pub mod nominate;

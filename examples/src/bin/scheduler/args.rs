@@ -1,8 +1,9 @@
 //! Command line of `scheduler`.
 
-use clap::{Parser, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum};
 use dra_alloc::Detail;
 use dra_attrs::Profile;
+use examples::cluster_args::ClusterArgs;
 
 /// Allocates the pending resource claims of a cluster on its nodes
 ///
@@ -36,8 +37,32 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Explain::Summary)]
     pub(crate) explain: Explain,
     /// Output format
-    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    #[arg(short, long, value_enum, default_value_t = Output::Table, global = true)]
     pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) server: ClusterArgs,
+    /// Work as a second scheduler on the cluster: bind the pods that name it in spec.schedulerName
+    #[arg(long, requires = "live")]
+    pub(crate) bind: bool,
+    /// Name that pods give in spec.schedulerName
+    #[arg(long, value_name = "NAME", default_value = "dra-sdk", requires = "live")]
+    pub(crate) scheduler_name: String,
+    /// Namespace of the lease that keeps a second copy waiting
+    #[arg(long, value_name = "NAMESPACE", default_value = "default", requires = "bind")]
+    pub(crate) lease_namespace: String,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// Question about a cluster.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Explain what is pending on the cluster (with --live before it)
+    Why {
+        /// Pod, or claim of pods, with its namespace if it is not that of the context [default: all pods that are pending]
+        #[arg(value_name = "CLAIM or POD")]
+        name: Option<String>,
+    },
 }
 
 /// Built-in cluster.

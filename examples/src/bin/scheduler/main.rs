@@ -2,8 +2,16 @@
 //!
 //! Allocations go to stdout, and so do the reasons of claims that are not allocated; with `-o json` or `-o yaml` the
 //! reasons go to stderr. Problems of manifests go to stderr too.
+//!
+//! With `--live` it works on a cluster: `why` explains what is pending there, and `--bind` makes it a second scheduler.
 
 mod args;
+#[cfg(feature = "live")]
+mod live;
+#[cfg(not(feature = "live"))]
+#[path = "no_live.rs"]
+mod live;
+mod placing;
 mod pods;
 mod print;
 mod schedule;
@@ -39,13 +47,17 @@ enum SchedulerError {
     Schedule(#[from] ScheduleError),
     #[error(transparent)]
     Claim(#[from] UnwritableClaim),
+    #[error("why: says why pods of a cluster are pending, and needs --live before it")]
+    WhyWithoutCluster,
+    #[error(transparent)]
+    Live(#[from] live::LiveError),
     #[error(transparent)]
     Output(#[from] OutputError),
 }
 
 impl Trouble for SchedulerError {
     fn is_usage(&self) -> bool {
-        matches!(self, Self::Gates(_))
+        matches!(self, Self::Gates(_) | Self::WhyWithoutCluster)
     }
 }
 
@@ -58,6 +70,12 @@ fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
     settings.nodes.clone_from(&args.nodes);
     settings.gates = feature_gates(&args.feature_gates, args.profile)?;
     settings.detail = args.explain.into();
+    if args.server.live {
+        return Ok(live::run(args, &settings).map(|()| ExitCode::SUCCESS)?);
+    }
+    if args.command.is_some() {
+        return Err(SchedulerError::WhyWithoutCluster);
+    }
     let mut manifests = Manifests::of_arguments(&args.files, args.cluster.manifest());
     manifests.fill_pod_uids();
     report(&manifests, settings.gates);

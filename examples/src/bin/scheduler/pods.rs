@@ -4,15 +4,16 @@ use std::fmt::Write;
 
 use dra_alloc::pods::{
     ApiAnswer, BindStep, ClaimTracker, ClaimWrite, GangSearch, GroupAllocations, GroupRound, PodCycle, PodExplanation,
-    PodOptions, PostFilter, PreBind, StatusCode, normalize_scores, pre_enqueue,
+    PodOptions, PostFilter, PreBind, pre_enqueue,
 };
-use dra_alloc::{Allocator, Budget, Classes, DeviceId, Inventory, SelectorCache, allocated_devices};
+use dra_alloc::{Allocator, Classes, DeviceId, Inventory, SelectorCache, allocated_devices};
 use examples::claim_store::ClaimStore;
 use examples::manifest::{Manifests, name_of};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::jiff::Timestamp;
 
+use super::placing::{NoNode, best_node};
 use super::schedule::{ScheduleError, Settings, chosen_nodes};
 
 /// A scheduler of pods, with an API server that only it writes to.
@@ -120,25 +121,10 @@ impl Scheduler<'_> {
         self.bind(cycle);
     }
 
-    /// Tries all nodes and returns the one with the highest score, the first of several.
-    fn best_node(&self, cycle: &mut PodCycle) -> Result<String, String> {
-        let allocator = self.allocator();
-        let (mut explanation, mut fitting) = (PodExplanation::default(), Vec::new());
-        for node in &self.nodes {
-            let name = node.metadata.name.clone().unwrap_or_default();
-            let verdict = cycle.filter(node, &allocator, self.tracker.state(), self.now, Budget::default());
-            match verdict.refusal() {
-                None => fitting.push(name.clone()),
-                Some(refusal) if refusal.code() == StatusCode::Error => return Err(refusal.to_string()),
-                Some(_) => explanation.add_verdict(&name, &verdict),
-            }
-            cycle.record(&name, verdict);
-        }
-        let scores = fitting.iter().map(|node| cycle.score(node)).collect::<Result<Vec<_>, _>>();
-        let mut scores = scores.map_err(|error| error.to_string())?;
-        normalize_scores(&mut scores);
-        let best = fitting.into_iter().zip(scores).rev().max_by_key(|(_, score)| *score);
-        best.map(|(node, _)| node).ok_or_else(|| explanation.to_string())
+    /// Returns the node with the highest score, or the reasons of all nodes.
+    fn best_node(&self, cycle: &mut PodCycle) -> Result<String, NoNode> {
+        let state = self.tracker.state();
+        best_node(cycle, &self.nodes, &self.allocator(), state, PodExplanation::default(), self.now)
     }
 
     /// Frees a claim that keeps the pod from all nodes, if nobody else uses it.

@@ -1,0 +1,99 @@
+//! Bindings: the writes of a pod's claims one after the other, the wait for devices, the binding itself.
+
+use dra_alloc::pods::{ApiAnswer, BindStep};
+use examples::live::claim_calls::carry_out;
+use examples::live::failure::text;
+use examples::live::{now, pod_calls};
+use examples::output::put;
+
+use super::attempt::OpenBinding;
+use super::{LiveError, LiveScheduler, note};
+
+/// State of a binding after its claims were looked at.
+enum Progress {
+    Ready,
+    Waits,
+    Failed(String),
+}
+
+impl LiveScheduler<'_> {
+    /// Goes on with each binding that waits.
+    pub(super) async fn go_on_with_bindings(&mut self) -> Result<(), LiveError> {
+        let waiting: Vec<String> = self.open.keys().cloned().collect();
+        for uid in waiting {
+            self.go_on_with(&uid).await?;
+        }
+        Ok(())
+    }
+
+    /// Goes on with the binding of a pod, and keeps it if devices have to become ready.
+    pub(super) async fn go_on_with(&mut self, uid: &str) -> Result<(), LiveError> {
+        let Some(mut open) = self.open.remove(uid) else { return Ok(()) };
+        let pods = &self.view.pods;
+        let place = (open.pod.namespace.clone(), open.pod.name.clone());
+        let is_there = pods.get(&place).is_some_and(|pod| pod.metadata.uid.as_deref() == Some(uid));
+        let progress =
+            if is_there { self.write_claims(&mut open).await } else { Progress::Failed("the pod is gone".to_owned()) };
+        match progress {
+            Progress::Waits => {
+                self.open.insert(uid.to_owned(), open);
+                Ok(())
+            }
+            Progress::Failed(reason) => {
+                self.give_up(open, &reason).await;
+                Ok(())
+            }
+            Progress::Ready => match pod_calls::bind(&self.cluster.client, &open.pod, &open.node).await {
+                Ok(()) => self.bound(&open).await,
+                Err(error) => {
+                    self.give_up(open, &text(&error)).await;
+                    Ok(())
+                }
+            },
+        }
+    }
+
+    async fn write_claims(&mut self, open: &mut OpenBinding) -> Progress {
+        let Some((cycle, binding)) = &mut open.claims else { return Progress::Ready };
+        loop {
+            match binding.next(cycle, &mut self.view.claims, now()) {
+                BindStep::Write(write) => {
+                    let answer = carry_out(&self.cluster.client, &write).await;
+                    binding.answer(cycle, &mut self.view.claims, answer, now());
+                }
+                BindStep::Wait { .. } => return Progress::Waits,
+                BindStep::Failed(error) => return Progress::Failed(error.to_string()),
+                _ => return Progress::Ready,
+            }
+        }
+    }
+
+    async fn bound(&mut self, open: &OpenBinding) -> Result<(), LiveError> {
+        let OpenBinding { pod, node, .. } = open;
+        // Until the watch shows it, memory has the pod on its node: it is not placed twice.
+        if let Some(known) = self.view.pods.get_mut(&(pod.namespace.clone(), pod.name.clone())) {
+            known.spec.get_or_insert_default().node_name = Some(node.clone());
+        }
+        self.delayed.remove(&pod.uid);
+        put(&format!("{pod}: {node}\n"))?;
+        let message = format!("Successfully assigned {pod} to {node}");
+        self.events.normal(&self.cluster.client, pod, "Scheduled", &message).await;
+        Ok(())
+    }
+
+    /// Takes back what a binding has reserved, and tries the pod later.
+    async fn give_up(&mut self, open: OpenBinding, reason: &str) {
+        let OpenBinding { pod, claims, .. } = open;
+        note(format_args!("{pod}: not bound: {reason}"));
+        if let Some((mut cycle, _)) = claims {
+            for write in cycle.unreserve(&mut self.view.claims) {
+                if let ApiAnswer::Object(claim) = carry_out(&self.cluster.client, &write).await {
+                    // The claim was counted before, with the same devices.
+                    let _ = self.view.claims.assume(*claim);
+                }
+            }
+        }
+        self.delay(&pod.uid);
+        self.events.warning(&self.cluster.client, &pod, "FailedScheduling", reason).await;
+    }
+}

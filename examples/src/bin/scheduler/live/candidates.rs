@@ -1,0 +1,68 @@
+//! Pods that this scheduler can place, and nodes that they may use apart from devices.
+//!
+//! It is no kube-scheduler: it knows claims, node selectors, taints and cordoned nodes. A pod that asks for more of its node
+//! is refused with an event, and not placed by guess.
+
+use dra_alloc::pods::PodExplanation;
+use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
+use readiness::first_untolerated_taint;
+
+/// Returns true for a pod that waits for a node, of one scheduler or of any.
+pub(super) fn is_pending(pod: &Pod, scheduler: Option<&str>) -> bool {
+    let Some(spec) = &pod.spec else { return false };
+    let is_ours = scheduler.is_none() || spec.scheduler_name.as_deref() == scheduler;
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    is_ours
+        && spec.node_name.as_deref().is_none_or(str::is_empty)
+        && spec.scheduling_gates.as_ref().is_none_or(Vec::is_empty)
+        && pod.metadata.deletion_timestamp.is_none()
+        && !matches!(phase, Some("Succeeded" | "Failed"))
+}
+
+/// Returns a wish of a pod that only a whole scheduler can grant.
+pub(super) fn foreign_wish(pod: &Pod) -> Option<&'static str> {
+    let spec = pod.spec.as_ref()?;
+    let wishes = [
+        (spec.affinity.is_some(), "spec.affinity"),
+        (
+            spec.topology_spread_constraints.as_ref().is_some_and(|list| !list.is_empty()),
+            "spec.topologySpreadConstraints",
+        ),
+        (spec.scheduling_group.is_some(), "spec.schedulingGroup"),
+        (requests_resources(spec), "requests of resources"),
+    ];
+    wishes.into_iter().find(|(is_there, _)| *is_there).map(|(_, wish)| wish)
+}
+
+fn requests_resources(spec: &PodSpec) -> bool {
+    let mut resources = spec.containers.iter().filter_map(|container| container.resources.as_ref());
+    resources.any(|resources| resources.requests.as_ref().is_some_and(|requests| !requests.is_empty()))
+}
+
+/// Divides nodes into those that a pod may use, and reasons of the others.
+pub(super) fn candidates<'n>(pod: &Pod, nodes: impl Iterator<Item = &'n Node>) -> (Vec<&'n Node>, PodExplanation) {
+    let (mut usable, mut explanation) = (Vec::new(), PodExplanation::default());
+    for node in nodes {
+        match refusal(pod, node) {
+            None => usable.push(node),
+            Some(reason) => explanation.add_other(node.metadata.name.as_deref().unwrap_or_default(), reason),
+        }
+    }
+    (usable, explanation)
+}
+
+/// Returns the reason that a pod may not use a node, in kube-scheduler's words.
+fn refusal(pod: &Pod, node: &Node) -> Option<&'static str> {
+    let (pod, spec) = (pod.spec.as_ref()?, node.spec.as_ref());
+    let labels = node.metadata.labels.as_ref();
+    let has_label = |(key, value): (&String, &String)| labels.and_then(|labels| labels.get(key)) == Some(value);
+    if spec.and_then(|spec| spec.unschedulable).unwrap_or_default() {
+        return Some("node(s) were unschedulable");
+    }
+    if !pod.node_selector.iter().flatten().all(has_label) {
+        return Some("node(s) didn't match Pod's node affinity/selector");
+    }
+    let taints = spec.and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
+    let tolerations = pod.tolerations.as_deref().unwrap_or_default();
+    first_untolerated_taint(taints, tolerations).map(|_| "node(s) had untolerated taint(s)")
+}

@@ -1,0 +1,170 @@
+//! The scheduler on a cluster: explains pending pods and claims, or works as a second scheduler.
+
+mod attempt;
+mod binding;
+mod candidates;
+mod why;
+
+use dra_alloc::pods::PodOptions;
+use dra_alloc::{Allocator, SelectorCache};
+use examples::live::cluster_view::{ClusterView, watch_cluster};
+use examples::live::connect::Cluster;
+use examples::live::events::Events;
+use examples::live::failure::LiveError as ClusterError;
+use examples::live::lease::HeldLease;
+use examples::live::watching::Watches;
+use examples::output::{OutputError, put, say};
+use k8s_openapi::api::core::v1::Pod;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::args::{Args, Command};
+use super::schedule::Settings;
+use attempt::{Delay, OpenBinding};
+use why::{Answer, NotPending, answers, shown};
+
+/// Time in which changes are gathered before the pods are looked at anew.
+const GATHERING: Duration = Duration::from_millis(20);
+
+/// Longest time between two looks at pods whose time has come.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Reason that the program ends.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LiveError {
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    #[error(transparent)]
+    NotPending(#[from] NotPending),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
+
+/// Scheduler on a cluster.
+struct LiveScheduler<'a> {
+    cluster: &'a Cluster,
+    settings: &'a Settings,
+    options: PodOptions,
+    /// Name that pods ask for in `schedulerName`.
+    name: &'a str,
+    view: ClusterView,
+    selectors: SelectorCache,
+    events: Events,
+    /// Pods that have a node and are not bound yet, by UID.
+    open: BTreeMap<String, OpenBinding>,
+    /// Pods that have no node, by UID, with the time of the next attempt.
+    delayed: BTreeMap<String, Delay>,
+}
+
+/// Works on a cluster.
+///
+/// # Errors
+/// The cluster can't be reached, or another copy works now.
+pub(crate) fn run(args: &Args, settings: &Settings) -> Result<(), LiveError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ClusterError::Runtime)?;
+    runtime.block_on(async {
+        let cluster = Cluster::connect(&args.server).await?;
+        let scheduler = LiveScheduler::new(&cluster, settings, &args.scheduler_name);
+        match &args.command {
+            Some(Command::Why { name }) => scheduler.why(name.as_deref(), args).await,
+            None if args.bind => scheduler.bind(args).await,
+            None => scheduler.why(None, args).await,
+        }
+    })
+}
+
+impl<'a> LiveScheduler<'a> {
+    fn new(cluster: &'a Cluster, settings: &'a Settings, name: &'a str) -> Self {
+        Self {
+            cluster,
+            settings,
+            options: PodOptions::new(settings.profile).with_gates(settings.gates),
+            name,
+            view: ClusterView::new(settings.gates),
+            selectors: SelectorCache::default(),
+            events: Events::new("dra-sdk-scheduler"),
+            open: BTreeMap::new(),
+            delayed: BTreeMap::new(),
+        }
+    }
+
+    fn allocator(&self) -> Allocator<'_> {
+        Allocator::new(self.settings.profile, &self.view.inventory, &self.view.classes)
+            .with_selector_cache(&self.selectors)
+            .with_gates(self.settings.gates)
+            .with_explanation(self.settings.detail)
+    }
+
+    /// Explains what is pending.
+    async fn why(mut self, name: Option<&str>, args: &Args) -> Result<(), LiveError> {
+        let mut watches = watch_cluster(self.cluster);
+        self.view.complete(&mut watches).await?;
+        let answers: Vec<Answer> = answers(&self, name)?;
+        Ok(put(&shown(&answers, args.output)?)?)
+    }
+
+    /// Binds pods until it is told to stop, or another copy has taken over.
+    async fn bind(mut self, args: &Args) -> Result<(), LiveError> {
+        let stop = async {
+            let mut terminate = signal(SignalKind::terminate()).map_err(ClusterError::Runtime)?;
+            let mut interrupt = signal(SignalKind::interrupt()).map_err(ClusterError::Runtime)?;
+            tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
+            Ok::<(), LiveError>(())
+        };
+        let mut stop = std::pin::pin!(stop);
+        let client = &self.cluster.client;
+        let identity = identity();
+        let lease_name = format!("{}-scheduler", self.name);
+        let lease = HeldLease::acquire(client, &args.lease_namespace, &lease_name, &identity);
+        let mut lease = tokio::select! {
+            lease = lease => lease?,
+            stopped = &mut stop => return stopped,
+        };
+        let mut watches = watch_cluster(self.cluster);
+        put(&format!("{} binds pods of {}\n", self.name, self.cluster.url))?;
+        let ended = tokio::select! {
+            ended = self.work(&mut watches) => ended,
+            lost = lease.lost() => Err(lost.into()),
+            stopped = &mut stop => stopped,
+        };
+        lease.release(client).await;
+        ended
+    }
+
+    async fn work(&mut self, watches: &mut Watches) -> Result<(), LiveError> {
+        self.view.complete(watches).await?;
+        loop {
+            self.look().await?;
+            // Changes that come together are one reason to look.
+            if let Ok(Some(change)) = tokio::time::timeout(LOOK, watches.next()).await {
+                self.view.apply(change)?;
+                self.something_changed();
+                tokio::time::sleep(GATHERING).await;
+            }
+            while let Some(change) = watches.next_waiting() {
+                self.view.apply(change)?;
+                self.something_changed();
+            }
+        }
+    }
+
+    /// Returns the pods that this scheduler has to place, the oldest first.
+    fn queue(&self) -> Vec<Pod> {
+        let mut pods: Vec<&Pod> =
+            self.view.pods.values().filter(|pod| candidates::is_pending(pod, Some(self.name))).collect();
+        pods.sort_by_key(|pod| (pod.metadata.creation_timestamp.clone(), pod.metadata.name.clone()));
+        pods.into_iter().cloned().collect()
+    }
+}
+
+/// Returns a name of this run, which no other run has.
+fn identity() -> String {
+    let host = std::fs::read_to_string("/etc/hostname").unwrap_or_default();
+    let time = examples::live::now().as_nanosecond();
+    format!("{}_{}_{time}", host.trim(), std::process::id())
+}
+
+fn note(line: impl std::fmt::Display) {
+    say(&format_args!("scheduler: {line}"));
+}

@@ -1,0 +1,58 @@
+//! The way to a cluster.
+
+use dra_attrs::server_minor;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+use super::failure::{LiveError, text};
+use super::retry::answered;
+use crate::cluster_args::ClusterArgs;
+
+/// Cluster that a program works on.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Cluster {
+    /// Client of the API server.
+    pub client: Client,
+    /// Address of the API server.
+    pub url: String,
+    /// Minor version of Kubernetes.
+    pub minor: u32,
+    /// Namespace of the context.
+    pub namespace: String,
+}
+
+impl Cluster {
+    /// Finds the cluster: that of the flags, of the kubeconfig of the environment, or the one that the program runs in. Asks
+    /// the server for its version.
+    ///
+    /// # Errors
+    /// There is no cluster, or it does not answer.
+    pub async fn connect(args: &ClusterArgs) -> Result<Self, LiveError> {
+        let config = config(args).await?;
+        let (url, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
+        let client = Client::try_from(config).map_err(|error| LiveError::NoConfig(error.to_string()))?;
+        let version = answered(async || client.apiserver_version().await).await.outcome;
+        let version = version.map_err(|error| LiveError::Unreachable { url: url.clone(), error: text(&error) })?;
+        Ok(Self { minor: server_minor(&version)?, client, url, namespace })
+    }
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cluster").field("url", &self.url).field("minor", &self.minor).finish_non_exhaustive()
+    }
+}
+
+async fn config(args: &ClusterArgs) -> Result<Config, LiveError> {
+    let none = |error: &dyn std::fmt::Display| LiveError::NoConfig(error.to_string());
+    let options = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
+    if let Some(path) = &args.kubeconfig {
+        let file = Kubeconfig::read_from(path).map_err(|error| none(&error))?;
+        return Config::from_custom_kubeconfig(file, &options).await.map_err(|error| none(&error));
+    }
+    if args.context.is_some() {
+        return Config::from_kubeconfig(&options).await.map_err(|error| none(&error));
+    }
+    Config::infer().await.map_err(|error| none(&error))
+}

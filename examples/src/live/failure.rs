@@ -1,0 +1,178 @@
+//! Failures of calls to an API server, each as one sentence that says what to do.
+
+use std::io;
+
+use kube::Error;
+use kube::core::Status;
+use kube::runtime::watcher;
+
+/// Reason that a program can't go on with its cluster.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LiveError {
+    /// There is neither a kubeconfig nor a service account.
+    #[error(
+        "no cluster to work on: {0}; --kubeconfig names a file, and the stand-in for a cluster is cargo run -p examples \
+         --features live --bin apiserver"
+    )]
+    NoConfig(String),
+    /// The server did not answer.
+    #[error("{url}: no answer: {error}")]
+    Unreachable {
+        /// Address of the server.
+        url: String,
+        /// Last error.
+        error: String,
+    },
+    /// The program is not allowed to do something.
+    #[error("not allowed to {verb} {resource}: {answer}; the program's role needs that verb")]
+    Forbidden {
+        /// Verb of the request.
+        verb: &'static str,
+        /// Resource of the request.
+        resource: &'static str,
+        /// Text of the server.
+        answer: String,
+    },
+    /// The server has no such kind.
+    #[error("the API server does not serve {resource}: {}", needs(resource))]
+    NotServed {
+        /// Resource of the request.
+        resource: &'static str,
+    },
+    /// The server has refused a call for another reason.
+    #[error("{verb} {resource}: {error}")]
+    Call {
+        /// Verb of the request.
+        verb: &'static str,
+        /// Resource of the request.
+        resource: &'static str,
+        /// Error of the call.
+        error: String,
+    },
+    /// Another copy of the program works now.
+    #[error("another copy of the program holds the lease {lease} now; this one ends, and may be started again")]
+    LeaseLost {
+        /// Namespace and name of the lease.
+        lease: String,
+    },
+    /// The version of the server can't be read.
+    #[error(transparent)]
+    Version(#[from] dra_attrs::ServerVersionError),
+    /// The program could not be started.
+    #[error(transparent)]
+    Runtime(io::Error),
+}
+
+/// Class of a failed call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Trouble {
+    /// No answer, or one that asks for patience: the call may have been carried out.
+    Unanswered,
+    /// The server asks to come back later, and has done nothing.
+    Later,
+    /// The object has changed since it was read, is another one, or is not in a state for the call.
+    Conflict,
+    /// There is an object of this name.
+    Exists,
+    /// There is no such object.
+    Missing,
+    /// The server has no such kind.
+    NotServed,
+    /// The caller has no permission.
+    Forbidden,
+    /// Anything else, which a repetition would not change.
+    Refused,
+}
+
+/// Classifies a failed call.
+#[must_use]
+pub fn trouble(error: &Error) -> Trouble {
+    match error {
+        Error::Api(status) => trouble_of_status(status),
+        Error::HyperError(_) | Error::Service(_) | Error::ReadEvents(_) | Error::HttpError(_) => Trouble::Unanswered,
+        // An answer that was cut off.
+        Error::SerdeError(error) if error.is_eof() => Trouble::Unanswered,
+        _ => Trouble::Refused,
+    }
+}
+
+fn trouble_of_status(status: &Status) -> Trouble {
+    let is_about_object = status.details.as_ref().is_some_and(|details| !details.name.is_empty());
+    match (status.code, status.reason.as_str()) {
+        (409, "AlreadyExists") => Trouble::Exists,
+        (409, _) => Trouble::Conflict,
+        (404, _) if is_about_object => Trouble::Missing,
+        (404, _) => Trouble::NotServed,
+        (401 | 403, _) => Trouble::Forbidden,
+        (429 | 503, _) => Trouble::Later,
+        (500 | 502 | 504, _) => Trouble::Unanswered,
+        _ => Trouble::Refused,
+    }
+}
+
+impl LiveError {
+    /// Builds the error of a call.
+    #[must_use]
+    pub fn from_call(verb: &'static str, resource: &'static str, error: &Error) -> Self {
+        match trouble(error) {
+            Trouble::Forbidden => Self::Forbidden { verb, resource, answer: text(error) },
+            Trouble::NotServed => Self::NotServed { resource },
+            _ => Self::Call { verb, resource, error: text(error) },
+        }
+    }
+
+    /// Returns the error that ends a watch for good; `None` for one that the next attempt may not have.
+    #[must_use]
+    pub fn from_watch(resource: &'static str, error: &watcher::Error) -> Option<Self> {
+        let (watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error)) = error else {
+            return None;
+        };
+        matches!(trouble(error), Trouble::Forbidden | Trouble::NotServed)
+            .then(|| Self::from_call("watch", resource, error))
+    }
+}
+
+/// Returns the text of an interrupted watch.
+#[must_use]
+pub fn watch_text(error: &watcher::Error) -> String {
+    match error {
+        watcher::Error::InitialListFailed(error)
+        | watcher::Error::WatchStartFailed(error)
+        | watcher::Error::WatchFailed(error) => text(error),
+        watcher::Error::WatchError(status) => status.message.clone(),
+        watcher::Error::NoResourceVersion => error.to_string(),
+    }
+}
+
+/// Returns the server's own words, or those of the way to it.
+#[must_use]
+pub fn text(error: &Error) -> String {
+    match error {
+        Error::Api(status) => status.message.clone(),
+        Error::HyperError(error) => with_causes(error),
+        Error::Service(error) => with_causes(&**error),
+        error => error.to_string(),
+    }
+}
+
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+/// Kinds that not every cluster has, with what they need.
+const NEEDS: [(&str, &str); 3] = [
+    (
+        "resourcepoolstatusrequests",
+        "it needs Kubernetes 1.36 with the gate DRAResourcePoolStatus and v1alpha3 of resource.k8s.io",
+    ),
+    ("devicetaintrules", "v1 of resource.k8s.io has it since Kubernetes 1.37"),
+    ("resource", "v1 of resource.k8s.io has it since Kubernetes 1.34"),
+];
+
+fn needs(resource: &str) -> &'static str {
+    let found = NEEDS.iter().find(|(beginning, _)| resource.starts_with(beginning));
+    found.map_or("its version of Kubernetes does not have it", |(_, needs)| needs)
+}

@@ -1,0 +1,37 @@
+//! Adapter between the libraries and an API server, to be copied: what talks is here, what decides is in the libraries.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `connect` | finds the cluster, and asks for its version |
+//! | `retry` | repeats calls that got no answer, within a limit |
+//! | `failure` | says in one sentence what went wrong: no kubeconfig, no permission, kind not served, server gone |
+//! | `watching` | watches kinds, and passes on their changes through one bounded channel |
+//! | `cluster_view` | takes the changes into `Inventory`, `Classes` and `ClaimTracker` of dra-alloc |
+//! | `claim_calls` | carries out `ClaimWrite`s, also when the answer to one was lost |
+//! | `pod_calls` | nominates, binds, and writes conditions |
+//! | `events` | writes events about pods, without repeating itself |
+//! | `lease` | keeps a second copy of a program waiting |
+//!
+//! Whatever is sent may have been carried out although no answer came. Each write therefore names the version or the UID of
+//! what was read, so that a repetition does nothing or is a conflict; and after a conflict the stored object tells whose
+//! write it was.
+
+pub mod claim_calls;
+pub mod cluster_view;
+pub mod connect;
+pub mod events;
+pub mod failure;
+pub mod lease;
+pub mod pod_calls;
+pub mod retry;
+pub mod watching;
+
+use std::time::SystemTime;
+
+use k8s_openapi::jiff::Timestamp;
+
+/// Returns the time. A clock before 1970 counts as 1970.
+#[must_use]
+pub fn now() -> Timestamp {
+    Timestamp::try_from(SystemTime::now()).unwrap_or(Timestamp::UNIX_EPOCH)
+}

@@ -1,0 +1,70 @@
+//! Calls about pods: nomination, condition, binding.
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, Client, Error};
+use nnn::PodKey;
+use serde_json::{Value, json};
+
+use super::failure::{Trouble, trouble};
+use super::now;
+use super::retry::answered;
+
+fn pods(client: &Client, pod: &PodKey) -> Api<Pod> {
+    Api::namespaced(client.clone(), &pod.namespace)
+}
+
+/// Writes `status.nominatedNodeName`; nothing if another pod has the name now.
+///
+/// # Errors
+/// The server has refused the patch, or does not answer.
+pub async fn nominate(client: &Client, pod: &PodKey, node: &str) -> Result<(), Error> {
+    let patch = json!({"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": node}});
+    patch_status(client, pod, patch).await
+}
+
+/// Writes the condition `PodScheduled` of a pod that no node can run, and takes back its nomination.
+///
+/// # Errors
+/// The server has refused the patch, or does not answer.
+pub async fn write_unschedulable(client: &Client, pod: &PodKey, message: &str) -> Result<(), Error> {
+    let condition = json!({
+        "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message,
+        "lastTransitionTime": now().to_string(),
+    });
+    let status = json!({"conditions": [condition], "nominatedNodeName": null});
+    patch_status(client, pod, json!({"metadata": {"uid": pod.uid}, "status": status})).await
+}
+
+async fn patch_status(client: &Client, pod: &PodKey, patch: Value) -> Result<(), Error> {
+    let (api, patch) = (pods(client, pod), Patch::Strategic(patch));
+    answered(async || api.patch_status(&pod.name, &PatchParams::default(), &patch).await).await.outcome.map(drop)
+}
+
+/// Binds a pod to a node. A pod that is on this node already is bound: the answer to an earlier call was lost.
+///
+/// # Errors
+/// The pod is gone, being deleted or on another node, or the server does not answer.
+pub async fn bind(client: &Client, pod: &PodKey, node: &str) -> Result<(), Error> {
+    let api = pods(client, pod);
+    let metadata = json!({"name": pod.name, "namespace": pod.namespace, "uid": pod.uid});
+    let target = json!({"apiVersion": "v1", "kind": "Node", "name": node});
+    let binding = json!({"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target});
+    let post = PostParams::default();
+    let sent =
+        answered(async || api.create_subresource::<Value, Value>("binding", &pod.name, &post, &binding).await).await;
+    match sent.outcome {
+        Err(error) if trouble(&error) == Trouble::Conflict => {
+            match answered(async || api.get(&pod.name).await).await.outcome {
+                Ok(found) if is_on(&found, pod, node) => Ok(()),
+                _ => Err(error),
+            }
+        }
+        outcome => outcome.map(drop),
+    }
+}
+
+fn is_on(found: &Pod, pod: &PodKey, node: &str) -> bool {
+    let bound = found.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
+    found.metadata.uid.as_deref() == Some(&pod.uid) && bound == Some(node)
+}
