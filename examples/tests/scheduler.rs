@@ -529,6 +529,30 @@ fn pods_that_share_a_claim_are_both_reserved() {
 }
 
 #[test]
+fn the_node_with_the_least_room_left_is_taken_on_request() {
+    let gpus = |node: &str, count: usize| {
+        let devices: Vec<Value> = (0..count).map(|index| json!({"name": format!("gpu-{index}")})).collect();
+        slice(node, &json!(devices))
+    };
+    let mut claim = object(
+        "ResourceClaim",
+        "c",
+        &json!({"devices": {"requests": [
+        {"name": "r", "exactly": {"deviceClassName": "cpu"}}]}}),
+    );
+    claim["metadata"]["namespace"] = json!("default");
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"},
+        "spec": {"containers": [], "resourceClaims": [{"name": "r", "resourceClaimName": "c"}]}});
+    let nodes = ["wide", "narrow", "other"].map(|name| object("Node", name, &json!({})));
+    let objects = [gpus("wide", 4), gpus("narrow", 2), gpus("other", 2), class(), claim, pod];
+    let manifests = list(&[&nodes[..], &objects].concat());
+    let first_line = |args: &[&str]| clean(args, &manifests).stdout.lines().next().unwrap().to_owned();
+    assert_eq!(first_line(&["--pods", "-"]), "pod default/p: wide");
+    assert_eq!(first_line(&["--pods", "--best-fit", "-"]), "pod default/p: narrow", "the first of two");
+    assert_eq!(run(&["--best-fit", "-"], &manifests).code, 2, "claims without pods have no order of nodes");
+}
+
+#[test]
 fn a_gang_is_placed_whole_or_not_at_all() {
     let run = run(&["--pods", "--feature-gates=DRAWorkloadResourceClaims=true", &cluster("gang")], "").clean();
     let lines: Vec<&str> = run.stdout.lines().filter(|line| !line.starts_with(' ')).collect();

@@ -5,4 +5,4 @@ pub(crate) mod classes;
 pub(crate) mod inventory;
 pub(crate) mod stamp;
 pub(crate) mod state;
-mod trie;
+pub(crate) mod trie;

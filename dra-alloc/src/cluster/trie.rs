@@ -125,6 +125,15 @@ impl<T> Trie<T> {
 }
 
 impl<T: Clone> Trie<T> {
+    /// Returns the first value with a hash that `is_it` accepts, to be changed.
+    pub(crate) fn find_mut(&mut self, hash: u64, is_it: impl Fn(&T) -> bool) -> Option<&mut T> {
+        // A search first, so that nothing is copied when there is nothing to change.
+        self.find(hash, &is_it)?;
+        let entries = leaf(self.root.as_mut()?, hash, &is_it);
+        let found = entries.iter_mut().find(|entry| entry.is(hash, &is_it))?;
+        Some(Arc::make_mut(&mut found.value))
+    }
+
     /// Returns the first value with a hash that `is_it` accepts, to be changed; adds one if there is none.
     pub(crate) fn entry(&mut self, hash: u64, is_it: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> &mut T {
         let entries = leaf(self.root.get_or_insert_with(empty), hash, &is_it);

@@ -15,7 +15,7 @@ use super::cycle::{CycleClaim, PodCycle};
 use super::in_flight::Release;
 use super::lookup::{ClaimLookup, uid_of};
 use super::options::GroupAllocations;
-use super::reserve::add_finalizer;
+use super::reserve::{add_finalizer, has_finalizer};
 use super::status_code::StatusCode;
 use super::tracker::{ClaimTracker, allocation_of};
 use super::write::{ApiAnswer, ClaimWrite};
@@ -148,15 +148,49 @@ pub struct PreBind {
 enum Stage {
     /// The claim at this position is next.
     Claim(Ix<CycleClaim>),
-    /// A write is due, or its answer.
-    Open {
-        index: Ix<CycleClaim>,
-        action: BindAction,
-        write: ClaimWrite,
-    },
+    /// A call is due, or its answer.
+    Open(Call),
     Waiting,
     Done,
     Failed(BindError),
+}
+
+/// A call to the API server, of which the write is made anew each time that it is asked for.
+#[derive(Clone, Debug, PartialEq)]
+struct Call {
+    index: Ix<CycleClaim>,
+    action: BindAction,
+    /// The claim as it was read or written last.
+    claim: Arc<ResourceClaim>,
+    /// Time of the decision.
+    now: Timestamp,
+}
+
+impl Call {
+    fn write(&self, cycle: &PodCycle) -> ClaimWrite {
+        let mut claim = match self.action {
+            BindAction::Refresh => {
+                let ClaimKey { namespace, name } = ClaimKey::from_metadata(&self.claim.metadata);
+                return ClaimWrite::Get { namespace, name };
+            }
+            _ => Box::new(ResourceClaim::clone(&self.claim)),
+        };
+        if self.action == BindAction::AddFinalizer {
+            add_finalizer(&mut claim);
+            return ClaimWrite::Update { claim };
+        }
+        let wanted = self.index.of(&cycle.claims);
+        let status = claim.status.get_or_insert_default();
+        if self.action == BindAction::AddAllocation {
+            let timestamp = cycle.options.has(DraGate::DeviceBindingConditions).then_some(Time(self.now));
+            status.allocation = wanted.and_then(|wanted| wanted.chosen.clone());
+            if let Some(allocation) = &mut status.allocation {
+                allocation.allocation_timestamp = allocation.allocation_timestamp.take().or(timestamp);
+            }
+        }
+        status.reserved_for.get_or_insert_default().extend(wanted.map(|wanted| wanted.consumer.reference()));
+        ClaimWrite::UpdateStatus { claim }
+    }
 }
 
 impl Default for Stage {
@@ -176,7 +210,7 @@ impl PreBind {
     pub fn next(&mut self, cycle: &mut PodCycle, tracker: &mut ClaimTracker, now: Timestamp) -> BindStep {
         loop {
             match &self.stage {
-                Stage::Open { write, .. } => return BindStep::Write(write.clone()),
+                Stage::Open(call) => return BindStep::Write(call.write(cycle)),
                 Stage::Done => return BindStep::Done,
                 Stage::Failed(error) => return BindStep::Failed(error.clone()),
                 Stage::Waiting => match self.look(cycle, tracker, now) {
@@ -191,7 +225,7 @@ impl PreBind {
                         None => Stage::Done,
                         Some(claim) if is_reserved(&cycle.pod, &claim.claim) => Stage::Claim(after(index)),
                         Some(claim) => {
-                            let object = ResourceClaim::clone(&claim.claim);
+                            let object = Arc::clone(&claim.claim);
                             self.conflicts = 0;
                             Self::decide(index, object, cycle, tracker, now)
                         }
@@ -203,22 +237,20 @@ impl PreBind {
 
     /// Takes the answer to the call that [`PreBind::next`] has returned. Without an open call it does nothing.
     pub fn answer(&mut self, cycle: &mut PodCycle, tracker: &mut ClaimTracker, answer: ApiAnswer, now: Timestamp) {
-        if !matches!(self.stage, Stage::Open { .. }) {
+        if !matches!(self.stage, Stage::Open(_)) {
             return;
         }
-        let Stage::Open { index, action, write } = std::mem::take(&mut self.stage) else { return };
-        self.stage = match (answer, write) {
-            (ApiAnswer::Object(claim), ClaimWrite::UpdateStatus { .. }) => {
-                settle(index, *claim, cycle, tracker);
+        let Stage::Open(call) = std::mem::take(&mut self.stage) else { return };
+        let (index, action) = (call.index, call.action);
+        self.stage = match (answer, action) {
+            (ApiAnswer::Object(claim), BindAction::AddAllocation | BindAction::AddReservation) => {
+                settle(index, Arc::from(claim), cycle, tracker);
                 Stage::Claim(after(index))
             }
-            (ApiAnswer::Object(claim), _) => Self::decide(index, *claim, cycle, tracker, now),
-            (ApiAnswer::Conflict(_), ClaimWrite::Update { claim } | ClaimWrite::UpdateStatus { claim })
-                if self.conflicts + 1 < ATTEMPTS =>
-            {
+            (ApiAnswer::Object(claim), _) => Self::decide(index, Arc::from(claim), cycle, tracker, now),
+            (ApiAnswer::Conflict(_), action) if action != BindAction::Refresh && self.conflicts + 1 < ATTEMPTS => {
                 self.conflicts += 1;
-                let ClaimKey { namespace, name } = ClaimKey::from_metadata(&claim.metadata);
-                Stage::Open { index, action: BindAction::Refresh, write: ClaimWrite::Get { namespace, name } }
+                Stage::Open(Call { action: BindAction::Refresh, ..call })
             }
             (ApiAnswer::Conflict(answer) | ApiAnswer::Failed(answer), _) => {
                 let claim = index.of(&cycle.claims).map_or_else(|| ClaimKey::new("", ""), CycleClaim::key);
@@ -230,13 +262,13 @@ impl PreBind {
     /// Decides about a claim as it is now: the next write, or the end.
     fn decide(
         index: Ix<CycleClaim>,
-        mut claim: ResourceClaim,
+        claim: Arc<ResourceClaim>,
         cycle: &mut PodCycle,
         tracker: &mut ClaimTracker,
         now: Timestamp,
     ) -> Stage {
         let Some(wanted) = index.of(&cycle.claims) else { return Stage::Done };
-        let (key, chosen, consumer) = (wanted.key(), wanted.chosen.clone(), wanted.consumer.clone());
+        let (chosen, consumer) = (&wanted.chosen, &wanted.consumer);
         let is_another = uid_of(&claim) != uid_of(&wanted.claim);
         let stored = allocation_of(&claim);
         if !is_another && chosen.is_none() && stored.is_some() && is_reserved(&cycle.pod, &claim) {
@@ -244,41 +276,31 @@ impl PreBind {
             return Stage::Claim(after(index));
         }
         let error = if is_another || claim.metadata.deletion_timestamp.is_some() {
-            Some(BindError::Deleted { claim: key })
-        } else if let (Some(chosen), Some(stored)) = (&chosen, stored) {
-            if is_of_group(chosen, stored, &consumer, cycle) {
+            Some(BindError::Deleted { claim: wanted.key() })
+        } else if let (Some(chosen), Some(stored)) = (chosen, stored) {
+            if is_of_group(chosen, stored, consumer, cycle) {
                 if is_reserved(&cycle.pod, &claim) {
                     settle(index, claim, cycle, tracker);
                     return Stage::Claim(after(index));
                 }
                 None
             } else {
-                Some(BindError::AllocatedElsewhere { claim: key })
+                Some(BindError::AllocatedElsewhere { claim: wanted.key() })
             }
         } else if chosen.is_none() && stored.is_none() {
-            Some(BindError::Deallocated { claim: key })
+            Some(BindError::Deallocated { claim: wanted.key() })
         } else {
             None
         };
         if let Some(error) = error {
             return fail(index, error, cycle, tracker);
         }
-        let is_new = stored.is_none();
-        if is_new && add_finalizer(&mut claim) {
-            let write = ClaimWrite::Update { claim: Box::new(claim) };
-            return Stage::Open { index, action: BindAction::AddFinalizer, write };
-        }
-        let status = claim.status.get_or_insert_default();
-        if is_new {
-            let timestamp = cycle.options.has(DraGate::DeviceBindingConditions).then_some(Time(now));
-            status.allocation = chosen.map(|chosen| AllocationResult {
-                allocation_timestamp: chosen.allocation_timestamp.clone().or(timestamp),
-                ..chosen
-            });
-        }
-        status.reserved_for.get_or_insert_default().push(consumer.reference());
-        let action = if is_new { BindAction::AddAllocation } else { BindAction::AddReservation };
-        Stage::Open { index, action, write: ClaimWrite::UpdateStatus { claim: Box::new(claim) } }
+        let action = match stored {
+            Some(_) => BindAction::AddReservation,
+            None if has_finalizer(&claim) => BindAction::AddAllocation,
+            None => BindAction::AddFinalizer,
+        };
+        Stage::Open(Call { index, action, claim, now })
     }
 
     /// Looks at the binding conditions of all claims. Returns the wait; `None` if all are ready.
@@ -332,9 +354,9 @@ fn is_of_group(chosen: &AllocationResult, stored: &AllocationResult, consumer: &
 }
 
 /// Takes a written claim into the cycle and the cache. Its allocation is no longer in flight.
-fn settle(index: Ix<CycleClaim>, written: ResourceClaim, cycle: &mut PodCycle, tracker: &mut ClaimTracker) {
+fn settle(index: Ix<CycleClaim>, written: Arc<ResourceClaim>, cycle: &mut PodCycle, tracker: &mut ClaimTracker) {
     let Some(claim) = cycle.claim_mut(index) else { return };
-    claim.claim = Arc::new(written);
+    claim.claim = written;
     let assumed = tracker.assume(Arc::clone(&claim.claim));
     if std::mem::take(&mut claim.in_flight) {
         let release = if assumed == Ok(true) { Release::All } else { Release::OneSharer };

@@ -32,10 +32,16 @@ pub struct PodCycle {
     pub(super) out_of_reach: BTreeSet<Ix<CycleClaim>>,
 }
 
-/// Allocations on one node, of the claims that the cycle has to allocate.
+/// Allocations on one node, of the claims that the cycle has to allocate, in their order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct NodeResults {
-    pub(super) results: BTreeMap<Ix<CycleClaim>, AllocationResult>,
+    pub(super) results: Vec<(Ix<CycleClaim>, AllocationResult)>,
+}
+
+impl NodeResults {
+    pub(super) fn allocations(&self) -> impl Iterator<Item = &AllocationResult> {
+        self.results.iter().map(|(_, allocation)| allocation)
+    }
 }
 
 /// A claim of the pod in one cycle. A claim that several entries of the pod name is in the cycle once.
@@ -203,7 +209,7 @@ impl PodCycle {
     /// Returns the allocations on a node that passed the filter, in the order of the claims; empty if nothing has to be
     /// allocated.
     pub fn results_on(&self, node: &str) -> impl Iterator<Item = &AllocationResult> {
-        self.nodes.get(node).into_iter().flat_map(|node| node.results.values())
+        self.nodes.get(node).into_iter().flat_map(NodeResults::allocations)
     }
 
     /// Returns the claims with their positions.

@@ -1,7 +1,5 @@
 //! `Filter`: the check of one node for the pod's claims.
 
-use std::collections::BTreeMap;
-
 use dra_attrs::{Ix, node_selector_matches};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
@@ -184,30 +182,35 @@ impl PodCycle {
     ) -> Result<NodeResults, Box<(NodeRefusal, Option<Explanation>)>> {
         let to_allocate = |(_, claim): &(Ix<CycleClaim>, &CycleClaim)| claim.situation == ClaimSituation::ToAllocate;
         let claims = || self.indexed().filter(to_allocate);
-        let mut results = NodeResults::default();
-        for (index, claim) in self.indexed() {
-            if let ClaimSituation::Pending(allocation) = &claim.situation {
-                results.results.insert(index, AllocationResult::clone(allocation));
-            }
-        }
         if claims().next().is_none() {
-            return Ok(results);
+            return Ok(self.results_with(Vec::new()));
         }
         let objects = claims().map(|(_, claim)| &claim.claim);
         let verdict = allocator.allocate::<std::sync::Arc<ResourceClaim>>(state, node, objects, budget);
         let Verdict { outcome, explanation, .. } =
             verdict.map_err(|error| Box::new((NodeRefusal::Invalid(Box::new(error)), None)))?;
         let refusal = match outcome {
-            Outcome::Allocated(allocations) => {
-                let indexes = claims().map(|(index, _)| index);
-                results.results.extend(indexes.zip(allocations).collect::<BTreeMap<_, _>>());
-                return Ok(results);
-            }
+            Outcome::Allocated(allocations) => return Ok(self.results_with(allocations)),
             Outcome::Unsatisfied => NodeRefusal::CannotAllocate,
             Outcome::FailedOnNode(failure) => NodeRefusal::Failed(failure),
             Outcome::Stopped(_) => NodeRefusal::TimedOut { node: node.metadata.name.clone().unwrap_or_default() },
         };
         Err(Box::new((refusal, explanation)))
+    }
+
+    /// Returns the allocations of all claims that have to be allocated: those in flight, and new ones, in the order of the
+    /// claims.
+    fn results_with(&self, new: Vec<AllocationResult>) -> NodeResults {
+        let mut new = new.into_iter();
+        let of_claim = |(index, claim): (Ix<CycleClaim>, &CycleClaim)| {
+            let allocation = match &claim.situation {
+                ClaimSituation::Allocated => None,
+                ClaimSituation::Pending(allocation) => Some(AllocationResult::clone(allocation)),
+                ClaimSituation::ToAllocate => new.next(),
+            };
+            Some((index, allocation?))
+        };
+        NodeResults { results: self.indexed().filter_map(of_claim).collect() }
     }
 }
 

@@ -47,21 +47,21 @@ impl PodCycle {
         if !self.needs_allocation() {
             return Ok(());
         }
-        let found = self.nodes.get(node).ok_or(ReserveError::NoResults)?;
-        for (index, allocation) in found.results.clone() {
-            let Some(claim) = self.claim_mut(index) else { continue };
+        let Self { nodes, claims, .. } = self;
+        let found = nodes.get(node).ok_or(ReserveError::NoResults)?;
+        for (index, allocation) in &found.results {
+            let Some(claim) = claims.get_mut(usize::from(*index)) else { continue };
             claim.chosen = Some(allocation.clone());
-            let uid = uid_of(&claim.claim).to_owned();
-            let key = claim.key();
+            let (key, uid) = (claim.key(), uid_of(&claim.claim));
             // A claim that somebody else allocated meanwhile is not in flight: its binding will fail.
             let cached = tracker.claim(&key.namespace, &key.name);
             if cached.is_some_and(|cached| uid_of(cached) == uid && allocation_of(cached).is_some()) {
                 continue;
             }
-            let allocated = Arc::new(with_allocation(&claim.claim, allocation));
-            tracker.add_in_flight(&uid, &allocated)?;
+            let allocated = Arc::new(with_allocation(&claim.claim, allocation.clone()));
+            tracker.add_in_flight(uid, &allocated)?;
+            round.add(uid);
             claim.in_flight = true;
-            round.add(&uid);
         }
         Ok(())
     }
@@ -119,12 +119,13 @@ fn with_allocation(claim: &ResourceClaim, allocation: AllocationResult) -> Resou
     claim
 }
 
-/// Adds the finalizer of allocated claims. Returns false if it is there already.
-pub(super) fn add_finalizer(claim: &mut ResourceClaim) -> bool {
-    let finalizers = claim.metadata.finalizers.get_or_insert_default();
-    let is_new = !finalizers.iter().any(|finalizer| finalizer == FINALIZER);
-    if is_new {
-        finalizers.push(FINALIZER.to_owned());
+/// Adds the finalizer of allocated claims, unless it is there already.
+pub(super) fn add_finalizer(claim: &mut ResourceClaim) {
+    if !has_finalizer(claim) {
+        claim.metadata.finalizers.get_or_insert_default().push(FINALIZER.to_owned());
     }
-    is_new
+}
+
+pub(super) fn has_finalizer(claim: &ResourceClaim) -> bool {
+    claim.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == FINALIZER)
 }

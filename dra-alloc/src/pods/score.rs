@@ -100,7 +100,7 @@ impl PodCycle {
     pub fn score(&self, node: &str) -> Result<i64, ScoreError> {
         match self.nodes.get(node) {
             Some(found) if self.options.has(DraGate::PrioritizedList) => {
-                claims_score(self.claims.iter().map(|claim| &*claim.claim), found.results.values())
+                claims_score(self.claims.iter().map(|claim| &*claim.claim), found.allocations())
             }
             _ => Ok(0),
         }

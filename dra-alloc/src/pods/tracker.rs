@@ -12,6 +12,7 @@ use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequest, ResourceCl
 use super::in_flight::{InFlight, Release};
 use super::lookup::{ClaimLookup, uid_of};
 use crate::cluster::state::{AllocatedState, StateError};
+use crate::cluster::trie::{Trie, hash};
 use crate::config::gates::DraGate;
 
 /// Memory of one scheduler about the claims of a cluster, and the devices that they hold.
@@ -20,7 +21,8 @@ use crate::config::gates::DraGate;
 /// returned it, and the watch has not caught up), *in flight* (devices were chosen, and nothing is written yet). The
 /// devices of all three are in use, each allocation counted once: [`ClaimTracker::state`].
 ///
-/// Nothing has to be given back by hand: a claim that is seen again replaces what was counted for it.
+/// Nothing has to be given back by hand: a claim that is seen again replaces what was counted for it. A clone is a
+/// snapshot: it costs no more than what is in flight, and a change afterwards copies what it changes.
 ///
 /// ```
 /// use dra_alloc::pods::{ClaimLookup, ClaimTracker};
@@ -41,9 +43,11 @@ use crate::config::gates::DraGate;
 /// ```
 #[derive(Clone)]
 pub struct ClaimTracker {
-    /// Claims by namespace and name.
-    claims: BTreeMap<String, BTreeMap<String, Tracked>>,
+    /// Claims by the hash of namespace and name.
+    claims: Trie<Tracked>,
     in_flight: InFlight,
+    /// UIDs of the claims with an allocation in flight while the API server has another one: both are counted.
+    beside: BTreeSet<String>,
     state: AllocatedState,
 }
 
@@ -60,7 +64,12 @@ impl ClaimTracker {
     /// Creates the memory of a scheduler with the feature gates `gates` that has seen nothing.
     #[must_use]
     pub fn new(gates: GateSet<DraGate>) -> Self {
-        Self { claims: BTreeMap::new(), in_flight: InFlight::default(), state: AllocatedState::new(gates) }
+        Self {
+            claims: Trie::default(),
+            in_flight: InFlight::default(),
+            beside: BTreeSet::new(),
+            state: AllocatedState::new(gates),
+        }
     }
 
     /// Returns the devices in use: of claims that are allocated, and of allocations in flight.
@@ -79,23 +88,15 @@ impl ClaimTracker {
     /// Logarithmic in the number of claims, and for each device of the allocation in the number of devices in use.
     pub fn observe(&mut self, claim: impl Into<Arc<ResourceClaim>>) -> Result<(), StateError> {
         let claim = claim.into();
-        let (namespace, name) = name_of(&claim);
-        let known = self.tracked_mut(&namespace, &name);
-        let before = known.as_ref().map(|known| Arc::clone(&known.current));
-        match known {
-            Some(known) if uid_of(&known.current) == uid_of(&claim) => {
-                if is_older(&claim, &known.current) {
-                    return Ok(());
-                }
-                *known = Tracked { seen: Arc::clone(&claim), current: Arc::clone(&claim) };
-            }
-            _ => {
-                let tracked = Tracked { seen: Arc::clone(&claim), current: Arc::clone(&claim) };
-                self.claims.entry(namespace).or_default().insert(name, tracked);
-            }
+        let shown = || Tracked { seen: Arc::clone(&claim), current: Arc::clone(&claim) };
+        let names = names_of(&claim);
+        let known = self.claims.entry(hash(names), |known| names_of(&known.current) == names, shown);
+        if is_older(&claim, &known.current) && uid_of(&known.current) == uid_of(&claim) {
+            return Ok(());
         }
-        if let Some(gone) = before.filter(|gone| uid_of(gone) != uid_of(&claim)) {
-            self.recount(&gone, None)?;
+        let before = std::mem::replace(known, shown()).current;
+        if uid_of(&before) != uid_of(&claim) {
+            self.recount(&before, None)?;
         }
         self.recount(&claim, Some(&claim))
     }
@@ -109,14 +110,13 @@ impl ClaimTracker {
         claims: impl IntoIterator<Item = C>,
     ) -> Result<(), StateError> {
         let claims: Vec<Arc<ResourceClaim>> = claims.into_iter().map(Into::into).collect();
-        let known = self.claims.iter();
-        let known = known.flat_map(|(namespace, names)| names.keys().map(|name| (namespace.clone(), name.clone())));
-        let mut gone: BTreeSet<(String, String)> = known.collect();
+        let known: Vec<Arc<ResourceClaim>> = self.claims.iter().map(|known| Arc::clone(&known.current)).collect();
+        let mut gone: BTreeSet<[&str; 2]> = known.iter().map(|claim| names_of(claim)).collect();
         for claim in &claims {
-            gone.remove(&name_of(claim));
+            gone.remove(&names_of(claim));
         }
-        for (namespace, name) in gone {
-            self.observe_deleted(&namespace, &name);
+        for [namespace, name] in gone {
+            self.observe_deleted(namespace, name);
         }
         let mut result = Ok(());
         for claim in claims {
@@ -128,11 +128,8 @@ impl ClaimTracker {
 
     /// Records that the watch shows a claim's deletion. An allocation in flight stays until the attempt that made it ends.
     pub fn observe_deleted(&mut self, namespace: &str, name: &str) {
-        let Some(names) = self.claims.get_mut(namespace) else { return };
-        let Some(gone) = names.remove(name) else { return };
-        if names.is_empty() {
-            self.claims.remove(namespace);
-        }
+        let names = [namespace, name];
+        let Some(gone) = self.claims.remove(hash(names), |known| names_of(&known.current) == names) else { return };
         // Without an allocation of its own there is nothing to read, and so nothing to fail.
         let _ = self.recount(&gone.current, None);
     }
@@ -144,8 +141,7 @@ impl ClaimTracker {
     /// A consumed capacity of the allocation is not a quantity. The claim is known then, and holds no device.
     pub fn assume(&mut self, claim: impl Into<Arc<ResourceClaim>>) -> Result<bool, StateError> {
         let claim = claim.into();
-        let (namespace, name) = name_of(&claim);
-        let Some(known) = self.tracked_mut(&namespace, &name) else { return Ok(false) };
+        let Some(known) = self.tracked_mut(names_of(&claim)) else { return Ok(false) };
         if uid_of(&known.current) != uid_of(&claim) || version(&claim) < version(&known.current) {
             return Ok(false);
         }
@@ -155,7 +151,7 @@ impl ClaimTracker {
 
     /// Forgets what was assumed about a claim: the claim that the watch showed counts again.
     pub fn restore(&mut self, namespace: &str, name: &str) {
-        let Some(known) = self.tracked_mut(namespace, name) else { return };
+        let Some(known) = self.tracked_mut([namespace, name]) else { return };
         known.current = Arc::clone(&known.seen);
         let seen = Arc::clone(&known.seen);
         // What was seen has been counted before, or its error has been returned.
@@ -199,14 +195,18 @@ impl ClaimTracker {
         true
     }
 
-    fn tracked_mut(&mut self, namespace: &str, name: &str) -> Option<&mut Tracked> {
-        self.claims.get_mut(namespace)?.get_mut(name)
+    fn tracked(&self, names: [&str; 2]) -> Option<&Tracked> {
+        self.claims.find(hash(names), |known| names_of(&known.current) == names)
+    }
+
+    fn tracked_mut(&mut self, names: [&str; 2]) -> Option<&mut Tracked> {
+        self.claims.find_mut(hash(names), |known| names_of(&known.current) == names)
     }
 
     /// Counts the allocations of a claim anew, after a change of the allocation in flight.
     fn recount_known(&mut self, claim: &ResourceClaim) -> Result<(), StateError> {
-        let (namespace, name) = name_of(claim);
-        let cached = self.claim(&namespace, &name).filter(|cached| uid_of(cached) == uid_of(claim)).cloned();
+        let cached = self.tracked(names_of(claim)).map(|known| Arc::clone(&known.current));
+        let cached = cached.filter(|cached| uid_of(cached) == uid_of(claim));
         self.recount(claim, cached.as_ref())
     }
 
@@ -215,7 +215,12 @@ impl ClaimTracker {
         let cached = cached.and_then(|cached| allocation_of(cached));
         let in_flight = self.in_flight.get(uid_of(claim)).and_then(|in_flight| allocation_of(in_flight));
         let other = in_flight.filter(|in_flight| cached.is_some_and(|cached| cached.devices != in_flight.devices));
-        count(&mut self.state, &in_flight_beside(claim), other)?;
+        if other.is_some() {
+            self.beside.insert(uid_of(claim).to_owned());
+        }
+        if other.is_some() || self.beside.remove(uid_of(claim)) {
+            count(&mut self.state, &in_flight_beside(claim), other)?;
+        }
         count(&mut self.state, claim, cached.or(in_flight))
     }
 }
@@ -223,8 +228,9 @@ impl ClaimTracker {
 /// Shows the claims and what is in flight. The devices in use follow from these.
 impl fmt::Debug for ClaimTracker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { claims, in_flight, state: _ } = self;
-        f.debug_struct("ClaimTracker").field("claims", claims).field("in_flight", in_flight).finish_non_exhaustive()
+        let Self { claims, in_flight, beside: _, state: _ } = self;
+        let claims: BTreeMap<_, _> = claims.iter().map(|known| (names_of(&known.current), known)).collect();
+        f.debug_struct("ClaimTracker").field("claims", &claims).field("in_flight", in_flight).finish_non_exhaustive()
     }
 }
 
@@ -252,7 +258,7 @@ fn in_flight_beside(claim: &ResourceClaim) -> ResourceClaim {
 
 impl ClaimLookup for ClaimTracker {
     fn claim(&self, namespace: &str, name: &str) -> Option<&Arc<ResourceClaim>> {
-        Some(&self.claims.get(namespace)?.get(name)?.current)
+        Some(&self.tracked([namespace, name])?.current)
     }
 }
 
@@ -267,9 +273,9 @@ pub(super) fn allocation_of(claim: &ResourceClaim) -> Option<&AllocationResult> 
     claim.status.as_ref()?.allocation.as_ref()
 }
 
-fn name_of(claim: &ResourceClaim) -> (String, String) {
-    let metadata = &claim.metadata;
-    (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
+/// Returns namespace and name of a claim.
+fn names_of(claim: &ResourceClaim) -> [&str; 2] {
+    [&claim.metadata.namespace, &claim.metadata.name].map(|text| text.as_deref().unwrap_or_default())
 }
 
 /// Returns the version of a claim as a number; versions of Kubernetes objects compare as numbers (KEP-5504). `None` if it

@@ -26,6 +26,10 @@ pub(crate) struct Args {
     /// all nodes. Pods of one group are a gang: all or none
     #[arg(long)]
     pub(crate) pods: bool,
+    /// Among the nodes with the highest score, take the one whose pools have the least room left, not the first one; with
+    /// --pods. kube-scheduler has no such order
+    #[arg(long, requires = "pods")]
+    pub(crate) best_fit: bool,
     /// Feature gates that differ from the defaults of Kubernetes 1.37, by their names in the profile, such as
     /// DRAListTypeAttributes=true,DRADeviceTaints=false
     #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]

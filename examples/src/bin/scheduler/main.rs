@@ -70,6 +70,7 @@ fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
     settings.nodes.clone_from(&args.nodes);
     settings.gates = feature_gates(&args.feature_gates, args.profile)?;
     settings.detail = args.explain.into();
+    settings.best_fit = args.best_fit;
     if args.server.live {
         return Ok(live::run(args, &settings).map(|()| ExitCode::SUCCESS)?);
     }

@@ -1,7 +1,9 @@
 //! Choice of a node for one pod with claims.
 
-use dra_alloc::pods::{PodCycle, PodExplanation, StatusCode, normalize_scores};
-use dra_alloc::{AllocatedState, Allocator, Budget};
+use std::cmp::Reverse;
+
+use dra_alloc::pods::{PodCycle, PodExplanation, RoomLeft, StatusCode, normalize_scores};
+use dra_alloc::{AllocatedState, Allocator, Budget, Inventory};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::jiff::Timestamp;
 
@@ -16,7 +18,26 @@ pub(crate) enum NoNode {
     Nowhere(Box<PodExplanation>),
 }
 
-/// Tries nodes in their order and returns the one with the highest score, the first of several.
+/// Preference among nodes with the same score.
+#[derive(Clone, Copy)]
+pub(crate) enum Preference<'i> {
+    /// The first one.
+    First,
+    /// The one whose pools have the least room left, the first of several.
+    BestFit(&'i Inventory),
+}
+
+impl Preference<'_> {
+    /// Returns a number that is smaller for nodes that are preferred.
+    fn rank(self, cycle: &PodCycle, node: &Node, state: &AllocatedState) -> RoomLeft {
+        match self {
+            Self::First => RoomLeft::default(),
+            Self::BestFit(inventory) => cycle.room_left(node, inventory, state),
+        }
+    }
+}
+
+/// Tries nodes in their order and returns the one with the highest score.
 ///
 /// # Errors
 /// No node can run the pod. `explanation` has reasons of nodes that are not tried.
@@ -27,21 +48,27 @@ pub(crate) fn best_node<'n>(
     state: &AllocatedState,
     mut explanation: PodExplanation,
     now: Timestamp,
+    preference: Preference<'_>,
 ) -> Result<String, NoNode> {
     let mut fitting = Vec::new();
     for node in nodes {
-        let name = node.metadata.name.clone().unwrap_or_default();
+        let name = name_in(node);
         let verdict = cycle.filter(node, allocator, state, now, Budget::default());
         match verdict.refusal() {
-            None => fitting.push(name.clone()),
+            None => fitting.push(node),
             Some(refusal) if refusal.code() == StatusCode::Error => return Err(NoNode::Failed(refusal.to_string())),
-            Some(_) => explanation.add_verdict(&name, &verdict),
+            Some(_) => explanation.add_verdict(name, &verdict),
         }
-        cycle.record(&name, verdict);
+        cycle.record(name, verdict);
     }
-    let scores = fitting.iter().map(|node| cycle.score(node)).collect::<Result<Vec<_>, _>>();
+    let scores = fitting.iter().map(|node| cycle.score(name_in(node))).collect::<Result<Vec<_>, _>>();
     let mut scores = scores.map_err(|error| NoNode::Failed(error.to_string()))?;
     normalize_scores(&mut scores);
-    let best = fitting.into_iter().zip(scores).rev().max_by_key(|(_, score)| *score);
-    best.map(|(node, _)| node).ok_or_else(|| NoNode::Nowhere(Box::new(explanation)))
+    let rank = |node: &Node| Reverse(preference.rank(cycle, node, state));
+    let best = fitting.into_iter().zip(scores).rev().max_by_key(|(node, score)| (*score, rank(node)));
+    best.map(|(node, _)| name_in(node).to_owned()).ok_or_else(|| NoNode::Nowhere(Box::new(explanation)))
+}
+
+fn name_in(node: &Node) -> &str {
+    node.metadata.name.as_deref().unwrap_or_default()
 }

@@ -13,7 +13,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::jiff::Timestamp;
 
-use super::placing::{NoNode, best_node};
+use super::placing::{NoNode, Preference, best_node};
 use super::schedule::{ScheduleError, Settings, chosen_nodes};
 
 /// A scheduler of pods, with an API server that only it writes to.
@@ -124,7 +124,8 @@ impl Scheduler<'_> {
     /// Returns the node with the highest score, or the reasons of all nodes.
     fn best_node(&self, cycle: &mut PodCycle) -> Result<String, NoNode> {
         let state = self.tracker.state();
-        best_node(cycle, &self.nodes, &self.allocator(), state, PodExplanation::default(), self.now)
+        let preference = if self.settings.best_fit { Preference::BestFit(&self.inventory) } else { Preference::First };
+        best_node(cycle, &self.nodes, &self.allocator(), state, PodExplanation::default(), self.now, preference)
     }
 
     /// Frees a claim that keeps the pod from all nodes, if nobody else uses it.

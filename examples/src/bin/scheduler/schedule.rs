@@ -30,12 +30,21 @@ pub(crate) struct Settings {
     pub(crate) detail: Detail,
     /// Version of the scheduler.
     pub(crate) version: Version,
+    /// True if a pod goes where the least room is left.
+    pub(crate) best_fit: bool,
 }
 
 impl Settings {
     /// Settings of a scheduler with the default gates, which tries all nodes and explains nothing.
     pub(crate) fn new(profile: Profile, version: Version) -> Self {
-        Self { nodes: Vec::new(), gates: GateSet::default(), profile, detail: Detail::default(), version }
+        Self {
+            nodes: Vec::new(),
+            gates: GateSet::default(),
+            profile,
+            detail: Detail::default(),
+            version,
+            best_fit: false,
+        }
     }
 }
 

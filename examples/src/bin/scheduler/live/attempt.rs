@@ -11,7 +11,7 @@ use nnn::binding::announce;
 use nnn::{BindingClaim, Command, PermitWait, PodKey};
 use tokio::time::Instant;
 
-use super::super::placing::{NoNode, best_node};
+use super::super::placing::{NoNode, Preference, best_node};
 use super::candidates::{candidates, foreign_wish};
 use super::{LiveError, LiveScheduler, note};
 
@@ -147,7 +147,8 @@ impl LiveScheduler<'_> {
             let first = nodes.first().and_then(|node| node.metadata.name.clone());
             return first.map(|node| (node, None)).ok_or_else(|| Unplaced::new(&explanation));
         };
-        let found = best_node(&mut cycle, nodes, &self.allocator(), view.claims.state(), explanation, now());
+        let found =
+            best_node(&mut cycle, nodes, &self.allocator(), view.claims.state(), explanation, now(), Preference::First);
         let node = match found {
             Ok(node) => node,
             Err(NoNode::Failed(reason)) => return Err(Unplaced::new(&reason)),

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use serde::Serialize;
 
 use super::super::args::Output;
-use super::super::placing::{NoNode, best_node};
+use super::super::placing::{NoNode, Preference, best_node};
 use super::LiveScheduler;
 use super::candidates::{candidates, is_pending};
 
@@ -95,7 +95,7 @@ fn place(
 ) {
     answer.claims = cycle.claims().iter().map(|claim| name_of(&claim.claim().metadata)).collect();
     let state = scheduler.view.claims.state();
-    match best_node(&mut cycle, nodes, &scheduler.allocator(), state, explanation, now()) {
+    match best_node(&mut cycle, nodes, &scheduler.allocator(), state, explanation, now(), Preference::First) {
         Ok(node) => {
             let results = cycle.results_on(&node).filter_map(|allocation| allocation.devices.as_ref());
             let results = results.flat_map(|devices| devices.results.iter().flatten());
