@@ -1,5 +1,6 @@
 //! Calls about claims that `dra_alloc::pods` asks for.
 
+use dra_alloc::kubelet::ClaimKey;
 use dra_alloc::pods::{ApiAnswer, ClaimWrite};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use kube::api::{Patch, PatchParams, PostParams};
@@ -18,26 +19,36 @@ pub async fn carry_out(client: &Client, write: &ClaimWrite) -> ApiAnswer {
     match write {
         ClaimWrite::Update { claim } => {
             let (api, name) = (api(&claim.metadata.namespace), name_of(claim));
-            let sent = answered(async || api.replace(name, &post, claim).await).await;
+            let sent = answered(|| api.replace(name, &post, claim)).await;
             settled(&api, name, sent, |stored| stored.metadata.finalizers == claim.metadata.finalizers).await
         }
         ClaimWrite::UpdateStatus { claim } => {
             let (api, name) = (api(&claim.metadata.namespace), name_of(claim));
-            let sent = answered(async || api.replace_status(name, &post, claim).await).await;
+            let sent = answered(|| api.replace_status(name, &post, claim)).await;
             settled(&api, name, sent, |stored| has_status_of(stored, claim)).await
         }
         ClaimWrite::PatchReservation { namespace, name, .. } => {
             let api: Api<ResourceClaim> = Api::namespaced(client.clone(), namespace);
             let patch = Patch::Strategic(write.patch());
-            let sent = answered(async || api.patch_status(name, &PatchParams::default(), &patch).await).await;
+            let params = PatchParams::default();
+            let sent = answered(|| api.patch_status(name, &params, &patch)).await;
             answer(sent.outcome)
         }
         ClaimWrite::Get { namespace, name } => {
             let api: Api<ResourceClaim> = Api::namespaced(client.clone(), namespace);
-            answer(answered(async || api.get(name).await).await.outcome)
+            answer(answered(|| api.get(name)).await.outcome)
         }
         other => ApiAnswer::Failed(format!("no such call: {other:?}")),
     }
+}
+
+/// Returns the claim that has a name now.
+///
+/// # Errors
+/// The text of the server, or of the way to it: nothing is known about the claim.
+pub async fn find(client: &Client, claim: &ClaimKey) -> Result<Option<ResourceClaim>, String> {
+    let api: Api<ResourceClaim> = Api::namespaced(client.clone(), &claim.namespace);
+    answered(|| api.get_opt(&claim.name)).await.outcome.map_err(|error| text(&error))
 }
 
 /// Takes a conflict after a lost answer for what it is: the own write, if the stored claim has what was written.
@@ -51,7 +62,7 @@ async fn settled(
     if !(sent.was_lost && is_conflict) {
         return answer(sent.outcome);
     }
-    match answered(async || api.get(name).await).await.outcome {
+    match answered(|| api.get(name)).await.outcome {
         Ok(stored) if is_written(&stored) => ApiAnswer::Object(Box::new(stored)),
         _ => answer(sent.outcome),
     }

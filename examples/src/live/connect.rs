@@ -32,7 +32,7 @@ impl Cluster {
         let config = config(args).await?;
         let (url, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
         let client = Client::try_from(config).map_err(|error| LiveError::NoConfig(error.to_string()))?;
-        let version = answered(async || client.apiserver_version().await).await.outcome;
+        let version = answered(|| client.apiserver_version()).await.outcome;
         let version = version.map_err(|error| LiveError::Unreachable { url: url.clone(), error: text(&error) })?;
         Ok(Self { minor: server_minor(&version)?, client, url, namespace })
     }

@@ -58,7 +58,8 @@ impl Events {
         self.last.insert(pod.uid.clone(), message.to_owned());
         let event = self.event(pod, kind, reason, message);
         let api: Api<Event> = Api::namespaced(client.clone(), &pod.namespace);
-        let sent = answered(async || api.create(&PostParams::default(), &event).await).await.outcome;
+        let (post, params) = (PostParams::default(), PatchParams::default());
+        let sent = answered(|| api.create(&post, &event)).await.outcome;
         let Err(error) = sent else { return };
         if trouble(&error) != Trouble::Exists {
             return say(&format_args!("{}: no event about {pod}: {}", self.component, text(&error)));
@@ -66,7 +67,7 @@ impl Events {
         // The same event of an earlier run, or of a call whose answer was lost.
         let patch = Patch::Merge(json!({"lastTimestamp": now().to_string()}));
         let name = event.metadata.name.as_deref().unwrap_or_default();
-        let _ = answered(async || api.patch(name, &PatchParams::default(), &patch).await).await;
+        let _ = answered(|| api.patch(name, &params, &patch)).await;
     }
 
     /// Returns an event whose name follows from what it says: the second of the same is the first.

@@ -9,6 +9,8 @@
 //! | `cluster_view` | takes the changes into `Inventory`, `Classes` and `ClaimTracker` of dra-alloc |
 //! | `claim_calls` | carries out `ClaimWrite`s, also when the answer to one was lost |
 //! | `pod_calls` | nominates, binds, and writes conditions |
+//! | `slice_calls` | carries out a driver's `SliceWrite`s |
+//! | `device_status_calls` | writes a driver's reports into `status.devices`, beside those of others |
 //! | `events` | writes events about pods, without repeating itself |
 //! | `lease` | keeps a second copy of a program waiting |
 //!
@@ -19,11 +21,13 @@
 pub mod claim_calls;
 pub mod cluster_view;
 pub mod connect;
+pub mod device_status_calls;
 pub mod events;
 pub mod failure;
 pub mod lease;
 pub mod pod_calls;
 pub mod retry;
+pub mod slice_calls;
 pub mod watching;
 
 use std::time::SystemTime;

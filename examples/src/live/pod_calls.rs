@@ -37,8 +37,8 @@ pub async fn write_unschedulable(client: &Client, pod: &PodKey, message: &str) -
 }
 
 async fn patch_status(client: &Client, pod: &PodKey, patch: Value) -> Result<(), Error> {
-    let (api, patch) = (pods(client, pod), Patch::Strategic(patch));
-    answered(async || api.patch_status(&pod.name, &PatchParams::default(), &patch).await).await.outcome.map(drop)
+    let (api, patch, params) = (pods(client, pod), Patch::Strategic(patch), PatchParams::default());
+    answered(|| api.patch_status(&pod.name, &params, &patch)).await.outcome.map(drop)
 }
 
 /// Binds a pod to a node. A pod that is on this node already is bound: the answer to an earlier call was lost.
@@ -51,15 +51,12 @@ pub async fn bind(client: &Client, pod: &PodKey, node: &str) -> Result<(), Error
     let target = json!({"apiVersion": "v1", "kind": "Node", "name": node});
     let binding = json!({"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target});
     let post = PostParams::default();
-    let sent =
-        answered(async || api.create_subresource::<Value, Value>("binding", &pod.name, &post, &binding).await).await;
+    let sent = answered(|| api.create_subresource::<Value, Value>("binding", &pod.name, &post, &binding)).await;
     match sent.outcome {
-        Err(error) if trouble(&error) == Trouble::Conflict => {
-            match answered(async || api.get(&pod.name).await).await.outcome {
-                Ok(found) if is_on(&found, pod, node) => Ok(()),
-                _ => Err(error),
-            }
-        }
+        Err(error) if trouble(&error) == Trouble::Conflict => match answered(|| api.get(&pod.name)).await.outcome {
+            Ok(found) if is_on(&found, pod, node) => Ok(()),
+            _ => Err(error),
+        },
         outcome => outcome.map(drop),
     }
 }

@@ -57,7 +57,7 @@ pub struct Answered<T> {
 }
 
 /// Makes a call, again if there is no answer or the server asks for patience.
-pub async fn answered<T>(call: impl AsyncFn() -> Result<T, Error>) -> Answered<T> {
+pub async fn answered<T, F: Future<Output = Result<T, Error>>>(call: impl Fn() -> F) -> Answered<T> {
     let (mut pauses, mut was_lost, mut attempts) = (Pauses::default(), false, 0_u32);
     loop {
         let outcome = tokio::time::timeout(ANSWER_TIMEOUT, call()).await;

@@ -5,6 +5,11 @@
 //! `--stored`, only slices that must be written are printed, and each write is a line on stderr. With `--check`, slices
 //! that the API server would reject or change are not printed; their problems go to stderr.
 
+#[cfg(feature = "live")]
+mod live;
+#[cfg(not(feature = "live"))]
+#[path = "no_live.rs"]
+mod live;
 mod migrate;
 mod node;
 mod publish;
@@ -37,15 +42,8 @@ const KIND: &str = "kind";
 struct Args {
     #[command(subcommand)]
     command: Option<node::NodeCommand>,
-    /// Directory to read as /sys
-    #[arg(long, value_name = "DIR", default_value = "/sys")]
-    sysfs: PathBuf,
-    /// Captured machine to read instead of /sys
-    #[arg(long, value_name = "NAME", conflicts_with = "sysfs")]
-    capture: Option<String>,
-    /// Publish numaNode as a list of the local nodes
-    #[arg(long)]
-    list: bool,
+    #[command(flatten)]
+    machine: MachineArgs,
     /// Format of the document
     #[arg(short, long, value_enum, default_value_t = Output::Yaml)]
     output: Output,
@@ -80,6 +78,20 @@ struct Args {
     /// Profile of that API server: kep or v1.37
     #[arg(long, value_name = "PROFILE", default_value_t = Profile::V1_37, requires = "check")]
     profile: Profile,
+}
+
+/// Machine whose devices are published.
+#[derive(clap::Args, Debug)]
+struct MachineArgs {
+    /// Directory to read as /sys
+    #[arg(long, value_name = "DIR", default_value = "/sys")]
+    sysfs: PathBuf,
+    /// Captured machine to read instead of /sys
+    #[arg(long, value_name = "NAME", conflicts_with = "sysfs")]
+    capture: Option<String>,
+    /// Publish numaNode as a list of the local nodes
+    #[arg(long)]
+    list: bool,
 }
 
 /// Largest number of problems that are printed without being asked for.
@@ -155,16 +167,7 @@ fn run(args: &Args) -> Result<(), DriverError> {
         }
         return if migrated.unread == 0 { Ok(()) } else { Err(DriverError::Unread(migrated.unread)) };
     }
-    let survey = match &args.capture {
-        Some(capture) => match Machine::load(capture)? {
-            // Files and links can't tell a bus without functions.
-            machine if machine.devices.is_empty() => Ok(Survey::default()),
-            machine => Survey::of(&machine.sysfs(), args.form()),
-        },
-        None => Survey::of(&SysfsDir { root: args.sysfs.clone() }, args.form()),
-    };
-    // A slice without devices would withdraw those of the node.
-    let survey = survey.map_err(|error| DriverError::NoBus { place: args.place(), error })?;
+    let survey = Survey::of_machine(&args.machine)?;
     survey.notes().for_each(|line| note(&line));
     let stored = publish::Stored::read(&args.stored);
     stored.notes.iter().for_each(note);
@@ -247,7 +250,7 @@ fn driver_name(text: &str) -> Result<String, String> {
     FullyQualifiedName::parse(&attribute).map(|name| name.domain().to_owned()).map_err(|error| error.to_string())
 }
 
-impl Args {
+impl MachineArgs {
     /// Returns the name of the machine that is read.
     fn place(&self) -> String {
         self.capture.clone().unwrap_or_else(|| self.sysfs.display().to_string())
@@ -281,6 +284,22 @@ impl Kind {
 }
 
 impl Survey {
+    /// Surveys the machine of the flags.
+    ///
+    /// # Errors
+    /// There is no such machine, or its bus can't be read: a slice without devices would withdraw those of the node.
+    fn of_machine(args: &MachineArgs) -> Result<Self, DriverError> {
+        let survey = match &args.capture {
+            Some(capture) => match Machine::load(capture)? {
+                // Files and links can't tell a bus without functions.
+                machine if machine.devices.is_empty() => Ok(Self::default()),
+                machine => Self::of(&machine.sysfs(), args.form()),
+            },
+            None => Self::of(&SysfsDir { root: args.sysfs.clone() }, args.form()),
+        };
+        survey.map_err(|error| DriverError::NoBus { place: args.place(), error })
+    }
+
     /// Surveys a machine.
     ///
     /// # Errors

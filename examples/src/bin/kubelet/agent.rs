@@ -110,6 +110,12 @@ impl Agent {
         &self.cache
     }
 
+    /// Replaces the registered drivers.
+    #[cfg(feature = "live")]
+    pub(crate) fn set_plugins(&mut self, plugins: BTreeMap<String, PathBuf>) {
+        self.plugins = plugins;
+    }
+
     /// Returns the counters of skipped calls since the start, as a line for each driver.
     pub(crate) fn metrics(&self) -> Vec<String> {
         let counts = self.counts.iter().map(|(operation, driver, count)| {

@@ -2,6 +2,8 @@
 //! unix sockets. Without a command it runs a demonstration with a driver of its own. Calls and drivers need the cargo
 //! feature `grpc`; without it the program says so when it comes to a call.
 //!
+//! With `--live` it is the agent of a virtual node of a cluster.
+//!
 //! Two terminals:
 //!
 //! ```text
@@ -16,6 +18,11 @@ mod grpc;
 #[cfg(not(feature = "grpc"))]
 #[path = "no_grpc.rs"]
 mod grpc;
+#[cfg(feature = "live")]
+mod live;
+#[cfg(not(feature = "live"))]
+#[path = "no_live.rs"]
+mod live;
 mod state_file;
 mod story;
 
@@ -27,6 +34,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use dra_alloc::kubelet::{ClaimCache, KubeletOptions};
 use dra_attrs::{GateError, Profile, Version, VersionError};
+use examples::cluster_args::ClusterArgs;
 use examples::feature_gates::feature_gates;
 use examples::manifest::{Manifests, name_of};
 use examples::output::{OutputError, Trouble, one_line, program, put, say};
@@ -79,6 +87,11 @@ struct Args {
     /// prepared
     #[arg(long)]
     ignore_unknown_fields: bool,
+    #[command(flatten)]
+    server: ClusterArgs,
+    /// Name of the node that the kubelet is an agent of
+    #[arg(long, value_name = "NAME", default_value = "node-1", requires = "live")]
+    node_name: String,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -121,6 +134,8 @@ enum KubeletError {
     Story(#[from] StoryError),
     #[error(transparent)]
     Serve(#[from] ServeError),
+    #[error(transparent)]
+    Live(#[from] live::LiveError),
     #[error(transparent)]
     Version(#[from] VersionError),
     #[error(transparent)]
@@ -176,6 +191,9 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
         return Ok(serve(listener, &args.driver, on_call).await?);
     }
     let settings = KubeletOptions::new(args.profile).with_gates(feature_gates(&args.feature_gates, args.profile)?);
+    if args.server.live {
+        return Ok(live::run(args, settings, args.plugins()?).await?);
+    }
     let Some(command) = &args.command else {
         return Ok(print(tell(args.profile).await?.trim_end())?);
     };
@@ -206,8 +224,11 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
         }
         Command::Unprepare(PodArgs { pod, files }) => {
             let (mut agent, manifests) = (start(file)?, read(files)?);
-            let outcome =
-                agent.unprepare(find(&manifests, pod)?).await.map_err(KubeletError::from).and_then(|done| show(&done));
+            let outcome = agent
+                .unprepare(find(&manifests, pod)?)
+                .await
+                .map_err(KubeletError::from)
+                .and_then(|done| Ok(show(&done)?));
             metrics(&agent, args.metrics)?;
             outcome
         }
@@ -324,7 +345,7 @@ fn find<'a>(manifests: &'a Manifests, name: &str) -> Result<&'a Pod, KubeletErro
     uid("Pod", &pod.metadata).map(|_| pod)
 }
 
-fn show(done: &Done) -> Result<(), KubeletError> {
+fn show(done: &Done) -> Result<(), OutputError> {
     for (driver, claims) in &done.called {
         let names: Vec<String> = claims.iter().map(|claim| claim.key.to_string()).collect();
         print(&format!("called {driver} for {}", names.join(", ")))?;

@@ -1,12 +1,12 @@
 //! Commands of the driver on its node: `prepare`, `unprepare` and `serve`.
 
 use std::fs;
-use std::io;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
 use clap::{Args, Subcommand};
 use dra_alloc::kubelet::{ClaimKey, ClaimRef};
+use examples::cluster_args::ClusterArgs;
 use examples::manifest::Manifests;
 use examples::output::{OutputError, put};
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -15,7 +15,7 @@ use k8s_openapi::jiff::Timestamp;
 use super::grpc::{self, Sockets};
 use super::{NodeError, NodePlugin, NodeSettings};
 
-const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+pub(super) const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// Commands of the driver on its node.
 #[derive(Debug, Subcommand)]
@@ -25,7 +25,7 @@ pub(crate) enum NodeCommand {
     /// Unprepare claims: remove what was prepared, also of claims that are not known
     Unprepare(ClaimArgs),
     /// Serve the kubelet's calls on unix sockets (cargo feature grpc)
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
 }
 
 #[derive(Debug, Args)]
@@ -68,8 +68,21 @@ pub(crate) struct ServeArgs {
     /// UID of this instance's pod: names sockets of its own, so that another instance can run beside it during an update
     #[arg(long, value_name = "UID")]
     pod_uid: Option<String>,
+    #[command(flatten)]
+    pub(crate) server: ClusterArgs,
+    #[command(flatten)]
+    pub(crate) machine: crate::MachineArgs,
+    /// Slices with the devices to publish instead of those of the machine: a file, - for stdin (with --live)
+    #[arg(long, value_name = "FILE", requires = "live", conflicts_with_all = ["sysfs", "capture"])]
+    pub(crate) devices: Option<String>,
+    /// Name of the node and of the pool (with --live)
+    #[arg(long, value_name = "NAME", default_value = "node-1", value_parser = crate::node_name)]
+    pub(crate) node_name: String,
+    /// Delete the slices of the driver on this node, and end (with --live)
+    #[arg(long, requires = "live")]
+    pub(crate) withdraw: bool,
     /// Manifests that stand for the API server: read again at each call
-    #[arg(required = true)]
+    #[arg(required_unless_present = "live")]
     files: Vec<String>,
 }
 
@@ -80,12 +93,12 @@ pub(crate) enum NodeCommandError {
     Node(#[from] NodeError),
     #[error("{0}")]
     Manifest(String),
-    #[error("{BOOT_ID}: {0}; --boot-id gives another one")]
-    BootId(io::Error),
     #[error("{0} claims failed")]
     Failed(usize),
     #[error(transparent)]
     Serve(#[from] grpc::ServeError),
+    #[error(transparent)]
+    Live(#[from] Box<crate::live::LiveError>),
     #[error(transparent)]
     Output(#[from] OutputError),
 }
@@ -105,14 +118,12 @@ pub(crate) fn run(command: &NodeCommand) -> Result<(), NodeCommandError> {
             plugin.unprepare(&asked.uid, now())?;
             Ok("unprepared".to_owned())
         }),
+        NodeCommand::Serve(args) if args.server.live => Ok(crate::live::run(args).map_err(Box::new)?),
         NodeCommand::Serve(args) => {
             let plugin = args.node.plugin()?;
             let api = ApiFiles(args.files.clone());
             plugin.start(&|asked| api.find(asked), now())?;
-            let ServeArgs { plugin_dir, registry, pod_uid, .. } = args;
-            let sockets =
-                Sockets { plugin_dir: plugin_dir.clone(), registry: registry.clone(), pod_uid: pod_uid.clone() };
-            Ok(grpc::serve(plugin, &args.node.driver, api, &sockets)?)
+            Ok(grpc::serve(plugin, &args.node.driver, api, &args.sockets())?)
         }
     }
 }
@@ -141,21 +152,42 @@ fn each(
     if failed == 0 { Ok(()) } else { Err(NodeCommandError::Failed(failed)) }
 }
 
+impl ServeArgs {
+    pub(crate) fn sockets(&self) -> Sockets {
+        let Self { plugin_dir, registry, pod_uid, .. } = self;
+        Sockets { plugin_dir: plugin_dir.clone(), registry: registry.clone(), pod_uid: pod_uid.clone() }
+    }
+
+    #[cfg(feature = "live")]
+    pub(crate) fn driver(&self) -> &str {
+        &self.node.driver
+    }
+
+    /// Returns the driver on its node.
+    ///
+    /// # Errors
+    /// A directory can't be created, or the boot has no id.
+    #[cfg(feature = "live")]
+    pub(crate) fn plugin(&self) -> Result<NodePlugin, NodeError> {
+        self.node.plugin()
+    }
+}
+
 impl NodeArgs {
-    fn plugin(&self) -> Result<NodePlugin, NodeCommandError> {
+    fn plugin(&self) -> Result<NodePlugin, NodeError> {
         let boot_id = match &self.boot_id {
             Some(id) => id.clone(),
-            None => fs::read_to_string(BOOT_ID).map_err(NodeCommandError::BootId)?.trim().to_owned(),
+            None => fs::read_to_string(BOOT_ID).map_err(NodeError::BootId)?.trim().to_owned(),
         };
         let Self { driver, state, cdi, .. } = self;
         let settings = NodeSettings { driver: driver.clone(), boot_id, state: state.clone(), cdi: cdi.clone() };
-        Ok(NodePlugin::new(settings)?)
+        NodePlugin::new(settings)
     }
 }
 
 /// Manifests that stand for the API server.
 #[derive(Clone, Debug)]
-pub(super) struct ApiFiles(Vec<String>);
+pub(crate) struct ApiFiles(Vec<String>);
 
 impl ApiFiles {
     /// Returns the claim that has the name now.
@@ -183,6 +215,6 @@ fn read(files: &[String]) -> Result<Vec<ResourceClaim>, String> {
 }
 
 /// Returns the time. A clock before 1970 counts as 1970.
-pub(super) fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     Timestamp::try_from(SystemTime::now()).unwrap_or(Timestamp::UNIX_EPOCH)
 }

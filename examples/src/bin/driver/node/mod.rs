@@ -24,7 +24,11 @@ use examples::durable::{DurableFile, UNFINISHED};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::jiff::Timestamp;
 
-pub(crate) use command::{NodeCommand, NodeCommandError, run};
+#[cfg(feature = "live")]
+pub(crate) use command::now as clock;
+pub(crate) use command::{NodeCommand, NodeCommandError, ServeArgs, run};
+#[cfg(feature = "live")]
+pub(crate) use grpc::{ClaimSource, ServeError, serving};
 use hardware::Hardware;
 
 /// Reason that a claim was not prepared or unprepared.
@@ -45,6 +49,9 @@ pub(crate) enum NodeError {
     /// A CDI spec can't be written as JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
+    /// Nothing tells one boot from another.
+    #[error("{}: {_0}; --boot-id gives another one", command::BOOT_ID)]
+    BootId(io::Error),
     /// The API server did not answer.
     #[error("{0}")]
     Api(String),
@@ -54,7 +61,7 @@ pub(crate) enum NodeError {
 }
 
 /// Look-up in the API server: the claim that has the name now, or the reason that there is no answer.
-type FindClaim<'a> = dyn Fn(&ClaimRef) -> Result<Option<ResourceClaim>, String> + 'a;
+pub(crate) type FindClaim<'a> = dyn Fn(&ClaimRef) -> Result<Option<ResourceClaim>, String> + 'a;
 
 /// Directories of the driver, and the boot.
 #[derive(Clone, Debug)]

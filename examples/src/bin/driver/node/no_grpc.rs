@@ -8,7 +8,7 @@ use super::command::ApiFiles;
 /// Directories of the sockets, and the pod that they are named after.
 #[derive(Debug)]
 #[expect(dead_code, reason = "nothing is served")]
-pub(super) struct Sockets {
+pub(crate) struct Sockets {
     pub(super) plugin_dir: PathBuf,
     pub(super) registry: PathBuf,
     pub(super) pod_uid: Option<String>,

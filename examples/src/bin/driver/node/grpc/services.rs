@@ -1,5 +1,6 @@
 //! Services of the driver: each call is a decision of `dra_alloc::driver`, carried out.
 
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -18,20 +19,23 @@ use examples::grpc_api::health::dra_resource_health_server::DraResourceHealth;
 use examples::grpc_api::health::{self, NodeWatchResourcesRequest, NodeWatchResourcesResponse};
 use examples::grpc_api::registration::registration_server::Registration as RegistrationService;
 use examples::grpc_api::registration::{self, InfoRequest, RegistrationStatus, RegistrationStatusResponse};
+use tokio::sync::watch;
 use tokio_stream::wrappers::IntervalStream;
 use tokio_stream::{Stream, StreamExt};
 use tonic::{Request, Response, Status};
 
-use super::super::command::{ApiFiles, now};
+use super::super::command::now;
 use super::super::{NodeError, NodePlugin};
+use super::claim_source::ClaimSource;
 
 /// Pause between two looks at the devices.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Preparing and unpreparing of claims.
 pub(super) struct Claims {
+    pub(super) driver: String,
     pub(super) plugin: NodePlugin,
-    pub(super) api: ApiFiles,
+    pub(super) source: ClaimSource,
 }
 
 /// Answers each claim of a call on its own.
@@ -65,7 +69,17 @@ impl DraPlugin for Claims {
         request: Request<NodePrepareResourcesRequest>,
     ) -> Result<Response<NodePrepareResourcesResponse>, Status> {
         let claims = request.into_inner().claims;
-        let answers = answers(&claims, |asked| self.plugin.prepare(asked, &|asked| self.api.find(asked), now()));
+        let mut found = BTreeMap::new();
+        for claim in &claims {
+            let asked = ClaimRef::new(&claim.namespace, &claim.name, &claim.uid);
+            found.insert(claim.uid.clone(), self.source.find(&asked).await);
+        }
+        let find = |asked: &ClaimRef| found.get(&asked.uid).cloned().unwrap_or_else(|| Err("not asked".to_owned()));
+        let answers = answers(&claims, |asked| {
+            let devices = self.plugin.prepare(asked, &find, now())?;
+            self.source.report(&self.driver, asked, &devices);
+            Ok(devices)
+        });
         let response = |answer: Result<Vec<PreparedDevice>, String>| match answer {
             Ok(devices) => {
                 NodePrepareResourceResponse { devices: devices.into_iter().map(device).collect(), error: String::new() }
@@ -130,6 +144,7 @@ impl RegistrationService for Registrar {
 /// Health of the devices that are in use: all are well as long as the ledger can be read.
 pub(super) struct Health {
     pub(super) plugin: NodePlugin,
+    pub(super) stopped: watch::Receiver<bool>,
 }
 
 #[tonic::async_trait]
@@ -147,7 +162,10 @@ impl DraResourceHealth for Health {
             let devices = reporter.poll(now())?.iter().map(wire).collect();
             Some(Ok(NodeWatchResourcesResponse { devices }))
         };
-        Ok(Response::new(Box::pin(IntervalStream::new(tokio::time::interval(LOOK)).filter_map(look))))
+        let stopped = self.stopped.clone();
+        // A stream that goes on would keep the driver from its end.
+        let looks = IntervalStream::new(tokio::time::interval(LOOK)).take_while(move |_| !*stopped.borrow());
+        Ok(Response::new(Box::pin(looks.filter_map(look))))
     }
 }
 

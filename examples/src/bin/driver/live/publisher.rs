@@ -1,0 +1,224 @@
+//! Publisher of a pool: the slices of this driver on this node are watched, and written until they are as wanted. When
+//! that is due and with which writes, `dra_alloc::driver` decides.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use dra_alloc::driver::{
+    Chunk, Layout, Memory, NextStep, NodeChoice, PoolScope, PoolSpec, ReconcileOptions, SliceContents, SliceLimits,
+    SyncPlan, Timers, due, plan, reconcile,
+};
+use examples::live::connect::Cluster;
+use examples::live::failure::{LiveError, watch_text};
+use examples::live::now;
+use examples::live::retry::Pauses;
+use examples::live::slice_calls::{SliceAnswer, send};
+use futures_util::StreamExt;
+use k8s_openapi::api::resource::v1::{CounterSet, Device, ResourceSlice};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use k8s_openapi::jiff::Timestamp;
+use kube::Api;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{self, Config, Event, watcher};
+
+use crate::note;
+use crate::publish::{PublishingError, lines};
+
+/// Longest sleep before the timers are looked at again.
+const LONGEST_SLEEP: Duration = Duration::from_secs(60);
+
+/// Contents of a pool.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Contents {
+    pub(super) devices: Vec<Device>,
+    pub(super) counter_sets: Vec<CounterSet>,
+    pub(super) partition_type: Option<String>,
+}
+
+/// Publisher of one pool.
+#[derive(Debug)]
+pub(super) struct Publisher<'a> {
+    cluster: &'a Cluster,
+    driver: &'a str,
+    node: &'a str,
+    contents: Contents,
+    owner: OwnerReference,
+    limits: SliceLimits,
+    /// Slices as the watch shows them, by name.
+    stored: BTreeMap<String, ResourceSlice>,
+    /// Slices of a list that is being read.
+    listing: Vec<ResourceSlice>,
+    is_listed: bool,
+    memory: Memory,
+    timers: Timers,
+}
+
+impl<'a> Publisher<'a> {
+    pub(super) fn new(
+        cluster: &'a Cluster,
+        driver: &'a str,
+        node: &'a str,
+        contents: Contents,
+        owner: OwnerReference,
+    ) -> Self {
+        Self {
+            cluster,
+            driver,
+            node,
+            contents,
+            owner,
+            limits: SliceLimits::for_minor(cluster.minor),
+            stored: BTreeMap::new(),
+            listing: Vec::new(),
+            is_listed: false,
+            memory: Memory::default(),
+            timers: Timers { has_quick_repair: true, ..Timers::default() },
+        }
+    }
+
+    /// Keeps the slices as wanted. Returns why it can't.
+    pub(super) async fn run(&mut self) -> LiveError {
+        let slices: Api<ResourceSlice> = Api::all(self.cluster.client.clone());
+        let own = Config::default().fields(&format!("spec.driver={},spec.nodeName={}", self.driver, self.node));
+        let mut events = std::pin::pin!(watcher(slices, own).backoff(Pauses::default()));
+        loop {
+            tokio::select! {
+                event = events.next() => match event {
+                    Some(Ok(event)) => self.observe(event),
+                    Some(Err(error)) => {
+                        if let Some(failure) = LiveError::from_watch("resourceslices", &error) {
+                            return failure;
+                        }
+                        if !matches!(error, watcher::Error::WatchError(_)) {
+                            note(&format_args!("the watch of slices is interrupted and tried again: {}", watch_text(&error)));
+                        }
+                    }
+                    None => {}
+                },
+                () = tokio::time::sleep(self.sleep()) => if self.is_due() { self.pass().await },
+            }
+        }
+    }
+
+    fn observe(&mut self, event: Event<ResourceSlice>) {
+        match event {
+            Event::Init => self.listing.clear(),
+            Event::InitApply(slice) => self.listing.push(slice),
+            Event::InitDone => self.listed(),
+            Event::Apply(slice) => self.shown(slice),
+            Event::Delete(slice) => self.vanished(&slice),
+        }
+    }
+
+    /// Takes a complete list: slices that are not in it are gone.
+    fn listed(&mut self) {
+        let new: BTreeMap<String, ResourceSlice> =
+            std::mem::take(&mut self.listing).into_iter().map(|slice| (name_of(&slice), slice)).collect();
+        let gone: Vec<ResourceSlice> =
+            self.stored.iter().filter(|(name, _)| !new.contains_key(*name)).map(|(_, slice)| slice.clone()).collect();
+        for slice in &gone {
+            self.vanished(slice);
+        }
+        if !self.is_listed && new.is_empty() {
+            // A kubelet that restarts deletes the slices of its node: generations must go on rising.
+            self.memory = Memory::default().with_generation_floor(now().as_second());
+        }
+        for slice in new.into_values() {
+            self.shown(slice);
+        }
+        if !self.is_listed {
+            self.timers.desired_changed_at = Some(now());
+        }
+        self.is_listed = true;
+    }
+
+    fn shown(&mut self, slice: ResourceSlice) {
+        self.memory.shown(&slice);
+        let version = slice.metadata.resource_version.clone();
+        let known = self.stored.insert(name_of(&slice), slice);
+        if known.is_none_or(|known| known.metadata.resource_version != version) {
+            self.timers.first_foreign_event_at.get_or_insert_with(now);
+        }
+    }
+
+    fn vanished(&mut self, slice: &ResourceSlice) {
+        self.stored.remove(&name_of(slice));
+        if self.memory.deleted(slice, now()) {
+            self.timers.own_slice_vanished_at = Some(now());
+        }
+    }
+
+    fn due(&self) -> Option<Timestamp> {
+        due(&self.timers, now()).map(|(at, _)| at).filter(|_| self.is_listed)
+    }
+
+    fn is_due(&self) -> bool {
+        self.due().is_some_and(|at| at <= now())
+    }
+
+    fn sleep(&self) -> Duration {
+        let wait = self.due().map(|at| Duration::try_from(at.duration_since(now())).unwrap_or_default());
+        wait.unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP)
+    }
+
+    /// Plans once and sends the writes, up to the first that fails.
+    async fn pass(&mut self) {
+        let begin = now();
+        let succeeded = match self.plan() {
+            Ok(pass) => {
+                if !pass.writes.is_empty() {
+                    lines(&pass).iter().for_each(note);
+                }
+                self.carry_out(&pass).await
+            }
+            Err(error) => {
+                note(&error);
+                false
+            }
+        };
+        self.timers = Timers {
+            has_quick_repair: true,
+            last_unconfirmed_write_at: self.memory.last_unconfirmed_write_at(),
+            failures: if succeeded { 0 } else { self.timers.failures.saturating_add(1) },
+            failed_at: (!succeeded).then(now),
+            synced_at: Some(begin),
+            ..Timers::default()
+        };
+        self.memory.expire(now());
+    }
+
+    fn plan(&mut self) -> Result<SyncPlan, PublishingError> {
+        let scope =
+            PoolScope { driver: self.driver, pool: self.node, node_name: Some(self.node), owner: Some(&self.owner) };
+        let pool = PoolSpec::new(self.driver, self.node, NodeChoice::Node(self.node))
+            .with_devices(&self.contents.devices)
+            .with_counter_sets(&self.contents.counter_sets)
+            .with_partition_type_attribute(self.contents.partition_type.as_deref());
+        let view: Vec<ResourceSlice> = self.memory.view(self.stored.values()).into_iter().cloned().collect();
+        let layout = Layout::Sticky(SliceContents::from_slices(&view));
+        let plan = plan(&pool, &self.limits, Chunk::Always64, &layout)?;
+        Ok(reconcile(&scope, &view, Some(&plan), &mut self.memory, &ReconcileOptions::default())?)
+    }
+
+    /// Sends the writes of a pass; returns false if another pass has to follow.
+    async fn carry_out(&mut self, pass: &SyncPlan) -> bool {
+        for write in &pass.writes {
+            let answer = send(&self.cluster.client, write).await;
+            if let SliceAnswer::Failed(_, text) = &answer {
+                note(&format_args!("not written, and tried again: {text}"));
+            }
+            let answered = self.memory.answered(write, answer.as_answer(), now());
+            for lost in &answered.dropped {
+                note(&format_args!("{} is off: {} is not stored: {}", lost.gate, lost.field, lost.consequence()));
+            }
+            if answered.next != NextStep::Continue {
+                return false;
+            }
+        }
+        pass.terminating.is_empty()
+    }
+}
+
+fn name_of(slice: &ResourceSlice) -> String {
+    slice.metadata.name.clone().unwrap_or_default()
+}

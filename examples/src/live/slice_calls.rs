@@ -1,0 +1,62 @@
+//! Calls about slices that `dra_alloc::driver` plans.
+
+use dra_alloc::driver::{SliceWrite, WriteAnswer, WriteFailure};
+use k8s_openapi::api::resource::v1::ResourceSlice;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
+use kube::api::{DeleteParams, PostParams, Preconditions};
+use kube::{Api, Client, Error};
+
+use super::failure::text;
+
+/// Answer to a write, which [`SliceAnswer::as_answer`] gives to `Memory::answered`.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_enums, reason = "the answers of WriteAnswer")]
+pub enum SliceAnswer {
+    /// The slice as it is stored.
+    Stored(Box<ResourceSlice>),
+    /// The slice is deleted, or marked as deleted.
+    Deleted,
+    /// The write failed, or its answer was lost. The text is the server's.
+    Failed(WriteFailure, String),
+}
+
+impl SliceAnswer {
+    /// Returns the answer as the library takes it.
+    #[must_use]
+    pub fn as_answer(&self) -> WriteAnswer<'_> {
+        match self {
+            Self::Stored(slice) => WriteAnswer::Stored(slice),
+            Self::Deleted => WriteAnswer::Deleted,
+            Self::Failed(failure, _) => WriteAnswer::Failed(*failure),
+        }
+    }
+}
+
+/// Sends a write once, with its preconditions. A write whose answer is lost is not repeated: the next plan is made from
+/// what the watch shows.
+pub async fn send(client: &Client, write: &SliceWrite) -> SliceAnswer {
+    let api: Api<ResourceSlice> = Api::all(client.clone());
+    let name = |slice: &ResourceSlice| slice.metadata.name.clone().unwrap_or_default();
+    let stored = match write {
+        SliceWrite::Delete { name, uid, resource_version } => {
+            let preconditions =
+                Preconditions { uid: Some(uid.clone()), resource_version: Some(resource_version.clone()) };
+            let params = DeleteParams::default().preconditions(preconditions);
+            return api.delete(name, &params).await.map_or_else(failed, |_| SliceAnswer::Deleted);
+        }
+        SliceWrite::Update { slice, .. } => api.replace(&name(slice), &PostParams::default(), slice).await,
+        SliceWrite::Create { slice, .. } => api.create(&PostParams::default(), slice).await,
+        other => return SliceAnswer::Failed(WriteFailure::Invalid, format!("no such write: {other:?}")),
+    };
+    stored.map_or_else(failed, |slice| SliceAnswer::Stored(Box::new(slice)))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it takes the error of a result")]
+fn failed(error: Error) -> SliceAnswer {
+    let status = match &error {
+        Error::Api(status) => serde_json::to_value(status).and_then(serde_json::from_value::<Status>).ok(),
+        _ => None,
+    };
+    let failure = status.map_or(WriteFailure::Unknown, |status| WriteFailure::from_status(&status));
+    SliceAnswer::Failed(failure, text(&error))
+}
