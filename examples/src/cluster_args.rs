@@ -12,6 +12,9 @@ pub struct ClusterArgs {
     /// Work on a cluster: that of the kubeconfig, or the one that the program runs in (cargo feature live)
     #[arg(long)]
     pub live: bool,
+    /// Address of an API server that asks nobody who they are, such as the stand-in, instead of a kubeconfig
+    #[arg(long, value_name = "URL", requires = "live", conflicts_with_all = ["context", "kubeconfig"])]
+    pub server: Option<String>,
     /// Context of the kubeconfig
     #[arg(long, value_name = "NAME", requires = "live")]
     pub context: Option<String>,

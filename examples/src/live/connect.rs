@@ -5,8 +5,11 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
 use super::failure::{LiveError, text};
-use super::retry::answered;
+use super::retry::answered_within;
 use crate::cluster_args::ClusterArgs;
+
+/// Attempts before a server counts as absent: some seconds.
+const FIRST_ATTEMPTS: u32 = 6;
 
 /// Cluster that a program works on.
 #[derive(Clone)]
@@ -32,7 +35,7 @@ impl Cluster {
         let config = config(args).await?;
         let (url, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
         let client = Client::try_from(config).map_err(|error| LiveError::NoConfig(error.to_string()))?;
-        let version = answered(|| client.apiserver_version()).await.outcome;
+        let version = answered_within(FIRST_ATTEMPTS, || client.apiserver_version()).await.outcome;
         let version = version.map_err(|error| LiveError::Unreachable { url: url.clone(), error: text(&error) })?;
         Ok(Self { minor: server_minor(&version)?, client, url, namespace })
     }
@@ -46,6 +49,10 @@ impl std::fmt::Debug for Cluster {
 
 async fn config(args: &ClusterArgs) -> Result<Config, LiveError> {
     let none = |error: &dyn std::fmt::Display| LiveError::NoConfig(error.to_string());
+    if let Some(url) = &args.server {
+        let url = url.parse::<hyper::Uri>().map_err(|error| none(&format_args!("--server {url}: {error}")))?;
+        return Ok(Config::new(url));
+    }
     let options = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
     if let Some(path) = &args.kubeconfig {
         let file = Kubeconfig::read_from(path).map_err(|error| none(&error))?;

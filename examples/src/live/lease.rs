@@ -15,11 +15,8 @@ use super::failure::{LiveError, Trouble, trouble};
 use super::now;
 use crate::output::say;
 
-/// Time that a lease lasts without being renewed. Every copy has to be built with the same.
-const DURATION: Duration = Duration::from_secs(15);
-
-/// Time between two renewals.
-const RENEWAL: Duration = Duration::from_secs(3);
+/// Renewals in the time that a lease lasts without one.
+const RENEWALS: u32 = 5;
 
 /// Time before the lease is looked at anew after a call that failed.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -40,16 +37,31 @@ struct Place {
     namespace: String,
     name: String,
     identity: String,
+    /// Time that the lease lasts without being renewed.
+    duration: Duration,
+}
+
+impl Place {
+    fn renewal(&self) -> Duration {
+        self.duration.checked_div(RENEWALS).unwrap_or_default()
+    }
 }
 
 impl HeldLease {
-    /// Waits until no other copy holds the lease, and takes it.
+    /// Waits until no other copy holds the lease, and takes it. It lasts for `duration` without being renewed: the time for
+    /// which nobody works after its holder was killed.
     ///
     /// # Errors
     /// Leases can't be read or written.
-    pub async fn acquire(client: &Client, namespace: &str, name: &str, identity: &str) -> Result<Self, LiveError> {
+    pub async fn acquire(
+        client: &Client,
+        namespace: &str,
+        name: &str,
+        identity: &str,
+        duration: Duration,
+    ) -> Result<Self, LiveError> {
         let [namespace, name, identity] = [namespace, name, identity].map(str::to_owned);
-        let place = Arc::new(Place { namespace, name, identity });
+        let place = Arc::new(Place { namespace, name, identity, duration });
         let api: Api<Lease> = Api::namespaced(client.clone(), &place.namespace);
         // The holder's clock may be another one: a lease has ended when it did not change for its duration.
         let mut seen: Option<(LeaseSpec, Instant)> = None;
@@ -62,7 +74,7 @@ impl HeldLease {
                         "waiting for the lease {}/{}, which {holder} holds",
                         place.namespace, place.name
                     ));
-                    tokio::time::sleep(RENEWAL).await;
+                    tokio::time::sleep(place.renewal()).await;
                 }
             }
         }
@@ -116,13 +128,19 @@ async fn attempt(
     if let Some(holder) = holder {
         let since = match seen {
             Some((known, since)) if *known == spec => *since,
-            _ => seen.insert((spec, Instant::now())).1,
+            _ => seen.insert((spec.clone(), Instant::now())).1,
         };
-        if since.elapsed() < DURATION {
+        if since.elapsed() < lasting(&spec, place) {
             return Ok(Attempt::Other(holder));
         }
     }
     write(api, place, found).await
+}
+
+/// Returns the time that a lease of somebody else lasts, as its holder has written.
+fn lasting(spec: &LeaseSpec, place: &Place) -> Duration {
+    let seconds = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
+    seconds.map_or(place.duration, Duration::from_secs)
 }
 
 /// Writes that this program holds the lease now.
@@ -139,7 +157,7 @@ async fn write(api: &Api<Lease>, place: &Place, found: Option<Lease>) -> Result<
         spec.lease_transitions = Some(spec.lease_transitions.unwrap_or_default().saturating_add(1));
     }
     spec.holder_identity = Some(place.identity.clone());
-    spec.lease_duration_seconds = i32::try_from(DURATION.as_secs()).ok();
+    spec.lease_duration_seconds = i32::try_from(place.duration.as_secs().max(1)).ok();
     spec.renew_time = time;
     let post = PostParams::default();
     let sent = if is_new { api.create(&post, &lease).await } else { api.replace(&place.name, &post, &lease).await };
@@ -161,12 +179,12 @@ async fn again(verb: &'static str, error: &Error) -> Result<Attempt, LiveError> 
 /// Renews a lease until somebody else has it, or it was not renewed in time.
 async fn renew(api: &Api<Lease>, place: &Place) {
     let mut renewed = Instant::now();
-    while renewed.elapsed() < DURATION {
+    while renewed.elapsed() < place.duration {
         let mut seen = None;
-        match tokio::time::timeout(RENEWAL, attempt(api, place, &mut seen)).await {
+        match tokio::time::timeout(place.renewal(), attempt(api, place, &mut seen)).await {
             Ok(Ok(Attempt::Held)) => {
                 renewed = Instant::now();
-                tokio::time::sleep(RENEWAL).await;
+                tokio::time::sleep(place.renewal()).await;
             }
             Ok(Ok(Attempt::Other(_))) => return,
             Ok(Err(_)) => tokio::time::sleep(PAUSE).await,

@@ -56,15 +56,21 @@ pub struct Answered<T> {
     pub was_lost: bool,
 }
 
-/// Makes a call, again if there is no answer or the server asks for patience.
+/// Makes a call, again if there is no answer or the server asks for patience: ten times in all, within half a minute unless
+/// the server is silent.
 pub async fn answered<T, F: Future<Output = Result<T, Error>>>(call: impl Fn() -> F) -> Answered<T> {
+    answered_within(ATTEMPTS, call).await
+}
+
+/// Makes a call as [`answered`] does, a number of times at most.
+pub async fn answered_within<T, F: Future<Output = Result<T, Error>>>(most: u32, call: impl Fn() -> F) -> Answered<T> {
     let (mut pauses, mut was_lost, mut attempts) = (Pauses::default(), false, 0_u32);
     loop {
         let outcome = tokio::time::timeout(ANSWER_TIMEOUT, call()).await;
         let outcome = outcome.unwrap_or_else(|_| Err(Error::Service("no answer within ten seconds".into())));
         attempts = attempts.saturating_add(1);
         let kind = match &outcome {
-            Err(error) if attempts < ATTEMPTS => trouble(error),
+            Err(error) if attempts < most => trouble(error),
             _ => return Answered { outcome, was_lost },
         };
         if !matches!(kind, Trouble::Unanswered | Trouble::Later) {

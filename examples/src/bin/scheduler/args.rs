@@ -54,8 +54,18 @@ pub(crate) struct Args {
     /// Namespace of the lease that keeps a second copy waiting
     #[arg(long, value_name = "NAMESPACE", default_value = "default", requires = "bind")]
     pub(crate) lease_namespace: String,
+    /// Seconds that the lease lasts without being renewed
+    #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=3600), requires = "bind")]
+    pub(crate) lease_seconds: u32,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+}
+
+#[cfg(feature = "live")]
+impl Args {
+    pub(crate) fn lease_duration(&self) -> std::time::Duration {
+        std::time::Duration::from_secs(self.lease_seconds.into())
+    }
 }
 
 /// Question about a cluster.

@@ -116,7 +116,7 @@ impl<'a> LiveScheduler<'a> {
         let client = &self.cluster.client;
         let identity = identity();
         let lease_name = format!("{}-scheduler", self.name);
-        let lease = HeldLease::acquire(client, &args.lease_namespace, &lease_name, &identity);
+        let lease = HeldLease::acquire(client, &args.lease_namespace, &lease_name, &identity, args.lease_duration());
         let mut lease = tokio::select! {
             lease = lease => lease?,
             stopped = &mut stop => return stopped,

@@ -103,8 +103,10 @@ pub(crate) async fn serving(
         tokio::time::sleep(LAST_CALLS).await;
     };
     let served = tokio::select! {
-        served = async { tokio::try_join!(calls, asked).map(|_| ()) } => served,
+        // The registration goes before the servers end.
+        biased;
         () = end => Ok(()),
+        served = async { tokio::try_join!(calls, asked).map(|_| ()) } => served,
     };
     let _ = fs::remove_file(&endpoint);
     served

@@ -1,0 +1,235 @@
+//! Programs with `--live` as a user meets them: answers, and sentences about what is wrong.
+#![cfg(feature = "live")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod stand_in;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
+use kube::Api;
+use kube::api::{DeleteParams, ListParams, PostParams};
+use serde_json::{Value, from_value, json};
+use tempfile::TempDir;
+
+use stand_in::StandIn;
+
+const SCHEDULER: &str = env!("CARGO_BIN_EXE_scheduler");
+const DRIVER: &str = env!("CARGO_BIN_EXE_driver");
+const KUBELET: &str = env!("CARGO_BIN_EXE_kubelet");
+const POST: PostParams = PostParams { dry_run: false, field_manager: None };
+
+/// Runs a program to its end, without the environment of a cluster.
+fn run(program: &str, args: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(program);
+    command.args(args).env("KUBECONFIG", "/no/such/file").env_remove("KUBERNETES_SERVICE_HOST");
+    let output = command.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+}
+
+/// Program that runs until the test is over.
+struct Background(Child);
+
+impl Background {
+    fn start(program: &str, args: &[&str]) -> Self {
+        let mut command = Command::new(program);
+        Self(command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+    }
+
+    /// Waits for a line on stdout, or on stderr.
+    fn says(&mut self, words: &str) {
+        let stdout = self.0.stdout.take().unwrap();
+        assert!(BufReader::new(stdout).lines().any(|line| line.unwrap().contains(words)), "{words}");
+    }
+
+    fn warns(&mut self, words: &str) {
+        let stderr = self.0.stderr.take().unwrap();
+        assert!(BufReader::new(stderr).lines().any(|line| line.unwrap().contains(words)), "{words}");
+    }
+
+    fn terminate(&mut self) -> Option<i32> {
+        Command::new("kill").arg(self.0.id().to_string()).status().unwrap();
+        self.0.wait().unwrap().code()
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+async fn until(what: &str, holds: impl AsyncFn() -> bool) {
+    let begin = Instant::now();
+    while !holds().await {
+        assert!(begin.elapsed() < Duration::from_secs(30), "not in time: {what}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Creates a node, a device, a class, and a pod with a claim for each name.
+async fn cluster(server: &StandIn, pods: &[&str]) {
+    let client = server.client();
+    let node = json!({"metadata": {"name": "node-1"}});
+    Api::<Node>::all(client.clone()).create(&POST, &from_value(node).unwrap()).await.unwrap();
+    let class = json!({"metadata": {"name": "gpu"}, "spec": {}});
+    Api::all(client.clone())
+        .create(&POST, &from_value::<k8s_openapi::api::resource::v1::DeviceClass>(class).unwrap())
+        .await
+        .unwrap();
+    let pool = json!({"name": "node-1", "generation": 1, "resourceSliceCount": 1});
+    let spec = json!({"driver": "gpu.example.com", "nodeName": "node-1", "pool": pool, "devices": [{"name": "gpu-0"}]});
+    let slice = json!({"metadata": {"name": "slice"}, "spec": spec});
+    Api::<ResourceSlice>::all(client.clone()).create(&POST, &from_value(slice).unwrap()).await.unwrap();
+    for name in pods {
+        let request = json!({"name": "r", "exactly": {"deviceClassName": "gpu"}});
+        let claim = json!({"metadata": {"name": name}, "spec": {"devices": {"requests": [request]}}});
+        Api::<ResourceClaim>::default_namespaced(client.clone())
+            .create(&POST, &from_value(claim).unwrap())
+            .await
+            .unwrap();
+        let spec = json!({"schedulerName": "dra-sdk", "containers": [{"name": "c", "image": "none"}],
+            "resourceClaims": [{"name": "r", "resourceClaimName": name}]});
+        let pod = json!({"metadata": {"name": name}, "spec": spec});
+        Api::<Pod>::default_namespaced(client.clone()).create(&POST, &from_value(pod).unwrap()).await.unwrap();
+    }
+}
+
+#[test]
+fn without_a_cluster_the_sentence_says_what_to_do() {
+    let (code, _, stderr) = run(SCHEDULER, &["--live", "why"]);
+    assert_eq!(code, 1);
+    assert!(stderr.starts_with("scheduler: no cluster to work on: ") && stderr.contains("--bin apiserver"), "{stderr}");
+    let (code, _, stderr) = run(SCHEDULER, &["--live", "--server", "http://127.0.0.1:1", "why"]);
+    assert_eq!(code, 1);
+    assert!(stderr.contains("http://127.0.0.1:1/: no answer: "), "{stderr}");
+    let (code, _, stderr) = run(SCHEDULER, &["why"]);
+    assert_eq!(
+        (code, stderr.as_str()),
+        (2, "scheduler: why: says why pods of a cluster are pending, and needs --live before it\n")
+    );
+}
+
+#[tokio::test]
+async fn why_explains_each_pending_pod() {
+    let server = StandIn::start(&[]);
+    let (code, stdout, stderr) = run(SCHEDULER, &["--live", "--server", &server.url, "why"]);
+    assert_eq!((code, stdout.as_str(), stderr.as_str()), (0, "nothing is pending\n", ""));
+    cluster(&server, &["one", "two"]).await;
+    let why = |rest: &[&str]| run(SCHEDULER, &[&["--live", "--server", &server.url, "why"], rest].concat());
+    let fits = "default/one (claims default/one): fits node-1 with gpu.example.com/node-1/gpu-0\n";
+    assert_eq!(why(&["one"]).1, fits);
+    let (_, stdout, _) = why(&["-o", "json"]);
+    let answers: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(answers[1]["pod"], "default/two");
+    assert_eq!(answers[1]["devices"], json!(["gpu.example.com/node-1/gpu-0"]));
+    let (code, _, stderr) = why(&["three"]);
+    assert_eq!(code, 1);
+    assert!(
+        stderr.contains("no pending pod is \"default/three\"") && stderr.contains("pending: default/one, default/two"),
+        "{stderr}"
+    );
+}
+
+#[tokio::test]
+async fn one_of_two_schedulers_binds_and_the_other_one_follows() {
+    let server = StandIn::start(&[]);
+    cluster(&server, &["one"]).await;
+    let args = ["--live", "--server", &server.url, "--bind", "--lease-seconds", "2"];
+    let mut first = Background::start(SCHEDULER, &args);
+    first.says("default/one: node-1");
+    let mut second = Background::start(SCHEDULER, &args);
+    second.warns("waiting for the lease default/dra-sdk-scheduler, which ");
+    assert_eq!(first.terminate(), Some(0));
+    second.says("dra-sdk binds pods of ");
+}
+
+#[tokio::test]
+async fn a_pod_that_fits_nowhere_has_an_event_and_a_condition() {
+    let server = StandIn::start(&[]);
+    cluster(&server, &["one", "two"]).await;
+    let _scheduler = Background::start(SCHEDULER, &["--live", "--server", &server.url, "--bind"]);
+    let events: Api<k8s_openapi::api::core::v1::Event> = Api::default_namespaced(server.client());
+    let about_two = ListParams::default().fields("involvedObject.name=two");
+    until("an event", async || !events.list(&about_two).await.unwrap().items.is_empty()).await;
+    let event = events.list(&about_two).await.unwrap().items.remove(0);
+    assert_eq!(event.reason.as_deref(), Some("FailedScheduling"));
+    let message = event.message.unwrap();
+    assert!(message.starts_with("0/1 nodes are available: 1 no free device of class gpu"), "{message}");
+    let pod = Api::<Pod>::default_namespaced(server.client()).get("two").await.unwrap();
+    let condition = pod.status.unwrap().conditions.unwrap().remove(0);
+    assert_eq!((condition.reason.as_deref(), condition.message), (Some("Unschedulable"), Some(message)));
+}
+
+fn driver_args<'a>(server: &'a StandIn, folder: &'a Path) -> Vec<String> {
+    let at = |name: &str| folder.join(name).display().to_string();
+    let args =
+        ["serve", "--live", "--server", &server.url, "--capture", "xeon-cxl", "--boot-id", "boot"].map(str::to_owned);
+    let folders = [("--state", "state"), ("--cdi", "cdi"), ("--plugin-dir", "plugin"), ("--registry", "registry")];
+    args.into_iter().chain(folders.into_iter().flat_map(|(flag, name)| [flag.to_owned(), at(name)])).collect()
+}
+
+#[tokio::test]
+async fn a_driver_keeps_its_slices_and_ends_in_order() {
+    let server = StandIn::start(&[]);
+    let folder = TempDir::new().unwrap();
+    fs::create_dir(folder.path().join("state")).unwrap();
+    let args = driver_args(&server, folder.path());
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let (code, _, stderr) = run(DRIVER, &args);
+    assert_eq!(code, 1);
+    assert!(stderr.contains("node node-1: nodes \"node-1\" not found; its slices would have no owner"), "{stderr}");
+    let node = json!({"metadata": {"name": "node-1"}});
+    Api::<Node>::all(server.client()).create(&POST, &from_value(node).unwrap()).await.unwrap();
+
+    let slices: Api<ResourceSlice> = Api::all(server.client());
+    let published = async || !slices.list(&ListParams::default()).await.unwrap().items.is_empty();
+    let mut driver = Background::start(DRIVER, &args);
+    until("slices", published).await;
+    let slice = slices.list(&ListParams::default()).await.unwrap().items.remove(0);
+    assert_eq!(slice.metadata.owner_references.unwrap()[0].name, "node-1");
+    slices.delete(slice.metadata.name.as_ref().unwrap(), &DeleteParams::default()).await.unwrap();
+    until("the slice again", published).await;
+    let again = slices.list(&ListParams::default()).await.unwrap().items.remove(0);
+    assert!(again.spec.pool.generation > 1, "generations go on rising");
+
+    let socket = folder.path().join("registry/pci.example.com-reg.sock");
+    assert!(socket.exists());
+    assert_eq!(driver.terminate(), Some(0));
+    assert!(!socket.exists() && !folder.path().join("plugin/dra.sock").exists());
+    assert!(published().await, "slices stay for the next run");
+    let withdraw = [args.as_slice(), &["--withdraw"]].concat();
+    let (code, _, stderr) = run(DRIVER, &withdraw);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(!published().await);
+}
+
+#[tokio::test]
+async fn a_checkpoint_has_one_kubelet_and_must_be_writable() {
+    let server = StandIn::start(&[]);
+    let folder = TempDir::new().unwrap();
+    let state = folder.path().join("checkpoint").display().to_string();
+    let args = ["--live", "--server", &server.url, "--state", &state];
+    let mut first = Background::start(KUBELET, &args);
+    first.says("node-1 is a node of ");
+    let (code, _, stderr) = run(KUBELET, &args);
+    assert_eq!(code, 1);
+    assert!(
+        stderr.ends_with("another kubelet is working on this checkpoint; try again when it has ended\n"),
+        "{stderr}"
+    );
+    assert_eq!(first.terminate(), Some(0));
+    // No file can grow: as on a full disk.
+    fs::remove_file(&state).unwrap();
+    let script = format!("trap '' XFSZ; ulimit -f 0; exec {KUBELET} --live --server {} --state {state}", server.url);
+    let (code, _, stderr) = run("sh", &["-c", &script]);
+    assert_eq!(code, 1);
+    assert!(stderr.starts_with(&format!("kubelet: {state}: ")) && stderr.contains("File too large"), "{stderr}");
+}

@@ -1,0 +1,351 @@
+//! The loop on the stand-in for a cluster: published, allocated, bound, prepared, counted, freed, while the server misbehaves
+//! and programs are killed. At the end no device was used twice, nothing is lost, and nothing is left prepared.
+//!
+//! `LIVE_SEEDS=50 cargo test -p examples --all-features --test live_loop` runs fifty seeds; `LIVE_SEED` repeats one.
+#![cfg(feature = "live")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod stand_in;
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use dra_alloc::driver::Ledger;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
+use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::{Api, Client, Resource};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, from_value, json};
+use tempfile::TempDir;
+
+use stand_in::StandIn;
+
+const DRIVER: &str = "gpu.example.com";
+const BOARDS: usize = 25;
+/// Devices of a board: seven parts, and the whole.
+const PARTS: usize = 7;
+const PODS: usize = 12;
+const PATIENCE: Duration = Duration::from_secs(120);
+const POST: PostParams = PostParams { dry_run: false, field_manager: None };
+
+/// Numbers that decide what is killed when.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// Programs of a node and its cluster, each of which may be killed and is started again.
+struct Programs {
+    folder: TempDir,
+    url: String,
+    running: BTreeMap<&'static str, Child>,
+}
+
+/// There are two copies of the scheduler, of which one works at a time.
+const NAMES: [&str; 4] = ["kubelet", "driver", "scheduler", "scheduler-2"];
+
+impl Programs {
+    fn start(server: &StandIn) -> Self {
+        let folder = TempDir::new().unwrap();
+        for name in ["registry", "plugin", "state", "cdi"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        server.kubeconfig(folder.path());
+        fs::write(folder.path().join("devices.json"), devices()).unwrap();
+        let mut programs = Self { folder, url: server.url.clone(), running: BTreeMap::new() };
+        for name in NAMES {
+            programs.run(name);
+        }
+        programs
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn run(&mut self, name: &'static str) {
+        let at = |name: &str| self.at(name).display().to_string();
+        let (registry, plugin, state, cdi, devices, checkpoint) =
+            (at("registry"), at("plugin"), at("state"), at("cdi"), at("devices.json"), at("checkpoint"));
+        let (program, args) = match name {
+            "driver" => (
+                env!("CARGO_BIN_EXE_driver"),
+                vec![
+                    "serve",
+                    "--live",
+                    "--driver",
+                    DRIVER,
+                    "--devices",
+                    &devices,
+                    "--state",
+                    &state,
+                    "--cdi",
+                    &cdi,
+                    "--plugin-dir",
+                    &plugin,
+                    "--registry",
+                    &registry,
+                    "--boot-id",
+                    "boot",
+                ],
+            ),
+            "kubelet" => {
+                (env!("CARGO_BIN_EXE_kubelet"), vec!["--live", "--registry", &registry, "--state", &checkpoint])
+            }
+            _ => (env!("CARGO_BIN_EXE_scheduler"), vec!["--live", "--bind", "--lease-seconds", "1"]),
+        };
+        let log = File::options().create(true).append(true).open(self.at(&format!("{name}.log"))).unwrap();
+        let mut command = Command::new(program);
+        command.args(args).env("KUBECONFIG", self.at("kubeconfig")).stdin(Stdio::null());
+        command.stdout(log.try_clone().unwrap()).stderr(log);
+        self.running.insert(name, command.spawn().unwrap());
+    }
+
+    /// Kills a program in the middle of whatever it does, and starts it again.
+    fn kill(&mut self, name: &'static str) {
+        let mut child = self.running.remove(name).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        self.run(name);
+    }
+
+    /// Starts programs that have ended by themselves: for them that is an error of the server that they named.
+    fn revive(&mut self) {
+        for name in NAMES {
+            if self.running.get_mut(name).unwrap().try_wait().unwrap().is_some() {
+                self.run(name);
+            }
+        }
+    }
+
+    fn logs(&self) -> String {
+        let log = |name: &&str| format!("== {name}\n{}", fs::read_to_string(self.at(&format!("{name}.log"))).unwrap());
+        format!("{}\n{}", self.url, NAMES.iter().map(log).collect::<Vec<_>>().join("\n"))
+    }
+}
+
+impl Drop for Programs {
+    fn drop(&mut self) {
+        for child in self.running.values_mut() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Returns boards that are used whole or in parts, as slices in a file.
+fn devices() -> String {
+    let set =
+        |board: usize| json!({"name": format!("board-{board}"), "counters": {"parts": {"value": PARTS.to_string()}}});
+    let device = |board: usize, part: usize| {
+        let size = if part == PARTS { PARTS } else { 1 };
+        let uses =
+            json!([{"counterSet": format!("board-{board}"), "counters": {"parts": {"value": size.to_string()}}}]);
+        json!({"name": format!("b{board}-{part}"), "attributes": {"size": {"int": size}}, "consumesCounters": uses})
+    };
+    let slice = |name: &str, field: &str, value: Value| {
+        let pool = json!({"name": "file", "generation": 1, "resourceSliceCount": 2});
+        json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": name},
+            "spec": {"driver": DRIVER, "nodeName": "file", "pool": pool, field: value}})
+    };
+    let sets: Vec<Value> = (0..BOARDS).map(set).collect();
+    let devices: Vec<Value> = (0..BOARDS).flat_map(|board| (0..=PARTS).map(move |part| device(board, part))).collect();
+    format!("{}\n---\n{}\n", slice("sets", "sharedCounters", json!(sets)), slice("devices", "devices", json!(devices)))
+}
+
+/// Repeats a call until the server carries it out: its misbehaviour is not what is tested here.
+async fn surely<T, F: Future<Output = Result<T, kube::Error>>>(call: impl Fn() -> F) -> T {
+    let begin = Instant::now();
+    loop {
+        match call().await {
+            Ok(answer) => return answer,
+            Err(error) if begin.elapsed() > PATIENCE => panic!("{error}"),
+            Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+        }
+    }
+}
+
+async fn create<K>(api: &Api<K>, object: Value)
+where
+    K: Resource + Clone + DeserializeOwned + serde::Serialize + Debug,
+{
+    let object: K = from_value(object).unwrap();
+    surely(async || match api.create(&POST, &object).await {
+        Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(()),
+        outcome => outcome.map(drop),
+    })
+    .await;
+}
+
+async fn all<K>(api: &Api<K>) -> Vec<K>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
+    surely(|| async { api.list(&ListParams::default()).await }).await.items
+}
+
+/// Devices of the claims, by device. Fails if a device is used twice, or more of a board than there is.
+fn check_devices(claims: &[ResourceClaim]) -> BTreeMap<String, String> {
+    let (mut holders, mut boards) = (BTreeMap::new(), BTreeMap::<String, usize>::new());
+    for claim in claims {
+        let name = claim.metadata.name.clone().unwrap();
+        for device in dra_alloc::allocated_devices(claim) {
+            let before = holders.insert(device.device.clone(), name.clone());
+            assert_eq!(before, None, "{} is used by {name} too", device.device);
+            let (board, part) = device.device.split_once('-').unwrap();
+            *boards.entry(board.to_owned()).or_default() += if part == PARTS.to_string() { PARTS } else { 1 };
+        }
+    }
+    assert!(boards.values().all(|used| *used <= PARTS), "more of a board than there is: {boards:?}");
+    holders
+}
+
+/// Stands for kube-controller-manager: takes reservations of pods that are gone out of claims, and then allocations.
+async fn clean_up(client: &Client) {
+    let (pods, claims): (Api<Pod>, Api<ResourceClaim>) =
+        (Api::default_namespaced(client.clone()), Api::default_namespaced(client.clone()));
+    // In this order: a claim that is read first may be reserved for a pod that is made later.
+    let known = all(&claims).await;
+    let alive: Vec<String> = all(&pods).await.into_iter().filter_map(|pod| pod.metadata.uid).collect();
+    for mut claim in known {
+        let name = claim.metadata.name.clone().unwrap();
+        let Some(status) = &mut claim.status else { continue };
+        let reserved = status.reserved_for.take().unwrap_or_default();
+        let (kept, gone): (Vec<_>, Vec<_>) = reserved.into_iter().partition(|consumer| alive.contains(&consumer.uid));
+        if kept.is_empty() && (!gone.is_empty() || status.allocation.is_some()) {
+            (status.allocation, status.devices) = (None, None);
+        } else if gone.is_empty() {
+            continue;
+        }
+        status.reserved_for = Some(kept).filter(|kept| !kept.is_empty());
+        // Whatever fails is done at the next look.
+        let _ = claims.replace_status(&name, &POST, &claim).await;
+    }
+}
+
+async fn run(seed: u64) {
+    let server = StandIn::start(&[
+        "--misbehave",
+        "all",
+        "--misbehave-percent",
+        "8",
+        "--history",
+        "300",
+        "--seed",
+        &seed.to_string(),
+    ]);
+    let client = server.client();
+    let mut programs = Programs::start(&server);
+    let (pods, claims): (Api<Pod>, Api<ResourceClaim>) =
+        (Api::default_namespaced(client.clone()), Api::default_namespaced(client.clone()));
+    for (name, size) in [("part", 1), ("whole", PARTS)] {
+        let expression = format!("device.driver == '{DRIVER}' && device.attributes['{DRIVER}'].size == {size}");
+        let class = json!({"metadata": {"name": name}, "spec": {"selectors": [{"cel": {"expression": expression}}]}});
+        create(&Api::<DeviceClass>::all(client.clone()), class).await;
+    }
+    for number in 0..PODS {
+        let name = format!("p{number}");
+        let (class, count) = [("part", 1), ("part", 3), ("whole", 1)][number % 3];
+        let request = json!({"name": "r", "exactly": {"deviceClassName": class, "count": count}});
+        create(&claims, json!({"metadata": {"name": name}, "spec": {"devices": {"requests": [request]}}})).await;
+        let container = json!({"name": "c", "image": "none", "resources": {"claims": [{"name": "r"}]}});
+        let spec = json!({"schedulerName": "dra-sdk", "containers": [container],
+            "resourceClaims": [{"name": "r", "resourceClaimName": name}]});
+        create(&pods, json!({"metadata": {"name": name}, "spec": spec})).await;
+    }
+    let mut dice = Dice(seed);
+    let is_running = |pod: &Pod| pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Running");
+    until(&mut programs, &mut dice, &client, "all pods run", async || all(&pods).await.iter().all(is_running)).await;
+
+    // Everything that a pod uses is prepared, and counted once.
+    let allocated = all(&claims).await;
+    let holders = check_devices(&allocated);
+    assert_eq!(holders.len(), PODS / 3 * 5);
+    let prepared = file_names(&programs.at("state/hardware"));
+    assert_eq!(prepared, holders.keys().map(|device| format!("node-1+{device}+whole")).collect::<Vec<_>>());
+
+    for number in 0..PODS {
+        let name = format!("p{number}");
+        surely(async || match pods.delete(&name, &DeleteParams::default()).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            outcome => outcome.map(drop),
+        })
+        .await;
+    }
+    until(&mut programs, &mut dice, &client, "all pods are gone", async || all(&pods).await.is_empty()).await;
+    let is_free = |claim: &ResourceClaim| claim.status.as_ref().is_none_or(|status| status.allocation.is_none());
+    until(&mut programs, &mut dice, &client, "all claims are free", async || all(&claims).await.iter().all(is_free))
+        .await;
+    assert_eq!(all(&claims).await.len(), PODS, "no claim is lost");
+    let state = programs.at("state");
+    let is_empty = || file_names(&state.join("hardware")).is_empty() && file_names(&programs.at("cdi")).is_empty();
+    assert!(is_empty(), "left prepared: {:?}", file_names(&state.join("hardware")));
+    let ledger = Ledger::from_checkpoint(&fs::read(state.join("ledger.json")).unwrap()).unwrap();
+    assert!(ledger.entries().is_empty(), "{ledger:?}");
+    let slices = all(&Api::<ResourceSlice>::all(client.clone())).await;
+    assert!(dra_alloc::driver::validate_pool(&slices).is_empty());
+    let published: usize = slices.iter().map(|slice| slice.spec.devices.as_ref().map_or(0, Vec::len)).sum();
+    assert_eq!(published, BOARDS * (PARTS + 1));
+}
+
+/// Kills programs for a while, then waits until something holds. Checks all the time that no device is used twice.
+async fn until(programs: &mut Programs, dice: &mut Dice, client: &Client, what: &str, holds: impl AsyncFn() -> bool) {
+    let claims: Api<ResourceClaim> = Api::default_namespaced(client.clone());
+    let begin = Instant::now();
+    let mut kills = 5;
+    while kills > 0 || !holds().await {
+        tokio::time::sleep(Duration::from_millis(50 + dice.below(300))).await;
+        if kills > 0 {
+            kills -= 1;
+            programs.kill(NAMES[usize::try_from(dice.below(4)).unwrap()]);
+        }
+        programs.revive();
+        check_devices(&all(&claims).await);
+        clean_up(client).await;
+        assert!(begin.elapsed() < PATIENCE, "not in time: {what}\n{}", programs.logs());
+    }
+}
+
+fn file_names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Returns the seeds to run: one that is asked for, a number of them, or two and one of the day.
+fn seeds() -> Vec<u64> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    if let Some(seed) = number("LIVE_SEED") {
+        return vec![seed];
+    }
+    let day = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() / 86_400;
+    number("LIVE_SEEDS").map_or_else(|| vec![1, 2, day], |count| (1..=count).collect())
+}
+
+#[test]
+fn the_loop_closes_whatever_happens() {
+    let seeds = seeds();
+    println!("seeds {seeds:?}");
+    for some in seeds.chunks(3) {
+        std::thread::scope(|scope| {
+            for seed in some {
+                scope.spawn(move || {
+                    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                    let begin = Instant::now();
+                    runtime.block_on(run(*seed));
+                    println!("seed {seed}: {} s", begin.elapsed().as_secs());
+                });
+            }
+        });
+    }
+}
