@@ -8,7 +8,7 @@
 //!   over them before it looks at anything else;
 //! - those of pools whose devices the selectors of every request reject because of their driver.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -64,6 +64,8 @@ pub(crate) struct Candidates<'s> {
     keeps_held: bool,
     end: DeviceIx,
     seen: RefCell<Seen<'s>>,
+    /// Device that was asked for last. The search asks many questions about one device after the other.
+    last: Cell<Option<(DeviceIx, Candidate<'s>)>>,
 }
 
 /// Pools that were entered so far.
@@ -109,7 +111,7 @@ impl<'s> Candidates<'s> {
                 !context.shortcuts.has(Shortcut::FreeDevices) || plan.alternatives.iter().any(needs_held)
             }
         };
-        let mut candidates = Self { view, state, universe, keeps_held, end, seen };
+        let mut candidates = Self { view, state, universe, keeps_held, end, seen, last: Cell::new(None) };
         candidates.end = if view.devices() > MANY_DEVICES && view.len() <= FEW_POOLS {
             candidates.all().end
         } else {
@@ -154,8 +156,20 @@ impl<'s> Candidates<'s> {
     }
 
     /// Returns the device at a position of a pool that was entered.
-    #[expect(clippy::indexing_slicing, reason = "positions are those of pools that were entered")]
+    #[inline]
     pub(crate) fn known(&self, device: DeviceIx) -> Candidate<'s> {
+        match self.last.get() {
+            Some((last, known)) if last == device => known,
+            _ => {
+                let known = self.entered(device);
+                self.last.set(Some((device, known)));
+                known
+            }
+        }
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "positions are those of pools that were entered")]
+    fn entered(&self, device: DeviceIx) -> Candidate<'s> {
         let seen = self.seen.borrow();
         let entered = seen.pools.partition_point(|pool| pool.range.end <= device);
         let number = usize::from(device) - usize::from(seen.pools[entered].range.start);

@@ -27,6 +27,8 @@
 //! may exceed the limit of results after a request whose search may end in an error, since the limit ends a branch early,
 //! and with it the errors in the rest of the branch.
 
+use std::cell::OnceCell;
+
 use super::bounds::{Bounds, Query};
 use super::budget::{Halt, Meter};
 use super::demand::{Demand, Demands, FreeDomain, OpenRequest, Place, Risk, Risks, demands, may_exceed, risk};
@@ -41,21 +43,21 @@ use super::request::ConstraintKind;
 use super::table::{DevicesOfAll, Table};
 
 /// Data of the pruning rules, computed once for all alternatives and constraints.
-pub(crate) struct Prune<'s> {
+pub(crate) struct Prune<'t, 's> {
+    table: &'t Table<'s>,
+    all: &'t DevicesOfAll,
     rules: PruningRules,
     domains: Domains<'s>,
     /// For each alternative: the risk that its search ends in an error.
     risks: Risks,
     demands: Demands,
     bounds: Bounds,
-    states: StateReader<'s>,
+    /// Kinds and groups of devices, read when the bounds have not decided.
+    states: OnceCell<StateReader<'s>>,
     failed: FailedStates,
     /// For each alternative: the nearest earlier alternative of the claim that is interchangeable with it.
     predecessors: ByAlternative<Option<AlternativeIx>>,
 }
-
-/// The facts about a node's devices, and the choices so far.
-pub(crate) type Assigned<'q, 't, 's> = (&'q Table<'s>, &'q PartialAssignment<'t, 's>);
 
 /// Choices that are left to try at one place of the search.
 pub(crate) struct Attempts {
@@ -65,11 +67,11 @@ pub(crate) struct Attempts {
     state: Option<State>,
 }
 
-impl<'s> Prune<'s> {
+impl<'t, 's> Prune<'t, 's> {
     /// Computes the data of the pruning rules, in work of the budget. Returns `None` if pruning is not safe.
     pub(crate) fn new(
-        table: &Table<'s>,
-        all: &DevicesOfAll,
+        table: &'t Table<'s>,
+        all: &'t DevicesOfAll,
         rules: PruningRules,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Self>, Halt> {
@@ -81,10 +83,10 @@ impl<'s> Prune<'s> {
         }
         let demands = demands(table, all, &domains, &risks);
         let bounds = Bounds::new(table, &domains);
-        let states = StateReader::new(table, all, &domains, &risks);
         let alternatives = table.plan.alternatives.range().into_iter();
         let predecessors = alternatives.map(|alternative| predecessor(table, &domains, alternative)).collect();
-        Ok(Some(Self { rules, domains, risks, demands, bounds, states, failed: FailedStates::default(), predecessors }))
+        let (states, failed) = (OnceCell::new(), FailedStates::default());
+        Ok(Some(Self { table, all, rules, domains, risks, demands, bounds, states, failed, predecessors }))
     }
 
     /// Returns the device position from which an alternative starts: that of the first device of an earlier
@@ -100,24 +102,24 @@ impl<'s> Prune<'s> {
     }
 
     /// Returns true if the bounds prove that the claims can't be satisfied.
-    pub(crate) fn is_unsatisfiable(&self, table: &Table<'s>) -> bool {
+    pub(crate) fn is_unsatisfiable(&self) -> bool {
         let first = self.demands.at(ClaimIx::FIRST).and_then(|requests| requests.at(RequestIx::FIRST));
-        let assignment = PartialAssignment::new(table);
-        let query = self.query((table, &assignment));
+        let assignment = PartialAssignment::new(self.table);
+        let query = self.query(&assignment);
         first.is_some_and(|demands| self.bounds.fail(query, &self.free(query, demands.iter())))
     }
 
     /// Returns the claims after the first one that may be searched alone: if one of them has no solution then, there is
     /// none for all. No claim before may end in an error. The last one comes first.
-    pub(crate) fn later_claims(&self, table: &Table<'s>) -> Vec<ClaimIx> {
+    pub(crate) fn later_claims(&self) -> Vec<ClaimIx> {
         if !self.rules.has(PruningRule::LaterClaims) {
             return Vec::new();
         }
         let is_safe = |claim: &ClaimIx| {
-            let requests = table.plan.claims[*claim].requests.iter();
+            let requests = self.table.plan.claims[*claim].requests.iter();
             requests.flat_map(|request| request.alternatives).all(|alternative| self.risks[alternative] == Risk::None)
         };
-        let claims: Vec<ClaimIx> = table.plan.claims.range().into_iter().collect();
+        let claims: Vec<ClaimIx> = self.table.plan.claims.range().into_iter().collect();
         let safe = claims.iter().take_while(|claim| is_safe(claim)).count();
         claims.into_iter().take(safe + 1).skip(1).rev().collect()
     }
@@ -126,12 +128,12 @@ impl<'s> Prune<'s> {
     /// proved to be in vain. `before` is what was left to try for the device before.
     pub(crate) fn attempts(
         &self,
-        query: Assigned<'_, '_, 's>,
+        assignment: &PartialAssignment<'_, 's>,
         place: Place,
         want: OpenRequest,
         before: Option<&Attempts>,
     ) -> Option<Attempts> {
-        let query = self.query(query);
+        let query = self.query(assignment);
         let mut candidates = self.open_to(query, want);
         if let Some(before) = before {
             candidates.intersect(&before.candidates);
@@ -140,7 +142,7 @@ impl<'s> Prune<'s> {
             return None;
         }
         let state = if self.rules.has(PruningRule::FailedStates) {
-            Some(self.states.state(query.table, query.assignment, &self.domains, place, want))
+            Some(self.states().state(self.table, assignment, &self.domains, place, want))
         } else {
             None
         };
@@ -153,14 +155,14 @@ impl<'s> Prune<'s> {
     /// Returns true if what is left to try after a failure may still serve.
     pub(crate) fn may_go_on(
         &self,
-        query: Assigned<'_, '_, 's>,
+        assignment: &PartialAssignment<'_, 's>,
         place: Place,
         want: OpenRequest,
         attempts: &mut Attempts,
     ) -> bool {
         attempts.candidates =
             std::mem::replace(&mut attempts.candidates, DeviceSet::new(DeviceIx::FIRST)).starting_at(want.from);
-        self.narrow(self.query(query), place, want, &mut attempts.candidates)
+        self.narrow(self.query(assignment), place, want, &mut attempts.candidates)
     }
 
     /// Leaves out candidates that a bound excludes. Returns false if it excludes all.
@@ -179,8 +181,12 @@ impl<'s> Prune<'s> {
         true
     }
 
-    fn query<'q, 't>(&'q self, (table, assignment): Assigned<'q, 't, 's>) -> Query<'q, 't, 's> {
-        Query { table, domains: &self.domains, assignment, rules: self.rules }
+    fn query<'q, 'a>(&'q self, assignment: &'q PartialAssignment<'a, 's>) -> Query<'q, 'a, 's> {
+        Query { table: self.table, domains: &self.domains, assignment, rules: self.rules }
+    }
+
+    fn states(&self) -> &StateReader<'s> {
+        self.states.get_or_init(|| StateReader::new(self.table, self.all, &self.domains, &self.risks))
     }
 
     /// Returns the work of looking ahead at a place.
@@ -194,7 +200,7 @@ impl<'s> Prune<'s> {
     /// Removes a device that was tried, and those that can be exchanged with it.
     pub(crate) fn tried(&self, attempts: &mut Attempts, assignment: &PartialAssignment<'_, 's>, device: DeviceIx) {
         if self.rules.has(PruningRule::ValueSymmetry) {
-            attempts.candidates.subtract(&self.states.alike(assignment, &self.domains, device));
+            attempts.candidates.subtract(&self.states().alike(assignment, &self.domains, device));
         } else {
             attempts.candidates.remove(device);
         }

@@ -135,6 +135,7 @@ impl<'s> Table<'s> {
         self.context.gates.has(feature)
     }
 
+    #[inline]
     pub(crate) fn candidate(&self, device: DeviceIx) -> Candidate<'s> {
         self.candidates.known(device)
     }

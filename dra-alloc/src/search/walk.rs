@@ -87,10 +87,10 @@ enum Frame<'s> {
 }
 
 /// State of pruning: not started, on, or not possible.
-enum Pruning<'s> {
+enum Pruning<'t, 's> {
     /// Pruning starts after this number of further backtracks.
     After(usize),
-    On(Box<Prune<'s>>),
+    On(Box<Prune<'t, 's>>),
     Never,
 }
 
@@ -103,7 +103,7 @@ pub(crate) struct Walk<'t, 's, 'm, 'b> {
     assignment: PartialAssignment<'t, 's>,
     position: Position,
     frames: SmallVec<[Frame<'s>; 2]>,
-    pruning: Pruning<'s>,
+    pruning: Pruning<'t, 's>,
     selected: Selected,
     /// First claim that is not searched.
     end: ClaimIx,
@@ -223,7 +223,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
             return Ok(false);
         };
         self.meter.step()?;
-        let is_over = prune.is_unsatisfiable(self.table);
+        let is_over = prune.is_unsatisfiable();
         self.pruning = Pruning::On(Box::new(prune));
         Ok(is_over || self.has_impossible_claim()?)
     }
@@ -231,7 +231,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
     /// Returns true if a later claim has no solution even if nothing is allocated to the others.
     fn has_impossible_claim(&mut self) -> Result<bool, Halt> {
         let Pruning::On(prune) = &self.pruning else { return Ok(false) };
-        for claim in prune.later_claims(self.table) {
+        for claim in prune.later_claims() {
             let pruning = std::mem::replace(&mut self.pruning, Pruning::Never);
             let mut meter = self.meter.part(WORK_FOR_A_CLAIM_ALONE);
             let mut alone = Walk {
@@ -372,7 +372,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
             Some(Frame::Device { attempts, .. }) if self.position.taken > 0 => attempts.as_ref(),
             _ => None,
         };
-        Ok(prune.attempts((self.table, &self.assignment), place, want, before))
+        Ok(prune.attempts(&self.assignment, place, want, before))
     }
 
     /// Runs the bounds again after a device failed. Returns false if nothing is left to try.
@@ -384,7 +384,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
         }
         self.meter.step()?;
         self.meter.work(prune.cost(place))?;
-        Ok(prune.may_go_on((self.table, &self.assignment), place, want, attempts))
+        Ok(prune.may_go_on(&self.assignment, place, want, attempts))
     }
 
     /// Places the next device among those that are left to try.
