@@ -121,11 +121,9 @@ fn search<T>(
 /// Returns the outcome for a node on which the search found no solution. An invalid pool makes the outcome a failure of
 /// the node, because an update of the pool may make a solution possible.
 fn no_solution(candidates: &Candidates<'_>) -> Result<Outcome, Halt> {
-    let invalid = candidates.order().into_iter().filter_map(|(pool, _)| {
-        let pool = candidates.pool(pool);
-        (pool.state() == PoolState::Invalid).then_some((pool.full_name(), pool.problem()?))
-    });
-    let pools: Vec<_> = invalid.collect();
+    let in_order = candidates.order().into_iter().map(|(pool, _)| candidates.pool(pool));
+    let invalid = in_order.filter(|pool| pool.state() == PoolState::Invalid);
+    let pools: Vec<_> = invalid.filter_map(|pool| Some((pool.full_name(), pool.problem()?))).collect();
     if pools.is_empty() { Ok(Outcome::Unsatisfied) } else { Err(Halt::OnNode(NodeFailure::InvalidPools { pools })) }
 }
 

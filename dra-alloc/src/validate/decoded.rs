@@ -1,9 +1,11 @@
 //! JSON of an object as the API server decodes it: what the types of k8s-openapi can't tell.
 
+use std::sync::LazyLock;
+
 use dra_attrs::{FieldError, FieldErrors, FieldPath};
 use serde_json::{Value, json};
 
-use super::places::{AMOUNTS, CONDITIONS, OPTIONAL_AMOUNTS, TIMES, visit};
+use super::places::{AMOUNTS, CONDITIONS, OPTIONAL_AMOUNTS, Places, TIMES};
 use super::quantity::FORM;
 use super::stored::ZERO_TIME;
 
@@ -31,30 +33,48 @@ const NO_TIME: &str = "must be a time as in RFC 3339, such as 2026-01-31T10:30:0
 /// assert!(decoded(json!({"spec": {"devices": [{"capacity": {"memory": {}}}]}})).is_ok());
 /// ```
 pub fn decoded(mut object: Value) -> Result<Value, FieldErrors> {
-    let mut errors = FieldErrors::new();
-    for prefix in ["", "spec."] {
-        let mut check = |places: &[&str], is_refused: fn(&Value) -> bool, detail: &str| {
-            for place in places {
-                visit(&mut object, &format!("{prefix}{place}"), &FieldPath::root(), &mut |value, at| {
-                    if is_refused(value) {
-                        errors.push(FieldError::invalid(at, value.as_str().unwrap_or_default(), detail));
-                    }
-                });
-            }
-        };
-        check(AMOUNTS, |amount| amount == "", FORM);
-        check(OPTIONAL_AMOUNTS, |amount| amount == "", FORM);
-        check(TIMES, |time| time.as_str().is_some_and(|time| !is_rfc3339(time)), NO_TIME);
-    }
-    for place in CONDITIONS {
-        visit(&mut object, place, &FieldPath::root(), &mut |condition, _| {
-            if let Some(condition) = condition.as_object_mut() {
-                condition.entry("lastTransitionTime").or_insert_with(|| json!(ZERO_TIME));
+    let mut refused = Vec::new();
+    let mut check = |object: &mut Value, root: &FieldPath<'_>, is_in_template: bool| {
+        CHECKED.visit(object, root, &mut |place, value, at| {
+            let Check { is_refused, detail } = place.rule;
+            if is_refused(value) {
+                let error = FieldError::invalid(at, value.as_str().unwrap_or_default(), detail);
+                refused.push(((is_in_template, place.number), error));
             }
         });
+    };
+    check(&mut object, &FieldPath::root(), false);
+    if let Some(spec) = object.get_mut("spec") {
+        check(spec, &FieldPath::new("spec"), true);
     }
+    refused.sort_by_key(|(order, _)| *order);
+    TIMED.visit(&mut object, &FieldPath::root(), &mut |_, condition, _| {
+        if let Some(condition) = condition.as_object_mut() {
+            condition.entry("lastTransitionTime").or_insert_with(|| json!(ZERO_TIME));
+        }
+    });
+    let mut errors = FieldErrors::new();
+    refused.into_iter().for_each(|(_, error)| errors.push(error));
     errors.into_result().map(|()| object)
 }
+
+/// Check of a value before it is read.
+#[derive(Clone, Copy, Debug)]
+struct Check {
+    is_refused: fn(&Value) -> bool,
+    detail: &'static str,
+}
+
+/// Values that are checked, of an object and of the spec of a template.
+static CHECKED: LazyLock<Places<Check>> = LazyLock::new(|| {
+    let amount = Check { is_refused: |amount| amount == "", detail: FORM };
+    let time = Check { is_refused: |time| time.as_str().is_some_and(|time| !is_rfc3339(time)), detail: NO_TIME };
+    let amounts = AMOUNTS.iter().chain(OPTIONAL_AMOUNTS).map(|place| (*place, amount));
+    Places::new(amounts.chain(TIMES.iter().map(|place| (*place, time))))
+});
+
+/// Conditions, which get a time.
+static TIMED: LazyLock<Places<()>> = LazyLock::new(|| Places::new(CONDITIONS.iter().map(|place| (*place, ()))));
 
 /// Returns true for the one form of a time that the API server reads: `2026-01-31T10:30:00Z`, with any number of
 /// fractional digits, and `Z` or an offset.

@@ -6,6 +6,7 @@
 //! [`GatePolicy`] decides.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use dra_attrs::{FieldPath, GateSet, Profile};
 use k8s_openapi::api::resource::v1::ResourceSlice;
@@ -14,7 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::places::visit;
+use super::places::{Place, Places};
 use super::stored;
 use crate::config::gate_policy::GatePolicy;
 use crate::config::gates::DraGate;
@@ -101,6 +102,14 @@ const CLAIM: &[Gated] = &[
     ),
 ];
 
+static SLICE_PLACES: LazyLock<Places<DraGate>> = LazyLock::new(|| places(SLICE));
+static CLAIM_PLACES: LazyLock<Places<DraGate>> = LazyLock::new(|| places(CLAIM));
+static NO_PLACES: Places<DraGate> = Places::NONE;
+
+fn places(gated: &[Gated]) -> Places<DraGate> {
+    Places::new(gated.iter().flat_map(|(feature, places)| places.iter().map(|place| (*place, *feature))))
+}
+
 /// Kind of a written object, which determines the paths of gated fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -115,11 +124,11 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    const fn gated(self) -> &'static [Gated] {
+    fn gated(self) -> &'static Places<DraGate> {
         match self {
-            Self::Slice => SLICE,
-            Self::Claim | Self::ClaimStatus | Self::Template => CLAIM,
-            Self::TaintRule => &[],
+            Self::Slice => &SLICE_PLACES,
+            Self::Claim | Self::ClaimStatus | Self::Template => &CLAIM_PLACES,
+            Self::TaintRule => &NO_PLACES,
         }
     }
 
@@ -170,29 +179,30 @@ impl Preparation {
         new: T,
         old: Option<&T>,
     ) -> Prepared<T> {
-        let mut dropped = Vec::new();
-        let Ok(mut json) = serde_json::to_value(&new) else { return Prepared { object: new, dropped } };
+        let Ok(mut json) = serde_json::to_value(&new) else { return Prepared { object: new, dropped: Vec::new() } };
         let mut changed = false;
         let mut stored = old.and_then(|old| serde_json::to_value(old).ok());
         let mut stored = stored.as_mut().and_then(|stored| kind.object_of_spec(stored));
+        let in_use = stored.as_mut().map(|(stored, _)| set_fields(kind.gated(), stored)).unwrap_or_default();
+        let in_use: BTreeSet<DraGate> = in_use.into_iter().map(|(feature, _)| feature).collect();
+        let is_kept = |place: &Place<DraGate>| {
+            !kind.is_written(place.path) || !self.drops(kind, place.rule) || in_use.contains(&place.rule)
+        };
+        let mut dropped = Vec::new();
         if let Some((object, root)) = kind.object_of_spec(&mut json) {
             changed |= stored::fill_in(object, self.now);
-            for &(feature, places) in kind.gated().iter().filter(|(feature, _)| self.drops(kind, *feature)) {
-                if stored.as_mut().is_some_and(|(stored, _)| is_in_use(stored, feature, places)) {
-                    continue;
+            kind.gated().visit(object, &root, &mut |place, value, at| {
+                if is_kept(place) {
+                    return;
                 }
-                for place in places.iter().filter(|place| kind.is_written(place)) {
-                    visit(object, place, &root, &mut |value, at| {
-                        if is_set(value, feature, place) {
-                            dropped.push(at.to_string());
-                        }
-                        changed |= !value.take().is_null();
-                    });
+                if is_set(value, place) {
+                    dropped.push((place.number, at.to_string()));
                 }
-            }
+                changed |= !value.take().is_null();
+            });
         }
         let object = if changed { serde_json::from_value(json).unwrap_or(new) } else { new };
-        Prepared { object, dropped }
+        Prepared { object, dropped: in_order(dropped) }
     }
 
     /// Fills in an object as the API server does when it reads it, from a request or from its store: a taint without a
@@ -212,49 +222,47 @@ impl Preparation {
 
 /// Returns the fields of a slice that a gate governs and that are set, with their paths.
 pub(crate) fn gated_fields(slice: &ResourceSlice) -> Vec<(DraGate, String)> {
-    let Ok(mut json) = serde_json::to_value(slice) else { return Vec::new() };
-    let mut fields = Vec::new();
-    for (feature, places) in SLICE {
-        for place in *places {
-            visit(&mut json, place, &FieldPath::root(), &mut |value, at| {
-                if is_set(value, *feature, place) {
-                    fields.push((*feature, at.to_string()));
-                }
-            });
-        }
-    }
-    fields
+    serde_json::to_value(slice).map(|mut json| set_fields(&SLICE_PLACES, &mut json)).unwrap_or_default()
 }
 
 /// Returns the slice without the fields that the gates govern.
 pub(crate) fn without_fields(slice: &ResourceSlice, gates: &BTreeSet<DraGate>) -> ResourceSlice {
     let Ok(mut json) = serde_json::to_value(slice) else { return slice.clone() };
-    for (_, places) in SLICE.iter().filter(|(feature, _)| gates.contains(feature)) {
-        for place in *places {
-            visit(&mut json, place, &FieldPath::root(), &mut |value, _| drop(value.take()));
+    SLICE_PLACES.visit(&mut json, &FieldPath::root(), &mut |place, value, _| {
+        if gates.contains(&place.rule) {
+            value.take();
         }
-    }
+    });
     serde_json::from_value(json).unwrap_or_else(|_| slice.clone())
+}
+
+/// Returns the gated fields of an object that are set, with their paths.
+fn set_fields(places: &Places<DraGate>, object: &mut Value) -> Vec<(DraGate, String)> {
+    let mut fields = Vec::new();
+    places.visit(object, &FieldPath::root(), &mut |place, value, at| {
+        if is_set(value, place) {
+            fields.push((place.number, (place.rule, at.to_string())));
+        }
+    });
+    in_order(fields)
+}
+
+/// Sorts what was found at places by the number of the place.
+fn in_order<T>(mut found: Vec<(usize, T)>) -> Vec<T> {
+    found.sort_by_key(|(number, _)| *number);
+    found.into_iter().map(|(_, found)| found).collect()
 }
 
 /// Gated fields that are maps.
 const MAPS: [&str; 2] = [".nodeAllocatableResources", ".consumedCapacity"];
 
-fn is_in_use(stored: &mut Value, feature: DraGate, places: &[&str]) -> bool {
-    let mut found = false;
-    for place in places {
-        visit(stored, place, &FieldPath::root(), &mut |value, _| found |= is_set(value, feature, place));
-    }
-    found
-}
-
 /// Returns true if a field of a gated feature counts as set. An empty map or list counts only if it is a list
 /// attribute; any other empty object counts.
-fn is_set(value: &Value, feature: DraGate, place: &str) -> bool {
+fn is_set(value: &Value, place: &Place<DraGate>) -> bool {
     match value {
-        Value::Object(entries) if MAPS.iter().any(|map| place.ends_with(map)) => !entries.is_empty(),
+        Value::Object(entries) if MAPS.iter().any(|map| place.path.ends_with(map)) => !entries.is_empty(),
         Value::Null => false,
-        Value::Array(items) => !items.is_empty() || feature == DraGate::ListTypeAttributes,
+        Value::Array(items) => !items.is_empty() || place.rule == DraGate::ListTypeAttributes,
         _ => true,
     }
 }

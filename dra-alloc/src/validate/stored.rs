@@ -5,12 +5,14 @@
 //!
 //! Source: `pkg/apis/resource/v1/defaults.go`, `resource.Quantity`, 1.37.
 
+use std::sync::LazyLock;
+
 use dra_attrs::{FieldPath, Quantity};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::places::{AMOUNTS, OPTIONAL_AMOUNTS, REQUESTS, TAINTS, TOLERATIONS, visit};
+use super::places::{AMOUNTS, OPTIONAL_AMOUNTS, Places, REQUESTS, TAINTS, TOLERATIONS};
 
 /// Go's zero time, which counts as absent.
 pub(super) const ZERO_TIME: &str = "0001-01-01T00:00:00Z";
@@ -27,17 +29,15 @@ const RULES: [(&[&str], FillIn); 5] = [
     (OPTIONAL_AMOUNTS, optional_amount),
 ];
 
+static PLACES: LazyLock<Places<FillIn>> = LazyLock::new(|| {
+    Places::new(RULES.into_iter().flat_map(|(places, rule)| places.iter().map(move |place| (*place, rule))))
+});
+
 /// Fills in the JSON of an object, of a template that of its spec. `now` is the time of taints without one; without it
 /// they stay as they are. Returns true if the object has changed.
 pub(super) fn fill_in(object: &mut Value, now: Option<Timestamp>) -> bool {
     let mut changed = false;
-    for (places, rule) in RULES {
-        for place in places {
-            visit(object, place, &FieldPath::root(), &mut |value, _| {
-                changed |= rule(value, now);
-            });
-        }
-    }
+    PLACES.visit(object, &FieldPath::root(), &mut |place, value, _| changed |= (place.rule)(value, now));
     changed
 }
 
