@@ -35,11 +35,13 @@ pub(super) fn reasons(what_if: &mut WhatIf<'_>, table: &Table<'_>, core: &UnsatC
     }
     reasons.extend(table.candidates.order().into_iter().filter_map(|(index, _)| {
         let pool = table.candidates.pool(index);
-        let (name, slices, announced) = (pool.full_name(), pool.slices_there(), pool.slices_announced());
+        let (name, announced) = (|| pool.full_name(), pool.slices_announced());
         let cause = match pool.state() {
             PoolState::Complete => None,
-            PoolState::Incomplete => Some(Cause::IncompletePool { pool: name, slices, announced }),
-            PoolState::Invalid => pool.problem().map(|problem| Cause::Pool { pool: name, problem }),
+            PoolState::Incomplete => {
+                Some(Cause::IncompletePool { pool: name(), slices: pool.slices_there(), announced })
+            }
+            PoolState::Invalid => pool.problem().map(|problem| Cause::Pool { pool: name(), problem }),
         };
         cause.map(Reason::leaf)
     }));

@@ -36,6 +36,10 @@ pub(super) fn unsat_core(what_if: &mut WhatIf<'_>, claims: &[ResourceClaim]) -> 
     let mut order: Vec<Part> = parts.iter().copied().collect();
     order.sort_by_key(|part| (matches!(part, Part::Request(..)), std::cmp::Reverse(*part)));
     let context = what_if.context;
+    // One part that can't be satisfied is the core.
+    if order.len() == 1 {
+        order.clear();
+    }
     for part in order {
         parts.remove(&part);
         if what_if.is_possible(&context, &only(claims, &parts)) != Some(false) {

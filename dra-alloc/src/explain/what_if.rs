@@ -5,8 +5,7 @@ use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use crate::search::budget::Budget;
 use crate::search::context::Context;
-use crate::search::outcome::{NodeFailure, Outcome};
-use crate::search::outcome_on;
+use crate::search::is_possible;
 
 /// Largest work of one what-if question.
 const WORK: u64 = 20_000;
@@ -39,10 +38,6 @@ impl<'a> WhatIf<'a> {
     /// Returns true if the claims can be allocated in `context`; `None` if the search fails or runs out of budget.
     pub(super) fn is_possible(&mut self, context: &Context<'_>, claims: &[ResourceClaim]) -> Option<bool> {
         self.left = self.left.checked_sub(1)?;
-        match outcome_on(context, claims, self.node, self.budget) {
-            Ok(Outcome::Allocated(_)) => Some(true),
-            Ok(Outcome::Unsatisfied | Outcome::FailedOnNode(NodeFailure::InvalidPools { .. })) => Some(false),
-            _ => None,
-        }
+        is_possible(context, claims, self.node, self.budget)
     }
 }

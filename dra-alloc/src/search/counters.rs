@@ -103,6 +103,8 @@ impl<'i> CounterSets<'i> {
             }
         }
         sets.number_names();
+        // A pool without counter sets has nothing to take off, however many of its devices are in use.
+        let in_use = in_use.filter(|_| !sets.sets.is_empty());
         for slice in in_use.iter().flat_map(|_| pool.all_slices()) {
             let is_in_use = |device: &&Device| in_use.is_some_and(|in_use| in_use.device(&device.name).is_some());
             for device in slice_devices(slice).iter().filter(is_in_use) {

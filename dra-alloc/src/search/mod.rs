@@ -38,7 +38,7 @@ pub(crate) mod stopped;
 mod table;
 mod walk;
 
-pub(crate) use on_node::{allocate_on, fits_on, outcome_on, with_table};
+pub(crate) use on_node::{allocate_on, fits_on, is_possible, with_table};
 pub(crate) use partial_assignment::{Insufficient, PartialAssignment, Refusal, Rejection};
 pub(crate) use pruning_rules::PruningRules;
 pub(crate) use shortcuts::Shortcuts;

@@ -61,16 +61,20 @@ pub(crate) fn fits_on(
     }
 }
 
-/// Returns the outcome for claims on a node, without an explanation.
-pub(crate) fn outcome_on(
+/// Returns true if claims can be allocated on a node, false if it is proved that they can't.
+pub(crate) fn is_possible(
     context: &Context<'_>,
     claims: &[ResourceClaim],
     node: &Node,
     budget: Budget<'_>,
-) -> Result<Outcome, AllocateError> {
+) -> Option<bool> {
     let claims: SmallVec<[&ResourceClaim; 4]> = claims.iter().collect();
     let plan = Plan::new(&claims, context.classes, context.gates);
-    allocate_on(context, &plan, node, budget).map(|(outcome, _)| outcome)
+    match search(context, &plan, node, &mut Meter::new(budget), check_results) {
+        Ok(Ok(())) => Some(true),
+        Ok(Err(Outcome::Unsatisfied)) | Err(Halt::OnNode(NodeFailure::InvalidPools { .. })) => Some(false),
+        Ok(Err(_)) | Err(_) => None,
+    }
 }
 
 /// Calls a function with the table of a node's devices, before any device is chosen.

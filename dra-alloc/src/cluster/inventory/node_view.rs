@@ -35,8 +35,10 @@ impl Deref for Listed<'_> {
 type Group<'g, 'i> = LatestGeneration<'g, Listed<'i>>;
 
 impl Inventory {
-    /// Returns the view of a node.
+    /// Returns the view of a node. It depends on one gate only, so that views with other gates changed are the same.
     pub(crate) fn view(&self, node: &Node, gates: GateSet<DraGate>) -> Result<View<'_>, Box<SliceError<'_>>> {
+        let partitions = DraGate::PartitionableDevices;
+        let gates = GateSet::NONE.with_value(partitions, gates.has(partitions));
         let beside = self.visible_beside(node, gates)?;
         let (own, cell) = self.own_slices(node.metadata.name.as_deref().unwrap_or_default());
         let kept = self.own_pools(own, cell, gates);
