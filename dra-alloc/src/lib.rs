@@ -51,8 +51,11 @@
 //!
 //! `schemars` adds `JsonSchema` to the types of [`skip`] and to device IDs. The crate needs the Kubernetes types of 1.37.
 
+pub mod autoscaler;
+pub mod claim_controller;
 pub mod declared_features;
 pub mod driver;
+pub mod eviction;
 pub mod explain;
 pub mod kubelet;
 pub mod pods;

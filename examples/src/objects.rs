@@ -4,7 +4,9 @@
 
 use k8s_openapi::api::core::v1::{Binding, Node, Pod};
 use k8s_openapi::api::rbac::v1::ClusterRole;
-use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
+use k8s_openapi::api::resource::v1::{
+    DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
+};
 use k8s_openapi::api::resource::v1alpha3;
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use poolstatus::kep;
@@ -47,6 +49,7 @@ kube_objects!(
     Pod,
     PodGroup,
     ResourceClaim,
+    ResourceClaimTemplate,
     ResourceSlice,
     kep::ResourcePoolStatusRequest,
     v1alpha3::ResourcePoolStatusRequest

@@ -15,24 +15,29 @@ const LIBRARIES: [&str; 5] = ["dra-attrs", "dra-alloc", "nnn", "readiness", "poo
 const MAX_PUBLIC_MODULES: usize = 40;
 
 /// Names of fields, arguments and functions that are a `usize`: counts and limits. A position is an `Ix<T>`.
-const COUNTS: [&str; 52] = [
+const COUNTS: [&str; 59] = [
     "affected",
     "allocated",
     "allocations",
     "alternatives",
+    "by_namespace",
+    "by_time",
     "capacities",
     "capacity",
     "claimed",
     "claims",
     "closing",
+    "complete",
     "consumers",
     "count",
     "device_count",
     "devices",
+    "divisor",
     "failed_states",
     "filter_rounds",
     "filter_runs",
     "fitting",
+    "found",
     "free",
     "in_use",
     "left",
@@ -55,6 +60,7 @@ const COUNTS: [&str; 52] = [
     "opening",
     "parallelism",
     "pools",
+    "published",
     "refuted",
     "risky",
     "rounds",
@@ -68,6 +74,7 @@ const COUNTS: [&str; 52] = [
     "total",
     "unavailable",
     "usable",
+    "wanted",
 ];
 
 /// The one position that is a number: paths of fields are texts, and name items of lists of any kind.

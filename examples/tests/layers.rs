@@ -28,6 +28,8 @@ const DRA_ALLOC: Layers = &[
     &["explain"],
     &["allocator"],
     &["pods"],
+    &["claim_controller", "eviction"],
+    &["autoscaler"],
 ];
 
 /// Crates whose files must not import each other in a circle.

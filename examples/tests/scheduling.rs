@@ -71,7 +71,7 @@ fn shared_vectors() {
 
 /// Operations that this door has. Extended resources are no part of `cycle` yet.
 fn is_answered(row: &Value) -> bool {
-    const OPERATIONS: [&str; 13] = [
+    const OPERATIONS: [&str; 18] = [
         "name",
         "group_name",
         "bind_to",
@@ -85,6 +85,11 @@ fn is_answered(row: &Value) -> bool {
         "normalize",
         "claim_hint",
         "pod_hint",
+        "controller",
+        "evict",
+        "ready",
+        "utilization",
+        "template",
     ];
     let op = row["op"].as_str().unwrap();
     OPERATIONS.contains(&op) && !(op == "cycle" && row["section"] == 7)

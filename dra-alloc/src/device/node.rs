@@ -5,7 +5,7 @@
 //! Source: `NodeMatches` of kube-scheduler 1.37.
 
 use dra_attrs::{NodeSelectorError, node_selector_matches};
-use k8s_openapi::api::core::v1::{Node, NodeSelector};
+use k8s_openapi::api::core::v1::{Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
 use k8s_openapi::api::resource::v1::{Device, ResourceSliceSpec};
 
 /// Nodes on which a slice or device is available.
@@ -44,4 +44,15 @@ impl<'a> Scope<'a> {
             Self::Unknown => Ok(false),
         }
     }
+}
+
+/// Returns the selector of one node by its name.
+pub(crate) fn selector_of_node(name: &str) -> NodeSelector {
+    let requirement = NodeSelectorRequirement {
+        key: "metadata.name".to_owned(),
+        operator: "In".to_owned(),
+        values: Some(vec![name.to_owned()]),
+    };
+    let term = NodeSelectorTerm { match_fields: Some(vec![requirement]), match_expressions: None };
+    NodeSelector { node_selector_terms: vec![term] }
 }

@@ -67,12 +67,15 @@ pub(crate) fn uid(pod: &Pod) -> &str {
 pub fn claims_of_pod(pod: &Pod, options: KubeletOptions) -> impl Iterator<Item = Result<PodClaim, PodClaimError>> {
     let entries = pod.spec.as_ref().and_then(|spec| spec.resource_claims.as_deref()).unwrap_or_default();
     let named = entries.iter().filter_map(|entry| of_entry(pod, entry).transpose());
-    let extended = pod.status.as_ref().and_then(|status| status.extended_resource_claim_status.as_ref());
-    let extended = extended.filter(|_| options.has(KubeletGate::ExtendedResource)).map(|status| PodClaim {
-        claim: ClaimKey::new(namespace(pod), &status.resource_claim_name),
-        origin: ClaimOrigin::Named,
-    });
+    let extended = extended_claim(pod).filter(|_| options.has(KubeletGate::ExtendedResource));
     named.chain(extended.map(Ok))
+}
+
+/// Returns the claim for a pod's extended resources, if one is recorded.
+pub(crate) fn extended_claim(pod: &Pod) -> Option<PodClaim> {
+    let status = pod.status.as_ref()?.extended_resource_claim_status.as_ref()?;
+    let claim = ClaimKey::new(namespace(pod), &status.resource_claim_name);
+    Some(PodClaim { claim, origin: ClaimOrigin::Named })
 }
 
 /// Returns the claim of one entry of `spec.resourceClaims`; `None` if its template needed no claim.

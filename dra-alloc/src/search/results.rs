@@ -20,6 +20,7 @@ use super::share::Share;
 use super::table::{CapacityCheck, Table};
 use super::walk::Solution;
 use crate::config::gates::DraGate;
+use crate::device::node::selector_of_node;
 
 /// Consumed amounts by capacity name.
 type Amounts = BTreeMap<String, Quantity>;
@@ -179,7 +180,7 @@ fn node_selector(
             (&slice.spec.node_name, &slice.spec.node_selector)
         };
         if node_name.is_some() || device.binds_to_node == Some(true) {
-            return Ok(Some(only_node(table.node_name())));
+            return Ok(Some(selector_of_node(table.node_name())));
         }
         match selector.as_ref().map_or(&[][..], |selector| &selector.node_selector_terms) {
             [] => {}
@@ -195,16 +196,6 @@ fn node_selector(
     }
     let is_empty = term == NodeSelectorTerm::default();
     Ok(if is_empty { None } else { Some(NodeSelector { node_selector_terms: vec![term] }) })
-}
-
-fn only_node(name: &str) -> NodeSelector {
-    let requirement = NodeSelectorRequirement {
-        key: "metadata.name".to_owned(),
-        operator: "In".to_owned(),
-        values: Some(vec![name.to_owned()]),
-    };
-    let term = NodeSelectorTerm { match_fields: Some(vec![requirement]), match_expressions: None };
-    NodeSelector { node_selector_terms: vec![term] }
 }
 
 /// Adds the requirements of `other` to `into`, except those that `into` already has. Requirements with equal values in

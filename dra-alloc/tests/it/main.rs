@@ -4,12 +4,15 @@
 
 mod allocate;
 mod allocate_corners;
+mod autoscaler;
 mod capacity;
+mod claim_controller;
 mod cluster;
 mod declared_features;
 mod diagnosis;
 mod driver;
 mod driver_node;
+mod eviction;
 mod explain;
 mod explain_laws;
 mod inventory;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::operation::Operation;
 use crate::refusal::{self, Refusal};
-use crate::scheduling::{claims, cycle, rules};
+use crate::scheduling::{autoscaler, claims, controller, cycle, eviction, rules};
 use crate::steps::{StepOperation, StepWriter};
 use crate::stopwatch::{Stopwatch, Timing};
 use crate::{alloc, attrs, driver, kubelet, nnn, poolstatus, readiness, selector, validate};
@@ -77,6 +77,11 @@ const OPERATIONS: &[(&str, Reader)] = &[
     ("scheduling.normalize", rules::normalize),
     ("scheduling.claim_hint", rules::claim_hint),
     ("scheduling.pod_hint", rules::pod_hint),
+    ("scheduling.controller", controller::controller),
+    ("scheduling.evict", eviction::evict),
+    ("scheduling.ready", autoscaler::ready),
+    ("scheduling.utilization", autoscaler::utilization),
+    ("scheduling.template", autoscaler::template),
 ];
 
 #[derive(Deserialize)]

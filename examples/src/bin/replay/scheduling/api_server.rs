@@ -89,7 +89,7 @@ fn failed(answer: &str, name: &str) -> ApiAnswer {
 }
 
 /// Returns what a write changes, as the log shows it.
-fn changes(write: &ClaimWrite) -> Vec<(String, Value)> {
+pub(super) fn changes(write: &ClaimWrite) -> Vec<(String, Value)> {
     let fields = match write {
         ClaimWrite::Update { claim } => vec![("finalizers", json!(claim.metadata.finalizers))],
         ClaimWrite::UpdateStatus { claim } => {

@@ -1,0 +1,47 @@
+//! Decisions of a cluster autoscaler about the devices of nodes.
+//!
+//! | question | answer |
+//! |---|---|
+//! | Has a new node all the pools that its node group promises? | [`pools_ready`] |
+//! | How much of a node's devices is in use? | [`utilization`] |
+//! | Which slices would one more node of this kind have? | [`NodeCopy::slices`] |
+//! | Which claims would the pods on it have, those of daemon sets, say? | [`NodeCopy::claims`], [`NodeCopy::claim_names`] |
+//! | What becomes free if these pods go? | [`release`] |
+//! | Can this pod have all its claims? | [`reserve`] |
+//!
+//! ```
+//! use dra_alloc::autoscaler::{NodeCopy, TemplateRules, pools_ready, utilization};
+//! use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
+//! use serde_json::{from_value, json};
+//!
+//! let slice: ResourceSlice = from_value(json!({"metadata": {"name": "s"}, "spec": {"driver": "gpu.example.com",
+//!     "nodeName": "node-1", "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1},
+//!     "devices": [{"name": "gpu-0"}, {"name": "gpu-1"}]}}))?;
+//! let claim: ResourceClaim = from_value(json!({"metadata": {"namespace": "ns", "name": "c"}, "spec": {}, "status": {
+//!     "allocation": {"devices": {"results": [
+//!         {"request": "r", "driver": "gpu.example.com", "pool": "node-1", "device": "gpu-0"}]}}}}))?;
+//!
+//! let used = utilization([&slice], [&claim])?;
+//! assert_eq!(used.highest().map(|(pool, used)| (pool.name.as_str(), used.billionths())), Some(("node-1", 500_000_000)));
+//!
+//! let template = NodeCopy::new("node-1", "template", "t").slices([&slice], TemplateRules::default())?;
+//! assert_eq!(template.slices[0].spec.pool.name, "node-1-t");
+//! assert!(pools_ready([&slice], &template.slices).is_ready());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Source of the rules: `simulator/dynamicresources` and `processors/customresources` of Cluster Autoscaler.
+
+mod copied_claims;
+mod node_copy;
+mod ready;
+mod release;
+mod template_slices;
+mod utilization;
+
+pub use copied_claims::UncopyableClaim;
+pub use node_copy::NodeCopy;
+pub use ready::{PoolReadiness, pools_ready};
+pub use release::{ClaimRelease, Departure, ReleasedClaim, Unreservable, release, reserve};
+pub use template_slices::{SharedSlice, TemplateRules, TemplateSlices};
+pub use utilization::{NodeUtilization, PoolName, UsedShare, Utilization, UtilizationError, utilization};

@@ -1,0 +1,119 @@
+//! Slices of a template: those of a node, for one more node of its kind.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::resource::v1::{DeviceTaint, ResourceSlice};
+
+use super::node_copy::NodeCopy;
+use crate::cluster::inventory::pool::{LatestGeneration, group_by_pool};
+use crate::device::slice::name_of;
+
+/// A slice that is not of one node, so that one more node would not have it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("can't sanitize slice {slice} because it isn't node-local")]
+#[non_exhaustive]
+pub struct SharedSlice {
+    /// Name of the slice.
+    pub slice: String,
+}
+
+/// Rules of making a template. The default is what Cluster Autoscaler does: everything is kept.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TemplateRules {
+    newest_generation: bool,
+    counted: bool,
+    /// Taints that a new node would not have; none if absent.
+    dropped_taints: Option<fn(&DeviceTaint) -> bool>,
+}
+
+impl TemplateRules {
+    /// Leaves out slices of older generations, which a new node would not have.
+    #[must_use]
+    pub const fn with_newest_generation_only(self) -> Self {
+        Self { newest_generation: true, ..self }
+    }
+
+    /// Sets `resourceSliceCount` to the number of slices that the pool has in the template, so that an incomplete pool
+    /// makes a complete one. Implies [`TemplateRules::with_newest_generation_only`].
+    #[must_use]
+    pub const fn with_counted_slices(self) -> Self {
+        Self { newest_generation: true, counted: true, ..self }
+    }
+
+    /// Leaves out taints, such as those of ill devices.
+    #[must_use]
+    pub const fn without_taints(self, is_dropped: fn(&DeviceTaint) -> bool) -> Self {
+        Self { dropped_taints: Some(is_dropped), ..self }
+    }
+}
+
+/// Slices of a template.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct TemplateSlices {
+    /// Slices of the new node, without UIDs.
+    pub slices: Vec<ResourceSlice>,
+    /// Names of the pools of the old node, which [`NodeCopy::claims`] needs.
+    pub old_pools: BTreeSet<String>,
+}
+
+impl NodeCopy<'_> {
+    /// Copies the slices of a node for one more node of its kind.
+    ///
+    /// Names of slices and pools get the suffix, and `nodeName` is the new node. Devices with their attributes, capacities,
+    /// taints and counters, and all other metadata stay, also attributes that name the old host.
+    ///
+    /// # Errors
+    /// A slice is not of one node.
+    ///
+    /// # Complexity
+    /// n log n in slices, beside the copies.
+    pub fn slices<'s>(
+        &self,
+        slices: impl IntoIterator<Item = &'s ResourceSlice>,
+        rules: TemplateRules,
+    ) -> Result<TemplateSlices, SharedSlice> {
+        let slices: Vec<&ResourceSlice> = slices.into_iter().collect();
+        let is_shared = |slice: &&&ResourceSlice| slice.spec.node_name.as_deref().is_none_or(str::is_empty);
+        if let Some(shared) = slices.iter().find(is_shared) {
+            return Err(SharedSlice { slice: name_of(shared).to_owned() });
+        }
+        let old_pools = slices.iter().map(|slice| slice.spec.pool.name.clone()).collect();
+        let copies: Vec<ResourceSlice> = if rules.newest_generation {
+            self.newest(slices, rules)
+        } else {
+            slices.into_iter().map(|slice| self.slice(slice, rules)).collect()
+        };
+        Ok(TemplateSlices { slices: copies, old_pools })
+    }
+
+    /// Copies the newest generation of each pool.
+    fn newest(&self, mut slices: Vec<&ResourceSlice>, rules: TemplateRules) -> Vec<ResourceSlice> {
+        let mut copies = Vec::new();
+        for pool in group_by_pool(&mut slices).filter_map(LatestGeneration::from_slices) {
+            let count = i64::try_from(pool.count()).unwrap_or(i64::MAX);
+            copies.extend(pool.slices().map(|slice| {
+                let mut copy = self.slice(slice, rules);
+                if rules.counted {
+                    copy.spec.pool.resource_slice_count = count;
+                }
+                copy
+            }));
+        }
+        copies
+    }
+
+    fn slice(&self, slice: &ResourceSlice, rules: TemplateRules) -> ResourceSlice {
+        let mut copy = slice.clone();
+        copy.metadata.uid = None;
+        copy.metadata.name = Some(self.suffixed(name_of(slice)));
+        copy.spec.node_name = Some(self.new_name.to_owned());
+        copy.spec.pool.name = self.pool(&slice.spec.pool.name);
+        if let Some(is_dropped) = rules.dropped_taints {
+            for taints in copy.spec.devices.iter_mut().flatten().filter_map(|device| device.taints.as_mut()) {
+                taints.retain(|taint| !is_dropped(taint));
+            }
+        }
+        copy
+    }
+}
