@@ -69,9 +69,9 @@ pub struct PoolName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UsedShare {
-    /// What is in use.
+    /// Amount that is in use.
     pub used: u128,
-    /// All there is, at least 1.
+    /// Amount that there is, at least 1.
     pub all: u128,
 }
 

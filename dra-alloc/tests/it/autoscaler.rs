@@ -1,4 +1,4 @@
-//! What an autoscaler reads off slices and claims.
+//! Decisions of an autoscaler about slices and claims.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -266,7 +266,7 @@ mod naive {
     }
 }
 
-/// What happens to pods, what a preview says beforehand, and what a second implementation finds, on random clusters.
+/// Decisions about pods, previews of them, and a second implementation agree on random clusters.
 #[test]
 fn previews_are_what_happens() {
     let (mut evicted, mut staying, mut previewed) = (0, 0, 0);
