@@ -37,6 +37,8 @@
 //!   drivers are called, [`declared_features`] keeps pods off nodes that can't skip.
 //! - **API server**: [`validate`] says what is accepted and stored of slices, claims, templates, classes and taint rules.
 //! - **Drivers**: [`driver`] plans the slices of a driver's devices and keeps the stored slices so.
+//! - **Controllers**: [`claim_controller`] makes claims and takes them back, [`eviction`] says which pods taints evict
+//!   (KEP-5055), [`autoscaler`] reads pools, utilization and templates off slices.
 //!
 //! # Guarantees
 //!

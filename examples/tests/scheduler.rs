@@ -573,3 +573,63 @@ fn a_gang_is_placed_whole_or_not_at_all() {
     assert!(last.ends_with("the gang itself holds gpu.example.com/node-2/gpu-1 for pod wide-1 on node-2"), "{last}");
     assert_eq!(lines.len(), 4);
 }
+
+/// Two pods with allocated claims, one of which tolerates the taint for a minute.
+fn evictable() -> Vec<Value> {
+    let claim = |name: &str, device: &str, tolerations: Value| {
+        let mut claim = object("ResourceClaim", name, &json!({}));
+        claim["metadata"]["namespace"] = json!("default");
+        claim["status"] = json!({"reservedFor": [{"resource": "pods", "name": name, "uid": ""}], "allocation": {"devices": {
+            "results": [{"request": "r", "driver": "cpu.example.com", "pool": "node-1", "device": device, "tolerations": tolerations}]}}});
+        claim
+    };
+    let pod = |name: &str| {
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"},
+            "spec": {"nodeName": "node-1", "containers": [], "resourceClaims": [{"name": "r", "resourceClaimName": name}]}})
+    };
+    let minute = json!([{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}]);
+    vec![claim("a", "cpu-0", json!([])), claim("b", "cpu-1", minute), pod("a"), pod("b")]
+}
+
+fn taint_rule(test: &str, selector: &Value) -> PathBuf {
+    let rule = json!({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceTaintRule", "metadata": {"name": "ill"},
+        "spec": {"deviceSelector": selector, "taint": {"key": "example.com/ill", "effect": "NoExecute"}}});
+    let path = folder(test).join("rule.json");
+    fs::write(&path, rule.to_string()).unwrap();
+    path
+}
+
+#[test]
+fn a_taint_rule_is_looked_at_before_it_is_written() {
+    let manifests = list(&evictable());
+    let rule = taint_rule("preview", &json!({"driver": "cpu.example.com", "pool": "node-1"}));
+    let args = ["evict", rule.to_str().unwrap(), "-", "--now", "2026-01-01T00:00:00Z"];
+    assert_eq!(
+        clean(&args, &manifests).stdout,
+        "rule ill: taint example.com/ill with effect NoExecute\n\
+         \x20 devices: 0 published, 2 allocated\n\
+         \x20 evicts pods: 2\n\
+         \x20   in namespace default: 2\n\
+         \x20   2026-01-01T00:00:00Z default/a\n\
+         \x20   2026-01-01T00:01:00Z default/b\n\
+         \x20 status: 2 pods need to be evicted in 1 namespace.\n"
+    );
+    let json = clean(&[&args[..], &["-o", "json"]].concat(), &manifests).json();
+    let answer = &json["rules"][0];
+    assert_eq!(answer["namespaces"], json!({"default": 2}));
+    assert_eq!(answer["times"], json!({"2026-01-01T00:00:00Z": 1, "2026-01-01T00:01:00Z": 1}));
+    assert_eq!((&answer["warning"], &answer["pods"][1]["name"]), (&Value::Null, &json!("b")));
+}
+
+#[test]
+fn rules_that_select_too_much_are_warned_about() {
+    let rule = taint_rule("warnings", &json!({}));
+    let text = clean(&["evict", rule.to_str().unwrap(), "-"], &list(&evictable())).stdout;
+    assert!(text.contains("  warning: the empty deviceSelector selects every device of the cluster"), "{text}");
+    let missing = run(&["evict", "/no/such/file.yaml", "-"], &list(&evictable()));
+    assert_eq!(missing.code, 1, "{}", missing.stderr);
+    assert!(missing.stderr.contains("/no/such/file.yaml: no DeviceTaintRule"), "{}", missing.stderr);
+    assert_eq!(run(&["evict"], "").code, 2, "a file is needed");
+    assert_eq!(run(&["evict", rule.to_str().unwrap(), "--now", "soon"], "").code, 2);
+    assert_eq!(run(&["--live", "evict", rule.to_str().unwrap()], "").code, 2, "manifests only");
+}

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use dra_alloc::GateSet;
 use dra_alloc::driver::{CdiKind, CdiSpec, DeviceMetadata, Ledger, MetadataVersion};
+use dra_alloc::eviction::{RulePreview, TaintIndex};
 use dra_alloc::kubelet::{ClaimCache, KubeletGate, KubeletOptions};
+use dra_alloc::pods::PodOptions;
 use dra_alloc::selector::{self, Selector, SelectorInput};
 use dra_alloc::validate::{ApiServer, Write};
 use dra_attrs::numa::CpuSet;
@@ -31,7 +33,7 @@ use serde_json::{Value, json};
 /// Check that parses a text; a valid text must print a text that reads back as the same value.
 type Check = fn(&str);
 
-const TARGETS: [(&str, Check); 20] = [
+const TARGETS: [(&str, Check); 21] = [
     ("attrs_names", |text| {
         if let Ok(name) = QualifiedName::parse(text) {
             assert_eq!(name.to_string(), text);
@@ -67,6 +69,13 @@ const TARGETS: [(&str, Check); 20] = [
             let again = ClaimCache::from_checkpoint(written.as_bytes()).unwrap();
             assert_eq!(again.claims(), cache.claims());
         }
+    }),
+    ("alloc_controllers", |text| {
+        type Objects = (Vec<Pod>, Vec<ResourceClaim>, Vec<ResourceSlice>, Vec<DeviceTaintRule>, Value);
+        let (pods, claims, slices, rules, _): Objects = serde_json::from_str(text).unwrap();
+        let (taints, options) = (TaintIndex::new(&slices), PodOptions::new(Profile::V1_37));
+        let preview = RulePreview::new(&rules[0], &taints, &claims, &pods, options);
+        assert_eq!((preview.published, preview.allocated, preview.pods.len()), (1, 1, 1));
     }),
     ("alloc_kubelet", |text| {
         type Steps = Vec<(u8, BTreeMap<String, Result<(), String>>)>;

@@ -7,7 +7,8 @@ use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimConsumerReferen
 use super::call::{ControllerAnswer, ControllerCall};
 use super::clean::{CleanStep, OwnerFate, clean};
 use super::controller::{ClaimController, is_done};
-use super::sync::{SyncError, SyncStep};
+use super::error::SyncError;
+use super::step::SyncStep;
 use crate::kubelet::ClaimKey;
 use crate::kubelet::pod_claims::{controller as controller_of, uid};
 

@@ -9,8 +9,8 @@ use k8s_openapi::api::scheduling::v1beta1::{PodGroup, PodGroupResourceClaim};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use super::controller::ClaimController;
+use super::error::ClaimMakingError;
 use super::made_claim::make_claim;
-use super::owner_sync::ClaimMakingError;
 use crate::config::gates::DraGate;
 use crate::kubelet::pod_claims::{group_name, namespace, uid};
 use crate::kubelet::{ClaimKey, ClaimOrigin, PodClaim, PodClaimError};

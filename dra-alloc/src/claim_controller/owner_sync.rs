@@ -10,52 +10,12 @@ use serde_json::json;
 
 use super::call::{ControllerAnswer, ControllerCall};
 use super::controller::{ClaimController, group_entries, is_allocated, is_on_node, pod_entries};
+use super::error::{ClaimMakingError, SyncError};
 use super::owner::{EntrySituation, recorded};
 use super::queue::{QueueKey, QueueKind};
-use super::sync::{SyncError, SyncStep};
-use crate::kubelet::{ClaimKey, ClaimOrigin, PodClaimError};
-use crate::pods::{
-    ConsumerError, GroupClaimError, can_reserve, check_owner, claim_of_entry, consumer_of_entry, is_reserved_for,
-};
-
-/// Reason why the claim of an entry can't be made.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ClaimMakingError {
-    /// The name of a pod's claim can't be determined.
-    #[error("checking for claim before creating it: {0}")]
-    Name(#[source] PodClaimError),
-    /// The name of a group's claim can't be determined.
-    #[error("checking for claim before creating it: {0}")]
-    GroupName(#[source] GroupClaimError),
-    /// The consumer of the claim can't be determined.
-    #[error(transparent)]
-    Consumer(#[from] ConsumerError),
-    /// The pod's group does not exist.
-    #[error("podgroup.scheduling.k8s.io {group:?} not found")]
-    GroupNotFound {
-        /// Name of the group.
-        group: String,
-    },
-    /// The template does not exist.
-    #[error("resource claim template {template:?}: resourceclaimtemplate.resource.k8s.io {template:?} not found")]
-    TemplateNotFound {
-        /// Name of the template.
-        template: String,
-    },
-    /// The template asks for admin access, but the gate `DRAAdminAccess` is off.
-    #[error("admin access is requested, but the feature is disabled")]
-    AdminAccessOff,
-    /// The template has subrequests, but the gate `DRAPrioritizedList` is off.
-    #[error("template includes a prioritized list of subrequests, but the feature is disabled")]
-    PrioritizedListOff,
-    /// The API server refused the claim.
-    #[error("create ResourceClaim : {text}")]
-    Refused {
-        /// Text of the server.
-        text: String,
-    },
-}
+use super::step::SyncStep;
+use crate::kubelet::{ClaimKey, ClaimOrigin};
+use crate::pods::{can_reserve, check_owner, claim_of_entry, consumer_of_entry, is_reserved_for};
 
 /// Work on a pod or group.
 #[derive(Clone, Debug)]

@@ -184,6 +184,13 @@ fn claims_on_a_template() {
     };
     results(&mut everywhere);
     let copied = copy.claims(&old, &new, [&everywhere], &["x".to_owned()].into()).unwrap();
+    let mut recorded = old;
+    recorded.status = from_value(json!({"resourceClaimStatuses": [{"name": "a", "resourceClaimName": "own"},
+        {"name": "b", "resourceClaimName": "of-group"}, {"name": "c"}]}))
+    .unwrap();
+    let names = copy.claim_names(&recorded, |name| name == "own");
+    let names: Vec<_> = names.iter().map(|status| status.resource_claim_name.as_deref()).collect();
+    assert_eq!(names, [Some("own-1"), Some("of-group"), None]);
     assert_eq!(dra_alloc::allocated_devices(&copied[0])[0].pool, "p");
 }
 

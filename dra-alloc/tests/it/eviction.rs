@@ -359,6 +359,21 @@ fn without_the_gate_nobody_goes() {
 }
 
 #[test]
+fn the_first_of_several_devices_of_one_name_counts() {
+    let slice = |name: &str, taints: Value| -> ResourceSlice {
+        from_value(json!({"metadata": {"name": name}, "spec": {"driver": "x",
+            "pool": {"name": "p", "generation": 1, "resourceSliceCount": 2}, "devices": [{"name": "0", "taints": taints}]}}))
+        .unwrap()
+    };
+    let ill = json!([{"key": "k", "effect": "NoExecute", "timeAdded": time(1)}]);
+    let (claim, pod) = (held(&["0"]), running("p"));
+    let goes =
+        |slices: &[ResourceSlice]| Evictions::new(&TaintIndex::new(slices), [&claim], options()).of_pod(&pod).is_some();
+    assert!(goes(&[slice("b", json!([])), slice("a", ill.clone())]));
+    assert!(!goes(&[slice("b", ill), slice("a", json!([]))]));
+}
+
+#[test]
 fn conditions_of_a_rule() {
     let (claim, pods) = (held(&["0", "0", "1"]), [running("p"), running("q")]);
     let slice: ResourceSlice = from_value(json!({"metadata": {"name": "s"}, "spec": {"driver": "x",

@@ -5,6 +5,8 @@ use dra_alloc::Detail;
 use dra_attrs::Profile;
 use examples::cluster_args::ClusterArgs;
 
+use super::evict::EvictArgs;
+
 /// Allocates the pending resource claims of a cluster on its nodes
 ///
 /// Claims are allocated in the order in which they are read, those of one pod together, on the first node that can serve
@@ -77,6 +79,8 @@ pub(crate) enum Command {
         #[arg(value_name = "CLAIM or POD")]
         name: Option<String>,
     },
+    /// Say before a device taint rule is written which pods it would evict, and when
+    Evict(EvictArgs),
 }
 
 /// Built-in cluster.

@@ -6,6 +6,7 @@
 //! With `--live` it works on a cluster: `why` explains what is pending there, and `--bind` makes it a second scheduler.
 
 mod args;
+mod evict;
 #[cfg(feature = "live")]
 mod live;
 #[cfg(not(feature = "live"))]
@@ -18,6 +19,7 @@ mod schedule;
 
 use std::process::ExitCode;
 
+use dra_alloc::pods::PodOptions;
 use dra_alloc::skip::WireForm;
 use dra_alloc::{DraGate, GateSet};
 use dra_attrs::{GateError, VersionError};
@@ -27,7 +29,7 @@ use examples::output::{OutputError, Trouble, as_json, as_yaml, program, put, say
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 
-use args::{Args, Output};
+use args::{Args, Command, Output};
 use print::{UnwritableClaim, claims, list, refusals, restrictions, table};
 use schedule::{Schedule, ScheduleError, Settings, schedule};
 
@@ -49,6 +51,10 @@ enum SchedulerError {
     Claim(#[from] UnwritableClaim),
     #[error("why: says why pods of a cluster are pending, and needs --live before it")]
     WhyWithoutCluster,
+    #[error("evict: reads manifests, and no cluster with --live")]
+    EvictOnCluster,
+    #[error(transparent)]
+    Evict(#[from] evict::EvictError),
     #[error(transparent)]
     Live(#[from] live::LiveError),
     #[error(transparent)]
@@ -57,7 +63,7 @@ enum SchedulerError {
 
 impl Trouble for SchedulerError {
     fn is_usage(&self) -> bool {
-        matches!(self, Self::Gates(_) | Self::WhyWithoutCluster)
+        matches!(self, Self::Gates(_) | Self::WhyWithoutCluster | Self::EvictOnCluster)
     }
 }
 
@@ -71,6 +77,13 @@ fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
     settings.gates = feature_gates(&args.feature_gates, args.profile)?;
     settings.detail = args.explain.into();
     settings.best_fit = args.best_fit;
+    if let Some(Command::Evict(question)) = &args.command {
+        if args.server.live {
+            return Err(SchedulerError::EvictOnCluster);
+        }
+        let options = PodOptions::new(args.profile).with_gates(settings.gates);
+        return Ok(evict::run(question, args.cluster.manifest(), options, args.output)?);
+    }
     if args.server.live {
         return Ok(live::run(args, &settings).map(|()| ExitCode::SUCCESS)?);
     }

@@ -46,7 +46,7 @@ pub(crate) fn utilization(input: Value) -> Result<Operation, Refusal> {
     let claims: Vec<ResourceClaim> = carriers("claims", input.claims.into_iter())?;
     Ok(result(move || match autoscaler::utilization(&slices, &claims) {
         Ok(NodeUtilization { pools, .. }) => {
-            let mut by_driver: BTreeMap<&str, BTreeMap<&str, f64>> = BTreeMap::new();
+            let mut by_driver: BTreeMap<&str, BTreeMap<&str, Value>> = BTreeMap::new();
             for (pool, used) in &pools {
                 by_driver.entry(&pool.driver).or_default().insert(&pool.name, fraction(used));
             }
@@ -56,11 +56,13 @@ pub(crate) fn utilization(input: Value) -> Result<Operation, Refusal> {
     }))
 }
 
-/// Writes a utilization as Cluster Autoscaler computes it.
+/// Writes a utilization as Cluster Autoscaler computes it; a whole number has no point.
 #[expect(clippy::float_arithmetic, clippy::cast_precision_loss, reason = "a number of the answer, not of a decision")]
-fn fraction(used: &Utilization) -> f64 {
+fn fraction(used: &Utilization) -> Value {
     let divisor = used.divisor() as f64;
-    used.shares().iter().fold(0.0, |sum, share| sum + share.used as f64 / share.all as f64 / divisor)
+    let sum = used.shares().iter().fold(0.0, |sum, share| sum + share.used as f64 / share.all as f64 / divisor);
+    let whole = used.billionths() / 1_000_000_000;
+    if used.billionths() % 1_000_000_000 == 0 && sum == whole as f64 { json!(whole) } else { json!(sum) }
 }
 
 #[derive(Deserialize)]

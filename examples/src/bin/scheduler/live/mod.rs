@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args, settings: &Settings) -> Result<(), LiveError> {
         match &args.command {
             Some(Command::Why { name }) => scheduler.why(name.as_deref(), args).await,
             None if args.bind => scheduler.bind(args).await,
-            None => scheduler.why(None, args).await,
+            _ => scheduler.why(None, args).await,
         }
     })
 }
