@@ -134,8 +134,10 @@ impl Answer {
         let effect = &rule.spec.taint.effect;
         let mut text =
             format!("rule {}: taint {} with effect {effect}\n", name_of(&rule.metadata), rule.spec.taint.key);
-        // Writing to a string can't fail.
-        let mut line = |line: String| drop(writeln!(text, "  {line}"));
+        let mut line = |line: String| {
+            // Writing to a string can't fail.
+            let _ = writeln!(text, "  {line}");
+        };
         if let Some(warning) = rule_warning(rule) {
             line(format!("warning: {warning}"));
         }

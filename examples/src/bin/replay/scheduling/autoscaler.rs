@@ -61,8 +61,8 @@ pub(crate) fn utilization(input: Value) -> Result<Operation, Refusal> {
 fn fraction(used: &Utilization) -> Value {
     let divisor = used.divisor() as f64;
     let sum = used.shares().iter().fold(0.0, |sum, share| sum + share.used as f64 / share.all as f64 / divisor);
-    let whole = used.billionths() / 1_000_000_000;
-    if used.billionths() % 1_000_000_000 == 0 && sum == whole as f64 { json!(whole) } else { json!(sum) }
+    let nearest = (used.billionths() + 500_000_000) / 1_000_000_000;
+    if sum.fract() == 0.0 { json!(nearest) } else { json!(sum) }
 }
 
 #[derive(Deserialize)]

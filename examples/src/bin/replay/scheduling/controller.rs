@@ -93,7 +93,9 @@ pub(crate) fn controller(input: Value) -> Result<Operation, Refusal> {
     let steps = input.steps.iter().enumerate().map(read_step).collect::<Result<Vec<_>, _>>()?;
     Ok(result(move || {
         let mut run = Run::new(&world);
-        steps.iter().for_each(|step| run.step(step));
+        for step in &steps {
+            run.step(step);
+        }
         json!({"writes": run.calls, "queue": run.queue, "error": run.error})
     }))
 }
