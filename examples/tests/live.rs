@@ -7,7 +7,7 @@ mod stand_in;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -34,35 +34,50 @@ fn run(program: &str, args: &[&str]) -> (i32, String, String) {
 }
 
 /// Program that runs until the test is over.
-struct Background(Child);
+struct Background {
+    process: Child,
+    /// Kept open: a program whose output nobody reads ends.
+    stdout: BufReader<ChildStdout>,
+    stderr: BufReader<ChildStderr>,
+}
+
+/// Reads lines up to one with some words.
+fn read_to(pipe: &mut impl BufRead, words: &str) {
+    let mut line = String::new();
+    while !line.contains(words) {
+        line.clear();
+        assert!(pipe.read_line(&mut line).unwrap() > 0, "it never says {words:?}");
+    }
+}
 
 impl Background {
     fn start(program: &str, args: &[&str]) -> Self {
         let mut command = Command::new(program);
-        Self(command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+        let mut process = command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (stdout, stderr) = (process.stdout.take().unwrap(), process.stderr.take().unwrap());
+        Self { process, stdout: BufReader::new(stdout), stderr: BufReader::new(stderr) }
     }
 
-    /// Waits for a line on stdout, or on stderr.
+    /// Waits for a line on stdout.
     fn says(&mut self, words: &str) {
-        let stdout = self.0.stdout.take().unwrap();
-        assert!(BufReader::new(stdout).lines().any(|line| line.unwrap().contains(words)), "{words}");
+        read_to(&mut self.stdout, words);
     }
 
+    /// Waits for a line on stderr.
     fn warns(&mut self, words: &str) {
-        let stderr = self.0.stderr.take().unwrap();
-        assert!(BufReader::new(stderr).lines().any(|line| line.unwrap().contains(words)), "{words}");
+        read_to(&mut self.stderr, words);
     }
 
     fn terminate(&mut self) -> Option<i32> {
-        Command::new("kill").arg(self.0.id().to_string()).status().unwrap();
-        self.0.wait().unwrap().code()
+        Command::new("kill").arg(self.process.id().to_string()).status().unwrap();
+        self.process.wait().unwrap().code()
     }
 }
 
 impl Drop for Background {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
 
@@ -78,7 +93,8 @@ async fn until(what: &str, holds: impl AsyncFn() -> bool) {
 async fn cluster(server: &StandIn, pods: &[&str]) {
     let client = server.client();
     let node = json!({"metadata": {"name": "node-1"}});
-    Api::<Node>::all(client.clone()).create(&POST, &from_value(node).unwrap()).await.unwrap();
+    // A kubelet may have registered it.
+    let _ = Api::<Node>::all(client.clone()).create(&POST, &from_value(node).unwrap()).await;
     let class = json!({"metadata": {"name": "gpu"}, "spec": {}});
     Api::all(client.clone())
         .create(&POST, &from_value::<k8s_openapi::api::resource::v1::DeviceClass>(class).unwrap())
@@ -89,17 +105,19 @@ async fn cluster(server: &StandIn, pods: &[&str]) {
     let slice = json!({"metadata": {"name": "slice"}, "spec": spec});
     Api::<ResourceSlice>::all(client.clone()).create(&POST, &from_value(slice).unwrap()).await.unwrap();
     for name in pods {
-        let request = json!({"name": "r", "exactly": {"deviceClassName": "gpu"}});
-        let claim = json!({"metadata": {"name": name}, "spec": {"devices": {"requests": [request]}}});
-        Api::<ResourceClaim>::default_namespaced(client.clone())
-            .create(&POST, &from_value(claim).unwrap())
-            .await
-            .unwrap();
-        let spec = json!({"schedulerName": "dra-sdk", "containers": [{"name": "c", "image": "none"}],
-            "resourceClaims": [{"name": "r", "resourceClaimName": name}]});
-        let pod = json!({"metadata": {"name": name}, "spec": spec});
-        Api::<Pod>::default_namespaced(client.clone()).create(&POST, &from_value(pod).unwrap()).await.unwrap();
+        pod_with_claim(server, name).await;
     }
+}
+
+async fn pod_with_claim(server: &StandIn, name: &str) {
+    let client = server.client();
+    let request = json!({"name": "r", "exactly": {"deviceClassName": "gpu"}});
+    let claim = json!({"metadata": {"name": name}, "spec": {"devices": {"requests": [request]}}});
+    Api::<ResourceClaim>::default_namespaced(client.clone()).create(&POST, &from_value(claim).unwrap()).await.unwrap();
+    let spec = json!({"schedulerName": "dra-sdk", "tolerations": [{"operator": "Exists"}], "containers": [{"name": "c", "image": "none"}],
+            "resourceClaims": [{"name": "r", "resourceClaimName": name}]});
+    let pod = json!({"metadata": {"name": name}, "spec": spec});
+    Api::<Pod>::default_namespaced(client.clone()).create(&POST, &from_value(pod).unwrap()).await.unwrap();
 }
 
 #[test]
@@ -168,6 +186,37 @@ async fn a_pod_that_fits_nowhere_has_an_event_and_a_condition() {
     assert_eq!((condition.reason.as_deref(), condition.message), (Some("Unschedulable"), Some(message)));
 }
 
+#[tokio::test]
+async fn a_pod_waits_for_a_driver_that_has_no_room_on_its_disk() {
+    let server = StandIn::start(&[]);
+    let folder = TempDir::new().unwrap();
+    for name in ["state", "registry"] {
+        fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (registry, checkpoint) = (at("registry"), at("checkpoint"));
+    let kubelet_args = ["--live", "--server", &server.url, "--registry", &registry, "--state", &checkpoint];
+    let mut kubelet = Background::start(KUBELET, &kubelet_args);
+    kubelet.says("node-1 is a node of ");
+    cluster(&server, &[]).await;
+    let slices: Api<ResourceSlice> = Api::all(server.client());
+    slices.delete("slice", &DeleteParams::default()).await.unwrap();
+    let args = driver_args(&server, folder.path());
+    let script = format!("trap '' XFSZ; ulimit -f 0; exec {DRIVER} {}", args.join(" "));
+    let mut full = Background::start("sh", &["-c", &script]);
+    // Its ledger is written at the start already.
+    full.warns("File too large");
+    assert_eq!(full.process.wait().unwrap().code(), Some(1));
+
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let _driver = Background::start(DRIVER, &args);
+    pod_with_claim(&server, "one").await;
+    let _scheduler = Background::start(SCHEDULER, &["--live", "--server", &server.url, "--bind"]);
+    let pods: Api<Pod> = Api::default_namespaced(server.client());
+    until("the pod runs", async || pods.get("one").await.unwrap().status.unwrap().phase.as_deref() == Some("Running"))
+        .await;
+}
+
 fn driver_args<'a>(server: &'a StandIn, folder: &'a Path) -> Vec<String> {
     let at = |name: &str| folder.join(name).display().to_string();
     let args =
@@ -226,6 +275,11 @@ async fn a_checkpoint_has_one_kubelet_and_must_be_writable() {
         "{stderr}"
     );
     assert_eq!(first.terminate(), Some(0));
+    let real = json!({"metadata": {"name": "real"}});
+    Api::<Node>::all(server.client()).create(&POST, &from_value(real).unwrap()).await.unwrap();
+    let (code, _, stderr) = run(KUBELET, &[&args[..], &["--node-name", "real"]].concat());
+    assert_eq!(code, 1);
+    assert!(stderr.starts_with("kubelet: node real is there, and no virtual one"), "{stderr}");
     // No file can grow: as on a full disk.
     fs::remove_file(&state).unwrap();
     let script = format!("trap '' XFSZ; ulimit -f 0; exec {KUBELET} --live --server {} --state {state}", server.url);

@@ -258,7 +258,7 @@ async fn run(seed: u64) {
         let request = json!({"name": "r", "exactly": {"deviceClassName": class, "count": count}});
         create(&claims, json!({"metadata": {"name": name}, "spec": {"devices": {"requests": [request]}}})).await;
         let container = json!({"name": "c", "image": "none", "resources": {"claims": [{"name": "r"}]}});
-        let spec = json!({"schedulerName": "dra-sdk", "containers": [container],
+        let spec = json!({"schedulerName": "dra-sdk", "tolerations": [{"operator": "Exists"}], "containers": [container],
             "resourceClaims": [{"name": "r", "resourceClaimName": name}]});
         create(&pods, json!({"metadata": {"name": name}, "spec": spec})).await;
     }

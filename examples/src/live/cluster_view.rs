@@ -1,6 +1,7 @@
 //! A cluster as its watches show it, in the values that the libraries decide from.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use dra_alloc::pods::ClaimTracker;
 use dra_alloc::{Classes, DraGate, GateSet, Inventory, InventoryEvent};
@@ -14,6 +15,9 @@ use super::connect::Cluster;
 use super::failure::LiveError;
 use super::watching::{Change, Watches};
 use crate::output::say;
+
+/// Silence after which the state of long lists is told.
+const PROGRESS: Duration = Duration::from_secs(5);
 
 /// Kinds that a view consists of.
 const KINDS: usize = 6;
@@ -89,8 +93,12 @@ impl ClusterView {
     /// A kind can't be listed.
     pub async fn complete(&mut self, watches: &mut Watches) -> Result<(), LiveError> {
         while !self.is_complete() {
-            if let Some(change) = watches.next().await {
-                self.apply(change)?;
+            match tokio::time::timeout(PROGRESS, watches.next()).await {
+                Ok(Some(change)) => self.apply(change)?,
+                Ok(None) => {}
+                Err(_) => {
+                    say(&format_args!("waiting for the lists of the cluster: {} of {KINDS} kinds", self.listed.len()));
+                }
             }
         }
         Ok(())

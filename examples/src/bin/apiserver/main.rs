@@ -51,7 +51,7 @@ use store::Store;
 use verbs::Api;
 
 /// Largest number of connections at a time.
-const MAX_CONNECTIONS: usize = 512;
+const MAX_CONNECTIONS: usize = 128;
 
 /// Time in which a request's head must have arrived.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);

@@ -1,5 +1,6 @@
 //! Kinds of patches, by the content type of the request.
 
+use json_patch::PatchOperation;
 use serde_json::Value;
 
 use super::kinds::Kind;
@@ -33,6 +34,10 @@ impl Patch {
                 if patch.0.len() > MAX_OPERATIONS {
                     let message = format!("The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}");
                     return Err(Refusal::new(413, "RequestEntityTooLarge", message));
+                }
+                // A copy into itself doubles; a real server limits the sum of what is copied.
+                if patch.0.iter().any(|operation| matches!(operation, PatchOperation::Copy(_))) {
+                    return Err(Refusal::new(422, "Invalid", "this stand-in has no copy operation"));
                 }
                 Ok(Self::Json(patch))
             }

@@ -144,9 +144,7 @@ impl Api {
     ) -> Result<Answer, Refusal> {
         let Patch::Apply(config) = patch else {
             let old = self.found(target, name)?;
-            let mut new = patch.patched(target.kind, &old)?;
-            // Without a version in the patch, the patch is one of the object as it is now.
-            new.keep_metadata("managedFields", &Value::Null);
+            let new = patch.patched(target.kind, &old)?;
             return self.replace(target, name, &old, new, options, now);
         };
         self.apply(target, name, config, options, now)
@@ -303,6 +301,7 @@ impl Api {
         options: &Options,
         now: Timestamp,
     ) -> Result<Answer, Refusal> {
+        new.keep_metadata("managedFields", &Value::Null);
         let (kind, place) = (target.kind, place(target, name));
         let part = if target.subresource == Subresource::Status { Part::Status } else { Part::Main };
         let (version, uid) = (new.metadata("resourceVersion"), new.metadata("uid"));

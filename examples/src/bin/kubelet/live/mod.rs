@@ -1,5 +1,6 @@
 //! The kubelet on a cluster: an agent of a virtual node. It registers the node, prepares the claims of the pods that are
-//! bound to it, says that they run, and unprepares when they go. No container is started.
+//! bound to it, says that they run, and unprepares when they go. No container is started; the node has a taint, so that no
+//! pod comes that has not asked for that.
 //!
 //! Its state is the checkpoint: a run that is killed at any point goes on where the file and the cluster say.
 
@@ -45,6 +46,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 pub(crate) enum LiveError {
     #[error(transparent)]
     Cluster(#[from] ClusterError),
+    #[error(transparent)]
+    RealNode(#[from] node::RealNode),
     #[error(transparent)]
     Agent(#[from] AgentError),
     #[error(transparent)]

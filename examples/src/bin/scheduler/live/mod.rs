@@ -5,6 +5,9 @@ mod binding;
 mod candidates;
 mod why;
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use dra_alloc::pods::PodOptions;
 use dra_alloc::{Allocator, SelectorCache};
 use examples::live::cluster_view::{ClusterView, watch_cluster};
@@ -15,8 +18,6 @@ use examples::live::lease::HeldLease;
 use examples::live::watching::Watches;
 use examples::output::{OutputError, put, say};
 use k8s_openapi::api::core::v1::Pod;
-use std::collections::BTreeMap;
-use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::{Args, Command};
