@@ -14,7 +14,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use dra_alloc::Profile;
+use dra_alloc::claim_controller::ClaimController;
 use dra_alloc::driver::Ledger;
+use dra_alloc::pods::PodOptions;
+use examples::live::controller_calls::finish;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use kube::api::{DeleteParams, ListParams, PostParams};
@@ -209,26 +213,20 @@ fn check_devices(claims: &[ResourceClaim]) -> BTreeMap<String, String> {
     holders
 }
 
-/// Stands for kube-controller-manager: takes reservations of pods that are gone out of claims, and then allocations.
+/// Stands for kube-controller-manager: what belongs to pods that are gone is taken back as the library's controller says.
 async fn clean_up(client: &Client) {
     let (pods, claims): (Api<Pod>, Api<ResourceClaim>) =
         (Api::default_namespaced(client.clone()), Api::default_namespaced(client.clone()));
+    let mut controller = ClaimController::new(PodOptions::new(Profile::V1_37));
     // In this order: a claim that is read first may be reserved for a pod that is made later.
     let known = all(&claims).await;
-    let alive: Vec<String> = all(&pods).await.into_iter().filter_map(|pod| pod.metadata.uid).collect();
-    for mut claim in known {
-        let name = claim.metadata.name.clone().unwrap();
-        let Some(status) = &mut claim.status else { continue };
-        let reserved = status.reserved_for.take().unwrap_or_default();
-        let (kept, gone): (Vec<_>, Vec<_>) = reserved.into_iter().partition(|consumer| alive.contains(&consumer.uid));
-        if kept.is_empty() && (!gone.is_empty() || status.allocation.is_some()) {
-            (status.allocation, status.devices) = (None, None);
-        } else if gone.is_empty() {
-            continue;
-        }
-        status.reserved_for = Some(kept).filter(|kept| !kept.is_empty());
+    for pod in all(&pods).await {
+        controller.observe_pod(pod);
+    }
+    let keys: Vec<_> = known.into_iter().flat_map(|claim| controller.observe_claim(claim)).collect();
+    for key in keys {
         // Whatever fails is done at the next look.
-        let _ = claims.replace_status(&name, &POST, &claim).await;
+        finish(client, &mut controller.sync(&key)).await;
     }
 }
 

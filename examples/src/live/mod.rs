@@ -9,6 +9,7 @@
 //! | `cluster_view` | takes the changes into `Inventory`, `Classes` and `ClaimTracker` of dra-alloc |
 //! | `claim_calls` | carries out `ClaimWrite`s, also when the answer to one was lost |
 //! | `pod_calls` | nominates, binds, and writes conditions |
+//! | `controller_calls` | carries out the calls of the claim controller |
 //! | `slice_calls` | carries out a driver's `SliceWrite`s |
 //! | `device_status_calls` | writes a driver's reports into `status.devices`, beside those of others |
 //! | `events` | writes events about pods, without repeating itself |
@@ -21,6 +22,7 @@
 pub mod claim_calls;
 pub mod cluster_view;
 pub mod connect;
+pub mod controller_calls;
 pub mod device_status_calls;
 pub mod events;
 pub mod failure;
