@@ -54,7 +54,9 @@ pub fn decoded(mut object: Value) -> Result<Value, FieldErrors> {
         }
     });
     let mut errors = FieldErrors::new();
-    refused.into_iter().for_each(|(_, error)| errors.push(error));
+    for (_, error) in refused {
+        errors.push(error);
+    }
     errors.into_result().map(|()| object)
 }
 
