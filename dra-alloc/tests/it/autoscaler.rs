@@ -197,7 +197,7 @@ fn claims_on_a_template() {
 #[test]
 fn what_becomes_free() {
     let claims = [
-        claim("own", &["0"], &["p"], Some("p")),
+        claim("own", &["0"], &["p", "q"], Some("p")),
         claim("last", &["1"], &["p"], None),
         claim("shared", &["2"], &["p", "q"], None),
         claim("others", &["3"], &["q"], None),

@@ -349,6 +349,21 @@ fn consumers_that_are_gone_lose_the_claim() {
 }
 
 #[test]
+fn a_claim_without_consumers_keeps_its_devices_until_it_is_deleted() {
+    let mut unused = claim("c", None, json!({"allocation": {}}));
+    let mut server = Server::new(options(), vec![unused.clone()]);
+    assert_eq!(server.sync("claim:ns/c"), (Vec::new(), None));
+    unused.metadata.deletion_timestamp = from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+    let mut server = Server::new(options(), vec![unused.clone()]);
+    assert_eq!(server.sync("claim:ns/c").0, ["status c free", "finalizers c"]);
+    unused.status = None;
+    let mut server = Server::new(options(), vec![unused.clone()]);
+    assert_eq!(server.sync("claim:ns/c").0, ["finalizers c"]);
+    unused.metadata.finalizers = None;
+    assert_eq!(Server::new(options(), vec![unused]).sync("claim:ns/c"), (Vec::new(), None));
+}
+
+#[test]
 fn claims_of_pods_that_are_done_are_deleted() {
     let owner = Some(("v1", "Pod", "p"));
     let reserved = json!({"allocation": {}, "reservedFor": [{"resource": "pods", "name": "p", "uid": "p-uid"}]});
