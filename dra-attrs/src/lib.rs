@@ -28,7 +28,7 @@
 //! - **Constraints** (KEP-4381, KEP-5491): [`MatchState`] and [`DistinctState`] decide `matchAttribute` and
 //!   `distinctAttribute` over [`ValueSet`]s, read leniently as the allocator of kube-scheduler does.
 //! - **Shared by the family**: [`Profile`], [`GateSet`], [`FieldErrors`], [`Ix`] (a position in a list),
-//!   [`node_selector_matches`], and the modules [`label`], [`dns`] and [`format`](mod@format) with the API server's rules
+//!   [`Resources`], [`ClaimAmounts`], [`node_selector_matches`], and the modules [`label`], [`dns`] and [`format`](mod@format) with the API server's rules
 //!   for names.
 //!
 //! # Guarantees
@@ -50,6 +50,7 @@ pub mod format;
 pub mod label;
 pub mod numa;
 
+mod claim_amounts;
 mod field;
 mod gates;
 mod ix;
@@ -60,6 +61,7 @@ mod node_selector;
 mod pci;
 mod profile;
 mod quantity;
+mod resources;
 mod semver;
 mod server_version;
 mod standard;
@@ -67,6 +69,7 @@ mod sysfs;
 mod value;
 mod vendor;
 
+pub use claim_amounts::{ClaimAmounts, DeviceOverhead};
 pub use field::{BadValue, ErrorType, FieldError, FieldErrors, FieldPath, Quoted};
 pub use gates::{FeatureGate, GateError, GateMetricsError, GateSet, nearest_name};
 pub use ix::Ix;
@@ -79,6 +82,7 @@ pub use numa::{NumaError, NumaForm, NumaNode, NumaNodeAttribute, NumaPlace, Numa
 pub use pci::{PciAddress, PciAddressError, PcieRootError, pcie_root, pcie_root_attribute};
 pub use profile::{Profile, UnknownProfile};
 pub use quantity::{Quantity, QuantityError, QuantityFormat};
+pub use resources::Resources;
 pub use semver::{Version, VersionError};
 pub use server_version::{ServerVersionError, server_minor};
 pub use standard::{NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, StandardAttribute};

@@ -141,6 +141,39 @@ impl Quantity {
         Some(Self { nanos: self.nanos.checked_mul(i128::from(factor))?, ..self })
     }
 
+    /// Returns the product with another quantity in the format of this one, limited to the largest or smallest value on
+    /// overflow. A fraction of a nano-unit is rounded away from zero, as the canonical text does.
+    ///
+    /// ```
+    /// use dra_attrs::Quantity;
+    /// let quantity = |text: &str| text.parse::<Quantity>().unwrap();
+    /// assert_eq!(quantity("3").saturating_mul(quantity("1500m")), quantity("4500m"));
+    /// assert_eq!(quantity("1Gi").saturating_mul(quantity("2")).to_string(), "2Gi");
+    /// ```
+    #[must_use]
+    pub const fn saturating_mul(self, factor: Self) -> Self {
+        let (units, rest) = (self.nanos / NANOS_PER_UNIT, self.nanos % NANOS_PER_UNIT);
+        // The rest is below one unit, so that its product stays within the range unless the factor nearly fills it.
+        let product = rest.saturating_mul(factor.nanos);
+        let away_from_zero = if product % NANOS_PER_UNIT == 0 { 0 } else { product.signum() };
+        let of_rest = product / NANOS_PER_UNIT + away_from_zero;
+        Self { nanos: units.saturating_mul(factor.nanos).saturating_add(of_rest), ..self }
+    }
+
+    /// Returns the whole number of units, rounded up and limited to 64 bits, as upstream's `Value`.
+    ///
+    /// ```
+    /// use dra_attrs::Quantity;
+    /// assert_eq!("1500m".parse::<Quantity>()?.units_rounded_up(), 2);
+    /// # Ok::<(), dra_attrs::QuantityError>(())
+    /// ```
+    #[must_use]
+    pub fn units_rounded_up(self) -> i64 {
+        let up = i128::from(self.nanos % NANOS_PER_UNIT > 0);
+        let units = self.nanos / NANOS_PER_UNIT + up;
+        i64::try_from(units).unwrap_or(if units < 0 { i64::MIN } else { i64::MAX })
+    }
+
     /// Returns the sum, limited to the largest or smallest value on overflow.
     #[must_use]
     pub const fn saturating_add(self, other: Self) -> Self {

@@ -5,6 +5,11 @@ use std::collections::BTreeMap;
 use dra_alloc::kubelet::ClaimKey;
 use dra_alloc::pods::{ApiAnswer, ClaimWrite};
 use k8s_openapi::api::resource::v1::ResourceClaim;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
+
+/// Largest length of what comes before the generated part of a name.
+const MAX_PREFIX: usize = 58;
 
 /// Claims as an API server stores them, each in a version of its own.
 ///
@@ -22,6 +27,8 @@ use k8s_openapi::api::resource::v1::ResourceClaim;
 pub struct ClaimStore {
     claims: BTreeMap<ClaimKey, ResourceClaim>,
     version: u64,
+    /// Number of claims that were created.
+    created: u64,
 }
 
 impl ClaimStore {
@@ -44,9 +51,19 @@ impl ClaimStore {
         &self.claims
     }
 
-    /// Carries out a call of a scheduler and returns the server's answer. Calls that concern no claim fail.
+    /// Carries out a call of a scheduler and returns the server's answer. A pod's status is accepted and not kept.
     pub fn call(&mut self, write: &ClaimWrite) -> ApiAnswer {
-        let Some(key) = key_of(write) else { return ApiAnswer::Failed("no call about a claim".to_owned()) };
+        let key = match write {
+            ClaimWrite::Create { claim } => return ApiAnswer::Object(Box::new(self.create(claim))),
+            ClaimWrite::PatchPodStatus { .. } => return ApiAnswer::Done,
+            ClaimWrite::Update { claim } | ClaimWrite::UpdateStatus { claim } => {
+                ClaimKey::from_metadata(&claim.metadata)
+            }
+            ClaimWrite::PatchReservation { namespace, name, .. }
+            | ClaimWrite::Delete { namespace, name, .. }
+            | ClaimWrite::Get { namespace, name } => ClaimKey::new(namespace, name),
+            _ => return ApiAnswer::Failed("a call that this server does not know".to_owned()),
+        };
         let Some(stored) = self.claims.get(&key).cloned() else {
             return ApiAnswer::Failed(format!("resourceclaims.resource.k8s.io {:?} not found", key.name));
         };
@@ -56,29 +73,40 @@ impl ClaimStore {
             {
                 return conflict(&key.name);
             }
-            ClaimWrite::Update { claim } => ResourceClaim { status: stored.status, ..ResourceClaim::clone(claim) },
-            ClaimWrite::UpdateStatus { claim } => ResourceClaim { status: claim.status.clone(), ..stored },
-            ClaimWrite::PatchReservation { uid, .. } if stored.metadata.uid.as_ref() != Some(uid) => {
+            ClaimWrite::PatchReservation { uid, .. } | ClaimWrite::Delete { uid, .. }
+                if stored.metadata.uid.as_ref() != Some(uid) =>
+            {
                 return conflict(&key.name);
             }
+            ClaimWrite::Update { claim } => ResourceClaim { status: stored.status, ..ResourceClaim::clone(claim) },
+            ClaimWrite::UpdateStatus { claim } => ResourceClaim { status: claim.status.clone(), ..stored },
             ClaimWrite::PatchReservation { consumer, .. } => without_consumer(stored, consumer),
+            ClaimWrite::Delete { .. } if stored.metadata.finalizers.iter().flatten().next().is_none() => {
+                self.remove(&key);
+                return ApiAnswer::Done;
+            }
+            ClaimWrite::Delete { .. } => being_deleted(stored),
             _ => return ApiAnswer::Object(Box::new(stored)),
         };
         ApiAnswer::Object(Box::new(self.put(changed)))
     }
+
+    /// Stores a new claim, whose name is completed by a number, and whose UID is made of the name.
+    fn create(&mut self, claim: &ResourceClaim) -> ResourceClaim {
+        let mut claim = claim.clone();
+        if let Some(prefix) = &claim.metadata.generate_name {
+            self.created += 1;
+            let prefix: String = prefix.chars().take(MAX_PREFIX).collect();
+            claim.metadata.name = Some(format!("{prefix}{:05}", self.created));
+        }
+        claim.metadata.uid = claim.metadata.name.as_ref().map(|name| format!("{name}-uid"));
+        self.put(claim)
+    }
 }
 
-/// Returns the claim that a call is about.
-fn key_of(write: &ClaimWrite) -> Option<ClaimKey> {
-    match write {
-        ClaimWrite::Update { claim } | ClaimWrite::UpdateStatus { claim } => {
-            Some(ClaimKey::from_metadata(&claim.metadata))
-        }
-        ClaimWrite::PatchReservation { namespace, name, .. } | ClaimWrite::Get { namespace, name } => {
-            Some(ClaimKey::new(namespace, name))
-        }
-        _ => None,
-    }
+fn being_deleted(mut claim: ResourceClaim) -> ResourceClaim {
+    claim.metadata.deletion_timestamp.get_or_insert(Time(Timestamp::UNIX_EPOCH));
+    claim
 }
 
 /// Returns the answer to a write of a claim that has changed since it was read.

@@ -529,6 +529,26 @@ fn pods_that_share_a_claim_are_both_reserved() {
 }
 
 #[test]
+fn extended_resources_get_a_claim_where_the_node_does_not_provide_them() {
+    let run = run(&["--pods", &cluster("extended")], "").clean();
+    assert_eq!(
+        run.stdout,
+        "pod default/train: node-2\n\
+         \x20 create train-extended-resources-*: 2 gpu\n\
+         \x20 update default/train-extended-resources-00001: finalizer\n\
+         \x20 update default/train-extended-resources-00001/status: devices gpu.example.com/node-2/gpu-0, \
+         gpu.example.com/node-2/gpu-1; reserved for pods/train\n\
+         \x20 patch pod default/train/status: train-extended-resources-00001 for example.com/gpu of main, \
+         example.com/gpu of load\n\
+         pod default/claimed: node-1\n\
+         \x20 update default/one: finalizer\n\
+         \x20 update default/one/status: devices gpu.example.com/node-1/gpu-0; reserved for pods/claimed\n\
+         pod default/served: node-3\n\
+         pod default/nobody: 0/3 nodes are available: 3 no device plugin or device class for example.com/fpga\n"
+    );
+}
+
+#[test]
 fn the_node_with_the_least_room_left_is_taken_on_request() {
     let gpus = |node: &str, count: usize| {
         let devices: Vec<Value> = (0..count).map(|index| json!({"name": format!("gpu-{index}")})).collect();

@@ -21,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
         "nodeName": "n", "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1},
         "devices": [{"name": "0"}, {"name": "1"}]}}))
     .unwrap();
-    let class: DeviceClass = from_value(json!({"metadata": {"name": "gpu"}, "spec": {}})).unwrap();
+    let class: DeviceClass = from_value(json!({"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "example.com/gpu"}})).unwrap();
     let node: Node = from_value(json!({"metadata": {"name": "n"}})).unwrap();
     let (inventory, classes) = (Inventory::new([slice]), Classes::new([class]));
     let allocator = Allocator::new(Profile::V1_37, &inventory, &classes);
@@ -42,7 +42,8 @@ fuzz_target!(|bytes: &[u8]| {
             .unwrap();
         }
         let pod: Pod = from_value(json!({"metadata": {"namespace": "ns", "name": NAMES[index], "uid": NAMES[index]},
-            "spec": {"resourceClaims": [{"name": "x", "resourceClaimName": NAMES[index]},
+            "spec": {"containers": [{"name": "c", "resources": {"requests": {"example.com/gpu": (step[0] / 128).to_string()}}}],
+                "resourceClaims": [{"name": "x", "resourceClaimName": NAMES[index]},
                 {"name": "y", "resourceClaimName": NAMES[other]}]}}))
         .unwrap();
         match step[0] % 7 {
@@ -73,6 +74,13 @@ fuzz_target!(|bytes: &[u8]| {
                         claim.metadata.resource_version = Some(version.to_string());
                         ApiAnswer::Object(claim)
                     }
+                    ClaimWrite::Create { mut claim } => {
+                        claim.metadata.name = Some(format!("{}-extended", NAMES[index]));
+                        claim.metadata.uid = Some(format!("{}-extended-{version}", NAMES[index]));
+                        claim.metadata.resource_version = Some(version.to_string());
+                        ApiAnswer::Object(claim)
+                    }
+                    ClaimWrite::PatchPodStatus { .. } => ApiAnswer::Done,
                     _ => ApiAnswer::Object(Box::new(claim)),
                 };
                 binding.answer(cycle, &mut tracker, answer, now);
@@ -80,7 +88,18 @@ fuzz_target!(|bytes: &[u8]| {
             _ => {
                 if let Some((mut cycle, _)) = cycles[index].take() {
                     let _ = cycle.post_filter(0);
-                    let _ = cycle.unreserve(&mut tracker);
+                    let mut calls = cycle.unreserve(&mut tracker);
+                    while let Some(write) = calls.next() {
+                        let answer = match write {
+                            _ if step[1] & 32 != 0 => ApiAnswer::Conflict("conflict".to_owned()),
+                            ClaimWrite::Update { mut claim } => {
+                                claim.metadata.resource_version = Some(version.to_string());
+                                ApiAnswer::Object(claim)
+                            }
+                            _ => ApiAnswer::Done,
+                        };
+                        calls.answer(&mut tracker, answer);
+                    }
                     assert_eq!(cycle.unreserve(&mut tracker), cycle.unreserve(&mut tracker));
                 }
             }
@@ -90,8 +109,9 @@ fuzz_target!(|bytes: &[u8]| {
         let _ = cycle.unreserve(&mut tracker);
     }
     assert_eq!(tracker.in_flight().count(), 0, "something stays in flight");
-    let cached: Vec<ResourceClaim> = NAMES.iter().filter_map(|name| tracker.claim("ns", name)).map(|claim| (**claim).clone()).collect();
+    let names: Vec<String> = NAMES.iter().flat_map(|name| [(*name).to_owned(), format!("{name}-extended")]).collect();
+    let cached: Vec<ResourceClaim> = names.iter().filter_map(|name| tracker.claim("ns", name)).map(|claim| (**claim).clone()).collect();
     assert_eq!(*tracker.state(), AllocatedState::from_claims(&cached, GateSet::default()).unwrap());
-    NAMES.iter().for_each(|name| tracker.observe_deleted(&ClaimKey::new("ns", name).namespace, name));
+    names.iter().for_each(|name| tracker.observe_deleted(&ClaimKey::new("ns", name).namespace, name));
     assert!(tracker.state().is_empty(), "something leaks");
 });

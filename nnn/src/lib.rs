@@ -72,15 +72,14 @@ pub use config::behavior;
 pub use config::behavior::Behavior;
 pub use config::{ControlPlaneComponent, FieldVisibility, NominationGate, Options, VisibleValue};
 #[doc(no_inline)]
-pub use dra_attrs::{GateSet, Ix, Profile};
+pub use dra_attrs::{GateSet, Ix, Profile, Resources};
 pub use nomination::{
     IllegalTransition, NodeFit, NominatingInfo, Nomination, NominationEvent, NominationState, NominationTransition,
     Nominator, counted_nominations, decide_nomination_update, filter_with_nominated_pods, fits_unreserved_resources,
     unreserved_resources,
 };
 pub use pod::{
-    PodError, PodKey, PodPhase, PodPlacement, PodSnapshot, PreemptionPolicy, Resources, ScheduledCondition,
-    parse_node_name,
+    PodError, PodKey, PodPhase, PodPlacement, PodSnapshot, PreemptionPolicy, ScheduledCondition, parse_node_name,
 };
 pub use scheduling::cycle_result::CycleOutcome;
 pub use tracker::{Assumed, NominationTracker, TrackerInput, TrackerNotice, TrackerOutput};

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceClassConfiguration, DeviceSelector};
 
+use super::extended_resources::{ExtendedResources, named_by};
+use crate::device::extended_resource::implicit_class;
 use crate::selector::expression::{Compiled, Expression, Owner, expressions};
 
 /// The device classes of a cluster, indexed by name.
@@ -29,6 +31,7 @@ use crate::selector::expression::{Compiled, Expression, Owner, expressions};
 #[derive(Clone, Default)]
 pub struct Classes {
     by_name: BTreeMap<String, Class>,
+    extended_resources: ExtendedResources,
 }
 
 impl Classes {
@@ -50,6 +53,8 @@ impl Classes {
     /// Logarithmic in the number of classes.
     pub fn set(&mut self, class: impl Into<Arc<DeviceClass>>) {
         let class = Class::new(class.into());
+        self.remove(class.name());
+        self.extended_resources.add(&class.object);
         self.by_name.insert(class.name().to_owned(), class);
     }
 
@@ -58,7 +63,44 @@ impl Classes {
     /// # Complexity
     /// Logarithmic in the number of classes.
     pub fn remove(&mut self, name: &str) {
-        self.by_name.remove(name);
+        if let Some(class) = self.by_name.remove(name) {
+            self.extended_resources.remove(&class.object);
+        }
+    }
+
+    /// Returns the device class that serves an extended resource (KEP-5004): the class of the name after
+    /// `deviceclass.resource.kubernetes.io/`, or of the classes with `spec.extendedResourceName` the newest, and of
+    /// those of one age the one with the lower name.
+    ///
+    /// ```
+    /// use dra_alloc::Classes;
+    /// use k8s_openapi::api::resource::v1::DeviceClass;
+    /// use serde_json::{from_value, json};
+    /// let class = |name: &str, created: &str| from_value::<DeviceClass>(json!({
+    ///     "metadata": {"name": name, "creationTimestamp": created}, "spec": {"extendedResourceName": "example.com/gpu"}}));
+    /// let classes = Classes::new([class("new", "2026-02-01T00:00:00Z")?, class("old", "2026-01-01T00:00:00Z")?]);
+    /// let name = |resource| classes.of_extended_resource(resource).and_then(|class| class.metadata.name.as_deref());
+    /// assert_eq!(name("example.com/gpu"), Some("new"));
+    /// assert_eq!(name("deviceclass.resource.kubernetes.io/old"), Some("old"));
+    /// assert_eq!(name("example.com/nic"), None);
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    ///
+    /// # Complexity
+    /// Logarithmic in the number of classes.
+    #[must_use]
+    pub fn of_extended_resource(&self, resource: &str) -> Option<&DeviceClass> {
+        let class = implicit_class(resource).or_else(|| self.extended_resources.class_of(resource))?;
+        self.by_name.get(class).map(|class| &*class.object)
+    }
+
+    /// Returns the extended resource that a class names in `spec.extendedResourceName`, also if another class serves it.
+    ///
+    /// # Complexity
+    /// Logarithmic in the number of classes.
+    #[must_use]
+    pub fn extended_resource_of(&self, class: &str) -> Option<&str> {
+        named_by(&self.by_name.get(class)?.object)
     }
 
     /// Returns the number of classes.

@@ -2,6 +2,7 @@
 //! and `config`.
 
 pub(crate) mod classes;
+mod extended_resources;
 pub(crate) mod inventory;
 pub(crate) mod stamp;
 pub(crate) mod state;

@@ -3,6 +3,7 @@
 pub(crate) mod allocated;
 pub mod capacity;
 pub(crate) mod device_id;
+pub(crate) mod extended_resource;
 pub(crate) mod node;
 pub(crate) mod slice;
 pub mod taint;

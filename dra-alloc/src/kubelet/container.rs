@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{Container, Pod};
 use super::claim_info::{ClaimCache, ClaimInfo, ClaimKey};
 use super::options::{KubeletGate, KubeletOptions};
 use super::pod_claims::{PodClaimError, namespace, of_entry};
+use crate::device::extended_resource::is_extended_resource;
 
 /// Reason why the devices of a container can't be determined.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,9 +26,6 @@ pub enum ContainerError {
         namespace: String,
     },
 }
-
-/// Prefix of an extended resource name that stands for a device class by name.
-const DEVICE_CLASS_PREFIX: &str = "deviceclass.resource.kubernetes.io/";
 
 impl ClaimCache {
     /// Returns the CDI IDs of the devices that a container of the pod gets. The order is: claims by name, requests of a
@@ -95,15 +93,7 @@ fn asks_for_extended(container: &Container, resource: &str) -> bool {
     let requests = container.resources.as_ref().and_then(|resources| resources.requests.as_ref());
     let amount = requests.and_then(|requests| requests.get(resource));
     let amount = amount.and_then(|amount| Quantity::from_kube(amount).ok());
-    amount.is_some_and(|amount| !amount.is_zero()) && is_extended(resource)
-}
-
-/// Returns true for the name of an extended resource: one with a domain that does not contain `kubernetes.io/`, or the
-/// implicit name of a device class.
-fn is_extended(resource: &str) -> bool {
-    let is_foreign =
-        resource.contains('/') && !resource.contains("kubernetes.io/") && !resource.starts_with("requests.");
-    is_foreign || resource.starts_with(DEVICE_CLASS_PREFIX)
+    amount.is_some_and(|amount| !amount.is_zero()) && is_extended_resource(resource)
 }
 
 fn cdi_ids<'a>(info: &'a ClaimInfo, request: &str) -> impl Iterator<Item = &'a str> {

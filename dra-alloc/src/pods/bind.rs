@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use dra_attrs::Ix;
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::PodExtendedResourceClaimStatus;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -15,15 +16,16 @@ use super::cycle::{CycleClaim, PodCycle};
 use super::in_flight::Release;
 use super::lookup::{ClaimLookup, uid_of};
 use super::options::GroupAllocations;
-use super::reserve::{add_finalizer, has_finalizer};
+use super::reserve::{add_finalizer, has_finalizer, with_allocation};
+use super::special_claim;
 use super::status_code::StatusCode;
 use super::tracker::{ClaimTracker, allocation_of};
-use super::write::{ApiAnswer, ClaimWrite};
+use super::write::{ATTEMPTS, ApiAnswer, ClaimWrite};
 use crate::config::gates::DraGate;
 use crate::kubelet::ClaimKey;
 
-/// Number of times that a claim is written before conflicts are an error.
-const ATTEMPTS: u32 = 5;
+/// Number of times that a pod's status is written before an unavailable API server is an error.
+const STATUS_ATTEMPTS: u32 = 4;
 
 /// Time between two looks at binding conditions: five seconds.
 const LOOK_AGAIN: SignedDuration = SignedDuration::from_secs(5);
@@ -60,6 +62,14 @@ pub enum BindError {
         /// Text of the API server.
         answer: String,
     },
+    /// The API server has refused to write the claim for extended resources into the pod's status.
+    #[error("update pod {pod} ExtendedResourceClaimStatus: {answer}")]
+    PodStatus {
+        /// Namespace and name of the pod.
+        pod: String,
+        /// Text of the API server.
+        answer: String,
+    },
     /// The cache does not have the claim any more.
     #[error("could not find resource claim \"{claim}\"")]
     NotFound {
@@ -89,6 +99,8 @@ impl BindError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum BindAction {
+    /// Creates the claim for the pod's extended resources.
+    Create,
     /// Reads a claim anew after a conflict.
     Refresh,
     /// Adds the finalizer of allocated claims.
@@ -97,12 +109,16 @@ pub enum BindAction {
     AddAllocation,
     /// Adds the consumer to an allocated claim.
     AddReservation,
+    /// Writes the claim for extended resources into the pod's status.
+    UpdatePodStatus,
 }
 
 impl BindAction {
     /// Returns kube-scheduler's words for the action on a claim.
     fn on(self, claim: &ClaimKey) -> String {
         match self {
+            Self::Create => format!("create claim for extended resources {}/", claim.namespace),
+            Self::UpdatePodStatus => format!("update pod status with claim {claim}"),
             Self::Refresh => format!("get updated claim {claim} after conflict"),
             Self::AddFinalizer => format!("add finalizer to claim {claim}"),
             Self::AddAllocation => format!("add allocation and reservation to claim {claim}"),
@@ -131,14 +147,15 @@ pub enum BindStep {
 }
 
 /// Progress of a pod's binding (`PreBind`): for each claim that is not reserved for the pod yet, the finalizer, then
-/// allocation and reservation in one write; then the wait for binding conditions.
+/// allocation and reservation in one write; then the wait for binding conditions. The claim for the pod's extended resources
+/// is created before, and written into the pod's status afterwards.
 ///
 /// [`PreBind::next`] returns what to do, and does so again until [`PreBind::answer`] was called for a write. A conflict is
 /// answered by reading the claim and deciding anew, five times at most; kube-scheduler waits 10 ms before each repetition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PreBind {
     stage: Stage,
-    /// Number of conflicts of the current claim.
+    /// Number of repetitions of the current claim's writes.
     conflicts: u32,
     /// Begin of the wait for binding conditions.
     waiting_since: Option<Timestamp>,
@@ -168,10 +185,22 @@ struct Call {
 
 impl Call {
     fn write(&self, cycle: &PodCycle) -> ClaimWrite {
+        let requests = || cycle.chosen_requests.clone().unwrap_or_default();
         let mut claim = match self.action {
             BindAction::Refresh => {
                 let ClaimKey { namespace, name } = ClaimKey::from_metadata(&self.claim.metadata);
                 return ClaimWrite::Get { namespace, name };
+            }
+            BindAction::Create => {
+                return ClaimWrite::Create { claim: Box::new(special_claim::to_create(&self.claim, &requests())) };
+            }
+            BindAction::UpdatePodStatus => {
+                let (namespace, name) = (cycle.pod.namespace.clone(), cycle.pod.name.clone());
+                let extended_resource_claim = Box::new(PodExtendedResourceClaimStatus {
+                    request_mappings: requests().mappings,
+                    resource_claim_name: self.claim.metadata.name.clone().unwrap_or_default(),
+                });
+                return ClaimWrite::PatchPodStatus { namespace, name, extended_resource_claim };
             }
             _ => Box::new(ResourceClaim::clone(&self.claim)),
         };
@@ -224,6 +253,14 @@ impl PreBind {
                         None if waits(cycle) => Stage::Waiting,
                         None => Stage::Done,
                         Some(claim) if is_reserved(&cycle.pod, &claim.claim) => Stage::Claim(after(index)),
+                        // The node provides the pod's extended resources itself.
+                        Some(claim) if claim.is_for_extended_resources && claim.chosen.is_none() => {
+                            Stage::Claim(after(index))
+                        }
+                        Some(claim) if special_claim::is_in_memory(&claim.claim) => {
+                            let (action, claim) = (BindAction::Create, Arc::clone(&claim.claim));
+                            Stage::Open(Call { index, action, claim, now })
+                        }
                         Some(claim) => {
                             let object = Arc::clone(&claim.claim);
                             self.conflicts = 0;
@@ -243,18 +280,38 @@ impl PreBind {
         let Stage::Open(call) = std::mem::take(&mut self.stage) else { return };
         let (index, action) = (call.index, call.action);
         self.stage = match (answer, action) {
+            (ApiAnswer::Object(_) | ApiAnswer::Done, BindAction::UpdatePodStatus) => complete(index, call.claim, cycle),
+            (ApiAnswer::Unavailable(_), BindAction::UpdatePodStatus) if self.conflicts + 1 < STATUS_ATTEMPTS => {
+                self.conflicts += 1;
+                Stage::Open(call)
+            }
             (ApiAnswer::Object(claim), BindAction::AddAllocation | BindAction::AddReservation) => {
-                settle(index, Arc::from(claim), cycle, tracker);
-                Stage::Claim(after(index))
+                let claim = Arc::from(claim);
+                remember(index, &claim, cycle, tracker);
+                if index.of(&cycle.claims).is_some_and(CycleClaim::is_for_extended_resources) {
+                    self.conflicts = 0;
+                    Stage::Open(Call { action: BindAction::UpdatePodStatus, claim, ..call })
+                } else {
+                    complete(index, claim, cycle)
+                }
+            }
+            (ApiAnswer::Object(claim), BindAction::Create) => {
+                let claim = Arc::from(claim);
+                self.conflicts = 0;
+                created(index, &claim, cycle, tracker);
+                Self::decide(index, claim, cycle, tracker, now)
             }
             (ApiAnswer::Object(claim), _) => Self::decide(index, Arc::from(claim), cycle, tracker, now),
-            (ApiAnswer::Conflict(_), action) if action != BindAction::Refresh && self.conflicts + 1 < ATTEMPTS => {
+            (
+                ApiAnswer::Conflict(_),
+                BindAction::AddFinalizer | BindAction::AddAllocation | BindAction::AddReservation,
+            ) if self.conflicts + 1 < ATTEMPTS => {
                 self.conflicts += 1;
                 Stage::Open(Call { action: BindAction::Refresh, ..call })
             }
-            (ApiAnswer::Conflict(answer) | ApiAnswer::Failed(answer), _) => {
-                let claim = index.of(&cycle.claims).map_or_else(|| ClaimKey::new("", ""), CycleClaim::key);
-                fail(index, BindError::Refused { action, claim, answer }, cycle, tracker)
+            (ApiAnswer::Done, _) => refused(&call, "the answer has no claim".to_owned(), cycle, tracker),
+            (ApiAnswer::Conflict(answer) | ApiAnswer::Unavailable(answer) | ApiAnswer::Failed(answer), _) => {
+                refused(&call, answer, cycle, tracker)
             }
         };
     }
@@ -272,16 +329,16 @@ impl PreBind {
         let is_another = uid_of(&claim) != uid_of(&wanted.claim);
         let stored = allocation_of(&claim);
         if !is_another && chosen.is_none() && stored.is_some() && is_reserved(&cycle.pod, &claim) {
-            settle(index, claim, cycle, tracker);
-            return Stage::Claim(after(index));
+            remember(index, &claim, cycle, tracker);
+            return complete(index, claim, cycle);
         }
         let error = if is_another || claim.metadata.deletion_timestamp.is_some() {
             Some(BindError::Deleted { claim: wanted.key() })
         } else if let (Some(chosen), Some(stored)) = (chosen, stored) {
             if is_of_group(chosen, stored, consumer, cycle) {
                 if is_reserved(&cycle.pod, &claim) {
-                    settle(index, claim, cycle, tracker);
-                    return Stage::Claim(after(index));
+                    remember(index, &claim, cycle, tracker);
+                    return complete(index, claim, cycle);
                 }
                 None
             } else {
@@ -313,7 +370,8 @@ impl PreBind {
         let timeout = cycle.options.binding_timeout();
         let begin = *self.waiting_since.get_or_insert(now);
         let end = begin.checked_add(timeout).unwrap_or(Timestamp::MAX);
-        for claim in &mut cycle.claims {
+        let created = |claim: &&mut CycleClaim| !special_claim::is_in_memory(&claim.claim);
+        for claim in cycle.claims.iter_mut().filter(created) {
             let key = claim.key();
             let Some(current) = tracker.claim(&key.namespace, &key.name) else {
                 return Err(BindError::NotFound { claim: key });
@@ -353,15 +411,48 @@ fn is_of_group(chosen: &AllocationResult, stored: &AllocationResult, consumer: &
         && chosen.devices == stored.devices
 }
 
-/// Takes a written claim into the cycle and the cache. Its allocation is no longer in flight.
-fn settle(index: Ix<CycleClaim>, written: Arc<ResourceClaim>, cycle: &mut PodCycle, tracker: &mut ClaimTracker) {
+/// Takes a written claim into the cycle, and goes on with the next one.
+fn complete(index: Ix<CycleClaim>, written: Arc<ResourceClaim>, cycle: &mut PodCycle) -> Stage {
+    if let Some(claim) = cycle.claim_mut(index) {
+        claim.claim = written;
+    }
+    Stage::Claim(after(index))
+}
+
+/// Takes a written claim into the cache. Its allocation is no longer in flight.
+fn remember(index: Ix<CycleClaim>, written: &Arc<ResourceClaim>, cycle: &mut PodCycle, tracker: &mut ClaimTracker) {
     let Some(claim) = cycle.claim_mut(index) else { return };
-    claim.claim = written;
-    let assumed = tracker.assume(Arc::clone(&claim.claim));
+    let assumed = tracker.assume(Arc::clone(written));
     if std::mem::take(&mut claim.in_flight) {
         let release = if assumed == Ok(true) { Release::All } else { Release::OneSharer };
-        tracker.release(uid_of(&claim.claim), release);
+        tracker.release(uid_of(written), release);
     }
+}
+
+/// Takes the created claim for extended resources into the cycle and the cache. Its allocation is in flight under its own
+/// UID from now on, so that the watch may show it at any time and its devices count once.
+fn created(index: Ix<CycleClaim>, created: &Arc<ResourceClaim>, cycle: &mut PodCycle, tracker: &mut ClaimTracker) {
+    let Some(claim) = cycle.claim_mut(index) else { return };
+    claim.release(tracker);
+    // The claim has no allocation yet, so that there is nothing to count.
+    let _ = tracker.observe(Arc::clone(created));
+    claim.claim = Arc::clone(created);
+    if let Some(chosen) = claim.chosen.clone() {
+        let allocated = Arc::new(with_allocation(created, chosen));
+        claim.in_flight = tracker.add_in_flight(uid_of(created), &allocated).is_ok();
+    }
+}
+
+/// Ends the binding with the API server's refusal of a call.
+fn refused(call: &Call, answer: String, cycle: &mut PodCycle, tracker: &mut ClaimTracker) -> Stage {
+    let claim = call.index.of(&cycle.claims).map_or_else(|| ClaimKey::new("", ""), CycleClaim::key);
+    let error = if call.action == BindAction::UpdatePodStatus {
+        let pod = ClaimKey::new(&cycle.pod.namespace, &cycle.pod.name).to_string();
+        BindError::PodStatus { pod, answer }
+    } else {
+        BindError::Refused { action: call.action, claim, answer }
+    };
+    fail(call.index, error, cycle, tracker)
 }
 
 /// Ends the binding with an error. The claim's allocation has one sharer less.

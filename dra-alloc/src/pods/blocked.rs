@@ -1,6 +1,6 @@
 //! Problems of a pod's claims that keep it from every node.
 
-use dra_attrs::{FieldErrors, Quoted};
+use dra_attrs::{FieldErrors, QuantityError, Quoted};
 
 use super::consumer::ConsumerError;
 use super::owner::OwnerError;
@@ -52,6 +52,12 @@ pub enum Blocked {
         /// Namespace and name of the claim.
         claim: ClaimKey,
     },
+    /// A request of one of the pod's containers is not a quantity.
+    #[error("container requests: {source}")]
+    Requests {
+        /// Reason why the amount is not a quantity.
+        source: QuantityError,
+    },
     /// A request names no device class.
     #[error("request {request}: unsupported request type")]
     NoClass {
@@ -92,7 +98,7 @@ impl Blocked {
     #[must_use]
     pub const fn code(&self) -> StatusCode {
         match self {
-            Self::NodeSelector { .. } | Self::NoClass { .. } => StatusCode::Error,
+            Self::NodeSelector { .. } | Self::NoClass { .. } | Self::Requests { .. } => StatusCode::Error,
             _ => StatusCode::UnschedulableAndUnresolvable,
         }
     }

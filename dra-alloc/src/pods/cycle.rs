@@ -11,10 +11,13 @@ use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use super::blocked::Blocked;
 use super::claims::{claims_of_entries, entries};
 use super::consumer::{Consumer, consumer_of_entry};
+use super::extended_requests::ExtendedRequests;
+use super::extended_resources::ExtendedResources;
 use super::identity::PodIdentity;
 use super::lookup::uid_of;
 use super::options::PodOptions;
 use super::selector_problems;
+use super::special_claim;
 use super::tracker::{ClaimTracker, allocation_of, requests_of};
 use crate::cluster::classes::Classes;
 use crate::config::gates::DraGate;
@@ -25,7 +28,12 @@ use crate::kubelet::ClaimKey;
 pub struct PodCycle {
     pub(super) pod: PodIdentity,
     pub(super) options: PodOptions,
+    /// Claims of the pod's entries, then the claim for its extended resources.
     pub(super) claims: Vec<CycleClaim>,
+    /// Extended resources of the pod, if a device class serves one of them.
+    pub(super) extended: Option<ExtendedResources>,
+    /// Requests of the claim for extended resources on the node that `Reserve` chose.
+    pub(super) chosen_requests: Option<ExtendedRequests>,
     /// Results of the nodes that passed the filter and have something to allocate.
     pub(super) nodes: BTreeMap<String, NodeResults>,
     /// Claims that can't be used on at least one node.
@@ -36,6 +44,8 @@ pub struct PodCycle {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct NodeResults {
     pub(super) results: Vec<(Ix<CycleClaim>, AllocationResult)>,
+    /// Requests of the claim for extended resources, if the node needs one.
+    pub(super) extended: Option<ExtendedRequests>,
 }
 
 impl NodeResults {
@@ -44,12 +54,14 @@ impl NodeResults {
     }
 }
 
-/// A claim of the pod in one cycle. A claim that several entries of the pod name is in the cycle once.
+/// A claim of the pod in one cycle. A claim that several entries of the pod name is in the cycle once. The claim for the
+/// pod's extended resources comes last; it does not exist before the binding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CycleClaim {
     pub(super) claim: Arc<ResourceClaim>,
     pub(super) consumer: Consumer,
     pub(super) situation: ClaimSituation,
+    pub(super) is_for_extended_resources: bool,
     /// Allocation that `Reserve` chose.
     pub(super) chosen: Option<AllocationResult>,
     /// True while the tracker counts this pod among those that have the chosen allocation in flight.
@@ -99,6 +111,32 @@ impl CycleClaim {
         self.in_flight
     }
 
+    /// Returns true for the claim that provides the pod's extended resources (KEP-5004).
+    #[must_use]
+    pub const fn is_for_extended_resources(&self) -> bool {
+        self.is_for_extended_resources
+    }
+
+    fn new(claim: &Arc<ResourceClaim>, consumer: Consumer) -> Self {
+        Self {
+            claim: Arc::clone(claim),
+            consumer,
+            situation: ClaimSituation::ToAllocate,
+            is_for_extended_resources: false,
+            chosen: None,
+            in_flight: false,
+        }
+    }
+
+    /// Returns the claim as it is allocated on a node where the claim for extended resources has `requests`; `None` for that
+    /// claim if the node needs none.
+    pub(super) fn object_on_node(&self, requests: Option<&ExtendedRequests>) -> Option<Arc<ResourceClaim>> {
+        if !self.is_for_extended_resources {
+            return Some(Arc::clone(&self.claim));
+        }
+        requests.map(|requests| Arc::new(special_claim::with_requests(&self.claim, requests)))
+    }
+
     pub(super) fn key(&self) -> ClaimKey {
         ClaimKey::from_metadata(&self.claim.metadata)
     }
@@ -139,8 +177,8 @@ impl GroupRound {
 }
 
 impl PodCycle {
-    /// Begins an attempt to schedule a pod (`PreFilter`). Returns `None` if the pod has no claims, so that there is nothing
-    /// to do.
+    /// Begins an attempt to schedule a pod (`PreFilter`). Returns `None` if the pod has no claims and no extended resources
+    /// that a device class serves, so that there is nothing to do.
     ///
     /// `group` is the pod's group, if it has one and the cache knows it. `round` has what other pods of the group have in
     /// flight.
@@ -159,7 +197,8 @@ impl PodCycle {
         options: PodOptions,
     ) -> Result<Option<Self>, Blocked> {
         let found: Vec<_> = claims_of_entries(pod, tracker, options).collect::<Result<_, _>>()?;
-        if found.is_empty() {
+        let extended = ExtendedResources::of_pod(pod, classes, options)?;
+        if found.is_empty() && extended.is_none() {
             return Ok(None);
         }
         let identity = PodIdentity::new(pod, options);
@@ -173,14 +212,27 @@ impl PodCycle {
             let Some(entry) = entry.of(entries(pod)) else { continue };
             let consumer = consumer_of_entry(pod, entry, group, options)?;
             if !claims.iter().any(|known| uid_of(&known.claim) == uid_of(claim)) {
-                let (claim, situation) = (Arc::clone(claim), ClaimSituation::ToAllocate);
-                claims.push(CycleClaim { claim, consumer, situation, chosen: None, in_flight: false });
+                claims.push(CycleClaim::new(claim, consumer));
             }
         }
-        for claim in &mut claims {
-            claim.situation = situation_of(&claim.claim, tracker, classes, round, options)?;
+        if extended.is_some() {
+            let left_over = tracker.made_for(&identity).cloned();
+            let claim = left_over.unwrap_or_else(|| Arc::new(special_claim::template(&identity)));
+            let claim = CycleClaim::new(&claim, Consumer::pod(&identity));
+            claims.push(CycleClaim { is_for_extended_resources: true, ..claim });
         }
-        Ok(Some(Self { pod: identity, options, claims, nodes: BTreeMap::new(), out_of_reach: BTreeSet::new() }))
+        for claim in &mut claims {
+            claim.situation = situation_of(claim, tracker, classes, round, options)?;
+        }
+        Ok(Some(Self {
+            pod: identity,
+            options,
+            claims,
+            extended,
+            chosen_requests: None,
+            nodes: BTreeMap::new(),
+            out_of_reach: BTreeSet::new(),
+        }))
     }
 
     /// Returns the pod of the cycle.
@@ -189,7 +241,7 @@ impl PodCycle {
         &self.pod
     }
 
-    /// Returns the claims of the pod, in the order of its entries.
+    /// Returns the claims of the pod, in the order of its entries, then the claim for its extended resources.
     #[must_use]
     pub fn claims(&self) -> &[CycleClaim] {
         &self.claims
@@ -212,6 +264,29 @@ impl PodCycle {
         self.nodes.get(node).into_iter().flat_map(NodeResults::allocations)
     }
 
+    /// Returns the claims with an allocation on a node, each with it: the one that it has, or the one that the filter has
+    /// found. For [`NodeAllocatable::new`](super::NodeAllocatable::new).
+    pub fn allocations_on(&self, node: &str) -> impl Iterator<Item = (&ResourceClaim, &AllocationResult)> {
+        let found = self.nodes.get(node);
+        self.indexed().filter_map(move |(index, claim)| {
+            let new = || found?.results.iter().find(|(of, _)| *of == index).map(|(_, allocation)| allocation);
+            Some((&*claim.claim, claim.existing_allocation().or_else(new)?))
+        })
+    }
+
+    /// Returns the requests of the claim for extended resources on a node that passed the filter; `None` if the node needs
+    /// no such claim.
+    #[must_use]
+    pub fn extended_requests_on(&self, node: &str) -> Option<&ExtendedRequests> {
+        self.nodes.get(node)?.extended.as_ref()
+    }
+
+    /// Returns the claim for extended resources that an earlier attempt has left over: it has to be deleted first.
+    pub(super) fn left_over(&self) -> Option<&CycleClaim> {
+        let special = self.claims.last().filter(|claim| claim.is_for_extended_resources)?;
+        (!special_claim::is_in_memory(&special.claim)).then_some(special)
+    }
+
     /// Returns the claims with their positions.
     pub(super) fn indexed(&self) -> impl Iterator<Item = (Ix<CycleClaim>, &CycleClaim)> {
         self.claims.iter().enumerate().map(|(index, claim)| (Ix::from(index), claim))
@@ -223,7 +298,7 @@ impl PodCycle {
 }
 
 fn situation_of(
-    claim: &ResourceClaim,
+    CycleClaim { claim, is_for_extended_resources, .. }: &CycleClaim,
     tracker: &ClaimTracker,
     classes: &Classes,
     round: &GroupRound,
@@ -242,8 +317,8 @@ fn situation_of(
         }
         return Err(Blocked::InFlight { claim: ClaimKey::from_metadata(&claim.metadata) });
     }
-    for request in requests_of(claim) {
-        check_request(claim, request, classes, options)?;
+    if !is_for_extended_resources {
+        requests_of(claim).try_for_each(|request| check_request(claim, request, classes, options))?;
     }
     Ok(ClaimSituation::ToAllocate)
 }

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::extended_resources::ExtendedResourceError;
 use super::filter::{FilterVerdict, NodeRefusal};
 use crate::device::device_id::DeviceId;
 use crate::explain::{Cause, Explanation, Reason, Suggestion};
@@ -35,6 +36,9 @@ pub struct PodExplanation {
     pub suggestions: Vec<SuggestedChange>,
     /// Devices that other pods of the gang have in flight.
     pub holdings: Vec<GangHolding>,
+    /// Extended resources and containers, by the request of the pod's claim for them (KEP-5004).
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub extended_requests: BTreeMap<String, String>,
 }
 
 /// Nodes that a pod can't use for one reason.
@@ -81,10 +85,23 @@ impl PodExplanation {
             self.fitting += 1;
             return;
         };
+        for mapping in verdict.mappings() {
+            let what = format!("{} of container {}", mapping.resource_name, mapping.container_name);
+            self.extended_requests.entry(mapping.request_name.clone()).or_insert(what);
+        }
         let explanation = verdict.explanation();
         let first = explanation.and_then(|explanation| explanation.reasons.first());
         match (refusal, first) {
             (NodeRefusal::OutOfReach { .. }, _) => self.add_other(node, "claim allocated for other nodes"),
+            (NodeRefusal::LeftOver { .. }, _) => {
+                self.add_other(node, "claim for extended resources left over from an earlier attempt");
+            }
+            (NodeRefusal::ExtendedResource(error), _) => match &**error {
+                ExtendedResourceError::NoProvider { resource } => {
+                    self.add_other(node, format!("no device plugin or device class for {resource}"));
+                }
+                error => self.add_other(node, error.to_string()),
+            },
             (_, Some(Reason { cause: Cause::NoAlternative { at }, because, .. })) => {
                 let reason = format!("no alternative for request {}", at.request);
                 let group = self.group(&reason);
@@ -151,11 +168,11 @@ impl fmt::Display for RefusedNodes {
 
 impl fmt::Display for PodExplanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{} nodes are available", self.fitting, self.number_of_nodes())?;
+        let mut text = format!("{}/{} nodes are available", self.fitting, self.number_of_nodes());
         let mut groups: Vec<&RefusedNodes> = self.groups.iter().collect();
         groups.sort_by_key(|group| std::cmp::Reverse(group.nodes.len()));
         if !groups.is_empty() {
-            write!(f, ": {}", cut(groups.iter().map(ToString::to_string).collect(), ", "))?;
+            text = format!("{text}: {}", cut(groups.iter().map(ToString::to_string).collect(), ", "));
         }
         let mut changes: Vec<&SuggestedChange> = self.suggestions.iter().collect();
         changes.sort_by_key(|change| std::cmp::Reverse(change.nodes));
@@ -167,12 +184,15 @@ impl fmt::Display for PodExplanation {
             let devices = cut(holding.devices.iter().map(ToString::to_string).collect(), ", ");
             format!("the gang itself holds {devices} for pod {} on {}", holding.pod, holding.node)
         });
-        for part in [cut(changes.collect(), ", "), cut(holdings.collect(), ", ")] {
-            if !part.is_empty() {
-                write!(f, "; {part}")?;
-            }
+        let mut parts = vec![cut(changes.collect(), ", "), cut(holdings.collect(), ", ")];
+        let named =
+            self.extended_requests.iter().filter(|(request, _)| parts.iter().any(|part| part.contains(*request)));
+        let named = named.map(|(request, what)| format!("request {request} is {what}"));
+        parts.push(cut(named.collect(), ", "));
+        for part in parts.iter().filter(|part| !part.is_empty()) {
+            text = format!("{text}; {part}");
         }
-        Ok(())
+        f.write_str(&text)
     }
 }
 

@@ -1,12 +1,16 @@
 //! `Filter`: the check of one node for the pod's claims.
 
+use std::sync::Arc;
+
 use dra_attrs::{Ix, node_selector_matches};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{ContainerExtendedResourceRequest, Node};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
 use super::binding::binding_report;
 use super::cycle::{ClaimSituation, CycleClaim, NodeResults, PodCycle};
+use super::extended_requests::ExtendedRequests;
+use super::extended_resources::ExtendedResourceError;
 use super::status_code::StatusCode;
 use crate::allocator::{Allocator, Verdict};
 use crate::cluster::state::AllocatedState;
@@ -36,6 +40,15 @@ pub enum NodeRefusal {
         /// Name of the feature.
         feature: &'static str,
     },
+    /// The claim for the pod's extended resources is left over from an earlier attempt. [`PodCycle::post_filter`] deletes it.
+    #[error("cannot schedule extended resource claim")]
+    LeftOver {
+        /// Namespace and name of the claim.
+        claim: ClaimKey,
+    },
+    /// The extended resources of the pod can't be provided on the node (KEP-5004).
+    #[error(transparent)]
+    ExtendedResource(Box<ExtendedResourceError>),
     /// The devices that the node sees do not satisfy the claims.
     #[error("cannot allocate all claims")]
     CannotAllocate,
@@ -80,11 +93,13 @@ pub struct FilterVerdict {
     outcome: Result<NodeResults, NodeRefusal>,
     out_of_reach: Vec<Ix<CycleClaim>>,
     explanation: Option<Explanation>,
+    /// Mappings of the claim for extended resources that the node would need.
+    mappings: Vec<ContainerExtendedResourceRequest>,
 }
 
 impl FilterVerdict {
     fn refused(refusal: NodeRefusal) -> Self {
-        Self { outcome: Err(refusal), out_of_reach: Vec::new(), explanation: None }
+        Self { outcome: Err(refusal), out_of_reach: Vec::new(), explanation: None, mappings: Vec::new() }
     }
 
     /// Returns the reason why the node can't be used; `None` if it can.
@@ -94,6 +109,13 @@ impl FilterVerdict {
             Ok(_) => None,
             Err(refusal) => Some(refusal),
         }
+    }
+
+    /// Returns the containers and resources that the requests of the claim for extended resources serve on the node: the
+    /// explanation of the allocator names these requests.
+    #[must_use]
+    pub fn mappings(&self) -> &[ContainerExtendedResourceRequest] {
+        &self.mappings
     }
 
     /// Returns the explanation of the allocator, if it was asked for one and could not allocate the claims.
@@ -107,8 +129,9 @@ impl PodCycle {
     /// Decides if the pod's claims can be served on a node (`Filter`). Changes nothing, so that several threads can try
     /// nodes of one cycle.
     ///
-    /// Allocated claims are checked first: their node selector, and their binding conditions at `now`. The others are
-    /// allocated together, with the devices in use of `state`.
+    /// Extended resources come first: those that the node does not provide itself make a claim for this node. Allocated
+    /// claims are checked then: their node selector, and their binding conditions at `now`. The others are allocated together,
+    /// the claim for extended resources last, with the devices in use of `state`.
     ///
     /// # Complexity
     /// That of [`Allocator::allocate`] on the claims to allocate.
@@ -121,6 +144,11 @@ impl PodCycle {
         now: Timestamp,
         budget: Budget<'_>,
     ) -> FilterVerdict {
+        let extended = match self.extended_requests(node) {
+            Ok(extended) => extended,
+            Err(refusal) => return FilterVerdict::refused(refusal),
+        };
+        let mappings = extended.as_ref().map(|extended| extended.mappings.clone()).unwrap_or_default();
         let mut out_of_reach = Vec::new();
         for (index, claim) in self.indexed() {
             match self.reach(claim, node, now) {
@@ -129,19 +157,19 @@ impl PodCycle {
                 Err(refusal) => return FilterVerdict::refused(refusal),
             }
         }
-        let (results, explanation) = match self.allocate(node, allocator, state, budget) {
+        let (results, explanation) = match self.allocate(node, allocator, state, budget, extended) {
             Ok(results) => (results, None),
             // Claims out of reach are not remembered then, as in kube-scheduler.
             Err(refused) => {
                 let (refusal, explanation) = *refused;
-                return FilterVerdict { explanation, ..FilterVerdict::refused(refusal) };
+                return FilterVerdict { explanation, mappings, ..FilterVerdict::refused(refusal) };
             }
         };
         if out_of_reach.is_empty() {
-            return FilterVerdict { outcome: Ok(results), out_of_reach, explanation };
+            return FilterVerdict { outcome: Ok(results), out_of_reach, explanation, mappings };
         }
         let claims = out_of_reach.iter().filter_map(|index| Some(index.of(&self.claims)?.key())).collect();
-        FilterVerdict { outcome: Err(NodeRefusal::OutOfReach { claims }), out_of_reach, explanation }
+        FilterVerdict { outcome: Err(NodeRefusal::OutOfReach { claims }), out_of_reach, explanation, mappings }
     }
 
     /// Takes the verdict for a node into the cycle, for `Score`, `Reserve` and `PostFilter`.
@@ -150,6 +178,15 @@ impl PodCycle {
         match verdict.outcome {
             Ok(results) if self.needs_allocation() => drop(self.nodes.insert(node.to_owned(), results)),
             _ => drop(self.nodes.remove(node)),
+        }
+    }
+
+    /// Returns the requests of the claim for extended resources on a node.
+    fn extended_requests(&self, node: &Node) -> Result<Option<ExtendedRequests>, NodeRefusal> {
+        let Some(extended) = &self.extended else { return Ok(None) };
+        match self.left_over() {
+            Some(claim) => Err(NodeRefusal::LeftOver { claim: claim.key() }),
+            None => extended.requests_on(node).map_err(|error| NodeRefusal::ExtendedResource(Box::new(error))),
         }
     }
 
@@ -179,18 +216,19 @@ impl PodCycle {
         allocator: &Allocator<'_>,
         state: &AllocatedState,
         budget: Budget<'_>,
+        extended: Option<ExtendedRequests>,
     ) -> Result<NodeResults, Box<(NodeRefusal, Option<Explanation>)>> {
         let to_allocate = |(_, claim): &(Ix<CycleClaim>, &CycleClaim)| claim.situation == ClaimSituation::ToAllocate;
-        let claims = || self.indexed().filter(to_allocate);
-        if claims().next().is_none() {
-            return Ok(self.results_with(Vec::new()));
+        let claims = self.indexed().filter(to_allocate);
+        let objects: Vec<_> = claims.filter_map(|(_, claim)| claim.object_on_node(extended.as_ref())).collect();
+        if objects.is_empty() {
+            return Ok(self.results_with(Vec::new(), extended));
         }
-        let objects = claims().map(|(_, claim)| &claim.claim);
-        let verdict = allocator.allocate::<std::sync::Arc<ResourceClaim>>(state, node, objects, budget);
+        let verdict = allocator.allocate::<Arc<ResourceClaim>>(state, node, &objects, budget);
         let Verdict { outcome, explanation, .. } =
             verdict.map_err(|error| Box::new((NodeRefusal::Invalid(Box::new(error)), None)))?;
         let refusal = match outcome {
-            Outcome::Allocated(allocations) => return Ok(self.results_with(allocations)),
+            Outcome::Allocated(allocations) => return Ok(self.results_with(allocations, extended)),
             Outcome::Unsatisfied => NodeRefusal::CannotAllocate,
             Outcome::FailedOnNode(failure) => NodeRefusal::Failed(failure),
             Outcome::Stopped(_) => NodeRefusal::TimedOut { node: node.metadata.name.clone().unwrap_or_default() },
@@ -200,7 +238,7 @@ impl PodCycle {
 
     /// Returns the allocations of all claims that have to be allocated: those in flight, and new ones, in the order of the
     /// claims.
-    fn results_with(&self, new: Vec<AllocationResult>) -> NodeResults {
+    fn results_with(&self, new: Vec<AllocationResult>, extended: Option<ExtendedRequests>) -> NodeResults {
         let mut new = new.into_iter();
         let of_claim = |(index, claim): (Ix<CycleClaim>, &CycleClaim)| {
             let allocation = match &claim.situation {
@@ -210,7 +248,7 @@ impl PodCycle {
             };
             Some((index, allocation?))
         };
-        NodeResults { results: self.indexed().filter_map(of_claim).collect() }
+        NodeResults { results: self.indexed().filter_map(of_claim).collect(), extended }
     }
 }
 

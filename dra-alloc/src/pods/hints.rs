@@ -7,8 +7,10 @@ use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde::Serialize;
 
 use super::claims::claims_of_entries;
+use super::identity::PodIdentity;
 use super::lookup::{ClaimLookup, uid_of};
 use super::options::PodOptions;
+use super::special_claim;
 use super::tracker::allocation_of;
 use crate::kubelet::pod_claims::uid;
 use crate::validate::equality::same;
@@ -28,7 +30,8 @@ pub enum QueueHint {
 /// `claims` is the cache after the event.
 ///
 /// A pod with a claim in trouble waits for that claim. Otherwise devices that become free help, whoever had them, and so
-/// does a change in the status of one of the pod's claims.
+/// does a change in the status of one of the pod's claims, and the deletion of a claim for its extended resources that was left
+/// over.
 ///
 /// # Complexity
 /// Linear in the pod's claims.
@@ -46,6 +49,10 @@ pub fn hint_after_claim_change(
     }
     let was_allocated = old.is_some_and(|old| allocation_of(old).is_some());
     if was_allocated && new.is_none_or(|new| allocation_of(new).is_none()) {
+        return QueueHint::Queue;
+    }
+    let was_made_for = |claim: &ResourceClaim| special_claim::is_made_for(&PodIdentity::new(pod, options), claim);
+    if new.is_none() && old.is_some_and(was_made_for) {
         return QueueHint::Queue;
     }
     let is_news = match (old, new) {

@@ -10,13 +10,18 @@
 //! | `PreFilter` | [`PodCycle::pre_filter`] | a cycle, nothing to do, or [`Blocked`] |
 //! | `Filter` | [`PodCycle::filter`], then [`PodCycle::record`] | [`FilterVerdict`] |
 //! | `Score`, `NormalizeScore` | [`PodCycle::score`], [`normalize_scores`] | numbers |
+//! | node resources of devices (KEP-5517) | [`NodeAllocatable`] | amounts, demand, [`NodeAllocatableRefusal`] |
 //! | best fit, an option | [`PodCycle::room_left`] | room that nodes would have left |
 //! | `Reserve` | [`PodCycle::reserve`] | allocations in flight in the tracker |
 //! | `PreBind` | [`PreBind`] | one [`ClaimWrite`] after the other |
-//! | `Unreserve` | [`PodCycle::unreserve`] | writes |
+//! | `Unreserve` | [`PodCycle::unreserve`] | [`ClaimCalls`] |
 //! | `PostFilter` | [`PodCycle::post_filter`] | [`PostFilter`] |
 //! | a whole pod group | [`GangSearch::place`] | all pods or none |
 //! | queueing hints | [`hint_after_claim_change`], [`hint_after_pod_change`] | [`QueueHint`] |
+//!
+//! A pod with extended resources that a device class serves (KEP-5004) has one more claim, the last of its cycle
+//! ([`CycleClaim::is_for_extended_resources`]): its requests depend on the node ([`ExtendedRequests`]), and the binding
+//! creates it.
 //!
 //! Nothing here calls an API server. Writes are values; the caller sends them in order and returns each answer.
 //!
@@ -79,22 +84,28 @@ mod best_fit;
 mod bind;
 mod binding;
 mod blocked;
+mod claim_calls;
 mod claims;
 mod consumer;
 mod cycle;
 mod explanation;
+mod extended_requests;
+mod extended_resources;
 mod filter;
 mod gang;
 mod hints;
 mod identity;
 mod in_flight;
 mod lookup;
+mod node_allocatable;
+mod node_allocatable_wire;
 mod options;
 mod owner;
 mod post_filter;
 mod reserve;
 mod score;
 mod selector_problems;
+mod special_claim;
 mod status_code;
 mod tracker;
 mod write;
@@ -103,22 +114,28 @@ pub use best_fit::RoomLeft;
 pub use bind::{BindAction, BindError, BindStep, PreBind};
 pub use binding::{BindingFailure, BindingReport, BindingState, DeviceBinding, binding_report};
 pub use blocked::Blocked;
+pub use claim_calls::ClaimCalls;
 pub use claims::{GroupClaimError, claim_of_entry, claim_of_group_entry, pre_enqueue};
 pub use consumer::{
     ClaimFull, Consumer, ConsumerError, MAX_CONSUMERS, can_reserve, consumer_of_entry, is_reserved_for,
 };
 pub use cycle::{ClaimSituation, CycleClaim, GroupRound, PodCycle};
 pub use explanation::{GangHolding, PodExplanation, RefusedNodes, SuggestedChange};
+pub use extended_requests::{ExtendedRequests, ExtendedRequestsError};
+pub use extended_resources::{ExtendedResourceError, ResourceProvider};
 pub use filter::{FilterVerdict, NodeRefusal};
 pub use gang::{GangFit, GangPlacement, GangRefusal, GangSearch, MemberRefusal};
 pub use hints::{QueueHint, hint_after_claim_change, hint_after_pod_change};
 pub use identity::PodIdentity;
 pub use lookup::ClaimLookup;
+pub use node_allocatable::{ClaimDevice, NodeAllocatable, NodeAllocatableError, NodeAllocatableRefusal};
+pub use node_allocatable_wire::{claim_amounts_from_json, with_node_allocatable_resources};
 pub use options::{DEFAULT_BINDING_TIMEOUT, GroupAllocations, PodOptions};
 pub use owner::{OwnerError, check_group_owner, check_owner};
 pub use post_filter::PostFilter;
 pub use reserve::ReserveError;
 pub use score::{MAX_NODE_SCORE, ScoreError, claims_score, normalize_scores};
+pub use special_claim::EXTENDED_RESOURCE_CLAIM;
 pub use status_code::StatusCode;
 pub use tracker::ClaimTracker;
 pub use write::{ApiAnswer, ClaimWrite, FINALIZER};

@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
+use super::claim_calls::ClaimCalls;
 use super::consumer::{Consumer, is_reserved};
 use super::cycle::{CycleClaim, PodCycle};
 use super::status_code::StatusCode;
@@ -18,6 +19,11 @@ pub enum PostFilter {
         /// The write that clears the status.
         write: Box<ClaimWrite>,
     },
+    /// The claim for the pod's extended resources, which an earlier attempt has left over, is deleted.
+    DeleteLeftOver {
+        /// The claim.
+        claim: Box<ResourceClaim>,
+    },
     /// The reservation of the pod's group is removed from a claim, because no pod of the group is assumed or bound.
     UnreserveGroup {
         /// The write that removes the group.
@@ -28,7 +34,8 @@ pub enum PostFilter {
 }
 
 impl PostFilter {
-    /// Returns the status of the extension point, if the write succeeds. A failed write is an `Error` with its text.
+    /// Returns the status of the extension point, if the calls succeed. A failed call is an `Error` with the first of
+    /// [`ClaimCalls::errors`].
     #[must_use]
     pub const fn code(&self) -> StatusCode {
         match self {
@@ -42,6 +49,7 @@ impl PostFilter {
     pub const fn reason(&self) -> &'static str {
         match self {
             Self::Deallocate { .. } => "deallocation of ResourceClaim completed",
+            Self::DeleteLeftOver { .. } => "deletion of ResourceClaim completed",
             Self::UnreserveGroup { .. } => "ResourceClaim unreserved for PodGroup",
             Self::Nothing => "still not schedulable",
         }
@@ -50,20 +58,25 @@ impl PostFilter {
     /// Returns kube-scheduler's text for a pod without claims.
     pub const NO_CLAIMS: &'static str = "no new claims to deallocate";
 
-    /// Returns the write; `None` if there is none. The claim that answers it goes to
-    /// [`ClaimTracker::assume`](super::ClaimTracker::assume).
+    /// Returns the calls to make; none for [`PostFilter::Nothing`].
     #[must_use]
-    pub fn write(&self) -> Option<&ClaimWrite> {
+    pub fn calls(&self) -> ClaimCalls {
         match self {
-            Self::Deallocate { write } | Self::UnreserveGroup { write } => Some(write),
-            Self::Nothing => None,
+            Self::Deallocate { write } | Self::UnreserveGroup { write } => ClaimCalls::write(ClaimWrite::clone(write)),
+            Self::DeleteLeftOver { claim } => {
+                let mut calls = ClaimCalls::default();
+                calls.push_removal(ResourceClaim::clone(claim));
+                calls
+            }
+            Self::Nothing => ClaimCalls::default(),
         }
     }
 }
 
 impl PodCycle {
     /// Chooses the claim to free after no node has passed the filters (`PostFilter`): the first that is out of reach of a
-    /// node and that nobody else uses. kube-scheduler takes a random one.
+    /// node and that nobody else uses (kube-scheduler takes a random one), or the claim for extended resources that an
+    /// earlier attempt has left over.
     ///
     /// `scheduled_in_group` is the number of pods of the group that are assumed or bound.
     #[must_use]
@@ -71,6 +84,9 @@ impl PodCycle {
         if let Some(claim) = self.deallocatable().next() {
             let write = Box::new(ClaimWrite::UpdateStatus { claim: Box::new(deallocated(&claim.claim)) });
             return PostFilter::Deallocate { write };
+        }
+        if let Some(left_over) = self.left_over() {
+            return PostFilter::DeleteLeftOver { claim: Box::new(ResourceClaim::clone(&left_over.claim)) };
         }
         let of_group = |claim: &&CycleClaim| matches!(claim.consumer, Consumer::PodGroup { .. });
         let reserved =

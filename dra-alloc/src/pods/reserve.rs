@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
+use super::claim_calls::ClaimCalls;
 use super::cycle::{ClaimSituation, CycleClaim, GroupRound, PodCycle};
 use super::in_flight::Release;
 use super::lookup::{ClaimLookup, uid_of};
+use super::special_claim;
 use super::status_code::StatusCode;
 use super::tracker::{ClaimTracker, allocation_of};
 use super::write::{ClaimWrite, FINALIZER};
@@ -47,8 +49,13 @@ impl PodCycle {
         if !self.needs_allocation() {
             return Ok(());
         }
-        let Self { nodes, claims, .. } = self;
-        let found = nodes.get(node).ok_or(ReserveError::NoResults)?;
+        let is_reserved = self.is_reserved();
+        let Self { nodes, claims, chosen_requests, .. } = self;
+        let Some(found) = nodes.get(node) else {
+            // Only extended resources are left to provide, and the node does that itself.
+            return if is_reserved { Ok(()) } else { Err(ReserveError::NoResults) };
+        };
+        chosen_requests.clone_from(&found.extended);
         for (index, allocation) in &found.results {
             let Some(claim) = claims.get_mut(usize::from(*index)) else { continue };
             claim.chosen = Some(allocation.clone());
@@ -58,7 +65,8 @@ impl PodCycle {
             if cached.is_some_and(|cached| uid_of(cached) == uid && allocation_of(cached).is_some()) {
                 continue;
             }
-            let allocated = Arc::new(with_allocation(&claim.claim, allocation.clone()));
+            let Some(object) = claim.object_on_node(found.extended.as_ref()) else { continue };
+            let allocated = Arc::new(with_allocation(&object, allocation.clone()));
             tracker.add_in_flight(uid, &allocated)?;
             round.add(uid);
             claim.in_flight = true;
@@ -66,28 +74,32 @@ impl PodCycle {
         Ok(())
     }
 
-    /// Takes back what the cycle has reserved (`Unreserve`), in memory, and returns the writes that take the pod out of
-    /// `reservedFor`. Allocations that are written stay. May be called twice, and at any point of the cycle.
-    ///
-    /// The caller passes the claim that answers each write to [`ClaimTracker::assume`]: until the watch shows the write, memory
-    /// would otherwise have the reservation still, and another attempt for the pod would not write it anew.
+    /// Takes back what the cycle has reserved (`Unreserve`), in memory, and returns the calls that take the pod out of
+    /// `reservedFor`. Allocations that are written stay, but for the claim for the pod's extended resources: it is deleted if
+    /// it was created. May be called twice, and at any point of the cycle.
     ///
     /// An allocation in flight that other pods of the group share stays for them, however often this pod gives up;
     /// kube-scheduler ends it for all of them if a failed `PreBind` and `Unreserve` count the pod twice.
-    pub fn unreserve(&mut self, tracker: &mut ClaimTracker) -> Vec<ClaimWrite> {
-        let mut writes = Vec::new();
+    pub fn unreserve(&mut self, tracker: &mut ClaimTracker) -> ClaimCalls {
+        let mut calls = ClaimCalls::default();
         for claim in &mut self.claims {
             if claim.release(tracker) {
                 let key = claim.key();
                 tracker.restore(&key.namespace, &key.name);
             }
+            if claim.is_for_extended_resources {
+                if !special_claim::is_in_memory(&claim.claim) {
+                    calls.push_removal(ResourceClaim::clone(&claim.claim));
+                }
+                continue;
+            }
             let claim = &claim.claim;
             let consumers = claim.status.iter().flat_map(|status| status.reserved_for.iter().flatten());
             if allocation_of(claim).is_some() && { consumers }.any(|consumer| consumer.uid == self.pod.uid) {
-                writes.push(ClaimWrite::remove_consumer(claim, &self.pod.uid));
+                calls.push(ClaimWrite::remove_consumer(claim, &self.pod.uid));
             }
         }
-        writes
+        calls
     }
 
     /// Takes back what the cycle has in flight. Nothing of it is written.
@@ -97,10 +109,11 @@ impl PodCycle {
         }
     }
 
-    /// Returns true if the cycle has chosen an allocation for each claim that has none.
+    /// Returns true if the cycle has chosen an allocation for each claim of the pod's entries that has none.
     #[must_use]
     pub fn is_reserved(&self) -> bool {
-        self.claims.iter().all(|claim| claim.situation == ClaimSituation::Allocated || claim.chosen.is_some())
+        let mut of_entries = self.claims.iter().filter(|claim| !claim.is_for_extended_resources);
+        of_entries.all(|claim| claim.situation == ClaimSituation::Allocated || claim.chosen.is_some())
     }
 }
 
@@ -112,7 +125,7 @@ impl CycleClaim {
 }
 
 /// Returns the claim as it will be after the binding.
-fn with_allocation(claim: &ResourceClaim, allocation: AllocationResult) -> ResourceClaim {
+pub(super) fn with_allocation(claim: &ResourceClaim, allocation: AllocationResult) -> ResourceClaim {
     let mut claim = claim.clone();
     add_finalizer(&mut claim);
     claim.status.get_or_insert_default().allocation = Some(allocation);

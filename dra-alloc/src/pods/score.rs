@@ -100,7 +100,9 @@ impl PodCycle {
     pub fn score(&self, node: &str) -> Result<i64, ScoreError> {
         match self.nodes.get(node) {
             Some(found) if self.options.has(DraGate::PrioritizedList) => {
-                claims_score(self.claims.iter().map(|claim| &*claim.claim), found.allocations())
+                // The claim for extended resources has no alternatives, and no result where the node provides them.
+                let of_entries = self.claims.iter().filter(|claim| !claim.is_for_extended_resources());
+                claims_score(of_entries.map(|claim| &*claim.claim), found.allocations())
             }
             _ => Ok(0),
         }

@@ -9,8 +9,10 @@ use std::sync::Arc;
 use dra_attrs::GateSet;
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceRequest, ResourceClaim};
 
+use super::identity::PodIdentity;
 use super::in_flight::{InFlight, Release};
 use super::lookup::{ClaimLookup, uid_of};
+use super::special_claim;
 use crate::cluster::state::{AllocatedState, StateError};
 use crate::cluster::trie::{Trie, hash};
 use crate::config::gates::DraGate;
@@ -46,9 +48,20 @@ pub struct ClaimTracker {
     /// Claims by the hash of namespace and name.
     claims: Trie<Tracked>,
     in_flight: InFlight,
+    /// Claims for extended resources, by the hash of the pod's UID.
+    made_for: Trie<MadeFor>,
     /// UIDs of the claims with an allocation in flight while the API server has another one: both are counted.
     beside: BTreeSet<String>,
     state: AllocatedState,
+}
+
+/// Namespaces and names of the claims that schedulers have made for the extended resources of one pod: one, or more if
+/// attempts to bind the pod were interrupted.
+#[derive(Clone, Debug)]
+struct MadeFor {
+    /// UID of the pod.
+    pod: String,
+    claims: BTreeSet<[String; 2]>,
 }
 
 /// A claim in the cache.
@@ -66,6 +79,7 @@ impl ClaimTracker {
     pub fn new(gates: GateSet<DraGate>) -> Self {
         Self {
             claims: Trie::default(),
+            made_for: Trie::default(),
             in_flight: InFlight::default(),
             beside: BTreeSet::new(),
             state: AllocatedState::new(gates),
@@ -90,18 +104,25 @@ impl ClaimTracker {
         let claim = claim.into();
         let shown = || Tracked { seen: Arc::clone(&claim), current: Arc::clone(&claim) };
         let names = names_of(&claim);
-        let known = self.claims.entry(hash(names), |known| names_of(&known.current) == names, shown);
+        let mut is_new = false;
+        let added = || {
+            is_new = true;
+            shown()
+        };
+        let known = self.claims.entry(hash(names), |known| names_of(&known.current) == names, added);
         if is_older(&claim, &known.current) && uid_of(&known.current) == uid_of(&claim) {
             return Ok(());
         }
         let before = std::mem::replace(known, shown()).current;
+        self.index(Some(&*before).filter(|_| !is_new), Some(&claim));
         if uid_of(&before) != uid_of(&claim) {
             self.recount(&before, None)?;
         }
         self.recount(&claim, Some(&claim))
     }
 
-    /// Records the claims of a new list of all claims. Claims that are not in it are gone.
+    /// Records the claims of a new list of all claims. Claims that are not in it are gone, also those that this scheduler
+    /// has created: the list has to be newer than the answer to that call.
     ///
     /// # Errors
     /// The first claim with a consumed capacity that is no quantity. The others are recorded.
@@ -130,6 +151,7 @@ impl ClaimTracker {
     pub fn observe_deleted(&mut self, namespace: &str, name: &str) {
         let names = [namespace, name];
         let Some(gone) = self.claims.remove(hash(names), |known| names_of(&known.current) == names) else { return };
+        self.index(Some(&gone.current), None);
         // Without an allocation of its own there is nothing to read, and so nothing to fail.
         let _ = self.recount(&gone.current, None);
     }
@@ -156,6 +178,34 @@ impl ClaimTracker {
         let seen = Arc::clone(&known.seen);
         // What was seen has been counted before, or its error has been returned.
         let _ = self.recount(&seen, Some(&seen));
+    }
+
+    /// Returns the claim that a scheduler has made for the extended resources of a pod, the first by name of several.
+    pub(super) fn made_for(&self, pod: &PodIdentity) -> Option<&Arc<ResourceClaim>> {
+        let of_pod = self.made_for.find(hash(&pod.uid), |made| made.pod == pod.uid)?;
+        let mut claims = of_pod.claims.iter().filter_map(|[namespace, name]| self.claim(namespace, name));
+        claims.find(|claim| special_claim::is_made_for(pod, claim))
+    }
+
+    /// Keeps the index of the claims for extended resources, when a claim replaces another one or is gone.
+    fn index(&mut self, before: Option<&ResourceClaim>, after: Option<&ResourceClaim>) {
+        let pods = [before, after].map(|claim| claim.and_then(special_claim::pod_of));
+        if pods == [None, None] || pods.iter().all(Option::is_some) && pods.first() == pods.last() {
+            return;
+        }
+        let names = |claim: &ResourceClaim| names_of(claim).map(str::to_owned);
+        if let (Some(claim), [Some(pod), _]) = (before, pods)
+            && let Some(made) = self.made_for.find_mut(hash(pod), |made| made.pod == pod)
+        {
+            made.claims.remove(&names(claim));
+            if made.claims.is_empty() {
+                self.made_for.remove(hash(pod), |made| made.pod == pod);
+            }
+        }
+        if let (Some(claim), [_, Some(pod)]) = (after, pods) {
+            let make = || MadeFor { pod: pod.to_owned(), claims: BTreeSet::new() };
+            self.made_for.entry(hash(pod), |made| made.pod == pod, make).claims.insert(names(claim));
+        }
     }
 
     /// Returns the claims with an allocation in flight, each with that allocation in its status, by UID.
@@ -228,7 +278,7 @@ impl ClaimTracker {
 /// Shows the claims and what is in flight. The devices in use follow from these.
 impl fmt::Debug for ClaimTracker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { claims, in_flight, beside: _, state: _ } = self;
+        let Self { claims, in_flight, made_for: _, beside: _, state: _ } = self;
         let claims: BTreeMap<_, _> = claims.iter().map(|known| (names_of(&known.current), known)).collect();
         f.debug_struct("ClaimTracker").field("claims", &claims).field("in_flight", in_flight).finish_non_exhaustive()
     }

@@ -1,10 +1,14 @@
 //! Writes to the API server, as values, and the answers to them.
 
+use k8s_openapi::api::core::v1::PodExtendedResourceClaimStatus;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use serde_json::{Value, json};
 
 /// Finalizer that keeps an allocated claim from being removed.
 pub const FINALIZER: &str = "resource.kubernetes.io/delete-protection";
+
+/// Number of times that a claim is written before conflicts are an error.
+pub(super) const ATTEMPTS: u32 = 5;
 
 /// A call to the API server for the caller to make, with the object's `resourceVersion` as precondition of an update.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +35,30 @@ pub enum ClaimWrite {
         /// UID of the pod or group that is removed.
         consumer: String,
     },
+    /// Creates the claim for the extended resources of a pod (KEP-5004). The API server completes its name from
+    /// `metadata.generateName`, and answers with the claim.
+    Create {
+        /// The claim as it shall be.
+        claim: Box<ResourceClaim>,
+    },
+    /// Deletes a claim, with its UID as precondition.
+    Delete {
+        /// Namespace of the claim.
+        namespace: String,
+        /// Name of the claim.
+        name: String,
+        /// UID of the claim.
+        uid: String,
+    },
+    /// Writes the claim for extended resources into a pod's status, by a strategic merge patch of the status.
+    PatchPodStatus {
+        /// Namespace of the pod.
+        namespace: String,
+        /// Name of the pod.
+        name: String,
+        /// The claim, and the requests that serve the containers.
+        extended_resource_claim: Box<PodExtendedResourceClaimStatus>,
+    },
     /// Reads a claim anew.
     Get {
         /// Namespace of the claim.
@@ -51,9 +79,16 @@ impl ClaimWrite {
     /// ```
     #[must_use]
     pub fn patch(&self) -> Option<Value> {
-        let Self::PatchReservation { uid, consumer, .. } = self else { return None };
-        let entry = json!({"$patch": "delete", "uid": consumer});
-        Some(json!({"metadata": {"uid": uid}, "status": {"reservedFor": [entry]}}))
+        match self {
+            Self::PatchReservation { uid, consumer, .. } => {
+                let entry = json!({"$patch": "delete", "uid": consumer});
+                Some(json!({"metadata": {"uid": uid}, "status": {"reservedFor": [entry]}}))
+            }
+            Self::PatchPodStatus { extended_resource_claim, .. } => {
+                Some(json!({"status": {"extendedResourceClaimStatus": extended_resource_claim}}))
+            }
+            _ => None,
+        }
     }
 
     pub(super) fn remove_consumer(claim: &ResourceClaim, consumer: &str) -> Self {
@@ -74,8 +109,13 @@ impl ClaimWrite {
 pub enum ApiAnswer {
     /// The object as it is stored now.
     Object(Box<ResourceClaim>),
+    /// The call has succeeded, and its object is no claim or is gone: a pod, or a deleted claim.
+    Done,
     /// The object has changed since it was read. The text is the server's.
     Conflict(String),
+    /// The server could not handle the call: an internal error, service unavailable, or no connection. kube-scheduler
+    /// repeats writes of a pod's status then. The text is the server's.
+    Unavailable(String),
     /// Any other error. The text is the server's.
     Failed(String),
 }

@@ -28,7 +28,7 @@ pub(super) const TAINTS: usize = 16;
 pub(super) const BINDING_CONDITIONS: usize = 4;
 pub(super) const VALID_VALUES: usize = 10;
 
-pub(super) const REQUESTS: usize = 32;
+pub(crate) const REQUESTS: usize = 32;
 pub(super) const SUBREQUESTS: usize = 8;
 pub(super) const SELECTORS: usize = 32;
 pub(super) const CONSTRAINTS: usize = 32;

@@ -2,8 +2,9 @@
 
 use dra_alloc::kubelet::ClaimKey;
 use dra_alloc::pods::{ApiAnswer, ClaimWrite};
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Api, Client, Error};
 
 use super::failure::{Trouble, text, trouble};
@@ -33,6 +34,20 @@ pub async fn carry_out(client: &Client, write: &ClaimWrite) -> ApiAnswer {
             let params = PatchParams::default();
             let sent = answered(|| api.patch_status(name, &params, &patch)).await;
             answer(sent.outcome)
+        }
+        // A call whose answer is lost is not repeated: a claim too many is found by the next attempt, and deleted.
+        ClaimWrite::Create { claim } => answer(api(&claim.metadata.namespace).create(&post, claim).await),
+        ClaimWrite::Delete { namespace, name, uid } => {
+            let api: Api<ResourceClaim> = Api::namespaced(client.clone(), namespace);
+            let same = Preconditions { uid: Some(uid.clone()), resource_version: None };
+            let params = DeleteParams { preconditions: Some(same), ..DeleteParams::default() };
+            done(answered(|| api.delete(name, &params)).await.outcome)
+        }
+        ClaimWrite::PatchPodStatus { namespace, name, .. } => {
+            let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
+            let patch = Patch::Strategic(write.patch());
+            let params = PatchParams::default();
+            done(answered(|| api.patch_status(name, &params, &patch)).await.outcome)
         }
         ClaimWrite::Get { namespace, name } => {
             let api: Api<ResourceClaim> = Api::namespaced(client.clone(), namespace);
@@ -85,7 +100,18 @@ fn name_of(claim: &ResourceClaim) -> &str {
 fn answer(outcome: Result<ResourceClaim, Error>) -> ApiAnswer {
     match outcome {
         Ok(claim) => ApiAnswer::Object(Box::new(claim)),
-        Err(error) if trouble(&error) == Trouble::Conflict => ApiAnswer::Conflict(text(&error)),
-        Err(error) => ApiAnswer::Failed(text(&error)),
+        Err(error) => failed(&error),
+    }
+}
+
+/// Answers a call whose object is no claim, or is gone.
+fn done<T>(outcome: Result<T, Error>) -> ApiAnswer {
+    outcome.map_or_else(|error| failed(&error), |_| ApiAnswer::Done)
+}
+
+fn failed(error: &Error) -> ApiAnswer {
+    match trouble(error) {
+        Trouble::Conflict => ApiAnswer::Conflict(text(error)),
+        _ => ApiAnswer::Failed(text(error)),
     }
 }

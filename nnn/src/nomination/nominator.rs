@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
+use dra_attrs::Resources;
 use serde::Serialize;
 
 use super::field_writes::{FieldWrites, WriteObservation};
 use super::nominating_info::NominatingInfo;
 use crate::config::behavior::{Behavior, PendingWrites, PodIdentity};
-use crate::pod::{PodKey, PodSnapshot, Resources};
+use crate::pod::{PodKey, PodSnapshot};
 
 /// Nomination of a pod to a node, with the priority and requests that filters need.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

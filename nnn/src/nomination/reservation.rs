@@ -3,8 +3,10 @@
 //! Only nominations of at least the pod's priority count, and never its own. The pass without them matters to filters
 //! such as pod affinity, which more pods can satisfy.
 
+use dra_attrs::Resources;
+
 use super::nominator::Nomination;
-use crate::pod::{PodSnapshot, Resources};
+use crate::pod::PodSnapshot;
 
 /// Result of filtering one node for a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,44 +1,31 @@
 //! Node resources of a pod's claims, read from status fields that only the Kubernetes 1.37 types have.
 
+use dra_attrs::{ClaimAmounts, QuantityError};
 use k8s_openapi::api::core::v1::PodStatus;
 
-use dra_attrs::QuantityError;
-
-use super::resources::Resources;
-
-/// Node resources that a claim of a pod takes.
-pub(crate) struct ClaimResources {
-    /// Name of the claim.
-    pub(crate) claim: String,
-    /// Resources that the claim takes once, however many pods use it.
-    pub(crate) shared: Resources,
-    /// Resources that the claim takes for this pod alone, in addition to `shared`.
-    pub(crate) own: Resources,
-}
-
 k8s_openapi::k8s_if_ge_1_37! {
+    use dra_attrs::{DeviceOverhead, Quantity};
     use k8s_openapi::api::core::v1::NodeAllocatableResourceClaimStatus;
-    use dra_attrs::Quantity;
+    use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 
-    pub(crate) fn claim_resources(status: &PodStatus) -> Result<Vec<ClaimResources>, QuantityError> {
+    /// Returns the node resources that the claims of a pod take, as its status reports them.
+    pub(crate) fn claim_amounts(status: &PodStatus) -> Result<Vec<ClaimAmounts>, QuantityError> {
         status.node_allocatable_resource_claim_statuses.iter().flatten().map(read).collect()
     }
 
-    fn read(status: &NodeAllocatableResourceClaimStatus) -> Result<ClaimResources, QuantityError> {
-        let (mut shared, mut own) = (Resources::default(), Resources::default());
+    fn read(status: &NodeAllocatableResourceClaimStatus) -> Result<ClaimAmounts, QuantityError> {
+        let mut amounts = ClaimAmounts::new(status.resource_claim_name.clone());
+        amounts.containers = status.containers.clone().unwrap_or_default();
         for mapped in status.mapping.iter().flatten() {
-            shared.add(&Resources::new([(mapped.name.as_str(), Quantity::from_kube(&mapped.quantity)?)]));
+            let sum = amounts.mapping.entry(mapped.name.clone()).or_default();
+            *sum = sum.saturating_add(Quantity::from_kube(&mapped.quantity)?);
         }
+        let read = |amount: &Option<KubeQuantity>| amount.as_ref().map(Quantity::from_kube).transpose();
         for overhead in status.overhead.iter().flatten() {
-            let name = overhead.name.as_str();
-            if let Some(quantity) = &overhead.per_pod {
-                own.add(&Resources::new([(name, Quantity::from_kube(quantity)?)]));
-            }
-            for quantity in status.containers.iter().flatten().filter_map(|_| overhead.per_container.as_ref()) {
-                own.add(&Resources::new([(name, Quantity::from_kube(quantity)?)]));
-            }
+            let (per_pod, per_container) = (read(&overhead.per_pod)?, read(&overhead.per_container)?);
+            amounts.overhead.entry(overhead.name.clone()).or_default().add(DeviceOverhead { per_pod, per_container });
         }
-        Ok(ClaimResources { claim: status.resource_claim_name.clone(), shared, own })
+        Ok(amounts)
     }
 }
 
@@ -48,7 +35,7 @@ k8s_openapi::k8s_if_le_1_36! {
     );
 
     /// Returns the node resources of a pod's claims: a stub for a build without the Kubernetes 1.37 types.
-    pub(crate) fn claim_resources(_: &PodStatus) -> Result<Vec<ClaimResources>, QuantityError> {
+    pub(crate) fn claim_amounts(_: &PodStatus) -> Result<Vec<ClaimAmounts>, QuantityError> {
         Ok(Vec::new())
     }
 }

@@ -2,12 +2,10 @@
 
 use std::fmt;
 
-use dra_attrs::QuantityError;
+use dra_attrs::{QuantityError, Resources};
 use k8s_openapi::api::core::v1::{Pod, PodCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
-
-use super::resources::Resources;
 
 /// Identity of a pod. The UID alone identifies it; namespace and name are for look-ups and commands.
 ///

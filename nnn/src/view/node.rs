@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use dra_attrs::Quantity;
+use dra_attrs::{Quantity, Resources};
 use serde::Serialize;
 
-use crate::pod::{PodKey, Resources};
+use crate::pod::PodKey;
 
 /// Reason why a pod counts on a node. Of several reasons the first one is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -1,10 +1,13 @@
 //! Decisions of a scheduler about pods with claims.
 
+mod api_server;
 mod binding;
 mod cycle;
 mod entries;
 mod explanation;
 mod exploration;
+mod extended;
 mod gang;
+mod node_allocatable;
 mod tracker;
 mod world;

@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 
 use dra_alloc::kubelet::ClaimKey;
-use dra_alloc::pods::{
-    ApiAnswer, BindError, BindStep, ClaimTracker, ClaimWrite, FilterVerdict, GroupRound, PodCycle, PodOptions, PreBind,
-};
+use dra_alloc::pods::{BindError, BindStep, ClaimTracker, FilterVerdict, GroupRound, PodCycle, PodOptions, PreBind};
 use dra_alloc::{Allocator, Budget, Classes, DraGate, GateSet, Inventory, Profile};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, from_value, json};
+
+use super::api_server::ApiServer;
+
+/// Extended resource of the device class.
+pub(crate) const GPUS: &str = "example.com/gpu";
 
 pub(crate) const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -34,6 +37,14 @@ pub(crate) fn group(name: &str, claims: &[&str]) -> PodGroup {
     let entries: Vec<Value> = claims.iter().map(entry).collect();
     from_value(json!({"metadata": {"namespace": "ns", "name": name, "uid": format!("{name}-uid")},
         "spec": {"resourceClaims": entries}}))
+    .unwrap()
+}
+
+/// A pod whose container `main` requests extended resources.
+pub(crate) fn extended_pod(name: &str, requests: &[(&str, &str)]) -> Pod {
+    let requests: BTreeMap<&str, &str> = requests.iter().copied().collect();
+    from_value(json!({"metadata": {"namespace": "ns", "name": name, "uid": format!("{name}-uid")},
+        "spec": {"containers": [{"name": "main", "resources": {"requests": requests}}]}}))
     .unwrap()
 }
 
@@ -64,8 +75,7 @@ pub(crate) struct World {
     pub(crate) tracker: ClaimTracker,
     pub(crate) round: GroupRound,
     pub(crate) options: PodOptions,
-    pub(crate) server: BTreeMap<ClaimKey, ResourceClaim>,
-    version: u64,
+    pub(crate) server: ApiServer,
 }
 
 impl World {
@@ -77,7 +87,8 @@ impl World {
                 "devices": [{"name": "a"}, {"name": "b"}]}}))
             .unwrap()
         };
-        let class: DeviceClass = from_value(json!({"metadata": {"name": "gpu"}, "spec": {}})).unwrap();
+        let class: DeviceClass =
+            from_value(json!({"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": GPUS}})).unwrap();
         let options = PodOptions::new(Profile::V1_37);
         let mut world = Self {
             inventory: Inventory::new((1..=nodes).map(slice)),
@@ -85,8 +96,7 @@ impl World {
             tracker: ClaimTracker::new(options.gates()),
             round: GroupRound::default(),
             options,
-            server: BTreeMap::new(),
-            version: 0,
+            server: ApiServer::default(),
         };
         claims.into_iter().for_each(|claim| drop(world.store(claim)));
         world.watch();
@@ -99,20 +109,17 @@ impl World {
         self
     }
 
-    pub(crate) fn store(&mut self, mut claim: ResourceClaim) -> ResourceClaim {
-        self.version += 1;
-        claim.metadata.resource_version = Some(self.version.to_string());
-        self.server.insert(ClaimKey::from_metadata(&claim.metadata), claim.clone());
-        claim
+    pub(crate) fn store(&mut self, claim: ResourceClaim) -> ResourceClaim {
+        self.server.store(claim)
     }
 
     /// Shows the scheduler what the API server has.
     pub(crate) fn watch(&mut self) {
-        self.tracker.replace(self.server.values().cloned()).unwrap();
+        self.tracker.replace(self.server.list()).unwrap();
     }
 
     pub(crate) fn stored(&self, name: &str) -> ResourceClaim {
-        self.server[&ClaimKey::new("ns", name)].clone()
+        ResourceClaim::clone(&self.server.claims[&ClaimKey::new("ns", name)])
     }
 
     pub(crate) fn reserved_for(&self, name: &str) -> Vec<String> {
@@ -145,7 +152,7 @@ impl World {
         loop {
             match binding.next(cycle, &mut self.tracker, NOW) {
                 BindStep::Write(write) => {
-                    let answer = self.call(&write);
+                    let answer = self.server.call(&write);
                     binding.answer(cycle, &mut self.tracker, answer, NOW);
                 }
                 BindStep::Done => return Ok(()),
@@ -155,41 +162,12 @@ impl World {
         }
     }
 
-    /// Answers a call as the API server does: with optimistic concurrency.
-    pub(crate) fn call(&mut self, write: &ClaimWrite) -> ApiAnswer {
-        let key = match write {
-            ClaimWrite::Update { claim } | ClaimWrite::UpdateStatus { claim } => {
-                ClaimKey::from_metadata(&claim.metadata)
-            }
-            ClaimWrite::PatchReservation { namespace, name, .. } | ClaimWrite::Get { namespace, name } => {
-                ClaimKey::new(namespace, name)
-            }
-            other => panic!("{other:?}"),
-        };
-        let Some(stored) = self.server.get(&key).cloned() else { return ApiAnswer::Failed("not found".to_owned()) };
-        let changed = match write {
-            ClaimWrite::Update { claim } | ClaimWrite::UpdateStatus { claim }
-                if claim.metadata.resource_version != stored.metadata.resource_version =>
-            {
-                return ApiAnswer::Conflict("modified".to_owned());
-            }
-            ClaimWrite::Update { claim } => ResourceClaim { status: stored.status, ..ResourceClaim::clone(claim) },
-            ClaimWrite::UpdateStatus { claim } => ResourceClaim { status: claim.status.clone(), ..stored },
-            ClaimWrite::PatchReservation { consumer, .. } => {
-                let mut claim = stored;
-                let status = claim.status.get_or_insert_default();
-                status.reserved_for.get_or_insert_default().retain(|entry| entry.uid != *consumer);
-                claim
-            }
-            _ => return ApiAnswer::Object(Box::new(stored)),
-        };
-        ApiAnswer::Object(Box::new(self.store(changed)))
-    }
-
     /// Undoes a cycle, in memory and at the API server.
     pub(crate) fn unreserve(&mut self, cycle: &mut PodCycle) {
-        for write in cycle.unreserve(&mut self.tracker) {
-            self.call(&write);
+        let mut calls = cycle.unreserve(&mut self.tracker);
+        while let Some(write) = calls.next() {
+            let answer = self.server.call(&write);
+            calls.answer(&mut self.tracker, answer);
         }
     }
 }

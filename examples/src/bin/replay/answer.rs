@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::operation::Operation;
 use crate::refusal::{self, Refusal};
-use crate::scheduling::{autoscaler, claims, controller, cycle, eviction, rules};
+use crate::scheduling::{autoscaler, claims, controller, cycle, eviction, extended, node_allocatable, rules};
 use crate::steps::{StepOperation, StepWriter};
 use crate::stopwatch::{Stopwatch, Timing};
 use crate::{alloc, attrs, driver, kubelet, nnn, poolstatus, readiness, selector, validate};
@@ -72,6 +72,9 @@ const OPERATIONS: &[(&str, Reader)] = &[
     ("scheduling.is_reserved", rules::is_reserved),
     ("scheduling.can_reserve", rules::can_reserve_claim),
     ("scheduling.cycle", cycle::cycle),
+    ("scheduling.class_cache", extended::class_cache),
+    ("scheduling.requests", extended::requests),
+    ("scheduling.node_allocatable", node_allocatable::node_allocatable),
     ("scheduling.binding", rules::binding),
     ("scheduling.score", rules::score),
     ("scheduling.normalize", rules::normalize),

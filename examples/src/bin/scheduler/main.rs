@@ -21,12 +21,12 @@ use std::process::ExitCode;
 
 use dra_alloc::pods::PodOptions;
 use dra_alloc::skip::WireForm;
-use dra_alloc::{DraGate, GateSet};
+use dra_alloc::{Classes, DraGate, GateSet};
 use dra_attrs::{GateError, VersionError};
 use examples::feature_gates::feature_gates;
 use examples::manifest::Manifests;
 use examples::output::{OutputError, Trouble, as_json, as_yaml, program, put, say};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use k8s_openapi::api::resource::v1::ResourceSlice;
 
 use args::{Args, Command, Output};
@@ -107,7 +107,11 @@ fn report(manifests: &Manifests, gates: GateSet<DraGate>) {
     manifests.problems.iter().for_each(say);
     manifests.notes.iter().for_each(say);
     manifests.ignored_lines("scheduler", &USED).iter().for_each(say);
-    let has_no_claim = |pod: &&Pod| pod.spec.as_ref().is_none_or(|spec| spec.resource_claims.is_none());
+    let classes = Classes::new(manifests.classes.iter().cloned());
+    let has_no_claim = |pod: &&Pod| {
+        let spec = pod.spec.as_ref();
+        spec.is_none_or(|spec| spec.resource_claims.is_none() && !requests_devices(spec, &classes))
+    };
     let pods = manifests.pods.iter().filter(has_no_claim).count();
     if pods > 0 {
         say(&format_args!("scheduler: ignored: Pod ({pods}) without claims; nominate reads it"));
@@ -119,6 +123,14 @@ fn report(manifests: &Manifests, gates: GateSet<DraGate>) {
         say(&"scheduler: there are lists of attribute values; constraints match them with \
              --feature-gates DRAListTypeAttributes=true only");
     }
+}
+
+/// Returns true if a container requests an extended resource that a device class serves.
+fn requests_devices(spec: &PodSpec, classes: &Classes) -> bool {
+    let containers = spec.containers.iter().chain(spec.init_containers.iter().flatten());
+    let resources = containers.filter_map(|container| container.resources.as_ref());
+    let mut names = resources.flat_map(|resources| resources.requests.iter().flatten().map(|(name, _)| name));
+    names.any(|name| classes.of_extended_resource(name).is_some())
 }
 
 fn has_lists(slice: &ResourceSlice) -> bool {

@@ -3,14 +3,14 @@
 use std::fmt::Write;
 
 use dra_alloc::pods::{
-    ApiAnswer, BindStep, ClaimTracker, ClaimWrite, GangSearch, GroupAllocations, GroupRound, PodCycle, PodExplanation,
-    PodOptions, PostFilter, PreBind, pre_enqueue,
+    ApiAnswer, BindStep, ClaimCalls, ClaimTracker, ClaimWrite, GangSearch, GroupAllocations, GroupRound, PodCycle,
+    PodExplanation, PodOptions, PostFilter, PreBind, pre_enqueue,
 };
 use dra_alloc::{Allocator, Classes, DeviceId, Inventory, SelectorCache, allocated_devices};
 use examples::claim_store::ClaimStore;
 use examples::manifest::{Manifests, name_of};
 use k8s_openapi::api::core::v1::{Node, Pod};
-use k8s_openapi::api::resource::v1::ResourceClaim;
+use k8s_openapi::api::resource::v1::{DeviceRequest, ResourceClaim};
 use k8s_openapi::jiff::Timestamp;
 
 use super::placing::{NoNode, Preference, best_node};
@@ -131,9 +131,7 @@ impl Scheduler<'_> {
     /// Frees a claim that keeps the pod from all nodes, if nobody else uses it.
     fn free(&mut self, cycle: &PodCycle) {
         let decision = cycle.post_filter(0);
-        if let Some(write) = decision.write() {
-            self.call_and_assume(write);
-        }
+        self.make(decision.calls());
         if decision != PostFilter::Nothing {
             self.say(format!("  {}; the pod is tried again", decision.reason()));
         }
@@ -171,21 +169,19 @@ impl Scheduler<'_> {
                 BindStep::Wait { claim, .. } => return self.say(format!("  waits for the devices of {claim}")),
                 BindStep::Failed(error) => {
                     self.say(format!("  {error}"));
-                    for write in cycle.unreserve(&mut self.tracker) {
-                        self.call_and_assume(&write);
-                    }
-                    return;
+                    let calls = cycle.unreserve(&mut self.tracker);
+                    return self.make(calls);
                 }
                 _ => return,
             }
         }
     }
 
-    /// Makes a call and remembers the claim that answers it.
-    fn call_and_assume(&mut self, write: &ClaimWrite) {
-        if let ApiAnswer::Object(claim) = self.call(write) {
-            // What the server has stored was counted before, or has no allocation.
-            let _ = self.tracker.assume(*claim);
+    /// Makes calls one after the other.
+    fn make(&mut self, mut calls: ClaimCalls) {
+        while let Some(write) = calls.next() {
+            let answer = self.call(&write);
+            calls.answer(&mut self.tracker, answer);
         }
     }
 
@@ -210,6 +206,24 @@ fn shown(write: &ClaimWrite) -> String {
             format!("update {name}/status: devices {}; reserved for {}", listed(devices), listed(consumers))
         }
         ClaimWrite::PatchReservation { name, consumer, .. } => format!("patch {name}/status: without {consumer}"),
+        ClaimWrite::Create { claim } => {
+            let requests = claim.spec.iter().flat_map(|spec| spec.devices.iter()).flat_map(|devices| &devices.requests);
+            let request = |request: &DeviceRequest| match &request.exactly {
+                Some(exactly) => format!("{} {}", exactly.count.unwrap_or(1), exactly.device_class_name),
+                None => request.name.clone(),
+            };
+            let requests: Vec<String> = requests.flatten().map(request).collect();
+            let prefix = claim.metadata.generate_name.as_deref().unwrap_or_default();
+            format!("create {prefix}*: {}", requests.join(", "))
+        }
+        ClaimWrite::Delete { namespace, name, .. } => format!("delete {namespace}/{name}"),
+        ClaimWrite::PatchPodStatus { namespace, name, extended_resource_claim } => {
+            let mappings = extended_resource_claim.request_mappings.iter();
+            let mappings: Vec<String> =
+                mappings.map(|mapping| format!("{} of {}", mapping.resource_name, mapping.container_name)).collect();
+            let claim = &extended_resource_claim.resource_claim_name;
+            format!("patch pod {namespace}/{name}/status: {claim} for {}", mappings.join(", "))
+        }
         ClaimWrite::Get { namespace, name } => format!("get {namespace}/{name}"),
         other => format!("{other:?}"),
     }

@@ -50,25 +50,29 @@ impl ApiServer {
 
     /// Answers a call and logs it.
     pub(super) fn call(&mut self, write: &ClaimWrite) -> ApiAnswer {
-        let (verb, subresource, name) = match write {
-            ClaimWrite::Update { claim } => ("update", None, claim.metadata.name.as_deref()),
-            ClaimWrite::UpdateStatus { claim } => ("update", Some("status"), claim.metadata.name.as_deref()),
-            ClaimWrite::PatchReservation { name, .. } => ("patch", Some("status"), Some(name.as_str())),
-            ClaimWrite::Get { name, .. } => ("get", None, Some(name.as_str())),
+        let name_of = |claim: &ResourceClaim| claim.metadata.name.clone().unwrap_or_default();
+        let (verb, resource, subresource, name) = match write {
+            ClaimWrite::Create { .. } => ("create", "resourceclaims", None, String::new()),
+            ClaimWrite::Update { claim } => ("update", "resourceclaims", None, name_of(claim)),
+            ClaimWrite::UpdateStatus { claim } => ("update", "resourceclaims", Some("status"), name_of(claim)),
+            ClaimWrite::PatchReservation { name, .. } => ("patch", "resourceclaims", Some("status"), name.clone()),
+            ClaimWrite::PatchPodStatus { name, .. } => ("patch", "pods", Some("status"), name.clone()),
+            ClaimWrite::Delete { name, .. } => ("delete", "resourceclaims", None, name.clone()),
+            ClaimWrite::Get { name, .. } => ("get", "resourceclaims", None, name.clone()),
             _ => return ApiAnswer::Failed("the replayed API server does not know the call".to_owned()),
         };
         let mut log = Map::from_iter([
             ("verb".to_owned(), json!(verb)),
-            ("resource".to_owned(), json!("resourceclaims")),
+            ("resource".to_owned(), json!(resource)),
             ("subresource".to_owned(), json!(subresource)),
             ("name".to_owned(), json!(name)),
         ]);
         log.extend(changes(write));
-        let call = format!("{verb} resourceclaims{}", subresource.map(|name| format!("/{name}")).unwrap_or_default());
+        let call = format!("{verb} {resource}{}", subresource.map(|name| format!("/{name}")).unwrap_or_default());
         let injected = self.failures.iter().position(|failure| failure.call == call);
         let (answer, error) = if let Some(index) = injected {
             let error = self.failures.remove(index).answer;
-            (failed(error, name.unwrap_or_default()), Some(error))
+            (failed(error, &name), Some(error))
         } else {
             let answer = self.store.call(write);
             let is_conflict = matches!(answer, ApiAnswer::Conflict(_));
@@ -84,7 +88,7 @@ fn failed(answer: &str, name: &str) -> ApiAnswer {
     match answer {
         "conflict" => conflict(name),
         "invalid" => ApiAnswer::Failed(format!("ResourceClaim.resource.k8s.io {name:?} is invalid")),
-        other => ApiAnswer::Failed(format!("Internal error occurred: {other}")),
+        other => ApiAnswer::Unavailable(format!("Internal error occurred: {other}")),
     }
 }
 
@@ -104,7 +108,13 @@ pub(super) fn changes(write: &ClaimWrite) -> Vec<(String, Value)> {
                 ("timestamp", json!(timestamp)),
             ]
         }
-        ClaimWrite::PatchReservation { .. } => {
+        ClaimWrite::Create { claim } => vec![
+            ("annotations", json!(claim.metadata.annotations)),
+            ("generateName", json!(claim.metadata.generate_name)),
+            ("owners", json!(claim.metadata.owner_references)),
+            ("spec", json!(claim.spec)),
+        ],
+        ClaimWrite::PatchReservation { .. } | ClaimWrite::PatchPodStatus { .. } => {
             vec![("patch", json!(write.patch())), ("patchType", json!("application/strategic-merge-patch+json"))]
         }
         _ => Vec::new(),

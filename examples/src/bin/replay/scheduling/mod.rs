@@ -6,6 +6,8 @@ pub(super) mod claims;
 pub(super) mod controller;
 pub(super) mod cycle;
 pub(super) mod eviction;
+pub(super) mod extended;
 mod input;
+pub(super) mod node_allocatable;
 pub(super) mod rules;
 mod steps;

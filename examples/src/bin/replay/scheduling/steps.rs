@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use dra_alloc::kubelet::ClaimKey;
 use dra_alloc::pods::{
-    ApiAnswer, BindStep, ClaimTracker, ClaimWrite, GroupRound, PodCycle, PostFilter, PreBind, StatusCode, pre_enqueue,
+    BindStep, ClaimCalls, ClaimTracker, EXTENDED_RESOURCE_CLAIM, GroupRound, PodCycle, PostFilter, PreBind, StatusCode,
+    pre_enqueue,
 };
 use dra_alloc::{Allocator, Budget, SelectorCache};
 use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use serde_json::{Map, Value, json};
 
@@ -41,11 +43,7 @@ fn status(code: StatusCode, reason: Option<String>) -> (&'static str, Value) {
 }
 
 impl<'w> Run<'w> {
-    pub(super) fn new(
-        world: &'w World,
-        server: ApiServer,
-        in_flight: &[k8s_openapi::api::resource::v1::ResourceClaim],
-    ) -> Result<Self, Refusal> {
+    pub(super) fn new(world: &'w World, server: ApiServer, in_flight: &[ResourceClaim]) -> Result<Self, Refusal> {
         let mut tracker = ClaimTracker::new(world.options.gates());
         let uncounted = |field: &str| {
             let field = field.to_owned();
@@ -89,7 +87,11 @@ impl<'w> Run<'w> {
             }
             other => return Err(Refusal::field("steps", format!("no step {other:?}"))),
         };
-        let mut names: Vec<_> = self.tracker.in_flight().filter_map(|claim| claim.metadata.name.as_deref()).collect();
+        let annotations = |claim: &ResourceClaim| claim.metadata.annotations.clone().unwrap_or_default();
+        // The claim for extended resources has no name of its own before it is created.
+        let of_entries =
+            self.tracker.in_flight().filter(|claim| !annotations(claim).contains_key(EXTENDED_RESOURCE_CLAIM));
+        let mut names: Vec<_> = of_entries.filter_map(|claim| claim.metadata.name.as_deref()).collect();
         names.sort_unstable();
         let mut answer = Map::from_iter([("step".to_owned(), json!(step)), ("inFlight".to_owned(), json!(names))]);
         answer.extend(shown.into_iter().map(|(name, value)| (name.to_owned(), value)));
@@ -154,7 +156,14 @@ impl<'w> Run<'w> {
         cycle.record(node, verdict);
         let allocations: Vec<_> = cycle.results_on(node).map(devices).collect();
         let unavailable: Vec<_> = cycle.out_of_reach().map(|claim| claim.claim().metadata.name.clone()).collect();
-        vec![status, ("allocations", json!(allocations)), ("unavailable", json!(unavailable))]
+        let extended = cycle.extended_requests_on(node);
+        vec![
+            status,
+            ("allocations", json!(allocations)),
+            ("extendedRequests", json!(extended.map(|extended| &extended.requests))),
+            ("mappings", json!(extended.map(|extended| &extended.mappings))),
+            ("unavailable", json!(unavailable)),
+        ]
     }
 
     fn score(&self, node: &str) -> Shown {
@@ -194,10 +203,8 @@ impl<'w> Run<'w> {
 
     fn unreserve(&mut self) -> Shown {
         let Some(cycle) = self.cycles.get_mut(&self.pod) else { return Vec::new() };
-        let writes = cycle.unreserve(&mut self.tracker);
-        for write in &writes {
-            self.server.call(write);
-        }
+        let calls = cycle.unreserve(&mut self.tracker);
+        self.make(calls);
         vec![("writes", json!(self.server.take_calls()))]
     }
 
@@ -206,12 +213,19 @@ impl<'w> Run<'w> {
             return vec![status(StatusCode::Unschedulable, Some(PostFilter::NO_CLAIMS.to_owned()))];
         };
         let decision = cycle.post_filter(self.world.scheduled_in_group);
-        let answer = decision.write().map(|write: &ClaimWrite| self.server.call(write));
-        let status = match answer {
-            Some(ApiAnswer::Conflict(text) | ApiAnswer::Failed(text)) => status(StatusCode::Error, Some(text)),
-            _ => status(decision.code(), Some(decision.reason().to_owned())),
+        let status = match self.make(decision.calls()) {
+            Some(error) => status(StatusCode::Error, Some(error)),
+            None => status(decision.code(), Some(decision.reason().to_owned())),
         };
         vec![status, ("writes", json!(self.server.take_calls()))]
+    }
+
+    /// Makes calls one after the other, and returns the first error.
+    fn make(&mut self, mut calls: ClaimCalls) -> Option<String> {
+        while let Some(write) = calls.next() {
+            calls.answer(&mut self.tracker, self.server.call(&write));
+        }
+        calls.errors().first().cloned()
     }
 
     /// Shows the cache what the API server has. The first time, others write and delete before.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dra_alloc::pods::{ApiAnswer, GroupRound, PodCycle, PostFilter, PreBind, pre_enqueue};
+use dra_alloc::pods::{ClaimCalls, GroupRound, PodCycle, PostFilter, PreBind, pre_enqueue};
 use examples::live::claim_calls::carry_out;
 use examples::live::failure::{Trouble, text, trouble};
 use examples::live::{now, pod_calls};
@@ -180,14 +180,19 @@ impl LiveScheduler<'_> {
         Ok(())
     }
 
+    /// Makes calls that take something back, one after the other.
+    pub(super) async fn make(&mut self, mut calls: ClaimCalls) {
+        while let Some(write) = calls.next() {
+            let answer = carry_out(&self.cluster.client, &write).await;
+            calls.answer(&mut self.view.claims, answer);
+        }
+        calls.errors().iter().for_each(note);
+    }
+
     /// Frees a claim that keeps a pod from all nodes, if nobody else uses it.
     async fn free(&mut self, cycle: &PodCycle) {
         let decision = cycle.post_filter(0);
-        let Some(write) = decision.write() else { return };
-        if let ApiAnswer::Object(claim) = carry_out(&self.cluster.client, write).await {
-            // What the server has stored was counted before, or has no allocation.
-            let _ = self.view.claims.assume(*claim);
-        }
+        self.make(decision.calls()).await;
         if decision != PostFilter::Nothing {
             note(decision.reason());
         }

@@ -1,6 +1,6 @@
 //! Bindings: the writes of a pod's claims one after the other, the wait for devices, the binding itself.
 
-use dra_alloc::pods::{ApiAnswer, BindStep};
+use dra_alloc::pods::BindStep;
 use examples::live::claim_calls::carry_out;
 use examples::live::failure::text;
 use examples::live::{now, pod_calls};
@@ -86,12 +86,8 @@ impl LiveScheduler<'_> {
         let OpenBinding { pod, claims, .. } = open;
         note(format_args!("{pod}: not bound: {reason}"));
         if let Some((mut cycle, _)) = claims {
-            for write in cycle.unreserve(&mut self.view.claims) {
-                if let ApiAnswer::Object(claim) = carry_out(&self.cluster.client, &write).await {
-                    // The claim was counted before, with the same devices.
-                    let _ = self.view.claims.assume(*claim);
-                }
-            }
+            let calls = cycle.unreserve(&mut self.view.claims);
+            self.make(calls).await;
         }
         self.delay(&pod.uid);
         self.events.warning(&self.cluster.client, &pod, "FailedScheduling", reason).await;

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use dra_attrs::{Quantity, QuantityError};
 use k8s_openapi::api::core::v1::{Container, PodSpec, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 use serde::Serialize;
 
+use crate::quantity::{Quantity, QuantityError};
+
 /// Quantities of resources by name. A resource without an entry is zero.
 ///
 /// ```
-/// use dra_attrs::{Quantity, QuantityFormat};
-/// use nnn::Resources;
+/// use dra_attrs::{Quantity, QuantityFormat, Resources};
 /// let two = Resources::new([("cpu", Quantity::from_units(2, QuantityFormat::DecimalSi))]);
 /// let one = Resources::new([("cpu", Quantity::from_units(1, QuantityFormat::DecimalSi)), ("memory", Quantity::ZERO)]);
 /// assert!(one.fits_into(&two) && !two.fits_into(&one));
@@ -47,6 +47,34 @@ impl Resources {
     /// # Errors
     /// An entry that is not a quantity.
     pub fn requested_by(spec: &PodSpec) -> Result<Self, QuantityError> {
+        Self::requested_with_claims(spec, &Self::default())
+    }
+
+    /// Returns the resource requests of a pod whose claims take `claims` in addition to its containers (KEP-5517).
+    /// Pod-level requests include what the claims take.
+    ///
+    /// # Errors
+    /// An entry that is not a quantity.
+    pub fn requested_with_claims(spec: &PodSpec, claims: &Self) -> Result<Self, QuantityError> {
+        let mut requests = Self::of_containers(spec)?;
+        requests.add(claims);
+        for (name, amount) in stated(spec.resources.as_ref())?.amounts {
+            if Self::is_pod_level(&name) {
+                requests.amounts.insert(name, amount);
+            }
+        }
+        if let Some(overhead) = &spec.overhead {
+            requests.add(&Self::parse(overhead)?);
+        }
+        Ok(requests)
+    }
+
+    /// Returns what the containers of a pod request together: the sum of those that run at the same time, or the largest
+    /// need of an init container if that is more.
+    ///
+    /// # Errors
+    /// An entry that is not a quantity.
+    pub fn of_containers(spec: &PodSpec) -> Result<Self, QuantityError> {
         let mut running = Self::default();
         for container in &spec.containers {
             running.add(&requests(container)?);
@@ -64,13 +92,13 @@ impl Resources {
             starting.raise_to(&now);
         }
         running.raise_to(&starting);
-        for (name, amount) in stated(spec.resources.as_ref())?.amounts {
-            running.amounts.insert(name, amount);
-        }
-        if let Some(overhead) = &spec.overhead {
-            running.add(&Self::parse(overhead)?);
-        }
         Ok(running)
+    }
+
+    /// Returns true for a resource that a pod can request as a whole.
+    #[must_use]
+    pub fn is_pod_level(resource: &str) -> bool {
+        matches!(resource, "cpu" | "memory") || resource.starts_with("hugepages-")
     }
 
     /// Adds another list, resource by resource. Sums saturate.
