@@ -10,7 +10,7 @@ use dra_attrs::{DistinctState, MatchState};
 use super::device_set::DeviceSet;
 use super::domains::{Domains, is_refused};
 use super::ix::{
-    AlternativeIx, ByAlternative, ByClaim, ByRequest, ClaimIx, ColumnIx, ConstraintIx, DeviceIx, RequestIx,
+    AlternativeIx, ByAlternative, ByClaim, ByRequest, ClaimIx, ColumnIx, ConstraintIx, DeviceIx, RequestIx, next,
 };
 use super::request::{Claim, ConstraintKind, Mode, Request};
 use super::table::{DevicesOfAll, Table};
@@ -45,7 +45,41 @@ pub(crate) struct FreeDomain<'d> {
 }
 
 /// For each claim and request: the demands of the request and of the later ones of all claims, up to the next risky one.
-pub(crate) type Demands = ByClaim<ByRequest<Vec<Demand>>>;
+/// Those of later claims are kept once, so that memory is linear in the claims.
+pub(crate) struct Demands(ByClaim<ByRequest<Ahead>>);
+
+/// Demands ahead of one place.
+#[derive(Clone, Default)]
+struct Ahead {
+    /// Demands of the same claim.
+    own: Vec<Demand>,
+    /// True if the demands ahead of the next claim are ahead of the place, too.
+    goes_on: bool,
+    /// Number of all demands ahead.
+    len: usize,
+}
+
+impl Demands {
+    /// Returns the demands from a place on.
+    pub(crate) fn from(&self, place: Place) -> impl Iterator<Item = &Demand> {
+        let next = |(claim, ahead): &(ClaimIx, &Ahead)| self.first_of(next(*claim)).filter(|_| ahead.goes_on);
+        let first = self.ahead(place).map(|ahead| (place.0, ahead));
+        std::iter::successors(first, next).flat_map(|(_, ahead)| &ahead.own)
+    }
+
+    /// Returns the number of demands from a place on.
+    pub(crate) fn len(&self, place: Place) -> usize {
+        self.ahead(place).map_or(0, |ahead| ahead.len)
+    }
+
+    fn ahead(&self, (claim, request): Place) -> Option<&Ahead> {
+        self.0.at(claim)?.at(request)
+    }
+
+    fn first_of(&self, claim: ClaimIx) -> Option<(ClaimIx, &Ahead)> {
+        Some((claim, self.ahead((claim, RequestIx::FIRST))?))
+    }
+}
 
 /// For each alternative: the risk of its search.
 pub(crate) type Risks = ByAlternative<Risk>;
@@ -67,25 +101,27 @@ impl FreeDomain<'_> {
 
 /// Returns the demands at each request. Interchangeable requests are one demand.
 pub(crate) fn demands(table: &Table<'_>, all: &DevicesOfAll, domains: &Domains<'_>, risks: &Risks) -> Demands {
-    let mut rest: Vec<Demand> = Vec::new();
+    let mut later = 0;
     let mut demands = Vec::new();
     for (claim, object) in table.plan.claims.enumerate().rev() {
-        let mut own = vec![rest.clone()];
+        let mut ahead = Ahead { own: Vec::new(), goes_on: true, len: later };
+        let mut of_claim = vec![ahead.clone()];
         for request in object.requests.iter().rev() {
             let of = |alternative: AlternativeIx| &risks[alternative];
             if request.alternatives.into_iter().any(|alternative| *of(alternative) != Risk::None) {
-                rest.clear();
+                ahead = Ahead::default();
             }
             if request.alternatives.into_iter().all(|alternative| *of(alternative) != Risk::Always) {
-                add(&mut rest, table, domains, demand(table, all, domains, risks, (claim, request)));
+                add(&mut ahead, table, domains, demand(table, all, domains, risks, (claim, request)));
             }
-            own.push(rest.clone());
+            of_claim.push(ahead.clone());
         }
-        own.reverse();
-        demands.push(own.into_iter().collect());
+        later = ahead.len;
+        of_claim.reverse();
+        demands.push(of_claim.into_iter().collect());
     }
     demands.reverse();
-    demands.into_iter().collect()
+    Demands(demands.into_iter().collect())
 }
 
 fn demand(
@@ -117,16 +153,17 @@ fn demand(
     Demand { claim, options, total, is_part }
 }
 
-fn add(rest: &mut Vec<Demand>, table: &Table<'_>, domains: &Domains<'_>, demand: Demand) {
+/// Adds a demand, to that of an interchangeable request of the claim if there is one.
+fn add(ahead: &mut Ahead, table: &Table<'_>, domains: &Domains<'_>, demand: Demand) {
     let is_same = |other: &&mut Demand| {
-        !other.is_part
-            && !demand.is_part
-            && other.claim == demand.claim
-            && is_alike(table, domains, &other.options, &demand.options)
+        !other.is_part && !demand.is_part && is_alike(table, domains, &other.options, &demand.options)
     };
-    match rest.iter_mut().find(is_same) {
+    match ahead.own.iter_mut().find(is_same) {
         Some(other) => other.total = other.total.saturating_add(demand.total),
-        None => rest.insert(0, demand),
+        None => {
+            ahead.own.insert(0, demand);
+            ahead.len = ahead.len.saturating_add(1);
+        }
     }
 }
 

@@ -103,10 +103,10 @@ impl<'t, 's> Prune<'t, 's> {
 
     /// Returns true if the bounds prove that the claims can't be satisfied.
     pub(crate) fn is_unsatisfiable(&self) -> bool {
-        let first = self.demands.at(ClaimIx::FIRST).and_then(|requests| requests.at(RequestIx::FIRST));
         let assignment = PartialAssignment::new(self.table);
+        let first = (ClaimIx::FIRST, RequestIx::FIRST);
         let query = self.query(&assignment);
-        first.is_some_and(|demands| self.bounds.fail(query, &self.free(query, demands.iter())))
+        self.bounds.fail(query, &self.free(query, self.demands.from(first)))
     }
 
     /// Returns the claims after the first one that may be searched alone: if one of them has no solution then, there is
@@ -173,7 +173,7 @@ impl<'t, 's> Prune<'t, 's> {
         let (claim, request) = place;
         let current = Demand { claim, options: vec![want], total: want.missing, is_part: false };
         let mut free = vec![FreeDomain { demand: &current, free: vec![candidates.clone()] }];
-        free.extend(self.free(query, self.demands[claim][next(request)].iter()));
+        free.extend(self.free(query, self.demands.from((claim, next(request)))));
         if self.bounds.fail(query, &free) {
             return false;
         }
@@ -193,7 +193,7 @@ impl<'t, 's> Prune<'t, 's> {
     pub(crate) fn cost(&self, (claim, request): Place) -> usize {
         let devices = usize::from(self.domains.devices.end);
         let values: usize = self.domains.columns.iter().map(|column| column.holders.len()).sum();
-        let demands = self.demands[claim][next(request)].len() + 1;
+        let demands = self.demands.len((claim, next(request))) + 1;
         devices / 16 + values / 4 + demands * (devices / 512 + 1)
     }
 
