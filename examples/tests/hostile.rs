@@ -174,6 +174,65 @@ fn orphans_take_linear_time() {
     assert!(written["Data"].as_str().unwrap().ends_with(r#""ClaimInfoStateList":[]}"#), "{written}");
 }
 
+/// Asks for an allocation on nodes with one pool that all see.
+fn allocation(nodes: usize, devices: &[Value], claims: &[Value], explain: &str) -> Value {
+    let slice = |name: &str, field: &str, content: &Value| {
+        let pool = json!({"name": "p", "generation": 1, "resourceSliceCount": 2});
+        json!({"metadata": {"name": name},
+            "spec": {"driver": "gpu.example.com", "allNodes": true, "pool": pool, field: content}})
+    };
+    let counter = json!({"value": "1000003"});
+    let sets = json!([{"name": "s", "counters": {"a": counter, "b": counter, "c": counter, "d": counter}}]);
+    let nodes: Vec<Value> = (0..nodes).map(|index| json!({"metadata": {"name": format!("n{index}")}})).collect();
+    let features = json!({"DRAPartitionableDevices": true, "DRAPrioritizedList": true});
+    json!({"op": "alloc.allocate", "input": {"nodes": nodes, "claims": claims, "features": features, "explain": explain,
+        "slices": [slice("counters", "sharedCounters", &sets), slice("devices", "devices", &json!(devices))],
+        "classes": [{"metadata": {"name": "gpu"}, "spec": {}}]}})
+}
+
+fn claim_of(name: &str, requests: &Value) -> Value {
+    json!({"metadata": {"namespace": "d", "name": name, "uid": name}, "spec": {"devices": {"requests": requests}}})
+}
+
+fn devices(count: usize) -> Vec<Value> {
+    (0..count).map(|index| json!({"name": format!("d{index}")})).collect()
+}
+
+#[test]
+fn many_claims_in_one_call_take_linear_memory() {
+    let request = json!([{"name": "r", "exactly": {"deviceClassName": "gpu"}}]);
+    let claims: Vec<Value> = (0..5_000).map(|index| claim_of(&format!("c{index}"), &request)).collect();
+    let answer = replayed(&allocation(1, &devices(100), &claims, "off"), Limits { memory: 640, seconds: 10 }).unwrap();
+    assert!(answer.contains("unsatisfied"), "{answer}");
+}
+
+#[test]
+fn a_long_list_of_alternatives_is_explained_in_time() {
+    let alternative = |index: usize| json!({"name": format!("a{index}"), "deviceClassName": "gpu", "count": 9});
+    let alternatives: Vec<Value> = (0..10_000).map(alternative).collect();
+    let claim = claim_of("c", &json!([{"name": "r", "firstAvailable": alternatives}]));
+    let answer = replayed(&allocation(1, &devices(8), &[claim], "full"), Limits { memory: 1280, seconds: 10 }).unwrap();
+    assert!(answer.contains("no alternative is possible"), "{}", &answer[..1000]);
+}
+
+/// The work that a program does without being told a limit is some seconds of optimized code.
+#[test]
+#[cfg_attr(debug_assertions, ignore = "takes a minute without optimization")]
+fn a_hard_call_ends_by_its_default_budget() {
+    let mut draw = Draw(1);
+    let consumption = |draw: &mut Draw| {
+        let mut amount = || json!({"value": (20_000 + draw.below(40_000)).to_string()});
+        json!([{"counterSet": "s", "counters": {"a": amount(), "b": amount(), "c": amount(), "d": amount()}}])
+    };
+    let device = |index: usize| json!({"name": format!("d{index}"), "consumesCounters": consumption(&mut draw)});
+    let devices: Vec<Value> = (0..64).map(device).collect();
+    let request =
+        |index: usize| json!({"name": format!("r{index}"), "exactly": {"deviceClassName": "gpu", "count": 8}});
+    let claim = claim_of("c", &(0..4).map(request).collect());
+    let answer = replayed(&allocation(500, &devices, &[claim], "off"), Limits { memory: 1280, seconds: 10 }).unwrap();
+    assert!(answer.contains(r#""limit":"call""#), "{}", &answer[..1000]);
+}
+
 #[test]
 fn many_taints_are_recorded_in_time() {
     let taints: Vec<Value> =

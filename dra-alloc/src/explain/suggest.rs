@@ -14,6 +14,9 @@ pub(super) fn suggestions(what_if: &mut WhatIf<'_>, claims: &[ResourceClaim], re
     let context = what_if.context;
     let mut found = Vec::new();
     for suggestion in candidates(reasons) {
+        if !what_if.may_ask() {
+            break;
+        }
         if found.contains(&suggestion) {
             continue;
         }

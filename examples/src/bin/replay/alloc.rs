@@ -95,6 +95,9 @@ fn numbered(share: Share<'_>) -> String {
     format!("00000000-0000-0000-0000-{:012x}", share.number)
 }
 
+/// Largest work of a call over all its nodes, unless the input says another one: some seconds.
+const WORK_PER_CALL: u64 = 100_000_000;
+
 pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
     let mut input: AllocateInput = read(input)?;
     if input.node.is_some() == input.nodes.is_some() {
@@ -109,7 +112,7 @@ pub(super) fn allocate(input: Value) -> Result<Operation, Refusal> {
     let node: Option<Node> = input.node.take().map(|node| object("node", node)).transpose()?;
     let nodes: Vec<Node> = objects("nodes", input.nodes.take().unwrap_or_default().into_iter())?;
     let claims: Vec<ResourceClaim> = carriers("claims", input.claims.drain(..))?;
-    let budget = input.steps.map_or_else(Budget::default, Budget::work);
+    let budget = input.steps.map_or_else(|| Budget::default().with_work_per_call(WORK_PER_CALL), Budget::work);
     let budget = input.call_steps.map_or(budget, |work| budget.with_work_per_call(work));
     let (features, form) = (features(input.profile, &input.features), WireForm::from_profile(input.profile));
     let selectors = SelectorCache::default();

@@ -1,6 +1,7 @@
 //! Choice of a node for one pod with claims.
 
 use std::cmp::Reverse;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use dra_alloc::pods::{PodCycle, PodExplanation, RoomLeft, StatusCode, normalize_scores};
 use dra_alloc::{AllocatedState, Allocator, Budget, Inventory};
@@ -17,6 +18,10 @@ pub(crate) enum NoNode {
     #[error("{0}")]
     Nowhere(Box<PodExplanation>),
 }
+
+/// Number of times that the searches for a pod, on all nodes together, may ask if they go on: once for 16 units of work,
+/// which is some seconds.
+const MAX_QUESTIONS: u64 = 2_000_000;
 
 /// Preference among nodes with the same score.
 #[derive(Clone, Copy)]
@@ -51,9 +56,12 @@ pub(crate) fn best_node<'n>(
     preference: Preference<'_>,
 ) -> Result<String, NoNode> {
     let mut fitting = Vec::new();
+    let questions = AtomicU64::new(0);
+    let is_over = || questions.fetch_add(1, Ordering::Relaxed) >= MAX_QUESTIONS;
+    let budget = Budget::default().with_stop(&is_over);
     for node in nodes {
         let name = name_in(node);
-        let verdict = cycle.filter(node, allocator, state, now, Budget::default());
+        let verdict = cycle.filter(node, allocator, state, now, budget);
         match verdict.refusal() {
             None => fitting.push(node),
             Some(refusal) if refusal.code() == StatusCode::Error => return Err(NoNode::Failed(refusal.to_string())),
