@@ -142,7 +142,7 @@ fn states_of_a_run_are_not_kept() {
     };
     let steps: Vec<Value> = (0..800).map(pod).collect();
     let line = json!({"op": "nnn.run", "input": {"steps": steps}});
-    assert!(replayed(&line, Limits { memory: 640, seconds: 60 }).unwrap().ends_with("]}}\n"));
+    assert!(replayed(&line, Limits { memory: 384, seconds: 60 }).unwrap().ends_with("]}}\n"));
     let last = json!({"op": "nnn.run", "input": {"steps": steps, "state": "last"}});
     assert!(replayed(&last, Limits { memory: 640, seconds: 5 }).unwrap().len() < 400_000);
 }
@@ -161,7 +161,7 @@ fn orphans_take_linear_time() {
         json!({"ClaimUID": format!("u{index}"), "ClaimName": format!("c{index}"), "Namespace": "d",
             "PodUIDs": {format!("p{index}"): {}}, "DriverState": {}})
     };
-    let claims: Vec<Value> = (0..10_000).map(claim).collect();
+    let claims: Vec<Value> = (0..20_000).map(claim).collect();
     let data = json!({"kind": "DRACheckpoint", "apiVersion": "checkpoint.dra.kubelet.k8s.io/v1", "ClaimInfoStateList": claims});
     let data = data.to_string();
     let file = json!({"Data": data, "Checksum": crc32fast::hash(data.as_bytes())}).to_string();
@@ -208,8 +208,10 @@ fn many_claims_in_one_call_take_linear_memory() {
 
 #[test]
 fn a_long_list_of_alternatives_is_explained_in_time() {
-    let alternative = |index: usize| json!({"name": format!("a{index}"), "deviceClassName": "gpu", "count": 9});
-    let alternatives: Vec<Value> = (0..10_000).map(alternative).collect();
+    // Each alternative is a question, of which each would copy all of them.
+    let tolerations = vec![json!({"key": "example.com/key", "operator": "Exists", "effect": "NoSchedule"}); 10];
+    let alternative = |index: usize| json!({"name": format!("a{index}"), "deviceClassName": "gpu", "count": 9, "tolerations": tolerations});
+    let alternatives: Vec<Value> = (0..3_000).map(alternative).collect();
     let claim = claim_of("c", &json!([{"name": "r", "firstAvailable": alternatives}]));
     let answer = replayed(&allocation(1, &devices(8), &[claim], "full"), Limits { memory: 1280, seconds: 10 }).unwrap();
     assert!(answer.contains("no alternative is possible"), "{}", &answer[..1000]);
