@@ -158,12 +158,11 @@ fn add(ahead: &mut Ahead, table: &Table<'_>, domains: &Domains<'_>, demand: Dema
     let is_same = |other: &&mut Demand| {
         !other.is_part && !demand.is_part && is_alike(table, domains, &other.options, &demand.options)
     };
-    match ahead.own.iter_mut().find(is_same) {
-        Some(other) => other.total = other.total.saturating_add(demand.total),
-        None => {
-            ahead.own.insert(0, demand);
-            ahead.len = ahead.len.saturating_add(1);
-        }
+    if let Some(other) = ahead.own.iter_mut().find(is_same) {
+        other.total = other.total.saturating_add(demand.total);
+    } else {
+        ahead.own.insert(0, demand);
+        ahead.len = ahead.len.saturating_add(1);
     }
 }
 
