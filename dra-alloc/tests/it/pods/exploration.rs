@@ -8,13 +8,14 @@
     reason = "a test may be asked for more and tells its size"
 )]
 
-use std::collections::{BTreeMap, BTreeSet, HashSet, hash_map::DefaultHasher};
+use std::collections::{BTreeMap, BTreeSet, hash_map::DefaultHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use dra_alloc::kubelet::ClaimKey;
 use dra_alloc::pods::{
-    ApiAnswer, BindStep, ClaimCalls, ClaimLookup, ClaimTracker, ClaimWrite, GroupRound, PodCycle, PodOptions, PreBind,
+    ApiAnswer, BindStep, ClaimCalls, ClaimLookup, ClaimTracker, ClaimWrite, CycleClaim, GroupRound, PodCycle,
+    PodOptions, PreBind,
 };
 use dra_alloc::{Allocator, Budget, Classes, GateSet, Inventory, Profile, SelectorCache};
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -74,7 +75,7 @@ struct Explorer {
     /// Names of the claims of each pod.
     claims: Vec<&'static [&'static str]>,
     options: PodOptions,
-    seen: HashSet<u64>,
+    seen: BTreeSet<u64>,
     ends: usize,
 }
 
@@ -111,7 +112,7 @@ fn is_protected(claim: &ResourceClaim) -> bool {
 impl<'s> Key<'s> {
     fn new(state: &'s State) -> Self {
         let cycles = state.pods.iter().filter_map(|phase| match phase {
-            Phase::Binding(binding) => Some(binding.cycle.claims().iter().map(|claim| claim.claim())),
+            Phase::Binding(binding) => Some(binding.cycle.claims().iter().map(CycleClaim::claim)),
             _ => None,
         });
         let memory = state.server.claims.values().chain(state.watched.values());
@@ -185,8 +186,10 @@ impl<'s> Key<'s> {
             ClaimWrite::PatchReservation { name, .. } => name.hash(&mut self.hasher),
             ClaimWrite::Get { name, .. } if !name.contains("extended") => name.hash(&mut self.hasher),
             // A pod has one claim that can be meant.
-            ClaimWrite::Create { .. } | ClaimWrite::Delete { .. } | ClaimWrite::Get { .. } => {}
-            ClaimWrite::PatchPodStatus { .. } => {}
+            ClaimWrite::Create { .. }
+            | ClaimWrite::Delete { .. }
+            | ClaimWrite::Get { .. }
+            | ClaimWrite::PatchPodStatus { .. } => {}
             other => panic!("{other:?}"),
         }
     }
@@ -291,7 +294,7 @@ impl Explorer {
             pods,
             claims,
             options: world.options,
-            seen: HashSet::new(),
+            seen: BTreeSet::new(),
             ends: 0,
         }
     }

@@ -115,13 +115,12 @@ fn the_node_provides_what_it_has_and_a_class_the_rest() {
         let allocatable = amount.map_or_else(|| json!({}), |amount| json!({resource: amount}));
         ResourceProvider::find(resource, &node_with("n1", &allocatable), &classes).unwrap()
     };
-    const OTHER: &str = "example.com/other";
     assert_eq!(
         [Some("4"), Some("0"), None].map(|amount| provider(GPUS, amount)),
         [ResourceProvider::Node, ResourceProvider::DeviceClass, ResourceProvider::DeviceClass]
     );
     assert_eq!(
-        [Some("4"), Some("0"), None].map(|amount| provider(OTHER, amount)),
+        [Some("4"), Some("0"), None].map(|amount| provider("example.com/other", amount)),
         [ResourceProvider::Node, ResourceProvider::Node, ResourceProvider::Nobody]
     );
     assert!(ResourceProvider::find(GPUS, &node_with("n1", &json!({GPUS: "many"})), &classes).is_err());
@@ -253,8 +252,9 @@ fn a_removal_gives_up_after_five_conflicts_and_says_so() {
 /// Errors of each call, and that the devices are free again afterwards.
 #[test]
 fn failed_calls_end_the_binding_in_kube_schedulers_words() {
+    type Row = (fn(&ClaimWrite) -> bool, ApiAnswer, &'static str);
     let failed = || ApiAnswer::Failed("boom".to_owned());
-    let rows: [(fn(&ClaimWrite) -> bool, ApiAnswer, &str); 4] = [
+    let rows: [Row; 4] = [
         (|write| matches!(write, ClaimWrite::Create { .. }), failed(), "create claim for extended resources ns/: boom"),
         (
             |write| matches!(write, ClaimWrite::Update { .. }),
