@@ -19,9 +19,16 @@ pub(crate) enum NoNode {
     Nowhere(Box<PodExplanation>),
 }
 
-/// Number of times that the searches for a pod, on all nodes together, may ask if they go on: once for 16 units of work,
-/// which is some seconds.
+/// Number of times that the searches for a pod or a gang, on all nodes together, may ask if they go on: once for 16 units of
+/// work, which is some seconds.
 const MAX_QUESTIONS: u64 = 2_000_000;
+
+/// Calls a function with a budget for all searches of a pod or a gang together.
+pub(crate) fn with_budget<T>(search: impl FnOnce(Budget<'_>) -> T) -> T {
+    let questions = AtomicU64::new(0);
+    let is_over = || questions.fetch_add(1, Ordering::Relaxed) >= MAX_QUESTIONS;
+    search(Budget::default().with_stop(&is_over))
+}
 
 /// Preference among nodes with the same score.
 #[derive(Clone, Copy)]
@@ -56,19 +63,21 @@ pub(crate) fn best_node<'n>(
     preference: Preference<'_>,
 ) -> Result<String, NoNode> {
     let mut fitting = Vec::new();
-    let questions = AtomicU64::new(0);
-    let is_over = || questions.fetch_add(1, Ordering::Relaxed) >= MAX_QUESTIONS;
-    let budget = Budget::default().with_stop(&is_over);
-    for node in nodes {
-        let name = name_in(node);
-        let verdict = cycle.filter(node, allocator, state, now, budget);
-        match verdict.refusal() {
-            None => fitting.push(node),
-            Some(refusal) if refusal.code() == StatusCode::Error => return Err(NoNode::Failed(refusal.to_string())),
-            Some(_) => explanation.add_verdict(name, &verdict),
+    with_budget(|budget| {
+        for node in nodes {
+            let name = name_in(node);
+            let verdict = cycle.filter(node, allocator, state, now, budget);
+            match verdict.refusal() {
+                None => fitting.push(node),
+                Some(refusal) if refusal.code() == StatusCode::Error => {
+                    return Err(NoNode::Failed(refusal.to_string()));
+                }
+                Some(_) => explanation.add_verdict(name, &verdict),
+            }
+            cycle.record(name, verdict);
         }
-        cycle.record(name, verdict);
-    }
+        Ok(())
+    })?;
     let scores = fitting.iter().map(|node| cycle.score(name_in(node))).collect::<Result<Vec<_>, _>>();
     let mut scores = scores.map_err(|error| NoNode::Failed(error.to_string()))?;
     normalize_scores(&mut scores);

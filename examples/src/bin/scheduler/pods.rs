@@ -13,7 +13,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceRequest, ResourceClaim};
 use k8s_openapi::jiff::Timestamp;
 
-use super::placing::{NoNode, Preference, best_node};
+use super::placing::{NoNode, Preference, best_node, with_budget};
 use super::schedule::{ScheduleError, Settings, chosen_nodes};
 
 /// A scheduler of pods, with an API server that only it writes to.
@@ -146,7 +146,8 @@ impl Scheduler<'_> {
         let mut tracker = self.tracker.clone();
         let allocator = self.allocator();
         let search = GangSearch::new(&allocator, &self.classes, &self.nodes, self.options, self.now);
-        let placed = match search.place(&pods, group_object, &mut tracker) {
+        let placed = with_budget(|budget| search.with_budget(budget).place(&pods, group_object, &mut tracker));
+        let placed = match placed {
             Ok(placed) => placed,
             Err(refusal) => return self.say(format!("gang {group}, {} pods: none is placed: {refusal}", pods.len())),
         };
