@@ -1,6 +1,7 @@
 //! Flags of the programs that can work on a cluster. They are there in every build, so that a program which was built
 //! without the feature `live` says what is missing.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -21,6 +22,15 @@ pub struct ClusterArgs {
     /// File to read instead of the kubeconfig of the environment
     #[arg(long, value_name = "FILE", requires = "live")]
     pub kubeconfig: Option<PathBuf>,
+}
+
+/// Flags of programs that stay on a cluster.
+#[derive(Args, Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct VitalsArgs {
+    /// Address at which to serve /metrics and /healthz, such as 127.0.0.1:9090 [default: nowhere]
+    #[arg(long, value_name = "ADDRESS", requires = "live")]
+    pub metrics_address: Option<SocketAddr>,
 }
 
 /// Error of a program that was built without the feature.

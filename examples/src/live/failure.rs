@@ -1,6 +1,7 @@
 //! Failures of calls to an API server, each as one sentence that says what to do.
 
 use std::io;
+use std::net::SocketAddr;
 
 use kube::Error;
 use kube::core::Status;
@@ -59,6 +60,14 @@ pub enum LiveError {
     /// The version of the server can't be read.
     #[error(transparent)]
     Version(#[from] dra_attrs::ServerVersionError),
+    /// Metrics can't be served at an address.
+    #[error("--metrics-address {address}: {error}")]
+    Listen {
+        /// Address of the flag.
+        address: SocketAddr,
+        /// Error of the operating system.
+        error: io::Error,
+    },
     /// The program could not be started.
     #[error(transparent)]
     Runtime(io::Error),

@@ -14,6 +14,9 @@
 //! | `device_status_calls` | writes a driver's reports into `status.devices`, beside those of others |
 //! | `events` | writes events about pods, without repeating itself |
 //! | `lease` | keeps a second copy of a program waiting |
+//! | `metrics` | counts, in the text format of Prometheus |
+//! | `vitals` | serves `/metrics` and `/healthz` |
+//! | `http` | serves HTTP on a bounded number of connections |
 //!
 //! Whatever is sent may have been carried out although no answer came. Each write therefore names the version or the UID of
 //! what was read, so that a repetition does nothing or is a conflict; and after a conflict the stored object tells whose
@@ -26,10 +29,13 @@ pub mod controller_calls;
 pub mod device_status_calls;
 pub mod events;
 pub mod failure;
+pub mod http;
 pub mod lease;
+pub mod metrics;
 pub mod pod_calls;
 pub mod retry;
 pub mod slice_calls;
+pub mod vitals;
 pub mod watching;
 
 use std::time::SystemTime;

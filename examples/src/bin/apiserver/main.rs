@@ -31,16 +31,12 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::Parser;
 use dra_attrs::{GateError, GateSet, Profile};
+use examples::live::http;
 use examples::output::{OutputError, Trouble, program, put, say};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 
 use discovery::ServerVersion;
 use door::Door;
@@ -52,9 +48,6 @@ use verbs::Api;
 
 /// Largest number of connections at a time.
 const MAX_CONNECTIONS: usize = 128;
-
-/// Time in which a request's head must have arrived.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Serves a few kinds of Kubernetes objects from memory, to try programs without a cluster; this is no Kubernetes
 #[derive(Debug, Parser)]
@@ -139,24 +132,6 @@ async fn listen(server: Arc<Server>, port: u16) -> Result<(), ApiServerError> {
     say(
         &"apiserver: a stand-in in memory, not Kubernetes; kubectl --server=URL reaches it, and nothing is kept at the end",
     );
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return Ok(()) };
-        // A connection that ended before it was taken is no reason to stop.
-        let Ok((connection, _)) = listener.accept().await else {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            continue;
-        };
-        let server = Arc::clone(&server);
-        tokio::spawn(async move {
-            let service = service_fn(move |request| Arc::clone(&server).serve(request));
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEAD_TIMEOUT)
-                .serve_connection(TokioIo::new(connection), service);
-            // A client that goes away, or a fault that was asked for.
-            let _ = connection.await;
-            drop(place);
-        });
-    }
+    http::serve(listener, MAX_CONNECTIONS, move |request| Arc::clone(&server).serve(request)).await;
+    Ok(())
 }
