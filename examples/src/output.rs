@@ -5,12 +5,24 @@ use std::fmt::{self, Write as _};
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use serde::Serialize;
 use serde_json::Value;
 
 /// Exit status of a program whose command line is wrong.
 const USAGE: u8 = 2;
+
+/// Output format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[expect(clippy::exhaustive_enums, reason = "each program has a text for each")]
+pub enum Format {
+    /// Tables and lines for people
+    Table,
+    /// Objects in JSON: one as it is, several as a list
+    Json,
+    /// Objects as YAML documents
+    Yaml,
+}
 
 /// Reason that an answer was not printed.
 #[derive(Debug, thiserror::Error)]

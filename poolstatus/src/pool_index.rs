@@ -172,6 +172,22 @@ impl PoolIndex {
         Ok(())
     }
 
+    /// Returns the names of the drivers that have slices, sorted.
+    ///
+    /// ```
+    /// use poolstatus::PoolIndex;
+    /// use serde_json::{from_value, json};
+    /// let mut index = PoolIndex::default();
+    /// let slice: k8s_openapi::api::resource::v1::ResourceSlice = from_value(json!({"metadata": {"name": "node-1-gpus"},
+    ///     "spec": {"driver": "gpu.example.com", "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1}}}))?;
+    /// index.replace_slices([slice])?;
+    /// assert_eq!(index.drivers().collect::<Vec<_>>(), ["gpu.example.com"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn drivers(&self) -> impl Iterator<Item = &str> {
+        self.pools.keys().map(String::as_str)
+    }
+
     /// Computes the report on the pools that a query selects.
     ///
     /// # Complexity

@@ -116,6 +116,7 @@ impl ClusterView {
             Change::Class(event) => self.class(event),
             Change::TaintRule(event) => self.rule(event),
             Change::Claim(event) => self.claim(event),
+            Change::PoolStatusRequest(_) => {}
             Change::Failed(error) => return Err(error),
         }
         Ok(())

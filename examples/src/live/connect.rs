@@ -6,7 +6,7 @@ use kube::{Client, Config};
 
 use super::failure::{LiveError, text};
 use super::retry::answered_within;
-use crate::cluster_args::ClusterArgs;
+use crate::cluster_args::{ClusterArgs, ClusterPlace};
 
 /// Attempts before a server counts as absent: some seconds.
 const FIRST_ATTEMPTS: u32 = 6;
@@ -32,7 +32,7 @@ impl Cluster {
     /// # Errors
     /// There is no cluster, or it does not answer.
     pub async fn connect(args: &ClusterArgs) -> Result<Self, LiveError> {
-        let config = config(args).await?;
+        let config = config(&args.place).await?;
         let (url, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
         let client = Client::try_from(config).map_err(|error| LiveError::NoConfig(error.to_string()))?;
         let version = answered_within(FIRST_ATTEMPTS, || client.apiserver_version()).await.outcome;
@@ -47,7 +47,7 @@ impl std::fmt::Debug for Cluster {
     }
 }
 
-async fn config(args: &ClusterArgs) -> Result<Config, LiveError> {
+async fn config(args: &ClusterPlace) -> Result<Config, LiveError> {
     let none = |error: &dyn std::fmt::Display| LiveError::NoConfig(error.to_string());
     if let Some(url) = &args.server {
         let url = url.parse::<hyper::Uri>().map_err(|error| none(&format_args!("--server {url}: {error}")))?;

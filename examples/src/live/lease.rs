@@ -107,6 +107,13 @@ impl HeldLease {
     }
 }
 
+/// Returns a name of this run, which no other run has.
+#[must_use]
+pub fn identity() -> String {
+    let host = std::fs::read_to_string("/etc/hostname").unwrap_or_default();
+    format!("{}_{}_{}", host.trim(), std::process::id(), now().as_nanosecond())
+}
+
 /// Outcome of one attempt to take a lease.
 enum Attempt {
     Held,

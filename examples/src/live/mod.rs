@@ -13,10 +13,15 @@
 //! | `slice_calls` | carries out a driver's `SliceWrite`s |
 //! | `device_status_calls` | writes a driver's reports into `status.devices`, beside those of others |
 //! | `events` | writes events about pods, without repeating itself |
+//! | `why` | says why pods are pending |
+//! | `listing` | lists kinds once, page by page |
+//! | `pool_view` | takes the changes into `PoolIndex` of poolstatus, and keeps the requests |
+//! | `pool_request_calls` | writes the status of requests, and deletes expired ones |
 //! | `lease` | keeps a second copy of a program waiting |
 //! | `metrics` | counts, in the text format of Prometheus |
 //! | `vitals` | serves `/metrics` and `/healthz` |
 //! | `http` | serves HTTP on a bounded number of connections |
+//! | `stop` | waits for SIGTERM or Ctrl-C |
 //!
 //! Whatever is sent may have been carried out although no answer came. Each write therefore names the version or the UID of
 //! what was read, so that a repetition does nothing or is a conflict; and after a conflict the stored object tells whose
@@ -31,12 +36,17 @@ pub mod events;
 pub mod failure;
 pub mod http;
 pub mod lease;
+pub mod listing;
 pub mod metrics;
 pub mod pod_calls;
+pub mod pool_request_calls;
+pub mod pool_view;
 pub mod retry;
 pub mod slice_calls;
+pub mod stop;
 pub mod vitals;
 pub mod watching;
+pub mod why;
 
 use std::time::SystemTime;
 

@@ -6,6 +6,7 @@ use std::fmt;
 use futures_util::StreamExt;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
+use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Resource};
@@ -20,7 +21,10 @@ use crate::output::say;
 /// Number of changes that wait for the reader.
 const WAITING: usize = 256;
 
-/// Change of a cluster, of a kind that a scheduler looks at.
+/// Sentence for a server that does not know taint rules.
+pub(super) const NO_TAINT_RULES: &str = "the API server has no device taint rules: none are in force";
+
+/// Change of a cluster, of a kind that programs look at.
 #[derive(Debug)]
 #[non_exhaustive]
 #[expect(clippy::large_enum_variant, reason = "most changes are of pods, and each is moved once")]
@@ -37,6 +41,8 @@ pub enum Change {
     TaintRule(Event<DeviceTaintRule>),
     /// Change of a claim, or a new list.
     Claim(Event<ResourceClaim>),
+    /// Change of a request for the status of pools, or a new list.
+    PoolStatusRequest(Event<ResourcePoolStatusRequest>),
     /// A watch has ended for good.
     Failed(LiveError),
 }
@@ -76,7 +82,7 @@ impl Watches {
                     Ok(event) => change(event),
                     Err(error) => match LiveError::from_watch(resource, &error) {
                         Some(LiveError::NotServed { resource: "devicetaintrules" }) => {
-                            say(&"the API server has no device taint rules: none are in force");
+                            say(&NO_TAINT_RULES);
                             let _ = sender.send(Change::TaintRule(Event::Init)).await;
                             let _ = sender.send(Change::TaintRule(Event::InitDone)).await;
                             return;

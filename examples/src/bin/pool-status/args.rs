@@ -7,9 +7,12 @@ use dra_attrs::GateError;
 use k8s_openapi::jiff::Timestamp;
 use poolstatus::{DEFAULT_LIMIT, InputKind, MAX_LIMIT, Profile};
 
-use super::question::Question;
+use examples::cluster_args::{ClusterArgs, LeaseArgs, VitalsArgs};
 use examples::feature_gates::feature_gates;
 use examples::instant::instant;
+use examples::output::Format;
+use examples::pool_question::Question;
+use examples::pool_table::By;
 
 /// Shows how many devices of each resource pool are allocated, available or unavailable
 ///
@@ -17,11 +20,11 @@ use examples::instant::instant;
 /// --all-namespaces -o yaml` prints them. Requests among them are answered, and printed with their status. Problems of the manifests go to stderr. The exit status is 1 if a manifest can't
 /// be read, and 0 otherwise.
 #[derive(Clone, Debug, Parser)]
-#[command(name = "pool-status", version)]
+#[command(name = "pool-status", version, mut_group("LeaseArgs", |lease| lease.requires("controller")))]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct Args {
     /// Manifests: YAML or JSON files, directories, - for stdin [default: a built-in cluster]
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", conflicts_with = "live")]
     pub(crate) files: Vec<String>,
     /// Driver to show; may be repeated [default: all drivers that publish slices]
     #[arg(long = "driver", value_name = "NAME")]
@@ -53,7 +56,7 @@ pub(crate) struct Args {
     pub(crate) now: Option<Timestamp>,
     /// Output format [default: yaml if the manifests have requests, table otherwise]
     #[arg(short, long, value_enum)]
-    pub(crate) output: Option<Output>,
+    pub(crate) output: Option<Format>,
     /// Print an alert for each request with fewer available devices
     #[arg(long, value_name = "DEVICES")]
     pub(crate) alert_below: Option<i64>,
@@ -81,15 +84,21 @@ pub(crate) struct Args {
     /// Answer like a controller that can't list the objects of this kind
     #[arg(long, value_enum, value_name = "KIND")]
     pub(crate) list_error: Option<Listed>,
-}
-
-/// Subject of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum By {
-    /// A pool
-    Pool,
-    /// A node with its pools
-    Node,
+    #[command(flatten)]
+    pub(crate) server: ClusterArgs,
+    /// Print the tables again whenever they change
+    #[arg(long, requires = "live")]
+    pub(crate) watch: bool,
+    /// Answer the requests of the cluster, and delete them an hour later
+    #[arg(long, requires = "live", conflicts_with = "watch")]
+    pub(crate) controller: bool,
+    /// Largest number of requests that the controller answers in a second
+    #[arg(long, value_name = "NUMBER", default_value = "100", requires = "controller")]
+    pub(crate) answers_per_second: NonZeroU32,
+    #[command(flatten)]
+    pub(crate) lease: LeaseArgs,
+    #[command(flatten)]
+    pub(crate) vitals: VitalsArgs,
 }
 
 /// Kind of objects from which a status is computed.
@@ -108,17 +117,6 @@ impl From<Listed> for InputKind {
             Listed::Claims => Self::ResourceClaims,
         }
     }
-}
-
-/// Output format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Output {
-    /// Tables of pools, partitions and shares
-    Table,
-    /// The requests with their status: one object for one driver, a list for several
-    Json,
-    /// The requests with their status, one document each
-    Yaml,
 }
 
 impl Args {

@@ -1,28 +1,32 @@
 //! Shows how many devices of each resource pool are left, from manifests.
 //!
 //! Prints tables to stdout, or with `-o json` or `-o yaml` the request objects with their status. Manifests that can't be
-//! read, and pools with missing slices, are reported on stderr.
+//! read, and pools with missing slices, are reported on stderr. With `--live` it works on a cluster: it prints its tables, keeps
+//! them, or is the controller that answers requests.
 
 mod args;
+#[cfg(feature = "live")]
+mod live;
+#[cfg(not(feature = "live"))]
+#[path = "no_live.rs"]
+mod live;
 mod office;
-mod print;
-mod question;
 
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dra_alloc::InventoryError;
-use dra_attrs::{FieldErrors, GateError};
+use dra_attrs::GateError;
 use examples::manifest::Manifests;
-use examples::output::{OutputError, Trouble, as_json, as_yaml, program, put, say};
+use examples::output::{Format, OutputError, Trouble, as_json, as_yaml, program, put, say};
+use examples::pool_question::{Question, RefusedDriver, incomplete_pools};
+use examples::pool_table::tables;
 use k8s_openapi::jiff::Timestamp;
 use poolstatus::{AvailabilityReport, Profile, reader_role};
 use serde_json::{Value, json};
 
-use args::{Args, Output};
+use args::Args;
 use office::{Answer, Office};
-use print::tables;
-use question::{Question, incomplete_pools};
 
 /// File name and text of the built-in cluster.
 const BUILT_IN: (&str, &str) = ("cluster.yaml", include_str!("../../../data/pools/cluster.yaml"));
@@ -39,15 +43,19 @@ pub(crate) enum PoolStatusError {
     Index(#[from] InventoryError),
     #[error("--feature-gates: {0}")]
     Gates(#[from] GateError),
-    #[error("--driver {driver}: {errors}")]
-    Driver { driver: String, errors: FieldErrors },
+    #[error(transparent)]
+    Driver(#[from] RefusedDriver),
+    #[error("--controller: the API of the KEP's text is served nowhere; it answers in the form of --profile v1.37")]
+    KepController,
+    #[error(transparent)]
+    Live(#[from] live::LiveError),
     #[error(transparent)]
     Output(#[from] OutputError),
 }
 
 impl Trouble for PoolStatusError {
     fn is_usage(&self) -> bool {
-        matches!(self, Self::Gates(_) | Self::Driver { .. })
+        matches!(self, Self::Gates(_) | Self::Driver(_) | Self::KepController)
     }
 }
 
@@ -61,6 +69,13 @@ fn run(args: &Args) -> Result<ExitCode, PoolStatusError> {
         return Ok(ExitCode::SUCCESS);
     }
     let question = args.question()?;
+    if args.server.live {
+        if args.controller && args.profile == Profile::Kep {
+            return Err(PoolStatusError::KepController);
+        }
+        question.check_drivers()?;
+        return Ok(live::run(args, &question).map(|()| ExitCode::SUCCESS)?);
+    }
     let manifests = Manifests::of_arguments(&args.files, BUILT_IN);
     report_manifests(&manifests);
     for driver in
@@ -76,7 +91,8 @@ fn run(args: &Args) -> Result<ExitCode, PoolStatusError> {
     }
     question.check_drivers()?;
     let reports = question.ask(&manifests, now);
-    print(&reports, &question, args)?;
+    note_incomplete(&reports, &question);
+    put(&text(&reports, &question, args)?)?;
     Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -108,9 +124,9 @@ fn put_answers(
     let answers: Vec<Answer> = manifests.requests.iter().map(|request| office.answer(request)).collect();
     let objects: Vec<Value> = answers.iter().filter_map(|answer| answer.object.clone()).collect();
     let text = match args.output {
-        Some(Output::Json) => as_json(&one_or_list(objects))?,
-        Some(Output::Table) => answers.iter().filter_map(|answer| answer.table(args)).collect(),
-        Some(Output::Yaml) | None => as_yaml(&objects)?,
+        Some(Format::Json) => as_json(&one_or_list(objects))?,
+        Some(Format::Table) => answers.iter().filter_map(|answer| answer.table(args)).collect(),
+        Some(Format::Yaml) | None => as_yaml(&objects)?,
     };
     put(&text)?;
     answers.iter().flat_map(|answer| answer.lines.iter().chain(&answer.notes)).for_each(say);
@@ -118,23 +134,25 @@ fn put_answers(
     Ok(answers.iter().all(|answer| !answer.is_refused))
 }
 
-fn print(reports: &[AvailabilityReport], question: &Question, args: &Args) -> Result<(), PoolStatusError> {
-    if question.profile == Profile::V1_37 {
-        for report in reports {
-            let pools = incomplete_pools(report);
-            if !pools.is_empty() {
-                let pools = pools.join(", ");
-                say(&format_args!("pool-status: {}: no status while pools are incomplete: {pools}", report.driver));
-            }
+/// Says which pools have no counts yet.
+fn note_incomplete(reports: &[AvailabilityReport], question: &Question) {
+    for report in reports.iter().filter(|_| question.profile == Profile::V1_37) {
+        let pools = incomplete_pools(report);
+        if !pools.is_empty() {
+            let pools = pools.join(", ");
+            say(&format_args!("pool-status: {}: no status while pools are incomplete: {pools}", report.driver));
         }
     }
+}
+
+/// Returns the reports in the format of the flags.
+fn text(reports: &[AvailabilityReport], question: &Question, args: &Args) -> Result<String, OutputError> {
     let objects = || reports.iter().map(|report| question.object(report)).collect::<Vec<Value>>();
-    let text = match args.output {
-        Some(Output::Json) => as_json(&one_or_list(objects()))?,
-        Some(Output::Yaml) => as_yaml(&objects())?,
-        Some(Output::Table) | None => tables(reports, args.by, question.profile),
-    };
-    Ok(put(&text)?)
+    Ok(match args.output {
+        Some(Format::Json) => as_json(&one_or_list(objects()))?,
+        Some(Format::Yaml) => as_yaml(&objects())?,
+        Some(Format::Table) | None => tables(reports, args.by, question.profile),
+    })
 }
 
 /// Returns a single object as it is, and several objects as a `List`.

@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 
 use super::PoolStatusError;
 use super::args::Args;
-use super::print::tables;
-use super::question::{Question, incomplete_pools};
 use examples::manifest::{Manifests, PoolStatusRequest, name_of};
+use examples::pool_question::{Question, incomplete_pools};
+use examples::pool_table::tables;
 
 /// Time after which a user may create one more request.
 const REFILL: Duration = Duration::from_secs(60);

@@ -3,7 +3,8 @@
 use clap::{Parser, Subcommand, ValueEnum};
 use dra_alloc::Detail;
 use dra_attrs::Profile;
-use examples::cluster_args::ClusterArgs;
+use examples::cluster_args::{ClusterArgs, LeaseArgs};
+use examples::output::Format;
 
 use super::evict::EvictArgs;
 
@@ -13,7 +14,7 @@ use super::evict::EvictArgs;
 /// all of them. Claims that already have an allocation keep their devices. Messages about manifests go to stderr. The
 /// exit status is 1 if something can't be read, and 0 otherwise, even if claims can't be allocated.
 #[derive(Clone, Debug, Parser)]
-#[command(name = "scheduler", version)]
+#[command(name = "scheduler", version, mut_group("LeaseArgs", |lease| lease.requires("bind")))]
 pub(crate) struct Args {
     /// Manifests: YAML or JSON files, directories, - for stdin [default: a built-in cluster]
     #[arg(value_name = "FILE")]
@@ -43,8 +44,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Explain::Summary)]
     pub(crate) explain: Explain,
     /// Output format
-    #[arg(short, long, value_enum, default_value_t = Output::Table, global = true)]
-    pub(crate) output: Output,
+    #[arg(short, long, value_enum, default_value_t = Format::Table, global = true)]
+    pub(crate) output: Format,
     #[command(flatten)]
     pub(crate) server: ClusterArgs,
     /// Work as a second scheduler on the cluster: bind the pods that name it in spec.schedulerName
@@ -53,21 +54,10 @@ pub(crate) struct Args {
     /// Name that pods give in spec.schedulerName
     #[arg(long, value_name = "NAME", default_value = "dra-sdk", requires = "live")]
     pub(crate) scheduler_name: String,
-    /// Namespace of the lease that keeps a second copy waiting
-    #[arg(long, value_name = "NAMESPACE", default_value = "default", requires = "bind")]
-    pub(crate) lease_namespace: String,
-    /// Seconds that the lease lasts without being renewed
-    #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=3600), requires = "bind")]
-    pub(crate) lease_seconds: u32,
+    #[command(flatten)]
+    pub(crate) lease: LeaseArgs,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
-}
-
-#[cfg(feature = "live")]
-impl Args {
-    pub(crate) fn lease_duration(&self) -> std::time::Duration {
-        std::time::Duration::from_secs(self.lease_seconds.into())
-    }
 }
 
 /// Question about a cluster.
@@ -103,17 +93,6 @@ pub(crate) enum Explain {
     Summary,
     /// All reasons, as a tree for each node
     Full,
-}
-
-/// Output format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Output {
-    /// A table of allocations, then the reasons of claims that are not allocated
-    Table,
-    /// The claims with their status, as a list in JSON
-    Json,
-    /// The claims with their status, as YAML documents
-    Yaml,
 }
 
 impl Cluster {

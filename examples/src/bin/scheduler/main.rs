@@ -12,7 +12,6 @@ mod live;
 #[cfg(not(feature = "live"))]
 #[path = "no_live.rs"]
 mod live;
-mod placing;
 mod pods;
 mod print;
 mod schedule;
@@ -25,11 +24,11 @@ use dra_alloc::{Classes, DraGate, GateSet};
 use dra_attrs::{GateError, VersionError};
 use examples::feature_gates::feature_gates;
 use examples::manifest::Manifests;
-use examples::output::{OutputError, Trouble, as_json, as_yaml, program, put, say};
+use examples::output::{Format, OutputError, Trouble, as_json, as_yaml, program, put, say};
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use k8s_openapi::api::resource::v1::ResourceSlice;
 
-use args::{Args, Command, Output};
+use args::{Args, Command};
 use print::{UnwritableClaim, claims, list, refusals, restrictions, table};
 use schedule::{Schedule, ScheduleError, Settings, schedule};
 
@@ -148,12 +147,12 @@ fn print(scheduled: &Schedule, slices: &[ResourceSlice], args: &Args) -> Result<
         refusals.push_str(&line);
         refusals.push('\n');
     }
-    if args.output == Output::Table {
+    if args.output == Format::Table {
         return Ok(put(&format!("{}\n{refusals}", table(answers, slices)))?);
     }
     let written = claims(answers, WireForm::from_profile(args.profile))?;
     written.notes.iter().map(String::as_str).chain(refusals.lines()).for_each(|line| say(&line));
-    if args.output == Output::Json {
+    if args.output == Format::Json {
         return Ok(put(&as_json(&list(&written.claims))?)?);
     }
     Ok(put(&as_yaml(&written.claims)?)?)

@@ -9,11 +9,11 @@ use dra_alloc::pods::{
 use dra_alloc::{Allocator, Classes, DeviceId, Inventory, SelectorCache, allocated_devices};
 use examples::claim_store::ClaimStore;
 use examples::manifest::{Manifests, name_of};
+use examples::placing::{NoNode, Preference, best_node, with_budget};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceRequest, ResourceClaim};
 use k8s_openapi::jiff::Timestamp;
 
-use super::placing::{NoNode, Preference, best_node, with_budget};
 use super::schedule::{ScheduleError, Settings, chosen_nodes};
 
 /// A scheduler of pods, with an API server that only it writes to.

@@ -7,13 +7,13 @@ use examples::live::claim_calls;
 use examples::live::connect::Cluster;
 use examples::live::failure::{LiveError as ClusterError, Trouble, text, trouble};
 use examples::live::retry::answered;
+use examples::live::stop::told_to_stop;
 use examples::manifest::Manifests;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{CounterSet, Device, ResourceSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Preconditions};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::node::{ClaimSource, NodeError, ServeArgs, ServeError, clock, serving};
@@ -70,13 +70,6 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), LiveError> {
         let _ = stop.send(true);
         Ok(serving.await?)
     })
-}
-
-async fn told_to_stop() -> Result<(), ClusterError> {
-    let mut terminate = signal(SignalKind::terminate()).map_err(ClusterError::Runtime)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(ClusterError::Runtime)?;
-    tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
-    Ok(())
 }
 
 /// Returns the devices to publish: those of a file, or those of the machine.

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use dra_alloc::pods::{ClaimCalls, GroupRound, PodCycle, PostFilter, PreBind, pre_enqueue};
+use examples::candidates::{candidates, foreign_wish};
 use examples::live::claim_calls::carry_out;
 use examples::live::failure::{Trouble, text, trouble};
 use examples::live::{now, pod_calls};
+use examples::placing::{NoNode, Preference, best_node};
 use k8s_openapi::api::core::v1::Pod;
 use nnn::binding::announce;
 use nnn::{BindingClaim, Command, PermitWait, PodKey};
 use tokio::time::Instant;
 
-use super::super::placing::{NoNode, Preference, best_node};
-use super::candidates::{candidates, foreign_wish};
 use super::{LiveError, LiveScheduler, note};
 
 /// Pause after the first attempt that failed.

@@ -2,28 +2,27 @@
 
 mod attempt;
 mod binding;
-mod candidates;
-mod why;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dra_alloc::pods::PodOptions;
 use dra_alloc::{Allocator, SelectorCache};
+use examples::candidates::is_pending;
 use examples::live::cluster_view::{ClusterView, watch_cluster};
 use examples::live::connect::Cluster;
 use examples::live::events::Events;
 use examples::live::failure::LiveError as ClusterError;
-use examples::live::lease::HeldLease;
+use examples::live::lease::{HeldLease, identity};
+use examples::live::stop::told_to_stop;
 use examples::live::watching::Watches;
+use examples::live::why::{NotPending, Question, shown};
 use examples::output::{OutputError, put, say};
 use k8s_openapi::api::core::v1::Pod;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::{Args, Command};
 use super::schedule::Settings;
 use attempt::{Delay, OpenBinding};
-use why::{Answer, NotPending, answers, shown};
 
 /// Time in which changes are gathered before the pods are looked at anew.
 const GATHERING: Duration = Duration::from_millis(20);
@@ -101,33 +100,29 @@ impl<'a> LiveScheduler<'a> {
     async fn why(mut self, name: Option<&str>, args: &Args) -> Result<(), LiveError> {
         let mut watches = watch_cluster(self.cluster);
         self.view.complete(&mut watches).await?;
-        let answers: Vec<Answer> = answers(&self, name)?;
-        Ok(put(&shown(&answers, args.output)?)?)
+        let question =
+            Question { allocator: &self.allocator(), options: self.options, namespace: &self.cluster.namespace };
+        Ok(put(&shown(&question.ask(&self.view, name)?, args.output)?)?)
     }
 
     /// Binds pods until it is told to stop, or another copy has taken over.
     async fn bind(mut self, args: &Args) -> Result<(), LiveError> {
-        let stop = async {
-            let mut terminate = signal(SignalKind::terminate()).map_err(ClusterError::Runtime)?;
-            let mut interrupt = signal(SignalKind::interrupt()).map_err(ClusterError::Runtime)?;
-            tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
-            Ok::<(), LiveError>(())
-        };
-        let mut stop = std::pin::pin!(stop);
+        let mut stop = std::pin::pin!(told_to_stop());
         let client = &self.cluster.client;
         let identity = identity();
         let lease_name = format!("{}-scheduler", self.name);
-        let lease = HeldLease::acquire(client, &args.lease_namespace, &lease_name, &identity, args.lease_duration());
+        let lease =
+            HeldLease::acquire(client, &args.lease.lease_namespace, &lease_name, &identity, args.lease.duration());
         let mut lease = tokio::select! {
             lease = lease => lease?,
-            stopped = &mut stop => return stopped,
+            stopped = &mut stop => return Ok(stopped?),
         };
         let mut watches = watch_cluster(self.cluster);
         put(&format!("{} binds pods of {}\n", self.name, self.cluster.url))?;
         let ended = tokio::select! {
             ended = self.work(&mut watches) => ended,
             lost = lease.lost() => Err(lost.into()),
-            stopped = &mut stop => stopped,
+            stopped = &mut stop => stopped.map_err(LiveError::from),
         };
         lease.release(client).await;
         ended
@@ -152,18 +147,10 @@ impl<'a> LiveScheduler<'a> {
 
     /// Returns the pods that this scheduler has to place, the oldest first.
     fn queue(&self) -> Vec<Pod> {
-        let mut pods: Vec<&Pod> =
-            self.view.pods.values().filter(|pod| candidates::is_pending(pod, Some(self.name))).collect();
+        let mut pods: Vec<&Pod> = self.view.pods.values().filter(|pod| is_pending(pod, Some(self.name))).collect();
         pods.sort_by_key(|pod| (pod.metadata.creation_timestamp.clone(), pod.metadata.name.clone()));
         pods.into_iter().cloned().collect()
     }
-}
-
-/// Returns a name of this run, which no other run has.
-fn identity() -> String {
-    let host = std::fs::read_to_string("/etc/hostname").unwrap_or_default();
-    let time = examples::live::now().as_nanosecond();
-    format!("{}_{}_{time}", host.trim(), std::process::id())
 }
 
 fn note(line: impl std::fmt::Display) {

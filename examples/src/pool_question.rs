@@ -2,53 +2,90 @@
 
 use std::collections::BTreeSet;
 
+use dra_attrs::FieldErrors;
 use k8s_openapi::api::resource::v1alpha3::{ResourcePoolStatusRequest, ResourcePoolStatusRequestSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::jiff::Timestamp;
 use poolstatus::{
-    AvailabilityReport, Cluster, GateSet, PoolStatusGate, Profile, Query, RequestOutcome, kep, validate_request,
+    AvailabilityReport, Cluster, DEFAULT_LIMIT, GateSet, PoolIndex, PoolStatusGate, Profile, Query, RequestOutcome,
+    kep, validate_request,
 };
 use serde_json::{Value, json};
 
-use super::PoolStatusError;
-use examples::manifest::Manifests;
+use crate::manifest::Manifests;
+
+/// Error of a driver name that the API server refuses.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("--driver {driver}: {errors}")]
+#[non_exhaustive]
+pub struct RefusedDriver {
+    /// Name of the driver.
+    pub driver: String,
+    /// Errors of a request for it.
+    pub errors: FieldErrors,
+}
 
 /// Question that is asked about every driver.
 #[derive(Clone, Debug)]
-pub(crate) struct Question {
+#[expect(clippy::exhaustive_structs, reason = "flags of a command line")]
+pub struct Question {
     /// Names of the drivers. All drivers that publish slices if empty.
-    pub(crate) drivers: Vec<String>,
+    pub drivers: Vec<String>,
     /// Name of the pool, if only one is asked for.
-    pub(crate) pool: Option<String>,
+    pub pool: Option<String>,
     /// Maximum number of listed pools per driver.
-    pub(crate) limit: i32,
+    pub limit: i32,
     /// Partition type attribute for pools whose slices do not name one.
-    pub(crate) partition_type: Option<String>,
+    pub partition_type: Option<String>,
     /// Namespace, if only pools are asked for of which its claims hold devices.
-    pub(crate) namespace: Option<String>,
+    pub namespace: Option<String>,
     /// Feature gates.
-    pub(crate) gates: GateSet<PoolStatusGate>,
+    pub gates: GateSet<PoolStatusGate>,
     /// Contract to follow.
-    pub(crate) profile: Profile,
+    pub profile: Profile,
 }
 
 impl Question {
+    /// Creates the question about all pools of all drivers.
+    #[must_use]
+    pub const fn new(profile: Profile, gates: GateSet<PoolStatusGate>) -> Self {
+        Self {
+            drivers: Vec::new(),
+            pool: None,
+            limit: DEFAULT_LIMIT,
+            partition_type: None,
+            namespace: None,
+            gates,
+            profile,
+        }
+    }
+
     /// Computes one report for each driver, sorted by driver name.
-    pub(crate) fn ask(&self, manifests: &Manifests, now: Timestamp) -> Vec<AvailabilityReport> {
-        let published = manifests.slices.iter().map(|slice| slice.spec.driver.as_str());
-        let drivers: BTreeSet<&str> = if self.drivers.is_empty() {
-            published.collect()
-        } else {
-            self.drivers.iter().map(String::as_str).collect()
-        };
+    #[must_use]
+    pub fn ask(&self, manifests: &Manifests, now: Timestamp) -> Vec<AvailabilityReport> {
+        let drivers = self.drivers_or(manifests.slices.iter().map(|slice| slice.spec.driver.as_str()));
         let cluster = Cluster::new(&manifests.slices, &manifests.claims)
             .with_taint_rules(&manifests.taint_rules)
             .with_gates(self.gates);
         drivers.into_iter().map(|driver| cluster.report(&self.query(driver), now)).collect()
     }
 
+    /// Computes the same from an index, which has to have the gates of the question.
+    #[must_use]
+    pub fn ask_index(&self, index: &PoolIndex, now: Timestamp) -> Vec<AvailabilityReport> {
+        let drivers = self.drivers_or(index.drivers());
+        drivers.into_iter().map(|driver| index.report(&self.query(driver), now)).collect()
+    }
+
+    fn drivers_or<'d>(&'d self, published: impl Iterator<Item = &'d str>) -> BTreeSet<&'d str> {
+        if self.drivers.is_empty() { published.collect() } else { self.drivers.iter().map(String::as_str).collect() }
+    }
+
     /// Checks that the API server of the profile accepts requests for the drivers.
-    pub(crate) fn check_drivers(&self) -> Result<(), PoolStatusError> {
+    ///
+    /// # Errors
+    /// The first driver that it refuses.
+    pub fn check_drivers(&self) -> Result<(), RefusedDriver> {
         let metadata = ObjectMeta { name: Some("check".to_owned()), ..ObjectMeta::default() };
         for driver in &self.drivers {
             let errors = if self.profile == Profile::V1_37 {
@@ -61,7 +98,7 @@ impl Question {
                 validate_request((&request).into(), self.gates)
             };
             let driver = driver.clone();
-            errors.into_result().map_err(|errors| PoolStatusError::Driver { driver, errors })?;
+            errors.into_result().map_err(|errors| RefusedDriver { driver, errors })?;
         }
         Ok(())
     }
@@ -81,7 +118,8 @@ impl Question {
     }
 
     /// Builds the request object with its status, as a cluster would store it.
-    pub(crate) fn object(&self, report: &AvailabilityReport) -> Value {
+    #[must_use]
+    pub fn object(&self, report: &AvailabilityReport) -> Value {
         let name = format!("pool-status-{}", report.driver.to_ascii_lowercase().replace('/', "-"));
         let metadata = ObjectMeta { name: Some(name), ..ObjectMeta::default() };
         match self.profile {
@@ -108,7 +146,8 @@ impl Question {
 }
 
 /// Returns the names of incomplete pools, which keep a `v1alpha3` status from being written.
-pub(crate) fn incomplete_pools(report: &AvailabilityReport) -> Vec<String> {
+#[must_use]
+pub fn incomplete_pools(report: &AvailabilityReport) -> Vec<String> {
     match report.to_v1alpha3() {
         RequestOutcome::Incomplete { pools, .. } => pools,
         _ => Vec::new(),

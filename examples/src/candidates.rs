@@ -8,7 +8,8 @@ use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
 use readiness::first_untolerated_taint;
 
 /// Returns true for a pod that waits for a node, of one scheduler or of any.
-pub(super) fn is_pending(pod: &Pod, scheduler: Option<&str>) -> bool {
+#[must_use]
+pub fn is_pending(pod: &Pod, scheduler: Option<&str>) -> bool {
     let Some(spec) = &pod.spec else { return false };
     let is_ours = scheduler.is_none() || spec.scheduler_name.as_deref() == scheduler;
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
@@ -20,7 +21,8 @@ pub(super) fn is_pending(pod: &Pod, scheduler: Option<&str>) -> bool {
 }
 
 /// Returns a wish of a pod that only a whole scheduler can grant.
-pub(super) fn foreign_wish(pod: &Pod) -> Option<&'static str> {
+#[must_use]
+pub fn foreign_wish(pod: &Pod) -> Option<&'static str> {
     let spec = pod.spec.as_ref()?;
     let wishes = [
         (spec.affinity.is_some(), "spec.affinity"),
@@ -40,7 +42,8 @@ fn requests_resources(spec: &PodSpec) -> bool {
 }
 
 /// Divides nodes into those that a pod may use, and reasons of the others.
-pub(super) fn candidates<'n>(pod: &Pod, nodes: impl Iterator<Item = &'n Node>) -> (Vec<&'n Node>, PodExplanation) {
+#[must_use]
+pub fn candidates<'n>(pod: &Pod, nodes: impl Iterator<Item = &'n Node>) -> (Vec<&'n Node>, PodExplanation) {
     let (mut usable, mut explanation) = (Vec::new(), PodExplanation::default());
     for node in nodes {
         match refusal(pod, node) {

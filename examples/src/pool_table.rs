@@ -1,12 +1,11 @@
-//! Tables and notes that `pool-status` prints.
+//! Tables and notes about resource pools: pools or nodes with their sum, partitions, shared capacities.
 
 use std::collections::BTreeMap;
 
+use clap::ValueEnum;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, Table};
 use poolstatus::{AvailabilityReport, DeviceCounts, PoolReport, Profile};
-
-use super::args::By;
 
 /// Text of a cell without a value.
 const NO_VALUE: &str = "-";
@@ -16,6 +15,16 @@ const BAR: i64 = 10;
 
 /// Columns with numbers.
 const NUMBERS: std::ops::Range<usize> = 3..7;
+
+/// Subject of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[expect(clippy::exhaustive_enums, reason = "the rows that there are")]
+pub enum By {
+    /// A pool
+    Pool,
+    /// A node with its pools
+    Node,
+}
 
 /// Sums of device counts over pools.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,7 +62,8 @@ impl Sums {
 }
 
 /// Renders the tables (pools or nodes with their sum, partitions, shared capacities) and the notes.
-pub(crate) fn tables(reports: &[AvailabilityReport], by: By, profile: Profile) -> String {
+#[must_use]
+pub fn tables(reports: &[AvailabilityReport], by: By, profile: Profile) -> String {
     let mut parts = vec![match by {
         By::Node => node_table(reports, profile),
         By::Pool => pool_table(reports, profile),

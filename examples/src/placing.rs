@@ -10,7 +10,8 @@ use k8s_openapi::jiff::Timestamp;
 
 /// Reason that a pod has no node.
 #[derive(Clone, Debug, thiserror::Error)]
-pub(crate) enum NoNode {
+#[expect(clippy::exhaustive_enums, reason = "a failure, or a no")]
+pub enum NoNode {
     /// The search could not be carried out.
     #[error("{0}")]
     Failed(String),
@@ -24,15 +25,16 @@ pub(crate) enum NoNode {
 const MAX_QUESTIONS: u64 = 2_000_000;
 
 /// Calls a function with a budget for all searches of a pod or a gang together.
-pub(crate) fn with_budget<T>(search: impl FnOnce(Budget<'_>) -> T) -> T {
+pub fn with_budget<T>(search: impl FnOnce(Budget<'_>) -> T) -> T {
     let questions = AtomicU64::new(0);
     let is_over = || questions.fetch_add(1, Ordering::Relaxed) >= MAX_QUESTIONS;
     search(Budget::default().with_stop(&is_over))
 }
 
 /// Preference among nodes with the same score.
-#[derive(Clone, Copy)]
-pub(crate) enum Preference<'i> {
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_enums, reason = "the preferences of the program")]
+pub enum Preference<'i> {
     /// The first one.
     First,
     /// The one whose pools have the least room left, the first of several.
@@ -53,7 +55,7 @@ impl Preference<'_> {
 ///
 /// # Errors
 /// No node can run the pod. `explanation` has reasons of nodes that are not tried.
-pub(crate) fn best_node<'n>(
+pub fn best_node<'n>(
     cycle: &mut PodCycle,
     nodes: impl IntoIterator<Item = &'n Node>,
     allocator: &Allocator<'_>,

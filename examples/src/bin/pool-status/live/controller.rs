@@ -1,0 +1,322 @@
+//! Controller that answers requests, each once, and deletes those that were kept long enough.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use examples::live::connect::Cluster;
+use examples::live::lease::{HeldLease, identity};
+use examples::live::now;
+use examples::live::pool_request_calls::{StatusWritten, delete, write_status};
+use examples::live::pool_view::{PoolView, Seen, watch_pools, watch_requests};
+use examples::live::retry::Pauses;
+use examples::live::metrics::{Histogram, Metrics, Series};
+use examples::live::stop::told_to_stop;
+use examples::live::vitals::Vitals;
+use examples::live::watching::{Change, Watches};
+use examples::output::{put, say};
+use examples::pool_question::Question;
+use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
+use poolstatus::lifecycle::{CLEANUP_INTERVAL, RateLimiter, RequestController, RequestDecision, is_retention_expired};
+use poolstatus::metrics::{DRIVER_LABEL, Metric, MetricIncrements, buckets};
+use poolstatus::{GateSet, PoolStatusGate, Profile, Query, RequestOutcome};
+use tokio::time::Instant;
+
+use super::super::args::Args;
+use super::LiveError;
+
+/// Name of the lease.
+const LEASE: &str = "dra-sdk-pool-status";
+
+/// Name of the one bucket of the rate limit. Users are known to the API server alone.
+const EVERYBODY: &str = "";
+
+/// Time before a request that waits for slices is looked at after a change of pools.
+const GATHERING: Duration = Duration::from_millis(200);
+
+/// Changes that are taken before an answer: an answer is not put off for ever.
+const MOST_CHANGES: usize = 256;
+
+/// Longest time between two rounds of the loop.
+const ROUND: Duration = Duration::from_secs(10);
+
+/// Request without a status.
+#[derive(Debug)]
+struct Pending {
+    due: Instant,
+    pauses: Pauses,
+    /// Reason that was said last.
+    said: String,
+}
+
+impl Pending {
+    fn new() -> Self {
+        Self { due: Instant::now(), pauses: Pauses::default(), said: String::new() }
+    }
+}
+
+/// Controller of requests.
+pub(super) struct Controller<'a> {
+    cluster: &'a Cluster,
+    profile: Profile,
+    view: PoolView,
+    gates: GateSet<PoolStatusGate>,
+    decisions: RequestController,
+    limiter: RateLimiter,
+    /// Requests without a status, by name.
+    pending: BTreeMap<String, Pending>,
+    /// Time before which no request is answered.
+    not_before: Instant,
+    cleanup: Instant,
+    vitals: Vitals,
+    counts: Counts,
+}
+
+/// Metrics of the controller, by driver.
+struct Counts {
+    processed: Series,
+    errors: Series,
+    duration: Histogram,
+}
+
+impl Counts {
+    fn new(metrics: &Metrics, profile: Profile) -> Self {
+        const LABELS: &[&str] = &[DRIVER_LABEL];
+        let name = |metric: Metric| metric.name(profile);
+        Self {
+            processed: metrics.counter(name(Metric::Processed), "Requests that were processed", LABELS),
+            errors: metrics.counter(name(Metric::Errors), "Failed attempts to process a request", LABELS),
+            duration: metrics.histogram(name(Metric::Duration), "Time to process a request", LABELS, buckets()),
+        }
+    }
+
+    fn add(&self, increments: &MetricIncrements, taken: Duration) {
+        let labels = [increments.driver.as_str()];
+        self.processed.add(&labels, increments.processed);
+        self.errors.add(&labels, increments.errors);
+        self.duration.observe(&labels, taken);
+    }
+}
+
+impl<'a> Controller<'a> {
+    /// Creates a controller that has seen nothing.
+    pub(super) fn new(cluster: &'a Cluster, question: &Question, args: &Args) -> Self {
+        let gates = question.gates.with(PoolStatusGate::ResourcePoolStatus);
+        let (rate, vitals) = (args.answers_per_second, Vitals::default());
+        Self {
+            cluster,
+            view: PoolView::new(gates),
+            gates,
+            decisions: RequestController::new(gates, gates),
+            limiter: RateLimiter::new(rate, refill(rate)),
+            pending: BTreeMap::new(),
+            not_before: Instant::now(),
+            cleanup: Instant::now(),
+            counts: Counts::new(&vitals.metrics, question.profile),
+            vitals,
+            profile: question.profile,
+        }
+    }
+
+    /// Answers requests until the program is told to stop, or another copy has taken over.
+    pub(super) async fn run(mut self, args: &Args) -> Result<(), LiveError> {
+        let client = &self.cluster.client;
+        self.vitals.serve(args.vitals.metrics_address).await?;
+        let mut stop = std::pin::pin!(told_to_stop());
+        let identity = identity();
+        let lease = HeldLease::acquire(client, &args.lease.lease_namespace, LEASE, &identity, args.lease.duration());
+        let mut lease = tokio::select! {
+            lease = lease => lease?,
+            stopped = &mut stop => return Ok(stopped?),
+        };
+        let mut watches = watch_pools(self.cluster);
+        watch_requests(self.cluster, &mut watches);
+        put(&format!("answers requests of {}\n", self.cluster.url))?;
+        let ended = tokio::select! {
+            ended = self.work(&mut watches) => ended,
+            lost = lease.lost() => Err(lost.into()),
+            stopped = &mut stop => stopped.map_err(LiveError::from),
+        };
+        lease.release(client).await;
+        ended
+    }
+
+    async fn work(&mut self, watches: &mut Watches) -> Result<(), LiveError> {
+        loop {
+            self.vitals.round();
+            for change in std::iter::from_fn(|| watches.next_waiting()).take(MOST_CHANGES) {
+                self.observe(change)?;
+            }
+            if !self.view.is_complete() {
+                if let Some(change) = watches.next().await {
+                    self.observe(change)?;
+                }
+                continue;
+            }
+            if self.cleanup <= Instant::now() {
+                self.clean_up().await;
+            }
+            match self.next() {
+                Some((name, due)) if due <= Instant::now() => self.answer(&name).await?,
+                next => {
+                    let wake = next.map_or(self.cleanup, |(_, due)| due).min(self.cleanup).min(soon(ROUND));
+                    if let Ok(Some(change)) = tokio::time::timeout_at(wake, watches.next()).await {
+                        self.observe(change)?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the request that is due first, and when.
+    fn next(&self) -> Option<(String, Instant)> {
+        let first = self.pending.iter().min_by_key(|(_, pending)| pending.due);
+        first.map(|(name, pending)| (name.clone(), pending.due.max(self.not_before)))
+    }
+
+    fn observe(&mut self, change: Change) -> Result<(), LiveError> {
+        match self.view.apply(change)? {
+            Seen::List(kind) => {
+                self.decisions.mark_synced(kind);
+                self.pools_changed();
+            }
+            Seen::Pools => self.pools_changed(),
+            Seen::Requests => {
+                // Memory of requests that went unseen ends here; a write that the list lacks is a conflict.
+                self.decisions = RequestController::new(self.gates, self.gates);
+                self.view.listed_kinds().for_each(|kind| self.decisions.mark_synced(kind));
+                self.pending.clear();
+                self.view.requests.keys().cloned().collect::<Vec<_>>().iter().for_each(|name| self.consider(name));
+            }
+            Seen::Request(name) => self.consider(&name),
+            Seen::RequestDeleted(request) => {
+                self.pending.remove(request.metadata.name.as_deref().unwrap_or_default());
+                self.decisions.forget(request.metadata.uid.as_deref().unwrap_or_default());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Looks soon at requests that wait for slices.
+    fn pools_changed(&mut self) {
+        for pending in self.pending.values_mut() {
+            pending.due = pending.due.min(soon(GATHERING));
+        }
+    }
+
+    /// Puts a request among those that are pending, or takes it away.
+    fn consider(&mut self, name: &str) {
+        let Some(request) = self.view.requests.get(name) else { return };
+        if self.decisions.decide(request.into()) == RequestDecision::Processed {
+            self.pending.remove(name);
+        } else {
+            self.pending.entry(name.to_owned()).or_insert_with(Pending::new);
+        }
+    }
+
+    /// Answers a request, unless its pools are incomplete.
+    async fn answer(&mut self, name: &str) -> Result<(), LiveError> {
+        let request = self.view.requests.get(name).cloned();
+        let Some(mut request) =
+            request.filter(|request| self.decisions.decide(request.into()) == RequestDecision::Process)
+        else {
+            self.pending.remove(name);
+            return Ok(());
+        };
+        if let Err(limited) = self.limiter.take(EVERYBODY, now()) {
+            self.not_before = soon(limited.wait);
+            return Ok(());
+        }
+        let query = match Query::from_request((&request).into()) {
+            Ok(query) => query,
+            Err(errors) => {
+                self.put_off(name, &errors.to_string());
+                return Ok(());
+            }
+        };
+        let begin = Instant::now();
+        let report = self.view.index.report(&query, now());
+        let outcome = report.to_v1alpha3();
+        if let RequestOutcome::Incomplete { pools, .. } = &outcome {
+            self.put_off(name, &format!("no status while pools are incomplete: {}", listed(pools)));
+            return Ok(());
+        }
+        request.status = outcome.status().cloned();
+        let written = write_status(&self.cluster.client, &request).await;
+        let increments = report.metric_increments(self.profile);
+        let increments = match &written {
+            StatusWritten::Failed(_) => increments.with_failed_write(self.profile),
+            _ => increments,
+        };
+        self.counts.add(&increments, begin.elapsed());
+        self.note(name, &request, written)
+    }
+
+    fn note(
+        &mut self,
+        name: &str,
+        request: &ResourcePoolStatusRequest,
+        written: StatusWritten,
+    ) -> Result<(), LiveError> {
+        let pools = request.status.as_ref().map_or(0, |status| status.pool_count);
+        let line = match written {
+            StatusWritten::Stored => format!("{name}: answered, {pools} pools, at {}\n", self.view.versions()),
+            StatusWritten::ByOther => format!("{name}: answered by another copy\n"),
+            StatusWritten::Gone => format!("{name}: gone\n"),
+            StatusWritten::Failed(reason) => {
+                self.put_off(name, &reason);
+                return Ok(());
+            }
+        };
+        self.decisions.mark_written(request.metadata.uid.as_deref().unwrap_or_default());
+        self.pending.remove(name);
+        Ok(put(&line)?)
+    }
+
+    /// Tries a request later. The reason is said once.
+    fn put_off(&mut self, name: &str, reason: &str) {
+        let Some(pending) = self.pending.get_mut(name) else { return };
+        pending.due = soon(pending.pauses.next().unwrap_or_default());
+        if pending.said != reason {
+            say(&format_args!("pool-status: {name}: {reason}"));
+            reason.clone_into(&mut pending.said);
+        }
+    }
+
+    /// Deletes the requests that were kept long enough.
+    async fn clean_up(&mut self) {
+        let begin = now();
+        for (name, request) in &self.view.requests {
+            if is_retention_expired(request.into(), begin) {
+                match delete(&self.cluster.client, request).await {
+                    Ok(()) => say(&format_args!("pool-status: {name}: expired, deleted")),
+                    Err(reason) => say(&format_args!("pool-status: {name}: expired, not deleted: {reason}")),
+                }
+            }
+        }
+        self.limiter.forget_idle(begin);
+        self.cleanup = soon(CLEANUP_INTERVAL);
+    }
+}
+
+/// Returns the time after a wait from now.
+fn soon(wait: Duration) -> Instant {
+    let now = Instant::now();
+    now.checked_add(wait).unwrap_or(now)
+}
+
+/// Returns the time after which one more request may be answered.
+fn refill(rate: NonZeroU32) -> Duration {
+    Duration::from_secs(1).checked_div(rate.get()).unwrap_or_default()
+}
+
+/// Returns the first of some names, and the number of the others.
+fn listed(names: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}

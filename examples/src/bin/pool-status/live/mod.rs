@@ -1,0 +1,79 @@
+//! The pools of a cluster: a table, once or kept, or answers to requests.
+
+mod controller;
+
+use std::time::Duration;
+
+use examples::live::connect::Cluster;
+use examples::live::failure::LiveError as ClusterError;
+use examples::live::listing::list_devices;
+use examples::live::now;
+use examples::live::pool_view::{PoolView, watch_pools};
+use examples::live::stop::told_to_stop;
+use examples::output::{OutputError, put};
+use examples::pool_question::Question;
+
+use super::args::Args;
+use super::{note_incomplete, text};
+use controller::Controller;
+
+/// Time in which changes are gathered before the table is made anew.
+const GATHERING: Duration = Duration::from_millis(200);
+
+/// Reason that the program ends.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LiveError {
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
+
+/// Works on a cluster.
+///
+/// # Errors
+/// The cluster can't be reached, or another copy works now.
+pub(crate) fn run(args: &Args, question: &Question) -> Result<(), LiveError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ClusterError::Runtime)?;
+    runtime.block_on(async {
+        let cluster = Cluster::connect(&args.server).await?;
+        match (args.controller, args.watch) {
+            (true, _) => Controller::new(&cluster, question, args).run(args).await,
+            (_, true) => tokio::select! {
+                ended = watch(&cluster, question, args) => ended,
+                stopped = told_to_stop() => Ok(stopped?),
+            },
+            _ => once(&cluster, question, args).await,
+        }
+    })
+}
+
+async fn once(cluster: &Cluster, question: &Question, args: &Args) -> Result<(), LiveError> {
+    let reports = question.ask(&list_devices(cluster).await?, args.now.unwrap_or_else(now));
+    note_incomplete(&reports, question);
+    Ok(put(&text(&reports, question, args)?)?)
+}
+
+/// Prints the table whenever it has become another one.
+async fn watch(cluster: &Cluster, question: &Question, args: &Args) -> Result<(), LiveError> {
+    let (mut view, mut watches, mut printed) = (PoolView::new(question.gates), watch_pools(cluster), String::new());
+    while let Some(change) = watches.next().await {
+        view.apply(change)?;
+        if view.is_complete() {
+            tokio::time::sleep(GATHERING).await;
+        }
+        while let Some(change) = watches.next_waiting() {
+            view.apply(change)?;
+        }
+        if !view.is_complete() {
+            continue;
+        }
+        let reports = question.ask_index(&view.index, args.now.unwrap_or_else(now));
+        let text = text(&reports, question, args)?;
+        if text != printed {
+            put(&text)?;
+            printed = text;
+        }
+    }
+    Ok(())
+}

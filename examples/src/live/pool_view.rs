@@ -1,0 +1,239 @@
+//! Resource pools and the requests about them, as watches show them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dra_alloc::InventoryError;
+use k8s_openapi::api::resource::v1::{DeviceTaintRule, ResourceClaim, ResourceSlice};
+use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::runtime::watcher::{Config, Event};
+use kube::{Api, Resource};
+use poolstatus::{GateSet, InputKind, PoolIndex, PoolIndexEvent, PoolStatusGate};
+
+use super::connect::Cluster;
+use super::failure::LiveError;
+use super::watching::{Change, Watches};
+use crate::output::say;
+
+/// Kinds from which a status is computed.
+const INPUTS: [InputKind; 3] = [InputKind::ResourceSlices, InputKind::ResourceClaims, InputKind::DeviceTaintRules];
+
+/// Pools of a cluster, and the requests about them.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct PoolView {
+    /// Slices, claims and taint rules.
+    pub index: PoolIndex,
+    /// Requests by name; none unless they are watched.
+    pub requests: BTreeMap<String, ResourcePoolStatusRequest>,
+    listed: BTreeSet<InputKind>,
+    /// Newest resource version that was seen of each kind.
+    versions: BTreeMap<InputKind, u64>,
+    new: NewLists,
+}
+
+/// Lists that are being read.
+#[derive(Debug, Default)]
+struct NewLists {
+    slices: Vec<ResourceSlice>,
+    claims: Vec<ResourceClaim>,
+    rules: Vec<DeviceTaintRule>,
+    requests: Vec<ResourcePoolStatusRequest>,
+}
+
+/// Part of a view that a change is about.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Seen {
+    /// Nothing yet: a list is being read.
+    Nothing,
+    /// Slices, claims or rules have changed.
+    Pools,
+    /// The list of a kind is complete.
+    List(InputKind),
+    /// All requests were listed anew.
+    Requests,
+    /// The request of that name was added or changed.
+    Request(String),
+    /// The request was deleted.
+    RequestDeleted(Box<ResourcePoolStatusRequest>),
+}
+
+/// Begins the watches of slices, claims and taint rules.
+#[must_use]
+pub fn watch_pools(cluster: &Cluster) -> Watches {
+    let client = || cluster.client.clone();
+    let mut watches = Watches::default();
+    watches.add("resourceslices", Api::all(client()), Config::default(), Change::Slice);
+    watches.add("resourceclaims", Api::all(client()), Config::default(), Change::Claim);
+    watches.add("devicetaintrules", Api::all(client()), Config::default(), Change::TaintRule);
+    watches
+}
+
+/// Begins the watch of requests too.
+pub fn watch_requests(cluster: &Cluster, watches: &mut Watches) {
+    let api = Api::all(cluster.client.clone());
+    watches.add("resourcepoolstatusrequests", api, Config::default(), Change::PoolStatusRequest);
+}
+
+impl PoolView {
+    /// Creates a view that has seen nothing.
+    #[must_use]
+    pub fn new(gates: GateSet<PoolStatusGate>) -> Self {
+        Self {
+            index: PoolIndex::new(gates),
+            requests: BTreeMap::new(),
+            listed: BTreeSet::new(),
+            versions: BTreeMap::new(),
+            new: NewLists::default(),
+        }
+    }
+
+    /// Returns true once slices, claims and rules have been listed: before that, nothing may be counted.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        INPUTS.iter().all(|kind| self.listed.contains(kind))
+    }
+
+    /// Returns the kinds of which a list is complete.
+    pub fn listed_kinds(&self) -> impl Iterator<Item = InputKind> {
+        self.listed.iter().copied()
+    }
+
+    /// Describes the state of the view by the newest resource version of each kind: `ResourceSlices 12, ...`. The versions
+    /// of kinds that were never there are 0.
+    #[must_use]
+    pub fn versions(&self) -> String {
+        let version = |kind: &InputKind| self.versions.get(kind).copied().unwrap_or_default();
+        let texts = INPUTS.iter().map(|kind| format!("{} {}", kind.name(), version(kind)));
+        texts.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Takes a change into the view, and says what it was about.
+    ///
+    /// # Errors
+    /// A watch has ended for good.
+    pub fn apply(&mut self, change: Change) -> Result<Seen, LiveError> {
+        Ok(match change {
+            Change::Slice(event) => self.slice(event),
+            Change::Claim(event) => self.claim(event),
+            Change::TaintRule(event) => self.rule(event),
+            Change::PoolStatusRequest(event) => self.request(event),
+            Change::Failed(error) => return Err(error),
+            _ => Seen::Nothing,
+        })
+    }
+
+    fn slice(&mut self, event: Event<ResourceSlice>) -> Seen {
+        let kind = InputKind::ResourceSlices;
+        let step = gather(&mut self.new.slices, event);
+        self.note_version(kind, &step);
+        match step {
+            Step::More => Seen::Nothing,
+            Step::All(slices) => self.listed(kind, |index| index.replace_slices(slices)),
+            Step::One(slice) => self.changed(PoolIndexEvent::Slice((*slice).into())),
+            Step::Gone(slice) => self.changed(PoolIndexEvent::SliceDeleted(name(&slice.metadata))),
+        }
+    }
+
+    fn claim(&mut self, event: Event<ResourceClaim>) -> Seen {
+        let kind = InputKind::ResourceClaims;
+        let step = gather(&mut self.new.claims, event);
+        self.note_version(kind, &step);
+        match step {
+            Step::More => Seen::Nothing,
+            Step::All(claims) => self.listed(kind, |index| index.replace_claims(claims)),
+            Step::One(claim) => self.changed(PoolIndexEvent::Claim((*claim).into())),
+            Step::Gone(claim) => {
+                let namespace = claim.metadata.namespace.clone().unwrap_or_default();
+                self.changed(PoolIndexEvent::ClaimDeleted { namespace, name: name(&claim.metadata) })
+            }
+        }
+    }
+
+    fn rule(&mut self, event: Event<DeviceTaintRule>) -> Seen {
+        let kind = InputKind::DeviceTaintRules;
+        let step = gather(&mut self.new.rules, event);
+        self.note_version(kind, &step);
+        match step {
+            Step::More => Seen::Nothing,
+            Step::All(rules) => self.listed(kind, |index| index.replace_taint_rules(rules)),
+            Step::One(rule) => self.changed(PoolIndexEvent::TaintRule((*rule).into())),
+            Step::Gone(rule) => self.changed(PoolIndexEvent::TaintRuleDeleted(name(&rule.metadata))),
+        }
+    }
+
+    fn request(&mut self, event: Event<ResourcePoolStatusRequest>) -> Seen {
+        match gather(&mut self.new.requests, event) {
+            Step::More => Seen::Nothing,
+            Step::All(requests) => {
+                self.requests = requests.into_iter().map(|request| (name(&request.metadata), request)).collect();
+                Seen::Requests
+            }
+            Step::One(request) => {
+                let name = name(&request.metadata);
+                self.requests.insert(name.clone(), *request);
+                Seen::Request(name)
+            }
+            Step::Gone(request) => {
+                self.requests.remove(&name(&request.metadata));
+                Seen::RequestDeleted(request)
+            }
+        }
+    }
+
+    fn listed(&mut self, kind: InputKind, replace: impl FnOnce(&mut PoolIndex) -> Result<(), InventoryError>) -> Seen {
+        // An API server gives each object a name.
+        replace(&mut self.index).unwrap_or_else(|error| say(&error));
+        self.listed.insert(kind);
+        Seen::List(kind)
+    }
+
+    fn changed(&mut self, event: PoolIndexEvent) -> Seen {
+        self.index.apply(event).unwrap_or_else(|error| say(&error));
+        Seen::Pools
+    }
+
+    fn note_version<K: Resource>(&mut self, kind: InputKind, step: &Step<K>) {
+        let version = |object: &K| object.meta().resource_version.as_ref()?.parse().ok();
+        let seen: Option<u64> = match step {
+            Step::More => None,
+            Step::All(objects) => objects.iter().filter_map(version).max(),
+            Step::One(object) | Step::Gone(object) => version(object),
+        };
+        let newest = self.versions.entry(kind).or_default();
+        *newest = (*newest).max(seen.unwrap_or_default());
+    }
+}
+
+/// Event of a watch, with lists in one piece.
+enum Step<K> {
+    /// A part of a list.
+    More,
+    /// A complete list.
+    All(Vec<K>),
+    /// An object that was added or changed.
+    One(Box<K>),
+    /// An object that was deleted.
+    Gone(Box<K>),
+}
+
+fn gather<K>(new: &mut Vec<K>, event: Event<K>) -> Step<K> {
+    match event {
+        Event::Init => {
+            new.clear();
+            Step::More
+        }
+        Event::InitApply(object) => {
+            new.push(object);
+            Step::More
+        }
+        Event::InitDone => Step::All(std::mem::take(new)),
+        Event::Apply(object) => Step::One(Box::new(object)),
+        Event::Delete(object) => Step::Gone(Box::new(object)),
+    }
+}
+
+fn name(metadata: &ObjectMeta) -> String {
+    metadata.name.clone().unwrap_or_default()
+}

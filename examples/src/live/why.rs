@@ -1,0 +1,150 @@
+//! Answers to the question why something is pending.
+
+use dra_alloc::pods::{GroupRound, PodCycle, PodExplanation, PodOptions, pre_enqueue};
+use dra_alloc::{Allocator, DeviceId};
+use k8s_openapi::api::core::v1::{Node, Pod};
+use serde::Serialize;
+
+use super::cluster_view::ClusterView;
+use super::now;
+use crate::candidates::{candidates, is_pending};
+use crate::manifest::name_of;
+use crate::output::{Format, OutputError, as_json, as_yaml};
+use crate::placing::{NoNode, Preference, best_node};
+
+/// Scheduler that is asked, before it knows about what.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_structs, reason = "arguments with names")]
+pub struct Question<'a> {
+    /// Allocator over the inventory and the classes of the view.
+    pub allocator: &'a Allocator<'a>,
+    /// Options of the scheduler.
+    pub options: PodOptions,
+    /// Namespace of names without one.
+    pub namespace: &'a str,
+}
+
+/// Nothing pending has the name that was asked for.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+#[error("no pending pod is {name:?} or uses a claim of that name; pending: {}", list(pending))]
+pub struct NotPending {
+    name: String,
+    pending: Vec<String>,
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+/// Answer about a pending pod.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Answer {
+    pod: String,
+    claims: Vec<String>,
+    /// Node that could run the pod now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<String>,
+    /// Devices that the pod would get there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    devices: Vec<String>,
+    /// Reason that the pod can't run now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explanation: Option<PodExplanation>,
+}
+
+impl Question<'_> {
+    /// Explains all pending pods, or those of a name or with a claim of that name.
+    ///
+    /// # Errors
+    /// Nothing pending has the name.
+    pub fn ask(&self, view: &ClusterView, name: Option<&str>) -> Result<Vec<Answer>, NotPending> {
+        let pods = view.pods.values().filter(|pod| is_pending(pod, None));
+        let all: Vec<Answer> = pods.map(|pod| self.answer(view, pod)).collect();
+        let Some(name) = name else { return Ok(all) };
+        let full = if name.contains('/') { name.to_owned() } else { format!("{}/{name}", self.namespace) };
+        let pending = all.iter().map(|answer| answer.pod.clone()).collect();
+        let found: Vec<Answer> =
+            all.into_iter().filter(|answer| answer.pod == full || answer.claims.contains(&full)).collect();
+        if found.is_empty() { Err(NotPending { name: full, pending }) } else { Ok(found) }
+    }
+
+    fn answer(&self, view: &ClusterView, pod: &Pod) -> Answer {
+        let mut answer = Answer {
+            pod: name_of(&pod.metadata),
+            claims: Vec::new(),
+            node: None,
+            devices: Vec::new(),
+            reason: None,
+            explanation: None,
+        };
+        let begun = pre_enqueue(pod, &view.claims, self.options).and_then(|()| {
+            PodCycle::pre_filter(pod, None, &view.claims, &view.classes, &GroupRound::default(), self.options)
+        });
+        let (nodes, explanation) = candidates(pod, view.nodes.values());
+        match begun {
+            Err(blocked) => answer.reason = Some(blocked.to_string()),
+            Ok(None) => {
+                answer.node = nodes.first().and_then(|node| node.metadata.name.clone());
+                if answer.node.is_none() {
+                    answer.reason = Some(explanation.to_string());
+                }
+            }
+            Ok(Some(cycle)) => self.place(view, cycle, nodes, explanation, &mut answer),
+        }
+        answer
+    }
+
+    fn place(
+        &self,
+        view: &ClusterView,
+        mut cycle: PodCycle,
+        nodes: Vec<&Node>,
+        explanation: PodExplanation,
+        answer: &mut Answer,
+    ) {
+        answer.claims = cycle.claims().iter().map(|claim| name_of(&claim.claim().metadata)).collect();
+        let state = view.claims.state();
+        match best_node(&mut cycle, nodes, self.allocator, state, explanation, now(), Preference::First) {
+            Ok(node) => {
+                let results = cycle.results_on(&node).filter_map(|allocation| allocation.devices.as_ref());
+                let results = results.flat_map(|devices| devices.results.iter().flatten());
+                let shown =
+                    results.map(|device| DeviceId::new(&device.driver, &device.pool, &device.device).to_string());
+                answer.devices = shown.collect();
+                answer.node = Some(node);
+            }
+            Err(NoNode::Failed(reason)) => answer.reason = Some(reason),
+            Err(NoNode::Nowhere(explanation)) => {
+                answer.reason = Some(explanation.to_string());
+                answer.explanation = Some(*explanation);
+            }
+        }
+    }
+}
+
+/// Returns the answers in a format.
+///
+/// # Errors
+/// An answer can't be written in the format.
+pub fn shown(answers: &[Answer], output: Format) -> Result<String, OutputError> {
+    Ok(match output {
+        Format::Json => as_json(&answers)?,
+        Format::Yaml => as_yaml(&answers.iter().map(serde_json::to_value).collect::<Result<Vec<_>, _>>()?)?,
+        Format::Table if answers.is_empty() => "nothing is pending\n".to_owned(),
+        Format::Table => answers.iter().map(line).collect(),
+    })
+}
+
+fn line(answer: &Answer) -> String {
+    let Answer { pod, claims, node, devices, reason, .. } = answer;
+    let claims = if claims.is_empty() { String::new() } else { format!(" (claims {})", claims.join(", ")) };
+    match (node, reason) {
+        (Some(node), _) if devices.is_empty() => format!("{pod}{claims}: fits {node}\n"),
+        (Some(node), _) => format!("{pod}{claims}: fits {node} with {}\n", devices.join(", ")),
+        (None, reason) => format!("{pod}{claims}: {}\n", reason.as_deref().unwrap_or("no node")),
+    }
+}
