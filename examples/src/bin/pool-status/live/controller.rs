@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use examples::live::connect::Cluster;
 use examples::live::lease::{HeldLease, identity};
+use examples::live::metrics::{Histogram, Metrics, Series};
 use examples::live::now;
 use examples::live::pool_request_calls::{StatusWritten, delete, write_status};
 use examples::live::pool_view::{PoolView, Seen, watch_pools, watch_requests};
 use examples::live::retry::Pauses;
-use examples::live::metrics::{Histogram, Metrics, Series};
 use examples::live::stop::told_to_stop;
 use examples::live::vitals::Vitals;
 use examples::live::watching::{Change, Watches};
