@@ -1,4 +1,4 @@
-//! What a program that stays tells about itself over HTTP: `/metrics`, and `/healthz`, which fails when the program's loop
+//! HTTP endpoints of a program that stays: `/metrics`, and `/healthz`, which fails when the program's loop
 //! stands still.
 
 use std::io;
