@@ -172,9 +172,10 @@ impl<'s> Candidates<'s> {
     fn entered(&self, device: DeviceIx) -> Candidate<'s> {
         let seen = self.seen.borrow();
         let entered = seen.pools.partition_point(|pool| pool.range.end <= device);
-        let number = usize::from(device) - usize::from(seen.pools[entered].range.start);
-        if let Some(known) = seen.pools[entered].devices.get(number) {
-            return *known;
+        let pool = &seen.pools[entered];
+        let number = usize::from(device) - usize::from(pool.range.start);
+        if let Some(known) = pool.at_once(number).or_else(|| pool.devices.get(number).copied()) {
+            return known;
         }
         drop(seen);
         let mut seen = self.seen.borrow_mut();
@@ -265,7 +266,14 @@ impl<'s> Candidates<'s> {
     }
 }
 
-impl Entered<'_> {
+impl<'s> Entered<'s> {
+    /// Returns a device of a pool with one slice and no device in use, which needs no reading.
+    fn at_once(&self, number: usize) -> Option<Candidate<'s>> {
+        let (slice, None) = (self.pool.only_slice()?, &self.occupancy) else { return None };
+        let (device, known) = (slice_devices(slice).get(number)?, self.pool.facts(number)?);
+        Some(Candidate { pool: self.ix, slice, device, is_used: false, known })
+    }
+
     /// Reads the devices up to a number, counted from the first device with a position.
     fn read(&mut self, number: usize, keeps_held: bool) {
         while self.devices.len() <= number {

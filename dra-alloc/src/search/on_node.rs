@@ -103,7 +103,7 @@ fn search<T>(
 ) -> Result<Result<T, Outcome>, Halt> {
     let view = context.inventory.view(node, context.gates).map_err(|failed| AllocateError::from(*failed))?;
     let candidates = Candidates::new(&view, context.state, Universe::Needed(context, plan));
-    if context.shortcuts.has(Shortcut::NoDevice) && needs_device(plan) && candidates.is_empty() {
+    if context.shortcuts.has(Shortcut::NoDevice) && candidates.is_empty() && needs_device(plan) {
         meter.step()?;
         return no_solution(&candidates).map(Err);
     }

@@ -22,12 +22,20 @@ pub(super) enum Key {
     Name,
 }
 
+/// Key of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Name<'s> {
+    Node(&'s str),
+    Pool { driver: &'s str, pool: &'s str },
+    Slice(&'s str),
+}
+
 impl Key {
-    fn values(self, slice: &ResourceSlice) -> [&str; 2] {
+    fn name(self, slice: &ResourceSlice) -> Name<'_> {
         match self {
-            Self::Node => [slice.spec.node_name.as_deref().unwrap_or_default(), ""],
-            Self::Pool => [&slice.spec.driver, &slice.spec.pool.name],
-            Self::Name => [slice.metadata.name.as_deref().unwrap_or_default(), ""],
+            Self::Node => Name::Node(slice.spec.node_name.as_deref().unwrap_or_default()),
+            Self::Pool => Name::Pool { driver: &slice.spec.driver, pool: &slice.spec.pool.name },
+            Self::Name => Name::Slice(slice.metadata.name.as_deref().unwrap_or_default()),
         }
     }
 }
@@ -38,6 +46,8 @@ type Slices = [Option<Arc<ResourceSlice>>];
 /// Positions of the slices with one key, ascending, with a cached value about these slices.
 #[derive(Clone, Debug, Default)]
 pub(super) struct List<T> {
+    /// Hash of the key.
+    hash: u64,
     positions: Positions,
     cached: T,
 }
@@ -66,16 +76,17 @@ impl<T: Default> Lists<T> {
     }
 
     /// Returns the list of the slices whose key is `name`.
-    pub(super) fn get(&self, slices: &Slices, name: [&str; 2]) -> Option<&List<T>> {
-        self.table.find(hash(name), |list| list.name(self.key, slices) == Some(name))
+    pub(super) fn get(&self, slices: &Slices, name: Name<'_>) -> Option<&List<T>> {
+        let hash = hash(name);
+        self.table.find(hash, |list| list.is_named(hash, name, self.key, slices))
     }
 
     pub(super) fn insert(&mut self, slices: &Slices, index: SliceIndex) {
         let key = self.key;
-        let Some(name) = slice_at(slices, index).map(|slice| key.values(slice)) else { return };
-        let is_name = |list: &List<T>| list.name(key, slices) == Some(name);
-        let rehash = |list: &List<T>| list.name(key, slices).map_or(0, hash);
-        let list = self.table.entry(hash(name), is_name, rehash).or_insert_with(List::default).into_mut();
+        let Some(name) = slice_at(slices, index).map(|slice| key.name(slice)) else { return };
+        let hash = hash(name);
+        let entry = self.table.entry(hash, |list| list.is_named(hash, name, key, slices), |list| list.hash);
+        let list = entry.or_insert_with(|| List { hash, ..List::default() }).into_mut();
         insert_sorted(&mut list.positions, index);
         list.cached = T::default();
     }
@@ -83,9 +94,9 @@ impl<T: Default> Lists<T> {
     /// Removes a slice from its list. The slice must still be at its position.
     pub(super) fn remove(&mut self, slices: &Slices, index: SliceIndex) {
         let key = self.key;
-        let Some(name) = slice_at(slices, index).map(|slice| key.values(slice)) else { return };
-        let is_name = |list: &List<T>| list.name(key, slices) == Some(name);
-        let Ok(mut entry) = self.table.find_entry(hash(name), is_name) else { return };
+        let Some(name) = slice_at(slices, index).map(|slice| key.name(slice)) else { return };
+        let hash = hash(name);
+        let Ok(mut entry) = self.table.find_entry(hash, |list| list.is_named(hash, name, key, slices)) else { return };
         let list = entry.get_mut();
         list.positions.retain(|other| *other != index);
         list.cached = T::default();
@@ -97,7 +108,7 @@ impl<T: Default> Lists<T> {
 
 impl<T: Default> List<T> {
     pub(super) fn new(positions: Positions) -> Self {
-        Self { positions, cached: T::default() }
+        Self { positions, ..Self::default() }
     }
 }
 
@@ -111,8 +122,9 @@ impl<T> List<T> {
         &self.cached
     }
 
-    fn name<'s>(&self, key: Key, slices: &'s Slices) -> Option<[&'s str; 2]> {
-        Some(key.values(slice_at(slices, *self.positions.first()?)?))
+    fn is_named(&self, hash: u64, name: Name<'_>, key: Key, slices: &Slices) -> bool {
+        let slice = || slice_at(slices, *self.positions.first()?);
+        self.hash == hash && slice().is_some_and(|slice| key.name(slice) == name)
     }
 }
 

@@ -27,7 +27,7 @@ use crate::cluster::stamp::Stamp;
 use crate::device::device_id::DeviceId;
 use crate::device::taint::taint_by_rule;
 use kept::Kept;
-use lists::{Key, List, Lists, SliceIndex};
+use lists::{Key, List, Lists, Name, SliceIndex};
 use shared_index::SharedIndex;
 use view::CachedPools;
 
@@ -262,13 +262,13 @@ impl Inventory {
     /// Returns the positions of the slices that are named `name`.
     fn named(&mut self, name: &str) -> Vec<SliceIndex> {
         let names = self.names.get_or_insert_with(|| Lists::from_slices(Key::Name, &self.slices));
-        names.get(&self.slices, [name, ""]).map_or_else(Vec::new, |list| list.positions().to_vec())
+        names.get(&self.slices, Name::Slice(name)).map_or_else(Vec::new, |list| list.positions().to_vec())
     }
 
     /// Returns the slices of a pool on all nodes.
     fn pool_slices(&self, driver: &str, pool: &str) -> impl Iterator<Item = &Arc<ResourceSlice>> {
         let pools = self.pools.get_or_init(|| Lists::from_slices(Key::Pool, &self.slices));
-        self.at(pools.get(&self.slices, [driver, pool]).map_or(&[], List::positions))
+        self.at(pools.get(&self.slices, Name::Pool { driver, pool }).map_or(&[], List::positions))
     }
 
     /// Returns the positions of the node-local slices of a node, and the cell for the pools that they make.
@@ -285,13 +285,13 @@ impl Inventory {
             // The pools of the node that was asked first are known: they keep their stamps.
             if let Some(first) = self.first.get()
                 && let Some(known) = first.list.cached().get()
-                && let Some(list) = lists.get(&self.slices, [&first.node, ""])
+                && let Some(list) = lists.get(&self.slices, Name::Node(&first.node))
             {
                 list.cached().get_or_init(|| known.clone());
             }
             lists
         });
-        let list = on_node.get(&self.slices, [node, ""]);
+        let list = on_node.get(&self.slices, Name::Node(node));
         (list.map_or(&[], List::positions), list.map(List::cached))
     }
 

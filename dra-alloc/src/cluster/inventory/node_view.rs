@@ -39,11 +39,15 @@ impl Inventory {
     pub(crate) fn view(&self, node: &Node, gates: GateSet<DraGate>) -> Result<View<'_>, Box<SliceError<'_>>> {
         let partitions = DraGate::PartitionableDevices;
         let gates = GateSet::NONE.with_value(partitions, gates.has(partitions));
-        let beside = self.visible_beside(node, gates)?;
         let (own, cell) = self.own_slices(node.metadata.name.as_deref().unwrap_or_default());
+        let only_own = |kept: Option<_>| kept.map_or_else(|| View::mixed(self.made(own, gates)), View::Own);
+        if self.shared().is_empty() {
+            return Ok(only_own(self.own_pools(own, cell, gates)));
+        }
+        let beside = self.visible_beside(node, gates)?;
         let kept = self.own_pools(own, cell, gates);
         if beside.is_empty() && self.shared().everywhere().is_empty() {
-            return Ok(kept.map_or_else(|| View::mixed(self.made(own, gates)), View::Own));
+            return Ok(only_own(kept));
         }
         let set = self.shared_set(&beside, gates);
         if let Some(kept) = kept {
@@ -81,8 +85,9 @@ impl Inventory {
             if !newest.iter().all(|newest| newest.is_complete()) {
                 return None;
             }
-            let pools = newest.into_iter().filter_map(|newest| self.pool(newest, gates)).collect();
-            Some(Arc::new(OwnPools::new(gates, pools)))
+            let mut pools = Vec::with_capacity(newest.len());
+            pools.extend(newest.into_iter().filter_map(|newest| self.pool(newest, gates)));
+            Some(Arc::new(OwnPools::new(gates, pools.into_boxed_slice())))
         };
         cell?.get_or_init(make).as_deref().filter(|kept| kept.gates == gates)
     }
@@ -190,8 +195,9 @@ impl Inventory {
     /// only.
     fn pool(&self, newest: Group<'_, '_>, gates: GateSet<DraGate>) -> Option<Pool> {
         let own = || newest.slices().map(|Listed(_, slice)| Arc::clone(slice));
+        let hash = hash([newest.driver(), newest.pool()]);
         if newest.is_complete() {
-            return Some(Pool::complete(own(), std::iter::empty(), gates));
+            return Some(Pool::complete(hash, own(), std::iter::empty(), gates));
         }
         let all = || self.pool_slices(newest.driver(), newest.pool());
         if all().any(|slice| slice.spec.pool.generation > newest.generation()) {
@@ -199,11 +205,11 @@ impl Inventory {
         }
         let current = || all().filter(|slice| slice.spec.pool.generation == newest.generation());
         if !newest.expects(current().count()) {
-            return Some(Pool::incomplete(current().cloned(), gates));
+            return Some(Pool::incomplete(hash, current().cloned(), gates));
         }
         let seen: BTreeSet<_> = newest.slices().map(|Listed(_, slice)| Arc::as_ptr(slice)).collect();
         let others = current().filter(|slice| !seen.contains(&Arc::as_ptr(slice))).cloned();
-        Some(Pool::complete(own(), others, gates))
+        Some(Pool::complete(hash, own(), others, gates))
     }
 }
 

@@ -27,7 +27,6 @@ use super::device::DeviceFacts;
 use super::flags::{Flags, bit};
 use super::pool_devices::PoolDevices;
 use crate::cluster::stamp::Stamp;
-use crate::cluster::trie::hash;
 use crate::config::gates::DraGate;
 use crate::device::slice::name_of;
 pub use crate::device::slice::slice_devices;
@@ -235,8 +234,12 @@ const BINDING_CONDITIONS: u8 = 2;
 const SOUND: u8 = 1;
 
 impl Pool {
-    /// Builds a pool that is known to be incomplete, from the slices that are there.
-    pub(super) fn incomplete(slices: impl Iterator<Item = Arc<ResourceSlice>>, gates: GateSet<DraGate>) -> Self {
+    /// Builds a pool that is known to be incomplete, from the slices that are there. `hash` is that of driver and pool name.
+    pub(super) fn incomplete(
+        hash: u64,
+        slices: impl Iterator<Item = Arc<ResourceSlice>>,
+        gates: GateSet<DraGate>,
+    ) -> Self {
         Self {
             gates,
             is_complete: false,
@@ -246,14 +249,15 @@ impl Pool {
             facts: Box::default(),
             flags: Flags::default(),
             soundness: Flags::default(),
-            hash: 0,
+            hash,
             stamp: Stamp::next(),
         }
-        .hashed()
     }
 
-    /// Builds a complete pool from the slices for the node and those for other nodes.
+    /// Builds a complete pool from the slices for the node and those for other nodes. `hash` is that of driver and pool
+    /// name.
     pub(super) fn complete(
+        hash: u64,
         own: impl Iterator<Item = Arc<ResourceSlice>>,
         others: impl Iterator<Item = Arc<ResourceSlice>>,
         gates: GateSet<DraGate>,
@@ -268,16 +272,10 @@ impl Pool {
         }
         slices.sort_by(|left: &Arc<_>, right: &Arc<_>| name_of(left).cmp(name_of(right)));
         let devices = Arc::new(PoolDevices::new(slices));
-        let facts = devices.iter().map(|_| DeviceFacts::default()).collect();
+        let facts = std::iter::repeat_with(DeviceFacts::default).take(devices.len()).collect();
         let (flags, soundness) = (Flags::default(), Flags::default());
         let stamp = Stamp::next();
-        Self { gates, is_complete: true, devices, elsewhere, counters, facts, flags, soundness, hash: 0, stamp }
-            .hashed()
-    }
-
-    fn hashed(self) -> Self {
-        let hash = hash([self.driver(), self.name()]);
-        Self { hash, ..self }
+        Self { gates, is_complete: true, devices, elsewhere, counters, facts, flags, soundness, hash, stamp }
     }
 
     /// Returns the hash of driver and pool name.
@@ -298,6 +296,14 @@ impl Pool {
     /// Returns the slice with devices that the node can use, by its number.
     pub(crate) fn slice(&self, number: usize) -> Option<&ResourceSlice> {
         self.devices.slices.get(number).map(|slice| &**slice)
+    }
+
+    /// Returns the slice with all devices that the node can use, if there is only one.
+    pub(crate) fn only_slice(&self) -> Option<&ResourceSlice> {
+        match &*self.devices.slices {
+            [slice] => Some(slice),
+            _ => None,
+        }
     }
 
     /// Returns the facts about a device, by its number among all devices of the pool that the node can use.

@@ -64,6 +64,11 @@ impl Place<'_> {
 }
 
 impl SharedIndex {
+    /// Returns true if there are no shared slices.
+    pub(super) fn is_empty(&self) -> bool {
+        self.everywhere.is_empty() && self.anywhere.is_empty() && self.places.is_empty()
+    }
+
     /// Returns the slices for all nodes.
     pub(super) const fn everywhere(&self) -> &Positions {
         &self.everywhere
