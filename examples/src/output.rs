@@ -132,8 +132,12 @@ fn escape(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
 /// # Errors
 /// The object can't be written as JSON.
 pub fn as_json(object: &impl Serialize) -> Result<String, OutputError> {
-    let mut text = String::new();
-    for character in serde_json::to_string_pretty(object)?.chars() {
+    Ok(escaped_json(&serde_json::to_string_pretty(object)?) + "\n")
+}
+
+fn escaped_json(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for character in json.chars() {
         // Only texts have such characters, and in them JSON writes them so.
         if is_obeyed(character) && character != '\n' {
             // Writing to a String can't fail.
@@ -142,7 +146,29 @@ pub fn as_json(object: &impl Serialize) -> Result<String, OutputError> {
             text.push(character);
         }
     }
-    Ok(text + "\n")
+    text
+}
+
+/// Form of the lines that a program prints while it stays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[expect(clippy::exhaustive_enums, reason = "values of a flag")]
+pub enum LineForm {
+    /// Sentences
+    #[default]
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// Prints what has just happened to stdout, as one line.
+///
+/// # Errors
+/// As for [`put`].
+pub fn put_line(form: LineForm, line: &(impl fmt::Display + Serialize)) -> Result<(), OutputError> {
+    match form {
+        LineForm::Text => put(&format!("{line}\n")),
+        LineForm::Json => put(&(escaped_json(&serde_json::to_string(line)?) + "\n")),
+    }
 }
 
 /// Returns objects as YAML, one document each.

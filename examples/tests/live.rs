@@ -5,7 +5,8 @@
 mod stand_in;
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -18,6 +19,7 @@ use serde_json::{Value, from_value, json};
 use tempfile::TempDir;
 
 use stand_in::StandIn;
+use stand_in::fake_driver::{FakeDriver, Manner};
 
 const SCHEDULER: &str = env!("CARGO_BIN_EXE_scheduler");
 const DRIVER: &str = env!("CARGO_BIN_EXE_driver");
@@ -41,13 +43,14 @@ struct Background {
     stderr: BufReader<ChildStderr>,
 }
 
-/// Reads lines up to one with some words.
-fn read_to(pipe: &mut impl BufRead, words: &str) {
+/// Reads lines up to one with some words, which it returns.
+fn read_to(pipe: &mut impl BufRead, words: &str) -> String {
     let mut line = String::new();
     while !line.contains(words) {
         line.clear();
         assert!(pipe.read_line(&mut line).unwrap() > 0, "it never says {words:?}");
     }
+    line
 }
 
 impl Background {
@@ -59,13 +62,19 @@ impl Background {
     }
 
     /// Waits for a line on stdout.
-    fn says(&mut self, words: &str) {
-        read_to(&mut self.stdout, words);
+    fn says(&mut self, words: &str) -> String {
+        read_to(&mut self.stdout, words)
     }
 
     /// Waits for a line on stderr.
-    fn warns(&mut self, words: &str) {
-        read_to(&mut self.stderr, words);
+    fn warns(&mut self, words: &str) -> String {
+        read_to(&mut self.stderr, words)
+    }
+
+    /// Waits for the address of the metrics, and returns its host and port.
+    fn vitals(&mut self) -> String {
+        let line = self.warns("metrics at http://");
+        line.trim().strip_prefix("metrics at http://").unwrap().strip_suffix("/metrics").unwrap().to_owned()
     }
 
     fn terminate(&mut self) -> Option<i32> {
@@ -79,6 +88,15 @@ impl Drop for Background {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// Returns what a server answers to a request for a path.
+fn get(address: &str, path: &str) -> String {
+    let mut connection = TcpStream::connect(address).unwrap();
+    write!(connection, "GET {path} HTTP/1.1\r\nHost: vitals\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).unwrap();
+    answer
 }
 
 async fn until(what: &str, holds: impl AsyncFn() -> bool) {
@@ -286,4 +304,100 @@ async fn a_checkpoint_has_one_kubelet_and_must_be_writable() {
     let (code, _, stderr) = run("sh", &["-c", &script]);
     assert_eq!(code, 1);
     assert!(stderr.starts_with(&format!("kubelet: {state}: ")) && stderr.contains("File too large"), "{stderr}");
+}
+
+/// Creates a claim with a device of a driver, and a pod on the node that has it.
+async fn bound_pod(server: &StandIn, name: &str, driver: &str) {
+    let client = server.client();
+    let claims: Api<ResourceClaim> = Api::default_namespaced(client.clone());
+    let pods: Api<Pod> = Api::default_namespaced(client);
+    let request = json!({"name": "r", "exactly": {"deviceClassName": "gpu"}});
+    let claim = json!({"metadata": {"name": name}, "spec": {"devices": {"requests": [request]}}});
+    let mut claim: ResourceClaim = claims.create(&POST, &from_value(claim).unwrap()).await.unwrap();
+    let container = json!({"name": "c", "image": "none", "resources": {"claims": [{"name": "r"}]}});
+    let spec = json!({"nodeName": "node-1", "containers": [container],
+        "resourceClaims": [{"name": "r", "resourceClaimName": name}]});
+    let pod = json!({"metadata": {"name": name}, "spec": spec});
+    let pod: Pod = pods.create(&POST, &from_value(pod).unwrap()).await.unwrap();
+    let device = json!({"request": "r", "driver": driver, "pool": "node-1", "device": name});
+    let consumer = json!({"resource": "pods", "name": name, "uid": pod.metadata.uid});
+    let status = json!({"allocation": {"devices": {"results": [device]}}, "reservedFor": [consumer]});
+    claim.status = from_value(status).unwrap();
+    claims.replace_status(name, &POST, &claim).await.unwrap();
+}
+
+fn phase(pod: &Pod) -> Option<&str> {
+    pod.status.as_ref().and_then(|status| status.phase.as_deref())
+}
+
+#[tokio::test]
+async fn a_driver_that_hangs_keeps_no_other_pod_waiting() {
+    let server = StandIn::start(&[]);
+    let folder = TempDir::new().unwrap();
+    let (bad, good) = (FakeDriver::start(folder.path(), "bad"), FakeDriver::start(folder.path(), "good"));
+    bad.set(Manner::Hangs);
+    let (state, bad, good) = (folder.path().join("checkpoint").display().to_string(), bad.plugin(), good.plugin());
+    let args = ["--live", "--server", &server.url, "--state", &state, "--plugin", &bad, "--plugin", &good];
+    let mut kubelet = Background::start(
+        KUBELET,
+        &[&args[..], &["--call-seconds", "3600", "--metrics-address", "127.0.0.1:0"]].concat(),
+    );
+    let vitals = kubelet.vitals();
+    // The one that hangs comes first.
+    bound_pod(&server, "hung", "bad").await;
+    bound_pod(&server, "well", "good").await;
+    kubelet.says("called good for default/well");
+    kubelet.says("default/well: runs with good/device=well");
+    let pods: Api<Pod> = Api::default_namespaced(server.client());
+    assert_eq!(phase(&pods.get("hung").await.unwrap()), Some("Pending"));
+    pods.delete("well", &DeleteParams::default()).await.unwrap();
+    kubelet.says("default/well: gone");
+    assert!(get(&vitals, "/healthz").ends_with("\r\n\r\nok"));
+    let metrics = get(&vitals, "/metrics");
+    for operation in ["PrepareResources", "UnprepareResources"] {
+        let count =
+            format!("dra_operations_duration_seconds_count{{operation_name=\"{operation}\",is_error=\"false\"}} 1\n");
+        assert!(metrics.contains(&count), "{metrics}");
+    }
+    assert!(metrics.contains("dra_resource_claims_in_use{driver_name=\"<any>\"} 0\n"), "{metrics}");
+    assert!(get(&vitals, "/").starts_with("HTTP/1.1 404 "));
+}
+
+#[tokio::test]
+async fn a_driver_that_does_not_answer_is_asked_again() {
+    let server = StandIn::start(&[]);
+    let folder = TempDir::new().unwrap();
+    let driver = FakeDriver::start(folder.path(), "gpu.example.com");
+    let (state, plugin) = (folder.path().join("checkpoint").display().to_string(), driver.plugin());
+    let args = ["--live", "--server", &server.url, "--state", &state, "--plugin", &plugin];
+    let mut kubelet = Background::start(KUBELET, &[&args[..], &["--call-seconds", "1", "-o", "json"]].concat());
+    let registered: Value = serde_json::from_str(&kubelet.says("registered")).unwrap();
+    assert_eq!(registered["node"], "node-1");
+    let events: Api<k8s_openapi::api::core::v1::Event> = Api::default_namespaced(server.client());
+    for (name, manner, reason) in [
+        ("hung", Manner::Hangs, "code = DeadlineExceeded desc = context deadline exceeded"),
+        ("other", Manner::AnswersForOthers, "NodePrepareResources returned result for unknown claim UID another-uid"),
+        ("empty", Manner::AnswersNothing, "NodePrepareResources skipped 1 ResourceClaims"),
+    ] {
+        driver.set(manner);
+        bound_pod(&server, name, "gpu.example.com").await;
+        let about = ListParams::default().fields(&format!("involvedObject.name={name}"));
+        // One before may say that the claim was not allocated yet.
+        until(reason, async || {
+            let messages = events.list(&about).await.unwrap().items.into_iter().filter_map(|event| event.message);
+            messages.into_iter().any(|message| message.contains(reason))
+        })
+        .await;
+        driver.set(Manner::Works);
+        let runs: Value = serde_json::from_str(&kubelet.says("\"runs\"")).unwrap();
+        let device = format!("gpu.example.com/device={name}");
+        assert_eq!(runs, json!({"event": "runs", "pod": format!("default/{name}"), "devices": [device]}));
+    }
+    // Nor does it unprepare what it could not be asked about.
+    driver.set(Manner::Hangs);
+    Api::<Pod>::default_namespaced(server.client()).delete("hung", &DeleteParams::default()).await.unwrap();
+    kubelet.warns("NodeUnprepareResources: rpc error: code = DeadlineExceeded");
+    driver.set(Manner::Works);
+    let gone: Value = serde_json::from_str(&kubelet.says("\"gone\"")).unwrap();
+    assert_eq!(gone["pod"], "default/hung");
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Mutex, PoisonError};
 
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
@@ -27,35 +28,31 @@ pub struct Events {
     /// Name of the program.
     component: &'static str,
     /// Last message about each pod, by UID.
-    last: BTreeMap<String, String>,
+    last: Mutex<BTreeMap<String, String>>,
 }
 
 impl Events {
     /// Creates the writer of a program.
     #[must_use]
     pub const fn new(component: &'static str) -> Self {
-        Self { component, last: BTreeMap::new() }
+        Self { component, last: Mutex::new(BTreeMap::new()) }
     }
 
     /// Writes that something went well.
-    pub async fn normal(&mut self, client: &Client, pod: &PodKey, reason: &str, message: &str) {
+    pub async fn normal(&self, client: &Client, pod: &PodKey, reason: &str, message: &str) {
         self.write(client, pod, "Normal", reason, message).await;
     }
 
     /// Writes that something did not go well.
-    pub async fn warning(&mut self, client: &Client, pod: &PodKey, reason: &str, message: &str) {
+    pub async fn warning(&self, client: &Client, pod: &PodKey, reason: &str, message: &str) {
         self.write(client, pod, "Warning", reason, message).await;
     }
 
     /// Writes an event, unless it says what the last one about the pod has said.
-    async fn write(&mut self, client: &Client, pod: &PodKey, kind: &str, reason: &str, message: &str) {
-        if self.last.get(&pod.uid).is_some_and(|last| last == message) {
+    async fn write(&self, client: &Client, pod: &PodKey, kind: &str, reason: &str, message: &str) {
+        if !self.is_new(pod, message) {
             return;
         }
-        if self.last.len() >= REMEMBERED {
-            self.last.clear();
-        }
-        self.last.insert(pod.uid.clone(), message.to_owned());
         let event = self.event(pod, kind, reason, message);
         let api: Api<Event> = Api::namespaced(client.clone(), &pod.namespace);
         let (post, params) = (PostParams::default(), PatchParams::default());
@@ -68,6 +65,15 @@ impl Events {
         let patch = Patch::Merge(json!({"lastTimestamp": now().to_string()}));
         let name = event.metadata.name.as_deref().unwrap_or_default();
         let _ = answered(|| api.patch(name, &params, &patch)).await;
+    }
+
+    /// Remembers a message; returns false if it is the last one about the pod already.
+    fn is_new(&self, pod: &PodKey, message: &str) -> bool {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.len() >= REMEMBERED {
+            last.clear();
+        }
+        last.insert(pod.uid.clone(), message.to_owned()).is_none_or(|last| last != message)
     }
 
     /// Returns an event whose name follows from what it says: the second of the same is the first.

@@ -125,6 +125,14 @@ impl Series {
     pub fn set(&self, labels: &[&str], value: u64) {
         self.0.change(labels, |sample| sample.value = value);
     }
+
+    /// Replaces all values, of a gauge whose labels come and go.
+    pub fn replace(&self, values: impl IntoIterator<Item = (Vec<String>, u64)>) {
+        lock(&self.0.samples).clear();
+        for (labels, value) in values {
+            self.set(&labels.iter().map(String::as_str).collect::<Vec<_>>(), value);
+        }
+    }
 }
 
 impl Histogram {

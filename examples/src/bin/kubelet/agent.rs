@@ -1,7 +1,9 @@
 //! Agent that carries out the plans of `dra_alloc::kubelet`.
 
+use std::cell::{Ref, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use dra_alloc::declared_features::{DeclaredFeature, NotAdmitted, check_admission};
 use dra_alloc::kubelet::metrics::{DRIVER_LABEL, SkipCounts, operations_duration, skips_total};
@@ -15,6 +17,9 @@ use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use super::grpc;
 use super::state_file::{LockedStateFile, StateFile, StateFileError};
+
+/// Time that kubelet gives a driver for a call.
+pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// Reason that the agent could not do a task.
 #[derive(Debug, thiserror::Error)]
@@ -61,17 +66,20 @@ pub(crate) struct Done {
     pub(crate) skipped: Vec<Skipped>,
 }
 
-/// Agent for the claims of one node.
+/// Agent for the claims of one node. Operations on pods without a common claim may go on at the same time: nothing is
+/// borrowed while a driver is called, and the checkpoint is written in one piece.
 #[derive(Debug)]
 pub(crate) struct Agent {
-    cache: ClaimCache,
+    cache: RefCell<ClaimCache>,
     settings: KubeletOptions,
     file: LockedStateFile,
+    /// Time that a driver has for a call.
+    timeout: Duration,
     /// Sockets of the registered drivers, by driver name.
-    plugins: BTreeMap<String, PathBuf>,
-    counts: SkipCounts,
+    plugins: RefCell<BTreeMap<String, PathBuf>>,
+    counts: RefCell<SkipCounts>,
     /// Number of operations, by operation and whether it failed.
-    operations: BTreeMap<(Operation, bool), u64>,
+    operations: RefCell<BTreeMap<(Operation, bool), u64>>,
 }
 
 impl Agent {
@@ -84,12 +92,20 @@ impl Agent {
         file: StateFile,
         settings: KubeletOptions,
         plugins: BTreeMap<String, PathBuf>,
+        timeout: Duration,
     ) -> Result<Self, AgentError> {
         let file = file.lock()?;
         let found = Self::remembered(file.file())?;
         let is_new = found.is_none();
-        let (counts, operations) = (SkipCounts::default(), BTreeMap::new());
-        let agent = Self { cache: found.unwrap_or_default(), settings, file, plugins, counts, operations };
+        let agent = Self {
+            cache: RefCell::new(found.unwrap_or_default()),
+            settings,
+            file,
+            timeout,
+            plugins: RefCell::new(plugins),
+            counts: RefCell::default(),
+            operations: RefCell::default(),
+        };
         if is_new {
             agent.store()?;
         }
@@ -106,19 +122,36 @@ impl Agent {
     }
 
     /// Returns the remembered claims.
-    pub(crate) const fn cache(&self) -> &ClaimCache {
-        &self.cache
+    pub(crate) fn cache(&self) -> Ref<'_, ClaimCache> {
+        self.cache.borrow()
+    }
+
+    /// Returns the counters of skipped calls since the start.
+    #[cfg(feature = "live")]
+    pub(crate) fn skips(&self) -> SkipCounts {
+        self.counts.borrow().clone()
     }
 
     /// Replaces the registered drivers.
     #[cfg(feature = "live")]
-    pub(crate) fn set_plugins(&mut self, plugins: BTreeMap<String, PathBuf>) {
-        self.plugins = plugins;
+    pub(crate) fn set_plugins(&self, plugins: BTreeMap<String, PathBuf>) {
+        self.plugins.replace(plugins);
+    }
+
+    fn is_registered(&self, driver: &str) -> bool {
+        self.plugins.borrow().contains_key(driver)
+    }
+
+    /// Returns the socket of a driver, which may have gone since the plan was made.
+    fn socket(&self, driver: &str) -> Result<PathBuf, String> {
+        let socket = self.plugins.borrow().get(driver).cloned();
+        socket.ok_or_else(|| format!("DRA driver {driver} is not registered"))
     }
 
     /// Returns the counters of skipped calls since the start, as a line for each driver.
     pub(crate) fn metrics(&self) -> Vec<String> {
-        let counts = self.counts.iter().map(|(operation, driver, count)| {
+        let counts = self.counts.borrow();
+        let counts = counts.iter().map(|(operation, driver, count)| {
             let name = skips_total(operation, self.settings.profile());
             format!("{name}{{{DRIVER_LABEL}={driver:?}}} {count}")
         });
@@ -140,11 +173,12 @@ impl Agent {
             };
             format!("{name}_count{{operation_name={operation:?},is_error=\"{is_error}\"}} {count}")
         };
-        self.operations.iter().map(line).collect()
+        self.operations.borrow().iter().map(line).collect()
     }
 
-    fn count<T>(&mut self, operation: Operation, outcome: &Result<T, AgentError>) {
-        let count = self.operations.entry((operation, outcome.is_err())).or_default();
+    fn count<T>(&self, operation: Operation, outcome: &Result<T, AgentError>) {
+        let mut operations = self.operations.borrow_mut();
+        let count = operations.entry((operation, outcome.is_err())).or_default();
         *count = count.saturating_add(1);
     }
 
@@ -163,28 +197,28 @@ impl Agent {
     ///
     /// # Errors
     /// The reason that the pod can't start now.
-    pub(crate) async fn prepare(&mut self, pod: &Pod, claims: &[ResourceClaim]) -> Result<Done, AgentError> {
+    pub(crate) async fn prepare(&self, pod: &Pod, claims: &[ResourceClaim]) -> Result<Done, AgentError> {
         let outcome = self.try_prepare(pod, claims).await;
         self.count(Operation::Prepare, &outcome);
         outcome
     }
 
-    async fn try_prepare(&mut self, pod: &Pod, claims: &[ResourceClaim]) -> Result<Done, AgentError> {
-        let registered = |driver: &str| self.plugins.contains_key(driver);
-        let plan = self.cache.plan_prepare(pod, claims, registered, self.settings);
+    async fn try_prepare(&self, pod: &Pod, claims: &[ResourceClaim]) -> Result<Done, AgentError> {
+        let registered = |driver: &str| self.is_registered(driver);
+        let plan = self.cache.borrow_mut().plan_prepare(pod, claims, registered, self.settings);
         self.save(plan.as_ref().is_ok_and(|plan| !plan.calls().is_empty()))?;
         let mut plan = plan?;
-        self.counts.add(plan.skipped());
+        self.counts.borrow_mut().add(plan.skipped());
         let mut done = Done { skipped: plan.skipped().to_vec(), ..Done::default() };
         for (driver, claims) in plan.calls().clone() {
-            let outcome = match self.plugins.get(&driver) {
-                Some(socket) => grpc::prepare(socket, &claims).await,
-                None => Err(format!("DRA driver {driver} is not registered")),
+            let outcome = match self.socket(&driver) {
+                Ok(socket) => grpc::prepare(&socket, &claims, self.timeout).await,
+                Err(reason) => Err(reason),
             };
-            self.cache.apply_prepare(&mut plan, &driver, outcome)?;
+            self.cache.borrow_mut().apply_prepare(&mut plan, &driver, outcome)?;
             done.called.push((driver, claims));
         }
-        self.cache.finish_prepare(plan)?;
+        self.cache.borrow_mut().finish_prepare(plan)?;
         self.save(false)?;
         Ok(done)
     }
@@ -193,15 +227,15 @@ impl Agent {
     ///
     /// # Errors
     /// The reason that the pod can't be removed now.
-    pub(crate) async fn unprepare(&mut self, pod: &Pod) -> Result<Done, AgentError> {
+    pub(crate) async fn unprepare(&self, pod: &Pod) -> Result<Done, AgentError> {
         let outcome = self.try_unprepare(pod).await;
         self.count(Operation::Unprepare, &outcome);
         outcome
     }
 
-    async fn try_unprepare(&mut self, pod: &Pod) -> Result<Done, AgentError> {
-        let registered = |driver: &str| self.plugins.contains_key(driver);
-        let plan = self.cache.plan_unprepare(pod, registered, self.settings)?;
+    async fn try_unprepare(&self, pod: &Pod) -> Result<Done, AgentError> {
+        let registered = |driver: &str| self.is_registered(driver);
+        let plan = self.cache.borrow_mut().plan_unprepare(pod, registered, self.settings)?;
         self.save(!plan.calls().is_empty())?;
         let done = self.carry_out(plan).await?;
         self.save(false)?;
@@ -216,11 +250,11 @@ impl Agent {
     /// # Errors
     /// The checkpoint can't be written. If it could not be written before the first call, no driver was called.
     pub(crate) async fn reconcile(
-        &mut self,
+        &self,
         active: &BTreeSet<String>,
     ) -> Result<Vec<(String, Result<Done, AgentError>)>, AgentError> {
-        let registered = |driver: &str| self.plugins.contains_key(driver);
-        let orphans = self.cache.plan_orphans(active, registered, self.settings);
+        let registered = |driver: &str| self.is_registered(driver);
+        let orphans = self.cache.borrow_mut().plan_orphans(active, registered, self.settings);
         self.save(orphans.iter().any(|orphan| orphan.plan.as_ref().is_ok_and(|plan| !plan.calls().is_empty())))?;
         let mut all = Vec::new();
         for orphan in orphans {
@@ -238,29 +272,32 @@ impl Agent {
     ///
     /// # Errors
     /// A claim of the container is not prepared.
-    pub(crate) fn container_devices(&self, pod: &Pod, container: &Container) -> Result<Vec<&str>, AgentError> {
-        Ok(self.cache.container_devices(pod, container, self.settings)?)
+    pub(crate) fn container_devices(&self, pod: &Pod, container: &Container) -> Result<Vec<String>, AgentError> {
+        let cache = self.cache.borrow();
+        let devices = cache.container_devices(pod, container, self.settings)?;
+        Ok(devices.into_iter().map(str::to_owned).collect())
     }
 
-    async fn carry_out(&mut self, mut plan: Plan<Unprepare>) -> Result<Done, AgentError> {
-        self.counts.add(plan.skipped());
+    async fn carry_out(&self, mut plan: Plan<Unprepare>) -> Result<Done, AgentError> {
+        self.counts.borrow_mut().add(plan.skipped());
         let mut done = Done { skipped: plan.skipped().to_vec(), ..Done::default() };
         for (driver, claims) in plan.calls().clone() {
-            let outcome = match self.plugins.get(&driver) {
-                Some(socket) => grpc::unprepare(socket, &claims).await,
-                None => Err(format!("DRA driver {driver} is not registered")),
+            let outcome = match self.socket(&driver) {
+                Ok(socket) => grpc::unprepare(&socket, &claims, self.timeout).await,
+                Err(reason) => Err(reason),
             };
-            self.cache.apply_unprepare(&mut plan, &driver, outcome)?;
+            self.cache.borrow_mut().apply_unprepare(&mut plan, &driver, outcome)?;
             done.called.push((driver, claims));
         }
-        self.cache.finish_unprepare(plan)?;
+        self.cache.borrow_mut().finish_unprepare(plan)?;
         Ok(done)
     }
 
     /// Writes the checkpoint if it has changed, and in any case if drivers are called next: what they answer can then be
     /// stored.
-    fn save(&mut self, before_calls: bool) -> Result<(), AgentError> {
-        match self.cache.take_checkpoint(self.settings.profile()) {
+    fn save(&self, before_calls: bool) -> Result<(), AgentError> {
+        let due = self.cache.borrow_mut().take_checkpoint(self.settings.profile());
+        match due {
             Some(text) => Ok(self.file.write(&text)?),
             None if before_calls => self.store(),
             None => Ok(()),
@@ -268,6 +305,6 @@ impl Agent {
     }
 
     fn store(&self) -> Result<(), AgentError> {
-        Ok(self.file.write(&self.cache.to_checkpoint(self.settings.profile()))?)
+        Ok(self.file.write(&self.cache.borrow().to_checkpoint(self.settings.profile()))?)
     }
 }

@@ -18,6 +18,7 @@ mod grpc;
 #[cfg(not(feature = "grpc"))]
 #[path = "no_grpc.rs"]
 mod grpc;
+mod line;
 #[cfg(feature = "live")]
 mod live;
 #[cfg(not(feature = "live"))]
@@ -30,19 +31,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use dra_alloc::kubelet::{ClaimCache, KubeletOptions};
 use dra_attrs::{GateError, Profile, Version, VersionError};
-use examples::cluster_args::ClusterArgs;
+use examples::cluster_args::{ClusterArgs, VitalsArgs};
 use examples::feature_gates::feature_gates;
 use examples::manifest::{Manifests, name_of};
-use examples::output::{OutputError, Trouble, one_line, program, put, say};
+use examples::output::{LineForm, OutputError, Trouble, one_line, program, put, put_line, say};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use agent::{Agent, AgentError, Done};
+use agent::{Agent, AgentError, CALL_TIMEOUT, Done};
 use grpc::{ServeError, block_on, listen, registered, serve};
+use line::Line;
 use state_file::{StateFile, StateFileError};
 use story::{StoryError, tell};
 
@@ -68,6 +71,9 @@ struct Args {
     /// Directory of registration sockets: each is asked, and its driver registered (only with a command)
     #[arg(long, value_name = "DIR")]
     registry: Option<PathBuf>,
+    /// Seconds that a driver has for a call
+    #[arg(long, value_name = "SECONDS", default_value_t = CALL_TIMEOUT.as_secs(), value_parser = clap::value_parser!(u64).range(1..=3600))]
+    call_seconds: u64,
     /// Checkpoint file (only with a command)
     #[arg(long, value_name = "FILE", default_value = "dra_manager_state")]
     state: PathBuf,
@@ -92,6 +98,11 @@ struct Args {
     /// Name of the node that the kubelet is an agent of
     #[arg(long, value_name = "NAME", default_value = "node-1", requires = "live")]
     node_name: String,
+    /// Form of the lines that tell what has happened
+    #[arg(short, long, value_enum, default_value_t, requires = "live")]
+    output: LineForm,
+    #[command(flatten)]
+    vitals: VitalsArgs,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -206,15 +217,15 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
             say(&format_args!("kubelet: {reason}"));
         }
     }
-    let start = |file| Agent::start(file, settings, plugins);
+    let start = |file| Agent::start(file, settings, plugins, args.call_timeout());
     let read = |files: &[String]| read(files, args.ignore_unknown_fields);
     match command {
         Command::Prepare(pod) => {
             let version = VERSION.parse()?;
-            let mut agent = start(file)?;
+            let agent = start(file)?;
             let manifests = read(&pod.files)?;
             let pod = find(&manifests, &pod.pod)?;
-            let outcome = prepare(&mut agent, pod, &manifests, (!args.no_admission).then_some(&version)).await;
+            let outcome = prepare(&agent, pod, &manifests, (!args.no_admission).then_some(&version)).await;
             metrics(&agent, args.metrics)?;
             outcome
         }
@@ -223,7 +234,7 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
             Ok(print(&diagnose::diagnose(question, &manifests, args.profile)?)?)
         }
         Command::Unprepare(PodArgs { pod, files }) => {
-            let (mut agent, manifests) = (start(file)?, read(files)?);
+            let (agent, manifests) = (start(file)?, read(files)?);
             let outcome = agent
                 .unprepare(find(&manifests, pod)?)
                 .await
@@ -234,7 +245,7 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
         }
         Command::Reconcile { files, none_active } => {
             let active = if *none_active { BTreeSet::new() } else { active_pods(files, &read(files)?)? };
-            reconcile(&mut start(file)?, &active).await
+            reconcile(&start(file)?, &active).await
         }
         Command::Show => match Agent::remembered(&file)? {
             Some(cache) => Ok(print(&remembered(&cache)?)?),
@@ -244,6 +255,10 @@ async fn run(args: &Args) -> Result<(), KubeletError> {
 }
 
 impl Args {
+    const fn call_timeout(&self) -> Duration {
+        Duration::from_secs(self.call_seconds)
+    }
+
     /// Returns the sockets of the registered drivers.
     fn plugins(&self) -> Result<BTreeMap<String, PathBuf>, KubeletError> {
         let mut plugins = BTreeMap::new();
@@ -264,7 +279,7 @@ fn metrics(agent: &Agent, wanted: bool) -> Result<(), OutputError> {
 
 /// Prepares the claims of a pod. With a version, checks first that the node declares what the pod requires.
 async fn prepare(
-    agent: &mut Agent,
+    agent: &Agent,
     pod: &Pod,
     manifests: &Manifests,
     admission: Option<&Version>,
@@ -300,7 +315,7 @@ fn uid(kind: &str, metadata: &ObjectMeta) -> Result<String, KubeletError> {
     uid.ok_or_else(|| KubeletError::NoUid(format!("{kind} {}", name_of(metadata))))
 }
 
-async fn reconcile(agent: &mut Agent, active: &BTreeSet<String>) -> Result<(), KubeletError> {
+async fn reconcile(agent: &Agent, active: &BTreeSet<String>) -> Result<(), KubeletError> {
     let mut stayed = 0_usize;
     for (pod, done) in agent.reconcile(active).await? {
         match done {
@@ -346,14 +361,7 @@ fn find<'a>(manifests: &'a Manifests, name: &str) -> Result<&'a Pod, KubeletErro
 }
 
 fn show(done: &Done) -> Result<(), OutputError> {
-    for (driver, claims) in &done.called {
-        let names: Vec<String> = claims.iter().map(|claim| claim.key.to_string()).collect();
-        print(&format!("called {driver} for {}", names.join(", ")))?;
-    }
-    for skip in &done.skipped {
-        print(&format!("skipped {} of {}", skip.operation.method(), skip.driver))?;
-    }
-    Ok(())
+    Line::of_calls(done).try_for_each(|line| put_line(LineForm::Text, &line))
 }
 
 fn print(text: &str) -> Result<(), OutputError> {

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use dra_alloc::kubelet::{Answers, ClaimRef, PreparedDevice};
 
@@ -47,12 +48,12 @@ pub(crate) fn registered(_: &Path) -> Ready<(BTreeMap<String, PathBuf>, Vec<Stri
 }
 
 /// Calls no driver.
-pub(crate) fn prepare(_: &Path, _: &[ClaimRef]) -> Ready<Result<Answers<Vec<PreparedDevice>>, String>> {
+pub(crate) fn prepare(_: &Path, _: &[ClaimRef], _: Duration) -> Ready<Result<Answers<Vec<PreparedDevice>>, String>> {
     ready(Err(ServeError.to_string()))
 }
 
 /// Calls no driver.
-pub(crate) fn unprepare(_: &Path, _: &[ClaimRef]) -> Ready<Result<Answers<()>, String>> {
+pub(crate) fn unprepare(_: &Path, _: &[ClaimRef], _: Duration) -> Ready<Result<Answers<()>, String>> {
     ready(Err(ServeError.to_string()))
 }
 

@@ -12,7 +12,7 @@ use dra_attrs::{FeatureGate, Profile};
 use k8s_openapi::api::core::v1::Pod;
 use tempfile::TempDir;
 
-use super::agent::{Agent, AgentError, Done};
+use super::agent::{Agent, AgentError, CALL_TIMEOUT, Done};
 use super::grpc::{ServeError, listen, serve_while};
 use super::state_file::StateFile;
 use examples::manifest::Manifests;
@@ -75,7 +75,7 @@ impl<'a> Teller<'a> {
     async fn tell(mut self, socket: &Path) -> Result<String, StoryError> {
         let plugins = BTreeMap::from([(DRIVER.to_owned(), socket.to_owned())]);
         let [train, infer, late] = [self.pod("train")?, self.pod("infer")?, self.pod("late")?];
-        let mut agent = Agent::start(self.file.clone(), self.settings, plugins.clone())?;
+        let agent = Agent::start(self.file.clone(), self.settings, plugins.clone(), CALL_TIMEOUT)?;
 
         self.chapter("A device that its driver prepares");
         let done = agent.prepare(&train, &self.manifests.claims).await?;
@@ -89,7 +89,7 @@ impl<'a> Teller<'a> {
 
         self.chapter("The kubelet restarts");
         drop(agent);
-        let mut agent = Agent::start(self.file.clone(), self.settings, plugins.clone())?;
+        let agent = Agent::start(self.file.clone(), self.settings, plugins.clone(), CALL_TIMEOUT)?;
         let claims: Vec<String> = agent.cache().claims().keys().map(ToString::to_string).collect();
         self.line(&format!("the checkpoint has the claims {}", claims.join(" and ")));
         let done = agent.prepare(&train, &self.manifests.claims).await?;
@@ -102,7 +102,7 @@ impl<'a> Teller<'a> {
         self.chapter(&format!("The kubelet restarts with the gate {gate} off"));
         drop(agent);
         let off = self.settings.with_gates(self.settings.gates().without(KubeletGate::OptionalNodeOperations));
-        let mut agent = Agent::start(self.file.clone(), off, plugins)?;
+        let agent = Agent::start(self.file.clone(), off, plugins, CALL_TIMEOUT)?;
         match agent.prepare(&late, &self.manifests.claims).await {
             Err(error @ AgentError::Prepare(_)) => self.line(&format!("late does not start: {error}")),
             Err(error) => return Err(error.into()),

@@ -13,17 +13,18 @@ use tonic::{Code, Request, Status, TimeoutExpired};
 use super::api::dra_plugin_client::DraPluginClient;
 use super::api::{Claim, Device, NodePrepareResourcesRequest, NodeUnprepareResourcesRequest};
 
-/// Time that a kubelet waits for a driver.
-const TIMEOUT: Duration = Duration::from_secs(45);
-
 /// Calls a driver's `NodePrepareResources`.
 ///
 /// # Errors
 /// The reason that there is no response, with the text that kubelet would log.
-pub(crate) async fn prepare(socket: &Path, claims: &[ClaimRef]) -> Result<Answers<Vec<PreparedDevice>>, String> {
+pub(crate) async fn prepare(
+    socket: &Path,
+    claims: &[ClaimRef],
+    timeout: Duration,
+) -> Result<Answers<Vec<PreparedDevice>>, String> {
     let request = NodePrepareResourcesRequest { claims: claims.iter().map(Claim::from).collect() };
-    let mut client = connect(socket).await?;
-    let response = client.node_prepare_resources(timed(request)).await.map_err(|status| failure(&status))?;
+    let mut client = connect(socket, timeout).await?;
+    let response = client.node_prepare_resources(timed(request, timeout)).await.map_err(|status| failure(&status))?;
     let claims = response.into_inner().claims.into_iter();
     Ok(claims.map(|(uid, claim)| (uid, result(&claim.error).map(|()| prepared(claim.devices)))).collect())
 }
@@ -32,26 +33,26 @@ pub(crate) async fn prepare(socket: &Path, claims: &[ClaimRef]) -> Result<Answer
 ///
 /// # Errors
 /// The reason that there is no response.
-pub(crate) async fn unprepare(socket: &Path, claims: &[ClaimRef]) -> Result<Answers<()>, String> {
+pub(crate) async fn unprepare(socket: &Path, claims: &[ClaimRef], timeout: Duration) -> Result<Answers<()>, String> {
     let request = NodeUnprepareResourcesRequest { claims: claims.iter().map(Claim::from).collect() };
-    let mut client = connect(socket).await?;
-    let response = client.node_unprepare_resources(timed(request)).await.map_err(|status| failure(&status))?;
+    let mut client = connect(socket, timeout).await?;
+    let response = client.node_unprepare_resources(timed(request, timeout)).await.map_err(|status| failure(&status))?;
     let claims = response.into_inner().claims.into_iter();
     Ok(claims.map(|(uid, claim)| (uid, result(&claim.error))).collect())
 }
 
-async fn connect(socket: &Path) -> Result<DraPluginClient<Channel>, String> {
+async fn connect(socket: &Path, timeout: Duration) -> Result<DraPluginClient<Channel>, String> {
     let unavailable = |reason: String| format!("rpc error: code = Unavailable desc = {}: {reason}", socket.display());
     let endpoint =
         Endpoint::from_shared(format!("unix:{}", socket.display())).map_err(|error| unavailable(error.to_string()))?;
-    let channel = endpoint.connect_timeout(TIMEOUT).connect().await;
+    let channel = endpoint.connect_timeout(timeout).connect().await;
     channel.map(DraPluginClient::new).map_err(|error| unavailable(with_causes(&error)))
 }
 
 /// Builds a request with a deadline that the driver sees.
-fn timed<T>(request: T) -> Request<T> {
+fn timed<T>(request: T, timeout: Duration) -> Request<T> {
     let mut request = Request::new(request);
-    request.set_timeout(TIMEOUT);
+    request.set_timeout(timeout);
     request
 }
 

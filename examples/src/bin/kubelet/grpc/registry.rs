@@ -8,11 +8,14 @@ use std::time::Duration;
 use dra_alloc::driver::{PLUGIN_TYPE, PluginService};
 use examples::grpc_api::registration::registration_client::RegistrationClient;
 use examples::grpc_api::registration::{InfoRequest, PluginInfo, RegistrationStatus};
+use tokio::task::JoinSet;
 use tonic::Request;
 use tonic::transport::{Channel, Endpoint};
 
 /// Time that a kubelet waits for `GetInfo`.
 const GET_INFO: Duration = Duration::from_secs(1);
+/// Time that a plugin has for the whole registration.
+const PATIENCE: Duration = Duration::from_secs(3);
 /// End of the names of registration sockets.
 const SOCKET: &str = ".sock";
 
@@ -20,8 +23,16 @@ const SOCKET: &str = ".sock";
 /// the sockets that are not, with the reason.
 pub(crate) async fn registered(registry: &Path) -> (BTreeMap<String, PathBuf>, Vec<String>) {
     let (mut plugins, mut refused) = (BTreeMap::new(), Vec::new());
-    for socket in sockets(registry) {
-        match register(&socket).await {
+    // All at the same time: a plugin that hangs keeps no other one waiting.
+    let asked = sockets(registry).into_iter().map(|socket| async move {
+        let outcome = tokio::time::timeout(PATIENCE, register(&socket)).await;
+        let outcome = outcome.unwrap_or_else(|_| Err(format!("no answer within {} s", PATIENCE.as_secs())));
+        (socket, outcome)
+    });
+    let mut answers = asked.collect::<JoinSet<_>>().join_all().await;
+    answers.sort_by(|(one, _), (other, _)| one.cmp(other));
+    for (socket, outcome) in answers {
+        match outcome {
             Ok(info) => {
                 plugins.insert(info.name, info.endpoint.into());
             }

@@ -4,21 +4,27 @@
 //!
 //! Its state is the checkpoint: a run that is killed at any point goes on where the file and the cluster say.
 
+mod counts;
 mod node;
 mod plugins;
 mod pods;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::time::Duration;
 
-use dra_alloc::kubelet::{ClaimKey, KubeletOptions};
+use dra_alloc::kubelet::{ClaimKey, KubeletOptions, claims_of_pod};
 use dra_attrs::{Version, VersionError};
 use examples::live::connect::Cluster;
 use examples::live::events::Events;
 use examples::live::failure::LiveError as ClusterError;
+use examples::live::vitals::Vitals;
 use examples::live::watching::{Change, Watches};
-use examples::output::{OutputError, say};
+use examples::output::{LineForm, OutputError, put_line, say};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use kube::Api;
@@ -29,8 +35,11 @@ use tokio::time::Instant;
 
 use super::Args;
 use super::agent::{Agent, AgentError};
+use super::line::Line;
 use super::state_file::StateFile;
+use counts::Counts;
 use plugins::Plugins;
+use pods::Subject;
 
 /// Time between two looks, if nothing changes.
 const LOOK: Duration = Duration::from_millis(300);
@@ -40,6 +49,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(300);
 
 /// Longest pause between two attempts for a pod.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// Largest number of pods that are worked on at a time: more than a node runs, so that none waits for the driver of another.
+const MOST_AT_ONCE: usize = 128;
 
 /// Reason that the kubelet ends.
 #[derive(Debug, thiserror::Error)]
@@ -56,16 +68,26 @@ pub(crate) enum LiveError {
     Output(#[from] OutputError),
 }
 
-/// Agent of a node.
+/// Agent of a node. Several of its pods are worked on at a time; nothing in `view` is borrowed meanwhile.
 struct NodeAgent<'a> {
     cluster: &'a Cluster,
     node: &'a str,
     options: KubeletOptions,
     /// Version against which declared features are compared; `None` without that check.
     admission: Option<Version>,
+    form: LineForm,
     agent: Agent,
-    plugins: Plugins,
     events: Events,
+    counts: Counts,
+    view: RefCell<View>,
+}
+
+/// Work on pods, each with the UID of its pod.
+type Operations<'w> = FuturesUnordered<Pin<Box<dyn Future<Output = (String, Result<(), LiveError>)> + 'w>>>;
+
+/// Pods and claims of the node as the watches show them, and what is being done about them.
+#[derive(Debug, Default)]
+struct View {
     /// Pods of the node by UID.
     pods: BTreeMap<String, Pod>,
     claims: BTreeMap<ClaimKey, ResourceClaim>,
@@ -74,8 +96,10 @@ struct NodeAgent<'a> {
     listed: BTreeSet<&'static str>,
     /// Pods that were said to run, by UID.
     running: BTreeSet<String>,
-    /// Pods whose last attempt failed, and `None` for what has no pod, with the time of the next one.
-    delayed: BTreeMap<Option<String>, (Instant, Duration)>,
+    /// Pods whose last attempt failed, by UID, with the time of the next one.
+    delayed: BTreeMap<String, (Instant, Duration)>,
+    /// Pods that are being worked on, by UID, with their claims: no other pod with one of them is.
+    busy: BTreeMap<String, BTreeSet<ClaimKey>>,
 }
 
 /// Works for a node of a cluster until it is told to stop. What is prepared stays prepared.
@@ -87,48 +111,43 @@ pub(crate) async fn run(
     options: KubeletOptions,
     plugins: BTreeMap<String, PathBuf>,
 ) -> Result<(), LiveError> {
-    let agent = Agent::start(StateFile::new(args.state.clone()), options, plugins.clone())?;
+    let file = StateFile::new(args.state.clone());
+    let agent = Agent::start(file, options, plugins.clone(), args.call_timeout())?;
     let cluster = Cluster::connect(&args.server).await?;
+    let vitals = Vitals::default();
+    vitals.serve(args.vitals.metrics_address).await?;
     node::register(&cluster, &args.node_name).await?;
-    let mut worker = NodeAgent {
+    let worker = NodeAgent {
         cluster: &cluster,
         node: &args.node_name,
         options,
         admission: if args.no_admission { None } else { Some(super::VERSION.parse()?) },
+        form: args.output,
         agent,
-        plugins: Plugins::new(plugins, args.registry.clone()),
         events: Events::new("dra-sdk-kubelet"),
-        pods: BTreeMap::new(),
-        claims: BTreeMap::new(),
-        new_pods: Vec::new(),
-        new_claims: Vec::new(),
-        listed: BTreeSet::new(),
-        running: BTreeSet::new(),
-        delayed: BTreeMap::new(),
+        counts: Counts::new(&vitals.metrics, args.profile),
+        view: RefCell::default(),
     };
-    super::print(&format!("{} is a node of {}", args.node_name, cluster.url))?;
+    worker.tell(&Line::Registered { node: args.node_name.clone(), server: cluster.url.clone() })?;
     let beats = tokio::spawn(node::beat(cluster.clone(), args.node_name.clone()));
     let (mut terminate, mut interrupt) = (stop_signal(SignalKind::terminate())?, stop_signal(SignalKind::interrupt())?);
-    // A call of a driver that is under way has to be finished: it is not dropped for the signal.
-    let mut watches = worker.watches();
-    let outcome = loop {
-        if let Err(error) = worker.look().await {
-            break Err(error);
-        }
-        tokio::select! {
-            change = tokio::time::timeout(LOOK, watches.next()) => {
-                let rest = std::iter::from_fn(|| watches.next_waiting());
-                let changes: Vec<Change> = change.ok().flatten().into_iter().chain(rest).collect();
-                if let Err(error) = changes.into_iter().try_for_each(|change| worker.apply(change)) {
-                    break Err(error);
-                }
-            }
-            _ = terminate.recv() => break Ok(()),
-            _ = interrupt.recv() => break Ok(()),
-        }
+    let stop = async {
+        tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
     };
+    let plugins = Plugins::new(plugins, args.registry.clone());
+    let mut operations = Operations::new();
+    let outcome = tokio::select! {
+        outcome = worker.work(&mut operations, &vitals) => outcome,
+        () = worker.keep_registered(plugins) => Ok(()),
+        () = stop => Ok(()),
+    };
+    // A call of a driver that is under way has to be finished: it is not dropped for the signal.
+    let mut ended = vec![outcome];
+    while let Some((_, outcome)) = operations.next().await {
+        ended.push(outcome);
+    }
     beats.abort();
-    outcome
+    ended.into_iter().collect()
 }
 
 fn stop_signal(kind: SignalKind) -> Result<tokio::signal::unix::Signal, ClusterError> {
@@ -145,6 +164,50 @@ impl NodeAgent<'_> {
         watches
     }
 
+    /// Works on the pods, many at a time.
+    async fn work<'w>(&'w self, operations: &mut Operations<'w>, vitals: &Vitals) -> Result<(), LiveError> {
+        let mut watches = self.watches();
+        loop {
+            vitals.round();
+            for (uid, subject) in self.view.borrow_mut().begin(&self.agent, self.options) {
+                operations.push(Box::pin(self.operation(uid, subject)));
+            }
+            tokio::select! {
+                change = watches.next() => {
+                    let rest = std::iter::from_fn(|| watches.next_waiting());
+                    change.into_iter().chain(rest).try_for_each(|change| self.view.borrow_mut().apply(change))?;
+                }
+                Some((uid, outcome)) = operations.next() => {
+                    self.view.borrow_mut().busy.remove(&uid);
+                    outcome?;
+                }
+                () = tokio::time::sleep(LOOK) => {}
+            }
+        }
+    }
+
+    async fn operation(&self, uid: String, subject: Subject) -> (String, Result<(), LiveError>) {
+        let outcome = self.work_on(&uid, subject).await;
+        (uid, outcome)
+    }
+
+    /// Looks for drivers for ever. One that does not answer keeps nobody else waiting.
+    async fn keep_registered(&self, mut plugins: Plugins) {
+        loop {
+            if let Some(found) = plugins.look().await {
+                self.agent.set_plugins(found);
+                self.view.borrow_mut().delayed.clear();
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    fn tell(&self, line: &Line) -> Result<(), OutputError> {
+        put_line(self.form, line)
+    }
+}
+
+impl View {
     fn apply(&mut self, change: Change) -> Result<(), LiveError> {
         match change {
             Change::Pod(Event::Init) => self.new_pods.clear(),
@@ -173,38 +236,51 @@ impl NodeAgent<'_> {
         Ok(())
     }
 
-    /// Looks at everything once.
-    async fn look(&mut self) -> Result<(), LiveError> {
-        if let Some(found) = self.plugins.look().await {
-            self.agent.set_plugins(found);
-            self.delayed.clear();
-        }
+    /// Chooses what is worked on next: pods that are due, and what has claims but is no pod of the node any more. None of
+    /// them shares a claim with another one that is worked on.
+    fn begin(&mut self, agent: &Agent, options: KubeletOptions) -> Vec<(String, Subject)> {
         // Before the lists are complete, a pod that is not seen is not gone.
         if self.listed.len() < 2 {
-            return Ok(());
+            return Vec::new();
         }
-        self.unprepare_orphans().await?;
-        let pods: Vec<Pod> = self.pods.values().cloned().collect();
-        let (pods_now, delayed) = (&self.pods, &mut self.delayed);
-        delayed.retain(|uid, _| uid.as_ref().is_none_or(|uid| pods_now.contains_key(uid)));
-        self.running.retain(|uid| pods_now.contains_key(uid));
-        for pod in &pods {
-            if self.is_due(Some(&uid_of(pod))) {
-                self.look_at(pod).await?;
+        let mut held: BTreeMap<String, BTreeSet<ClaimKey>> = BTreeMap::new();
+        for (key, info) in agent.cache().claims() {
+            for uid in &info.pods {
+                held.entry(uid.clone()).or_default().insert(key.clone());
             }
         }
-        Ok(())
+        let pods = &self.pods;
+        self.delayed.retain(|uid, _| pods.contains_key(uid) || held.contains_key(uid));
+        self.running.retain(|uid| pods.contains_key(uid));
+        let orphans = held.keys().filter(|uid| !pods.contains_key(*uid));
+        let orphans: Vec<(String, Subject)> = orphans.map(|uid| (uid.clone(), Subject::Orphan)).collect();
+        let pods = pods.iter().filter(|(uid, pod)| pods::needs_work(pod, self.running.contains(*uid)));
+        let pods = pods.map(|(uid, pod)| (uid.clone(), Subject::Pod(Box::new(pod.clone()))));
+        let mut begun = Vec::new();
+        for (uid, subject) in orphans.into_iter().chain(pods.collect::<Vec<_>>()) {
+            let mut claims = held.remove(&uid).unwrap_or_default();
+            if let Subject::Pod(pod) = &subject {
+                claims.extend(claims_of_pod(pod, options).flatten().map(|named| named.claim));
+            }
+            if self.may_begin(&uid, &claims) {
+                self.busy.insert(uid.clone(), claims);
+                begun.push((uid, subject));
+            }
+        }
+        begun
     }
 
-    fn is_due(&self, uid: Option<&str>) -> bool {
-        self.delayed.get(&uid.map(str::to_owned)).is_none_or(|(due, _)| *due <= Instant::now())
+    fn may_begin(&self, uid: &str, claims: &BTreeSet<ClaimKey>) -> bool {
+        self.busy.len() < MOST_AT_ONCE
+            && !self.busy.contains_key(uid)
+            && self.busy.values().all(|busy| busy.is_disjoint(claims))
+            && self.delayed.get(uid).is_none_or(|(due, _)| *due <= Instant::now())
     }
 
-    fn delay(&mut self, uid: Option<&str>) {
-        let uid = uid.map(str::to_owned);
-        let pause = self.delayed.get(&uid).map_or(FIRST_PAUSE, |(_, pause)| pause.saturating_mul(2)).min(LONGEST_PAUSE);
+    fn delay(&mut self, uid: &str) {
+        let pause = self.delayed.get(uid).map_or(FIRST_PAUSE, |(_, pause)| pause.saturating_mul(2)).min(LONGEST_PAUSE);
         let now = Instant::now();
-        self.delayed.insert(uid, (now.checked_add(pause).unwrap_or(now), pause));
+        self.delayed.insert(uid.to_owned(), (now.checked_add(pause).unwrap_or(now), pause));
     }
 }
 

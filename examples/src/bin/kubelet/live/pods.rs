@@ -1,8 +1,8 @@
 //! Pods of the node: prepared before they run, unprepared before they go.
 
-use std::collections::BTreeSet;
+use std::time::Instant;
 
-use dra_alloc::kubelet::claims_of_pod;
+use dra_alloc::kubelet::{Operation, claims_of_pod};
 use examples::live::failure::{Trouble, text, trouble};
 use examples::live::now;
 use examples::live::retry::answered;
@@ -12,8 +12,8 @@ use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, Error};
 use serde_json::{Value, json};
 
-use super::super::agent::AgentError;
-use super::super::{print, show};
+use super::super::agent::{AgentError, Done};
+use super::super::line::Line;
 use super::{LiveError, NodeAgent, key_of, note, uid_of};
 
 /// Reason of the event about a pod whose claims can't be prepared.
@@ -27,40 +27,59 @@ fn has_ended(pod: &Pod) -> bool {
     matches!(phase(pod), "Succeeded" | "Failed")
 }
 
+/// Whom the kubelet works on.
+#[derive(Debug)]
+pub(super) enum Subject {
+    /// A pod of the node, as it was when the work began.
+    Pod(Box<Pod>),
+    /// A pod that is gone without having been seen to go, and whose claims are prepared.
+    Orphan,
+}
+
+fn is_leaving(pod: &Pod) -> bool {
+    pod.metadata.deletion_timestamp.is_some()
+}
+
+/// Returns true if something is to be done about a pod, which may have been said to run.
+pub(super) fn needs_work(pod: &Pod, was_said_to_run: bool) -> bool {
+    is_leaving(pod) || has_ended(pod) || !was_said_to_run
+}
+
 impl NodeAgent<'_> {
     /// Does what is next for a pod.
-    pub(super) async fn look_at(&mut self, pod: &Pod) -> Result<(), LiveError> {
-        let uid = uid_of(pod);
-        let is_leaving = pod.metadata.deletion_timestamp.is_some();
-        if is_leaving || has_ended(pod) {
-            return self.stop(pod, is_leaving).await;
+    pub(super) async fn work_on(&self, uid: &str, subject: Subject) -> Result<(), LiveError> {
+        match subject {
+            Subject::Orphan => self.unprepare_orphan(uid).await,
+            Subject::Pod(pod) if is_leaving(&pod) || has_ended(&pod) => self.stop(&pod).await,
+            Subject::Pod(pod) => self.start(&pod).await,
         }
-        if self.running.contains(&uid) && phase(pod) == "Running" {
-            return Ok(());
-        }
-        self.start(pod).await
     }
 
-    async fn start(&mut self, pod: &Pod) -> Result<(), LiveError> {
+    async fn start(&self, pod: &Pod) -> Result<(), LiveError> {
         let (uid, key) = (uid_of(pod), key_of(pod));
         let claims = self.claims_of(pod);
         if let Some(version) = &self.admission
             && let Err(error) = self.agent.admit(pod, &claims, version)
         {
             let status = json!({"phase": "Failed", "reason": "UnexpectedAdmissionError", "message": error.to_string()});
-            return self.write_status(pod, status).await.map(drop);
+            self.write_status(pod, status).await;
+            self.delay(&uid);
+            return Ok(());
         }
-        match self.agent.prepare(pod, &claims).await {
+        let begin = Instant::now();
+        let outcome = self.agent.prepare(pod, &claims).await;
+        self.counts.observe(&self.agent, Operation::Prepare, outcome.is_err(), begin.elapsed());
+        match outcome {
             // Without its file the kubelet must not go on.
             Err(error @ AgentError::StateFile(_)) => self.fail_on_disk(pod, error).await,
             Err(error) => {
                 note(format_args!("{key}: {error}"));
-                self.delay(Some(&uid));
+                self.delay(&uid);
                 self.events.warning(&self.cluster.client, &key, FAILED_PREPARE, &error.to_string()).await;
                 Ok(())
             }
             Ok(done) => {
-                show(&done)?;
+                self.show(&done)?;
                 let time = now().to_string();
                 let container = |name: &str| {
                     json!({"name": name, "ready": true, "started": true, "restartCount": 0, "image": "", "imageID": "",
@@ -72,9 +91,11 @@ impl NodeAgent<'_> {
                 let conditions = ["PodReadyToStartContainers", "ContainersReady", "Ready"].map(ready);
                 let status = json!({"phase": "Running", "startTime": time, "conditions": conditions,
                     "containerStatuses": statuses});
-                if self.write_status(pod, status).await? {
-                    self.running.insert(uid);
-                    print(&format!("{key}: runs with {}", self.devices_of(pod)))?;
+                if self.write_status(pod, status).await {
+                    let mut view = self.view.borrow_mut();
+                    view.delayed.remove(&uid);
+                    view.running.insert(uid);
+                    self.tell(&Line::Runs { pod: key.to_string(), devices: self.devices_of(pod) })?;
                 }
                 Ok(())
             }
@@ -82,24 +103,27 @@ impl NodeAgent<'_> {
     }
 
     /// Unprepares the claims of a pod, and lets a pod that is being deleted go.
-    async fn stop(&mut self, pod: &Pod, is_leaving: bool) -> Result<(), LiveError> {
+    async fn stop(&self, pod: &Pod) -> Result<(), LiveError> {
         let (uid, key) = (uid_of(pod), key_of(pod));
-        match self.agent.unprepare(pod).await {
+        let begin = Instant::now();
+        let outcome = self.agent.unprepare(pod).await;
+        self.counts.observe(&self.agent, Operation::Unprepare, outcome.is_err(), begin.elapsed());
+        match outcome {
             Err(error @ AgentError::StateFile(_)) => return self.fail_on_disk(pod, error).await,
             Err(error) => {
                 note(format_args!("{key}: {error}"));
-                self.delay(Some(&uid));
+                self.delay(&uid);
                 self.events
                     .warning(&self.cluster.client, &key, "FailedUnprepareDynamicResources", &error.to_string())
                     .await;
                 return Ok(());
             }
-            Ok(done) => show(&done)?,
+            Ok(done) => self.show(&done)?,
         }
-        self.running.remove(&uid);
-        if !is_leaving {
+        self.view.borrow_mut().running.remove(&uid);
+        if !is_leaving(pod) {
             // Its claims are free; the object is somebody else's.
-            self.delay(Some(&uid));
+            self.delay(&uid);
             return Ok(());
         }
         let pods: Api<Pod> = Api::namespaced(self.cluster.client.clone(), &key.namespace);
@@ -108,78 +132,70 @@ impl NodeAgent<'_> {
         match answered(|| pods.delete(&key.name, &params)).await.outcome {
             Err(error) if !is_gone(&error) => {
                 note(format_args!("{key}: not removed: {}", text(&error)));
-                self.delay(Some(&uid));
+                self.delay(&uid);
             }
             _ => {
-                print(&format!("{key}: gone"))?;
-                self.pods.remove(&uid);
+                self.tell(&Line::Gone { pod: key.to_string() })?;
+                self.view.borrow_mut().pods.remove(&uid);
             }
         }
         Ok(())
     }
 
-    /// Unprepares the claims of pods that are gone without having been seen to go.
-    pub(super) async fn unprepare_orphans(&mut self) -> Result<(), LiveError> {
-        let active: BTreeSet<String> = self.pods.keys().cloned().collect();
-        let has_orphans =
-            self.agent.cache().claims().values().any(|info| info.pods.iter().any(|pod| !active.contains(pod)));
-        if !has_orphans || !self.is_due(None) {
-            return Ok(());
-        }
-        let mut has_failed = false;
-        for (pod, done) in self.agent.reconcile(&active).await? {
-            match done {
-                Ok(done) => show(&done)?,
+    async fn unprepare_orphan(&self, uid: &str) -> Result<(), LiveError> {
+        let held = self.agent.cache().claims().values().flat_map(|info| info.pods.clone()).collect::<Vec<_>>();
+        let others = held.into_iter().filter(|other| other != uid).collect();
+        let begin = Instant::now();
+        for (_, outcome) in self.agent.reconcile(&others).await? {
+            self.counts.observe(&self.agent, Operation::Unprepare, outcome.is_err(), begin.elapsed());
+            match outcome {
+                Ok(done) => self.show(&done)?,
                 Err(error) => {
-                    has_failed = true;
-                    note(format_args!("pod {pod}, which is gone: {error}"));
+                    note(format_args!("pod {uid}, which is gone: {error}"));
+                    self.delay(uid);
                 }
             }
         }
-        if has_failed {
-            self.delay(None);
-        } else {
-            self.delayed.remove(&None);
-        }
         Ok(())
     }
 
+    fn delay(&self, uid: &str) {
+        self.view.borrow_mut().delay(uid);
+    }
+
+    fn show(&self, done: &Done) -> Result<(), LiveError> {
+        Ok(Line::of_calls(done).try_for_each(|line| self.tell(&line))?)
+    }
+
     /// Ends the kubelet if its checkpoint can't be written: what it prepares next would not be known after a crash.
-    async fn fail_on_disk(&mut self, pod: &Pod, error: AgentError) -> Result<(), LiveError> {
+    async fn fail_on_disk(&self, pod: &Pod, error: AgentError) -> Result<(), LiveError> {
         self.events.warning(&self.cluster.client, &key_of(pod), FAILED_PREPARE, &error.to_string()).await;
         Err(error.into())
     }
 
     fn claims_of(&self, pod: &Pod) -> Vec<ResourceClaim> {
+        let view = self.view.borrow();
         let named = claims_of_pod(pod, self.options).flatten();
-        named.filter_map(|named| self.claims.get(&named.claim).cloned()).collect()
+        named.filter_map(|named| view.claims.get(&named.claim).cloned()).collect()
     }
 
-    fn devices_of(&self, pod: &Pod) -> String {
+    fn devices_of(&self, pod: &Pod) -> Vec<String> {
         let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
-        let ids: Vec<&str> =
-            containers.flat_map(|container| self.agent.container_devices(pod, container).unwrap_or_default()).collect();
-        if ids.is_empty() { "no device".to_owned() } else { ids.join(" ") }
+        containers.flat_map(|container| self.agent.container_devices(pod, container).unwrap_or_default()).collect()
     }
 
     /// Writes the status of a pod; returns false if that has to be tried again.
-    async fn write_status(&mut self, pod: &Pod, status: Value) -> Result<bool, LiveError> {
+    async fn write_status(&self, pod: &Pod, status: Value) -> bool {
         let key = key_of(pod);
         let pods: Api<Pod> = Api::namespaced(self.cluster.client.clone(), &key.namespace);
         let patch = Patch::Strategic(json!({"metadata": {"uid": key.uid}, "status": status}));
         let params = PatchParams::default();
-        match answered(|| pods.patch_status(&key.name, &params, &patch)).await.outcome {
-            Ok(stored) => {
-                self.pods.insert(key.uid.clone(), stored);
-                self.delayed.remove(&Some(key.uid));
-                Ok(true)
-            }
-            Err(error) => {
-                note(format_args!("{key}: status not written: {}", text(&error)));
-                self.delay(Some(&key.uid));
-                Ok(false)
-            }
+        let written = answered(|| pods.patch_status(&key.name, &params, &patch)).await.outcome;
+        if let Err(error) = &written {
+            note(format_args!("{key}: status not written: {}", text(error)));
+            self.delay(&key.uid);
         }
+        written.is_ok()
     }
 }
 
