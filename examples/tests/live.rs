@@ -179,8 +179,14 @@ async fn one_of_two_schedulers_binds_and_the_other_one_follows() {
     let server = StandIn::start(&[]);
     cluster(&server, &["one"]).await;
     let args = ["--live", "--server", &server.url, "--bind", "--lease-seconds", "2"];
-    let mut first = Background::start(SCHEDULER, &args);
-    first.says("default/one: node-1");
+    let told = ["-o", "json", "--metrics-address", "127.0.0.1:0"];
+    let mut first = Background::start(SCHEDULER, &[&args[..], &told].concat());
+    let vitals = first.vitals();
+    let bound: Value = serde_json::from_str(&first.says("\"bound\"")).unwrap();
+    assert_eq!(bound, json!({"event": "bound", "pod": "default/one", "node": "node-1"}));
+    let metrics = get(&vitals, "/metrics");
+    assert!(metrics.contains("scheduler_schedule_attempts_total{result=\"scheduled\"} 1\n"), "{metrics}");
+    assert!(metrics.contains("scheduler_pod_scheduling_sli_duration_seconds_count 1\n"), "{metrics}");
     let mut second = Background::start(SCHEDULER, &args);
     second.warns("waiting for the lease default/dra-sdk-scheduler, which ");
     assert_eq!(first.terminate(), Some(0));
@@ -258,8 +264,16 @@ async fn a_driver_keeps_its_slices_and_ends_in_order() {
 
     let slices: Api<ResourceSlice> = Api::all(server.client());
     let published = async || !slices.list(&ListParams::default()).await.unwrap().items.is_empty();
-    let mut driver = Background::start(DRIVER, &args);
+    let told = ["-o", "json", "--metrics-address", "127.0.0.1:0"];
+    let mut driver = Background::start(DRIVER, &[&args[..], &told].concat());
+    let vitals = driver.vitals();
+    let line: Value = serde_json::from_str(&driver.says("serves")).unwrap();
+    assert_eq!(line["driver"], "pci.example.com");
     until("slices", published).await;
+    until("a write is counted", async || {
+        get(&vitals, "/metrics").contains("dra_driver_slice_writes_total{is_error=\"false\"} 1\n")
+    })
+    .await;
     let slice = slices.list(&ListParams::default()).await.unwrap().items.remove(0);
     assert_eq!(slice.metadata.owner_references.unwrap()[0].name, "node-1");
     slices.delete(slice.metadata.name.as_ref().unwrap(), &DeleteParams::default()).await.unwrap();

@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand, ValueEnum};
 use dra_alloc::Detail;
 use dra_attrs::Profile;
-use examples::cluster_args::{ClusterArgs, LeaseArgs};
+use examples::cluster_args::{ClusterArgs, LeaseArgs, VitalsArgs};
 use examples::output::Format;
 
 use super::evict::EvictArgs;
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     /// Level of detail for claims that can't be allocated
     #[arg(long, value_enum, default_value_t = Explain::Summary)]
     pub(crate) explain: Explain,
-    /// Output format
+    /// Output format; with --bind, JSON is one object a line
     #[arg(short, long, value_enum, default_value_t = Format::Table, global = true)]
     pub(crate) output: Format,
     #[command(flatten)]
@@ -56,6 +56,8 @@ pub(crate) struct Args {
     pub(crate) scheduler_name: String,
     #[command(flatten)]
     pub(crate) lease: LeaseArgs,
+    #[command(flatten)]
+    pub(crate) vitals: VitalsArgs,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }

@@ -50,6 +50,8 @@ enum SchedulerError {
     Claim(#[from] UnwritableClaim),
     #[error("why: says why pods of a cluster are pending, and needs --live before it")]
     WhyWithoutCluster,
+    #[error("--bind: prints lines, as sentences or with -o json")]
+    BindAsYaml,
     #[error("evict: reads manifests, and no cluster with --live")]
     EvictOnCluster,
     #[error(transparent)]
@@ -62,7 +64,7 @@ enum SchedulerError {
 
 impl Trouble for SchedulerError {
     fn is_usage(&self) -> bool {
-        matches!(self, Self::Gates(_) | Self::WhyWithoutCluster | Self::EvictOnCluster)
+        matches!(self, Self::Gates(_) | Self::WhyWithoutCluster | Self::EvictOnCluster | Self::BindAsYaml)
     }
 }
 
@@ -82,6 +84,9 @@ fn run(args: &Args) -> Result<ExitCode, SchedulerError> {
         }
         let options = PodOptions::new(args.profile).with_gates(settings.gates);
         return Ok(evict::run(question, args.cluster.manifest(), options, args.output)?);
+    }
+    if args.bind && args.output == Format::Yaml {
+        return Err(SchedulerError::BindAsYaml);
     }
     if args.server.live {
         return Ok(live::run(args, &settings).map(|()| ExitCode::SUCCESS)?);

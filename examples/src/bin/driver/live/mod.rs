@@ -1,5 +1,6 @@
 //! The driver on a cluster: publishes its devices and keeps them so, and prepares the claims that the kubelet names.
 
+mod counts;
 mod publisher;
 
 use dra_alloc::kubelet::ClaimRef;
@@ -8,6 +9,7 @@ use examples::live::connect::Cluster;
 use examples::live::failure::{LiveError as ClusterError, Trouble, text, trouble};
 use examples::live::retry::answered;
 use examples::live::stop::told_to_stop;
+use examples::live::vitals::Vitals;
 use examples::manifest::Manifests;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{CounterSet, Device, ResourceSlice};
@@ -18,6 +20,7 @@ use tokio::sync::watch;
 
 use crate::node::{ClaimSource, NodeError, ServeArgs, ServeError, clock, serving};
 use crate::{DriverError, Survey, note};
+pub(crate) use counts::Counts;
 use publisher::{Contents, Publisher};
 
 /// Reason that the driver ends.
@@ -53,13 +56,16 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), LiveError> {
     // Entries whose claim can't be looked up stay as they are.
     let find = |asked: &ClaimRef| runtime.block_on(claim_calls::find(&cluster.client, &asked.key));
     plugin.start(&find, clock())?;
+    let vitals = Vitals::default();
+    let counts = Counts::new(&vitals.metrics);
     runtime.block_on(async {
+        vitals.serve(args.vitals.metrics_address).await?;
         let owner = owner(&cluster, &args.node_name).await?;
         let (stop, stopped) = watch::channel(false);
-        let source = ClaimSource::Cluster(cluster.client.clone());
+        let source = ClaimSource::Cluster(cluster.client.clone(), counts.clone());
         let sockets = args.sockets();
-        let serving = serving(plugin, &driver, source, &sockets, stopped);
-        let mut publisher = Publisher::new(&cluster, &driver, &args.node_name, contents, owner);
+        let serving = serving(plugin, &driver, source, &sockets, args.output, stopped);
+        let mut publisher = Publisher::new(&cluster, &driver, &args.node_name, contents, owner, counts);
         let mut serving = std::pin::pin!(serving);
         tokio::select! {
             ended = &mut serving => return Ok(ended?),

@@ -21,6 +21,7 @@ use kube::Api;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Config, Event, watcher};
 
+use super::counts::Counts;
 use crate::note;
 use crate::publish::{PublishingError, lines};
 
@@ -51,6 +52,7 @@ pub(super) struct Publisher<'a> {
     is_listed: bool,
     memory: Memory,
     timers: Timers,
+    counts: Counts,
 }
 
 impl<'a> Publisher<'a> {
@@ -60,6 +62,7 @@ impl<'a> Publisher<'a> {
         node: &'a str,
         contents: Contents,
         owner: OwnerReference,
+        counts: Counts,
     ) -> Self {
         Self {
             cluster,
@@ -73,6 +76,7 @@ impl<'a> Publisher<'a> {
             is_listed: false,
             memory: Memory::default(),
             timers: Timers { has_quick_repair: true, ..Timers::default() },
+            counts,
         }
     }
 
@@ -204,6 +208,7 @@ impl<'a> Publisher<'a> {
     async fn carry_out(&mut self, pass: &SyncPlan) -> bool {
         for write in &pass.writes {
             let answer = send(&self.cluster.client, write).await;
+            self.counts.write(matches!(answer, SliceAnswer::Failed(..)));
             if let SliceAnswer::Failed(_, text) = &answer {
                 note(&format_args!("not written, and tried again: {text}"));
             }

@@ -6,9 +6,9 @@ use std::time::SystemTime;
 
 use clap::{Args, Subcommand};
 use dra_alloc::kubelet::{ClaimKey, ClaimRef};
-use examples::cluster_args::ClusterArgs;
+use examples::cluster_args::{ClusterArgs, VitalsArgs};
 use examples::manifest::Manifests;
-use examples::output::{OutputError, put};
+use examples::output::{LineForm, OutputError, put};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::jiff::Timestamp;
 
@@ -81,6 +81,11 @@ pub(crate) struct ServeArgs {
     /// Delete the slices of the driver on this node, and end (with --live)
     #[arg(long, requires = "live")]
     pub(crate) withdraw: bool,
+    /// Form of the lines that tell what has happened
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: LineForm,
+    #[command(flatten)]
+    pub(crate) vitals: VitalsArgs,
     /// Manifests that stand for the API server: read again at each call
     #[arg(required_unless_present = "live")]
     files: Vec<String>,
@@ -123,7 +128,7 @@ pub(crate) fn run(command: &NodeCommand) -> Result<(), NodeCommandError> {
             let plugin = args.node.plugin()?;
             let api = ApiFiles(args.files.clone());
             plugin.start(&|asked| api.find(asked), now())?;
-            Ok(grpc::serve(plugin, &args.node.driver, api, &args.sockets())?)
+            Ok(grpc::serve(plugin, &args.node.driver, api, &args.sockets(), args.output)?)
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use examples::output::LineForm;
+
 use super::NodePlugin;
 use super::command::ApiFiles;
 
@@ -20,6 +22,6 @@ pub(crate) struct Sockets {
 pub(crate) struct ServeError;
 
 /// Refuses to serve.
-pub(super) fn serve(_: NodePlugin, _: &str, _: ApiFiles, _: &Sockets) -> Result<(), ServeError> {
+pub(super) fn serve(_: NodePlugin, _: &str, _: ApiFiles, _: &Sockets, _: LineForm) -> Result<(), ServeError> {
     Err(ServeError)
 }

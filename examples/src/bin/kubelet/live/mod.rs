@@ -20,6 +20,7 @@ use dra_attrs::{Version, VersionError};
 use examples::live::connect::Cluster;
 use examples::live::events::Events;
 use examples::live::failure::LiveError as ClusterError;
+use examples::live::stop::told_to_stop;
 use examples::live::vitals::Vitals;
 use examples::live::watching::{Change, Watches};
 use examples::output::{LineForm, OutputError, put_line, say};
@@ -30,7 +31,6 @@ use k8s_openapi::api::resource::v1::ResourceClaim;
 use kube::Api;
 use kube::runtime::watcher::{Config, Event};
 use nnn::PodKey;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 use super::Args;
@@ -130,16 +130,12 @@ pub(crate) async fn run(
     };
     worker.tell(&Line::Registered { node: args.node_name.clone(), server: cluster.url.clone() })?;
     let beats = tokio::spawn(node::beat(cluster.clone(), args.node_name.clone()));
-    let (mut terminate, mut interrupt) = (stop_signal(SignalKind::terminate())?, stop_signal(SignalKind::interrupt())?);
-    let stop = async {
-        tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
-    };
     let plugins = Plugins::new(plugins, args.registry.clone());
     let mut operations = Operations::new();
     let outcome = tokio::select! {
         outcome = worker.work(&mut operations, &vitals) => outcome,
         () = worker.keep_registered(plugins) => Ok(()),
-        () = stop => Ok(()),
+        stopped = told_to_stop() => stopped.map_err(LiveError::from),
     };
     // A call of a driver that is under way has to be finished: it is not dropped for the signal.
     let mut ended = vec![outcome];
@@ -148,10 +144,6 @@ pub(crate) async fn run(
     }
     beats.abort();
     ended.into_iter().collect()
-}
-
-fn stop_signal(kind: SignalKind) -> Result<tokio::signal::unix::Signal, ClusterError> {
-    signal(kind).map_err(ClusterError::Runtime)
 }
 
 impl NodeAgent<'_> {

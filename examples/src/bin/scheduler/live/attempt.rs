@@ -13,6 +13,7 @@ use nnn::binding::announce;
 use nnn::{BindingClaim, Command, PermitWait, PodKey};
 use tokio::time::Instant;
 
+use super::counts::Outcome;
 use super::{LiveError, LiveScheduler, note};
 
 /// Pause after the first attempt that failed.
@@ -28,6 +29,8 @@ pub(super) struct OpenBinding {
     pub(super) node: String,
     /// Claims of the pod, if it has any.
     pub(super) claims: Option<(PodCycle, PreBind)>,
+    /// Beginning of the attempt.
+    pub(super) begin: Instant,
 }
 
 /// Time of the next attempt for a pod.
@@ -56,6 +59,10 @@ impl LiveScheduler<'_> {
         let queue = self.queue();
         let is_known = |uid: &String| queue.iter().any(|pod| pod.metadata.uid.as_ref() == Some(uid));
         self.delayed.retain(|uid, _| is_known(uid));
+        self.pending_since.retain(|uid, _| is_known(uid));
+        for uid in queue.iter().filter_map(|pod| pod.metadata.uid.clone()) {
+            self.pending_since.entry(uid).or_insert_with(Instant::now);
+        }
         for pod in &queue {
             let uid = pod.metadata.uid.clone().unwrap_or_default();
             let is_due = self.delayed.get(&uid).is_none_or(|delay| delay.due <= Instant::now());
@@ -82,6 +89,7 @@ impl LiveScheduler<'_> {
     }
 
     async fn attempt(&mut self, pod: &Pod, uid: &str) -> Result<(), LiveError> {
+        let begin = Instant::now();
         let metadata = &pod.metadata;
         let key = PodKey::new(
             metadata.namespace.as_deref().unwrap_or_default(),
@@ -90,11 +98,11 @@ impl LiveScheduler<'_> {
         );
         if let Some(wish) = foreign_wish(pod) {
             let message = format!("{wish}: this scheduler knows claims, taints and node selectors only");
-            return self.refuse(&key, &message).await;
+            return self.refuse(&key, &message, begin).await;
         }
         match self.place(pod) {
             Err(Unplaced { reason, cycle }) => {
-                self.refuse(&key, &reason).await?;
+                self.refuse(&key, &reason, begin).await?;
                 if let Some(cycle) = cycle {
                     self.free(&cycle).await;
                 }
@@ -102,6 +110,7 @@ impl LiveScheduler<'_> {
             }
             Ok((node, cycle)) => {
                 if let Err(error) = self.announce(&key, &node, cycle.as_ref()).await {
+                    self.counts.attempt(Outcome::Error, begin.elapsed());
                     note(format_args!("{key}: not nominated to {node}: {}", text(&error)));
                     let gone = matches!(trouble(&error), Trouble::Missing | Trouble::Conflict);
                     if !gone {
@@ -114,7 +123,7 @@ impl LiveScheduler<'_> {
                     return Ok(());
                 }
                 let claims = cycle.map(|cycle| (cycle, PreBind::default()));
-                self.open.insert(uid.to_owned(), OpenBinding { pod: key, node, claims });
+                self.open.insert(uid.to_owned(), OpenBinding { pod: key, node, claims, begin });
                 self.go_on_with(uid).await
             }
         }
@@ -166,7 +175,8 @@ impl LiveScheduler<'_> {
     }
 
     /// Says why a pod is not placed, once, and tries it later.
-    async fn refuse(&mut self, pod: &PodKey, reason: &str) -> Result<(), LiveError> {
+    async fn refuse(&mut self, pod: &PodKey, reason: &str, begin: Instant) -> Result<(), LiveError> {
+        self.counts.attempt(Outcome::Unschedulable, begin.elapsed());
         let client = &self.cluster.client;
         let is_first = !self.delayed.contains_key(&pod.uid);
         self.delay(&pod.uid);

@@ -4,9 +4,10 @@ use dra_alloc::pods::BindStep;
 use examples::live::claim_calls::carry_out;
 use examples::live::failure::text;
 use examples::live::{now, pod_calls};
-use examples::output::put;
 
 use super::attempt::OpenBinding;
+use super::counts::Outcome;
+use super::line::Line;
 use super::{LiveError, LiveScheduler, note};
 
 /// State of a binding after its claims were looked at.
@@ -75,7 +76,11 @@ impl LiveScheduler<'_> {
             known.spec.get_or_insert_default().node_name = Some(node.clone());
         }
         self.delayed.remove(&pod.uid);
-        put(&format!("{pod}: {node}\n"))?;
+        self.counts.attempt(Outcome::Scheduled, open.begin.elapsed());
+        if let Some(since) = self.pending_since.remove(&pod.uid) {
+            self.counts.bound(since.elapsed());
+        }
+        self.tell(&Line::Bound { pod: pod.to_string(), node: node.clone() })?;
         let message = format!("Successfully assigned {pod} to {node}");
         self.events.normal(&self.cluster.client, pod, "Scheduled", &message).await;
         Ok(())
@@ -83,7 +88,8 @@ impl LiveScheduler<'_> {
 
     /// Takes back what a binding has reserved, and tries the pod later.
     async fn give_up(&mut self, open: OpenBinding, reason: &str) {
-        let OpenBinding { pod, claims, .. } = open;
+        let OpenBinding { pod, claims, begin, .. } = open;
+        self.counts.attempt(Outcome::Error, begin.elapsed());
         note(format_args!("{pod}: not bound: {reason}"));
         if let Some((mut cycle, _)) = claims {
             let calls = cycle.unreserve(&mut self.view.claims);

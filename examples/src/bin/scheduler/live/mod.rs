@@ -2,6 +2,8 @@
 
 mod attempt;
 mod binding;
+mod counts;
+mod line;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,14 +17,18 @@ use examples::live::events::Events;
 use examples::live::failure::LiveError as ClusterError;
 use examples::live::lease::{HeldLease, identity};
 use examples::live::stop::told_to_stop;
+use examples::live::vitals::Vitals;
 use examples::live::watching::Watches;
 use examples::live::why::{NotPending, Question, shown};
-use examples::output::{OutputError, put, say};
+use examples::output::{Format, LineForm, OutputError, put, put_line, say};
 use k8s_openapi::api::core::v1::Pod;
+use tokio::time::Instant;
 
 use super::args::{Args, Command};
 use super::schedule::Settings;
 use attempt::{Delay, OpenBinding};
+use counts::Counts;
+use line::Line;
 
 /// Time in which changes are gathered before the pods are looked at anew.
 const GATHERING: Duration = Duration::from_millis(20);
@@ -55,6 +61,11 @@ struct LiveScheduler<'a> {
     open: BTreeMap<String, OpenBinding>,
     /// Pods that have no node, by UID, with the time of the next attempt.
     delayed: BTreeMap<String, Delay>,
+    /// Time at which each pod was first seen to be pending, by UID.
+    pending_since: BTreeMap<String, Instant>,
+    form: LineForm,
+    vitals: Vitals,
+    counts: Counts,
 }
 
 /// Works on a cluster.
@@ -65,7 +76,7 @@ pub(crate) fn run(args: &Args, settings: &Settings) -> Result<(), LiveError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ClusterError::Runtime)?;
     runtime.block_on(async {
         let cluster = Cluster::connect(&args.server).await?;
-        let scheduler = LiveScheduler::new(&cluster, settings, &args.scheduler_name);
+        let scheduler = LiveScheduler::new(&cluster, settings, args);
         match &args.command {
             Some(Command::Why { name }) => scheduler.why(name.as_deref(), args).await,
             None if args.bind => scheduler.bind(args).await,
@@ -75,17 +86,22 @@ pub(crate) fn run(args: &Args, settings: &Settings) -> Result<(), LiveError> {
 }
 
 impl<'a> LiveScheduler<'a> {
-    fn new(cluster: &'a Cluster, settings: &'a Settings, name: &'a str) -> Self {
+    fn new(cluster: &'a Cluster, settings: &'a Settings, args: &'a Args) -> Self {
+        let vitals = Vitals::default();
         Self {
             cluster,
             settings,
             options: PodOptions::new(settings.profile).with_gates(settings.gates),
-            name,
+            name: &args.scheduler_name,
             view: ClusterView::new(settings.gates),
             selectors: SelectorCache::default(),
             events: Events::new("dra-sdk-scheduler"),
             open: BTreeMap::new(),
             delayed: BTreeMap::new(),
+            pending_since: BTreeMap::new(),
+            form: if args.output == Format::Json { LineForm::Json } else { LineForm::Text },
+            counts: Counts::new(&vitals.metrics),
+            vitals,
         }
     }
 
@@ -108,6 +124,7 @@ impl<'a> LiveScheduler<'a> {
     /// Binds pods until it is told to stop, or another copy has taken over.
     async fn bind(mut self, args: &Args) -> Result<(), LiveError> {
         let mut stop = std::pin::pin!(told_to_stop());
+        self.vitals.serve(args.vitals.metrics_address).await?;
         let client = &self.cluster.client;
         let identity = identity();
         let lease_name = format!("{}-scheduler", self.name);
@@ -118,7 +135,7 @@ impl<'a> LiveScheduler<'a> {
             stopped = &mut stop => return Ok(stopped?),
         };
         let mut watches = watch_cluster(self.cluster);
-        put(&format!("{} binds pods of {}\n", self.name, self.cluster.url))?;
+        self.tell(&Line::Binds { scheduler: self.name.to_owned(), server: self.cluster.url.clone() })?;
         let ended = tokio::select! {
             ended = self.work(&mut watches) => ended,
             lost = lease.lost() => Err(lost.into()),
@@ -131,6 +148,7 @@ impl<'a> LiveScheduler<'a> {
     async fn work(&mut self, watches: &mut Watches) -> Result<(), LiveError> {
         self.view.complete(watches).await?;
         loop {
+            self.vitals.round();
             self.look().await?;
             // Changes that come together are one reason to look.
             if let Ok(Some(change)) = tokio::time::timeout(LOOK, watches.next()).await {
@@ -143,6 +161,10 @@ impl<'a> LiveScheduler<'a> {
                 self.something_changed();
             }
         }
+    }
+
+    fn tell(&self, line: &Line) -> Result<(), OutputError> {
+        put_line(self.form, line)
     }
 
     /// Returns the pods that this scheduler has to place, the oldest first.

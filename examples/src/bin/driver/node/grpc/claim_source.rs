@@ -14,7 +14,7 @@ pub(crate) enum ClaimSource {
     Files(ApiFiles),
     /// API server of a cluster.
     #[cfg(feature = "live")]
-    Cluster(kube::Client),
+    Cluster(kube::Client, crate::live::Counts),
 }
 
 impl ClaimSource {
@@ -27,8 +27,19 @@ impl ClaimSource {
         match self {
             Self::Files(files) => files.find(asked),
             #[cfg(feature = "live")]
-            Self::Cluster(client) => examples::live::claim_calls::find(client, &asked.key).await,
+            Self::Cluster(client, _) => examples::live::claim_calls::find(client, &asked.key).await,
         }
+    }
+
+    /// Counts a claim of a call.
+    #[cfg_attr(not(feature = "live"), expect(clippy::unused_self, reason = "a cluster's driver has metrics"))]
+    pub(super) fn count(&self, method: &'static str, is_error: bool) {
+        #[cfg(feature = "live")]
+        if let Self::Cluster(_, counts) = self {
+            counts.claim(method, is_error);
+        }
+        #[cfg(not(feature = "live"))]
+        let _ = (method, is_error);
     }
 
     /// Reports prepared devices in the status of their claim, in the background: a claim is prepared also if the report is
@@ -37,9 +48,9 @@ impl ClaimSource {
         match self {
             Self::Files(_) => {}
             #[cfg(feature = "live")]
-            Self::Cluster(_) if devices.is_empty() => {}
+            Self::Cluster(..) if devices.is_empty() => {}
             #[cfg(feature = "live")]
-            Self::Cluster(client) => {
+            Self::Cluster(client, _) => {
                 let reports: Vec<DeviceReport> = devices.iter().map(ready).collect();
                 let (client, driver, claim) = (client.clone(), driver.to_owned(), claim.clone());
                 tokio::spawn(async move {

@@ -1,6 +1,7 @@
 //! Sockets of the driver: registration, and the kubelet's calls. `no_grpc.rs` stands in without the feature.
 
 mod claim_source;
+mod line;
 mod rewritten;
 mod services;
 
@@ -15,7 +16,7 @@ use dra_alloc::driver::{PathTooLong, PluginInfo, PluginService, Registration, da
 use examples::grpc_api::dra::dra_plugin_server::DraPluginServer;
 use examples::grpc_api::health::dra_resource_health_server::DraResourceHealthServer;
 use examples::grpc_api::registration::registration_server::RegistrationServer;
-use examples::output::{OutputError, put};
+use examples::output::{LineForm, OutputError, put_line};
 use tokio::net::UnixListener;
 use tokio::sync::watch;
 use tokio_stream::StreamExt;
@@ -26,6 +27,7 @@ use tonic::transport::server::Router;
 use super::NodePlugin;
 use super::command::ApiFiles;
 pub(crate) use claim_source::ClaimSource;
+use line::Line;
 use rewritten::Rewritten;
 use services::{Claims, Health, Registrar};
 
@@ -59,11 +61,17 @@ const LAST_CALLS: Duration = Duration::from_secs(45);
 ///
 /// # Errors
 /// As for [`serving`].
-pub(super) fn serve(plugin: NodePlugin, driver: &str, api: ApiFiles, sockets: &Sockets) -> Result<(), ServeError> {
+pub(super) fn serve(
+    plugin: NodePlugin,
+    driver: &str,
+    api: ApiFiles,
+    sockets: &Sockets,
+    form: LineForm,
+) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Runtime)?;
     // Nobody tells it to stop.
     let (_running, stopped) = watch::channel(false);
-    runtime.block_on(serving(plugin, driver, ClaimSource::Files(api), sockets, stopped))
+    runtime.block_on(serving(plugin, driver, ClaimSource::Files(api), sockets, form, stopped))
 }
 
 /// Serves until it is told to stop: first the calls, then the registration that invites them. At the end the registration
@@ -76,6 +84,7 @@ pub(crate) async fn serving(
     driver: &str,
     source: ClaimSource,
     sockets: &Sockets,
+    form: LineForm,
     stopped: watch::Receiver<bool>,
 ) -> Result<(), ServeError> {
     let text = |path: &Path| path.display().to_string();
@@ -86,14 +95,14 @@ pub(crate) async fn serving(
     let registration = Arc::new(Mutex::new(Registration::default()));
     remove_dead(&sockets.registry, &format!("{driver}-"), "reg.sock");
     remove_dead(&sockets.plugin_dir, "dra", ".sock");
-    let claims = Claims { driver: driver.to_owned(), plugin: plugin.clone(), source };
+    let claims = Claims { driver: driver.to_owned(), plugin: plugin.clone(), source, form };
     let calls = Server::builder()
         .add_service(DraPluginServer::new(claims))
         .add_service(DraResourceHealthServer::new(Health { plugin, stopped: stopped.clone() }));
     let calls = listening(calls, &endpoint, stopped.clone())?;
     let asked = Server::builder().add_service(RegistrationServer::new(Registrar { info, registration }));
     let asked = listening(asked, &registrar, stopped.clone())?;
-    put(&format!("{driver} serves {}\n", endpoint.display()))?;
+    put_line(form, &Line::Serves { driver: driver.to_owned(), socket: text(&endpoint) })?;
     let mut last_calls = stopped;
     let end = async {
         if last_calls.wait_for(|is_stopped| *is_stopped).await.is_err() {

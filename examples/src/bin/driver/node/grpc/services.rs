@@ -10,6 +10,7 @@ use dra_alloc::driver::{
     claim_answers,
 };
 use dra_alloc::kubelet::{Answers, ClaimRef, PreparedDevice};
+use dra_alloc::skip::{NODE_PREPARE_RESOURCES, NODE_UNPREPARE_RESOURCES};
 use examples::grpc_api::dra::dra_plugin_server::DraPlugin;
 use examples::grpc_api::dra::{
     Claim, Device, NodePrepareResourceResponse, NodePrepareResourcesRequest, NodePrepareResourcesResponse,
@@ -19,6 +20,7 @@ use examples::grpc_api::health::dra_resource_health_server::DraResourceHealth;
 use examples::grpc_api::health::{self, NodeWatchResourcesRequest, NodeWatchResourcesResponse};
 use examples::grpc_api::registration::registration_server::Registration as RegistrationService;
 use examples::grpc_api::registration::{self, InfoRequest, RegistrationStatus, RegistrationStatusResponse};
+use examples::output::{LineForm, put_line};
 use tokio::sync::watch;
 use tokio_stream::wrappers::IntervalStream;
 use tokio_stream::{Stream, StreamExt};
@@ -27,6 +29,7 @@ use tonic::{Request, Response, Status};
 use super::super::command::now;
 use super::super::{NodeError, NodePlugin};
 use super::claim_source::ClaimSource;
+use super::line::Line;
 
 /// Pause between two looks at the devices.
 const LOOK: Duration = Duration::from_secs(1);
@@ -36,6 +39,25 @@ pub(super) struct Claims {
     pub(super) driver: String,
     pub(super) plugin: NodePlugin,
     pub(super) source: ClaimSource,
+    pub(super) form: LineForm,
+}
+
+impl Claims {
+    /// Says what was done for a claim, and counts it. A closed output is no reason to reject claims.
+    fn tell<T>(
+        &self,
+        method: &'static str,
+        asked: &ClaimRef,
+        outcome: &Result<T, NodeError>,
+        line: impl FnOnce(&T) -> Line,
+    ) {
+        self.source.count(method, outcome.is_err());
+        let line = match outcome {
+            Ok(done) => line(done),
+            Err(error) => Line::Failed { claim: asked.key.to_string(), method, reason: error.to_string() },
+        };
+        let _ = put_line(self.form, &line);
+    }
 }
 
 /// Answers each claim of a call on its own.
@@ -76,9 +98,10 @@ impl DraPlugin for Claims {
         }
         let find = |asked: &ClaimRef| found.get(&asked.uid).cloned().unwrap_or_else(|| Err("not asked".to_owned()));
         let answers = answers(&claims, |asked| {
-            let devices = self.plugin.prepare(asked, &find, now())?;
-            self.source.report(&self.driver, asked, &devices);
-            Ok(devices)
+            let prepared = self.plugin.prepare(asked, &find, now());
+            self.tell(NODE_PREPARE_RESOURCES, asked, &prepared, |devices| Line::prepared(asked, devices));
+            self.source.report(&self.driver, asked, prepared.as_deref().unwrap_or_default());
+            prepared
         });
         let response = |answer: Result<Vec<PreparedDevice>, String>| match answer {
             Ok(devices) => {
@@ -95,7 +118,13 @@ impl DraPlugin for Claims {
         request: Request<NodeUnprepareResourcesRequest>,
     ) -> Result<Response<NodeUnprepareResourcesResponse>, Status> {
         let claims = request.into_inner().claims;
-        let answers = answers(&claims, |asked| self.plugin.unprepare(&asked.uid, now()));
+        let answers = answers(&claims, |asked| {
+            let unprepared = self.plugin.unprepare(&asked.uid, now());
+            self.tell(NODE_UNPREPARE_RESOURCES, asked, &unprepared, |()| Line::Unprepared {
+                claim: asked.key.to_string(),
+            });
+            unprepared
+        });
         let response =
             |answer: Result<(), String>| NodeUnprepareResourceResponse { error: answer.err().unwrap_or_default() };
         let claims = answers.map(|(uid, answer)| (uid, response(answer))).collect();

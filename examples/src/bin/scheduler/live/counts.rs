@@ -1,0 +1,65 @@
+//! Metrics of the scheduler, with the names that KEP-5278 and kube-scheduler have.
+
+use std::time::Duration;
+
+use examples::live::metrics::{Histogram, Metrics, Series};
+
+/// Upper bounds of the durations, in milliseconds.
+const BOUNDS: [u64; 14] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096, 16_384, 65_536];
+
+/// Result of an attempt to place a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Scheduled,
+    Unschedulable,
+    Error,
+}
+
+/// Metrics of a scheduler.
+#[derive(Debug)]
+pub(super) struct Counts {
+    attempts: Series,
+    durations: Histogram,
+    waits: Histogram,
+}
+
+impl Counts {
+    pub(super) fn new(metrics: &Metrics) -> Self {
+        let bounds = || BOUNDS.map(Duration::from_millis);
+        Self {
+            attempts: metrics.counter(
+                "scheduler_schedule_attempts_total",
+                "Attempts to place a pod, by result",
+                &["result"],
+            ),
+            durations: metrics.histogram(
+                "scheduler_scheduling_attempt_duration_seconds",
+                "Time of an attempt with the writes of its binding, by result",
+                &["result"],
+                bounds(),
+            ),
+            waits: metrics.histogram(
+                "scheduler_pod_scheduling_sli_duration_seconds",
+                "Time from when a pod was first seen to be pending to its binding",
+                &[],
+                bounds(),
+            ),
+        }
+    }
+
+    /// Counts an attempt.
+    pub(super) fn attempt(&self, outcome: Outcome, duration: Duration) {
+        let result = match outcome {
+            Outcome::Scheduled => "scheduled",
+            Outcome::Unschedulable => "unschedulable",
+            Outcome::Error => "error",
+        };
+        self.attempts.add(&[result], 1);
+        self.durations.observe(&[result], duration);
+    }
+
+    /// Counts a pod that was bound so long after it was first seen to be pending.
+    pub(super) fn bound(&self, wait: Duration) {
+        self.waits.observe(&[], wait);
+    }
+}
