@@ -50,9 +50,7 @@ fn to_mapping(old: &Value) -> Value {
 }
 
 /// Reads the node resources that a pod's claims take from the JSON of the pod, in the form of Kubernetes 1.36, 1.37 or 1.38.
-/// The result is what [`nnn`'s view] takes as an argument, for instance.
-///
-/// [`nnn`'s view]: https://docs.rs/nnn
+/// The result is what `nnn::view` takes as an argument, for instance.
 ///
 /// ```
 /// use dra_alloc::pods::claim_amounts_from_json;
