@@ -22,12 +22,24 @@ pub mod pool_question;
 pub mod pool_table;
 pub mod sysfs;
 
-/// Examples of the README, tested as doctests.
+/// Tests the examples of a page of the project as doctests.
 #[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-pub struct Readme;
+macro_rules! pages {
+    ($($name:ident: $path:literal)*) => {
+        $(#[doc = include_str!(concat!("../../", $path))] pub struct $name;)*
+    };
+}
 
-/// Programs of docs/embedding.md, compiled and run as doctests.
 #[cfg(doctest)]
-#[doc = include_str!("../../docs/embedding.md")]
-pub struct Embedding;
+pages! {
+    Readme: "README.md"
+    Embedding: "docs/embedding.md"
+    ForDriverAuthors: "docs/for-driver-authors.md"
+    ForSchedulerAuthors: "docs/for-scheduler-authors.md"
+    Versions: "docs/versions.md"
+    DraAttrs: "dra-attrs/README.md"
+    DraAlloc: "dra-alloc/README.md"
+    Nnn: "nnn/README.md"
+    PoolStatus: "poolstatus/README.md"
+    Readiness: "readiness/README.md"
+}

@@ -1,0 +1,135 @@
+//! Numbers in the pages for users: limits, defaults and versions are those of the code.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+
+use dra_alloc::driver::SliceLimits;
+use dra_alloc::pods::MAX_CONSUMERS;
+use dra_alloc::validate::validate_slice;
+use dra_alloc::{DraGate, Profile};
+use dra_attrs::FeatureGate;
+use serde_json::{Value, json};
+
+const DRIVERS: &str = include_str!("../../docs/for-driver-authors.md");
+const SCHEDULERS: &str = include_str!("../../docs/for-scheduler-authors.md");
+const VERSIONS: &str = include_str!("../../docs/versions.md");
+const MANIFEST: &str = include_str!("../../Cargo.toml");
+
+/// Returns the rows of the table below a header row that begins so, each as its cells.
+fn table<'a>(page: &'a str, header: &str) -> Vec<Vec<&'a str>> {
+    let (_, below) = page.split_once(&format!("\n{header}")).unwrap_or_else(|| panic!("no table {header}"));
+    let rows = below.lines().skip(2).take_while(|line| line.starts_with('|'));
+    rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect()).collect()
+}
+
+/// Returns `count` objects that are named by their number.
+fn named(count: usize, make: impl Fn(String) -> Value) -> Vec<Value> {
+    (0..count).map(|number| make(format!("n{number}"))).collect()
+}
+
+/// Returns a map of `count` equal values.
+fn map_of(count: usize, value: &Value) -> Value {
+    (0..count).map(|number| (format!("n{number}"), value.clone())).collect()
+}
+
+/// Returns the spec of a slice that has `count` of something, by a row of the table of limits.
+fn slice_with(count: usize, owner: &str, things: &str) -> Value {
+    let device = |field: &str, value: Value| json!({"devices": [{"name": "d", field: value}]});
+    let taint = json!({"key": "example.com/t", "effect": "NoSchedule"});
+    match (owner, things.split([',', ';']).next().unwrap(), things.contains("taints,")) {
+        ("a slice", "devices", false) => json!({"devices": named(count, |name| json!({"name": name}))}),
+        ("a slice", "devices", true) => {
+            json!({"devices": named(count, |name| json!({"name": name, "taints": [taint]}))})
+        }
+        ("a slice", "counter sets", _) => {
+            json!({"sharedCounters": named(count, |name| json!({"name": name, "counters": {"c": {"value": "1"}}}))})
+        }
+        ("a counter set", "counters", _) => {
+            json!({"sharedCounters": [{"name": "s", "counters": map_of(count, &json!({"value": "1"}))}]})
+        }
+        ("a device", "counter sets that it consumes from", _) => {
+            let consumption = |name| json!({"counterSet": name, "counters": {"c": {"value": "1"}}});
+            device("consumesCounters", named(count, consumption).into())
+        }
+        ("a device", "taints", _) => device(
+            "taints",
+            named(count, |name| json!({"key": format!("example.com/{name}"), "effect": "NoSchedule"})).into(),
+        ),
+        ("a device", "binding conditions", _) => {
+            let conditions = named(count, |name| json!(name));
+            json!({"devices": [{"name": "d", "bindingConditions": conditions, "bindingFailureConditions": ["failed"]}]})
+        }
+        ("a device", "attributes and capacities together", _) => {
+            device("attributes", map_of(count, &json!({"int": 1})))
+        }
+        other => panic!("no slice for {other:?}"),
+    }
+}
+
+/// Returns the problems of a slice with the spec, in one text.
+fn problems(mut spec: Value) -> String {
+    let pool = json!({"name": "p", "generation": 1, "resourceSliceCount": 1});
+    for (field, value) in [("driver", json!("d.example.com")), ("nodeName", json!("n")), ("pool", pool)] {
+        spec[field] = value;
+    }
+    let slice = serde_json::from_value(json!({"metadata": {"name": "s"}, "spec": spec})).unwrap();
+    validate_slice(&slice).to_string()
+}
+
+#[test]
+fn limits_of_slices() {
+    let rows = table(DRIVERS, "| in | at most | of |");
+    assert_eq!(rows.len(), 8);
+    for row in rows {
+        let [owner, limit, things] = row[..] else { panic!("{row:?}") };
+        let limit: usize = limit.parse().unwrap();
+        assert_eq!(problems(slice_with(limit, owner, things)), "", "{row:?}");
+        let beyond = problems(slice_with(limit + 1, owner, things));
+        assert!(beyond.contains(&limit.to_string()), "{row:?}: {beyond}");
+    }
+}
+
+#[test]
+fn limits_by_version() {
+    let rows = table(DRIVERS, "| server | devices |");
+    assert_eq!(rows.len(), 4);
+    for row in rows {
+        let limits = SliceLimits::for_minor(row[0].trim_start_matches("1.").parse().unwrap());
+        let advanced =
+            format!("{}{}", limits.max_advanced_devices, if limits.counts_lists { ", also with lists" } else { "" });
+        let sets = match limits.max_counter_sets {
+            Some(sets) => format!("{sets}, in slices of their own"),
+            None => "in the slice of the devices".to_owned(),
+        };
+        assert_eq!(row[1..], [limits.max_devices.to_string(), advanced, sets]);
+    }
+}
+
+#[test]
+fn defaults_of_gates() {
+    let rows = table(DRIVERS, "| gate | default |");
+    let mut listed: Vec<(&str, &str)> = rows.iter().map(|row| (row[0].trim_matches('`'), row[1])).collect();
+    let state = |gate: &DraGate| if gate.is_default() { "on" } else { "off" };
+    let mut gates: Vec<(&str, &str)> =
+        DraGate::ALL.iter().map(|gate| (gate.name(Profile::V1_37), state(gate))).collect();
+    listed.sort_unstable();
+    gates.sort_unstable();
+    assert_eq!(listed, gates);
+}
+
+#[test]
+fn consumers_of_a_claim() {
+    assert!(SCHEDULERS.contains(&format!("reserved for {MAX_CONSUMERS} consumers")));
+}
+
+#[test]
+fn versions_are_those_of_the_manifest() {
+    let rows = table(VERSIONS, "| dra-sdk | Rust |");
+    let [sdk, rust, types, client, _] = rows[0][..] else { panic!("{rows:?}") };
+    for (name, version) in [("version", sdk), ("rust-version", rust)] {
+        let line = MANIFEST.lines().find(|line| line.starts_with(&format!("{name} = "))).unwrap();
+        assert!(line.starts_with(&format!("{name} = \"{version}")), "{line}");
+    }
+    let types = types.split(',').next().unwrap();
+    for (name, version) in [("k8s-openapi", types), ("kube", client)] {
+        assert!(MANIFEST.contains(&format!("{name} = {{ version = \"{version}\"")), "{name} {version}");
+    }
+}
