@@ -38,7 +38,7 @@
 //! - **API server**: [`validate`] says what is accepted and stored of slices, claims, templates, classes and taint rules.
 //! - **Drivers**: [`driver`] plans the slices of a driver's devices and keeps the stored slices so.
 //! - **Controllers**: [`claim_controller`] makes claims and takes them back, [`eviction`] says which pods taints evict
-//!   (KEP-5055), [`autoscaler`] reads pools, utilization and templates off slices.
+//!   (KEP-5055), [`autoscaler`] says which pods one more node would take and which nodes can go.
 //!
 //! # Guarantees
 //!
@@ -80,7 +80,7 @@ mod oracle;
 
 pub use allocator::{Allocator, Attempt, NodePool, NodeVersion, Verdict, cluster_summary};
 pub use cluster::classes::Classes;
-pub use cluster::inventory::{Inventory, InventoryError, InventoryEvent, pool};
+pub use cluster::inventory::{Inventory, InventoryError, InventoryEvent, InventoryLayer, pool};
 pub use cluster::state::{AllocatedState, AssumeOutcome, ClaimId, DeviceUsage, ForgetOutcome, Layer, StateError};
 pub use config::gates::{DraGate, GateName};
 pub use config::limits::MAX_DEVICES_PER_CLAIM;

@@ -2,6 +2,9 @@
 //!
 //! | question | answer |
 //! |---|---|
+//! | Would one more node of this kind help, and which pods? | [`ScaleSimulator::scale_up`] |
+//! | Which of several kinds helps most for its price? | [`ScaleSimulator::expansion_options`] |
+//! | Which nodes can go, and where do their pods go? | [`ScaleSimulator::scale_down`], [`ScaleSimulator::remove_nodes`] |
 //! | Has a new node all the pools that its node group promises? | [`pools_ready`] |
 //! | How much of a node's devices is in use? | [`utilization`] |
 //! | Which slices would one more node of this kind have? | [`NodeCopy::slices`] |
@@ -32,16 +35,30 @@
 //!
 //! Source of the rules: `simulator/dynamicresources` and `processors/customresources` of Cluster Autoscaler.
 
+mod cluster_snapshot;
 mod copied_claims;
 mod node_copy;
+mod node_template;
+mod placing;
 mod ready;
 mod release;
+mod scale_down;
+mod scale_up;
+mod simulator;
 mod template_slices;
+mod unknown_attribute;
 mod utilization;
 
+pub use cluster_snapshot::ClusterSnapshot;
 pub use copied_claims::UncopyableClaim;
 pub use node_copy::NodeCopy;
+pub use node_template::{NodeTemplate, NodeTemplateError};
+pub use placing::PlacementRefusal;
 pub use ready::{PoolReadiness, pools_ready};
 pub use release::{ClaimRelease, Departure, ReleasedClaim, Unreservable, release, reserve};
+pub use scale_down::{KeptNode, NodeRemoval, RemovalObstacle, ScaleDown};
+pub use scale_up::{ExpansionOption, RefusedPod, ScaleUp, ScaleUpError};
+pub use simulator::ScaleSimulator;
 pub use template_slices::{SharedSlice, TemplateRules, TemplateSlices};
+pub use unknown_attribute::UnknownAttribute;
 pub use utilization::{NodeUtilization, PoolName, UsedShare, Utilization, UtilizationError, utilization};

@@ -9,7 +9,7 @@ use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 
 use crate::claim_controller::{CleanStep, OwnerFate, clean};
 use crate::kubelet::pod_claims::{extended_claim, is_for_pod, uid};
-use crate::kubelet::{ClaimKey, PodClaimError};
+use crate::kubelet::{ClaimKey, PodClaim, PodClaimError};
 use crate::pods::{
     ClaimFull, ClaimLookup, ConsumerError, PodOptions, can_reserve, claim_of_entry, consumer_of_entry, is_reserved_for,
 };
@@ -55,18 +55,16 @@ pub struct ReleasedClaim {
 ///
 /// # Complexity
 /// n log n in pods, claims and consumers.
-pub fn release<'a>(
-    pods: impl IntoIterator<Item = &'a Pod>,
-    claims: impl IntoIterator<Item = &'a ResourceClaim>,
+pub fn release<'p, 'c>(
+    pods: impl IntoIterator<Item = &'p Pod>,
+    claims: impl IntoIterator<Item = &'c ResourceClaim>,
     departure: Departure,
 ) -> Vec<ReleasedClaim> {
     let mut users: BTreeMap<ClaimKey, Vec<&Pod>> = BTreeMap::new();
     let mut going: BTreeSet<&str> = BTreeSet::new();
     for pod in pods {
         going.insert(uid(pod));
-        let entries = pod.spec.iter().flat_map(|spec| spec.resource_claims.iter().flatten());
-        let named = entries.filter_map(|entry| claim_of_entry(pod, entry).ok().flatten()).chain(extended_claim(pod));
-        named.for_each(|named| users.entry(named.claim).or_default().push(pod));
+        claims_of(pod).for_each(|named| users.entry(named.claim).or_default().push(pod));
     }
     let claims: BTreeMap<ClaimKey, &ResourceClaim> =
         claims.into_iter().map(|claim| (ClaimKey::from_metadata(&claim.metadata), claim)).collect();
@@ -81,6 +79,12 @@ pub fn release<'a>(
         released_claim(claim, is_owned, goes, departure)
     });
     released.collect()
+}
+
+/// Returns the claims of a pod whose names are known, that for its extended resources last.
+pub(super) fn claims_of(pod: &Pod) -> impl Iterator<Item = PodClaim> {
+    let entries = pod.spec.iter().flat_map(|spec| spec.resource_claims.iter().flatten());
+    entries.filter_map(|entry| claim_of_entry(pod, entry).ok().flatten()).chain(extended_claim(pod))
 }
 
 fn released_claim(

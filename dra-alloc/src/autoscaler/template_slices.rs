@@ -1,8 +1,8 @@
 //! Slices of a template: those of a node, for one more node of its kind.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::resource::v1::{DeviceTaint, ResourceSlice};
+use k8s_openapi::api::resource::v1::{DeviceTaint, ResourceSlice, ResourceSliceSpec};
 
 use super::node_copy::NodeCopy;
 use crate::cluster::inventory::pool::{LatestGeneration, group_by_pool};
@@ -24,6 +24,8 @@ pub struct TemplateRules {
     counted: bool,
     /// Taints that a new node would not have; none if absent.
     dropped_taints: Option<fn(&DeviceTaint) -> bool>,
+    /// Attributes whose values name the old node's hardware; none if absent.
+    placeholders: Option<fn(&str) -> bool>,
 }
 
 impl TemplateRules {
@@ -44,6 +46,31 @@ impl TemplateRules {
     #[must_use]
     pub const fn without_taints(self, is_dropped: fn(&DeviceTaint) -> bool) -> Self {
         Self { dropped_taints: Some(is_dropped), ..self }
+    }
+
+    /// Replaces the texts of attributes that a new node has values of its own for, such as a serial number or `pcieRoot`.
+    /// Devices with equal values of an attribute get equal placeholders, and others different ones, so that constraints see
+    /// the structure of the old node. `is_unknown` is asked with the attribute's name as `domain/name`. Name the same
+    /// attributes in [`super::NodeTemplate::with_unknown_attributes`], for selectors that read them.
+    ///
+    /// ```
+    /// use dra_alloc::autoscaler::{NodeCopy, TemplateRules};
+    /// use k8s_openapi::api::resource::v1::ResourceSlice;
+    /// use serde_json::{from_value, json};
+    /// let root = |name: &str, root: &str| json!({"name": name, "attributes": {"pcieRoot": {"string": root}}});
+    /// let slice: ResourceSlice = from_value(json!({"metadata": {"name": "s"}, "spec": {"driver": "d.example.com", "nodeName": "n1",
+    ///     "pool": {"name": "n1", "generation": 1, "resourceSliceCount": 1},
+    ///     "devices": [root("gpu", "pci0000:40"), root("nic", "pci0000:40"), root("far-nic", "pci0000:80")]}}))?;
+    /// let rules = TemplateRules::default().with_placeholders(|name| name == "d.example.com/pcieRoot");
+    /// let copy = NodeCopy::new("n1", "t", "1").slices([&slice], rules)?;
+    /// let devices = copy.slices[0].spec.devices.iter().flatten();
+    /// let roots: Vec<_> = devices.filter_map(|one| one.attributes.as_ref()?["pcieRoot"].string.as_deref()).collect();
+    /// assert_eq!(roots, ["unknown-0", "unknown-0", "unknown-1"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn with_placeholders(self, is_unknown: fn(&str) -> bool) -> Self {
+        Self { placeholders: Some(is_unknown), ..self }
     }
 }
 
@@ -79,11 +106,14 @@ impl NodeCopy<'_> {
             return Err(SharedSlice { slice: name_of(shared).to_owned() });
         }
         let old_pools = slices.iter().map(|slice| slice.spec.pool.name.clone()).collect();
-        let copies: Vec<ResourceSlice> = if rules.newest_generation {
+        let mut copies: Vec<ResourceSlice> = if rules.newest_generation {
             self.newest(slices, rules)
         } else {
             slices.into_iter().map(|slice| self.slice(slice, rules)).collect()
         };
+        if let Some(is_unknown) = rules.placeholders {
+            put_placeholders(&mut copies, is_unknown);
+        }
         Ok(TemplateSlices { slices: copies, old_pools })
     }
 
@@ -115,5 +145,25 @@ impl NodeCopy<'_> {
             }
         }
         copy
+    }
+}
+
+/// Replaces texts by placeholders, numbered for each attribute in the order in which its values occur.
+fn put_placeholders(slices: &mut [ResourceSlice], is_unknown: impl Fn(&str) -> bool) {
+    let mut known: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
+    for ResourceSliceSpec { driver, devices, .. } in slices.iter_mut().map(|slice| &mut slice.spec) {
+        let attributes = devices.iter_mut().flatten().flat_map(|device| device.attributes.iter_mut().flatten());
+        for (name, attribute) in attributes {
+            let name = if name.contains('/') { name.clone() } else { format!("{driver}/{name}") };
+            if !is_unknown(&name) {
+                continue;
+            }
+            let values = known.entry(name).or_default();
+            for text in attribute.string.iter_mut().chain(attribute.strings.iter_mut().flatten()) {
+                let next = values.len();
+                let number = values.entry(std::mem::take(text)).or_insert(next);
+                *text = format!("unknown-{number}");
+            }
+        }
     }
 }

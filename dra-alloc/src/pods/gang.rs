@@ -44,7 +44,7 @@ impl<F: Fn(&Pod, &Node, &[GangPlacement]) -> Result<(), String>> GangFit for F {
 pub struct GangSearch<'s> {
     allocator: &'s Allocator<'s>,
     classes: &'s Classes,
-    nodes: &'s [Node],
+    nodes: Vec<&'s Node>,
     options: PodOptions,
     now: Timestamp,
     budget: Budget<'s>,
@@ -55,6 +55,8 @@ pub struct GangSearch<'s> {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct GangPlacement {
+    /// The pod.
+    pub pod: PodIdentity,
     /// Name of the node.
     pub node: String,
     /// Cycle of the pod, ready for `PreBind`; `None` for a pod without claims.
@@ -99,16 +101,24 @@ impl<'s> GangSearch<'s> {
     pub fn new(
         allocator: &'s Allocator<'s>,
         classes: &'s Classes,
-        nodes: &'s [Node],
+        nodes: impl IntoIterator<Item = &'s Node>,
         options: PodOptions,
         now: Timestamp,
     ) -> Self {
-        Self { allocator, classes, nodes, options, now, budget: Budget::default(), fit: None }
+        Self {
+            allocator,
+            classes,
+            nodes: nodes.into_iter().collect(),
+            options,
+            now,
+            budget: Budget::default(),
+            fit: None,
+        }
     }
 
     /// Sets the budget of each pod on each node.
     #[must_use]
-    pub const fn with_budget(self, budget: Budget<'s>) -> Self {
+    pub fn with_budget(self, budget: Budget<'s>) -> Self {
         Self { budget, ..self }
     }
 
@@ -147,7 +157,8 @@ impl<'s> GangSearch<'s> {
         Ok(placed)
     }
 
-    fn place_member(
+    /// Places one pod beside those placed so far. An error leaves nothing of it in flight.
+    pub(crate) fn place_member(
         &self,
         pod: &Pod,
         group: Option<&PodGroup>,
@@ -157,14 +168,18 @@ impl<'s> GangSearch<'s> {
     ) -> Result<GangPlacement, MemberRefusal> {
         let mut cycle = PodCycle::pre_filter(pod, group, tracker, self.classes, round, self.options)?;
         let mut explanation = PodExplanation::default();
-        for node in self.nodes {
+        let placement = |node: &str, cycle| {
+            let pod = PodIdentity::new(pod, self.options);
+            GangPlacement { pod, node: node.to_owned(), cycle }
+        };
+        for node in self.nodes.iter().copied() {
             let name = node.metadata.name.as_deref().unwrap_or_default();
             if let Some(Err(reason)) = self.fit.map(|fit| fit.fits(pod, node, placed)) {
                 explanation.add_other(name, reason);
                 continue;
             }
             let Some(cycle_of_pod) = &mut cycle else {
-                return Ok(GangPlacement { node: name.to_owned(), cycle: None });
+                return Ok(placement(name, None));
             };
             let verdict = cycle_of_pod.filter(node, self.allocator, tracker.state(), self.now, self.budget);
             match verdict.refusal() {
@@ -175,7 +190,7 @@ impl<'s> GangSearch<'s> {
                         cycle_of_pod.take_back(tracker);
                         return Err(error.into());
                     }
-                    return Ok(GangPlacement { node: name.to_owned(), cycle });
+                    return Ok(placement(name, cycle));
                 }
                 Some(refusal) if refusal.code() == StatusCode::Error => {
                     return Err(MemberRefusal::Ended(refusal.clone()));
@@ -194,12 +209,19 @@ impl std::fmt::Debug for GangSearch<'_> {
     }
 }
 
-/// Takes back the allocations in flight of all placed pods, the last one first.
-fn take_back(placed: &mut Vec<GangPlacement>, tracker: &mut ClaimTracker) {
-    while let Some(GangPlacement { cycle, .. }) = placed.pop() {
-        if let Some(mut cycle) = cycle {
+impl GangPlacement {
+    /// Takes back what the pod has in flight.
+    pub(crate) fn take_back(&mut self, tracker: &mut ClaimTracker) {
+        if let Some(cycle) = &mut self.cycle {
             cycle.take_back(tracker);
         }
+    }
+}
+
+/// Takes back the allocations in flight of all placed pods, the last one first.
+fn take_back(placed: &mut Vec<GangPlacement>, tracker: &mut ClaimTracker) {
+    while let Some(mut placement) = placed.pop() {
+        placement.take_back(tracker);
     }
 }
 
@@ -212,7 +234,7 @@ fn holdings(placed: &[GangPlacement]) -> Vec<GangHolding> {
         let devices: Vec<_> =
             results.map(|result| DeviceId::new(&result.driver, &result.pool, &result.device)).collect();
         (!devices.is_empty()).then(|| GangHolding {
-            pod: cycle.pod().name.clone(),
+            pod: placement.pod.name.clone(),
             node: placement.node.clone(),
             devices,
         })

@@ -20,7 +20,7 @@ pub struct PodIdentity {
 }
 
 impl PodIdentity {
-    pub(super) fn new(pod: &Pod, options: PodOptions) -> Self {
+    pub(crate) fn new(pod: &Pod, options: PodOptions) -> Self {
         Self {
             namespace: namespace(pod).to_owned(),
             name: pod.metadata.name.clone().unwrap_or_default(),

@@ -127,6 +127,44 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_layer_is_as_if_changed_and_leaves_nothing_behind(
+        before in prop::collection::vec(change(), 0..12),
+        rounds in prop::collection::vec((prop::collection::vec(change(), 0..8), any::<bool>(), any::<bool>()), 1..4),
+    ) {
+        let (mut inventory, mut objects) = (Inventory::default(), Objects::default());
+        for change in before {
+            objects.apply(change.clone());
+            inventory.apply(change).unwrap();
+        }
+        for (changes, kept, asked) in rounds {
+            if asked {
+                answers(&inventory);
+            }
+            let mut layer = inventory.layer();
+            let (slices, rules) = (objects.slices.clone(), objects.rules.clone());
+            for change in changes {
+                objects.apply(change.clone());
+                layer.apply(change).unwrap();
+            }
+            prop_assert_eq!(answers(&layer), answers(&objects.inventory()));
+            if kept {
+                layer.keep();
+            } else {
+                drop(layer);
+                (objects.slices, objects.rules) = (slices, rules);
+            }
+            let rebuilt = objects.inventory();
+            prop_assert!(inventory.slices().eq(rebuilt.slices()));
+            prop_assert!(inventory.taint_rules().eq(rebuilt.taint_rules()));
+            prop_assert_eq!(answers(&inventory), answers(&rebuilt));
+        }
+    }
+}
+
 #[test]
 fn rules_are_in_the_order_of_their_names() {
     let inventory = Inventory::new([slice(0, 0, 2, 1, 1, &[0])]).with_taint_rules([rule(2, 0), rule(1, 0), rule(3, 0)]);

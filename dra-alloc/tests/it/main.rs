@@ -25,6 +25,8 @@ mod numa;
 mod oracle;
 mod oracle_laws;
 mod pods;
+mod scale_down;
+mod scale_up;
 mod search_random;
 mod search_steps;
 mod selector;

@@ -11,6 +11,7 @@
 pub(crate) mod device;
 mod flags;
 mod kept;
+mod layer;
 mod lists;
 mod node_view;
 pub mod pool;
@@ -27,6 +28,7 @@ use crate::cluster::stamp::Stamp;
 use crate::device::device_id::DeviceId;
 use crate::device::taint::taint_by_rule;
 use kept::Kept;
+pub use layer::InventoryLayer;
 use lists::{Key, List, Lists, Name, SliceIndex};
 use shared_index::SharedIndex;
 use view::CachedPools;
@@ -164,24 +166,9 @@ impl Inventory {
     /// Linear in the number of slices of the same node or pool. The first change is linear in the number of all slices.
     /// So is an occasional deletion: when more than half of the positions are gaps, the index is rebuilt.
     pub fn apply(&mut self, event: InventoryEvent) -> Result<(), InventoryError> {
-        match event {
-            InventoryEvent::Slice(slice) => self.set_slice(slice),
-            InventoryEvent::SliceDeleted(name) => {
-                self.delete_slice(&name);
-                Ok(())
-            }
-            InventoryEvent::TaintRule(rule) => {
-                self.rules.insert(name_of("DeviceTaintRule", rule.metadata.name.as_deref())?, vec![rule]);
-                self.rules_stamp = Stamp::next();
-                Ok(())
-            }
-            InventoryEvent::TaintRuleDeleted(name) => {
-                if self.rules.remove(&name).is_some() {
-                    self.rules_stamp = Stamp::next();
-                }
-                Ok(())
-            }
-        }
+        self.change(event)?;
+        self.close_gaps();
+        Ok(())
     }
 
     /// Returns the slices in the order of the input.
@@ -235,6 +222,28 @@ impl Inventory {
         device.taints.iter().flatten().chain(by_rule)
     }
 
+    /// Applies one event, and keeps the positions of all slices.
+    fn change(&mut self, event: InventoryEvent) -> Result<(), InventoryError> {
+        match event {
+            InventoryEvent::Slice(slice) => self.set_slice(slice)?,
+            InventoryEvent::SliceDeleted(name) => {
+                for index in self.named(&name) {
+                    self.remove(index);
+                }
+            }
+            InventoryEvent::TaintRule(rule) => {
+                self.rules.insert(name_of("DeviceTaintRule", rule.metadata.name.as_deref())?, vec![rule]);
+                self.rules_stamp = Stamp::next();
+            }
+            InventoryEvent::TaintRuleDeleted(name) => {
+                if self.rules.remove(&name).is_some() {
+                    self.rules_stamp = Stamp::next();
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn set_slice(&mut self, slice: Arc<ResourceSlice>) -> Result<(), InventoryError> {
         let name = name_of("ResourceSlice", slice.metadata.name.as_deref())?;
         let known = self.named(&name);
@@ -242,6 +251,12 @@ impl Inventory {
             self.remove(*index);
         }
         let index = known.first().copied().unwrap_or(self.slices.len());
+        self.put(index, slice);
+        Ok(())
+    }
+
+    /// Sets the slice at a position that has none.
+    fn put(&mut self, index: SliceIndex, slice: Arc<ResourceSlice>) {
         if index == self.slices.len() {
             self.slices.push(None);
         }
@@ -249,14 +264,6 @@ impl Inventory {
             *entry = Some(slice);
         }
         self.place(index);
-        Ok(())
-    }
-
-    fn delete_slice(&mut self, name: &str) {
-        for index in self.named(name) {
-            self.remove(index);
-        }
-        self.close_gaps();
     }
 
     /// Returns the positions of the slices that are named `name`.
@@ -277,7 +284,13 @@ impl Inventory {
         if self.on_node.get().is_none() && first().node == node {
             return (first().list.positions(), Some(first().list.cached()));
         }
-        let on_node = self.on_node.get_or_init(|| {
+        let list = self.on_node().get(&self.slices, Name::Node(node));
+        (list.map_or(&[], List::positions), list.map(List::cached))
+    }
+
+    /// Returns the node-local slices by node name.
+    fn on_node(&self) -> &Lists<CachedPools> {
+        self.on_node.get_or_init(|| {
             let mut lists = Lists::<CachedPools>::new(Key::Node);
             for (index, _) in self.present().filter(|(_, slice)| is_for_one_node(slice)) {
                 lists.insert(&self.slices, index);
@@ -290,9 +303,7 @@ impl Inventory {
                 list.cached().get_or_init(|| known.clone());
             }
             lists
-        });
-        let list = on_node.get(&self.slices, Name::Node(node));
-        (list.map_or(&[], List::positions), list.map(List::cached))
+        })
     }
 
     /// Returns the index of the shared slices.

@@ -1,0 +1,94 @@
+//! Pods that a question places one after the other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::scheduling::v1beta1::PodGroup;
+
+use super::unknown_attribute::UnknownAttribute;
+use crate::kubelet::ClaimKey;
+use crate::pods::{
+    ClaimFull, ClaimTracker, GangPlacement, GangSearch, GroupRound, MAX_CONSUMERS, MemberRefusal, PodCycle,
+};
+
+/// Reason why a question has no place for a pod.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlacementRefusal {
+    /// A scheduler would not place the pod either.
+    #[error(transparent)]
+    Unschedulable(#[from] MemberRefusal),
+    /// A claim of the pod would have more consumers than a claim may have.
+    #[error("claim {claim}: {full}")]
+    ClaimFull {
+        /// Namespace and name of the claim.
+        claim: ClaimKey,
+        /// Number of consumers.
+        #[source]
+        full: ClaimFull,
+    },
+    /// The answer depends on something that nobody knows yet.
+    #[error(transparent)]
+    UnknownAttribute(#[from] UnknownAttribute),
+    /// The pod does not wait for a node.
+    #[error("the pod is on node {node} already")]
+    OnNode {
+        /// Name of the node.
+        node: String,
+    },
+}
+
+/// Pods placed so far, in a snapshot of the tracker. What one of them has allocated, the next one may share.
+pub(super) struct Placing {
+    pub(super) tracker: ClaimTracker,
+    pub(super) placed: Vec<GangPlacement>,
+    round: GroupRound,
+    /// UIDs of the consumers that claims get beside those that they have.
+    consumers: BTreeMap<ClaimKey, BTreeSet<String>>,
+}
+
+impl Placing {
+    pub(super) const fn new(tracker: ClaimTracker) -> Self {
+        Self { tracker, placed: Vec::new(), round: GroupRound::of_group(), consumers: BTreeMap::new() }
+    }
+
+    pub(super) fn place(
+        &mut self,
+        search: &GangSearch<'_>,
+        pod: &Pod,
+        group: Option<&PodGroup>,
+    ) -> Result<(), PlacementRefusal> {
+        let mut placement = search.place_member(pod, group, &mut self.tracker, &mut self.round, &self.placed)?;
+        let new = placement.cycle.as_ref().map_or_else(|| Ok(Vec::new()), |cycle| self.new_consumers(cycle));
+        match new {
+            Ok(new) => new.into_iter().for_each(|(claim, consumer)| {
+                self.consumers.entry(claim).or_default().insert(consumer);
+            }),
+            Err(full) => {
+                placement.take_back(&mut self.tracker);
+                return Err(full);
+            }
+        }
+        self.placed.push(placement);
+        Ok(())
+    }
+
+    /// Returns the consumers that the claims of a pod do not have yet, if there is room for them.
+    fn new_consumers(&self, cycle: &PodCycle) -> Result<Vec<(ClaimKey, String)>, PlacementRefusal> {
+        let mut new = Vec::new();
+        for claim in cycle.claims().iter().filter(|claim| !claim.is_for_extended_resources()) {
+            let (key, consumer) = (ClaimKey::from_metadata(&claim.claim().metadata), claim.consumer().uid());
+            let stored = claim.claim().status.iter().flat_map(|status| status.reserved_for.iter().flatten());
+            let mut consumers: BTreeSet<&str> = stored.map(|stored| stored.uid.as_str()).collect();
+            consumers.extend(self.consumers.get(&key).into_iter().flatten().map(String::as_str));
+            if consumers.contains(consumer) {
+                continue;
+            }
+            if consumers.len() >= MAX_CONSUMERS {
+                return Err(PlacementRefusal::ClaimFull { claim: key, full: ClaimFull { consumers: consumers.len() } });
+            }
+            new.push((key, consumer.to_owned()));
+        }
+        Ok(new)
+    }
+}

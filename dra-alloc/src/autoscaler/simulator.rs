@@ -1,0 +1,106 @@
+//! Context of an autoscaler's questions.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::scheduling::v1beta1::PodGroup;
+
+use crate::allocator::Allocator;
+use crate::cluster::classes::Classes;
+use crate::cluster::inventory::Inventory;
+use crate::explain::Detail;
+use crate::kubelet::pod_claims::{group_name, namespace};
+use crate::pods::{GangFit, GangSearch, PodOptions};
+use crate::search::budget::Budget;
+use crate::selector::SelectorCache;
+
+/// Simulator of nodes that come and go: [`ScaleSimulator::scale_up`], [`ScaleSimulator::expansion_options`],
+/// [`ScaleSimulator::scale_down`], [`ScaleSimulator::remove_nodes`].
+///
+/// It decides as a scheduler does, pod after pod, each on the first node that fits. A question changes nothing: the inventory is
+/// as before when it is answered, and of the tracker it takes a snapshot. Devices are all that it knows; CPU, taints of nodes and
+/// affinities are the caller's ([`ScaleSimulator::with_fit`]).
+#[derive(Clone)]
+pub struct ScaleSimulator<'s> {
+    pub(super) classes: &'s Classes,
+    pub(super) selectors: &'s SelectorCache,
+    options: PodOptions,
+    now: Timestamp,
+    budget: Budget<'s>,
+    detail: Detail,
+    fit: Option<&'s dyn GangFit>,
+    groups: BTreeMap<[&'s str; 2], &'s PodGroup>,
+}
+
+impl<'s> ScaleSimulator<'s> {
+    /// Builds a simulator with the classes, the profile and gates of a cluster. `selectors` keeps compiled selectors from one
+    /// question to the next; `now` is for binding conditions. Refusals have the reasons of [`Detail::Summary`].
+    #[must_use]
+    pub const fn new(classes: &'s Classes, selectors: &'s SelectorCache, options: PodOptions, now: Timestamp) -> Self {
+        let (budget, detail) = (Budget::work(1_000_000), Detail::Summary);
+        Self { classes, selectors, options, now, budget, detail, fit: None, groups: BTreeMap::new() }
+    }
+
+    /// Sets the budget of each pod on each node; a million units of work otherwise.
+    #[must_use]
+    pub fn with_budget(self, budget: Budget<'s>) -> Self {
+        Self { budget, ..self }
+    }
+
+    /// Sets the detail of the reasons why a node can't serve a pod's claims.
+    #[must_use]
+    pub fn with_explanation(self, detail: Detail) -> Self {
+        Self { detail, ..self }
+    }
+
+    /// Sets the check of nodes by what has nothing to do with claims. It is given the pods that the question has placed so far.
+    #[must_use]
+    pub fn with_fit(self, fit: &'s dyn GangFit) -> Self {
+        Self { fit: Some(fit), ..self }
+    }
+
+    /// Sets the pod groups, which pods name.
+    #[must_use]
+    pub fn with_groups(self, groups: impl IntoIterator<Item = &'s PodGroup>) -> Self {
+        let key = |group: &'s PodGroup| {
+            [&group.metadata.namespace, &group.metadata.name].map(|text| text.as_deref().unwrap_or_default())
+        };
+        Self { groups: groups.into_iter().map(|group| (key(group), group)).collect(), ..self }
+    }
+
+    /// Returns the group of a pod.
+    pub(super) fn group_of(&self, pod: &Pod) -> Option<&'s PodGroup> {
+        self.groups.get(&[namespace(pod), group_name(pod)?]).copied()
+    }
+
+    /// Asks a question about pods on nodes.
+    pub(super) fn search<R>(
+        &self,
+        inventory: &Inventory,
+        nodes: &[&Node],
+        ask: impl FnOnce(&GangSearch<'_>) -> R,
+    ) -> R {
+        let allocator = Allocator::new(self.options.profile(), inventory, self.classes)
+            .with_gates(self.options.gates())
+            .with_selector_cache(self.selectors)
+            .with_explanation(self.detail);
+        let search = GangSearch::new(&allocator, self.classes, nodes.iter().copied(), self.options, self.now);
+        let search = search.with_budget(self.budget);
+        match self.fit {
+            Some(fit) => ask(&search.with_fit(fit)),
+            None => ask(&search),
+        }
+    }
+
+    pub(super) const fn options(&self) -> PodOptions {
+        self.options
+    }
+}
+
+impl fmt::Debug for ScaleSimulator<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScaleSimulator").field("options", &self.options).field("now", &self.now).finish_non_exhaustive()
+    }
+}
