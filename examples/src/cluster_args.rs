@@ -35,6 +35,13 @@ pub struct ClusterPlace {
     pub kubeconfig: Option<PathBuf>,
 }
 
+/// For a program that works on nothing else.
+impl From<ClusterPlace> for ClusterArgs {
+    fn from(place: ClusterPlace) -> Self {
+        Self { live: true, place }
+    }
+}
+
 /// Flags of programs that stay on a cluster.
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[non_exhaustive]

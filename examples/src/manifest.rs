@@ -16,7 +16,9 @@ use std::path::Path;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::rbac::v1::ClusterRole;
-use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
+use k8s_openapi::api::resource::v1::{
+    DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
+};
 use k8s_openapi::api::resource::v1alpha3;
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -81,6 +83,8 @@ pub struct Manifests {
     pub classes: Vec<DeviceClass>,
     /// `ResourceClaim`s of the manifests, allocated or not.
     pub claims: Vec<ResourceClaim>,
+    /// `ResourceClaimTemplate`s of the manifests.
+    pub claim_templates: Vec<ResourceClaimTemplate>,
     /// `DeviceTaintRule`s of the manifests.
     pub taint_rules: Vec<DeviceTaintRule>,
     /// `ResourcePoolStatusRequest`s of the manifests, in either form.
@@ -243,6 +247,7 @@ impl Manifests {
             (Scope::Devices, "ResourceSlice") => self.enter::<ResourceSlice>(file, tree),
             (Scope::Devices, "DeviceClass") => self.enter::<DeviceClass>(file, tree),
             (Scope::Devices, "ResourceClaim") => self.enter::<ResourceClaim>(file, tree),
+            (Scope::Devices, "ResourceClaimTemplate") => self.enter::<ResourceClaimTemplate>(file, tree),
             (Scope::Devices, "DeviceTaintRule") => self.enter::<DeviceTaintRule>(file, tree),
             (Scope::Devices, "ClusterRole") => self.enter::<ClusterRole>(file, tree),
             (Scope::Devices, "ResourcePoolStatusRequest") => self.enter_request(file, tree),
@@ -339,7 +344,7 @@ impl Manifests {
     }
 
     /// Returns the number of objects of each kind that is read.
-    const fn counts(&self) -> [(&'static str, usize); 9] {
+    const fn counts(&self) -> [(&'static str, usize); 10] {
         [
             (Node::KIND, self.nodes.len()),
             (Pod::KIND, self.pods.len()),
@@ -347,6 +352,7 @@ impl Manifests {
             (ResourceSlice::KIND, self.slices.len()),
             (DeviceClass::KIND, self.classes.len()),
             (ResourceClaim::KIND, self.claims.len()),
+            (ResourceClaimTemplate::KIND, self.claim_templates.len()),
             (DeviceTaintRule::KIND, self.taint_rules.len()),
             (ClusterRole::KIND, self.roles.len()),
             ("ResourcePoolStatusRequest", self.requests.len()),

@@ -410,6 +410,8 @@ kind: Pod
 metadata: {name: a}
 ---
 kind: ResourceClaimTemplate
+metadata: {name: t}
+spec: {spec: {}}
 ---
 kind: Pod
 metadata: {name: b}

@@ -135,11 +135,13 @@ impl LiveError {
     /// Returns the error that ends a watch for good; `None` for one that the next attempt may not have.
     #[must_use]
     pub fn from_watch(resource: &'static str, error: &watcher::Error) -> Option<Self> {
-        let (watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error)) = error else {
-            return None;
+        let (verb, error) = match error {
+            watcher::Error::InitialListFailed(error) => ("list", error),
+            watcher::Error::WatchStartFailed(error) => ("watch", error),
+            _ => return None,
         };
         matches!(trouble(error), Trouble::Forbidden | Trouble::NotServed)
-            .then(|| Self::from_call("watch", resource, error))
+            .then(|| Self::from_call(verb, resource, error))
     }
 }
 

@@ -170,7 +170,11 @@ async fn write(api: &Api<Lease>, place: &Place, found: Option<Lease>) -> Result<
     let sent = if is_new { api.create(&post, &lease).await } else { api.replace(&place.name, &post, &lease).await };
     match sent {
         Ok(_) => Ok(Attempt::Held),
-        Err(error) => again("update", &error).await,
+        // The namespace is missing: waiting would not make it.
+        Err(error) if is_new && trouble(&error) == Trouble::Missing => {
+            Err(LiveError::from_call("create", "leases", &error))
+        }
+        Err(error) => again(if is_new { "create" } else { "update" }, &error).await,
     }
 }
 

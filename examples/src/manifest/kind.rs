@@ -9,7 +9,9 @@ use dra_attrs::Quantity;
 use k8s_openapi::Resource;
 use k8s_openapi::api::core::v1::{Container, Node, Pod};
 use k8s_openapi::api::rbac::v1::ClusterRole;
-use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
+use k8s_openapi::api::resource::v1::{
+    DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
+};
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -97,6 +99,7 @@ kubernetes_kinds! {
     DeviceTaintRule: ["v1", "v1beta2", "v1alpha3"], taint_rules, traced, &[];
     ResourceSlice: ["v1", "v1beta2"], slices, carrier, &[], check_slice;
     ResourceClaim: ["v1", "v1beta2"], claims, carrier, &[], check_claim;
+    ResourceClaimTemplate: ["v1", "v1beta2"], claim_templates, traced, &[];
 }
 
 impl Kind for GatedNode {

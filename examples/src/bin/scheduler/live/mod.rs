@@ -55,6 +55,7 @@ struct LiveScheduler<'a> {
     /// Name that pods ask for in `schedulerName`.
     name: &'a str,
     view: ClusterView,
+    vitals: Vitals,
     selectors: SelectorCache,
     events: Events,
     /// Pods that have a node and are not bound yet, by UID.
@@ -94,6 +95,7 @@ impl<'a> LiveScheduler<'a> {
             options: PodOptions::new(settings.profile).with_gates(settings.gates),
             name: &args.scheduler_name,
             view: ClusterView::new(settings.gates),
+            vitals: Vitals::default(),
             selectors: SelectorCache::default(),
             events: Events::new("dra-sdk-scheduler"),
             open: BTreeMap::new(),
@@ -123,6 +125,7 @@ impl<'a> LiveScheduler<'a> {
 
     /// Binds pods until it is told to stop, or another copy has taken over.
     async fn bind(mut self, args: &Args) -> Result<(), LiveError> {
+        self.vitals.serve(args.vitals.metrics_address).await?;
         let mut stop = std::pin::pin!(told_to_stop());
         self.vitals.serve(args.vitals.metrics_address).await?;
         let client = &self.cluster.client;

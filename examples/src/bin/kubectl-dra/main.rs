@@ -1,0 +1,165 @@
+//! Devices of a cluster on the command line: `kubectl dra`, which kubectl finds by the name of this program.
+//!
+//! It reads with the rights of its user and writes nothing. Each question has the code of the program that it belongs to:
+//! `scheduler why`, `pool-status`, `scheduler evict`, the API server's validation.
+
+mod check;
+mod numa;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use dra_alloc::pods::PodOptions;
+use dra_alloc::{Allocator, Detail, DraGate, GateSet, SelectorCache};
+use dra_attrs::{FeatureGate, GateError, Profile};
+use examples::cluster_args::ClusterPlace;
+use examples::eviction_preview::{NoRule, preview, read_rules};
+use examples::live::cluster_view::{ClusterView, watch_cluster};
+use examples::live::connect::Cluster;
+use examples::live::failure::LiveError;
+use examples::live::listing::{list_devices, list_devices_and_pods};
+use examples::live::now;
+use examples::live::why::{NotPending, Question as Why, shown};
+use examples::output::{Format, OutputError, Trouble, program, put};
+use examples::pool_question::Question;
+use examples::pool_table::{By, tables};
+
+/// Answers questions about the devices of a cluster: as kubectl plugin, kubectl dra
+#[derive(Clone, Debug, Parser)]
+#[command(name = "kubectl-dra", bin_name = "kubectl dra", version, mut_args(|arg| arg.global(true)))]
+struct Args {
+    #[command(flatten)]
+    place: ClusterPlace,
+    /// Namespace of names without one [default: that of the context]
+    #[arg(short, long, value_name = "NAME")]
+    namespace: Option<String>,
+    /// Rules to follow: kep (texts of the KEPs) or v1.37 (Kubernetes 1.37 as released)
+    #[arg(long, value_name = "PROFILE", default_value_t = Profile::V1_37)]
+    profile: Profile,
+    /// Feature gates of the cluster that differ from the defaults of Kubernetes 1.37
+    #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
+    feature_gates: String,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum Command {
+    /// Explain why a pod is pending, or the pods that use a claim
+    Why {
+        /// Pod or claim, with its namespace if it is another one [default: all pods that are pending]
+        #[arg(value_name = "CLAIM or POD")]
+        name: Option<String>,
+        /// Output format
+        #[arg(short, long, value_enum, default_value_t = Format::Table)]
+        output: Format,
+    },
+    /// Print how many devices of each pool are left
+    Free {
+        /// Driver to show; may be repeated [default: all drivers that publish slices]
+        #[arg(long = "driver", value_name = "NAME")]
+        drivers: Vec<String>,
+        /// Print a row for each pool or for each node
+        #[arg(long, value_enum, default_value_t = By::Pool)]
+        by: By,
+    },
+    /// Print the devices by node and NUMA node
+    Numa,
+    /// Say what an API server would say about manifests; no cluster is asked
+    Check {
+        /// YAML or JSON files, directories, - for stdin
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<String>,
+    },
+    /// Say before a device taint rule is written which pods it would evict, and when
+    Evict {
+        /// File with one or more `DeviceTaintRule`s
+        #[arg(value_name = "RULE-FILE")]
+        rules: String,
+        /// Output format
+        #[arg(short, long, value_enum, default_value_t = Format::Table)]
+        output: Format,
+    },
+}
+
+#[derive(Debug, thiserror::Error)]
+enum DraError {
+    #[error("--feature-gates: {0}")]
+    Gates(#[from] GateError),
+    #[error(transparent)]
+    Cluster(#[from] LiveError),
+    #[error(transparent)]
+    NotPending(#[from] NotPending),
+    #[error(transparent)]
+    NoRule(#[from] NoRule),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
+
+impl Trouble for DraError {
+    fn is_usage(&self) -> bool {
+        matches!(self, Self::Gates(_))
+    }
+}
+
+fn main() -> ExitCode {
+    program(run)
+}
+
+fn run(args: &Args) -> Result<ExitCode, DraError> {
+    if let Command::Check { files } = &args.command {
+        let (text, is_valid) = check::check(files, args.profile, args.gates()?);
+        put(&text)?;
+        return Ok(if is_valid { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(LiveError::Runtime)?;
+    let text = runtime.block_on(args.ask())?;
+    put(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Args {
+    fn gates<G: FeatureGate>(&self) -> Result<GateSet<G>, GateError> {
+        GateSet::parse(&self.feature_gates, self.profile)
+    }
+
+    async fn ask(&self) -> Result<String, DraError> {
+        let gates: GateSet<DraGate> = self.gates()?;
+        let options = PodOptions::new(self.profile).with_gates(gates);
+        let cluster = Cluster::connect(&self.place.clone().into()).await?;
+        Ok(match &self.command {
+            Command::Why { name, output } => self.why(&cluster, gates, options, name.as_deref(), *output).await?,
+            Command::Free { drivers, by } => {
+                let question = Question { drivers: drivers.clone(), ..Question::new(self.profile, self.gates()?) };
+                tables(&question.ask(&list_devices(&cluster).await?, now()), *by, self.profile)
+            }
+            Command::Numa => numa::table(&list_devices(&cluster).await?),
+            Command::Evict { rules, output } => {
+                let rules = read_rules(rules)?;
+                let objects = list_devices_and_pods(&cluster).await?;
+                preview(&rules.taint_rules, &objects, options, now(), *output)?
+            }
+            Command::Check { .. } => String::new(),
+        })
+    }
+
+    async fn why(
+        &self,
+        cluster: &Cluster,
+        gates: GateSet<DraGate>,
+        options: PodOptions,
+        name: Option<&str>,
+        output: Format,
+    ) -> Result<String, DraError> {
+        let (mut view, mut watches) = (ClusterView::new(gates), watch_cluster(cluster));
+        view.complete(&mut watches).await?;
+        let selectors = SelectorCache::default();
+        let allocator = Allocator::new(self.profile, &view.inventory, &view.classes)
+            .with_selector_cache(&selectors)
+            .with_gates(gates)
+            .with_explanation(Detail::Summary);
+        let namespace = self.namespace.as_deref().unwrap_or(&cluster.namespace);
+        let question = Why { allocator: &allocator, options, namespace };
+        Ok(shown(&question.ask(&view, name)?, output)?)
+    }
+}

@@ -1,0 +1,145 @@
+//! `kubectl dra`, as kubectl runs it: on a cluster with two boards, of which one is in use.
+#![cfg(feature = "live")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod program;
+mod stand_in;
+
+use std::fmt::Debug;
+use std::fs;
+
+use examples::manifest::Manifests;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::resource::v1::ResourceClaim;
+use kube::api::PostParams;
+use kube::core::NamespaceResourceScope;
+use kube::{Api, Client, Resource};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{from_value, json};
+use tempfile::TempDir;
+
+use program::Run;
+use stand_in::StandIn;
+
+const POST: PostParams = PostParams { dry_run: false, field_manager: None };
+const LIVE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/live");
+
+async fn create<K>(api: Api<K>, objects: &[K])
+where
+    K: Clone + DeserializeOwned + Serialize + Debug,
+{
+    for object in objects {
+        api.create(&POST, object).await.unwrap();
+    }
+}
+
+fn namespaced<K: Resource<DynamicType = (), Scope = NamespaceResourceScope>>(client: &Client) -> Api<K> {
+    Api::namespaced(client.clone(), "default")
+}
+
+/// Creates what docs/live.md does: `serve` has a board, and `train` waits for two.
+async fn cluster(server: &StandIn) {
+    let client = server.client();
+    let mut objects = Manifests::default();
+    for file in ["boards.yaml", "train.yaml"] {
+        objects.read_argument(&format!("{LIVE}/{file}"));
+    }
+    for slice in &mut objects.slices {
+        if let Some(first) = slice.spec.devices.as_mut().and_then(|devices| devices.first_mut()) {
+            let numa = from_value(json!({"int": 1})).unwrap();
+            first.attributes.get_or_insert_default().insert("resource.kubernetes.io/numaNode".to_owned(), numa);
+        }
+    }
+    let node: Node = from_value(json!({"metadata": {"name": "node-1"}})).unwrap();
+    create(Api::all(client.clone()), &[node]).await;
+    create(Api::all(client.clone()), &objects.slices).await;
+    create(Api::all(client.clone()), &objects.classes).await;
+    create(namespaced(&client), &objects.claims).await;
+    create(namespaced(&client), &objects.pods).await;
+    let (claims, pods): (Api<ResourceClaim>, Api<Pod>) = (namespaced(&client), namespaced(&client));
+    let (mut claim, pod) = (claims.get("serve").await.unwrap(), pods.get("serve").await.unwrap());
+    let result = json!({"request": "board", "driver": "gpu.example.com", "pool": "node-1", "device": "board-0-whole"});
+    let user = json!({"resource": "pods", "name": "serve", "uid": pod.metadata.uid});
+    let status = json!({"allocation": {"devices": {"results": [result]}}, "reservedFor": [user]});
+    claim.status = Some(from_value(status).unwrap());
+    claims.replace_status("serve", &POST, &claim).await.unwrap();
+    let target = json!({"apiVersion": "v1", "kind": "Node", "name": "node-1"});
+    let binding = json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "serve"}, "target": target});
+    let _: serde_json::Value = pods.create_subresource("binding", "serve", &POST, &binding).await.unwrap();
+}
+
+fn dra(server: &StandIn, args: &[&str]) -> Run {
+    Run::of(env!("CARGO_BIN_EXE_kubectl-dra"), &[args, &["--server", &server.url]].concat(), "")
+}
+
+#[tokio::test]
+async fn why_says_what_the_readme_shows() {
+    let server = StandIn::start(&[]);
+    cluster(&server).await;
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
+    let transcript = readme.split("$ kubectl dra why train\n").nth(1).unwrap();
+    let shown = transcript.split("```").next().unwrap();
+    for name in ["train", "default/train"] {
+        assert_eq!(dra(&server, &["why", name]).clean().stdout, shown);
+    }
+    let elsewhere = dra(&server, &["why", "train", "-n", "other"]);
+    assert!(
+        elsewhere.code == 1 && elsewhere.stderr.contains("no pending pod is \"other/train\""),
+        "{}",
+        elsewhere.stderr
+    );
+    let json = dra(&server, &["why", "-o", "json"]).clean().json();
+    assert_eq!(json[0]["pod"], "default/train");
+}
+
+#[tokio::test]
+async fn free_and_numa_count_devices() {
+    let server = StandIn::start(&[]);
+    cluster(&server).await;
+    let free = dra(&server, &["free"]).clean().stdout;
+    let program = env!("CARGO_BIN_EXE_pool-status");
+    assert_eq!(free, Run::of(program, &["--live", "--server", &server.url], "").clean().stdout, "it is the same table");
+    assert!(free.contains("│ all             ┆        ┆        ┆    16 ┆         1 ┆        15 ┆"), "{free}");
+    let numa = dra(&server, &["numa"]).clean().stdout;
+    let rows: Vec<&str> = numa.lines().filter(|line| line.contains("gpu.example.com")).collect();
+    let last = "board-0-part-1 board-0-part-2 board-0-part-3 board-0-part-4 and 11 more";
+    assert_eq!(rows[0].split('┆').map(str::trim).collect::<Vec<_>>()[1..5], ["-", "gpu.example.com", "15", "1"]);
+    assert!(rows[0].contains(last), "{numa}");
+    assert_eq!(rows[1].split('┆').map(str::trim).collect::<Vec<_>>()[1..5], ["1", "gpu.example.com", "1", "0"]);
+}
+
+#[tokio::test]
+async fn evict_tells_before_a_rule_is_written() {
+    let (server, folder) = (StandIn::start(&[]), TempDir::new().unwrap());
+    cluster(&server).await;
+    let file = folder.path().join("rule.yaml");
+    let rule = "apiVersion: resource.k8s.io/v1\nkind: DeviceTaintRule\nmetadata: {name: broken}\nspec:\n  \
+                deviceSelector: {pool: node-1}\n  taint: {key: example.com/broken, effect: NoExecute}\n";
+    fs::write(&file, rule).unwrap();
+    let preview = dra(&server, &["evict", &file.display().to_string()]).clean().stdout;
+    assert!(preview.contains("devices: 16 published, 1 allocated\n  evicts pods: 1\n"), "{preview}");
+    assert!(preview.contains(" default/serve\n"), "{preview}");
+    fs::write(&file, "kind: Pod\n").unwrap();
+    assert_eq!(dra(&server, &["evict", &file.display().to_string()]).code, 1);
+}
+
+#[test]
+fn check_needs_no_cluster() {
+    let check = |args: &[&str], stdin: &str| {
+        Run::of(env!("CARGO_BIN_EXE_kubectl-dra"), &[&["check", "-"], args].concat(), stdin)
+    };
+    let train = fs::read_to_string(format!("{LIVE}/train.yaml")).unwrap();
+    assert_eq!(check(&[], &train).stdout, "objects: 3; refused: 0\n");
+    let template = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: t}\nspec:\n  spec:\n    \
+                    devices:\n      requests: [{name: UPPER, exactly: {deviceClassName: gpu}}]\n";
+    let refused = check(&[], template);
+    let path = "ResourceClaimTemplate t: spec.spec.devices.requests[0].name: Invalid value: \"UPPER\"";
+    assert!(refused.code == 1 && refused.stdout.starts_with(path), "{}", refused.stdout);
+    let slice = "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\nspec:\n  driver: dra.cpu\n  \
+                 nodeName: n\n  pool: {name: n, generation: 1, resourceSliceCount: 1}\n  skipNodeOperations: ['*']\n";
+    let dropped = check(&[], slice);
+    let line = "ResourceSlice s: spec.skipNodeOperations would be dropped\nobjects: 1; refused: 0\n";
+    assert_eq!((dropped.code, dropped.stdout.as_str()), (0, line), "{}", dropped.stderr);
+    assert_eq!(check(&["--feature-gates", "DRAOptionalNodeOperations=true"], slice).stdout, "objects: 1; refused: 0\n");
+}
