@@ -17,6 +17,7 @@ use examples::live::watching::{Change, Watches};
 use examples::output::{put, say};
 use examples::pool_question::Question;
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
+use k8s_openapi::jiff::Timestamp;
 use poolstatus::lifecycle::{CLEANUP_INTERVAL, RateLimiter, RequestController, RequestDecision, is_retention_expired};
 use poolstatus::metrics::{DRIVER_LABEL, Metric, MetricIncrements, buckets};
 use poolstatus::{GateSet, PoolStatusGate, Profile, Query, RequestOutcome};
@@ -186,6 +187,7 @@ impl<'a> Controller<'a> {
                 self.decisions = RequestController::new(self.gates, self.gates);
                 self.view.listed_kinds().for_each(|kind| self.decisions.mark_synced(kind));
                 self.pending.clear();
+                self.cleanup = Instant::now();
                 self.view.requests.keys().cloned().collect::<Vec<_>>().iter().for_each(|name| self.consider(name));
             }
             Seen::Request(name) => self.consider(&name),
@@ -236,7 +238,9 @@ impl<'a> Controller<'a> {
             }
         };
         let begin = Instant::now();
-        let report = self.view.index.report(&query, now());
+        // A status has whole seconds.
+        let time = Timestamp::from_second(now().as_second()).unwrap_or_default();
+        let report = self.view.index.report(&query, time);
         let outcome = report.to_v1alpha3();
         if let RequestOutcome::Incomplete { pools, .. } = &outcome {
             self.put_off(name, &format!("no status while pools are incomplete: {}", listed(pools)));

@@ -1,0 +1,176 @@
+//! Door before an API server that writes down each call as RBAC names it, refuses what is not granted, and can lose answers.
+#![allow(dead_code, reason = "each test uses a part")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use examples::live::http;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT, CONTENT_TYPE, TRANSFER_ENCODING};
+use hyper::{Method, Request, Response};
+use kube::client::Body;
+use kube::{Client, Config};
+use serde_json::json;
+use tokio::net::TcpListener;
+
+/// Right that a call needs, or that a role grants.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Right {
+    pub(crate) group: String,
+    /// Resource, with its subresource.
+    pub(crate) resource: String,
+    pub(crate) verb: String,
+    /// Namespace of a right within one.
+    pub(crate) namespace: Option<String>,
+}
+
+impl Right {
+    /// Reads a call. Paths that need no right have none.
+    fn of_call(method: &Method, path: &str, query: &str) -> Option<Self> {
+        let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+        let (group, rest) = match parts.as_slice() {
+            ["api", _, rest @ ..] => ("", rest),
+            ["apis", group, _, rest @ ..] => (*group, rest),
+            _ => return None,
+        };
+        let (namespace, rest) = match rest {
+            ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (Some((*namespace).to_owned()), rest),
+            rest => (None, rest),
+        };
+        let (resource, is_named) = match rest {
+            [resource] => ((*resource).to_owned(), false),
+            [resource, _] => ((*resource).to_owned(), true),
+            [resource, _, below] => (format!("{resource}/{below}"), true),
+            _ => return None,
+        };
+        let verb = match (method.as_str(), is_named) {
+            ("GET", true) => "get",
+            ("GET", false) if query.contains("watch=") => "watch",
+            ("GET", false) => "list",
+            ("POST", _) => "create",
+            ("PUT", _) => "update",
+            ("PATCH", _) => "patch",
+            ("DELETE", true) => "delete",
+            _ => "deletecollection",
+        };
+        Some(Self { group: group.to_owned(), resource, verb: verb.to_owned(), namespace })
+    }
+
+    fn is_write(&self) -> bool {
+        !["get", "list", "watch"].contains(&self.verb.as_str())
+    }
+
+    fn is_binding(&self) -> bool {
+        self.resource == "pods/binding"
+    }
+
+    /// Returns true if a right that is granted covers this one.
+    fn is_covered_by(&self, granted: &Self) -> bool {
+        let here = granted.namespace.is_none() || granted.namespace == self.namespace;
+        here && (&self.group, &self.resource, &self.verb) == (&granted.group, &granted.resource, &granted.verb)
+    }
+}
+
+/// What the door does beside writing down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mischief {
+    None,
+    /// The answer to the first write of each sort is lost, after the write was carried out. The first binding of all is a
+    /// conflict.
+    LosesFirstAnswers,
+    /// No resource of the API group is served.
+    HasNoDevices,
+}
+
+/// Running door.
+pub(crate) struct Recorder {
+    pub(crate) url: String,
+    state: Arc<State>,
+}
+
+struct State {
+    client: Client,
+    granted: Option<BTreeSet<Right>>,
+    mischief: Mischief,
+    /// Number of calls for each right.
+    calls: Mutex<BTreeMap<Right, usize>>,
+}
+
+impl Recorder {
+    /// Opens a door to `server`, for a program with some rights, or with all.
+    pub(crate) fn start(server: &str, granted: Option<BTreeSet<Right>>, mischief: Mischief) -> Self {
+        let (server, (send, receive)) = (server.to_owned(), std::sync::mpsc::channel());
+        // A runtime of its own: a test that waits for a program would keep the program waiting.
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+                let client = Client::try_from(Config::new(server.parse().unwrap())).unwrap();
+                let state = Arc::new(State { client, granted, mischief, calls: Mutex::default() });
+                let url = format!("http://{}", listener.local_addr().unwrap());
+                send.send(Self { url, state: Arc::clone(&state) }).ok().unwrap();
+                http::serve(listener, 64, move |request| Arc::clone(&state).pass(request)).await;
+            });
+        });
+        receive.recv().unwrap()
+    }
+
+    /// Returns the rights that the calls up to now have needed.
+    pub(crate) fn used(&self) -> BTreeSet<Right> {
+        self.state.calls.lock().unwrap().keys().cloned().collect()
+    }
+}
+
+impl State {
+    async fn pass(self: Arc<Self>, request: Request<Incoming>) -> io::Result<Response<Body>> {
+        let (parts, body) = request.into_parts();
+        let Some(right) = Right::of_call(&parts.method, parts.uri.path(), parts.uri.query().unwrap_or_default()) else {
+            return self.forward(parts, body).await;
+        };
+        let earlier = {
+            let mut calls = self.calls.lock().unwrap();
+            let count = calls.entry(right.clone()).or_default();
+            *count += 1;
+            *count - 1
+        };
+        if self.mischief == Mischief::HasNoDevices && right.group == "resource.k8s.io" {
+            return Ok(refusal(404, "NotFound", "the server could not find the requested resource", ""));
+        }
+        if self.granted.as_ref().is_some_and(|granted| !granted.iter().any(|one| right.is_covered_by(one))) {
+            let text = format!("cannot {} resource {:?} in API group {:?}", right.verb, right.resource, right.group);
+            return Ok(refusal(403, "Forbidden", &text, ""));
+        }
+        let loses = self.mischief == Mischief::LosesFirstAnswers && right.is_write();
+        if loses && right.is_binding() && earlier == 0 {
+            return Ok(refusal(409, "Conflict", "another scheduler was faster, it says", "some"));
+        }
+        let answer = self.forward(parts, body).await;
+        if loses && earlier == usize::from(right.is_binding()) { Err(io::Error::other("lost")) } else { answer }
+    }
+
+    async fn forward(&self, parts: hyper::http::request::Parts, body: Incoming) -> io::Result<Response<Body>> {
+        let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+        let mut request = Request::new(Body::from(body));
+        *request.method_mut() = parts.method;
+        *request.uri_mut() = parts.uri;
+        for name in [ACCEPT, CONTENT_TYPE] {
+            if let Some(value) = parts.headers.get(&name) {
+                request.headers_mut().insert(name, value.clone());
+            }
+        }
+        let mut response = self.client.send(request).await.map_err(io::Error::other)?;
+        response.headers_mut().remove(TRANSFER_ENCODING);
+        Ok(response)
+    }
+}
+
+fn refusal(code: u16, reason: &str, message: &str, name: &str) -> Response<Body> {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason,
+        "message": message, "details": {"name": name}});
+    let mut response = Response::new(Body::from(status.to_string().into_bytes()));
+    *response.status_mut() = code.try_into().unwrap();
+    response.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static("application/json"));
+    response
+}
