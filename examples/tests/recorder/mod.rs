@@ -73,7 +73,7 @@ impl Right {
     }
 }
 
-/// What the door does beside writing down.
+/// Behaviour of the door beside writing down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mischief {
     None,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::agent::Done;
 
-/// What has happened.
+/// Event that is worth a line.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "camelCase")]
 pub(crate) enum Line {

@@ -14,7 +14,7 @@ use examples::live::retry::Pauses;
 use examples::live::stop::told_to_stop;
 use examples::live::vitals::Vitals;
 use examples::live::watching::{Change, Watches};
-use examples::output::{put, say};
+use examples::output::{Format, LineForm, put_line, say};
 use examples::pool_question::Question;
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
 use k8s_openapi::jiff::Timestamp;
@@ -25,6 +25,7 @@ use tokio::time::Instant;
 
 use super::super::args::Args;
 use super::LiveError;
+use super::line::Line;
 
 /// Name of the lease.
 const LEASE: &str = "dra-sdk-pool-status";
@@ -69,6 +70,7 @@ pub(super) struct Controller<'a> {
     /// Time before which no request is answered.
     not_before: Instant,
     cleanup: Instant,
+    form: LineForm,
     vitals: Vitals,
     counts: Counts,
 }
@@ -114,6 +116,7 @@ impl<'a> Controller<'a> {
             not_before: Instant::now(),
             cleanup: Instant::now(),
             counts: Counts::new(&vitals.metrics, question.profile),
+            form: if args.output == Some(Format::Json) { LineForm::Json } else { LineForm::Text },
             vitals,
             profile: question.profile,
         }
@@ -132,7 +135,7 @@ impl<'a> Controller<'a> {
         };
         let mut watches = watch_pools(self.cluster);
         watch_requests(self.cluster, &mut watches);
-        put(&format!("answers requests of {}\n", self.cluster.url))?;
+        put_line(self.form, &Line::Answers { server: self.cluster.url.clone() })?;
         let ended = tokio::select! {
             ended = self.work(&mut watches) => ended,
             lost = lease.lost() => Err(lost.into()),
@@ -155,7 +158,7 @@ impl<'a> Controller<'a> {
                 continue;
             }
             if self.cleanup <= Instant::now() {
-                self.clean_up().await;
+                self.clean_up().await?;
             }
             match self.next() {
                 Some((name, due)) if due <= Instant::now() => self.answer(&name).await?,
@@ -260,22 +263,23 @@ impl<'a> Controller<'a> {
     fn note(
         &mut self,
         name: &str,
-        request: &ResourcePoolStatusRequest,
+        answered: &ResourcePoolStatusRequest,
         written: StatusWritten,
     ) -> Result<(), LiveError> {
-        let pools = request.status.as_ref().map_or(0, |status| status.pool_count);
+        let request = name.to_owned();
+        let pools = answered.status.as_ref().map_or(0, |status| status.pool_count);
         let line = match written {
-            StatusWritten::Stored => format!("{name}: answered, {pools} pools, at {}\n", self.view.versions()),
-            StatusWritten::ByOther => format!("{name}: answered by another copy\n"),
-            StatusWritten::Gone => format!("{name}: gone\n"),
+            StatusWritten::Stored => Line::Answered { request, pools, seen: self.view.versions() },
+            StatusWritten::ByOther => Line::AnsweredByOther { request },
+            StatusWritten::Gone => Line::Gone { request },
             StatusWritten::Failed(reason) => {
                 self.put_off(name, &reason);
                 return Ok(());
             }
         };
-        self.decisions.mark_written(request.metadata.uid.as_deref().unwrap_or_default());
+        self.decisions.mark_written(answered.metadata.uid.as_deref().unwrap_or_default());
         self.pending.remove(name);
-        Ok(put(&line)?)
+        Ok(put_line(self.form, &line)?)
     }
 
     /// Tries a request later. The reason is said once.
@@ -289,18 +293,19 @@ impl<'a> Controller<'a> {
     }
 
     /// Deletes the requests that were kept long enough.
-    async fn clean_up(&mut self) {
+    async fn clean_up(&mut self) -> Result<(), LiveError> {
         let begin = now();
         for (name, request) in &self.view.requests {
             if is_retention_expired(request.into(), begin) {
                 match delete(&self.cluster.client, request).await {
-                    Ok(()) => say(&format_args!("pool-status: {name}: expired, deleted")),
+                    Ok(()) => put_line(self.form, &Line::Expired { request: name.clone() })?,
                     Err(reason) => say(&format_args!("pool-status: {name}: expired, not deleted: {reason}")),
                 }
             }
         }
         self.limiter.forget_idle(begin);
         self.cleanup = soon(CLEANUP_INTERVAL);
+        Ok(())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The pools of a cluster: a table, once or kept, or answers to requests.
 
 mod controller;
+mod line;
 
 use std::time::Duration;
 

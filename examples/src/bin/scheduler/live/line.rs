@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// What has happened.
+/// Event that is worth a line.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "camelCase")]
 pub(super) enum Line {

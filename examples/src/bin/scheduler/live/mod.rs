@@ -55,7 +55,6 @@ struct LiveScheduler<'a> {
     /// Name that pods ask for in `schedulerName`.
     name: &'a str,
     view: ClusterView,
-    vitals: Vitals,
     selectors: SelectorCache,
     events: Events,
     /// Pods that have a node and are not bound yet, by UID.
@@ -95,7 +94,6 @@ impl<'a> LiveScheduler<'a> {
             options: PodOptions::new(settings.profile).with_gates(settings.gates),
             name: &args.scheduler_name,
             view: ClusterView::new(settings.gates),
-            vitals: Vitals::default(),
             selectors: SelectorCache::default(),
             events: Events::new("dra-sdk-scheduler"),
             open: BTreeMap::new(),
@@ -127,7 +125,6 @@ impl<'a> LiveScheduler<'a> {
     async fn bind(mut self, args: &Args) -> Result<(), LiveError> {
         self.vitals.serve(args.vitals.metrics_address).await?;
         let mut stop = std::pin::pin!(told_to_stop());
-        self.vitals.serve(args.vitals.metrics_address).await?;
         let client = &self.cluster.client;
         let identity = identity();
         let lease_name = format!("{}-scheduler", self.name);

@@ -5,7 +5,7 @@ use std::fmt;
 use dra_alloc::kubelet::{ClaimRef, PreparedDevice};
 use serde::Serialize;
 
-/// What has happened.
+/// Event that is worth a line.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "camelCase")]
 pub(super) enum Line {
