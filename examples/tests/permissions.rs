@@ -7,9 +7,9 @@ mod stand_in;
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use examples::manifest::Manifests;
@@ -24,7 +24,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, from_value, json};
 use tempfile::TempDir;
 
-use recorder::{Mischief, Recorder, Right};
+use recorder::{Mischief, Recorder, Right, Running};
 use stand_in::StandIn;
 
 const POST: PostParams = PostParams { dry_run: false, field_manager: None };
@@ -154,51 +154,10 @@ fn assert_takes_arguments(path: &str, container: &Container) {
     assert!(!stderr.contains("error: "), "{stderr}");
 }
 
-/// Program behind its door.
-struct Running {
-    program: &'static str,
-    path: &'static str,
-    door: Recorder,
-    process: Option<Child>,
-    log: PathBuf,
-}
-
-impl Running {
-    fn new(server: &StandIn, folder: &Path, program: &'static str) -> Self {
-        let path = PROGRAMS.iter().find(|(name, _)| *name == program).unwrap().1;
-        let door = Recorder::start(&server.url, Some(granted(program)), Mischief::LosesFirstAnswers);
-        Self { program, path, door, process: None, log: folder.join(format!("{program}.log")) }
-    }
-
-    fn start(&mut self, args: &[&str]) {
-        let log = File::options().create(true).append(true).open(&self.log).unwrap();
-        let mut command = Command::new(self.path);
-        command.args(args).args(["--server", &self.door.url]).stdin(Stdio::null());
-        self.process = Some(command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap());
-    }
-
-    fn stop(&mut self) {
-        let mut process = self.process.take().unwrap();
-        Command::new("kill").arg(process.id().to_string()).status().unwrap();
-        process.wait().unwrap();
-    }
-
-    fn log(&self) -> String {
-        fs::read_to_string(&self.log).unwrap_or_default()
-    }
-
-    fn has_used(&self, verb: &str, resource: &str) -> bool {
-        self.door.used().iter().any(|right| right.verb == verb && right.resource == resource)
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if let Some(process) = &mut self.process {
-            let _ = process.kill();
-            let _ = process.wait();
-        }
-    }
+fn behind(server: &StandIn, folder: &Path, program: &'static str) -> Running {
+    let path = PROGRAMS.iter().find(|(name, _)| *name == program).unwrap().1;
+    let door = Recorder::start(&server.url, Some(granted(program)), Mischief::LosesFirstAnswers);
+    Running::new(path, door, folder.join(format!("{program}.log")), program)
 }
 
 async fn until(what: &str, programs: &[&Running], holds: impl AsyncFn() -> bool) {
@@ -230,7 +189,7 @@ async fn each_program_needs_every_right_and_no_other() {
     }
     let at = |name: &str| folder.path().join(name).display().to_string();
     let [mut driver, mut kubelet, mut pool_status, mut scheduler] =
-        PROGRAMS.map(|(program, _)| Running::new(&server, folder.path(), program));
+        PROGRAMS.map(|(program, _)| behind(&server, folder.path(), program));
 
     let (registry, checkpoint) = (at("registry"), at("checkpoint"));
     let kubelet_args = ["--live", "--registry", &registry, "--state", &checkpoint];

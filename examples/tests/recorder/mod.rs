@@ -2,7 +2,10 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
 use std::io;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use examples::live::http;
@@ -96,6 +99,8 @@ struct State {
     mischief: Mischief,
     /// Number of calls for each right.
     calls: Mutex<BTreeMap<Right, usize>>,
+    /// Number of those that were carried out.
+    carried_out: Mutex<BTreeMap<Right, usize>>,
 }
 
 impl Recorder {
@@ -108,7 +113,13 @@ impl Recorder {
             runtime.block_on(async {
                 let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
                 let client = Client::try_from(Config::new(server.parse().unwrap())).unwrap();
-                let state = Arc::new(State { client, granted, mischief, calls: Mutex::default() });
+                let state = Arc::new(State {
+                    client,
+                    granted,
+                    mischief,
+                    calls: Mutex::default(),
+                    carried_out: Mutex::default(),
+                });
                 let url = format!("http://{}", listener.local_addr().unwrap());
                 send.send(Self { url, state: Arc::clone(&state) }).ok().unwrap();
                 http::serve(listener, 64, move |request| Arc::clone(&state).pass(request)).await;
@@ -120,6 +131,12 @@ impl Recorder {
     /// Returns the rights that the calls up to now have needed.
     pub(crate) fn used(&self) -> BTreeSet<Right> {
         self.state.calls.lock().unwrap().keys().cloned().collect()
+    }
+
+    /// Returns the number of calls that were carried out.
+    pub(crate) fn carried_out(&self, verb: &str, resource: &str) -> usize {
+        let calls = self.state.carried_out.lock().unwrap();
+        calls.iter().filter(|(right, _)| right.verb == verb && right.resource == resource).map(|(_, count)| count).sum()
     }
 }
 
@@ -147,6 +164,9 @@ impl State {
             return Ok(refusal(409, "Conflict", "another scheduler was faster, it says", "some"));
         }
         let answer = self.forward(parts, body).await;
+        if answer.as_ref().is_ok_and(|answer| answer.status().is_success()) {
+            *self.carried_out.lock().unwrap().entry(right.clone()).or_default() += 1;
+        }
         if loses && earlier == usize::from(right.is_binding()) { Err(io::Error::other("lost")) } else { answer }
     }
 
@@ -173,4 +193,49 @@ fn refusal(code: u16, reason: &str, message: &str, name: &str) -> Response<Body>
     *response.status_mut() = code.try_into().unwrap();
     response.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static("application/json"));
     response
+}
+
+/// Program behind its door, with its output in a file.
+pub(crate) struct Running {
+    pub(crate) program: &'static str,
+    path: &'static str,
+    pub(crate) door: Recorder,
+    process: Option<Child>,
+    log: PathBuf,
+}
+
+impl Running {
+    pub(crate) fn new(path: &'static str, door: Recorder, log: PathBuf, program: &'static str) -> Self {
+        Self { program, path, door, process: None, log }
+    }
+
+    pub(crate) fn start(&mut self, args: &[&str]) {
+        let log = File::options().create(true).append(true).open(&self.log).unwrap();
+        let mut command = Command::new(self.path);
+        command.args(args).args(["--server", &self.door.url]).stdin(Stdio::null());
+        self.process = Some(command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap());
+    }
+
+    pub(crate) fn stop(&mut self) {
+        let mut process = self.process.take().unwrap();
+        Command::new("kill").arg(process.id().to_string()).status().unwrap();
+        process.wait().unwrap();
+    }
+
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    pub(crate) fn has_used(&self, verb: &str, resource: &str) -> bool {
+        self.door.used().iter().any(|right| right.verb == verb && right.resource == resource)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(process) = &mut self.process {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
 }

@@ -24,6 +24,11 @@ impl StandIn {
         Self { process, url: url.trim().to_owned() }
     }
 
+    /// Returns the id of the process.
+    pub(crate) fn process(&self) -> u32 {
+        self.process.id()
+    }
+
     pub(crate) fn client(&self) -> Client {
         Client::try_from(Config::new(self.url.parse().unwrap())).unwrap()
     }
