@@ -1,5 +1,8 @@
-//! Numbers in the pages for users: limits, defaults and versions are those of the code.
+//! Pages for users: limits, defaults and versions are those of the code, and links lead somewhere.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use dra_alloc::driver::SliceLimits;
 use dra_alloc::pods::MAX_CONSUMERS;
@@ -132,4 +135,44 @@ fn versions_are_those_of_the_manifest() {
     for (name, version) in [("k8s-openapi", types), ("kube", client)] {
         assert!(MANIFEST.contains(&format!("{name} = {{ version = \"{version}\"")), "{name} {version}");
     }
+}
+
+/// Returns the pages of the project.
+fn pages() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let folders =
+        ["", "docs", "dra-attrs", "dra-alloc", "nnn", "poolstatus", "readiness"].map(|folder| root.join(folder));
+    let files = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()));
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
+}
+
+/// Returns the anchor that a heading has.
+fn anchor(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+    text.chars().filter(|character| character.is_alphanumeric() || "-_".contains(*character)).collect()
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let (mut found, mut broken) = (0, Vec::new());
+    for page in pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link) {
+            if link.contains("://") || link.contains(['[', ' ', '\n']) {
+                continue;
+            }
+            found += 1;
+            let (file, place) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { page.clone() } else { page.with_file_name(file) };
+            let has_place = || {
+                let text = fs::read_to_string(&target).unwrap();
+                text.lines().any(|line| line.starts_with('#') && anchor(line) == place)
+            };
+            if !target.exists() || !place.is_empty() && !has_place() {
+                broken.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(found > 60, "{found}");
+    assert_eq!(broken, Vec::<String>::new());
 }
