@@ -79,7 +79,9 @@ struct Answer {
 /// Returns the rule as an API server stores it.
 fn with_time(rule: &DeviceTaintRule, now: Timestamp) -> DeviceTaintRule {
     let mut rule = rule.clone();
-    rule.spec.taint.time_added.get_or_insert(Time(now));
+    // In whole seconds.
+    let time = Timestamp::from_second(now.as_second()).unwrap_or(now);
+    rule.spec.taint.time_added.get_or_insert(Time(time));
     rule
 }
 

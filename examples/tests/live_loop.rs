@@ -21,6 +21,7 @@ use dra_alloc::pods::PodOptions;
 use examples::live::controller_calls::finish;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
+use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
@@ -55,7 +56,7 @@ struct Programs {
 }
 
 /// There are two copies of the scheduler, of which one works at a time.
-const NAMES: [&str; 4] = ["kubelet", "driver", "scheduler", "scheduler-2"];
+const NAMES: [&str; 5] = ["kubelet", "driver", "scheduler", "scheduler-2", "pool-status"];
 
 impl Programs {
     fn start(server: &StandIn) -> Self {
@@ -104,6 +105,9 @@ impl Programs {
             ),
             "kubelet" => {
                 (env!("CARGO_BIN_EXE_kubelet"), vec!["--live", "--registry", &registry, "--state", &checkpoint])
+            }
+            "pool-status" => {
+                (env!("CARGO_BIN_EXE_pool-status"), vec!["--live", "--controller", "--lease-seconds", "1"])
             }
             _ => (env!("CARGO_BIN_EXE_scheduler"), vec!["--live", "--bind", "--lease-seconds", "1"]),
         };
@@ -271,6 +275,8 @@ async fn run(seed: u64) {
     let prepared = file_names(&programs.at("state/hardware"));
     assert_eq!(prepared, holders.keys().map(|device| format!("node-1+{device}+whole")).collect::<Vec<_>>());
 
+    let agrees = async |programs: &mut Programs, used: usize| pool_status_agrees(programs, &client, used).await;
+    agrees(&mut programs, holders.len()).await;
     for number in 0..PODS {
         let name = format!("p{number}");
         surely(async || match pods.delete(&name, &DeleteParams::default()).await {
@@ -284,6 +290,7 @@ async fn run(seed: u64) {
     until(&mut programs, &mut dice, &client, "all claims are free", async || all(&claims).await.iter().all(is_free))
         .await;
     assert_eq!(all(&claims).await.len(), PODS, "no claim is lost");
+    agrees(&mut programs, 0).await;
     let state = programs.at("state");
     let is_empty = || file_names(&state.join("hardware")).is_empty() && file_names(&programs.at("cdi")).is_empty();
     assert!(is_empty(), "left prepared: {:?}", file_names(&state.join("hardware")));
@@ -295,6 +302,29 @@ async fn run(seed: u64) {
     assert_eq!(published, BOARDS * (PARTS + 1));
 }
 
+/// Asks for the status of the pool until the controller has counted as many devices as are in use.
+async fn pool_status_agrees(programs: &mut Programs, client: &Client, used: usize) {
+    let requests: Api<ResourcePoolStatusRequest> = Api::all(client.clone());
+    let begin = Instant::now();
+    for attempt in 0.. {
+        let name = format!("used-{used}-{attempt}");
+        create(&requests, json!({"metadata": {"name": name}, "spec": {"driver": DRIVER}})).await;
+        let status = loop {
+            programs.revive();
+            assert!(begin.elapsed() < PATIENCE, "no status of {used} devices in use\n{}", programs.logs());
+            match surely(|| requests.get(&name)).await.status {
+                Some(status) => break status,
+                None => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        };
+        let pool = status.pools.unwrap().remove(0);
+        assert_eq!(pool.total_devices, i32::try_from(BOARDS * (PARTS + 1)).ok());
+        if pool.allocated_devices == i32::try_from(used).ok() {
+            return;
+        }
+    }
+}
+
 /// Kills programs for a while, then waits until something holds. Checks all the time that no device is used twice.
 async fn until(programs: &mut Programs, dice: &mut Dice, client: &Client, what: &str, holds: impl AsyncFn() -> bool) {
     let claims: Api<ResourceClaim> = Api::default_namespaced(client.clone());
@@ -304,7 +334,7 @@ async fn until(programs: &mut Programs, dice: &mut Dice, client: &Client, what: 
         tokio::time::sleep(Duration::from_millis(50 + dice.below(300))).await;
         if kills > 0 {
             kills -= 1;
-            programs.kill(NAMES[usize::try_from(dice.below(4)).unwrap()]);
+            programs.kill(NAMES[usize::try_from(dice.below(5)).unwrap()]);
         }
         programs.revive();
         check_devices(&all(&claims).await);
