@@ -20,6 +20,8 @@ pub mod output;
 pub mod placing;
 pub mod pool_question;
 pub mod pool_table;
+pub mod random;
+pub mod simulation;
 pub mod sysfs;
 
 /// Tests the examples of a page of the project as doctests.

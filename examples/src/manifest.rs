@@ -31,7 +31,8 @@ use kind::{Kind, read_object, traced};
 use problem::Fault;
 pub use problem::Problem;
 pub use source::{MAX_MANIFEST_LEN, manifest_files, read_text};
-use tree::{Step, Tree, path_text};
+use tree::{Step, Tree};
+pub(crate) use tree::{only_in, path_text};
 
 /// Programs that read kinds which others ignore.
 const USERS: [(&str, &str); 12] = [
@@ -388,7 +389,7 @@ impl Manifests {
         let may_be = |path: &[Step], growing: &[&str]| {
             path.len() >= growing.len() && path.iter().zip(growing).all(|(step, key)| *step == Step::from(*key))
         };
-        let unknown = tree::only_in(given, &read).into_iter();
+        let unknown = only_in(given, &read).into_iter();
         let mut unknown = unknown.filter(|path| !T::MAY_GROW.iter().any(|growing| may_be(path, growing)));
         let described = tree.described(T::KIND);
         for path in unknown.by_ref().take(MOST_UNKNOWN_FIELDS) {

@@ -17,6 +17,7 @@ use dra_attrs::numa::CpuSet;
 use dra_attrs::{PciAddress, Profile, QualifiedName, Quantity, Version};
 use examples::manifest::Manifests;
 use examples::nominate::{Player, Writers, read_timeline};
+use examples::simulation::{Description, Recorded, Simulation, Statistics};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{Device, DeviceTaintRule, ResourceClaim, ResourceSlice};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
@@ -33,7 +34,7 @@ use serde_json::{Value, json};
 /// Check that parses a text; a valid text must print a text that reads back as the same value.
 type Check = fn(&str);
 
-const TARGETS: [(&str, Check); 21] = [
+const TARGETS: [(&str, Check); 22] = [
     ("attrs_names", |text| {
         if let Ok(name) = QualifiedName::parse(text) {
             assert_eq!(name.to_string(), text);
@@ -182,6 +183,16 @@ const TARGETS: [(&str, Check); 21] = [
         let played = timeline.iter().try_for_each(|entry| player.play(entry));
         assert!(played.is_ok() || timeline.len() == 1, "{played:?}");
         assert!(player.finish().contains("requests of the scheduler: "));
+    }),
+    ("simulation_description", |text| {
+        // A line of a description is none.
+        let Ok(day) = Description::read(text) else { return };
+        let simulation = Simulation::new(&day, &Recorded::default(), Profile::V1_37, GateSet::default()).unwrap();
+        let mut statistics = Statistics::new(&simulation);
+        let end = simulation.run(|event| statistics.count(event));
+        let sum = statistics.finish(&end).sum;
+        assert!(sum.placed > 0 || sum.arrived == 0);
+        assert_eq!(sum.arrived, sum.placed + sum.refused + sum.waiting);
     }),
     ("driver_ledger", |text| {
         let file = json!({"version": 1, "checksum": crc32fast::hash(text.as_bytes()), "data": text}).to_string();

@@ -16,7 +16,7 @@ const LEAST_REPEATED: usize = 10_000;
 
 /// Step of a path into an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     Key(String),
     Index(usize),
 }
@@ -28,7 +28,7 @@ impl From<&str> for Step {
 }
 
 /// Returns a path in the API server's form: `spec.devices[0].attributes[example.com/model]`.
-pub(super) fn path_text(path: &[Step]) -> String {
+pub(crate) fn path_text(path: &[Step]) -> String {
     let mut text = String::new();
     for step in path {
         let part = match step {
@@ -73,7 +73,7 @@ fn is_empty(document: &str) -> bool {
 
 /// Returns the paths of the non-empty fields that `given` has and `other` has not. Elements of lists are compared in
 /// pairs.
-pub(super) fn only_in(given: &Value, other: &Value) -> Vec<Vec<Step>> {
+pub(crate) fn only_in(given: &Value, other: &Value) -> Vec<Vec<Step>> {
     let mut found = Vec::new();
     collect_only_in(given, other, &mut Vec::new(), &mut found);
     found

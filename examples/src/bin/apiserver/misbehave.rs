@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
-
-use super::random::Random;
+use examples::random::Random;
 
 /// Fault of a server or of the way to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use examples::random::Random;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -10,7 +11,6 @@ use super::door::{Admitted, Attempt, Door, Part};
 use super::kinds::{KINDS, Kind};
 use super::object::Object;
 use super::patch::Patch;
-use super::random::Random;
 use super::refusal::{Refusal, success};
 use super::request::{FieldValidation, Options, Subresource, Target};
 use super::store::{Place, Store};

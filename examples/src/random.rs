@@ -1,8 +1,14 @@
-//! Random numbers from a seed: ids, generated names, misbehaviour.
+//! Random numbers from a seed: ids, generated names, misbehaviour, arrivals.
 
 /// Generator (`SplitMix64`). The same seed gives the same numbers.
+///
+/// ```
+/// use examples::random::Random;
+/// assert_eq!(Random::new(7).draw(), Random::new(7).draw());
+/// assert!(Random::new(7).below(10) < 10);
+/// ```
 #[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
+pub struct Random(u64);
 
 /// Letters of generated names, as in Kubernetes: no vowels, nothing that looks like something else.
 const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -11,11 +17,14 @@ const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 const LONGEST_BASE: usize = 58;
 
 impl Random {
-    pub(crate) const fn new(seed: u64) -> Self {
+    /// Creates a generator.
+    #[must_use]
+    pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub(crate) const fn draw(&mut self) -> u64 {
+    /// Returns the next number.
+    pub const fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -23,11 +32,12 @@ impl Random {
     }
 
     /// Returns a number below `limit`; 0 for a limit of 0.
-    pub(crate) const fn below(&mut self, limit: u64) -> u64 {
+    pub const fn below(&mut self, limit: u64) -> u64 {
         if limit == 0 { 0 } else { self.draw() % limit }
     }
 
-    pub(crate) fn uid(&mut self) -> String {
+    /// Returns a UID (version 4).
+    pub fn uid(&mut self) -> String {
         let (high, low) = (self.draw(), self.draw());
         let version = (high & 0x0fff) | 0x4000;
         let variant = ((low >> 48) & 0x3fff) | 0x8000;
@@ -40,7 +50,7 @@ impl Random {
     }
 
     /// Returns a name that begins with `base`.
-    pub(crate) fn name(&mut self, base: &str) -> String {
+    pub fn name(&mut self, base: &str) -> String {
         let cut = base.char_indices().map(|(at, _)| at).take_while(|at| *at < LONGEST_BASE).count();
         let mut name: String = base.chars().take(cut).collect();
         for _ in 0..5 {

@@ -1,0 +1,55 @@
+//! Command line of `simulate`.
+
+use clap::{Parser, ValueEnum};
+use dra_attrs::Profile;
+use examples::simulation::{Order, Placing};
+
+/// Plays a day of a cluster: pods with claims come, get devices, wait, give up and go
+///
+/// Only devices count: requests for CPU and memory, taints and affinities of nodes do not. Recorded pods come as long after the
+/// first one as their creation times say, or as the annotation example.com/arrives does ("5m"); example.com/stays is the time
+/// from placing to end, example.com/patience the time after which a pod gives up waiting. The same input gives the same output,
+/// byte for byte. Messages go to stderr.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "simulate", version)]
+pub(crate) struct Args {
+    /// Description of the day, as YAML or JSON; - for stdin [default: a built-in day]
+    #[arg(value_name = "DAY")]
+    pub(crate) day: Option<String>,
+    /// Manifests with nodes, slices, classes, and pods with their claims: files, directories
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<String>,
+    /// Number from which arrivals and stays are drawn, instead of that of the description
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) seed: Option<u64>,
+    /// Order in which nodes are tried, instead of that of the description
+    #[arg(long, value_enum)]
+    pub(crate) placing: Option<Placing>,
+    /// Order in which waiting pods are tried, instead of that of the description
+    #[arg(long, value_enum)]
+    pub(crate) order: Option<Order>,
+    /// File for a picture of the day, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<String>,
+    /// File for the events of the day as described, as lines of JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) events: Option<String>,
+    /// Feature gates that differ from the defaults of Kubernetes 1.37, such as DRAListTypeAttributes=true
+    #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
+    pub(crate) feature_gates: String,
+    /// Rules to follow: kep (texts of the KEPs) or v1.37 (Kubernetes 1.37 as released)
+    #[arg(long, value_name = "PROFILE", default_value_t = Profile::V1_37)]
+    pub(crate) profile: Profile,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    pub(crate) output: Output,
+}
+
+/// Output format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// Tables and charts
+    Table,
+    /// A list of scenarios, the first one as described, with times in milliseconds
+    Json,
+}

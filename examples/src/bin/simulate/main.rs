@@ -1,0 +1,137 @@
+//! Plays a day of a cluster: pods with claims come, get devices, wait, give up and go.
+//!
+//! Prints how many pods were placed and refused, and why, how long they waited, and the use of the devices as a chart; beside
+//! it what would have been with other nodes, other rates or another order. `--svg` draws the same, `--events` tells each event.
+
+mod args;
+mod chart;
+mod picture;
+mod print;
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use dra_alloc::{DraGate, GateSet};
+use dra_attrs::GateError;
+use examples::feature_gates::feature_gates;
+use examples::manifest::{Manifests, read_text};
+use examples::output::{OutputError, Trouble, as_json, program, put, say};
+use examples::simulation::{Description, DescriptionError, Recorded, RecordedError, Simulation, Statistics};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use args::{Args, Output};
+use picture::{PictureError, picture};
+use print::{Scenario, report};
+
+/// Kinds of objects that the program uses.
+const USED: [&str; 6] = ["DeviceClass", "DeviceTaintRule", "Node", "Pod", "ResourceClaim", "ResourceSlice"];
+
+/// Day that is played if none is given.
+const BUILT_IN: &str = include_str!("../../../data/simulations/small.yaml");
+
+#[derive(Debug, thiserror::Error)]
+enum SimulateError {
+    #[error("--feature-gates: {0}")]
+    Gates(#[from] GateError),
+    #[error("{file}: {source}")]
+    File { file: String, source: io::Error },
+    #[error("{file}: {source}")]
+    Description { file: String, source: DescriptionError },
+    #[error("{name}: {source}")]
+    Variant { name: String, source: DescriptionError },
+    #[error(transparent)]
+    Recorded(#[from] RecordedError),
+    #[error(transparent)]
+    Picture(#[from] PictureError),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
+
+impl Trouble for SimulateError {
+    fn is_usage(&self) -> bool {
+        matches!(self, Self::Gates(_))
+    }
+}
+
+fn main() -> ExitCode {
+    program(run)
+}
+
+fn run(args: &Args) -> Result<ExitCode, SimulateError> {
+    let gates = feature_gates(&args.feature_gates, args.profile)?;
+    let description = description(args)?;
+    let mut manifests = Manifests::default();
+    args.files.iter().for_each(|file| manifests.read_argument(file));
+    manifests.problems.iter().chain(&manifests.notes).for_each(say);
+    manifests.ignored_lines("simulate", &USED).iter().for_each(say);
+    let recorded = Recorded::from_manifests(&manifests)?;
+    if recorded.pods_without_claims > 0 {
+        say(&format_args!("simulate: ignored: Pod ({}) without claims", recorded.pods_without_claims));
+    }
+    let mut scenarios = vec![play("as described", &description, &recorded, args, gates, args.events.as_deref())?];
+    for (name, variant) in description.variants() {
+        scenarios.push(play(name, &variant, &recorded, args, gates, None)?);
+    }
+    match args.output {
+        Output::Table => put(&report(&scenarios))?,
+        Output::Json => put(&as_json(&scenarios)?)?,
+    }
+    if let Some(file) = &args.svg {
+        let svg = picture(&scenarios)?;
+        fs::write(file, svg).map_err(|source| SimulateError::File { file: file.clone(), source })?;
+    }
+    Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Reads the description, and changes it as the command line says.
+fn description(args: &Args) -> Result<Description, SimulateError> {
+    let (file, text) = match &args.day {
+        None => ("small.yaml".to_owned(), BUILT_IN.to_owned()),
+        Some(file) => {
+            let text = read_text(Path::new(file));
+            (file.clone(), text.map_err(|source| SimulateError::File { file: file.clone(), source })?)
+        }
+    };
+    let read = Description::read(&text);
+    let mut description = read.map_err(|source| SimulateError::Description { file, source })?;
+    description.seed = args.seed.unwrap_or(description.seed);
+    description.placing = args.placing.unwrap_or(description.placing);
+    description.order = args.order.unwrap_or(description.order);
+    Ok(description)
+}
+
+/// Plays a day, with a progress bar if stderr is a terminal. Each event is a line of JSON in the file `events`.
+fn play(
+    name: &str,
+    description: &Description,
+    recorded: &Recorded,
+    args: &Args,
+    gates: GateSet<DraGate>,
+    events: Option<&str>,
+) -> Result<Scenario, SimulateError> {
+    let simulation = Simulation::new(description, recorded, args.profile, gates)
+        .map_err(|source| SimulateError::Variant { name: name.to_owned(), source })?;
+    let failed = |source| SimulateError::File { file: events.unwrap_or_default().to_owned(), source };
+    let mut log = events.map(File::create).transpose().map_err(failed)?.map(BufWriter::new);
+    let mut written = Ok(());
+    let bar = ProgressBar::new(simulation.duration()).with_message(name.to_owned());
+    if let Ok(style) = ProgressStyle::with_template("{msg:24!} {wide_bar} {percent:>3} % {eta:>4}") {
+        bar.set_style(style);
+    }
+    let mut statistics = Statistics::new(&simulation);
+    let end = simulation.run(|event| {
+        bar.set_position(event.at);
+        statistics.count(event);
+        if let (Some(log), Ok(())) = (&mut log, &written) {
+            written =
+                serde_json::to_writer(&mut *log, event).map_err(io::Error::from).and_then(|()| log.write_all(b"\n"));
+        }
+    });
+    bar.finish_and_clear();
+    written.and_then(|()| log.map_or(Ok(()), |mut log| log.flush())).map_err(failed)?;
+    let summary = statistics.finish(&end);
+    let (seed, placing, order) = (description.seed, description.placing, description.order);
+    Ok(Scenario { name: name.to_owned(), seed, placing, order, summary })
+}

@@ -1,0 +1,123 @@
+//! Tables that `simulate` prints.
+
+use std::fmt::Write;
+
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::{CellAlignment, Table};
+use examples::simulation::{KindCounts, Order, Placing, Summary, Use};
+use k8s_openapi::jiff::SignedDuration;
+use serde::Serialize;
+
+use super::chart::chart;
+
+/// Day that was played.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Scenario {
+    pub(crate) name: String,
+    pub(crate) seed: u64,
+    pub(crate) placing: Placing,
+    pub(crate) order: Order,
+    #[serde(flatten)]
+    pub(crate) summary: Summary,
+}
+
+/// Largest number of kinds of pods that are listed.
+const MOST_KINDS: usize = 50;
+
+/// Renders the first scenario, then all of them beside each other.
+pub(crate) fn report(scenarios: &[Scenario]) -> String {
+    let mut text = String::new();
+    let Some(Scenario { summary, .. }) = scenarios.first() else { return text };
+    let mut add = |part: &str| {
+        text.push_str(part);
+        text.push('\n');
+    };
+    add(&kinds(summary).to_string());
+    for line in refusals(summary) {
+        add(&line);
+    }
+    if summary.stopped > 0 {
+        add(&format!("{} searches were stopped by their budget; those nodes counted as full", summary.stopped));
+    }
+    for used in &summary.devices {
+        add(&format!("\n{} in use, in % of {}; mean {}, at most {}", used.name, used.total, mean(used), used.most));
+        add(chart(used, summary).trim_end());
+    }
+    if scenarios.len() > 1 {
+        add(&format!("\n{}", comparison(scenarios)));
+    }
+    text
+}
+
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(UTF8_FULL_CONDENSED).set_header(header.iter().copied());
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+fn kinds(summary: &Summary) -> Table {
+    let mut table = table(&["PODS", "CAME", "PLACED", "REFUSED", "WAITING", "MEAN WAIT", "95 % WITHIN", "LONGEST"]);
+    let row = |kind: &KindCounts| {
+        let counts = [kind.arrived, kind.placed, kind.refused, kind.waiting].map(|count| count.to_string());
+        let waits = [kind.waits.mean, kind.waits.p95, kind.waits.longest].map(time);
+        [vec![kind.name.clone()], counts.to_vec(), waits.to_vec()].concat()
+    };
+    table.add_rows(summary.kinds.iter().take(MOST_KINDS).map(row));
+    let more = summary.kinds.len().saturating_sub(MOST_KINDS);
+    if more > 0 {
+        table.add_row([format!("and {more} more")]);
+    }
+    table.add_row(row(&summary.sum));
+    table
+}
+
+/// Returns a line for each reason, and the reasons of the nodes once for each kind of pods.
+fn refusals(summary: &Summary) -> Vec<String> {
+    let mut lines = Vec::new();
+    for refused in summary.refused.iter().take(MOST_KINDS) {
+        let mut line = format!("{} of {}: {}", refused.pods, refused.kind, refused.refusal);
+        if let Some(why) = &refused.why {
+            // Writing to a String can't fail.
+            let _ = write!(line, "\n  the first one without room: {why}");
+        }
+        lines.push(line);
+    }
+    let more = summary.refused.len().saturating_sub(MOST_KINDS);
+    if more > 0 {
+        lines.push(format!("and {more} more"));
+    }
+    lines
+}
+
+fn comparison(scenarios: &[Scenario]) -> Table {
+    let mut header = vec!["WHAT IF", "NODES", "CAME", "PLACED", "REFUSED", "WAITING", "MEAN WAIT", "95 % WITHIN"];
+    let drivers = scenarios.first().map(|first| first.summary.devices.as_slice()).unwrap_or_default();
+    let used: Vec<String> = drivers.iter().map(|used| format!("{} IN USE", used.name)).collect();
+    header.extend(used.iter().map(String::as_str));
+    let mut table = table(&header);
+    table.add_rows(scenarios.iter().map(|Scenario { name, summary, .. }| {
+        let KindCounts { arrived, placed, refused, waiting, waits, .. } = &summary.sum;
+        let counts = [summary.nodes as u64, *arrived, *placed, *refused, *waiting].map(|count| count.to_string());
+        let of_driver = |driver: &Use| summary.devices.iter().find(|used| used.name == driver.name);
+        let used = drivers.iter().map(|driver| of_driver(driver).map_or_else(|| "-".to_owned(), mean));
+        [vec![name.clone()], counts.to_vec(), vec![time(waits.mean), time(waits.p95)], used.collect()].concat()
+    }));
+    table
+}
+
+/// Returns the mean use in percent, with one decimal.
+fn mean(used: &Use) -> String {
+    let permille = used.mean_thousandths.checked_div(used.total).unwrap_or_default();
+    format!("{}.{} %", permille / 10, permille % 10)
+}
+
+/// Returns a time in words, in seconds if it is longer than one.
+pub(crate) fn time(millis: u64) -> String {
+    let millis = if millis < 1000 { millis } else { millis / 1000 * 1000 };
+    let millis = i64::try_from(millis).unwrap_or(i64::MAX);
+    format!("{:#}", SignedDuration::from_millis(millis))
+}

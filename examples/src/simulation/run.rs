@@ -1,0 +1,151 @@
+//! A day, event by event.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Simulation;
+use super::arrivals::Arrival;
+use super::event::{Event, EventKind, Refusal};
+use super::queue::Queue;
+use super::scheduler::{Changed, Placed, Scheduler, Unplaced};
+
+/// State at the end of a day.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct End {
+    /// Number of pods that still wait, by the position of their kind.
+    pub(super) waiting: BTreeMap<usize, u64>,
+    /// Number of searches that the budget has stopped. Their nodes count as full.
+    pub stopped: u64,
+}
+
+/// Step of a pod. Of one instant, devices are freed first, and a pod gives up only when it was tried once more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    End,
+    Arrive,
+    GiveUp,
+}
+
+/// Day that is played.
+struct Run<'s, F> {
+    simulation: &'s Simulation,
+    scheduler: Scheduler<'s>,
+    queue: Queue<'s>,
+    /// Steps to come: time, step, and position of the pod.
+    due: BTreeSet<(u64, Step, usize)>,
+    /// Pods with devices, by position.
+    placed: BTreeMap<usize, Placed>,
+    tell: F,
+    now: u64,
+}
+
+impl Simulation {
+    /// Plays the day and tells each event. Pods that wait are tried again when devices are freed, on the nodes that see them.
+    ///
+    /// # Complexity
+    /// For each pod a search on each node that has changed since it has refused a pod with such claims.
+    pub fn run(&self, tell: impl FnMut(&Event<'_>)) -> End {
+        let arrive = |(index, pod): (usize, &Arrival)| (pod.at, Step::Arrive, index);
+        let mut run = Run {
+            simulation: self,
+            scheduler: Scheduler::new(self),
+            queue: Queue::new(self.order, &self.arrivals),
+            due: self.arrivals.pods.iter().enumerate().map(arrive).collect(),
+            placed: BTreeMap::new(),
+            tell,
+            now: 0,
+        };
+        while let Some((at, step, pod)) = run.due.pop_first().filter(|(at, ..)| *at < self.duration) {
+            run.now = at;
+            match step {
+                Step::Arrive => run.arrive(pod),
+                Step::End => run.end(pod),
+                Step::GiveUp => run.give_up(pod),
+            }
+        }
+        let waiting = run.queue.len_by_kind().map(|(kind, count)| (kind, count as u64));
+        End { waiting: waiting.collect(), stopped: run.scheduler.stopped }
+    }
+}
+
+impl<F: FnMut(&Event<'_>)> Run<'_, F> {
+    fn arrive(&mut self, pod: usize) {
+        let Some(arrival) = self.simulation.arrivals.pods.get(pod) else { return };
+        self.tell(arrival, EventKind::Arrived);
+        // Where a pod with such claims waits, there is no room.
+        let is_hopeless = self.queue.has_kind(arrival.kind);
+        let attempt = if is_hopeless { Err(Unplaced::NoRoom(None)) } else { self.attempt(arrival, Changed::All) };
+        self.conclude(pod, arrival, attempt, None);
+    }
+
+    fn end(&mut self, pod: usize) {
+        let (arrival, placed) = (self.simulation.arrivals.pods.get(pod), self.placed.remove(&pod));
+        let (Some(arrival), Some(placed)) = (arrival, placed) else { return };
+        let changed = self.scheduler.free(&placed);
+        self.tell(arrival, EventKind::Ended { devices: &placed.devices });
+        self.retry(changed);
+    }
+
+    fn give_up(&mut self, pod: usize) {
+        let Some(arrival) = self.simulation.arrivals.pods.get(pod) else { return };
+        if self.queue.take(pod, arrival.kind) {
+            let waited = Some(self.now.saturating_sub(arrival.at));
+            self.tell(arrival, EventKind::Refused { refusal: Refusal::GaveUp, waited, why: None });
+        }
+    }
+
+    /// Tries the pods that wait on nodes whose devices were freed. If a pod does not fit, no pod of its kind does.
+    fn retry(&mut self, changed: Changed) {
+        let mut heads = self.queue.heads();
+        while let Some(((_, pod), kind)) = heads.pop_first() {
+            let Some(arrival) = self.simulation.arrivals.pods.get(pod) else { continue };
+            let attempt = self.attempt(arrival, changed);
+            if matches!(attempt, Err(Unplaced::NoRoom(_))) {
+                continue;
+            }
+            self.queue.take(pod, kind);
+            self.conclude(pod, arrival, attempt, Some(self.now.saturating_sub(arrival.at)));
+            heads.extend(self.queue.head(kind).map(|head| (head, kind)));
+        }
+    }
+
+    fn attempt(&mut self, arrival: &Arrival, among: Changed) -> Result<Placed, Unplaced> {
+        match self.simulation.arrivals.kinds.get(arrival.kind) {
+            Some(kind) => self.scheduler.place(arrival, kind, among),
+            None => Err(Unplaced::NoRoom(None)),
+        }
+    }
+
+    /// Takes in the result of an attempt for a pod that does not wait any more, or not yet.
+    fn conclude(&mut self, pod: usize, arrival: &Arrival, result: Result<Placed, Unplaced>, waited: Option<u64>) {
+        match result {
+            Ok(placed) => {
+                let node =
+                    self.simulation.cluster.nodes.get(placed.node).and_then(|node| node.metadata.name.as_deref());
+                let (node, devices) = (node.unwrap_or_default(), &placed.devices);
+                self.tell(arrival, EventKind::Placed { node, waited, devices });
+                self.schedule(arrival.stay, Step::End, pod);
+                self.placed.insert(pod, placed);
+            }
+            Err(Unplaced::NoRoom(why)) => {
+                self.tell(arrival, EventKind::Waits { why });
+                self.queue.push(pod, arrival.kind);
+                let patience = self.simulation.arrivals.kinds.get(arrival.kind).and_then(|kind| kind.patience);
+                self.schedule(patience, Step::GiveUp, pod);
+            }
+            Err(Unplaced::Refused(refusal, why)) => {
+                self.tell(arrival, EventKind::Refused { refusal, waited, why });
+            }
+        }
+    }
+
+    /// Plans a step, if it has a time.
+    fn schedule(&mut self, after: Option<u64>, step: Step, pod: usize) {
+        self.due.extend(after.map(|after| (self.now.saturating_add(after), step, pod)));
+    }
+
+    fn tell(&mut self, arrival: &Arrival, event: EventKind<'_>) {
+        let kind = self.simulation.arrivals.kinds.get(arrival.kind).map_or("", |kind| &kind.name);
+        (self.tell)(&Event { at: self.now, pod: &arrival.name, kind, kind_index: arrival.kind, event });
+    }
+}

@@ -1,0 +1,314 @@
+//! Scheduler of a simulation: a node and devices for one pod at a time, by dra-alloc's tracker and allocator.
+
+use std::collections::BTreeSet;
+
+use dra_alloc::kubelet::ClaimKey;
+use dra_alloc::pods::{BindStep, ClaimTracker, GroupRound, NodeRefusal, PodCycle, PodExplanation, PreBind, StatusCode};
+use dra_alloc::{AllocatedState, Allocator, Budget, Detail, NodeVersion, allocated_devices};
+use k8s_openapi::api::core::v1::{Node, Pod, PodResourceClaim, PodSpec};
+use k8s_openapi::api::resource::v1::ResourceClaim;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::jiff::Timestamp;
+
+use super::Simulation;
+use super::arrivals::{Arrival, Kind};
+use super::description::Placing;
+use super::event::{HeldDevice, Refusal};
+use crate::claim_store::ClaimStore;
+
+/// Largest work of a search on a node.
+const WORK: u64 = 100_000;
+
+/// Largest number of kinds of pods whose first "no" is explained: that takes a search or more for each node.
+const MOST_EXPLAINED: usize = 20;
+
+/// Namespace of all simulated pods.
+const NAMESPACE: &str = "default";
+
+/// Result of an attempt that has placed no pod. The explanation is there for the first pod of a kind.
+#[derive(Debug)]
+pub(super) enum Unplaced {
+    /// No node has the devices now.
+    NoRoom(Option<String>),
+    /// No attempt will place the pod.
+    Refused(Refusal, Option<String>),
+}
+
+impl Unplaced {
+    fn invalid(reason: &impl ToString) -> Self {
+        Self::Refused(Refusal::Invalid(reason.to_string()), None)
+    }
+}
+
+/// Pod on a node.
+#[derive(Debug)]
+pub(super) struct Placed {
+    pub(super) node: usize,
+    pub(super) devices: Vec<HeldDevice>,
+    claims: Vec<ClaimKey>,
+}
+
+/// Nodes whose devices were taken or given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Changed {
+    Node(usize),
+    All,
+}
+
+/// Memory of a kind of pods.
+#[derive(Debug, Default)]
+struct KindMemory {
+    /// Version of each node at its last "no".
+    refused: Vec<Option<NodeVersion>>,
+    /// True if an empty cluster has room; `None` if that was not asked yet.
+    fits_empty: Option<bool>,
+}
+
+/// Scheduler with the devices that are in use.
+pub(super) struct Scheduler<'s> {
+    simulation: &'s Simulation,
+    allocator: Allocator<'s>,
+    tracker: ClaimTracker,
+    server: ClaimStore,
+    /// Version of each node; none if its slices can't be read.
+    versions: Vec<Option<NodeVersion>>,
+    /// Nodes in the order in which they are tried, each with what it is ordered by.
+    order: BTreeSet<(usize, usize)>,
+    /// Number by which each node is ordered.
+    ranks: Vec<usize>,
+    /// Node that the last pod has taken.
+    latest: usize,
+    kinds: Vec<KindMemory>,
+    explained: usize,
+    /// Searches that the budget has stopped: their nodes count as full.
+    pub(super) stopped: u64,
+}
+
+impl<'s> Scheduler<'s> {
+    pub(super) fn new(simulation: &'s Simulation) -> Self {
+        let (cluster, gates) = (&simulation.cluster, simulation.options.gates());
+        let allocator = Allocator::new(simulation.options.profile(), &cluster.inventory, &cluster.classes)
+            .with_selector_cache(&cluster.selectors)
+            .with_gates(gates);
+        let tracker = ClaimTracker::new(gates);
+        allocator.prepare(tracker.state(), &cluster.nodes);
+        let mut scheduler = Self {
+            simulation,
+            allocator,
+            tracker,
+            server: ClaimStore::default(),
+            versions: vec![None; cluster.nodes.len()],
+            order: BTreeSet::new(),
+            ranks: vec![0; cluster.nodes.len()],
+            latest: 0,
+            kinds: simulation.arrivals.kinds.iter().map(|_| KindMemory::default()).collect(),
+            explained: 0,
+            stopped: 0,
+        };
+        scheduler.note(Changed::All);
+        scheduler
+    }
+
+    /// Tries to place a pod: on one node, or on all in the order of the day. A node that has said "no" to a pod of this kind is
+    /// asked again when its version is another one.
+    pub(super) fn place(&mut self, pod: &Arrival, kind: &Kind, among: Changed) -> Result<Placed, Unplaced> {
+        if self.kinds.get(pod.kind).is_some_and(|memory| memory.fits_empty == Some(false)) {
+            return Err(Unplaced::Refused(Refusal::NeverFits, None));
+        }
+        let (object, claims) = objects(pod, kind);
+        let keys: Vec<ClaimKey> = claims.iter().map(|claim| ClaimKey::from_metadata(&claim.metadata)).collect();
+        for claim in claims {
+            // A claim without an allocation has no amounts that could be wrong.
+            let _ = self.tracker.observe(self.server.put(claim));
+        }
+        let (node, devices) = self.attempt(&object, pod.kind, among).inspect_err(|_| self.delete(&keys))?;
+        let placed = Placed { node, devices, claims: keys };
+        self.latest = node;
+        self.note(self.changed_by(&placed));
+        Ok(placed)
+    }
+
+    /// Frees the devices of a pod, and returns the nodes that may have room now.
+    pub(super) fn free(&mut self, placed: &Placed) -> Changed {
+        self.delete(&placed.claims);
+        let changed = self.changed_by(placed);
+        self.note(changed);
+        changed
+    }
+
+    fn attempt(&mut self, pod: &Pod, kind: usize, among: Changed) -> Result<(usize, Vec<HeldDevice>), Unplaced> {
+        let (classes, options) = (&self.simulation.cluster.classes, self.simulation.options);
+        let mut round = GroupRound::default();
+        let begun = PodCycle::pre_filter(pod, None, &self.tracker, classes, &round, options);
+        let begun = begun.map_err(|blocked| Unplaced::invalid(&blocked))?;
+        let mut cycle = begun.ok_or_else(|| Unplaced::invalid(&"no claims"))?;
+        let Some((node, name)) = self.first_fitting(&mut cycle, kind, among)? else {
+            return Err(self.refusal(&cycle, kind));
+        };
+        cycle.reserve(&name, &mut self.tracker, &mut round).map_err(|error| Unplaced::invalid(&error))?;
+        let mut binding = PreBind::default();
+        loop {
+            match binding.next(&mut cycle, &mut self.tracker, Timestamp::UNIX_EPOCH) {
+                BindStep::Write(write) => {
+                    let answer = self.server.call(&write);
+                    binding.answer(&mut cycle, &mut self.tracker, answer, Timestamp::UNIX_EPOCH);
+                }
+                // A device with binding conditions is ready at once: nothing plays its driver.
+                BindStep::Done | BindStep::Wait { .. } => {
+                    return Ok((node, cycle.claims().iter().flat_map(|claim| devices(claim.claim())).collect()));
+                }
+                step => {
+                    let _ = cycle.unreserve(&mut self.tracker);
+                    return Err(Unplaced::invalid(&format_args!("{step:?}")));
+                }
+            }
+        }
+    }
+
+    /// Returns the first node that can serve the claims, with its name.
+    fn first_fitting(
+        &mut self,
+        cycle: &mut PodCycle,
+        kind: usize,
+        among: Changed,
+    ) -> Result<Option<(usize, String)>, Unplaced> {
+        let Self { simulation, allocator, tracker, versions, order, latest, kinds, stopped, .. } = self;
+        let Some(memory) = kinds.get_mut(kind) else { return Ok(None) };
+        memory.refused.resize(versions.len(), None);
+        let (from, only) = match (among, simulation.placing) {
+            (Changed::Node(node), _) => (0, Some(node)),
+            (Changed::All, Placing::NextFit) => (*latest, None),
+            (Changed::All, _) => (0, None),
+        };
+        let all = order.range((0, from)..).chain(order.range(..(0, from))).map(|(_, node)| *node);
+        for index in only.into_iter().chain(all.filter(|_| only.is_none())) {
+            let known = (simulation.cluster.nodes.get(index), versions.get(index), memory.refused.get_mut(index));
+            let (Some(node), Some(version), Some(refused)) = known else { continue };
+            if refused.is_some() && refused == version {
+                continue;
+            }
+            let verdict = cycle.filter(node, allocator, tracker.state(), Timestamp::UNIX_EPOCH, Budget::work(WORK));
+            match verdict.refusal() {
+                None => {
+                    let name = name_of_node(node);
+                    cycle.record(name, verdict);
+                    return Ok(Some((index, name.to_owned())));
+                }
+                Some(NodeRefusal::TimedOut { .. }) => *stopped += 1,
+                Some(refusal) if refusal.code() == StatusCode::Error => {
+                    return Err(Unplaced::invalid(refusal));
+                }
+                Some(_) => {}
+            }
+            refused.clone_from(version);
+        }
+        Ok(None)
+    }
+
+    /// Says if the claims could be served by an empty cluster; the first time for each kind, with the reasons.
+    fn refusal(&mut self, cycle: &PodCycle, kind: usize) -> Unplaced {
+        let empty = AllocatedState::new(self.simulation.options.gates());
+        let (nodes, now) = (&self.simulation.cluster.nodes, Timestamp::UNIX_EPOCH);
+        let Some(memory) = self.kinds.get_mut(kind) else { return Unplaced::NoRoom(None) };
+        if memory.fits_empty.is_some() {
+            return Unplaced::NoRoom(None);
+        }
+        let fits = nodes.iter().any(|node| {
+            let verdict = cycle.filter(node, &self.allocator, &empty, now, Budget::work(WORK));
+            matches!(verdict.refusal(), None | Some(NodeRefusal::TimedOut { .. }))
+        });
+        memory.fits_empty = Some(fits);
+        let state = if fits { self.tracker.state() } else { &empty };
+        let explanation = (self.explained < MOST_EXPLAINED).then(|| {
+            let allocator = self.allocator.clone().with_explanation(Detail::Summary);
+            let mut explanation = PodExplanation::default();
+            for node in nodes {
+                let verdict = cycle.filter(node, &allocator, state, now, Budget::work(WORK));
+                explanation.add_verdict(name_of_node(node), &verdict);
+            }
+            explanation.to_string()
+        });
+        self.explained += 1;
+        if fits { Unplaced::NoRoom(explanation) } else { Unplaced::Refused(Refusal::NeverFits, explanation) }
+    }
+
+    fn delete(&mut self, claims: &[ClaimKey]) {
+        for claim in claims {
+            self.server.remove(claim);
+            self.tracker.observe_deleted(&claim.namespace, &claim.name);
+        }
+    }
+
+    /// Returns the nodes that see a pool of which the pod has devices.
+    fn changed_by(&self, placed: &Placed) -> Changed {
+        let cluster = &self.simulation.cluster;
+        let is_shared = |device: &HeldDevice| cluster.is_shared(&device.driver, &device.pool);
+        if placed.devices.iter().any(is_shared) { Changed::All } else { Changed::Node(placed.node) }
+    }
+
+    /// Renews what is remembered of nodes after a change of the devices in use.
+    fn note(&mut self, changed: Changed) {
+        let nodes = &self.simulation.cluster.nodes;
+        match changed {
+            Changed::All => (0..nodes.len()).for_each(|index| self.note_node(index)),
+            Changed::Node(index) => self.note_node(index),
+        }
+    }
+}
+
+impl Scheduler<'_> {
+    fn note_node(&mut self, index: usize) {
+        let Some(node) = self.simulation.cluster.nodes.get(index) else { return };
+        let state = self.tracker.state();
+        let rank = match self.simulation.placing {
+            Placing::FirstFit | Placing::NextFit => 0,
+            // A node that can't be looked at is refused by the filter, which says why.
+            Placing::BestFit => self.allocator.node_pools(state, node).iter().flatten().map(|pool| pool.free).sum(),
+        };
+        let version = self.allocator.node_version(state, node).ok();
+        if let (Some(known), Some(known_rank)) = (self.versions.get_mut(index), self.ranks.get_mut(index)) {
+            *known = version;
+            self.order.remove(&(*known_rank, index));
+            self.order.insert((rank, index));
+            *known_rank = rank;
+        }
+    }
+}
+
+/// Makes the objects of a pod, with names and UIDs of its own.
+fn objects(pod: &Arrival, kind: &Kind) -> (Pod, Vec<ResourceClaim>) {
+    let metadata = |name: &str| ObjectMeta {
+        namespace: Some(NAMESPACE.to_owned()),
+        name: Some(name.to_owned()),
+        uid: Some(name.to_owned()),
+        ..ObjectMeta::default()
+    };
+    let claim = |(number, claim): (usize, &ResourceClaim)| {
+        let metadata = metadata(&format!("{}-{number}", pod.name));
+        ResourceClaim { metadata, ..claim.clone() }
+    };
+    let claims: Vec<ResourceClaim> = kind.claims.iter().enumerate().map(claim).collect();
+    let entry = |(number, claim): (usize, &ResourceClaim)| PodResourceClaim {
+        name: format!("claim-{number}"),
+        resource_claim_name: claim.metadata.name.clone(),
+        ..PodResourceClaim::default()
+    };
+    let entries = claims.iter().enumerate().map(entry).collect();
+    let spec = PodSpec { resource_claims: Some(entries), ..PodSpec::default() };
+    (Pod { metadata: metadata(&pod.name), spec: Some(spec), ..Pod::default() }, claims)
+}
+
+/// Returns the devices that a claim has, but for those of admin access, which it does not hold.
+fn devices(claim: &ResourceClaim) -> impl Iterator<Item = HeldDevice> {
+    let held = allocated_devices(claim).iter().filter(|result| result.admin_access != Some(true));
+    held.map(|result| HeldDevice {
+        driver: result.driver.clone(),
+        pool: result.pool.clone(),
+        device: result.device.clone(),
+        shared: result.share_id.is_some(),
+    })
+}
+
+fn name_of_node(node: &Node) -> &str {
+    node.metadata.name.as_deref().unwrap_or_default()
+}
