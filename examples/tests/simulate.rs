@@ -159,7 +159,7 @@ fn the_same_input_gives_the_same_bytes() {
     let other = run("other", "2");
     assert!((0..3).all(|index| first[index] != other[index]));
     for part in
-        ["│ as described     ┆", "│ best fit", "gave up waiting", "fits no node, even if all devices are free", "100 %"]
+        ["│ as described ", "│ best fit", "gave up waiting", "fits no node, even if all devices are free", "100 %"]
     {
         assert!(first[0].contains(part), "{part}\n{}", first[0]);
     }
@@ -429,5 +429,16 @@ fn a_bad_recording_is_told_with_its_pod() {
         let run = simulate(&["-", file.to_str().unwrap()], NODE);
         assert_eq!(run.code, 1);
         assert!(run.stderr.contains(expected), "{expected}\n{}", run.stderr);
+    }
+}
+
+#[test]
+fn the_page_shows_what_is_printed() {
+    let page = include_str!("../../docs/simulation.md");
+    let block = page.split("```console\n$ simulate\n").nth(1).unwrap().split("```").next().unwrap();
+    let stdout = simulate(&[], "").clean().stdout;
+    let mut printed = stdout.lines();
+    for line in block.lines().filter(|line| !line.is_empty()) {
+        assert!(printed.any(|printed| printed.trim_end() == line), "{line}\n{stdout}");
     }
 }

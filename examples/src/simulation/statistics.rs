@@ -158,12 +158,10 @@ impl Statistics {
     pub fn finish(mut self, end: &End) -> Summary {
         let (duration, part) = (self.duration, self.part);
         self.devices.values_mut().chain([&mut self.waiting]).for_each(|level| level.until(duration, part));
-        let why: Vec<Option<String>> = self.kinds.iter().map(|kind| kind.why.clone()).collect();
         let refused = self.refused.into_iter().map(|((kind, refusal), pods)| RefusedPods {
             kind: self.kinds.get(kind).map(|kind| kind.name.clone()).unwrap_or_default(),
             refusal,
             pods,
-            why: why.get(kind).cloned().flatten(),
         });
         let refused = refused.collect();
         let mut all = KindCounter { name: "all".to_owned(), ..KindCounter::default() };
@@ -232,6 +230,9 @@ pub struct KindCounts {
     pub waiting: u64,
     /// Times that placed pods have waited.
     pub waits: Waits,
+    /// Reasons of the nodes when the first pod of the kind found no room.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 /// Waiting times of placed pods, in milliseconds.
@@ -261,9 +262,6 @@ pub struct RefusedPods {
     pub refusal: Refusal,
     /// Number of pods.
     pub pods: u64,
-    /// Reasons of the nodes when the first pod of the kind found no room.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
 }
 
 /// Number over the day.
@@ -293,8 +291,8 @@ impl KindCounts {
         };
         let mean = sum.checked_div(count as u64).unwrap_or_default();
         let waits = Waits { mean, median: share(50), p95: share(95), longest: share(100) };
-        let placed = count as u64;
-        Self { name: kind.name, arrived: kind.arrived, placed, refused: kind.refused, waiting, waits }
+        let KindCounter { name, arrived, refused, why, .. } = kind;
+        Self { name, arrived, placed: count as u64, refused, waiting, waits, why }
     }
 }
 

@@ -82,7 +82,7 @@ fn draw_panel<B: DrawingBackend>(
         .configure_series_labels()
         // A day begins with nothing in use, so that there is room above the lines.
         .position(SeriesLabelPosition::UpperLeft)
-        .background_style(WHITE.mix(0.8))
+        .background_style(WHITE.mix(0.5))
         .draw()
 }
 

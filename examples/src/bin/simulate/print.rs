@@ -1,7 +1,5 @@
 //! Tables that `simulate` prints.
 
-use std::fmt::Write;
-
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, Table};
 use examples::simulation::{KindCounts, Order, Placing, Summary, Use};
@@ -25,6 +23,9 @@ pub(crate) struct Scenario {
 /// Largest number of kinds of pods that are listed.
 const MOST_KINDS: usize = 50;
 
+/// Largest number of reasons that are listed.
+const MOST_REASONS: usize = 50;
+
 /// Renders the first scenario, then all of them beside each other.
 pub(crate) fn report(scenarios: &[Scenario]) -> String {
     let mut text = String::new();
@@ -34,7 +35,7 @@ pub(crate) fn report(scenarios: &[Scenario]) -> String {
         text.push('\n');
     };
     add(&kinds(summary).to_string());
-    for line in refusals(summary) {
+    for line in reasons(summary) {
         add(&line);
     }
     if summary.stopped > 0 {
@@ -75,21 +76,16 @@ fn kinds(summary: &Summary) -> Table {
     table
 }
 
-/// Returns a line for each reason, and the reasons of the nodes once for each kind of pods.
-fn refusals(summary: &Summary) -> Vec<String> {
-    let mut lines = Vec::new();
-    for refused in summary.refused.iter().take(MOST_KINDS) {
-        let mut line = format!("{} of {}: {}", refused.pods, refused.kind, refused.refusal);
-        if let Some(why) = &refused.why {
-            // Writing to a String can't fail.
-            let _ = write!(line, "\n  the first one without room: {why}");
-        }
-        lines.push(line);
-    }
-    let more = summary.refused.len().saturating_sub(MOST_KINDS);
-    if more > 0 {
-        lines.push(format!("and {more} more"));
-    }
+/// Returns a line for each reason of refusals, and the reasons of the nodes for each kind of pods that found no room.
+fn reasons(summary: &Summary) -> Vec<String> {
+    let refused = summary.refused.iter();
+    let mut lines: Vec<String> =
+        refused.map(|some| format!("{} of {}: {}", some.pods, some.kind, some.refusal)).collect();
+    let no_room = summary.kinds.iter().filter_map(|kind| Some((&kind.name, kind.why.as_ref()?)));
+    lines.extend(no_room.map(|(name, why)| format!("first {name} without room: {why}")));
+    let more = lines.len().saturating_sub(MOST_REASONS);
+    lines.truncate(MOST_REASONS);
+    lines.extend((more > 0).then(|| format!("and {more} more")));
     lines
 }
 
