@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use examples::manifest::Manifests;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
-use k8s_openapi::api::core::v1::{Container, Namespace, Pod, PodTemplateSpec};
+use k8s_openapi::api::core::v1::{Container, Namespace, Node, Pod, PodTemplateSpec};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
@@ -196,7 +196,7 @@ async fn each_program_needs_every_right_and_no_other() {
     kubelet.start(&kubelet_args);
     until("the node is there", &[&kubelet], async || kubelet.log().contains("node-1 is a node of ")).await;
 
-    // Pods that have no devices yet, a request, and one that was answered long ago.
+    // A pod that has no device yet, a request, and one that was answered long ago.
     let mut objects = Manifests::default();
     objects.read_argument(&format!("{ROOT}/data/live/train.yaml"));
     let (pods, claims): (Api<Pod>, Api<ResourceClaim>) =
@@ -205,9 +205,8 @@ async fn each_program_needs_every_right_and_no_other() {
     for claim in &objects.claims {
         claims.create(&POST, claim).await.unwrap();
     }
-    for pod in &objects.pods {
-        pods.create(&POST, pod).await.unwrap();
-    }
+    let serve = objects.pods.iter().find(|pod| pod.metadata.name.as_deref() == Some("serve")).unwrap();
+    pods.create(&POST, serve).await.unwrap();
     let requests: Api<ResourcePoolStatusRequest> = Api::all(client.clone());
     let spec = json!({"driver": "gpu.example.com"});
     requests.create(&POST, &read(json!({"metadata": {"name": "new"}, "spec": spec}))).await.unwrap();
@@ -219,7 +218,7 @@ async fn each_program_needs_every_right_and_no_other() {
 
     scheduler.start(&["--live", "--bind", "--lease-namespace", "dra-sdk", "--lease-seconds", "2"]);
     pool_status.start(&["--live", "--controller", "--lease-namespace", "dra-sdk", "--lease-seconds", "2"]);
-    until("pods are refused", &[&scheduler], async || scheduler.has_used("patch", "events")).await;
+    until("the pod is refused", &[&scheduler], async || scheduler.has_used("patch", "events")).await;
     until("requests are answered", &[&pool_status], async || {
         requests.list(&ListParams::default()).await.unwrap().items.iter().all(|request| request.status.is_some())
             && pool_status.has_used("delete", "resourcepoolstatusrequests")
@@ -275,31 +274,78 @@ async fn each_program_needs_every_right_and_no_other() {
     }
 }
 
-#[test]
-fn a_program_says_which_right_or_version_it_lacks() {
+/// Returns the arguments with which a program works in a directory.
+fn arguments(program: &str, folder: &Path) -> Vec<String> {
+    let at = |name: &str| folder.join(name).display().to_string();
+    let args = match program {
+        "driver" => "serve --live --capture xeon-cxl --boot-id boot",
+        "kubelet" => "--live",
+        "pool-status" => "--live --controller",
+        _ => "--live --bind",
+    };
+    let files: &[(&str, &str)] = match program {
+        "driver" => &[("--state", "state"), ("--cdi", "cdi"), ("--plugin-dir", "plugin"), ("--registry", "registry")],
+        "kubelet" => &[("--registry", "registry"), ("--state", "checkpoint")],
+        _ => &[],
+    };
+    let files = files.iter().flat_map(|(flag, name)| [(*flag).to_owned(), at(name)]);
+    args.split(' ').map(str::to_owned).chain(files).collect()
+}
+
+#[tokio::test]
+async fn each_program_says_which_right_or_version_it_lacks() {
     let server = StandIn::start(&[]);
-    let run = |path: &str, args: &[&str], granted: Option<BTreeSet<Right>>, mischief: Mischief| {
+    let node = json!({"metadata": {"name": "node-1", "labels": {"dra-sdk.example.com/virtual-node": "true"}}});
+    Api::<Node>::all(server.client()).create(&POST, &read(node)).await.unwrap();
+    let first_rights = [
+        ("driver", "get nodes"),
+        ("kubelet", "create nodes"),
+        ("pool-status", "get leases"),
+        ("scheduler", "get leases"),
+    ];
+    for ((program, path), (_, right)) in PROGRAMS.into_iter().zip(first_rights) {
+        let folder = TempDir::new().unwrap();
+        for name in ["registry", "plugin", "state", "cdi"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let args = arguments(program, folder.path());
+        let run = |granted: Option<BTreeSet<Right>>, mischief: Mischief| {
+            let door = Recorder::start(&server.url, granted, mischief);
+            let output = Command::new(path).args(&args).args(["--server", &door.url]).output().unwrap();
+            let stderr = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(1), "{program}: {stderr}");
+            stderr
+        };
+        let forbidden = run(Some(BTreeSet::new()), Mischief::None);
+        let sentence = format!("{program}: not allowed to {right}: cannot ");
+        assert!(
+            forbidden.contains(&sentence) && forbidden.contains("the program's role needs that verb"),
+            "{forbidden}"
+        );
+        let unserved = run(None, Mischief::HasNoDevices);
+        let sentence = format!("{program}: the API server does not serve resource");
+        assert!(unserved.contains(&sentence) || unserved.contains("does not serve devicetaintrules"), "{unserved}");
+        assert!(unserved.contains("of resource.k8s.io"), "{unserved}");
+    }
+}
+
+#[test]
+fn pool_status_lists_and_says_what_is_missing() {
+    let server = StandIn::start(&[]);
+    let run = |args: &[&str], granted: Option<BTreeSet<Right>>, mischief: Mischief| {
         let door = Recorder::start(&server.url, granted, mischief);
-        let output = Command::new(path).args(args).args(["--server", &door.url]).output().unwrap();
+        let output = Command::new(PROGRAMS[2].1).args(args).args(["--server", &door.url]).output().unwrap();
         assert_eq!(output.status.code(), Some(1));
         String::from_utf8(output.stderr).unwrap()
     };
-    let (pool_status, scheduler) = (PROGRAMS[2].1, PROGRAMS[3].1);
-    let nothing = || Some(BTreeSet::new());
-    let forbidden = run(pool_status, &["--live"], nothing(), Mischief::None);
+    let forbidden = run(&["--live"], Some(BTreeSet::new()), Mischief::None);
     let sentence = "pool-status: not allowed to list resourceslices: cannot list resource \"resourceslices\" in API group \
                     \"resource.k8s.io\"; the program's role needs that verb\n";
     assert_eq!(forbidden, sentence);
-    let forbidden = run(pool_status, &["--live", "--controller"], nothing(), Mischief::None);
-    assert!(forbidden.starts_with("pool-status: not allowed to get leases: "), "{forbidden}");
-    let missing = run(pool_status, &["--live", "--controller", "--lease-namespace", "none"], None, Mischief::None);
-    assert_eq!(missing, "pool-status: create leases: namespaces \"none\" not found\n");
-    let forbidden = run(scheduler, &["--live"], nothing(), Mischief::None);
-    assert!(forbidden.starts_with("scheduler: not allowed to list "), "{forbidden}");
-    let unserved = run(pool_status, &["--live"], None, Mischief::HasNoDevices);
+    let unserved = run(&["--live"], None, Mischief::HasNoDevices);
     let sentence = "pool-status: the API server does not serve resourceslices: v1 of resource.k8s.io has it since \
                     Kubernetes 1.34\n";
     assert_eq!(unserved, sentence);
-    let unserved = run(pool_status, &["--live", "--controller"], None, Mischief::HasNoDevices);
-    assert!(unserved.contains("the API server does not serve resource"), "{unserved}");
+    let missing = run(&["--live", "--controller", "--lease-namespace", "none"], None, Mischief::None);
+    assert_eq!(missing, "pool-status: create leases: namespaces \"none\" not found\n");
 }

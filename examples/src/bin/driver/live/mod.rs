@@ -103,7 +103,10 @@ async fn owner(cluster: &Cluster, name: &str) -> Result<OwnerReference, LiveErro
     let nodes: Api<Node> = Api::all(cluster.client.clone());
     let missing = |reason: String| LiveError::NoNode { node: name.to_owned(), reason };
     let found = answered(|| nodes.get(name)).await.outcome;
-    let node = found.map_err(|error| missing(text(&error)))?;
+    let node = found.map_err(|error| match trouble(&error) {
+        Trouble::Forbidden => ClusterError::from_call("get", "nodes", &error).into(),
+        _ => missing(text(&error)),
+    })?;
     Ok(OwnerReference {
         api_version: "v1".to_owned(),
         kind: "Node".to_owned(),
