@@ -54,8 +54,9 @@ pub fn candidates<'n>(pod: &Pod, nodes: impl Iterator<Item = &'n Node>) -> (Vec<
     (usable, explanation)
 }
 
-/// Returns the reason that a pod may not use a node, in kube-scheduler's words.
-fn refusal(pod: &Pod, node: &Node) -> Option<&'static str> {
+/// Returns the reason that a pod may not use a node apart from devices, in kube-scheduler's words.
+#[must_use]
+pub fn refusal(pod: &Pod, node: &Node) -> Option<&'static str> {
     let (pod, spec) = (pod.spec.as_ref()?, node.spec.as_ref());
     let labels = node.metadata.labels.as_ref();
     let has_label = |(key, value): (&String, &String)| labels.and_then(|labels| labels.get(key)) == Some(value);

@@ -85,3 +85,68 @@ fn a_list_from_kubectl_on_stdin() {
     );
     assert!(!output.status.success() && !output.stdout.is_empty(), "what can be read is shown");
 }
+
+fn answer(args: &[&str]) -> String {
+    let output = run(args, "");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn one_more_node_takes_what_it_can_and_the_best_group_is_first() {
+    let groups = ["--simulate-group", "data/autoscaler/groups/h100.yaml=900", "--simulate-group"];
+    let asked = [&["data/autoscaler/scale-up.yaml"], &groups[..], &["data/autoscaler/groups/l4.yaml=250"]].concat();
+    let asked = [&asked[..], &["--unknown", "resource.kubernetes.io/pcieRoot"]].concat();
+    let expected = "\
+one more node of l4, price 250: takes 1 of 5 pods
+  ml/infer on l4-new: gpu.example.com/l4-new/gpu-0
+  not ml/notebook-1: 0/1 nodes are available: 1 claim allocated for other nodes
+  not ml/train: 0/1 nodes are available: 1 no device of class gpu that the selectors admit; pod infer on l4-new, placed before it, holds gpu.example.com/l4-new/gpu-0
+  not ml/near: claim ml/near depends on attribute resource.kubernetes.io/pcieRoot, whose value is not known before the node exists
+  not ml/by-root: claim ml/by-root depends on attribute resource.kubernetes.io/pcieRoot, whose value is not known before the node exists
+one more node of h100, price 900: takes 3 of 5 pods
+  ml/infer on h100-new: gpu.example.com/h100-new/gpu-0
+  ml/train on h100-new: gpu.example.com/h100-new/gpu-1, gpu.example.com/h100-new/gpu-2
+  ml/near on h100-new: gpu.example.com/h100-new/gpu-3, nic.example.com/h100-new/nic-1
+  not ml/notebook-1: 0/1 nodes are available: 1 claim allocated for other nodes
+  not ml/by-root: claim ml/by-root depends on attribute resource.kubernetes.io/pcieRoot, whose value is not known before the node exists
+";
+    assert_eq!(answer(&asked), expected);
+    let as_json = json_of(&asked, "");
+    assert_eq!(as_json[1]["takes"][2]["devices"][1], "nic.example.com/h100-new/nic-1");
+    assert_eq!(as_json[0]["not"][0]["name"], "ml/notebook-1");
+
+    for (group, text) in [
+        ("data/autoscaler/groups/l4.yaml=1.5", "the price is not a whole number: 1.5"),
+        ("data/autoscaler/cluster.yaml", "one Node is needed, 4 are there"),
+    ] {
+        let output = run(&["--simulate-group", group], "");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && said.contains(text), "{said}");
+    }
+}
+
+#[test]
+fn nodes_go_together_and_those_that_stay_say_why() {
+    let expected = "\
+nodes that can go together: a
+  ml/left on c: gpu.example.com/c/gpu-1, fabric.example.com/fabric/link-0
+b stays: pod ml/middle on node b: 0/1 nodes are available: 1 no free device of class gpu; possible on 1 node once other claims give back what they hold; pod left on c, placed before it, holds gpu.example.com/c/gpu-1
+c stays: pod ml/left on node a: 0/1 nodes are available: 1 no free device of class gpu; possible on 1 node once other claims give back what they hold
+";
+    assert_eq!(answer(&["data/autoscaler/scale-down.yaml", "--scale-down"]), expected);
+}
+
+#[test]
+fn what_a_removed_pod_leaves_behind() {
+    let removed = |pods: &[&str]| {
+        let flags = pods.iter().flat_map(|pod| ["--remove-pod", pod]);
+        answer(&std::iter::once("data/autoscaler/scale-down.yaml").chain(flags).collect::<Vec<_>>())
+    };
+    let left = "ml/left-gpu: deleted, free: gpu.example.com/a/gpu-0\nml/link: unreserved, free: nothing\n";
+    assert_eq!(removed(&["ml/left"]), left);
+    let both = removed(&["ml/left", "ml/right"]);
+    assert!(both.contains("ml/link: deallocated, free: fabric.example.com/fabric/link-0\n"), "{both}");
+    let output = run(&["data/autoscaler/scale-down.yaml", "--remove-pod", "ml/nobody"], "");
+    assert!(String::from_utf8(output.stderr).unwrap().contains("--remove-pod ml/nobody: there is no such pod"));
+}

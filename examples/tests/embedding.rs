@@ -1,8 +1,9 @@
-//! docs/embedding.md: a driver from `/sys` to a prepared claim stays short. The programs themselves run as doctests.
+//! docs/embedding.md: a driver from `/sys` to a prepared claim, and an autoscaler, stay short. The programs themselves run as
+//! doctests.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 const EMBEDDING: &str = include_str!("../../docs/embedding.md");
-/// Largest number of lines of the driver's program, without imports and blank lines.
+/// Largest number of lines of a program, without imports and blank lines.
 const MAX_LINES: usize = 150;
 
 /// Returns the program of a chapter.
@@ -34,6 +35,14 @@ fn a_driver_is_short() {
     for import in program.lines().filter(|line| line.contains("examples::")) {
         assert_eq!(import, "use examples::durable::DurableFile;", "nothing else is copied");
     }
+}
+
+#[test]
+fn an_autoscaler_is_short() {
+    let program = program(EMBEDDING, "An autoscaler");
+    let count = lines(program).len();
+    assert!((100..MAX_LINES).contains(&count), "{count} lines");
+    assert!(!program.contains("examples::"), "nothing is copied");
 }
 
 #[test]

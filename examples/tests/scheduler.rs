@@ -592,7 +592,7 @@ fn a_gang_is_placed_whole_or_not_at_all() {
         ),
         "{last}"
     );
-    assert!(last.ends_with("the gang itself holds gpu.example.com/node-2/gpu-1 for pod wide-1 on node-2"), "{last}");
+    assert!(last.ends_with("pod wide-1 on node-2, placed before it, holds gpu.example.com/node-2/gpu-1"), "{last}");
     assert_eq!(lines.len(), 4);
 }
 

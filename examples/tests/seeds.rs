@@ -6,20 +6,26 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use dra_alloc::GateSet;
+use dra_alloc::autoscaler::{ClusterSnapshot, NodeTemplate, ScaleSimulator};
 use dra_alloc::driver::{CdiKind, CdiSpec, DeviceMetadata, Ledger, MetadataVersion};
 use dra_alloc::eviction::{RulePreview, TaintIndex};
 use dra_alloc::kubelet::{ClaimCache, KubeletGate, KubeletOptions};
-use dra_alloc::pods::PodOptions;
+use dra_alloc::pods::{ClaimTracker, PodOptions};
 use dra_alloc::selector::{self, Selector, SelectorInput};
 use dra_alloc::validate::{ApiServer, Write};
+use dra_alloc::{Classes, GateSet, Inventory, SelectorCache};
 use dra_attrs::numa::CpuSet;
 use dra_attrs::{PciAddress, Profile, QualifiedName, Quantity, Version};
 use examples::manifest::Manifests;
 use examples::nominate::{Player, Writers, read_timeline};
+<<<<<<< HEAD
 use examples::simulation::{Description, Recorded, Simulation, Statistics};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{Device, DeviceTaintRule, ResourceClaim, ResourceSlice};
+=======
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::resource::v1::{Device, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
+>>>>>>> 97c167f (autoscaler: what one more node takes, which nodes can go, what a removed pod leaves; a chapter for autoscalers)
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 use k8s_openapi::jiff::Timestamp;
 use nnn::{Behavior, NominationTracker, Options, PodSnapshot, Resources, TrackerInput};
@@ -84,6 +90,22 @@ const TARGETS: [(&str, Check); 22] = [
         let settings = KubeletOptions::new(Profile::V1_37)
             .with_gates(GateSet::default().with(KubeletGate::OptionalNodeOperations));
         assert!(ClaimCache::default().plan_prepare(&pod, &claims, |_| true, settings).is_ok());
+    }),
+    ("alloc_scaling", |text| {
+        type New = (Vec<DeviceClass>, Node, Vec<ResourceSlice>);
+        type Objects = (Vec<Node>, Vec<Pod>, Vec<ResourceClaim>, Vec<ResourceSlice>, New);
+        let (nodes, pods, claims, slices, (classes, new, new_slices)): Objects = serde_json::from_str(text).unwrap();
+        let (options, selectors) = (PodOptions::new(Profile::V1_37), SelectorCache::default());
+        let mut tracker = ClaimTracker::new(options.gates());
+        tracker.replace(claims).unwrap();
+        let (classes, mut inventory) = (Classes::new(classes), Inventory::new(slices));
+        let simulator = ScaleSimulator::new(&classes, &selectors, options, Timestamp::UNIX_EPOCH);
+        let template = NodeTemplate::new(new, new_slices).unwrap();
+        let answer = simulator.scale_up(&mut inventory, &tracker, &template, &pods).unwrap();
+        assert_eq!((answer.placed.len(), answer.refused.len()), (1, 1));
+        let snapshot = ClusterSnapshot::new(&nodes, &pods);
+        let names = nodes.iter().filter_map(|node| node.metadata.name.as_deref());
+        assert_eq!(simulator.scale_down(&mut inventory, &tracker, &snapshot, names).removable, ["n"]);
     }),
     ("alloc_validate", |text| {
         let (gates, kep, old, new): (u32, bool, Value, Value) = serde_json::from_str(text).unwrap();

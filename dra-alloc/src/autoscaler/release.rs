@@ -39,6 +39,18 @@ pub enum ClaimRelease {
     Deleted,
 }
 
+impl ClaimRelease {
+    /// Returns the change in one word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unreserved => "unreserved",
+            Self::Deallocated => "deallocated",
+            Self::Deleted => "deleted",
+        }
+    }
+}
+
 /// Claim that changes because of pods that go.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]

@@ -34,7 +34,7 @@ pub struct PodExplanation {
     pub groups: Vec<RefusedNodes>,
     /// Changes with which a pod could use nodes, each with the number of those nodes.
     pub suggestions: Vec<SuggestedChange>,
-    /// Devices that other pods of the gang have in flight.
+    /// Devices that other pods of the gang, or of the question, have in flight.
     pub holdings: Vec<GangHolding>,
     /// Extended resources and containers, by the request of the pod's claim for them (KEP-5004).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -182,7 +182,7 @@ impl fmt::Display for PodExplanation {
         });
         let holdings = self.holdings.iter().map(|holding| {
             let devices = cut(holding.devices.iter().map(ToString::to_string).collect(), ", ");
-            format!("the gang itself holds {devices} for pod {} on {}", holding.pod, holding.node)
+            format!("pod {} on {}, placed before it, holds {devices}", holding.pod, holding.node)
         });
         let mut parts = vec![cut(changes.collect(), ", "), cut(holdings.collect(), ", ")];
         let named =

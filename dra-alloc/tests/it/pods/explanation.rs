@@ -82,7 +82,7 @@ fn a_gang_names_the_devices_that_it_holds_itself() {
     assert_eq!(
         refusal.to_string(),
         "pod ns/p2: 0/2 nodes are available: 1 no free device of class gpu, 1 Insufficient memory; possible on 1 node once \
-         other claims give back what they hold; the gang itself holds d.example.com/n1/a for pod p1 on n1"
+         other claims give back what they hold; pod p1 on n1, placed before it, holds d.example.com/n1/a"
     );
 }
 

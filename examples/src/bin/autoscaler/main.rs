@@ -1,9 +1,12 @@
 //! Lists the nodes of a cluster as an autoscaler sees them: in use, reserved for pods that are not bound yet, or removable,
-//! with the reasons.
+//! with the reasons; or answers what would become of devices if nodes came or went.
 //!
 //! ```text
 //! kubectl get nodes,pods,resourceclaims,resourceslices -A -o json | autoscaler -
+//! kubectl get nodes,pods,resourceclaims,resourceslices,deviceclasses -A -o json | autoscaler - --scale-down
 //! ```
+
+mod scaling;
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -19,11 +22,13 @@ use nnn::view::{
     AutoscalerNode, AutoscalerNodePresence, ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions,
     RemovalMode, ReservedBy,
 };
+use scaling::{ScalingArgs, ScalingError};
 use serde_json::{Value, json};
 
-const CLUSTER: &str = include_str!("../../data/autoscaler/cluster.yaml");
+const CLUSTER: &str = include_str!("../../../data/autoscaler/cluster.yaml");
 
-/// Lists the nodes of a cluster that are in use, reserved or removable, with the reasons
+/// Lists the nodes of a cluster that are in use, reserved or removable, with the reasons; answers what a new node would take, and
+/// what can go
 ///
 /// Manifests that can't be read are reported on stderr, with exit status 1.
 #[derive(Debug, Parser)]
@@ -48,6 +53,9 @@ struct Args {
     /// Output format
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     output: Output,
+    /// Question about devices, instead of the list.
+    #[command(flatten)]
+    scaling: ScalingArgs,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -71,6 +79,8 @@ enum AutoscalerError {
     #[error(transparent)]
     View(#[from] ClusterViewError),
     #[error(transparent)]
+    Scaling(#[from] ScalingError),
+    #[error(transparent)]
     Output(#[from] OutputError),
 }
 
@@ -84,6 +94,15 @@ fn run(args: &Args) -> Result<ExitCode, AutoscalerError> {
     let mut manifests = Manifests::of_arguments(&args.files, ("cluster.yaml", CLUSTER));
     manifests.fill_pod_uids();
     manifests.problems.iter().chain(&manifests.notes).for_each(say);
+    let ended = if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    if let Some(answer) = args.scaling.answer(&manifests, args.now.unwrap_or(Timestamp::UNIX_EPOCH))? {
+        let text = match args.output {
+            Output::Table => answer.to_string(),
+            Output::Json => as_json(&answer)?,
+        };
+        put(&text)?;
+        return Ok(ended);
+    }
     manifests.ignored_lines("autoscaler", &["Node", "Pod", "ResourceClaim", "ResourceSlice"]).iter().for_each(say);
     if manifests.nodes.is_empty() {
         say(&"autoscaler: no Node among the manifests: there is nothing to list");
@@ -109,7 +128,7 @@ fn run(args: &Args) -> Result<ExitCode, AutoscalerError> {
         Output::Json => as_json(&object(&view, mode))?,
     };
     put(&text)?;
-    Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(ended)
 }
 
 /// Returns the verdict on a node in one or two words.

@@ -1,0 +1,282 @@
+//! Questions about nodes that come and go: what one more node would take, what can go, what pods leave behind.
+
+use std::fmt;
+use std::path::Path;
+
+use clap::Args;
+use dra_alloc::autoscaler::{
+    ClusterSnapshot, Departure, ExpansionOption, KeptNode, NodeTemplate, NodeTemplateError, ScaleSimulator,
+    ScaleUpError, release,
+};
+use dra_alloc::pods::{ClaimTracker, GangPlacement, PodCycle, PodOptions};
+use dra_alloc::{Classes, DeviceId, DraGate, GateSet, Inventory, SelectorCache, StateError, allocated_devices};
+use dra_attrs::{GateError, Profile};
+use examples::candidates::{is_pending, refusal};
+use examples::feature_gates::feature_gates;
+use examples::manifest::{Manifests, name_of};
+use examples::output::say;
+use examples::placing::with_budget;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, ResourceClaim};
+use k8s_openapi::jiff::Timestamp;
+use serde::Serialize;
+
+/// Largest number of nodes that are candidates for removal: each is judged together with those before it.
+const MAX_CANDIDATES: usize = 100;
+
+/// Flags of questions about devices. Of a pod's other wishes only node selectors, taints and cordoned nodes are looked at.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ScalingArgs {
+    /// Say which pending pods one more node would take: a file with a Node and its slices, and its price; the best of
+    /// several first
+    #[arg(long, value_name = "FILE[=PRICE]", group = "question")]
+    simulate_group: Vec<String>,
+    /// Attribute (domain/name) whose value is not known before the node exists
+    #[arg(long, value_name = "ATTRIBUTE", requires = "simulate_group")]
+    unknown: Vec<String>,
+    /// Say which nodes can go together, with the devices of all their pods found elsewhere: 100 candidates at most
+    #[arg(long, group = "question")]
+    scale_down: bool,
+    /// Say what becomes free when a pod is removed
+    #[arg(long, value_name = "NAMESPACE/NAME", group = "question")]
+    remove_pod: Vec<String>,
+    /// Rules to follow: v1.37 or kep
+    #[arg(long, value_name = "PROFILE", default_value_t = Profile::V1_37)]
+    profile: Profile,
+    /// Feature gates of the scheduler, as A=true,B=false
+    #[arg(long, value_name = "GATES", default_value = "")]
+    feature_gates: String,
+}
+
+/// Reason why a question has no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ScalingError {
+    #[error("--feature-gates: {0}")]
+    Gates(#[from] GateError),
+    #[error("--simulate-group {file}: the price is not a whole number: {price}")]
+    Price { file: String, price: String },
+    #[error("--simulate-group {file}: one Node is needed, {nodes} are there")]
+    Nodes { file: String, nodes: usize },
+    #[error("--simulate-group {file}: {source}")]
+    Template { file: String, source: NodeTemplateError },
+    #[error("--simulate-group: {0}")]
+    ScaleUp(#[from] ScaleUpError),
+    #[error("--remove-pod {0}: there is no such pod")]
+    NoPod(String),
+    #[error(transparent)]
+    State(#[from] StateError),
+}
+
+/// Answer to a question.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Answer {
+    Groups(Vec<Simulated>),
+    Nodes(Nodes),
+    Claims(Vec<Released>),
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Simulated {
+    group: String,
+    price: u64,
+    takes: Vec<Placed>,
+    not: Vec<Refused>,
+}
+
+#[derive(Debug, Serialize)]
+struct Placed {
+    pod: String,
+    node: String,
+    devices: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Refused {
+    name: String,
+    reason: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Nodes {
+    removable: Vec<String>,
+    moved: Vec<Placed>,
+    kept: Vec<Refused>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Released {
+    claim: String,
+    change: &'static str,
+    free: Vec<String>,
+}
+
+impl ScalingArgs {
+    /// Answers the question of the command line; `None` if there is none.
+    pub(crate) fn answer(&self, manifests: &Manifests, now: Timestamp) -> Result<Option<Answer>, ScalingError> {
+        if !self.scale_down && self.simulate_group.is_empty() && self.remove_pod.is_empty() {
+            return Ok(None);
+        }
+        let gates: GateSet<DraGate> = feature_gates(&self.feature_gates, self.profile)?;
+        let mut tracker = ClaimTracker::new(gates);
+        for claim in &manifests.claims {
+            tracker.observe(with_uid(claim))?;
+        }
+        if !self.remove_pod.is_empty() {
+            return self.released(manifests).map(Answer::Claims).map(Some);
+        }
+        let rules = manifests.taint_rules.iter().cloned();
+        let mut inventory = Inventory::new(manifests.slices.iter().cloned()).with_taint_rules(rules);
+        let (classes, selectors) = (Classes::new(manifests.classes.iter().cloned()), SelectorCache::default());
+        let fit = |pod: &Pod, node: &Node, _: &[GangPlacement]| match refusal(pod, node) {
+            Some(reason) => Err(reason.to_owned()),
+            None => Ok(()),
+        };
+        with_budget(|budget| {
+            let options = PodOptions::new(self.profile).with_gates(gates);
+            let simulator = ScaleSimulator::new(&classes, &selectors, options, now)
+                .with_budget(budget)
+                .with_groups(&manifests.pod_groups)
+                .with_fit(&fit);
+            if self.scale_down {
+                return Ok(Some(Answer::Nodes(scale_down(&simulator, &mut inventory, &tracker, manifests))));
+            }
+            let templates = self.templates()?;
+            let priced = templates.iter().map(|(_, price, template)| (template, *price));
+            let pods: Vec<&Pod> = manifests.pods.iter().filter(|pod| is_pending(pod, None)).collect();
+            let options = simulator.expansion_options(&mut inventory, &tracker, priced, &pods)?;
+            let named = |option: &ExpansionOption<'_>| {
+                let file = templates.iter().find(|(.., template)| std::ptr::eq(template, option.template));
+                file.map(|(file, ..)| file.clone()).unwrap_or_default()
+            };
+            Ok(Some(Answer::Groups(options.iter().map(|option| Simulated::new(named(option), option)).collect())))
+        })
+    }
+
+    /// Reads the templates with their files and prices.
+    fn templates(&self) -> Result<Vec<(String, u64, NodeTemplate)>, ScalingError> {
+        let read = |group: &String| {
+            let (file, price) = group.rsplit_once('=').unwrap_or((group, "1"));
+            let parsed = price.parse();
+            let price = parsed.map_err(|_| ScalingError::Price { file: file.to_owned(), price: price.to_owned() })?;
+            let mut manifests = Manifests::default();
+            manifests.read_argument(file);
+            manifests.problems.iter().chain(&manifests.notes).for_each(say);
+            let [node] = manifests.nodes.as_slice() else {
+                return Err(ScalingError::Nodes { file: file.to_owned(), nodes: manifests.nodes.len() });
+            };
+            let template = NodeTemplate::new(node.clone(), manifests.slices.iter().cloned());
+            let template = template.map_err(|source| ScalingError::Template { file: file.to_owned(), source })?;
+            let name = Path::new(file).file_stem().map(|name| name.to_string_lossy().into_owned());
+            Ok((name.unwrap_or_default(), price, template.with_unknown_attributes(&self.unknown)))
+        };
+        self.simulate_group.iter().map(read).collect()
+    }
+
+    fn released(&self, manifests: &Manifests) -> Result<Vec<Released>, ScalingError> {
+        let find = |name: &String| {
+            let found = manifests.pods.iter().find(|pod| name_of(&pod.metadata) == *name);
+            found.ok_or_else(|| ScalingError::NoPod(name.clone()))
+        };
+        let pods: Vec<&Pod> = self.remove_pod.iter().map(find).collect::<Result<_, _>>()?;
+        let released = release(pods, &manifests.claims, Departure::Removed);
+        let claims = released.iter().map(|released| {
+            let name = name_of(&released.claim.metadata);
+            let before = manifests.claims.iter().find(|claim| name_of(&claim.metadata) == name);
+            let left = devices_of(&released.claim);
+            let free = before.map(devices_of).unwrap_or_default().into_iter().filter(|device| !left.contains(device));
+            Released { claim: name, change: released.release.as_str(), free: free.collect() }
+        });
+        Ok(claims.collect())
+    }
+}
+
+fn scale_down(
+    simulator: &ScaleSimulator<'_>,
+    inventory: &mut Inventory,
+    tracker: &ClaimTracker,
+    manifests: &Manifests,
+) -> Nodes {
+    let snapshot = ClusterSnapshot::new(&manifests.nodes, &manifests.pods);
+    let names = manifests.nodes.iter().filter_map(|node| node.metadata.name.as_deref());
+    if manifests.nodes.len() > MAX_CANDIDATES {
+        say(&format_args!("autoscaler: only the first {MAX_CANDIDATES} nodes are candidates"));
+    }
+    let answer = simulator.scale_down(inventory, tracker, &snapshot, names.take(MAX_CANDIDATES));
+    let kept = |kept: &KeptNode| Refused { name: kept.node.clone(), reason: kept.obstacle.to_string() };
+    Nodes {
+        removable: answer.removable,
+        moved: answer.removal.moved.iter().map(Placed::new).collect(),
+        kept: answer.kept.iter().map(kept).collect(),
+    }
+}
+
+/// Returns a claim with a UID: manifests rarely have one, and memory is by UID.
+fn with_uid(claim: &ResourceClaim) -> ResourceClaim {
+    let mut claim = claim.clone();
+    let name = name_of(&claim.metadata);
+    claim.metadata.uid.get_or_insert(name);
+    claim
+}
+
+fn devices_of(claim: &ResourceClaim) -> Vec<String> {
+    let results = allocated_devices(claim).iter();
+    results.map(|result| DeviceId::new(&result.driver, &result.pool, &result.device).to_string()).collect()
+}
+
+impl Simulated {
+    fn new(group: String, option: &ExpansionOption<'_>) -> Self {
+        let refused = option.scale_up.refused.iter().map(|refused| Refused {
+            name: format!("{}/{}", refused.pod.namespace, refused.pod.name),
+            reason: refused.reason.to_string(),
+        });
+        let takes = option.scale_up.placed.iter().map(Placed::new).collect();
+        Self { group, price: option.price, takes, not: refused.collect() }
+    }
+}
+
+impl Placed {
+    fn new(GangPlacement { pod, node, cycle, .. }: &GangPlacement) -> Self {
+        let allocations = cycle.iter().flat_map(|cycle: &PodCycle| cycle.allocations_on(node));
+        let results = allocations.flat_map(|(_, result)| result.devices.iter().filter_map(|one| one.results.as_ref()));
+        let device = |result: &DeviceRequestAllocationResult| {
+            DeviceId::new(&result.driver, &result.pool, &result.device).to_string()
+        };
+        let devices = results.flatten().map(device).collect();
+        Self { pod: format!("{}/{}", pod.namespace, pod.name), node: node.clone(), devices }
+    }
+}
+
+impl fmt::Display for Placed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let devices = if self.devices.is_empty() { "no devices".to_owned() } else { self.devices.join(", ") };
+        write!(f, "  {} on {}: {devices}", self.pod, self.node)
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Groups(groups) => groups.iter().try_for_each(|group| {
+                let Simulated { group, price, takes, not } = group;
+                let pods = takes.len() + not.len();
+                writeln!(f, "one more node of {group}, price {price}: takes {} of {pods} pods", takes.len())?;
+                takes.iter().try_for_each(|placed| writeln!(f, "{placed}"))?;
+                not.iter().try_for_each(|refused| writeln!(f, "  not {}: {}", refused.name, refused.reason))
+            }),
+            Self::Nodes(Nodes { removable, moved, kept }) => {
+                let all = if removable.is_empty() { "none".to_owned() } else { removable.join(", ") };
+                writeln!(f, "nodes that can go together: {all}")?;
+                moved.iter().try_for_each(|placed| writeln!(f, "{placed}"))?;
+                kept.iter().try_for_each(|refused| writeln!(f, "{} stays: {}", refused.name, refused.reason))
+            }
+            Self::Claims(claims) if claims.is_empty() => writeln!(f, "no claim changes"),
+            Self::Claims(claims) => claims.iter().try_for_each(|claim| {
+                let free = if claim.free.is_empty() { "nothing".to_owned() } else { claim.free.join(", ") };
+                writeln!(f, "{}: {}, free: {free}", claim.claim, claim.change)
+            }),
+        }
+    }
+}
