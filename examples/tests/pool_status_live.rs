@@ -9,6 +9,8 @@ mod stand_in;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -46,13 +48,27 @@ impl Controller {
         let output = File::options().create(true).append(true).open(&log).unwrap();
         let args = ["--live", "--server", &server.url, "--controller", "--lease-seconds", "1"];
         let mut command = Command::new(PROGRAM);
-        command.args(args).args(["--answers-per-second", "1000"]).stdin(Stdio::null());
+        command
+            .args(args)
+            .args(["--answers-per-second", "1000", "--metrics-address", "127.0.0.1:0"])
+            .stdin(Stdio::null());
         let process = command.stdout(output.try_clone().unwrap()).stderr(output).spawn().unwrap();
         Self { process, log }
     }
 
     fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// Returns the metrics as they are served.
+    fn metrics(&self) -> String {
+        let log = self.log();
+        let address = log.split("metrics at http://").nth(1).unwrap().split('/').next().unwrap();
+        let mut connection = TcpStream::connect(address).unwrap();
+        connection.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+        let mut text = String::new();
+        connection.read_to_string(&mut text).unwrap();
+        text
     }
 
     fn kill(&mut self) {
@@ -303,6 +319,11 @@ async fn a_request_waits_for_slices_and_is_deleted_an_hour_after_its_answer() {
     slices.create(&POST, &other).await.unwrap();
     until("it is answered", async || answered(&requests).await == 1).await;
     assert_eq!(controller.log().matches("waits: no status").count(), 1, "a reason is said once");
+    let (metrics, labels) = (controller.metrics(), format!("{{driver_name=\"{DRIVER}\"}} 1\n"));
+    for name in ["requests_processed_total", "request_processing_duration_seconds_count"] {
+        let line = format!("resourcepoolstatusrequest_controller_{name}{labels}");
+        assert!(metrics.contains(&line), "{line} in {metrics}");
+    }
 }
 
 #[tokio::test]
