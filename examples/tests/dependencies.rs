@@ -207,7 +207,8 @@ fn packages_have_sources_alone() {
         let output = command.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let listed = String::from_utf8(output.stdout).unwrap();
-        let is_source = |path: &&str| path.starts_with("src/") && path.ends_with(".rs");
+        let is_source =
+            |path: &&str| path.starts_with("src/") && Path::new(path).extension().is_some_and(|end| end == "rs");
         let others: Vec<&str> = listed.lines().filter(|path| !is_source(path) && !FILES.contains(path)).collect();
         assert_eq!(others, Vec::<&str>::new(), "{library}");
         assert!(listed.contains("LICENSE\n") && listed.contains("README.md\n"), "{library}");
