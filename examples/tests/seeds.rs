@@ -18,14 +18,9 @@ use dra_attrs::numa::CpuSet;
 use dra_attrs::{PciAddress, Profile, QualifiedName, Quantity, Version};
 use examples::manifest::Manifests;
 use examples::nominate::{Player, Writers, read_timeline};
-<<<<<<< HEAD
 use examples::simulation::{Description, Recorded, Simulation, Statistics};
-use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::api::resource::v1::{Device, DeviceTaintRule, ResourceClaim, ResourceSlice};
-=======
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{Device, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
->>>>>>> 97c167f (autoscaler: what one more node takes, which nodes can go, what a removed pod leaves; a chapter for autoscalers)
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 use k8s_openapi::jiff::Timestamp;
 use nnn::{Behavior, NominationTracker, Options, PodSnapshot, Resources, TrackerInput};
@@ -40,7 +35,7 @@ use serde_json::{Value, json};
 /// Check that parses a text; a valid text must print a text that reads back as the same value.
 type Check = fn(&str);
 
-const TARGETS: [(&str, Check); 22] = [
+const TARGETS: [(&str, Check); 23] = [
     ("attrs_names", |text| {
         if let Ok(name) = QualifiedName::parse(text) {
             assert_eq!(name.to_string(), text);
