@@ -6,8 +6,9 @@ mod stand_in;
 
 use std::fmt::Debug;
 use std::fs;
+use std::io::Write;
 use std::pin::pin;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use futures_util::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -17,6 +18,7 @@ use kube::{Api, Error};
 use serde_json::{Value, from_value, json};
 
 use stand_in::StandIn;
+use stand_in::background::get;
 
 const NOW: PostParams = PostParams { dry_run: false, field_manager: None };
 
@@ -306,4 +308,45 @@ fn kubectl_session(kubectl: &str) {
     assert!(good(&["describe", "node", "node-1"]).contains("broken=yes:NoExecute"));
     good(&["delete", "pod", "train", "--wait=true"]);
     assert_eq!(good(&["get", "pods"]), "");
+}
+
+/// Returns the cells of the row of the only pool in the table that pool-status makes of objects.
+fn counted(objects: &str) -> Vec<String> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pool-status"));
+    let mut process = command.arg("-").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    process.stdin.take().unwrap().write_all(objects.as_bytes()).unwrap();
+    let output = process.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let table = String::from_utf8(output.stdout).unwrap();
+    let row = table.lines().find(|line| line.contains("gpu.example.com")).unwrap();
+    row.trim_matches('│').split('┆').map(|cell| cell.trim().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn pool_status_reads_what_kubectl_prints() {
+    let server = StandIn::start(&[]);
+    let pool = json!({"name": "pool-1", "generation": 1, "resourceSliceCount": 1});
+    let devices = json!([{"name": "gpu-0"}, {"name": "gpu-1"}, {"name": "gpu-2"}]);
+    let spec = json!({"driver": "gpu.example.com", "nodeName": "node-1", "pool": pool, "devices": devices});
+    let slice = json!({"metadata": {"name": "slice"}, "spec": spec});
+    Api::<ResourceSlice>::all(server.client()).create(&NOW, &from_value(slice).unwrap()).await.unwrap();
+    let claims: Api<ResourceClaim> = Api::default_namespaced(server.client());
+    let mut stored = claims.create(&NOW, &claim("one")).await.unwrap();
+    let result = json!({"request": "gpu", "driver": "gpu.example.com", "pool": "pool-1", "device": "gpu-1"});
+    stored.status = from_value(json!({"allocation": {"devices": {"results": [result]}}})).unwrap();
+    claims.replace_status("one", &NOW, &stored).await.unwrap();
+
+    let row = ["gpu.example.com", "pool-1", "node-1", "3", "1", "2", "0"];
+    let lists: Vec<String> = ["resourceslices", "resourceclaims"]
+        .map(|plural| get(server.url.trim_start_matches("http://"), &format!("/apis/resource.k8s.io/v1/{plural}")))
+        .map(|answer| answer.split_once("\r\n\r\n").unwrap().1.to_owned())
+        .into();
+    assert_eq!(counted(&lists.join("\n---\n"))[..7], row);
+    for kubectl in kubectls() {
+        let flag = format!("--server={}", server.url);
+        let args = [&flag, "get", "resourceslices,resourceclaims", "-A", "-o", "json"];
+        let output = Command::new(&kubectl).args(args).env("HOME", "/nonexistent").env_remove("KUBECONFIG").output();
+        let printed = String::from_utf8(output.unwrap().stdout).unwrap();
+        assert_eq!(counted(&printed)[..7], row, "{kubectl}");
+    }
 }

@@ -5,11 +5,8 @@
 mod stand_in;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
@@ -19,6 +16,7 @@ use serde_json::{Value, from_value, json};
 use tempfile::TempDir;
 
 use stand_in::StandIn;
+use stand_in::background::{Background, get, until};
 use stand_in::fake_driver::{FakeDriver, Manner};
 
 const SCHEDULER: &str = env!("CARGO_BIN_EXE_scheduler");
@@ -33,78 +31,6 @@ fn run(program: &str, args: &[&str]) -> (i32, String, String) {
     let output = command.output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
-}
-
-/// Program that runs until the test is over.
-struct Background {
-    process: Child,
-    /// Kept open: a program whose output nobody reads ends.
-    stdout: BufReader<ChildStdout>,
-    stderr: BufReader<ChildStderr>,
-}
-
-/// Reads lines up to one with some words, which it returns.
-fn read_to(pipe: &mut impl BufRead, words: &str) -> String {
-    let mut line = String::new();
-    while !line.contains(words) {
-        line.clear();
-        assert!(pipe.read_line(&mut line).unwrap() > 0, "it never says {words:?}");
-    }
-    line
-}
-
-impl Background {
-    fn start(program: &str, args: &[&str]) -> Self {
-        let mut command = Command::new(program);
-        let mut process = command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let (stdout, stderr) = (process.stdout.take().unwrap(), process.stderr.take().unwrap());
-        Self { process, stdout: BufReader::new(stdout), stderr: BufReader::new(stderr) }
-    }
-
-    /// Waits for a line on stdout.
-    fn says(&mut self, words: &str) -> String {
-        read_to(&mut self.stdout, words)
-    }
-
-    /// Waits for a line on stderr.
-    fn warns(&mut self, words: &str) -> String {
-        read_to(&mut self.stderr, words)
-    }
-
-    /// Waits for the address of the metrics, and returns its host and port.
-    fn vitals(&mut self) -> String {
-        let line = self.warns("metrics at http://");
-        line.trim().strip_prefix("metrics at http://").unwrap().strip_suffix("/metrics").unwrap().to_owned()
-    }
-
-    fn terminate(&mut self) -> Option<i32> {
-        Command::new("kill").arg(self.process.id().to_string()).status().unwrap();
-        self.process.wait().unwrap().code()
-    }
-}
-
-impl Drop for Background {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// Returns what a server answers to a request for a path.
-fn get(address: &str, path: &str) -> String {
-    let mut connection = TcpStream::connect(address).unwrap();
-    write!(connection, "GET {path} HTTP/1.1\r\nHost: vitals\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    connection.read_to_string(&mut answer).unwrap();
-    answer
-}
-
-async fn until(what: &str, holds: impl AsyncFn() -> bool) {
-    let begin = Instant::now();
-    while !holds().await {
-        assert!(begin.elapsed() < Duration::from_secs(30), "not in time: {what}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
 }
 
 /// Creates a node, a device, a class, and a pod with a claim for each name.

@@ -19,10 +19,10 @@ use dra_alloc::claim_controller::ClaimController;
 use dra_alloc::driver::Ledger;
 use dra_alloc::pods::PodOptions;
 use examples::live::controller_calls::finish;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::resource::v1alpha3::ResourcePoolStatusRequest;
-use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, from_value, json};
@@ -56,7 +56,10 @@ struct Programs {
 }
 
 /// There are two copies of the scheduler, of which one works at a time.
-const NAMES: [&str; 5] = ["kubelet", "driver", "scheduler", "scheduler-2", "pool-status"];
+const NAMES: [&str; 6] = ["kubelet", "driver", "scheduler", "scheduler-2", "pool-status", "node-agent"];
+
+/// Gate of the node, which nobody reports until the end.
+const GATE: &str = "a.example/Ready";
 
 impl Programs {
     fn start(server: &StandIn) -> Self {
@@ -66,6 +69,7 @@ impl Programs {
         }
         server.kubeconfig(folder.path());
         fs::write(folder.path().join("devices.json"), devices()).unwrap();
+        fs::write(folder.path().join("gates.json"), gates()).unwrap();
         let mut programs = Self { folder, url: server.url.clone(), running: BTreeMap::new() };
         for name in NAMES {
             programs.run(name);
@@ -81,6 +85,7 @@ impl Programs {
         let at = |name: &str| self.at(name).display().to_string();
         let (registry, plugin, state, cdi, devices, checkpoint) =
             (at("registry"), at("plugin"), at("state"), at("cdi"), at("devices.json"), at("checkpoint"));
+        let (remembered, gates) = (at("node-agent.json"), at("gates.json"));
         let (program, args) = match name {
             "driver" => (
                 env!("CARGO_BIN_EXE_driver"),
@@ -108,6 +113,10 @@ impl Programs {
             }
             "pool-status" => {
                 (env!("CARGO_BIN_EXE_pool-status"), vec!["--live", "--controller", "--lease-seconds", "1"])
+            }
+            "node-agent" => {
+                let args = vec!["--live", "--state", &remembered, "--lease-seconds", "1", &gates];
+                (env!("CARGO_BIN_EXE_node-agent"), args)
             }
             _ => (env!("CARGO_BIN_EXE_scheduler"), vec!["--live", "--bind", "--lease-seconds", "1"]),
         };
@@ -168,6 +177,13 @@ fn devices() -> String {
     let sets: Vec<Value> = (0..BOARDS).map(set).collect();
     let devices: Vec<Value> = (0..BOARDS).flat_map(|board| (0..=PARTS).map(move |part| device(board, part))).collect();
     format!("{}\n---\n{}\n", slice("sets", "sharedCounters", json!(sets)), slice("devices", "devices", json!(devices)))
+}
+
+fn gates() -> String {
+    let taint = json!({"key": "a.example/late", "effect": "NoSchedule"});
+    let gate = json!({"conditionType": GATE, "timeoutSeconds": 1, "failureAction": "Taint", "readinessTaint": taint});
+    json!({"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "nodeReadinessGates": [gate]})
+        .to_string()
 }
 
 /// Repeats a call until the server carries it out: its misbehaviour is not what is tested here.
@@ -268,6 +284,16 @@ async fn run(seed: u64) {
     let is_running = |pod: &Pod| pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Running");
     until(&mut programs, &mut dice, &client, "all pods run", async || all(&pods).await.iter().all(is_running)).await;
 
+    // Nobody has reported the gate: the node has its taint, until somebody does.
+    let nodes: Api<Node> = Api::all(client.clone());
+    let is_late = async || {
+        let spec = surely(async || nodes.get("node-1").await).await.spec.unwrap_or_default();
+        spec.taints.unwrap_or_default().iter().any(|taint| taint.key == "a.example/late")
+    };
+    until(&mut programs, &mut dice, &client, "the node is late", is_late).await;
+    let patch = Patch::Strategic(json!({"status": {"conditions": [{"type": GATE, "status": "True"}]}}));
+    surely(async || nodes.patch_status("node-1", &PatchParams::default(), &patch).await).await;
+
     // Everything that a pod uses is prepared, and counted once.
     let allocated = all(&claims).await;
     let holders = check_devices(&allocated);
@@ -290,6 +316,7 @@ async fn run(seed: u64) {
     until(&mut programs, &mut dice, &client, "all claims are free", async || all(&claims).await.iter().all(is_free))
         .await;
     assert_eq!(all(&claims).await.len(), PODS, "no claim is lost");
+    until(&mut programs, &mut dice, &client, "the node is in time", async || !is_late().await).await;
     agrees(&mut programs, 0).await;
     let state = programs.at("state");
     let is_empty = || file_names(&state.join("hardware")).is_empty() && file_names(&programs.at("cdi")).is_empty();
@@ -334,7 +361,7 @@ async fn until(programs: &mut Programs, dice: &mut Dice, client: &Client, what: 
         tokio::time::sleep(Duration::from_millis(50 + dice.below(300))).await;
         if kills > 0 {
             kills -= 1;
-            programs.kill(NAMES[usize::try_from(dice.below(5)).unwrap()]);
+            programs.kill(NAMES[usize::try_from(dice.below(NAMES.len() as u64)).unwrap()]);
         }
         programs.revive();
         check_devices(&all(&claims).await);

@@ -1,10 +1,10 @@
-//! Events about pods, as `kubectl describe` shows them.
+//! Events about pods and nodes, as `kubectl describe` shows them.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 
-use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
+use k8s_openapi::api::core::v1::{Event, EventSource, Node, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
@@ -19,15 +19,39 @@ use crate::output::say;
 /// Largest number of bytes of a message.
 const LONGEST: usize = 1024;
 
-/// Largest number of pods whose last message is remembered.
+/// Largest number of objects whose last message is remembered.
 const REMEMBERED: usize = 10_000;
+
+/// Object that an event is about. Events about objects without a namespace are in `default`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Subject {
+    kind: &'static str,
+    namespace: Option<String>,
+    name: String,
+    uid: String,
+}
+
+impl From<&PodKey> for Subject {
+    fn from(pod: &PodKey) -> Self {
+        let PodKey { namespace, name, uid, .. } = pod.clone();
+        Self { kind: "Pod", namespace: Some(namespace), name, uid }
+    }
+}
+
+impl From<&Node> for Subject {
+    fn from(node: &Node) -> Self {
+        let ObjectMeta { name, uid, .. } = node.metadata.clone();
+        Self { kind: "Node", namespace: None, name: name.unwrap_or_default(), uid: uid.unwrap_or_default() }
+    }
+}
 
 /// Writer of events. An event is not worth a failure: one that can't be written is named, and that is all.
 #[derive(Debug)]
 pub struct Events {
     /// Name of the program.
     component: &'static str,
-    /// Last message about each pod, by UID.
+    /// Last message about each object, by UID.
     last: Mutex<BTreeMap<String, String>>,
 }
 
@@ -39,27 +63,33 @@ impl Events {
     }
 
     /// Writes that something went well.
-    pub async fn normal(&self, client: &Client, pod: &PodKey, reason: &str, message: &str) {
-        self.write(client, pod, "Normal", reason, message).await;
+    pub async fn normal(&self, client: &Client, about: impl Into<Subject>, reason: &str, message: &str) {
+        self.write(client, &about.into(), "Normal", reason, message).await;
     }
 
     /// Writes that something did not go well.
-    pub async fn warning(&self, client: &Client, pod: &PodKey, reason: &str, message: &str) {
-        self.write(client, pod, "Warning", reason, message).await;
+    pub async fn warning(&self, client: &Client, about: impl Into<Subject>, reason: &str, message: &str) {
+        self.write(client, &about.into(), "Warning", reason, message).await;
     }
 
-    /// Writes an event, unless it says what the last one about the pod has said.
-    async fn write(&self, client: &Client, pod: &PodKey, kind: &str, reason: &str, message: &str) {
-        if !self.is_new(pod, message) {
+    /// Writes an event, unless it says what the last one about the object has said.
+    async fn write(&self, client: &Client, about: &Subject, kind: &str, reason: &str, message: &str) {
+        if !self.is_new(about, message) {
             return;
         }
-        let event = self.event(pod, kind, reason, message);
-        let api: Api<Event> = Api::namespaced(client.clone(), &pod.namespace);
+        let event = self.event(about, kind, reason, message);
+        let api: Api<Event> = Api::namespaced(client.clone(), about.namespace.as_deref().unwrap_or("default"));
         let (post, params) = (PostParams::default(), PatchParams::default());
         let sent = answered(|| api.create(&post, &event)).await.outcome;
         let Err(error) = sent else { return };
         if trouble(&error) != Trouble::Exists {
-            return say(&format_args!("{}: no event about {pod}: {}", self.component, text(&error)));
+            return say(&format_args!(
+                "{}: no event about {} {}: {}",
+                self.component,
+                about.kind,
+                about.name,
+                text(&error)
+            ));
         }
         // The same event of an earlier run, or of a call whose answer was lost.
         let patch = Patch::Merge(json!({"lastTimestamp": now().to_string()}));
@@ -67,32 +97,32 @@ impl Events {
         let _ = answered(|| api.patch(name, &params, &patch)).await;
     }
 
-    /// Remembers a message; returns false if it is the last one about the pod already.
-    fn is_new(&self, pod: &PodKey, message: &str) -> bool {
+    /// Remembers a message; returns false if it is the last one about the object already.
+    fn is_new(&self, about: &Subject, message: &str) -> bool {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if last.len() >= REMEMBERED {
             last.clear();
         }
-        last.insert(pod.uid.clone(), message.to_owned()).is_none_or(|last| last != message)
+        last.insert(about.uid.clone(), message.to_owned()).is_none_or(|last| last != message)
     }
 
     /// Returns an event whose name follows from what it says: the second of the same is the first.
-    fn event(&self, pod: &PodKey, kind: &str, reason: &str, message: &str) -> Event {
+    fn event(&self, about: &Subject, kind: &str, reason: &str, message: &str) -> Event {
         let mut hasher = DefaultHasher::new();
-        (&pod.uid, reason, message).hash(&mut hasher);
+        (&about.uid, reason, message).hash(&mut hasher);
         let time = Some(Time(now()));
         Event {
             metadata: ObjectMeta {
-                name: Some(format!("{}.{:016x}", pod.name, hasher.finish())),
-                namespace: Some(pod.namespace.clone()),
+                name: Some(format!("{}.{:016x}", about.name, hasher.finish())),
+                namespace: Some(about.namespace.clone().unwrap_or_else(|| "default".to_owned())),
                 ..ObjectMeta::default()
             },
             involved_object: ObjectReference {
                 api_version: Some("v1".to_owned()),
-                kind: Some("Pod".to_owned()),
-                namespace: Some(pod.namespace.clone()),
-                name: Some(pod.name.clone()),
-                uid: Some(pod.uid.clone()),
+                kind: Some(about.kind.to_owned()),
+                namespace: about.namespace.clone(),
+                name: Some(about.name.clone()),
+                uid: Some(about.uid.clone()),
                 ..ObjectReference::default()
             },
             source: Some(EventSource { component: Some(self.component.to_owned()), host: None }),

@@ -8,6 +8,7 @@
 //! | `watching` | watches kinds, and passes on their changes through one bounded channel |
 //! | `cluster_view` | takes the changes into `Inventory`, `Classes` and `ClaimTracker` of dra-alloc |
 //! | `claim_calls` | carries out `ClaimWrite`s, also when the answer to one was lost |
+//! | `node_calls` | writes taints, conditions, labels and events of a node |
 //! | `pod_calls` | nominates, binds, and writes conditions |
 //! | `controller_calls` | carries out the calls of the claim controller |
 //! | `slice_calls` | carries out a driver's `SliceWrite`s |
@@ -38,6 +39,7 @@ pub mod http;
 pub mod lease;
 pub mod listing;
 pub mod metrics;
+pub mod node_calls;
 pub mod pod_calls;
 pub mod pool_request_calls;
 pub mod pool_view;

@@ -1,6 +1,7 @@
 //! The program `apiserver`, started on a free port of 127.0.0.1 and ended with the test.
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub(crate) mod background;
 pub(crate) mod fake_driver;
 
 use std::io::{BufRead, BufReader};

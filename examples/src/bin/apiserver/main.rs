@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 use clap::Parser;
 use dra_attrs::{GateError, GateSet, Profile};
-use examples::live::http;
+use examples::live::{http, now};
 use examples::output::{OutputError, Trouble, program, put, say};
 use examples::random::Random;
 use tokio::net::TcpListener;
@@ -41,7 +41,7 @@ use tokio::net::TcpListener;
 use discovery::ServerVersion;
 use door::Door;
 use misbehave::{Fault, Misbehaviour};
-use server::{Server, now};
+use server::Server;
 use store::Store;
 use verbs::Api;
 

@@ -2,14 +2,13 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
 
+use examples::live::now;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited, StreamBody};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING};
 use hyper::{Method, Request, Response, StatusCode};
-use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -259,9 +258,4 @@ fn respond(code: StatusCode, content_type: &'static str, body: Bytes) -> Respons
     *response.status_mut() = code;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
-}
-
-/// Returns the time. A clock before 1970 counts as 1970.
-pub(crate) fn now() -> Timestamp {
-    Timestamp::try_from(SystemTime::now()).unwrap_or(Timestamp::UNIX_EPOCH)
 }

@@ -6,6 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use examples::live::now;
 use futures_util::stream::{Stream, unfold};
 use hyper::body::{Bytes, Frame};
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ use super::object::Object;
 use super::refusal::Refusal;
 use super::request::Options;
 use super::selector::Selector;
-use super::server::{Form, Server, now};
+use super::server::{Form, Server};
 use super::store::Change;
 use super::table::table;
 

@@ -6,9 +6,16 @@
 //! node-agent nodes.yaml --timeline timeline.yaml    # your own
 //! node-agent --watch-file nodes.yaml                # evaluates the file now, and again when it changes or a timer ends
 //! node-agent --schema                               # the JSON Schema of a gate
+//! node-agent --live                                 # evaluates the nodes of a cluster, and writes to them
 //! ```
 
 mod around;
+mod clock;
+#[cfg(feature = "live")]
+mod live;
+#[cfg(not(feature = "live"))]
+#[path = "no_live.rs"]
+mod live;
 mod network;
 mod player;
 mod print;
@@ -18,20 +25,20 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread::sleep;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
+use examples::cluster_args::{ClusterArgs, LeaseArgs, VitalsArgs};
 use examples::instant::instant;
 use examples::manifest::{Manifests, Problem, ReadinessManifests, read_text};
-use examples::output::{OutputError, Trouble, escaped, program, put, put_styled, say};
-use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use examples::output::{LineForm, OutputError, Trouble, escaped, program, put, put_styled, say};
+use k8s_openapi::jiff::Timestamp;
 use readiness::rule::ExpandError;
 use readiness::validate::{ValidationOptions, validate_gates};
-use readiness::{
-    ClockReading, EvaluatorRole, GatedNode, NodeReadinessGate, NodeState, Policy, ReadinessCounters, step,
-};
+use readiness::{EvaluatorRole, GatedNode, NodeReadinessGate, NodeState, Policy, ReadinessCounters, step};
 
 use around::{after, autoscaler_lines, expand_rules, register, snippets, what_if};
+use clock::Clock;
 use player::Stage;
 use print::{node_verdict, scene, write_line};
 use timeline::{Entry, TimelineError, read_timeline};
@@ -42,12 +49,13 @@ const TIMELINE: &str = include_str!("../../../data/readiness/timeline.yaml");
 /// Interval between two reads of a watched file.
 const POLL: Duration = Duration::from_millis(200);
 
-/// Smallest change of the clock that counts as a jump.
-const JUMP: SignedDuration = SignedDuration::from_secs(2);
-
-/// Simulates nodes with readiness gates through a timeline, or watches a file of nodes
+/// Simulates nodes with readiness gates through a timeline, watches a file of nodes, or works on a cluster
+///
+/// On a cluster, the gates of a node are those of its annotation dra-sdk.example.com/readiness-gates, a JSON list; without
+/// it, those of the node in the manifests; without that, those of the kubelet configurations in the manifests. The role
+/// kubelet works for one node, --node; the others for all nodes.
 #[derive(Debug, Parser)]
-#[command(name = "node-agent", version)]
+#[command(name = "node-agent", version, mut_group("LeaseArgs", |lease| lease.requires("live")))]
 pub(crate) struct Args {
     /// Manifests of nodes, kubelet configurations, pods, rules and status snippets: YAML or JSON files, directories, - for
     /// stdin; the walkthrough if there are none
@@ -67,7 +75,7 @@ pub(crate) struct Args {
     /// Start of the timeline
     #[arg(long, value_name = "TIME", default_value = "2026-01-01T00:00:00Z", value_parser = instant)]
     pub(crate) begin: Timestamp,
-    /// Name of the node that a kubelet configuration registers, if the manifests have none
+    /// Name of the node that a kubelet configuration registers, if the manifests have none; node of the role kubelet
     #[arg(long, value_name = "NAME", default_value = "node-1")]
     node: String,
     /// Timeout of gates that are made of rules, in seconds
@@ -92,6 +100,18 @@ pub(crate) struct Args {
     /// Prints the JSON Schema of a gate
     #[arg(long)]
     schema: bool,
+    #[command(flatten)]
+    server: ClusterArgs,
+    /// File of what is remembered of the nodes of a cluster
+    #[arg(long, value_name = "FILE", default_value = "node_agent_state.json", requires = "live")]
+    state: PathBuf,
+    /// Form of the lines about a cluster
+    #[arg(short, long, value_enum, default_value_t, requires = "live")]
+    output: LineForm,
+    #[command(flatten)]
+    lease: LeaseArgs,
+    #[command(flatten)]
+    vitals: VitalsArgs,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -100,6 +120,17 @@ pub(crate) enum RoleArg {
     Combined,
     Kubelet,
     Nlc,
+}
+
+#[cfg(feature = "live")]
+impl RoleArg {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Combined => "combined",
+            Self::Kubelet => "kubelet",
+            Self::Nlc => "nlc",
+        }
+    }
 }
 
 impl From<RoleArg> for EvaluatorRole {
@@ -127,6 +158,8 @@ pub(crate) enum AgentError {
     #[error(transparent)]
     Json(#[from] serde_json::Error),
     #[error(transparent)]
+    Live(#[from] Box<live::LiveError>),
+    #[error(transparent)]
     Output(#[from] OutputError),
 }
 
@@ -144,6 +177,10 @@ fn run(args: &Args) -> Result<(), AgentError> {
     let policy = policy(&args.policy)?;
     if let Some(file) = &args.watch_file {
         return watch(file, &policy, args.role.into());
+    }
+    if args.server.live {
+        let manifests = read_all(&args.files)?;
+        return Ok(live::run(args, policy, manifests).map_err(Box::new)?);
     }
     let mut objects =
         if args.files.is_empty() { accepted(manifests("nodes.yaml", NODES))? } else { read_all(&args.files)? };
@@ -208,8 +245,7 @@ fn watch(file: &Path, policy: &Policy, role: EvaluatorRole) -> Result<(), AgentE
     let mut states: BTreeMap<String, NodeState> = BTreeMap::new();
     let mut last: Option<String> = None;
     let mut requeue_at: Option<Timestamp> = None;
-    let begin = Instant::now();
-    let mut clock = read_clock(begin);
+    let mut clock = Clock::default();
     loop {
         let text = match read(file) {
             // It may be just being replaced.
@@ -219,16 +255,13 @@ fn watch(file: &Path, policy: &Policy, role: EvaluatorRole) -> Result<(), AgentE
             }
             text => text?,
         };
-        let reading = read_clock(begin);
-        let shift = reading.shift_since(clock);
-        if shift.abs() >= JUMP {
-            clock = reading;
+        if let Some(shift) = clock.jump() {
             for state in states.values_mut() {
                 state.shift_clock(shift);
             }
             requeue_at = requeue_at.and_then(|instant| instant.checked_add(shift).ok());
         }
-        let now = reading.wall;
+        let now = clock.now();
         let is_changed = last.as_ref() != Some(&text);
         if is_changed || requeue_at.is_some_and(|instant| instant <= now) {
             requeue_at = None;
@@ -253,19 +286,6 @@ fn watch(file: &Path, policy: &Policy, role: EvaluatorRole) -> Result<(), AgentE
         }
         sleep(POLL);
     }
-}
-
-/// Reads both clocks. `begin` is any instant, the same for all readings.
-fn read_clock(begin: Instant) -> ClockReading {
-    ClockReading { wall: now(), monotonic: SignedDuration::try_from(begin.elapsed()).unwrap_or(SignedDuration::MAX) }
-}
-
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs())
-        .ok()
-        .and_then(|seconds| Timestamp::from_second(seconds).ok())
-        .unwrap_or(Timestamp::MAX)
 }
 
 pub(crate) fn name_of(node: &GatedNode) -> String {

@@ -1,0 +1,85 @@
+//! Programs that run beside a test, what they say, and what they serve.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Program that runs until the test is over.
+pub(crate) struct Background {
+    pub(crate) process: Child,
+    /// Kept open: a program whose output nobody reads ends.
+    stdout: BufReader<ChildStdout>,
+    stderr: BufReader<ChildStderr>,
+}
+
+/// Reads lines up to one with some words, which it returns.
+fn read_to(pipe: &mut impl BufRead, words: &str) -> String {
+    let mut line = String::new();
+    while !line.contains(words) {
+        line.clear();
+        assert!(pipe.read_line(&mut line).unwrap() > 0, "it never says {words:?}");
+    }
+    line
+}
+
+impl Background {
+    pub(crate) fn start(program: &str, args: &[&str]) -> Self {
+        let mut command = Command::new(program);
+        let mut process = command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (stdout, stderr) = (process.stdout.take().unwrap(), process.stderr.take().unwrap());
+        Self { process, stdout: BufReader::new(stdout), stderr: BufReader::new(stderr) }
+    }
+
+    /// Waits for a line on stdout.
+    pub(crate) fn says(&mut self, words: &str) -> String {
+        read_to(&mut self.stdout, words)
+    }
+
+    /// Waits for a line on stderr.
+    pub(crate) fn warns(&mut self, words: &str) -> String {
+        read_to(&mut self.stderr, words)
+    }
+
+    /// Waits for the address of the metrics, and returns its host and port.
+    pub(crate) fn vitals(&mut self) -> String {
+        let line = self.warns("metrics at http://");
+        line.trim().strip_prefix("metrics at http://").unwrap().strip_suffix("/metrics").unwrap().to_owned()
+    }
+
+    /// Returns what it has said on stdout until its end, as far as that was not read.
+    pub(crate) fn rest(&mut self) -> String {
+        let mut text = String::new();
+        self.stdout.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    pub(crate) fn terminate(&mut self) -> Option<i32> {
+        Command::new("kill").arg(self.process.id().to_string()).status().unwrap();
+        self.process.wait().unwrap().code()
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Returns what a server answers to a request for a path.
+pub(crate) fn get(address: &str, path: &str) -> String {
+    let mut connection = TcpStream::connect(address).unwrap();
+    write!(connection, "GET {path} HTTP/1.1\r\nHost: vitals\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+pub(crate) async fn until(what: &str, holds: impl AsyncFn() -> bool) {
+    let begin = Instant::now();
+    while !holds().await {
+        assert!(begin.elapsed() < Duration::from_secs(30), "not in time: {what}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
