@@ -7,14 +7,14 @@ use super::allocate_error::AllocateError;
 use super::budget::{Halt, Meter};
 use super::ix::{AlternativeIx, DeviceIx, PoolIx};
 use super::outcome::NodeFailure;
-use super::request::{Claim, Mode, Plan};
+use super::request::{Claim, Mode};
 use super::table::{CapacityCheck, DevicesOfAll, Table};
 use crate::cluster::inventory::pool::PoolState;
 use crate::config::gates::DraGate;
 use crate::config::limits::MAX_DEVICES_PER_CLAIM;
 
 /// Largest number of devices of one allocation.
-const LIMIT: u64 = MAX_DEVICES_PER_CLAIM as u64;
+pub(super) const LIMIT: u64 = MAX_DEVICES_PER_CLAIM as u64;
 
 /// Returns the devices of each `allocationMode: All` alternative, and checks the claims in kube-scheduler's order.
 pub(super) fn devices_of_all(table: &Table<'_>, meter: &mut Meter<'_>) -> Result<DevicesOfAll, Halt> {
@@ -81,30 +81,8 @@ fn unknown_pool(table: &Table<'_>, alternative: AlternativeIx, pool: PoolIx) -> 
     }
 }
 
-/// Returns true if the claims of a plan are valid and can't be allocated without any device: the first request that the
-/// search comes to asks for one, and no request asks for all devices, whose number is not known without looking.
-pub(super) fn needs_device(plan: &Plan<'_>) -> bool {
-    let is_valid = |claim: &Claim<'_>| {
-        claim.request_error.is_none()
-            && claim.constraint_error.is_none()
-            && fewest(claim, |alternative| count(plan, alternative)) <= LIMIT
-    };
-    let first = plan.claims.iter().flat_map(|claim| &claim.requests).next();
-    plan.alternatives.iter().all(|asked| asked.mode != Mode::All)
-        && plan.claims.iter().all(is_valid)
-        && first.is_some_and(|request| request.alternatives.into_iter().all(|alternative| count(plan, alternative) > 0))
-}
-
-/// Returns the number of devices that an alternative asks for; 0 for all devices.
-fn count(plan: &Plan<'_>, alternative: AlternativeIx) -> u64 {
-    match plan.alternatives.at(alternative).map(|asked| asked.mode) {
-        Some(Mode::Exactly(count)) => count,
-        Some(Mode::All) | None => 0,
-    }
-}
-
 /// Returns the smallest number of devices that a claim asks for, over all choices of alternatives.
-fn fewest(claim: &Claim<'_>, number: impl Fn(AlternativeIx) -> u64) -> u64 {
+pub(super) fn fewest(claim: &Claim<'_>, number: impl Fn(AlternativeIx) -> u64) -> u64 {
     let fewest = claim.requests.iter().map(|request| request.alternatives.into_iter().map(&number).min().unwrap_or(0));
     fewest.fold(0, u64::saturating_add)
 }

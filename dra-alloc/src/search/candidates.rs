@@ -207,6 +207,17 @@ impl<'s> Candidates<'s> {
         IxRange::new(DeviceIx::FIRST, self.seen.borrow().end)
     }
 
+    /// Returns the pools that pass a test, each with the number of its devices that have a position. Enters all pools.
+    pub(crate) fn counted<'c>(
+        &'c self,
+        admits: impl Fn(&Pool) -> bool + 'c,
+    ) -> impl Iterator<Item = (&'s Pool, usize)> + 'c {
+        self.all();
+        let pool =
+            |number: usize| self.seen.borrow().pools.get(number).map(|entered| (entered.pool, entered.range.len()));
+        (0..).map_while(pool).filter(move |(pool, _)| admits(pool))
+    }
+
     /// Returns all pools in search order, each with the positions of its devices.
     pub(crate) fn order(&self) -> Vec<(PoolIx, IxRange<Device>)> {
         self.all();

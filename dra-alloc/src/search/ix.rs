@@ -237,6 +237,10 @@ impl<K> IxRange<K> {
         Self { start, end }
     }
 
+    pub(crate) fn len(self) -> usize {
+        usize::from(self.end).saturating_sub(self.start.into())
+    }
+
     pub(crate) fn is_empty(self) -> bool {
         self.start >= self.end
     }

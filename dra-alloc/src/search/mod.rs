@@ -2,7 +2,8 @@
 //! build the allocation results.
 //!
 //! - [`request`] the claims, read once for any number of nodes
-//! - [`on_node`] the search on one node, from pools to results; [`all_devices`] the requests for all devices
+//! - [`on_node`] the search on one node, from pools to results; [`all_devices`] the requests for all devices;
+//!   [`too_few`] the nodes that need no search
 //! - [`table`] facts about the node's devices that no decision changes
 //! - [`partial_assignment`] the partial assignment
 //! - [`walk`] the backtracking search
@@ -36,6 +37,7 @@ pub(crate) mod share;
 mod shortcuts;
 pub(crate) mod stopped;
 mod table;
+mod too_few;
 mod walk;
 
 pub(crate) use on_node::{allocate_on, fits_on, is_possible, with_table};

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use smallvec::SmallVec;
 
-use super::all_devices::{devices_of_all, needs_device};
+use super::all_devices::devices_of_all;
 use super::allocate_error::AllocateError;
 use super::budget::{Budget, Effort, Halt, Meter};
 use super::candidates::{Candidates, Universe};
@@ -15,9 +15,9 @@ use super::outcome::{NodeFailure, Outcome};
 use super::partial_assignment::Chosen;
 use super::request::Plan;
 use super::results::{check_results, results};
-use super::shortcuts::Shortcut;
 use super::stopped::{Limit, Stopped};
 use super::table::{Table, skips_operations};
+use super::too_few::has_too_few;
 use super::walk::{Solution, Walk};
 use crate::cluster::inventory::pool::PoolState;
 use crate::config::gates::{DraGate, GateName};
@@ -103,7 +103,7 @@ fn search<T>(
 ) -> Result<Result<T, Outcome>, Halt> {
     let view = context.inventory.view(node, context.gates).map_err(|failed| AllocateError::from(*failed))?;
     let candidates = Candidates::new(&view, context.state, Universe::Needed(context, plan));
-    if context.shortcuts.has(Shortcut::NoDevice) && candidates.is_empty() && needs_device(plan) {
+    if has_too_few(context, plan, &candidates) {
         meter.step()?;
         return no_solution(&candidates).map(Err);
     }
@@ -125,10 +125,13 @@ fn search<T>(
 /// Returns the outcome for a node on which the search found no solution. An invalid pool makes the outcome a failure of
 /// the node, because an update of the pool may make a solution possible.
 fn no_solution(candidates: &Candidates<'_>) -> Result<Outcome, Halt> {
+    if candidates.pools().all(|pool| pool.state() != PoolState::Invalid) {
+        return Ok(Outcome::Unsatisfied);
+    }
     let in_order = candidates.order().into_iter().map(|(pool, _)| candidates.pool(pool));
     let invalid = in_order.filter(|pool| pool.state() == PoolState::Invalid);
     let pools: Vec<_> = invalid.filter_map(|pool| Some((pool.full_name(), pool.problem()?))).collect();
-    if pools.is_empty() { Ok(Outcome::Unsatisfied) } else { Err(Halt::OnNode(NodeFailure::InvalidPools { pools })) }
+    Err(Halt::OnNode(NodeFailure::InvalidPools { pools }))
 }
 
 /// Returns an error if a chosen device skips node operations while the gate `DraGate::OptionalNodeOperations` is off.

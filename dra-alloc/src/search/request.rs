@@ -12,7 +12,7 @@
 use dra_attrs::{GateSet, Ix};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use k8s_openapi::api::resource::v1::{
     CapacityRequirements, DeviceClaim, DeviceConstraint, DeviceDerivedAttribute, DeviceRequest, DeviceSelector,
@@ -21,8 +21,8 @@ use k8s_openapi::api::resource::v1::{
 
 use super::allocate_error::{AllocateError, RequestError};
 use super::ix::{
-    Alternatives, ByAlternative, ByClaim, ByColumn, ByConstraint, ByRequest, ClaimIx, ColumnIx, ConstraintIx, IxRange,
-    SelectorIx,
+    AlternativeIx, Alternatives, ByAlternative, ByClaim, ByColumn, ByConstraint, ByRequest, ClaimIx, ColumnIx,
+    ConstraintIx, IxRange, SelectorIx,
 };
 use crate::cluster::classes::{Class, Classes};
 use crate::config::gates::DraGate;
@@ -37,7 +37,14 @@ pub(crate) struct Plan<'p> {
     pub(crate) alternatives: ByAlternative<Alternative<'p>>,
     /// Columns: the attributes and derived-attribute expressions that constraints compare.
     pub(crate) columns: ByColumn<Column<'p>>,
+    /// The first alternatives that differ in what they ask of one device.
+    unlike: Vec<AlternativeIx>,
+    /// True if the search can't come to an error on plain devices; see `too_few`.
+    pub(super) harmless: OnceLock<bool>,
 }
+
+/// Largest number of alternatives with which another one is compared.
+const MOST_UNLIKE: usize = 32;
 
 /// One claim with its requests and constraints.
 #[derive(Debug)]
@@ -70,6 +77,10 @@ pub(crate) struct Alternative<'p> {
     pub(crate) request: &'p str,
     pub(crate) subrequest: Option<&'p str>,
     pub(crate) class: &'p Class,
+    /// First alternative that asks the same of a device: class, selectors and capacity. What was found for that one holds
+    /// here, too.
+    pub(crate) like: AlternativeIx,
+    asked: Asked<'p>,
     /// Selectors of the request itself, which apply in addition to those of the class.
     own_selectors: Selectors<'p>,
     /// Cached results of selectors on devices of shared slices, by position of the selector and address of the device.
@@ -159,7 +170,7 @@ impl<'p> Plan<'p> {
         let mut plan = Self {
             claims: ByClaim::new(Vec::with_capacity(claims.len())),
             alternatives: ByAlternative::new(Vec::with_capacity(requests.sum())),
-            columns: ByColumn::default(),
+            ..Self::default()
         };
         for claim in claims {
             plan.add_claim(claim, classes, gates);
@@ -242,12 +253,15 @@ impl<'p> Plan<'p> {
         let name = asked.full_name(request);
         let (mode, capacity) = (asked.mode()?, asked.amounts()?);
         let constraints = self.constraints_on(claim, request, &name, asked);
+        let like = self.like(class, asked);
         self.alternatives.push(Alternative {
             claim: self.claims.end(),
             name,
             request: &request.name,
             subrequest: asked.subrequest(),
             class,
+            like,
+            asked,
             own_selectors: Selectors::new(Owner::Claim, own),
             known: Mutex::default(),
             mode,
@@ -257,6 +271,22 @@ impl<'p> Plan<'p> {
             constraints,
         });
         Ok(())
+    }
+
+    /// Returns the first alternative that asks the same of a device; the one to be added if there is none.
+    fn like(&mut self, class: &'p Class, asked: Asked<'p>) -> AlternativeIx {
+        let is_like = |other: &&AlternativeIx| {
+            let other = &self.alternatives[**other];
+            std::ptr::eq(other.class, class)
+                && other.asked.selectors() == asked.selectors()
+                && other.asked.capacity() == asked.capacity()
+        };
+        let itself = self.alternatives.end();
+        let like = self.unlike.iter().find(is_like).copied().unwrap_or(itself);
+        if like == itself && self.unlike.len() < MOST_UNLIKE {
+            self.unlike.push(itself);
+        }
+        like
     }
 
     /// Returns the constraints that apply to an alternative, each with its column.
@@ -296,7 +326,7 @@ impl Alternative<'_> {
 }
 
 /// Common view of a request and a subrequest, which have different API types.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Asked<'p> {
     Nothing,
     Exactly(&'p ExactDeviceRequest),

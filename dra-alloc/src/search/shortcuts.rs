@@ -11,6 +11,10 @@ pub(crate) enum Shortcut {
     PoolsByRequest,
     /// A node without a device that could be given is answered without a search.
     NoDevice,
+    /// Requests that ask the same of a device check it once.
+    LikeRequests,
+    /// A node with fewer devices than are asked for is answered without a search.
+    TooFew,
 }
 
 /// Set of [`Shortcut`]s.
@@ -19,7 +23,7 @@ pub(crate) struct Shortcuts(u8);
 
 impl Shortcuts {
     /// Number of shortcuts.
-    pub(crate) const COUNT: u8 = 4;
+    pub(crate) const COUNT: u8 = 6;
 
     /// Returns the set of shortcuts whose bits are set.
     #[cfg(test)]

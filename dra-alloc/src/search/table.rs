@@ -149,6 +149,15 @@ impl<'s> Table<'s> {
         DeviceId::new(&slice.spec.driver, &slice.spec.pool.name, &device.name)
     }
 
+    /// Returns the alternative in whose place facts about devices are kept: the first that asks the same of a device.
+    fn like(&self, alternative: AlternativeIx) -> AlternativeIx {
+        if self.context.shortcuts.has(Shortcut::LikeRequests) {
+            self.alternative(alternative).like
+        } else {
+            alternative
+        }
+    }
+
     /// Returns the number of devices that an alternative needs. `all` has the devices of each `allocationMode: All`
     /// alternative.
     pub(crate) fn wanted(&self, all: &DevicesOfAll, alternative: AlternativeIx) -> usize {
@@ -198,7 +207,7 @@ impl<'s> Table<'s> {
             let may = may_admit(self.alternative(alternative), self.candidates.pool(pool), self.context.selectors);
             Ok::<_, std::convert::Infallible>(may)
         };
-        self.admitting.get_or_try(alternative, pool, ask).is_ok_and(|may| *may)
+        self.admitting.get_or_try(self.like(alternative), pool, ask).is_ok_and(|may| *may)
     }
 
     /// Returns the use of a device by claims allocated before this call; `None` if the device is free.
@@ -244,7 +253,7 @@ impl<'s> Table<'s> {
     /// Checks a device for an alternative: its binding conditions, the selectors of class and request, and the nodes
     /// where it is available.
     pub(crate) fn selection(&self, alternative: AlternativeIx, device: DeviceIx) -> Result<Selection, AllocateError> {
-        self.selection.get_or_try(alternative, device, || self.select(alternative, device)).copied()
+        self.selection.get_or_try(self.like(alternative), device, || self.select(alternative, device)).copied()
     }
 
     pub(crate) fn is_selectable(&self, alternative: AlternativeIx, device: DeviceIx) -> Result<bool, AllocateError> {
@@ -347,7 +356,7 @@ impl<'s> Table<'s> {
         alternative: AlternativeIx,
         device: DeviceIx,
     ) -> Result<&CapacityCheck<'s>, AllocateError> {
-        self.fits.get_or_try(alternative, device, || self.compute_fit(alternative, device))
+        self.fits.get_or_try(self.like(alternative), device, || self.compute_fit(alternative, device))
     }
 
     fn compute_fit(&self, alternative: AlternativeIx, device: DeviceIx) -> Result<CapacityCheck<'s>, AllocateError> {

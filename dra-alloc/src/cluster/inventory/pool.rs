@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::sync::Arc;
 
-use k8s_openapi::api::resource::v1::ResourceSlice;
+use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 use serde::Serialize;
 use smallvec::SmallVec;
 
@@ -232,6 +232,7 @@ pub(crate) struct Pool {
 const INVALID: u8 = 1;
 const BINDING_CONDITIONS: u8 = 2;
 const SOUND: u8 = 1;
+const PLAIN: u8 = 2;
 
 impl Pool {
     /// Builds a pool that is known to be incomplete, from the slices that are there. `hash` is that of driver and pool name.
@@ -314,9 +315,28 @@ impl Pool {
     /// Returns true if all devices that the node can use have valid attributes and capacities only. Reads every device
     /// on first use.
     pub(crate) fn is_sound(&self) -> bool {
-        let mut devices = self.known_devices().flat_map(|(slice, facts)| slice_devices(slice).iter().zip(facts));
-        self.soundness.get_or_find(|| bit(devices.all(|(device, facts)| facts.look(device).is_sound()), SOUND)) & SOUND
-            != 0
+        self.soundness() & SOUND != 0
+    }
+
+    /// Returns true if, beyond that, no device has a capacity that must be computed, consumes counters, can be shared, or
+    /// is for some of the nodes alone that see its slice. Reads every device on first use.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.soundness() & PLAIN != 0
+    }
+
+    fn soundness(&self) -> u8 {
+        self.soundness.get_or_find(|| {
+            let facts = || self.known_devices().flat_map(|(slice, facts)| slice_devices(slice).iter().zip(facts));
+            let is_sound = facts().all(|(device, facts)| facts.look(device).is_sound());
+            let is_plain = |(device, facts): (&Device, &DeviceFacts)| {
+                facts.look(device).has_plain_capacities()
+                    && device.allow_multiple_allocations != Some(true)
+                    && device.consumes_counters.as_ref().is_none_or(Vec::is_empty)
+            };
+            let for_its_nodes = |slice: &Arc<ResourceSlice>| slice.spec.per_device_node_selection != Some(true);
+            let is_plain = is_sound && self.devices.slices.iter().all(for_its_nodes) && facts().all(is_plain);
+            bit(is_sound, SOUND) | bit(is_plain, PLAIN)
+        })
     }
 
     /// Returns `driver/pool`.

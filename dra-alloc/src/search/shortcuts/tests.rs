@@ -271,7 +271,7 @@ fn what_is_kept_and_left_out_changes_no_answer() {
             let claims = [claim(random, &format!("claim-{step}"))];
             let (fresh, plain_state) = (model.inventory(), model.state());
             assert_eq!(state, plain_state, "seed {seed}");
-            let some = Shortcuts::from_bits(u8::try_from(random.below(16)).unwrap());
+            let some = Shortcuts::from_bits(u8::try_from(random.below(1 << Shortcuts::COUNT)).unwrap());
             for number in 0..7 {
                 let node = node(number);
                 let plain = world.ask(&fresh, &plain_state, &node, &claims, Shortcuts::from_bits(0));
@@ -300,4 +300,43 @@ fn what_is_kept_and_left_out_changes_no_answer() {
         }
     }
     assert!(allocated > compared / 20 && refused > compared / 20, "{allocated} and {refused} of {compared}");
+}
+
+/// Requests of one claim for shares of NICs. Some are alike, some ask the same amount in other words, and some another one.
+#[test]
+fn requests_that_ask_alike_are_given_the_same_as_alone() {
+    let (mut allocated, mut refused) = (0, 0);
+    for seed in 0..200 {
+        let random = &mut Random::new(seed);
+        let ports: Vec<Value> = (0..4)
+            .map(|number| {
+                let capacity = json!({"bandwidth": {"value": random.pick(&["4Gi", "8Gi"])}});
+                json!({"name": format!("port-{number}"), "allowMultipleAllocations": true, "capacity": capacity,
+                    "attributes": {"model": {"string": random.pick(&["a", "b"])}}})
+            })
+            .collect();
+        let slice: ResourceSlice = from_value(json!({"metadata": {"name": "nics"}, "spec": {"driver": DRIVERS[0],
+            "nodeName": "node-0", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1}, "devices": ports}}))
+        .unwrap();
+        let requests: Vec<Value> = (0..random.pick(&[2, 4, 6, 9]))
+            .map(|number| {
+                let amount = random.pick(&["1Gi", "1024Mi", "3Gi", "5Gi"]);
+                let model = format!("device.attributes[device.driver].model == '{}'", random.pick(&["a", "a", "b"]));
+                let selectors = if random.percent(50) { json!([{"cel": {"expression": model}}]) } else { json!([]) };
+                json!({"name": format!("r{number}"), "exactly": {"deviceClassName": random.pick(&["a-fabric", "any"]),
+                    "selectors": selectors, "capacity": {"requests": {"bandwidth": amount}}}})
+            })
+            .collect();
+        let claim: ResourceClaim = from_value(json!({"metadata": {"name": "c", "namespace": "ns", "uid": "c"},
+            "spec": {"devices": {"requests": requests}}}))
+        .unwrap();
+        let world = World { classes: classes(), selectors: SelectorCache::default(), gates: GateSet::all() };
+        let (inventory, state) = (Inventory::new([slice]), AllocatedState::default());
+        let ask = |shortcuts| world.ask(&inventory, &state, &node(0), std::slice::from_ref(&claim), shortcuts);
+        let plain = ask(Shortcuts::from_bits(0));
+        assert_eq!(ask(Shortcuts::default()), plain, "seed {seed}");
+        allocated += u32::from(matches!(plain, Ok(Outcome::Allocated(_))));
+        refused += u32::from(plain == Ok(Outcome::Unsatisfied));
+    }
+    assert!(allocated > 30 && refused > 30, "{allocated} allocated, {refused} refused");
 }
