@@ -315,8 +315,9 @@ impl<'t, 's> PartialAssignment<'t, 's> {
 
     #[inline(never)]
     fn release(&mut self, device: DeviceIx, reserved: Option<Reserved<'s>>) {
+        let Some(reserved) = reserved else { return };
         let ledger = self.ledgers.get_mut(&self.table.candidate(device).pool);
-        if let (Some(reserved), Some(ledger), Ok(consumption)) = (reserved, ledger, self.table.consumption(device)) {
+        if let (Some(ledger), Ok(consumption)) = (ledger, self.table.consumption(device)) {
             ledger.release(consumption, reserved);
         }
     }

@@ -27,7 +27,7 @@
 //! may exceed the limit of results after a request whose search may end in an error, since the limit ends a branch early,
 //! and with it the errors in the rest of the branch.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 
 use super::bounds::{Bounds, Query};
 use super::budget::{Halt, Meter};
@@ -52,8 +52,10 @@ pub(crate) struct Prune<'t, 's> {
     risks: Risks,
     demands: Demands,
     bounds: Bounds,
-    /// Kinds and groups of devices, read when the bounds have not decided.
+    /// Kinds and groups of devices, read when the bounds do not decide soon.
     states: OnceCell<StateReader<'s>>,
+    /// Number of devices that were tried in vain.
+    tried: Cell<usize>,
     failed: FailedStates,
     /// For each alternative: the nearest earlier alternative of the claim that is interchangeable with it.
     predecessors: ByAlternative<Option<AlternativeIx>>,
@@ -63,9 +65,14 @@ pub(crate) struct Prune<'t, 's> {
 pub(crate) struct Attempts {
     /// Devices that may still be tried.
     pub(crate) candidates: DeviceSet,
-    /// State of the search at the place.
+    /// What the request needs at the place.
+    want: OpenRequest,
+    /// State of the search at the place, if it was compared with failed ones.
     state: Option<State>,
 }
+
+/// Number of devices that are tried in vain before kinds and groups of devices are read, which takes as long.
+const READ_STATES_AFTER: usize = 6;
 
 impl<'t, 's> Prune<'t, 's> {
     /// Computes the data of the pruning rules, in work of the budget. Returns `None` if pruning is not safe.
@@ -85,8 +92,8 @@ impl<'t, 's> Prune<'t, 's> {
         let bounds = Bounds::new(table, &domains);
         let alternatives = table.plan.alternatives.range().into_iter();
         let predecessors = alternatives.map(|alternative| predecessor(table, &domains, alternative)).collect();
-        let (states, failed) = (OnceCell::new(), FailedStates::default());
-        Ok(Some(Self { table, all, rules, domains, risks, demands, bounds, states, failed, predecessors }))
+        let (states, tried, failed) = (OnceCell::new(), Cell::default(), FailedStates::default());
+        Ok(Some(Self { table, all, rules, domains, risks, demands, bounds, states, tried, failed, predecessors }))
     }
 
     /// Returns the device position from which an alternative starts: that of the first device of an earlier
@@ -141,15 +148,17 @@ impl<'t, 's> Prune<'t, 's> {
         if !self.narrow(query, place, want, &mut candidates) {
             return None;
         }
-        let state = if self.rules.has(PruningRule::FailedStates) {
-            Some(self.states().state(self.table, assignment, &self.domains, place, want))
-        } else {
-            None
-        };
+        let state = (self.failed.len() > 0).then(|| self.state(assignment, place, want)).flatten();
         if state.as_ref().is_some_and(|state| self.failed.contains(state)) {
             return None;
         }
-        Some(Attempts { candidates, state })
+        Some(Attempts { candidates, want, state })
+    }
+
+    /// Returns the state of the search at a place; `None` as long as states are not remembered.
+    fn state(&self, assignment: &PartialAssignment<'_, 's>, place: Place, want: OpenRequest) -> Option<State> {
+        let is_on = self.rules.has(PruningRule::FailedStates);
+        Some(self.states().filter(|_| is_on)?.state(self.table, assignment, &self.domains, place, want))
     }
 
     /// Returns true if what is left to try after a failure may still serve.
@@ -185,8 +194,10 @@ impl<'t, 's> Prune<'t, 's> {
         Query { table: self.table, domains: &self.domains, assignment, rules: self.rules }
     }
 
-    fn states(&self) -> &StateReader<'s> {
-        self.states.get_or_init(|| StateReader::new(self.table, self.all, &self.domains, &self.risks))
+    fn states(&self) -> Option<&StateReader<'s>> {
+        let is_due = self.rules.start_after() == 0 || self.tried.get() >= READ_STATES_AFTER;
+        let read = || StateReader::new(self.table, self.all, &self.domains, &self.risks);
+        is_due.then(|| self.states.get_or_init(read))
     }
 
     /// Returns the work of looking ahead at a place.
@@ -199,10 +210,10 @@ impl<'t, 's> Prune<'t, 's> {
 
     /// Removes a device that was tried, and those that can be exchanged with it.
     pub(crate) fn tried(&self, attempts: &mut Attempts, assignment: &PartialAssignment<'_, 's>, device: DeviceIx) {
-        if self.rules.has(PruningRule::ValueSymmetry) {
-            attempts.candidates.subtract(&self.states().alike(assignment, &self.domains, device));
-        } else {
-            attempts.candidates.remove(device);
+        self.tried.set(self.tried.get().saturating_add(1));
+        match self.states().filter(|_| self.rules.has(PruningRule::ValueSymmetry)) {
+            Some(states) => attempts.candidates.subtract(&states.alike(assignment, &self.domains, device)),
+            None => attempts.candidates.remove(device),
         }
     }
 
@@ -218,8 +229,9 @@ impl<'t, 's> Prune<'t, 's> {
     }
 
     /// Remembers that everything at one place was tried in vain.
-    pub(crate) fn failed(&mut self, attempts: Attempts) {
-        if let Some(state) = attempts.state {
+    pub(crate) fn failed(&mut self, assignment: &PartialAssignment<'_, 's>, place: Place, attempts: Attempts) {
+        let Attempts { want, state, .. } = attempts;
+        if let Some(state) = state.or_else(|| self.state(assignment, place, want)) {
             self.failed.insert(state);
         }
     }

@@ -406,7 +406,7 @@ impl<'t, 's, 'm, 'b> Walk<'t, 's, 'm, 'b> {
     /// Goes back after all attempts at a place have failed.
     fn fail(&mut self, attempts: Attempts) -> Step {
         if let Pruning::On(prune) = &mut self.pruning {
-            prune.failed(attempts);
+            prune.failed(&self.assignment, (self.position.claim, self.position.request), attempts);
         }
         Step::Back(Answer::No)
     }

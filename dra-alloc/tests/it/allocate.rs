@@ -23,6 +23,12 @@ fn some(count: u64) -> Vec<ResourceClaim> {
     vec![claim("claim", json!([request("r", "gpu", json!({"count": count}))]), json!([]))]
 }
 
+/// Returns a claim for more devices than a cluster has, with a selector that may fail, so that devices are looked at.
+fn too_many(count: u64) -> Vec<ResourceClaim> {
+    let selectors = json!([{"cel": {"expression": "size(device.driver) > 0"}}]);
+    vec![claim("claim", json!([request("r", "gpu", json!({"count": count, "selectors": selectors}))]), json!([]))]
+}
+
 fn error(cluster: &Cluster, claims: &[ResourceClaim]) -> String {
     cluster.try_allocate(&node("node-1"), claims).unwrap_err().to_string()
 }
@@ -36,7 +42,7 @@ fn result(cluster: &Cluster, claims: &[ResourceClaim]) -> Value {
 
 #[test]
 fn a_budget_ends_a_search() {
-    let (cluster, claims) = (gpus(20), some(21));
+    let (cluster, claims) = (gpus(20), too_many(21));
     let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
     let classes = Classes::new(cluster.classes.iter().cloned());
     let allocator = Allocator::new(Profile::Kep, &inventory, &classes).with_selector_cache(&selectors);
@@ -56,6 +62,20 @@ fn a_budget_ends_a_search() {
     assert_eq!((stopped.work, questions.load(Relaxed)), (0, 1));
     assert!(matches!(stopped.outcome, Outcome::Stopped(Stopped { limit: Limit::Caller, .. })));
     assert_eq!(verdict(Budget::default().with_stop(&|| false)).outcome, Outcome::Unsatisfied);
+}
+
+#[test]
+fn a_node_with_too_few_devices_needs_no_search() {
+    let verdict = |count, claims: Vec<ResourceClaim>| {
+        let cluster = gpus(count);
+        let (inventory, classes) = (cluster.inventory(), Classes::new(cluster.classes.iter().cloned()));
+        let allocator = Allocator::new(Profile::Kep, &inventory, &classes);
+        let verdict = allocator.allocate(&cluster.state, &node("node-1"), &claims, Budget::default()).unwrap();
+        (verdict.outcome, verdict.steps)
+    };
+    assert_eq!(verdict(20, some(21)), (Outcome::Unsatisfied, 1));
+    let (outcome, steps) = verdict(20, too_many(21));
+    assert!(outcome == Outcome::Unsatisfied && steps > 20, "{steps}");
 }
 
 #[test]
@@ -87,7 +107,7 @@ fn a_long_evaluation_of_a_selector_is_stopped() {
 
 #[test]
 fn a_look_at_the_devices_that_are_left_is_work_too() {
-    let (cluster, claims) = (gpus(20), some(21));
+    let (cluster, claims) = (gpus(20), too_many(21));
     let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
     let classes = Classes::new(cluster.classes.iter().cloned());
     let allocator = Allocator::new(Profile::Kep, &inventory, &classes).with_selector_cache(&selectors);
