@@ -65,7 +65,7 @@ pub(crate) struct Prune<'t, 's> {
 pub(crate) struct Attempts {
     /// Devices that may still be tried.
     pub(crate) candidates: DeviceSet,
-    /// What the request needs at the place.
+    /// Devices that the request needs at the place.
     want: OpenRequest,
     /// State of the search at the place, if it was compared with failed ones.
     state: Option<State>,
