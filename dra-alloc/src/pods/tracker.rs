@@ -92,6 +92,31 @@ impl ClaimTracker {
         &self.state
     }
 
+    /// Returns all claims as they count, also those that were assumed, by namespace and name.
+    ///
+    /// ```
+    /// use dra_alloc::pods::ClaimTracker;
+    /// use dra_alloc::{DraGate, GateSet};
+    /// use k8s_openapi::api::resource::v1::ResourceClaim;
+    /// use serde_json::{from_value, json};
+    ///
+    /// let mut tracker = ClaimTracker::new(GateSet::<DraGate>::default());
+    /// for name in ["two", "one"] {
+    ///     tracker.observe(from_value::<ResourceClaim>(json!({"metadata": {"name": name, "uid": name}}))?)?;
+    /// }
+    /// let names: Vec<_> = tracker.claims().filter_map(|claim| claim.metadata.name.as_deref()).collect();
+    /// assert_eq!(names, ["one", "two"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Complexity
+    /// `n log n` in the number of claims.
+    pub fn claims(&self) -> impl Iterator<Item = &Arc<ResourceClaim>> {
+        let mut claims: Vec<&Arc<ResourceClaim>> = self.claims.iter().map(|known| &known.current).collect();
+        claims.sort_unstable_by(|one, other| names_of(one).cmp(&names_of(other)));
+        claims.into_iter()
+    }
+
     /// Records a claim that the watch shows. An object that is older than the known one changes nothing; a claim with
     /// another UID replaces the one of its name.
     ///
