@@ -19,6 +19,7 @@ use stand_in::StandIn;
 use stand_in::background::{Background, get, until};
 use stand_in::fake_driver::{FakeDriver, Manner};
 
+const AUTOSCALER: &str = env!("CARGO_BIN_EXE_autoscaler");
 const SCHEDULER: &str = env!("CARGO_BIN_EXE_scheduler");
 const DRIVER: &str = env!("CARGO_BIN_EXE_driver");
 const KUBELET: &str = env!("CARGO_BIN_EXE_kubelet");
@@ -72,6 +73,9 @@ fn without_a_cluster_the_sentence_says_what_to_do() {
     let (code, _, stderr) = run(SCHEDULER, &["--live", "--server", "http://127.0.0.1:1", "why"]);
     assert_eq!(code, 1);
     assert!(stderr.contains("http://127.0.0.1:1/: no answer: "), "{stderr}");
+    let (code, _, stderr) = run(AUTOSCALER, &["--live"]);
+    assert_eq!(code, 1);
+    assert!(stderr.starts_with("autoscaler: no cluster to work on: "), "{stderr}");
     let (code, _, stderr) = run(SCHEDULER, &["why"]);
     assert_eq!(
         (code, stderr.as_str()),
@@ -98,6 +102,38 @@ async fn why_explains_each_pending_pod() {
         stderr.contains("no pending pod is \"default/three\"") && stderr.contains("pending: default/one, default/two"),
         "{stderr}"
     );
+}
+
+#[tokio::test]
+async fn the_autoscaler_keeps_its_list_and_its_answer() {
+    let server = StandIn::start(&[]);
+    cluster(&server, &["one", "two"]).await;
+    let args = ["--live", "--server", &server.url];
+    let group = format!("{}/data/autoscaler/groups/l4.yaml=250", env!("CARGO_MANIFEST_DIR"));
+    let mut list = Background::start(AUTOSCALER, &[&args[..], &["--watch"]].concat());
+    let mut answer = Background::start(AUTOSCALER, &[&args[..], &["--watch", "--simulate-group", &group]].concat());
+    list.says("removable");
+    answer.says("one more node of l4, price 250: takes 1 of 2 pods");
+    answer.says("  default/one on l4-new: gpu.example.com/l4-new/gpu-0");
+
+    let _scheduler = Background::start(SCHEDULER, &[&args[..], &["--bind"]].concat());
+    list.says("in use");
+    // Its scheduler has found none.
+    list.says("needs a node: default/two");
+    answer.says("one more node of l4, price 250: takes 1 of 1 pods");
+    answer.says("  default/two on l4-new: gpu.example.com/l4-new/gpu-0");
+    let once = |rest: &[&str]| run(AUTOSCALER, &[&args[..], rest].concat());
+    let (code, stdout, stderr) = once(&["-o", "json"]);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    let listed: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((&listed["nodes"][0]["is"], &listed["needNodes"]), (&json!("in use"), &json!(["default/two"])));
+    let (_, stdout, _) = once(&["--remove-pod", "default/one"]);
+    assert_eq!(stdout, "default/one: deallocated, free: gpu.example.com/node-1/gpu-0\n");
+    for mut program in [list, answer] {
+        assert_eq!(program.terminate(), Some(0));
+    }
+    let (code, _, stderr) = once(&["--remove-pod", "default/nobody"]);
+    assert_eq!((code, stderr.as_str()), (1, "autoscaler: --remove-pod default/nobody: there is no such pod\n"));
 }
 
 #[tokio::test]

@@ -174,12 +174,13 @@ fn with_causes(error: &dyn std::error::Error) -> String {
 }
 
 /// Kinds that not every cluster has, with what they need.
-const NEEDS: [(&str, &str); 3] = [
+const NEEDS: [(&str, &str); 4] = [
     (
         "resourcepoolstatusrequests",
         "it needs Kubernetes 1.36 with the gate DRAResourcePoolStatus and v1alpha3 of resource.k8s.io",
     ),
     ("devicetaintrules", "v1 of resource.k8s.io has it since Kubernetes 1.37"),
+    ("deviceclasses", "v1 of resource.k8s.io has it since Kubernetes 1.34"),
     ("resource", "v1 of resource.k8s.io has it since Kubernetes 1.34"),
 ];
 

@@ -1,11 +1,16 @@
 //! Lists the nodes of a cluster as an autoscaler sees them: in use, reserved for pods that are not bound yet, or removable,
-//! with the reasons; or answers what would become of devices if nodes came or went.
+//! with the reasons; or answers what would become of devices if nodes came or went. With `--live` it works on a cluster.
 //!
 //! ```text
 //! kubectl get nodes,pods,resourceclaims,resourceslices -A -o json | autoscaler -
 //! kubectl get nodes,pods,resourceclaims,resourceslices,deviceclasses -A -o json | autoscaler - --scale-down
 //! ```
 
+#[cfg(feature = "live")]
+mod live;
+#[cfg(not(feature = "live"))]
+#[path = "no_live.rs"]
+mod live;
 mod scaling;
 
 use std::collections::BTreeSet;
@@ -14,6 +19,7 @@ use std::process::ExitCode;
 use clap::{Parser, ValueEnum};
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
+use examples::cluster_args::ClusterArgs;
 use examples::instant::instant;
 use examples::manifest::Manifests;
 use examples::output::{OutputError, Trouble, as_json, program, put, say};
@@ -22,7 +28,7 @@ use nnn::view::{
     AutoscalerNode, AutoscalerNodePresence, ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions,
     RemovalMode, ReservedBy,
 };
-use scaling::{ScalingArgs, ScalingError};
+use scaling::{Answer, ScalingArgs, ScalingError};
 use serde_json::{Value, json};
 
 const CLUSTER: &str = include_str!("../../../data/autoscaler/cluster.yaml");
@@ -36,7 +42,7 @@ const CLUSTER: &str = include_str!("../../../data/autoscaler/cluster.yaml");
 struct Args {
     /// Manifests with nodes and pods: YAML or JSON files, directories of them, - for stdin; a built-in cluster if there
     /// are none
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", conflicts_with = "live")]
     files: Vec<String>,
     /// Strictness: a nomination keeps a node (strict), or counts as utilisation only (lenient)
     #[arg(long, value_enum, default_value_t = Caution::Strict)]
@@ -47,7 +53,7 @@ struct Args {
     /// Name of a node that is being created
     #[arg(long = "upcoming", value_name = "NAME")]
     upcoming: Vec<String>,
-    /// Current time, by which terminating pods become overdue; none does if it is absent
+    /// Current time, by which terminating pods become overdue; of manifests none does if it is absent
     #[arg(long, value_name = "TIME", value_parser = instant)]
     now: Option<Timestamp>,
     /// Output format
@@ -56,6 +62,11 @@ struct Args {
     /// Question about devices, instead of the list.
     #[command(flatten)]
     scaling: ScalingArgs,
+    #[command(flatten)]
+    server: ClusterArgs,
+    /// Print the list or the answer again whenever it changes
+    #[arg(long, requires = "live")]
+    watch: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -81,6 +92,8 @@ enum AutoscalerError {
     #[error(transparent)]
     Scaling(#[from] ScalingError),
     #[error(transparent)]
+    Live(#[from] live::LiveError),
+    #[error(transparent)]
     Output(#[from] OutputError),
 }
 
@@ -91,44 +104,58 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<ExitCode, AutoscalerError> {
+    if args.server.live {
+        live::run(args)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut manifests = Manifests::of_arguments(&args.files, ("cluster.yaml", CLUSTER));
     manifests.fill_pod_uids();
     manifests.problems.iter().chain(&manifests.notes).for_each(say);
-    let ended = if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
-    if let Some(answer) = args.scaling.answer(&manifests, args.now.unwrap_or(Timestamp::UNIX_EPOCH))? {
-        let text = match args.output {
-            Output::Table => answer.to_string(),
-            Output::Json => as_json(&answer)?,
-        };
-        put(&text)?;
-        return Ok(ended);
+    put(&text_of(&manifests, args)?)?;
+    Ok(if manifests.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn text_of(manifests: &Manifests, args: &Args) -> Result<String, AutoscalerError> {
+    if let Some(question) = args.scaling.question()? {
+        let answer = question.answer_manifests(manifests, args.now.unwrap_or(Timestamp::UNIX_EPOCH))?;
+        return Ok(args.answered(&answer)?);
     }
     manifests.ignored_lines("autoscaler", &["Node", "Pod", "ResourceClaim", "ResourceSlice"]).iter().for_each(say);
     if manifests.nodes.is_empty() {
         say(&"autoscaler: no Node among the manifests: there is nothing to list");
     }
-    let mut options = ClusterViewOptions::default();
-    options.threshold_permille = args.threshold.saturating_mul(10);
-    options.upcoming = args.upcoming.iter().cloned().collect::<BTreeSet<_>>();
     let objects =
         ClusterObjects::new(&manifests.nodes, &manifests.pods).with_devices(&manifests.slices, &manifests.claims);
-    let view = ClusterView::new(
-        match args.now {
-            Some(now) => objects.with_now(now),
-            None => objects,
-        },
-        &options,
-    )?;
-    let mode = match args.mode {
-        Caution::Strict => RemovalMode::Strict,
-        Caution::Lenient => RemovalMode::Lenient,
-    };
-    let text = match args.output {
-        Output::Table => table(&view, mode) + "\n",
-        Output::Json => as_json(&object(&view, mode))?,
-    };
-    put(&text)?;
-    Ok(ended)
+    args.listed(match args.now {
+        Some(now) => objects.with_now(now),
+        None => objects,
+    })
+}
+
+impl Args {
+    /// Returns the list of nodes as text.
+    fn listed(&self, objects: ClusterObjects<'_>) -> Result<String, AutoscalerError> {
+        let mut options = ClusterViewOptions::default();
+        options.threshold_permille = self.threshold.saturating_mul(10);
+        options.upcoming = self.upcoming.iter().cloned().collect::<BTreeSet<_>>();
+        let view = ClusterView::new(objects, &options)?;
+        let mode = match self.mode {
+            Caution::Strict => RemovalMode::Strict,
+            Caution::Lenient => RemovalMode::Lenient,
+        };
+        Ok(match self.output {
+            Output::Table => table(&view, mode) + "\n",
+            Output::Json => as_json(&object(&view, mode))?,
+        })
+    }
+
+    /// Returns the answer to a question as text.
+    fn answered(&self, answer: &Answer) -> Result<String, OutputError> {
+        match self.output {
+            Output::Table => Ok(answer.to_string()),
+            Output::Json => as_json(answer),
+        }
+    }
 }
 
 /// Returns the verdict on a node in one or two words.

@@ -2,13 +2,15 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Once;
 
 use clap::Args;
 use dra_alloc::autoscaler::{
     ClusterSnapshot, Departure, ExpansionOption, KeptNode, NodeTemplate, NodeTemplateError, ScaleSimulator,
     ScaleUpError, release,
 };
-use dra_alloc::pods::{ClaimTracker, GangPlacement, PodCycle, PodOptions};
+use dra_alloc::kubelet::ClaimKey;
+use dra_alloc::pods::{ClaimLookup, ClaimTracker, GangPlacement, PodCycle, PodOptions};
 use dra_alloc::{Classes, DeviceId, DraGate, GateSet, Inventory, SelectorCache, StateError, allocated_devices};
 use dra_attrs::{GateError, Profile};
 use examples::candidates::{is_pending, refusal};
@@ -18,6 +20,7 @@ use examples::output::say;
 use examples::placing::with_budget;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceRequestAllocationResult, ResourceClaim};
+use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 
@@ -46,6 +49,25 @@ pub(crate) struct ScalingArgs {
     /// Feature gates of the scheduler, as A=true,B=false
     #[arg(long, value_name = "GATES", default_value = "")]
     feature_gates: String,
+}
+
+/// Cluster about which a question is: that of manifests, or one that is watched.
+pub(crate) struct ClusterParts<'a> {
+    pub(crate) nodes: Vec<&'a Node>,
+    pub(crate) pods: Vec<&'a Pod>,
+    pub(crate) pod_groups: &'a [PodGroup],
+    pub(crate) inventory: &'a mut Inventory,
+    pub(crate) classes: &'a Classes,
+    pub(crate) claims: &'a ClaimTracker,
+}
+
+/// Question of a command line, with what its files say.
+pub(crate) struct Question<'a> {
+    args: &'a ScalingArgs,
+    gates: GateSet<DraGate>,
+    /// Templates with the names and prices of their groups.
+    templates: Vec<(String, u64, NodeTemplate)>,
+    selectors: SelectorCache,
 }
 
 /// Reason why a question has no answer.
@@ -114,45 +136,18 @@ pub(crate) struct Released {
 }
 
 impl ScalingArgs {
-    /// Answers the question of the command line; `None` if there is none.
-    pub(crate) fn answer(&self, manifests: &Manifests, now: Timestamp) -> Result<Option<Answer>, ScalingError> {
+    /// Reads the question of the command line; `None` if there is none.
+    pub(crate) fn question(&self) -> Result<Option<Question<'_>>, ScalingError> {
         if !self.scale_down && self.simulate_group.is_empty() && self.remove_pod.is_empty() {
             return Ok(None);
         }
-        let gates: GateSet<DraGate> = feature_gates(&self.feature_gates, self.profile)?;
-        let mut tracker = ClaimTracker::new(gates);
-        for claim in &manifests.claims {
-            tracker.observe(with_uid(claim))?;
-        }
-        if !self.remove_pod.is_empty() {
-            return self.released(manifests).map(Answer::Claims).map(Some);
-        }
-        let rules = manifests.taint_rules.iter().cloned();
-        let mut inventory = Inventory::new(manifests.slices.iter().cloned()).with_taint_rules(rules);
-        let (classes, selectors) = (Classes::new(manifests.classes.iter().cloned()), SelectorCache::default());
-        let fit = |pod: &Pod, node: &Node, _: &[GangPlacement]| match refusal(pod, node) {
-            Some(reason) => Err(reason.to_owned()),
-            None => Ok(()),
-        };
-        with_budget(|budget| {
-            let options = PodOptions::new(self.profile).with_gates(gates);
-            let simulator = ScaleSimulator::new(&classes, &selectors, options, now)
-                .with_budget(budget)
-                .with_groups(&manifests.pod_groups)
-                .with_fit(&fit);
-            if self.scale_down {
-                return Ok(Some(Answer::Nodes(scale_down(&simulator, &mut inventory, &tracker, manifests))));
-            }
-            let templates = self.templates()?;
-            let priced = templates.iter().map(|(_, price, template)| (template, *price));
-            let pods: Vec<&Pod> = manifests.pods.iter().filter(|pod| is_pending(pod, None)).collect();
-            let options = simulator.expansion_options(&mut inventory, &tracker, priced, &pods)?;
-            let named = |option: &ExpansionOption<'_>| {
-                let file = templates.iter().find(|(.., template)| std::ptr::eq(template, option.template));
-                file.map(|(file, ..)| file.clone()).unwrap_or_default()
-            };
-            Ok(Some(Answer::Groups(options.iter().map(|option| Simulated::new(named(option), option)).collect())))
-        })
+        let (gates, templates) = (self.gates()?, self.templates()?);
+        Ok(Some(Question { args: self, gates, templates, selectors: SelectorCache::default() }))
+    }
+
+    /// Reads the feature gates.
+    pub(crate) fn gates(&self) -> Result<GateSet<DraGate>, ScalingError> {
+        Ok(feature_gates(&self.feature_gates, self.profile)?)
     }
 
     /// Reads the templates with their files and prices.
@@ -174,37 +169,84 @@ impl ScalingArgs {
         };
         self.simulate_group.iter().map(read).collect()
     }
+}
 
-    fn released(&self, manifests: &Manifests) -> Result<Vec<Released>, ScalingError> {
-        let find = |name: &String| {
-            let found = manifests.pods.iter().find(|pod| name_of(&pod.metadata) == *name);
-            found.ok_or_else(|| ScalingError::NoPod(name.clone()))
+impl Question<'_> {
+    /// Answers the question for the cluster of manifests.
+    pub(crate) fn answer_manifests(&self, manifests: &Manifests, now: Timestamp) -> Result<Answer, ScalingError> {
+        let mut claims = ClaimTracker::new(self.gates);
+        for claim in &manifests.claims {
+            claims.observe(with_uid(claim))?;
+        }
+        let rules = manifests.taint_rules.iter().cloned();
+        let cluster = ClusterParts {
+            nodes: manifests.nodes.iter().collect(),
+            pods: manifests.pods.iter().collect(),
+            pod_groups: &manifests.pod_groups,
+            inventory: &mut Inventory::new(manifests.slices.iter().cloned()).with_taint_rules(rules),
+            classes: &Classes::new(manifests.classes.iter().cloned()),
+            claims: &claims,
         };
-        let pods: Vec<&Pod> = self.remove_pod.iter().map(find).collect::<Result<_, _>>()?;
-        let released = release(pods, &manifests.claims, Departure::Removed);
+        self.answer(cluster, now)
+    }
+
+    /// Answers the question.
+    pub(crate) fn answer(&self, cluster: ClusterParts<'_>, now: Timestamp) -> Result<Answer, ScalingError> {
+        if !self.args.remove_pod.is_empty() {
+            return self.released(&cluster).map(Answer::Claims);
+        }
+        let fit = |pod: &Pod, node: &Node, _: &[GangPlacement]| match refusal(pod, node) {
+            Some(reason) => Err(reason.to_owned()),
+            None => Ok(()),
+        };
+        with_budget(|budget| {
+            let options = PodOptions::new(self.args.profile).with_gates(self.gates);
+            let simulator = ScaleSimulator::new(cluster.classes, &self.selectors, options, now)
+                .with_budget(budget)
+                .with_groups(cluster.pod_groups)
+                .with_fit(&fit);
+            if self.args.scale_down {
+                return Ok(Answer::Nodes(scale_down(&simulator, cluster)));
+            }
+            let priced = self.templates.iter().map(|(_, price, template)| (template, *price));
+            let pods: Vec<&Pod> = cluster.pods.into_iter().filter(|pod| is_pending(pod, None)).collect();
+            let options = simulator.expansion_options(cluster.inventory, cluster.claims, priced, &pods)?;
+            let named = |option: &ExpansionOption<'_>| {
+                let group = self.templates.iter().find(|(.., template)| std::ptr::eq(template, option.template));
+                group.map(|(name, ..)| name.clone()).unwrap_or_default()
+            };
+            Ok(Answer::Groups(options.iter().map(|option| Simulated::new(named(option), option)).collect()))
+        })
+    }
+
+    fn released(&self, cluster: &ClusterParts<'_>) -> Result<Vec<Released>, ScalingError> {
+        let find = |name: &String| {
+            let found = cluster.pods.iter().find(|pod| name_of(&pod.metadata) == *name);
+            found.copied().ok_or_else(|| ScalingError::NoPod(name.clone()))
+        };
+        let pods: Vec<&Pod> = self.args.remove_pod.iter().map(find).collect::<Result<_, _>>()?;
+        let released = release(pods, cluster.claims.claims().map(|claim| &**claim), Departure::Removed);
         let claims = released.iter().map(|released| {
-            let name = name_of(&released.claim.metadata);
-            let before = manifests.claims.iter().find(|claim| name_of(&claim.metadata) == name);
+            let ClaimKey { namespace, name } = ClaimKey::from_metadata(&released.claim.metadata);
+            let before = cluster.claims.claim(&namespace, &name);
             let left = devices_of(&released.claim);
-            let free = before.map(devices_of).unwrap_or_default().into_iter().filter(|device| !left.contains(device));
-            Released { claim: name, change: released.release.as_str(), free: free.collect() }
+            let mut free = before.map(|claim| devices_of(claim)).unwrap_or_default();
+            free.retain(|device| !left.contains(device));
+            Released { claim: name_of(&released.claim.metadata), change: released.release.as_str(), free }
         });
         Ok(claims.collect())
     }
 }
 
-fn scale_down(
-    simulator: &ScaleSimulator<'_>,
-    inventory: &mut Inventory,
-    tracker: &ClaimTracker,
-    manifests: &Manifests,
-) -> Nodes {
-    let snapshot = ClusterSnapshot::new(&manifests.nodes, &manifests.pods);
-    let names = manifests.nodes.iter().filter_map(|node| node.metadata.name.as_deref());
-    if manifests.nodes.len() > MAX_CANDIDATES {
-        say(&format_args!("autoscaler: only the first {MAX_CANDIDATES} nodes are candidates"));
+fn scale_down(simulator: &ScaleSimulator<'_>, cluster: ClusterParts<'_>) -> Nodes {
+    // Once for a program that keeps its answer.
+    static TOO_MANY: Once = Once::new();
+    let snapshot = ClusterSnapshot::new(cluster.nodes.iter().copied(), cluster.pods);
+    if cluster.nodes.len() > MAX_CANDIDATES {
+        TOO_MANY.call_once(|| say(&format_args!("autoscaler: only the first {MAX_CANDIDATES} nodes are candidates")));
     }
-    let answer = simulator.scale_down(inventory, tracker, &snapshot, names.take(MAX_CANDIDATES));
+    let names = cluster.nodes.iter().filter_map(|node| node.metadata.name.as_deref());
+    let answer = simulator.scale_down(cluster.inventory, cluster.claims, &snapshot, names.take(MAX_CANDIDATES));
     let kept = |kept: &KeptNode| Refused { name: kept.node.clone(), reason: kept.obstacle.to_string() };
     Nodes {
         removable: answer.removable,
