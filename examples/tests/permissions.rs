@@ -32,9 +32,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// Programs with a file of that name in examples/deploy.
-const PROGRAMS: [(&str, &str); 4] = [
+const PROGRAMS: [(&str, &str); 6] = [
+    ("autoscaler", env!("CARGO_BIN_EXE_autoscaler")),
     ("driver", env!("CARGO_BIN_EXE_driver")),
     ("kubelet", env!("CARGO_BIN_EXE_kubelet")),
+    ("node-agent", env!("CARGO_BIN_EXE_node-agent")),
     ("pool-status", env!("CARGO_BIN_EXE_pool-status")),
     ("scheduler", env!("CARGO_BIN_EXE_scheduler")),
 ];
@@ -188,13 +190,24 @@ async fn each_program_needs_every_right_and_no_other() {
         fs::create_dir(folder.path().join(name)).unwrap();
     }
     let at = |name: &str| folder.path().join(name).display().to_string();
-    let [mut driver, mut kubelet, mut pool_status, mut scheduler] =
+    let [mut autoscaler, mut driver, mut kubelet, mut node_agent, mut pool_status, mut scheduler] =
         PROGRAMS.map(|(program, _)| behind(&server, folder.path(), program));
 
     let (registry, checkpoint) = (at("registry"), at("checkpoint"));
     let kubelet_args = ["--live", "--registry", &registry, "--state", &checkpoint];
     kubelet.start(&kubelet_args);
     until("the node is there", &[&kubelet], async || kubelet.log().contains("node-1 is a node of ")).await;
+
+    // A node whose gate is late.
+    let gate = json!([{"conditionType": "a.example/Ready", "timeoutSeconds": 1, "failureAction": "Taint",
+        "readinessTaint": {"key": "a.example/late", "effect": "NoSchedule"}}]);
+    let annotations = json!({"dra-sdk.example.com/readiness-gates": gate.to_string()});
+    let ready = json!({"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"});
+    let gated = json!({"metadata": {"name": "gated", "annotations": annotations}, "status": {"conditions": [ready]}});
+    Api::<Node>::all(client.clone()).create(&POST, &read(gated)).await.unwrap();
+    autoscaler.start(&["--live", "--watch"]);
+    let remembered = at("node-agent.json");
+    node_agent.start(&["--live", "--state", &remembered, "--lease-namespace", "dra-sdk", "--lease-seconds", "2"]);
 
     // A pod that has no device yet, a request, and one that was answered long ago.
     let mut objects = Manifests::default();
@@ -259,7 +272,7 @@ async fn each_program_needs_every_right_and_no_other() {
     })
     .await;
 
-    for running in [&driver, &kubelet, &pool_status, &scheduler] {
+    for running in [&autoscaler, &driver, &kubelet, &node_agent, &pool_status, &scheduler] {
         let granted = granted(running.program);
         let needed = || as_granted(with_parts_of_status(running.door.used(), running.program), &granted);
         let missing = || granted.difference(&needed()).cloned().collect::<BTreeSet<_>>();
@@ -279,13 +292,14 @@ fn arguments(program: &str, folder: &Path) -> Vec<String> {
     let at = |name: &str| folder.join(name).display().to_string();
     let args = match program {
         "driver" => "serve --live --capture xeon-cxl --boot-id boot",
-        "kubelet" => "--live",
+        "autoscaler" | "kubelet" | "node-agent" => "--live",
         "pool-status" => "--live --controller",
         _ => "--live --bind",
     };
     let files: &[(&str, &str)] = match program {
         "driver" => &[("--state", "state"), ("--cdi", "cdi"), ("--plugin-dir", "plugin"), ("--registry", "registry")],
         "kubelet" => &[("--registry", "registry"), ("--state", "checkpoint")],
+        "node-agent" => &[("--state", "state.json")],
         _ => &[],
     };
     let files = files.iter().flat_map(|(flag, name)| [(*flag).to_owned(), at(name)]);
@@ -298,8 +312,11 @@ async fn each_program_says_which_right_or_version_it_lacks() {
     let node = json!({"metadata": {"name": "node-1", "labels": {"dra-sdk.example.com/virtual-node": "true"}}});
     Api::<Node>::all(server.client()).create(&POST, &read(node)).await.unwrap();
     let first_rights = [
+        // One of the kinds that it watches.
+        ("autoscaler", "list "),
         ("driver", "get nodes"),
         ("kubelet", "create nodes"),
+        ("node-agent", "get leases"),
         ("pool-status", "get leases"),
         ("scheduler", "get leases"),
     ];
@@ -317,14 +334,17 @@ async fn each_program_says_which_right_or_version_it_lacks() {
             stderr
         };
         let forbidden = run(Some(BTreeSet::new()), Mischief::None);
-        let sentence = format!("{program}: not allowed to {right}: cannot ");
+        let sentence = format!("{program}: not allowed to {right}");
         assert!(
             forbidden.contains(&sentence) && forbidden.contains("the program's role needs that verb"),
             "{forbidden}"
         );
+        if program == "node-agent" {
+            // Gates need no devices.
+            continue;
+        }
         let unserved = run(None, Mischief::HasNoDevices);
-        let sentence = format!("{program}: the API server does not serve resource");
-        assert!(unserved.contains(&sentence) || unserved.contains("does not serve devicetaintrules"), "{unserved}");
+        assert!(unserved.contains(&format!("{program}: the API server does not serve ")), "{unserved}");
         assert!(unserved.contains("of resource.k8s.io"), "{unserved}");
     }
 }
@@ -334,7 +354,8 @@ fn pool_status_lists_and_says_what_is_missing() {
     let server = StandIn::start(&[]);
     let run = |args: &[&str], granted: Option<BTreeSet<Right>>, mischief: Mischief| {
         let door = Recorder::start(&server.url, granted, mischief);
-        let output = Command::new(PROGRAMS[2].1).args(args).args(["--server", &door.url]).output().unwrap();
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_pool-status")).args(args).args(["--server", &door.url]).output().unwrap();
         assert_eq!(output.status.code(), Some(1));
         String::from_utf8(output.stderr).unwrap()
     };
