@@ -63,12 +63,13 @@ pub(super) struct Lists<T = ()> {
 }
 
 impl<T: Default> Lists<T> {
-    pub(super) const fn new(key: Key) -> Self {
-        Self { key, table: HashTable::new() }
+    /// Creates an empty index with room for a number of lists.
+    pub(super) fn with_capacity(key: Key, lists: usize) -> Self {
+        Self { key, table: HashTable::with_capacity(lists) }
     }
 
     pub(super) fn from_slices(key: Key, slices: &Slices) -> Self {
-        let mut lists = Self::new(key);
+        let mut lists = Self::with_capacity(key, slices.len());
         for (index, _) in slices.iter().enumerate().filter(|(_, slice)| slice.is_some()) {
             lists.insert(slices, index);
         }

@@ -291,7 +291,7 @@ impl Inventory {
     /// Returns the node-local slices by node name.
     fn on_node(&self) -> &Lists<CachedPools> {
         self.on_node.get_or_init(|| {
-            let mut lists = Lists::<CachedPools>::new(Key::Node);
+            let mut lists = Lists::<CachedPools>::with_capacity(Key::Node, self.live);
             for (index, _) in self.present().filter(|(_, slice)| is_for_one_node(slice)) {
                 lists.insert(&self.slices, index);
             }
