@@ -6,7 +6,7 @@ mod stand_in;
 
 use std::fmt::Debug;
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::pin::pin;
 use std::process::{Command, Stdio};
 
@@ -348,5 +348,22 @@ async fn pool_status_reads_what_kubectl_prints() {
         let output = Command::new(&kubectl).args(args).env("HOME", "/nonexistent").env_remove("KUBECONFIG").output();
         let printed = String::from_utf8(output.unwrap().stdout).unwrap();
         assert_eq!(counted(&printed)[..7], row, "{kubectl}");
+    }
+}
+
+#[test]
+fn the_address_is_a_line_or_an_object() {
+    for (form, begin) in [("text", "http://127.0.0.1:"), ("json", r#"{"address":"http://127.0.0.1:"#)] {
+        let mut server = Command::new(env!("CARGO_BIN_EXE_apiserver"))
+            .args(["--port", "0", "-o", form])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        server.kill().unwrap();
+        server.wait().unwrap();
+        assert!(line.starts_with(begin), "{line}");
     }
 }

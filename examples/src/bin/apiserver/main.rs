@@ -26,16 +26,17 @@ mod unknown;
 mod verbs;
 mod watching;
 
-use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use clap::Parser;
 use dra_attrs::{GateError, GateSet, Profile};
 use examples::live::{http, now};
-use examples::output::{OutputError, Trouble, program, put, say};
+use examples::output::{LineForm, OutputError, Trouble, program, put_line, say};
 use examples::random::Random;
+use serde::Serialize;
 use tokio::net::TcpListener;
 
 use discovery::ServerVersion;
@@ -76,6 +77,21 @@ struct Args {
     /// Seed of UIDs, generated names and faults [default: the time]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
+    /// Form of the line with the address
+    #[arg(short, long, value_enum, default_value_t = LineForm::Text)]
+    output: LineForm,
+}
+
+/// Line that the server prints once it listens.
+#[derive(Debug, Serialize)]
+struct Listens {
+    address: String,
+}
+
+impl fmt::Display for Listens {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.address)
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -102,7 +118,7 @@ fn main() -> ExitCode {
     program(|args: &Args| {
         let server = Arc::new(server(args)?);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let ended = runtime.map_err(ApiServerError::Runtime)?.block_on(listen(server, args.port));
+        let ended = runtime.map_err(ApiServerError::Runtime)?.block_on(listen(server, args));
         ended.map(|()| ExitCode::SUCCESS)
     })
 }
@@ -124,10 +140,12 @@ fn server(args: &Args) -> Result<Server, ApiServerError> {
     Ok(Server::new(api, misbehaviour, ServerVersion { minor: args.minor }))
 }
 
-async fn listen(server: Arc<Server>, port: u16) -> Result<(), ApiServerError> {
+async fn listen(server: Arc<Server>, args: &Args) -> Result<(), ApiServerError> {
+    let port = args.port;
     let failed = |error| ApiServerError::Listen { port, error };
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await.map_err(failed)?;
-    put(&format!("http://{}\n", listener.local_addr().map_err(failed)?))?;
+    let address = format!("http://{}", listener.local_addr().map_err(failed)?);
+    put_line(args.output, &Listens { address })?;
     say(
         &"apiserver: a stand-in in memory, not Kubernetes; kubectl --server=URL reaches it, and nothing is kept at the end",
     );
