@@ -1,5 +1,6 @@
 //! Lease of a program of which one copy works at a time.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,8 @@ use tokio::time::Instant;
 
 use super::failure::{LiveError, Trouble, trouble};
 use super::now;
+use super::stop::told_to_stop;
+use crate::cluster_args::LeaseArgs;
 use crate::output::say;
 
 /// Renewals in the time that a lease lasts without one.
@@ -21,12 +24,37 @@ const RENEWALS: u32 = 5;
 /// Time before the lease is looked at anew after a call that failed.
 const PAUSE: Duration = Duration::from_millis(500);
 
+/// Works while no other copy of the program does: waits for the lease `name`, holds it during `work`, and gives it back. Ends
+/// when the work does, when the program is told to stop, or when the lease is lost.
+///
+/// # Errors
+/// Those of the work; leases can't be read or written; the lease is lost.
+pub async fn work_alone<E: From<LiveError>>(
+    client: &Client,
+    lease: &LeaseArgs,
+    name: &str,
+    work: impl AsyncFnOnce() -> Result<(), E>,
+) -> Result<(), E> {
+    let mut stop = pin!(told_to_stop());
+    let mut lease = tokio::select! {
+        lease = HeldLease::acquire(client, lease, name) => lease?,
+        stopped = &mut stop => return Ok(stopped?),
+    };
+    let ended = tokio::select! {
+        ended = work() => ended,
+        lost = lease.lost() => Err(lost.into()),
+        stopped = &mut stop => stopped.map_err(E::from),
+    };
+    lease.release(client).await;
+    ended
+}
+
 /// Lease that this program holds. It is renewed in the background, and given back by [`HeldLease::release`].
 ///
 /// Between the end of a lease and the moment at which its former holder notices, two copies may work; each of their writes
 /// names the version that it is about, so that one of two that collide is refused.
 #[derive(Debug)]
-pub struct HeldLease {
+struct HeldLease {
     place: Arc<Place>,
     is_lost: watch::Receiver<bool>,
     renewal: JoinHandle<()>,
@@ -48,20 +76,11 @@ impl Place {
 }
 
 impl HeldLease {
-    /// Waits until no other copy holds the lease, and takes it. It lasts for `duration` without being renewed: the time for
-    /// which nobody works after its holder was killed.
-    ///
-    /// # Errors
-    /// Leases can't be read or written.
-    pub async fn acquire(
-        client: &Client,
-        namespace: &str,
-        name: &str,
-        identity: &str,
-        duration: Duration,
-    ) -> Result<Self, LiveError> {
-        let [namespace, name, identity] = [namespace, name, identity].map(str::to_owned);
-        let place = Arc::new(Place { namespace, name, identity, duration });
+    /// Waits until no other copy holds the lease, and takes it. For as long as it lasts without being renewed, nobody
+    /// works after its holder was killed.
+    async fn acquire(client: &Client, lease: &LeaseArgs, name: &str) -> Result<Self, LiveError> {
+        let (namespace, duration) = (lease.lease_namespace.clone(), lease.duration());
+        let place = Arc::new(Place { namespace, name: name.to_owned(), identity: identity(), duration });
         let api: Api<Lease> = Api::namespaced(client.clone(), &place.namespace);
         // The holder's clock may be another one: a lease has ended when it did not change for its duration.
         let mut seen: Option<(LeaseSpec, Instant)> = None;
@@ -88,14 +107,14 @@ impl HeldLease {
     }
 
     /// Waits until the lease is lost, which may be never.
-    pub async fn lost(&mut self) -> LiveError {
+    async fn lost(&mut self) -> LiveError {
         // An ended task has lost it too.
         let _ = self.is_lost.wait_for(|is_lost| *is_lost).await;
         LiveError::LeaseLost { lease: format!("{}/{}", self.place.namespace, self.place.name) }
     }
 
     /// Gives the lease back, so that another copy need not wait.
-    pub async fn release(self, client: &Client) {
+    async fn release(self, client: &Client) {
         self.renewal.abort();
         let api: Api<Lease> = Api::namespaced(client.clone(), &self.place.namespace);
         let Ok(mut lease) = api.get(&self.place.name).await else { return };
@@ -108,8 +127,7 @@ impl HeldLease {
 }
 
 /// Returns a name of this run, which no other run has.
-#[must_use]
-pub fn identity() -> String {
+fn identity() -> String {
     let host = std::fs::read_to_string("/etc/hostname").unwrap_or_default();
     format!("{}_{}_{}", host.trim(), std::process::id(), now().as_nanosecond())
 }

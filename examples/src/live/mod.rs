@@ -18,7 +18,7 @@
 //! | `listing` | lists kinds once, page by page |
 //! | `pool_view` | takes the changes into `PoolIndex` of poolstatus, and keeps the requests |
 //! | `pool_request_calls` | writes the status of requests, and deletes expired ones |
-//! | `lease` | keeps a second copy of a program waiting |
+//! | `lease` | keeps a second copy of a program waiting while this one works |
 //! | `metrics` | counts, in the text format of Prometheus |
 //! | `vitals` | serves `/metrics` and `/healthz` |
 //! | `http` | serves HTTP on a bounded number of connections |

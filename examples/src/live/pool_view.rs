@@ -125,41 +125,49 @@ impl PoolView {
     }
 
     fn slice(&mut self, event: Event<ResourceSlice>) -> Seen {
-        let kind = InputKind::ResourceSlices;
         let step = gather(&mut self.new.slices, event);
-        self.note_version(kind, &step);
-        match step {
-            Step::More => Seen::Nothing,
-            Step::All(slices) => self.listed(kind, |index| index.replace_slices(slices)),
-            Step::One(slice) => self.changed(PoolIndexEvent::Slice((*slice).into())),
-            Step::Gone(slice) => self.changed(PoolIndexEvent::SliceDeleted(name(&slice.metadata))),
-        }
+        let deleted = |slice: &ObjectMeta| PoolIndexEvent::SliceDeleted(name(slice));
+        let set = |slice: ResourceSlice| PoolIndexEvent::Slice(slice.into());
+        self.input(InputKind::ResourceSlices, step, PoolIndex::replace_slices, set, deleted)
     }
 
     fn claim(&mut self, event: Event<ResourceClaim>) -> Seen {
-        let kind = InputKind::ResourceClaims;
         let step = gather(&mut self.new.claims, event);
-        self.note_version(kind, &step);
-        match step {
-            Step::More => Seen::Nothing,
-            Step::All(claims) => self.listed(kind, |index| index.replace_claims(claims)),
-            Step::One(claim) => self.changed(PoolIndexEvent::Claim((*claim).into())),
-            Step::Gone(claim) => {
-                let namespace = claim.metadata.namespace.clone().unwrap_or_default();
-                self.changed(PoolIndexEvent::ClaimDeleted { namespace, name: name(&claim.metadata) })
-            }
-        }
+        let deleted = |claim: &ObjectMeta| {
+            let namespace = claim.namespace.clone().unwrap_or_default();
+            PoolIndexEvent::ClaimDeleted { namespace, name: name(claim) }
+        };
+        let set = |claim: ResourceClaim| PoolIndexEvent::Claim(claim.into());
+        self.input(InputKind::ResourceClaims, step, PoolIndex::replace_claims, set, deleted)
     }
 
     fn rule(&mut self, event: Event<DeviceTaintRule>) -> Seen {
-        let kind = InputKind::DeviceTaintRules;
         let step = gather(&mut self.new.rules, event);
+        let deleted = |rule: &ObjectMeta| PoolIndexEvent::TaintRuleDeleted(name(rule));
+        let set = |rule: DeviceTaintRule| PoolIndexEvent::TaintRule(rule.into());
+        self.input(InputKind::DeviceTaintRules, step, PoolIndex::replace_taint_rules, set, deleted)
+    }
+
+    /// Takes a step of a watch of what is counted into the index.
+    fn input<K: Resource>(
+        &mut self,
+        kind: InputKind,
+        step: Step<K>,
+        replace: impl FnOnce(&mut PoolIndex, Vec<K>) -> Result<(), InventoryError>,
+        set: impl FnOnce(K) -> PoolIndexEvent,
+        deleted: impl FnOnce(&ObjectMeta) -> PoolIndexEvent,
+    ) -> Seen {
         self.note_version(kind, &step);
         match step {
             Step::More => Seen::Nothing,
-            Step::All(rules) => self.listed(kind, |index| index.replace_taint_rules(rules)),
-            Step::One(rule) => self.changed(PoolIndexEvent::TaintRule((*rule).into())),
-            Step::Gone(rule) => self.changed(PoolIndexEvent::TaintRuleDeleted(name(&rule.metadata))),
+            Step::All(objects) => {
+                // An API server gives each object a name.
+                replace(&mut self.index, objects).unwrap_or_else(|error| say(&error));
+                self.listed.insert(kind);
+                Seen::List(kind)
+            }
+            Step::One(object) => self.changed(set(*object)),
+            Step::Gone(object) => self.changed(deleted(object.meta())),
         }
     }
 
@@ -180,13 +188,6 @@ impl PoolView {
                 Seen::RequestDeleted(request)
             }
         }
-    }
-
-    fn listed(&mut self, kind: InputKind, replace: impl FnOnce(&mut PoolIndex) -> Result<(), InventoryError>) -> Seen {
-        // An API server gives each object a name.
-        replace(&mut self.index).unwrap_or_else(|error| say(&error));
-        self.listed.insert(kind);
-        Seen::List(kind)
     }
 
     fn changed(&mut self, event: PoolIndexEvent) -> Seen {

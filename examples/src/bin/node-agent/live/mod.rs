@@ -14,10 +14,9 @@ use std::time::Duration;
 use examples::live::connect::Cluster;
 use examples::live::events::Events;
 use examples::live::failure::{LiveError as ClusterError, text};
-use examples::live::lease::{HeldLease, identity};
+use examples::live::lease::work_alone;
 use examples::live::metrics::Series;
 use examples::live::node_calls::carry_out;
-use examples::live::stop::told_to_stop;
 use examples::live::vitals::Vitals;
 use examples::live::watching::{Change, Watches};
 use examples::manifest::ReadinessManifests;
@@ -126,22 +125,11 @@ pub(crate) fn run(args: &Args, policy: Policy, manifests: ReadinessManifests) ->
             due: BTreeMap::new(),
             told: BTreeMap::new(),
         };
-        let mut stop = std::pin::pin!(told_to_stop());
-        let (name, own_name) = (lease_name(args), identity());
-        let lease =
-            HeldLease::acquire(&cluster.client, &args.lease.lease_namespace, &name, &own_name, args.lease.duration());
-        let mut lease = tokio::select! {
-            lease = lease => lease?,
-            stopped = &mut stop => return Ok(stopped?),
+        let evaluate = async || {
+            evaluator.tell(&Line::Evaluates { role: args.role.name(), server: &cluster.url })?;
+            evaluator.work(args, &vitals).await
         };
-        evaluator.tell(&Line::Evaluates { role: args.role.name(), server: &cluster.url })?;
-        let ended = tokio::select! {
-            ended = evaluator.work(args, &vitals) => ended,
-            lost = lease.lost() => Err(lost.into()),
-            stopped = &mut stop => stopped.map_err(LiveError::from),
-        };
-        lease.release(&cluster.client).await;
-        ended
+        work_alone(&cluster.client, &args.lease, &lease_name(args), evaluate).await
     })
 }
 

@@ -5,13 +5,12 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use examples::live::connect::Cluster;
-use examples::live::lease::{HeldLease, identity};
+use examples::live::lease::work_alone;
 use examples::live::metrics::{Histogram, Metrics, Series};
 use examples::live::now;
 use examples::live::pool_request_calls::{StatusWritten, delete, write_status};
 use examples::live::pool_view::{PoolView, Seen, watch_pools, watch_requests};
 use examples::live::retry::Pauses;
-use examples::live::stop::told_to_stop;
 use examples::live::vitals::Vitals;
 use examples::live::watching::{Change, Watches};
 use examples::output::{Format, LineForm, put_line, say};
@@ -124,25 +123,15 @@ impl<'a> Controller<'a> {
 
     /// Answers requests until the program is told to stop, or another copy has taken over.
     pub(super) async fn run(mut self, args: &Args) -> Result<(), LiveError> {
-        let client = &self.cluster.client;
         self.vitals.serve(args.vitals.metrics_address).await?;
-        let mut stop = std::pin::pin!(told_to_stop());
-        let identity = identity();
-        let lease = HeldLease::acquire(client, &args.lease.lease_namespace, LEASE, &identity, args.lease.duration());
-        let mut lease = tokio::select! {
-            lease = lease => lease?,
-            stopped = &mut stop => return Ok(stopped?),
+        let cluster = self.cluster;
+        let answer = async || {
+            let mut watches = watch_pools(cluster);
+            watch_requests(cluster, &mut watches);
+            put_line(self.form, &Line::Answers { server: cluster.url.clone() })?;
+            self.work(&mut watches).await
         };
-        let mut watches = watch_pools(self.cluster);
-        watch_requests(self.cluster, &mut watches);
-        put_line(self.form, &Line::Answers { server: self.cluster.url.clone() })?;
-        let ended = tokio::select! {
-            ended = self.work(&mut watches) => ended,
-            lost = lease.lost() => Err(lost.into()),
-            stopped = &mut stop => stopped.map_err(LiveError::from),
-        };
-        lease.release(client).await;
-        ended
+        work_alone(&cluster.client, &args.lease, LEASE, answer).await
     }
 
     async fn work(&mut self, watches: &mut Watches) -> Result<(), LiveError> {

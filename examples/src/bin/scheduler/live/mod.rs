@@ -15,8 +15,7 @@ use examples::live::cluster_view::{ClusterView, watch_cluster};
 use examples::live::connect::Cluster;
 use examples::live::events::Events;
 use examples::live::failure::LiveError as ClusterError;
-use examples::live::lease::{HeldLease, identity};
-use examples::live::stop::told_to_stop;
+use examples::live::lease::work_alone;
 use examples::live::vitals::Vitals;
 use examples::live::watching::Watches;
 use examples::live::why::{NotPending, Question, shown};
@@ -124,25 +123,13 @@ impl<'a> LiveScheduler<'a> {
     /// Binds pods until it is told to stop, or another copy has taken over.
     async fn bind(mut self, args: &Args) -> Result<(), LiveError> {
         self.vitals.serve(args.vitals.metrics_address).await?;
-        let mut stop = std::pin::pin!(told_to_stop());
-        let client = &self.cluster.client;
-        let identity = identity();
-        let lease_name = format!("{}-scheduler", self.name);
-        let lease =
-            HeldLease::acquire(client, &args.lease.lease_namespace, &lease_name, &identity, args.lease.duration());
-        let mut lease = tokio::select! {
-            lease = lease => lease?,
-            stopped = &mut stop => return Ok(stopped?),
+        let (cluster, lease) = (self.cluster, format!("{}-scheduler", self.name));
+        let bind = async || {
+            let mut watches = watch_cluster(cluster);
+            self.tell(&Line::Binds { scheduler: self.name.to_owned(), server: cluster.url.clone() })?;
+            self.work(&mut watches).await
         };
-        let mut watches = watch_cluster(self.cluster);
-        self.tell(&Line::Binds { scheduler: self.name.to_owned(), server: self.cluster.url.clone() })?;
-        let ended = tokio::select! {
-            ended = self.work(&mut watches) => ended,
-            lost = lease.lost() => Err(lost.into()),
-            stopped = &mut stop => stopped.map_err(LiveError::from),
-        };
-        lease.release(client).await;
-        ended
+        work_alone(&cluster.client, &args.lease, &lease, bind).await
     }
 
     async fn work(&mut self, watches: &mut Watches) -> Result<(), LiveError> {
