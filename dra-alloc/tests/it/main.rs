@@ -19,7 +19,6 @@ mod inventory;
 mod kubelet;
 #[path = "../naive/mod.rs"]
 mod naive;
-mod node_selector;
 mod numa;
 #[path = "../oracle/mod.rs"]
 mod oracle;

@@ -55,6 +55,9 @@ fn messages_show_the_value_only_where_the_server_does() {
     assert_eq!(FieldError::too_many(&path, 2, 1).to_string(), "f: Too many: 2: must have at most 1 item");
     assert_eq!(FieldError::too_long(&path, 1).to_string(), "f: Too long: may not be more than 1 byte");
     assert_eq!(FieldError::too_long(&path, 63).to_string(), "f: Too long: may not be more than 63 bytes");
+    let characters = |max| FieldError::too_long_characters(&path, max).to_string();
+    assert_eq!(characters(1), "f: Too long: may not be more than 1 character");
+    assert_eq!(characters(63), "f: Too long: may not be more than 63 characters");
     assert_eq!(FieldError::not_found(&path, "x").to_string(), "f: Not found: \"x\"");
     assert_eq!(FieldError::duplicate(&path, BadValue::literal("{}")).to_string(), "f: Duplicate value: {}");
     assert_eq!(FieldError::not_supported(&path, "x", &[]).to_string(), "f: Unsupported value: \"x\"");
@@ -88,6 +91,10 @@ fn a_list_says_each_text_once_and_brackets_several() {
     assert_eq!(list(&[&one, &one]).to_string(), "f: Required value");
     assert_eq!(list(&[&one, &two, &one]).to_string(), "[f: Required value, f: Forbidden: no]");
     assert_eq!(list(&[&one, &one]).len(), 2);
+    let nine: FieldErrors = (0..9).map(|index| FieldError::required(&path.index(index), "")).collect();
+    assert!(nine.to_string().ends_with("f[7]: Required value and 1 more]"), "{nine}");
+    assert!(nine.whole().ends_with("f[7]: Required value, f[8]: Required value]"), "{}", nine.whole());
+    assert_eq!((nine.as_slice().len(), (&nine).into_iter().count()), (9, 9));
     assert_eq!(list(&[]).into_result(), Ok(()));
     assert_eq!(list(&[&two]).into_result(), Err(list(&[&two])));
 }

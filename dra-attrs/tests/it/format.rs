@@ -1,6 +1,9 @@
 //! Formats that API types declare, with the API server's messages.
 
-use dra_attrs::format::{identifier, long_name, long_name_caseless, resource_fully_qualified_name, resource_pool_name};
+use dra_attrs::format::{
+    extended_resource_name, identifier, long_name, long_name_caseless, resource_fully_qualified_name,
+    resource_pool_name, uuid,
+};
 use dra_attrs::{FieldErrors, FieldPath};
 
 const LABELS: &str = r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*'";
@@ -25,6 +28,7 @@ fn invalid(value: &str, detail: &str) -> String {
 #[test]
 fn long_names_are_subdomains_in_lower_case() {
     assert!(problems(long_name, "node-1.example.com").is_empty());
+    assert!(problems(long_name, &"a".repeat(253)).is_empty());
     assert_eq!(problems(long_name, "Node"), [invalid("Node", &subdomain())]);
     let both = format!("{}.", "a".repeat(253));
     assert_eq!(
@@ -60,7 +64,9 @@ fn each_segment_of_a_pools_name_is_a_problem_of_its_own() {
     for (name, expected) in rows {
         assert_eq!(problems(resource_pool_name, name), expected, "{name}");
     }
-    let of_two = format!("{}/{}", "a".repeat(126), "b".repeat(127));
+    let most = format!("{}/{}", "a".repeat(126), "b".repeat(126));
+    assert!(problems(resource_pool_name, &most).is_empty());
+    let of_two = format!("{most}b");
     assert_eq!(problems(resource_pool_name, &of_two), ["Too long: may not be more than 253 bytes"]);
     let of_one = "a".repeat(254);
     let long_segment = invalid(&of_one, "segment 0: must be no more than 253 bytes");
@@ -77,9 +83,11 @@ fn fully_qualified_names_have_a_domain_and_an_identifier() {
                 '[A-Za-z_][A-Za-z0-9_]*')";
     let unqualified = "a fully qualified name must be a domain and a name separated by a slash";
     let prefix = format!("prefix: {}", subdomain());
+    let longest = format!("{}/{}", "x.".repeat(31) + "x", "p".repeat(32));
     let (long_domain, long_id) = (format!("{}/p", "x.".repeat(32) + "x"), format!("a/{}", "p".repeat(33)));
     let rows = [
         ("gpu.example.com/profile", vec![]),
+        (&longest, vec![]),
         ("profile", vec![invalid("profile", unqualified)]),
         ("", vec![invalid("", form), invalid("", unqualified)]),
         ("/p", vec![invalid("", "prefix must not be empty")]),
@@ -101,4 +109,36 @@ fn the_generated_check_does_not_look_into_a_name_with_several_slashes() {
     for name in ["a/b/c", "//", "A/!/"] {
         assert!(problems(resource_fully_qualified_name, name).is_empty(), "{name}");
     }
+}
+
+#[test]
+fn uuids_have_five_groups_in_lower_case() {
+    let form = "must be a lowercase UUID in 8-4-4-4-12 format";
+    assert!(problems(uuid, "01234567-89ab-cdef-0123-456789abcdef").is_empty());
+    for text in [
+        "",
+        "01234567-89ab-cdef-0123-456789abcdeF",
+        "01234567-89ab-cdef-0123-456789abcdeg",
+        "01234567-89ab-cdef-0123-456789abcde",
+        "0123456789ab-cdef-0123-456789abcdef",
+        "01234567-89ab-cdef-0123-456789abcdef-",
+    ] {
+        assert_eq!(problems(uuid, text), [invalid(text, form)], "{text}");
+    }
+}
+
+#[test]
+fn extended_resources_have_a_domain_that_is_not_of_kubernetes() {
+    let path = "a name must be a domain-prefixed path, such as 'example.com/my-prop'";
+    assert!(problems(extended_resource_name, "example.com/gpu").is_empty());
+    assert_eq!(problems(extended_resource_name, "gpu"), [invalid("gpu", path)]);
+    let native = "kubernetes.io/gpu";
+    assert_eq!(problems(extended_resource_name, native), [invalid(native, "must not have \"kubernetes.io/\" domain")]);
+    let quota = "requests.example.com/gpu";
+    assert_eq!(problems(extended_resource_name, quota), [invalid(quota, "must not have \"requests.\" prefix")]);
+    // The name also has to fit behind the prefix of a quota.
+    let domain = |length: usize| format!("{}/gpu", "d".repeat(length));
+    assert!(problems(extended_resource_name, &domain(244)).is_empty());
+    let long = domain(245);
+    assert_eq!(problems(extended_resource_name, &long), [invalid(&long, "prefix part must be no more than 253 bytes")]);
 }

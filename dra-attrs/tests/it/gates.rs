@@ -1,6 +1,8 @@
 //! Tests of sets of feature gates: names, lists, metrics; and of the version of a server.
 
-use dra_attrs::{FeatureGate, GateError, GateMetricsError, GateSet, Profile, ServerVersionError, server_minor};
+use dra_attrs::{
+    FeatureGate, GateError, GateMetricsError, GateSet, Profile, ServerVersionError, nearest_name, server_minor,
+};
 use k8s_openapi::apimachinery::pkg::version::Info;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +60,56 @@ fn a_name_that_nobody_has_is_an_error_with_the_nearest() {
     // The name of the other profile.
     assert_eq!(nearest("DRAOptionalNodePreparation=true", Profile::V1_37), Some("DRAOptionalNodeOperations"));
     assert_eq!(nearest("DRAOptionalNodeOperations=true", Profile::Kep), Some("DRAOptionalNodePreparation"));
+    assert_eq!(nearest_name("abc", ["", "ab"]), Some("ab"), "an empty name is three letters away");
+}
+
+/// Gates of which the second requires the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Chained {
+    Base,
+    Above,
+    Other,
+}
+
+impl FeatureGate for Chained {
+    const ALL: &'static [Self] = &[Self::Base, Self::Above, Self::Other];
+
+    fn name(self, _: Profile) -> &'static str {
+        match self {
+            Self::Base => "Base",
+            Self::Above => "Above",
+            Self::Other => "Other",
+        }
+    }
+
+    fn is_default(self) -> bool {
+        self == Self::Other
+    }
+
+    fn position(self) -> u32 {
+        self as u32
+    }
+
+    fn requires(self) -> &'static [Self] {
+        if self == Self::Above { &[Self::Base] } else { &[] }
+    }
+}
+
+#[test]
+fn a_gate_has_no_effect_without_those_that_it_requires() {
+    use Chained::{Above, Base, Other};
+    let above = GateSet::NONE.with_value(Above, true);
+    assert!(above.is_on(Above) && !above.has(Above) && !above.is_on(Base));
+    let both = GateSet::NONE.with(Above);
+    assert!(both.has(Above) && both.has(Base) && !both.has(Other));
+    assert_eq!(both, above.with(Base));
+    assert_eq!(both.without(Base), above);
+    assert_eq!(both, [Above].into_iter().collect());
+    assert_eq!(GateSet::<Chained>::all().iter().collect::<Vec<_>>(), [Base, Above, Other]);
+    assert_eq!(GateSet::<Chained>::default().iter().collect::<Vec<_>>(), [Other]);
+    assert_eq!(format!("{both:?}"), "{Base, Above}");
+    let named = GateSet::<Chained>::from_names(Profile::V1_37, |name| (name != "Other").then_some(name == "Base"));
+    assert_eq!(named.iter().collect::<Vec<_>>(), [Base, Other], "what is not told keeps its default");
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! Tests of label selectors.
+//! Keys and values of labels, and selectors.
 
-use dra_attrs::label::selector_matches;
+use dra_attrs::label::{key_problems, prefix_problems, selector_matches, value_problems};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::{Value, from_value, json};
 
@@ -24,4 +24,54 @@ fn each_operator_with_and_without_the_label() {
         assert_eq!(holds("rack", operator, values.clone()), Ok(without), "{operator} {values}");
     }
     assert_eq!(holds("zone", "Near", json!([])), Err("matchExpressions[0]: unknown operator \"Near\"".to_owned()));
+}
+
+#[test]
+fn every_label_of_match_labels_is_wanted() {
+    let labels = [("zone".to_owned(), "a".to_owned()), ("rack".to_owned(), "1".to_owned())].into();
+    let matches = |wanted: Value| {
+        let selector: LabelSelector = from_value(json!({"matchLabels": wanted})).unwrap();
+        selector_matches(&selector, &labels).unwrap()
+    };
+    assert!(matches(json!({})) && matches(json!({"zone": "a"})) && matches(json!({"zone": "a", "rack": "1"})));
+    assert!(!matches(json!({"zone": "b"})) && !matches(json!({"zone": "a", "row": "1"})));
+}
+
+const NAME: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
+                    alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
+                    '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+
+#[test]
+fn keys_have_a_name_and_perhaps_a_prefix() {
+    let most = "n".repeat(63);
+    for key in ["a", "9", "My_Name.1-x", "example.com/a", &format!("{}/{most}", "d".repeat(253))] {
+        assert!(key_problems(key).is_empty(), "{key}");
+    }
+    for name in ["-a", "a-", "_", "a b", "ä", "a."] {
+        assert_eq!(key_problems(name), [NAME], "{name}");
+        assert_eq!(key_problems(&format!("example.com/{name}")), [NAME], "{name}");
+    }
+    assert_eq!(key_problems(""), ["name part must be non-empty", NAME]);
+    let long = "n".repeat(64);
+    assert_eq!(key_problems(&long), ["name part must be no more than 63 bytes"]);
+    assert_eq!(key_problems(&format!("{long}-")), ["name part must be no more than 63 bytes", NAME]);
+    let [several] = key_problems("a/b/c").try_into().unwrap();
+    assert!(several.starts_with("a valid label key must consist of "), "{several}");
+    assert_eq!(key_problems("/"), ["prefix part must be non-empty", "name part must be non-empty", NAME]);
+    assert_eq!(prefix_problems(""), ["prefix part must be non-empty"]);
+    let [prefix] = prefix_problems("A").try_into().unwrap();
+    assert!(prefix.starts_with("prefix part a lowercase RFC 1123 subdomain must consist of "), "{prefix}");
+}
+
+#[test]
+fn values_are_empty_or_names() {
+    for value in ["", "a", "A_b-c.1", &"v".repeat(63)] {
+        assert!(value_problems(value).is_empty(), "{value}");
+    }
+    for value in ["-", "a-", ".a", "a/b", " "] {
+        let [problem] = value_problems(value).try_into().unwrap();
+        assert!(problem.starts_with("a valid label must be an empty string or consist of "), "{value}: {problem}");
+    }
+    assert_eq!(value_problems(&"v".repeat(64)), ["must be no more than 63 bytes"]);
+    assert_eq!(value_problems(&"-".repeat(64)).len(), 2);
 }

@@ -198,6 +198,17 @@ fn an_invalid_union_is_read_lists_first() {
 }
 
 #[test]
+fn a_set_is_sorted_without_duplicates_and_displayed() {
+    let shown = |attribute: Option<&DeviceAttribute>| {
+        let set = ValueSet::from_attribute(attribute, ListTypes::Enabled);
+        (set.values().len(), set.to_string())
+    };
+    assert_eq!(shown(Some(&ints(&[6, 4, 4, 5]))), (3, "4,5,6".to_owned()));
+    assert_eq!(shown(Some(&string("a"))), (1, "\"a\"".to_owned()));
+    assert_eq!(shown(None), (0, Violation::Missing.to_string()));
+}
+
+#[test]
 fn without_a_value_with_the_gate_off() {
     for empty in [ints(&[]), DeviceAttribute::default()] {
         let (empty, scalar) = (|| Some(empty.clone()), || Some(int(4)));

@@ -12,6 +12,7 @@ fn standard_names() {
     for (name, id) in [(NUMA_NODE, "numaNode"), (PCIE_ROOT, "pcieRoot"), (PCI_BUS_ID, "pciBusID")] {
         let name = FullyQualifiedName::parse(name).unwrap();
         assert_eq!((name.domain(), name.id()), (STANDARD_DOMAIN, id));
+        assert_eq!(name.to_string(), format!("{STANDARD_DOMAIN}/{id}"));
     }
     assert_eq!(NUMA_NODE, "resource.kubernetes.io/numaNode");
 }
@@ -22,6 +23,8 @@ fn valid_names() {
     for name in ["a", "_", "numaNode", "A1_b", "dra.net/numaNode", "a-b.c0/x", "0.example/x", long.as_str()] {
         assert_eq!(QualifiedName::parse(name).unwrap().to_string(), name);
     }
+    let domain = |name| QualifiedName::parse(name).unwrap().domain_or("gpu.example");
+    assert_eq!((domain("a"), domain("dra.net/a")), ("gpu.example", "dra.net"));
 }
 
 #[test]

@@ -162,6 +162,10 @@ fn unreachable_nodes() {
     let local = topology.local_nodes(0);
     assert_eq!((local.nodes, local.diagnostics), (vec![0], vec![Diagnostic::Unreachable { node: 0, distance: 255 }]));
     assert_eq!(machine([[10, 254], [254, 10]], [Some(0), Some(0)]).local_nodes(0).nodes, [0, 1]);
+    assert_eq!(machine([[10, 256], [256, 10]], [Some(0), Some(0)]).local_nodes(0).nodes, [0]);
+    // A memory node has no socket of a node that it does not reach.
+    let one_way = machine([[10, 20], [255, 10]], [Some(0), None]);
+    assert_eq!(one_way.local_nodes_with(0, UnknownSockets::Exclude).nodes, [0]);
 }
 
 #[test]
@@ -184,6 +188,35 @@ fn a_memory_node_belongs_to_its_nearest_socket() {
     let hub = topology.local_nodes(3);
     assert_eq!(hub.nodes, [3]);
     assert_eq!(hub.diagnostics, [Diagnostic::SocketUnknown { node: 3, reason: SocketUnknown::NoCpus }]);
+    // The nearest node is a memory node of another socket.
+    let apart = machine([[10, 20, 12], [20, 10, 12], [17, 12, 10]], [Some(0), Some(1), None]);
+    assert_eq!((apart.local_nodes(0).nodes, apart.local_nodes(0).diagnostics), (vec![0], vec![]));
+    // Two memory nodes of unknown socket: that of the device says it all.
+    let rows = [[10, 20, 20, 20], [20, 10, 20, 20], [20, 20, 10, 12], [20, 20, 12, 10]];
+    let hubs = machine(rows, [Some(0), Some(1), None, None]).local_nodes(2);
+    assert_eq!(hubs.nodes, [2]);
+    assert_eq!(hubs.diagnostics, [Diagnostic::SocketUnknown { node: 2, reason: SocketUnknown::NoCpus }]);
+}
+
+#[test]
+fn what_is_odd_is_said_in_words() {
+    let reason = SocketUnknown::NoCpus;
+    let said = [
+        Diagnostic::NotOnline { node: 7 },
+        Diagnostic::Unreachable { node: 0, distance: 255 },
+        Diagnostic::KeptUnknown { node: 3, reason: reason.clone() },
+        Diagnostic::LeftOutUnknown { node: 3, reason: reason.clone() },
+    ]
+    .map(|diagnostic| diagnostic.to_string());
+    let expected = [
+        "NUMA node 7 is not online; only the physical node is listed".to_owned(),
+        "NUMA node 0: every other node is unreachable (distance 255); only the physical node is listed".to_owned(),
+        format!("NUMA node 3 is listed although {reason}"),
+        format!("NUMA node 3 is left out because {reason}"),
+    ];
+    assert_eq!(said, expected);
+    let near = SlitFinding::TooNear { from: 0, to: 1, distance: 9 };
+    assert_eq!(near.to_string(), "node 0: distance 9 to node 1, not above 10");
 }
 
 #[test]
@@ -231,6 +264,8 @@ fn odd_tables_are_found() {
     assert_eq!(emulated.local_nodes(0).nodes, [0, 1]);
     let near = |from, to| SlitFinding::TooNear { from, to, distance: 10 };
     assert_eq!(emulated.check_slit(), [near(0, 1), near(1, 0)]);
+    let nearer = machine([[10, 9], [11, 10]], [Some(0), Some(0)]);
+    assert_eq!(nearer.check_slit(), [SlitFinding::TooNear { from: 0, to: 1, distance: 9 }]);
     let nodes = vec![NumaNode::new(0, [11, 20]), NumaNode::new(1, [20])];
     let odd = NumaTopology::new(nodes).unwrap().check_slit();
     assert_eq!(odd, [SlitFinding::Diagonal { node: 0, distance: 11 }, SlitFinding::Row { node: 1 }]);
@@ -253,6 +288,8 @@ fn the_limit_of_48_values_is_an_error_not_a_cut() {
     let wide: Vec<_> = (0..49).map(|id| NumaNode::new(id, vec![20; 49]).on_socket(0)).collect();
     let topology = NumaTopology::new(wide).unwrap();
     assert_eq!(topology.attribute(3, NumaForm::LocalNodes), Err(NumaError::TooManyValues { count: 49 }));
+    let most = NumaNodeAttribute::list(topology.local_nodes(3).trimmed(48)).unwrap();
+    assert_eq!(most.value.ints.map(|nodes| nodes.len()), Some(48));
     let kept = NumaNodeAttribute::list(topology.local_nodes(3).trimmed(2)).unwrap();
     assert_eq!(kept.value, ints(&[3, 0]));
     assert_eq!(topology.local_nodes(3).trimmed(0).nodes, [3]);
@@ -309,10 +346,19 @@ fn a_value_made_by_hand_is_the_same_value() {
 
 #[test]
 fn cpu_sets() {
-    for (text, canonical) in
-        [("0-3,8", "0-3,8"), (" 3,1,2\n", "1-3"), ("5", "5"), ("", ""), ("\0", ""), ("0-65535", "0-65535")]
-    {
-        assert_eq!(text.parse::<CpuSet>().unwrap().to_string(), canonical);
+    for (text, canonical) in [
+        ("0-3,8", "0-3,8"),
+        (" 3,1,2\n", "1-3"),
+        ("5", "5"),
+        ("", ""),
+        ("\0", ""),
+        ("0-65535", "0-65535"),
+        ("0-5,3-4,7", "0-5,7"),
+    ] {
+        let set: CpuSet = text.parse().unwrap();
+        assert_eq!((set.to_string(), String::from(set.clone())), (canonical.to_owned(), canonical.to_owned()));
+        assert_eq!(set.iter().collect::<CpuSet>(), set);
+        assert_eq!(CpuSet::try_from(text.to_owned()), Ok(set));
     }
     for text in ["3-1", "a", "1,", ",1", "1-", "-1", "0-3:1/2", "0x3", "65536", "99999999999", "+1", "1 2"] {
         assert!(text.parse::<CpuSet>().is_err(), "{text}");

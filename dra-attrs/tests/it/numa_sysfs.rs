@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use dra_attrs::numa::{
     Diagnostic, NumaError, NumaForm, NumaNodeAttribute, NumaPlace, NumaTopology, Socket, SocketUnknown, TopologyError,
-    numa_node_attribute,
+    numa_node, numa_node_attribute,
 };
 use dra_attrs::{ListTypes, PciAddress, Sysfs, SysfsError, SysfsMap, ValueSet};
 
@@ -87,6 +87,34 @@ fn directories_that_are_links_are_followed() {
         let error = link(target).read("bus/pci/devices/0000:45:00.0/numa_node").unwrap_err();
         assert_eq!(error.to_string(), format!("/sys/bus/pci/devices/0000:45:00.0/numa_node: {reason}"), "{target}");
     }
+    let reason = |length: usize| {
+        let path = format!("{}{}", "a/".repeat(length / 2 - 1), &"xyz"[..2 + length % 2]);
+        assert_eq!(path.len(), length);
+        SysfsMap::default().read(&path).unwrap_err().to_string().split(": ").last().unwrap().to_owned()
+    };
+    assert_eq!([4096, 4097, 5000].map(reason), ["no such file", "path too long", "path too long"]);
+    let reason = |target: usize| {
+        let machine = SysfsMap::default().with_link("a", "b/".repeat(target / 2));
+        machine.read("a/c").unwrap_err().to_string().split(": ").last().unwrap().to_owned()
+    };
+    assert_eq!([4096, 4098].map(reason), ["no such file", "link too long"]);
+    // A chain of links, of which each leads to the next.
+    let reach = |links: usize| {
+        let chain = (0..links).map(|link| (format!("l{link}"), format!("l{}", link + 1)));
+        let machine = chain.fold(SysfsMap::default(), |machine, (link, next)| machine.with_link(link, next));
+        machine.with_file(format!("l{links}/x"), "end").read("l0/x").map_err(|error| error.to_string())
+    };
+    assert_eq!(reach(40), Ok("end".to_owned()));
+    assert_eq!([41, 42].map(reach), ["/sys/l0/x: too many links"; 2].map(|error| Err(error.to_owned())));
+}
+
+#[test]
+fn a_reference_to_a_machine_is_one() {
+    let machine = machine().with_link("class/nic", "../devices/nic");
+    assert_eq!(Sysfs::read(&&machine, "devices/system/node/online").unwrap(), "0-3\n");
+    assert_eq!(Sysfs::link(&&machine, "class/nic").unwrap(), "../devices/nic");
+    assert_eq!(Sysfs::list(&&machine, "class").unwrap(), ["nic"]);
+    assert_eq!(machine.list("block").unwrap_err().to_string(), "/sys/block: no such directory");
 }
 
 #[test]
@@ -156,6 +184,18 @@ fn an_unreadable_topology_is_no_failure() {
 }
 
 #[test]
+fn ids_of_nodes_end_at_1023() {
+    let read = |online: &str| NumaTopology::from_sysfs(&machine().with_file("devices/system/node/online", online));
+    assert_eq!(read("0,1023").map(|topology| topology.nodes().len()), Ok(2));
+    for id in [1024, 1025] {
+        assert_eq!(read(&format!("0,{id}")), Err(TopologyError::NodeOutOfRange { id }));
+        let machine = machine().with_file("devices/system/node/online", format!("0,{id}"));
+        let error = numa_node(&machine, NumaPlace::Cpu(9)).unwrap_err();
+        assert_eq!(error, NumaError::from(TopologyError::NodeOutOfRange { id }));
+    }
+}
+
+#[test]
 fn sockets_as_the_kernel_tells_them() {
     let package =
         |cpu: u32, id: &str| (format!("devices/system/cpu/cpu{cpu}/topology/physical_package_id"), id.to_owned());
@@ -205,7 +245,9 @@ fn no_affinity_is_an_error_of_both_helpers_in_every_form() {
         for form in [NumaForm::Scalar, NumaForm::OwnNode, NumaForm::LocalNodes] {
             assert_eq!(numa_node_attribute(&machine(), place, form), Err(NumaError::NoAffinity { node: -1 }));
         }
+        assert_eq!(numa_node(&machine(), place), Err(NumaError::NoAffinity { node: -1 }));
     }
+    assert_eq!(numa_node(&machine(), pci("0000:41:00.0")), Ok(2));
 }
 
 #[test]

@@ -24,7 +24,8 @@ fn extended_addresses() {
     for text in ["10000:00:04.0", "ffffffff:ff:1f.7", "0000:00:00.0"] {
         assert_eq!(PciAddress::parse_extended(text).unwrap().to_string(), text);
     }
-    assert_eq!(PciAddress::parse_extended("000A:0B:0C.1").unwrap().to_string(), "000a:0b:0c.1");
+    let address = PciAddress::parse_extended("000A:0B:0C.1").unwrap();
+    assert_eq!((address.to_string().as_str(), String::from(address).as_str()), ("000a:0b:0c.1", "000a:0b:0c.1"));
     for text in ["0000:00:20.0", "0000:00:00.8", "000:00:00.0", "100000000:00:00.0", "00001:00:00.0", ""] {
         assert!(PciAddress::parse_extended(text).is_err(), "{text}");
     }
@@ -46,7 +47,11 @@ fn roots_from_links() {
         "/sys/devices/pci0000:40/0000:41:00.0",
         "../../../devices/pci0000:40/0000:42:00.0",
         "../../../devices/platform/soc/pci0000:40/0000:41:00.0",
+        // Also one that would lead to the device below the link's folder.
+        "/../../../devices/pci0000:40/0000:41:00.0",
         "../../../devices/pcifoo/0000:41:00.0",
+        "../../../devices/pci0000:4/0000:41:00.0",
+        "../../../devices/pci000:40/0000:41:00.0",
         "../../../../../devices/pci0000:40/0000:41:00.0",
         "../../../devices",
         "0000:41:00.0",
@@ -64,6 +69,9 @@ fn root_attribute_through_sysfs() {
         .with_link("bus/pci/devices/0000:41:00.0", "../../../devices/pci0000:40/0000:40:01.1/0000:41:00.0");
     let root = pcie_root_attribute(&machine, address).unwrap();
     assert_eq!((root.name.as_str(), root.value.string.as_deref()), (PCIE_ROOT, Some("pci0000:40")));
+    let mut attributes = [(PCIE_ROOT.to_owned(), super::string("pci0000:00"))].into();
+    root.clone().insert_into(&mut attributes);
+    assert_eq!(attributes, [(root.name, root.value)].into());
     let absent = pcie_root_attribute(&SysfsMap::default(), address).unwrap_err();
     assert_eq!(absent.to_string(), "/sys/bus/pci/devices/0000:41:00.0: no such link");
 }

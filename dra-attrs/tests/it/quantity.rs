@@ -1,6 +1,11 @@
 //! resource.Quantity: parsing, canonical form, arithmetic.
 
+use std::cmp::Ordering;
+
 use dra_attrs::{Quantity, QuantityError, QuantityFormat};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
+
+use super::hash;
 
 const SI: QuantityFormat = QuantityFormat::DecimalSi;
 const BIN: QuantityFormat = QuantityFormat::BinarySi;
@@ -56,6 +61,10 @@ fn canonical_forms() {
         ("m", "0", SI),
         ("Gi", "0", BIN),
         ("0000000000000000000000000000000000000000001", "1", SI),
+        // Zero has any exponent.
+        ("0e9223372036854775807", "0", EXP),
+        // One is whole, so that it keeps its format.
+        ("0.0009765625Ki", "1", BIN),
     ];
     for (text, canonical, format) in rows {
         let quantity: Quantity = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
@@ -92,6 +101,46 @@ fn arithmetic_is_exact_and_checked() {
     assert!(quantity("0.1n") == quantity("1n") && quantity("100Ei") == quantity("9223372036854775807"));
     assert!(quantity("1023Mi") < quantity("1Gi"));
     assert_eq!(Quantity::from_units(i64::MIN, SI).to_string(), "-9223372036854775808");
+    // There is no suffix above Ei.
+    assert_eq!(Quantity::from_nanos(1_000_000_000 << 70, BIN).to_string(), "1024Ei");
+}
+
+#[test]
+fn quantities_are_equal_ordered_and_hashed_by_value() {
+    let quantity = |text: &str| text.parse::<Quantity>().unwrap();
+    assert!(quantity("1Ki") == quantity("1024") && quantity("1") != quantity("2"));
+    assert_eq!(quantity("1").partial_cmp(&quantity("2")), Some(Ordering::Less));
+    assert_eq!(quantity("2").partial_cmp(&quantity("1")), Some(Ordering::Greater));
+    assert!(hash(&quantity("1Ki")) == hash(&quantity("1024")) && hash(&quantity("1")) != hash(&quantity("2")));
+    assert_eq!((Quantity::default(), Quantity::default().format()), (Quantity::ZERO, SI));
+}
+
+#[test]
+fn whole_units_are_rounded_up_and_limited() {
+    let units = |text: &str| text.parse::<Quantity>().unwrap().units_rounded_up();
+    let rows = [
+        ("0", 0),
+        ("1", 1),
+        ("1001m", 2),
+        ("1n", 1),
+        ("-1", -1),
+        ("-1500m", -1),
+        ("-1n", 0),
+        ("2500m", 3),
+        ("7k", 7000),
+    ];
+    for (text, expected) in rows {
+        assert_eq!(units(text), expected, "{text}");
+    }
+    assert_eq!(Quantity::from_nanos(i128::MAX, SI).units_rounded_up(), i64::MAX);
+    assert_eq!(Quantity::from_nanos(i128::MIN, SI).units_rounded_up(), i64::MIN);
+}
+
+#[test]
+fn the_apis_quantity_is_read_and_written() {
+    let kube = |text: &str| KubeQuantity(text.to_owned());
+    assert_eq!(Quantity::from_kube(&kube(" 2048Ki\n")).unwrap().to_kube(), kube("2Mi"));
+    assert!(Quantity::from_kube(&kube("")).is_err());
 }
 
 #[test]

@@ -30,7 +30,6 @@ mod invariants;
 mod nominator;
 mod races;
 mod reservation;
-mod resources;
 mod sim;
 mod state;
 mod upstream;

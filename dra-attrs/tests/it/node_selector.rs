@@ -12,7 +12,7 @@ fn selector(terms: &Value) -> NodeSelector {
     from_value(json!({"nodeSelectorTerms": terms})).unwrap()
 }
 
-fn expression(key: &str, operator: &str, values: Value) -> Value {
+fn expression(key: &str, operator: &str, values: &Value) -> Value {
     json!([{"matchExpressions": [{"key": key, "operator": operator, "values": values}]}])
 }
 
@@ -32,11 +32,12 @@ fn operators() {
         ("cores", "Gt", json!(["15"]), true),
         ("cores", "Gt", json!(["16"]), false),
         ("cores", "Lt", json!(["17"]), true),
+        ("cores", "Lt", json!(["16"]), false),
         ("zone", "Lt", json!(["17"]), false),
         ("none", "Gt", json!(["0"]), false),
     ];
     for (key, operator, values, matches) in rows {
-        let terms = expression(key, operator, values);
+        let terms = expression(key, operator, &values);
         assert_eq!(node_selector_matches(&selector(&terms), &node()), Ok(matches), "{terms}");
     }
 }
@@ -64,11 +65,11 @@ fn terms_are_alternatives_and_requirements_hold_together() {
 #[test]
 fn requirements_that_cannot_be_used_are_named() {
     let rows = [
-        expression("zone", "In", json!([])),
-        expression("zone", "Exists", json!(["b"])),
-        expression("cores", "Gt", json!(["many"])),
-        expression("cores", "Lt", json!(["1", "2"])),
-        expression("zone", "Near", json!(["b"])),
+        expression("zone", "In", &json!([])),
+        expression("zone", "Exists", &json!(["b"])),
+        expression("cores", "Gt", &json!(["many"])),
+        expression("cores", "Lt", &json!(["1", "2"])),
+        expression("zone", "Near", &json!(["b"])),
         json!([{"matchFields": [{"key": "metadata.name", "operator": "Exists"}]}]),
         json!([{"matchFields": [{"key": "metadata.name", "operator": "Gt", "values": ["1"]}]}]),
     ];
