@@ -5,7 +5,7 @@
 use dra_attrs::Scalar;
 
 use super::column_values::ColumnValues;
-use super::demand::{Demand, FreeDomain, OpenRequest, is_bound_by};
+use super::demand::{Demand, FreeDomain, OpenRequest};
 use super::device_set::DeviceSet;
 use super::domains::Domains;
 use super::ix::{ByAlternative, ByCounterName, ByDevice, ClaimIx, ColumnIx, ConstraintIx, DeviceIx, PoolIx};
@@ -226,10 +226,14 @@ impl Bounds {
 
 /// Returns true if a claim would get more devices than an allocation may have, even with the smallest alternatives.
 fn exceeds_limit(query: Query<'_, '_, '_>, free: &[FreeDomain<'_>]) -> bool {
-    free.chunk_by(|left, right| left.demand.claim == right.demand.claim).any(|own| {
-        let has = own.first().map_or(0, |domain| query.assignment.device_count(domain.demand.claim));
-        own.iter().map(|domain| domain.demand.total).fold(has, usize::saturating_add) > MAX_DEVICES_PER_CLAIM
-    })
+    let claims = free.chunk_by(|left, right| left.demand.claim == right.demand.claim);
+    claims.into_iter().any(|own| least_of_claim(query, own) > MAX_DEVICES_PER_CLAIM)
+}
+
+/// Returns the least number of devices that a claim gets if its open demands are met.
+pub(crate) fn least_of_claim(query: Query<'_, '_, '_>, own: &[FreeDomain<'_>]) -> usize {
+    let has = own.first().map_or(0, |domain| query.assignment.device_count(domain.demand.claim));
+    own.iter().map(|domain| domain.demand.total).fold(has, usize::saturating_add)
 }
 
 /// Returns true if several constraints together need more devices with a common value than the values have: a value
@@ -456,7 +460,7 @@ fn has_admin(table: &Table<'_>, demand: &Demand) -> bool {
 
 /// Returns true if the constraint applies to every alternative of the demand.
 fn is_bound(table: &Table<'_>, demand: &Demand, constraint: ConstraintIx) -> bool {
-    demand.options.iter().all(|want| is_bound_by(table, want.alternative, constraint))
+    demand.options.iter().all(|want| table.alternative(want.alternative).is_bound_by(constraint))
 }
 
 fn column(table: &Table<'_>, want: &OpenRequest, constraint: ConstraintIx) -> ColumnIx {

@@ -1,18 +1,14 @@
 //! Demands: what the requests that are still open need, as far as bounds may look ahead.
 //!
-//! A request is *risky* if the search of it may end in an error: a check of one of its devices fails, or it asks for all
-//! devices and two of them may violate a constraint. A bound looks at the requests before the next risky one only: if
-//! those can't be served, the search does not come to the error. Of a risky request for all devices, it looks at the
-//! devices that must be free for an error. The risky request itself, and what follows, must be searched.
-
-use dra_attrs::{DistinctState, MatchState};
+//! A bound looks at the requests before the next risky one only: if those can't be served, the search does not come to the
+//! error. Of a risky request for all devices, it looks at the devices that must be free for an error. The risky request
+//! itself, and what follows, must be searched, unless all [risks](super::risk) ahead are settled.
 
 use super::device_set::DeviceSet;
-use super::domains::{Domains, is_refused};
-use super::ix::{
-    AlternativeIx, ByAlternative, ByClaim, ByRequest, ClaimIx, ColumnIx, ConstraintIx, DeviceIx, RequestIx, next,
-};
-use super::request::{Claim, ConstraintKind, Mode, Request};
+use super::domains::Domains;
+use super::ix::{AlternativeIx, ByClaim, ByRequest, ClaimIx, DeviceIx, Place, RequestIx, next};
+use super::request::{Mode, Request};
+use super::risk::{Risk, Risks};
 use super::table::{DevicesOfAll, Table};
 use crate::config::limits::MAX_DEVICES_PER_CLAIM;
 
@@ -80,9 +76,6 @@ impl Demands {
         Some((claim, self.ahead((claim, RequestIx::FIRST))?))
     }
 }
-
-/// For each alternative: the risk of its search.
-pub(crate) type Risks = ByAlternative<Risk>;
 
 impl FreeDomain<'_> {
     /// Returns true if some alternative has enough free devices for one request of the demand.
@@ -178,89 +171,6 @@ fn is_alike(table: &Table<'_>, domains: &Domains<'_>, left: &[OpenRequest], righ
         })
 }
 
-/// Risk that the search of an alternative ends in an error.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Risk {
-    None,
-    /// The alternative asks for all devices, and may end in an error if all of these are free; otherwise it just fails.
-    IfFree(DeviceSet),
-    Always,
-}
-
-/// Returns the risk that the search of an alternative ends in an error.
-pub(crate) fn risk(table: &Table<'_>, all: &DevicesOfAll, domains: &Domains<'_>, alternative: AlternativeIx) -> Risk {
-    let asked = table.alternative(alternative);
-    if asked.mode != Mode::All {
-        return if domains.unsure[alternative].is_empty() { Risk::None } else { Risk::Always };
-    }
-    if table.wanted(all, alternative) > MAX_DEVICES_PER_CLAIM {
-        return Risk::None;
-    }
-    // The devices are placed in their order, up to the first one that is refused before its values are looked at.
-    let devices = all.at(alternative).map_or(&[][..], Vec::as_slice);
-    let placed = devices.iter().take_while(|device| !is_refused(table, alternative, **device).unwrap_or(false)).count();
-    let placed = devices.get(..placed).unwrap_or(devices);
-    let clash = asked.constraints.iter().filter_map(|(constraint, column)| {
-        if is_first(table, asked.claim, *constraint, alternative) {
-            first_clash(table, alternative, (*constraint, *column), placed)
-        } else {
-            (!placed.is_empty()).then_some(0)
-        }
-    });
-    let is_unsure = |device: &DeviceIx| {
-        domains.unsure[alternative].contains(*device) || is_refused(table, alternative, *device).is_err()
-    };
-    let unsure = placed.iter().position(is_unsure);
-    let Some(last) = clash.chain(unsure).min() else { return Risk::None };
-    let mut needed = DeviceSet::new(domains.devices.end);
-    devices.iter().take(last + 1).for_each(|device| needed.insert(*device));
-    // A device that can be shared is always free.
-    needed.subtract(&domains.shareable);
-    Risk::IfFree(needed)
-}
-
-/// Returns true if a constraint applies to no alternative of an earlier request.
-fn is_first(table: &Table<'_>, claim: ClaimIx, constraint: ConstraintIx, alternative: AlternativeIx) -> bool {
-    let requests = table.plan.claims[claim].requests.iter();
-    let mut earlier = requests.flat_map(|request| request.alternatives).take_while(|other| *other < alternative);
-    let own = table.alternative(alternative).request;
-    !earlier.any(|other| table.alternative(other).request != own && is_bound_by(table, other, constraint))
-}
-
-pub(crate) fn is_bound_by(table: &Table<'_>, alternative: AlternativeIx, constraint: ConstraintIx) -> bool {
-    table.alternative(alternative).constraints.iter().any(|(index, _)| *index == constraint)
-}
-
-/// Returns the position of the first device that violates the constraint together with those before it.
-fn first_clash(
-    table: &Table<'_>,
-    alternative: AlternativeIx,
-    (constraint, column): (ConstraintIx, ColumnIx),
-    devices: &[DeviceIx],
-) -> Option<usize> {
-    let claim = table.alternative(alternative).claim;
-    let (mut matching, mut distinct) = (MatchState::new(), DistinctState::new());
-    let is_match = table.plan.claims[claim].constraints[constraint].kind == ConstraintKind::Match;
-    devices.iter().position(|device| {
-        let values = table.values(column, *device);
-        values
-            .is_ok_and(|values| if is_match { matching.push(values).is_err() } else { distinct.push(values).is_err() })
-    })
-}
-
-/// Returns true if a claim may exceed the limit of results after a risky request: the limit ends a branch early, and
-/// with it the errors in the rest of the branch.
-pub(crate) fn may_exceed(table: &Table<'_>, all: &DevicesOfAll, claim: &Claim<'_>, risks: &Risks) -> bool {
-    let (mut sum, mut is_risky) = (0_usize, false);
-    claim.requests.iter().any(|request| {
-        let wanted = request.alternatives.into_iter().map(|alternative| table.wanted(all, alternative));
-        sum = sum.saturating_add(wanted.max().unwrap_or(0));
-        let exceeds = is_risky && sum > MAX_DEVICES_PER_CLAIM;
-        is_risky |= request.alternatives.into_iter().any(|alternative| risks[alternative] != Risk::None);
-        exceeds
-    })
-}
-
 /// Returns, by claim and request, the largest number of devices that the request and all later ones can be given.
 pub(crate) fn most_wanted(table: &Table<'_>, all: &DevicesOfAll) -> ByClaim<ByRequest<usize>> {
     let mut sum = 0_usize;
@@ -278,6 +188,3 @@ pub(crate) fn most_wanted(table: &Table<'_>, all: &DevicesOfAll) -> ByClaim<ByRe
     most.reverse();
     most.into_iter().collect()
 }
-
-/// Position of a request: claim, and request in the claim.
-pub(crate) type Place = (ClaimIx, RequestIx);

@@ -93,6 +93,11 @@ impl DeviceSet {
         self.0.iter().zip(&other.0).any(|(word, other)| word & other != 0)
     }
 
+    /// Removes all devices.
+    pub(crate) fn clear(&mut self) {
+        self.0.iter_mut().for_each(|word| *word = 0);
+    }
+
     pub(crate) fn is_subset(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).all(|(word, other)| word & !other == 0)
     }

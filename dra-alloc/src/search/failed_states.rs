@@ -12,13 +12,14 @@ use std::collections::BTreeSet;
 
 use dra_attrs::Scalar;
 
-use super::demand::{OpenRequest, Place, Risks, is_bound_by, most_wanted};
+use super::demand::{OpenRequest, most_wanted};
 use super::device_set::DeviceSet;
 use super::domains::Domains;
-use super::ix::{AlternativeIx, ByClaim, ByRequest, ColumnIx, ConstraintIx, DeviceIx, next};
+use super::ix::{AlternativeIx, ByClaim, ByRequest, ColumnIx, ConstraintIx, DeviceIx, Place, next};
 use super::kinds::{Group, Kinds, Label};
 use super::partial_assignment::PartialAssignment;
 use super::request::ConstraintKind;
+use super::risk::Risks;
 use super::table::{DevicesOfAll, Table};
 
 /// Largest number of numbers that are kept; beyond it the memory starts anew.
@@ -235,7 +236,7 @@ fn open_column(
 ) -> Option<ColumnIx> {
     let later = table.plan.claims[claim].requests.iter().skip(usize::from(request) + 1);
     let mut open = later.flat_map(|request| request.alternatives).chain([alternative]);
-    let bound = open.find(|alternative| is_bound_by(table, *alternative, constraint))?;
+    let bound = open.find(|alternative| table.alternative(*alternative).is_bound_by(constraint))?;
     let constraints = table.alternative(bound).constraints.iter();
     constraints.into_iter().find(|(index, _)| *index == constraint).map(|(_, column)| *column)
 }

@@ -22,6 +22,8 @@ pub(crate) enum CounterNames {}
 pub(crate) type ClaimIx = Ix<ResourceClaim>;
 /// Position of a request in its claim.
 pub(crate) type RequestIx = Ix<DeviceRequest>;
+/// Position of a request among those of all claims.
+pub(crate) type Place = (ClaimIx, RequestIx);
 /// Position of a constraint in its claim.
 pub(crate) type ConstraintIx = Ix<DeviceConstraint>;
 /// Position of an alternative among those of all requests of all claims.

@@ -10,11 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use dra_attrs::Scalar;
 
 use super::counters::Groups;
-use super::demand::{Risk, Risks};
 use super::device_set::DeviceSet;
 use super::domains::{Domains, is_same_question};
 use super::ix::{AlternativeIx, ByColumn, ByDevice, ColumnIx, CounterIx, DeviceIx, PoolIx, SetIx};
 use super::request::Mode;
+use super::risk::{Risk, Risks};
 use super::table::{CapacityCheck, DevicesOfAll, Table};
 use crate::cluster::state::DeviceUsage;
 use crate::config::gates::DraGate;

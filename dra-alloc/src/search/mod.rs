@@ -8,7 +8,7 @@
 //! - [`partial_assignment`] the partial assignment
 //! - [`walk`] the backtracking search
 //! - [`prune`] rules that cut branches without a solution, of three kinds: [`bounds`], [`kinds`] of devices that can be
-//!   exchanged, and [`failed_states`]; they read [`domains`], [`column_values`] and [`demand`]
+//!   exchanged, and [`failed_states`]; they read [`domains`], [`column_values`], [`demand`] and [`risk`]
 //! - [`ix`] typed positions of all these
 
 mod all_devices;
@@ -33,6 +33,7 @@ mod prune;
 mod pruning_rules;
 pub(crate) mod request;
 mod results;
+mod risk;
 pub(crate) mod share;
 mod shortcuts;
 pub(crate) mod stopped;

@@ -16,6 +16,7 @@
 //! | [`PruningRule::ValueSymmetry`] | an interchangeable device was tried at this place |
 //! | [`PruningRule::VariableSymmetry`] | it only exchanges the devices of two interchangeable requests |
 //! | [`PruningRule::LaterClaims`] | a later claim has no solution even if nothing else is allocated |
+//! | [`PruningRule::SettledRisks`] | one of the first seven rules does, beyond requests that can't end in an error any more |
 //! | [`PruningRule::FailedStates`] | what is left is, up to exchanges, what was left when a search failed |
 //!
 //! The first seven rules are bounds: they never underestimate what a solution could use. For the next two (symmetries), a solution in
@@ -29,18 +30,20 @@
 
 use std::cell::{Cell, OnceCell};
 
-use super::bounds::{Bounds, Query};
+use super::bounds::{Bounds, Query, least_of_claim};
 use super::budget::{Halt, Meter};
-use super::demand::{Demand, Demands, FreeDomain, OpenRequest, Place, Risk, Risks, demands, may_exceed, risk};
+use super::demand::{Demand, Demands, FreeDomain, OpenRequest, demands};
 use super::device_set::DeviceSet;
 use super::domains::Domains;
 use super::failed_states::{FailedStates, State, StateReader};
-use super::ix::{AlternativeIx, ByAlternative, ClaimIx, DeviceIx, RequestIx, next};
+use super::ix::{AlternativeIx, ByAlternative, ClaimIx, DeviceIx, Place, RequestIx, next};
 use super::kinds::predecessor;
 use super::partial_assignment::PartialAssignment;
 use super::pruning_rules::{PruningRule, PruningRules};
 use super::request::ConstraintKind;
+use super::risk::{Risk, Risks, are_settled, may_exceed, risks, without_settled};
 use super::table::{DevicesOfAll, Table};
+use crate::config::limits::MAX_DEVICES_PER_CLAIM;
 
 /// Data of the pruning rules, computed once for all alternatives and constraints.
 pub(crate) struct Prune<'t, 's> {
@@ -51,6 +54,8 @@ pub(crate) struct Prune<'t, 's> {
     /// For each alternative: the risk that its search ends in an error.
     risks: Risks,
     demands: Demands,
+    /// Demands where all risks that can be settled are; `None` if there are no such risks.
+    demands_without_risks: Option<Demands>,
     bounds: Bounds,
     /// Kinds and groups of devices, read when the bounds do not decide soon.
     states: OnceCell<StateReader<'s>>,
@@ -83,17 +88,31 @@ impl<'t, 's> Prune<'t, 's> {
         meter: &mut Meter<'_>,
     ) -> Result<Option<Self>, Halt> {
         let Some(domains) = Domains::new(table, meter)? else { return Ok(None) };
-        let alternatives = table.plan.alternatives.range().into_iter();
-        let risks: Risks = alternatives.map(|alternative| risk(table, all, &domains, alternative)).collect();
+        let risks = risks(table, all, &domains);
         if table.plan.claims.iter().any(|claim| may_exceed(table, all, claim, &risks)) {
             return Ok(None);
         }
+        let settled = without_settled(table, &risks).filter(|_| rules.has(PruningRule::SettledRisks));
+        let demands_without_risks = settled.map(|risks| demands(table, all, &domains, &risks));
         let demands = demands(table, all, &domains, &risks);
         let bounds = Bounds::new(table, &domains);
         let alternatives = table.plan.alternatives.range().into_iter();
         let predecessors = alternatives.map(|alternative| predecessor(table, &domains, alternative)).collect();
         let (states, tried, failed) = (OnceCell::new(), Cell::default(), FailedStates::default());
-        Ok(Some(Self { table, all, rules, domains, risks, demands, bounds, states, tried, failed, predecessors }))
+        Ok(Some(Self {
+            table,
+            all,
+            rules,
+            domains,
+            risks,
+            demands,
+            demands_without_risks,
+            bounds,
+            states,
+            tried,
+            failed,
+            predecessors,
+        }))
     }
 
     /// Returns the device position from which an alternative starts: that of the first device of an earlier
@@ -111,9 +130,10 @@ impl<'t, 's> Prune<'t, 's> {
     /// Returns true if the bounds prove that the claims can't be satisfied.
     pub(crate) fn is_unsatisfiable(&self) -> bool {
         let assignment = PartialAssignment::new(self.table);
-        let first = (ClaimIx::FIRST, RequestIx::FIRST);
         let query = self.query(&assignment);
-        self.bounds.fail(query, &self.free(query, self.demands.from(first)))
+        let mut free = self.free(query, (ClaimIx::FIRST, RequestIx::FIRST));
+        self.keep_to_limit(query, &mut free);
+        self.bounds.fail(query, &free)
     }
 
     /// Returns the claims after the first one that may be searched alone: if one of them has no solution then, there is
@@ -182,7 +202,8 @@ impl<'t, 's> Prune<'t, 's> {
         let (claim, request) = place;
         let current = Demand { claim, options: vec![want], total: want.missing, is_part: false };
         let mut free = vec![FreeDomain { demand: &current, free: vec![candidates.clone()] }];
-        free.extend(self.free(query, self.demands.from((claim, next(request)))));
+        free.extend(self.free(query, (claim, next(request))));
+        self.keep_to_limit(query, &mut free);
         if self.bounds.fail(query, &free) {
             return false;
         }
@@ -271,17 +292,39 @@ impl<'t, 's> Prune<'t, 's> {
         }
     }
 
-    fn free<'d>(&self, query: Query<'_, '_, 's>, demands: impl Iterator<Item = &'d Demand>) -> Vec<FreeDomain<'d>> {
+    /// Returns the demands from a place on, with the devices that are free for them.
+    fn free(&self, query: Query<'_, '_, 's>, place: Place) -> Vec<FreeDomain<'_>> {
         let taken = query.assignment.taken();
-        let free = |want: &OpenRequest| {
+        let free = |demand: &Demand, want: &OpenRequest| {
             let usable = match &self.risks[want.alternative] {
-                Risk::IfFree(needed) => needed,
-                Risk::None | Risk::Always => &self.domains.usable[want.alternative],
+                Risk::IfFree(needed) if demand.is_part => needed,
+                _ => &self.domains.usable[want.alternative],
             };
             let is_admin = query.table.alternative(want.alternative).admin_access;
             let free = if is_admin { usable.clone() } else { usable.without(taken) };
             free.starting_at(want.from)
         };
-        demands.map(|demand| FreeDomain { demand, free: demand.options.iter().map(free).collect() }).collect()
+        let settled = self.demands_without_risks.as_ref();
+        let demands = settled.filter(|_| are_settled(query.table, &self.risks, place, taken)).unwrap_or(&self.demands);
+        let free = |demand| FreeDomain { demand, free: demand.options.iter().map(|want| free(demand, want)).collect() };
+        demands.from(place).map(free).collect()
+    }
+
+    /// Leaves no device to alternatives with which their claim would get more devices than an allocation may have.
+    fn keep_to_limit(&self, query: Query<'_, '_, 's>, free: &mut [FreeDomain<'_>]) {
+        if !self.rules.has(PruningRule::ResultLimit) {
+            return;
+        }
+        for own in free.chunk_by_mut(|left, right| left.demand.claim == right.demand.claim) {
+            let least = least_of_claim(query, own);
+            for domain in own.iter_mut().filter(|domain| !domain.demand.is_part) {
+                let fewest = domain.demand.options.iter().map(|want| want.missing).min().unwrap_or(0);
+                for (want, free) in domain.demand.options.iter().zip(&mut domain.free) {
+                    if least.saturating_add(want.missing - fewest) > MAX_DEVICES_PER_CLAIM {
+                        free.clear();
+                    }
+                }
+            }
+        }
     }
 }

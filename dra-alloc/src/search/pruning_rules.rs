@@ -13,6 +13,7 @@ pub(crate) enum PruningRule {
     ValueSymmetry,
     VariableSymmetry,
     LaterClaims,
+    SettledRisks,
     FailedStates,
 }
 
@@ -25,7 +26,7 @@ pub(crate) struct PruningRules(u16);
 
 impl PruningRules {
     /// Number of pruning rules.
-    pub(crate) const COUNT: u8 = 11;
+    pub(crate) const COUNT: u8 = 12;
 
     /// Returns the set of rules whose bits are set, active from the first backtrack on.
     #[cfg(test)]

@@ -156,6 +156,13 @@ impl<'p> Claim<'p> {
     }
 }
 
+impl Alternative<'_> {
+    /// Returns true if the constraint applies to the alternative.
+    pub(crate) fn is_bound_by(&self, constraint: ConstraintIx) -> bool {
+        self.constraints.iter().any(|(index, _)| *index == constraint)
+    }
+}
+
 impl Column<'_> {
     fn is(&self, attribute: &str, expression: Option<&str>) -> bool {
         self.attribute == attribute && self.derived.as_ref().map(|derived| derived.text) == expression

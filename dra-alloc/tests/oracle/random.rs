@@ -3,6 +3,7 @@
 mod claims;
 mod expressions;
 mod racks;
+mod risky;
 mod slices;
 mod tight;
 
@@ -127,6 +128,11 @@ pub fn tight(seed: u64) -> Case {
 /// Returns the case of a seed with equal groups of devices.
 pub fn racks(seed: u64) -> Case {
     Case::from_json(racks::json(seed))
+}
+
+/// Returns the case of a seed with requests for all devices whose search may end in an error.
+pub fn risky(seed: u64) -> Case {
+    Case::from_json(risky::json(seed))
 }
 
 /// Returns the case of a seed, in the layout of the corpus.
