@@ -6,7 +6,8 @@
 //! - *Safety*: whenever a pool is complete, its contents are those of one plan of this driver, and an older plan never
 //!   comes back.
 //! - *Liveness*: while the plan is stable and calls succeed, the pool gets complete and equal to it.
-//! - *Quiet*: then there are no more writes, also after a restart.
+//! - *Quiet*: then there are no more writes, also after a restart. Where the API server drops fields, a driver that starts
+//!   without [`Memory::with_gates_off`] learns so from the answers to a first write of each slice.
 //!
 //! They hold in every order of writes, delays of the watch, crashes of the driver, lost answers and deletions by others,
 //! for one driver at a time. Deletes come first, so that devices that are gone disappear even if the new slices are

@@ -104,6 +104,9 @@ impl ClaimWrite {
 }
 
 /// Answer of the API server to a [`ClaimWrite`].
+///
+/// A write whose answer was lost may have happened. Read the object again: if it shows the write, it is the answer; else repeat
+/// the write, or say [`Conflict`](Self::Conflict). Told as an error, the devices count as free until the watch shows the write.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ApiAnswer {
