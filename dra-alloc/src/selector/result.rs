@@ -175,13 +175,14 @@ fn text(value: &value::Value<'_>) -> String {
 }
 
 /// Converts the result of a selector. An optional that holds a bool is one.
-pub(super) fn truth(mut value: &value::Value<'_>, _: &mut Meter<'_>) -> Result<bool, EvaluationError> {
+pub(super) fn truth(result: &value::Value<'_>, _: &mut Meter<'_>) -> Result<bool, EvaluationError> {
+    let mut value = result;
     while let value::Value::Optional(Some(held)) = value {
         value = &held.value;
     }
     match value {
         value::Value::Bool(value) => Ok(*value),
-        other => Err(EvaluationError::NotBool { actual: other.type_name().to_owned(), reason: inconvertible(other) }),
+        other => Err(EvaluationError::NotBool { actual: result.type_name().to_owned(), reason: inconvertible(other) }),
     }
 }
 

@@ -378,6 +378,25 @@ fn claims_of_pods_that_are_done_are_deleted() {
 }
 
 #[test]
+fn a_claim_was_made_for_its_owner_if_that_is_a_pod_or_a_group() {
+    let spec = json!({"resourceClaims": [{"name": "a", "resourceClaimTemplateName": "t"}]});
+    for (version, kind, is_made) in [
+        ("v1", "Pod", true),
+        ("example.com/v1", "Pod", false),
+        ("v1", "Node", false),
+        ("scheduling.k8s.io/v1beta1", "PodGroup", true),
+        ("example.com/v1", "PodGroup", false),
+    ] {
+        let mut server = Server::new(options(), vec![claim("c", Some((version, kind, "p")), json!({}))]);
+        server.controller.observe_pod(pod(spec.clone(), json!({})));
+        let calls = server.sync("pod:ns/p").0;
+        let expected: &[&str] =
+            if is_made { &["record pod:ns/p v1 a=c"] } else { &["create p-a-1", "record pod:ns/p v1 a=p-a-1"] };
+        assert_eq!(calls, expected, "{version} {kind}");
+    }
+}
+
+#[test]
 fn keys_of_events() {
     let extended =
         json!({"extendedResourceClaimStatus": {"resourceClaimName": "x", "requestMappings": []}, "phase": "Succeeded"});

@@ -359,6 +359,20 @@ fn without_the_gate_nobody_goes() {
 }
 
 #[test]
+fn a_rule_that_is_added_again_replaces_itself() {
+    let (claim, pod) = (held(&["0"]), running("p"));
+    let before = rule_of("NoExecute", &json!({"driver": "x"}));
+    let goes = |rules: &[&DeviceTaintRule]| {
+        let taints = rules.iter().fold(TaintIndex::new([]), |taints, rule| taints.with_rules([*rule]));
+        Evictions::new(&taints, [&claim], options()).of_pod(&pod).is_some()
+    };
+    for after in [json!({"driver": "y"}), json!({"driver": "x", "pool": "other"})] {
+        let after = rule_of("NoExecute", &after);
+        assert!(goes(&[&before]) && !goes(&[&before, &after]) && goes(&[&after, &before]));
+    }
+}
+
+#[test]
 fn the_first_of_several_devices_of_one_name_counts() {
     let slice = |name: &str, taints: Value| -> ResourceSlice {
         from_value(json!({"metadata": {"name": name}, "spec": {"driver": "x",

@@ -539,6 +539,29 @@ fn a_device_may_make_another_usable() {
     assert!(matches!(explanation.reasons[0].cause, Cause::Together { .. }), "{explanation}");
 }
 
+/// A sentence names eight counter sets; the tree has a line for each of more.
+#[test]
+fn more_counter_sets_than_a_sentence_names_are_a_line_each() {
+    let lines = |cards: usize| {
+        let counters = |gibibytes: usize| json!({"memory": {"value": format!("{gibibytes}Gi")}});
+        let sets = (0..cards).map(|card| json!({"name": format!("card-{card}"), "counters": counters(60)}));
+        let half = |index: usize| {
+            let consumed = json!([{"counterSet": format!("card-{}", index / 2), "counters": counters(40)}]);
+            json!({"name": format!("half-{index}"), "consumesCounters": consumed})
+        };
+        let mut devices = pool(GPU, "node-1", (0..2 * cards).map(half).collect());
+        let mut sets = with(pool(GPU, "node-1", json!([])), "sharedCounters", sets.collect());
+        sets["metadata"]["name"] = json!("counters");
+        for slice in [&mut devices, &mut sets] {
+            slice["spec"]["pool"]["resourceSliceCount"] = json!(2);
+        }
+        // One device more than there are cards, each of which has room for one.
+        let explanation = explained(&Cluster::new([devices, sets]), &ask(json!({"count": cards + 1}))).unwrap();
+        explanation.tree().lines().filter(|line| line.starts_with("  not enough of counter set card-")).count()
+    };
+    assert_eq!([8, 9, 12].map(lines), [0, 9, 12]);
+}
+
 #[test]
 fn explanations_are_data() {
     let explanation = explained(&gpus(2, json!({})), &ask(json!({"count": 3}))).unwrap();

@@ -339,8 +339,14 @@ fn an_attribute_that_nobody_knows_is_neither_yes_nor_no() {
         claim("not-that-root", of(&format!("device.attributes['{GPU}'].pcieRoot != 'pci0000:00'")), json!([])),
         claim("any-root", of("device.attributes.exists(domain, 'pcieRoot' in device.attributes[domain])"), json!([])),
         claim("pair", json!({"count": 2}), matching),
+        claim(
+            "derived",
+            json!({"derivedAttributes": [{"name": "example.com/root", "expression":
+            format!("device.attributes['{GPU}'].pcieRoot")}]}),
+            json!([]),
+        ),
     ];
-    let pods = ["model", "not-that-root", "any-root", "pair"].map(|name| pod(name, &[name]));
+    let pods = ["model", "not-that-root", "any-root", "pair", "derived"].map(|name| pod(name, &[name]));
     tracker.replace(asked).unwrap();
     let simulator = simulator(&classes, &selectors, options);
     let refused = |devices: Value| {
@@ -358,14 +364,11 @@ fn an_attribute_that_nobody_knows_is_neither_yes_nor_no() {
     };
     let absent: Vec<Value> =
         ["a", "b", "c"].iter().map(|name| json!({"name": name, "attributes": {"model": {"string": "l4"}}})).collect();
-    assert_eq!(refused(json!(absent)), (vec!["not-that-root".to_owned(), "any-root".to_owned(), "pair".to_owned()], 1));
+    let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(refused(json!(absent)), (names(&["not-that-root", "any-root", "pair", "derived"]), 1));
     let text = |value: &str| json!({"string": value});
     let placeholders = json!([device("a", text("?0")), device("b", text("?1")), device("c", text("?1"))]);
-    assert_eq!(
-        refused(placeholders),
-        (vec!["not-that-root".to_owned(), "any-root".to_owned()], 2),
-        "the pair is b and c"
-    );
+    assert_eq!(refused(placeholders), (names(&["not-that-root", "any-root", "derived"]), 2), "the pair is b and c");
     let apart = json!([device("a", text("?0")), device("b", text("?1")), device("c", text("?2"))]);
     assert_eq!(refused(apart).1, 1, "no two devices share a root");
 }

@@ -156,3 +156,51 @@ fn patterns_are_those_of_go() {
         assert!(refused.is_err_and(|error| error.to_string().contains("invalid matches argument")), "{pattern}");
     }
 }
+
+#[test]
+fn an_element_of_an_empty_list_is_of_any_type() {
+    assert_eq!(on_gpu("[].exists(x, x.size == 1 && x == 'a' && x == 2)"), Ok(false));
+}
+
+#[test]
+fn what_was_added_together_is_compared_element_by_element() {
+    // Elements that can't be compared count as equal, but not in a sum.
+    assert_eq!(on_gpu("[VERSION, VERSION] == ['x', 'y']"), Ok(true));
+    assert!(on_gpu("[VERSION] + [VERSION] == ['x', 'y']").unwrap_err().contains("no such overload"));
+}
+
+#[test]
+fn a_large_quantity_has_a_limited_number_of_zeros() {
+    assert_eq!(on_gpu("isQuantity('1e9991') && !isQuantity('1e9992')"), Ok(true));
+    assert_eq!(on_gpu("quantity('1e9991').isGreaterThan(quantity('1e9990'))"), Ok(true));
+}
+
+#[test]
+fn the_end_of_a_line_is_a_line_feed_in_every_string() {
+    assert_eq!(on_gpu("r'''a\\n\r\nb\rc''' == 'a\\\\n\\nb\\nc'"), Ok(true));
+    assert_eq!(on_gpu("'''a\\n\r\nb''' == 'a\\n\\nb'"), Ok(true));
+}
+
+#[test]
+fn types_nest_within_limits() {
+    let nested = |inner: &str, levels: usize| format!("{}{inner}{}", "[".repeat(levels), "]".repeat(levels));
+    let sized =
+        |levels: usize| on_gpu(&format!("cel.bind(b, {}, {}.size() == 1)", nested("1", 120), nested("b", levels)));
+    assert_eq!(sized(60), Ok(true));
+    let error = sized(140).unwrap_err();
+    assert!(error.ends_with("expression is too large: types nest too deeply"), "{error}");
+}
+
+#[test]
+fn a_duration_is_no_bool() {
+    let error = on_gpu("dyn(duration('1s'))").unwrap_err();
+    assert!(error.ends_with("type conversion error from 'Duration' to 'bool'"), "{error}");
+}
+
+#[test]
+fn attributes_that_are_read_are_sorted_and_named_once() {
+    let expression = "device.attributes['x'].b == 1 || device.attributes['x'].a == 1 || device.attributes['x'].b == 2";
+    let selector = Selector::compile(expression, &Options::stored()).unwrap();
+    let read = ["a", "b"].map(|id| ("x".to_owned(), id.to_owned()));
+    assert_eq!(selector.attributes_read(), Some(&read[..]));
+}

@@ -2,9 +2,11 @@
 
 use dra_alloc::pods::{
     BindError, Blocked, ClaimSituation, GroupAllocations, NodeRefusal, PodCycle, PostFilter, QueueHint, StatusCode,
-    hint_after_claim_change,
+    claims_score, hint_after_claim_change,
 };
 use dra_alloc::{Allocator, Budget, DeviceId, DraGate, GateSet, Profile};
+use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
+use serde_json::{from_value, json};
 
 use super::world::{NOW, World, allocated, claim, group, node, pod};
 
@@ -33,6 +35,54 @@ fn the_second_pod_of_a_shared_claim_is_reserved_too() {
     second.reserve("n1", &mut world.tracker, &mut world.round).unwrap();
     world.bind(&mut second).unwrap();
     assert_eq!(world.reserved_for("c"), ["p", "q"]);
+}
+
+#[test]
+fn a_claim_of_unusable_nodes_blocks_its_pod() {
+    let mut held = allocated("c", "n1", "a", &[]);
+    let allocation = held.status.as_mut().unwrap().allocation.as_mut().unwrap();
+    let field =
+        |operator: &str, values: &[&str]| json!({"key": "metadata.name", "operator": operator, "values": values});
+    let label = json!({"key": "zone", "operator": "In", "values": []});
+    allocation.node_selector = from_value(json!({"nodeSelectorTerms": [
+        {"matchExpressions": [label], "matchFields": [field("In", &["n1"]), field("Exists", &["n1"]), field("In", &[])]}]}))
+    .unwrap();
+    let world = World::new(1, [held]);
+    let pod = pod("p", &["c"], None);
+    let blocked =
+        PodCycle::pre_filter(&pod, None, &world.tracker, &world.classes, &world.round, world.options).unwrap_err();
+    let Blocked::NodeSelector { problems } = blocked else { panic!("{blocked:?}") };
+    let of = "nodeSelectorTerms[0]";
+    let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        problems,
+        [
+            format!(
+                "{of}.matchExpressions[0].values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty"
+            ),
+            format!("{of}.matchFields[1].operator: Unsupported value: \"Exists\": supported values: \"In\", \"NotIn\""),
+            format!("{of}.matchFields[2].values: Invalid value: []: must have one element"),
+        ]
+    );
+}
+
+#[test]
+fn the_score_of_a_pod_is_the_sum_of_its_claims() {
+    let claim = |served: &str, is_allocated: bool| -> (ResourceClaim, AllocationResult) {
+        let results = json!({"devices": {"results": [{"request": served, "driver": "d", "pool": "p", "device": "a"}]}});
+        let list = json!([{"name": "big", "deviceClassName": "x"}, {"name": "small", "deviceClassName": "x"}]);
+        let mut claim = json!({"spec": {"devices": {"requests": [{"name": "r", "firstAvailable": list}]}}});
+        if is_allocated {
+            claim["status"] = json!({"allocation": results});
+        }
+        (from_value(claim).unwrap(), from_value(results).unwrap())
+    };
+    let (held, _) = claim("r/big", true);
+    let (new, result) = claim("r/small", false);
+    assert_eq!(claims_score([&held, &new], [&result]), Ok(8 + 7));
+    assert_eq!(claims_score([&new, &held], [&result]), Ok(7 + 8));
+    let error = claims_score([&new, &held, &new], [&result]).unwrap_err();
+    assert_eq!(error.allocations, 1);
 }
 
 #[test]
