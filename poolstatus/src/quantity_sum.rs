@@ -71,3 +71,25 @@ impl<R: FormatRule> QuantitySum<R> {
         self.positive.saturating_add(self.negative)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use dra_attrs::{Quantity, QuantityFormat};
+
+    use super::{OrderFreeFormat, QuantitySum};
+
+    #[test]
+    fn the_order_does_not_matter_where_a_sum_saturates() {
+        let [most, less] = [i128::MAX, -1_000].map(|nanos| Quantity::from_nanos(nanos, QuantityFormat::DecimalSi));
+        let total = |addends: [Quantity; 3]| {
+            let mut sum = QuantitySum::<OrderFreeFormat>::default();
+            for addend in addends {
+                sum.add(addend);
+            }
+            sum.total().nanos()
+        };
+        for addends in [[most, most, less], [most, less, most], [less, most, most]] {
+            assert_eq!(total(addends), i128::MAX - 1_000);
+        }
+    }
+}

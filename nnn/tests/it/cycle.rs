@@ -109,6 +109,7 @@ fn a_preemptor_that_is_gone_has_chosen_its_victims_all_the_same() {
     handle(&mut it, TrackerInput::PodDeleted { uid: "higher".to_owned() });
     let cleared = Command::ClearNnn { pod: lower.key };
     assert!(handle(&mut it, fails(&higher, nominated("n"))).commands.contains(&cleared));
+    assert_eq!(it.nominator().unseen_write("lower"), Some(None), "the clearing is on its way");
 }
 
 #[test]

@@ -272,6 +272,15 @@ fn a_late_condition_on_a_bound_pod() {
 }
 
 #[test]
+fn a_write_to_a_bound_pod_is_not_waited_for() {
+    let waiting = version(pod("p", 0), 1);
+    let mut it = tracker(kube_scheduler(), std::slice::from_ref(&waiting));
+    handle(&mut it, TrackerInput::PodObserved(version(waiting.clone().with_node("elsewhere"), 2)));
+    assert_eq!(patches(&handle(&mut it, fails(&waiting, nominated("x")))).len(), 1);
+    assert_eq!(it.nominator().unseen_write("p"), None);
+}
+
+#[test]
 fn a_late_condition_is_compared_with_the_copy_that_came_out_of_the_queue() {
     let condition = ScheduledCondition::failed("Unschedulable", "m");
     let queued_pod = with(version(pod("p", 0), 1), |pod| pod.scheduled = Some(condition));

@@ -92,6 +92,7 @@ fn a_pod_counts_once_for_the_strongest_reason() {
     assert_eq!(n.pods.iter().map(|pod| pod.reserved_by).collect::<Vec<_>>(), [ReservedBy::Bound, ReservedBy::Assumed]);
     assert!(m.pods.is_empty());
     assert!(matches!(&n.warnings[..], [NodeWarning::StaleNomination { nominated, .. }] if nominated == "m"));
+    assert!(n.warnings[0].to_string().ends_with("both is bound here; its nomination to m means nothing"));
     assert!(matches!(
         &n.removability(RemovalMode::Strict).reasons[..],
         [UnremovableReason::Assumed { .. }, UnremovableReason::InUse { permille: 500, .. }]

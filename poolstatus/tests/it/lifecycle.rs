@@ -265,7 +265,10 @@ fn a_bucket_for_each_user() {
     assert_eq!(take("alice", 10), Err(10));
     assert_eq!((take("alice", 30), take("alice", 30), take("alice", 30)), (Ok(()), Ok(()), Err(10)));
     assert_eq!(take("alice", -100), Err(140), "a clock that goes back gives nothing away");
-    assert!(!limiter.is_empty());
+    limiter.forget_idle(after(13));
+    assert_eq!(limiter.len(), 2);
+    limiter.forget_idle(after(14));
+    assert_eq!(limiter.len(), 1, "the bucket of bob is full again");
     limiter.forget_idle(after(1_000));
     assert!(limiter.is_empty());
 }

@@ -172,6 +172,14 @@ fn writes_that_are_lost() {
     assert!(world.run(5).changes().is_empty());
     world.report(A, "True", "Ok", 6);
     assert_eq!(world.run(6).changes(), ["-a:NoSchedule"]);
+    // And it is put back if the removal is made after all.
+    let mut world = tainted(Policy::kep());
+    world.report(A, "True", "Ok", 4);
+    world.look(4);
+    world.report(A, "False", "Broken", 5);
+    assert!(world.run(5).changes().is_empty());
+    world.node.node.spec.as_mut().unwrap().taints = None;
+    assert_eq!(world.run(6).changes(), ["+a:NoSchedule"]);
 }
 
 #[test]
