@@ -20,6 +20,16 @@ pub enum NoNode {
     Nowhere(Box<PodExplanation>),
 }
 
+/// Verdict on a node.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_enums, reason = "yes or no")]
+pub enum NodeVerdict {
+    /// The pod fits, with this score.
+    Fits(i64),
+    /// The pod does not fit, for these reasons of the one node.
+    Refused(PodExplanation),
+}
+
 /// Number of times that the searches for a pod or a gang, on all nodes together, may ask if they go on: once for 16 units of
 /// work, which is some seconds.
 const MAX_QUESTIONS: u64 = 2_000_000;
@@ -64,28 +74,50 @@ pub fn best_node<'n>(
     now: Timestamp,
     preference: Preference<'_>,
 ) -> Result<String, NoNode> {
-    let mut fitting = Vec::new();
+    let (mut fitting, mut scores) = (Vec::new(), Vec::new());
     with_budget(|budget| {
         for node in nodes {
-            let name = name_in(node);
-            let verdict = cycle.filter(node, allocator, state, now, budget);
-            match verdict.refusal() {
-                None => fitting.push(node),
-                Some(refusal) if refusal.code() == StatusCode::Error => {
-                    return Err(NoNode::Failed(refusal.to_string()));
+            match judge(cycle, node, allocator, state, now, budget)? {
+                NodeVerdict::Fits(score) => {
+                    fitting.push(node);
+                    scores.push(score);
                 }
-                Some(_) => explanation.add_verdict(name, &verdict),
+                NodeVerdict::Refused(reasons) => explanation.add(&reasons),
             }
-            cycle.record(name, verdict);
         }
         Ok(())
     })?;
-    let scores = fitting.iter().map(|node| cycle.score(name_in(node))).collect::<Result<Vec<_>, _>>();
-    let mut scores = scores.map_err(|error| NoNode::Failed(error.to_string()))?;
     normalize_scores(&mut scores);
     let rank = |node: &Node| Reverse(preference.rank(cycle, node, state));
     let best = fitting.into_iter().zip(scores).rev().max_by_key(|(node, score)| (*score, rank(node)));
     best.map(|(node, _)| name_in(node).to_owned()).ok_or_else(|| NoNode::Nowhere(Box::new(explanation)))
+}
+
+/// Judges one node, and takes the verdict into the cycle.
+///
+/// # Errors
+/// The search could not be carried out.
+pub fn judge(
+    cycle: &mut PodCycle,
+    node: &Node,
+    allocator: &Allocator<'_>,
+    state: &AllocatedState,
+    now: Timestamp,
+    budget: Budget<'_>,
+) -> Result<NodeVerdict, NoNode> {
+    let (name, verdict) = (name_in(node), cycle.filter(node, allocator, state, now, budget));
+    let failed = |error: &dyn std::fmt::Display| NoNode::Failed(error.to_string());
+    if let Some(refusal) = verdict.refusal() {
+        if refusal.code() == StatusCode::Error {
+            return Err(failed(refusal));
+        }
+        let mut reasons = PodExplanation::default();
+        reasons.add_verdict(name, &verdict);
+        cycle.record(name, verdict);
+        return Ok(NodeVerdict::Refused(reasons));
+    }
+    cycle.record(name, verdict);
+    cycle.score(name).map(NodeVerdict::Fits).map_err(|error| failed(&error))
 }
 
 fn name_in(node: &Node) -> &str {

@@ -130,6 +130,87 @@ impl PodExplanation {
         self.group(reason.as_ref()).nodes.push(node.to_owned());
     }
 
+    /// Adds the nodes of another explanation. Suggestions that read alike are one.
+    ///
+    /// With [`PodExplanation::remove`], a caller that keeps an explanation for each node renews that of the whole cluster when
+    /// one node has changed.
+    ///
+    /// ```
+    /// use dra_alloc::pods::PodExplanation;
+    /// let on = |node: &str, reason: &str| {
+    ///     let mut explanation = PodExplanation::default();
+    ///     explanation.add_other(node, reason);
+    ///     explanation
+    /// };
+    /// let (before, after) = (on("node-1", "Insufficient cpu"), on("node-1", "node(s) were unschedulable"));
+    /// let mut cluster = on("node-2", "Insufficient cpu");
+    /// cluster.add(&before);
+    /// assert_eq!(cluster.to_string(), "0/2 nodes are available: 2 Insufficient cpu");
+    /// cluster.remove(&before);
+    /// cluster.add(&after);
+    /// let text = "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable";
+    /// assert_eq!(cluster.to_string(), text);
+    /// ```
+    ///
+    /// # Complexity
+    /// Linear in the size of `other`, times the number of groups and suggestions.
+    pub fn add(&mut self, other: &Self) {
+        self.fitting += other.fitting;
+        for RefusedNodes { reason, nodes, alternatives } in &other.groups {
+            let group = self.group(reason);
+            group.nodes.extend_from_slice(nodes);
+            for (alternative, reasons) in alternatives {
+                let known = group.alternatives.entry(alternative.clone()).or_default();
+                for (reason, nodes) in reasons {
+                    *known.entry(reason.clone()).or_default() += nodes;
+                }
+            }
+        }
+        for SuggestedChange { change, nodes } in &other.suggestions {
+            match self.suggested(change) {
+                Some(known) => known.nodes += nodes,
+                None => self.suggestions.push(SuggestedChange { change: change.clone(), nodes: *nodes }),
+            }
+        }
+        self.holdings.extend_from_slice(&other.holdings);
+        self.extended_requests.extend(other.extended_requests.clone());
+    }
+
+    /// Removes the nodes of another explanation, which was added before. The names of extended resources stay.
+    ///
+    /// # Complexity
+    /// That of [`PodExplanation::add`], and linear in the number of nodes that have the same reasons.
+    pub fn remove(&mut self, other: &Self) {
+        self.fitting = self.fitting.saturating_sub(other.fitting);
+        for RefusedNodes { reason, nodes, alternatives } in &other.groups {
+            let group = self.group(reason);
+            group.nodes.retain(|node| !nodes.contains(node));
+            for (alternative, reasons) in alternatives {
+                let Some(known) = group.alternatives.get_mut(alternative) else { continue };
+                for (reason, nodes) in reasons {
+                    let Some(count) = known.get_mut(reason) else { continue };
+                    *count = count.saturating_sub(*nodes);
+                }
+                known.retain(|_, nodes| *nodes > 0);
+            }
+            group.alternatives.retain(|_, reasons| !reasons.is_empty());
+        }
+        self.groups.retain(|group| !group.nodes.is_empty());
+        for SuggestedChange { change, nodes } in &other.suggestions {
+            if let Some(known) = self.suggested(change) {
+                known.nodes = known.nodes.saturating_sub(*nodes);
+            }
+        }
+        self.suggestions.retain(|change| change.nodes > 0);
+        self.holdings.retain(|holding| !other.holdings.contains(holding));
+    }
+
+    /// Returns the suggestion that reads like another one.
+    fn suggested(&mut self, change: &Suggestion) -> Option<&mut SuggestedChange> {
+        let text = change.to_string();
+        self.suggestions.iter_mut().find(|known| known.change == *change || known.change.to_string() == text)
+    }
+
     pub(super) fn set_holdings(&mut self, holdings: Vec<GangHolding>) {
         self.holdings = holdings;
     }

@@ -107,4 +107,16 @@ impl PodCycle {
             _ => Ok(0),
         }
     }
+
+    /// Returns a score that no node exceeds: that of the first alternative of each prioritized list. A caller that tries
+    /// nodes in the order of its preference may stop at a node that has it.
+    #[must_use]
+    pub fn best_score(&self) -> i64 {
+        if !self.needs_allocation() || !self.options.has(DraGate::PrioritizedList) {
+            return 0;
+        }
+        let lists = self.claims.iter().flat_map(|claim| requests_of(&claim.claim));
+        let lists = lists.filter(|request| request.exactly.is_none());
+        lists.map(|_| FIRST_ALTERNATIVE).fold(0, i64::saturating_add)
+    }
 }

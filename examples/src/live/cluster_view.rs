@@ -3,16 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use dra_alloc::pods::ClaimTracker;
-use dra_alloc::{Classes, DraGate, GateSet, Inventory, InventoryEvent};
+use dra_alloc::kubelet::ClaimKey;
+use dra_alloc::pods::{ClaimLookup, ClaimTracker};
+use dra_alloc::{Classes, DraGate, GateSet, Inventory, InventoryEvent, allocated_devices};
 use k8s_openapi::api::core::v1::{Node, Pod};
-use k8s_openapi::api::resource::v1::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
+use k8s_openapi::api::resource::v1::{
+    DeviceClass, DeviceRequestAllocationResult, DeviceTaintRule, ResourceClaim, ResourceSlice,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
 use kube::runtime::watcher::{Config, Event};
 
 use super::connect::Cluster;
 use super::failure::LiveError;
+use super::lists::{List, Step};
+use super::touched::{Nodes, Place, Touched};
 use super::watching::{Change, Watches};
 use crate::output::say;
 
@@ -29,7 +34,7 @@ pub struct ClusterView {
     /// Nodes by name.
     pub nodes: BTreeMap<String, Node>,
     /// Pods by namespace and name.
-    pub pods: BTreeMap<(String, String), Pod>,
+    pub pods: BTreeMap<Place, Pod>,
     /// Slices and taint rules.
     pub inventory: Inventory,
     /// Device classes.
@@ -44,12 +49,12 @@ pub struct ClusterView {
 /// Lists that are being read.
 #[derive(Debug, Default)]
 struct NewLists {
-    nodes: Vec<Node>,
-    pods: Vec<Pod>,
-    slices: Vec<ResourceSlice>,
-    classes: Vec<DeviceClass>,
-    rules: Vec<DeviceTaintRule>,
-    claims: Vec<ResourceClaim>,
+    nodes: List<Node>,
+    pods: List<Pod>,
+    slices: List<ResourceSlice>,
+    classes: List<DeviceClass>,
+    rules: List<DeviceTaintRule>,
+    claims: List<ResourceClaim>,
 }
 
 /// Begins the watches that a view needs.
@@ -94,7 +99,7 @@ impl ClusterView {
     pub async fn complete(&mut self, watches: &mut Watches) -> Result<(), LiveError> {
         while !self.is_complete() {
             match tokio::time::timeout(PROGRESS, watches.next()).await {
-                Ok(Some(change)) => self.apply(change)?,
+                Ok(Some(change)) => drop(self.apply(change)?),
                 Ok(None) => {}
                 Err(_) => {
                     say(&format_args!("waiting for the lists of the cluster: {} of {KINDS} kinds", self.listed.len()));
@@ -104,118 +109,181 @@ impl ClusterView {
         Ok(())
     }
 
-    /// Takes a change into the view. An object that can't be read is left out, and named.
+    /// Takes a change into the view, and says what it touches. An object that can't be read is left out, and named.
     ///
     /// # Errors
     /// A watch has ended for good.
-    pub fn apply(&mut self, change: Change) -> Result<(), LiveError> {
-        match change {
+    ///
+    /// # Complexity
+    /// Of one object: linear in the slices of the pools that it is about. Of a list: linear in the list.
+    pub fn apply(&mut self, change: Change) -> Result<Touched, LiveError> {
+        Ok(match change {
             Change::Node(event) => self.node(event),
             Change::Pod(event) => self.pod(event),
             Change::Slice(event) => self.slice(event),
             Change::Class(event) => self.class(event),
             Change::TaintRule(event) => self.rule(event),
             Change::Claim(event) => self.claim(event),
-            Change::PoolStatusRequest(_) => {}
+            Change::PoolStatusRequest(_) => Touched::Nothing,
             Change::Failed(error) => return Err(error),
-        }
-        Ok(())
+        })
     }
 
-    fn node(&mut self, event: Event<Node>) {
-        match event {
-            Event::Init => self.new.nodes.clear(),
-            Event::InitApply(node) => self.new.nodes.push(node),
-            Event::InitDone => {
-                let nodes = std::mem::take(&mut self.new.nodes).into_iter();
-                self.nodes = nodes.map(|node| (name(&node.metadata), node)).collect();
+    /// Returns the nodes that see the pools of some devices.
+    pub fn nodes_of<'d>(&self, devices: impl IntoIterator<Item = &'d DeviceRequestAllocationResult>) -> Nodes {
+        let pools: BTreeSet<(&str, &str)> =
+            devices.into_iter().map(|device| (device.driver.as_str(), device.pool.as_str())).collect();
+        pools.into_iter().map(|(driver, pool)| self.nodes_of_pool(driver, pool)).fold(Nodes::default(), Nodes::and)
+    }
+
+    fn nodes_of_pool(&self, driver: &str, pool: &str) -> Nodes {
+        let slices = self.inventory.slices_of_pool(driver, pool);
+        slices
+            .map(|slice| slice.spec.node_name.clone().map_or(Nodes::All, Nodes::from))
+            .fold(Nodes::default(), Nodes::and)
+    }
+
+    fn node(&mut self, event: Event<Node>) -> Touched {
+        match self.new.nodes.take(event) {
+            Step::More => Touched::Nothing,
+            Step::All(nodes) => {
+                self.nodes = nodes.into_iter().map(|node| (name(&node.metadata), node)).collect();
                 self.listed.insert("nodes");
+                Touched::Nodes(Nodes::All)
             }
-            Event::Apply(node) => drop(self.nodes.insert(name(&node.metadata), node)),
-            Event::Delete(node) => drop(self.nodes.remove(&name(&node.metadata))),
+            Step::One(node) => {
+                let name = name(&node.metadata);
+                let is_alive = self.nodes.get(&name).is_some_and(|known| differ_by_signs_of_life(known, &node));
+                self.nodes.insert(name.clone(), *node);
+                if is_alive { Touched::Nothing } else { Touched::Nodes(name.into()) }
+            }
+            Step::Gone(node) => {
+                let name = name(&node.metadata);
+                self.nodes.remove(&name);
+                Touched::Nodes(name.into())
+            }
         }
     }
 
-    fn pod(&mut self, event: Event<Pod>) {
-        match event {
-            Event::Init => self.new.pods.clear(),
-            Event::InitApply(pod) => self.new.pods.push(pod),
-            Event::InitDone => {
-                let pods = std::mem::take(&mut self.new.pods).into_iter();
-                self.pods = pods.map(|pod| (place(&pod.metadata), pod)).collect();
+    fn pod(&mut self, event: Event<Pod>) -> Touched {
+        match self.new.pods.take(event) {
+            Step::More => Touched::Nothing,
+            Step::All(pods) => {
+                self.pods = pods.into_iter().map(|pod| (place(&pod.metadata), pod)).collect();
                 self.listed.insert("pods");
+                Touched::Pods
             }
-            Event::Apply(pod) => drop(self.pods.insert(place(&pod.metadata), pod)),
-            Event::Delete(pod) => drop(self.pods.remove(&place(&pod.metadata))),
+            Step::One(pod) => {
+                let place = place(&pod.metadata);
+                self.pods.insert(place.clone(), *pod);
+                Touched::Pod(place)
+            }
+            Step::Gone(pod) => {
+                let place = place(&pod.metadata);
+                self.pods.remove(&place);
+                Touched::Pod(place)
+            }
         }
     }
 
-    fn slice(&mut self, event: Event<ResourceSlice>) {
-        let applied = match event {
-            Event::Init => return self.new.slices.clear(),
-            Event::InitApply(slice) => return self.new.slices.push(slice),
-            Event::InitDone => {
-                self.inventory.replace(std::mem::take(&mut self.new.slices));
+    /// Takes a change of a slice. Its driver, its pool and its node never change.
+    fn slice(&mut self, event: Event<ResourceSlice>) -> Touched {
+        let (slice, is_there) = match self.new.slices.take(event) {
+            Step::More => return Touched::Nothing,
+            Step::All(slices) => {
+                self.inventory.replace(slices);
                 self.listed.insert("slices");
-                return;
+                return Touched::Nodes(Nodes::All);
             }
-            Event::Apply(slice) => self.inventory.apply(InventoryEvent::Slice(slice.into())),
-            Event::Delete(slice) => self.inventory.apply(InventoryEvent::SliceDeleted(name(&slice.metadata))),
+            Step::One(slice) => (slice, true),
+            Step::Gone(slice) => (slice, false),
         };
-        applied.unwrap_or_else(|error| say(&error));
+        let (driver, pool) = (slice.spec.driver.clone(), slice.spec.pool.name.clone());
+        let before = self.nodes_of_pool(&driver, &pool);
+        self.input(if is_there {
+            InventoryEvent::Slice((*slice).into())
+        } else {
+            InventoryEvent::SliceDeleted(name(&slice.metadata))
+        });
+        Touched::Nodes(before.and(self.nodes_of_pool(&driver, &pool)))
     }
 
-    fn rule(&mut self, event: Event<DeviceTaintRule>) {
-        let applied = match event {
-            Event::Init => return self.new.rules.clear(),
-            Event::InitApply(rule) => return self.new.rules.push(rule),
-            Event::InitDone => {
-                self.inventory.replace_taint_rules(std::mem::take(&mut self.new.rules));
+    fn rule(&mut self, event: Event<DeviceTaintRule>) -> Touched {
+        match self.new.rules.take(event) {
+            Step::More => return Touched::Nothing,
+            Step::All(rules) => {
+                self.inventory.replace_taint_rules(rules);
                 self.listed.insert("rules");
-                return;
             }
-            Event::Apply(rule) => self.inventory.apply(InventoryEvent::TaintRule(rule.into())),
-            Event::Delete(rule) => self.inventory.apply(InventoryEvent::TaintRuleDeleted(name(&rule.metadata))),
-        };
-        applied.unwrap_or_else(|error| say(&error));
+            Step::One(rule) => self.input(InventoryEvent::TaintRule((*rule).into())),
+            Step::Gone(rule) => self.input(InventoryEvent::TaintRuleDeleted(name(&rule.metadata))),
+        }
+        Touched::Nodes(Nodes::All)
     }
 
-    fn class(&mut self, event: Event<DeviceClass>) {
-        match event {
-            Event::Init => self.new.classes.clear(),
-            Event::InitApply(class) => self.new.classes.push(class),
-            Event::InitDone => {
-                self.classes = Classes::new(std::mem::take(&mut self.new.classes));
+    fn input(&mut self, event: InventoryEvent) {
+        self.inventory.apply(event).unwrap_or_else(|error| say(&error));
+    }
+
+    fn class(&mut self, event: Event<DeviceClass>) -> Touched {
+        match self.new.classes.take(event) {
+            Step::More => return Touched::Nothing,
+            Step::All(classes) => {
+                self.classes = Classes::new(classes);
                 self.listed.insert("classes");
             }
-            Event::Apply(class) => self.classes.set(class),
-            Event::Delete(class) => self.classes.remove(&name(&class.metadata)),
+            Step::One(class) => self.classes.set(*class),
+            Step::Gone(class) => self.classes.remove(&name(&class.metadata)),
         }
+        Touched::Nodes(Nodes::All)
     }
 
-    fn claim(&mut self, event: Event<ResourceClaim>) {
-        let observed = match event {
-            Event::Init => return self.new.claims.clear(),
-            Event::InitApply(claim) => return self.new.claims.push(claim),
-            Event::InitDone => {
+    fn claim(&mut self, event: Event<ResourceClaim>) -> Touched {
+        let (claim, is_there) = match self.new.claims.take(event) {
+            Step::More => return Touched::Nothing,
+            Step::All(claims) => {
                 self.listed.insert("claims");
-                self.claims.replace(std::mem::take(&mut self.new.claims))
+                self.claims.replace(claims).unwrap_or_else(|error| say(&error));
+                return Touched::Nodes(Nodes::All);
             }
-            Event::Apply(claim) => self.claims.observe(claim),
-            Event::Delete(claim) => {
-                let (namespace, name) = place(&claim.metadata);
-                self.claims.observe_deleted(&namespace, &name);
-                Ok(())
-            }
+            Step::One(claim) => (claim, true),
+            Step::Gone(claim) => (claim, false),
         };
-        observed.unwrap_or_else(|error| say(&error));
+        let key = ClaimKey::from_metadata(&claim.metadata);
+        let known = |claims: &ClaimTracker| claims.claim(&key.namespace, &key.name).cloned();
+        let before = known(&self.claims);
+        if is_there {
+            self.claims.observe(*claim).unwrap_or_else(|error| say(&error));
+        } else {
+            self.claims.observe_deleted(&key.namespace, &key.name);
+        }
+        let after = known(&self.claims);
+        let [before, after] =
+            [&before, &after].map(|claim| claim.as_deref().map(allocated_devices).unwrap_or_default());
+        let nodes = if before == after { Nodes::default() } else { self.nodes_of(before.iter().chain(after)) };
+        Touched::Claim(key, nodes)
     }
+}
+
+/// Returns true if two versions of a node differ by nothing but what a kubelet writes to say that it is alive: conditions,
+/// images and volumes.
+fn differ_by_signs_of_life(known: &Node, node: &Node) -> bool {
+    let without = |node: &Node| {
+        let mut node = node.clone();
+        (node.metadata.resource_version, node.metadata.managed_fields) = (None, None);
+        if let Some(status) = &mut node.status {
+            (status.conditions, status.images) = (None, None);
+            (status.volumes_attached, status.volumes_in_use) = (None, None);
+        }
+        node
+    };
+    without(known) == without(node)
 }
 
 fn name(metadata: &ObjectMeta) -> String {
     metadata.name.clone().unwrap_or_default()
 }
 
-fn place(metadata: &ObjectMeta) -> (String, String) {
+fn place(metadata: &ObjectMeta) -> Place {
     (metadata.namespace.clone().unwrap_or_default(), name(metadata))
 }

@@ -7,6 +7,8 @@
 //! | `failure` | says in one sentence what went wrong: no kubeconfig, no permission, kind not served, server gone |
 //! | `watching` | watches kinds, and passes on their changes through one bounded channel |
 //! | `cluster_view` | takes the changes into `Inventory`, `Classes` and `ClaimTracker` of dra-alloc |
+//! | `touched` | names what a change touches: a pod, a claim, nodes |
+//! | `kinds` | keeps the verdicts on nodes by kind of pods |
 //! | `claim_calls` | carries out `ClaimWrite`s, also when the answer to one was lost |
 //! | `node_calls` | writes taints, conditions, labels and events of a node |
 //! | `pod_calls` | nominates, binds, and writes conditions |
@@ -15,6 +17,7 @@
 //! | `device_status_calls` | writes a driver's reports into `status.devices`, beside those of others |
 //! | `events` | writes events about pods, without repeating itself |
 //! | `why` | says why pods are pending |
+//! | `lists` | puts the lists of a watch in one piece |
 //! | `listing` | lists kinds once, page by page |
 //! | `pool_view` | takes the changes into `PoolIndex` of poolstatus, and keeps the requests |
 //! | `pool_request_calls` | writes the status of requests, and deletes expired ones |
@@ -36,8 +39,10 @@ pub mod device_status_calls;
 pub mod events;
 pub mod failure;
 pub mod http;
+pub mod kinds;
 pub mod lease;
 pub mod listing;
+mod lists;
 pub mod metrics;
 pub mod node_calls;
 pub mod pod_calls;
@@ -46,6 +51,7 @@ pub mod pool_view;
 pub mod retry;
 pub mod slice_calls;
 pub mod stop;
+pub mod touched;
 pub mod vitals;
 pub mod watching;
 pub mod why;

@@ -12,6 +12,7 @@ use poolstatus::{GateSet, InputKind, PoolIndex, PoolIndexEvent, PoolStatusGate};
 
 use super::connect::Cluster;
 use super::failure::LiveError;
+use super::lists::{List, Step};
 use super::watching::{Change, Watches};
 use crate::output::say;
 
@@ -35,10 +36,10 @@ pub struct PoolView {
 /// Lists that are being read.
 #[derive(Debug, Default)]
 struct NewLists {
-    slices: Vec<ResourceSlice>,
-    claims: Vec<ResourceClaim>,
-    rules: Vec<DeviceTaintRule>,
-    requests: Vec<ResourcePoolStatusRequest>,
+    slices: List<ResourceSlice>,
+    claims: List<ResourceClaim>,
+    rules: List<DeviceTaintRule>,
+    requests: List<ResourcePoolStatusRequest>,
 }
 
 /// Part of a view that a change is about.
@@ -125,14 +126,14 @@ impl PoolView {
     }
 
     fn slice(&mut self, event: Event<ResourceSlice>) -> Seen {
-        let step = gather(&mut self.new.slices, event);
+        let step = self.new.slices.take(event);
         let deleted = |slice: &ObjectMeta| PoolIndexEvent::SliceDeleted(name(slice));
         let set = |slice: ResourceSlice| PoolIndexEvent::Slice(slice.into());
         self.input(InputKind::ResourceSlices, step, PoolIndex::replace_slices, set, deleted)
     }
 
     fn claim(&mut self, event: Event<ResourceClaim>) -> Seen {
-        let step = gather(&mut self.new.claims, event);
+        let step = self.new.claims.take(event);
         let deleted = |claim: &ObjectMeta| {
             let namespace = claim.namespace.clone().unwrap_or_default();
             PoolIndexEvent::ClaimDeleted { namespace, name: name(claim) }
@@ -142,7 +143,7 @@ impl PoolView {
     }
 
     fn rule(&mut self, event: Event<DeviceTaintRule>) -> Seen {
-        let step = gather(&mut self.new.rules, event);
+        let step = self.new.rules.take(event);
         let deleted = |rule: &ObjectMeta| PoolIndexEvent::TaintRuleDeleted(name(rule));
         let set = |rule: DeviceTaintRule| PoolIndexEvent::TaintRule(rule.into());
         self.input(InputKind::DeviceTaintRules, step, PoolIndex::replace_taint_rules, set, deleted)
@@ -172,7 +173,7 @@ impl PoolView {
     }
 
     fn request(&mut self, event: Event<ResourcePoolStatusRequest>) -> Seen {
-        match gather(&mut self.new.requests, event) {
+        match self.new.requests.take(event) {
             Step::More => Seen::Nothing,
             Step::All(requests) => {
                 self.requests = requests.into_iter().map(|request| (name(&request.metadata), request)).collect();
@@ -204,34 +205,6 @@ impl PoolView {
         };
         let newest = self.versions.entry(kind).or_default();
         *newest = (*newest).max(seen.unwrap_or_default());
-    }
-}
-
-/// Event of a watch, with lists in one piece.
-enum Step<K> {
-    /// A part of a list.
-    More,
-    /// A complete list.
-    All(Vec<K>),
-    /// An object that was added or changed.
-    One(Box<K>),
-    /// An object that was deleted.
-    Gone(Box<K>),
-}
-
-fn gather<K>(new: &mut Vec<K>, event: Event<K>) -> Step<K> {
-    match event {
-        Event::Init => {
-            new.clear();
-            Step::More
-        }
-        Event::InitApply(object) => {
-            new.push(object);
-            Step::More
-        }
-        Event::InitDone => Step::All(std::mem::take(new)),
-        Event::Apply(object) => Step::One(Box::new(object)),
-        Event::Delete(object) => Step::Gone(Box::new(object)),
     }
 }
 

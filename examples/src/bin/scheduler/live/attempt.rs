@@ -1,26 +1,20 @@
 //! Attempts to find a node for a pod, and their repetition.
 
-use std::time::Duration;
-
-use dra_alloc::pods::{ClaimCalls, GroupRound, PodCycle, PostFilter, PreBind, pre_enqueue};
-use examples::candidates::{candidates, foreign_wish};
+use dra_alloc::allocated_devices;
+use dra_alloc::pods::{ClaimCalls, GroupRound, PodCycle, PodExplanation, PostFilter, PreBind, pre_enqueue};
+use examples::candidates::{foreign_wish, refusal};
 use examples::live::claim_calls::carry_out;
-use examples::live::failure::{Trouble, text, trouble};
+use examples::live::failure::text;
+use examples::live::kinds::{Kind, kind_of};
 use examples::live::{now, pod_calls};
-use examples::placing::{NoNode, Preference, best_node};
-use k8s_openapi::api::core::v1::Pod;
+use examples::placing::{self, NoNode, NodeVerdict, with_budget};
+use k8s_openapi::api::core::v1::{Node, NodeSelector, Pod};
 use nnn::binding::announce;
 use nnn::{BindingClaim, Command, PermitWait, PodKey};
 use tokio::time::Instant;
 
 use super::counts::Outcome;
-use super::{LiveError, LiveScheduler, note};
-
-/// Pause after the first attempt that failed.
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
-
-/// Longest pause between two attempts.
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+use super::{LiveError, LiveScheduler, allocator, note, place_of};
 
 /// Pod with a node, on its way to it.
 #[derive(Debug)]
@@ -31,13 +25,6 @@ pub(super) struct OpenBinding {
     pub(super) claims: Option<(PodCycle, PreBind)>,
     /// Beginning of the attempt.
     pub(super) begin: Instant,
-}
-
-/// Time of the next attempt for a pod.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Delay {
-    due: Instant,
-    pause: Duration,
 }
 
 /// Reason that a pod has no node, and its cycle if nodes were tried.
@@ -53,39 +40,18 @@ impl Unplaced {
 }
 
 impl LiveScheduler<'_> {
-    /// Looks at every pod once: goes on with bindings, then places pods whose time has come.
+    /// Goes on with bindings, then tries the pods whose time has come.
     pub(super) async fn look(&mut self) -> Result<(), LiveError> {
         self.go_on_with_bindings().await?;
-        let queue = self.queue();
-        let is_known = |uid: &String| queue.iter().any(|pod| pod.metadata.uid.as_ref() == Some(uid));
-        self.delayed.retain(|uid, _| is_known(uid));
-        self.pending_since.retain(|uid, _| is_known(uid));
-        for uid in queue.iter().filter_map(|pod| pod.metadata.uid.clone()) {
-            self.pending_since.entry(uid).or_insert_with(Instant::now);
-        }
-        for pod in &queue {
+        for place in self.queue.take_due() {
+            let Some(pod) = self.view.pods.get(&place).cloned() else { continue };
             let uid = pod.metadata.uid.clone().unwrap_or_default();
-            let is_due = self.delayed.get(&uid).is_none_or(|delay| delay.due <= Instant::now());
-            if is_due && !self.open.contains_key(&uid) {
-                self.attempt(pod, &uid).await?;
+            if !self.open.contains_key(&uid) {
+                self.counts.looked_at(1);
+                self.attempt(&pod, &uid).await?;
             }
         }
         Ok(())
-    }
-
-    /// Notes that the cluster has changed: every pod is tried anew, as soon as its shortest pause is over.
-    pub(super) fn something_changed(&mut self) {
-        let now = Instant::now();
-        for delay in self.delayed.values_mut() {
-            delay.due = delay.due.min(now.checked_add(FIRST_PAUSE).unwrap_or(now));
-        }
-    }
-
-    pub(super) fn delay(&mut self, uid: &str) {
-        let pause = self.delayed.get(uid).map_or(FIRST_PAUSE, |known| known.pause.saturating_mul(2)).min(LONGEST_PAUSE);
-        let now = Instant::now();
-        let due = now.checked_add(pause).unwrap_or(now);
-        self.delayed.insert(uid.to_owned(), Delay { due, pause });
     }
 
     async fn attempt(&mut self, pod: &Pod, uid: &str) -> Result<(), LiveError> {
@@ -112,11 +78,9 @@ impl LiveScheduler<'_> {
                 if let Err(error) = self.announce(&key, &node, cycle.as_ref()).await {
                     self.counts.attempt(Outcome::Error, begin.elapsed());
                     note(format_args!("{key}: not nominated to {node}: {}", text(&error)));
-                    let gone = matches!(trouble(&error), Trouble::Missing | Trouble::Conflict);
-                    if !gone {
-                        self.delay(uid);
-                    }
+                    self.queue.delay(&place_of(&key));
                     if let Some(mut cycle) = cycle {
+                        self.touch_devices_of(&cycle);
                         // Nothing is written yet: there is nothing to take back but memory.
                         let _ = cycle.unreserve(&mut self.view.claims);
                     }
@@ -150,22 +114,18 @@ impl LiveScheduler<'_> {
         let view = &self.view;
         let begun = pre_enqueue(pod, &view.claims, self.options)
             .and_then(|()| PodCycle::pre_filter(pod, None, &view.claims, &view.classes, &round, self.options));
-        let cycle = begun.map_err(|blocked| Unplaced::new(&blocked))?;
-        let (nodes, explanation) = candidates(pod, view.nodes.values());
-        let Some(mut cycle) = cycle else {
-            let first = nodes.first().and_then(|node| node.metadata.name.clone());
-            return first.map(|node| (node, None)).ok_or_else(|| Unplaced::new(&explanation));
-        };
-        let found =
-            best_node(&mut cycle, nodes, &self.allocator(), view.claims.state(), explanation, now(), Preference::First);
-        let node = match found {
+        let mut cycle = begun.map_err(|blocked| Unplaced::new(&blocked))?;
+        let node = match self.choose(pod, cycle.as_mut()) {
             Ok(node) => node,
             Err(NoNode::Failed(reason)) => return Err(Unplaced::new(&reason)),
             Err(NoNode::Nowhere(explanation)) => {
-                return Err(Unplaced { reason: explanation.to_string(), cycle: Some(Box::new(cycle)) });
+                return Err(Unplaced { reason: explanation.to_string(), cycle: cycle.map(Box::new) });
             }
         };
-        match cycle.reserve(&node, &mut self.view.claims, &mut round) {
+        let Some(mut cycle) = cycle else { return Ok((node, None)) };
+        let reserved = cycle.reserve(&node, &mut self.view.claims, &mut round);
+        self.touch_devices_of(&cycle);
+        match reserved {
             Ok(()) => Ok((node, Some(cycle))),
             Err(error) => {
                 let _ = cycle.unreserve(&mut self.view.claims);
@@ -174,13 +134,45 @@ impl LiveScheduler<'_> {
         }
     }
 
+    /// Chooses the node with the highest score, the first by name of several.
+    fn choose(&mut self, pod: &Pod, mut cycle: Option<&mut PodCycle>) -> Result<String, NoNode> {
+        let allocator = allocator(self.settings, &self.view, &self.selectors);
+        let (view, counts, now) = (&self.view, &self.counts, now());
+        let kind = kind_of(pod, cycle.as_deref());
+        let best_score = cycle.as_ref().map_or(0, |cycle| cycle.best_score());
+        let only = cycle.as_ref().and_then(|cycle| only_node(cycle)).and_then(|name| view.nodes.get(&name));
+        with_budget(|budget| {
+            let mut judge = |node: &Node| {
+                counts.judged(1);
+                match (refusal(pod, node), &mut cycle) {
+                    (Some(reason), _) => Ok(refused(node_name(node), reason)),
+                    (None, None) => Ok(NodeVerdict::Fits(0)),
+                    (None, Some(cycle)) => placing::judge(cycle, node, &allocator, view.claims.state(), now, budget),
+                }
+            };
+            match (kind, only) {
+                (Some(kind), _) => self.kinds.kind(&kind).best_node(&view.nodes, best_score, judge),
+                (None, Some(only)) if matches!(judge(only)?, NodeVerdict::Fits(_)) => Ok(node_name(only).to_owned()),
+                _ => Kind::default().best_node(&view.nodes, best_score, judge),
+            }
+        })
+    }
+
+    /// Notes that devices of a cycle are taken or given back: nodes that see them are judged anew.
+    pub(super) fn touch_devices_of(&mut self, cycle: &PodCycle) {
+        let allocations = cycle.claims().iter().flat_map(|claim| {
+            let chosen = claim.chosen().and_then(|chosen| chosen.devices.as_ref()?.results.as_deref());
+            chosen.into_iter().flatten().chain(allocated_devices(claim.claim()))
+        });
+        let nodes = self.view.nodes_of(allocations);
+        self.touch(&nodes);
+    }
+
     /// Says why a pod is not placed, once, and tries it later.
     async fn refuse(&mut self, pod: &PodKey, reason: &str, begin: Instant) -> Result<(), LiveError> {
         self.counts.attempt(Outcome::Unschedulable, begin.elapsed());
         let client = &self.cluster.client;
-        let is_first = !self.delayed.contains_key(&pod.uid);
-        self.delay(&pod.uid);
-        if is_first {
+        if self.queue.delay(&place_of(pod)) {
             note(format_args!("{pod}: {reason}"));
             if let Err(error) = pod_calls::write_unschedulable(client, pod, reason).await {
                 note(format_args!("{pod}: condition not written: {}", text(&error)));
@@ -205,6 +197,33 @@ impl LiveScheduler<'_> {
         self.make(decision.calls()).await;
         if decision != PostFilter::Nothing {
             note(decision.reason());
+            self.touch_devices_of(cycle);
         }
+    }
+}
+
+fn refused(node: &str, reason: &str) -> NodeVerdict {
+    let mut reasons = PodExplanation::default();
+    reasons.add_other(node, reason);
+    NodeVerdict::Refused(reasons)
+}
+
+fn node_name(node: &Node) -> &str {
+    node.metadata.name.as_deref().unwrap_or_default()
+}
+
+/// Returns the only node on which an allocated claim of the cycle can be used, if its allocation names one.
+fn only_node(cycle: &PodCycle) -> Option<String> {
+    let mut allocations = cycle.claims().iter().filter_map(|claim| claim.claim().status.as_ref()?.allocation.as_ref());
+    allocations.find_map(|allocation| named_node(allocation.node_selector.as_ref()?))
+}
+
+fn named_node(selector: &NodeSelector) -> Option<String> {
+    let [term] = selector.node_selector_terms.as_slice() else { return None };
+    let names =
+        term.match_fields.iter().flatten().find(|field| field.key == "metadata.name" && field.operator == "In")?;
+    match names.values.as_deref() {
+        Some([name]) => Some(name.clone()),
+        _ => None,
     }
 }

@@ -8,7 +8,7 @@ use examples::live::{now, pod_calls};
 use super::attempt::OpenBinding;
 use super::counts::Outcome;
 use super::line::Line;
-use super::{LiveError, LiveScheduler, note};
+use super::{LiveError, LiveScheduler, note, place_of};
 
 /// State of a binding after its claims were looked at.
 enum Progress {
@@ -31,7 +31,7 @@ impl LiveScheduler<'_> {
     pub(super) async fn go_on_with(&mut self, uid: &str) -> Result<(), LiveError> {
         let Some(mut open) = self.open.remove(uid) else { return Ok(()) };
         let pods = &self.view.pods;
-        let place = (open.pod.namespace.clone(), open.pod.name.clone());
+        let place = place_of(&open.pod);
         let is_there = pods.get(&place).is_some_and(|pod| pod.metadata.uid.as_deref() == Some(uid));
         let progress =
             if is_there { self.write_claims(&mut open).await } else { Progress::Failed("the pod is gone".to_owned()) };
@@ -72,14 +72,15 @@ impl LiveScheduler<'_> {
     async fn bound(&mut self, open: &OpenBinding) -> Result<(), LiveError> {
         let OpenBinding { pod, node, .. } = open;
         // Until the watch shows it, memory has the pod on its node: it is not placed twice.
-        if let Some(known) = self.view.pods.get_mut(&(pod.namespace.clone(), pod.name.clone())) {
+        let place = place_of(pod);
+        if let Some(known) = self.view.pods.get_mut(&place) {
             known.spec.get_or_insert_default().node_name = Some(node.clone());
         }
-        self.delayed.remove(&pod.uid);
         self.counts.attempt(Outcome::Scheduled, open.begin.elapsed());
-        if let Some(since) = self.pending_since.remove(&pod.uid) {
+        if let Some(since) = self.queue.waiting_since(&place) {
             self.counts.bound(since.elapsed());
         }
+        self.queue.remove(&place);
         self.tell(&Line::Bound { pod: pod.to_string(), node: node.clone() })?;
         let message = format!("Successfully assigned {pod} to {node}");
         self.events.normal(&self.cluster.client, pod, "Scheduled", &message).await;
@@ -92,10 +93,12 @@ impl LiveScheduler<'_> {
         self.counts.attempt(Outcome::Error, begin.elapsed());
         note(format_args!("{pod}: not bound: {reason}"));
         if let Some((mut cycle, _)) = claims {
+            let before = cycle.clone();
             let calls = cycle.unreserve(&mut self.view.claims);
             self.make(calls).await;
+            self.touch_devices_of(&before);
         }
-        self.delay(&pod.uid);
+        self.queue.delay(&place_of(&pod));
         self.events.warning(&self.cluster.client, &pod, "FailedScheduling", reason).await;
     }
 }

@@ -21,6 +21,8 @@ pub(super) struct Counts {
     attempts: Series,
     durations: Histogram,
     waits: Histogram,
+    judged: Series,
+    looked_at: Series,
 }
 
 impl Counts {
@@ -44,7 +46,23 @@ impl Counts {
                 &[],
                 bounds(),
             ),
+            judged: metrics.counter("dra_scheduler_nodes_judged_total", "Nodes that were judged for a pod", &[]),
+            looked_at: metrics.counter(
+                "dra_scheduler_pods_looked_at_total",
+                "Pods that were looked at: listed, changed, or tried",
+                &[],
+            ),
         }
+    }
+
+    /// Counts nodes that were judged.
+    pub(super) fn judged(&self, nodes: u64) {
+        self.judged.add(&[], nodes);
+    }
+
+    /// Counts pods that were looked at.
+    pub(super) fn looked_at(&self, pods: u64) {
+        self.looked_at.add(&[], pods);
     }
 
     /// Counts an attempt.

@@ -4,30 +4,33 @@ mod attempt;
 mod binding;
 mod counts;
 mod line;
+mod queue;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dra_alloc::pods::PodOptions;
 use dra_alloc::{Allocator, SelectorCache};
-use examples::candidates::is_pending;
 use examples::live::cluster_view::{ClusterView, watch_cluster};
 use examples::live::connect::Cluster;
 use examples::live::events::Events;
 use examples::live::failure::LiveError as ClusterError;
+use examples::live::kinds::Kinds;
 use examples::live::lease::work_alone;
+use examples::live::touched::{Nodes, Place, Touched};
 use examples::live::vitals::Vitals;
 use examples::live::watching::Watches;
 use examples::live::why::{NotPending, Question, shown};
 use examples::output::{Format, LineForm, OutputError, put, put_line, say};
-use k8s_openapi::api::core::v1::Pod;
+use nnn::PodKey;
 use tokio::time::Instant;
 
 use super::args::{Args, Command};
 use super::schedule::Settings;
-use attempt::{Delay, OpenBinding};
+use attempt::OpenBinding;
 use counts::Counts;
 use line::Line;
+use queue::Queue;
 
 /// Time in which changes are gathered before the pods are looked at anew.
 const GATHERING: Duration = Duration::from_millis(20);
@@ -54,14 +57,12 @@ struct LiveScheduler<'a> {
     /// Name that pods ask for in `schedulerName`.
     name: &'a str,
     view: ClusterView,
+    queue: Queue,
+    kinds: Kinds,
     selectors: SelectorCache,
     events: Events,
     /// Pods that have a node and are not bound yet, by UID.
     open: BTreeMap<String, OpenBinding>,
-    /// Pods that have no node, by UID, with the time of the next attempt.
-    delayed: BTreeMap<String, Delay>,
-    /// Time at which each pod was first seen to be pending, by UID.
-    pending_since: BTreeMap<String, Instant>,
     form: LineForm,
     vitals: Vitals,
     counts: Counts,
@@ -93,30 +94,26 @@ impl<'a> LiveScheduler<'a> {
             options: PodOptions::new(settings.profile).with_gates(settings.gates),
             name: &args.scheduler_name,
             view: ClusterView::new(settings.gates),
+            queue: Queue::new(args.scheduler_name.clone()),
+            kinds: Kinds::default(),
             selectors: SelectorCache::default(),
             events: Events::new("dra-sdk-scheduler"),
             open: BTreeMap::new(),
-            delayed: BTreeMap::new(),
-            pending_since: BTreeMap::new(),
             form: if args.output == Format::Json { LineForm::Json } else { LineForm::Text },
             counts: Counts::new(&vitals.metrics),
             vitals,
         }
     }
 
-    fn allocator(&self) -> Allocator<'_> {
-        Allocator::new(self.settings.profile, &self.view.inventory, &self.view.classes)
-            .with_selector_cache(&self.selectors)
-            .with_gates(self.settings.gates)
-            .with_explanation(self.settings.detail)
-    }
-
     /// Explains what is pending.
     async fn why(mut self, name: Option<&str>, args: &Args) -> Result<(), LiveError> {
         let mut watches = watch_cluster(self.cluster);
         self.view.complete(&mut watches).await?;
-        let question =
-            Question { allocator: &self.allocator(), options: self.options, namespace: &self.cluster.namespace };
+        let question = Question {
+            allocator: &allocator(self.settings, &self.view, &self.selectors),
+            options: self.options,
+            namespace: &self.cluster.namespace,
+        };
         Ok(put(&shown(&question.ask(&self.view, name)?, args.output)?)?)
     }
 
@@ -134,32 +131,67 @@ impl<'a> LiveScheduler<'a> {
 
     async fn work(&mut self, watches: &mut Watches) -> Result<(), LiveError> {
         self.view.complete(watches).await?;
+        self.take(Touched::Pods);
         loop {
             self.vitals.round();
             self.look().await?;
+            let next =
+                self.queue.next_due().map_or(LOOK, |due| due.saturating_duration_since(Instant::now()).min(LOOK));
             // Changes that come together are one reason to look.
-            if let Ok(Some(change)) = tokio::time::timeout(LOOK, watches.next()).await {
-                self.view.apply(change)?;
-                self.something_changed();
+            if let Ok(Some(change)) = tokio::time::timeout(next, watches.next()).await {
+                let touched = self.view.apply(change)?;
+                self.take(touched);
                 tokio::time::sleep(GATHERING).await;
             }
             while let Some(change) = watches.next_waiting() {
-                self.view.apply(change)?;
-                self.something_changed();
+                let touched = self.view.apply(change)?;
+                self.take(touched);
             }
+        }
+    }
+
+    /// Notes what a change has touched.
+    fn take(&mut self, touched: Touched) {
+        match touched {
+            Touched::Pods => {
+                self.counts.looked_at(self.view.pods.len().try_into().unwrap_or(u64::MAX));
+                self.queue.replace(&self.view.pods);
+            }
+            Touched::Pod(place) => {
+                self.counts.looked_at(1);
+                self.queue.update(&place, self.view.pods.get(&place));
+            }
+            Touched::Claim(claim, nodes) => {
+                self.queue.claim_changed(&claim);
+                self.touch(&nodes);
+            }
+            Touched::Nodes(nodes) => self.touch(&nodes),
+            _ => {}
+        }
+    }
+
+    /// Notes that verdicts on nodes may be others now.
+    fn touch(&mut self, nodes: &Nodes) {
+        if !nodes.is_empty() {
+            self.kinds.touch(nodes);
+            self.queue.nodes_changed();
         }
     }
 
     fn tell(&self, line: &Line) -> Result<(), OutputError> {
         put_line(self.form, line)
     }
+}
 
-    /// Returns the pods that this scheduler has to place, the oldest first.
-    fn queue(&self) -> Vec<Pod> {
-        let mut pods: Vec<&Pod> = self.view.pods.values().filter(|pod| is_pending(pod, Some(self.name))).collect();
-        pods.sort_by_key(|pod| (pod.metadata.creation_timestamp.clone(), pod.metadata.name.clone()));
-        pods.into_iter().cloned().collect()
-    }
+fn allocator<'a>(settings: &Settings, view: &'a ClusterView, selectors: &'a SelectorCache) -> Allocator<'a> {
+    Allocator::new(settings.profile, &view.inventory, &view.classes)
+        .with_selector_cache(selectors)
+        .with_gates(settings.gates)
+        .with_explanation(settings.detail)
+}
+
+fn place_of(pod: &PodKey) -> Place {
+    (pod.namespace.clone(), pod.name.clone())
 }
 
 fn note(line: impl std::fmt::Display) {

@@ -1,0 +1,44 @@
+//! Events of a watch, with each list in one piece.
+
+use kube::runtime::watcher::Event;
+
+/// List that a watch is reading.
+#[derive(Debug)]
+pub(super) struct List<K>(Vec<K>);
+
+/// Event of a watch, with lists in one piece.
+pub(super) enum Step<K> {
+    /// A part of a list.
+    More,
+    /// A complete list.
+    All(Vec<K>),
+    /// An object that was added or changed.
+    One(Box<K>),
+    /// An object that was deleted.
+    Gone(Box<K>),
+}
+
+impl<K> Default for List<K> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<K> List<K> {
+    /// Takes an event of the watch, and returns what it completes.
+    pub(super) fn take(&mut self, event: Event<K>) -> Step<K> {
+        match event {
+            Event::Init => {
+                self.0.clear();
+                Step::More
+            }
+            Event::InitApply(object) => {
+                self.0.push(object);
+                Step::More
+            }
+            Event::InitDone => Step::All(std::mem::take(&mut self.0)),
+            Event::Apply(object) => Step::One(Box::new(object)),
+            Event::Delete(object) => Step::Gone(Box::new(object)),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Work of the programs that stay, counted on clusters of two sizes: what a change costs does not grow with the nodes.
+#![cfg(feature = "live")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod stand_in;
+
+use std::fmt::Debug;
+
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
+use kube::Api;
+use kube::api::{Patch, PatchParams, PostParams};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, from_value, json};
+
+use stand_in::StandIn;
+use stand_in::background::{Background, get, until};
+
+const SIZES: [usize; 2] = [8, 40];
+const POST: PostParams = PostParams { dry_run: false, field_manager: None };
+const SCHEDULER: &str = env!("CARGO_BIN_EXE_scheduler");
+
+struct Cluster {
+    server: StandIn,
+    nodes: Api<Node>,
+    slices: Api<ResourceSlice>,
+    pods: Api<Pod>,
+    claims: Api<ResourceClaim>,
+}
+
+async fn create<K>(api: &Api<K>, object: Value)
+where
+    K: Clone + DeserializeOwned + Serialize + Debug,
+{
+    api.create(&POST, &from_value::<K>(object).unwrap()).await.unwrap();
+}
+
+fn node(number: usize) -> String {
+    format!("node-{number:03}")
+}
+
+impl Cluster {
+    /// Starts a cluster with a device and a bound pod on each node.
+    async fn start(size: usize) -> Self {
+        let server = StandIn::start(&[]);
+        let client = server.client();
+        let cluster = Self {
+            nodes: Api::all(client.clone()),
+            slices: Api::all(client.clone()),
+            pods: Api::default_namespaced(client.clone()),
+            claims: Api::default_namespaced(client.clone()),
+            server,
+        };
+        create(&Api::<DeviceClass>::all(client), json!({"metadata": {"name": "gpu"}, "spec": {}})).await;
+        for number in 0..size {
+            create(&cluster.nodes, json!({"metadata": {"name": node(number)}})).await;
+            let pool = json!({"name": node(number), "generation": 1, "resourceSliceCount": 1});
+            let devices = json!([{"name": "gpu-0"}]);
+            let spec = json!({"driver": "gpu.example.com", "nodeName": node(number), "pool": pool, "devices": devices});
+            create(&cluster.slices, json!({"metadata": {"name": node(number)}, "spec": spec})).await;
+            let spec = json!({"nodeName": node(number), "containers": [{"name": "c", "image": "none"}]});
+            create(&cluster.pods, json!({"metadata": {"name": format!("old-{number}")}, "spec": spec})).await;
+        }
+        cluster
+    }
+
+    /// Creates a pod that wants a device.
+    async fn want(&self, name: &str) {
+        let request = json!({"name": "r", "exactly": {"deviceClassName": "gpu"}});
+        let spec = json!({"devices": {"requests": [request]}});
+        create(&self.claims, json!({"metadata": {"name": name}, "spec": spec})).await;
+        let spec = json!({"schedulerName": "dra-sdk", "containers": [{"name": "c", "image": "none"}],
+            "resourceClaims": [{"name": "r", "resourceClaimName": name}]});
+        create(&self.pods, json!({"metadata": {"name": name}, "spec": spec})).await;
+    }
+
+    /// Adds a device to a node.
+    async fn add_device(&self, number: usize) {
+        let mut slice = self.slices.get(&node(number)).await.unwrap();
+        slice.spec.devices = from_value(json!([{"name": "gpu-0"}, {"name": "gpu-1"}])).unwrap();
+        self.slices.replace(&node(number), &POST, &slice).await.unwrap();
+    }
+
+    async fn label(&self, pod: &str) {
+        let patch = Patch::Merge(json!({"metadata": {"labels": {"a": "b"}}}));
+        self.pods.patch(pod, &PatchParams::default(), &patch).await.unwrap();
+    }
+}
+
+/// Returns the value of a counter.
+fn count(vitals: &str, name: &str) -> usize {
+    let text = get(vitals, "/metrics");
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.map_or(0, |value| value.parse().unwrap())
+}
+
+#[tokio::test]
+async fn a_scheduler_looks_at_what_has_changed() {
+    for size in SIZES {
+        let cluster = Cluster::start(size).await;
+        let args = ["--live", "--bind", "--server", &cluster.server.url, "--metrics-address", "127.0.0.1:0"];
+        let mut scheduler = Background::start(SCHEDULER, &args);
+        let vitals = scheduler.vitals();
+        let judged = || count(&vitals, "dra_scheduler_nodes_judged_total");
+        let looked_at = || count(&vitals, "dra_scheduler_pods_looked_at_total");
+
+        // A pod that fits takes the first node with room. Those before it are known to be full.
+        for number in 0..size {
+            let before = judged();
+            let name = format!("new-{number}");
+            cluster.want(&name).await;
+            scheduler.says(&format!("default/{name}: {}", node(number)));
+            let more = judged() - before;
+            assert!(more <= 3, "{more} nodes of {size} were judged");
+        }
+
+        // A pod that waits is judged where something has changed.
+        let before = judged();
+        cluster.want("waits").await;
+        scheduler.warns(&format!("default/waits: 0/{size} nodes are available: {size} no free device of class gpu"));
+        let more = judged() - before;
+        assert!(more <= 3, "{more} nodes of {size} were judged");
+        let (before, pods_before) = (judged(), looked_at());
+        cluster.add_device(5).await;
+        scheduler.says(&format!("default/waits: {}", node(5)));
+        let (more, pods) = (judged() - before, looked_at() - pods_before);
+        assert!(more <= 3, "{more} nodes of {size} were judged");
+        // It is tried again after each pause, and what is written about it is a change of it too.
+        assert!(pods < 30, "{pods} pods were looked at");
+
+        // The change of a pod is looked at, and nothing else; what was written last may still come.
+        let (before, pods_before) = (judged(), looked_at());
+        cluster.label("old-1").await;
+        until("the change is taken", async || looked_at() > pods_before).await;
+        let (more, pods) = (judged() - before, looked_at() - pods_before);
+        assert!(more == 0 && pods <= 4, "{more} nodes of {size} were judged, {pods} pods were looked at");
+    }
+}
