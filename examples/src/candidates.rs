@@ -3,6 +3,9 @@
 //! It is no kube-scheduler: it knows claims, node selectors, taints and cordoned nodes. A pod that asks for more of its node
 //! is refused with an event, and not placed by guess.
 
+use std::collections::BTreeSet;
+
+use dra_alloc::kubelet::ClaimKey;
 use dra_alloc::pods::PodExplanation;
 use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
 use readiness::first_untolerated_taint;
@@ -39,6 +42,19 @@ pub fn foreign_wish(pod: &Pod) -> Option<&'static str> {
 fn requests_resources(spec: &PodSpec) -> bool {
     let mut resources = spec.containers.iter().filter_map(|container| container.resources.as_ref());
     resources.any(|resources| resources.requests.as_ref().is_some_and(|requests| !requests.is_empty()))
+}
+
+/// Returns the claims that a pod names, and those that were made for it.
+#[must_use]
+pub fn claims_of(pod: &Pod) -> BTreeSet<ClaimKey> {
+    let named = pod.spec.iter().flat_map(|spec| spec.resource_claims.iter().flatten());
+    let named = named.filter_map(|claim| claim.resource_claim_name.as_deref());
+    let made = pod.status.iter().flat_map(|status| status.resource_claim_statuses.iter().flatten());
+    let made = made.filter_map(|claim| claim.resource_claim_name.as_deref());
+    let extended = pod.status.iter().flat_map(|status| &status.extended_resource_claim_status);
+    let extended = extended.map(|status| status.resource_claim_name.as_str());
+    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+    named.chain(made).chain(extended).map(|name| ClaimKey::new(namespace, name)).collect()
 }
 
 /// Divides nodes into those that a pod may use, and reasons of the others.

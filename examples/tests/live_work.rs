@@ -19,6 +19,7 @@ use stand_in::background::{Background, get, until};
 
 const SIZES: [usize; 2] = [8, 40];
 const POST: PostParams = PostParams { dry_run: false, field_manager: None };
+const AUTOSCALER: &str = env!("CARGO_BIN_EXE_autoscaler");
 const SCHEDULER: &str = env!("CARGO_BIN_EXE_scheduler");
 
 struct Cluster {
@@ -135,5 +136,30 @@ async fn a_scheduler_looks_at_what_has_changed() {
         until("the change is taken", async || looked_at() > pods_before).await;
         let (more, pods) = (judged() - before, looked_at() - pods_before);
         assert!(more == 0 && pods <= 4, "{more} nodes of {size} were judged, {pods} pods were looked at");
+    }
+}
+
+#[tokio::test]
+async fn an_autoscaler_lists_what_has_changed() {
+    for size in SIZES {
+        let cluster = Cluster::start(size).await;
+        let args = ["--live", "--watch", "--server", &cluster.server.url, "--metrics-address", "127.0.0.1:0"];
+        let mut autoscaler = Background::start(AUTOSCALER, &args);
+        let vitals = autoscaler.vitals();
+        autoscaler.says(&node(size - 1));
+        let nodes = || count(&vitals, "dra_autoscaler_nodes_looked_at_total");
+        let pods = || count(&vitals, "dra_autoscaler_pods_looked_at_total");
+        assert_eq!((nodes(), pods()), (size, size));
+        assert!(get(&vitals, "/healthz").ends_with("\r\n\r\nok"));
+
+        // Another device, a label of a pod, and a pod more: each is one node with its pods.
+        cluster.add_device(5).await;
+        until("the slice is taken", async || nodes() == size + 1 && pods() == size + 1).await;
+        cluster.label("old-1").await;
+        until("the label is taken", async || nodes() == size + 2 && pods() == size + 2).await;
+        let spec = json!({"nodeName": node(3), "containers": [{"name": "c", "image": "none"}]});
+        create(&cluster.pods, json!({"metadata": {"name": "more"}, "spec": spec})).await;
+        autoscaler.says("default/more");
+        assert_eq!((nodes(), pods()), (size + 3, size + 4));
     }
 }

@@ -27,6 +27,14 @@ pub enum PodClass {
     Ignored,
 }
 
+impl PodClass {
+    /// Returns true for a reason to add a node.
+    #[must_use]
+    pub const fn needs_node(self) -> bool {
+        matches!(self, Self::Unschedulable | Self::Unprocessed)
+    }
+}
+
 /// Classifies a pod. `schedulers` are the names of schedulers whose pods count (all if empty), `bypassed` those that
 /// the autoscaler does not wait for.
 ///

@@ -245,9 +245,7 @@ impl ClusterView {
 
     /// Returns the pods that need a new node. Excludes nominated pods, even if their node does not exist yet.
     pub fn pods_needing_nodes(&self) -> impl Iterator<Item = &PodKey> {
-        self.pod_classes()
-            .filter(|(_, class)| matches!(class, PodClass::Unschedulable | PodClass::Unprocessed))
-            .map(|(pod, _)| pod)
+        self.pod_classes().filter(|(_, class)| class.needs_node()).map(|(pod, _)| pod)
     }
 }
 

@@ -6,6 +6,7 @@
 //! kubectl get nodes,pods,resourceclaims,resourceslices,deviceclasses -A -o json | autoscaler - --scale-down
 //! ```
 
+mod list;
 #[cfg(feature = "live")]
 mod live;
 #[cfg(not(feature = "live"))]
@@ -17,19 +18,14 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
-use comfy_table::Table;
-use comfy_table::presets::UTF8_FULL_CONDENSED;
-use examples::cluster_args::ClusterArgs;
+use examples::cluster_args::{ClusterArgs, VitalsArgs};
 use examples::instant::instant;
 use examples::manifest::Manifests;
 use examples::output::{OutputError, Trouble, as_json, program, put, say};
 use k8s_openapi::jiff::Timestamp;
-use nnn::view::{
-    AutoscalerNode, AutoscalerNodePresence, ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions,
-    RemovalMode, ReservedBy,
-};
+use list::List;
+use nnn::view::{ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions, RemovalMode};
 use scaling::{Answer, ScalingArgs, ScalingError};
-use serde_json::{Value, json};
 
 const CLUSTER: &str = include_str!("../../../data/autoscaler/cluster.yaml");
 
@@ -64,9 +60,11 @@ struct Args {
     scaling: ScalingArgs,
     #[command(flatten)]
     server: ClusterArgs,
-    /// Print the list or the answer again whenever it changes
+    /// Stay, and print what changes of the list, or the answer whenever it becomes another one
     #[arg(long, requires = "live")]
     watch: bool,
+    #[command(flatten)]
+    vitals: VitalsArgs,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -99,6 +97,15 @@ enum AutoscalerError {
 
 impl Trouble for AutoscalerError {}
 
+impl From<Caution> for RemovalMode {
+    fn from(caution: Caution) -> Self {
+        match caution {
+            Caution::Strict => Self::Strict,
+            Caution::Lenient => Self::Lenient,
+        }
+    }
+}
+
 fn main() -> ExitCode {
     program(run)
 }
@@ -126,27 +133,27 @@ fn text_of(manifests: &Manifests, args: &Args) -> Result<String, AutoscalerError
     }
     let objects =
         ClusterObjects::new(&manifests.nodes, &manifests.pods).with_devices(&manifests.slices, &manifests.claims);
-    args.listed(match args.now {
+    let objects = match args.now {
         Some(now) => objects.with_now(now),
         None => objects,
-    })
+    };
+    Ok(args.listed(&List::from(&ClusterView::new(objects, &args.view_options())?))?)
 }
 
 impl Args {
-    /// Returns the list of nodes as text.
-    fn listed(&self, objects: ClusterObjects<'_>) -> Result<String, AutoscalerError> {
+    fn view_options(&self) -> ClusterViewOptions {
         let mut options = ClusterViewOptions::default();
         options.threshold_permille = self.threshold.saturating_mul(10);
         options.upcoming = self.upcoming.iter().cloned().collect::<BTreeSet<_>>();
-        let view = ClusterView::new(objects, &options)?;
-        let mode = match self.mode {
-            Caution::Strict => RemovalMode::Strict,
-            Caution::Lenient => RemovalMode::Lenient,
-        };
-        Ok(match self.output {
-            Output::Table => table(&view, mode) + "\n",
-            Output::Json => as_json(&object(&view, mode))?,
-        })
+        options
+    }
+
+    /// Returns the list of nodes as text.
+    fn listed(&self, list: &List<'_>) -> Result<String, OutputError> {
+        match self.output {
+            Output::Table => Ok(list.table(self.mode.into()).join("\n")),
+            Output::Json => as_json(&list.object(self.mode.into())),
+        }
     }
 
     /// Returns the answer to a question as text.
@@ -156,78 +163,4 @@ impl Args {
             Output::Json => as_json(answer),
         }
     }
-}
-
-/// Returns the verdict on a node in one or two words.
-fn verdict(node: &AutoscalerNode, mode: RemovalMode) -> &'static str {
-    let is_promised = node.pods_reserved_by(ReservedBy::Nominated).next().is_some();
-    match node.presence {
-        AutoscalerNodePresence::Upcoming => "being created",
-        AutoscalerNodePresence::Present if node.removability(mode).is_removable() => "removable",
-        AutoscalerNodePresence::Present if is_promised => "reserved",
-        AutoscalerNodePresence::Present => "in use",
-        _ => "not there",
-    }
-}
-
-fn names(node: &AutoscalerNode, reserved_by: ReservedBy) -> Vec<String> {
-    node.pods_reserved_by(reserved_by).map(|pod| pod.pod.to_string()).collect()
-}
-
-fn table(view: &ClusterView, mode: RemovalMode) -> String {
-    let mut table = Table::new();
-    table.load_preset(UTF8_FULL_CONDENSED);
-    table.set_header(["NODE", "IS", "USED", "CPU", "BOUND", "EXPECTED", "WHY"]);
-    for node in view.nodes() {
-        let removable = node.removability(mode);
-        let why = removable.reasons.iter().map(ToString::to_string);
-        let noticed = node.warnings.iter().map(ToString::to_string);
-        let mut lines: Vec<String> = why.chain(noticed).collect();
-        lines.dedup();
-        let (cpu, percent) = match node.presence {
-            AutoscalerNodePresence::Present => (
-                format!("{} of {}", node.committed().quantity("cpu"), node.allocatable.quantity("cpu")),
-                format!("{}%", node.utilisation_permille() / 10),
-            ),
-            _ => (node.committed().quantity("cpu").to_string(), "-".to_owned()),
-        };
-        table.add_row([
-            node.name.clone(),
-            verdict(node, mode).to_owned(),
-            percent,
-            cpu,
-            names(node, ReservedBy::Bound).join("\n"),
-            names(node, ReservedBy::Nominated).join("\n"),
-            lines.join("\n"),
-        ]);
-    }
-    let needed: Vec<String> = view.pods_needing_nodes().map(|pod| format!("needs a node: {pod}")).collect();
-    std::iter::once(table.to_string()).chain(needed).collect::<Vec<_>>().join("\n")
-}
-
-fn object(view: &ClusterView, mode: RemovalMode) -> Value {
-    let nodes = view.nodes().map(|node| {
-        let removable = node.removability(mode);
-        json!({
-            "name": node.name,
-            "is": verdict(node, mode),
-            "removable": removable.is_removable(),
-            "reasons": removable.reasons,
-            "utilisationPermille": node.utilisation_permille(),
-            "allocatable": node.allocatable,
-            "committed": node.committed(),
-            "expected": node.expected(),
-            "bound": names(node, ReservedBy::Bound),
-            "nominated": names(node, ReservedBy::Nominated),
-            "devices": node.devices,
-            "findings": node.warnings,
-        })
-    });
-    let pods = view.pod_classes().map(|(pod, class)| json!({"pod": pod.to_string(), "uid": pod.uid, "class": class}));
-    let needed = view.pods_needing_nodes().map(ToString::to_string);
-    json!({
-        "nodes": nodes.collect::<Vec<_>>(),
-        "pods": pods.collect::<Vec<_>>(),
-        "needNodes": needed.collect::<Vec<_>>(),
-    })
 }

@@ -11,8 +11,10 @@ use examples::live::listing::list_devices;
 use examples::live::now;
 use examples::live::pool_view::{PoolView, watch_pools};
 use examples::live::stop::told_to_stop;
+use examples::live::vitals::Vitals;
 use examples::output::{OutputError, put};
 use examples::pool_question::Question;
+use tokio::time::timeout;
 
 use super::args::Args;
 use super::{note_incomplete, text};
@@ -20,6 +22,9 @@ use controller::Controller;
 
 /// Time in which changes are gathered before the table is made anew.
 const GATHERING: Duration = Duration::from_millis(200);
+
+/// Longest time between two rounds of the loop.
+const ROUND: Duration = Duration::from_secs(10);
 
 /// Reason that the program ends.
 #[derive(Debug, thiserror::Error)]
@@ -57,8 +62,13 @@ async fn once(cluster: &Cluster, question: &Question, args: &Args) -> Result<(),
 
 /// Prints the table whenever it has become another one.
 async fn watch(cluster: &Cluster, question: &Question, args: &Args) -> Result<(), LiveError> {
+    let vitals = Vitals::default();
+    let tables = vitals.metrics.counter("dra_pool_status_tables_total", "Tables that were printed", &[]);
+    vitals.serve(args.vitals.metrics_address).await?;
     let (mut view, mut watches, mut printed) = (PoolView::new(question.gates), watch_pools(cluster), String::new());
-    while let Some(change) = watches.next().await {
+    loop {
+        vitals.round();
+        let Ok(Some(change)) = timeout(ROUND, watches.next()).await else { continue };
         view.apply(change)?;
         if view.is_complete() {
             tokio::time::sleep(GATHERING).await;
@@ -73,8 +83,8 @@ async fn watch(cluster: &Cluster, question: &Question, args: &Args) -> Result<()
         let text = text(&reports, question, args)?;
         if text != printed {
             put(&text)?;
+            tables.add(&[], 1);
             printed = text;
         }
     }
-    Ok(())
 }

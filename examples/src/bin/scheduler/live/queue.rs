@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use dra_alloc::kubelet::ClaimKey;
-use examples::candidates::is_pending;
+use examples::candidates::{claims_of, is_pending};
 use examples::live::touched::Place;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -170,14 +170,4 @@ fn remove_place(by_claim: &mut BTreeMap<ClaimKey, BTreeSet<Place>>, claim: &Clai
     if places.is_empty() {
         by_claim.remove(claim);
     }
-}
-
-/// Returns the claims that a pod names, and those that were made for it.
-fn claims_of(pod: &Pod) -> BTreeSet<ClaimKey> {
-    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
-    let named = pod.spec.iter().flat_map(|spec| spec.resource_claims.iter().flatten());
-    let named = named.filter_map(|claim| claim.resource_claim_name.as_deref());
-    let made = pod.status.iter().flat_map(|status| status.resource_claim_statuses.iter().flatten());
-    let made = made.filter_map(|claim| claim.resource_claim_name.as_deref());
-    named.chain(made).map(|name| ClaimKey::new(namespace, name)).collect()
 }

@@ -1,0 +1,250 @@
+//! List of a cluster's nodes that follows changes: what may be another one is made anew from the objects that it consists of.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dra_alloc::kubelet::ClaimKey;
+use dra_alloc::pods::ClaimLookup;
+use examples::candidates::claims_of;
+use examples::live::cluster_view::ClusterView as Objects;
+use examples::live::touched::{Nodes, Place, Touched};
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::jiff::Timestamp;
+use nnn::PodKey;
+use nnn::view::{AutoscalerNode, ClusterObjects, ClusterView, ClusterViewError, ClusterViewOptions, PodClass};
+
+use super::super::list::List;
+
+/// List that is kept.
+#[derive(Debug)]
+pub(super) struct KeptList {
+    options: ClusterViewOptions,
+    nodes: BTreeMap<String, AutoscalerNode>,
+    pods: BTreeMap<Place, KnownPod>,
+    by_node: BTreeMap<String, BTreeSet<Place>>,
+    by_claim: BTreeMap<ClaimKey, BTreeSet<Place>>,
+    /// Pods that are terminating: they become overdue without a change.
+    terminating: BTreeSet<Place>,
+    dirty: Dirty,
+}
+
+/// Pod as the list was made from it.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct KnownPod {
+    node: Option<String>,
+    claims: BTreeSet<ClaimKey>,
+    class: Option<(PodKey, PodClass)>,
+}
+
+/// Parts of the list that have to be made anew.
+#[derive(Debug, Default)]
+struct Dirty {
+    all: bool,
+    nodes: BTreeSet<String>,
+    pods: BTreeSet<Place>,
+}
+
+/// Part of the list that is another one now.
+#[derive(Debug, Default)]
+pub(super) struct Changed {
+    pub(super) nodes: BTreeMap<String, AutoscalerNode>,
+    pub(super) gone: Vec<String>,
+    pub(super) pods: BTreeMap<PodKey, PodClass>,
+    /// Pods that need no node any more.
+    pub(super) served: BTreeSet<PodKey>,
+    pub(super) gone_pods: BTreeSet<PodKey>,
+    /// Numbers of nodes and pods that were looked at.
+    pub(super) looked_at: (usize, usize),
+}
+
+impl KeptList {
+    pub(super) fn new(options: ClusterViewOptions) -> Self {
+        Self {
+            options,
+            nodes: BTreeMap::new(),
+            pods: BTreeMap::new(),
+            by_node: BTreeMap::new(),
+            by_claim: BTreeMap::new(),
+            terminating: BTreeSet::new(),
+            dirty: Dirty { all: true, ..Dirty::default() },
+        }
+    }
+
+    /// Notes what a change has touched.
+    pub(super) fn take(&mut self, touched: Touched) {
+        match touched {
+            Touched::Pods | Touched::Nodes(Nodes::All) | Touched::Claim(_, Nodes::All) => self.dirty.all = true,
+            Touched::Pod(place) => drop(self.dirty.pods.insert(place)),
+            Touched::Nodes(Nodes::These(nodes)) => self.dirty.nodes.extend(nodes),
+            Touched::Claim(claim, Nodes::These(nodes)) => {
+                self.dirty.nodes.extend(nodes);
+                self.dirty.pods.extend(self.by_claim.get(&claim).into_iter().flatten().cloned());
+            }
+            _ => {}
+        }
+    }
+
+    /// Makes anew what has changed, at a time, and returns what is another one now.
+    ///
+    /// # Errors
+    /// An object can't be read.
+    ///
+    /// # Complexity
+    /// Linear in the nodes that have changed, those of pods that have changed, and those that share claims with their pods.
+    pub(super) fn renew(&mut self, objects: &Objects, now: Timestamp) -> Result<Changed, ClusterViewError> {
+        let mut dirty = std::mem::take(&mut self.dirty);
+        if dirty.all {
+            dirty.nodes.extend(objects.nodes.keys().chain(self.nodes.keys()).cloned());
+            dirty.pods.extend(objects.pods.keys().chain(self.pods.keys()).cloned());
+        }
+        dirty.pods.extend(self.terminating.iter().cloned());
+        for place in &dirty.pods {
+            dirty.nodes.extend(self.pods.get(place).and_then(|known| known.node.clone()));
+            self.index(place, objects.pods.get(place));
+            dirty.nodes.extend(self.pods.get(place).and_then(|known| known.node.clone()));
+        }
+        let (nodes, pods) = self.connected(dirty);
+        let view = self.view(objects, &nodes, &pods, now)?;
+        Ok(self.replaced(&view, &nodes, &pods, objects))
+    }
+
+    /// Returns the whole list.
+    pub(super) fn list(&self) -> List<'_> {
+        List {
+            nodes: self.nodes.values().collect(),
+            pods: self
+                .pods
+                .values()
+                .filter_map(|known| known.class.as_ref().map(|(key, class)| (key, *class)))
+                .collect(),
+        }
+    }
+
+    /// Keeps the indexes of pods.
+    fn index(&mut self, place: &Place, pod: Option<&Pod>) {
+        let known = self.pods.entry(place.clone()).or_default();
+        if let Some(node) = &known.node {
+            remove(&mut self.by_node, node, place);
+        }
+        for claim in &known.claims {
+            remove(&mut self.by_claim, claim, place);
+        }
+        self.terminating.remove(place);
+        known.node = pod.and_then(node_of).map(str::to_owned);
+        known.claims = pod.map(claims_of).unwrap_or_default();
+        if let Some(node) = &known.node {
+            self.by_node.entry(node.clone()).or_default().insert(place.clone());
+        }
+        for claim in &known.claims {
+            self.by_claim.entry(claim.clone()).or_default().insert(place.clone());
+        }
+        if pod.is_some_and(|pod| pod.metadata.deletion_timestamp.is_some()) {
+            self.terminating.insert(place.clone());
+        }
+    }
+
+    /// Adds the pods of nodes, and what shares claims with them: a claim counts once.
+    fn connected(
+        &self,
+        Dirty { nodes: mut new_nodes, pods: mut new_pods, .. }: Dirty,
+    ) -> (BTreeSet<String>, BTreeSet<Place>) {
+        let (mut nodes, mut pods) = (BTreeSet::new(), BTreeSet::new());
+        while !new_nodes.is_empty() || !new_pods.is_empty() {
+            let of_nodes = new_nodes.iter().filter_map(|node| self.by_node.get(node)).flatten();
+            let claims = new_pods.iter().filter_map(|place| self.pods.get(place)).flat_map(|known| &known.claims);
+            let of_claims = claims.filter_map(|claim| self.by_claim.get(claim)).flatten();
+            let more_pods: BTreeSet<Place> = of_nodes.chain(of_claims).cloned().collect();
+            let of_pods = new_pods.iter().filter_map(|place| self.pods.get(place)?.node.clone());
+            let more_nodes: BTreeSet<String> = of_pods.collect();
+            nodes.append(&mut new_nodes);
+            pods.append(&mut new_pods);
+            new_nodes = more_nodes.difference(&nodes).cloned().collect();
+            new_pods = more_pods.difference(&pods).cloned().collect();
+        }
+        (nodes, pods)
+    }
+
+    fn view(
+        &self,
+        objects: &Objects,
+        nodes: &BTreeSet<String>,
+        pods: &BTreeSet<Place>,
+        now: Timestamp,
+    ) -> Result<ClusterView, ClusterViewError> {
+        let claims: BTreeSet<&ClaimKey> =
+            pods.iter().filter_map(|place| self.pods.get(place)).flat_map(|known| &known.claims).collect();
+        let claims = claims.into_iter().filter_map(|key| objects.claims.claim(&key.namespace, &key.name));
+        let slices = nodes.iter().flat_map(|node| objects.inventory.slices_of_node(node));
+        let parts = ClusterObjects::new(
+            nodes.iter().filter_map(|node| objects.nodes.get(node)),
+            pods.iter().filter_map(|place| objects.pods.get(place)),
+        );
+        ClusterView::new(parts.with_devices(slices, claims).with_now(now), &self.options)
+    }
+
+    /// Takes a part of the cluster into the list.
+    fn replaced(
+        &mut self,
+        view: &ClusterView,
+        nodes: &BTreeSet<String>,
+        pods: &BTreeSet<Place>,
+        objects: &Objects,
+    ) -> Changed {
+        let mut changed = Changed { looked_at: (nodes.len(), pods.len()), ..Changed::default() };
+        let upcoming = self.options.upcoming.iter().filter(|name| !self.nodes.contains_key(*name));
+        let names: BTreeSet<String> = nodes.iter().chain(upcoming).cloned().collect();
+        for name in names {
+            match view.node(&name) {
+                Some(node) if self.nodes.get(&name) == Some(node) => {}
+                Some(node) => {
+                    self.nodes.insert(name.clone(), node.clone());
+                    changed.nodes.insert(name, node.clone());
+                }
+                None if self.nodes.remove(&name).is_some() => changed.gone.push(name),
+                None => {}
+            }
+        }
+        let classes: BTreeMap<&PodKey, PodClass> = view.pod_classes().collect();
+        let by_place: BTreeMap<(&str, &str), (&PodKey, PodClass)> = classes
+            .into_iter()
+            .map(|(key, class)| ((key.namespace.as_str(), key.name.as_str()), (key, class)))
+            .collect();
+        for place in pods {
+            let class = by_place.get(&(place.0.as_str(), place.1.as_str()));
+            let class = class.map(|(key, class)| (PodKey::clone(key), *class));
+            let before = if objects.pods.contains_key(place) {
+                let known = self.pods.entry(place.clone()).or_default();
+                std::mem::replace(&mut known.class, class.clone())
+            } else {
+                let before = self.pods.remove(place).and_then(|known| known.class);
+                changed.gone_pods.extend(before.iter().map(|(key, _)| key.clone()));
+                before
+            };
+            if before == class {
+                continue;
+            }
+            changed.served.extend(before.filter(|(_, class)| class.needs_node()).map(|(key, _)| key));
+            if let Some((key, class)) = class {
+                if class.needs_node() {
+                    changed.served.remove(&key);
+                }
+                changed.pods.insert(key, class);
+            }
+        }
+        changed
+    }
+}
+
+fn remove<K: Ord>(index: &mut BTreeMap<K, BTreeSet<Place>>, key: &K, place: &Place) {
+    let Some(places) = index.get_mut(key) else { return };
+    places.remove(place);
+    if places.is_empty() {
+        index.remove(key);
+    }
+}
+
+/// Returns the node that a pod is bound or nominated to.
+fn node_of(pod: &Pod) -> Option<&str> {
+    let bound = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
+    let nominated = pod.status.as_ref().and_then(|status| status.nominated_node_name.as_deref());
+    bound.filter(|node| !node.is_empty()).or(nominated).filter(|node| !node.is_empty())
+}

@@ -1,0 +1,191 @@
+//! The list or an answer for a cluster: once, or kept.
+
+mod kept;
+
+use std::time::Duration;
+
+use examples::live::cluster_view::{ClusterView, watch_cluster};
+use examples::live::connect::Cluster;
+pub(crate) use examples::live::failure::LiveError;
+use examples::live::metrics::{Metrics, Series};
+use examples::live::now;
+use examples::live::stop::told_to_stop;
+use examples::live::touched::Touched;
+use examples::live::vitals::Vitals;
+use examples::live::watching::Watches;
+use examples::output::{as_json, put};
+use serde_json::json;
+use tokio::time::{sleep, timeout};
+
+use super::list::List;
+use super::scaling::{ClusterParts, Question};
+use super::{Args, AutoscalerError, Output};
+use kept::{Changed, KeptList};
+
+/// Time in which changes are gathered before something is made anew.
+const GATHERING: Duration = Duration::from_millis(200);
+
+/// Longest time between two looks: terminating pods become overdue without a change.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// Metrics of an autoscaler that stays.
+struct Counts {
+    nodes: Series,
+    pods: Series,
+}
+
+impl Counts {
+    fn new(metrics: &Metrics) -> Self {
+        Self {
+            nodes: metrics.counter("dra_autoscaler_nodes_looked_at_total", "Nodes that were listed anew", &[]),
+            pods: metrics.counter("dra_autoscaler_pods_looked_at_total", "Pods that were counted anew", &[]),
+        }
+    }
+
+    fn looked_at(&self, changed: &Changed) {
+        let (nodes, pods) = changed.looked_at;
+        self.nodes.add(&[], nodes.try_into().unwrap_or(u64::MAX));
+        self.pods.add(&[], pods.try_into().unwrap_or(u64::MAX));
+    }
+}
+
+/// Works on a cluster.
+///
+/// # Errors
+/// The cluster can't be reached, or the question has no answer.
+pub(crate) fn run(args: &Args) -> Result<(), AutoscalerError> {
+    let question = args.scaling.question()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(LiveError::Runtime)?;
+    runtime.block_on(async {
+        let show = show(args, question.as_ref());
+        if !args.watch {
+            return show.await;
+        }
+        tokio::select! {
+            ended = show => ended,
+            stopped = told_to_stop() => Ok(stopped?),
+        }
+    })
+}
+
+/// Prints the list or the answer of a cluster, and with `--watch` what changes.
+async fn show(args: &Args, question: Option<&Question<'_>>) -> Result<(), AutoscalerError> {
+    let vitals = Vitals::default();
+    let counts = Counts::new(&vitals.metrics);
+    vitals.serve(args.vitals.metrics_address).await?;
+    let cluster = Cluster::connect(&args.server).await?;
+    let (mut view, mut watches) = (ClusterView::new(args.scaling.gates()?), watch_cluster(&cluster));
+    view.complete(&mut watches).await?;
+    match question {
+        Some(question) => keep_answer(args, question, view, watches, &vitals).await,
+        None => keep_list(args, view, watches, &vitals, &counts).await,
+    }
+}
+
+/// Prints the list, and then what changes of it.
+async fn keep_list(
+    args: &Args,
+    mut view: ClusterView,
+    mut watches: Watches,
+    vitals: &Vitals,
+    counts: &Counts,
+) -> Result<(), AutoscalerError> {
+    let mut list = KeptList::new(args.view_options());
+    counts.looked_at(&list.renew(&view, args.now.unwrap_or_else(now))?);
+    put(&args.listed(&list.list())?)?;
+    loop {
+        if !args.watch {
+            return Ok(());
+        }
+        vitals.round();
+        for touched in next_changes(&mut view, &mut watches).await? {
+            list.take(touched);
+        }
+        let changed = list.renew(&view, args.now.unwrap_or_else(now))?;
+        counts.looked_at(&changed);
+        put(&changed_text(args, &changed)?)?;
+    }
+}
+
+/// Prints the answer, and then each other one that it becomes. It is about the whole cluster, and made anew.
+async fn keep_answer(
+    args: &Args,
+    question: &Question<'_>,
+    mut view: ClusterView,
+    mut watches: Watches,
+    vitals: &Vitals,
+) -> Result<(), AutoscalerError> {
+    let mut printed = answer(args, question, &mut view)?;
+    put(&printed)?;
+    loop {
+        if !args.watch {
+            return Ok(());
+        }
+        vitals.round();
+        let changes = next_changes(&mut view, &mut watches).await?;
+        if changes.iter().all(|touched| *touched == Touched::Nothing) {
+            continue;
+        }
+        let text = answer(args, question, &mut view)?;
+        if text != printed {
+            put(&text)?;
+            printed = text;
+        }
+    }
+}
+
+fn answer(args: &Args, question: &Question<'_>, view: &mut ClusterView) -> Result<String, AutoscalerError> {
+    let cluster = ClusterParts {
+        nodes: view.nodes.values().collect(),
+        pods: view.pods.values().collect(),
+        pod_groups: &[],
+        inventory: &mut view.inventory,
+        classes: &view.classes,
+        claims: &view.claims,
+    };
+    Ok(args.answered(&question.answer(cluster, args.now.unwrap_or_else(now))?)?)
+}
+
+/// Returns what has changed of a list, as text; empty if that is nothing.
+fn changed_text(args: &Args, changed: &Changed) -> Result<String, AutoscalerError> {
+    let list = List {
+        nodes: changed.nodes.values().collect(),
+        pods: changed.pods.iter().map(|(pod, class)| (pod, *class)).collect(),
+    };
+    let [served, gone_pods] =
+        [&changed.served, &changed.gone_pods].map(|pods| pods.iter().map(ToString::to_string).collect::<Vec<String>>());
+    let is_same = list.nodes.is_empty() && changed.gone.is_empty() && served.is_empty();
+    Ok(match args.output {
+        Output::Json if is_same && list.pods.is_empty() && gone_pods.is_empty() => String::new(),
+        Output::Json => {
+            let mut object = list.object(args.mode.into());
+            if let Some(fields) = object.as_object_mut() {
+                fields.insert("goneNodes".to_owned(), json!(changed.gone));
+                fields.insert("gonePods".to_owned(), json!(gone_pods));
+            }
+            as_json(&object)?
+        }
+        Output::Table => {
+            let mut lines = list.table(args.mode.into());
+            if list.nodes.is_empty() {
+                lines.remove(0);
+            }
+            lines.extend(changed.gone.iter().map(|node| format!("gone: {node}")));
+            lines.extend(served.iter().map(|pod| format!("needs no node now: {pod}")));
+            lines.into_iter().map(|line| line + "\n").collect()
+        }
+    })
+}
+
+/// Takes the changes that come together.
+async fn next_changes(view: &mut ClusterView, watches: &mut Watches) -> Result<Vec<Touched>, LiveError> {
+    let mut changes = Vec::new();
+    if let Ok(Some(change)) = timeout(LOOK, watches.next()).await {
+        changes.push(view.apply(change)?);
+        sleep(GATHERING).await;
+    }
+    while let Some(change) = watches.next_waiting() {
+        changes.push(view.apply(change)?);
+    }
+    Ok(changes)
+}
