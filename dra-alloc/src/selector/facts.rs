@@ -1,8 +1,7 @@
 //! Facts about an expression that an allocator can use.
 
 use super::check::{Checked, Reference};
-use super::declarations::names::Name;
-use super::syntax::tree::{Kind, Literal, NodeId};
+use super::syntax::tree::{Kind, NodeId};
 
 /// Facts about the reads of an expression.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,7 +23,7 @@ impl Facts {
         let mut reachable = vec![checked.root];
         let mut devices = Vec::new();
         while let Some(node) = reachable.pop() {
-            if is_device(checked, node) {
+            if checked.is_device(node) {
                 devices.push(node);
             }
             if matches!(checked.reference(node), Reference::Name(_)) {
@@ -68,25 +67,13 @@ impl Facts {
     }
 }
 
-fn is_device(checked: &Checked<'_>, node: NodeId) -> bool {
-    *checked.reference(node) == Reference::Name(Name::Device)
-}
-
-fn text<'c>(checked: &'c Checked<'_>, node: NodeId) -> Option<&'c str> {
-    match checked.tree.kind(node) {
-        Kind::Literal(Literal::String(text)) => Some(text),
-        _ => None,
-    }
-}
-
 /// Returns the key with which a node reads from a map.
 fn key(checked: &Checked<'_>, node: NodeId) -> Option<String> {
     match checked.tree.kind(node) {
         Kind::Select { field, .. } => Some((*field).to_owned()),
-        Kind::Call { function: "_[_]" | "_[?_]" | "_?._", arguments, .. } => match arguments.as_slice() {
-            [_, key] => text(checked, *key).map(str::to_owned),
-            _ => None,
-        },
+        Kind::Call { function: "_[_]" | "_[?_]" | "_?._", arguments, .. } => {
+            checked.text(*arguments.get(1)?).map(str::to_owned)
+        }
         _ => None,
     }
 }
@@ -102,7 +89,7 @@ fn pinned_driver(checked: &Checked<'_>) -> Option<String> {
             "_==_" => {
                 let pinned = [(left, right), (right, left)]
                     .into_iter()
-                    .find_map(|(driver, literal)| is_driver(checked, driver).then(|| text(checked, literal)).flatten());
+                    .find_map(|(driver, literal)| is_driver(checked, driver).then(|| checked.text(literal)).flatten());
                 if let Some(driver) = pinned {
                     return Some(driver.to_owned());
                 }
@@ -115,7 +102,7 @@ fn pinned_driver(checked: &Checked<'_>) -> Option<String> {
 
 fn is_driver(checked: &Checked<'_>, node: NodeId) -> bool {
     match checked.tree.kind(node) {
-        Kind::Select { operand, field: "driver", test: false } => is_device(checked, *operand),
+        Kind::Select { operand, field: "driver", test: false } => checked.is_device(*operand),
         _ => false,
     }
 }

@@ -192,7 +192,7 @@ impl Selector {
         let program = program::plan(&checked).map_err(|message| CompileError::Program { message })?;
         // A part of the text becomes at most one constant, and an entry of a set of constants.
         let memory = size_of::<Self>() + 2 * expression.len() + checked.tree.len() * 100 + program.memory();
-        let direct = if expression.len() <= EXPRESSION_LIMIT { direct::recognize(&checked) } else { None };
+        let direct = if expression.len() <= EXPRESSION_LIMIT { Direct::recognize(&checked) } else { None };
         Ok(Self {
             expression: expression.to_owned(),
             program,

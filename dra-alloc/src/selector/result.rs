@@ -167,9 +167,9 @@ fn text(value: &value::Value<'_>) -> String {
     match value {
         value::Value::Quantity(amount, _) => amount.to_string(),
         value::Value::Version(version) => version.to_string(),
-        value::Value::Cidr(address, length) => format!("{address}/{length}"),
+        value::Value::Cidr(network) => network.to_string(),
         value::Value::Url(url) => url.to_string(),
-        value::Value::Format(format) => format!("{format:?}"),
+        value::Value::Format(format) => format.name.to_owned(),
         other => plain(other).unwrap_or_default(),
     }
 }
@@ -188,6 +188,7 @@ pub(super) fn truth(result: &value::Value<'_>, _: &mut Meter<'_>) -> Result<bool
 
 /// Says why a value can't be converted to a bool.
 fn inconvertible(value: &value::Value<'_>) -> String {
+    let inner = value.inner_type_name().rsplit('.').next().unwrap_or_default();
     let name = match value {
         value::Value::Int(_) | value::Value::Uint(_) => {
             return format!("unsupported type conversion from '{}' to bool", value.type_name());
@@ -195,25 +196,25 @@ fn inconvertible(value: &value::Value<'_>) -> String {
         value::Value::String(_) => return "unsupported native conversion from string to 'bool'".to_owned(),
         value::Value::Type(_) => return "type conversion not supported for 'type'".to_owned(),
         value::Value::Optional(_) => return "optional.none() dereference".to_owned(),
-        value::Value::Double(_) => "Double",
-        value::Value::Bytes(_) => "Bytes",
-        value::Value::Null => "'null_type'",
-        value::Value::Duration(_) => "'Duration'",
-        value::Value::Timestamp(_) => "'Timestamp'",
-        value::Value::Quantity(..) => "'Quantity'",
-        value::Value::Version(_) => "'Semver'",
-        value::Value::Ip(_) => "'IP'",
-        value::Value::Cidr(..) => "'CIDR'",
-        value::Value::Url(_) => "'URL'",
-        value::Value::Format(_) => "'Format'",
-        other => other.type_name(),
+        value::Value::Double(_) | value::Value::Bytes(_) => inner.to_owned(),
+        value::Value::Bool(_) | value::Value::List(_) | value::Value::Map(_) => value.type_name().to_owned(),
+        value::Value::Null => "'null_type'".to_owned(),
+        _ => format!("'{inner}'"),
     };
     format!("type conversion error from {name} to 'bool'")
 }
 
+/// Largest weight of an attribute's value, which a search keeps for each device: that of 16 KiB of text. The API allows 3
+/// KiB for all attributes of a device.
+const HEAVIEST_ATTRIBUTE: usize = 4 << 10;
+
 /// Converts the result of an expression to an attribute. A list has the type of its first element; an empty one is a
 /// list of strings.
 pub(super) fn attribute(value: &value::Value<'_>, _: &mut Meter<'_>) -> Result<DeviceAttribute, EvaluationError> {
+    let weight = if let value::Value::List(list) = value { list.weight() } else { value.weight() };
+    if weight > HEAVIEST_ATTRIBUTE {
+        return Err(EvaluationError::CostExceeded);
+    }
     let mut attribute = DeviceAttribute::default();
     match value {
         value::Value::List(list) => match list.items().first() {

@@ -166,6 +166,22 @@ fn the_limits_of_nesting_are_those_of_the_language() {
 }
 
 #[test]
+fn the_value_of_a_derived_attribute_is_small() {
+    let (device, many) = (gpu(), format!("['{}'].map(x, x + x)", "x".repeat(9_000)));
+    for (expression, fits) in [
+        ("lists.range(48)", true),
+        ("lists.range(5000)", false),
+        (&format!("'{}'", "x".repeat(9_000)), true),
+        (&long_text(), false),
+        (&many, false),
+    ] {
+        let selector = Selector::compile_derived(expression, &Options::stored()).unwrap();
+        let derived = selector.derive(SelectorInput { driver: DRIVER, device: &device });
+        assert_eq!(derived.is_ok(), fits, "{}", expression.get(..20).unwrap_or(expression));
+    }
+}
+
+#[test]
 fn long_chains_are_evaluated() {
     let device = gpu();
     for link in ["||true", "&&true"] {

@@ -5,36 +5,33 @@ use crate::selector::declarations::{OverloadId, Style};
 use crate::selector::syntax::tree::{Kind, NodeId};
 use crate::selector::types::{Free, Type, TypeId};
 
-impl Checker<'_> {
+impl Checker<'_, '_> {
     /// Goes on with a call whose arguments are checked: a name with dots before the call may be that of the function.
     pub(super) fn call(&mut self, node: NodeId) {
         let Kind::Call { function, target, arguments } = self.tree.kind(node) else { return };
-        let (function, target, arguments) = (*function, *target, arguments.clone());
-        let Some(target) = target else {
-            let known = self.declarations.name(function.trim_start_matches('.'), self.fields.lists);
-            if let Some(known) = known {
-                self.tree.set_function(node, known);
-            }
-            return self.resolve(node, known.unwrap_or(function), None, &arguments);
+        let Some(target) = *target else {
+            let known = self.declared(function.trim_start_matches('.'));
+            self.renamed.extend(known.map(|known| (node, known)));
+            return self.resolve(node, known.unwrap_or(function), None, arguments);
         };
         if let Some(prefix) = self.chain(target, Locals::Ignored) {
             let name = format!("{prefix}.{function}");
-            if let Some(known) = self.declarations.name(&name, self.fields.lists) {
-                self.tree.set_function(node, known);
-                return self.resolve(node, known, None, &arguments);
+            if let Some(known) = self.declared(&name) {
+                self.renamed.push((node, known));
+                return self.resolve(node, known, None, arguments);
             }
         }
-        self.tasks.push(Task::Method(node));
+        self.tasks.push(Task::Leave(node));
         self.tasks.push(Task::Visit(target));
     }
 
-    pub(super) fn method(&mut self, node: NodeId) {
-        let Kind::Call { function, target, arguments } = self.tree.kind(node) else { return };
-        let (function, target, arguments) = (*function, *target, arguments.clone());
-        self.resolve(node, function, target, &arguments);
+    /// Returns the name of a function as it is declared.
+    fn declared(&self, name: &str) -> Option<&'static str> {
+        self.declarations.overloads(name, self.fields.lists)?;
+        self.declarations.function(name).map(|function| function.name)
     }
 
-    fn resolve(&mut self, node: NodeId, function: &str, target: Option<NodeId>, arguments: &[NodeId]) {
+    pub(super) fn resolve(&mut self, node: NodeId, function: &str, target: Option<NodeId>, arguments: &[NodeId]) {
         let Some(candidates) = self.declarations.overloads(function, self.fields.lists) else {
             return self.undeclared(node, function);
         };

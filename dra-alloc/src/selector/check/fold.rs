@@ -4,25 +4,52 @@ use super::{Checker, Local, Role, Task, Variable};
 use crate::selector::syntax::tree::{Fold, Kind, NodeId};
 use crate::selector::types::{Type, TypeId};
 
-impl<'s> Checker<'s> {
-    fn fold(&self, node: NodeId) -> Option<Fold<'s>> {
-        match self.tree.kind(node) {
-            Kind::Fold(fold) => Some(**fold),
-            _ => None,
-        }
+/// Part of a loop that is checked next.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stage {
+    /// Range and initial value are checked.
+    Body,
+    Condition,
+    Step,
+    End,
+}
+
+impl<'s> Checker<'_, 's> {
+    pub(super) fn fold(&mut self, node: NodeId, stage: Stage) {
+        let Kind::Fold(fold) = self.tree.kind(node) else { return };
+        let (next, part) = match stage {
+            Stage::Body => {
+                self.declare(node, fold);
+                (Stage::Condition, fold.condition)
+            }
+            Stage::Condition => {
+                let bool = self.types.id(Type::Bool);
+                self.expect(fold.condition, bool);
+                (Stage::Step, fold.step)
+            }
+            Stage::Step => {
+                let accumulator = self.type_of(fold.init);
+                self.expect(fold.step, accumulator);
+                // The result does not see the other variables.
+                self.locals.truncate(self.locals.len() - 1 - usize::from(fold.second.is_some()));
+                (Stage::End, fold.result)
+            }
+            Stage::End => {
+                self.locals.pop();
+                let of = self.known_type_of(fold.result);
+                return self.set(node, of);
+            }
+        };
+        self.tasks.extend([Task::Fold(node, next), Task::Visit(part)]);
     }
 
-    /// Goes on with a loop whose range and initial value are checked.
-    pub(super) fn fold_body(&mut self, node: NodeId) {
-        let Some(fold) = self.fold(node) else { return };
+    fn declare(&mut self, node: NodeId, fold: &Fold<'s>) {
         let accumulator = self.type_of(fold.init);
-        let (first, second) = self.elements(&fold);
+        let (first, second) = self.elements(fold);
         let local = |name, role, of| Local { name, variable: Variable { fold: node, role }, of };
         self.locals.push(local(fold.accumulator, Role::Accumulator, accumulator));
         self.locals.push(local(fold.variable, Role::First, first));
         self.locals.extend(fold.second.map(|name| local(name, Role::Second, second)));
-        self.tasks.push(Task::FoldCondition(node));
-        self.tasks.push(Task::Visit(fold.condition));
     }
 
     /// Returns the types of the loop's variables.
@@ -48,31 +75,6 @@ impl<'s> Checker<'s> {
                 (error, error)
             }
         }
-    }
-
-    pub(super) fn fold_condition(&mut self, node: NodeId) {
-        let Some(fold) = self.fold(node) else { return };
-        let bool = self.types.id(Type::Bool);
-        self.expect(fold.condition, bool);
-        self.tasks.push(Task::FoldStep(node));
-        self.tasks.push(Task::Visit(fold.step));
-    }
-
-    /// Goes on with a loop whose step is checked: its result does not see the variables.
-    pub(super) fn fold_step(&mut self, node: NodeId) {
-        let Some(fold) = self.fold(node) else { return };
-        let accumulator = self.type_of(fold.init);
-        self.expect(fold.step, accumulator);
-        self.locals.truncate(self.locals.len() - 1 - usize::from(fold.second.is_some()));
-        self.tasks.push(Task::FoldEnd(node));
-        self.tasks.push(Task::Visit(fold.result));
-    }
-
-    pub(super) fn fold_end(&mut self, node: NodeId) {
-        self.locals.pop();
-        let Some(fold) = self.fold(node) else { return };
-        let of = self.known_type_of(fold.result);
-        self.set(node, of);
     }
 
     fn expect(&mut self, node: NodeId, expected: TypeId) {

@@ -3,13 +3,11 @@
 use super::{Checker, Reference};
 use crate::selector::declarations::names::{self, Name};
 use crate::selector::syntax::token::Position;
-use crate::selector::syntax::tree::{Kind, NodeId};
+use crate::selector::syntax::tree::{Element, Entry, Field, NodeId};
 use crate::selector::types::{Type, TypeId};
 
-impl Checker<'_> {
-    pub(super) fn list(&mut self, node: NodeId) {
-        let Kind::List(elements) = self.tree.kind(node) else { return };
-        let elements = elements.clone();
+impl Checker<'_, '_> {
+    pub(super) fn list(&mut self, node: NodeId, elements: &[Element]) {
         let mut joined = None;
         for element in elements {
             let of = self.element(element.node, element.optional);
@@ -20,9 +18,7 @@ impl Checker<'_> {
         self.set(node, of);
     }
 
-    pub(super) fn map(&mut self, node: NodeId) {
-        let Kind::Map(entries) = self.tree.kind(node) else { return };
-        let entries = entries.clone();
+    pub(super) fn map(&mut self, node: NodeId, entries: &[Entry]) {
         let (mut keys, mut values) = (None, None);
         for entry in entries {
             let key = self.type_of(entry.key);
@@ -62,10 +58,8 @@ impl Checker<'_> {
         }
     }
 
-    pub(super) fn message(&mut self, node: NodeId) {
-        let Kind::Message { name, fields } = self.tree.kind(node) else { return };
-        let (name, fields) = (name.clone(), fields.clone());
-        let (shown, name) = (name.as_str(), name.trim_start_matches('.'));
+    pub(super) fn message(&mut self, node: NodeId, shown: &str, fields: &[Field<'_>]) {
+        let name = shown.trim_start_matches('.');
         let Some((found, of)) = names::lookup(name, &mut self.types) else {
             self.undeclared(node, shown);
             return;

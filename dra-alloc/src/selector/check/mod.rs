@@ -62,6 +62,19 @@ impl Checked<'_> {
         self.references.get(node.index()).unwrap_or(&Reference::Nothing)
     }
 
+    /// Returns true for the variable `device`.
+    pub(super) fn is_device(&self, node: NodeId) -> bool {
+        *self.reference(node) == Reference::Name(Name::Device)
+    }
+
+    /// Returns the text of a literal that is a string.
+    pub(super) fn text(&self, node: NodeId) -> Option<&str> {
+        match self.tree.kind(node) {
+            Kind::Literal(Literal::String(text)) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Returns the overloads of a call, none for what is no call.
     pub(super) fn overloads(&self, node: NodeId) -> &[OverloadId] {
         match self.reference(node) {
@@ -80,21 +93,11 @@ impl Checked<'_> {
 #[derive(Clone, Copy, Debug)]
 enum Task {
     Visit(NodeId),
-    /// The operand is checked.
-    Select(NodeId),
-    OptionalSelect(NodeId),
-    /// The arguments are checked, the target is not.
+    /// The arguments of a call are checked, the target is not.
     Call(NodeId),
-    /// The target is checked, too.
-    Method(NodeId),
-    List(NodeId),
-    Map(NodeId),
-    Message(NodeId),
-    /// Range and initial value are checked.
-    FoldBody(NodeId),
-    FoldCondition(NodeId),
-    FoldStep(NodeId),
-    FoldEnd(NodeId),
+    /// All parts are checked.
+    Leave(NodeId),
+    Fold(NodeId, fold::Stage),
 }
 
 /// Effect of a local variable on names with dots that begin with its name. It hides none of functions.
@@ -110,8 +113,8 @@ struct Local<'s> {
     of: TypeId,
 }
 
-struct Checker<'s> {
-    tree: Tree<'s>,
+struct Checker<'t, 's> {
+    tree: &'t Tree<'s>,
     types: Types,
     fields: DeviceFields,
     declarations: &'static Declarations,
@@ -120,58 +123,53 @@ struct Checker<'s> {
     locals: Vec<Local<'s>>,
     tasks: Vec<Task>,
     issues: Vec<Issue>,
+    /// Calls of functions whose names are what stood before the call and the call's own.
+    renamed: Vec<(NodeId, &'static str)>,
 }
 
 /// Checks a tree; the error is what is wrong with it, in the order of the text.
-pub(super) fn check(tree: Tree<'_>, root: NodeId, fields: DeviceFields) -> Result<Checked<'_>, Vec<Issue>> {
+pub(super) fn check(mut tree: Tree<'_>, root: NodeId, fields: DeviceFields) -> Result<Checked<'_>, Vec<Issue>> {
     let mut types = Types::default();
-    let unknown = types.id(Type::Dyn);
-    let of_nodes = vec![unknown; tree.len()];
-    let references = vec![Reference::Nothing; tree.len()];
-    let (locals, tasks, issues) = (Vec::new(), vec![Task::Visit(root)], Vec::new());
-    let declarations = declarations();
-    let mut checker = Checker { tree, types, fields, declarations, of_nodes, references, locals, tasks, issues };
-    checker.run();
-    checker.finish(root)
+    let of_nodes = vec![types.id(Type::Dyn); tree.len()];
+    let mut checker = Checker {
+        tree: &tree,
+        types,
+        fields,
+        declarations: declarations(),
+        of_nodes,
+        references: vec![Reference::Nothing; tree.len()],
+        locals: Vec::new(),
+        tasks: vec![Task::Visit(root)],
+        issues: Vec::new(),
+        renamed: Vec::new(),
+    };
+    while let Some(task) = checker.tasks.pop() {
+        match task {
+            Task::Visit(node) => checker.visit(node),
+            Task::Call(node) => checker.call(node),
+            Task::Leave(node) => checker.leave(node),
+            Task::Fold(node, stage) => checker.fold(node, stage),
+        }
+    }
+    let Checker { mut types, mut of_nodes, references, mut issues, renamed, .. } = checker;
+    for id in &mut of_nodes {
+        *id = types.substituted(*id, Free::Dyn);
+    }
+    for (node, name) in renamed {
+        tree.set_function(node, name);
+    }
+    if types.is_too_large() {
+        issues.push(Issue::new(Position::NOWHERE, "expression is too large: types nest too deeply".to_owned()));
+    }
+    let expression = Checked { tree, root, types, fields, of_nodes, references };
+    if issues.is_empty() {
+        issues = validators::validate(&expression);
+    }
+    issues.sort_by_key(|issue| issue.at);
+    if issues.is_empty() { Ok(expression) } else { Err(issues) }
 }
 
-impl<'s> Checker<'s> {
-    fn run(&mut self) {
-        while let Some(task) = self.tasks.pop() {
-            match task {
-                Task::Visit(node) => self.visit(node),
-                Task::Select(node) => self.select(node),
-                Task::OptionalSelect(node) => self.optional_select(node),
-                Task::Call(node) => self.call(node),
-                Task::Method(node) => self.method(node),
-                Task::List(node) => self.list(node),
-                Task::Map(node) => self.map(node),
-                Task::Message(node) => self.message(node),
-                Task::FoldBody(node) => self.fold_body(node),
-                Task::FoldCondition(node) => self.fold_condition(node),
-                Task::FoldStep(node) => self.fold_step(node),
-                Task::FoldEnd(node) => self.fold_end(node),
-            }
-        }
-    }
-
-    fn finish(mut self, root: NodeId) -> Result<Checked<'s>, Vec<Issue>> {
-        for id in &mut self.of_nodes {
-            *id = self.types.substituted(*id, Free::Dyn);
-        }
-        if self.types.is_too_large() {
-            self.issues
-                .push(Issue::new(Position::NOWHERE, "expression is too large: types nest too deeply".to_owned()));
-        }
-        let Self { tree, types, fields, of_nodes, references, mut issues, .. } = self;
-        let checked = Checked { tree, root, types, fields, of_nodes, references };
-        if issues.is_empty() {
-            issues = validators::validate(&checked);
-        }
-        issues.sort_by_key(|issue| issue.at);
-        if issues.is_empty() { Ok(checked) } else { Err(issues) }
-    }
-
+impl<'s> Checker<'_, 's> {
     fn issue(&mut self, node: NodeId, message: String) {
         let at = self.tree.node(node).at;
         self.issue_at(at, message);
@@ -224,41 +222,35 @@ impl<'s> Checker<'s> {
     }
 
     fn visit(&mut self, node: NodeId) {
-        let task = match self.tree.kind(node) {
-            Kind::Literal(literal) => {
-                let shape = literal.shape();
-                return self.set_shape(node, shape);
-            }
-            Kind::Ident { name, global } => {
-                let (name, global) = (*name, *global);
-                return self.ident(node, name, global);
-            }
-            Kind::Select { operand, .. } => {
-                let operand = *operand;
-                if !self.qualified(node) {
-                    self.tasks.push(Task::Select(node));
-                    self.tasks.push(Task::Visit(operand));
-                }
-                return;
-            }
-            Kind::Call { function: "_?._", .. } => Task::OptionalSelect(node),
-            Kind::Call { arguments, .. } => {
-                let arguments = arguments.clone();
+        let tree = self.tree;
+        match tree.kind(node) {
+            Kind::Literal(literal) => return self.set_shape(node, literal.shape()),
+            Kind::Ident { name, global } => return self.ident(node, name, *global),
+            Kind::Select { .. } if self.qualified(node) => return,
+            Kind::Call { function, arguments, .. } if *function != "_?._" => {
                 self.tasks.push(Task::Call(node));
-                return self.later(&arguments);
+                return self.later(arguments);
             }
-            Kind::List(_) => Task::List(node),
-            Kind::Map(_) => Task::Map(node),
-            Kind::Message { .. } => Task::Message(node),
             Kind::Fold(fold) => {
-                let first = [fold.range, fold.init];
-                self.tasks.push(Task::FoldBody(node));
-                return self.later(&first);
+                self.tasks.push(Task::Fold(node, fold::Stage::Body));
+                return self.later(&[fold.range, fold.init]);
             }
-        };
-        self.tasks.push(task);
-        let children = self.tree.children(node);
-        self.later(&children);
+            _ => self.tasks.push(Task::Leave(node)),
+        }
+        self.later(&tree.children(node));
+    }
+
+    /// Gives a node its type whose parts have theirs.
+    fn leave(&mut self, node: NodeId) {
+        match self.tree.kind(node) {
+            Kind::Select { operand, field, test } => self.select(node, *operand, field, *test),
+            Kind::Call { function: "_?._", arguments, .. } => self.optional_select(node, arguments),
+            Kind::Call { function, target, arguments } => self.resolve(node, function, *target, arguments),
+            Kind::List(elements) => self.list(node, elements),
+            Kind::Map(entries) => self.map(node, entries),
+            Kind::Message { name, fields } => self.message(node, name, fields),
+            Kind::Literal(_) | Kind::Ident { .. } | Kind::Fold(_) => {}
+        }
     }
 
     /// Visits nodes in their order before what is left to do.
@@ -320,22 +312,20 @@ impl<'s> Checker<'s> {
         true
     }
 
-    fn select(&mut self, node: NodeId) {
-        let Kind::Select { operand, field, test } = *self.tree.kind(node) else { return };
+    fn select(&mut self, node: NodeId, operand: NodeId, field: &str, test: bool) {
         let of = self.field_type(node, operand, field, false);
         let of = if test { self.types.id(Type::Bool) } else { of };
         self.set(node, of);
     }
 
     /// Checks `operand.?field`.
-    fn optional_select(&mut self, node: NodeId) {
-        let Kind::Call { arguments, .. } = self.tree.kind(node) else { return };
-        let [operand, field] = *arguments.as_slice() else { return };
+    fn optional_select(&mut self, node: NodeId, arguments: &[NodeId]) {
+        let [operand, field] = *arguments else { return };
         let name = match self.tree.kind(field) {
-            Kind::Literal(Literal::String(text)) => text.to_string(),
-            _ => String::new(),
+            Kind::Literal(Literal::String(text)) => text,
+            _ => "",
         };
-        let of = self.field_type(node, operand, &name, true);
+        let of = self.field_type(node, operand, name, true);
         self.set(node, of);
     }
 

@@ -80,10 +80,7 @@ impl Validator<'_, '_> {
     }
 
     fn literal(&self, node: NodeId) -> Option<&Literal<'_>> {
-        match self.checked.tree.kind(node) {
-            Kind::Literal(literal) => Some(literal),
-            _ => None,
-        }
+        if let Kind::Literal(literal) = self.checked.tree.kind(node) { Some(literal) } else { None }
     }
 
     fn call(&mut self, node: NodeId, function: &str, target: Option<NodeId>, arguments: &[NodeId]) {
@@ -112,11 +109,11 @@ impl Validator<'_, '_> {
 
     /// Checks the clauses of a format against the types of a list literal.
     fn format(&mut self, node: NodeId, target: Option<NodeId>, list: NodeId) {
-        let Some(Literal::String(format)) = target.and_then(|target| self.literal(target)) else { return };
-        let format = format.clone();
+        let checked = self.checked;
+        let Some(format) = target.and_then(|target| checked.text(target)) else { return };
         let Kind::List(elements) = self.checked.tree.kind(list) else { return };
         let nodes: Vec<NodeId> = elements.iter().map(|element| element.node).collect();
-        let pieces = match pieces(&format) {
+        let pieces = match pieces(format) {
             Ok(pieces) => pieces,
             Err(message) => return self.issue(node, message),
         };
@@ -130,8 +127,9 @@ impl Validator<'_, '_> {
                 return self.issue(node, format!("index {count} out of range"));
             };
             count += 1;
-            if let Some(problem) = self.refused(letter, *argument) {
-                return self.issue(*argument, format!("error during formatting: {problem}"));
+            let shown = self.missing_element(*argument).filter(|_| letter == 's').unwrap_or(*argument);
+            if let Some(problem) = self.refused(letter, shown) {
+                return self.issue(shown, format!("error during formatting: {problem}"));
             }
         }
         if count < nodes.len() {
@@ -139,6 +137,13 @@ impl Validator<'_, '_> {
             let message = format!("too many arguments supplied to string.format (expected {count}, got {found})");
             self.issue(node, message);
         }
+    }
+
+    /// Returns the first element of a list literal that may be missing: as an optional it can't be shown.
+    fn missing_element(&self, node: NodeId) -> Option<NodeId> {
+        let Kind::List(elements) = self.checked.tree.kind(node) else { return None };
+        let is_optional = |node| matches!(self.checked.type_of(node), Type::Optional(_));
+        elements.iter().find(|element| element.optional && is_optional(element.node)).map(|element| element.node)
     }
 
     /// Says why a clause can't show an argument, by its type.
@@ -153,7 +158,7 @@ impl Validator<'_, '_> {
             _ => of == Type::Double,
         };
         (!fits && !matches!(of, Type::Dyn | Type::Error))
-            .then(|| format!("{}, was given {}", refusal(letter), runtime_name(of)))
+            .then(|| format!("{}, was given {}", refusal(letter), of.full_name()))
     }
 
     /// Says why the string clause can't show an argument.
@@ -166,27 +171,16 @@ impl Validator<'_, '_> {
                     let key = self.checked.types.get(key);
                     let is_key = matches!(key, Type::String | Type::Bool | Type::Int | Type::Uint) || key.is_open();
                     if !is_key {
-                        let of = runtime_name(key);
+                        let of = key.full_name();
                         return Some(format!("no formatting function for map key of type {of}"));
                     }
                     self.checked.types.get(value)
                 }
                 Type::Message(_) | Type::Opaque(_) | Type::Optional(_) | Type::Any => {
-                    return Some(format!("{}, was given {}", refusal('s'), runtime_name(of)));
+                    return Some(format!("{}, was given {}", refusal('s'), of.full_name()));
                 }
                 _ => return None,
             };
         }
-    }
-}
-
-/// Returns the name of a type's values when they are evaluated.
-const fn runtime_name(of: Type) -> &'static str {
-    match of {
-        Type::Null => "null_type",
-        Type::Duration => "google.protobuf.Duration",
-        Type::Timestamp => "google.protobuf.Timestamp",
-        Type::Any => "google.protobuf.Any",
-        other => other.name(),
     }
 }

@@ -22,7 +22,7 @@ pub(in crate::selector) fn actual<'a, 'v: 'a>(
     let own = |index: usize| argument(index).map_or(1, size);
     let walk = |index: usize| priced(n(index), WALK);
     Ok(match cost {
-        Cost::One | Cost::Dyn | Cost::Index | Cost::AddList | Cost::Includes | Cost::Check | Cost::Selector => 1,
+        Cost::One | Cost::Index | Cost::AddList | Cost::Includes | Cost::Check | Cost::Selector => 1,
         Cost::Fallback | Cost::Control => 0,
         Cost::AddText => priced(n(0).saturating_add(n(1)), WALK),
         Cost::Compare | Cost::NotEqual => priced(n(0).min(n(1)), WALK),
@@ -33,7 +33,7 @@ pub(in crate::selector) fn actual<'a, 'v: 'a>(
         Cost::Copy | Cost::Parse => priced(own(0), WALK),
         Cost::Contains => walk(0).saturating_mul(walk(1)),
         Cost::Matches => search(n(0), n(1)),
-        Cost::Find | Cost::FindAll => search(own(0), own(1)),
+        Cost::Find => search(own(0), own(1)),
         Cost::IndexOf | Cost::Aggregate => argument(0).map_or(Ok(1), |value| traversal(value, meter))?,
         Cost::Replace | Cost::Split | Cost::Canonical => twice(own(0)),
         Cost::Join => twice(result.map_or(1, size)),
@@ -55,10 +55,10 @@ pub(in crate::selector) fn actual<'a, 'v: 'a>(
         Cost::ContainsCidrText => contains_cidr(own(0)).saturating_add(text(argument(1))),
         Cost::Validate => {
             let length = match argument(0) {
-                Some(Value::Format(format)) => format.pattern_length(),
+                Some(Value::Format(format)) => format.pattern_length,
                 _ => 0,
             };
-            search(own(1), u64::try_from(length).unwrap_or(u64::MAX))
+            search(own(1), count(length))
         }
     })
 }
@@ -89,7 +89,7 @@ fn size(value: &Value<'_>) -> u64 {
                 16
             }
         }
-        Value::Cidr(_, length) => u64::from(length.div_ceil(8)),
+        Value::Cidr(network) => u64::from(network.length.div_ceil(8)),
         _ => 1,
     }
 }

@@ -8,7 +8,6 @@ use super::range::Range;
 use super::too_complex::{self, CostCause, TooComplex};
 use crate::selector::COST_LIMIT;
 use crate::selector::check::{Checked, Reference, Role, Variable};
-use crate::selector::declarations::names::Name;
 use crate::selector::declarations::{Cost, Overload, OverloadId, declarations};
 use crate::selector::syntax::tree::{Element, Entry, Field, Fold, Kind, Literal, NodeId};
 use crate::selector::types::Type;
@@ -179,8 +178,8 @@ impl<'s> Estimator<'_, 's> {
     }
 
     fn name(&self, node: NodeId) -> Known {
-        let is_device = *self.checked.reference(node) == Reference::Name(Name::Device);
-        Known { cost: Some(Range::exactly(1)), place: is_device.then_some(Place::Device), ..Known::default() }
+        let place = self.checked.is_device(node).then_some(Place::Device);
+        Known { cost: Some(Range::exactly(1)), place, ..Known::default() }
     }
 
     fn local(&self, node: NodeId) -> Known {

@@ -38,7 +38,7 @@ pub(super) fn own(cost: Cost, arguments: &[Argument], sorts_texts: bool) -> Esti
     let walk = first.priced(WALK);
     let plain = |range: Range| (range, None);
     match cost {
-        Cost::One | Cost::Fallback | Cost::Control | Cost::Dyn | Cost::Index => plain(ONE),
+        Cost::One | Cost::Fallback | Cost::Control | Cost::Index => plain(ONE),
         Cost::AddText => (first.plus(size(1)).priced(WALK), Some(first.plus(size(1)))),
         Cost::AddList => (ONE, Some(first.plus(size(1)))),
         Cost::Compare | Cost::NotEqual => plain(compared(first, size(1))),
@@ -50,7 +50,6 @@ pub(super) fn own(cost: Cost, arguments: &[Argument], sorts_texts: bool) -> Esti
         Cost::Affix => plain(size(1).priced(WALK)),
         Cost::Matches => plain(search(first, size(1))),
         Cost::Find => (search(first, size(1)), Some(Range::new(0, first.max))),
-        Cost::FindAll => (search(first, size(1)), Some(Range::new(0, first.max))),
         Cost::IndexOf | Cost::Aggregate => plain(traversal(argument(0))),
         Cost::Copy => (walk, Some(first)),
         Cost::Parse => plain(walk),

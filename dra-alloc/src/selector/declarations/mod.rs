@@ -1,12 +1,11 @@
 //! Names that an expression can use, with their types.
 
-mod functions;
 pub(super) mod names;
-mod operators;
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use crate::selector::functions::{self, Function};
 use crate::selector::types::{self, Type, TypeId, Types};
 
 /// Number of an overload in [`Declarations`].
@@ -31,7 +30,6 @@ pub(super) enum Cost {
     Fallback,
     /// Nothing of its own: what `&&`, `||` and `?:` call is priced elsewhere.
     Control,
-    Dyn,
     AddText,
     AddList,
     Compare,
@@ -44,7 +42,6 @@ pub(super) enum Cost {
     Contains,
     Affix,
     Matches,
-    FindAll,
     /// Of lists and of strings.
     IndexOf,
     /// One walk over the text, which has a result of that size.
@@ -120,21 +117,21 @@ pub(super) struct Declarations {
     /// Types of the overloads. Variables stand for any type.
     pub(super) types: Types,
     overloads: Vec<Overload>,
-    functions: BTreeMap<&'static str, Function>,
+    functions: BTreeMap<&'static str, Declared>,
 }
 
-#[derive(Debug, Default)]
-struct Function {
+/// Function with the overloads that it has.
+#[derive(Debug)]
+struct Declared {
+    function: &'static Function,
     overloads: Vec<OverloadId>,
-    /// Only with the feature for attributes that are lists.
-    for_lists: bool,
 }
-
-/// Declaration of a function as it is written in the tables: its name, and signature and price of each overload.
-type Row = (&'static str, &'static [(&'static str, Cost)]);
 
 /// Function that is only there with attributes that are lists.
 const FOR_LISTS: &str = "includes";
+
+/// Types for which `T` stands in a signature: those that have an order.
+const ORDERED: [&str; 8] = ["int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes"];
 
 /// Returns the declarations.
 pub(super) fn declarations() -> &'static Declarations {
@@ -145,9 +142,13 @@ pub(super) fn declarations() -> &'static Declarations {
 impl Declarations {
     fn new() -> Self {
         let mut all = Self { types: Types::default(), overloads: Vec::new(), functions: BTreeMap::new() };
-        for (name, overloads) in operators::TABLE.iter().chain(functions::TABLE) {
-            let ids = overloads.iter().map(|(signature, cost)| all.add(signature, *cost)).collect();
-            all.functions.insert(name, Function { overloads: ids, for_lists: *name == FOR_LISTS });
+        for function in functions::all() {
+            let overloads = function.overloads.iter().flat_map(|(signatures, cost)| {
+                let signatures = signatures.split("; ").filter(|signature| !signature.is_empty());
+                signatures.flat_map(instances).map(|signature| (signature, *cost)).collect::<Vec<_>>()
+            });
+            let overloads = overloads.map(|(signature, cost)| all.add(&signature, cost)).collect();
+            all.functions.insert(function.name, Declared { function, overloads });
         }
         all
     }
@@ -185,20 +186,27 @@ impl Declarations {
     }
 
     /// Returns the overloads of a function, in order; `None` if there is no such function.
-    pub(super) fn overloads(&self, function: &str, with_lists: bool) -> Option<&[OverloadId]> {
-        let function = self.functions.get(function).filter(|function| with_lists || !function.for_lists)?;
-        Some(&function.overloads)
+    pub(super) fn overloads(&self, name: &str, with_lists: bool) -> Option<&[OverloadId]> {
+        let declared = self.functions.get(name).filter(|_| with_lists || name != FOR_LISTS)?;
+        Some(&declared.overloads)
     }
 
-    /// Returns the name of a function as it is declared.
-    pub(super) fn name(&self, function: &str, with_lists: bool) -> Option<&'static str> {
-        let (name, function) = self.functions.get_key_value(function)?;
-        (with_lists || !function.for_lists).then_some(*name)
+    /// Returns a function by its name.
+    pub(super) fn function(&self, name: &str) -> Option<&'static Function> {
+        Some(self.functions.get(name)?.function)
     }
 
     pub(super) fn overload(&self, id: OverloadId) -> Option<&Overload> {
         self.overloads.get(usize::from(id.0))
     }
+}
+
+/// Returns the signatures that one with `T` stands for.
+fn instances(signature: &str) -> Vec<String> {
+    if !signature.contains('T') {
+        return vec![signature.to_owned()];
+    }
+    ORDERED.iter().map(|of| signature.replace('T', of)).collect()
 }
 
 /// Splits a list of types at the commas that are not within parentheses.

@@ -6,138 +6,40 @@
 //! mistakes.
 //!
 //! # Cost
-//! An expression is short, and every test in it reads one value that is not large ([`evaluate`] has the limits), so
+//! An expression is short, and every test in it reads one value that is not large ([`read`] has the limits), so
 //! that the program could not reach the limit of costs where there is a direct answer.
 
-mod evaluate;
 pub(super) mod plain;
+mod read;
 mod recognize;
 
-use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
-use dra_attrs::{Quantity, Version};
+use super::SelectorInput;
+use super::check::Checked;
 
-use super::functions::regex::Pattern;
-use super::value::device::Part;
+/// Expression in a direct form.
+pub(super) struct Direct(Test);
 
-pub(super) use recognize::recognize;
+/// Answer for a device; `None` if only the program can evaluate the expression for it.
+type Test = Box<dyn Fn(SelectorInput<'_>) -> Option<bool> + Send + Sync + UnwindSafe + RefUnwindSafe>;
 
-/// Boolean expression in a direct form.
-#[derive(Debug)]
-pub(super) enum Direct {
-    Constant(bool),
-    Not(Box<Self>),
-    And(Box<Self>, Box<Self>),
-    Or(Box<Self>, Box<Self>),
-    /// Test of a boolean attribute or literal.
-    Truth(Source),
-    /// Comparison of a scalar with a literal: `scalar == literal`
-    Compare {
-        source: Source,
-        relation: Relation,
-        literal: Literal,
-    },
-    /// Test that a scalar is one of several literals: `scalar in [literals]`
-    OneOf {
-        source: Source,
-        literals: Vec<Literal>,
-    },
-    /// Test of a text, such as `text.startsWith('literal')`
-    Text {
-        source: Source,
-        test: TextTest,
-    },
-    /// Test that the value of an attribute is or contains a literal: `attribute.includes(literal)`
-    Includes {
-        key: Key,
-        literal: Literal,
-    },
-    /// Test that a list-typed attribute contains a literal: `literal in attribute`
-    Member {
-        key: Key,
-        literal: Literal,
-    },
-    /// Test that an attribute or capacity exists: `has(device.attributes['domain'].id)` or
-    /// `'id' in device.attributes['domain']`
-    Present {
-        part: Part,
-        key: Key,
-    },
-    /// Test that a domain is a key of the attributes or capacities: `'domain' in device.attributes`
-    DomainPresent {
-        part: Part,
-        domain: String,
-    },
-    /// Comparison of a version with a literal: `attribute.compareTo(semver('1.2.3')) >= to`, and equivalent forms.
-    Version {
-        key: Key,
-        bound: Version,
-        relation: Relation,
-        to: i64,
-    },
-    /// Comparison of a capacity with a literal: `capacity.compareTo(quantity('1Gi')) >= to`, and equivalent forms.
-    Capacity {
-        key: Key,
-        bound: Quantity,
-        relation: Relation,
-        to: i64,
-    },
-}
-
-/// Comparison operator, as a function of an order: [`Ordering::is_lt`] is `<`.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Relation(fn(Ordering) -> bool);
-
-/// Location of a scalar.
-#[derive(Debug)]
-pub(super) enum Source {
-    Driver,
-    AllowMultipleAllocations,
-    Attribute(Key),
-    /// Value of an attribute, or a default: `device.attributes['domain'].?id.orValue(literal)`
-    AttributeOr(Key, Literal),
-}
-
-/// Literal of a type that scalar attributes have.
-#[derive(Debug)]
-pub(super) enum Literal {
-    Bool(bool),
-    Int(i64),
-    Text(String),
-}
-
-/// Test of a text: prefix, suffix, substring or pattern.
-#[derive(Debug)]
-pub(super) enum TextTest {
-    StartsWith(String),
-    EndsWith(String),
-    Contains(String),
-    Matches(Pattern),
-}
-
-/// Domain and id of an attribute or capacity, with the names that a device may use for them.
-#[derive(Debug)]
-pub(super) struct Key {
-    domain: String,
-    /// Id without the domain, if the domain is the driver's.
-    bare: Option<String>,
-    /// Name with its domain: `domain/id`.
-    qualified: Option<String>,
-}
-
-impl Key {
-    fn new(domain: &str, id: &str) -> Self {
-        let bare = (!id.contains('/')).then(|| id.to_owned());
-        let qualified = (!domain.contains('/')).then(|| format!("{domain}/{id}"));
-        Self { domain: domain.to_owned(), bare, qualified }
+impl Direct {
+    /// Returns the direct form of an expression; `None` if it has none.
+    pub(super) fn recognize(checked: &Checked<'_>) -> Option<Self> {
+        recognize::recognize(checked).map(Self)
     }
 
-    /// Returns the value that a device has for the key. A name without a domain is preferred to one with the driver's
-    /// domain.
-    fn find<'d, T>(&self, driver: &str, values: &'d BTreeMap<String, T>) -> Option<&'d T> {
-        let bare = self.bare.as_ref().filter(|_| self.domain == driver);
-        let bare = bare.and_then(|name| values.get(name));
-        bare.or_else(|| values.get(self.qualified.as_ref()?))
+    /// Returns the result of the expression for a device whose attributes and capacities are valid; `None` if only the
+    /// program can evaluate it.
+    pub(super) fn evaluate(&self, input: SelectorInput<'_>) -> Option<bool> {
+        (self.0)(input)
+    }
+}
+
+impl fmt::Debug for Direct {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Direct")
     }
 }

@@ -1,20 +1,34 @@
 //! Recognizes expressions that have a direct form.
 
 use std::cmp::Ordering;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
-use super::{Direct, Key, Literal, Relation, Source, TextTest};
+use dra_attrs::{Quantity, QuantityFormat, Version};
+
+use super::read::{DEAREST_MATCH, Key, Literal, Scalar, Source, compare_version, has_domain, holds};
+use super::{Test, plain};
+use crate::selector::SelectorInput;
 use crate::selector::check::{Checked, Reference, Role};
-use crate::selector::declarations::names::Name;
 use crate::selector::functions::regex::Pattern;
 use crate::selector::syntax::tree::{self, Fold, Kind, NodeId};
-use crate::selector::value::device::Part;
+use crate::selector::value::device::{Content, Part};
 
 /// Largest depth of an expression that is recognized: what is deeper is no common form.
 const MOST_NESTED: usize = 32;
 
+/// Comparison operator, as a function of an order: [`Ordering::is_lt`] is `<`.
+type Relation = fn(Ordering) -> bool;
+
 /// Returns the direct form of an expression; `None` if it has none.
-pub(in crate::selector) fn recognize(checked: &Checked<'_>) -> Option<Direct> {
+pub(super) fn recognize(checked: &Checked<'_>) -> Option<Test> {
     Recognizer { checked, bound: Vec::new(), depth: 0 }.direct(checked.root)
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the end of a recognition, which has none elsewhere")]
+fn test(
+    holds: impl Fn(SelectorInput<'_>) -> Option<bool> + Send + Sync + UnwindSafe + RefUnwindSafe + 'static,
+) -> Option<Test> {
+    Some(Box::new(holds))
 }
 
 /// `device.attributes['domain']` or `device.capacity['domain']`
@@ -36,47 +50,57 @@ impl<'c, 's> Recognizer<'c, 's> {
         self.checked.tree.kind(node)
     }
 
-    fn direct(&mut self, node: NodeId) -> Option<Direct> {
+    fn direct(&mut self, node: NodeId) -> Option<Test> {
         self.depth += 1;
         let direct = if self.depth > MOST_NESTED { None } else { self.recognize(node) };
         self.depth -= 1;
         direct
     }
 
-    fn recognize(&mut self, node: NodeId) -> Option<Direct> {
+    fn recognize(&mut self, node: NodeId) -> Option<Test> {
         match self.kind(node) {
-            Kind::Literal(tree::Literal::Bool(value)) => Some(Direct::Constant(*value)),
-            Kind::Select { operand, field, test: true } => {
-                let Domain { part, name } = self.domain(*operand)?;
-                Some(Direct::Present { part, key: Key::new(name, field) })
+            Kind::Literal(tree::Literal::Bool(value)) => {
+                let value = *value;
+                test(move |_| Some(value))
             }
-            Kind::Select { .. } => self.source(node).map(Direct::Truth),
+            Kind::Select { operand, field, test: true } => present(self.domain(*operand)?, field),
+            Kind::Select { .. } => self.truth(node),
             Kind::Call { function, target, arguments } => self.call(node, function, *target, arguments),
             Kind::Fold(fold) if fold.binds => self.binding(node, fold),
             _ => None,
         }
     }
 
-    fn call(&mut self, node: NodeId, name: &str, target: Option<NodeId>, arguments: &[NodeId]) -> Option<Direct> {
+    fn call(&mut self, node: NodeId, name: &str, target: Option<NodeId>, arguments: &[NodeId]) -> Option<Test> {
         match (name, target, arguments) {
-            ("!_", None, [operand]) => Some(Direct::Not(Box::new(self.direct(*operand)?))),
-            ("_&&_", None, [left, right]) => {
-                Some(Direct::And(Box::new(self.direct(*left)?), Box::new(self.direct(*right)?)))
+            ("!_", None, [operand]) => {
+                let operand = self.direct(*operand)?;
+                test(move |input| operand(input).map(|value| !value))
             }
-            ("_||_", None, [left, right]) => {
-                Some(Direct::Or(Box::new(self.direct(*left)?), Box::new(self.direct(*right)?)))
+            ("_&&_" | "_||_", None, [left, right]) => {
+                let (left, right, deciding) = (self.direct(*left)?, self.direct(*right)?, name == "_||_");
+                test(move |input| if left(input)? == deciding { Some(deciding) } else { right(input) })
             }
             ("@in", None, [item, container]) => self.containment(*item, *container),
-            ("_[_]", None, _) | ("orValue", Some(_), _) => self.source(node).map(Direct::Truth),
+            ("_[_]", None, _) | ("orValue", Some(_), _) => self.truth(node),
             (_, None, [left, right]) => self.comparison(name, *left, *right),
             (_, Some(target), [argument]) => self.member(name, target, *argument),
             _ => None,
         }
     }
 
+    /// Recognizes a boolean attribute or field.
+    fn truth(&self, node: NodeId) -> Option<Test> {
+        let source = self.source(node)?;
+        test(move |input| match source.read(input)? {
+            Scalar::Bool(value) => Some(value),
+            Scalar::Int(_) | Scalar::Text(_) => None,
+        })
+    }
+
     /// Recognizes a comparison of a scalar with a literal, on either side: `left == right`, `left != right` and the
     /// like.
-    fn comparison(&self, operator: &str, left: NodeId, right: NodeId) -> Option<Direct> {
+    fn comparison(&self, operator: &str, left: NodeId, right: NodeId) -> Option<Test> {
         if let Some(literal) = self.literal(right) {
             return self.compared(left, relation(operator)?, literal);
         }
@@ -87,67 +111,102 @@ impl<'c, 's> Recognizer<'c, 's> {
         is_equality.then(|| self.ordered(left, right, relation(operator)?, 0)).flatten()
     }
 
-    fn compared(&self, node: NodeId, relation: Relation, literal: Literal) -> Option<Direct> {
-        match (self.kind(node), &literal) {
-            (Kind::Call { function: "compareTo", target: Some(target), arguments }, Literal::Int(to)) => {
-                let [bound] = arguments.as_slice() else { return None };
-                self.ordered(*target, *bound, relation, *to)
-            }
-            _ => Some(Direct::Compare { source: self.source(node)?, relation, literal }),
+    fn compared(&self, node: NodeId, relation: Relation, literal: Literal) -> Option<Test> {
+        let compared = (self.kind(node), &literal);
+        if let (Kind::Call { function: "compareTo", target: Some(target), arguments }, Literal::Int(to)) = compared {
+            let [bound] = arguments.as_slice() else { return None };
+            return self.ordered(*target, *bound, relation, *to);
         }
+        let source = self.source(node)?;
+        test(move |input| source.read(input)?.compare(literal.scalar()).map(relation))
     }
 
     /// Recognizes a comparison such as `value.compareTo(bound) >= 0`: `relation` is the operator, `to` the number.
-    fn ordered(&self, value: NodeId, bound: NodeId, relation: Relation, to: i64) -> Option<Direct> {
+    fn ordered(&self, value: NodeId, bound: NodeId, relation: Relation, to: i64) -> Option<Test> {
         let (part, key) = self.key(value)?;
         let Kind::Call { function, target: None, arguments } = self.kind(bound) else { return None };
         let [text] = arguments.as_slice() else { return None };
-        let text = self.text(*text)?;
+        let text = self.checked.text(*text)?;
         match (part, *function) {
-            (Part::Attributes, "semver") => Some(Direct::Version { key, bound: text.parse().ok()?, relation, to }),
-            (Part::Capacity, "quantity") => Some(Direct::Capacity { key, bound: text.parse().ok()?, relation, to }),
+            (Part::Attributes, "semver") => {
+                let bound: Version = text.parse().ok()?;
+                test(move |input| {
+                    let Content::Version(text) = key.content(input)? else { return None };
+                    Some(relation((compare_version(text, &bound)? as i64).cmp(&to)))
+                })
+            }
+            (Part::Capacity, "quantity") => {
+                let bound: Quantity = text.parse().ok()?;
+                test(move |input| {
+                    let capacity = &key.find(input.driver, input.device.capacity.as_ref()?)?.value;
+                    let quantity = match plain::units(&capacity.0) {
+                        Some(units) => Quantity::from_units(units, QuantityFormat::DecimalSi),
+                        None => Quantity::from_kube(capacity).ok()?,
+                    };
+                    Some(relation((quantity.cmp(&bound) as i64).cmp(&to)))
+                })
+            }
             _ => None,
         }
     }
 
-    fn member(&self, name: &str, target: NodeId, argument: NodeId) -> Option<Direct> {
-        let text = || self.text(argument).map(str::to_owned);
-        let by_text = match name {
-            "isGreaterThan" => return self.ordered(target, argument, Relation(Ordering::is_gt), 0),
-            "isLessThan" => return self.ordered(target, argument, Relation(Ordering::is_lt), 0),
+    fn member(&self, name: &str, target: NodeId, argument: NodeId) -> Option<Test> {
+        let has: fn(&str, &str) -> bool = match name {
+            "isGreaterThan" => return self.ordered(target, argument, Ordering::is_gt, 0),
+            "isLessThan" => return self.ordered(target, argument, Ordering::is_lt, 0),
             "includes" => {
-                let literal = self.literal(argument)?;
-                return Some(Direct::Includes { key: self.attribute(target)?, literal });
+                let (key, literal) = (self.attribute(target)?, self.literal(argument)?);
+                return test(move |input| {
+                    let content = key.content(input)?;
+                    holds(&content, &literal).or_else(|| Scalar::of(&content)?.equals(literal.scalar()))
+                });
             }
-            "startsWith" => TextTest::StartsWith(text()?),
-            "endsWith" => TextTest::EndsWith(text()?),
-            "contains" => TextTest::Contains(text()?),
-            "matches" => TextTest::Matches(Pattern::compile(&text()?).ok()?),
+            "matches" => {
+                let (source, pattern) = (self.source(target)?, Pattern::compile(self.checked.text(argument)?).ok()?);
+                return test(move |input| {
+                    let text = source.text(input).filter(|text| pattern.cost(text) <= DEAREST_MATCH)?;
+                    Some(pattern.is_match(text))
+                });
+            }
+            "startsWith" => |text, start| text.starts_with(start),
+            "endsWith" => |text, end| text.ends_with(end),
+            "contains" => |text, part| text.contains(part),
             _ => return None,
         };
-        Some(Direct::Text { source: self.source(target)?, test: by_text })
+        let (source, part) = (self.source(target)?, self.checked.text(argument)?.to_owned());
+        test(move |input| source.text(input).map(|text| has(text, &part)))
     }
 
     /// Recognizes `item in container`, with a list of literals, an attribute or a map as the container.
-    fn containment(&self, item: NodeId, container: NodeId) -> Option<Direct> {
+    fn containment(&self, item: NodeId, container: NodeId) -> Option<Test> {
         if let Kind::List(elements) = self.kind(container) {
             let literal = |element: &tree::Element| self.literal(element.node).filter(|_| !element.optional);
-            let literals = elements.iter().map(literal).collect::<Option<_>>()?;
-            return Some(Direct::OneOf { source: self.source(item)?, literals });
+            let literals = elements.iter().map(literal).collect::<Option<Vec<Literal>>>()?;
+            let source = self.source(item)?;
+            return test(move |input| {
+                let scalar = source.read(input)?;
+                // What can't be compared before one that is equal is for the program.
+                literals
+                    .iter()
+                    .map(|literal| scalar.equals(literal.scalar()))
+                    .find(|is| *is != Some(false))
+                    .unwrap_or(Some(false))
+            });
         }
         let literal = self.literal(item)?;
         if let Some(key) = self.attribute(container) {
-            return Some(Direct::Member { key, literal });
+            return test(move |input| holds(&key.content(input)?, &literal));
         }
         let Literal::Text(text) = literal else { return None };
-        if let Some(Domain { part, name }) = self.domain(container) {
-            return Some(Direct::Present { part, key: Key::new(name, &text) });
+        if let Some(domain) = self.domain(container) {
+            return present(domain, &text);
         }
-        Some(Direct::DomainPresent { part: self.part(container)?, domain: text })
+        let part = self.part(container)?;
+        test(move |input| has_domain(part, &text, input))
     }
 
     /// Recognizes `cel.bind(name, device.attributes['domain'], body)`.
-    fn binding(&mut self, node: NodeId, fold: &Fold<'_>) -> Option<Direct> {
+    fn binding(&mut self, node: NodeId, fold: &Fold<'_>) -> Option<Test> {
         let domain = self.domain(fold.init)?;
         self.bound.push((node, domain));
         let body = self.direct(fold.result);
@@ -160,7 +219,7 @@ impl<'c, 's> Recognizer<'c, 's> {
             return Some(Source::Attribute(key));
         }
         match self.kind(node) {
-            Kind::Select { operand, field, test: false } if self.is_device(*operand) => match *field {
+            Kind::Select { operand, field, test: false } if self.checked.is_device(*operand) => match *field {
                 "driver" => Some(Source::Driver),
                 "allowMultipleAllocations" => Some(Source::AllowMultipleAllocations),
                 _ => None,
@@ -172,7 +231,7 @@ impl<'c, 's> Recognizer<'c, 's> {
                 };
                 let [container, id] = arguments.as_slice() else { return None };
                 let Domain { part: Part::Attributes, name } = self.domain(*container)? else { return None };
-                Some(Source::AttributeOr(Key::new(name, self.text(*id)?), self.literal(*otherwise)?))
+                Some(Source::AttributeOr(Key::new(name, self.checked.text(*id)?), self.literal(*otherwise)?))
             }
             _ => None,
         }
@@ -206,18 +265,14 @@ impl<'c, 's> Recognizer<'c, 's> {
     /// Recognizes `device.attributes` or `device.capacity`.
     fn part(&self, node: NodeId) -> Option<Part> {
         match self.kind(node) {
-            Kind::Select { operand, field: "attributes", test: false } if self.is_device(*operand) => {
+            Kind::Select { operand, field: "attributes", test: false } if self.checked.is_device(*operand) => {
                 Some(Part::Attributes)
             }
-            Kind::Select { operand, field: "capacity", test: false } if self.is_device(*operand) => {
+            Kind::Select { operand, field: "capacity", test: false } if self.checked.is_device(*operand) => {
                 Some(Part::Capacity)
             }
             _ => None,
         }
-    }
-
-    fn is_device(&self, node: NodeId) -> bool {
-        *self.checked.reference(node) == Reference::Name(Name::Device)
     }
 
     /// Recognizes the access to an element: `container.name` or `container['name']`.
@@ -226,7 +281,7 @@ impl<'c, 's> Recognizer<'c, 's> {
             Kind::Select { operand, field, test: false } => Some((*operand, field)),
             Kind::Call { function: "_[_]", target: None, arguments } => {
                 let [container, name] = arguments.as_slice() else { return None };
-                Some((*container, self.text(*name)?))
+                Some((*container, self.checked.text(*name)?))
             }
             _ => None,
         }
@@ -240,17 +295,15 @@ impl<'c, 's> Recognizer<'c, 's> {
             _ => None,
         }
     }
+}
 
-    fn text(&self, node: NodeId) -> Option<&'c str> {
-        match self.kind(node) {
-            Kind::Literal(tree::Literal::String(text)) => Some(text),
-            _ => None,
-        }
-    }
+fn present(Domain { part, name }: Domain<'_>, id: &str) -> Option<Test> {
+    let key = Key::new(name, id);
+    test(move |input| key.is_present(part, input))
 }
 
 fn relation(operator: &str) -> Option<Relation> {
-    Some(Relation(match operator {
+    Some(match operator {
         "_==_" => Ordering::is_eq,
         "_!=_" => Ordering::is_ne,
         "_<_" => Ordering::is_lt,
@@ -258,7 +311,7 @@ fn relation(operator: &str) -> Option<Relation> {
         "_>_" => Ordering::is_gt,
         "_>=_" => Ordering::is_ge,
         _ => return None,
-    }))
+    })
 }
 
 /// Returns the operator with its operands exchanged, as a relation: `<` becomes `>`.

@@ -1,44 +1,46 @@
 //! Networks: an address and the length of its prefix.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use dra_attrs::Quoted;
 
-use super::{Function, function, ip};
+use super::{functions, ip};
 use crate::selector::fault::Fault;
-use crate::selector::value::{Answer, Value};
+use crate::selector::value::Value;
 
-pub(super) const FUNCTIONS: &[Function] = &[
-    function("cidr", |_, arguments| match arguments {
-        [Value::String(text)] => {
-            parse(text).map(|network| Value::Cidr(network.address, network.length)).map_err(Fault::text)
-        }
-        _ => Err(Fault::no_overload()),
-    }),
-    function("isCIDR", |_, arguments| match arguments {
-        [Value::String(text)] => Ok(Value::Bool(parse(text).is_ok())),
-        _ => Err(Fault::no_overload()),
-    }),
-    function("containsIP", contains_ip),
-    function("containsCIDR", contains_cidr),
-    function("prefixLength", |_, arguments| match arguments {
-        [Value::Cidr(_, length)] => Ok(Value::Int(i64::from(*length))),
-        _ => Err(Fault::no_overload()),
-    }),
-    function("masked", |_, arguments| match arguments {
-        [Value::Cidr(address, length)] => {
-            let masked = Network { address: *address, length: *length }.masked();
-            Ok(Value::Cidr(masked, *length))
-        }
-        _ => Err(Fault::no_overload()),
-    }),
-];
+functions! { meter;
+    "cidr" { "(string) -> CIDR" Parse: [Value::String(text)] => parse(text).map(Value::Cidr).map_err(Fault::text); }
+    "isCIDR" { "(string) -> bool" Parse: [Value::String(text)] => Ok(Value::Bool(parse(text).is_ok())); }
+    "containsIP" {
+        // A text that is no address is told as one of a wrong type.
+        "CIDR.(string) -> bool" ContainsIpText: [Value::Cidr(network), Value::String(text)] =>
+            Ok(Value::Bool(network.contains(ip::parse(text).map_err(|_| "no such overload")?)));
+        "CIDR.(IP) -> bool" ContainsIp:
+            [Value::Cidr(network), Value::Ip(address)] => Ok(Value::Bool(network.contains(*address)));
+    }
+    "containsCIDR" {
+        "CIDR.(string) -> bool" ContainsCidrText: [Value::Cidr(network), Value::String(text)] =>
+            Ok(Value::Bool(network.covers(parse(text).map_err(Fault::text)?)));
+        "CIDR.(CIDR) -> bool" ContainsCidr:
+            [Value::Cidr(network), Value::Cidr(other)] => Ok(Value::Bool(network.covers(*other)));
+    }
+    "prefixLength" { "CIDR.() -> int" One: [Value::Cidr(network)] => Ok(Value::Int(i64::from(network.length))); }
+    "masked" { "CIDR.() -> CIDR" One: [Value::Cidr(network)] => Ok(Value::Cidr(network.masked())); }
+}
 
-#[derive(Clone, Copy)]
-struct Network {
-    address: IpAddr,
+/// Network: an address, and how many of its bits all addresses of the network have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::selector) struct Network {
+    pub(super) address: IpAddr,
     /// At most the number of bits of the address.
-    length: u8,
+    pub(in crate::selector) length: u8,
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.length)
+    }
 }
 
 impl Network {
@@ -61,13 +63,18 @@ impl Network {
         self.address.is_ipv4() == address.is_ipv4() && self.prefix_of(self.address) == self.prefix_of(address)
     }
 
-    /// Returns the address with the bits after the prefix cleared.
-    fn masked(self) -> IpAddr {
+    fn covers(self, other: Self) -> bool {
+        self.length <= other.length && self.contains(other.address)
+    }
+
+    /// Returns the network with the bits of its address after the prefix cleared.
+    fn masked(self) -> Self {
         let bits = self.prefix_of(self.address).checked_shl(self.host_length()).unwrap_or(0);
-        match self.address {
+        let address = match self.address {
             IpAddr::V4(_) => u32::try_from(bits).map_or(self.address, |bits| Ipv4Addr::from_bits(bits).into()),
             IpAddr::V6(_) => Ipv6Addr::from_bits(bits).into(),
-        }
+        };
+        Self { address, ..self }
     }
 }
 
@@ -96,30 +103,4 @@ fn parse(text: &str) -> Result<Network, String> {
         }
         _ => Ok(Network { address, length }),
     }
-}
-
-fn contains_ip<'v>(_: &mut crate::selector::meter::Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let (network, address) = match arguments {
-        [Value::Cidr(address, length), Value::Ip(other)] => (Network { address: *address, length: *length }, *other),
-        [Value::Cidr(address, length), Value::String(text)] => {
-            // A text that is no address is told as one of a wrong type.
-            let other = ip::parse(text).map_err(|_| Fault::text("no such overload"))?;
-            (Network { address: *address, length: *length }, other)
-        }
-        _ => return Err(Fault::no_overload()),
-    };
-    Ok(Value::Bool(network.contains(address)))
-}
-
-fn contains_cidr<'v>(_: &mut crate::selector::meter::Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let (network, other) = match arguments {
-        [Value::Cidr(address, length), Value::Cidr(other, other_length)] => {
-            (Network { address: *address, length: *length }, Network { address: *other, length: *other_length })
-        }
-        [Value::Cidr(address, length), Value::String(text)] => {
-            (Network { address: *address, length: *length }, parse(text).map_err(Fault::text)?)
-        }
-        _ => return Err(Fault::no_overload()),
-    };
-    Ok(Value::Bool(network.length <= other.length && network.contains(other.address)))
 }

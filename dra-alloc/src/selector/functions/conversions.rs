@@ -1,70 +1,102 @@
 //! Conversions between types.
+#![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the value is in range")]
+#![expect(clippy::cast_precision_loss, reason = "the conversion rounds")]
 
 use std::fmt::Write;
 
-use super::{Function, function, made, time};
+use super::arithmetic::{OVERFLOW, UNSIGNED_OVERFLOW};
+use super::{functions, ip, made, time};
 use crate::selector::fault::Fault;
-use crate::selector::meter::Meter;
 use crate::selector::value::{Answer, Value};
-
-const OVERFLOW: &str = "integer overflow";
-const UNSIGNED_OVERFLOW: &str = "unsigned integer overflow";
-
-pub(super) const FUNCTIONS: &[Function] = &[
-    function("bool", bool),
-    function("bytes", bytes),
-    function("double", double),
-    function("duration", duration),
-    function("dyn", |_, arguments| arguments.first().cloned().ok_or_else(Fault::no_overload)),
-    function("int", int),
-    function("string", string),
-    function("timestamp", timestamp),
-    function("type", |_, arguments| Ok(Value::Type(arguments.first().map_or("", Value::type_name)))),
-    function("uint", uint),
-];
 
 /// Names of the functions that convert, which a constant needs only once.
 pub(in crate::selector) const NAMES: [&str; 10] =
     ["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"];
 
+functions! { meter;
+    "bool" {
+        "(bool) -> bool" One: [value @ Value::Bool(_)] => Ok(value.clone());
+        "(string) -> bool" One: [Value::String(text)] => match &**text {
+            "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(Value::Bool(true)),
+            "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok(Value::Bool(false)),
+            _ => unreadable("string", "bool"),
+        };
+    }
+    "bytes" {
+        "(bytes) -> bytes" One: [value @ Value::Bytes(_)] => Ok(value.clone());
+        "(string) -> bytes" BytesOfString: [Value::String(text)] => {
+            meter.make(text.len())?;
+            Ok(Value::Bytes(text.as_bytes().into()))
+        };
+    }
+    "double" {
+        "(double) -> double" One: [value @ Value::Double(_)] => Ok(value.clone());
+        "(int) -> double" One: [Value::Int(number)] => Ok(Value::Double(*number as f64));
+        "(string) -> double" One: [Value::String(text)] => read(read_double(text), Value::Double, "double");
+        "(uint) -> double" One: [Value::Uint(number)] => Ok(Value::Double(*number as f64));
+    }
+    "duration" {
+        "(duration) -> duration" One: [value @ Value::Duration(_)] => Ok(value.clone());
+        "(int) -> duration" One: [Value::Int(_)] => unreadable("int", "google.protobuf.Duration");
+        "(string) -> duration" One:
+            [Value::String(text)] => read(time::parse_duration(text), Value::Duration, "google.protobuf.Duration");
+    }
+    "dyn" { "(A) -> dyn" One: [value, ..] => Ok(value.clone()); }
+    "int" {
+        "(int) -> int" One: [value @ Value::Int(_)] => Ok(value.clone());
+        "(double) -> int" One: [Value::Double(number)] => {
+            let fits = *number > -9_223_372_036_854_775_808.0 && *number < 9_223_372_036_854_775_808.0;
+            if fits { Ok(Value::Int(*number as i64)) } else { Err(OVERFLOW.into()) }
+        };
+        "(duration) -> int" One: [Value::Duration(nanos)] => Ok(Value::Int(*nanos));
+        "(string) -> int" One: [Value::String(text)] => read(text.parse().ok(), Value::Int, "int");
+        "(timestamp) -> int" One: [Value::Timestamp(time)] => Ok(Value::Int(time.seconds));
+        "(uint) -> int" One: [Value::Uint(number)] => Ok(Value::Int(i64::try_from(*number).map_err(|_| OVERFLOW)?));
+    }
+    "string" {
+        "(string) -> string" One: [value @ Value::String(_)] => Ok(value.clone());
+        "(bool) -> string" One: [Value::Bool(value)] => made(meter, value.to_string());
+        "(bytes) -> string" StringOfBytes: [Value::Bytes(bytes)] => {
+            let text = std::str::from_utf8(bytes);
+            made(meter, text.map_err(|_| "invalid UTF-8 in bytes, cannot convert to string")?.to_owned())
+        };
+        "(double) -> string" One: [Value::Double(number)] => made(meter, shown(*number));
+        "(duration) -> string" One: [Value::Duration(nanos)] => made(meter, time::shown_duration(*nanos));
+        "(int) -> string" One: [Value::Int(number)] => made(meter, number.to_string());
+        "(timestamp) -> string" One: [Value::Timestamp(time)] => made(meter, time::shown_timestamp(*time));
+        "(uint) -> string" One: [Value::Uint(number)] => made(meter, number.to_string());
+        "(IP) -> string" One: [Value::Ip(address)] => made(meter, ip::shown(*address));
+        "(CIDR) -> string" One: [Value::Cidr(network)] => made(meter, network.to_string());
+    }
+    "timestamp" {
+        "(timestamp) -> timestamp" One: [value @ Value::Timestamp(_)] => Ok(value.clone());
+        "(int) -> timestamp" One: [Value::Int(seconds)] => time::at(*seconds).map(Value::Timestamp);
+        "(string) -> timestamp" One: [Value::String(text)] => match time::parse_timestamp(text) {
+            Some(time) => time::bounded(time).map(Value::Timestamp),
+            None => unreadable("string", "google.protobuf.Timestamp"),
+        };
+    }
+    "type" { "(A) -> type(A)" One: [value, ..] => Ok(Value::Type(value.type_name())); }
+    "uint" {
+        "(uint) -> uint" One: [value @ Value::Uint(_)] => Ok(value.clone());
+        "(double) -> uint" One: [Value::Double(number)] => {
+            let fits = *number >= 0.0 && *number < 18_446_744_073_709_551_616.0;
+            if fits { Ok(Value::Uint(*number as u64)) } else { Err(UNSIGNED_OVERFLOW.into()) }
+        };
+        "(int) -> uint" One:
+            [Value::Int(number)] => Ok(Value::Uint(u64::try_from(*number).map_err(|_| UNSIGNED_OVERFLOW)?));
+        "(string) -> uint" One:
+            [Value::String(text)] => read(text.parse().ok().filter(|_| !text.starts_with('+')), Value::Uint, "uint");
+    }
+}
+
 fn unreadable<'v>(from: &str, to: &str) -> Answer<'v> {
     Err(Fault::text(format!("type conversion error from '{from}' to '{to}'")))
 }
 
-fn bool<'v>(_: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    match arguments {
-        [Value::Bool(value)] => Ok(Value::Bool(*value)),
-        [Value::String(text)] => match &**text {
-            "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(Value::Bool(true)),
-            "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok(Value::Bool(false)),
-            _ => unreadable("string", "bool"),
-        },
-        _ => Err(Fault::no_overload()),
-    }
-}
-
-fn bytes<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    match arguments {
-        [Value::Bytes(bytes)] => Ok(Value::Bytes(bytes.clone())),
-        [Value::String(text)] => {
-            meter.make(text.len())?;
-            Ok(Value::Bytes(text.as_bytes().into()))
-        }
-        _ => Err(Fault::no_overload()),
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "the conversion rounds")]
-fn double<'v>(_: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    match arguments {
-        [Value::Double(number)] => Ok(Value::Double(*number)),
-        [Value::Int(number)] => Ok(Value::Double(*number as f64)),
-        [Value::Uint(number)] => Ok(Value::Double(*number as f64)),
-        [Value::String(text)] => {
-            read_double(text).map_or_else(|| unreadable("string", "double"), |number| Ok(Value::Double(number)))
-        }
-        _ => Err(Fault::no_overload()),
-    }
+/// Returns what a text was read as.
+fn read<'v, T>(found: Option<T>, value: fn(T) -> Value<'v>, to: &str) -> Answer<'v> {
+    found.map_or_else(|| unreadable("string", to), |found| Ok(value(found)))
 }
 
 /// Reads a double as Go does: with underscores between digits only in hexadecimal, and without overflow.
@@ -97,85 +129,6 @@ fn read_hexadecimal(digits: &str) -> Option<f64> {
     let shift = i32::try_from(fraction.len()).ok()?.checked_mul(4)?;
     let exponent = exponent.parse::<i32>().ok()?.checked_sub(shift)?;
     Some(number as f64 * 2.0_f64.powi(exponent))
-}
-
-fn duration<'v>(_: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    match arguments {
-        [Value::Duration(nanos)] => Ok(Value::Duration(*nanos)),
-        [Value::Int(_)] => unreadable("int", "google.protobuf.Duration"),
-        [Value::String(text)] => match time::parse_duration(text) {
-            Some(nanos) => Ok(Value::Duration(nanos)),
-            None => unreadable("string", "google.protobuf.Duration"),
-        },
-        _ => Err(Fault::no_overload()),
-    }
-}
-
-fn timestamp<'v>(_: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    match arguments {
-        [Value::Timestamp(time)] => Ok(Value::Timestamp(*time)),
-        [Value::Int(seconds)] => time::at(*seconds).map(Value::Timestamp),
-        [Value::String(text)] => match time::parse_timestamp(text) {
-            Some(time) => time::bounded(time).map(Value::Timestamp),
-            None => unreadable("string", "google.protobuf.Timestamp"),
-        },
-        _ => Err(Fault::no_overload()),
-    }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "the value is in range")]
-fn int<'v>(_: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    match arguments {
-        [Value::Int(number) | Value::Duration(number)] => Ok(Value::Int(*number)),
-        [Value::Double(number)] => {
-            let fits = *number > -9_223_372_036_854_775_808.0 && *number < 9_223_372_036_854_775_808.0;
-            if fits { Ok(Value::Int(*number as i64)) } else { Err(OVERFLOW.into()) }
-        }
-        [Value::Uint(number)] => Ok(Value::Int(i64::try_from(*number).map_err(|_| OVERFLOW)?)),
-        [Value::Timestamp(time)] => Ok(Value::Int(time.seconds)),
-        [Value::String(text)] => {
-            text.parse().map_or_else(|_| unreadable("string", "int"), |number| Ok(Value::Int(number)))
-        }
-        _ => Err(Fault::no_overload()),
-    }
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the value is in range")]
-fn uint<'v>(_: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    match arguments {
-        [Value::Uint(number)] => Ok(Value::Uint(*number)),
-        [Value::Double(number)] => {
-            let fits = *number >= 0.0 && *number < 18_446_744_073_709_551_616.0;
-            if fits { Ok(Value::Uint(*number as u64)) } else { Err(UNSIGNED_OVERFLOW.into()) }
-        }
-        [Value::Int(number)] => Ok(Value::Uint(u64::try_from(*number).map_err(|_| UNSIGNED_OVERFLOW)?)),
-        [Value::String(text)] => {
-            let number = text.parse().ok().filter(|_| !text.starts_with('+'));
-            number.map_or_else(|| unreadable("string", "uint"), |number| Ok(Value::Uint(number)))
-        }
-        _ => Err(Fault::no_overload()),
-    }
-}
-
-fn string<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let [value] = arguments else { return Err(Fault::no_overload()) };
-    let text = match value {
-        Value::String(text) => return Ok(Value::String(text.clone())),
-        Value::Bool(value) => value.to_string(),
-        Value::Int(number) => number.to_string(),
-        Value::Uint(number) => number.to_string(),
-        Value::Double(number) => shown(*number),
-        Value::Bytes(bytes) => {
-            let text = std::str::from_utf8(bytes);
-            text.map_err(|_| "invalid UTF-8 in bytes, cannot convert to string")?.to_owned()
-        }
-        Value::Duration(nanos) => time::shown_duration(*nanos),
-        Value::Timestamp(time) => time::shown_timestamp(*time),
-        Value::Ip(address) => super::ip::shown(*address),
-        Value::Cidr(address, length) => format!("{}/{length}", super::ip::shown(*address)),
-        _ => return Err(Fault::no_overload()),
-    };
-    made(meter, text)
 }
 
 /// Shows a double in as few digits as it needs, with an exponent below 0.0001 and from 1,000,000 on.

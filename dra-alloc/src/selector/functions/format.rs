@@ -3,15 +3,20 @@
 use std::fmt::Write;
 
 use super::{
-    Function, conversions, function, ip,
+    conversions, functions, ip,
     strings::{go_quoted, quoted_bytes},
     time,
 };
 use crate::selector::fault::Fault;
 use crate::selector::meter::Meter;
-use crate::selector::value::{Answer, Value};
+use crate::selector::value::{Answer, List, Value};
 
-pub(super) const FUNCTIONS: &[Function] = &[function("format", format)];
+functions! { meter;
+    "format" {
+        "string.(list(dyn)) -> string" Format:
+            [Value::String(format), Value::List(list)] => formatted(meter, format, list);
+    }
+}
 
 /// Largest number of digits after the point that a clause can ask for.
 const MOST_DIGITS: usize = 1_000;
@@ -68,8 +73,7 @@ fn clause(text: &str) -> Result<(Piece<'_>, &str), String> {
     Ok((Piece::Clause(letter, digits), rest.get(letter.len_utf8()..).unwrap_or_default()))
 }
 
-fn format<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let [Value::String(format), Value::List(list)] = arguments else { return Err(Fault::no_overload()) };
+fn formatted<'v>(meter: &mut Meter<'_>, format: &str, list: &List<'v>) -> Answer<'v> {
     let mut text = String::new();
     let mut used = 0;
     for piece in pieces(format).map_err(Fault::text)? {

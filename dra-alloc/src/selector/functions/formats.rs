@@ -4,105 +4,78 @@ use std::borrow::Cow;
 
 use dra_attrs::{dns, label};
 
-use super::{Function, function, list, time, url};
+use super::{functions, list, time, url};
 use crate::selector::fault::Fault;
-use crate::selector::meter::Meter;
 use crate::selector::value::{Answer, Value};
 
-/// Format by its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::selector) enum NamedFormat {
-    Dns1123Label,
-    Dns1123Subdomain,
-    Dns1035Label,
-    QualifiedName,
-    Dns1123LabelPrefix,
-    Dns1123SubdomainPrefix,
-    Dns1035LabelPrefix,
-    LabelValue,
-    Uri,
-    Uuid,
-    Byte,
-    Date,
-    Datetime,
+/// Format of texts.
+#[derive(Debug)]
+pub(in crate::selector) struct NamedFormat {
+    pub(in crate::selector) name: &'static str,
+    /// Length of the pattern that upstream matches texts with.
+    pub(in crate::selector) pattern_length: usize,
+    /// Says what is wrong with a text.
+    problems: fn(&str) -> Vec<String>,
 }
 
-/// Formats with their names and the lengths of the patterns that upstream matches them with.
-const FORMATS: [(&str, NamedFormat, usize); 13] = [
-    ("dns1123Label", NamedFormat::Dns1123Label, 30),
-    ("dns1123Subdomain", NamedFormat::Dns1123Subdomain, 60),
-    ("dns1035Label", NamedFormat::Dns1035Label, 30),
-    ("qualifiedName", NamedFormat::QualifiedName, 60),
-    ("dns1123LabelPrefix", NamedFormat::Dns1123LabelPrefix, 30),
-    ("dns1123SubdomainPrefix", NamedFormat::Dns1123SubdomainPrefix, 60),
-    ("dns1035LabelPrefix", NamedFormat::Dns1035LabelPrefix, 30),
-    ("labelValue", NamedFormat::LabelValue, 40),
-    ("uri", NamedFormat::Uri, 1_103),
-    ("uuid", NamedFormat::Uuid, 70),
-    ("byte", NamedFormat::Byte, 84),
-    ("date", NamedFormat::Date, 71),
-    ("datetime", NamedFormat::Datetime, 71),
+const fn format(name: &'static str, pattern_length: usize, problems: fn(&str) -> Vec<String>) -> NamedFormat {
+    NamedFormat { name, pattern_length, problems }
+}
+
+static FORMATS: [NamedFormat; 13] = [
+    format("dns1123Label", 30, dns::label_problems),
+    format("dns1123Subdomain", 60, dns::subdomain_problems),
+    format("dns1035Label", 30, dns1035_problems),
+    format("qualifiedName", 60, label::key_problems),
+    format("dns1123LabelPrefix", 30, |text| dns::label_problems(&unprefixed(text))),
+    format("dns1123SubdomainPrefix", 60, |text| dns::subdomain_problems(&unprefixed(text))),
+    format("dns1035LabelPrefix", 30, |text| dns1035_problems(&unprefixed(text))),
+    format("labelValue", 40, label::value_problems),
+    format("uri", 1_103, |text| url::request_problem(text).into_iter().collect()),
+    format("uuid", 70, |text| unless(is_uuid(text), "does not match the UUID format")),
+    format("byte", 84, |text| unless(is_base64(text), "invalid base64")),
+    format("date", 71, |text| unless(is_date(text), "invalid date")),
+    format("datetime", 71, |text| unless(is_datetime(text), "invalid datetime")),
 ];
 
-pub(super) const FUNCTIONS: &[Function] = &[
-    function("format.named", |_, arguments| match arguments {
-        [Value::String(name)] => {
-            let found = FORMATS.iter().find(|(known, ..)| *known == &**name);
-            found.map_or(Ok(Value::NONE), |(_, format, _)| Value::Format(*format).held())
-        }
-        _ => Err(Fault::no_overload()),
-    }),
-    function("format.dns1123Label", |_, _| Ok(Value::Format(NamedFormat::Dns1123Label))),
-    function("format.dns1123Subdomain", |_, _| Ok(Value::Format(NamedFormat::Dns1123Subdomain))),
-    function("format.dns1035Label", |_, _| Ok(Value::Format(NamedFormat::Dns1035Label))),
-    function("format.qualifiedName", |_, _| Ok(Value::Format(NamedFormat::QualifiedName))),
-    function("format.dns1123LabelPrefix", |_, _| Ok(Value::Format(NamedFormat::Dns1123LabelPrefix))),
-    function("format.dns1123SubdomainPrefix", |_, _| Ok(Value::Format(NamedFormat::Dns1123SubdomainPrefix))),
-    function("format.dns1035LabelPrefix", |_, _| Ok(Value::Format(NamedFormat::Dns1035LabelPrefix))),
-    function("format.labelValue", |_, _| Ok(Value::Format(NamedFormat::LabelValue))),
-    function("format.uri", |_, _| Ok(Value::Format(NamedFormat::Uri))),
-    function("format.uuid", |_, _| Ok(Value::Format(NamedFormat::Uuid))),
-    function("format.byte", |_, _| Ok(Value::Format(NamedFormat::Byte))),
-    function("format.date", |_, _| Ok(Value::Format(NamedFormat::Date))),
-    function("format.datetime", |_, _| Ok(Value::Format(NamedFormat::Datetime))),
-    function("validate", validate),
-];
-
-impl NamedFormat {
-    /// Returns the length of the pattern that upstream matches texts with.
-    pub(in crate::selector) fn pattern_length(self) -> usize {
-        FORMATS.iter().find(|(_, format, _)| *format == self).map_or(0, |(.., length)| *length)
+functions! { meter;
+    "format.named" {
+        "(string) -> optional(Format)" One: [Value::String(name)] => named(name).map_or(Ok(Value::NONE), Value::held);
     }
-
-    /// Returns what is wrong with a text.
-    fn problems(self, text: &str) -> Vec<String> {
-        let single = |is_valid: bool, problem: &str| if is_valid { Vec::new() } else { vec![problem.to_owned()] };
-        match self {
-            Self::Dns1123Label => dns::label_problems(text),
-            Self::Dns1123LabelPrefix => dns::label_problems(&unprefixed(text)),
-            Self::Dns1123Subdomain => dns::subdomain_problems(text),
-            Self::Dns1123SubdomainPrefix => dns::subdomain_problems(&unprefixed(text)),
-            Self::Dns1035Label => dns1035_problems(text),
-            Self::Dns1035LabelPrefix => dns1035_problems(&unprefixed(text)),
-            Self::QualifiedName => label::key_problems(text),
-            Self::LabelValue => label::value_problems(text),
-            Self::Uri => url::request_problem(text).into_iter().collect(),
-            Self::Uuid => single(is_uuid(text), "does not match the UUID format"),
-            Self::Byte => single(is_base64(text), "invalid base64"),
-            Self::Date => single(is_date(text), "invalid date"),
-            Self::Datetime => single(is_datetime(text), "invalid datetime"),
-        }
+    "format.dns1123Label" { "() -> Format" One: [] => made("dns1123Label"); }
+    "format.dns1123Subdomain" { "() -> Format" One: [] => made("dns1123Subdomain"); }
+    "format.dns1035Label" { "() -> Format" One: [] => made("dns1035Label"); }
+    "format.qualifiedName" { "() -> Format" One: [] => made("qualifiedName"); }
+    "format.dns1123LabelPrefix" { "() -> Format" One: [] => made("dns1123LabelPrefix"); }
+    "format.dns1123SubdomainPrefix" { "() -> Format" One: [] => made("dns1123SubdomainPrefix"); }
+    "format.dns1035LabelPrefix" { "() -> Format" One: [] => made("dns1035LabelPrefix"); }
+    "format.labelValue" { "() -> Format" One: [] => made("labelValue"); }
+    "format.uri" { "() -> Format" One: [] => made("uri"); }
+    "format.uuid" { "() -> Format" One: [] => made("uuid"); }
+    "format.byte" { "() -> Format" One: [] => made("byte"); }
+    "format.date" { "() -> Format" One: [] => made("date"); }
+    "format.datetime" { "() -> Format" One: [] => made("datetime"); }
+    "validate" {
+        "Format.(string) -> optional(list(string))" Validate: [Value::Format(format), Value::String(text)] => {
+            meter.work(text.len())?;
+            match (format.problems)(text) {
+                problems if problems.is_empty() => Ok(Value::NONE),
+                problems => list(meter, problems.into_iter().map(Value::owned).collect())?.held(),
+            }
+        };
     }
 }
 
-fn validate<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let [Value::Format(format), Value::String(text)] = arguments else { return Err(Fault::no_overload()) };
-    meter.work(text.len())?;
-    let problems = format.problems(text);
-    if problems.is_empty() {
-        return Ok(Value::NONE);
-    }
-    list(meter, problems.into_iter().map(Value::owned).collect())?.held()
+fn named(name: &str) -> Option<Value<'static>> {
+    FORMATS.iter().find(|format| format.name == name).map(Value::Format)
+}
+
+fn made<'v>(name: &str) -> Answer<'v> {
+    named(name).ok_or_else(Fault::no_overload)
+}
+
+fn unless(is_valid: bool, problem: &str) -> Vec<String> {
+    if is_valid { Vec::new() } else { vec![problem.to_owned()] }
 }
 
 /// Returns a prefix of a generated name as upstream checks it: with a letter instead of its last two bytes.

@@ -4,40 +4,32 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use dra_attrs::Quoted;
 
-use super::{Function, function};
+use super::functions;
 use crate::selector::fault::Fault;
-use crate::selector::value::{Answer, Value};
+use crate::selector::value::Value;
 
-pub(super) const FUNCTIONS: &[Function] = &[
-    function("ip", |_, arguments| match arguments {
-        [Value::String(text)] => parse(text).map(Value::Ip).map_err(Fault::text),
-        [Value::Cidr(address, _)] => Ok(Value::Ip(*address)),
-        _ => Err(Fault::no_overload()),
-    }),
-    function("isIP", |_, arguments| match arguments {
-        [Value::String(text)] => Ok(Value::Bool(parse(text).is_ok())),
-        _ => Err(Fault::no_overload()),
-    }),
-    function("ip.isCanonical", |_, arguments| match arguments {
-        [Value::String(text)] => parse(text).map(|address| Value::Bool(shown(address) == **text)).map_err(Fault::text),
-        _ => Err(Fault::no_overload()),
-    }),
-    function("family", |_, arguments| match arguments {
-        [Value::Ip(address)] => Ok(Value::Int(if address.is_ipv4() { 4 } else { 6 })),
-        _ => Err(Fault::no_overload()),
-    }),
-    function("isUnspecified", |_, arguments| property(arguments, IpAddr::is_unspecified)),
-    function("isLoopback", |_, arguments| property(arguments, IpAddr::is_loopback)),
-    function("isLinkLocalMulticast", |_, arguments| property(arguments, is_link_local_multicast)),
-    function("isLinkLocalUnicast", |_, arguments| property(arguments, is_link_local_unicast)),
-    function("isGlobalUnicast", |_, arguments| property(arguments, is_global_unicast)),
-];
-
-fn property<'v>(arguments: &[Value<'v>], holds: fn(&IpAddr) -> bool) -> Answer<'v> {
-    match arguments {
-        [Value::Ip(address)] => Ok(Value::Bool(holds(address))),
-        _ => Err(Fault::no_overload()),
+functions! { meter;
+    "ip" {
+        "(string) -> IP" Parse: [Value::String(text)] => parse(text).map(Value::Ip).map_err(Fault::text);
+        "CIDR.() -> IP" One: [Value::Cidr(network)] => Ok(Value::Ip(network.address));
     }
+    "isIP" { "(string) -> bool" Parse: [Value::String(text)] => Ok(Value::Bool(parse(text).is_ok())); }
+    "ip.isCanonical" {
+        "(string) -> bool" Canonical: [Value::String(text)] =>
+            parse(text).map(|address| Value::Bool(shown(address) == **text)).map_err(Fault::text);
+    }
+    "family" {
+        "IP.() -> int" One: [Value::Ip(address)] => Ok(Value::Int(if address.is_ipv4() { 4 } else { 6 }));
+    }
+    "isUnspecified" { "IP.() -> bool" One: [Value::Ip(address)] => Ok(Value::Bool(address.is_unspecified())); }
+    "isLoopback" { "IP.() -> bool" One: [Value::Ip(address)] => Ok(Value::Bool(address.is_loopback())); }
+    "isLinkLocalMulticast" {
+        "IP.() -> bool" One: [Value::Ip(address)] => Ok(Value::Bool(is_link_local_multicast(address)));
+    }
+    "isLinkLocalUnicast" {
+        "IP.() -> bool" One: [Value::Ip(address)] => Ok(Value::Bool(is_link_local_unicast(address)));
+    }
+    "isGlobalUnicast" { "IP.() -> bool" One: [Value::Ip(address)] => Ok(Value::Bool(is_global_unicast(address))); }
 }
 
 fn is_link_local_multicast(address: &IpAddr) -> bool {

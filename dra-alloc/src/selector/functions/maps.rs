@@ -1,14 +1,18 @@
 //! The function with which loops build maps.
 
-use super::{Function, function};
+use super::functions;
 use crate::selector::fault::Fault;
 use crate::selector::meter::Meter;
 use crate::selector::value::map::{Key, Table};
 use crate::selector::value::{Answer, Map, Value};
 
-pub(super) const FUNCTIONS: &[Function] =
-    &[function("cel.@mapInsert", |meter, arguments| insert(meter, arguments.to_vec()))];
-
+functions! { meter;
+    "cel.@mapInsert" {
+        "(map(A, B), A, B) -> map(A, B)" One:
+            [map, key, value] => insert(meter, vec![map.clone(), key.clone(), value.clone()]);
+        "(map(A, B), map(A, B)) -> map(A, B)" One: [map, other] => insert(meter, vec![map.clone(), other.clone()]);
+    }
+}
 /// Largest memory of an entry of a map.
 const ENTRY: usize = 100;
 

@@ -2,13 +2,15 @@
 
 pub(super) mod amount;
 mod arithmetic;
-mod cidr;
+mod authorizer;
+pub(super) mod cidr;
 pub(super) mod conversions;
 mod decimal;
 pub(super) mod format;
 pub(super) mod formats;
 mod ip;
 mod lists;
+mod logic;
 pub(super) mod maps;
 mod optional;
 mod pattern;
@@ -23,6 +25,7 @@ pub(super) mod time;
 pub(super) mod url;
 mod zone;
 
+use super::declarations::Cost;
 use super::fault::Fault;
 use super::meter::Meter;
 use super::value::{Answer, List, Text, Value};
@@ -44,18 +47,46 @@ pub(super) enum Misuse {
     Method,
 }
 
-/// Function as it is evaluated.
+/// Function of the language: how it is called, what that costs and what it does.
 #[derive(Debug)]
 pub(super) struct Function {
     pub(super) name: &'static str,
+    /// Signatures with their prices, in the order in which they are tried; `; ` separates those of one price.
+    pub(super) overloads: &'static [(&'static str, Cost)],
     pub(super) run: Run,
-    pub(super) misuse: Misuse,
+    misuse: Misuse,
 }
 
+/// Writes a table of functions: for each its overloads, with signature, price, arguments and what is done with them.
+///
+/// A row without arguments is done by another one, or can't be called. One without a signature is called only with
+/// arguments whose types are not known before an evaluation.
+macro_rules! functions {
+    ($meter:ident; $($name:literal $(($misuse:expr))? {
+        $($signatures:tt $cost:ident $(: [$($argument:pat),*] $(if $condition:expr)? => $answer:expr)?;)+
+    })*) => {
+        pub(super) const FUNCTIONS: &[$crate::selector::functions::Function] = &[$(
+            $crate::selector::functions::Function::new(
+                $name,
+                &[$(($signatures, $crate::selector::declarations::Cost::$cost)),+],
+                |$meter, arguments| {
+                    let _ = &$meter;
+                    match arguments {
+                        $($([$($argument),*] $(if $condition)? => $answer,)?)+
+                        _ => Err($crate::selector::fault::Fault::no_overload()),
+                    }
+                },
+            )$(.misused($misuse))?
+        ),*];
+    };
+}
+use functions;
+
 /// Tables of all functions.
-const TABLES: [&[Function]; 16] = [
+const TABLES: [&[Function]; 20] = [
     arithmetic::FUNCTIONS,
     relations::FUNCTIONS,
+    logic::FUNCTIONS,
     conversions::FUNCTIONS,
     strings::FUNCTIONS,
     regex::FUNCTIONS,
@@ -70,49 +101,36 @@ const TABLES: [&[Function]; 16] = [
     ip::FUNCTIONS,
     cidr::FUNCTIONS,
     time::FUNCTIONS,
+    url::FUNCTIONS,
+    formats::FUNCTIONS,
+    authorizer::FUNCTIONS,
 ];
-const MORE_TABLES: [&[Function]; 2] = [url::FUNCTIONS, formats::FUNCTIONS];
 
-/// Functions of the authorizer, which nothing can be called on.
-const AUTHORIZER: [&str; 14] = [
-    "path",
-    "group",
-    "serviceAccount",
-    "resource",
-    "subresource",
-    "namespace",
-    "name",
-    "fieldSelector",
-    "labelSelector",
-    "check",
-    "allowed",
-    "reason",
-    "errored",
-    "error",
-];
-static UNCALLABLE: Function = function("", |_, _| Err(Fault::no_overload()));
-
-const fn function(name: &'static str, run: Run) -> Function {
-    Function { name, run, misuse: Misuse::Signature }
-}
-
-/// Returns the function of a name.
-pub(super) fn lookup(name: &str) -> Option<&'static Function> {
-    let found = TABLES.into_iter().chain(MORE_TABLES).flatten().find(|function| function.name == name);
-    found.or_else(|| AUTHORIZER.contains(&name).then_some(&UNCALLABLE))
+/// Returns all functions.
+pub(super) fn all() -> impl Iterator<Item = &'static Function> {
+    TABLES.into_iter().flatten()
 }
 
 impl Function {
+    const fn new(name: &'static str, overloads: &'static [(&'static str, Cost)], run: Run) -> Self {
+        Self { name, overloads, run, misuse: Misuse::Signature }
+    }
+
+    const fn misused(self, misuse: Misuse) -> Self {
+        Self { misuse, ..self }
+    }
+
     /// Finds the words for an error of a call.
-    pub(super) fn worded(&self, fault: Box<Fault>, name: &str, arguments: &[Value<'_>]) -> Box<Fault> {
+    pub(super) fn worded(&self, fault: Box<Fault>, arguments: &[Value<'_>]) -> Box<Fault> {
         match *fault {
-            Fault::NoOverload => self.misused(name, arguments),
+            Fault::NoOverload => self.no_overload(arguments),
             _ => fault,
         }
     }
 
     /// Says that arguments have wrong types, in the words for this function.
-    fn misused(&self, name: &str, arguments: &[Value<'_>]) -> Box<Fault> {
+    fn no_overload(&self, arguments: &[Value<'_>]) -> Box<Fault> {
+        let name = self.name;
         let types = |values: &[Value<'_>]| {
             let names: Vec<&str> = values.iter().map(Value::type_name).collect();
             names.join(", ")

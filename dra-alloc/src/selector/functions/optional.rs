@@ -1,42 +1,31 @@
 //! Optional values.
 
-use super::{Function, Misuse, Run, function, list};
+use super::{functions, list};
 use crate::selector::fault::Fault;
 use crate::selector::meter::Meter;
-use crate::selector::value::{Answer, Value};
+use crate::selector::value::{Answer, List, Value};
 
-const fn method(name: &'static str, run: Run) -> Function {
-    Function { name, run, misuse: Misuse::Signature }
+functions! { meter;
+    "optional.of" { "(A) -> optional(A)" One: [value, ..] => value.clone().held(); }
+    "optional.ofNonZeroValue" {
+        "(A) -> optional(A)" One: [value] => if is_zero(value) { Ok(Value::NONE) } else { value.clone().held() };
+    }
+    "optional.none" { "() -> optional(A)" One: [] => Ok(Value::NONE); }
+    "optional.unwrap" { "(list(optional(A))) -> list(A)" One: [Value::List(wrapped)] => unwrap(meter, wrapped); }
+    "unwrapOpt" { "list(optional(A)).() -> list(A)" One: [Value::List(wrapped)] => unwrap(meter, wrapped); }
+    "hasValue" { "optional(A).() -> bool" One: [Value::Optional(held)] => Ok(Value::Bool(held.is_some())); }
+    "value" {
+        "optional(A).() -> A" One: [Value::Optional(held)] => match held {
+            Some(held) => Ok(held.value.clone()),
+            None => Err("optional.none() dereference".into()),
+        };
+    }
+    "first" { "list(A).() -> optional(A)" One: [Value::List(list)] => held(list.items().first()); }
+    "last" { "list(A).() -> optional(A)" One: [Value::List(list)] => held(list.items().last()); }
 }
 
-pub(super) const FUNCTIONS: &[Function] = &[
-    function("optional.of", |_, arguments| arguments.first().ok_or_else(Fault::no_overload)?.clone().held()),
-    function("optional.none", |_, _| Ok(Value::NONE)),
-    function("optional.ofNonZeroValue", of_non_zero),
-    function("optional.unwrap", unwrap),
-    method("unwrapOpt", unwrap),
-    method("hasValue", |_, arguments| match arguments {
-        [Value::Optional(held)] => Ok(Value::Bool(held.is_some())),
-        _ => Err(Fault::no_overload()),
-    }),
-    method("value", |_, arguments| match arguments {
-        [Value::Optional(Some(held))] => Ok(held.value.clone()),
-        [Value::Optional(None)] => Err("optional.none() dereference".into()),
-        _ => Err(Fault::no_overload()),
-    }),
-    method("first", |_, arguments| match arguments {
-        [Value::List(list)] => list.items().first().map_or(Ok(Value::NONE), |value| value.clone().held()),
-        _ => Err(Fault::no_overload()),
-    }),
-    method("last", |_, arguments| match arguments {
-        [Value::List(list)] => list.items().last().map_or(Ok(Value::NONE), |value| value.clone().held()),
-        _ => Err(Fault::no_overload()),
-    }),
-];
-
-fn of_non_zero<'v>(_: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let [value] = arguments else { return Err(Fault::no_overload()) };
-    if is_zero(value) { Ok(Value::NONE) } else { value.clone().held() }
+fn held<'v>(value: Option<&Value<'v>>) -> Answer<'v> {
+    value.map_or(Ok(Value::NONE), |value| value.clone().held())
 }
 
 /// Seconds from the year 1 to 1970.
@@ -55,8 +44,7 @@ fn is_zero(value: &Value<'_>) -> bool {
     }
 }
 
-fn unwrap<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let [Value::List(wrapped)] = arguments else { return Err(Fault::no_overload()) };
+fn unwrap<'v>(meter: &mut Meter<'_>, wrapped: &List<'v>) -> Answer<'v> {
     if !matches!(wrapped.items().first(), None | Some(Value::Optional(_))) {
         return Err(Fault::no_overload());
     }

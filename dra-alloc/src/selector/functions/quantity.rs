@@ -6,46 +6,64 @@ use std::sync::Arc;
 use dra_attrs::QuantityError;
 
 use super::amount::Amount;
-use super::{Function, function};
+use super::functions;
 use crate::selector::fault::Fault;
-use crate::selector::value::{Answer, Origin, Value};
+use crate::selector::value::{Origin, Value};
 
-pub(super) const FUNCTIONS: &[Function] = &[
-    function("quantity", |_, arguments| match arguments {
-        [Value::String(text)] => parse(text).map(read).map_err(Fault::text),
-        _ => Err(Fault::no_overload()),
-    }),
-    function("isQuantity", |_, arguments| match arguments {
-        [Value::String(text)] => Ok(Value::Bool(parse(text).is_ok())),
-        _ => Err(Fault::no_overload()),
-    }),
-    function("sign", |_, arguments| match arguments {
-        [Value::Quantity(amount, _)] => Ok(Value::Int(amount.sign())),
-        _ => Err(Fault::no_overload()),
-    }),
-    function("isInteger", |_, arguments| match arguments {
-        [Value::Quantity(amount, _)] => Ok(Value::Bool(amount.integer().is_some())),
-        _ => Err(Fault::no_overload()),
-    }),
-    function("asInteger", |_, arguments| match arguments {
-        [Value::Quantity(amount, _)] => {
-            amount.integer().map(Value::Int).ok_or_else(|| "cannot convert value to integer".into())
-        }
-        _ => Err(Fault::no_overload()),
-    }),
-    function("asApproximateFloat", |_, arguments| match arguments {
-        [Value::Quantity(amount, _)] => Ok(Value::Double(amount.approximate())),
-        _ => Err(Fault::no_overload()),
-    }),
-    function("add", |_, arguments| computed(arguments, Amount::plus)),
-    function("sub", |_, arguments| computed(arguments, Amount::minus)),
-    function("compareTo", |_, arguments| compared(arguments, |order| Value::Int(order as i64))),
-    function("isGreaterThan", |_, arguments| compared(arguments, |order| Value::Bool(order.is_gt()))),
-    function("isLessThan", |_, arguments| compared(arguments, |order| Value::Bool(order.is_lt()))),
-];
+functions! { meter;
+    "quantity" {
+        "(string) -> Quantity" Parse: [Value::String(text)] =>
+            parse(text).map(|amount| Value::Quantity(Arc::new(amount), Origin::Read)).map_err(Fault::text);
+    }
+    "isQuantity" { "(string) -> bool" Parse: [Value::String(text)] => Ok(Value::Bool(parse(text).is_ok())); }
+    "sign" { "(Quantity) -> int" One: [Value::Quantity(amount, _)] => Ok(Value::Int(amount.sign())); }
+    "isInteger" {
+        "Quantity.() -> bool" One: [Value::Quantity(amount, _)] => Ok(Value::Bool(amount.integer().is_some()));
+    }
+    "asInteger" {
+        "Quantity.() -> int" One: [Value::Quantity(amount, _)] =>
+            amount.integer().map(Value::Int).ok_or_else(|| "cannot convert value to integer".into());
+    }
+    "asApproximateFloat" {
+        "Quantity.() -> double" One: [Value::Quantity(amount, _)] => Ok(Value::Double(amount.approximate()));
+    }
+    "add" {
+        "Quantity.(Quantity) -> Quantity" One:
+            [Value::Quantity(one, _), Value::Quantity(other, _)] => Ok(computed(one.plus(other)));
+        "Quantity.(int) -> Quantity" One:
+            [Value::Quantity(one, _), Value::Int(units)] => Ok(computed(one.plus(&Amount::from_units(*units))));
+    }
+    "sub" {
+        "Quantity.(Quantity) -> Quantity" One:
+            [Value::Quantity(one, _), Value::Quantity(other, _)] => Ok(computed(one.minus(other)));
+        "Quantity.(int) -> Quantity" One:
+            [Value::Quantity(one, _), Value::Int(units)] => Ok(computed(one.minus(&Amount::from_units(*units))));
+    }
+    // Versions have the same methods.
+    "compareTo" {
+        "Quantity.(Quantity) -> int; Semver.(Semver) -> int" One:
+            [one, other] => compared(one, other).map(|order| Value::Int(order as i64));
+    }
+    "isGreaterThan" {
+        "Quantity.(Quantity) -> bool; Semver.(Semver) -> bool" One:
+            [one, other] => compared(one, other).map(|order| Value::Bool(order.is_gt()));
+    }
+    "isLessThan" {
+        "Quantity.(Quantity) -> bool; Semver.(Semver) -> bool" One:
+            [one, other] => compared(one, other).map(|order| Value::Bool(order.is_lt()));
+    }
+}
 
-fn read<'v>(amount: Amount) -> Value<'v> {
-    Value::Quantity(Arc::new(amount), Origin::Read)
+fn computed<'v>(amount: Amount) -> Value<'v> {
+    Value::Quantity(Arc::new(amount), Origin::Computed)
+}
+
+fn compared(one: &Value<'_>, other: &Value<'_>) -> Result<Ordering, Box<Fault>> {
+    match (one, other) {
+        (Value::Quantity(one, _), Value::Quantity(other, _)) => Ok(one.cmp(other)),
+        (Value::Version(one), Value::Version(other)) => Ok(one.cmp(other)),
+        _ => Err(Fault::no_overload()),
+    }
 }
 
 fn parse(text: &str) -> Result<Amount, String> {
@@ -56,22 +74,4 @@ fn parse(text: &str) -> Result<Amount, String> {
         QuantityError::Suffix { .. } => "unable to parse quantity's suffix".to_owned(),
         other => other.to_string(),
     })
-}
-
-fn computed<'v>(arguments: &[Value<'v>], compute: fn(&Amount, &Amount) -> Amount) -> Answer<'v> {
-    let amount = match arguments {
-        [Value::Quantity(one, _), Value::Quantity(other, _)] => compute(one, other),
-        [Value::Quantity(one, _), Value::Int(units)] => compute(one, &Amount::from_units(*units)),
-        _ => return Err(Fault::no_overload()),
-    };
-    Ok(Value::Quantity(Arc::new(amount), Origin::Computed))
-}
-
-/// Compares quantities, or versions, which have the same methods.
-fn compared<'v>(arguments: &[Value<'v>], answer: fn(Ordering) -> Value<'static>) -> Answer<'v> {
-    match arguments {
-        [Value::Quantity(one, _), Value::Quantity(other, _)] => Ok(answer(one.cmp(other))),
-        [Value::Version(one), Value::Version(other)] => Ok(answer(one.cmp(other))),
-        _ => Err(Fault::no_overload()),
-    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ::regex::{Regex, RegexBuilder};
 
 use super::pattern::translate;
-use super::{Function, Misuse, Run, function, list, part};
+use super::{Misuse, functions, list, part};
 use crate::selector::fault::{Fault, TOO_LARGE};
 use crate::selector::meter::Meter;
 use crate::selector::value::{Answer, Text, Value};
@@ -22,12 +22,32 @@ const LONGEST_COMPUTED: usize = 1 << 10;
 /// Functions with a pattern as their second argument.
 pub(in crate::selector) const WITH_PATTERN: [&str; 3] = ["matches", "find", "findAll"];
 
-const fn operator(name: &'static str, run: Run) -> Function {
-    Function { name, run, misuse: Misuse::Operator(|value| matches!(value, Value::String(_))) }
+functions! { meter;
+    "matches"(Misuse::Operator(|value| matches!(value, Value::String(_)))) {
+        "(string, string) -> bool" One;
+        "string.(string) -> bool" Matches: [Value::String(text), Value::String(pattern)] => {
+            let pattern = computed(meter, pattern)?;
+            search(meter, &pattern, text, "matches", None)
+        };
+    }
+    "find" {
+        "string.(string) -> string" Find: [Value::String(text), Value::String(pattern)] => {
+            let pattern = computed(meter, pattern).map_err(illegal)?;
+            search(meter, &pattern, text, "find", None)
+        };
+    }
+    "findAll" {
+        "string.(string) -> list(string)" Find: [Value::String(text), Value::String(pattern)] => {
+            let pattern = computed(meter, pattern).map_err(illegal)?;
+            search(meter, &pattern, text, "findAll", None)
+        };
+        "string.(string, int) -> list(string)" Find:
+            [Value::String(text), Value::String(pattern), Value::Int(limit)] => {
+                let pattern = computed(meter, pattern).map_err(illegal)?;
+                search(meter, &pattern, text, "findAll", Some(*limit))
+            };
+    }
 }
-
-pub(super) const FUNCTIONS: &[Function] =
-    &[operator("matches", matches), function("find", find), function("findAll", find_all)];
 
 /// Pattern that was compiled with the expression.
 #[derive(Clone, Debug)]
@@ -95,28 +115,6 @@ fn computed(meter: &mut Meter<'_>, pattern: &str) -> Result<Pattern, Box<Fault>>
 /// Says where a computed pattern is wrong, in the words of `find`.
 fn illegal(fault: Box<Fault>) -> Box<Fault> {
     if let Fault::Text(reason) = &*fault { Fault::text(format!("Illegal regex: {reason}")) } else { fault }
-}
-
-fn matches<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let [Value::String(text), Value::String(pattern)] = arguments else { return Err(Fault::no_overload()) };
-    let pattern = computed(meter, pattern)?;
-    search(meter, &pattern, text, "matches", None)
-}
-
-fn find<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let [Value::String(text), Value::String(pattern)] = arguments else { return Err(Fault::no_overload()) };
-    let pattern = computed(meter, pattern).map_err(illegal)?;
-    search(meter, &pattern, text, "find", None)
-}
-
-fn find_all<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let (text, pattern, limit) = match arguments {
-        [Value::String(text), Value::String(pattern)] => (text, pattern, None),
-        [Value::String(text), Value::String(pattern), Value::Int(limit)] => (text, pattern, Some(*limit)),
-        _ => return Err(Fault::no_overload()),
-    };
-    let pattern = computed(meter, pattern).map_err(illegal)?;
-    search(meter, &pattern, text, "findAll", limit)
 }
 
 /// Calls a function with a pattern that is compiled.

@@ -2,103 +2,80 @@
 
 use std::cmp::Ordering;
 
-use super::{Function, Misuse, Run, function, int};
+use super::{Misuse, functions, int};
 use crate::selector::fault::Fault;
 use crate::selector::meter::Meter;
-use crate::selector::value::equality::{equal, is_equal};
+use crate::selector::value::equality::{equal, has, is_equal};
 use crate::selector::value::map::Found;
-use crate::selector::value::order::compare;
-use crate::selector::value::{Answer, Value};
+use crate::selector::value::order::{compare, has_order};
+use crate::selector::value::{Answer, List, Value};
 
-const fn order(name: &'static str, run: Run) -> Function {
-    let takes = |value: &Value<'_>| {
-        matches!(
-            value,
-            Value::Bool(_)
-                | Value::Int(_)
-                | Value::Uint(_)
-                | Value::Double(_)
-                | Value::String(_)
-                | Value::Bytes(_)
-                | Value::Timestamp(_)
-                | Value::Duration(_)
-        )
-    };
-    Function { name, run, misuse: Misuse::Operator(takes) }
-}
-
-pub(super) const FUNCTIONS: &[Function] = &[
-    order("_<_", |_, arguments| ordered(arguments, Ordering::is_lt)),
-    order("_<=_", |_, arguments| ordered(arguments, Ordering::is_le)),
-    order("_>_", |_, arguments| ordered(arguments, Ordering::is_gt)),
-    order("_>=_", |_, arguments| ordered(arguments, Ordering::is_ge)),
-    Function { name: "_==_", run: equals, misuse: Misuse::Plain },
-    Function { name: "_!=_", run: differs, misuse: Misuse::Plain },
-    Function { name: "@in", run: contains, misuse: Misuse::Operator(|_| true) },
-    Function { name: "size", run: size, misuse: Misuse::Operator(|_| false) },
-    function("includes", includes),
-];
-
-fn ordered<'v>(arguments: &[Value<'v>], holds: fn(Ordering) -> bool) -> Answer<'v> {
-    let [one, other] = arguments else { return Err(Fault::no_overload()) };
-    compare(one, other).map(holds).map(Value::Bool)
-}
-
-fn equals<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let [one, other] = arguments else { return Err(Fault::no_overload()) };
-    equal(one, other, meter).map(Value::Bool)
-}
-
-/// Compares for `!=`, which holds also for what can't be compared.
-fn differs<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let [one, other] = arguments else { return Err(Fault::no_overload()) };
-    is_equal(one, other, meter).map(|is_equal| Value::Bool(!is_equal))
-}
-
-fn contains<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let [item, container] = arguments else { return Err(Fault::no_overload()) };
-    match container {
-        Value::List(list) => {
-            for element in list.items() {
-                if is_equal(item, element, meter)? {
-                    return Ok(Value::Bool(true));
-                }
-            }
-            Ok(Value::Bool(false))
-        }
-        Value::Map(map) => Ok(Value::Bool(matches!(map.find(item)?, Found::Value(_)))),
-        _ => Err(Fault::no_overload()),
-    }
-}
-
-fn size<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    Ok(match arguments {
-        [Value::String(text)] => {
-            meter.work(text.len() / 8)?;
-            int(text.chars().count())
-        }
-        [Value::Bytes(bytes)] => int(bytes.len()),
-        [Value::List(list)] => int(list.len()),
-        [Value::Map(map)] => int(map.len()),
-        _ => return Err(Fault::no_overload()),
-    })
-}
+/// What has an order, in pairs: bools and numbers, texts, times.
+const NUMBERS: &str = "(bool, bool) -> bool; (int, int) -> bool; (int, double) -> bool; (int, uint) -> bool; \
+                       (uint, uint) -> bool; (uint, double) -> bool; (uint, int) -> bool; (double, double) -> bool; \
+                       (double, int) -> bool; (double, uint) -> bool";
+const TEXTS: &str = "(string, string) -> bool; (bytes, bytes) -> bool";
+const TIMES: &str = "(timestamp, timestamp) -> bool; (duration, duration) -> bool";
 
 /// Most elements that `includes` looks at.
 const MOST_INCLUDED: usize = 48;
 
-fn includes<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let [attribute, item] = arguments else { return Err(Fault::no_overload()) };
-    let Value::List(list) = attribute else {
-        return is_equal(attribute, item, meter).map(Value::Bool);
-    };
+functions! { meter;
+    "_<_"(Misuse::Operator(has_order)) {
+        NUMBERS One: [one, other] => ordered(one, other, Ordering::is_lt);
+        TEXTS Compare; TIMES One;
+    }
+    "_<=_"(Misuse::Operator(has_order)) {
+        NUMBERS One: [one, other] => ordered(one, other, Ordering::is_le);
+        TEXTS Compare; TIMES One;
+    }
+    "_>_"(Misuse::Operator(has_order)) {
+        NUMBERS One: [one, other] => ordered(one, other, Ordering::is_gt);
+        TEXTS Compare; TIMES One;
+    }
+    "_>=_"(Misuse::Operator(has_order)) {
+        NUMBERS One: [one, other] => ordered(one, other, Ordering::is_ge);
+        TEXTS Compare; TIMES One;
+    }
+    "_==_"(Misuse::Plain) {
+        "(A, A) -> bool" Equal: [one, other] => equal(one, other, meter).map(Value::Bool);
+    }
+    // What can't be compared differs.
+    "_!=_"(Misuse::Plain) {
+        "(A, A) -> bool" NotEqual: [one, other] => is_equal(one, other, meter).map(|is_equal| Value::Bool(!is_equal));
+    }
+    "@in"(Misuse::Operator(|_| true)) {
+        "(A, list(A)) -> bool" InList: [item, Value::List(list)] => has(list.items(), item, meter).map(Value::Bool);
+        "(A, map(A, B)) -> bool" One:
+            [item, Value::Map(map)] => Ok(Value::Bool(matches!(map.find(item)?, Found::Value(_))));
+    }
+    "size"(Misuse::Operator(|_| false)) {
+        "(bytes) -> int; bytes.() -> int" One: [Value::Bytes(bytes)] => Ok(int(bytes.len()));
+        "(list(A)) -> int; list(A).() -> int" One: [Value::List(list)] => Ok(int(list.len()));
+        "(map(A, B)) -> int; map(A, B).() -> int" One: [Value::Map(map)] => Ok(int(map.len()));
+        "(string) -> int; string.() -> int" One: [Value::String(text)] => {
+            meter.work(text.len() / 8)?;
+            Ok(int(text.chars().count()))
+        };
+    }
+    "includes" {
+        "" One: [Value::List(list), item] => includes(list, item, meter).map(Value::Bool);
+        "dyn.(dyn) -> bool" Includes: [attribute, item] => is_equal(attribute, item, meter).map(Value::Bool);
+    }
+}
+
+fn ordered<'v>(one: &Value<'_>, other: &Value<'_>, holds: fn(Ordering) -> bool) -> Answer<'v> {
+    compare(one, other).map(holds).map(Value::Bool)
+}
+
+fn includes<'v>(list: &List<'v>, item: &Value<'v>, meter: &mut Meter<'_>) -> Result<bool, Box<Fault>> {
     for (index, element) in list.items().iter().enumerate() {
         if index == MOST_INCLUDED {
             return Err("'includes' function cannot be applied to lists longer than 48 values".into());
         }
         if is_equal(element, item, meter)? {
-            return Ok(Value::Bool(true));
+            return Ok(true);
         }
     }
-    Ok(Value::Bool(false))
+    Ok(false)
 }

@@ -4,39 +4,38 @@ use std::sync::Arc;
 
 use dra_attrs::{Quoted, Version};
 
-use super::{Function, function};
+use super::functions;
 use crate::selector::fault::Fault;
 use crate::selector::value::{Answer, Value};
 
-pub(super) const FUNCTIONS: &[Function] = &[
-    function("semver", |_, arguments| Ok(Value::Version(Arc::new(read(arguments)?.map_err(Fault::text)?)))),
-    function("isSemver", |_, arguments| Ok(Value::Bool(read(arguments)?.is_ok()))),
-    function("major", |_, arguments| number(arguments, Version::major)),
-    function("minor", |_, arguments| number(arguments, Version::minor)),
-    function("patch", |_, arguments| number(arguments, Version::patch)),
-];
-
-fn number<'v>(arguments: &[Value<'v>], part: fn(&Version) -> u64) -> Answer<'v> {
-    match arguments {
-        [Value::Version(version)] => Ok(Value::Int(part(version).cast_signed())),
-        _ => Err(Fault::no_overload()),
+functions! { meter;
+    "semver" {
+        "(string) -> Semver" Parse: [Value::String(text)] => version(read(text, false)?);
+        "(string, bool) -> Semver" Parse:
+            [Value::String(text), Value::Bool(normalizes)] => version(read(text, *normalizes)?);
     }
+    "isSemver" {
+        "(string) -> bool" Parse: [Value::String(text)] => Ok(Value::Bool(read(text, false)?.is_ok()));
+        "(string, bool) -> bool" Parse:
+            [Value::String(text), Value::Bool(normalizes)] => Ok(Value::Bool(read(text, *normalizes)?.is_ok()));
+    }
+    "major" { "Semver.() -> int" One: [Value::Version(version)] => Ok(Value::Int(version.major().cast_signed())); }
+    "minor" { "Semver.() -> int" One: [Value::Version(version)] => Ok(Value::Int(version.minor().cast_signed())); }
+    "patch" { "Semver.() -> int" One: [Value::Version(version)] => Ok(Value::Int(version.patch().cast_signed())); }
 }
 
 /// Longest version that is read, in bytes: comparing two has the price 1, however long they are.
 const LONGEST: usize = 512;
 
-fn read(arguments: &[Value<'_>]) -> Result<Result<Version, String>, Box<Fault>> {
-    if let [Value::String(text), ..] = arguments
-        && text.len() > LONGEST
-    {
+fn read(text: &str, normalizes: bool) -> Result<Result<Version, String>, Box<Fault>> {
+    if text.len() > LONGEST {
         return Err(Fault::too_much());
     }
-    Ok(match arguments {
-        [Value::String(text)] | [Value::String(text), Value::Bool(false)] => parse(text),
-        [Value::String(text), Value::Bool(true)] => normalized(text).and_then(|text| parse(&text)),
-        _ => return Err(Fault::no_overload()),
-    })
+    Ok(if normalizes { normalized(text).and_then(|text| parse(&text)) } else { parse(text) })
+}
+
+fn version<'v>(read: Result<Version, String>) -> Answer<'v> {
+    Ok(Value::Version(Arc::new(read.map_err(Fault::text)?)))
 }
 
 /// Parses a version; the error is that of upstream's parser.

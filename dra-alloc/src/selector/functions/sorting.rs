@@ -2,30 +2,23 @@
 
 use std::cmp::Ordering;
 
-use super::{Function, Misuse, Run, list};
-use crate::selector::fault::Fault;
+use super::{Misuse, functions, list};
 use crate::selector::meter::Meter;
-use crate::selector::value::order::compare;
+use crate::selector::value::order::{compare, has_order};
 use crate::selector::value::{Answer, List, Value};
 
-const fn operator(name: &'static str, run: Run) -> Function {
-    Function { name, run, misuse: Misuse::Operator(|_| false) }
-}
+const ANY: Misuse = Misuse::Operator(|_| false);
 
-pub(super) const FUNCTIONS: &[Function] = &[operator("sort", sort), operator("@sortByAssociatedKeys", sort_by_keys)];
-
-fn sort<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let [Value::List(items)] = arguments else { return Err(Fault::no_overload()) };
-    sorted(meter, items, items)
-}
-
-fn sort_by_keys<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let [Value::List(items), Value::List(keys)] = arguments else { return Err(Fault::no_overload()) };
-    if items.len() != keys.len() {
-        return Err("@sortByAssociatedKeys() expected a list of the same size as the associated keys list".into());
+functions! { meter;
+    "sort"(ANY) { "list(T).() -> list(T)" Sort: [Value::List(items)] => sorted(meter, items, items); }
+    "@sortByAssociatedKeys"(ANY) {
+        "list(A).(list(T)) -> list(A)" SortBy: [Value::List(items), Value::List(keys)] => {
+            if items.len() == keys.len() { sorted(meter, items, keys) } else { Err(OTHER_SIZE.into()) }
+        };
     }
-    sorted(meter, items, keys)
 }
+
+const OTHER_SIZE: &str = "@sortByAssociatedKeys() expected a list of the same size as the associated keys list";
 
 /// Orders two keys of one type; doubles that are no numbers, which have no order, are first or last by their sign.
 fn total(one: &Value<'_>, other: &Value<'_>) -> Ordering {
@@ -40,13 +33,12 @@ fn sorted<'v>(meter: &mut Meter<'_>, items: &List<'v>, keys: &List<'v>) -> Answe
         if keys.items().iter().any(|key| key.type_name() != first.type_name()) {
             return Err("list elements must have the same type".into());
         }
-        if compare(first, first).is_err_and(|fault| matches!(*fault, Fault::NoOverload)) {
+        if !has_order(first) {
             return Err("list elements must be comparable".into());
         }
     }
     // An element is compared about as often as the number of elements has bits.
-    let all = keys.items().iter().map(Value::weight).fold(0, usize::saturating_add);
-    meter.work(all.saturating_mul(usize::BITS as usize - items.len().leading_zeros() as usize))?;
+    meter.work(keys.weight().saturating_mul(usize::BITS as usize - items.len().leading_zeros() as usize))?;
     let mut pairs: Vec<(&Value<'v>, &Value<'v>)> = keys.items().iter().zip(items.items()).collect();
     pairs.sort_by(|(one, _), (other, _)| total(one, other));
     list(meter, pairs.into_iter().map(|(_, item)| item.clone()).collect())

@@ -4,40 +4,72 @@ use std::fmt::Write;
 
 use dra_attrs::Quoted;
 
-use super::{Function, Misuse, Run, function, int, made, part};
+use super::{Misuse, count, format, functions, int, made, part};
 use crate::selector::fault::Fault;
 use crate::selector::meter::Meter;
+use crate::selector::value::equality::is_equal;
 use crate::selector::value::{Answer, List, Text, Value};
 
-const fn plain(name: &'static str, run: Run) -> Function {
-    Function { name, run, misuse: Misuse::Plain }
+functions! { meter;
+    "contains"(Misuse::Plain) {
+        "string.(string) -> bool" Contains: [Value::String(text), Value::String(other)] =>
+            test(meter, text, other, |text, other| text.contains(other));
+    }
+    "startsWith"(Misuse::Plain) {
+        "string.(string) -> bool" Affix: [Value::String(text), Value::String(other)] =>
+            test(meter, text, other, |text, other| text.starts_with(other));
+    }
+    "endsWith"(Misuse::Plain) {
+        "string.(string) -> bool" Affix: [Value::String(text), Value::String(other)] =>
+            test(meter, text, other, |text, other| text.ends_with(other));
+    }
+    "charAt" {
+        "string.(int) -> string" One: [Value::String(text), Value::Int(index)] => char_at(meter, text, *index);
+    }
+    "indexOf" {
+        "list(A).(A) -> int" IndexOf: [Value::List(list), item] => position(meter, list, item, Direction::First);
+        "string.(string) -> int" IndexOf:
+            [Value::String(text), Value::String(other)] => index_of(meter, text, other, 0);
+        "string.(string, int) -> int" IndexOf:
+            [Value::String(text), Value::String(other), Value::Int(from)] => index_of(meter, text, other, *from);
+    }
+    "lastIndexOf" {
+        "list(A).(A) -> int" IndexOf: [Value::List(list), item] => position(meter, list, item, Direction::Last);
+        "string.(string) -> int" IndexOf:
+            [Value::String(text), Value::String(other)] => last_index_of(meter, text, other, None);
+        "string.(string, int) -> int" IndexOf: [Value::String(text), Value::String(other), Value::Int(from)] =>
+            last_index_of(meter, text, other, Some(*from));
+    }
+    "lowerAscii" { "string.() -> string" Copy: [Value::String(text)] => made(meter, text.to_ascii_lowercase()); }
+    "upperAscii" { "string.() -> string" Copy: [Value::String(text)] => made(meter, text.to_ascii_uppercase()); }
+    "trim" { "string.() -> string" Copy: [Value::String(text)] => trim(meter, text); }
+    "replace" {
+        "string.(string, string) -> string" Replace:
+            [Value::String(text), Value::String(old), Value::String(new)] => replace(meter, text, old, new, -1);
+        "string.(string, string, int) -> string" Replace:
+            [Value::String(text), Value::String(old), Value::String(new), Value::Int(most)] =>
+            replace(meter, text, old, new, *most);
+    }
+    "split" {
+        "string.(string) -> list(string)" Split:
+            [Value::String(text), Value::String(separator)] => split(meter, text, separator, -1);
+        "string.(string, int) -> list(string)" Split:
+            [Value::String(text), Value::String(separator), Value::Int(most)] => split(meter, text, separator, *most);
+    }
+    "substring" {
+        "string.(int) -> string" Copy: [Value::String(text), Value::Int(start)] => substring(meter, text, *start, None);
+        "string.(int, int) -> string" Copy: [Value::String(text), Value::Int(start), Value::Int(end)] =>
+            substring(meter, text, *start, Some(*end));
+    }
+    "join" {
+        "list(string).() -> string" Join: [Value::List(list)] => join(meter, list, "");
+        "list(string).(string) -> string" Join:
+            [Value::List(list), Value::String(separator)] => join(meter, list, separator);
+    }
+    "strings.quote" { "(string) -> string" Quote: [Value::String(text)] => quote(meter, text); }
 }
 
-pub(super) const FUNCTIONS: &[Function] = &[
-    plain("contains", |meter, arguments| test(meter, arguments, |text, other| text.contains(other))),
-    plain("startsWith", |meter, arguments| test(meter, arguments, |text, other| text.starts_with(other))),
-    plain("endsWith", |meter, arguments| test(meter, arguments, |text, other| text.ends_with(other))),
-    function("charAt", char_at),
-    function("indexOf", index_of),
-    function("lastIndexOf", last_index_of),
-    function("lowerAscii", |meter, arguments| match arguments {
-        [Value::String(text)] => made(meter, text.to_ascii_lowercase()),
-        _ => Err(Fault::no_overload()),
-    }),
-    function("upperAscii", |meter, arguments| match arguments {
-        [Value::String(text)] => made(meter, text.to_ascii_uppercase()),
-        _ => Err(Fault::no_overload()),
-    }),
-    function("trim", trim),
-    function("replace", replace),
-    function("split", split),
-    function("substring", substring),
-    function("join", join),
-    function("strings.quote", quote),
-];
-
-fn test<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>], holds: fn(&str, &str) -> bool) -> Answer<'v> {
-    let [Value::String(text), Value::String(other)] = arguments else { return Err(Fault::no_overload()) };
+fn test<'v>(meter: &mut Meter<'_>, text: &str, other: &str, holds: fn(&str, &str) -> bool) -> Answer<'v> {
     meter.work(text.len() / 8 + other.len() / 8)?;
     Ok(Value::Bool(holds(text, other)))
 }
@@ -60,21 +92,14 @@ fn out_of_range(index: i64) -> Box<Fault> {
     Fault::text(format!("index out of range: {index}"))
 }
 
-fn char_at<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let [Value::String(text), Value::Int(index)] = arguments else { return Err(Fault::no_overload()) };
+fn char_at<'v>(meter: &mut Meter<'_>, text: &Text<'v>, index: i64) -> Answer<'v> {
     meter.work(text.len() / 8)?;
-    let start = offset(text, *index).ok_or_else(|| out_of_range(*index))?;
+    let start = offset(text, index).ok_or_else(|| out_of_range(index))?;
     let length = text.get(start..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
     part(meter, text, start, start + length)
 }
 
-fn index_of<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let (text, other, from) = match arguments {
-        [Value::List(list), item] => return position(meter, list, item, Direction::First),
-        [Value::String(text), Value::String(other)] => (text, other, 0),
-        [Value::String(text), Value::String(other), Value::Int(from)] => (text, other, *from),
-        _ => return Err(Fault::no_overload()),
-    };
+fn index_of<'v>(meter: &mut Meter<'_>, text: &str, other: &str, from: i64) -> Answer<'v> {
     meter.work(text.len() / 4 + other.len() / 4)?;
     if other.is_empty() {
         return Ok(Value::Int(from));
@@ -83,17 +108,11 @@ fn index_of<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
         return Err(out_of_range(from));
     }
     let Some(start) = offset(text, from) else { return Ok(Value::Int(-1)) };
-    let found = text.get(start..).and_then(|rest| rest.find(&**other));
+    let found = text.get(start..).and_then(|rest| rest.find(other));
     Ok(Value::Int(found.map_or(-1, |at| characters(text.get(..start + at).unwrap_or_default()))))
 }
 
-fn last_index_of<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let (text, other, from) = match arguments {
-        [Value::List(list), item] => return position(meter, list, item, Direction::Last),
-        [Value::String(text), Value::String(other)] => (text, other, None),
-        [Value::String(text), Value::String(other), Value::Int(from)] => (text, other, Some(*from)),
-        _ => return Err(Fault::no_overload()),
-    };
+fn last_index_of<'v>(meter: &mut Meter<'_>, text: &str, other: &str, from: Option<i64>) -> Answer<'v> {
     meter.work(text.len() / 4 + other.len() / 4)?;
     let length = characters(text);
     if other.is_empty() {
@@ -107,7 +126,7 @@ fn last_index_of<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'
     // A match may begin at the given character, and end after it.
     let end = from.and_then(|from| offset(text, from)).map_or(text.len(), |start| start + other.len());
     let end = (0..=end.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
-    let found = text.get(..end).and_then(|head| head.rfind(&**other));
+    let found = text.get(..end).and_then(|head| head.rfind(other));
     Ok(Value::Int(found.map_or(-1, |at| characters(text.get(..at).unwrap_or_default()))))
 }
 
@@ -120,7 +139,7 @@ enum Direction {
 fn position<'v>(meter: &mut Meter<'_>, list: &List<'v>, item: &Value<'v>, direction: Direction) -> Answer<'v> {
     let mut found = None;
     for (index, element) in list.items().iter().enumerate() {
-        if crate::selector::value::equality::is_equal(item, element, meter)? {
+        if is_equal(item, element, meter)? {
             found = Some(index);
             if direction == Direction::First {
                 break;
@@ -130,41 +149,25 @@ fn position<'v>(meter: &mut Meter<'_>, list: &List<'v>, item: &Value<'v>, direct
     Ok(found.map_or(Value::Int(-1), int))
 }
 
-/// Returns true for blanks; the space without width is none.
-const fn is_blank(character: char) -> bool {
-    character.is_whitespace()
-}
-
-fn trim<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let [Value::String(text)] = arguments else { return Err(Fault::no_overload()) };
-    let start = text.len() - text.trim_start_matches(is_blank).len();
-    let end = text.trim_end_matches(is_blank).len();
+fn trim<'v>(meter: &mut Meter<'_>, text: &Text<'v>) -> Answer<'v> {
+    let start = text.len() - text.trim_start().len();
+    let end = text.trim_end().len();
     part(meter, text, start, end.max(start))
 }
 
-fn replace<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let (text, old, new, most) = match arguments {
-        [Value::String(text), Value::String(old), Value::String(new)] => (text, old, new, -1),
-        [Value::String(text), Value::String(old), Value::String(new), Value::Int(most)] => (text, old, new, *most),
-        _ => return Err(Fault::no_overload()),
-    };
+fn replace<'v>(meter: &mut Meter<'_>, text: &str, old: &str, new: &str, most: i64) -> Answer<'v> {
     meter.work(text.len() / 8)?;
     let most = usize::try_from(most).unwrap_or(usize::MAX);
-    let count = text.matches(&**old).take(most).count();
+    let count = text.matches(old).take(most).count();
     meter.make(text.len().saturating_add(count.saturating_mul(new.len())))?;
-    Ok(Value::owned(text.replacen(&**old, new, most)))
+    Ok(Value::owned(text.replacen(old, new, most)))
 }
 
-fn split<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let (text, separator, most) = match arguments {
-        [Value::String(text), Value::String(separator)] => (text, separator, -1),
-        [Value::String(text), Value::String(separator), Value::Int(most)] => (text, separator, *most),
-        _ => return Err(Fault::no_overload()),
-    };
+fn split<'v>(meter: &mut Meter<'_>, text: &Text<'v>, separator: &str, most: i64) -> Answer<'v> {
     meter.work(text.len() / 8)?;
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let ranges = pieces(text, separator, most);
-    super::count(meter, ranges.len())?;
+    count(meter, ranges.len())?;
     let pieces: Result<Vec<_>, _> = ranges.into_iter().map(|(start, end)| part(meter, text, start, end)).collect();
     List::new(pieces?).map(Value::List)
 }
@@ -187,12 +190,7 @@ fn pieces(text: &Text<'_>, separator: &str, most: usize) -> Vec<(usize, usize)> 
     starts.into_iter().map(|(end, next)| (std::mem::replace(&mut start, next), end)).collect()
 }
 
-fn substring<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let (text, start, end) = match arguments {
-        [Value::String(text), Value::Int(start)] => (text, *start, None),
-        [Value::String(text), Value::Int(start), Value::Int(end)] => (text, *start, Some(*end)),
-        _ => return Err(Fault::no_overload()),
-    };
+fn substring<'v>(meter: &mut Meter<'_>, text: &Text<'v>, start: i64, end: Option<i64>) -> Answer<'v> {
     meter.work(text.len() / 4)?;
     if let Some(end) = end.filter(|end| start > *end) {
         return Err(Fault::text(format!("invalid substring range. start: {start}, end: {end}")));
@@ -202,12 +200,7 @@ fn substring<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
     part(meter, text, first, last)
 }
 
-fn join<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let (list, separator): (_, &str) = match arguments {
-        [Value::List(list)] => (list, ""),
-        [Value::List(list), Value::String(separator)] => (list, separator),
-        _ => return Err(Fault::no_overload()),
-    };
+fn join<'v>(meter: &mut Meter<'_>, list: &List<'v>, separator: &str) -> Answer<'v> {
     if !matches!(list.items().first(), None | Some(Value::String(_))) {
         return Err(Fault::no_overload());
     }
@@ -216,7 +209,7 @@ fn join<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
         match item {
             Value::String(text) => texts.push(text),
             other => {
-                let shown = super::format::plain(other).unwrap_or_default();
+                let shown = format::plain(other).unwrap_or_default();
                 return Err(Fault::text(format!("join: invalid input: {shown}")));
             }
         }
@@ -226,8 +219,7 @@ fn join<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
     Ok(Value::owned(texts.join(separator)))
 }
 
-fn quote<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let [Value::String(text)] = arguments else { return Err(Fault::no_overload()) };
+fn quote<'v>(meter: &mut Meter<'_>, text: &str) -> Answer<'v> {
     meter.make(text.len() * 2 + 2)?;
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');

@@ -3,9 +3,8 @@
 use jiff::SignedDuration;
 use jiff::civil::{DateTime, datetime};
 
-use super::{Function, function, zone};
+use super::{functions, zone};
 use crate::selector::fault::Fault;
-use crate::selector::meter::Meter;
 use crate::selector::value::{Answer, Timestamp, Value};
 
 const NANOS: i64 = 1_000_000_000;
@@ -25,41 +24,35 @@ const UNITS: [(&str, u64); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
-pub(super) const FUNCTIONS: &[Function] = &[
-    function("getFullYear", |meter, arguments| date(meter, arguments, |at| i64::from(at.year()))),
-    function("getMonth", |meter, arguments| date(meter, arguments, |at| i64::from(at.month()) - 1)),
-    function("getDayOfYear", |meter, arguments| date(meter, arguments, |at| i64::from(at.date().day_of_year()) - 1)),
-    function("getDayOfMonth", |meter, arguments| date(meter, arguments, |at| i64::from(at.day()) - 1)),
-    function("getDate", |meter, arguments| date(meter, arguments, |at| i64::from(at.day()))),
-    function("getDayOfWeek", |meter, arguments| {
-        date(meter, arguments, |at| i64::from(at.weekday().to_sunday_zero_offset()))
-    }),
-    function("getHours", |meter, arguments| clock(meter, arguments, 3_600 * NANOS, |at| i64::from(at.hour()))),
-    function("getMinutes", |meter, arguments| clock(meter, arguments, 60 * NANOS, |at| i64::from(at.minute()))),
-    function("getSeconds", |meter, arguments| clock(meter, arguments, NANOS, |at| i64::from(at.second()))),
-    function("getMilliseconds", |meter, arguments| {
-        clock(meter, arguments, NANOS / 1_000, |at| i64::from(at.millisecond()))
-    }),
-];
-
-/// Reads a part of a timestamp, in UTC or in a zone.
-fn date<'v>(_: &mut Meter<'_>, arguments: &[Value<'v>], part: fn(DateTime) -> i64) -> Answer<'v> {
-    let at = match arguments {
-        [Value::Timestamp(time)] => civil(time.seconds, time.nanos),
-        [Value::Timestamp(time), Value::String(name)] => {
-            civil(time.seconds.saturating_add(zone::offset(name, time.seconds)?), time.nanos)
-        }
-        _ => return Err(Fault::no_overload()),
+/// Writes the functions that read a part of a timestamp, in UTC or in a zone, or the whole of a duration in a unit.
+macro_rules! parts {
+    ($($name:literal: |$at:ident| $part:expr $(, $unit:expr)?;)*) => {
+        functions! { meter; $($name {
+            "timestamp.() -> int" One: [Value::Timestamp(time)] => part(*time, "", |$at| $part);
+            "timestamp.(string) -> int" One:
+                [Value::Timestamp(time), Value::String(zone)] => part(*time, zone, |$at| $part);
+            $("duration.() -> int" One: [Value::Duration(nanos)] => Ok(Value::Int(nanos / $unit));)?
+        })* }
     };
-    at.map(|at| Value::Int(part(at))).ok_or_else(|| "timestamp overflow".into())
 }
 
-/// Reads a part of a timestamp, or the whole of a duration in a unit.
-fn clock<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>], unit: i64, part: fn(DateTime) -> i64) -> Answer<'v> {
-    match arguments {
-        [Value::Duration(nanos)] => Ok(Value::Int(nanos / unit)),
-        _ => date(meter, arguments, part),
-    }
+parts! {
+    "getFullYear": |at| at.year().into();
+    "getMonth": |at| i64::from(at.month()) - 1;
+    "getDayOfYear": |at| i64::from(at.date().day_of_year()) - 1;
+    "getDayOfMonth": |at| i64::from(at.day()) - 1;
+    "getDate": |at| at.day().into();
+    "getDayOfWeek": |at| at.weekday().to_sunday_zero_offset().into();
+    "getHours": |at| at.hour().into(), 3_600 * NANOS;
+    "getMinutes": |at| at.minute().into(), 60 * NANOS;
+    "getSeconds": |at| at.second().into(), NANOS;
+    "getMilliseconds": |at| at.millisecond().into(), NANOS / 1_000;
+}
+
+/// Reads a part of a timestamp in a zone.
+fn part<'v>(time: Timestamp, zone: &str, part: fn(DateTime) -> i64) -> Answer<'v> {
+    let at = civil(time.seconds.saturating_add(zone::offset(zone, time.seconds)?), time.nanos);
+    at.map(|at| Value::Int(part(at))).ok_or_else(|| "timestamp overflow".into())
 }
 
 fn civil(seconds: i64, nanos: u32) -> Option<DateTime> {

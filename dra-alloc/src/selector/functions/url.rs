@@ -6,45 +6,33 @@ use std::sync::Arc;
 
 use dra_attrs::Quoted;
 
-use super::{Function, function, list, made};
+use super::{functions, list, made};
 use crate::selector::fault::Fault;
 use crate::selector::meter::Meter;
 use crate::selector::value::map::{Key, Table};
 use crate::selector::value::{Answer, Map, Value};
 
-pub(super) const FUNCTIONS: &[Function] = &[
-    function("url", |meter, arguments| match arguments {
-        [Value::String(text)] => {
+functions! { meter;
+    "url" {
+        "(string) -> URL" Copy: [Value::String(text)] => {
             meter.make(text.len() * 2)?;
             Url::parse(text).map(|url| Value::Url(Arc::new(url))).map_err(|reason| {
                 let quoted = Quoted(text);
                 Fault::text(format!("URL parse error during conversion from string: parse {quoted}: {reason}"))
             })
-        }
-        _ => Err(Fault::no_overload()),
-    }),
-    function("isURL", |_, arguments| match arguments {
-        [Value::String(text)] => Ok(Value::Bool(Url::parse(text).is_ok())),
-        _ => Err(Fault::no_overload()),
-    }),
-    function("getScheme", |meter, arguments| text(meter, arguments, |url| url.scheme.clone())),
-    function("getHost", |meter, arguments| text(meter, arguments, |url| url.host.clone())),
-    function("getHostname", |meter, arguments| text(meter, arguments, |url| url.host_and_port().0.to_owned())),
-    function("getPort", |meter, arguments| text(meter, arguments, |url| url.host_and_port().1.to_owned())),
-    function("getEscapedPath", |meter, arguments| text(meter, arguments, Url::escaped_path)),
-    function("getQuery", query),
-];
-
-fn text<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>], part: fn(&Url) -> String) -> Answer<'v> {
-    match arguments {
-        [Value::Url(url)] => made(meter, part(url)),
-        _ => Err(Fault::no_overload()),
+        };
     }
+    "isURL" { "(string) -> bool" One: [Value::String(text)] => Ok(Value::Bool(Url::parse(text).is_ok())); }
+    "getScheme" { "URL.() -> string" One: [Value::Url(url)] => made(meter, url.scheme.clone()); }
+    "getHost" { "URL.() -> string" One: [Value::Url(url)] => made(meter, url.host.clone()); }
+    "getHostname" { "URL.() -> string" One: [Value::Url(url)] => made(meter, url.host_and_port().0.to_owned()); }
+    "getPort" { "URL.() -> string" One: [Value::Url(url)] => made(meter, url.host_and_port().1.to_owned()); }
+    "getEscapedPath" { "URL.() -> string" One: [Value::Url(url)] => made(meter, url.escaped_path()); }
+    "getQuery" { "URL.() -> map(string, list(string))" One: [Value::Url(url)] => query(meter, url); }
 }
 
 /// Returns the parameters of the query by name. Pairs that can't be read are left out.
-fn query<'v>(meter: &mut Meter<'_>, arguments: &[Value<'v>]) -> Answer<'v> {
-    let [Value::Url(url)] = arguments else { return Err(Fault::no_overload()) };
+fn query<'v>(meter: &mut Meter<'_>, url: &Url) -> Answer<'v> {
     let mut values: BTreeMap<String, Vec<Value<'v>>> = BTreeMap::new();
     for pair in url.query.as_deref().unwrap_or_default().split('&') {
         if pair.is_empty() || pair.contains(';') {

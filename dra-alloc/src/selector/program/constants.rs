@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use crate::selector::check::{Checked, Reference};
+use crate::selector::declarations::declarations;
 use crate::selector::declarations::names::Name;
-use crate::selector::functions::{self, conversions};
+use crate::selector::functions::conversions;
 use crate::selector::meter::Meter;
 use crate::selector::syntax::tree::{Element, Entry, Kind, Literal, NodeId};
 use crate::selector::value::map::{Key, Table};
@@ -91,7 +92,7 @@ fn literal_value(literal: &Literal<'_>) -> Value<'static> {
 /// Converts a constant.
 fn converted(name: &str, value: &Value<'static>, meter: &mut Meter<'_>) -> Result<Value<'static>, String> {
     let arguments = [value.clone()];
-    let function = functions::lookup(name).ok_or("no such function")?;
-    let answer = (function.run)(meter, &arguments).map_err(|fault| function.worded(fault, name, &arguments));
+    let function = declarations().function(name).ok_or("no such function")?;
+    let answer = (function.run)(meter, &arguments).map_err(|fault| function.worded(fault, &arguments));
     answer.map_err(|fault| fault.to_string())
 }

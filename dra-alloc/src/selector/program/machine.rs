@@ -104,110 +104,69 @@ impl<'v> Machine<'_, 'v, '_> {
     }
 
     fn execute(&mut self, op: Op) -> Result<(), Box<Fault>> {
-        match op {
-            Op::Charge(cost) => self.meter.charge(cost.into()),
-            Op::Refund => self.meter.refund(),
-            Op::Constant(index) => {
-                let answer = self.constant(index);
-                self.push(answer)
-            }
-            Op::Device => self.push(Ok(Value::Map(Map::Device(self.input)))),
+        let answer = match op {
+            Op::Constant(index) => self.constant(index),
+            Op::Device => Ok(Value::Map(Map::Device(self.input))),
             Op::Local(slot) => self.local(slot),
             Op::Take(slot) => self.take(slot),
-            Op::Force(slot) => self.force(slot),
-            Op::Open => {
-                self.open();
-                Ok(())
-            }
             Op::Close => self.close(),
-            Op::Step { key, access } => {
-                let key = self.key(key)?;
-                self.step(key, access)
-            }
-            Op::Index(access) => self.index(access),
-            Op::SkipIndex(end) => {
-                if self.has_failed() || self.chains.last() == Some(&Chain::Absent) {
-                    self.next = end;
-                }
-                Ok(())
-            }
-            Op::Test(key) => self.test(key),
-            Op::Call(call) => self.call(call),
-            Op::Jump(target) => {
-                self.next = target;
-                Ok(())
-            }
-            Op::Decide(logic, target) => {
-                if matches!(self.stack.last(), Some(Ok(Value::Bool(value))) if *value == logic.deciding()) {
-                    self.next = target;
-                }
-                Ok(())
-            }
             Op::Combine(logic) => self.combine(logic),
-            Op::Branch { otherwise, end } => self.branch(otherwise, end),
-            Op::Bail { drop, end } => self.bail(drop, end),
-            Op::Fallback { unwraps, end } => {
-                self.fallback(unwraps, end);
-                Ok(())
-            }
-            Op::NotStrictlyFalse => {
-                let answer = self.pop();
-                self.push(Ok(Value::Bool(!matches!(answer, Ok(Value::Bool(false))))))
-            }
-            _ => self.execute_more(op),
-        }
+            Op::NotStrictlyFalse => Ok(Value::Bool(!matches!(self.pop(), Ok(Value::Bool(false))))),
+            Op::List { count, optional } => self.list(count, optional),
+            Op::Map { count, optional } => self.map(count, optional),
+            Op::Message(index) => self.message(index),
+            Op::InSet(set) => self.in_set(set),
+            Op::Append => self.append(),
+            Op::Insert { count } => self.insert(count),
+            _ => return self.proceed(op),
+        };
+        self.push(answer)
     }
 
-    fn execute_more(&mut self, op: Op) -> Result<(), Box<Fault>> {
+    /// Executes an operation that is more than a new value on the stack.
+    fn proceed(&mut self, op: Op) -> Result<(), Box<Fault>> {
         match op {
-            Op::List { count, optional } => {
-                let answer = self.list(count, optional);
-                self.push(answer)
-            }
-            Op::Map { count, optional } => {
-                let answer = self.map(count, optional);
-                self.push(answer)
-            }
-            Op::Message(index) => {
-                let answer = self.message(index);
-                self.push(answer)
-            }
-            Op::Search { call, pattern } => self.search(call, pattern),
-            Op::InSet(set) => {
-                let answer = self.in_set(set);
-                self.push(answer)
-            }
-            Op::Begin { second, end } => self.begin(second, end),
-            Op::Next { first, second, done } => self.next_round(first, second, done),
+            Op::Charge(cost) => return self.meter.charge(cost.into()),
+            Op::Refund => return self.meter.refund(),
+            Op::Force(slot) => return self.force(slot),
+            Op::Step { key, access } => return self.step(self.key(key)?, access),
+            Op::Index(access) => return self.index(access),
+            Op::Test(key) => return self.test(key),
+            Op::Call(call) => return self.call(call),
+            Op::Search { call, pattern } => return self.search(call, pattern),
+            Op::Branch { otherwise, end } => return self.branch(otherwise, end),
+            Op::Bail { drop, end } => return self.bail(drop, end),
+            Op::Begin { second, end } => return self.begin(second, end),
+            Op::Next { first, second, done } => return self.next_round(first, second, done),
+            Op::Open => self.open(),
+            Op::Fallback { unwraps, end } => self.fallback(unwraps, end),
+            Op::Jump(target) => self.next = target,
+            Op::SkipIndex(end) if self.has_failed() || self.chains.last() == Some(&Chain::Absent) => self.next = end,
+            Op::Decide(logic, target) if self.is_last(logic.deciding()) => self.next = target,
             Op::While(done) => {
                 if matches!(self.pop(), Ok(Value::Bool(false))) {
                     self.next = done;
                 }
-                Ok(())
             }
-            Op::Store(slot) => {
-                let answer = self.pop();
-                self.set(slot, Slot::Answer(answer));
-                Ok(())
-            }
-            Op::Append => self.append(),
-            Op::Insert { count } => self.insert(count),
-            Op::End => {
-                self.loops.pop();
-                Ok(())
-            }
-            Op::Defer(slot, target) => {
-                self.set(slot, Slot::Deferred(target));
-                Ok(())
-            }
+            Op::Store(slot) => self.store(slot),
+            Op::Defer(slot, target) => self.set(slot, Slot::Deferred(target)),
             Op::Return(slot) => {
-                let answer = self.pop();
-                self.set(slot, Slot::Answer(answer));
+                self.store(slot);
                 self.next = self.returns.pop().unwrap_or(Target::MAX);
-                Ok(())
             }
-            _ => Ok(()),
+            Op::End => drop(self.loops.pop()),
+            _ => {}
         }
+        Ok(())
+    }
+
+    fn is_last(&self, value: bool) -> bool {
+        matches!(self.stack.last(), Some(Ok(Value::Bool(last))) if *last == value)
+    }
+
+    fn store(&mut self, slot: usize) {
+        let answer = self.pop();
+        self.set(slot, Slot::Answer(answer));
     }
 
     fn set(&mut self, slot: usize, content: Slot<'v>) {
@@ -216,19 +175,17 @@ impl<'v> Machine<'_, 'v, '_> {
         }
     }
 
-    fn local(&mut self, slot: usize) -> Result<(), Box<Fault>> {
-        let answer = match self.slots.get(slot) {
+    fn local(&self, slot: usize) -> Answer<'v> {
+        match self.slots.get(slot) {
             Some(Slot::Answer(answer)) => answer.clone(),
             _ => Ok(Value::Null),
-        };
-        self.push(answer)
+        }
     }
 
-    fn take(&mut self, slot: usize) -> Result<(), Box<Fault>> {
-        let content = self.slots.get_mut(slot).map(|slot| std::mem::replace(slot, Slot::Answer(Ok(Value::Null))));
-        match content {
-            Some(Slot::Answer(answer)) => self.push(answer),
-            _ => self.push(Ok(Value::Null)),
+    fn take(&mut self, slot: usize) -> Answer<'v> {
+        match self.slots.get_mut(slot).map(|slot| std::mem::replace(slot, Slot::Answer(Ok(Value::Null)))) {
+            Some(Slot::Answer(answer)) => answer,
+            _ => Ok(Value::Null),
         }
     }
 
@@ -240,7 +197,7 @@ impl<'v> Machine<'_, 'v, '_> {
                 self.next = *target;
                 Ok(())
             }
-            _ => self.local(slot),
+            _ => self.push(self.local(slot)),
         }
     }
 
@@ -258,15 +215,13 @@ impl<'v> Machine<'_, 'v, '_> {
         self.chains.push(chain);
     }
 
-    fn close(&mut self) -> Result<(), Box<Fault>> {
+    fn close(&mut self) -> Answer<'v> {
         let chain = self.chains.pop().unwrap_or(Chain::Plain);
-        let answer = self.pop();
-        let answer = match (chain, answer) {
+        match (chain, self.pop()) {
             (Chain::Optional, Ok(value)) => value.held(),
             (Chain::Absent, Ok(_)) => Ok(Value::NONE),
             (_, answer) => answer,
-        };
-        self.push(answer)
+        }
     }
 
     /// Makes a step of a chain from the last value.
@@ -309,7 +264,7 @@ impl<'v> Machine<'_, 'v, '_> {
         let key = self.pop();
         let is_optional = access == Access::Optional || self.chains.last() == Some(&Chain::Optional);
         let answer = match key {
-            Ok(key) if is_key(&key) => return self.step(&key, access),
+            Ok(key) if key.is_index() => return self.step(&key, access),
             Ok(key) => Err(steps::no_key(&key)),
             Err(fault) => Err(fault),
         };
@@ -339,15 +294,14 @@ impl<'v> Machine<'_, 'v, '_> {
         self.push(answer.map(Value::Bool))
     }
 
-    fn combine(&mut self, logic: Logic) -> Result<(), Box<Fault>> {
+    fn combine(&mut self, logic: Logic) -> Answer<'v> {
         let (right, left) = (self.pop(), self.pop());
-        let answer = match (left, right) {
+        match (left, right) {
             (_, Ok(Value::Bool(value))) if value == logic.deciding() => Ok(Value::Bool(value)),
             (Ok(Value::Bool(_)), Ok(Value::Bool(_))) => Ok(Value::Bool(!logic.deciding())),
             (Err(fault), _) | (Ok(Value::Bool(_)), Err(fault)) => Err(fault),
             _ => Err(Fault::no_overload()),
-        };
-        self.push(answer)
+        }
     }
 
     fn branch(&mut self, otherwise: Target, end: Target) -> Result<(), Box<Fault>> {
@@ -460,7 +414,7 @@ impl<'v> Machine<'_, 'v, '_> {
         // Arguments are read once by the function, and again for the price.
         values.iter().try_for_each(|value| self.meter.work(2 * value.weight()))?;
         let result = (call.function.run)(self.meter, &values);
-        let result = result.map_err(|fault| call.function.worded(fault, call.name, &values));
+        let result = result.map_err(|fault| call.function.worded(fault, &values));
         self.paid(call, &values, result)
     }
 
@@ -503,7 +457,7 @@ impl<'v> Machine<'_, 'v, '_> {
         let from = self.stack.len().saturating_sub(call.count);
         let Some(values) = self.arguments(call, from)? else { return Ok(()) };
         let result = match values.as_slice() {
-            [text, _, limit @ ..] => regex::call(self.meter, call.name, pattern, text, limit.first()),
+            [text, _, limit @ ..] => regex::call(self.meter, call.function.name, pattern, text, limit.first()),
             _ => Err(Fault::no_overload()),
         };
         self.paid(call, &values, result)
@@ -560,30 +514,21 @@ impl<'v> Machine<'_, 'v, '_> {
     }
 
     /// Adds the last value to the list below it.
-    fn append(&mut self) -> Result<(), Box<Fault>> {
+    fn append(&mut self) -> Answer<'v> {
         let (item, list) = (self.pop(), self.pop());
         self.meter.charge(1)?;
         self.meter.make(size_of::<Value<'_>>())?;
-        let answer = match (list, item) {
+        match (list, item) {
             (Err(fault), _) | (_, Err(fault)) => Err(fault),
             (Ok(Value::List(list)), Ok(item)) => list.pushed(item).map(Value::List),
             _ => Err(Fault::no_overload()),
-        };
-        self.push(answer)
+        }
     }
 
     /// Adds the last values, a key and a value or a map, to the map below them.
-    fn insert(&mut self, count: usize) -> Result<(), Box<Fault>> {
-        let answer = match self.pop_values(count + 1) {
-            Ok(values) => maps::insert(self.meter, values),
-            Err(fault) => Err(fault),
-        };
+    fn insert(&mut self, count: usize) -> Answer<'v> {
+        let answer = self.pop_values(count + 1).and_then(|values| maps::insert(self.meter, values));
         self.meter.charge(1)?;
-        self.push(answer)
+        answer
     }
-}
-
-/// Returns true for values that can be a key of a map or a position.
-const fn is_key(value: &Value<'_>) -> bool {
-    matches!(value, Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Bool(_) | Value::Double(_))
 }

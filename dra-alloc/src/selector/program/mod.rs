@@ -135,7 +135,6 @@ enum Op {
 #[derive(Clone, Copy, Debug)]
 struct Call {
     function: &'static Function,
-    name: &'static str,
     cost: Cost,
     count: usize,
     /// Looks whether its arguments are lists. Upstream's functions that do not end the evaluation.

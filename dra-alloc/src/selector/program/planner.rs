@@ -8,7 +8,6 @@ use crate::selector::check::{Checked, Reference, Role, Variable};
 use crate::selector::declarations::names::Name;
 use crate::selector::declarations::{Cost, declarations};
 use crate::selector::fault::TOO_LARGE;
-use crate::selector::functions;
 use crate::selector::functions::regex::{LARGEST_PATTERNS, Pattern, WITH_PATTERN};
 use crate::selector::syntax::tree::{Element, Entry, Fold, Kind, NodeId};
 use crate::selector::value::map::{Key, Table};
@@ -229,11 +228,7 @@ impl<'s> Planner<'_, 's> {
 
     fn is_variable(&self, node: NodeId) -> bool {
         let is_constant = self.constants.get(node).is_some();
-        !is_constant && (matches!(self.checked.tree.kind(node), Kind::Ident { .. }) || self.is_device(node))
-    }
-
-    fn is_device(&self, node: NodeId) -> bool {
-        *self.checked.reference(node) == Reference::Name(Name::Device)
+        !is_constant && (matches!(self.checked.tree.kind(node), Kind::Ident { .. }) || self.checked.is_device(node))
     }
 
     /// Plans a chain of fields and indices.
@@ -258,7 +253,7 @@ impl<'s> Planner<'_, 's> {
     fn plan_steps(&mut self, root: NodeId, steps: &[Step<'s>], mut tasks: Vec<Task>, last: &[Op]) {
         let is_optional =
             |step: &Step<'_>| matches!(step, Step::Field(_, Access::Optional) | Step::Index(_, Access::Optional));
-        let is_open = !self.is_device(root) || steps.iter().any(is_optional);
+        let is_open = !self.checked.is_device(root) || steps.iter().any(is_optional);
         tasks.extend(is_open.then_some(Task::Emit(Op::Open)));
         for step in steps {
             match step {
@@ -276,7 +271,7 @@ impl<'s> Planner<'_, 's> {
 
     fn plan_index(&mut self, index: NodeId, access: Access, tasks: &mut Vec<Task>) {
         if let Some(key) = self.constants.get(index) {
-            if !is_index(key) {
+            if !key.is_index() {
                 let problem = format!("invalid qualifier type: {}", key.inner_type_name());
                 return self.refuse(problem);
             }
@@ -385,7 +380,7 @@ impl<'s> Planner<'_, 's> {
             self.program.ops.push(Op::Constant(no));
             return true;
         }
-        if !items.iter().all(is_index) {
+        if !items.iter().all(Value::is_index) {
             return false;
         }
         let keys = items.iter().flat_map(numerals).filter_map(|item| Some((Key::new(item).ok()?, Value::Null)));
@@ -400,10 +395,10 @@ impl<'s> Planner<'_, 's> {
     /// Plans a call of a function with its arguments.
     fn ordinary(&mut self, node: NodeId, function: &str, arguments: &[NodeId]) {
         let overloads = self.checked.overloads(node);
-        let known = declarations().name(function, true);
-        let (Some(name), Some(body)) = (known, functions::lookup(function)) else {
+        let Some(function) = declarations().function(function) else {
             return self.refuse(format!("no such function: {function}"));
         };
+        let name = function.name;
         let costs: Vec<Cost> =
             overloads.iter().filter_map(|id| declarations().overload(*id)).map(|overload| overload.cost).collect();
         let cost = match costs.as_slice() {
@@ -423,7 +418,7 @@ impl<'s> Planner<'_, 's> {
         };
         is_sequential |= pattern.is_some();
         let guarded = name != "distinct" && (is_dynamic || !matches!(name, "sort" | "@sortByAssociatedKeys"));
-        self.program.calls.push(Call { function: body, name, cost, count, guarded });
+        self.program.calls.push(Call { function, cost, count, guarded });
         let call = self.program.calls.len() - 1;
         let end = self.label();
         let mut tasks = Vec::with_capacity(2 * count + 2);
@@ -572,9 +567,4 @@ fn numerals(value: &Value<'static>) -> Vec<Value<'static>> {
         all.extend(order::to_uint(*number).map(Value::Uint));
     }
     all
-}
-
-/// Returns true for values that can be an index, and whose set is looked up.
-const fn is_index(value: &Value<'_>) -> bool {
-    matches!(value, Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Bool(_) | Value::Double(_))
 }

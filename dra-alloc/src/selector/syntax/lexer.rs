@@ -1,35 +1,7 @@
 //! Splits the text of an expression into tokens.
 
-use super::token::{Position, Token, TokenKind};
+use super::token::{KINDS, Position, Token, TokenKind};
 use crate::selector::error::Issue;
-
-/// Operators, the longest first.
-const OPERATORS: [(&str, TokenKind); 24] = [
-    ("==", TokenKind::Equal),
-    ("!=", TokenKind::NotEqual),
-    ("<=", TokenKind::LessEqual),
-    (">=", TokenKind::GreaterEqual),
-    ("&&", TokenKind::And),
-    ("||", TokenKind::Or),
-    ("<", TokenKind::Less),
-    (">", TokenKind::Greater),
-    ("[", TokenKind::OpenBracket),
-    ("]", TokenKind::CloseBracket),
-    ("{", TokenKind::OpenBrace),
-    ("}", TokenKind::CloseBrace),
-    ("(", TokenKind::OpenParen),
-    (")", TokenKind::CloseParen),
-    (".", TokenKind::Dot),
-    (",", TokenKind::Comma),
-    ("-", TokenKind::Minus),
-    ("!", TokenKind::Not),
-    ("?", TokenKind::Question),
-    (":", TokenKind::Colon),
-    ("+", TokenKind::Plus),
-    ("*", TokenKind::Star),
-    ("/", TokenKind::Slash),
-    ("%", TokenKind::Percent),
-];
 
 const WORDS: [(&str, TokenKind); 4] =
     [("in", TokenKind::In), ("true", TokenKind::True), ("false", TokenKind::False), ("null", TokenKind::Null)];
@@ -112,8 +84,10 @@ fn read(text: &str) -> Read {
 }
 
 fn operator(text: &str) -> Read {
-    if let Some((symbol, kind)) = OPERATORS.iter().find(|(symbol, _)| text.starts_with(symbol)) {
-        return Ok((*kind, symbol.len()));
+    let symbols = KINDS.iter().filter_map(|(kind, name)| Some((*kind, name.strip_prefix('\'')?.strip_suffix('\'')?)));
+    let longest = symbols.filter(|(_, symbol)| text.starts_with(symbol)).max_by_key(|(_, symbol)| symbol.len());
+    if let Some((kind, symbol)) = longest {
+        return Ok((kind, symbol.len()));
     }
     // The first half of `==`, `&&` or `||`, with the character that does not go on.
     let half = usize::from(text.starts_with(['=', '&', '|']));

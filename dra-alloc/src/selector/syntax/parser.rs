@@ -19,25 +19,8 @@ const MOST_NESTED: u16 = 250;
 const MOST_ISSUES: usize = 100;
 
 /// Words that are no names of variables or functions.
-const RESERVED: [&str; 17] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
+const RESERVED: &str = "as break const continue else for function if import let loop package namespace return \
+                         var void while";
 
 /// The text can't be read on.
 #[derive(Debug)]
@@ -81,17 +64,61 @@ const BINARY: [(TokenKind, Level, &str); 14] = [
 /// Construct that is open around the part that is read.
 #[derive(Debug)]
 pub(super) enum Frame<'s> {
-    Prefix { function: &'static str, at: Position, odd: bool },
-    Binary { function: &'static str, level: Level, left: Part, at: Position },
-    Logic { function: &'static str, level: Level, terms: Vec<Part>, operators: Vec<Position> },
-    Then { condition: Part, at: Position },
-    Else { condition: Part, then: Part, at: Position },
+    Prefix {
+        function: &'static str,
+        at: Position,
+        odd: bool,
+    },
+    Binary {
+        function: &'static str,
+        level: Level,
+        left: Part,
+        at: Position,
+    },
+    Logic {
+        function: &'static str,
+        level: Level,
+        terms: Vec<Part>,
+        operators: Vec<Position>,
+    },
+    Then {
+        condition: Part,
+        at: Position,
+    },
+    Else {
+        condition: Part,
+        then: Part,
+        at: Position,
+    },
     Group,
-    Index { operand: Part, optional: bool, at: Position },
-    Arguments { name: Token<'s>, target: Option<Part>, is_plain: bool, arguments: Vec<Part>, at: Position },
-    List { elements: Vec<Element>, depth: u16, optional: bool, at: Position },
-    Map { entries: Vec<Entry>, key: Option<Part>, depth: u16, optional: bool, at: Position },
-    Message { name: String, fields: Vec<Field<'s>>, field: Option<Field<'s>>, depth: u16, at: Position },
+    Index {
+        operand: Part,
+        optional: bool,
+        at: Position,
+    },
+    Arguments {
+        name: Token<'s>,
+        target: Option<Part>,
+        is_plain: bool,
+        arguments: Vec<Part>,
+        at: Position,
+    },
+    /// Literal with elements as far as it is read.
+    Literal {
+        built: Kind<'s>,
+        next: Begun<'s>,
+        depth: u16,
+        at: Position,
+    },
+}
+
+/// What is read of the next element of a literal.
+#[derive(Debug)]
+pub(super) enum Begun<'s> {
+    Element { optional: bool },
+    Key { optional: bool },
+    Value { key: NodeId, optional: bool },
+    Field(Field<'s>),
 }
 
 /// Next step of the parser.
@@ -259,8 +286,8 @@ impl<'s> Parser<'s> {
                 self.push(Frame::Group)?;
                 Ok(Next::Operand(EXPRESSION))
             }
-            TokenKind::OpenBracket => self.list(),
-            TokenKind::OpenBrace => self.map(),
+            TokenKind::OpenBracket => self.elements(Kind::List(Vec::new())),
+            TokenKind::OpenBrace => self.elements(Kind::Map(Vec::new())),
             TokenKind::Dot | TokenKind::Ident => self.name(),
             _ => self.literal().map(Next::After),
         }
@@ -325,10 +352,10 @@ impl<'s> Parser<'s> {
             return Err(self.no_name(start));
         }
         if let Some(name) = self.message_name(global) {
-            return self.message(name);
+            return self.elements(Kind::Message { name, fields: Vec::new() });
         }
         let name = self.take();
-        if RESERVED.contains(&name.text) {
+        if RESERVED.split(' ').any(|word| word == name.text) {
             self.issue(name.at, format!("reserved identifier: {}", name.text));
         }
         if self.kind() == TokenKind::OpenParen {
@@ -389,59 +416,32 @@ impl<'s> Parser<'s> {
         }
     }
 
-    fn list(&mut self) -> Result<Next, Stop> {
+    /// Reads the beginning of a list, a map or a message literal.
+    fn elements(&mut self, empty: Kind<'s>) -> Result<Next, Stop> {
         let at = self.take().at;
-        self.begin(LIST)?;
+        let (first, _, closing) = borders(&empty);
+        self.begin(first)?;
         if self.taken(TokenKind::Comma) {
-            self.expect(TokenKind::CloseBracket, self.follow())?;
-        } else if !self.taken(TokenKind::CloseBracket) {
-            return self.element(Vec::new(), 0, at);
+            self.expect(closing, self.follow())?;
+        } else if !self.taken(closing) {
+            return self.element(empty, 0, at);
         }
-        self.part(Kind::List(Vec::new()), at, 0).map(Next::After)
+        self.part(empty, at, 0).map(Next::After)
     }
 
-    fn element(&mut self, elements: Vec<Element>, depth: u16, at: Position) -> Result<Next, Stop> {
+    fn element(&mut self, built: Kind<'s>, depth: u16, at: Position) -> Result<Next, Stop> {
         let optional = self.taken(TokenKind::Question);
-        self.push(Frame::List { elements, depth, optional, at })?;
-        Ok(Next::Operand(EXPRESSION))
-    }
-
-    fn map(&mut self) -> Result<Next, Stop> {
-        let at = self.take().at;
-        self.begin(MAP)?;
-        if self.taken(TokenKind::Comma) {
-            self.expect(TokenKind::CloseBrace, self.follow())?;
-        } else if !self.taken(TokenKind::CloseBrace) {
-            return self.key(Vec::new(), 0, at);
-        }
-        self.part(Kind::Map(Vec::new()), at, 0).map(Next::After)
-    }
-
-    fn key(&mut self, entries: Vec<Entry>, depth: u16, at: Position) -> Result<Next, Stop> {
-        let optional = self.taken(TokenKind::Question);
-        self.push(Frame::Map { entries, key: None, depth, optional, at })?;
-        Ok(Next::Operand(EXPRESSION))
-    }
-
-    fn message(&mut self, name: String) -> Result<Next, Stop> {
-        let at = self.take().at;
-        self.begin(FIELDS)?;
-        if self.taken(TokenKind::Comma) {
-            self.expect(TokenKind::CloseBrace, self.follow())?;
-        } else if !self.taken(TokenKind::CloseBrace) {
-            return self.field(name, Vec::new(), 0, at);
-        }
-        self.part(Kind::Message { name, fields: Vec::new() }, at, 0).map(Next::After)
-    }
-
-    fn field(&mut self, name: String, fields: Vec<Field<'s>>, depth: u16, at: Position) -> Result<Next, Stop> {
-        let optional = self.taken(TokenKind::Question);
-        self.begin(NAMES)?;
-        let token = self.field_name();
-        let colon = self.expect(TokenKind::Colon, EXPRESSION)?;
-        let value = NodeId::default();
-        let field = Some(Field { name: token.text, value, optional, at: colon.at });
-        self.push(Frame::Message { name, fields, field, depth, at })?;
+        let next = match &built {
+            Kind::List(_) => Begun::Element { optional },
+            Kind::Map(_) => Begun::Key { optional },
+            _ => {
+                self.begin(NAMES)?;
+                let token = self.field_name();
+                let colon = self.expect(TokenKind::Colon, EXPRESSION)?;
+                Begun::Field(Field { name: token.text, value: NodeId::default(), optional, at: colon.at })
+            }
+        };
+        self.push(Frame::Literal { built, next, depth, at })?;
         Ok(Next::Operand(EXPRESSION))
     }
 
@@ -619,35 +619,25 @@ impl<'s> Parser<'s> {
                 self.expect(TokenKind::CloseParen, self.follow())?;
                 self.called(name, target, is_plain, &arguments, at).map(Next::After)
             }
-            Frame::List { mut elements, depth, optional, at } => {
-                elements.push(Element { node: part.node, optional });
-                let depth = depth.max(part.depth);
-                if self.separated(ELEMENT, TokenKind::CloseBracket)? {
-                    return self.element(elements, depth, at);
-                }
-                self.part(Kind::List(elements), at, depth).map(Next::After)
-            }
-            Frame::Map { entries, key: None, depth, optional, at } => {
-                let depth = depth.max(part.depth);
+            Frame::Literal { built, next: Begun::Key { optional }, depth, at } => {
                 self.expect(TokenKind::Colon, EXPRESSION)?;
-                self.push(Frame::Map { entries, key: Some(part), depth, optional, at })?;
+                let next = Begun::Value { key: part.node, optional };
+                self.push(Frame::Literal { built, next, depth: depth.max(part.depth), at })?;
                 Ok(Next::Operand(EXPRESSION))
             }
-            Frame::Map { mut entries, key: Some(key), depth, optional, at } => {
-                entries.push(Entry { key: key.node, value: part.node, optional });
-                let depth = depth.max(part.depth);
-                if self.separated(ELEMENT, TokenKind::CloseBrace)? {
-                    return self.key(entries, depth, at);
+            Frame::Literal { mut built, next, depth, at } => {
+                let (value, depth) = (part.node, depth.max(part.depth));
+                match (&mut built, next) {
+                    (Kind::List(all), Begun::Element { optional }) => all.push(Element { node: value, optional }),
+                    (Kind::Map(all), Begun::Value { key, optional }) => all.push(Entry { key, value, optional }),
+                    (Kind::Message { fields, .. }, Begun::Field(field)) => fields.push(Field { value, ..field }),
+                    _ => {}
                 }
-                self.part(Kind::Map(entries), at, depth).map(Next::After)
-            }
-            Frame::Message { name, mut fields, field, depth, at } => {
-                fields.extend(field.map(|field| Field { value: part.node, ..field }));
-                let depth = depth.max(part.depth);
-                if self.separated(FIELD, TokenKind::CloseBrace)? {
-                    return self.field(name, fields, depth, at);
+                let (_, next, closing) = borders(&built);
+                if self.separated(next, closing)? {
+                    return self.element(built, depth, at);
                 }
-                self.part(Kind::Message { name, fields }, at, depth).map(Next::After)
+                self.part(built, at, depth).map(Next::After)
             }
             _ => Err(Stop),
         }
@@ -663,6 +653,15 @@ impl<'s> Parser<'s> {
         self.taken(TokenKind::Comma);
         self.expect(closing, self.follow())?;
         Ok(false)
+    }
+}
+
+/// Returns the tokens that a literal's elements begin with, those that the next of them begins with, and the last.
+const fn borders(literal: &Kind<'_>) -> (TokenSet, TokenSet, TokenKind) {
+    match literal {
+        Kind::List(_) => (LIST, ELEMENT, TokenKind::CloseBracket),
+        Kind::Map(_) => (MAP, ELEMENT, TokenKind::CloseBrace),
+        _ => (FIELDS, FIELD, TokenKind::CloseBrace),
     }
 }
 

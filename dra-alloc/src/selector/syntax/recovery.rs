@@ -1,7 +1,8 @@
 //! Expected tokens by place, and messages for others.
 
-use super::parser::{Frame, Parser, Stop};
+use super::parser::{Begun, Frame, Parser, Stop};
 use super::token::{Token, TokenKind, TokenSet, escaped};
+use super::tree::Kind;
 use crate::selector::error::Issue;
 
 /// First tokens of an operand without a sign.
@@ -155,9 +156,9 @@ impl<'s> Parser<'s> {
                 Frame::Group => &[&[TokenKind::CloseParen]],
                 Frame::Index { .. } => &[&[TokenKind::CloseBracket]],
                 Frame::Arguments { .. } => &[&[TokenKind::CloseParen], COMMA],
-                Frame::List { .. } => &[&[TokenKind::CloseBracket], COMMA],
-                Frame::Map { key: None, .. } => &[&[TokenKind::Colon]],
-                Frame::Map { .. } | Frame::Message { .. } => &[&[TokenKind::CloseBrace], COMMA],
+                Frame::Literal { next: Begun::Key { .. }, .. } => &[&[TokenKind::Colon]],
+                Frame::Literal { built: Kind::List(_), .. } => &[&[TokenKind::CloseBracket], COMMA],
+                Frame::Literal { .. } => &[&[TokenKind::CloseBrace], COMMA],
             };
             let closing = closing.iter().fold(follow, |set, kinds| set.or(TokenSet::of(kinds)));
             return closing.or(TokenKind::Question.into());

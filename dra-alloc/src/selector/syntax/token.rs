@@ -12,92 +12,29 @@ impl Position {
     pub(in crate::selector) const NOWHERE: Self = Self { line: -1, column: -1 };
 }
 
-/// Kind of a token. The order is that of sets in messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub(super) enum TokenKind {
-    End,
-    Equal,
-    NotEqual,
-    In,
-    Less,
-    LessEqual,
-    GreaterEqual,
-    Greater,
-    And,
-    Or,
-    OpenBracket,
-    CloseBracket,
-    OpenBrace,
-    CloseBrace,
-    OpenParen,
-    CloseParen,
-    Dot,
-    Comma,
-    Minus,
-    Not,
-    Question,
-    Colon,
-    Plus,
-    Star,
-    Slash,
-    Percent,
-    True,
-    False,
-    Null,
-    Float,
-    Int,
-    Uint,
-    Text,
-    Bytes,
-    Ident,
-    QuotedIdent,
+/// Writes the kinds of tokens, and a list of them with their names in messages.
+macro_rules! kinds {
+    ($($kind:ident $name:literal,)*) => {
+        /// Kind of a token. The order is that of sets in messages.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub(super) enum TokenKind { $($kind),* }
+
+        /// Kinds with their names in messages. Those of operators are the operators in quotes.
+        pub(super) const KINDS: &[(TokenKind, &str)] = &[$((TokenKind::$kind, $name)),*];
+    };
 }
 
-/// Names of the kinds in messages, in the order of the kinds.
-const NAMES: [&str; 36] = [
-    "<EOF>",
-    "'=='",
-    "'!='",
-    "'in'",
-    "'<'",
-    "'<='",
-    "'>='",
-    "'>'",
-    "'&&'",
-    "'||'",
-    "'['",
-    "']'",
-    "'{'",
-    "'}'",
-    "'('",
-    "')'",
-    "'.'",
-    "','",
-    "'-'",
-    "'!'",
-    "'?'",
-    "':'",
-    "'+'",
-    "'*'",
-    "'/'",
-    "'%'",
-    "'true'",
-    "'false'",
-    "'null'",
-    "NUM_FLOAT",
-    "NUM_INT",
-    "NUM_UINT",
-    "STRING",
-    "BYTES",
-    "IDENTIFIER",
-    "ESC_IDENTIFIER",
-];
-
-impl TokenKind {
-    fn name(self) -> &'static str {
-        NAMES.get(self as usize).copied().unwrap_or_default()
-    }
+kinds! {
+    End "<EOF>",
+    Equal "'=='", NotEqual "'!='", In "'in'", Less "'<'", LessEqual "'<='", GreaterEqual "'>='", Greater "'>'",
+    And "'&&'", Or "'||'",
+    OpenBracket "'['", CloseBracket "']'", OpenBrace "'{'", CloseBrace "'}'", OpenParen "'('", CloseParen "')'",
+    Dot "'.'", Comma "','", Minus "'-'", Not "'!'", Question "'?'", Colon "':'",
+    Plus "'+'", Star "'*'", Slash "'/'", Percent "'%'",
+    True "'true'", False "'false'", Null "'null'",
+    Float "NUM_FLOAT", Int "NUM_INT", Uint "NUM_UINT", Text "STRING", Bytes "BYTES",
+    Ident "IDENTIFIER", QuotedIdent "ESC_IDENTIFIER",
 }
 
 /// Set of token kinds.
@@ -129,8 +66,7 @@ impl TokenSet {
 impl std::fmt::Display for TokenSet {
     /// Writes one kind bare and several in braces.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<&str> =
-            NAMES.iter().enumerate().filter(|(bit, _)| self.0 & (1 << bit) != 0).map(|(_, name)| *name).collect();
+        let names: Vec<&str> = KINDS.iter().filter(|(kind, _)| self.has(*kind)).map(|(_, name)| *name).collect();
         match names.as_slice() {
             [one] => f.write_str(one),
             several => write!(f, "{{{}}}", several.join(", ")),
@@ -146,7 +82,7 @@ impl From<TokenKind> for TokenSet {
 
 impl std::fmt::Display for TokenKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
+        TokenSet::from(*self).fmt(f)
     }
 }
 

@@ -142,46 +142,30 @@ impl Types {
         if !self.stored(id).has_variables {
             return id;
         }
-        let shape = match self.get(id) {
-            Type::Variable(number) => {
-                return match (self.substitute(number), free) {
-                    (Some(known), _) => self.substituted(known, free),
-                    (None, Free::Dyn) => self.id(Type::Dyn),
-                    (None, Free::Stays) => id,
-                };
-            }
-            Type::List(element) => Type::List(self.substituted(element, free)),
-            Type::Map(key, value) => Type::Map(self.substituted(key, free), self.substituted(value, free)),
-            Type::TypeOf(inner) => Type::TypeOf(self.substituted(inner, free)),
-            Type::Optional(inner) => Type::Optional(self.substituted(inner, free)),
-            shape => shape,
-        };
+        if let Type::Variable(number) = self.get(id) {
+            return match (self.substitute(number), free) {
+                (Some(known), _) => self.substituted(known, free),
+                (None, Free::Dyn) => self.id(Type::Dyn),
+                (None, Free::Stays) => id,
+            };
+        }
+        let shape = self.get(id).with_parameters(|part| self.substituted(part, free));
         self.id(shape)
     }
 
     /// Makes the type of a declaration an expression's own: its variables become those of a list.
     pub(super) fn instance(&mut self, id: TypeId, declared: &Self, variables: &mut Vec<Option<TypeId>>) -> TypeId {
-        let shape = match declared.get(id) {
-            Type::Variable(number) => {
-                let index = number as usize;
-                if variables.len() <= index {
-                    variables.resize(index + 1, None);
-                }
-                let known = variables.get(index).copied().flatten();
-                let variable = known.unwrap_or_else(|| self.fresh());
-                if let Some(slot) = variables.get_mut(index) {
-                    *slot = Some(variable);
-                }
-                return variable;
+        if let Type::Variable(number) = declared.get(id) {
+            let index = number as usize;
+            variables.resize(variables.len().max(index + 1), None);
+            let known = variables.get(index).copied().flatten();
+            let variable = known.unwrap_or_else(|| self.fresh());
+            if let Some(slot) = variables.get_mut(index) {
+                *slot = Some(variable);
             }
-            Type::List(element) => Type::List(self.instance(element, declared, variables)),
-            Type::Map(key, value) => {
-                Type::Map(self.instance(key, declared, variables), self.instance(value, declared, variables))
-            }
-            Type::TypeOf(inner) => Type::TypeOf(self.instance(inner, declared, variables)),
-            Type::Optional(inner) => Type::Optional(self.instance(inner, declared, variables)),
-            shape => shape,
-        };
+            return variable;
+        }
+        let shape = declared.get(id).with_parameters(|part| self.instance(part, declared, variables));
         self.id(shape)
     }
 
@@ -252,13 +236,24 @@ impl Type {
         }
     }
 
+    /// Returns the type with other parameters.
+    fn with_parameters(self, mut other: impl FnMut(TypeId) -> TypeId) -> Self {
+        match self {
+            Self::List(element) => Self::List(other(element)),
+            Self::Map(key, value) => Self::Map(other(key), other(value)),
+            Self::TypeOf(inner) => Self::TypeOf(other(inner)),
+            Self::Optional(inner) => Self::Optional(other(inner)),
+            plain => plain,
+        }
+    }
+
     /// Returns true for types that are only known when an expression is evaluated.
     pub(super) const fn is_open(self) -> bool {
         matches!(self, Self::Dyn | Self::Any | Self::Error)
     }
 
     /// Returns the name of a type without parameters, in messages about results.
-    const fn full_name(self) -> &'static str {
+    pub(super) const fn full_name(self) -> &'static str {
         match self {
             Self::Duration => "google.protobuf.Duration",
             Self::Timestamp => "google.protobuf.Timestamp",

@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::{Timestamp, Value};
+use super::Value;
+use super::order::order;
 use crate::selector::fault::Fault;
 
 /// Key of a map. Keys of different types differ.
@@ -13,60 +14,42 @@ pub(in crate::selector) struct Key<'v>(Value<'v>);
 impl<'v> Key<'v> {
     /// Makes a key; values that consist of parts are none.
     pub(in crate::selector) fn new(value: Value<'v>) -> Result<Self, Box<Fault>> {
-        match value {
-            Value::Null
-            | Value::Bool(_)
-            | Value::Int(_)
-            | Value::Uint(_)
-            | Value::Double(_)
-            | Value::String(_)
-            | Value::Duration(_)
-            | Value::Timestamp(_)
-            | Value::Type(_)
-            | Value::Ip(_)
-            | Value::Cidr(..)
-            | Value::Quantity(..)
-            | Value::Url(_) => Ok(Self(value)),
-            other => Err(Fault::unhashable(&other)),
-        }
+        if rank(&value).is_some() { Ok(Self(value)) } else { Err(Fault::unhashable(&value)) }
     }
 
     pub(in crate::selector) const fn value(&self) -> &Value<'v> {
         &self.0
     }
+}
 
-    const fn rank(&self) -> u8 {
-        match self.0 {
-            Value::Null => 0,
-            Value::Bool(_) => 1,
-            Value::Int(_) => 2,
-            Value::Uint(_) => 3,
-            Value::Double(_) => 4,
-            Value::String(_) => 5,
-            Value::Duration(_) => 6,
-            Value::Timestamp(_) => 7,
-            Value::Type(_) => 8,
-            Value::Ip(_) => 9,
-            Value::Cidr(..) => 10,
-            Value::Quantity(..) => 11,
-            _ => 12,
-        }
-    }
+/// Returns the place of a key among those of other types; `None` for values that are no key.
+const fn rank(value: &Value<'_>) -> Option<u8> {
+    Some(match value {
+        Value::Null => 0,
+        Value::Bool(_) => 1,
+        Value::Int(_) => 2,
+        Value::Uint(_) => 3,
+        Value::Double(_) => 4,
+        Value::String(_) => 5,
+        Value::Duration(_) => 6,
+        Value::Timestamp(_) => 7,
+        Value::Type(_) => 8,
+        Value::Ip(_) => 9,
+        Value::Cidr(_) => 10,
+        Value::Quantity(..) => 11,
+        Value::Url(_) => 12,
+        _ => return None,
+    })
 }
 
 impl Ord for Key<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
-        let instant = |time: &Timestamp| (time.seconds, time.nanos);
         match (&self.0, &other.0) {
-            (Value::Bool(one), Value::Bool(other)) => one.cmp(other),
-            (Value::Int(one), Value::Int(other)) | (Value::Duration(one), Value::Duration(other)) => one.cmp(other),
-            (Value::Uint(one), Value::Uint(other)) => one.cmp(other),
-            (Value::Double(one), Value::Double(other)) => one.total_cmp(other),
             (Value::String(one), Value::String(other)) => (**one).cmp(other),
-            (Value::Timestamp(one), Value::Timestamp(other)) => instant(one).cmp(&instant(other)),
+            (Value::Double(one), Value::Double(other)) => one.total_cmp(other),
             (Value::Type(one), Value::Type(other)) => one.cmp(other),
             (Value::Ip(one), Value::Ip(other)) => one.cmp(other),
-            (Value::Cidr(one, length), Value::Cidr(other, other_length)) => (one, length).cmp(&(other, other_length)),
+            (Value::Cidr(one), Value::Cidr(other)) => one.cmp(other),
             // These are keys as objects, not by value.
             (Value::Quantity(one, _), Value::Quantity(other, _)) => {
                 one.cmp(other).then(Arc::as_ptr(one).cmp(&Arc::as_ptr(other)))
@@ -74,7 +57,10 @@ impl Ord for Key<'_> {
             (Value::Url(one), Value::Url(other)) => {
                 one.to_string().cmp(&other.to_string()).then(Arc::as_ptr(one).cmp(&Arc::as_ptr(other)))
             }
-            _ => self.rank().cmp(&other.rank()),
+            (one, other) => {
+                let by_value = || order(one, other).flatten().unwrap_or(Ordering::Equal);
+                rank(one).cmp(&rank(other)).then_with(by_value)
+            }
         }
     }
 }

@@ -32,6 +32,11 @@ impl<'v> List<'v> {
         self.0.items.len()
     }
 
+    /// Returns the work of reading all elements once.
+    pub(in crate::selector) fn weight(&self) -> usize {
+        self.items().iter().map(Value::weight).fold(0, usize::saturating_add)
+    }
+
     pub(super) fn depth(&self) -> u16 {
         self.0.depth
     }

@@ -154,11 +154,8 @@ impl<'v> Map<'v> {
 
 use super::Answer;
 
-fn missing<'v>(key: &Value<'_>) -> Found<'v> {
-    match key {
-        Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Bool(_) | Value::Double(_) => Found::Missing,
-        _ => Found::NoKey,
-    }
+const fn missing<'v>(key: &Value<'_>) -> Found<'v> {
+    if key.is_index() { Found::Missing } else { Found::NoKey }
 }
 
 impl<'v> Table<'v> {

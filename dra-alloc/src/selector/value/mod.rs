@@ -15,6 +15,7 @@ use dra_attrs::Version;
 
 use super::fault::Fault;
 use super::functions::amount::Amount;
+use super::functions::cidr::Network;
 use super::functions::formats::NamedFormat;
 use super::functions::url::Url;
 use super::types::{CIDR, FORMAT, IP, QUANTITY, SEMVER, URL};
@@ -49,9 +50,9 @@ pub(super) enum Value<'v> {
     Quantity(Arc<Amount>, Origin),
     Version(Arc<Version>),
     Ip(IpAddr),
-    Cidr(IpAddr, u8),
+    Cidr(Network),
     Url(Arc<Url>),
-    Format(NamedFormat),
+    Format(&'static NamedFormat),
 }
 
 /// Value within an optional, and how deeply it nests.
@@ -119,52 +120,41 @@ impl<'v> Value<'v> {
 
     /// Returns the name of the value's type.
     pub(super) const fn type_name(&self) -> &'static str {
-        match self {
-            Self::Null => "null_type",
-            Self::Bool(_) => "bool",
-            Self::Int(_) => "int",
-            Self::Uint(_) => "uint",
-            Self::Double(_) => "double",
-            Self::String(_) => "string",
-            Self::Bytes(_) => "bytes",
-            Self::Duration(_) => "google.protobuf.Duration",
-            Self::Timestamp(_) => "google.protobuf.Timestamp",
-            Self::List(_) => "list",
-            Self::Map(_) => "map",
-            Self::Type(_) => "type",
-            Self::Optional(_) => "optional_type",
-            Self::Quantity(..) => QUANTITY,
-            Self::Version(_) => SEMVER,
-            Self::Ip(_) => IP,
-            Self::Cidr(..) => CIDR,
-            Self::Url(_) => URL,
-            Self::Format(_) => FORMAT,
-        }
+        self.type_names().0
     }
 
     /// Returns the name of the value's type in upstream's source, as some messages have it.
     pub(super) const fn inner_type_name(&self) -> &'static str {
+        self.type_names().1
+    }
+
+    const fn type_names(&self) -> (&'static str, &'static str) {
         match self {
-            Self::Null => "types.Null",
-            Self::Bool(_) => "types.Bool",
-            Self::Int(_) => "types.Int",
-            Self::Uint(_) => "types.Uint",
-            Self::Double(_) => "types.Double",
-            Self::String(_) => "types.String",
-            Self::Bytes(_) => "types.Bytes",
-            Self::Duration(_) => "types.Duration",
-            Self::Timestamp(_) => "types.Timestamp",
-            Self::List(_) => "*types.baseList",
-            Self::Map(_) => "*types.baseMap",
-            Self::Type(_) => "*types.Type",
-            Self::Optional(_) => "*types.Optional",
-            Self::Quantity(..) => "cel.Quantity",
-            Self::Version(_) => "cel.Semver",
-            Self::Ip(_) => "cel.IP",
-            Self::Cidr(..) => "cel.CIDR",
-            Self::Url(_) => "cel.URL",
-            Self::Format(_) => "cel.Format",
+            Self::Null => ("null_type", "types.Null"),
+            Self::Bool(_) => ("bool", "types.Bool"),
+            Self::Int(_) => ("int", "types.Int"),
+            Self::Uint(_) => ("uint", "types.Uint"),
+            Self::Double(_) => ("double", "types.Double"),
+            Self::String(_) => ("string", "types.String"),
+            Self::Bytes(_) => ("bytes", "types.Bytes"),
+            Self::Duration(_) => ("google.protobuf.Duration", "types.Duration"),
+            Self::Timestamp(_) => ("google.protobuf.Timestamp", "types.Timestamp"),
+            Self::List(_) => ("list", "*types.baseList"),
+            Self::Map(_) => ("map", "*types.baseMap"),
+            Self::Type(_) => ("type", "*types.Type"),
+            Self::Optional(_) => ("optional_type", "*types.Optional"),
+            Self::Quantity(..) => (QUANTITY, "cel.Quantity"),
+            Self::Version(_) => (SEMVER, "cel.Semver"),
+            Self::Ip(_) => (IP, "cel.IP"),
+            Self::Cidr(..) => (CIDR, "cel.CIDR"),
+            Self::Url(_) => (URL, "cel.URL"),
+            Self::Format(_) => (FORMAT, "cel.Format"),
         }
+    }
+
+    /// Returns true for values that an index or a key of a map can be written as.
+    pub(super) const fn is_index(&self) -> bool {
+        matches!(self, Self::String(_) | Self::Int(_) | Self::Uint(_) | Self::Bool(_) | Self::Double(_))
     }
 }
 

@@ -7,23 +7,27 @@ use crate::selector::fault::Fault;
 
 /// Compares two values that have an order.
 pub(in crate::selector) fn compare(one: &Value<'_>, other: &Value<'_>) -> Result<Ordering, Box<Fault>> {
-    Ok(match (one, other) {
-        (Value::Bool(one), Value::Bool(other)) => one.cmp(other),
-        (Value::String(one), Value::String(other)) => (**one).cmp(other),
-        (Value::Bytes(one), Value::Bytes(other)) => one.cmp(other),
-        (Value::Duration(one), Value::Duration(other)) => one.cmp(other),
-        (Value::Timestamp(one), Value::Timestamp(other)) => (one.seconds, one.nanos).cmp(&(other.seconds, other.nanos)),
-        _ => match numbers(one, other).ok_or_else(Fault::no_overload)? {
-            Some(order) => order,
-            None => return Err(Fault::text("NaN values cannot be ordered")),
-        },
-    })
+    order(one, other).ok_or_else(Fault::no_overload)?.ok_or_else(|| Fault::text("NaN values cannot be ordered"))
 }
 
-/// Compares two numbers by value; nothing within if one is not a number, `None` for what are no numbers.
-#[expect(clippy::option_option, reason = "no numbers, or numbers without an order")]
-pub(super) fn numbers(one: &Value<'_>, other: &Value<'_>) -> Option<Option<Ordering>> {
+/// Returns true for values of types that have an order.
+pub(in crate::selector) const fn has_order(value: &Value<'_>) -> bool {
+    matches!(value, Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_))
+        || matches!(value, Value::Bytes(_) | Value::Timestamp(_) | Value::Duration(_))
+}
+
+/// Compares two values, numbers of all types with each other; nothing within if one is not a number, `None` for types
+/// without an order.
+#[expect(clippy::option_option, reason = "types without an order, or numbers without one")]
+pub(super) fn order(one: &Value<'_>, other: &Value<'_>) -> Option<Option<Ordering>> {
     Some(match (one, other) {
+        (Value::Bool(one), Value::Bool(other)) => Some(one.cmp(other)),
+        (Value::String(one), Value::String(other)) => Some((**one).cmp(other)),
+        (Value::Bytes(one), Value::Bytes(other)) => Some(one.cmp(other)),
+        (Value::Duration(one), Value::Duration(other)) => Some(one.cmp(other)),
+        (Value::Timestamp(one), Value::Timestamp(other)) => {
+            Some((one.seconds, one.nanos).cmp(&(other.seconds, other.nanos)))
+        }
         (Value::Int(one), Value::Int(other)) => Some(one.cmp(other)),
         (Value::Uint(one), Value::Uint(other)) => Some(one.cmp(other)),
         (Value::Int(one), Value::Uint(other)) => Some(i128::from(*one).cmp(&i128::from(*other))),

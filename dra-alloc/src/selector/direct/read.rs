@@ -1,12 +1,12 @@
-//! Evaluates a direct form on a device whose attributes and capacities are valid.
+//! What a direct form reads of a device, as far as it is small.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use dra_attrs::{MAX_VALUES_PER_DEVICE, Quantity, QuantityFormat, Version};
+use dra_attrs::{MAX_VALUES_PER_DEVICE, Version};
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute};
 
-use super::{Direct, Key, Literal, Relation, Source, TextTest, plain};
+use super::plain;
 use crate::selector::SelectorInput;
 use crate::selector::value::device::{Content, Part, split};
 
@@ -16,83 +16,26 @@ const LONGEST_TEXT: usize = 2_048;
 /// Largest number of attribute or capacity names of a device among which a test looks one up.
 const MOST_NAMES: usize = 128;
 /// Largest additional cost of a pattern search, in units. At most 700 searches fit in an expression.
-const DEAREST_MATCH: u64 = 512;
+pub(super) const DEAREST_MATCH: u64 = 512;
 
 /// Scalar of an attribute, of the device or of a literal.
 #[derive(Clone, Copy)]
-enum Scalar<'a> {
+pub(super) enum Scalar<'a> {
     Bool(bool),
     Int(i64),
     Text(&'a str),
 }
 
-impl Direct {
-    /// Returns the result of the expression for a device; `None` if only the program can evaluate it.
-    pub(in crate::selector) fn evaluate(&self, input: SelectorInput<'_>) -> Option<bool> {
-        match self {
-            Self::Constant(value) => Some(*value),
-            Self::Not(operand) => operand.evaluate(input).map(|value| !value),
-            Self::And(left, right) => {
-                if left.evaluate(input)? {
-                    right.evaluate(input)
-                } else {
-                    Some(false)
-                }
-            }
-            Self::Or(left, right) => {
-                if left.evaluate(input)? {
-                    Some(true)
-                } else {
-                    right.evaluate(input)
-                }
-            }
-            Self::Truth(source) => match source.read(input)? {
-                Scalar::Bool(value) => Some(value),
-                Scalar::Int(_) | Scalar::Text(_) => None,
-            },
-            Self::Compare { source, relation, literal } => {
-                source.read(input)?.compare(literal.scalar()).map(|order| relation.holds(order))
-            }
-            Self::OneOf { source, literals } => {
-                let scalar = source.read(input)?;
-                any(literals, |literal| scalar.equals(literal.scalar()))
-            }
-            Self::Text { source, test } => match source.read(input)? {
-                Scalar::Text(text) => test.holds(text),
-                Scalar::Bool(_) | Scalar::Int(_) => None,
-            },
-            Self::Includes { key, literal } => {
-                let content = key.content(input)?;
-                holds(&content, literal).or_else(|| Scalar::of(&content)?.equals(literal.scalar()))
-            }
-            Self::Member { key, literal } => holds(&key.content(input)?, literal),
-            Self::Present { part, key } => key.is_present(*part, input),
-            Self::DomainPresent { part, domain } => has_domain(*part, domain, input),
-            Self::Version { key, bound, relation, to } => {
-                let Content::Version(text) = key.content(input)? else { return None };
-                let order = compare_version(text, bound)?;
-                Some(relation.holds((order as i64).cmp(to)))
-            }
-            Self::Capacity { key, bound, relation, to } => {
-                let capacity = key.find(input.driver, input.device.capacity.as_ref()?)?;
-                let quantity = match plain::units(&capacity.value.0) {
-                    Some(units) => Quantity::from_units(units, QuantityFormat::DecimalSi),
-                    None => Quantity::from_kube(&capacity.value).ok()?,
-                };
-                Some(relation.holds((quantity.cmp(bound) as i64).cmp(to)))
-            }
-        }
-    }
-}
-
-impl Relation {
-    fn holds(self, order: Ordering) -> bool {
-        (self.0)(order)
-    }
+/// Literal of a type that scalar attributes have.
+#[derive(Debug)]
+pub(super) enum Literal {
+    Bool(bool),
+    Int(i64),
+    Text(String),
 }
 
 impl Literal {
-    fn scalar(&self) -> Scalar<'_> {
+    pub(super) fn scalar(&self) -> Scalar<'_> {
         match self {
             Self::Bool(value) => Scalar::Bool(*value),
             Self::Int(value) => Scalar::Int(*value),
@@ -101,8 +44,18 @@ impl Literal {
     }
 }
 
+/// Location of a scalar.
+#[derive(Debug)]
+pub(super) enum Source {
+    Driver,
+    AllowMultipleAllocations,
+    Attribute(Key),
+    /// Value of an attribute, or a default: `device.attributes['domain'].?id.orValue(literal)`
+    AttributeOr(Key, Literal),
+}
+
 impl<'a> Scalar<'a> {
-    fn of(content: &Content<'a>) -> Option<Self> {
+    pub(super) fn of(content: &Content<'a>) -> Option<Self> {
         match content {
             Content::Bool(value) => Some(Self::Bool(*value)),
             Content::Int(value) => Some(Self::Int(*value)),
@@ -115,7 +68,7 @@ impl<'a> Scalar<'a> {
         (text.len() <= LONGEST_TEXT).then_some(Self::Text(text))
     }
 
-    fn compare(self, other: Self) -> Option<Ordering> {
+    pub(super) fn compare(self, other: Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Bool(left), Self::Bool(right)) => Some(left.cmp(&right)),
             (Self::Int(left), Self::Int(right)) => Some(left.cmp(&right)),
@@ -124,13 +77,21 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    fn equals(self, other: Self) -> Option<bool> {
+    pub(super) fn equals(self, other: Self) -> Option<bool> {
         self.compare(other).map(Ordering::is_eq)
     }
 }
 
 impl Source {
-    fn read<'a>(&'a self, input: SelectorInput<'a>) -> Option<Scalar<'a>> {
+    /// Returns the scalar if it is a text.
+    pub(super) fn text<'a>(&'a self, input: SelectorInput<'a>) -> Option<&'a str> {
+        match self.read(input)? {
+            Scalar::Text(text) => Some(text),
+            Scalar::Bool(_) | Scalar::Int(_) => None,
+        }
+    }
+
+    pub(super) fn read<'a>(&'a self, input: SelectorInput<'a>) -> Option<Scalar<'a>> {
         match self {
             Self::Driver => Scalar::text(input.driver),
             Self::AllowMultipleAllocations => {
@@ -145,14 +106,29 @@ impl Source {
     }
 }
 
-impl TextTest {
-    fn holds(&self, text: &str) -> Option<bool> {
-        Some(match self {
-            Self::StartsWith(start) => text.starts_with(start),
-            Self::EndsWith(end) => text.ends_with(end),
-            Self::Contains(part) => text.contains(part),
-            Self::Matches(pattern) => return (pattern.cost(text) <= DEAREST_MATCH).then(|| pattern.is_match(text)),
-        })
+/// Domain and id of an attribute or capacity, with the names that a device may use for them.
+#[derive(Debug)]
+pub(super) struct Key {
+    domain: String,
+    /// Id without the domain, if the domain is the driver's.
+    bare: Option<String>,
+    /// Name with its domain: `domain/id`.
+    qualified: Option<String>,
+}
+
+impl Key {
+    pub(super) fn new(domain: &str, id: &str) -> Self {
+        let bare = (!id.contains('/')).then(|| id.to_owned());
+        let qualified = (!domain.contains('/')).then(|| format!("{domain}/{id}"));
+        Self { domain: domain.to_owned(), bare, qualified }
+    }
+
+    /// Returns the value that a device has for the key. A name without a domain is preferred to one with the driver's
+    /// domain.
+    pub(super) fn find<'d, T>(&self, driver: &str, values: &'d BTreeMap<String, T>) -> Option<&'d T> {
+        let bare = self.bare.as_ref().filter(|_| self.domain == driver);
+        let bare = bare.and_then(|name| values.get(name));
+        bare.or_else(|| values.get(self.qualified.as_ref()?))
     }
 }
 
@@ -161,11 +137,11 @@ impl Key {
         self.find(input.driver, input.device.attributes.as_ref()?)
     }
 
-    fn content<'a>(&self, input: SelectorInput<'a>) -> Option<Content<'a>> {
+    pub(super) fn content<'a>(&self, input: SelectorInput<'a>) -> Option<Content<'a>> {
         Content::of(self.attribute(input)?)
     }
 
-    fn is_present(&self, part: Part, input: SelectorInput<'_>) -> Option<bool> {
+    pub(super) fn is_present(&self, part: Part, input: SelectorInput<'_>) -> Option<bool> {
         let SelectorInput { driver, device } = input;
         if count(part, device) > MOST_NAMES {
             return None;
@@ -190,7 +166,7 @@ fn count(part: Part, device: &Device) -> usize {
     }
 }
 
-fn has_domain(part: Part, domain: &str, input: SelectorInput<'_>) -> Option<bool> {
+pub(super) fn has_domain(part: Part, domain: &str, input: SelectorInput<'_>) -> Option<bool> {
     let SelectorInput { driver, device } = input;
     let is_in = |name: &String| split(name, driver).0 == domain;
     let small = count(part, device) <= MOST_NAMES;
@@ -215,7 +191,7 @@ fn is_small(content: &Content<'_>) -> bool {
 }
 
 /// Returns true if a list of the literal's type contains the literal; `None` for other types.
-fn holds(content: &Content<'_>, literal: &Literal) -> Option<bool> {
+pub(super) fn holds(content: &Content<'_>, literal: &Literal) -> Option<bool> {
     if !is_small(content) {
         return None;
     }
@@ -227,19 +203,9 @@ fn holds(content: &Content<'_>, literal: &Literal) -> Option<bool> {
     }
 }
 
-/// Returns true if `is_so` holds for an item. Returns `None` if `is_so` returns `None` for an earlier item.
-fn any<T>(items: &[T], is_so: impl Fn(&T) -> Option<bool>) -> Option<bool> {
-    for item in items {
-        if is_so(item)? {
-            return Some(true);
-        }
-    }
-    Some(false)
-}
-
 /// Compares the version in `text` with `bound`; `None` if the text is not a version. Most versions have only numbers,
 /// and most differ in one.
-fn compare_version(text: &str, bound: &Version) -> Option<Ordering> {
+pub(super) fn compare_version(text: &str, bound: &Version) -> Option<Ordering> {
     let own = plain::version(text).map(|parts| parts.map(plain::number));
     match own.map(|own| own.cmp(&[bound.major(), bound.minor(), bound.patch()])) {
         Some(order) if order.is_ne() => Some(order),
