@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 const ROWS: &str = include_str!("golden/selectors.json");
 const DEVICE: &str = include_str!("golden/selector_device.json");
 
-/// What kube-scheduler adds to an error of the language itself.
+/// Text that kube-scheduler adds to an error of the language itself.
 const ADVICE: &str = ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() \
                       for optional fields";
 

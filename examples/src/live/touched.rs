@@ -1,4 +1,4 @@
-//! What a change of a cluster may change for pods that wait.
+//! Changes of a cluster, by what they may change for pods that wait.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What a direct form reads of a device, as far as it is small.
+//! Reading of a device by direct forms, as far as it is small.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

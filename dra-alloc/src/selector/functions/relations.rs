@@ -10,7 +10,7 @@ use crate::selector::value::map::Found;
 use crate::selector::value::order::{compare, has_order};
 use crate::selector::value::{Answer, List, Value};
 
-/// What has an order, in pairs: bools and numbers, texts, times.
+/// Pairs of types that have an order: bools and numbers, texts, times.
 const NUMBERS: &str = "(bool, bool) -> bool; (int, int) -> bool; (int, double) -> bool; (int, uint) -> bool; \
                        (uint, uint) -> bool; (uint, double) -> bool; (uint, int) -> bool; (double, double) -> bool; \
                        (double, int) -> bool; (double, uint) -> bool";

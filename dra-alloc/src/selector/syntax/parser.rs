@@ -112,7 +112,7 @@ pub(super) enum Frame<'s> {
     },
 }
 
-/// What is read of the next element of a literal.
+/// Beginning of the next element of a literal, as far as it is read.
 #[derive(Debug)]
 pub(super) enum Begun<'s> {
     Element { optional: bool },
