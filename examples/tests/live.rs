@@ -8,10 +8,11 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use futures_util::StreamExt;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 use kube::Api;
-use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::api::{DeleteParams, ListParams, PostParams, WatchEvent, WatchParams};
 use serde_json::{Value, from_value, json};
 use tempfile::TempDir;
 
@@ -252,6 +253,43 @@ async fn a_driver_keeps_its_slices_and_ends_in_order() {
     let (code, _, stderr) = run(DRIVER, &withdraw);
     assert_eq!(code, 0, "{stderr}");
     assert!(!published().await);
+}
+
+#[tokio::test]
+async fn a_driver_publishes_nothing_that_would_be_misused() {
+    let server = StandIn::start(&["--feature-gates", "DRAPartitionableDevices=false"]);
+    let folder = TempDir::new().unwrap();
+    let node = json!({"metadata": {"name": "node-1"}});
+    Api::<Node>::all(server.client()).create(&POST, &from_value(node).unwrap()).await.unwrap();
+    let slices: Api<ResourceSlice> = Api::all(server.client());
+    let mut events = slices.watch(&WatchParams::default(), "0").await.unwrap().boxed();
+
+    fs::create_dir(folder.path().join("state")).unwrap();
+    let args = driver_args(&server, folder.path()).join(" ");
+    let boards = format!("--devices {}/data/live/boards.yaml --driver gpu.example.com", env!("CARGO_MANIFEST_DIR"));
+    let args = args.replace("--capture xeon-cxl", &boards);
+    let mut driver = Background::start(DRIVER, &args.split(' ').collect::<Vec<_>>());
+    driver.warns("DRAPartitionableDevices is off: ");
+    let published = async || !slices.list(&ListParams::default()).await.unwrap().items.is_empty();
+    until("slices", published).await;
+    let pool = json!({"name": "end", "generation": 1, "resourceSliceCount": 1});
+    let spec = json!({"driver": "end.example.com", "nodeName": "node-1", "pool": pool});
+    let end = json!({"metadata": {"name": "end"}, "spec": spec});
+    slices.create(&POST, &from_value(end).unwrap()).await.unwrap();
+    let mut seen = 0;
+    while let Some(event) = events.next().await {
+        let (WatchEvent::Added(slice) | WatchEvent::Modified(slice)) = event.unwrap() else { continue };
+        if slice.metadata.name.as_deref() == Some("end") {
+            break;
+        }
+        seen += 1;
+        // Of parts that share a board, one is safe without its counters.
+        for board in ["board-0", "board-1"] {
+            let parts = slice.spec.devices.iter().flatten().filter(|device| device.name.starts_with(board)).count();
+            assert!(parts <= 1, "{parts} parts of {board} were there");
+        }
+    }
+    assert!(seen > 0);
 }
 
 #[tokio::test]

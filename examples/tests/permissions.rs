@@ -312,7 +312,7 @@ async fn each_program_says_which_right_or_version_it_lacks() {
     let node = json!({"metadata": {"name": "node-1", "labels": {"dra-sdk.example.com/virtual-node": "true"}}});
     Api::<Node>::all(server.client()).create(&POST, &read(node)).await.unwrap();
     let first_rights = [
-        // One of the kinds that it watches.
+        // The first to be refused of what it watches; each of them is below.
         ("autoscaler", "list "),
         ("driver", "get nodes"),
         ("kubelet", "create nodes"),
@@ -346,6 +346,21 @@ async fn each_program_says_which_right_or_version_it_lacks() {
         let unserved = run(None, Mischief::HasNoDevices);
         assert!(unserved.contains(&format!("{program}: the API server does not serve ")), "{unserved}");
         assert!(unserved.contains("of resource.k8s.io"), "{unserved}");
+    }
+}
+
+#[test]
+fn the_autoscaler_says_which_of_its_rights_it_lacks() {
+    let (server, granted) = (StandIn::start(&[]), granted("autoscaler"));
+    for lacking in &granted {
+        let rest = granted.iter().filter(|right| *right != lacking).cloned().collect();
+        let door = Recorder::start(&server.url, Some(rest), Mischief::None);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_autoscaler"));
+        let output = command.args(["--live", "--watch", "--server", &door.url]).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{lacking:?}: {stderr}");
+        let sentence = format!("autoscaler: not allowed to {} {}: ", lacking.verb, lacking.resource);
+        assert!(stderr.starts_with(&sentence), "{stderr}");
     }
 }
 

@@ -35,17 +35,27 @@ impl SliceAnswer {
 /// Sends a write once, with its preconditions. A write whose answer is lost is not repeated: the next plan is made from
 /// what the watch shows.
 pub async fn send(client: &Client, write: &SliceWrite) -> SliceAnswer {
+    call(client, write, false).await
+}
+
+/// Sends a write as a dry run: the answer is that of the write, and nothing is stored.
+pub async fn rehearse(client: &Client, write: &SliceWrite) -> SliceAnswer {
+    call(client, write, true).await
+}
+
+async fn call(client: &Client, write: &SliceWrite, dry_run: bool) -> SliceAnswer {
     let api: Api<ResourceSlice> = Api::all(client.clone());
     let name = |slice: &ResourceSlice| slice.metadata.name.clone().unwrap_or_default();
+    let post = PostParams { dry_run, ..PostParams::default() };
     let stored = match write {
         SliceWrite::Delete { name, uid, resource_version } => {
             let preconditions =
                 Preconditions { uid: Some(uid.clone()), resource_version: Some(resource_version.clone()) };
-            let params = DeleteParams::default().preconditions(preconditions);
+            let params = DeleteParams { dry_run, ..DeleteParams::default() }.preconditions(preconditions);
             return api.delete(name, &params).await.map_or_else(failed, |_| SliceAnswer::Deleted);
         }
-        SliceWrite::Update { slice, .. } => api.replace(&name(slice), &PostParams::default(), slice).await,
-        SliceWrite::Create { slice, .. } => api.create(&PostParams::default(), slice).await,
+        SliceWrite::Update { slice, .. } => api.replace(&name(slice), &post, slice).await,
+        SliceWrite::Create { slice, .. } => api.create(&post, slice).await,
         other => return SliceAnswer::Failed(WriteFailure::Invalid, format!("no such write: {other:?}")),
     };
     stored.map_or_else(failed, |slice| SliceAnswer::Stored(Box::new(slice)))

@@ -133,7 +133,7 @@ impl Recorder {
         self.state.calls.lock().unwrap().keys().cloned().collect()
     }
 
-    /// Returns the number of calls that were carried out.
+    /// Returns the number of calls that were carried out; a dry run is not.
     pub(crate) fn carried_out(&self, verb: &str, resource: &str) -> usize {
         let calls = self.state.carried_out.lock().unwrap();
         calls.iter().filter(|(right, _)| right.verb == verb && right.resource == resource).map(|(_, count)| count).sum()
@@ -163,8 +163,9 @@ impl State {
         if loses && right.is_binding() && earlier == 0 {
             return Ok(refusal(409, "Conflict", "another scheduler was faster, it says", "some"));
         }
+        let is_dry_run = parts.uri.query().is_some_and(|query| query.contains("dryRun=All"));
         let answer = self.forward(parts, body).await;
-        if answer.as_ref().is_ok_and(|answer| answer.status().is_success()) {
+        if !is_dry_run && answer.as_ref().is_ok_and(|answer| answer.status().is_success()) {
             *self.carried_out.lock().unwrap().entry(right.clone()).or_default() += 1;
         }
         if loses && earlier == usize::from(right.is_binding()) { Err(io::Error::other("lost")) } else { answer }

@@ -4,15 +4,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use dra_alloc::DraGate;
 use dra_alloc::driver::{
-    Chunk, Layout, Memory, NextStep, NodeChoice, PoolScope, PoolSpec, ReconcileOptions, SliceContents, SliceLimits,
-    SyncPlan, Timers, due, plan, reconcile,
+    Chunk, DroppedField, Layout, Memory, NextStep, NodeChoice, PoolScope, PoolSpec, ReconcileOptions, SliceContents,
+    SliceLimits, SyncPlan, Timers, WriteFailure, due, plan, reconcile,
 };
 use examples::live::connect::Cluster;
 use examples::live::failure::{LiveError, watch_text};
 use examples::live::now;
 use examples::live::retry::Pauses;
-use examples::live::slice_calls::{SliceAnswer, send};
+use examples::live::slice_calls::{SliceAnswer, rehearse, send};
 use futures_util::StreamExt;
 use k8s_openapi::api::resource::v1::{CounterSet, Device, ResourceSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -50,6 +51,8 @@ pub(super) struct Publisher<'a> {
     /// Slices of a list that is being read.
     listing: Vec<ResourceSlice>,
     is_listed: bool,
+    /// True once the first writes were sent as a dry run.
+    is_rehearsed: bool,
     memory: Memory,
     timers: Timers,
     counts: Counts,
@@ -74,6 +77,7 @@ impl<'a> Publisher<'a> {
             stored: BTreeMap::new(),
             listing: Vec::new(),
             is_listed: false,
+            is_rehearsed: false,
             memory: Memory::default(),
             timers: Timers { has_quick_repair: true, ..Timers::default() },
             counts,
@@ -168,18 +172,7 @@ impl<'a> Publisher<'a> {
     /// Plans once and sends the writes, up to the first that fails.
     async fn pass(&mut self) {
         let begin = now();
-        let succeeded = match self.plan() {
-            Ok(pass) => {
-                if !pass.writes.is_empty() {
-                    lines(&pass).iter().for_each(note);
-                }
-                self.carry_out(&pass).await
-            }
-            Err(error) => {
-                note(&error);
-                false
-            }
-        };
+        let succeeded = self.rehearse().await && self.write().await;
         self.timers = Timers {
             has_quick_repair: true,
             last_unconfirmed_write_at: self.memory.last_unconfirmed_write_at(),
@@ -191,17 +184,56 @@ impl<'a> Publisher<'a> {
         self.memory.expire(now());
     }
 
-    fn plan(&mut self) -> Result<SyncPlan, PublishingError> {
+    /// Sends the first writes as a dry run: which gates are off is known then before anything is published that would be
+    /// misused without them. Returns false if there was no answer.
+    async fn rehearse(&mut self) -> bool {
+        let mut memory = self.memory.clone();
+        let plan = if self.is_rehearsed { None } else { self.plan(&mut memory).ok() };
+        for write in plan.iter().flat_map(|plan| &plan.writes) {
+            let answer = rehearse(&self.cluster.client, write).await;
+            if let SliceAnswer::Failed(WriteFailure::Unknown, text) = &answer {
+                note(&format_args!("not tried, and tried again: {text}"));
+                return false;
+            }
+            let answered = memory.answered(write, answer.as_answer(), now());
+            answered.dropped.iter().filter(|lost| lost.is_unsafe()).for_each(note_dropped);
+        }
+        let gates: Vec<DraGate> = memory.gates_off().iter().copied().collect();
+        self.memory = std::mem::take(&mut self.memory).with_gates_off(&gates);
+        self.is_rehearsed = true;
+        true
+    }
+
+    /// Plans once and sends the writes; returns false if another pass has to follow.
+    async fn write(&mut self) -> bool {
+        let mut memory = std::mem::take(&mut self.memory);
+        let plan = self.plan(&mut memory);
+        self.memory = memory;
+        match plan {
+            Ok(plan) => {
+                if !plan.writes.is_empty() {
+                    lines(&plan).iter().for_each(note);
+                }
+                self.carry_out(&plan).await
+            }
+            Err(error) => {
+                note(&error);
+                false
+            }
+        }
+    }
+
+    fn plan(&self, memory: &mut Memory) -> Result<SyncPlan, PublishingError> {
         let scope =
             PoolScope { driver: self.driver, pool: self.node, node_name: Some(self.node), owner: Some(&self.owner) };
         let pool = PoolSpec::new(self.driver, self.node, NodeChoice::Node(self.node))
             .with_devices(&self.contents.devices)
             .with_counter_sets(&self.contents.counter_sets)
             .with_partition_type_attribute(self.contents.partition_type.as_deref());
-        let view: Vec<ResourceSlice> = self.memory.view(self.stored.values()).into_iter().cloned().collect();
+        let view: Vec<ResourceSlice> = memory.view(self.stored.values()).into_iter().cloned().collect();
         let layout = Layout::Sticky(SliceContents::from_slices(&view));
         let plan = plan(&pool, &self.limits, Chunk::Always64, &layout)?;
-        Ok(reconcile(&scope, &view, Some(&plan), &mut self.memory, &ReconcileOptions::default())?)
+        Ok(reconcile(&scope, &view, Some(&plan), memory, &ReconcileOptions::default())?)
     }
 
     /// Sends the writes of a pass; returns false if another pass has to follow.
@@ -213,15 +245,17 @@ impl<'a> Publisher<'a> {
                 note(&format_args!("not written, and tried again: {text}"));
             }
             let answered = self.memory.answered(write, answer.as_answer(), now());
-            for lost in &answered.dropped {
-                note(&format_args!("{} is off: {} is not stored: {}", lost.gate, lost.field, lost.consequence()));
-            }
+            answered.dropped.iter().for_each(note_dropped);
             if answered.next != NextStep::Continue {
                 return false;
             }
         }
         pass.terminating.is_empty()
     }
+}
+
+fn note_dropped(lost: &DroppedField) {
+    note(&format_args!("{} is off: {} is not stored: {}", lost.gate, lost.field, lost.consequence()));
 }
 
 fn name_of(slice: &ResourceSlice) -> String {
