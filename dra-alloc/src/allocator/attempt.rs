@@ -5,6 +5,7 @@
 
 use std::borrow::Borrow;
 use std::fmt;
+use std::sync::OnceLock;
 
 use dra_attrs::{Ix, node_selector_matches};
 use k8s_openapi::api::core::v1::Node;
@@ -12,7 +13,7 @@ use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use smallvec::SmallVec;
 
 use super::verdict::Verdict;
-use crate::explain::{Cause, ClaimName, Detail, Explanation, Reason, explain};
+use crate::explain::{Cause, ClaimName, Detail, Explanation, Reason, Refused, explain};
 use crate::search::allocate_error::AllocateError;
 use crate::search::budget::{Budget, Effort};
 use crate::search::context::Context;
@@ -60,6 +61,8 @@ pub struct Attempt<'c> {
     plan: Plan<'c>,
     /// Claims with an allocation in their status.
     allocated: Vec<AllocatedClaim<'c>>,
+    /// Copies of all claims for explanations, made for the first one. Those with an allocation request nothing.
+    explained: OnceLock<Vec<ResourceClaim>>,
 }
 
 /// A claim with an allocation in its status. The allocator leaves that allocation unchanged.
@@ -85,7 +88,7 @@ impl<'c> Attempt<'c> {
             }
         }
         let plan = Plan::new(&pending, context.classes, context.gates);
-        Self { context, detail, pending, plan, allocated }
+        Self { context, detail, pending, plan, allocated, explained: OnceLock::new() }
     }
 
     /// Returns true if the claims can be allocated on a node: if [`Attempt::allocate`] gives [`Outcome::Allocated`].
@@ -139,7 +142,7 @@ impl<'c> Attempt<'c> {
             return Ok(Verdict { outcome, steps: 0, work: 0, explanation: None });
         }
         let (outcome, effort) = allocate_on(&self.context, &self.plan, node, budget)?;
-        let explanation = self.explain(node, &outcome, budget);
+        let explanation = self.explain(node, &outcome, effort, budget);
         let outcome = match outcome {
             Outcome::Allocated(results) => Outcome::Allocated(self.with_allocated(results)),
             other => other,
@@ -171,22 +174,23 @@ impl<'c> Attempt<'c> {
         }
         let search = || allocate_on(&self.context, &self.plan, node, budget).ok();
         let searched = if self.pending.is_empty() { None } else { search() };
-        let Effort { steps, work } = searched.as_ref().map(|(_, effort)| *effort).unwrap_or_default();
-        let pending = searched.and_then(|(outcome, _)| self.explain(node, &outcome, budget));
+        let Effort { steps, work, .. } = searched.as_ref().map(|(_, effort)| *effort).unwrap_or_default();
+        let pending = searched.and_then(|(outcome, effort)| self.explain(node, &outcome, effort, budget));
         reasons.extend(pending.into_iter().flat_map(|explanation| explanation.reasons));
         let explanation = Some(Explanation { reasons, suggestions: Vec::new() });
         Verdict { steps, work, explanation, ..verdict }
     }
 
-    fn explain(&self, node: &Node, outcome: &Outcome, budget: Budget<'_>) -> Option<Explanation> {
-        match self.detail {
-            Detail::Off => None,
-            _ if matches!(outcome, Outcome::Allocated(_)) => None,
-            detail => explain(&self.context, detail, &self.claims_to_explain(), node, outcome, budget),
+    fn explain(&self, node: &Node, outcome: &Outcome, effort: Effort, budget: Budget<'_>) -> Option<Explanation> {
+        if self.detail == Detail::Off || matches!(outcome, Outcome::Allocated(_)) {
+            return None;
         }
+        let claims = self.explained.get_or_init(|| self.claims_to_explain());
+        let plan = self.allocated.is_empty().then_some(&self.plan);
+        let refused = Refused { claims, plan, outcome, is_counted: effort.is_counted };
+        explain(&self.context, self.detail, &refused, node, budget)
     }
 
-    /// Returns copies of all claims of the call. Those with an allocation request nothing.
     fn claims_to_explain(&self) -> Vec<ResourceClaim> {
         let pending = self.pending.iter().map(|claim| (*claim).clone()).collect();
         let without_requests = |allocated: &AllocatedClaim<'_>| ResourceClaim {

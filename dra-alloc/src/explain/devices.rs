@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use dra_attrs::{FeatureGate, Ix, Quantity, QuantityFormat, ValueSet, Violation};
+use k8s_openapi::api::resource::v1::Device;
 
 use super::{Cause, ClaimName, Detail, DeviceRejection, Reason, RequestName, Taint};
 use crate::config::gates::{DraGate, GateName};
 use crate::search::allocate_error::AllocateError;
 use crate::search::counters::Shortage;
-use crate::search::ix::{AlternativeIx, ClaimIx, ColumnIx, DeviceIx};
+use crate::search::ix::{AlternativeIx, ClaimIx, ColumnIx, DeviceIx, IxRange, PoolIx, next};
 use crate::search::request::{Alternative, Claim, Mode};
 use crate::search::{
-    CapacityCheck, CapacityMiss, Insufficient, PartialAssignment, Refusal, Rejection, Selection, Table,
+    CapacityCheck, CapacityMiss, Insufficient, PartialAssignment, Refusal, Rejection, Selection, Shortcut, Table,
 };
 use crate::selector::SelectorInput;
 use crate::selector::expression::{Expression, Owner};
@@ -34,19 +35,33 @@ impl RequestView {
     pub(super) fn new(table: &Table<'_>, alternative: AlternativeIx) -> Self {
         let mut view = Self { usable: Vec::new(), rejected: BTreeMap::new(), of_class: 0, eligible: 0 };
         let mut assignment = PartialAssignment::new(table);
-        for device in table.candidates.all() {
-            let unfit = or_error(unfit(table, alternative, device));
-            view.eligible += usize::from(unfit.is_none());
-            let rejection = unfit.or_else(|| or_error(unusable(table, &mut assignment, alternative, device)));
-            if !matches!(rejection, Some(DeviceRejection::Class { .. })) {
-                view.of_class += 1;
+        for (pool, devices) in table.candidates.order() {
+            let alike = devices.into_iter().next().filter(|_| are_alike(table, alternative, pool));
+            let unfit_all = alike.map(|first| or_error(unfit(table, alternative, first)));
+            if let Some(Some(rejection)) = unfit_all {
+                view.reject(rejection, devices);
+                continue;
             }
-            match rejection {
-                Some(rejection) => view.rejected.entry(rejection).or_default().push(device),
-                None => view.usable.push(device),
+            for device in devices {
+                let unfit = if alike.is_some() { None } else { or_error(unfit(table, alternative, device)) };
+                view.eligible += usize::from(unfit.is_none());
+                match unfit.or_else(|| or_error(unusable(table, &mut assignment, alternative, device))) {
+                    Some(rejection) => view.reject(rejection, IxRange::new(device, next(device))),
+                    None => {
+                        view.of_class += 1;
+                        view.usable.push(device);
+                    }
+                }
             }
         }
         view
+    }
+
+    fn reject(&mut self, rejection: DeviceRejection, devices: IxRange<Device>) {
+        if !matches!(rejection, DeviceRejection::Class { .. }) {
+            self.of_class += devices.len();
+        }
+        self.rejected.entry(rejection).or_default().extend(devices);
     }
 
     /// Returns true if the node has enough usable devices for the request or subrequest.
@@ -128,6 +143,17 @@ fn request_name(table: &Table<'_>, asked: &Alternative<'_>) -> RequestName {
 /// Converts an evaluation error into a rejection of the device, since the search may never have reached it.
 fn or_error(rejection: Result<Option<DeviceRejection>, AllocateError>) -> Option<DeviceRejection> {
     rejection.unwrap_or_else(|error| Some(DeviceRejection::Error { error: error.to_string() }))
+}
+
+/// Returns true if an alternative leaves out all devices of a pool or none, for one and the same reason: nothing is asked of
+/// their capacities, the selectors read their driver alone, and they are plain, without binding conditions that would be off.
+fn are_alike(table: &Table<'_>, alternative: AlternativeIx, pool: PoolIx) -> bool {
+    let (asked, pool) = (table.alternative(alternative), table.candidates.pool(pool));
+    table.context.shortcuts.has(Shortcut::LikeDevices)
+        && asked.capacity.is_empty()
+        && asked.reads_driver_alone(table.context.selectors)
+        && pool.is_plain()
+        && (table.has(DraGate::DeviceBindingConditions) || !pool.has_binding_conditions())
 }
 
 /// Returns the reason why an `allocationMode: All` request leaves the device out, even if the device is free.

@@ -7,41 +7,59 @@ use super::explanation::{Cause, Detail, Explanation, Reason};
 use super::reasons::reasons;
 use super::suggest::{gates, suggestions};
 use super::unsat_core::unsat_core;
-use super::what_if::WhatIf;
+use super::what_if::{WhatIf, plan_of};
 use crate::search::budget::Budget;
 use crate::search::context::Context;
 use crate::search::outcome::{NodeFailure, Outcome};
+use crate::search::request::Plan;
 use crate::search::with_table;
 
-/// Explains why claims can't be allocated on a node; `None` if they are allocated. `claims` are all claims of the call,
-/// so that the explanation has the caller's positions; those with an allocation request nothing. The stop function of the caller's
-/// budget is also called in every what-if question.
+/// Claims of a call, and what became of them on a node.
+pub(crate) struct Refused<'a> {
+    /// All claims of the call, so that the explanation has the caller's positions; those with an allocation request
+    /// nothing.
+    pub(crate) claims: &'a [ResourceClaim],
+    /// The claims as the search on each node reads them; `None` if it does not read all of them.
+    pub(crate) plan: Option<&'a Plan<'a>>,
+    pub(crate) outcome: &'a Outcome,
+    /// True if nothing was searched, since counting the devices was an answer.
+    pub(crate) is_counted: bool,
+}
+
+/// Explains why claims can't be allocated on a node; `None` if they are allocated. The stop function of the caller's budget
+/// is also called in every what-if question.
 pub(crate) fn explain(
     context: &Context<'_>,
     detail: Detail,
-    claims: &[ResourceClaim],
+    refused: &Refused<'_>,
     node: &Node,
-    outcome: &Outcome,
     budget: Budget<'_>,
 ) -> Option<Explanation> {
     let alone = |cause| Some(Explanation { reasons: vec![Reason::leaf(cause)], suggestions: Vec::new() });
-    let what_if = || WhatIf::new(*context, node, budget);
-    match outcome {
+    let what_if = || WhatIf::new(*context, refused, node, budget);
+    match refused.outcome {
         Outcome::Allocated(_) => None,
         Outcome::Stopped(stopped) => alone(Cause::Stopped { stopped: Box::new(stopped.clone()) }),
         Outcome::FailedOnNode(NodeFailure::InvalidPools { .. }) | Outcome::Unsatisfied => {
             let mut what_if = what_if();
-            let core = unsat_core(&mut what_if, claims);
-            let reasons =
-                with_table(context, &core.claims, node, budget, |table| reasons(&mut what_if, table, &core, detail));
+            let core = unsat_core(&mut what_if);
+            let of_core;
+            let plan = match refused.plan {
+                Some(plan) if core.is_whole => plan,
+                _ => {
+                    of_core = plan_of(&core.claims, context);
+                    &of_core
+                }
+            };
+            let reasons = with_table(context, plan, node, budget, |table| reasons(&mut what_if, table, &core, detail));
             let reasons = reasons.ok()?;
-            let suggestions = suggestions(&mut what_if, claims, &reasons);
+            let suggestions = suggestions(&mut what_if, &reasons);
             Some(Explanation { reasons, suggestions })
         }
         Outcome::FailedOnNode(failure) => {
             let reasons = vec![Reason::leaf(Cause::Node { failure: Box::new(failure.clone()) })];
             let suggestions = match failure {
-                NodeFailure::SkipNodeOperationsOff { .. } => gates(&mut what_if(), claims),
+                NodeFailure::SkipNodeOperationsOff { .. } => gates(&mut what_if()),
                 _ => Vec::new(),
             };
             Some(Explanation { reasons, suggestions })

@@ -50,7 +50,7 @@ mod suggest;
 mod unsat_core;
 mod what_if;
 
-pub(crate) use explain_outcome::explain;
+pub(crate) use explain_outcome::{Refused, explain};
 pub use explanation::{
     Bottleneck, Cause, ClaimName, ConstraintName, Detail, DeviceRejection, Explanation, Reason, RequestName,
     Suggestion, Taint,

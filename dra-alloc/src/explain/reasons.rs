@@ -12,9 +12,9 @@ use super::what_if::WhatIf;
 use super::{Cause, ConstraintName, Detail, Reason, RequestName};
 use crate::cluster::inventory::pool::PoolState;
 use crate::config::limits::MAX_DEVICES_PER_CLAIM;
-use crate::search::Table;
 use crate::search::ix::{AlternativeIx, ByAlternative, ClaimIx};
 use crate::search::request::{Claim, ConstraintKind, Request};
+use crate::search::{Shortcut, Table};
 
 /// Usable devices of a node for each request of an unsatisfiable core.
 struct CoreView<'t, 's> {
@@ -24,7 +24,12 @@ struct CoreView<'t, 's> {
 }
 
 /// Returns the reasons why an unsatisfiable core can't be satisfied on a node.
-pub(super) fn reasons(what_if: &mut WhatIf<'_>, table: &Table<'_>, core: &UnsatCore, detail: Detail) -> Vec<Reason> {
+pub(super) fn reasons(
+    what_if: &mut WhatIf<'_>,
+    table: &Table<'_>,
+    core: &UnsatCore<'_>,
+    detail: Detail,
+) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if !table.candidates.all().is_empty() {
         let view_of_core = CoreView::new(table);
@@ -73,13 +78,17 @@ impl<'t, 's> CoreView<'t, 's> {
     }
 
     /// Returns the reasons for requests without enough devices even if nothing else were requested.
-    fn lacking(&self, what_if: &mut WhatIf<'_>, core: &UnsatCore, detail: Detail) -> Vec<Reason> {
+    fn lacking(&self, what_if: &mut WhatIf<'_>, core: &UnsatCore<'_>, detail: Detail) -> Vec<Reason> {
         let mut reasons = Vec::new();
+        // The only request of a core is the core, which is known to be impossible.
+        let is_known = core.is_one_request() && self.table.context.shortcuts.has(Shortcut::KnownCore);
         for (claim, request) in self.requests().filter(|(_, request)| self.possible(request).next().is_none()) {
             let at = self.name(claim, request);
             // A device that consumes a negative amount of a counter may make others usable: ask before reporting the
             // request.
-            if what_if.is_possible(self.table.context, &alone(&core.claims, &at)) == Some(true) {
+            if is_known {
+                what_if.pass();
+            } else if what_if.is_possible(self.table.context, &alone(&core.claims, &at)) == Some(true) {
                 continue;
             }
             let views = self.views(request);
@@ -94,7 +103,7 @@ impl<'t, 's> CoreView<'t, 's> {
     }
 
     /// Returns the reason for requests and constraints each of which can be satisfied alone.
-    fn together(&self, what_if: &mut WhatIf<'_>, core: &UnsatCore) -> Reason {
+    fn together(&self, what_if: &mut WhatIf<'_>, core: &UnsatCore<'_>) -> Reason {
         let limit = MAX_DEVICES_PER_CLAIM;
         let (mut requests, mut because) = (Vec::new(), Vec::new());
         for (index, claim) in self.table.plan.claims.enumerate() {

@@ -10,8 +10,8 @@ use crate::config::gates::{DraGate, GateName};
 use crate::search::context::Context;
 
 /// Returns the changes with which the allocation succeeds, the smallest first.
-pub(super) fn suggestions(what_if: &mut WhatIf<'_>, claims: &[ResourceClaim], reasons: &[Reason]) -> Vec<Suggestion> {
-    let context = what_if.context;
+pub(super) fn suggestions(what_if: &mut WhatIf<'_>, reasons: &[Reason]) -> Vec<Suggestion> {
+    let (context, claims) = (what_if.context, what_if.refused.claims);
     let mut found = Vec::new();
     for suggestion in candidates(reasons) {
         if !what_if.may_ask() {
@@ -26,11 +26,11 @@ pub(super) fn suggestions(what_if: &mut WhatIf<'_>, claims: &[ResourceClaim], re
             found.push(suggestion);
         }
     }
-    found.extend(gates(what_if, claims));
+    found.extend(gates(what_if));
     if found.is_empty() && leaves(reasons).any(is_used_up) {
         let nothing = AllocatedState::default();
         let free = Context { state: &nothing, ..context };
-        if what_if.is_possible(&free, claims) == Some(true) {
+        if what_if.is_possible_in(&free) == Some(true) {
             found.push(Suggestion::Release);
         }
     }
@@ -38,13 +38,10 @@ pub(super) fn suggestions(what_if: &mut WhatIf<'_>, claims: &[ResourceClaim], re
 }
 
 /// Returns the feature gates with which the allocation would succeed, each with the gates that it requires.
-pub(super) fn gates(what_if: &mut WhatIf<'_>, claims: &[ResourceClaim]) -> Vec<Suggestion> {
+pub(super) fn gates(what_if: &mut WhatIf<'_>) -> Vec<Suggestion> {
     let context = what_if.context;
     let off = DraGate::ALL.iter().filter(|gate| gate.concerns_allocation() && !context.gates.has(**gate));
-    let helps = off.filter(|gate| {
-        let changed = Context { gates: context.gates.with(**gate), ..context };
-        what_if.is_possible(&changed, claims) == Some(true)
-    });
+    let helps = off.filter(|gate| what_if.is_possible_with(**gate));
     let named = helps.map(|gate| {
         let gates = std::iter::once(gate).chain(gate.requires());
         Suggestion::Gates { gates: gates.map(|gate| GateName::new(*gate, context.profile)).collect() }

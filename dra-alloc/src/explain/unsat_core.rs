@@ -4,6 +4,7 @@
 //! it. Each what-if question is a search of its own with a small budget. An unanswered question counts as possible, so
 //! that the set may be too large, but never too small.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use dra_attrs::Ix;
@@ -20,17 +21,28 @@ pub(super) enum Part {
 }
 
 /// Minimal set of requests and constraints that can't be satisfied together.
-pub(super) struct UnsatCore {
+pub(super) struct UnsatCore<'a> {
     /// Claims with only the requests and constraints of the core.
-    pub(super) claims: Vec<ResourceClaim>,
+    pub(super) claims: Cow<'a, [ResourceClaim]>,
+    /// True if these are all requests and constraints of the claims.
+    pub(super) is_whole: bool,
     /// Requests and constraints of the core, by their positions in the original claims.
     pub(super) parts: BTreeSet<Part>,
 }
 
+impl UnsatCore<'_> {
+    /// Returns true if the core has no more than one request, which is then the core itself.
+    pub(super) fn is_one_request(&self) -> bool {
+        self.parts.iter().filter(|part| matches!(part, Part::Request(..))).count() == 1
+    }
+}
+
 /// Finds a minimal unsatisfiable set by deletion: removes each part that is not needed to make the claims
 /// unsatisfiable.
-pub(super) fn unsat_core(what_if: &mut WhatIf<'_>, claims: &[ResourceClaim]) -> UnsatCore {
+pub(super) fn unsat_core<'a>(what_if: &mut WhatIf<'a>) -> UnsatCore<'a> {
+    let claims = what_if.refused.claims;
     let mut parts = parts_of(claims);
+    let all = parts.len();
     // Constraints are removed first, so that a request that fails alone is found alone; later requests before earlier
     // ones.
     let mut order: Vec<Part> = parts.iter().copied().collect();
@@ -46,7 +58,9 @@ pub(super) fn unsat_core(what_if: &mut WhatIf<'_>, claims: &[ResourceClaim]) -> 
             parts.insert(part);
         }
     }
-    UnsatCore { claims: only(claims, &parts), parts }
+    let is_whole = parts.len() == all;
+    let claims = if is_whole { Cow::Borrowed(claims) } else { Cow::Owned(only(claims, &parts)) };
+    UnsatCore { claims, is_whole, parts }
 }
 
 fn parts_of(claims: &[ResourceClaim]) -> BTreeSet<Part> {

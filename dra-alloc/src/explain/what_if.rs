@@ -2,10 +2,14 @@
 
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceClaim;
+use smallvec::SmallVec;
 
+use super::Refused;
+use crate::config::gates::DraGate;
 use crate::search::budget::Budget;
 use crate::search::context::Context;
-use crate::search::is_possible;
+use crate::search::request::Plan;
+use crate::search::{Shortcut, is_possible};
 
 /// Largest work of one what-if question.
 const WORK: u64 = 20_000;
@@ -17,6 +21,7 @@ const QUESTIONS: usize = 100;
 pub(super) struct WhatIf<'a> {
     /// Input of the original allocation. A question may use a changed copy.
     pub(super) context: Context<'a>,
+    pub(super) refused: &'a Refused<'a>,
     pub(super) node: &'a Node,
     /// Budget of each what-if question.
     budget: Budget<'a>,
@@ -25,8 +30,13 @@ pub(super) struct WhatIf<'a> {
 }
 
 impl<'a> WhatIf<'a> {
-    pub(super) const fn new(context: Context<'a>, node: &'a Node, budget: Budget<'a>) -> Self {
-        Self { context, node, budget: budget.with_work(WORK), left: QUESTIONS }
+    pub(super) const fn new(
+        context: Context<'a>,
+        refused: &'a Refused<'a>,
+        node: &'a Node,
+        budget: Budget<'a>,
+    ) -> Self {
+        Self { context, refused, node, budget: budget.with_work(WORK), left: QUESTIONS }
     }
 
     /// Returns true if another what-if question may be asked. Callers check first, because preparing a question can
@@ -38,6 +48,42 @@ impl<'a> WhatIf<'a> {
     /// Returns true if the claims can be allocated in `context`; `None` if the search fails or runs out of budget.
     pub(super) fn is_possible(&mut self, context: &Context<'_>, claims: &[ResourceClaim]) -> Option<bool> {
         self.left = self.left.checked_sub(1)?;
-        is_possible(context, claims, self.node, self.budget)
+        is_possible(context, &plan_of(claims, context), self.node, self.budget)
     }
+
+    /// Returns true if the claims of the call can be allocated in `context`, which has the gates of the call.
+    pub(super) fn is_possible_in(&mut self, context: &Context<'_>) -> Option<bool> {
+        match self.refused.plan {
+            Some(plan) => {
+                self.left = self.left.checked_sub(1)?;
+                is_possible(context, plan, self.node, self.budget)
+            }
+            None => self.is_possible(context, self.refused.claims),
+        }
+    }
+
+    /// Returns true if the claims of the call can be allocated once a gate is on.
+    ///
+    /// Where the devices were counted, only the gate of partitions is asked for: the count reads no other, and claims
+    /// without an error are read alike whatever gates are on beside theirs.
+    pub(super) fn is_possible_with(&mut self, gate: DraGate) -> bool {
+        let is_in_vain = self.refused.is_counted && gate != DraGate::PartitionableDevices;
+        if is_in_vain && self.context.shortcuts.has(Shortcut::GatesInVain) {
+            self.pass();
+            return false;
+        }
+        let changed = Context { gates: self.context.gates.with(gate), ..self.context };
+        self.is_possible(&changed, self.refused.claims) == Some(true)
+    }
+
+    /// Counts a question whose answer is known, so that as many others may be asked as if it had been asked.
+    pub(super) const fn pass(&mut self) {
+        self.left = self.left.saturating_sub(1);
+    }
+}
+
+/// Reads claims as the search does.
+pub(super) fn plan_of<'p>(claims: &'p [ResourceClaim], context: &Context<'p>) -> Plan<'p> {
+    let claims: SmallVec<[&ResourceClaim; 4]> = claims.iter().collect();
+    Plan::new(&claims, context.classes, context.gates)
 }

@@ -126,6 +126,7 @@ pub(crate) struct Meter<'b> {
     budget: Budget<'b>,
     steps: u64,
     work: u64,
+    is_counted: bool,
 }
 
 /// Steps and work of a search.
@@ -133,11 +134,13 @@ pub(crate) struct Meter<'b> {
 pub(crate) struct Effort {
     pub(crate) steps: u64,
     pub(crate) work: u64,
+    /// True if nothing was searched, since counting the devices was an answer.
+    pub(crate) is_counted: bool,
 }
 
 impl<'b> Meter<'b> {
     pub(crate) const fn new(budget: Budget<'b>) -> Self {
-        Self { budget, steps: 0, work: 0 }
+        Self { budget, steps: 0, work: 0, is_counted: false }
     }
 
     /// Returns the stop function of the budget.
@@ -158,7 +161,7 @@ impl<'b> Meter<'b> {
     }
 
     pub(crate) const fn effort(&self) -> Effort {
-        Effort { steps: self.steps, work: self.work }
+        Effort { steps: self.steps, work: self.work, is_counted: self.is_counted }
     }
 
     /// Counts one step, which is one unit of work.
@@ -166,6 +169,13 @@ impl<'b> Meter<'b> {
     pub(crate) fn step(&mut self) -> Result<(), Halt> {
         self.work(1)?;
         self.steps += 1;
+        Ok(())
+    }
+
+    /// Counts the step of a count that was an answer.
+    pub(crate) fn count(&mut self) -> Result<(), Halt> {
+        self.step()?;
+        self.is_counted = true;
         Ok(())
     }
 

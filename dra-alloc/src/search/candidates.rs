@@ -38,6 +38,8 @@ pub(crate) struct Candidate<'s> {
     pub(crate) device: &'s Device,
     /// True if a claim holds or shares the device.
     pub(crate) is_used: bool,
+    /// True if a claim holds the device exclusively.
+    pub(crate) is_held: bool,
     known: &'s DeviceFacts,
 }
 
@@ -282,7 +284,7 @@ impl<'s> Entered<'s> {
     fn at_once(&self, number: usize) -> Option<Candidate<'s>> {
         let (slice, None) = (self.pool.only_slice()?, &self.occupancy) else { return None };
         let (device, known) = (slice_devices(slice).get(number)?, self.pool.facts(number)?);
-        Some(Candidate { pool: self.ix, slice, device, is_used: false, known })
+        Some(Candidate { pool: self.ix, slice, device, is_used: false, is_held: false, known })
     }
 
     /// Reads the devices up to a number, counted from the first device with a position.
@@ -295,7 +297,8 @@ impl<'s> Entered<'s> {
             let Some(position) = device else { return };
             let Some((slice, device, known)) = self.rest.device_at(self.pool, position) else { return };
             let is_used = self.occupancy.as_ref().is_some_and(|occupancy| occupancy.is_used(position));
-            self.devices.push(Candidate { pool: self.ix, slice, device, is_used, known });
+            let is_held = is_used && self.occupancy.as_ref().is_some_and(|occupancy| occupancy.is_held(position));
+            self.devices.push(Candidate { pool: self.ix, slice, device, is_used, is_held, known });
             self.rest.device = position + 1;
         }
     }

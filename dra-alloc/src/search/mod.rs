@@ -44,5 +44,5 @@ mod walk;
 pub(crate) use on_node::{allocate_on, fits_on, is_possible, with_table};
 pub(crate) use partial_assignment::{Insufficient, PartialAssignment, Refusal, Rejection};
 pub(crate) use pruning_rules::PruningRules;
-pub(crate) use shortcuts::Shortcuts;
+pub(crate) use shortcuts::{Shortcut, Shortcuts};
 pub(crate) use table::{CapacityCheck, CapacityMiss, Selection, Table};

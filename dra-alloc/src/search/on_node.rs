@@ -2,8 +2,6 @@
 //! build the allocation results.
 
 use k8s_openapi::api::core::v1::Node;
-use k8s_openapi::api::resource::v1::ResourceClaim;
-use smallvec::SmallVec;
 
 use super::all_devices::devices_of_all;
 use super::allocate_error::AllocateError;
@@ -61,16 +59,9 @@ pub(crate) fn fits_on(
     }
 }
 
-/// Returns true if claims can be allocated on a node, false if it is proved that they can't.
-pub(crate) fn is_possible(
-    context: &Context<'_>,
-    claims: &[ResourceClaim],
-    node: &Node,
-    budget: Budget<'_>,
-) -> Option<bool> {
-    let claims: SmallVec<[&ResourceClaim; 4]> = claims.iter().collect();
-    let plan = Plan::new(&claims, context.classes, context.gates);
-    match search(context, &plan, node, &mut Meter::new(budget), check_results) {
+/// Returns true if the claims of a plan can be allocated on a node, false if it is proved that they can't.
+pub(crate) fn is_possible(context: &Context<'_>, plan: &Plan<'_>, node: &Node, budget: Budget<'_>) -> Option<bool> {
+    match search(context, plan, node, &mut Meter::new(budget), check_results) {
         Ok(Ok(())) => Some(true),
         Ok(Err(Outcome::Unsatisfied)) | Err(Halt::OnNode(NodeFailure::InvalidPools { .. })) => Some(false),
         Ok(Err(_)) | Err(_) => None,
@@ -80,17 +71,15 @@ pub(crate) fn is_possible(
 /// Calls a function with the table of a node's devices, before any device is chosen.
 pub(crate) fn with_table<T>(
     context: &Context<'_>,
-    claims: &[ResourceClaim],
+    plan: &Plan<'_>,
     node: &Node,
     budget: Budget<'_>,
     look: impl FnOnce(&Table<'_>) -> T,
 ) -> Result<T, AllocateError> {
-    let claims: SmallVec<[&ResourceClaim; 4]> = claims.iter().collect();
-    let plan = Plan::new(&claims, context.classes, context.gates);
     let view = context.inventory.view(node, context.gates).map_err(|failed| AllocateError::from(*failed))?;
     let candidates = Candidates::new(&view, context.state, Universe::All);
     let derived = Grid::new(plan.columns.end(), candidates.end());
-    Ok(look(&Table::new(context, &plan, node, &candidates, &derived, budget.stop())))
+    Ok(look(&Table::new(context, plan, node, &candidates, &derived, budget.stop())))
 }
 
 /// Searches a solution on a node, and builds something of it; the inner error is the outcome if there is none.
@@ -104,7 +93,7 @@ fn search<T>(
     let view = context.inventory.view(node, context.gates).map_err(|failed| AllocateError::from(*failed))?;
     let candidates = Candidates::new(&view, context.state, Universe::Needed(context, plan));
     if has_too_few(context, plan, &candidates) {
-        meter.step()?;
+        meter.count()?;
         return no_solution(&candidates).map(Err);
     }
     let derived = Grid::new(plan.columns.end(), candidates.end());

@@ -27,6 +27,7 @@ use super::ix::{
 use crate::cluster::classes::{Class, Classes};
 use crate::config::gates::DraGate;
 use crate::device::capacity::Amount;
+use crate::selector::SelectorCache;
 use crate::selector::expression::{Compiled, Expression, Owner, Selectors};
 
 /// Requests and constraints of all claims, as the search reads them.
@@ -329,6 +330,15 @@ impl Alternative<'_> {
     /// Returns the selectors of the class, then those of the request.
     pub(crate) fn selectors(&self) -> impl Iterator<Item = Expression<'_>> {
         self.class.selectors().chain(self.own_selectors.iter())
+    }
+
+    /// Returns true if the selectors read nothing of a device but its driver, and so have the same value, which is no
+    /// error, for all sound devices of a driver.
+    pub(crate) fn reads_driver_alone(&self, selectors: &SelectorCache) -> bool {
+        self.selectors().all(|selector| {
+            matches!(selector.compile(selectors), Some(Ok(compiled))
+                if compiled.is_direct() && compiled.depends_only_on_driver())
+        })
     }
 }
 

@@ -13,6 +13,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use smallvec::SmallVec;
 
 use super::allocate_error::AllocateError;
+use super::candidates::Candidate;
 use super::ix::AlternativeIx;
 use super::partial_assignment::Chosen;
 use super::request::{Alternative, Claim};
@@ -51,7 +52,15 @@ pub(crate) fn results(table: &Table<'_>, solution: Solution<'_>) -> Result<Vec<A
 
 /// Checks what [`results`] checks, without building the allocations.
 pub(crate) fn check_results(table: &Table<'_>, solution: Solution<'_>) -> Result<(), AllocateError> {
-    solution.by_claim(table.plan).try_for_each(|(claim, _, chosen)| node_selector(table, claim, chosen).map(drop))
+    for (claim, _, chosen) in solution.by_claim(table.plan) {
+        for chosen in chosen {
+            match Reach::new(table, *chosen) {
+                Reach::Node => break,
+                Reach::Terms(terms) => only_term(claim, terms)?,
+            };
+        }
+    }
+    Ok(())
 }
 
 fn some_if_any<T>(list: Vec<T>) -> Option<Vec<T>> {
@@ -161,6 +170,41 @@ fn covers_all(names: &[String], claim: &Claim<'_>, chosen: &[&Alternative<'_>]) 
     claim.requests.iter().zip(chosen).all(|(request, asked)| is_named(request.name) || is_named(&asked.name))
 }
 
+/// Nodes where a device is available.
+enum Reach<'s> {
+    /// The chosen node.
+    Node,
+    /// The nodes that one of the terms matches; all nodes without a term.
+    Terms(&'s [NodeSelectorTerm]),
+}
+
+impl<'s> Reach<'s> {
+    fn new(table: &Table<'s>, chosen: Chosen) -> Self {
+        let Candidate { slice, device, .. } = table.candidate(chosen.device);
+        let (node_name, selector) = if slice.spec.per_device_node_selection == Some(true) {
+            (&device.node_name, &device.node_selector)
+        } else {
+            (&slice.spec.node_name, &slice.spec.node_selector)
+        };
+        if node_name.is_some() || device.binds_to_node == Some(true) {
+            return Self::Node;
+        }
+        Self::Terms(selector.as_ref().map_or(&[][..], |selector| &selector.node_selector_terms))
+    }
+}
+
+/// Returns the term of a device's node selector, if it has one; several can't be merged.
+fn only_term<'t>(
+    claim: &Claim<'_>,
+    terms: &'t [NodeSelectorTerm],
+) -> Result<Option<&'t NodeSelectorTerm>, AllocateError> {
+    match terms {
+        [] => Ok(None),
+        [term] => Ok(Some(term)),
+        terms => Err(AllocateError::NodeSelectorTerms { claim: claim.name(), terms: terms.len() }),
+    }
+}
+
 /// Returns the node selector of an allocation, for the nodes where all devices of the claim are available; `None` for
 /// all nodes.
 ///
@@ -173,25 +217,12 @@ fn node_selector(
 ) -> Result<Option<NodeSelector>, AllocateError> {
     let mut term = NodeSelectorTerm::default();
     for chosen in chosen {
-        let (slice, device) = (table.candidate(chosen.device).slice, table.candidate(chosen.device).device);
-        let (node_name, selector) = if slice.spec.per_device_node_selection == Some(true) {
-            (&device.node_name, &device.node_selector)
-        } else {
-            (&slice.spec.node_name, &slice.spec.node_selector)
-        };
-        if node_name.is_some() || device.binds_to_node == Some(true) {
+        let Reach::Terms(terms) = Reach::new(table, *chosen) else {
             return Ok(Some(selector_of_node(table.node_name())));
-        }
-        match selector.as_ref().map_or(&[][..], |selector| &selector.node_selector_terms) {
-            [] => {}
-            [other] => {
-                merge(&mut term.match_fields, other.match_fields.as_deref());
-                merge(&mut term.match_expressions, other.match_expressions.as_deref());
-            }
-            terms => {
-                let (claim, terms) = (claim.name(), terms.len());
-                return Err(AllocateError::NodeSelectorTerms { claim, terms });
-            }
+        };
+        if let Some(other) = only_term(claim, terms)? {
+            merge(&mut term.match_fields, other.match_fields.as_deref());
+            merge(&mut term.match_expressions, other.match_expressions.as_deref());
         }
     }
     let is_empty = term == NodeSelectorTerm::default();

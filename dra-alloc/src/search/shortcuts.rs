@@ -1,6 +1,7 @@
-//! Shortcuts past devices that no request can get, as a set that tests switch off one by one.
+//! Shortcuts past devices that no request can get, and past questions of an explanation whose answer is known, as a set that
+//! tests switch off one by one.
 
-/// Way of not looking at devices that can't matter. All are used; tests switch them off.
+/// Way of not looking at what can't matter. All are used; tests switch them off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shortcut {
     /// Devices that claims hold are left out of the search.
@@ -15,24 +16,30 @@ pub(crate) enum Shortcut {
     LikeRequests,
     /// A node with fewer devices than are asked for is answered without a search.
     TooFew,
+    /// An explanation does not ask for gates where the devices were counted.
+    GatesInVain,
+    /// An explanation does not ask again what is known of an unsatisfiable core.
+    KnownCore,
+    /// An explanation examines one device of a pool whose devices are alike for a request.
+    LikeDevices,
 }
 
 /// Set of [`Shortcut`]s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shortcuts(u8);
+pub(crate) struct Shortcuts(u16);
 
 impl Shortcuts {
     /// Number of shortcuts.
-    pub(crate) const COUNT: u8 = 6;
+    pub(crate) const COUNT: u8 = 9;
 
     /// Returns the set of shortcuts whose bits are set.
     #[cfg(test)]
-    pub(crate) const fn from_bits(bits: u8) -> Self {
+    pub(crate) const fn from_bits(bits: u16) -> Self {
         Self(bits)
     }
 
     pub(crate) const fn has(self, shortcut: Shortcut) -> bool {
-        self.0 & (1 << shortcut as u8) != 0
+        self.0 & (1 << shortcut as u16) != 0
     }
 }
 

@@ -221,7 +221,7 @@ impl<'s> Table<'s> {
 
     /// Returns true if a claim allocated before this call holds the device exclusively.
     pub(crate) fn is_held(&self, device: DeviceIx) -> bool {
-        self.in_use(device).is_some_and(DeviceUsage::is_exclusive)
+        self.candidate(device).is_held
     }
 
     /// Returns the amount of a capacity that shares allocated before this call consume.

@@ -8,12 +8,15 @@
 //!   driver alone; no constraint compares a computed attribute ([`is_harmless`]);
 //! - the devices have valid attributes and simple capacities, are not shared, consume no counters, and are for all nodes
 //!   that see their slice ([`Pool::is_plain`]).
+//!
+//! The count reads no gate, but that of partitions, which decides what slices are read: with any other gate on, the answer
+//! is the same.
 
 use super::all_devices::{LIMIT, fewest};
 use super::candidates::{Candidates, may_admit};
 use super::context::Context;
 use super::ix::AlternativeIx;
-use super::request::{Alternative, Claim, Mode, Plan, Request};
+use super::request::{Claim, Mode, Plan, Request};
 use super::shortcuts::Shortcut;
 use crate::cluster::inventory::pool::Pool;
 use crate::selector::SelectorCache;
@@ -53,16 +56,10 @@ fn is_valid(plan: &Plan<'_>) -> bool {
 
 /// Returns true if the search of the claims can't come to an error on plain devices.
 fn is_harmless(selectors: &SelectorCache, plan: &Plan<'_>) -> bool {
-    let reads_driver_alone = |asked: &Alternative<'_>| {
-        asked.selectors().all(|selector| {
-            matches!(selector.compile(selectors), Some(Ok(compiled))
-                if compiled.is_direct() && compiled.depends_only_on_driver())
-        })
-    };
     is_valid(plan)
         && plan.columns.iter().all(|column| column.derived.is_none())
         && plan.alternatives.iter().all(|asked| asked.capacity.is_empty() && !asked.admin_access)
-        && plan.alternatives.iter().all(reads_driver_alone)
+        && plan.alternatives.iter().all(|asked| asked.reads_driver_alone(selectors))
 }
 
 /// Returns true if a request, or all together, ask for more devices than there are.

@@ -99,6 +99,11 @@ impl Occupancy {
         self.open.next(from)
     }
 
+    /// Returns true if a claim holds the device exclusively.
+    pub(crate) fn is_held(&self, position: usize) -> bool {
+        !self.open.contains(position)
+    }
+
     /// Returns true if the device is held or shared.
     pub(crate) fn is_used(&self, position: usize) -> bool {
         self.used.contains(position)

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, NodeStatus};
 use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, ResourceClaim, ResourceSlice};
 use serde_json::{Value, from_value, json};
 use smallvec::SmallVec;
@@ -17,6 +17,8 @@ use crate::cluster::classes::Classes;
 use crate::cluster::inventory::{Inventory, InventoryEvent};
 use crate::cluster::state::AllocatedState;
 use crate::config::gates::DraGate;
+use crate::device::device_id::DeviceId;
+use crate::explain::{Detail, Explanation, Refused, Suggestion, explain};
 use crate::oracle::compare::numbered;
 use crate::oracle::random::Random;
 use crate::search::budget::Budget;
@@ -25,7 +27,7 @@ use crate::search::outcome::Outcome;
 use crate::search::request::Plan;
 use crate::search::{PruningRules, allocate_on, fits_on};
 use crate::selector::SelectorCache;
-use dra_attrs::{GateSet, Profile};
+use dra_attrs::{FeatureGate, GateSet, Profile};
 
 /// Number of random histories, lower without optimisation; more with `CLUSTER_HISTORIES` set when it is compiled.
 const HISTORIES: u64 = if cfg!(debug_assertions) { 10 } else { 300 };
@@ -197,15 +199,8 @@ struct World {
 type Answer = Result<Outcome, String>;
 
 impl World {
-    fn ask(
-        &self,
-        inventory: &Inventory,
-        state: &AllocatedState,
-        node: &Node,
-        claims: &[ResourceClaim],
-        shortcuts: Shortcuts,
-    ) -> Answer {
-        let context = Context {
+    fn context<'c>(&'c self, inventory: &'c Inventory, state: &'c AllocatedState, shortcuts: Shortcuts) -> Context<'c> {
+        Context {
             inventory,
             classes: &self.classes,
             state,
@@ -215,7 +210,41 @@ impl World {
             profile: Profile::V1_37,
             pruning: PruningRules::default(),
             shortcuts,
+        }
+    }
+
+    /// Explains the answer on each of some nodes. Without shortcuts, the claims are read anew for each question.
+    fn explain(
+        &self,
+        inventory: &Inventory,
+        state: &AllocatedState,
+        claims: &[ResourceClaim],
+        shortcuts: Shortcuts,
+    ) -> Vec<Option<Explanation>> {
+        let context = self.context(inventory, state, shortcuts);
+        let listed: SmallVec<[_; 4]> = claims.iter().collect();
+        let plan = Plan::new(&listed, &self.classes, self.gates);
+        let explain_on = |number| {
+            let mut node = node(number);
+            let declared = vec![DraGate::OptionalNodeOperations.name(Profile::V1_37).to_owned()];
+            node.status = Some(NodeStatus { declared_features: Some(declared), ..NodeStatus::default() });
+            let (outcome, effort) = allocate_on(&context, &plan, &node, Budget::work(STEPS)).ok()?;
+            let plan = (shortcuts != Shortcuts::from_bits(0)).then_some(&plan);
+            let refused = Refused { claims, plan, outcome: &outcome, is_counted: effort.is_counted };
+            explain(&context, Detail::Full, &refused, &node, Budget::default())
         };
+        (0..7).map(explain_on).collect()
+    }
+
+    fn ask(
+        &self,
+        inventory: &Inventory,
+        state: &AllocatedState,
+        node: &Node,
+        claims: &[ResourceClaim],
+        shortcuts: Shortcuts,
+    ) -> Answer {
+        let context = self.context(inventory, state, shortcuts);
         let listed: SmallVec<[_; 4]> = claims.iter().collect();
         let plan = Plan::new(&listed, &self.classes, self.gates);
         let answer = allocate_on(&context, &plan, node, Budget::work(STEPS));
@@ -271,7 +300,7 @@ fn what_is_kept_and_left_out_changes_no_answer() {
             let claims = [claim(random, &format!("claim-{step}"))];
             let (fresh, plain_state) = (model.inventory(), model.state());
             assert_eq!(state, plain_state, "seed {seed}");
-            let some = Shortcuts::from_bits(u8::try_from(random.below(1 << Shortcuts::COUNT)).unwrap());
+            let some = Shortcuts::from_bits(u16::try_from(random.below(1 << Shortcuts::COUNT)).unwrap());
             for number in 0..7 {
                 let node = node(number);
                 let plain = world.ask(&fresh, &plain_state, &node, &claims, Shortcuts::from_bits(0));
@@ -339,4 +368,71 @@ fn requests_that_ask_alike_are_given_the_same_as_alone() {
         refused += u32::from(plain == Ok(Outcome::Unsatisfied));
     }
     assert!(allocated > 30 && refused > 30, "{allocated} allocated, {refused} refused");
+}
+
+/// A cluster for explanations: devices with taints or without, slices that skip node operations, and many pools that are
+/// held as a whole.
+fn nearly_full(random: &mut Random) -> (Inventory, AllocatedState) {
+    let (mut model, mut inventory, mut state) = (Model::default(), Inventory::default(), AllocatedState::default());
+    for _ in 0..12 {
+        change(random, &mut model, &mut inventory);
+    }
+    for slice in &mut model.slices {
+        let slice = Arc::make_mut(slice);
+        let (is_tainted, binds) = (random.percent(20), random.percent(25));
+        let held = random.pick(&[0, 50, 90, 100, 100]);
+        if random.percent(25) {
+            slice.spec.skip_node_operations = Some(vec!["NodePrepareResources".to_owned()]);
+        }
+        for device in slice.spec.devices.iter_mut().flatten() {
+            if is_tainted && random.percent(70) {
+                device.taints = from_value(json!([{"key": "health", "effect": "NoSchedule"}])).unwrap();
+            }
+            if binds && random.percent(60) {
+                device.binding_conditions = Some(vec!["ready".to_owned()]);
+            }
+            if random.percent(held) {
+                state.hold(&DeviceId::new(&slice.spec.driver, &slice.spec.pool.name, &device.name));
+            }
+        }
+    }
+    (model.inventory(), state)
+}
+
+#[test]
+fn shortcuts_change_no_explanation() {
+    let histories = option_env!("CLUSTER_HISTORIES").and_then(|text| text.parse().ok()).unwrap_or(HISTORIES);
+    let (mut compared, mut release, mut gates, mut others) = (0_u32, 0_u32, 0_u32, 0_u32);
+    for seed in 0..histories * 4 {
+        let random = &mut Random::new(seed);
+        let off = |gate: &DraGate| match gate {
+            DraGate::DeviceBindingConditions | DraGate::OptionalNodeOperations | DraGate::PartitionableDevices => 50,
+            _ => 10,
+        };
+        let off: Vec<DraGate> = DraGate::ALL.iter().copied().filter(|gate| random.percent(off(gate))).collect();
+        let all_but = off.into_iter().fold(GateSet::all(), GateSet::without);
+        let world = World { classes: classes(), selectors: SelectorCache::default(), gates: all_but };
+        let (inventory, state) = nearly_full(random);
+        for number in 0..4 {
+            let claims: Vec<_> =
+                (0..random.pick(&[1, 1, 2])).map(|index| claim(random, &format!("claim-{number}-{index}"))).collect();
+            let plain = world.explain(&inventory, &state, &claims, Shortcuts::from_bits(0));
+            let some = Shortcuts::from_bits(u16::try_from(random.below(1 << Shortcuts::COUNT)).unwrap());
+            for shortcuts in [Shortcuts::default(), some] {
+                let explained = world.explain(&inventory, &state, &claims, shortcuts);
+                assert_eq!(explained, plain, "seed {seed}, claims {number}, {shortcuts:?}");
+            }
+            for explanation in plain.iter().flatten() {
+                compared += 1;
+                for suggestion in &explanation.suggestions {
+                    match suggestion {
+                        Suggestion::Release => release += 1,
+                        Suggestion::Gates { .. } => gates += 1,
+                        _ => others += 1,
+                    }
+                }
+            }
+        }
+    }
+    assert!(compared > 300 && release > 10 && gates > 10 && others > 5, "{compared}, {release}, {gates}, {others}");
 }
