@@ -125,7 +125,7 @@ fn a_look_at_the_devices_that_are_left_is_work_too() {
 
 #[test]
 fn the_function_that_stops_a_search_stops_its_explanation() {
-    let (cluster, claims) = (gpus(20), some(21));
+    let (cluster, claims) = (gpus(20), too_many(21));
     let (inventory, selectors) = (cluster.inventory(), SelectorCache::default());
     let classes = Classes::new(cluster.classes.iter().cloned());
     let allocator = Allocator::new(Profile::Kep, &inventory, &classes).with_selector_cache(&selectors);
