@@ -45,12 +45,12 @@ impl RequestView {
             for device in devices {
                 let unfit = if alike.is_some() { None } else { or_error(unfit(table, alternative, device)) };
                 view.eligible += usize::from(unfit.is_none());
-                match unfit.or_else(|| or_error(unusable(table, &mut assignment, alternative, device))) {
-                    Some(rejection) => view.reject(rejection, IxRange::new(device, next(device))),
-                    None => {
-                        view.of_class += 1;
-                        view.usable.push(device);
-                    }
+                let unusable = || or_error(unusable(table, &mut assignment, alternative, device));
+                if let Some(rejection) = unfit.or_else(unusable) {
+                    view.reject(rejection, IxRange::new(device, next(device)));
+                } else {
+                    view.of_class += 1;
+                    view.usable.push(device);
                 }
             }
         }
