@@ -1,30 +1,17 @@
 //! Explanation of the outcome on one node.
 
 use k8s_openapi::api::core::v1::Node;
-use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use super::explanation::{Cause, Detail, Explanation, Reason};
 use super::reasons::reasons;
+use super::refused::Refused;
 use super::suggest::{gates, suggestions};
 use super::unsat_core::unsat_core;
 use super::what_if::{WhatIf, plan_of};
 use crate::search::budget::Budget;
 use crate::search::context::Context;
 use crate::search::outcome::{NodeFailure, Outcome};
-use crate::search::request::Plan;
 use crate::search::with_table;
-
-/// Claims of a call, and what became of them on a node.
-pub(crate) struct Refused<'a> {
-    /// All claims of the call, so that the explanation has the caller's positions; those with an allocation request
-    /// nothing.
-    pub(crate) claims: &'a [ResourceClaim],
-    /// The claims as the search on each node reads them; `None` if it does not read all of them.
-    pub(crate) plan: Option<&'a Plan<'a>>,
-    pub(crate) outcome: &'a Outcome,
-    /// True if nothing was searched, since counting the devices was an answer.
-    pub(crate) is_counted: bool,
-}
 
 /// Explains why claims can't be allocated on a node; `None` if they are allocated. The stop function of the caller's budget
 /// is also called in every what-if question.

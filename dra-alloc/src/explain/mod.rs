@@ -45,13 +45,15 @@ mod explanation;
 mod headline;
 mod names;
 mod reasons;
+mod refused;
 mod render;
 mod suggest;
 mod unsat_core;
 mod what_if;
 
-pub(crate) use explain_outcome::{Refused, explain};
+pub(crate) use explain_outcome::explain;
 pub use explanation::{
     Bottleneck, Cause, ClaimName, ConstraintName, Detail, DeviceRejection, Explanation, Reason, RequestName,
     Suggestion, Taint,
 };
+pub(crate) use refused::Refused;

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use smallvec::SmallVec;
 
-use super::Refused;
+use super::refused::Refused;
 use crate::config::gates::DraGate;
 use crate::search::budget::Budget;
 use crate::search::context::Context;
