@@ -116,7 +116,8 @@ fn append_flat<'v>(
     depth: i64,
     flat: &mut Vec<Value<'v>>,
 ) -> Result<(), Box<Fault>> {
-    count(meter, items.len())?;
+    // A list that grows takes up to twice its memory.
+    count(meter, 2 * items.len())?;
     for item in items.items() {
         match item {
             Value::List(inner) if depth > 0 => append_flat(meter, inner, depth - 1, flat)?,

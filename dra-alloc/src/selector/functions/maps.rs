@@ -37,10 +37,12 @@ pub(in crate::selector) fn insert<'v>(meter: &mut Meter<'_>, arguments: Vec<Valu
 
 fn add<'v>(meter: &mut Meter<'_>, table: Table<'v>, key: Value<'v>, value: Value<'v>) -> Result<Table<'v>, Box<Fault>> {
     meter.make(ENTRY)?;
+    meter.work(ENTRY / 10)?;
     let key = Key::new(key)?;
-    let shown = super::format::plain(key.value()).unwrap_or_default();
-    match table.inserted(key, value)? {
-        (table, true) => Ok(table),
-        (_, false) => Err(Fault::text(format!("insert failed: key {shown} already exists"))),
+    let (table, is_new) = table.inserted(key.clone(), value)?;
+    if is_new {
+        return Ok(table);
     }
+    let shown = super::format::plain(key.value()).unwrap_or_default();
+    Err(Fault::text(format!("insert failed: key {shown} already exists")))
 }

@@ -22,7 +22,12 @@ functions! { meter;
             })
         };
     }
-    "isURL" { "(string) -> bool" One: [Value::String(text)] => Ok(Value::Bool(Url::parse(text).is_ok())); }
+    "isURL" {
+        "(string) -> bool" One: [Value::String(text)] => {
+            meter.work(20 + text.len())?;
+            Ok(Value::Bool(Url::parse(text).is_ok()))
+        };
+    }
     "getScheme" { "URL.() -> string" One: [Value::Url(url)] => made(meter, url.scheme.clone()); }
     "getHost" { "URL.() -> string" One: [Value::Url(url)] => made(meter, url.host.clone()); }
     "getHostname" { "URL.() -> string" One: [Value::Url(url)] => made(meter, url.host_and_port().0.to_owned()); }

@@ -14,6 +14,9 @@ use crate::selector::meter::Meter;
 use crate::selector::value::map::{Found, Key, Table};
 use crate::selector::value::{Answer, List, Map, Value};
 
+/// Work of a call besides that for its arguments.
+const CALL: usize = 8;
+
 /// Arguments of a call.
 type Arguments<'v> = SmallVec<[Value<'v>; 3]>;
 
@@ -412,7 +415,8 @@ impl<'v> Machine<'_, 'v, '_> {
         }
         let Some(values) = self.arguments(call, from)? else { return Ok(()) };
         // Arguments are read once by the function, and again for the price.
-        values.iter().try_for_each(|value| self.meter.work(2 * value.weight()))?;
+        let weight: usize = values.iter().map(|value| 2 * value.weight()).sum();
+        self.meter.work(CALL + weight)?;
         let result = (call.function.run)(self.meter, &values);
         let result = result.map_err(|fault| call.function.worded(fault, &values));
         self.paid(call, &values, result)
