@@ -1,4 +1,4 @@
-//! Changes of a cluster, by what they may change for pods that wait.
+//! Parts of a cluster that a change touches: a pod, a claim, nodes.
 
 use std::collections::BTreeSet;
 
