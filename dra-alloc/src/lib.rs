@@ -78,7 +78,7 @@ extern crate self as dra_alloc;
 #[path = "../tests/oracle/mod.rs"]
 mod oracle;
 
-pub use allocator::{Allocator, Attempt, NodePool, NodeVersion, Verdict, cluster_summary};
+pub use allocator::{Allocator, Attempt, FollowedNodes, NodePool, NodeVerdicts, NodeVersion, Verdict, cluster_summary};
 pub use cluster::classes::Classes;
 pub use cluster::inventory::{Inventory, InventoryError, InventoryEvent, InventoryLayer, pool};
 pub use cluster::state::{AllocatedState, AssumeOutcome, ClaimId, DeviceUsage, ForgetOutcome, Layer, StateError};

@@ -9,6 +9,7 @@
 mod attempt;
 mod cluster_summary;
 mod node_pool;
+mod node_verdicts;
 mod node_version;
 mod verdict;
 
@@ -35,6 +36,7 @@ use crate::selector::SelectorCache;
 pub use attempt::Attempt;
 pub use cluster_summary::cluster_summary;
 pub use node_pool::NodePool;
+pub use node_verdicts::{FollowedNodes, NodeVerdicts};
 pub use node_version::NodeVersion;
 pub use verdict::Verdict;
 

@@ -1,6 +1,7 @@
 //! Objects of a cluster, indexed: slices, taint rules, classes and allocated devices. Imports only `selector`, `device`
 //! and `config`.
 
+pub(crate) mod bits;
 pub(crate) mod classes;
 mod extended_resources;
 pub(crate) mod inventory;

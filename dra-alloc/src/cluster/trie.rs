@@ -92,16 +92,27 @@ impl<T> Trie<T> {
 
     /// Returns all values, in no order that a caller may rely on.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        let mut rest: Vec<&Node<T>> = self.root.as_deref().into_iter().collect();
-        let leaves = std::iter::from_fn(move || {
-            loop {
-                match rest.pop()? {
-                    Node::Leaf(entries) => return Some(entries),
-                    Node::Branch(children) => rest.extend(children.iter().flatten().map(|child| &**child)),
+        entries(self.root.as_deref()).map(|entry| &*entry.value)
+    }
+
+    /// Returns the hashes of the values that only one of two tables has, with those that were changed in one of them. What
+    /// the tables share is not looked at.
+    pub(crate) fn differences(&self, other: &Self) -> Vec<u64> {
+        let mut found = Vec::new();
+        let mut rest = vec![(self.root.as_ref(), other.root.as_ref())];
+        while let Some((left, right)) = rest.pop() {
+            match (left, right) {
+                (Some(left), Some(right)) if Arc::ptr_eq(left, right) => {}
+                (Some(left), Some(right)) if let (Node::Branch(left), Node::Branch(right)) = (&**left, &**right) => {
+                    rest.extend(left.iter().map(Option::as_ref).zip(right.iter().map(Option::as_ref)));
+                }
+                _ => {
+                    let (left, right) = (left.map(|node| &**node), right.map(|node| &**node));
+                    found.extend(only_in(left, right).chain(only_in(right, left)));
                 }
             }
-        });
-        leaves.flatten().map(|entry| &*entry.value)
+        }
+        found
     }
 
     /// Removes the first value with a hash that `is_it` accepts, and returns it.
@@ -149,6 +160,26 @@ impl<T: Clone> Trie<T> {
         )]
         Arc::make_mut(&mut entries[position].value)
     }
+}
+
+/// Returns the entries of a subtree.
+fn entries<T>(root: Option<&Node<T>>) -> impl Iterator<Item = &Entry<T>> {
+    let mut rest: Vec<&Node<T>> = root.into_iter().collect();
+    let leaves = std::iter::from_fn(move || {
+        loop {
+            match rest.pop()? {
+                Node::Leaf(entries) => return Some(entries),
+                Node::Branch(children) => rest.extend(children.iter().flatten().map(|child| &**child)),
+            }
+        }
+    });
+    leaves.flatten()
+}
+
+/// Returns the hashes of the entries of a subtree whose very values another subtree does not have. One of the two is a leaf.
+fn only_in<T>(one: Option<&Node<T>>, other: Option<&Node<T>>) -> impl Iterator<Item = u64> {
+    let is_in = move |entry: &&Entry<T>| entries(other).any(|known| Arc::ptr_eq(&known.value, &entry.value));
+    entries(one).filter(move |entry| !is_in(entry)).map(|entry| entry.hash)
 }
 
 impl<T> Entry<T> {

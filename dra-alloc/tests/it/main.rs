@@ -19,6 +19,7 @@ mod inventory;
 mod kubelet;
 #[path = "../naive/mod.rs"]
 mod naive;
+mod node_verdicts;
 mod numa;
 #[path = "../oracle/mod.rs"]
 mod oracle;

@@ -12,6 +12,7 @@ pub mod compare;
 pub mod constraints;
 pub mod counters;
 pub mod expressions;
+pub mod history;
 pub mod nodes;
 pub mod plain;
 pub mod pools;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use dra_alloc::kubelet::ClaimKey;
 use dra_alloc::pods::{BindStep, ClaimTracker, GroupRound, NodeRefusal, PodCycle, PodExplanation, PreBind, StatusCode};
-use dra_alloc::{AllocatedState, Allocator, Budget, Detail, NodeVersion, allocated_devices};
+use dra_alloc::{AllocatedState, Allocator, Budget, Detail, Ix, NodeVerdicts, allocated_devices};
 use k8s_openapi::api::core::v1::{Node, Pod, PodResourceClaim, PodSpec};
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -55,30 +55,22 @@ pub(super) enum Changed {
     All,
 }
 
-/// Memory of a kind of pods.
-#[derive(Debug, Default)]
-struct KindMemory {
-    /// Version of each node at its last "no".
-    refused: Vec<Option<NodeVersion>>,
-    /// True if an empty cluster has room; `None` if that was not asked yet.
-    fits_empty: Option<bool>,
-}
-
 /// Scheduler with the devices that are in use.
 pub(super) struct Scheduler<'s> {
     simulation: &'s Simulation,
     allocator: Allocator<'s>,
     tracker: ClaimTracker,
     server: ClaimStore,
-    /// Version of each node; none if its slices can't be read.
-    versions: Vec<Option<NodeVersion>>,
-    /// Nodes in the order in which they are tried, each with what it is ordered by.
-    order: BTreeSet<(usize, usize)>,
-    /// Number by which each node is ordered.
-    ranks: Vec<usize>,
+    /// Nodes that have refused each kind of pods.
+    verdicts: NodeVerdicts<usize>,
+    /// Nodes with their free devices, those with the fewest first.
+    by_room: BTreeSet<(usize, usize)>,
+    /// Number of free devices of each node.
+    free: Vec<usize>,
     /// Node that the last pod has taken.
     latest: usize,
-    kinds: Vec<KindMemory>,
+    /// For each kind of pods, true if an empty cluster has room; `None` if that was not asked yet.
+    fits_empty: Vec<Option<bool>>,
     explained: usize,
     /// Searches that the budget has stopped: their nodes count as full.
     pub(super) stopped: u64,
@@ -97,11 +89,11 @@ impl<'s> Scheduler<'s> {
             allocator,
             tracker,
             server: ClaimStore::default(),
-            versions: vec![None; cluster.nodes.len()],
-            order: BTreeSet::new(),
-            ranks: vec![0; cluster.nodes.len()],
+            verdicts: NodeVerdicts::default(),
+            by_room: BTreeSet::new(),
+            free: vec![0; cluster.nodes.len()],
             latest: 0,
-            kinds: simulation.arrivals.kinds.iter().map(|_| KindMemory::default()).collect(),
+            fits_empty: vec![None; simulation.arrivals.kinds.len()],
             explained: 0,
             stopped: 0,
         };
@@ -110,9 +102,9 @@ impl<'s> Scheduler<'s> {
     }
 
     /// Tries to place a pod: on one node, or on all in the order of the day. A node that has said "no" to a pod of this kind is
-    /// asked again when its version is another one.
+    /// asked again when something of it has changed.
     pub(super) fn place(&mut self, pod: &Arrival, kind: &Kind, among: Changed) -> Result<Placed, Unplaced> {
-        if self.kinds.get(pod.kind).is_some_and(|memory| memory.fits_empty == Some(false)) {
+        if self.fits_empty.get(pod.kind) == Some(&Some(false)) {
             return Err(Unplaced::Refused(Refusal::NeverFits, None));
         }
         let (object, claims) = objects(pod, kind);
@@ -172,21 +164,19 @@ impl<'s> Scheduler<'s> {
         kind: usize,
         among: Changed,
     ) -> Result<Option<(usize, String)>, Unplaced> {
-        let Self { simulation, allocator, tracker, versions, order, latest, kinds, stopped, .. } = self;
-        let Some(memory) = kinds.get_mut(kind) else { return Ok(None) };
-        memory.refused.resize(versions.len(), None);
-        let (from, only) = match (among, simulation.placing) {
-            (Changed::Node(node), _) => (0, Some(node)),
-            (Changed::All, Placing::NextFit) => (*latest, None),
-            (Changed::All, _) => (0, None),
+        let Self { simulation, allocator, tracker, verdicts, by_room, latest, stopped, .. } = self;
+        let nodes = &simulation.cluster.nodes;
+        let mut followed = verdicts.follow(allocator, tracker.state(), nodes);
+        let candidates: Box<dyn Iterator<Item = usize>> = match (among, simulation.placing) {
+            (Changed::Node(node), _) => Box::new(std::iter::once(node)),
+            (Changed::All, Placing::BestFit) => Box::new(by_room.iter().map(|(_, node)| *node)),
+            (Changed::All, Placing::FirstFit) => Box::new(followed.undecided(&kind, Ix::FIRST).map(usize::from)),
+            (Changed::All, Placing::NextFit) => Box::new(followed.undecided(&kind, Ix::from(*latest)).map(usize::from)),
         };
-        let all = order.range((0, from)..).chain(order.range(..(0, from))).map(|(_, node)| *node);
-        for index in only.into_iter().chain(all.filter(|_| only.is_none())) {
-            let known = (simulation.cluster.nodes.get(index), versions.get(index), memory.refused.get_mut(index));
-            let (Some(node), Some(version), Some(refused)) = known else { continue };
-            if refused.is_some() && refused == version {
+        for index in candidates {
+            let Some(node) = nodes.get(index).filter(|_| !followed.has_refused(&kind, Ix::from(index))) else {
                 continue;
-            }
+            };
             let verdict = cycle.filter(node, allocator, tracker.state(), Timestamp::UNIX_EPOCH, Budget::work(WORK));
             match verdict.refusal() {
                 None => {
@@ -200,7 +190,7 @@ impl<'s> Scheduler<'s> {
                 }
                 Some(_) => {}
             }
-            refused.clone_from(version);
+            followed.refuse(&kind, Ix::from(index));
         }
         Ok(None)
     }
@@ -209,15 +199,12 @@ impl<'s> Scheduler<'s> {
     fn refusal(&mut self, cycle: &PodCycle, kind: usize) -> Unplaced {
         let empty = AllocatedState::new(self.simulation.options.gates());
         let (nodes, now) = (&self.simulation.cluster.nodes, Timestamp::UNIX_EPOCH);
-        let Some(memory) = self.kinds.get_mut(kind) else { return Unplaced::NoRoom(None) };
-        if memory.fits_empty.is_some() {
-            return Unplaced::NoRoom(None);
-        }
+        let Some(fits_empty @ None) = self.fits_empty.get_mut(kind) else { return Unplaced::NoRoom(None) };
         let fits = nodes.iter().any(|node| {
             let verdict = cycle.filter(node, &self.allocator, &empty, now, Budget::work(WORK));
             matches!(verdict.refusal(), None | Some(NodeRefusal::TimedOut { .. }))
         });
-        memory.fits_empty = Some(fits);
+        *fits_empty = Some(fits);
         let state = if fits { self.tracker.state() } else { &empty };
         let explanation = (self.explained < MOST_EXPLAINED).then(|| {
             let allocator = self.allocator.clone().with_explanation(Detail::Summary);
@@ -246,32 +233,24 @@ impl<'s> Scheduler<'s> {
         if placed.devices.iter().any(is_shared) { Changed::All } else { Changed::Node(placed.node) }
     }
 
-    /// Renews what is remembered of nodes after a change of the devices in use.
+    /// Renews the order of nodes after a change of the devices in use.
     fn note(&mut self, changed: Changed) {
-        let nodes = &self.simulation.cluster.nodes;
-        match changed {
-            Changed::All => (0..nodes.len()).for_each(|index| self.note_node(index)),
-            Changed::Node(index) => self.note_node(index),
+        match (self.simulation.placing, changed) {
+            (Placing::FirstFit | Placing::NextFit, _) => {}
+            (Placing::BestFit, Changed::All) => (0..self.free.len()).for_each(|index| self.note_room(index)),
+            (Placing::BestFit, Changed::Node(index)) => self.note_room(index),
         }
     }
-}
 
-impl Scheduler<'_> {
-    fn note_node(&mut self, index: usize) {
-        let Some(node) = self.simulation.cluster.nodes.get(index) else { return };
-        let state = self.tracker.state();
-        let rank = match self.simulation.placing {
-            Placing::FirstFit | Placing::NextFit => 0,
-            // A node that can't be looked at is refused by the filter, which says why.
-            Placing::BestFit => self.allocator.node_pools(state, node).iter().flatten().map(|pool| pool.free).sum(),
-        };
-        let version = self.allocator.node_version(state, node).ok();
-        if let (Some(known), Some(known_rank)) = (self.versions.get_mut(index), self.ranks.get_mut(index)) {
-            *known = version;
-            self.order.remove(&(*known_rank, index));
-            self.order.insert((rank, index));
-            *known_rank = rank;
-        }
+    fn note_room(&mut self, index: usize) {
+        let known = (self.simulation.cluster.nodes.get(index), self.free.get_mut(index));
+        let (Some(node), Some(known)) = known else { return };
+        // A node that can't be looked at is refused by the filter, which says why.
+        let pools = self.allocator.node_pools(self.tracker.state(), node);
+        let free = pools.iter().flatten().map(|pool| pool.free).sum();
+        self.by_room.remove(&(*known, index));
+        self.by_room.insert((free, index));
+        *known = free;
     }
 }
 

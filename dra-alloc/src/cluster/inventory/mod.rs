@@ -5,9 +5,12 @@
 //! them (`shared_index`). The rest is computed on first use, too: the view of a node (`view`), the state of a pool
 //! ([`pool`]), and the facts about a device. What is computed is kept until one of the slices changes that it depends on.
 //!
+//! The latest changes are remembered ([`changes`]), so that who keeps verdicts about nodes learns which nodes they concern.
+//!
 //! An inventory holds its objects by [`Arc`] and never changes or copies them. It is `Send + Sync`: any number of
 //! allocators in any number of threads may read it.
 
+pub(crate) mod changes;
 pub(crate) mod device;
 mod flags;
 mod kept;
@@ -27,6 +30,7 @@ use k8s_openapi::api::resource::v1::{Device, DeviceTaint, DeviceTaintRule, Resou
 use crate::cluster::stamp::Stamp;
 use crate::device::device_id::DeviceId;
 use crate::device::taint::taint_by_rule;
+use changes::{Changed, Changes, node_key, pool_key};
 use kept::Kept;
 pub use layer::InventoryLayer;
 use lists::{Key, List, Lists, Name, SliceIndex};
@@ -102,6 +106,8 @@ pub struct Inventory {
     rules: BTreeMap<String, Vec<Arc<DeviceTaintRule>>>,
     /// Last change of the taint rules.
     rules_stamp: Stamp,
+    /// Latest changes of slices.
+    changes: Changes,
 }
 
 impl Default for Inventory {
@@ -117,6 +123,7 @@ impl Default for Inventory {
             names: None,
             rules: BTreeMap::new(),
             rules_stamp: Stamp::default(),
+            changes: Changes::default(),
         }
     }
 }
@@ -129,7 +136,7 @@ impl Inventory {
     /// slices, in time linear in their number and independently of the number of their devices.
     pub fn new(slices: impl IntoIterator<Item = impl Into<Arc<ResourceSlice>>>) -> Self {
         let slices: Vec<_> = slices.into_iter().map(|slice| Some(slice.into())).collect();
-        Self { live: slices.len(), slices, ..Self::default() }
+        Self { live: slices.len(), slices, changes: Changes::begin(), ..Self::default() }
     }
 
     /// Sets the taint rules, which apply in the order of their names.
@@ -208,6 +215,23 @@ impl Inventory {
 
     pub(crate) const fn rules_stamp(&self) -> Stamp {
         self.rules_stamp
+    }
+
+    /// Returns the mark of the latest change of a slice.
+    pub(crate) fn slices_stamp(&self) -> Stamp {
+        self.changes.mark()
+    }
+
+    /// Returns the changes of slices after a mark; `None` if they are not known.
+    pub(crate) fn changes_since(&self, mark: Stamp) -> Option<impl Iterator<Item = Changed>> {
+        self.changes.since(mark)
+    }
+
+    /// Returns the keys of what the view of a node depends on, but for slices that several nodes see: its name, and the pools
+    /// of its own slices.
+    pub(crate) fn own_keys(&self, node: &str) -> impl Iterator<Item = u64> {
+        let own = self.at(self.own_slices(node).0);
+        std::iter::once(node_key(node)).chain(own.map(|slice| pool_key(slice)))
     }
 
     /// Returns the taints of a device: those in its slice, then those that taint rules add.
@@ -334,6 +358,7 @@ impl Inventory {
     fn place(&mut self, index: SliceIndex) {
         let Some(slice) = self.slices.get(index).and_then(Option::as_ref) else { return };
         self.live = self.live.saturating_add(1);
+        self.changes.add(slice, is_for_one_node(slice) && !self.is_pool_shared(slice));
         self.kept.forget_pool(&slice.spec.driver, &slice.spec.pool.name);
         if is_for_one_node(slice) {
             self.first.take();
@@ -353,6 +378,7 @@ impl Inventory {
 
     fn remove(&mut self, index: SliceIndex) {
         let Some(slice) = self.slices.get(index).and_then(Option::as_ref) else { return };
+        self.changes.add(slice, is_for_one_node(slice) && !self.is_pool_shared(slice));
         self.kept.forget_pool(&slice.spec.driver, &slice.spec.pool.name);
         if is_for_one_node(slice) {
             self.first.take();
@@ -372,6 +398,14 @@ impl Inventory {
             *entry = None;
             self.live = self.live.saturating_sub(1);
         }
+    }
+
+    /// Returns true if several nodes may see a slice of the pool of a slice. Before pools are indexed, no view of a node
+    /// depends on slices that the node does not see.
+    fn is_pool_shared(&self, slice: &ResourceSlice) -> bool {
+        let name = Name::Pool { driver: &slice.spec.driver, pool: &slice.spec.pool.name };
+        let pool = self.pools.get().and_then(|pools| pools.get(&self.slices, name));
+        self.at(pool.map_or(&[], List::positions)).any(|slice| !is_for_one_node(slice))
     }
 
     /// Rebuilds the inventory without gaps if more than half of the positions are gaps.

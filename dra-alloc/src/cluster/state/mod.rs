@@ -79,6 +79,17 @@ pub struct AllocatedState {
     stamp: Stamp,
 }
 
+/// Use of all pools at one time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PoolUses(Trie<PoolUse>);
+
+impl PoolUses {
+    /// Returns the hashes of driver and name of the pools whose use differs, some of them twice.
+    pub(crate) fn differences(&self, other: &Self) -> Vec<u64> {
+        self.0.differences(&other.0)
+    }
+}
+
 /// Holdings of one claim.
 #[derive(Clone, Debug)]
 struct ClaimUse {
@@ -274,6 +285,11 @@ impl AllocatedState {
         let mut claims: Vec<&ClaimId> = self.claims.iter().map(|claim| &*claim.id).collect();
         claims.sort_unstable();
         claims.into_iter()
+    }
+
+    /// Returns the use of all pools, as it is now: a copy shares everything with the state.
+    pub(crate) fn uses(&self) -> PoolUses {
+        PoolUses(self.pools.clone())
     }
 
     pub(crate) fn pool(&self, driver: &str, pool: &str) -> Option<&PoolUse> {

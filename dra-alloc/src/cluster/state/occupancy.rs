@@ -9,6 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use smallvec::SmallVec;
 
 use super::device_usage::DeviceUsage;
+use crate::cluster::bits::Bits;
 use crate::cluster::inventory::pool_devices::PoolDevices;
 
 /// Number of devices up to which an occupancy is computed anew after a change.
@@ -31,44 +32,10 @@ pub(crate) struct Occupancy {
     used_count: usize,
 }
 
-/// One bit for each device.
-#[derive(Clone, Debug)]
-struct Bits(SmallVec<[u64; 1]>);
-
-impl Bits {
-    fn new(len: usize) -> Self {
-        Self(SmallVec::from_elem(0, len.div_ceil(64)))
-    }
-
-    fn contains(&self, position: usize) -> bool {
-        self.0.get(position / 64).is_some_and(|word| word & 1 << (position % 64) != 0)
-    }
-
-    fn set(&mut self, position: usize, is_member: bool) {
-        if let Some(word) = self.0.get_mut(position / 64) {
-            let bit = 1 << (position % 64);
-            *word = if is_member { *word | bit } else { *word & !bit };
-        }
-    }
-
-    /// Returns the first member at a position or after it.
-    fn next(&self, from: usize) -> Option<usize> {
-        let mut mask = u64::MAX << (from % 64);
-        for (index, word) in self.0.iter().enumerate().skip(from / 64) {
-            let rest = word & mask;
-            if rest != 0 {
-                return Some(index * 64 + usize::try_from(rest.trailing_zeros()).unwrap_or_default());
-            }
-            mask = u64::MAX;
-        }
-        None
-    }
-}
-
 impl Occupancy {
     fn new<'u>(devices: &Arc<PoolDevices>, usage_of: impl Fn(&str) -> Option<&'u DeviceUsage>) -> Self {
         let len = devices.len();
-        let (open, used) = (Bits::new(len), Bits::new(len));
+        let (open, used) = (Bits::none(len), Bits::none(len));
         let mut occupancy = Self { devices: Arc::clone(devices), open, used, open_count: 0, used_count: 0 };
         for (position, device) in devices.iter().enumerate() {
             occupancy.set(position, usage_of(&device.name));

@@ -1,0 +1,191 @@
+//! A day of pods that come, stay and go, placed by the allocator alone.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use dra_alloc::{
+    AllocatedState, Allocator, Attempt, Budget, Classes, FollowedNodes, Inventory, InventoryEvent, Ix, NodeVerdicts,
+    Outcome, Profile,
+};
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim, ResourceSlice};
+use serde_json::json;
+
+use super::objects::{GPU, NIC, ask, by_name, claim, class, local, some};
+
+/// Pods between two slices that a driver publishes anew.
+const REPUBLISHED: usize = 50;
+/// Largest work of a search on a node.
+const WORK: u64 = 100_000;
+
+/// Day that is played: pods come evenly, stay for a while and go. Each takes the first node that fits, from the node of the last
+/// pod on. Of 20 pods 12 ask for a GPU, 5 for two GPUs and a NIC on one NUMA node, one for 8 GPUs, two for the first of two
+/// alternatives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Day {
+    pub(crate) nodes: usize,
+    pub(crate) pods: usize,
+    pub(crate) mean_stay_hours: usize,
+    /// True if nodes that have refused a kind of pods are remembered; otherwise each pod asks all nodes anew.
+    pub(crate) keeps_verdicts: bool,
+}
+
+/// What came of a day.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Played {
+    /// Node of each pod; none if no node had room.
+    pub(crate) placed: Vec<Option<usize>>,
+    /// Number of nodes that were asked.
+    pub(crate) asked: usize,
+    /// Largest number of devices in use, in percent.
+    pub(crate) most_used: usize,
+    pub(crate) time: Duration,
+}
+
+impl Played {
+    /// Returns the number of pods that have found a node.
+    pub(crate) fn placed(&self) -> usize {
+        self.placed.iter().flatten().count()
+    }
+}
+
+/// Scheduler of a day: what it knows from pod to pod.
+struct Scheduler {
+    nodes: Vec<Node>,
+    keeps_verdicts: bool,
+    verdicts: NodeVerdicts<usize>,
+    /// Node that the last pod has taken.
+    latest: Ix<Node>,
+    asked: usize,
+}
+
+impl Scheduler {
+    /// Returns a node for a pod of a kind, with the allocation of its claim.
+    fn place(
+        &mut self,
+        allocator: &Allocator<'_>,
+        state: &AllocatedState,
+        kind: usize,
+        claim: &ResourceClaim,
+    ) -> Option<(usize, AllocationResult)> {
+        let attempt = allocator.attempt(state, [claim]);
+        if !self.keeps_verdicts {
+            self.verdicts = NodeVerdicts::default();
+        }
+        let mut nodes = self.verdicts.follow(allocator, state, &self.nodes);
+        let found = first_fit(&attempt, &mut nodes, &self.nodes, kind, self.latest, &mut self.asked)?;
+        self.latest = found;
+        let found = usize::from(found);
+        match attempt.allocate(&self.nodes[found], Budget::default()).expect("a verdict").outcome {
+            Outcome::Allocated(results) => results.into_iter().next().map(|allocation| (found, allocation)),
+            outcome => panic!("the node fitted: {outcome:?}"),
+        }
+    }
+}
+
+/// Returns the first node that fits, and remembers those that don't.
+fn first_fit(
+    attempt: &Attempt<'_>,
+    followed: &mut FollowedNodes<'_, usize, Node>,
+    nodes: &[Node],
+    kind: usize,
+    from: Ix<Node>,
+    asked: &mut usize,
+) -> Option<Ix<Node>> {
+    for node in followed.undecided(&kind, from) {
+        *asked += 1;
+        if attempt.fits(&nodes[usize::from(node)], Budget::work(WORK)).expect("no error") {
+            return Some(node);
+        }
+        followed.refuse(&kind, node);
+    }
+    None
+}
+
+impl Day {
+    pub(crate) fn play(self) -> Played {
+        let slices = local(self.nodes, by_name);
+        let nodes = some(self.nodes, self.nodes);
+        let classes = Classes::new([("gpu", GPU), ("nic", NIC)].map(|(name, driver)| class(name, driver)));
+        let kinds = kinds();
+        let mut inventory = Inventory::new(slices.iter().cloned());
+        let (mut state, mut random) = (AllocatedState::default(), Random(1));
+        Allocator::new(Profile::V1_37, &inventory, &classes).prepare(&state, &nodes);
+        let mut scheduler = Scheduler {
+            nodes,
+            keeps_verdicts: self.keeps_verdicts,
+            verdicts: NodeVerdicts::default(),
+            latest: Ix::FIRST,
+            asked: 0,
+        };
+        let mut leaving: BTreeMap<(usize, usize), ResourceClaim> = BTreeMap::new();
+        let (mut played, mut most) = (Played::default(), 0);
+        let begin = Instant::now();
+        for pod in 0..self.pods {
+            while let Some(entry) = leaving.first_entry().filter(|entry| entry.key().0 <= pod) {
+                state.forget(&entry.remove());
+            }
+            if pod % REPUBLISHED == 0 {
+                republish(&mut inventory, &slices[random.below(slices.len())]);
+            }
+            let kind = random.kind();
+            let mut claim = kinds[kind].clone();
+            claim.metadata.uid = Some(pod.to_string());
+            let allocator = Allocator::new(Profile::V1_37, &inventory, &classes);
+            let found = scheduler.place(&allocator, &state, kind, &claim);
+            played.placed.push(found.as_ref().map(|(node, _)| *node));
+            let Some((_, allocation)) = found else { continue };
+            state.assume(&claim, &allocation).expect("an allocation");
+            most = most.max(state.len());
+            let stay = random.stay(self.mean_stay_hours * self.pods / 24);
+            leaving.insert((pod + 1 + stay, pod), claim);
+        }
+        Played { asked: scheduler.asked, most_used: most * 100 / (self.nodes * 12), time: begin.elapsed(), ..played }
+    }
+}
+
+fn republish(inventory: &mut Inventory, slice: &Arc<ResourceSlice>) {
+    inventory.apply(InventoryEvent::Slice(Arc::clone(slice))).expect("a named slice");
+}
+
+/// Returns a claim of each kind of pods.
+fn kinds() -> [ResourceClaim; 4] {
+    let near = json!([{"matchAttribute": "resource.kubernetes.io/numaNode"}]);
+    let two = json!([
+        {"name": "gpu", "exactly": {"deviceClassName": "gpu", "count": 2}},
+        {"name": "nic", "exactly": {"deviceClassName": "nic"}},
+    ]);
+    let list = json!([{"name": "r", "firstAvailable": [
+        {"name": "four", "deviceClassName": "gpu", "count": 4}, {"name": "two", "deviceClassName": "gpu", "count": 2}]}]);
+    [ask("gpu", 1), claim(&two, &near), ask("gpu", 8), claim(&list, &json!([]))].map(|[claim]| claim)
+}
+
+/// Numbers that look random and are the same in each run: splitmix64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        usize::try_from((z ^ (z >> 31)) >> 8).unwrap_or_default() % end
+    }
+
+    /// Draws the kind of a pod.
+    fn kind(&mut self) -> usize {
+        match self.below(20) {
+            0..12 => 0,
+            12..17 => 1,
+            17 => 2,
+            _ => 3,
+        }
+    }
+
+    /// Draws a stay: exponential, by inversion of a number in 1..=1000.
+    fn stay(&mut self, mean: usize) -> usize {
+        let chance = (self.below(1_000) + 1) as f64 / 1_000.0;
+        (-chance.ln() * mean as f64) as usize
+    }
+}
