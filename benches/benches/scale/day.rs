@@ -31,7 +31,7 @@ pub(crate) struct Day {
     pub(crate) keeps_verdicts: bool,
 }
 
-/// What came of a day.
+/// Result of a day.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Played {
     /// Node of each pod; none if no node had room.

@@ -69,7 +69,7 @@ use crate::cluster::state::{AllocatedState, PoolUses};
 /// ```
 #[derive(Clone, Debug)]
 pub struct NodeVerdicts<K> {
-    /// What the refusals of each node depend on; `None` for a node that has refused nothing since it changed.
+    /// Dependencies of the refusals of each node; `None` for a node that has refused nothing since it changed.
     nodes: Vec<Option<Mark>>,
     /// Positions of nodes with a mark, by the keys of the mark.
     dependents: HashTable<Dependents>,
@@ -78,7 +78,7 @@ pub struct NodeVerdicts<K> {
     seen: Seen,
 }
 
-/// What the refusals of a node depend on.
+/// Dependencies of the refusals of a node.
 #[derive(Clone, Debug)]
 struct Mark {
     version: NodeVersion,
@@ -102,7 +102,7 @@ struct Refusals {
     count: usize,
 }
 
-/// What was followed last.
+/// State and slices that were followed last.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     uses: PoolUses,

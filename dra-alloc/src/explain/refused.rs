@@ -1,4 +1,4 @@
-//! What an explanation is asked for: the claims of a call that were not allocated on a node.
+//! Subject of an explanation: the claims of a call that were not allocated on a node.
 
 use k8s_openapi::api::resource::v1::ResourceClaim;
 

@@ -456,3 +456,32 @@ pub(crate) fn claim_name(claim: &ResourceClaim) -> String {
         _ => name.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use dra_attrs::GateSet;
+    use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim};
+    use serde_json::{Value, from_value, json};
+
+    use super::{MOST_UNLIKE, Plan};
+    use crate::cluster::classes::Classes;
+
+    /// A claim of a thousand requests would be compared half a million times.
+    #[test]
+    fn requests_are_compared_with_the_first_few_kinds() {
+        // One more kind than are remembered; then the last that is, and the one that is not.
+        let kinds = (0..=MOST_UNLIKE).chain([MOST_UNLIKE - 1, MOST_UNLIKE]);
+        let request = |(number, kind): (usize, usize)| {
+            let selectors = json!([{"cel": {"expression": format!("device.driver == '{kind}'")}}]);
+            json!({"name": format!("r{number}"), "exactly": {"deviceClassName": "any", "selectors": selectors}})
+        };
+        let requests: Vec<Value> = kinds.enumerate().map(request).collect();
+        let claim: ResourceClaim =
+            from_value(json!({"metadata": {"name": "c"}, "spec": {"devices": {"requests": requests}}})).unwrap();
+        let class: DeviceClass = from_value(json!({"metadata": {"name": "any"}, "spec": {}})).unwrap();
+        let classes = Classes::new([class]);
+        let plan = Plan::new(&[&claim], &classes, GateSet::all());
+        let like: Vec<usize> = plan.alternatives.iter().map(|asked| usize::from(asked.like)).collect();
+        assert_eq!(like[MOST_UNLIKE..], [MOST_UNLIKE, MOST_UNLIKE - 1, MOST_UNLIKE + 2]);
+    }
+}

@@ -163,3 +163,24 @@ fn a_derived_attribute_hides_the_devices_own_and_the_last_of_a_name_counts() {
     assert_eq!(matching(&[&own, "1"]), ["r gpu-0", "r gpu-1"]);
     assert_eq!(matching(&["1", &own]), ["r gpu-0", "r gpu-2"]);
 }
+
+#[test]
+fn admin_access_takes_no_room_from_what_is_asked_beside_it() {
+    let kinds = ["a", "a", "a", "a", "a", "a", "b", "c", "c"];
+    let device = |(index, kind): (usize, &&str)| {
+        let attributes = json!({"kind": {"string": kind}, "root": {"int": index.min(5)}});
+        json!({"name": format!("gpu-{index}"), "attributes": attributes})
+    };
+    let cluster = Cluster::new([pool(GPU, "node-1", kinds.iter().enumerate().map(device).collect())]);
+    let of_kind = |name: &str, kind: &str, is_admin: bool| {
+        let selector = json!([{"cel": {"expression": format!("device.attributes['{GPU}'].kind == '{kind}'")}}]);
+        request(name, "gpu", json!({"selectors": selector, "adminAccess": is_admin}))
+    };
+    // Only the last device of the first kind has the root of the second: the search turns back often enough to count.
+    let requests = json!([of_kind("a", "a", false), of_kind("b", "b", false), of_kind("c", "c", false)]);
+    let near = json!([{"matchAttribute": format!("{GPU}/root"), "requests": ["a", "b"]}]);
+    let beside = json!([of_kind("admin", "c", true), of_kind("plain", "c", false)]);
+    let claims = [claim("first", requests, near), claim("second", beside, json!([]))];
+    let found = cluster.devices("node-1", &claims).unwrap();
+    assert_eq!(found, ["a gpu-5", "b gpu-6", "c gpu-7", "admin gpu-7", "plain gpu-8"]);
+}

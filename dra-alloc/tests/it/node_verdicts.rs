@@ -22,7 +22,7 @@ const WORK: u64 = 20_000;
 
 type Answer = Result<Outcome, AllocateError>;
 
-/// What does not change in a history.
+/// Parts of a history that do not change.
 struct World {
     classes: Classes,
     gates: GateSet<DraGate>,
