@@ -84,7 +84,9 @@ fn read(text: &str) -> Read {
 }
 
 fn operator(text: &str) -> Read {
-    let symbols = KINDS.iter().filter_map(|(kind, name)| Some((*kind, name.strip_prefix('\'')?.strip_suffix('\'')?)));
+    // The names of operators are the operators in quotes.
+    let alike = KINDS.iter().filter(|(_, name)| name.as_bytes().get(1) == text.as_bytes().first());
+    let symbols = alike.filter_map(|(kind, name)| Some((*kind, name.strip_prefix('\'')?.strip_suffix('\'')?)));
     let longest = symbols.filter(|(_, symbol)| text.starts_with(symbol)).max_by_key(|(_, symbol)| symbol.len());
     if let Some((kind, symbol)) = longest {
         return Ok((kind, symbol.len()));

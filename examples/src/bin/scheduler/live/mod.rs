@@ -38,6 +38,10 @@ const GATHERING: Duration = Duration::from_millis(20);
 /// Longest time between two looks at pods whose time has come.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// Time after which every verdict is forgotten, as kube-scheduler tries a pod that waits again after five minutes: a search that
+/// its budget has stopped may end another time.
+const FORGET_AFTER: Duration = Duration::from_secs(300);
+
 /// Reason that the program ends.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LiveError {
@@ -59,6 +63,8 @@ struct LiveScheduler<'a> {
     view: ClusterView,
     queue: Queue,
     kinds: Kinds,
+    /// Time at which all verdicts were forgotten last.
+    forgot: Instant,
     selectors: SelectorCache,
     events: Events,
     /// Pods that have a node and are not bound yet, by UID.
@@ -96,6 +102,7 @@ impl<'a> LiveScheduler<'a> {
             view: ClusterView::new(settings.gates),
             queue: Queue::new(args.scheduler_name.clone()),
             kinds: Kinds::default(),
+            forgot: Instant::now(),
             selectors: SelectorCache::default(),
             events: Events::new("dra-sdk-scheduler"),
             open: BTreeMap::new(),
@@ -134,6 +141,7 @@ impl<'a> LiveScheduler<'a> {
         self.take(Touched::Pods);
         loop {
             self.vitals.round();
+            self.forget_old();
             self.look().await?;
             let next =
                 self.queue.next_due().map_or(LOOK, |due| due.saturating_duration_since(Instant::now()).min(LOOK));
@@ -167,6 +175,13 @@ impl<'a> LiveScheduler<'a> {
             }
             Touched::Nodes(nodes) => self.touch(&nodes),
             _ => {}
+        }
+    }
+
+    fn forget_old(&mut self) {
+        if self.forgot.elapsed() >= FORGET_AFTER {
+            self.forgot = Instant::now();
+            self.touch(&Nodes::All);
         }
     }
 
