@@ -70,11 +70,14 @@ impl Scheduler {
         claim: &ResourceClaim,
     ) -> Option<(usize, AllocationResult)> {
         let attempt = allocator.attempt(state, [claim]);
-        if !self.keeps_verdicts {
-            self.verdicts = NodeVerdicts::default();
-        }
-        let mut nodes = self.verdicts.follow(allocator, state, &self.nodes);
-        let found = first_fit(&attempt, &mut nodes, &self.nodes, kind, self.latest, &mut self.asked)?;
+        let found = if self.keeps_verdicts {
+            let mut nodes = self.verdicts.follow(allocator, state, &self.nodes);
+            first_fit(&attempt, &mut nodes, &self.nodes, kind, self.latest, &mut self.asked)?
+        } else {
+            let (nodes, from) = (&self.nodes, usize::from(self.latest));
+            let mut order = (from..nodes.len()).chain(0..from).inspect(|_| self.asked += 1);
+            Ix::from(order.find(|node| fits(&attempt, &nodes[*node]))?)
+        };
         self.latest = found;
         let found = usize::from(found);
         match attempt.allocate(&self.nodes[found], Budget::default()).expect("a verdict").outcome {
@@ -95,12 +98,16 @@ fn first_fit(
 ) -> Option<Ix<Node>> {
     for node in followed.undecided(&kind, from) {
         *asked += 1;
-        if attempt.fits(&nodes[usize::from(node)], Budget::work(WORK)).expect("no error") {
+        if fits(attempt, &nodes[usize::from(node)]) {
             return Some(node);
         }
         followed.refuse(&kind, node);
     }
     None
+}
+
+fn fits(attempt: &Attempt<'_>, node: &Node) -> bool {
+    attempt.fits(node, Budget::work(WORK)).expect("no error")
 }
 
 impl Day {
