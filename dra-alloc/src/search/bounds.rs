@@ -230,8 +230,26 @@ fn exceeds_limit(query: Query<'_, '_, '_>, free: &[FreeDomain<'_>]) -> bool {
     claims.into_iter().any(|own| least_of_claim(query, own) > MAX_DEVICES_PER_CLAIM)
 }
 
+/// Leaves no device to alternatives with which their claim would get more devices than an allocation may have.
+pub(crate) fn keep_to_limit(query: Query<'_, '_, '_>, free: &mut [FreeDomain<'_>]) {
+    if !query.rules.has(PruningRule::ResultLimit) {
+        return;
+    }
+    for own in free.chunk_by_mut(|left, right| left.demand.claim == right.demand.claim) {
+        let least = least_of_claim(query, own);
+        for domain in own.iter_mut().filter(|domain| !domain.demand.is_part) {
+            let fewest = domain.demand.options.iter().map(|want| want.missing).min().unwrap_or(0);
+            for (want, free) in domain.demand.options.iter().zip(&mut domain.free) {
+                if least.saturating_add(want.missing - fewest) > MAX_DEVICES_PER_CLAIM {
+                    free.clear();
+                }
+            }
+        }
+    }
+}
+
 /// Returns the least number of devices that a claim gets if its open demands are met.
-pub(crate) fn least_of_claim(query: Query<'_, '_, '_>, own: &[FreeDomain<'_>]) -> usize {
+fn least_of_claim(query: Query<'_, '_, '_>, own: &[FreeDomain<'_>]) -> usize {
     let has = own.first().map_or(0, |domain| query.assignment.device_count(domain.demand.claim));
     own.iter().map(|domain| domain.demand.total).fold(has, usize::saturating_add)
 }

@@ -30,7 +30,7 @@
 
 use std::cell::{Cell, OnceCell};
 
-use super::bounds::{Bounds, Query, least_of_claim};
+use super::bounds::{Bounds, Query, keep_to_limit};
 use super::budget::{Halt, Meter};
 use super::demand::{Demand, Demands, FreeDomain, OpenRequest, demands};
 use super::device_set::DeviceSet;
@@ -43,7 +43,6 @@ use super::pruning_rules::{PruningRule, PruningRules};
 use super::request::ConstraintKind;
 use super::risk::{Risk, Risks, are_settled, may_exceed, risks, without_settled};
 use super::table::{DevicesOfAll, Table};
-use crate::config::limits::MAX_DEVICES_PER_CLAIM;
 
 /// Data of the pruning rules, computed once for all alternatives and constraints.
 pub(crate) struct Prune<'t, 's> {
@@ -132,7 +131,7 @@ impl<'t, 's> Prune<'t, 's> {
         let assignment = PartialAssignment::new(self.table);
         let query = self.query(&assignment);
         let mut free = self.free(query, (ClaimIx::FIRST, RequestIx::FIRST));
-        self.keep_to_limit(query, &mut free);
+        keep_to_limit(query, &mut free);
         self.bounds.fail(query, &free)
     }
 
@@ -203,7 +202,7 @@ impl<'t, 's> Prune<'t, 's> {
         let current = Demand { claim, options: vec![want], total: want.missing, is_part: false };
         let mut free = vec![FreeDomain { demand: &current, free: vec![candidates.clone()] }];
         free.extend(self.free(query, (claim, next(request))));
-        self.keep_to_limit(query, &mut free);
+        keep_to_limit(query, &mut free);
         if self.bounds.fail(query, &free) {
             return false;
         }
@@ -308,23 +307,5 @@ impl<'t, 's> Prune<'t, 's> {
         let demands = settled.filter(|_| are_settled(query.table, &self.risks, place, taken)).unwrap_or(&self.demands);
         let free = |demand| FreeDomain { demand, free: demand.options.iter().map(|want| free(demand, want)).collect() };
         demands.from(place).map(free).collect()
-    }
-
-    /// Leaves no device to alternatives with which their claim would get more devices than an allocation may have.
-    fn keep_to_limit(&self, query: Query<'_, '_, 's>, free: &mut [FreeDomain<'_>]) {
-        if !self.rules.has(PruningRule::ResultLimit) {
-            return;
-        }
-        for own in free.chunk_by_mut(|left, right| left.demand.claim == right.demand.claim) {
-            let least = least_of_claim(query, own);
-            for domain in own.iter_mut().filter(|domain| !domain.demand.is_part) {
-                let fewest = domain.demand.options.iter().map(|want| want.missing).min().unwrap_or(0);
-                for (want, free) in domain.demand.options.iter().zip(&mut domain.free) {
-                    if least.saturating_add(want.missing - fewest) > MAX_DEVICES_PER_CLAIM {
-                        free.clear();
-                    }
-                }
-            }
-        }
     }
 }

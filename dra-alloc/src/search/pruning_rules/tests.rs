@@ -1,5 +1,6 @@
 //! Comparison of the search with and without pruning rules, and with the oracle, on random clusters.
 
+use serde_json::Value;
 use smallvec::SmallVec;
 
 use super::{PruningRule, PruningRules};
@@ -47,20 +48,28 @@ fn steps(case: &Case, inventory: &Inventory, rules: u16) -> u64 {
     allocate(case, inventory, PruningRules::from_start(rules)).map_or(0, |(_, effort)| effort.steps)
 }
 
+/// Returns the clusters of some seeds that the oracle decides in few steps, each with its answer and the index.
+fn decided(seeds: u64, make: fn(u64) -> Case) -> impl Iterator<Item = (u64, Case, (&'static str, Value), Inventory)> {
+    (0..seeds).filter_map(move |seed| {
+        let case = make(seed);
+        let (wanted, _) = allocate_counting(&case, FEW_STEPS);
+        let inventory = inventory(&case);
+        (wanted != Answer::Stopped).then(|| (seed, case, expected(wanted), inventory))
+    })
+}
+
+fn assert_agrees(case: &Case, inventory: &Inventory, wanted: &(&str, Value), pruning: PruningRules) {
+    let actual = answer(allocate(case, inventory, pruning).map(|(outcome, _)| outcome));
+    assert_eq!(actual.0, wanted.0, "{pruning:?}: {}", case.to_json());
+    assert_eq!(plain(&actual.1), plain(&wanted.1), "{pruning:?}: {}", case.to_json());
+}
+
 #[test]
 fn the_oracle_agrees_where_much_is_nearly_alike() {
     let (mut allocated, mut turned_back) = (0, 0);
-    for seed in 0..SEEDS * 4 {
-        let case = random::tight(seed);
-        let (wanted, _) = allocate_counting(&case, FEW_STEPS);
-        if wanted == Answer::Stopped {
-            continue;
-        }
-        let (wanted, inventory) = (expected(wanted), inventory(&case));
+    for (_, case, wanted, inventory) in decided(SEEDS * 4, random::tight) {
         for pruning in [PruningRules::from_start(ALL), PruningRules::default()] {
-            let actual = answer(allocate(&case, &inventory, pruning).map(|(outcome, _)| outcome));
-            assert_eq!(actual.0, wanted.0, "seed {seed}: {}", case.to_json());
-            assert_eq!(plain(&actual.1), plain(&wanted.1), "seed {seed}: {}", case.to_json());
+            assert_agrees(&case, &inventory, &wanted, pruning);
         }
         allocated += u64::from(wanted.0 == "allocated");
         turned_back += u64::from(steps(&case, &inventory, ALL) < steps(&case, &inventory, 0));
@@ -72,20 +81,11 @@ fn the_oracle_agrees_where_much_is_nearly_alike() {
 #[test]
 fn the_oracle_agrees_where_groups_are_alike() {
     let mut turned_back = 0;
-    for seed in 0..SEEDS * 3 {
-        let case = random::racks(seed);
-        let (wanted, _) = allocate_counting(&case, FEW_STEPS);
-        if wanted == Answer::Stopped {
-            continue;
-        }
-        let (wanted, inventory) = (expected(wanted), inventory(&case));
+    for (seed, case, wanted, inventory) in decided(SEEDS * 3, random::racks) {
         // Each rule alone, all but one, all.
         let rule = 1 << (seed % u64::from(PruningRules::COUNT));
         for rules in [rule, ALL & !rule, ALL] {
-            let actual =
-                answer(allocate(&case, &inventory, PruningRules::from_start(rules)).map(|(outcome, _)| outcome));
-            assert_eq!(actual.0, wanted.0, "seed {seed}, pruning {rules:012b}: {}", case.to_json());
-            assert_eq!(plain(&actual.1), plain(&wanted.1), "seed {seed}, pruning {rules:012b}: {}", case.to_json());
+            assert_agrees(&case, &inventory, &wanted, PruningRules::from_start(rules));
         }
         turned_back += u64::from(steps(&case, &inventory, ALL) < steps(&case, &inventory, 0));
     }
@@ -96,13 +96,7 @@ fn the_oracle_agrees_where_groups_are_alike() {
 fn an_error_that_the_search_can_reach_is_reached() {
     let settled = 1 << PruningRule::SettledRisks as u16;
     let (mut failed, mut turned_back) = (0, 0);
-    for seed in 0..SEEDS * 3 {
-        let case = random::risky(seed);
-        let (wanted, _) = allocate_counting(&case, FEW_STEPS);
-        if wanted == Answer::Stopped {
-            continue;
-        }
-        let (wanted, inventory) = (expected(wanted).0, inventory(&case));
+    for (seed, case, (wanted, _), inventory) in decided(SEEDS * 3, random::risky) {
         let with = |rules| allocate(&case, &inventory, PruningRules::from_start(rules)).map(|(outcome, _)| outcome);
         let plain = with(0);
         assert_eq!(answer(plain.clone()).0, wanted, "seed {seed}: {}", case.to_json());
