@@ -3,10 +3,8 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use dra_attrs::Quoted;
-
 use super::{functions, ip};
-use crate::selector::fault::Fault;
+use crate::selector::fault::{Fault, quoted};
 use crate::selector::value::Value;
 
 functions! { meter;
@@ -79,9 +77,9 @@ impl Network {
 }
 
 fn parse(text: &str) -> Result<Network, String> {
-    let quoted = Quoted(text);
+    let whole = quoted(text);
     let failed = "network address parse error during conversion from string";
-    let unread = |reason: &str| format!("{failed}: {failed}: netip.ParsePrefix({quoted}): {reason}");
+    let unread = |reason: &str| format!("{failed}: {failed}: netip.ParsePrefix({whole}): {reason}");
     let (address, length) = text.rsplit_once('/').ok_or_else(|| unread("no '/'"))?;
     let (plain, zone) = address.split_once('%').map_or((address, None), |(plain, zone)| (plain, Some(zone)));
     let address: IpAddr = match (plain.parse(), zone) {
@@ -93,13 +91,13 @@ fn parse(text: &str) -> Result<Network, String> {
     };
     let is_number = length.bytes().all(|byte| byte.is_ascii_digit()) && (length == "0" || !length.starts_with('0'));
     let number = length.parse::<i64>().ok().filter(|_| is_number);
-    let number = number.ok_or_else(|| unread(&format!("bad bits after slash: {}", Quoted(length))))?;
+    let number = number.ok_or_else(|| unread(&format!("bad bits after slash: {}", quoted(length))))?;
     let most = if address.is_ipv4() { 32 } else { 128 };
     let length = u8::try_from(number).ok().filter(|length| *length <= most);
     let length = length.ok_or_else(|| unread("prefix length out of range"))?;
     match address {
         IpAddr::V6(mapped) if mapped.to_ipv4_mapped().is_some() => {
-            Err(format!("{failed}: IPv4-mapped IPv6 address {quoted} is not allowed"))
+            Err(format!("{failed}: IPv4-mapped IPv6 address {whole} is not allowed"))
         }
         _ => Ok(Network { address, length }),
     }

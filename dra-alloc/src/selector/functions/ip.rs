@@ -2,10 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use dra_attrs::Quoted;
-
 use super::functions;
-use crate::selector::fault::Fault;
+use crate::selector::fault::{Fault, quoted};
 use crate::selector::value::Value;
 
 functions! { meter;
@@ -61,17 +59,17 @@ pub(super) fn shown(address: IpAddr) -> String {
 
 /// Parses an address. Those with a zone and IPv4 addresses in IPv6 form are refused.
 pub(super) fn parse(text: &str) -> Result<IpAddr, String> {
-    let quoted = Quoted(text);
+    let whole = quoted(text);
     let (address, zone) = text.split_once('%').map_or((text, None), |(address, zone)| (address, Some(zone)));
     match (address.parse(), zone) {
         (Ok(IpAddr::V6(_)), Some(zone)) if !zone.is_empty() => {
-            Err(format!("IP address {quoted} with zone value is not allowed"))
+            Err(format!("IP address {whole} with zone value is not allowed"))
         }
         (Ok(IpAddr::V6(address)), None) if address.to_ipv4_mapped().is_some() => {
-            Err(format!("IPv4-mapped IPv6 address {quoted} is not allowed"))
+            Err(format!("IPv4-mapped IPv6 address {whole} is not allowed"))
         }
         (Ok(address), None) => Ok(address),
-        _ => Err(format!("IP Address {quoted} parse error during conversion from string: {}", unreadable(text))),
+        _ => Err(format!("IP Address {whole} parse error during conversion from string: {}", unreadable(text))),
     }
 }
 
@@ -81,8 +79,8 @@ type Problem<'t> = (&'static str, &'t str);
 /// Says why a text is no address, in the words of Go's parser.
 pub(super) fn unreadable(text: &str) -> String {
     let (problem, at) = problem(text);
-    let place = if at.is_empty() { String::new() } else { format!(" (at {})", Quoted(at)) };
-    format!("ParseAddr({}): {problem}{place}", Quoted(text))
+    let place = if at.is_empty() { String::new() } else { format!(" (at {})", quoted(at)) };
+    format!("ParseAddr({}): {problem}{place}", quoted(text))
 }
 
 fn problem(text: &str) -> Problem<'_> {

@@ -169,6 +169,11 @@ fn count(meter: &mut Meter<'_>, elements: usize) -> Result<(), Box<Fault>> {
     meter.make(elements.saturating_mul(size_of::<Value<'_>>()))
 }
 
+/// Returns the two digits of a byte.
+fn hexadecimal(byte: u8, digits: &[u8; 16]) -> [char; 2] {
+    [byte >> 4, byte & 15].map(|digit| digits.get(usize::from(digit)).copied().map_or('0', char::from))
+}
+
 /// Returns a length as an int.
 fn int(length: usize) -> Value<'static> {
     Value::Int(i64::try_from(length).unwrap_or(i64::MAX))

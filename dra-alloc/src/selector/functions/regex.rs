@@ -19,6 +19,9 @@ const LARGEST_COMPUTED: usize = 1 << 17;
 /// Largest length of a pattern that is computed, in bytes.
 const LONGEST_COMPUTED: usize = 1 << 10;
 
+/// Work of a search besides that for its text.
+const SEARCH: usize = 24;
+
 /// Functions with a pattern as their second argument.
 pub(in crate::selector) const WITH_PATTERN: [&str; 3] = ["matches", "find", "findAll"];
 
@@ -99,7 +102,7 @@ impl Pattern {
     }
 
     fn pay(&self, meter: &mut Meter<'_>, bytes: usize) -> Result<(), Box<Fault>> {
-        meter.work((bytes / 4 + 1).saturating_mul(self.steps))
+        meter.work((bytes / 4 + 1).saturating_mul(self.steps).saturating_add(SEARCH))
     }
 }
 

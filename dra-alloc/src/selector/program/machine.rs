@@ -236,7 +236,7 @@ impl<'v> Machine<'_, 'v, '_> {
         if chain == Chain::Plain && access == Access::Required {
             self.meter.charge(1)?;
             let Some(Ok(value)) = self.stack.last_mut() else { return Ok(()) };
-            self.meter.work(value.weight())?;
+            self.meter.work(steps::work(value, key))?;
             match steps::read(value, key) {
                 Ok(Some(found)) => *value = found,
                 Ok(None) => {
@@ -248,7 +248,7 @@ impl<'v> Machine<'_, 'v, '_> {
             return Ok(());
         }
         let value = self.pop()?;
-        self.meter.work(value.weight())?;
+        self.meter.work(steps::work(&value, key))?;
         let (chain, answer) = match steps::read(&value, key) {
             Ok(Some(found)) => {
                 self.meter.charge(1)?;
@@ -284,7 +284,7 @@ impl<'v> Machine<'_, 'v, '_> {
             return Ok(());
         }
         let value = self.pop()?;
-        self.meter.work(value.weight())?;
+        self.meter.work(steps::work(&value, key))?;
         let answer = match chain {
             Some(Chain::Absent) => Ok(false),
             _ => steps::is_there(&value, key),
@@ -380,6 +380,7 @@ impl<'v> Machine<'_, 'v, '_> {
         let mut values = values.into_iter();
         let mut index = 0;
         while let (Some(key), Some(value)) = (values.next(), values.next()) {
+            self.meter.work(key.weight())?;
             let key = Key::new(key)?;
             match value {
                 Value::Optional(Some(held)) if self.is_marked(optional, index) => {
@@ -472,8 +473,9 @@ impl<'v> Machine<'_, 'v, '_> {
         if matches!(item, Value::Version(_) | Value::Bytes(_) | Value::Format(_)) {
             return Err(Fault::unhashable(&item));
         }
-        let set = self.program.sets.get(set).cloned().unwrap_or_default();
-        Ok(Value::Bool(matches!(Map::Table(set).find(&item)?, Found::Value(_))))
+        let set = Map::Table(self.program.sets.get(set).cloned().unwrap_or_default());
+        self.meter.work(set.work_of(&item))?;
+        Ok(Value::Bool(matches!(set.find(&item)?, Found::Value(_))))
     }
 
     fn begin(&mut self, second: bool, end: Target) -> Result<(), Box<Fault>> {
@@ -505,7 +507,7 @@ impl<'v> Machine<'_, 'v, '_> {
             self.next = done;
             return Ok(());
         };
-        self.meter.work(2 * operations + self.loops.last().map_or(0, Elements::work))?;
+        self.meter.work(2 * operations + self.loops.last().map_or(0, |elements| elements.work(&key)))?;
         match second {
             Some(second) => {
                 self.set(first, Slot::Answer(Ok(key)));

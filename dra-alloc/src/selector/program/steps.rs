@@ -14,6 +14,11 @@ pub(super) fn read<'v>(value: &Value<'v>, key: &Value<'v>) -> Result<Option<Valu
     }
 }
 
+/// Returns the work of reading a field or element.
+pub(super) fn work(value: &Value<'_>, key: &Value<'_>) -> usize {
+    if let Value::Map(map) = value { map.work_of(key) } else { value.weight() }
+}
+
 /// Returns true if a field is there.
 pub(super) fn is_there<'v>(value: &Value<'v>, key: &Value<'v>) -> Result<bool, Box<Fault>> {
     match value {
@@ -119,10 +124,10 @@ impl<'v> Elements<'v> {
     }
 
     /// Returns the work of a round.
-    pub(super) fn work(&self) -> usize {
+    pub(super) fn work(&self, key: &Value<'_>) -> usize {
         match self {
             Self::List(..) => 1,
-            Self::Map(map, _) => map.work(),
+            Self::Map(map, _) => map.work_of(key),
         }
     }
 

@@ -92,6 +92,14 @@ impl<'v> Map<'v> {
         }
     }
 
+    /// Returns the work of looking for a key.
+    pub(in crate::selector) fn work_of(&self, key: &Value<'_>) -> usize {
+        match self {
+            Self::Table(table) => table.work_of(key),
+            _ => self.work(),
+        }
+    }
+
     /// Returns the keys in their order.
     pub(in crate::selector) fn keys(&self) -> Vec<Value<'v>> {
         let texts = |names: Vec<&'v str>| names.into_iter().map(Value::borrowed).collect();
@@ -159,6 +167,12 @@ const fn missing<'v>(key: &Value<'_>) -> Found<'v> {
 }
 
 impl<'v> Table<'v> {
+    /// Returns the work of looking for a key: it is compared with one on each level.
+    pub(in crate::selector) fn work_of(&self, key: &Value<'_>) -> usize {
+        let levels = usize::BITS - self.0.entries.len().leading_zeros();
+        levels as usize * (2 + key.weight() / 8)
+    }
+
     fn exact(&self, key: Value<'v>) -> Option<Value<'v>> {
         self.0.entries.get(&Key::new(key).ok()?).cloned()
     }
