@@ -1,5 +1,7 @@
 //! Facts about an expression that an allocator can use.
 
+use std::collections::BTreeSet;
+
 use super::check::{Checked, Reference};
 use super::syntax::tree::{Kind, NodeId};
 
@@ -20,49 +22,33 @@ impl Facts {
     /// Reads the facts off an expression.
     pub(super) fn of(checked: &Checked<'_>) -> Self {
         let mut parents = vec![None; checked.tree.len()];
-        let mut reachable = vec![checked.root];
-        let mut devices = Vec::new();
-        while let Some(node) = reachable.pop() {
-            if checked.is_device(node) {
-                devices.push(node);
-            }
-            if matches!(checked.reference(node), Reference::Name(_)) {
-                continue;
-            }
-            for child in checked.tree.children(node) {
+        for node in checked.order.iter().filter(|node| !matches!(checked.reference(**node), Reference::Name(_))) {
+            for child in checked.tree.children(*node) {
                 if let Some(parent) = parents.get_mut(child.index()) {
-                    *parent = Some(node);
+                    *parent = Some(*node);
                 }
-                reachable.push(child);
             }
         }
+        let devices = || checked.order.iter().filter(|node| checked.is_device(**node));
         let parent = |node: NodeId| parents.get(node.index()).copied().flatten();
         let field = |node: NodeId| match checked.tree.kind(parent(node)?) {
             Kind::Select { field, test: false, .. } => Some(*field),
             _ => None,
         };
-        let read: Option<Vec<Vec<(String, String)>>> = devices
-            .iter()
-            .map(|device| match field(*device) {
-                Some("driver" | "allowMultipleAllocations" | "capacity") => Some(Vec::new()),
-                Some("attributes") => {
-                    let domain = parent(parent(*device)?)?;
-                    let id = parent(domain)?;
-                    Some(vec![(key(checked, domain)?, key(checked, id)?)])
-                }
-                _ => None,
-            })
-            .collect();
-        let mut attributes = read.map(|read| read.concat());
-        if let Some(attributes) = &mut attributes {
-            attributes.sort();
-            attributes.dedup();
-        }
+        let read = devices().map(|device| match field(*device) {
+            Some("driver" | "allowMultipleAllocations" | "capacity") => Some(None),
+            Some("attributes") => {
+                let domain = parent(parent(*device)?)?;
+                Some(Some((key(checked, domain)?, key(checked, parent(domain)?)?)))
+            }
+            _ => None,
+        });
+        let attributes: Option<BTreeSet<Option<(String, String)>>> = read.collect();
         Self {
-            only_driver: devices.iter().all(|device| field(*device) == Some("driver")),
-            is_constant: devices.is_empty(),
+            only_driver: devices().all(|device| field(*device) == Some("driver")),
+            is_constant: devices().next().is_none(),
             driver: pinned_driver(checked),
-            attributes,
+            attributes: attributes.map(|all| all.into_iter().flatten().collect()),
         }
     }
 }

@@ -5,12 +5,12 @@ mod fold;
 mod literals;
 pub(super) mod validators;
 
-use super::declarations::names::{self, DeviceFields, Name, NoField};
+use super::declarations::names::{DeviceFields, Name};
 use super::declarations::{Declarations, OverloadId, declarations};
 use super::error::Issue;
 use super::syntax::token::Position;
 use super::syntax::tree::{Kind, Literal, NodeId, Tree};
-use super::types::{Free, Type, TypeId, Types};
+use super::types::{DEVICE, Free, Type, TypeId, Types};
 
 /// Referent of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,6 +46,9 @@ pub(super) struct Checked<'s> {
     pub(super) fields: DeviceFields,
     of_nodes: Vec<TypeId>,
     references: Vec<Reference>,
+    /// Nodes in the order in which they got their types: parts before what they are parts of, range and initial value of
+    /// a loop before what reads its variables.
+    pub(super) order: Vec<NodeId>,
 }
 
 impl Checked<'_> {
@@ -69,10 +72,7 @@ impl Checked<'_> {
 
     /// Returns the text of a literal that is a string.
     pub(super) fn text(&self, node: NodeId) -> Option<&str> {
-        match self.tree.kind(node) {
-            Kind::Literal(Literal::String(text)) => Some(text),
-            _ => None,
-        }
+        self.tree.text(node)
     }
 
     /// Returns the overloads of a call, none for what is no call.
@@ -97,7 +97,10 @@ enum Task {
     Call(NodeId),
     /// All parts are checked.
     Leave(NodeId),
-    Fold(NodeId, fold::Stage),
+    /// Range and initial value of a loop are checked.
+    Declare(NodeId),
+    /// The step of a loop is checked.
+    Step(NodeId),
 }
 
 /// Effect of a local variable on names with dots that begin with its name. It hides none of functions.
@@ -120,6 +123,7 @@ struct Checker<'t, 's> {
     declarations: &'static Declarations,
     of_nodes: Vec<TypeId>,
     references: Vec<Reference>,
+    order: Vec<NodeId>,
     locals: Vec<Local<'s>>,
     tasks: Vec<Task>,
     issues: Vec<Issue>,
@@ -138,6 +142,7 @@ pub(super) fn check(mut tree: Tree<'_>, root: NodeId, fields: DeviceFields) -> R
         declarations: declarations(),
         of_nodes,
         references: vec![Reference::Nothing; tree.len()],
+        order: Vec::with_capacity(tree.len()),
         locals: Vec::new(),
         tasks: vec![Task::Visit(root)],
         issues: Vec::new(),
@@ -148,10 +153,11 @@ pub(super) fn check(mut tree: Tree<'_>, root: NodeId, fields: DeviceFields) -> R
             Task::Visit(node) => checker.visit(node),
             Task::Call(node) => checker.call(node),
             Task::Leave(node) => checker.leave(node),
-            Task::Fold(node, stage) => checker.fold(node, stage),
+            Task::Declare(node) => checker.declare(node),
+            Task::Step(node) => checker.step(node),
         }
     }
-    let Checker { mut types, mut of_nodes, references, mut issues, renamed, .. } = checker;
+    let Checker { mut types, mut of_nodes, references, order, mut issues, renamed, .. } = checker;
     for id in &mut of_nodes {
         *id = types.substituted(*id, Free::Dyn);
     }
@@ -161,7 +167,7 @@ pub(super) fn check(mut tree: Tree<'_>, root: NodeId, fields: DeviceFields) -> R
     if types.is_too_large() {
         issues.push(Issue::new(Position::NOWHERE, "expression is too large: types nest too deeply".to_owned()));
     }
-    let expression = Checked { tree, root, types, fields, of_nodes, references };
+    let expression = Checked { tree, root, types, fields, of_nodes, references, order };
     if issues.is_empty() {
         issues = validators::validate(&expression);
     }
@@ -171,15 +177,11 @@ pub(super) fn check(mut tree: Tree<'_>, root: NodeId, fields: DeviceFields) -> R
 
 impl<'s> Checker<'_, 's> {
     fn issue(&mut self, node: NodeId, message: String) {
-        let at = self.tree.node(node).at;
-        self.issue_at(at, message);
-    }
-
-    fn issue_at(&mut self, at: Position, message: String) {
-        self.issues.push(Issue::new(at, message));
+        self.issues.push(Issue::new(self.tree.node(node).at, message));
     }
 
     fn set(&mut self, node: NodeId, of: TypeId) {
+        self.order.push(node);
         if let Some(slot) = self.of_nodes.get_mut(node.index()) {
             *slot = of;
         }
@@ -232,7 +234,9 @@ impl<'s> Checker<'_, 's> {
                 return self.later(arguments);
             }
             Kind::Fold(fold) => {
-                self.tasks.push(Task::Fold(node, fold::Stage::Body));
+                self.tasks.extend([Task::Leave(node), Task::Visit(fold.result), Task::Step(node)]);
+                self.later(&[fold.condition, fold.step]);
+                self.tasks.push(Task::Declare(node));
                 return self.later(&[fold.range, fold.init]);
             }
             _ => self.tasks.push(Task::Leave(node)),
@@ -249,7 +253,12 @@ impl<'s> Checker<'_, 's> {
             Kind::List(elements) => self.list(node, elements),
             Kind::Map(entries) => self.map(node, entries),
             Kind::Message { name, fields } => self.message(node, name, fields),
-            Kind::Literal(_) | Kind::Ident { .. } | Kind::Fold(_) => {}
+            Kind::Fold(fold) => {
+                self.locals.pop();
+                let of = self.known_type_of(fold.result);
+                self.set(node, of);
+            }
+            Kind::Literal(_) | Kind::Ident { .. } => {}
         }
     }
 
@@ -268,7 +277,7 @@ impl<'s> Checker<'_, 's> {
             self.set(node, of);
             return self.refer(node, Reference::Local(variable));
         }
-        match names::lookup(name.trim_start_matches('.'), &mut self.types) {
+        match self.declarations.lookup(name.trim_start_matches('.'), &mut self.types) {
             Some((name, of)) => {
                 self.set(node, of);
                 self.refer(node, Reference::Name(name));
@@ -277,13 +286,8 @@ impl<'s> Checker<'_, 's> {
         }
     }
 
-    /// Returns the dotted name that a chain of fields spells; `None` for anything else and for fields of a local
-    /// variable.
-    fn spelled(&self, node: NodeId) -> Option<String> {
-        self.chain(node, Locals::Hide)
-    }
-
-    /// Returns the dotted name that a chain of fields spells.
+    /// Returns the dotted name that a chain of fields spells; `None` for anything else, and for fields of a local variable
+    /// that hides it.
     fn chain(&self, node: NodeId, locals: Locals) -> Option<String> {
         let (mut node, mut fields) = (node, Vec::new());
         loop {
@@ -304,7 +308,8 @@ impl<'s> Checker<'_, 's> {
 
     /// Looks a chain of fields up as one name.
     fn qualified(&mut self, node: NodeId) -> bool {
-        let Some((name, of)) = self.spelled(node).and_then(|name| names::lookup(&name, &mut self.types)) else {
+        let spelled = self.chain(node, Locals::Hide);
+        let Some((name, of)) = spelled.and_then(|name| self.declarations.lookup(&name, &mut self.types)) else {
             return false;
         };
         self.set(node, of);
@@ -321,11 +326,7 @@ impl<'s> Checker<'_, 's> {
     /// Checks `operand.?field`.
     fn optional_select(&mut self, node: NodeId, arguments: &[NodeId]) {
         let [operand, field] = *arguments else { return };
-        let name = match self.tree.kind(field) {
-            Kind::Literal(Literal::String(text)) => text,
-            _ => "",
-        };
-        let of = self.field_type(node, operand, name, true);
+        let of = self.field_type(node, operand, self.tree.text(field).unwrap_or_default(), true);
         self.set(node, of);
     }
 
@@ -354,13 +355,14 @@ impl<'s> Checker<'_, 's> {
     }
 
     fn message_field(&mut self, node: NodeId, message: &str, field: &str) -> TypeId {
-        let missing = match names::field(message, field, self.fields, &mut self.types) {
-            Ok(of) => return of,
-            Err(missing) => missing,
-        };
-        let text = match missing {
-            NoField::Undefined => format!("undefined field '{field}'"),
-            NoField::Unknown => format!("unexpected failed resolution of '{message}'"),
+        if let Some(of) = self.declarations.field(message, field, self.fields, &mut self.types) {
+            return of;
+        }
+        let is_hidden = message.starts_with("kubernetes.") && message != DEVICE;
+        let text = if is_hidden {
+            format!("unexpected failed resolution of '{message}'")
+        } else {
+            format!("undefined field '{field}'")
         };
         self.issue(node, text);
         self.types.id(Type::Error)

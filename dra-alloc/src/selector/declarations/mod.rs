@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use crate::selector::functions::{self, Function};
 use crate::selector::types::{self, Type, TypeId, Types};
+use names::Name;
 
 /// Number of an overload in [`Declarations`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,12 +113,15 @@ impl Overload {
 }
 
 /// Functions and their overloads, in the order in which they are tried.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Declarations {
     /// Types of the overloads. Variables stand for any type.
     pub(super) types: Types,
     overloads: Vec<Overload>,
     functions: BTreeMap<&'static str, Declared>,
+    names: BTreeMap<&'static str, (Name, TypeId)>,
+    /// Types of fields, by message and field.
+    fields: BTreeMap<(&'static str, &'static str), TypeId>,
 }
 
 /// Function with the overloads that it has.
@@ -141,7 +145,8 @@ pub(super) fn declarations() -> &'static Declarations {
 
 impl Declarations {
     fn new() -> Self {
-        let mut all = Self { types: Types::default(), overloads: Vec::new(), functions: BTreeMap::new() };
+        let mut all = Self::default();
+        all.add_names();
         for function in functions::all() {
             let overloads = function.overloads.iter().flat_map(|(signatures, cost)| {
                 let signatures = signatures.split("; ").filter(|signature| !signature.is_empty());
@@ -177,10 +182,11 @@ impl Declarations {
                     ("map", [key, value]) => Type::Map(*key, *value),
                     ("type", [inner]) => Type::TypeOf(*inner),
                     ("optional", [inner]) => Type::Optional(*inner),
+                    ("wrapper", [inner]) => Type::Wrapper(self.types.get(*inner).name()),
                     _ => Type::Error,
                 }
             }
-            None => plain(text),
+            None => PLAIN.iter().find(|(name, _)| *name == text).map_or(Type::Error, |(_, of)| *of),
         };
         self.types.id(shape)
     }
@@ -223,34 +229,32 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
     parts.map(str::trim).filter(|part| !part.is_empty())
 }
 
-fn plain(name: &str) -> Type {
-    match name {
-        "A" => Type::Variable(0),
-        "B" => Type::Variable(1),
-        "dyn" => Type::Dyn,
-        "bool" => Type::Bool,
-        "int" => Type::Int,
-        "uint" => Type::Uint,
-        "double" => Type::Double,
-        "string" => Type::String,
-        "bytes" => Type::Bytes,
-        "duration" => Type::Duration,
-        "timestamp" => Type::Timestamp,
-        "IP" => Type::Opaque(types::IP),
-        "CIDR" => Type::Opaque(types::CIDR),
-        _ => MESSAGES.iter().find(|(short, _)| *short == name).map_or(Type::Error, |(_, full)| Type::Message(full)),
-    }
-}
-
-/// Messages by their names in the tables.
-const MESSAGES: [(&str, &str); 9] = [
-    ("Quantity", types::QUANTITY),
-    ("Semver", types::SEMVER),
-    ("URL", types::URL),
-    ("Format", types::FORMAT),
-    ("Authorizer", "kubernetes.authorization.Authorizer"),
-    ("PathCheck", "kubernetes.authorization.PathCheck"),
-    ("GroupCheck", "kubernetes.authorization.GroupCheck"),
-    ("ResourceCheck", "kubernetes.authorization.ResourceCheck"),
-    ("Decision", "kubernetes.authorization.Decision"),
+/// Types without parameters, by their names in the tables.
+const PLAIN: [(&str, Type); 26] = [
+    ("A", Type::Variable(0)),
+    ("B", Type::Variable(1)),
+    ("dyn", Type::Dyn),
+    ("any", Type::Any),
+    ("null", Type::Null),
+    ("bool", Type::Bool),
+    ("int", Type::Int),
+    ("uint", Type::Uint),
+    ("double", Type::Double),
+    ("string", Type::String),
+    ("bytes", Type::Bytes),
+    ("duration", Type::Duration),
+    ("timestamp", Type::Timestamp),
+    ("IP", Type::Opaque(types::IP)),
+    ("CIDR", Type::Opaque(types::CIDR)),
+    ("Device", Type::Message(types::DEVICE)),
+    ("Empty", Type::Message(types::EMPTY)),
+    ("Quantity", Type::Message(types::QUANTITY)),
+    ("Semver", Type::Message(types::SEMVER)),
+    ("URL", Type::Message(types::URL)),
+    ("Format", Type::Message(types::FORMAT)),
+    ("Authorizer", Type::Message("kubernetes.authorization.Authorizer")),
+    ("PathCheck", Type::Message("kubernetes.authorization.PathCheck")),
+    ("GroupCheck", Type::Message("kubernetes.authorization.GroupCheck")),
+    ("ResourceCheck", Type::Message("kubernetes.authorization.ResourceCheck")),
+    ("Decision", Type::Message("kubernetes.authorization.Decision")),
 ];

@@ -180,7 +180,7 @@ impl<'c, 's> Recognizer<'c, 's> {
     /// Recognizes `item in container`, with a list of literals, an attribute or a map as the container.
     fn containment(&self, item: NodeId, container: NodeId) -> Option<Test> {
         if let Kind::List(elements) = self.kind(container) {
-            let literal = |element: &tree::Element| self.literal(element.node).filter(|_| !element.optional);
+            let literal = |element: &tree::Element| self.literal(element.value).filter(|_| !element.optional);
             let literals = elements.iter().map(literal).collect::<Option<Vec<Literal>>>()?;
             let source = self.source(item)?;
             return test(move |input| {

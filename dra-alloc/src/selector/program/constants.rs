@@ -8,7 +8,7 @@ use crate::selector::declarations::declarations;
 use crate::selector::declarations::names::Name;
 use crate::selector::functions::conversions;
 use crate::selector::meter::Meter;
-use crate::selector::syntax::tree::{Element, Entry, Kind, Literal, NodeId};
+use crate::selector::syntax::tree::{Element, Kind, Literal, NodeId};
 use crate::selector::value::map::{Key, Table};
 use crate::selector::value::{List, Map, Value};
 
@@ -60,17 +60,16 @@ impl Constants {
     }
 
     fn list(&self, elements: &[Element]) -> Result<Option<Value<'static>>, String> {
-        let values = elements.iter().map(|element| self.get(element.node).filter(|_| !element.optional).cloned());
+        let values = elements.iter().map(|element| self.get(element.value).filter(|_| !element.optional).cloned());
         let Some(values) = values.collect::<Option<Vec<_>>>() else { return Ok(None) };
         List::new(values).map(|list| Some(Value::List(list))).map_err(|fault| fault.to_string())
     }
 
-    fn map(&self, entries: &[Entry]) -> Result<Option<Value<'static>>, String> {
+    fn map(&self, entries: &[Element]) -> Result<Option<Value<'static>>, String> {
         let mut table = BTreeMap::new();
         for entry in entries {
-            let (Some(key), Some(value), false) = (self.get(entry.key), self.get(entry.value), entry.optional) else {
-                return Ok(None);
-            };
+            let (key, value) = (entry.key.and_then(|key| self.get(key)), self.get(entry.value));
+            let (Some(key), Some(value), false) = (key, value, entry.optional) else { return Ok(None) };
             table.insert(Key::new(key.clone()).map_err(|fault| fault.to_string())?, value.clone());
         }
         Table::new(table).map(|table| Some(Value::Map(Map::Table(table)))).map_err(|fault| fault.to_string())

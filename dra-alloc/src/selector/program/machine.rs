@@ -11,7 +11,7 @@ use crate::selector::cost::actual::actual;
 use crate::selector::fault::Fault;
 use crate::selector::functions::{maps, regex};
 use crate::selector::meter::Meter;
-use crate::selector::value::map::{Found, Key, Table};
+use crate::selector::value::map::{Key, Table};
 use crate::selector::value::{Answer, List, Map, Value};
 
 /// Work of a call besides that for its arguments.
@@ -45,8 +45,9 @@ struct Machine<'m, 'v, 's> {
     slots: Vec<Slot<'v>>,
     loops: Vec<Elements<'v>>,
     chains: SmallVec<[Chain; 8]>,
-    returns: Vec<Target>,
-    next: Target,
+    /// Operations to go on with after values of bound names.
+    returns: Vec<usize>,
+    next: usize,
 }
 
 impl Program {
@@ -143,24 +144,32 @@ impl<'v> Machine<'_, 'v, '_> {
             Op::Next { first, second, done } => return self.next_round(first, second, done),
             Op::Open => self.open(),
             Op::Fallback { unwraps, end } => self.fallback(unwraps, end),
-            Op::Jump(target) => self.next = target,
-            Op::SkipIndex(end) if self.has_failed() || self.chains.last() == Some(&Chain::Absent) => self.next = end,
-            Op::Decide(logic, target) if self.is_last(logic.deciding()) => self.next = target,
+            Op::Jump(target) => self.jump(target),
+            Op::SkipIndex(end) if self.has_failed() || self.chains.last() == Some(&Chain::Absent) => self.jump(end),
+            Op::Decide(logic, target) if self.is_last(logic.deciding()) => self.jump(target),
             Op::While(done) => {
                 if matches!(self.pop(), Ok(Value::Bool(false))) {
-                    self.next = done;
+                    self.jump(done);
                 }
             }
             Op::Store(slot) => self.store(slot),
             Op::Defer(slot, target) => self.set(slot, Slot::Deferred(target)),
             Op::Return(slot) => {
                 self.store(slot);
-                self.next = self.returns.pop().unwrap_or(Target::MAX);
+                self.next = self.returns.pop().unwrap_or(usize::MAX);
             }
             Op::End => drop(self.loops.pop()),
             _ => {}
         }
         Ok(())
+    }
+
+    fn place(&self, target: Target) -> usize {
+        self.program.places.get(target).copied().unwrap_or(usize::MAX)
+    }
+
+    fn jump(&mut self, target: Target) {
+        self.next = self.place(target);
     }
 
     fn is_last(&self, value: bool) -> bool {
@@ -196,8 +205,9 @@ impl<'v> Machine<'_, 'v, '_> {
     fn force(&mut self, slot: usize) -> Result<(), Box<Fault>> {
         match self.slots.get(slot) {
             Some(Slot::Deferred(target)) => {
+                let target = *target;
                 self.returns.push(self.next - 1);
-                self.next = *target;
+                self.jump(target);
                 Ok(())
             }
             _ => self.push(self.local(slot)),
@@ -230,37 +240,27 @@ impl<'v> Machine<'_, 'v, '_> {
     /// Makes a step of a chain from the last value.
     fn step(&mut self, key: &Value<'v>, access: Access) -> Result<(), Box<Fault>> {
         let chain = self.chains.last().copied().unwrap_or(Chain::Plain);
-        if self.has_failed() || chain == Chain::Absent {
-            return Ok(());
-        }
-        if chain == Chain::Plain && access == Access::Required {
-            self.meter.charge(1)?;
-            let Some(Ok(value)) = self.stack.last_mut() else { return Ok(()) };
-            self.meter.work(value.weight())?;
-            match steps::read(value, key) {
-                Ok(Some(found)) => *value = found,
-                Ok(None) => {
-                    let missing = steps::missing(value, key);
-                    return self.replace(Err(missing));
-                }
-                Err(fault) => return self.replace(Err(fault)),
-            }
-            return Ok(());
-        }
-        let value = self.pop()?;
+        let is_plain = chain == Chain::Plain && access == Access::Required;
+        let Some(Ok(value)) = self.stack.last_mut().filter(|_| chain != Chain::Absent) else { return Ok(()) };
+        self.meter.charge(is_plain.into())?;
         self.meter.work(value.weight())?;
-        let (chain, answer) = match steps::read(&value, key) {
-            Ok(Some(found)) => {
-                self.meter.charge(1)?;
-                (Chain::Optional, Ok(found))
-            }
+        let (chain, answer) = match steps::read(value, key) {
+            Ok(None) if is_plain => (chain, Err(steps::missing(value, key))),
             Ok(None) => (Chain::Absent, Ok(Value::Null)),
+            Ok(Some(found)) => (Chain::Optional, Ok(found)),
             Err(fault) => (Chain::Optional, Err(fault)),
         };
-        if let Some(last) = self.chains.last_mut() {
-            *last = chain;
+        if !is_plain {
+            self.meter.charge(u64::from(answer.is_ok() && chain == Chain::Optional))?;
+            if let Some(last) = self.chains.last_mut() {
+                *last = chain;
+            }
         }
-        self.push(answer)
+        match answer {
+            Ok(found) => *value = found,
+            Err(fault) => return self.replace(Err(fault)),
+        }
+        Ok(())
     }
 
     fn index(&mut self, access: Access) -> Result<(), Box<Fault>> {
@@ -271,9 +271,7 @@ impl<'v> Machine<'_, 'v, '_> {
             Ok(key) => Err(steps::no_key(&key)),
             Err(fault) => Err(fault),
         };
-        if !is_optional {
-            self.meter.charge(1)?;
-        }
+        self.meter.charge(u64::from(!is_optional))?;
         self.replace(answer)
     }
 
@@ -309,16 +307,14 @@ impl<'v> Machine<'_, 'v, '_> {
 
     fn branch(&mut self, otherwise: Target, end: Target) -> Result<(), Box<Fault>> {
         match self.pop() {
-            Ok(Value::Bool(true)) => Ok(()),
-            Ok(Value::Bool(false)) => {
-                self.next = otherwise;
-                Ok(())
-            }
+            Ok(Value::Bool(true)) => {}
+            Ok(Value::Bool(false)) => self.jump(otherwise),
             answer => {
-                self.next = end;
-                self.push(Err(answer.err().unwrap_or_else(Fault::no_overload)))
+                self.jump(end);
+                self.push(Err(answer.err().unwrap_or_else(Fault::no_overload)))?;
             }
         }
+        Ok(())
     }
 
     fn bail(&mut self, drop: usize, end: Target) -> Result<(), Box<Fault>> {
@@ -327,7 +323,7 @@ impl<'v> Machine<'_, 'v, '_> {
         }
         let answer = self.pop();
         self.stack.truncate(self.stack.len().saturating_sub(drop));
-        self.next = end;
+        self.jump(end);
         self.push(answer)
     }
 
@@ -344,7 +340,7 @@ impl<'v> Machine<'_, 'v, '_> {
             }
             _ => {}
         }
-        self.next = end;
+        self.jump(end);
     }
 
     /// Returns true if the element at an index of a literal may be missing.
@@ -359,15 +355,12 @@ impl<'v> Machine<'_, 'v, '_> {
         let mut items = Vec::with_capacity(count);
         for (index, value) in values.into_iter().enumerate() {
             match value {
-                Value::Optional(Some(held)) if self.is_marked(optional, index) => items.push(held.value.clone()),
-                Value::Optional(None) if self.is_marked(optional, index) => {}
-                other if self.is_marked(optional, index) => {
-                    let of = other.type_name();
-                    return Err(Fault::text(format!(
-                        "cannot initialize optional list element from non-optional value {of}"
-                    )));
+                item if !self.is_marked(optional, index) => items.push(item),
+                Value::Optional(held) => items.extend(held.map(|held| held.value.clone())),
+                other => {
+                    let problem = "cannot initialize optional list element from non-optional value";
+                    return Err(Fault::text(format!("{problem} {}", other.type_name())));
                 }
-                other => items.push(other),
             }
         }
         List::new(items).map(Value::List)
@@ -376,23 +369,15 @@ impl<'v> Machine<'_, 'v, '_> {
     fn map(&mut self, count: usize, optional: Option<usize>) -> Answer<'v> {
         let values = self.pop_values(2 * count)?;
         self.meter.make(count * 100)?;
-        let mut entries = BTreeMap::new();
-        let mut values = values.into_iter();
-        let mut index = 0;
-        while let (Some(key), Some(value)) = (values.next(), values.next()) {
-            let key = Key::new(key)?;
+        let (mut entries, mut values) = (BTreeMap::new(), values.into_iter());
+        for index in 0..count {
+            let (Some(key), Some(value)) = (values.next(), values.next()) else { break };
+            let (key, is_marked) = (Key::new(key)?, self.is_marked(optional, index));
             match value {
-                Value::Optional(Some(held)) if self.is_marked(optional, index) => {
-                    entries.insert(key, held.value.clone());
-                }
-                Value::Optional(None) if self.is_marked(optional, index) => {
-                    entries.remove(&key);
-                }
-                other => {
-                    entries.insert(key, other);
-                }
-            }
-            index += 1;
+                Value::Optional(Some(held)) if is_marked => entries.insert(key, held.value.clone()),
+                Value::Optional(None) if is_marked => entries.remove(&key),
+                other => entries.insert(key, other),
+            };
         }
         Table::new(entries).map(|table| Value::Map(Map::Table(table)))
     }
@@ -473,7 +458,7 @@ impl<'v> Machine<'_, 'v, '_> {
             return Err(Fault::unhashable(&item));
         }
         let set = self.program.sets.get(set).cloned().unwrap_or_default();
-        Ok(Value::Bool(matches!(Map::Table(set).find(&item)?, Found::Value(_))))
+        Ok(Value::Bool(Map::Table(set).find(&item)?.is_some()))
     }
 
     fn begin(&mut self, second: bool, end: Target) -> Result<(), Box<Fault>> {
@@ -490,29 +475,28 @@ impl<'v> Machine<'_, 'v, '_> {
                 Ok(())
             }
             Err(fault) => {
-                self.next = end;
+                self.jump(end);
                 self.push(Err(fault))
             }
         }
     }
 
     fn next_round(&mut self, first: usize, second: Option<usize>, done: Target) -> Result<(), Box<Fault>> {
-        let elements = self.loops.last_mut();
-        let has_keys = elements.as_ref().is_some_and(|elements| elements.has_keys());
         // A round does at most what stands between here and its end; many operations have no price.
-        let operations = done.saturating_sub(self.next);
-        let Some((key, value)) = elements.and_then(Elements::next) else {
-            self.next = done;
+        let operations = self.place(done).saturating_sub(self.next);
+        let Some((key, value)) = self.loops.last_mut().and_then(Elements::next) else {
+            self.jump(done);
             return Ok(());
         };
-        self.meter.work(2 * operations + self.loops.last().map_or(0, Elements::work))?;
+        let (work, has_keys) = self.loops.last().map_or((0, false), |all| (all.work(), all.has_keys()));
+        self.meter.work(2 * operations + work)?;
+        let (key, value) = (Slot::Answer(Ok(key)), Slot::Answer(value));
         match second {
             Some(second) => {
-                self.set(first, Slot::Answer(Ok(key)));
-                self.set(second, Slot::Answer(value));
+                self.set(first, key);
+                self.set(second, value);
             }
-            None if has_keys => self.set(first, Slot::Answer(Ok(key))),
-            None => self.set(first, Slot::Answer(value)),
+            None => self.set(first, if has_keys { key } else { value }),
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use super::value::Value;
 use super::value::map::Table;
 pub(super) use planner::plan;
 
-/// Place in a program. While it is planned a label, afterwards the index of an operation.
+/// Place in a program, by the number of its label.
 type Target = usize;
 
 /// Way in which a chain reads a field or an element.
@@ -159,6 +159,8 @@ pub(super) struct Program {
     messages: Vec<Message>,
     /// Marks of elements that may be missing.
     marks: Vec<Vec<bool>>,
+    /// Index of the operation at each label.
+    places: Vec<usize>,
     variables: usize,
 }
 
@@ -167,8 +169,9 @@ impl Program {
     /// constants.
     pub(super) fn memory(&self) -> usize {
         let patterns: usize = self.patterns.iter().map(Pattern::size).sum();
-        let tables = self.sets.len() * SMALL + self.calls.len() * size_of::<Call>() + self.messages.len() * SMALL;
-        self.ops.len() * size_of::<Op>() + self.constants.len() * SMALL + tables + patterns
+        let operations = self.ops.len() * size_of::<Op>() + self.places.len() * size_of::<usize>();
+        let tables = self.calls.len() * size_of::<Call>() + (self.sets.len() + self.messages.len()) * SMALL;
+        operations + self.constants.len() * SMALL + tables + patterns
     }
 }
 

@@ -9,7 +9,8 @@ use crate::selector::declarations::names::Name;
 use crate::selector::declarations::{Cost, declarations};
 use crate::selector::fault::TOO_LARGE;
 use crate::selector::functions::regex::{LARGEST_PATTERNS, Pattern, WITH_PATTERN};
-use crate::selector::syntax::tree::{Element, Entry, Fold, Kind, NodeId};
+use crate::selector::syntax::macros::RESULT;
+use crate::selector::syntax::tree::{Element, Fold, Kind, NodeId};
 use crate::selector::value::map::{Key, Table};
 use crate::selector::value::{Value, order};
 
@@ -31,7 +32,7 @@ enum Task {
 /// Field or index of a chain.
 #[derive(Clone, Copy)]
 enum Step<'s> {
-    Field(&'s str, Access),
+    Field(&'s str),
     Index(NodeId, Access),
 }
 
@@ -40,8 +41,6 @@ struct Planner<'c, 's> {
     constants: Constants,
     program: Program,
     tasks: Vec<Task>,
-    /// Operation at each label.
-    labels: Vec<usize>,
     variables: BTreeMap<Variable, usize>,
     /// Position of each compiled pattern: one that an expression repeats is compiled, and counted, once.
     patterns: BTreeMap<String, usize>,
@@ -58,7 +57,6 @@ pub(in crate::selector) fn plan(checked: &Checked<'_>) -> Result<Program, String
         constants: Constants::find(checked)?,
         program: Program::default(),
         tasks: vec![Task::Visit(checked.root, Base::Paid)],
-        labels: Vec::new(),
         variables: BTreeMap::new(),
         patterns: BTreeMap::new(),
         problem: None,
@@ -70,46 +68,19 @@ pub(in crate::selector) fn plan(checked: &Checked<'_>) -> Result<Program, String
             Task::Place(label) => planner.place(label),
         }
     }
-    let Planner { mut program, labels, problem, variables, .. } = planner;
-    if let Some(problem) = problem {
-        return Err(problem);
-    }
+    let Planner { mut program, problem, variables, .. } = planner;
     program.variables = variables.len();
-    program.resolve(&labels);
-    Ok(program)
-}
-
-impl Program {
-    /// Replaces labels by the operations that they stand for.
-    fn resolve(&mut self, labels: &[usize]) {
-        let resolved = |target: &mut Target| *target = labels.get(*target).copied().unwrap_or(usize::MAX);
-        for op in &mut self.ops {
-            match op {
-                Op::SkipIndex(target)
-                | Op::Jump(target)
-                | Op::Decide(_, target)
-                | Op::While(target)
-                | Op::Defer(_, target) => resolved(target),
-                Op::Bail { end, .. } | Op::Fallback { end, .. } | Op::Begin { end, .. } => resolved(end),
-                Op::Next { done, .. } => resolved(done),
-                Op::Branch { otherwise, end } => {
-                    resolved(otherwise);
-                    resolved(end);
-                }
-                _ => {}
-            }
-        }
-    }
+    problem.map_or(Ok(program), Err)
 }
 
 impl<'s> Planner<'_, 's> {
     fn label(&mut self) -> Target {
-        self.labels.push(usize::MAX);
-        self.labels.len() - 1
+        self.program.places.push(usize::MAX);
+        self.program.places.len() - 1
     }
 
     fn place(&mut self, label: Target) {
-        if let Some(place) = self.labels.get_mut(label) {
+        if let Some(place) = self.program.places.get_mut(label) {
             *place = self.program.ops.len();
         }
     }
@@ -136,24 +107,25 @@ impl<'s> Planner<'_, 's> {
         }
         let checked = self.checked;
         match (checked.tree.kind(node), checked.reference(node)) {
-            (Kind::Message { name, fields }, _) => {
+            (Kind::Message { fields, .. }, Reference::Name(Name::Type(name) | Name::TypeOnly(name))) => {
+                let names = fields.iter().filter_map(|field| checked.text(field.key?).map(str::to_owned));
+                self.program.messages.push(Message { name, fields: names.collect() });
                 let values: Vec<NodeId> = fields.iter().map(|field| field.value).collect();
-                let names = fields.iter().map(|field| field.name.to_owned()).collect();
-                let name = match checked.reference(node) {
-                    Reference::Name(Name::Type(name) | Name::TypeOnly(name)) => *name,
-                    _ => return self.refuse(format!("unknown type '{name}'")),
-                };
-                self.program.messages.push(Message { name, fields: names });
-                let message = self.program.messages.len() - 1;
-                self.construct(40, &values, Op::Message(message));
+                self.construct(40, &values, Op::Message(self.program.messages.len() - 1));
             }
             (_, Reference::Name(name)) => self.name(*name, base),
             (Kind::Ident { .. }, Reference::Local(variable)) => self.local(*variable, base),
             (Kind::Select { operand, field, test: true }, _) => self.test(*operand, field),
             (Kind::Select { .. }, _) => self.chain(node, base),
             (Kind::Call { function, target, arguments }, _) => self.call(node, function, *target, arguments, base),
-            (Kind::List(elements), _) => self.list(elements),
-            (Kind::Map(entries), _) => self.map(entries),
+            (Kind::List(elements), _) => {
+                let op = Op::List { count: elements.len(), optional: self.mark(elements) };
+                self.construct(10, &checked.tree.children(node), op);
+            }
+            (Kind::Map(entries), _) => {
+                let op = Op::Map { count: entries.len(), optional: self.mark(entries) };
+                self.construct(30, &checked.tree.children(node), op);
+            }
             (Kind::Fold(fold), _) => self.fold(node, fold),
             _ => self.refuse("unknown expression".to_owned()),
         }
@@ -179,16 +151,9 @@ impl<'s> Planner<'_, 's> {
     fn local(&mut self, variable: Variable, base: Base) {
         self.charge_base(base);
         let slot = self.slot(variable);
-        let fold = match self.checked.tree.kind(variable.fold) {
-            Kind::Fold(fold) => Some(**fold),
-            _ => None,
-        };
-        let is_accumulator = variable.role == Role::Accumulator;
-        let op = match fold {
-            Some(fold) if is_accumulator && fold.binds => Op::Force(slot),
-            _ => Op::Local(slot),
-        };
-        self.program.ops.push(op);
+        let is_bound = matches!(self.checked.tree.kind(variable.fold), Kind::Fold(fold) if fold.binds);
+        let is_bound = is_bound && variable.role == Role::Accumulator;
+        self.program.ops.push(if is_bound { Op::Force(slot) } else { Op::Local(slot) });
     }
 
     fn slot(&mut self, variable: Variable) -> usize {
@@ -197,20 +162,14 @@ impl<'s> Planner<'_, 's> {
     }
 
     /// Returns the first part of a chain of fields and indices, and its steps in order.
-    fn steps(&self, node: NodeId) -> (NodeId, Vec<Step<'s>>) {
-        let (mut node, mut steps) = (node, Vec::new());
-        loop {
-            if self.constants.get(node).is_some() || matches!(self.checked.reference(node), Reference::Name(_)) {
-                break;
-            }
+    fn steps(&self, mut node: NodeId) -> (NodeId, Vec<Step<'s>>) {
+        let mut steps = Vec::new();
+        while self.constants.get(node).is_none() && !matches!(self.checked.reference(node), Reference::Name(_)) {
             let (operand, step) = match self.checked.tree.kind(node) {
-                Kind::Select { operand, field, test: false } => (*operand, Step::Field(field, Access::Required)),
-                Kind::Call { function: "_[_]", arguments, .. } => match arguments.as_slice() {
-                    [operand, index] => (*operand, Step::Index(*index, Access::Required)),
-                    _ => break,
-                },
-                Kind::Call { function: "_[?_]" | "_?._", arguments, .. } => match arguments.as_slice() {
-                    [operand, index] => (*operand, Step::Index(*index, Access::Optional)),
+                Kind::Select { operand, field, test: false } => (*operand, Step::Field(field)),
+                Kind::Call { function, arguments, .. } => match (*function, arguments.as_slice()) {
+                    ("_[_]", [operand, index]) => (*operand, Step::Index(*index, Access::Required)),
+                    ("_[?_]" | "_?._", [operand, index]) => (*operand, Step::Index(*index, Access::Optional)),
                     _ => break,
                 },
                 _ => break,
@@ -251,17 +210,16 @@ impl<'s> Planner<'_, 's> {
     }
 
     fn plan_steps(&mut self, root: NodeId, steps: &[Step<'s>], mut tasks: Vec<Task>, last: &[Op]) {
-        let is_optional =
-            |step: &Step<'_>| matches!(step, Step::Field(_, Access::Optional) | Step::Index(_, Access::Optional));
+        let is_optional = |step: &Step<'_>| matches!(step, Step::Index(_, Access::Optional));
         let is_open = !self.checked.is_device(root) || steps.iter().any(is_optional);
         tasks.extend(is_open.then_some(Task::Emit(Op::Open)));
         for step in steps {
-            match step {
-                Step::Field(name, access) => {
-                    let key = self.constant(Value::owned(*name));
-                    tasks.push(Task::Emit(Op::Step { key, access: *access }));
+            match *step {
+                Step::Field(name) => {
+                    let key = self.constant(Value::owned(name));
+                    tasks.push(Task::Emit(Op::Step { key, access: Access::Required }));
                 }
-                Step::Index(index, access) => self.plan_index(*index, *access, &mut tasks),
+                Step::Index(index, access) => self.plan_index(index, access, &mut tasks),
             }
         }
         tasks.extend(last.iter().copied().map(Task::Emit));
@@ -299,24 +257,12 @@ impl<'s> Planner<'_, 's> {
         self.plan(tasks);
     }
 
-    fn mark(&mut self, marks: Vec<bool>) -> Option<usize> {
-        if !marks.contains(&true) {
+    fn mark(&mut self, elements: &[Element]) -> Option<usize> {
+        if !elements.iter().any(|element| element.optional) {
             return None;
         }
-        self.program.marks.push(marks);
+        self.program.marks.push(elements.iter().map(|element| element.optional).collect());
         Some(self.program.marks.len() - 1)
-    }
-
-    fn list(&mut self, elements: &[Element]) {
-        let optional = self.mark(elements.iter().map(|element| element.optional).collect());
-        let parts: Vec<NodeId> = elements.iter().map(|element| element.node).collect();
-        self.construct(10, &parts, Op::List { count: parts.len(), optional });
-    }
-
-    fn map(&mut self, entries: &[Entry]) {
-        let optional = self.mark(entries.iter().map(|entry| entry.optional).collect());
-        let parts: Vec<NodeId> = entries.iter().flat_map(|entry| [entry.key, entry.value]).collect();
-        self.construct(30, &parts, Op::Map { count: entries.len(), optional });
     }
 
     fn call(&mut self, node: NodeId, function: &'s str, target: Option<NodeId>, arguments: &[NodeId], base: Base) {
@@ -383,8 +329,8 @@ impl<'s> Planner<'_, 's> {
         if !items.iter().all(Value::is_index) {
             return false;
         }
-        let keys = items.iter().flat_map(numerals).filter_map(|item| Some((Key::new(item).ok()?, Value::Null)));
-        let keys: BTreeMap<_, _> = keys.collect();
+        let keys = items.iter().flat_map(|item| order::alike(item).chain([item.clone()]));
+        let keys: BTreeMap<_, _> = keys.filter_map(|key| Some((Key::new(key).ok()?, Value::Null))).collect();
         let Ok(set) = Table::new(keys) else { return false };
         self.program.sets.push(set);
         let set = self.program.sets.len() - 1;
@@ -492,29 +438,25 @@ impl<'s> Planner<'_, 's> {
 
     /// Plans the step of a loop. Lists and maps that a loop builds grow in place.
     fn plan_step(&mut self, step: NodeId, slot: usize, tasks: &mut Vec<Task>) {
+        let Kind::Call { function, arguments, .. } = self.checked.tree.kind(step) else {
+            return tasks.push(Task::Visit(step, Base::Paid));
+        };
         let read = [Task::Emit(Op::Charge(1)), Task::Emit(Op::Take(slot))];
-        match self.checked.tree.kind(step) {
-            Kind::Call { function: "_?_:_", arguments, .. } if self.is_growing(arguments.get(1)) => {
-                let [condition, then, _] = *arguments.as_slice() else { return };
+        match (*function, arguments.as_slice()) {
+            ("_?_:_", [condition, then, _]) if self.is_growing(*then) => {
                 let (otherwise, end) = (self.label(), self.label());
-                tasks.extend([Task::Visit(condition, Base::Paid), Task::Emit(Op::Branch { otherwise, end })]);
-                self.plan_step(then, slot, tasks);
-                let same =
-                    [Task::Emit(Op::Jump(end)), Task::Place(otherwise), Task::Emit(Op::Take(slot)), Task::Place(end)];
-                tasks.extend(same);
+                tasks.extend([Task::Visit(*condition, Base::Paid), Task::Emit(Op::Branch { otherwise, end })]);
+                self.plan_step(*then, slot, tasks);
+                let same = [Task::Place(otherwise), Task::Emit(Op::Take(slot)), Task::Place(end)];
+                tasks.extend([Task::Emit(Op::Jump(end))].into_iter().chain(same));
             }
-            Kind::Call { function: "_+_", arguments, .. } if self.is_growing(Some(&step)) => {
-                let Some(Kind::List(elements)) = arguments.get(1).map(|list| self.checked.tree.kind(*list)) else {
-                    return;
-                };
+            ("_+_", [_, list]) if self.is_growing(step) => {
                 tasks.extend(read);
-                let is_constant = arguments.get(1).is_some_and(|list| self.constants.get(*list).is_some());
-                tasks.extend((!is_constant).then_some(Task::Emit(Op::Charge(10))));
-                tasks.extend(elements.iter().map(|element| Task::Visit(element.node, Base::Paid)));
-                tasks.push(Task::Emit(Op::Append));
+                tasks.extend(self.constants.get(*list).is_none().then_some(Task::Emit(Op::Charge(10))));
+                let items = self.checked.tree.children(*list).into_iter();
+                tasks.extend(items.map(|item| Task::Visit(item, Base::Paid)).chain([Task::Emit(Op::Append)]));
             }
-            Kind::Call { function: "cel.@mapInsert", arguments, .. } => {
-                let [_, parts @ ..] = arguments.as_slice() else { return };
+            ("cel.@mapInsert", [_, parts @ ..]) => {
                 let end = self.label();
                 tasks.extend(read);
                 for (drop, part) in parts.iter().enumerate() {
@@ -529,18 +471,14 @@ impl<'s> Planner<'_, 's> {
     }
 
     /// Returns true for the step of a loop that adds to what it builds.
-    fn is_growing(&self, step: Option<&NodeId>) -> bool {
-        let Some(Kind::Call { function, arguments, .. }) = step.map(|step| self.checked.tree.kind(*step)) else {
-            return false;
-        };
-        let is_list =
-            |node: &NodeId| matches!(self.checked.tree.kind(*node), Kind::List(elements) if elements.len() == 1);
-        let is_accumulator =
-            |node: &NodeId| matches!(self.checked.tree.kind(*node), Kind::Ident { name: "@result", .. });
+    fn is_growing(&self, step: NodeId) -> bool {
+        let tree = &self.checked.tree;
+        let Kind::Call { function, arguments, .. } = tree.kind(step) else { return false };
         match (*function, arguments.as_slice()) {
-            ("_+_", [accumulator, list]) => is_accumulator(accumulator) && is_list(list),
-            ("cel.@mapInsert", [accumulator, ..]) => is_accumulator(accumulator),
-            _ => false,
+            ("_+_", [built, items]) => {
+                matches!((tree.kind(*built), tree.kind(*items)), (Kind::Ident { name: RESULT, .. }, Kind::List(_)))
+            }
+            (function, _) => function == "cel.@mapInsert",
         }
     }
 
@@ -557,14 +495,4 @@ impl<'s> Planner<'_, 's> {
             Task::Visit(fold.result, Base::Paid),
         ]);
     }
-}
-
-/// Returns a value with the integers that are equal to it.
-fn numerals(value: &Value<'static>) -> Vec<Value<'static>> {
-    let mut all = vec![value.clone()];
-    if let Value::Double(number) = value {
-        all.extend(order::to_int(*number).map(Value::Int));
-        all.extend(order::to_uint(*number).map(Value::Uint));
-    }
-    all
 }

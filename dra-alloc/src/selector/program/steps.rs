@@ -2,13 +2,12 @@
 
 use crate::selector::fault::Fault;
 use crate::selector::functions::format::plain;
-use crate::selector::value::map::Found;
 use crate::selector::value::{Answer, List, Map, Value, order};
 
 /// Reads a field or element; `None` if it is not there. The error is one that also an optional read has.
 pub(super) fn read<'v>(value: &Value<'v>, key: &Value<'v>) -> Result<Option<Value<'v>>, Box<Fault>> {
     match value {
-        Value::Map(map) => found(map.read(key)?, key),
+        Value::Map(map) => map.read(key),
         Value::List(list) => Ok(position(key)?.and_then(|at| list.items().get(at).cloned())),
         _ => Ok(None),
     }
@@ -19,14 +18,6 @@ pub(super) fn is_there<'v>(value: &Value<'v>, key: &Value<'v>) -> Result<bool, B
     match value {
         Value::Map(Map::Domains(..)) => Ok(true),
         _ => read(value, key).map(|found| found.is_some()),
-    }
-}
-
-fn found<'v>(found: Found<'v>, key: &Value<'_>) -> Result<Option<Value<'v>>, Box<Fault>> {
-    match found {
-        Found::Value(value) => Ok(Some(value)),
-        Found::Missing => Ok(None),
-        Found::NoKey => Err(no_key(key)),
     }
 }
 

@@ -5,7 +5,7 @@ use super::token::Position;
 use super::tree::{Element, Fold, Kind, Literal, NodeId};
 
 /// Name of the accumulator of a loop; no text can write it.
-const RESULT: &str = "@result";
+pub(in crate::selector) const RESULT: &str = "@result";
 const UNUSED: &str = "#unused";
 const SORTED: &str = "@__sortBy_input__";
 
@@ -75,7 +75,7 @@ impl<'s> Expansion<'_, 's> {
     }
 
     fn call(&mut self, function: &'s str, arguments: &[NodeId]) -> NodeId {
-        self.parser.call(function, arguments, self.at)
+        self.add(Kind::Call { function, target: None, arguments: arguments.to_vec() })
     }
 
     fn method(&mut self, target: NodeId, function: &'s str, arguments: Vec<NodeId>) -> NodeId {
@@ -83,7 +83,7 @@ impl<'s> Expansion<'_, 's> {
     }
 
     fn list(&mut self, elements: &[NodeId]) -> NodeId {
-        self.add(Kind::List(elements.iter().map(|node| Element { node: *node, optional: false }).collect()))
+        self.add(Kind::List(elements.iter().map(|node| Element { key: None, value: *node, optional: false }).collect()))
     }
 
     fn fold(&mut self, fold: Fold<'s>) -> NodeId {

@@ -43,6 +43,7 @@ pub(super) enum Type {
 }
 
 pub(super) const DEVICE: &str = "kubernetes.DRADevice";
+pub(super) const EMPTY: &str = "google.protobuf.Empty";
 pub(super) const QUANTITY: &str = "kubernetes.Quantity";
 pub(super) const SEMVER: &str = "kubernetes.Semver";
 pub(super) const URL: &str = "kubernetes.URL";

@@ -3,7 +3,6 @@
 use super::{List, Map, Origin, Value, order};
 use crate::selector::fault::Fault;
 use crate::selector::meter::Meter;
-use crate::selector::value::map::Found;
 
 /// Returns true if two values are equal. Some types are not compared with others.
 pub(in crate::selector) fn equal<'v>(
@@ -91,7 +90,7 @@ fn maps<'v>(one: &Map<'v>, other: &Map<'v>, meter: &mut Meter<'_>) -> Result<boo
     meter.work(one.len())?;
     for key in one.keys() {
         meter.work(one.work() + other.work())?;
-        let Found::Value(right) = other.find(&key)? else { return Ok(false) };
+        let Some(right) = other.find(&key)? else { return Ok(false) };
         match equal(&one.value(&key)?, &right, meter) {
             Ok(true) => {}
             Ok(false) => return Ok(false),
