@@ -9,7 +9,7 @@ impl Checker<'_, '_> {
     pub(super) fn list(&mut self, node: NodeId, elements: &[Element]) {
         let (_, values) = self.joined(elements);
         let element = values.unwrap_or_else(|| self.types.fresh());
-        let of = self.types.list(element);
+        let of = self.types.id(Type::List(element));
         self.set(node, of);
     }
 
@@ -17,7 +17,7 @@ impl Checker<'_, '_> {
         let (keys, values) = self.joined(entries);
         let key = keys.unwrap_or_else(|| self.types.fresh());
         let value = values.unwrap_or_else(|| self.types.fresh());
-        let of = self.types.map(key, value);
+        let of = self.types.id(Type::Map(key, value));
         self.set(node, of);
     }
 

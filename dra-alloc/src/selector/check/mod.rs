@@ -70,11 +70,6 @@ impl Checked<'_> {
         *self.reference(node) == Reference::Name(Name::Device)
     }
 
-    /// Returns the text of a literal that is a string.
-    pub(super) fn text(&self, node: NodeId) -> Option<&str> {
-        self.tree.text(node)
-    }
-
     /// Returns the overloads of a call, none for what is no call.
     pub(super) fn overloads(&self, node: NodeId) -> &[OverloadId] {
         match self.reference(node) {
@@ -101,13 +96,6 @@ enum Task {
     Declare(NodeId),
     /// The step of a loop is checked.
     Step(NodeId),
-}
-
-/// Effect of a local variable on names with dots that begin with its name. It hides none of functions.
-#[derive(Clone, Copy, PartialEq)]
-enum Locals {
-    Hide,
-    Ignored,
 }
 
 struct Local<'s> {
@@ -247,8 +235,16 @@ impl<'s> Checker<'_, 's> {
     /// Gives a node its type whose parts have theirs.
     fn leave(&mut self, node: NodeId) {
         match self.tree.kind(node) {
-            Kind::Select { operand, field, test } => self.select(node, *operand, field, *test),
-            Kind::Call { function: "_?._", arguments, .. } => self.optional_select(node, arguments),
+            Kind::Select { operand, field, test } => {
+                let of = self.field_type(node, *operand, field, false);
+                let of = if *test { self.types.id(Type::Bool) } else { of };
+                self.set(node, of);
+            }
+            Kind::Call { function: "_?._", arguments, .. } => {
+                let [operand, field] = *arguments.as_slice() else { return };
+                let of = self.field_type(node, operand, self.tree.text(field).unwrap_or_default(), true);
+                self.set(node, of);
+            }
             Kind::Call { function, target, arguments } => self.resolve(node, function, *target, arguments),
             Kind::List(elements) => self.list(node, elements),
             Kind::Map(entries) => self.map(node, entries),
@@ -286,20 +282,19 @@ impl<'s> Checker<'_, 's> {
         }
     }
 
-    /// Returns the dotted name that a chain of fields spells; `None` for anything else, and for fields of a local variable
-    /// that hides it.
-    fn chain(&self, node: NodeId, locals: Locals) -> Option<String> {
-        let (mut node, mut fields) = (node, Vec::new());
+    /// Returns the dotted name that a chain of fields spells, and whether no local variable hides it.
+    fn chain(&self, mut node: NodeId) -> Option<(String, bool)> {
+        let mut fields = Vec::new();
         loop {
             match self.tree.kind(node) {
                 Kind::Select { operand, field, test: false } => {
                     fields.push(*field);
                     node = *operand;
                 }
-                Kind::Ident { name, global } if *global || locals == Locals::Ignored || self.local(name).is_none() => {
+                Kind::Ident { name, global } => {
                     fields.push(name.trim_start_matches('.'));
                     fields.reverse();
-                    return Some(fields.join("."));
+                    return Some((fields.join("."), *global || self.local(name).is_none()));
                 }
                 _ => return None,
             }
@@ -308,26 +303,11 @@ impl<'s> Checker<'_, 's> {
 
     /// Looks a chain of fields up as one name.
     fn qualified(&mut self, node: NodeId) -> bool {
-        let spelled = self.chain(node, Locals::Hide);
-        let Some((name, of)) = spelled.and_then(|name| self.declarations.lookup(&name, &mut self.types)) else {
-            return false;
-        };
+        let Some((name, true)) = self.chain(node) else { return false };
+        let Some((name, of)) = self.declarations.lookup(&name, &mut self.types) else { return false };
         self.set(node, of);
         self.refer(node, Reference::Name(name));
         true
-    }
-
-    fn select(&mut self, node: NodeId, operand: NodeId, field: &str, test: bool) {
-        let of = self.field_type(node, operand, field, false);
-        let of = if test { self.types.id(Type::Bool) } else { of };
-        self.set(node, of);
-    }
-
-    /// Checks `operand.?field`.
-    fn optional_select(&mut self, node: NodeId, arguments: &[NodeId]) {
-        let [operand, field] = *arguments else { return };
-        let of = self.field_type(node, operand, self.tree.text(field).unwrap_or_default(), true);
-        self.set(node, of);
     }
 
     fn field_type(&mut self, node: NodeId, operand: NodeId, field: &str, optional: bool) -> TypeId {

@@ -5,7 +5,7 @@ use super::Checked;
 use crate::selector::error::Issue;
 use crate::selector::functions::format::{Piece, pieces, refusal};
 use crate::selector::functions::regex::Pattern;
-use crate::selector::functions::time::{bounded, parse_duration, parse_timestamp};
+use crate::selector::functions::time;
 use crate::selector::syntax::tree::{Element, Kind, Literal, NodeId};
 use crate::selector::types::{Type, TypeId};
 
@@ -78,38 +78,31 @@ impl Validator<'_, '_> {
         self.issue(node, message);
     }
 
-    fn literal(&self, node: NodeId) -> Option<&Literal<'_>> {
-        if let Kind::Literal(literal) = self.checked.tree.kind(node) { Some(literal) } else { None }
-    }
-
     fn call(&mut self, node: NodeId, function: &str, target: Option<NodeId>, arguments: &[NodeId]) {
         let Some(argument) = arguments.first().copied() else { return };
         if function == "format" {
             return self.format(node, target, argument);
         }
-        let Some(literal) = self.literal(argument) else { return };
-        let (is_readable, message) = match (function, literal) {
-            ("duration", Literal::String(text)) => (parse_duration(text).is_some(), "invalid duration argument"),
-            ("duration", _) => (false, "invalid duration argument"),
+        let Kind::Literal(literal) = self.checked.tree.kind(argument) else { return };
+        let is_readable = match (function, literal) {
+            ("duration", Literal::String(text)) => time::parse_duration(text).is_some(),
             ("timestamp", Literal::String(text)) => {
-                (parse_timestamp(text).is_some_and(|time| bounded(time).is_ok()), "invalid timestamp argument")
+                time::parse_timestamp(text).is_some_and(|time| time::bounded(time).is_ok())
             }
-            ("timestamp", Literal::Int(seconds)) => {
-                (crate::selector::functions::time::at(*seconds).is_ok(), "invalid timestamp argument")
-            }
-            ("timestamp", _) => (false, "invalid timestamp argument"),
-            ("matches", Literal::String(pattern)) => (Pattern::compile(pattern).is_ok(), "invalid matches argument"),
+            ("timestamp", Literal::Int(seconds)) => time::at(*seconds).is_ok(),
+            ("duration" | "timestamp", _) => false,
+            ("matches", Literal::String(pattern)) => Pattern::compile(pattern).is_ok(),
             _ => return,
         };
         if !is_readable {
-            self.issue(argument, message);
+            self.issue(argument, format!("invalid {function} argument"));
         }
     }
 
     /// Checks the clauses of a format against the types of a list literal.
     fn format(&mut self, node: NodeId, target: Option<NodeId>, list: NodeId) {
         let checked = self.checked;
-        let Some(format) = target.and_then(|target| checked.text(target)) else { return };
+        let Some(format) = target.and_then(|target| checked.tree.text(target)) else { return };
         let Kind::List(elements) = self.checked.tree.kind(list) else { return };
         let nodes: Vec<NodeId> = elements.iter().map(|element| element.value).collect();
         let pieces = match pieces(format) {

@@ -92,22 +92,18 @@ impl Estimator<'_, '_> {
     }
 
     fn cause_of_call(&self, arguments: &[NodeId]) -> CostCause {
-        let has_unknown_elements = |node: &&NodeId| {
-            let argument = self.argument(**node);
-            matches!(argument.of, Type::List(_)) && argument.elements.max == u64::MAX
-        };
-        let is_unknown = |node: &&NodeId| self.size_or_unknown(**node).max == u64::MAX;
-        if let Some(unknown) = arguments.iter().find(is_unknown) {
+        let sizes = || arguments.iter().map(|node| self.size_or_unknown(*node).max);
+        if let Some((unknown, _)) = arguments.iter().zip(sizes()).find(|(_, most)| *most == u64::MAX) {
             return self.cause_of_size(*unknown);
         }
-        if arguments.iter().any(|node| has_unknown_elements(&node)) {
+        let all = || arguments.iter().map(|node| self.argument(*node));
+        if all().any(|argument| matches!(argument.of, Type::List(_)) && argument.elements.max == u64::MAX) {
             return CostCause::UnknownElements;
         }
-        let parts = arguments.iter().fold(0_u64, |sum, node| sum.saturating_add(self.cost(*node).max));
-        if parts > COST_LIMIT {
+        if self.sum(arguments, 0).max > COST_LIMIT {
             return CostCause::Sum;
         }
-        CostCause::Size { most: arguments.iter().map(|node| self.size_or_unknown(*node).max).max().unwrap_or_default() }
+        CostCause::Size { most: sizes().max().unwrap_or_default() }
     }
 
     /// Says why the size of a part is not known.

@@ -13,15 +13,6 @@ use names::Name;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OverloadId(u16);
 
-/// Way in which an overload is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Style {
-    /// `function(argument)`
-    Global,
-    /// `target.function(argument)`
-    Method,
-}
-
 /// Price of a call, estimated and actual. In comments s is the estimated size of an argument, n the actual one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cost {
@@ -97,7 +88,8 @@ impl Cost {
 /// One way to call a function.
 #[derive(Debug)]
 pub(super) struct Overload {
-    pub(super) style: Style,
+    /// Called as `target.function(argument)`: the target is the first parameter.
+    pub(super) has_target: bool,
     pub(super) parameters: Vec<TypeId>,
     pub(super) result: TypeId,
     pub(super) cost: Cost,
@@ -160,15 +152,15 @@ impl Declarations {
 
     fn add(&mut self, signature: &str, cost: Cost) -> OverloadId {
         let (call, result) = signature.split_once(" -> ").unwrap_or((signature, "dyn"));
-        let (style, target, arguments) = match call.rsplit_once(".(") {
-            Some((target, arguments)) => (Style::Method, Some(target), arguments),
-            None => (Style::Global, None, call.strip_prefix('(').unwrap_or(call)),
+        let (target, arguments) = match call.rsplit_once(".(") {
+            Some((target, arguments)) => (Some(target), arguments),
+            None => (None, call.strip_prefix('(').unwrap_or(call)),
         };
         let arguments = arguments.strip_suffix(')').unwrap_or(arguments);
         let parameters = target.into_iter().chain(split(arguments)).map(|text| self.parse(text)).collect();
         let result = self.parse(result);
         let id = OverloadId(u16::try_from(self.overloads.len()).unwrap_or(u16::MAX));
-        self.overloads.push(Overload { style, parameters, result, cost });
+        self.overloads.push(Overload { has_target: target.is_some(), parameters, result, cost });
         id
     }
 

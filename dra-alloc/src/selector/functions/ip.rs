@@ -16,7 +16,7 @@ functions! { meter;
     "isIP" { "(string) -> bool" Parse: [Value::String(text)] => Ok(Value::Bool(parse(text).is_ok())); }
     "ip.isCanonical" {
         "(string) -> bool" Canonical: [Value::String(text)] =>
-            parse(text).map(|address| Value::Bool(shown(address) == **text)).map_err(Fault::text);
+            parse(text).map(|address| Value::Bool(address.to_string() == **text)).map_err(Fault::text);
     }
     "family" {
         "IP.() -> int" One: [Value::Ip(address)] => Ok(Value::Int(if address.is_ipv4() { 4 } else { 6 }));
@@ -52,11 +52,6 @@ fn is_global_unicast(address: &IpAddr) -> bool {
         && !address.is_loopback()
         && !address.is_multicast()
         && !is_link_local_unicast(address)
-}
-
-/// Returns the canonical text of an address.
-pub(super) fn shown(address: IpAddr) -> String {
-    address.to_string()
 }
 
 /// Parses an address. Those with a zone and IPv4 addresses in IPv6 form are refused.

@@ -35,9 +35,9 @@ functions! { meter;
     }
     "sub" {
         "Quantity.(Quantity) -> Quantity" One:
-            [Value::Quantity(one, _), Value::Quantity(other, _)] => Ok(computed(one.minus(other)));
+            [Value::Quantity(one, _), Value::Quantity(other, _)] => Ok(computed(one.plus(&other.negated())));
         "Quantity.(int) -> Quantity" One:
-            [Value::Quantity(one, _), Value::Int(units)] => Ok(computed(one.minus(&Amount::from_units(*units))));
+            [Value::Quantity(one, _), Value::Int(units)] => Ok(computed(one.plus(&Amount::from_units(*units).negated())));
     }
     // Versions have the same methods.
     "compareTo" {
@@ -60,14 +60,14 @@ fn computed<'v>(amount: Amount) -> Value<'v> {
 
 fn compared(one: &Value<'_>, other: &Value<'_>) -> Result<Ordering, Box<Fault>> {
     match (one, other) {
-        (Value::Quantity(one, _), Value::Quantity(other, _)) => Ok(one.cmp(other)),
+        (Value::Quantity(one, _), Value::Quantity(other, _)) => Ok(one.compare(other)),
         (Value::Version(one), Value::Version(other)) => Ok(one.cmp(other)),
         _ => Err(Fault::no_overload()),
     }
 }
 
 fn parse(text: &str) -> Result<Amount, String> {
-    text.parse().map_err(|error| match error {
+    Amount::parse(text).map_err(|error| match error {
         QuantityError::Format { .. } => {
             "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'".to_owned()
         }

@@ -25,27 +25,18 @@ pub(in crate::selector) const WITH_PATTERN: [&str; 3] = ["matches", "find", "fin
 functions! { meter;
     "matches"(Misuse::Operator(|value| matches!(value, Value::String(_)))) {
         "(string, string) -> bool" One;
-        "string.(string) -> bool" Matches: [Value::String(text), Value::String(pattern)] => {
-            let pattern = computed(meter, pattern)?;
-            search(meter, &pattern, text, "matches", None)
-        };
+        "string.(string) -> bool" Matches:
+            [Value::String(text), Value::String(pattern)] => computed(meter, "matches", pattern, text, None);
     }
     "find" {
-        "string.(string) -> string" Find: [Value::String(text), Value::String(pattern)] => {
-            let pattern = computed(meter, pattern).map_err(illegal)?;
-            search(meter, &pattern, text, "find", None)
-        };
+        "string.(string) -> string" Find:
+            [Value::String(text), Value::String(pattern)] => computed(meter, "find", pattern, text, None);
     }
     "findAll" {
-        "string.(string) -> list(string)" Find: [Value::String(text), Value::String(pattern)] => {
-            let pattern = computed(meter, pattern).map_err(illegal)?;
-            search(meter, &pattern, text, "findAll", None)
-        };
-        "string.(string, int) -> list(string)" Find:
-            [Value::String(text), Value::String(pattern), Value::Int(limit)] => {
-                let pattern = computed(meter, pattern).map_err(illegal)?;
-                search(meter, &pattern, text, "findAll", Some(*limit))
-            };
+        "string.(string) -> list(string)" Find:
+            [Value::String(text), Value::String(pattern)] => computed(meter, "findAll", pattern, text, None);
+        "string.(string, int) -> list(string)" Find: [Value::String(text), Value::String(pattern), Value::Int(limit)] =>
+            computed(meter, "findAll", pattern, text, Some(*limit));
     }
 }
 
@@ -103,18 +94,16 @@ impl Pattern {
     }
 }
 
-/// Compiles a pattern that an evaluation made.
-fn computed(meter: &mut Meter<'_>, pattern: &str) -> Result<Pattern, Box<Fault>> {
+/// Calls a function with a pattern that an evaluation made.
+fn computed<'v>(meter: &mut Meter<'_>, name: &str, pattern: &str, text: &Text<'v>, limit: Option<i64>) -> Answer<'v> {
     if pattern.len() > LONGEST_COMPUTED {
         return Err(Fault::too_much());
     }
     meter.work(10_000 + 200 * pattern.len())?;
-    Pattern::limited(pattern, LARGEST_COMPUTED).map_err(Fault::text)
-}
-
-/// Says where a computed pattern is wrong, in the words of `find`.
-fn illegal(fault: Box<Fault>) -> Box<Fault> {
-    if let Fault::Text(reason) = &*fault { Fault::text(format!("Illegal regex: {reason}")) } else { fault }
+    let context = if name == "matches" { "" } else { "Illegal regex: " };
+    let pattern = Pattern::limited(pattern, LARGEST_COMPUTED);
+    let pattern = pattern.map_err(|reason| Fault::text(format!("{context}{reason}")))?;
+    search(meter, &pattern, text, name, limit)
 }
 
 /// Calls a function with a pattern that is compiled.
@@ -122,12 +111,11 @@ pub(in crate::selector) fn call<'v>(
     meter: &mut Meter<'_>,
     name: &str,
     pattern: &Pattern,
-    text: &Value<'v>,
-    limit: Option<&Value<'v>>,
+    arguments: &[Value<'v>],
 ) -> Answer<'v> {
-    match (text, limit) {
-        (Value::String(text), None) => search(meter, pattern, text, name, None),
-        (Value::String(text), Some(Value::Int(limit))) => search(meter, pattern, text, name, Some(*limit)),
+    match arguments {
+        [Value::String(text), _] => search(meter, pattern, text, name, None),
+        [Value::String(text), _, Value::Int(limit)] => search(meter, pattern, text, name, Some(*limit)),
         _ => Err(Fault::no_overload()),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use smallvec::SmallVec;
 
 use super::steps::{self, Elements};
-use super::{Access, Call, Logic, Op, Program, Target, messages};
+use super::{Access, Call, Op, Program, Target, messages};
 use crate::selector::SelectorInput;
 use crate::selector::cost::actual::actual;
 use crate::selector::fault::Fault;
@@ -114,7 +114,7 @@ impl<'v> Machine<'_, 'v, '_> {
             Op::Local(slot) => self.local(slot),
             Op::Take(slot) => self.take(slot),
             Op::Close => self.close(),
-            Op::Combine(logic) => self.combine(logic),
+            Op::Combine(deciding) => self.combine(deciding),
             Op::NotStrictlyFalse => Ok(Value::Bool(!matches!(self.pop(), Ok(Value::Bool(false))))),
             Op::List { count, optional } => self.list(count, optional),
             Op::Map { count, optional } => self.map(count, optional),
@@ -137,7 +137,6 @@ impl<'v> Machine<'_, 'v, '_> {
             Op::Index(access) => return self.index(access),
             Op::Test(key) => return self.test(key),
             Op::Call(call) => return self.call(call),
-            Op::Search { call, pattern } => return self.search(call, pattern),
             Op::Branch { otherwise, end } => return self.branch(otherwise, end),
             Op::Bail { drop, end } => return self.bail(drop, end),
             Op::Begin { second, end } => return self.begin(second, end),
@@ -146,7 +145,7 @@ impl<'v> Machine<'_, 'v, '_> {
             Op::Fallback { unwraps, end } => self.fallback(unwraps, end),
             Op::Jump(target) => self.jump(target),
             Op::SkipIndex(end) if self.has_failed() || self.chains.last() == Some(&Chain::Absent) => self.jump(end),
-            Op::Decide(logic, target) if self.is_last(logic.deciding()) => self.jump(target),
+            Op::Decide(deciding, target) if self.is_last(deciding) => self.jump(target),
             Op::While(done) => {
                 if matches!(self.pop(), Ok(Value::Bool(false))) {
                     self.jump(done);
@@ -285,7 +284,7 @@ impl<'v> Machine<'_, 'v, '_> {
         self.meter.work(value.weight())?;
         let answer = match chain {
             Some(Chain::Absent) => Ok(false),
-            _ => steps::is_there(&value, key),
+            _ => steps::read(&value, key).map(|found| found.is_some()),
         };
         let is_free = matches!(chain, Some(Chain::Optional | Chain::Absent)) && !matches!(answer, Ok(true));
         self.meter.charge(u64::from(!is_free))?;
@@ -295,11 +294,11 @@ impl<'v> Machine<'_, 'v, '_> {
         self.push(answer.map(Value::Bool))
     }
 
-    fn combine(&mut self, logic: Logic) -> Answer<'v> {
+    fn combine(&mut self, deciding: bool) -> Answer<'v> {
         let (right, left) = (self.pop(), self.pop());
         match (left, right) {
-            (_, Ok(Value::Bool(value))) if value == logic.deciding() => Ok(Value::Bool(value)),
-            (Ok(Value::Bool(_)), Ok(Value::Bool(_))) => Ok(Value::Bool(!logic.deciding())),
+            (_, Ok(Value::Bool(value))) if value == deciding => Ok(Value::Bool(value)),
+            (Ok(Value::Bool(_)), Ok(Value::Bool(_))) => Ok(Value::Bool(!deciding)),
             (Err(fault), _) | (Ok(Value::Bool(_)), Err(fault)) => Err(fault),
             _ => Err(Fault::no_overload()),
         }
@@ -399,31 +398,29 @@ impl<'v> Machine<'_, 'v, '_> {
             return Err(steps::not_a_list(answer));
         }
         let Some(values) = self.arguments(call, from)? else { return Ok(()) };
-        // Arguments are read once by the function, and again for the price.
-        let weight: usize = values.iter().map(|value| 2 * value.weight()).sum();
-        self.meter.work(CALL + weight)?;
-        let result = (call.function.run)(self.meter, &values);
-        let result = result.map_err(|fault| call.function.worded(fault, &values));
+        let result = match call.pattern.and_then(|pattern| self.program.patterns.get(pattern)) {
+            Some(pattern) => regex::call(self.meter, call.function.name, pattern, &values),
+            None => {
+                // Arguments are read once by the function, and again for the price.
+                let weight: usize = values.iter().map(|value| 2 * value.weight()).sum();
+                self.meter.work(CALL + weight)?;
+                call.function.call(self.meter, &values)
+            }
+        };
         self.paid(call, &values, result)
     }
 
     /// Takes the arguments of a call. If one of them is an error, the first is the call's answer, for the price of all
     /// of them; `None` then.
     fn arguments(&mut self, call: &Call, from: usize) -> Result<Option<Arguments<'v>>, Box<Fault>> {
-        let answers = self.stack.get_mut(from..).unwrap_or_default();
-        let Some(failed) = answers.iter().position(Result::is_err) else {
-            let mut values = Arguments::new();
-            for answer in self.stack.drain(from..) {
-                values.push(answer?);
-            }
-            return Ok(Some(values));
-        };
+        let answers = self.stack.get(from..).unwrap_or_default();
+        if answers.iter().all(Result::is_ok) {
+            return self.stack.drain(from..).collect::<Result<_, _>>().map(Some);
+        }
         let price = actual(call.cost, |index| answers.get(index)?.as_ref().ok(), None, self.meter)?;
-        let answer =
-            answers.get_mut(failed).map_or(Ok(Value::Null), |answer| std::mem::replace(answer, Ok(Value::Null)));
-        self.stack.truncate(from);
+        let first = self.stack.drain(from..).find(Result::is_err);
         self.meter.charge(price)?;
-        self.push(answer).map(|()| None)
+        self.push(first.unwrap_or(Ok(Value::Null))).map(|()| None)
     }
 
     /// Charges a call with values, and puts its result on the stack.
@@ -436,20 +433,6 @@ impl<'v> Machine<'_, 'v, '_> {
                 self.push(result)
             }
         }
-    }
-
-    /// Calls a function whose second argument, a pattern, is compiled.
-    fn search(&mut self, call: usize, pattern: usize) -> Result<(), Box<Fault>> {
-        let (Some(call), Some(pattern)) = (self.program.calls.get(call), self.program.patterns.get(pattern)) else {
-            return Ok(());
-        };
-        let from = self.stack.len().saturating_sub(call.count);
-        let Some(values) = self.arguments(call, from)? else { return Ok(()) };
-        let result = match values.as_slice() {
-            [text, _, limit @ ..] => regex::call(self.meter, call.function.name, pattern, text, limit.first()),
-            _ => Err(Fault::no_overload()),
-        };
-        self.paid(call, &values, result)
     }
 
     fn in_set(&mut self, set: usize) -> Answer<'v> {

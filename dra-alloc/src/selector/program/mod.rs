@@ -25,20 +25,6 @@ enum Access {
     Optional,
 }
 
-/// Operator that leaves out its right side if the left one decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Logic {
-    And,
-    Or,
-}
-
-impl Logic {
-    /// Returns the value that decides, whatever the other side is.
-    const fn deciding(self) -> bool {
-        matches!(self, Self::Or)
-    }
-}
-
 /// Operation of a program.
 #[derive(Clone, Copy, Debug)]
 enum Op {
@@ -69,10 +55,10 @@ enum Op {
     /// Tells whether a field is there.
     Test(usize),
     Jump(Target),
-    /// Goes on at the target if the last value decides, and stays.
-    Decide(Logic, Target),
-    /// Combines the two last values.
-    Combine(Logic),
+    /// Goes on at the target if the last value is the bool that decides, and stays: false of `&&`, true of `||`.
+    Decide(bool, Target),
+    /// Combines the two last values, of which the bool decides whatever the other one is.
+    Combine(bool),
     /// Goes on at one target for false, at the other for what is no bool.
     Branch {
         otherwise: Target,
@@ -99,11 +85,6 @@ enum Op {
     },
     Message(usize),
     Call(usize),
-    /// Calls a function with a pattern that is a constant.
-    Search {
-        call: usize,
-        pattern: usize,
-    },
     /// Looks a value up in a set of constants.
     InSet(usize),
     /// Begins a loop over the last value.
@@ -137,6 +118,8 @@ struct Call {
     function: &'static Function,
     cost: Cost,
     count: usize,
+    /// Pattern that is a constant, the second argument.
+    pattern: Option<usize>,
     /// Looks whether its arguments are lists. Upstream's functions that do not end the evaluation.
     guarded: bool,
 }

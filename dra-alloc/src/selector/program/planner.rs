@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::constants::Constants;
-use super::{Access, Call, Logic, Message, Op, Program, Target};
+use super::{Access, Call, Message, Op, Program, Target};
 use crate::selector::check::{Checked, Reference, Role, Variable};
 use crate::selector::declarations::names::Name;
 use crate::selector::declarations::{Cost, declarations};
 use crate::selector::fault::TOO_LARGE;
 use crate::selector::functions::regex::{LARGEST_PATTERNS, Pattern, WITH_PATTERN};
-use crate::selector::syntax::macros::RESULT;
 use crate::selector::syntax::tree::{Element, Fold, Kind, NodeId};
 use crate::selector::value::map::{Key, Table};
 use crate::selector::value::{Value, order};
@@ -99,16 +98,19 @@ impl<'s> Planner<'_, 's> {
         self.program.constants.len() - 1
     }
 
+    fn emit_constant(&mut self, value: Value<'static>) {
+        let constant = self.constant(value);
+        self.program.ops.push(Op::Constant(constant));
+    }
+
     fn visit(&mut self, node: NodeId, base: Base) {
         if let Some(value) = self.constants.get(node) {
-            let value = value.clone();
-            let constant = self.constant(value);
-            return self.program.ops.push(Op::Constant(constant));
+            return self.emit_constant(value.clone());
         }
         let checked = self.checked;
         match (checked.tree.kind(node), checked.reference(node)) {
             (Kind::Message { fields, .. }, Reference::Name(Name::Type(name) | Name::TypeOnly(name))) => {
-                let names = fields.iter().filter_map(|field| checked.text(field.key?).map(str::to_owned));
+                let names = fields.iter().filter_map(|field| checked.tree.text(field.key?).map(str::to_owned));
                 self.program.messages.push(Message { name, fields: names.collect() });
                 let values: Vec<NodeId> = fields.iter().map(|field| field.value).collect();
                 self.construct(40, &values, Op::Message(self.program.messages.len() - 1));
@@ -228,12 +230,11 @@ impl<'s> Planner<'_, 's> {
     }
 
     fn plan_index(&mut self, index: NodeId, access: Access, tasks: &mut Vec<Task>) {
-        if let Some(key) = self.constants.get(index) {
+        if let Some(key) = self.constants.get(index).cloned() {
             if !key.is_index() {
                 let problem = format!("invalid qualifier type: {}", key.inner_type_name());
                 return self.refuse(problem);
             }
-            let key = key.clone();
             let key = self.constant(key);
             return tasks.push(Task::Emit(Op::Step { key, access }));
         }
@@ -246,12 +247,21 @@ impl<'s> Planner<'_, 's> {
         ]);
     }
 
-    /// Plans a literal with parts: its price, the parts up to the first error, and how they are put together.
+    /// Plans a literal: its price and its parts.
     fn construct(&mut self, price: u8, parts: &[NodeId], op: Op) {
+        self.program.ops.push(Op::Charge(price));
+        self.combine(parts, true, op);
+    }
+
+    /// Plans an operation on parts. If it is sequential, the first part that is an error ends it.
+    fn combine(&mut self, parts: &[NodeId], is_sequential: bool, op: Op) {
         let end = self.label();
-        let mut tasks = vec![Task::Emit(Op::Charge(price))];
+        let mut tasks = Vec::with_capacity(2 * parts.len() + 1);
         for (drop, part) in parts.iter().enumerate() {
-            tasks.extend([Task::Visit(*part, Base::Paid), Task::Emit(Op::Bail { drop, end })]);
+            tasks.push(Task::Visit(*part, Base::Paid));
+            // After the last part there is nothing left to leave out.
+            let bails = is_sequential && drop + 1 < parts.len();
+            tasks.extend(bails.then_some(Task::Emit(Op::Bail { drop, end })));
         }
         tasks.extend([Task::Emit(op), Task::Place(end)]);
         self.plan(tasks);
@@ -268,8 +278,8 @@ impl<'s> Planner<'_, 's> {
     fn call(&mut self, node: NodeId, function: &'s str, target: Option<NodeId>, arguments: &[NodeId], base: Base) {
         match (function, target, arguments) {
             ("_[_]" | "_[?_]" | "_?._", ..) => self.chain(node, base),
-            ("_&&_", _, [left, right]) => self.logic(*left, *right, Logic::And),
-            ("_||_", _, [left, right]) => self.logic(*left, *right, Logic::Or),
+            ("_&&_", _, [left, right]) => self.logic(*left, *right, false),
+            ("_||_", _, [left, right]) => self.logic(*left, *right, true),
             ("_?_:_", _, [condition, then, otherwise]) => self.ternary(*condition, *then, *otherwise),
             ("@not_strictly_false", _, [value]) => {
                 let price = Task::Emit(Op::Charge(1));
@@ -293,13 +303,13 @@ impl<'s> Planner<'_, 's> {
         }
     }
 
-    fn logic(&mut self, left: NodeId, right: NodeId, logic: Logic) {
+    fn logic(&mut self, left: NodeId, right: NodeId, deciding: bool) {
         let end = self.label();
         self.plan([
             Task::Visit(left, Base::Paid),
-            Task::Emit(Op::Decide(logic, end)),
+            Task::Emit(Op::Decide(deciding, end)),
             Task::Visit(right, Base::Paid),
-            Task::Emit(Op::Combine(logic)),
+            Task::Emit(Op::Combine(deciding)),
             Task::Place(end),
         ]);
     }
@@ -322,8 +332,7 @@ impl<'s> Planner<'_, 's> {
         let Some(Value::List(list)) = self.constants.get(list) else { return false };
         let items = list.items();
         if items.is_empty() {
-            let no = self.constant(Value::Bool(false));
-            self.program.ops.push(Op::Constant(no));
+            self.emit_constant(Value::Bool(false));
             return true;
         }
         if !items.iter().all(Value::is_index) {
@@ -356,40 +365,23 @@ impl<'s> Planner<'_, 's> {
         let is_operator = name.starts_with(['_', '@', '!', '-']);
         let is_dynamic = overloads.len() > 1;
         let count = arguments.len();
-        let mut is_sequential =
-            count >= 3 || name == "format" || (is_dynamic && !is_operator && !EAGER.contains(&name));
         let pattern = match self.pattern(name, arguments) {
             Ok(pattern) => pattern,
             Err(problem) => return self.refuse(problem),
         };
-        is_sequential |= pattern.is_some();
+        let is_lenient = is_operator || EAGER.contains(&name);
+        let is_sequential = count >= 3 || name == "format" || (is_dynamic && !is_lenient) || pattern.is_some();
         let guarded = name != "distinct" && (is_dynamic || !matches!(name, "sort" | "@sortByAssociatedKeys"));
-        self.program.calls.push(Call { function, cost, count, guarded });
-        let call = self.program.calls.len() - 1;
-        let end = self.label();
-        let mut tasks = Vec::with_capacity(2 * count + 2);
-        for (drop, argument) in arguments.iter().enumerate() {
-            tasks.push(Task::Visit(*argument, Base::Paid));
-            // After the last argument there is nothing left to leave out.
-            let bails = is_sequential && drop + 1 < count;
-            tasks.extend(bails.then_some(Task::Emit(Op::Bail { drop, end })));
-        }
-        tasks.push(Task::Emit(match pattern {
-            Some(pattern) => Op::Search { call, pattern },
-            None => Op::Call(call),
-        }));
-        tasks.push(Task::Place(end));
-        self.plan(tasks);
+        self.program.calls.push(Call { function, cost, count, pattern, guarded });
+        self.combine(arguments, is_sequential, Op::Call(self.program.calls.len() - 1));
     }
 
     /// Compiles the pattern of a call, if it is a constant.
     fn pattern(&mut self, name: &str, arguments: &[NodeId]) -> Result<Option<usize>, String> {
-        let Some(Value::String(text)) = arguments.get(1).and_then(|pattern| self.constants.get(*pattern)) else {
-            return Ok(None);
+        let text = match arguments.get(1).and_then(|pattern| self.constants.get(*pattern)) {
+            Some(Value::String(text)) if WITH_PATTERN.contains(&name) => text,
+            _ => return Ok(None),
         };
-        if !WITH_PATTERN.contains(&name) {
-            return Ok(None);
-        }
         if let Some(known) = self.patterns.get(&**text) {
             return Ok(Some(*known));
         }
@@ -424,7 +416,7 @@ impl<'s> Planner<'_, 's> {
         if !matches!(self.constants.get(fold.condition), Some(Value::Bool(true))) {
             tasks.extend([Task::Visit(fold.condition, Base::Paid), Task::Emit(Op::While(done))]);
         }
-        self.plan_step(fold.step, slot, &mut tasks);
+        self.plan_step(fold, fold.step, slot, &mut tasks);
         tasks.extend([
             Task::Emit(Op::Store(slot)),
             Task::Emit(Op::Jump(again)),
@@ -437,20 +429,21 @@ impl<'s> Planner<'_, 's> {
     }
 
     /// Plans the step of a loop. Lists and maps that a loop builds grow in place.
-    fn plan_step(&mut self, step: NodeId, slot: usize, tasks: &mut Vec<Task>) {
+    fn plan_step(&mut self, fold: &Fold<'s>, step: NodeId, slot: usize, tasks: &mut Vec<Task>) {
         let Kind::Call { function, arguments, .. } = self.checked.tree.kind(step) else {
             return tasks.push(Task::Visit(step, Base::Paid));
         };
+        let grows = matches!(self.checked.tree.kind(fold.init), Kind::List(_) | Kind::Map(_));
         let read = [Task::Emit(Op::Charge(1)), Task::Emit(Op::Take(slot))];
         match (*function, arguments.as_slice()) {
-            ("_?_:_", [condition, then, _]) if self.is_growing(*then) => {
+            ("_?_:_", [condition, then, _]) if grows => {
                 let (otherwise, end) = (self.label(), self.label());
                 tasks.extend([Task::Visit(*condition, Base::Paid), Task::Emit(Op::Branch { otherwise, end })]);
-                self.plan_step(*then, slot, tasks);
+                self.plan_step(fold, *then, slot, tasks);
                 let same = [Task::Place(otherwise), Task::Emit(Op::Take(slot)), Task::Place(end)];
                 tasks.extend([Task::Emit(Op::Jump(end))].into_iter().chain(same));
             }
-            ("_+_", [_, list]) if self.is_growing(step) => {
+            ("_+_", [_, list]) if grows => {
                 tasks.extend(read);
                 tasks.extend(self.constants.get(*list).is_none().then_some(Task::Emit(Op::Charge(10))));
                 let items = self.checked.tree.children(*list).into_iter();
@@ -467,18 +460,6 @@ impl<'s> Planner<'_, 's> {
                 tasks.extend([Task::Emit(Op::Insert { count: parts.len() }), Task::Place(end)]);
             }
             _ => tasks.push(Task::Visit(step, Base::Paid)),
-        }
-    }
-
-    /// Returns true for the step of a loop that adds to what it builds.
-    fn is_growing(&self, step: NodeId) -> bool {
-        let tree = &self.checked.tree;
-        let Kind::Call { function, arguments, .. } = tree.kind(step) else { return false };
-        match (*function, arguments.as_slice()) {
-            ("_+_", [built, items]) => {
-                matches!((tree.kind(*built), tree.kind(*items)), (Kind::Ident { name: RESULT, .. }, Kind::List(_)))
-            }
-            (function, _) => function == "cel.@mapInsert",
         }
     }
 

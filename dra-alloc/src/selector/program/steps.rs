@@ -13,14 +13,6 @@ pub(super) fn read<'v>(value: &Value<'v>, key: &Value<'v>) -> Result<Option<Valu
     }
 }
 
-/// Returns true if a field is there.
-pub(super) fn is_there<'v>(value: &Value<'v>, key: &Value<'v>) -> Result<bool, Box<Fault>> {
-    match value {
-        Value::Map(Map::Domains(..)) => Ok(true),
-        _ => read(value, key).map(|found| found.is_some()),
-    }
-}
-
 /// Returns the error for a value that is no key.
 pub(super) fn no_key(key: &Value<'_>) -> Box<Fault> {
     Fault::text(format!("invalid qualifier type: {}", key.inner_type_name()))

@@ -2,7 +2,7 @@
 
 pub(super) mod lexer;
 pub(super) mod literal;
-pub(super) mod macros;
+mod macros;
 pub(super) mod parser;
 mod recovery;
 pub(super) mod token;

@@ -72,38 +72,18 @@ pub(super) struct Frame<'s> {
     at: Position,
 }
 
+/// Kind of an open construct. Of a literal it has the elements that are read, and the beginning of the next.
 #[derive(Debug)]
 pub(super) enum Open<'s> {
-    Prefix {
-        function: &'static str,
-        odd: bool,
-    },
-    Binary {
-        function: &'static str,
-        level: Level,
-    },
-    Logic {
-        function: &'static str,
-        level: Level,
-        operators: Vec<Position>,
-    },
+    Prefix { function: &'static str, odd: bool },
+    Binary { function: &'static str, level: Level },
+    Logic { function: &'static str, level: Level, operators: Vec<Position> },
     Then,
     Else,
     Group,
-    Index {
-        function: &'static str,
-    },
-    Arguments {
-        name: Token<'s>,
-        target: Option<NodeId>,
-        is_plain: bool,
-    },
-    /// Literal with elements as far as it is read, and the beginning of the next.
-    Literal {
-        built: Kind<'s>,
-        key: Option<NodeId>,
-        optional: bool,
-    },
+    Index { function: &'static str },
+    Arguments { name: Token<'s>, target: Option<NodeId>, is_plain: bool },
+    Literal { built: Kind<'s>, key: Option<NodeId>, optional: bool },
 }
 
 /// Next step of the parser.
@@ -157,7 +137,7 @@ pub(in crate::selector) fn parse(text: &str) -> Result<(Tree<'_>, NodeId), Vec<I
 impl<'s> Parser<'s> {
     pub(super) fn token(&self) -> Token<'s> {
         let end = Token { kind: TokenKind::End, text: "", start: self.text.len(), at: Position::NOWHERE };
-        self.tokens.get(self.next).or_else(|| self.tokens.last()).copied().unwrap_or(end)
+        self.tokens.get(self.next).copied().unwrap_or(end)
     }
 
     pub(super) fn kind(&self) -> TokenKind {
@@ -297,10 +277,7 @@ impl<'s> Parser<'s> {
             TokenKind::True => Ok(Literal::Bool(true)),
             TokenKind::False => Ok(Literal::Bool(false)),
             TokenKind::Int => literal::int(negative, token.text).map(Literal::Int).ok_or("invalid int literal"),
-            TokenKind::Uint => {
-                let digits = token.text.trim_end_matches(['u', 'U']);
-                literal::uint(digits).map(Literal::Uint).ok_or("invalid uint literal")
-            }
+            TokenKind::Uint => literal::uint(token.text).map(Literal::Uint).ok_or("invalid uint literal"),
             TokenKind::Float => {
                 let value = token.text.parse::<f64>().ok().filter(|value| value.is_finite());
                 let signed = value.map(|value| Literal::Double(value.copysign(if negative { -1.0 } else { 1.0 })));
@@ -518,7 +495,7 @@ impl<'s> Parser<'s> {
             return self.open(Frame::with(part, Open::Then, at));
         }
         let Some(frame) = self.pop() else {
-            self.end()?;
+            self.expect(TokenKind::End, TokenSet::of(&[]))?;
             return Ok(Next::Done(part.node));
         };
         match &frame.open {

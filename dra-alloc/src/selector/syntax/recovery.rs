@@ -70,20 +70,8 @@ impl<'s> Parser<'s> {
             return Err(self.mismatched(kind.into()));
         }
         let token = self.token();
-        self.tell(token, &format!("missing {kind} at {}", token.shown()));
+        self.tell(token, &format!("missing {} at {}", TokenSet::from(kind), token.shown()));
         Ok(token)
-    }
-
-    /// Checks that the text ends.
-    pub(super) fn end(&mut self) -> Result<(), Stop> {
-        if self.kind() == TokenKind::End {
-            return Ok(());
-        }
-        if self.kind_after() == TokenKind::End {
-            self.extraneous(TokenKind::End.into());
-            return Ok(());
-        }
-        Err(self.mismatched(TokenKind::End.into()))
     }
 
     /// Drops what can't follow a `!`.

@@ -82,12 +82,6 @@ impl From<TokenKind> for TokenSet {
     }
 }
 
-impl std::fmt::Display for TokenKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        TokenSet::from(*self).fmt(f)
-    }
-}
-
 /// Token with its place in the text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token<'s> {

@@ -1,6 +1,7 @@
 //! Tree of an expression: nodes in one list, named by their numbers.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::token::Position;
 
@@ -163,29 +164,19 @@ impl<'s> Tree<'s> {
 
     /// Adds a copy of a part of the tree.
     pub(super) fn copy(&mut self, id: NodeId) -> NodeId {
-        // Each entry is a node whose children were copied already, in order; the copies wait in `made`.
-        enum Task {
-            Enter(NodeId),
-            Leave(NodeId),
+        let (mut parts, mut waiting) = (BTreeSet::new(), vec![id]);
+        while let Some(part) = waiting.pop() {
+            waiting.extend(self.children(part));
+            parts.insert(part);
         }
-        let (mut tasks, mut made) = (vec![Task::Enter(id)], Vec::new());
-        while let Some(task) = tasks.pop() {
-            match task {
-                Task::Enter(_) if self.full => made.push(id),
-                Task::Enter(id) => {
-                    tasks.push(Task::Leave(id));
-                    tasks.extend(self.children(id).into_iter().rev().map(Task::Enter));
-                }
-                Task::Leave(id) => {
-                    let mut node = self.node(id).clone();
-                    let count = self.children(id).len();
-                    let mut children = made.split_off(made.len().saturating_sub(count)).into_iter();
-                    node.replace_children(|old| children.next().unwrap_or(old));
-                    made.push(self.add(node.kind, node.at));
-                }
-            }
+        // Parts come before what they are parts of.
+        let mut copies = BTreeMap::new();
+        for part in parts {
+            let mut node = self.node(part).clone();
+            node.replace_children(|old| copies.get(&old).copied().unwrap_or(old));
+            copies.insert(part, self.add(node.kind, node.at));
         }
-        made.pop().unwrap_or(id)
+        copies.get(&id).copied().unwrap_or(id)
     }
 }
 

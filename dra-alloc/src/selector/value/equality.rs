@@ -22,16 +22,13 @@ pub(in crate::selector) fn equal<'v>(
             (Some(one), Some(other)) => equal(&one.value, &other.value, meter)?,
             (one, other) => one.is_none() == other.is_none(),
         },
-        (Value::Quantity(one, _), Value::Quantity(other, Origin::Read)) => one == other,
+        (Value::Quantity(one, _), Value::Quantity(other, Origin::Read)) => one.compare(other).is_eq(),
         (Value::Version(one), Value::Version(other)) => one == other,
         (Value::Ip(one), Value::Ip(other)) => one == other,
         (Value::Cidr(one), Value::Cidr(other)) => one == other,
         (Value::Url(one), Value::Url(other)) => one.to_string() == other.to_string(),
         (Value::Format(one), Value::Format(other)) => one.name == other.name,
-        (
-            Value::Quantity(..) | Value::Version(_) | Value::Ip(_) | Value::Cidr(..) | Value::Url(_) | Value::Format(_),
-            _,
-        ) => return Err(Fault::no_overload()),
+        (one, _) if one.is_opaque() => return Err(Fault::no_overload()),
         _ => order::order(one, other).flatten().is_some_and(std::cmp::Ordering::is_eq),
     })
 }

@@ -68,7 +68,7 @@ impl<'v> Map<'v> {
             Self::Table(table) => table.0.entries.len(),
             Self::Device(_) => device::FIELDS.len(),
             Self::Domains(input, part) => device::domains(input, *part).len(),
-            Self::Names(input, part, domain) => device::names(input, *part, domain).len(),
+            Self::Names(input, part, domain) => device::ids(input, *part, domain).len(),
         }
     }
 
@@ -90,7 +90,7 @@ impl<'v> Map<'v> {
             Self::Table(table) => table.0.entries.keys().map(|key| key.value().clone()).collect(),
             Self::Device(_) => device::FIELDS.iter().map(|name| Value::borrowed(name)).collect(),
             Self::Domains(input, part) => texts(device::domains(input, *part)),
-            Self::Names(input, part, domain) => texts(device::names(input, *part, domain)),
+            Self::Names(input, part, domain) => texts(device::ids(input, *part, domain)),
         }
     }
 
